@@ -34,6 +34,8 @@ NESSIE_JAR := org.projectnessie.nessie:nessie-quarkus:0.99.0:jar:runner
 ICEBERG_SERVER_JARS := org.apache.iceberg:iceberg-open-api:1.8.0 org.apache.iceberg:iceberg-open-api:1.10.1
 VERSITYGW_VERSION := v1.8.0
 FUZZTIME ?= 1m
+# The packages whose tests do more with -long.
+LONG_PACKAGES = $(shell grep -rl --include='*_test.go' '"callhouse/internal/longtest"' cmd internal | xargs -n1 dirname | sort -u | sed 's|^|./|')
 comma := ,
 
 .DEFAULT_GOAL := help
@@ -56,20 +58,8 @@ bombs: ## 120 statements that would take too much of everything, to query serve:
 	go test ./cmd/internal/e2e -run 'TestBombs$$' -v -timeout 30m -args -bombs
 
 .PHONY: long
-long: ## What the quick tests only sample, and what they leave out; .ci/run runs it, too
-	go test ./internal/sink -run 'TestEveryOperation|AgainstAMap|TestEveryResource|TestEveryPair|TestVerifyFindsEveryDamage|TestRepairMendsEveryDamage' -timeout 15m -rapid.checks 100 -args -every 29 -long
-	go test ./internal/sink/journal ./internal/sink/snapshot -run 'TestJournal|Pointwise' -timeout 15m -rapid.checks 100
-	go test ./internal/calls -timeout 15m -rapid.checks 100
-	go test ./internal/sandbox -run 'TestRestart|AddUp|TestPagesHoldOrderedCalls' -timeout 15m -rapid.checks 100 -args -judge-every 1
-	go test ./internal/crawler -run 'TestSandboxInTrouble|TestNightsByAWrongClock|TestListOfCallsWithoutEnd|TestListsThatMisbehave|TestSecondRunCostsItsWindow|FuzzHostileService|TestNightsInBulk|TestSandboxFirstNight|TestSandboxFirstAndSecondRun|TestEveryItemIsAccountedFor' -timeout 15m -rapid.checks 100 -args -long
-	go test ./internal/analytics -run 'EqualTheOracle|EqualsTwoReports|TwoDimensions|OnlyWhatIsProven|WhileSnapshotsChange|TestSafeReaches|OfTheOrganisation|OnTheOrganisation|TestCatalogAnswers|TestStatementsFind|TestSuccess|TestSteadyDays|TestAnomalies|TestReportsByRights|TestNamesThatFit|TestSort$$' \
-	  -timeout 15m -args -every-question 2 -every-form 4 -long
-	go test ./internal/serve ./cmd/internal/querycmd/web -run 'TestOthersRows|TestCopies|TestSafeOverTheWire|TestNumbersLead|TestTextThatTurns|TestEveryLink' -timeout 15m -args -long
-	go test ./internal/publish -run 'TestTablesFollow|TestKilledForReal|TestManyOrganizations|TestS3|TestDamagedLake|TestAltered|TestCatalogServer' -timeout 15m -rapid.checks 30 -args -long -kills 60
-	go test ./internal/analytics/page -run 'TestEveryText|TestConnectRate|TestFindings|TestManyNames|TestFactsOf|TestAnomaliesAreMarked' -timeout 15m -args -long
-	go test ./cmd/internal/querycmd -run 'TestPageEqualsTheReports|TestGoldens|TestSafeContains|TestSafeAnswers|TestSafeChecks|TestSafeKeepsToItsMemory|TestChecksOfTheUser|TestCurrencyAndLanguage|TestEndings|TestModes' -timeout 15m -args -pages 3 -long
-	go test -tags judged ./cmd/internal/e2e -run 'TestGiantCalls|TestUpgradeFromEveryBuild|TestForeignWords|TestForeignOwner|TestLinks|TestThirtyNights|TestVerifyDeep|TestDamageMatrix|TestTwoRunsAtOnce|TestNightCostsTheMinimum|BusyWarehouse|TestCatalog|TestRealWarehouseInTrouble|TestKilled|TestPlanForetells|Late|TestNullThat|TestBulkPages|TestChangesEqual|TestOperationsPage|TestRecordsThatNeverPay|TestUpkeep|TestNewDisconnectionReasons|TestKeepForgets|TestModes|TestCallsOfCampaigns|TestV2Where|TestResourcesThatFail|TestWarehouseEqualsTheSandbox|TestInterruptedRuns|TestServeUnderLoad|TestBriefListSettles|TestEveryAnswerIsJudged|TestLargeOrganisation|TestAgentsByName|TestReadersAgree|TestStockReaders' \
-	  -timeout 15m -rapid.checks 30 -args -long -judge-every 1 -worlds 4 -every 1 -damage-cells 40 -double 10 -bulk-kills 3 -resource-kills 5 -night-calls 20000 -read-for 5s -busy-queries 24 -catalog-commits 3
+long: ## Try everything the quick tests only sample, and what they leave out (about 15 minutes)
+	go test -tags judged $(LONG_PACKAGES) -timeout 30m -args -long
 
 .PHONY: race
 race: ## Run the quick tests under the race detector
@@ -153,13 +143,15 @@ soak: ## The long ones: 201,312 calls in a first night, a night on a million cal
 
 .PHONY: soak-readers
 soak-readers: ## Four readers for a minute, and 1,000 queries, while a run commits, compacts and retires
-	go test ./cmd/internal/e2e -run BusyWarehouse -v -timeout 30m -args -long -read-for 1m -busy-queries 1000
+	go test ./cmd/internal/e2e -run BusyWarehouse -v -timeout 30m -args -long -read-for 60 -busy-queries 1000
 
 .PHONY: promtool
-promtool: ## Build Prometheus' promtool into build/tools, for alerts
-	mkdir -p build/promtool && cd build/promtool && rm -f go.mod go.sum && go mod init promtool && \
-	  go get github.com/prometheus/prometheus/cmd/promtool@$(PROMTOOL_VERSION) && \
-	  go build -o ../tools/promtool github.com/prometheus/prometheus/cmd/promtool
+promtool: ## Get Prometheus' promtool into build/tools, for alerts: that of Debian's package, or else built from source
+	mkdir -p build/tools build/promtool
+	cd build/promtool && rm -rf * && if apt-get download -q prometheus 2>/dev/null; then \
+	  dpkg -x prometheus_*.deb . && cp usr/bin/promtool ../tools/; \
+	else go mod init promtool && go get github.com/prometheus/prometheus/cmd/promtool@$(PROMTOOL_VERSION) && \
+	  go build -o ../tools/promtool github.com/prometheus/prometheus/cmd/promtool; fi
 
 .PHONY: alerts
 alerts: $(if $(PROMTOOL),,promtool) ## Try docs/alerts.yml on months of thirty good and bad nights, with promtool (PROMTOOL=… for one that is installed)

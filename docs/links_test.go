@@ -20,14 +20,16 @@ var (
 // TestLinks follows the links of every page to the file and heading they name.
 func TestLinks(t *testing.T) {
 	pages := []string{"../README.md", "../CONTRIBUTING.md", "../SECURITY.md", "../CHANGELOG.md"}
-	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
-		if filepath.Ext(path) == ".md" {
-			pages = append(pages, path)
+	for _, root := range []string{".", "../examples"} {
+		err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+			if filepath.Ext(path) == ".md" {
+				pages = append(pages, path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	links := 0
 	for _, page := range pages {

@@ -20,7 +20,10 @@
 //	-- Keys: the columns that tell a row from the others of its group; without this
 //	   line those that have no unit (reports)
 //	-- Shares: NAME of WHOLE: how many a share is of, in SQL over the report's columns:
-//	   of its row or, with an aggregate, of its group's rows (reports)
+//	   of its row or, with an aggregate, of its group's rows. A count in this list is 0 in
+//	   a period that lacks its row only if that period's whole is above 0 (reports)
+//	-- Repeats: NAME of KEYS: a column that is the same in all rows of the group with the
+//	   same keys ("key" is the group alone); one that Columns lacks is not shown (reports)
 //	-- Means: NAME of SPREAD: the column of the SELECT, not shown, from which the bounds of
 //	   a mean are made: spread_of in macros.sql (reports)
 //	-- Incomparable: why a period cannot be compared with another; without this line

@@ -33,6 +33,8 @@ type File struct {
 	// History is how many days the calls reach back before those that are asked for: the days
 	// by which these are judged.
 	History int
+	// Repeats are the columns that have one value in all rows with the same keys, which it names.
+	Repeats map[string][]string
 	// Keys are the columns that tell a row from the others of its group.
 	Keys []string
 	// Incomparable says why periods cannot be compared; empty: they can.
@@ -100,9 +102,10 @@ func Parse(name, text string) (*File, error) {
 	if f.Name != name || !nameRE.MatchString(name) || f.Answers == "" {
 		return nil, fmt.Errorf("parse header: the first line is not %q", "-- "+name+": what it answers")
 	}
-	var shares, means []string
+	var shares, means, repeats []string
 	lists := map[string]*[]string{"Reads": &f.Reads, "Needs": &f.Needs, "Tallies": &f.Tallies, "Flags": &f.Flags, "With field": &f.Fielded,
-		"Map": &f.Map, "Keys": &f.Keys, "Shares": &shares, "Means": &means}
+		"Map": &f.Map, "Keys": &f.Keys, "Shares": &shares, "Means": &means,
+		"Repeats": &repeats}
 	texts := map[string]*string{"Grain": &f.Grain, "Arguments": &f.Arguments, "Incomparable": &f.Incomparable, "Empty": &f.Empty, "Example": &f.Example}
 	inColumns := false
 	for i, line := range header[1:] {
@@ -129,6 +132,16 @@ func Parse(name, text string) (*File, error) {
 	f.Text = strings.TrimSpace(f.Text)
 	if f.Grain == "" || len(f.Columns) == 0 || f.SQL == "" {
 		return nil, fmt.Errorf("parse header: grain, columns or the SELECT itself are missing")
+	}
+	for _, r := range repeats {
+		name, keys, _ := strings.Cut(r, " of ")
+		if _, shown := f.Column(name); !shown {
+			f.Hidden = append(f.Hidden, name)
+		}
+		if f.Repeats == nil {
+			f.Repeats = map[string][]string{}
+		}
+		f.Repeats[name] = strings.Fields(keys)
 	}
 	return f, f.finish(shares, means)
 }

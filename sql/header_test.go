@@ -26,6 +26,7 @@ const example = `-- waits: how long callers wait
 -- Map: key, at, wait_ms
 -- Shares: long_percent of sum(wait_ms)
 -- Means: wait_ms of waits
+-- Repeats: long_percent of key, total of at
 -- Columns:
 --   key      VARCHAR             -   the group
 --   wait_ms  BIGINT NOT NULL     ms  the wait, which
@@ -47,7 +48,8 @@ func TestParse(t *testing.T) {
 		Text:  "The first paragraph, over two lines: with a colon.\n\nThe second.",
 		Reads: []string{"selected", "calls"}, Needs: []string{"end"}, Tallies: []string{"status", "is_started"},
 		Arguments: "WORD...", Flags: []string{"field"}, Fielded: []string{"at"}, Map: []string{"key", "at", "wait_ms"}, Keys: []string{"at"},
-		Hidden:       []string{"waits"},
+		Hidden:       []string{"total", "waits"},
+		Repeats:      map[string][]string{"long_percent": {"key"}, "total": {"at"}},
 		Incomparable: "each of its rows is of a call or a time, which is in one period alone",
 		Columns: []Column{
 			{Name: "key", Type: "VARCHAR", Meaning: "the group"},

@@ -12,6 +12,7 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
@@ -343,7 +344,7 @@ func TestWeekdaysAndHolidays(t *testing.T) {
 	root := t.TempDir()
 	analyticstest.Write(t, root, 1, analyticstest.Data{Calls: calls})
 	for country, want := range map[string][]string{"": {"2026-11-26", "2026-10-19"}, "US": {"2026-10-19"}} {
-		w, err := analytics.Open(t.Context(), root, analytics.Options{Threads: 1, Country: country})
+		w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Threads: 1}, Country: country})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,7 +24,8 @@ func setArguments(ctx context.Context, conn *duck.Conn, p Params) error {
 	for i, w := range p.Words {
 		words[i] = stored.Quote(w)
 	}
-	text := "SET VARIABLE call_id = " + stored.Quote(p.Call) + ";\nSET VARIABLE words = CAST([" + strings.Join(words, ", ") + "] AS VARCHAR[]);\n" +
+	text := "SET VARIABLE call_id = " + stored.Quote(p.Call) + ";\nSET VARIABLE words = CAST([" + strings.Join(words, ", ") +
+		"] AS VARCHAR[]);\n" +
 		"SET VARIABLE longest_word = " + stored.Quote(anyCase(p.Words))
 	if err := conn.Exec(ctx, text); err != nil {
 		return fmt.Errorf("set the arguments: %w", err)
@@ -51,7 +52,8 @@ func flagVariables(p Params) (string, error) {
 	if p.Most > 0 {
 		most = strconv.FormatInt(p.Most, 10)
 	}
-	return fmt.Sprintf("SET VARIABLE field_name = CAST(%s AS VARCHAR);\nSET VARIABLE field_value = CAST(%s AS VARCHAR);\nSET VARIABLE every = %s;\n"+
+	return fmt.Sprintf("SET VARIABLE field_name = CAST(%s AS VARCHAR);\nSET VARIABLE field_value = CAST(%s AS "+
+		"VARCHAR);\nSET VARIABLE every = %s;\n"+
 		"SET VARIABLE most = CAST(%s AS BIGINT);\nSET VARIABLE skip = %d;\n", name, v, stored.Quote(every), most, p.Skip), nil
 }
 
@@ -65,7 +67,8 @@ func hasField(ctx context.Context, conn *duck.Conn, p Params) error {
 	if len(found) > 0 {
 		return nil
 	}
-	known, err := conn.Column(ctx, "SELECT name FROM analysis_items WHERE name IS NOT NULL GROUP BY name ORDER BY count(*) DESC, name LIMIT 50")
+	known, err := conn.Column(ctx, `SELECT name FROM analysis_items WHERE name IS NOT NULL
+		GROUP BY name ORDER BY count(*) DESC, name LIMIT 50`)
 	if err != nil {
 		return fmt.Errorf("find the field: %w", err)
 	}
@@ -97,10 +100,10 @@ func anyCase(words []string) string {
 // FindCall returns the id of the one call whose id is prefix or begins with it,
 // an *UnknownError, or an *AmbiguousError.
 func (w *Warehouse) FindCall(ctx context.Context, prefix string) (string, error) {
-	if err := w.rights.May(schema.Calls.Name); err != nil {
+	if err := w.Rights().May(schema.Calls.Name); err != nil {
 		return "", err
 	}
-	conn, err := w.ask(ctx)
+	conn, err := w.Conn(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -129,9 +132,9 @@ func (w *Warehouse) FindCall(ctx context.Context, prefix string) (string, error)
 func (w *Warehouse) wholeDays(p Params) (from, until string) {
 	from, until = "CAST(NULL AS DATE)", "CAST(NULL AS DATE)"
 	day := func(t time.Time, after bool) string {
-		t = t.In(w.loc)
+		t = t.In(w.Location())
 		y, m, d := t.Date()
-		if midnight := time.Date(y, m, d, 0, 0, 0, 0, w.loc); after && t.After(midnight) {
+		if midnight := time.Date(y, m, d, 0, 0, 0, 0, w.Location()); after && t.After(midnight) {
 			d++
 		}
 		return "DATE " + stored.Quote(time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Format(time.DateOnly))
@@ -140,7 +143,7 @@ func (w *Warehouse) wholeDays(p Params) (from, until string) {
 		from = day(p.Since, true)
 	}
 	end := p.Until
-	if to := w.snap.Manifest.ListedTo(); !to.IsZero() && (end.IsZero() || to.Before(end)) {
+	if to := w.Snapshot().Manifest.ListedTo(); !to.IsZero() && (end.IsZero() || to.Before(end)) {
 		end = to
 	}
 	// Beyond what a date can say nothing is cut off.
@@ -153,10 +156,10 @@ func (w *Warehouse) wholeDays(p Params) (from, until string) {
 // listedUntil returns, in ms, up to where all calls are known that have started:
 // where the list was read to or, if it never was, the last call.
 func (w *Warehouse) listedUntil() int64 {
-	if to := w.snap.Manifest.ListedTo(); !to.IsZero() {
+	if to := w.Snapshot().Manifest.ListedTo(); !to.IsZero() {
 		return to.UnixMilli()
 	}
-	_, last := w.snap.Manifest.Starts()
+	_, last := w.Snapshot().Manifest.Starts()
 	return last
 }
 
@@ -188,7 +191,7 @@ func (w *Warehouse) holidaysOf(f *sqlfiles.File) string {
 	if w.country == "" || history(f) == 0 {
 		return "CAST([] AS DATE[])"
 	}
-	first, last := w.snap.Manifest.Starts()
+	first, last := w.Snapshot().Manifest.Starts()
 	var days []string
 	for _, day := range holiday.In(w.country, max(time.UnixMilli(first).Year()-1, 1970), min(time.UnixMilli(last).Year()+1, 2200)) {
 		days = append(days, "DATE "+stored.Quote(day.Format(time.DateOnly)))

@@ -71,7 +71,8 @@ func (w *Warehouse) around(ctx context.Context, conn *duck.Conn, f *sqlfiles.Fil
 		return s, nil
 	}
 	var first, last int64
-	err := one(ctx, conn, fmt.Sprintf("SELECT coalesce(min(epoch_ms(%s)), 0), coalesce(max(epoch_ms(%s)), 0) FROM (%s)", b.since, b.at, b.query(s)), &first, &last)
+	err := one(ctx, conn, fmt.Sprintf("SELECT coalesce(min(epoch_ms(%s)), 0), coalesce(max(epoch_ms(%s)), 0) FROM (%s)", b.since,
+		b.at, b.query(s)), &first, &last)
 	s.Since, s.Until = time.UnixMilli(first), time.UnixMilli(last)
 	if last > 0 { // else there is nothing that has calls beside it
 		s.Since, s.Until = s.Since.AddDate(0, 0, -12), s.Until.AddDate(0, 0, 9)

@@ -15,6 +15,7 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/catalog"
 	"callhouse/internal/analytics/duck"
+	"callhouse/internal/analytics/opened"
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 )
@@ -109,7 +110,7 @@ func TestCatalogAnswersAsTheWarehouse(t *testing.T) {
 		if err := os.Rename(filepath.Join(dir, "w"), root); err != nil {
 			t.Fatal(err)
 		}
-		snap, err := analytics.CurrentAbsolute(root)
+		snap, err := opened.CurrentAbsolute(root)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package analytics
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,14 +33,14 @@ func (w *Warehouse) Compare(report string, p Params, now time.Time) (Params, err
 	}
 	if p.Until.IsZero() {
 		p.Until = now
-		if listed := w.snap.Manifest.ListedTo(); listed.Before(now) && listed.After(p.Since) {
+		if listed := w.Snapshot().Manifest.ListedTo(); listed.Before(now) && listed.After(p.Since) {
 			p.Until = listed
 		}
 	}
 	if !p.Since.Before(p.Until) {
 		return p, &GroupError{"the period has not begun yet", "give --since an earlier time"}
 	}
-	p.PreviousSince, p.PreviousUntil = before(p.Since.In(w.loc), p.Until.In(w.loc))
+	p.PreviousSince, p.PreviousUntil = before(p.Since.In(w.Location()), p.Until.In(w.Location()))
 	return p, nil
 }
 
@@ -154,7 +155,7 @@ func compared(f *sqlfiles.File, now, previous string, p Params) *sqlfiles.File {
 		}
 		was, of, wasOf := stored.Ident(value.PreviousOf+c.Name), stored.Ident("whole_"+c.Name), stored.Ident("previous_whole_"+c.Name)
 		n, before := wholeOf(f, c, "n"), wholeOf(f, c, "p")
-		joined = append(joined, orZero(c, "n", "p", n)+" AS "+x, orZero(c, "p", "n", before)+" AS "+was, n+" AS "+of, before+" AS "+wasOf)
+		joined = append(joined, orZero(f, c, "n", "p", n)+" AS "+x, orZero(f, c, "p", "n", before)+" AS "+was, n+" AS "+of, before+" AS "+wasOf)
 		add := func(prefix, unit, expr string) {
 			shown = append(shown, expr+" AS "+stored.Ident(prefix+c.Name))
 			out.Columns = append(out.Columns, sqlfiles.Column{Name: prefix + c.Name, Unit: unit, Of: c.Of})
@@ -192,7 +193,8 @@ func compared(f *sqlfiles.File, now, previous string, p Params) *sqlfiles.File {
 previous AS (SELECT row_number() OVER () AS place, * FROM (%s)),
 joined AS (
 SELECT %s,
-n.place AS place, p.place AS previous_place, min(n.place) OVER whole_group AS group_place, min(p.place) OVER whole_group AS previous_group_place
+n.place AS place, p.place AS previous_place,
+min(n.place) OVER whole_group AS group_place, min(p.place) OVER whole_group AS previous_group_place
 FROM now n FULL JOIN previous p ON %s
 WINDOW whole_group AS (PARTITION BY coalesce(n.key, p.key))),
 strict AS (SELECT *, chance_z(%d * (%s)) AS z FROM joined)
@@ -204,6 +206,8 @@ ORDER BY group_rank(-group_place) NULLS LAST, group_rank(-previous_group_place),
 	return &out
 }
 
+var wordRE = regexp.MustCompile(`[a-z_][a-z0-9_]*`)
+
 // wholeOf returns how many a share is of, or the spread of a mean, in the rows called alias.
 func wholeOf(f *sqlfiles.File, c sqlfiles.Column, alias string) string {
 	switch {
@@ -213,8 +217,8 @@ func wholeOf(f *sqlfiles.File, c sqlfiles.Column, alias string) string {
 		return "NULL"
 	}
 	text := wordRE.ReplaceAllStringFunc(c.Whole, func(word string) string {
-		if _, ok := f.Column(word); ok {
-			return alias + "." + stored.Ident(word)
+		if _, ok := f.Column(word); ok || f.Repeats[word] != nil {
+			return figure(f, word, alias)
 		}
 		return word
 	})
@@ -224,21 +228,40 @@ func wholeOf(f *sqlfiles.File, c sqlfiles.Column, alias string) string {
 	return text
 }
 
+// figure returns a figure of the rows called alias: that of the row, or of the rows with the same keys where all have
+// the same.
+func figure(f *sqlfiles.File, name, alias string) string {
+	x := alias + "." + stored.Ident(name)
+	keys := f.Repeats[name]
+	if keys == nil {
+		return x
+	}
+	by := "coalesce(n.key, p.key)"
+	for _, k := range keys {
+		if k != "key" {
+			by += fmt.Sprintf(", coalesce(n.%[1]s, p.%[1]s)", stored.Ident(k))
+		}
+	}
+	return fmt.Sprintf("max(%s) OVER (PARTITION BY %s)", x, by)
+}
+
 // ofGroup says that a share is of what its group has, in all its rows.
 func ofGroup(c sqlfiles.Column) bool { return strings.Contains(c.Whole, "(") }
 
 // orZero returns a figure of the rows called alias; 0 where these have none, but
 // the other ones do, and it counts.
-func orZero(c sqlfiles.Column, alias, other, whole string) string {
-	x := stored.Ident(c.Name)
-	counts := alias + ".place IS NULL AND " + other + "." + x + " IS NOT NULL"
+func orZero(f *sqlfiles.File, c sqlfiles.Column, alias, other, whole string) string {
+	x := figure(f, c.Name, alias)
+	counts := alias + ".place IS NULL AND " + other + "." + stored.Ident(c.Name) + " IS NOT NULL"
 	switch {
-	case ofGroup(c):
+	case ofGroup(c), f.Repeats[c.Whole] != nil:
 		counts += " AND " + whole + " > 0"
 	case c.Unit != "count":
-		return alias + "." + x
+		return x
+	case f.Repeats[c.Name] != nil:
+		counts += " AND " + x + " IS NULL"
 	}
-	return fmt.Sprintf("CASE WHEN %s THEN 0 ELSE %s.%s END", counts, alias, x)
+	return fmt.Sprintf("CASE WHEN %s THEN 0 ELSE %s END", counts, x)
 }
 
 // asked returns what a report's groups and conditions go by.

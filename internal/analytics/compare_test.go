@@ -28,7 +28,8 @@ var wholes = map[string]string{
 	"disconnections.connected_percent": "calls", "disconnections.share_percent": "all: calls", "distribution.share_percent": "all: calls",
 	"early.hung_up_5s_percent": "answered_calls", "early.hung_up_10s_percent": "answered_calls", "early.silent_percent": "answered_calls",
 	"flows.completed_percent": "answered_calls", "flows.hung_up_percent": "answered_calls", "flows.lost_percent": "answered_calls",
-	"flows.transferred_percent": "answered_calls", "scorecards.share_percent": "judged",
+	"flows.transferred_percent": "answered_calls",
+	"scorecards.share_percent":  listed, "scorecards.hits": listed, "scorecards.values": listed,
 	"funnel.answered_percent": "answered_calls", "funnel.attempted_percent": "attempted: calls", "funnel.connected_percent": "connected: calls",
 	"outcomes.answered_percent": "all: answered_calls", "outcomes.share_percent": "all: calls",
 	"sentiment.rated_percent": "all: rated_calls", "sentiment.share_percent": "all: calls", "success.success_percent": "known_calls",
@@ -36,6 +37,14 @@ var wholes = map[string]string{
 	"transfers.answered_percent": "answered_calls", "transfers.transferred_percent": "all: transferred_calls",
 	"versions.completed_percent": "answered_calls", "versions.positive_percent": "rated_calls", "versions.success_percent": "known_calls", "volume.share_percent": "all: calls",
 }
+
+// listed is how many texts or booleans of a criterion have a row each: in each row that has one, and in those that the
+// period lacks.
+const listed = "listed"
+
+// repeated are the columns that a row which a period lacks takes from another one of the same criterion and kind, or of the
+// group.
+var repeated = map[string]string{"judged": "value=", "evaluated_calls": "criterion=", "evaluated_percent": "criterion="}
 
 // told is a report's answer, its rows by their keys.
 type told struct {
@@ -84,11 +93,28 @@ func (a told) at(key, name string) any {
 	return nil
 }
 
+// like returns the first row whose keys are the same up to one of them.
+func (a told) like(key, upTo string) string {
+	keys, _, _ := strings.Cut(key, upTo)
+	for _, k := range a.keys {
+		if strings.HasPrefix(k, keys+upTo) {
+			return k
+		}
+	}
+	return ""
+}
+
 // whole is how many the share of a row is of; of its group if the rule names one.
 func (a told) whole(key, group, rule string) int {
 	number := func(k, name string) int {
 		n, _ := a.at(k, name).(int64)
 		return int(n)
+	}
+	if rule == listed {
+		if k := a.like(key, repeated["judged"]); a.at(k, "hits") != nil {
+			return number(k, "judged")
+		}
+		return 0
 	}
 	of, name, ofGroup := strings.Cut(rule, ": ")
 	if !ofGroup {
@@ -163,16 +189,19 @@ func checkComparison(t *testing.T, f *sqlfiles.File, zone string, is, was, got t
 			}
 			n, m := is.whole(key, got.group[key], rule), was.whole(key, got.group[key], rule)
 			now, before := is.at(key, c.Name), was.at(key, c.Name)
-			if missing := is.rows[key] == nil; missing && before != nil {
+			if upTo := repeated[c.Name]; f.Name == "scorecards" && upTo != "" {
+				now, before = is.at(is.like(key, upTo), c.Name), was.at(was.like(key, upTo), c.Name)
+			}
+			if missing := is.rows[key] == nil; missing && before != nil && now == nil {
 				now = zeroOf(c, rule, n)
-			} else if was.rows[key] == nil && now != nil {
+			} else if was.rows[key] == nil && now != nil && before == nil {
 				before = zeroOf(c, rule, m)
 			}
 			want[c.Name], want["previous_"+c.Name] = now, before
 			if c.Unit == "percent" && c.Of != "" || slices.Contains([]string{"count", "ms", "money", "number"}, c.Unit) {
 				want["change_"+c.Name] = minus(now, before)
 			}
-			if rule != "" {
+			if rule != "" && c.Unit == "percent" {
 				want["change_low_"+c.Name], want["change_high_"+c.Name] = newcombe(now, n, before, m, z)
 			}
 			if c.Spread != "" { // TestMeansAreJudged knows the amounts
@@ -204,7 +233,8 @@ func judgedOf(f *sqlfiles.File, is, was, got told) (judged int) {
 			n, m := is.whole(key, got.group[key], rule), was.whole(key, got.group[key], rule)
 			switch there := is.rows[key] != nil && was.rows[key] != nil; {
 			case c.Spread != "" && got.at(key, "change_low_"+c.Name) != nil,
-				c.Whole != "" && n > 0 && m > 0 && (there && is.at(key, c.Name) != nil && was.at(key, c.Name) != nil || !there && strings.Contains(rule, ": ") && (is.at(key, c.Name) != nil || was.at(key, c.Name) != nil)):
+				c.Unit == "percent" && c.Whole != "" && n > 0 && m > 0 && (there && is.at(key, c.Name) != nil && was.at(key, c.Name) != nil ||
+					!there && (strings.Contains(rule, ": ") || rule == listed) && (is.at(key, c.Name) != nil || was.at(key, c.Name) != nil)):
 				judged++
 			}
 		}
@@ -219,9 +249,11 @@ func quantile(n int) float64 { return math.Sqrt2 * math.Erfinv(1-.05/float64(max
 // zeroOf is what a period that lacks a row has of a figure.
 func zeroOf(c sqlfiles.Column, rule string, whole int) any {
 	switch {
+	case rule == listed && whole == 0:
+		return nil
 	case c.Unit == "count":
 		return int64(0)
-	case strings.Contains(rule, ": ") && whole > 0:
+	case (strings.Contains(rule, ": ") || rule == listed) && whole > 0:
 		return 0.0
 	}
 	return nil

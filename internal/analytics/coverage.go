@@ -12,6 +12,8 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"callhouse/internal/analytics/duck"
+	"callhouse/internal/analytics/human"
+	"callhouse/internal/analytics/opened"
 )
 
 // Coverage says how far a report's numbers can be trusted.
@@ -19,7 +21,7 @@ type Coverage struct {
 	Calls    int64 // selected
 	Undated  int64 // calls left out for want of a start, where there are bounds
 	Unlisted []Gap // spans of the selection of which the list was not read completely
-	Skipped  []Skipped
+	Skipped  []opened.Skipped
 
 	facts  []fact // that the report needs
 	counts []int64
@@ -75,7 +77,7 @@ func (w *Warehouse) Coverage(ctx context.Context, report string, p Params, now t
 	if err := w.May(found[0], p); err != nil {
 		return nil, err
 	}
-	conn, err := w.ask(ctx)
+	conn, err := w.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +91,7 @@ func (w *Warehouse) Coverage(ctx context.Context, report string, p Params, now t
 	}
 	bounded := p.bounded()
 	p = s.Params
-	c := &Coverage{Unlisted: w.unlisted(p, now), Skipped: w.skipped}
+	c := &Coverage{Unlisted: w.unlisted(p, now), Skipped: w.Skipped()}
 	names, columns, into := []string{"total_of(calls)"}, []string{}, []*int64{&c.Calls}
 	needs := found[0].Needs
 	if p.Field != "" && !slices.Contains(needs, "analysis") {
@@ -148,7 +150,7 @@ func one(ctx context.Context, conn *duck.Conn, text string, into ...*int64) erro
 // listed. Where p has no bound, nothing is said of what lies outside, and nothing
 // is said of the future.
 func (w *Warehouse) unlisted(p Params, now time.Time) []Gap {
-	spans := w.snap.Manifest.Coverage
+	spans := w.Snapshot().Manifest.Coverage
 	if len(spans) == 0 {
 		return []Gap{{p.Since, p.Until}}
 	}
@@ -187,10 +189,10 @@ func (c *Coverage) String(loc *time.Location) string {
 	}
 	var out []string
 	if len(c.Skipped) > 0 {
-		out = append(out, skippedText(c.Skipped))
+		out = append(out, opened.SkippedText(c.Skipped))
 	}
 	if len(parts) > 0 {
-		out = append(out, "of "+calls(c.Calls)+", "+strings.Join(parts, ", "))
+		out = append(out, "of "+human.Calls(c.Calls)+", "+strings.Join(parts, ", "))
 	}
 	if c.Undated == 1 {
 		out = append(out, "1 call without a start is left out")
@@ -214,11 +216,4 @@ func (g Gap) text(loc *time.Location) string {
 		return "calls before " + g.To.In(loc).Format(layout) + " are not"
 	}
 	return "calls from " + g.From.In(loc).Format(layout) + " to " + g.To.In(loc).Format(layout) + " are not"
-}
-
-func calls(n int64) string {
-	if n == 1 {
-		return "1 call"
-	}
-	return humanize.Comma(n) + " calls"
 }

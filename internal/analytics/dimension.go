@@ -39,7 +39,8 @@ type dimension struct {
 
 // agentType is the type of a call's agent. What a name means inside, where agents have an
 // agent_id as well, must not depend on it.
-const agentType = "(SELECT any_value(kinds.kind) FROM (SELECT agent_id AS of_agent, type AS kind FROM stored.agents) kinds WHERE kinds.of_agent = agent_id)"
+const agentType = "(SELECT any_value(kinds.kind) FROM (SELECT agent_id AS of_agent, type AS kind FROM stored.agents) " +
+	"kinds WHERE kinds.of_agent = agent_id)"
 
 // ownNumber is the column of the organisation's own number in a call: the one that was
 // called where the call came in, else the one that was shown, or that it was placed from.
@@ -86,11 +87,14 @@ func dimensions() map[string]dimension {
 		"variant_label":        word("variant_label"),
 		"outcome":              {expr: "outcome", columns: strings.Fields(ofOutcome), known: outcomes()},
 		"outcome_kind":         {expr: "outcome_kind", columns: strings.Fields(ofOutcome)},
-		"day":                  {expr: "local_date", columns: []string{byDate}, natural: true, once: true, valid: date, like: "2026-11-20", onDay: "day"},
-		"week":                 {expr: "week", columns: []string{byDate}, natural: true, once: true, valid: date, like: "2026-11-16, its Monday", onDay: "week_of(day)"},
-		"month":                {expr: "local_month", columns: []string{byDate}, natural: true, once: true, valid: month, like: "2026-11", onDay: "month_of(day)"},
-		"hour":                 {expr: "local_hour", columns: []string{byHour}, natural: true, valid: hour, like: "9, of 0 to 23"},
-		"weekday":              {expr: "weekday", columns: []string{byDate}, natural: true, known: value.Weekdays[:], onDay: "weekday_of(day)"},
+		"day": {expr: "local_date", columns: []string{byDate}, natural: true, once: true, valid: date,
+			like: "2026-11-20", onDay: "day"},
+		"week": {expr: "week", columns: []string{byDate}, natural: true, once: true, valid: date, like: "2026-11-16, its Monday",
+			onDay: "week_of(day)"},
+		"month": {expr: "local_month", columns: []string{byDate}, natural: true, once: true, valid: month, like: "2026-11",
+			onDay: "month_of(day)"},
+		"hour":    {expr: "local_hour", columns: []string{byHour}, natural: true, valid: hour, like: "9, of 0 to 23"},
+		"weekday": {expr: "weekday", columns: []string{byDate}, natural: true, known: value.Weekdays[:], onDay: "weekday_of(day)"},
 	}
 }
 
@@ -173,7 +177,8 @@ func ByNames(by string) []string {
 func keysOf(by string) (keys []dimension, err error) {
 	names := ByNames(by)
 	if len(names) > 2 {
-		return nil, &GroupError{"groups are of two dimensions at most, and " + strconv.Itoa(len(names)) + " are given", "narrow the calls by the others: --where NAME=VALUE"}
+		return nil, &GroupError{"groups are of two dimensions at most, and " + strconv.Itoa(len(names)) + " are given",
+			"narrow the calls by the others: --where NAME=VALUE"}
 	}
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
@@ -227,7 +232,8 @@ func filtersOf(where []string) (out []filter, err error) {
 	for _, text := range where {
 		name, v, ok := strings.Cut(text, "=")
 		if !ok {
-			return nil, &GroupError{fmt.Sprintf("the condition %q has no value", text), "write NAME=VALUE, as in call_type=outbound; nothing behind the = stands for calls without a value"}
+			return nil, &GroupError{fmt.Sprintf("the condition %q has no value", text),
+				"write NAME=VALUE, as in call_type=outbound; nothing behind the = stands for calls without a value"}
 		}
 		d, err := dimensionOf(name, 2+len(out))
 		if err != nil {

@@ -23,7 +23,8 @@ func (w *Warehouse) NotFetched(f *sqlfiles.File, p Params) ([]string, error) {
 	}
 	var out []string
 	for _, r := range resource.All {
-		needed := slices.Contains(f.Reads, r.Name) || slices.Contains(f.Reads, "selected_"+r.Name) || slices.ContainsFunc(keys, func(d dimension) bool { return d.of == r })
+		needed := slices.Contains(f.Reads, r.Name) || slices.Contains(f.Reads, "selected_"+r.Name) ||
+			slices.ContainsFunc(keys, func(d dimension) bool { return d.of == r })
 		if needed && !w.fetched(r.Name) {
 			out = append(out, r.Name)
 		}
@@ -36,5 +37,5 @@ func (w *Warehouse) NotFetched(f *sqlfiles.File, p Params) ([]string, error) {
 }
 
 func (w *Warehouse) fetched(table string) bool {
-	return w.snap.Manifest.Lists[table].ListedAt > 0 || len(w.snap.Manifest.FilesOf(table)) > 0
+	return w.Snapshot().Manifest.Lists[table].ListedAt > 0 || len(w.Snapshot().Manifest.FilesOf(table)) > 0
 }

@@ -23,7 +23,8 @@ var goals = []string{"completed", "transferred", "abandoned", "failed"}
 func ParseGoal(text string) (Goal, error) {
 	at := strings.LastIndexByte(text, '=')
 	if at < 1 {
-		return Goal{}, &GroupError{text + " names no outcome", "write AGENT=OUTCOME, as in triage=transferred; name an agent again for each further outcome"}
+		return Goal{}, &GroupError{text + " names no outcome",
+			"write AGENT=OUTCOME, as in triage=transferred; name an agent again for each further outcome"}
 	}
 	g := Goal{text[:at], text[at+1:]}
 	if !slices.Contains(goals, g.Outcome) {
@@ -43,7 +44,7 @@ func (w *Warehouse) goalsOf(ctx context.Context, conn *duck.Conn, f *sqlfiles.Fi
 	}
 	for _, g := range wanted {
 		id, err := w.agent(ctx, conn, g.Agent)
-		if !w.rights.None() && errors.As(err, new(*UnknownError)) {
+		if !w.Rights().None() && errors.As(err, new(*UnknownError)) {
 			continue
 		}
 		if err != nil {

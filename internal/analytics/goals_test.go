@@ -10,6 +10,7 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/opened"
 )
 
 // An agent that hangs up on everybody does not lead, one whose callers are unhappy is marked, and
@@ -35,7 +36,7 @@ func TestWhoLeads(t *testing.T) {
 	analyticstest.Write(t, root, 1, d)
 	board := func(goals ...string) (out []string) {
 		t.Helper()
-		o := analytics.Options{Threads: 1}
+		o := analytics.Options{Options: opened.Options{Threads: 1}}
 		for _, text := range goals {
 			goal, err := analytics.ParseGoal(text)
 			if err != nil {
@@ -91,7 +92,7 @@ func TestGoalsEqualTheOracle(t *testing.T) {
 	analyticstest.Write(t, root, 1, d)
 	goalsOfAgent = map[any][]string{"b-three": {"transferred"}, "a1-one": {"completed", "abandoned"}}
 	defer func() { goalsOfAgent = nil }()
-	w, err := analytics.Open(t.Context(), root, analytics.Options{Threads: 1, Goals: []analytics.Goal{{Agent: "b-three", Outcome: "transferred"},
+	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Threads: 1}, Goals: []analytics.Goal{{Agent: "b-three", Outcome: "transferred"},
 		{Agent: "a1-one", Outcome: "completed"}, {Agent: "a1-one", Outcome: "abandoned"}}})
 	if err != nil {
 		t.Fatal(err)

@@ -21,11 +21,11 @@ func Denied(err error) bool {
 // of a table that the reader may not see. It would tell nothing that is not there, but
 // nothing is what it might seem to find.
 func (w *Warehouse) May(f *sqlfiles.File, p Params) error {
-	if w.rights.None() {
+	if w.Rights().None() {
 		return nil
 	}
 	for _, table := range readBy(f) {
-		if err := w.rights.May(table); err != nil {
+		if err := w.Rights().May(table); err != nil {
 			return err
 		}
 	}
@@ -35,7 +35,7 @@ func (w *Warehouse) May(f *sqlfiles.File, p Params) error {
 	}
 	for _, d := range keys {
 		if d.of != nil {
-			if err := w.rights.May(d.of.Name); err != nil {
+			if err := w.Rights().May(d.of.Name); err != nil {
 				return err
 			}
 		}

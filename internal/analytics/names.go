@@ -26,7 +26,7 @@ func (w *Warehouse) namesOf(ctx context.Context, conn *duck.Conn, of *resource.R
 
 // ownNames returns the names of the objects of a resource, by id, those that are gone as well.
 func (w *Warehouse) ownNames(ctx context.Context, conn *duck.Conn, of *resource.Resource) (map[string]string, error) {
-	if len(w.snap.Manifest.FilesOf(of.Name)) == 0 {
+	if len(w.Snapshot().Manifest.FilesOf(of.Name)) == 0 {
 		return nil, nil
 	}
 	rows, err := conn.QuerySmall(ctx, fmt.Sprintf("SELECT %s, name FROM stored.%s WHERE name IS NOT NULL", of.Key[0], of.Name))

@@ -11,6 +11,7 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/opened"
 	"callhouse/internal/layout"
 )
 
@@ -54,9 +55,9 @@ func TestReportsReadOnlyWhatIsProven(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer := func(name string, p analytics.Params, prover analytics.Prover) [][]any {
+	answer := func(name string, p analytics.Params, prover opened.Prover) [][]any {
 		t.Helper()
-		w, err := analytics.Open(t.Context(), root, analytics.Options{Location: time.UTC, Prover: prover})
+		w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Location: time.UTC, Prover: prover}})
 		if err != nil {
 			t.Fatal(err)
 		}

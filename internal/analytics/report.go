@@ -88,7 +88,7 @@ func (w *Warehouse) Report(ctx context.Context, name string, p Params) (*Rows, e
 	if err != nil {
 		return nil, err
 	}
-	conn, err := w.ask(ctx)
+	conn, err := w.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -124,24 +124,9 @@ func (w *Warehouse) report(ctx context.Context, conn *duck.Conn, f *sqlfiles.Fil
 	_, compares := p.Previous()
 	f = shown(f, p, compares)
 	p.spreads = compares && len(f.Hidden) > 0
-	text := f.SQL
-	if f.Selects() {
-		with, err := w.selected(ctx, conn, f, p)
-		if err != nil {
-			return nil, err
-		}
-		text = withList(with, text)
-		if previous, ok := p.Previous(); ok {
-			if err := mayCompare(f, p); err != nil {
-				return nil, err
-			}
-			before, err := w.selected(ctx, conn, f, previous)
-			if err != nil {
-				return nil, err
-			}
-			f = compared(f, with, before, p)
-			text = f.SQL
-		}
+	f, text, err := w.statement(ctx, conn, f, p)
+	if err != nil {
+		return nil, err
 	}
 	if p.Field != "" {
 		if err := hasField(ctx, conn, p); err != nil {
@@ -156,8 +141,7 @@ func (w *Warehouse) report(ctx context.Context, conn *duck.Conn, f *sqlfiles.Fil
 	if len(p.Columns) > 0 {
 		text = "SELECT key, " + strings.Join(p.Columns, ", ") + " FROM (" + text + ")"
 	}
-	text, err := inOrder(f, text, p)
-	if err != nil {
+	if text, err = inOrder(f, text, p); err != nil {
 		return nil, err
 	}
 	names, err := w.namesFor(ctx, conn, f, p)
@@ -176,6 +160,39 @@ func (w *Warehouse) report(ctx context.Context, conn *duck.Conn, f *sqlfiles.Fil
 		return nil, fmt.Errorf("run report %s: %w", f.Name, err)
 	}
 	r := &Rows{rows: rows, conn: conn, columns: describe(rows.Columns(), f)}
+	r.keys(f, p)
+	w.nameCurrency(r.columns)
+	r.tellNames(names, p)
+	return r, nil
+}
+
+// statement returns the SQL of a report over the calls that p selects, and the report with the columns that
+// it then has.
+func (w *Warehouse) statement(ctx context.Context, conn *duck.Conn, f *sqlfiles.File, p Params) (*sqlfiles.File, string, error) {
+	if !f.Selects() {
+		return f, f.SQL, nil
+	}
+	with, err := w.selected(ctx, conn, f, p)
+	if err != nil {
+		return nil, "", err
+	}
+	previous, ok := p.Previous()
+	if !ok {
+		return f, withList(with, f.SQL), nil
+	}
+	if err := mayCompare(f, p); err != nil {
+		return nil, "", err
+	}
+	before, err := w.selected(ctx, conn, f, previous)
+	if err != nil {
+		return nil, "", err
+	}
+	f = compared(f, with, before, p)
+	return f, f.SQL, nil
+}
+
+// keys names the columns of the groups.
+func (r *Rows) keys(f *sqlfiles.File, p Params) {
 	switch {
 	case !f.Grouped():
 		r.columns[0].Key = r.columns[0].Name == "call_id"
@@ -193,9 +210,6 @@ func (w *Warehouse) report(ctx context.Context, conn *duck.Conn, f *sqlfiles.Fil
 			r.columns[i].Key = true
 		}
 	}
-	w.nameCurrency(r.columns)
-	r.tellNames(names, p)
-	return r, nil
 }
 
 // hasFewRows says that a report's answer may be held as a whole: it has groups, and

@@ -3,7 +3,6 @@ package analytics_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -19,12 +18,13 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/longtest"
 )
 
 // everyQuestion leaves out most of what the oracle is asked.
-var everyQuestion = flag.Int("every-question", 20, "ask the oracle only every n-th question, from a random one on; make long asks every second")
+var everyQuestion = longtest.Int("every-question", 20, 2, "ask the oracle only every n-th question, from a random one on")
 
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400) // the tests hold little
@@ -42,7 +42,7 @@ func zone(t testing.TB, name string) *time.Location {
 
 func open(t testing.TB, root string, loc *time.Location) *analytics.Warehouse {
 	t.Helper()
-	w, err := analytics.Open(t.Context(), root, analytics.Options{Location: loc, Threads: 1}) // to wake a second one costs more than it gains
+	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Location: loc, Threads: 1}}) // to wake a second one costs more than it gains
 	if err != nil {
 		t.Fatal(err)
 	}

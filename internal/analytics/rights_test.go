@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/longtest"
 )
@@ -26,9 +27,9 @@ func TestForeignConditionsStayAboveTheRights(t *testing.T) {
 	}
 	analyticstest.Write(t, root, 1, d)
 	for _, isForeign := range []bool{true, false} {
-		o := Options{Rights: rights.Rights{Agents: []string{"a"}}}
+		o := Options{Options: opened.Options{Rights: rights.Rights{Agents: []string{"a"}}}}
 		if isForeign {
-			o.Safe = &Limits{Memory: 256 << 20, Temp: 1 << 20}
+			o.Safe = &opened.Limits{Memory: 256 << 20, Temp: 1 << 20}
 		}
 		conn := openAll(t, root, o)
 		reached := ""
@@ -69,7 +70,7 @@ func TestReportsByRights(t *testing.T) {
 		if !tried(i) {
 			continue
 		}
-		w, err := Open(t.Context(), root, Options{Threads: 1, Rights: x.rights})
+		w, err := Open(t.Context(), root, Options{Options: opened.Options{Threads: 1, Rights: x.rights}})
 		if err != nil {
 			t.Fatal(err)
 		}

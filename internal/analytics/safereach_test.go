@@ -2,7 +2,6 @@ package analytics
 
 import (
 	"errors"
-	"flag"
 	"io"
 	"regexp"
 	"slices"
@@ -12,10 +11,12 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/guard"
+	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/stored"
+	"callhouse/internal/longtest"
 )
 
-var everyForm = flag.Int("every-form", 32, "write each of DuckDB's relations in every n-th form only; make long tries every fourth, make doors all")
+var everyForm = longtest.Int("every-form", 32, 4, "write each of DuckDB's relations in every n-th form only")
 
 // harmless are the operators of plans that read the warehouse's files, what the
 // statement itself holds, or nothing.
@@ -81,9 +82,9 @@ func openAll(t *testing.T, root string, o Options) *duck.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := w.connect(t.Context())
+	conn, err := w.Connect(t.Context())
 	if err == nil {
-		err = w.defineAll(t.Context(), conn)
+		err = w.DefineAll(t.Context(), conn)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +107,7 @@ func pair(t *testing.T) (held, judge *duck.Conn) {
 		Calls: []analyticstest.Row{{"call_id": "c1"}}, Turns: []analyticstest.Row{{"call_id": "c1", "turn": int64(0)}},
 		Items: []analyticstest.Row{{"call_id": "c1", "position": int64(0)}}, Runs: []analyticstest.Row{{"run_id": "r1"}},
 	})
-	held, judge = openAll(t, root, Options{Safe: &Limits{Memory: 256 << 20, Temp: 1 << 20}}), openAll(t, root, Options{})
+	held, judge = openAll(t, root, Options{Options: opened.Options{Safe: &opened.Limits{Memory: 256 << 20, Temp: 1 << 20}}}), openAll(t, root, Options{})
 	if err := judge.Exec(t.Context(), "SET explain_output = 'all'"); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/guard"
+	"callhouse/internal/analytics/opened"
 	"callhouse/internal/golden"
 )
 
@@ -74,11 +75,11 @@ func TestSafeKnowsEveryFunction(t *testing.T) {
 func TestSealedDatabaseRefuses(t *testing.T) {
 	root, dir := t.TempDir(), t.TempDir()
 	analyticstest.Write(t, root, 1, analyticstest.Data{Calls: []analyticstest.Row{{"call_id": "c1"}}})
-	w, err := Open(t.Context(), root, Options{Safe: &Limits{Memory: 256 << 20, Temp: 1 << 20}})
+	w, err := Open(t.Context(), root, Options{Options: opened.Options{Safe: &opened.Limits{Memory: 256 << 20, Temp: 1 << 20}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := w.connect(t.Context())
+	conn, err := w.Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +89,7 @@ func TestSealedDatabaseRefuses(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	if err := w.defineAll(t.Context(), conn); err != nil { // as a statement that names them has it
+	if err := w.DefineAll(t.Context(), conn); err != nil { // as a statement that names them has it
 		t.Fatal(err)
 	}
 	out := filepath.Join(dir, "out")
@@ -97,37 +98,37 @@ func TestSealedDatabaseRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	beside := filepath.Join(w.snap.Dir, "calls", "link.csv")
+	beside := filepath.Join(w.Snapshot().Dir, "calls", "link.csv")
 	if err := os.Symlink(filepath.Join(dir, "x.csv"), beside); err != nil {
 		t.Fatal(err)
 	}
 	for text, want := range map[string]string{
-		"COPY calls TO '" + out + "'":                                     "disabled",
-		"COPY calls TO '" + w.snap.Dir + "/out'":                          "disabled",
-		"EXPORT DATABASE '" + out + "'":                                   "disabled",
-		"ATTACH '" + out + "' AS x":                                       "disabled",
-		"FROM read_csv('" + dir + "/x.csv')":                              "disabled",
-		"FROM '" + dir + "/x.csv'":                                        "",
-		"FROM read_csv('" + beside + "')":                                 "disabled",
-		"FROM read_text('" + w.snap.Dir + "/../../../x')":                 "disabled",
-		"FROM glob('" + dir + "/*')":                                      "disabled",
-		"FROM read_csv('https://127.0.0.1:1/x.csv')":                      "",
-		"INSTALL httpfs":                                                  "",
-		"LOAD httpfs":                                                     "disabled",
-		"LOAD '" + dir + "/x.duckdb_extension'":                           "disabled",
-		"SET memory_limit = '100GB'":                                      "locked",
-		"SET GLOBAL enable_external_access = true":                        "",
-		"SET lock_configuration = false":                                  "locked",
-		"RESET lock_configuration":                                        "locked",
-		"SET GLOBAL allowed_configs = ['memory_limit']":                   "locked",
-		"SET GLOBAL allowed_directories = ['/']":                          "",
-		"SET temp_directory = '" + dir + "'":                              "locked",
-		"SET autoload_known_extensions = true":                            "locked",
-		"PRAGMA threads = 64":                                             "locked",
-		"FROM query('FROM ''" + dir + "/x.csv''')":                        "",
-		"CREATE MACRO f() AS TABLE FROM read_csv('" + dir + "/x.csv')":    "disabled",
-		"CREATE SECRET s (TYPE s3, KEY_ID 'x', SECRET 'y', REGION 'z')":   "",
-		"FROM read_parquet('" + w.snap.Dir + "/runs/../../../x.parquet')": "disabled",
+		"COPY calls TO '" + out + "'":                                           "disabled",
+		"COPY calls TO '" + w.Snapshot().Dir + "/out'":                          "disabled",
+		"EXPORT DATABASE '" + out + "'":                                         "disabled",
+		"ATTACH '" + out + "' AS x":                                             "disabled",
+		"FROM read_csv('" + dir + "/x.csv')":                                    "disabled",
+		"FROM '" + dir + "/x.csv'":                                              "",
+		"FROM read_csv('" + beside + "')":                                       "disabled",
+		"FROM read_text('" + w.Snapshot().Dir + "/../../../x')":                 "disabled",
+		"FROM glob('" + dir + "/*')":                                            "disabled",
+		"FROM read_csv('https://127.0.0.1:1/x.csv')":                            "",
+		"INSTALL httpfs":                                                        "",
+		"LOAD httpfs":                                                           "disabled",
+		"LOAD '" + dir + "/x.duckdb_extension'":                                 "disabled",
+		"SET memory_limit = '100GB'":                                            "locked",
+		"SET GLOBAL enable_external_access = true":                              "",
+		"SET lock_configuration = false":                                        "locked",
+		"RESET lock_configuration":                                              "locked",
+		"SET GLOBAL allowed_configs = ['memory_limit']":                         "locked",
+		"SET GLOBAL allowed_directories = ['/']":                                "",
+		"SET temp_directory = '" + dir + "'":                                    "locked",
+		"SET autoload_known_extensions = true":                                  "locked",
+		"PRAGMA threads = 64":                                                   "locked",
+		"FROM query('FROM ''" + dir + "/x.csv''')":                              "",
+		"CREATE MACRO f() AS TABLE FROM read_csv('" + dir + "/x.csv')":          "disabled",
+		"CREATE SECRET s (TYPE s3, KEY_ID 'x', SECRET 'y', REGION 'z')":         "",
+		"FROM read_parquet('" + w.Snapshot().Dir + "/runs/../../../x.parquet')": "disabled",
 	} {
 		err := conn.Exec(t.Context(), text)
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -128,7 +128,8 @@ func (w *Warehouse) selected(ctx context.Context, conn *duck.Conn, f *sqlfiles.F
 	err = conn.Exec(ctx, couldHave(keys)+flags+fmt.Sprintf("SET VARIABLE largest_first = %t;\nSET VARIABLE grouped = %t;\n"+
 		"SET VARIABLE whole_from = %s;\nSET VARIABLE whole_until = %s;\nSET VARIABLE judged_from = %s;\nSET VARIABLE holidays = %s;\n"+
 		"SET VARIABLE listed_until = %d;\nSET VARIABLE goals = %s;\n",
-		!slices.ContainsFunc(keys, func(d dimension) bool { return d.natural }), p.By != "", from, until, judged, w.holidaysOf(f), w.listedUntil(), successes))
+		!slices.ContainsFunc(keys, func(d dimension) bool { return d.natural }), p.By != "", from, until, judged, w.holidaysOf(f),
+		w.listedUntil(), successes))
 	if err != nil {
 		return "", fmt.Errorf("select the calls: %w", err)
 	}
@@ -144,9 +145,11 @@ func (w *Warehouse) selected(ctx context.Context, conn *duck.Conn, f *sqlfiles.F
 		case r == "selected_grouped", r == "selected_alone":
 			with = append(with, r+" AS NOT MATERIALIZED ("+calls+")")
 		case r == "selected_campaign_calls":
-			with = append(with, fmt.Sprintf("%s AS NOT MATERIALIZED (SELECT %s AS %s, calls.* FROM calls WHERE %s)", r, madeOfCampaigns, ofCampaign, s.ofCalls()))
+			with = append(with, fmt.Sprintf("%s AS NOT MATERIALIZED (SELECT %s AS %s, calls.* FROM calls WHERE %s)", r, madeOfCampaigns,
+				ofCampaign, s.ofCalls()))
 		case r == "surrounding":
-			with = append(with, fmt.Sprintf("surrounding AS NOT MATERIALIZED (SELECT %s AS key, coalesce(%s, false) AS is_selected, calls.* FROM calls WHERE %s)",
+			with = append(with, fmt.Sprintf("surrounding AS NOT MATERIALIZED (SELECT %s AS key, coalesce(%s, false) AS "+
+				"is_selected, calls.* FROM calls WHERE %s)",
 				keyExpr(keys, dimension.inCalls), s.ofCalls(), strings.Join(bounds(p.wider(), "start_at"), " AND ")))
 		case r == "tallied":
 			kept := "NOT MATERIALIZED" // or the columns that nobody asks for are made as well
@@ -173,7 +176,7 @@ func (w *Warehouse) historyOf(f *sqlfiles.File, since time.Time) time.Time {
 	if since.IsZero() || days == 0 {
 		return since
 	}
-	return daysBack(since.In(w.loc), days)
+	return daysBack(since.In(w.Location()), days)
 }
 
 // history is how many days a report, or one that it reads, needs before those that it is asked about.
@@ -224,7 +227,8 @@ func relatedQuery(name, of string, p Params) string {
 	if p.By == "" && p.Agent == "" && len(p.Where) == 0 {
 		return fmt.Sprintf("%s AS NOT MATERIALIZED (SELECT CAST(NULL AS VARCHAR) AS key, * FROM %s WHERE %s)", name, of, where)
 	}
-	return fmt.Sprintf("%s AS NOT MATERIALIZED (SELECT s.key, t.* FROM %s t JOIN (SELECT key, call_id FROM selected) s USING (call_id) WHERE %s)",
+	return fmt.Sprintf("%s AS NOT MATERIALIZED (SELECT s.key, t.* FROM %s t JOIN (SELECT key, call_id FROM selected) s "+
+		"USING (call_id) WHERE %s)",
 		name, of, where)
 }
 
@@ -421,7 +425,7 @@ func (w *Warehouse) unknownAgent(ctx context.Context, conn *duck.Conn, text stri
 // if several have it, and an *UnknownError if none has. Names are compared without regard to
 // case.
 func (w *Warehouse) FindAgent(ctx context.Context, text string) (string, error) {
-	conn, err := w.ask(ctx)
+	conn, err := w.Conn(ctx)
 	if err != nil {
 		return "", err
 	}

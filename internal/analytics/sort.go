@@ -56,7 +56,8 @@ func sortKey(f *sqlfiles.File, p Params) (string, error) {
 	key, isKey := keys[name]
 	switch {
 	case name == "agent" || isKey && name == "campaign" || isColumn && isAgent(name):
-		return "", &GroupError{fmt.Sprintf("rows cannot be sorted by %s: names change, and ids have no order", name), "sort by one of: " + strings.Join(known, ", ")}
+		return "", &GroupError{fmt.Sprintf("rows cannot be sorted by %s: names change, and ids have no order", name),
+			"sort by one of: " + strings.Join(known, ", ")}
 	case isKey:
 		return key + " " + cmp.Or(direction, "asc"), nil
 	case !isColumn || !slices.Contains(known, name):

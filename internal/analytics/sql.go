@@ -23,16 +23,16 @@ func (v View) create() string { return "CREATE OR REPLACE TEMP VIEW " + v.Name +
 // Define makes the views known to the statements that follow. Each may read those before it. Their names must be plain words, and
 // none of a table's.
 func (w *Warehouse) Define(ctx context.Context, views []View) error {
-	conn, err := w.ask(ctx)
+	conn, err := w.Conn(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
 	for _, v := range views {
-		if err := w.reads(ctx, conn, v.SQL); err != nil {
+		if err := w.Reads(ctx, conn, v.SQL); err != nil {
 			return err
 		}
-		if err := w.defined(ctx, conn, v.SQL, func() error { return conn.Exec(ctx, v.create()) }); err != nil {
+		if err := w.Defined(ctx, conn, v.SQL, func() error { return conn.Exec(ctx, v.create()) }); err != nil {
 			return err
 		}
 	}
@@ -88,7 +88,7 @@ func arguments(stmt *duck.Stmt, values map[string]string) ([]any, error) {
 
 // runSQL runs one statement that reads, with what arguments returns for it.
 func (w *Warehouse) runSQL(ctx context.Context, text string, arguments func(*duck.Stmt) ([]any, error)) (_ *Rows, err error) {
-	conn, err := w.ask(ctx)
+	conn, err := w.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -102,11 +102,11 @@ func (w *Warehouse) runSQL(ctx context.Context, text string, arguments func(*duc
 			return nil, err
 		}
 	}
-	if err := w.reads(ctx, conn, text); err != nil {
+	if err := w.Reads(ctx, conn, text); err != nil {
 		return nil, err
 	}
 	var stmt *duck.Stmt
-	err = w.defined(ctx, conn, text, func() (err error) {
+	err = w.Defined(ctx, conn, text, func() (err error) {
 		stmt, err = conn.Prepare(ctx, text)
 		return err
 	})
@@ -126,19 +126,6 @@ func (w *Warehouse) runSQL(ctx context.Context, text string, arguments func(*duc
 		r.columns[n-1].Kind = value.Drawing
 	}
 	return r, nil
-}
-
-// reads returns nil for a statement that may run. Which tables a safe one may name is told
-// where all are defined.
-func (w *Warehouse) reads(ctx context.Context, conn *duck.Conn, text string) error {
-	err := guard.Reads(ctx, conn, text, w.safe)
-	if err == nil || !w.safe {
-		return err
-	}
-	if err := w.defineAll(ctx, conn); err != nil {
-		return err
-	}
-	return guard.Reads(ctx, conn, text, true)
 }
 
 func query(ctx context.Context, stmt *duck.Stmt, arguments func(*duck.Stmt) ([]any, error)) (*duck.Rows, error) {

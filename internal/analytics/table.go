@@ -16,10 +16,10 @@ func (w *Warehouse) Table(ctx context.Context, name string, p Params) (*Rows, er
 	if !ok {
 		return nil, unknown("table", name, names(Tables()))
 	}
-	if err := w.rights.May(name); err != nil {
+	if err := w.Rights().May(name); err != nil {
 		return nil, err
 	}
-	conn, err := w.ask(ctx)
+	conn, err := w.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}

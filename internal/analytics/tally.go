@@ -33,7 +33,8 @@ const hoursAgo = 1_000_000_000
 // columns are those by which it counts; those that groups and conditions need are added.
 func (w *Warehouse) tallied(columns []string, keys []dimension, s selection) string {
 	columns = slices.Clone(columns)
-	made := map[string]string{success: "CAST(NULL AS BOOLEAN)", ownNumber: madeOfNumbers, ofCampaign: madeOfCampaigns} // beside them, columns of documents
+	// beside them, columns of documents
+	made := map[string]string{success: "CAST(NULL AS BOOLEAN)", ownNumber: madeOfNumbers, ofCampaign: madeOfCampaigns}
 	if s.Field != "" {
 		made[success] = "found." + success
 	}
@@ -89,11 +90,11 @@ func (w *Warehouse) counted(columns []string, made map[string]string, s selectio
 		terms = append(terms, "CAST(NULL AS DOUBLE) AS "+n.name)
 	}
 	text := fmt.Sprintf("SELECT %s\nFROM (%s)\nWHERE %s%s",
-		strings.Join(terms, ", "), stored.Relation(w.snap, tallies, table, false), s.where(table), grouped)
+		strings.Join(terms, ", "), stored.Relation(w.Snapshot(), tallies, table, false), s.where(table), grouped)
 	if len(calls) == 0 {
 		return text
 	}
-	return text + "\nUNION ALL\n" + w.countCalls("("+w.relation(calls, &schema.Calls)+")", columns, made, s)
+	return text + "\nUNION ALL\n" + w.countCalls("("+w.Relation(calls, &schema.Calls)+")", columns, made, s)
 }
 
 // countCalls returns the SELECT that counts calls.
@@ -150,7 +151,7 @@ var powers = []struct{ name, of string }{
 // tallyOf returns the smallest of the tables of tallies that knows all of the
 // columns, and what bounds the selection; nil where there is none.
 func (w *Warehouse) tallyOf(columns []string, s selection) *schema.Table {
-	if !w.rights.Tallied() || s.Params.spreads {
+	if !w.Rights().Tallied() || s.Params.spreads {
 		return nil
 	}
 	for _, t := range schema.TallyTables {
@@ -172,7 +173,7 @@ func (w *Warehouse) tells(t *schema.Table, column string) bool {
 	case "is_started":
 		return t.Column(column) >= 0 || t.Column("start_at") >= 0
 	case byDate, byHour:
-		return t.Column("start_at") >= 0 && w.inQuarters
+		return t.Column("start_at") >= 0 && w.InQuarters()
 	}
 	return t.Column(column) >= 0
 }
@@ -187,13 +188,13 @@ func (w *Warehouse) split(t *schema.Table, s selection, byUnit bool) (tallies, c
 		return nil, nil
 	}
 	byPeriod := map[string]*layout.File{}
-	for _, f := range w.snap.Manifest.FilesOf(t.Name) {
+	for _, f := range w.Snapshot().Manifest.FilesOf(t.Name) {
 		if f.Format >= layout.TallyVersion {
 			byPeriod[f.Period] = f
 		}
 	}
 	fine := t == &schema.QuarterTallies && s.ofQuarters()
-	for _, f := range w.snap.Manifest.FilesOf(schema.Calls.Name) {
+	for _, f := range w.Snapshot().Manifest.FilesOf(schema.Calls.Name) {
 		of := byPeriod[f.Period]
 		if byUnit && (f.Credits == nil || *f.Credits > 0) {
 			of = nil
@@ -214,10 +215,10 @@ func (w *Warehouse) split(t *schema.Table, s selection, byUnit bool) (tallies, c
 func (w *Warehouse) tallyColumn(name string, made map[string]string, from *schema.Table) string {
 	switch {
 	case name == byDate:
-		return "CAST(make_timestamp(" + w.localMicros + ") AS DATE) AS local_date"
+		return "CAST(make_timestamp(" + w.LocalMicros() + ") AS DATE) AS local_date"
 	case name == byHour:
 		// From a multiple of an hour so long ago that no time is negative.
-		return fmt.Sprintf("(%s + %d) // 3600000000 AS local_hours", w.localMicros, int64(hoursAgo)*3_600_000_000)
+		return fmt.Sprintf("(%s + %d) // 3600000000 AS local_hours", w.LocalMicros(), int64(hoursAgo)*3_600_000_000)
 	case name == unit && from == &schema.Calls:
 		return "cost_unit(total_cost, credits_used) AS unit"
 	case name == unit:

@@ -33,7 +33,7 @@ func (w *Warehouse) Unmatched(ctx context.Context, p Params) (out []Unmatched, e
 	if len(p.Where) == 0 {
 		return nil, nil
 	}
-	conn, err := w.ask(ctx)
+	conn, err := w.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,8 @@ func (w *Warehouse) Unmatched(ctx context.Context, p Params) (out []Unmatched, e
 			if !errors.Is(err, io.EOF) {
 				return nil, fmt.Errorf("look for %s: %w", f.name, err)
 			}
-			known, err := conn.Column(ctx, fmt.Sprintf("SELECT DISTINCT %s AS v FROM calls WHERE v IS NOT NULL ORDER BY v LIMIT %d", f.inCalls(), mostValues))
+			known, err := conn.Column(ctx, fmt.Sprintf("SELECT DISTINCT %s AS v FROM calls WHERE v IS NOT NULL ORDER BY v LIMIT %d",
+				f.inCalls(), mostValues))
 			if err != nil {
 				return nil, fmt.Errorf("look for values of %s: %w", f.name, err)
 			}

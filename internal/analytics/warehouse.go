@@ -2,230 +2,38 @@ package analytics
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"sync"
-	"time"
 
-	"callhouse/internal/analytics/duck"
-	"callhouse/internal/analytics/guard"
-	"callhouse/internal/analytics/localtime"
-	"callhouse/internal/analytics/rights"
-	"callhouse/internal/analytics/stored"
-	"callhouse/internal/layout"
+	"callhouse/internal/analytics/opened"
 )
 
-// Options say how a warehouse is opened. The zero value is ready to use.
+// Options set how a warehouse is opened, and what its reports assume. The zero value is ready
+// to use.
 type Options struct {
-	// Location is the zone of local dates and hours, and of the times that SQL
-	// prints; nil is UTC.
-	Location *time.Location
-	// Currency is that of the costs, for headings; empty: not told.
+	opened.Options
+	// Currency is that of the costs, for headings; empty: headings name none.
 	Currency string
-	// Country is the one whose public holidays have fewer calls, by its two letters; empty: none.
+	// Country is the one whose public holidays have fewer calls, as two letters; empty: none.
 	Country string
-	// Goals are what is a success of an agent, where that is not that the call was completed.
+	// Goals define success for agents whose success is not a completed call.
 	Goals []Goal
-	// Threads and MemoryLimit bound DuckDB, as in "4GB"; zero: its defaults, but one
-	// thread for a small snapshot.
-	Threads     int
-	MemoryLimit string
-	// Safe is set for statements that somebody else wrote: they read the
-	// warehouse and nothing else, within these limits. It takes the place of
-	// MemoryLimit. A process that must not die has to run them in another, since
-	// DuckDB does not hold its memory limit everywhere.
-	Safe *Limits
-	// Rights are what of the warehouse is there.
-	Rights rights.Rights
-	// Dialect is what statements may name beside the warehouse's tables, and how they are
-	// written anew; nil: nothing, and not at all.
-	Dialect *Dialect
-	// IDs knows in which file a call is, for statements by a call's id; nil: nobody does.
-	IDs *IDs
-	// Copies says that rows that statements ask for again and again are copied to tables of DuckDB's own, within the
-	// memory of Safe; see copies.go.
-	Copies bool
-	// Prover proves files before they are read; nil: they are read as they are.
-	Prover Prover
-	// SkipDamaged answers without the periods and resources of which a file is damaged, which
-	// would fail otherwise. It needs a Prover, and every answer says what it leaves out.
-	SkipDamaged bool
 }
 
-// EngineVersion returns the version of the DuckDB that is linked in, as in
-// "v1.5.6".
-func EngineVersion() string { return duck.Version() }
-
-// Warehouse is one snapshot, open for questions. It may be used by several
-// goroutines at once.
+// Warehouse is one snapshot, open for reports and SQL. It may be used by several goroutines at
+// once.
 type Warehouse struct {
-	snap *layout.Snapshot
-	loc  *time.Location
-	db   *duck.DB
-	// currency is that of the costs; empty: not told.
+	*opened.DB
 	currency string
 	country  string
 	goals    []Goal
-	safe     bool // only what safe lets pass is run
-	rights   rights.Rights
-
-	defining  sync.Mutex
-	undefined []definition // what DuckDB does not know yet, in order; see define.go
-
-	ids     *IDs
-	parts   map[string]bool // pieces of files of calls that have views of their own
-	copies  *copies
-	prover  Prover
-	skipped []Skipped
-	dialect *Dialect
-	views   []View
-	// localMicros is, in SQL, the local time of a stored call's start, in µs.
-	localMicros string
-	inQuarters  bool // quarters of an hour tell the local time
+	views    []View
 }
 
-// ZoneError says that a time zone is not known to DuckDB.
-type ZoneError struct {
-	Name string
-	Err  error
-}
-
-func (e *ZoneError) Error() string { return fmt.Sprintf("there is no time zone %q", e.Name) }
-
-func (e *ZoneError) Unwrap() error { return e.Err }
-
-// Open opens the current snapshot of the warehouse at root. It returns an
-// error that wraps layout.ErrNoWarehouse where nothing was ever committed, and
-// a *layout.VersionError where a newer program wrote it.
+// Open opens the current snapshot of the warehouse at root. Its errors are those of
+// [opened.Open].
 func Open(ctx context.Context, root string, o Options) (*Warehouse, error) {
-	if o.Safe != nil {
-		var err error
-		if root, err = absolute(root); err != nil {
-			return nil, fmt.Errorf("find the warehouse: %w", err)
-		}
-	}
-	snap, err := layout.Current(root)
+	db, err := opened.Open(ctx, root, o.Options)
 	if err != nil {
 		return nil, err
 	}
-	var skipped []Skipped
-	if o.SkipDamaged {
-		if snap, skipped, err = intact(ctx, snap, o.Prover); err != nil {
-			return nil, err
-		}
-	}
-	if o.Location == nil {
-		o.Location = time.UTC
-	}
-	if o.Threads == 0 && isSmall(snap) {
-		o.Threads = 1
-	}
-	db, err := duck.Open(duck.Config{Threads: o.Threads, MemoryLimit: o.MemoryLimit})
-	if err != nil {
-		return nil, err
-	}
-	w := &Warehouse{snap: snap, loc: o.Location, currency: o.Currency, country: o.Country, goals: o.Goals, db: db, safe: o.Safe != nil, rights: o.Rights,
-		prover: o.Prover, ids: o.IDs, parts: map[string]bool{}, skipped: skipped, dialect: o.Dialect,
-		localMicros: localtime.Micros(o.Location, snap.Manifest), inQuarters: localtime.InQuarters(o.Location, snap.Manifest)}
-	w.undefined = w.definitions(localtime.Macro(o.Location, snap.Manifest))
-	w.copies = newCopies(w, o)
-	if err := w.prepare(ctx, o.Safe); err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	return w, nil
-}
-
-// isSmall says that to start and wake a second thread for a snapshot costs more than it gains.
-func isSmall(snap *layout.Snapshot) bool {
-	var bytes int64
-	for i := range snap.Manifest.Files {
-		bytes += snap.Manifest.Files[i].Bytes
-	}
-	return bytes < 4<<20
-}
-
-// Close frees the warehouse. Rows that came from it must be closed.
-func (w *Warehouse) Close() error {
-	w.copies.close()
-	return w.db.Close()
-}
-
-// Snapshot returns the snapshot that the answers come from.
-func (w *Warehouse) Snapshot() *layout.Snapshot { return w.snap }
-
-// Location returns the zone of local times.
-func (w *Warehouse) Location() *time.Location { return w.loc }
-
-// prepare makes the database ready for definitions, which come when a statement needs
-// them. One that is safe is shut.
-func (w *Warehouse) prepare(ctx context.Context, limits *Limits) error {
-	conn, err := w.connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	for _, text := range []string{
-		// A file never changes under its name, so what is known of it stays true.
-		"SET GLOBAL parquet_metadata_cache = true",
-		// It makes a join of a sum over a whole group, and so of one scan two.
-		"SET GLOBAL disabled_optimizers = 'window_self_join'",
-		"CREATE SCHEMA stored",
-		"CREATE SCHEMA " + guard.NewestSchema,
-		"CREATE SCHEMA " + guard.FirstSchema,
-		"CREATE SCHEMA " + guard.LatestSchema,
-		"CREATE SCHEMA copies",
-	} {
-		if err := conn.Exec(ctx, text); err != nil {
-			return fmt.Errorf("prepare DuckDB: %w", err)
-		}
-	}
-	if w.dialect != nil {
-		if err := conn.Exec(ctx, w.dialect.Definitions); err != nil {
-			return fmt.Errorf("prepare DuckDB: %w", err)
-		}
-	}
-	if limits == nil {
-		return nil
-	}
-	return w.seal(ctx, conn, limits)
-}
-
-// connect returns a connection that lives in the warehouse's zone, so that no
-// answer depends on where the program runs.
-func (w *Warehouse) connect(ctx context.Context) (*duck.Conn, error) {
-	conn, err := w.db.Connect()
-	if err != nil {
-		return nil, err
-	}
-	if err := setZone(ctx, conn, w.loc); err != nil {
-		conn.Close()
-		return nil, err
-	}
-	return conn, nil
-}
-
-// setZone makes a connection live in a zone. It returns a *ZoneError for one that
-// DuckDB does not know.
-func setZone(ctx context.Context, conn *duck.Conn, loc *time.Location) error {
-	zone := stored.Quote(loc.String())
-	if err := conn.Exec(ctx, "SET TimeZone = "+zone); err != nil {
-		if ctx.Err() != nil {
-			return err
-		}
-		return &ZoneError{Name: loc.String(), Err: err}
-	}
-	if err := conn.Exec(ctx, "SET VARIABLE tz = "+zone); err != nil {
-		return fmt.Errorf("set the zone: %w", err)
-	}
-	return nil
-}
-
-// CurrentAbsolute returns the current snapshot of the warehouse at root, its
-// path absolute and without links, so that it means the same to any program.
-func CurrentAbsolute(root string) (*layout.Snapshot, error) {
-	root, err := absolute(root)
-	if err != nil {
-		return nil, fmt.Errorf("find the warehouse: %w", err)
-	}
-	return layout.Current(root)
+	return &Warehouse{DB: db, currency: o.Currency, country: o.Country, goals: o.Goals}, nil
 }

@@ -65,7 +65,8 @@ func (c *Client) Do(ctx context.Context, r Request, accept func(*Answer) error) 
 }
 
 // attempt sends a request once. took is how long that takes, once it may be sent.
-func (c *Client) attempt(ctx context.Context, r *Request, retry bool, accept func(*Answer) error, took *time.Duration) (*RequestError, error) {
+func (c *Client) attempt(ctx context.Context, r *Request, retry bool, accept func(*Answer) error,
+	took *time.Duration) (*RequestError, error) {
 	t, err := c.budget.acquire(ctx)
 	if err != nil {
 		return &RequestError{class: canceled, Err: err}, nil

@@ -119,7 +119,8 @@ func (s *Stream) spend(d time.Duration, last *RequestError) {
 	}
 	s.mu.Unlock()
 	if s.group != nil {
-		s.group.spend(d, &RequestError{class: spent, Err: fmt.Errorf("too much time was lost on requests of this sort, the last time with: %w", last)})
+		s.group.spend(d, &RequestError{class: spent,
+			Err: fmt.Errorf("too much time was lost on requests of this sort, the last time with: %w", last)})
 	}
 }
 

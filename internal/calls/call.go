@@ -21,21 +21,22 @@ var (
 	colAgentID, colAgentVersion     = schema.Calls.Column("agent_id"), schema.Calls.Column("agent_version")
 	colCallType, colVariantLabel    = schema.Calls.Column("call_type"), schema.Calls.Column("variant_label")
 	colUserSentiment                = schema.Calls.Column("user_sentiment")
-	colCallID, colStatus, colReason = schema.Calls.Column("call_id"), schema.Calls.Column("status"), schema.Calls.Column("disconnection_reason")
-	colStartAt, colEndAt            = schema.Calls.Column("start_at"), schema.Calls.Column("end_at")
-	colDurationMS, colTotalCost     = schema.Calls.Column("duration_ms"), schema.Calls.Column("total_cost")
-	colRecordingURL, colOptOut      = schema.Calls.Column("recording_url"), schema.Calls.Column("opt_out_sensitive_data_storage")
-	colTurnCount, colUserTurns      = schema.Calls.Column("turn_count"), schema.Calls.Column("user_turns")
-	colTranscriptState              = schema.Calls.Column("transcript_state")
-	colSettlement, colSource        = schema.Calls.Column("settlement"), schema.Calls.Column("source")
-	colExtra, colRunID              = schema.Calls.Column("extra"), schema.Calls.Column("run_id")
-	colFirstSeenAt, colFetchedAt    = schema.Calls.Column("first_seen_at"), schema.Calls.Column("fetched_at")
-	colTranscriptSource             = schema.Calls.Column("transcript_source")
-	colDirection, colOwnNumber      = schema.Calls.Column("direction"), schema.Calls.Column("own_number")
-	colFromE164, colToE164          = schema.Calls.Column("from_e164"), schema.Calls.Column("to_e164")
-	colEvaluation                   = schema.Calls.Column("evaluation")
-	colCreditsUsed, colBilled       = schema.Calls.Column("credits_used"), schema.Calls.Column("billed_seconds")
-	colTurnRole, colTurnContent     = schema.Turns.Column("role"), schema.Turns.Column("content")
+	colCallID, colStatus, colReason = schema.Calls.Column("call_id"), schema.Calls.Column("status"),
+		schema.Calls.Column("disconnection_reason")
+	colStartAt, colEndAt         = schema.Calls.Column("start_at"), schema.Calls.Column("end_at")
+	colDurationMS, colTotalCost  = schema.Calls.Column("duration_ms"), schema.Calls.Column("total_cost")
+	colRecordingURL, colOptOut   = schema.Calls.Column("recording_url"), schema.Calls.Column("opt_out_sensitive_data_storage")
+	colTurnCount, colUserTurns   = schema.Calls.Column("turn_count"), schema.Calls.Column("user_turns")
+	colTranscriptState           = schema.Calls.Column("transcript_state")
+	colSettlement, colSource     = schema.Calls.Column("settlement"), schema.Calls.Column("source")
+	colExtra, colRunID           = schema.Calls.Column("extra"), schema.Calls.Column("run_id")
+	colFirstSeenAt, colFetchedAt = schema.Calls.Column("first_seen_at"), schema.Calls.Column("fetched_at")
+	colTranscriptSource          = schema.Calls.Column("transcript_source")
+	colDirection, colOwnNumber   = schema.Calls.Column("direction"), schema.Calls.Column("own_number")
+	colFromE164, colToE164       = schema.Calls.Column("from_e164"), schema.Calls.Column("to_e164")
+	colEvaluation                = schema.Calls.Column("evaluation")
+	colCreditsUsed, colBilled    = schema.Calls.Column("credits_used"), schema.Calls.Column("billed_seconds")
+	colTurnRole, colTurnContent  = schema.Turns.Column("role"), schema.Turns.Column("content")
 )
 
 // Positions in CallResource.Lists.
@@ -161,7 +162,8 @@ func (c *Call) RunID() []byte { return c.text(colRunID) }
 // Fetched sets when the call was first listed, when what its row says was fetched,
 // and by which run.
 func (c *Call) Fetched(firstSeen, fetched int64, run []byte) {
-	c.Row[colFirstSeenAt], c.Row[colFetchedAt], c.Row[colRunID] = schema.InstantValue(firstSeen), schema.InstantValue(fetched), schema.TextValue(schema.NotNil(run))
+	c.Row[colFirstSeenAt], c.Row[colFetchedAt], c.Row[colRunID] = schema.InstantValue(firstSeen), schema.InstantValue(fetched),
+		schema.TextValue(schema.NotNil(run))
 }
 
 // Clone returns a copy that shares no memory with c, nor with the body, decoder or

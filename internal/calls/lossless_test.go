@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"reflect"
@@ -16,6 +15,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"pgregory.net/rapid"
 
+	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
 	"callhouse/internal/schema/columnar"
 	"callhouse/internal/wire/wiretest"
@@ -24,7 +24,7 @@ import (
 // The tests hold little, and collecting it took a quarter of their time.
 func init() {
 	debug.SetGCPercent(400)
-	_ = flag.Set("rapid.checks", "30") // a flag on the command line still wins; make long has 100
+	longtest.Checks(30, 100)
 }
 
 // viaRows writes calls into Parquet files of the three tables, and reads them

@@ -39,7 +39,8 @@ const (
 
 // The words that the columns transcript_state and settlement hold.
 var (
-	transcriptWords = schema.Words{Pending: "pending", Present: "present", Empty: "empty", Withheld: "withheld", Missing: "missing", Skipped: "skipped"}
+	transcriptWords = schema.Words{Pending: "pending", Present: "present", Empty: "empty", Withheld: "withheld",
+		Missing: "missing", Skipped: "skipped"}
 	settlementWords = schema.Words{Open: "open", Ended: "ended", Settled: "settled", Expired: "expired"}
 )
 

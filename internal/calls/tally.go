@@ -112,7 +112,8 @@ func (t *Tallies) Add(c *Call) error {
 	status, reason, sentiment := t.id(c.Status()), t.id(c.text(colReason)), t.id(c.text(colUserSentiment))
 	if !t.givenUp[&schema.WordTallies] {
 		count(t, &schema.WordTallies, t.byWord, mostWordTallies, c, wordKey{
-			words: [...]uint32{t.id(c.text(colAgentID)), t.id(c.text(colAgentVersion)), t.id(c.text(colCallType)), status, reason, sentiment, t.id(c.text(colVariantLabel))},
+			words: [...]uint32{t.id(c.text(colAgentID)), t.id(c.text(colAgentVersion)), t.id(c.text(colCallType)), status, reason,
+				sentiment, t.id(c.text(colVariantLabel))},
 			state: c.TranscriptState(), settlement: c.Settlement(), optedOut: c.OptedOut(), started: c.StartAt().OK,
 			speech: speech,
 		})
@@ -146,7 +147,8 @@ func count[K comparable](t *Tallies, table *schema.Table, groups map[K]*sums, mo
 
 // handOn hands on the rows of a table, in the order of their keys, and forgets
 // them. key appends to a row what a key says.
-func handOn[K comparable](t *Tallies, table *schema.Table, groups map[K]*sums, compare func(a, b K) int, key func(row parquet.Row, k K) parquet.Row) error {
+func handOn[K comparable](t *Tallies, table *schema.Table, groups map[K]*sums, compare func(a, b K) int,
+	key func(row parquet.Row, k K) parquet.Row) error {
 	for _, k := range slices.SortedFunc(maps.Keys(groups), compare) {
 		t.row = groups[k].append(key(t.row[:0], k))
 		if err := t.emit(table, t.row); err != nil {

@@ -126,7 +126,8 @@ func (c *Crawler) newBulk(ctx context.Context) *bulk {
 	if !ok || c.cfg.Transcripts == FromV3 || ctx.Err() != nil || c.briefList() {
 		return nil
 	}
-	b := &bulk{Crawler: c, store: store, stream: c.streams.Of("pages of v2", streams.Bulk), size: bulkFirst, most: bulkMost, state: store.Bulk()}
+	b := &bulk{Crawler: c, store: store, stream: c.streams.Of("pages of v2", streams.Bulk), size: bulkFirst, most: bulkMost,
+		state: store.Bulk()}
 	since := time.Duration(c.nowMS()-b.state.At) * time.Millisecond
 	switch known := b.state.State; {
 	case c.cfg.Transcripts == FromV2 && known != schema.BulkTrusted:
@@ -402,7 +403,8 @@ func (b *bulk) compare(ctx context.Context, p *bulkPage) error {
 			}
 		})
 		if difference != "" {
-			b.meter.problem(fmt.Sprintf("v2 has another transcript of call %s than v3 (%s): transcripts that came on its pages are fetched again, one by one",
+			b.meter.problem(fmt.Sprintf("v2 has another transcript of call %s than v3 (%s): transcripts that came on its pages "+
+				"are fetched again, one by one",
 				b.secrets.Clip(id, 80), difference))
 			return b.note(ctx, schema.BulkRefuted, field+" differs", "call "+id+": "+difference)
 		}

@@ -100,15 +100,8 @@ func (p *bulkPage) decode(d *json.Decoder, in *bulkReader) error {
 				return errors.Join(errNoCalls, err)
 			}
 			list = true
-			for d.More() {
-				in.left = api.MaxBody
-				if err := d.Decode(&value); err != nil {
-					return fmt.Errorf("read a call of v2: %w", err)
-				}
-				if err := p.item(value); err != nil {
-					p.failed = err
-					return err
-				}
+			if err := p.items(d, in); err != nil {
+				return err
 			}
 			_, err = d.Token()
 		} else if err = d.Decode(&value); err == nil && (key == "next_cursor" || key == "next_pagination_key") {
@@ -124,6 +117,22 @@ func (p *bulkPage) decode(d *json.Decoder, in *bulkReader) error {
 	}
 	_, err := d.Token()
 	return err
+}
+
+// items takes the calls of the page.
+func (p *bulkPage) items(d *json.Decoder, in *bulkReader) error {
+	var value json.RawMessage
+	for d.More() {
+		in.left = api.MaxBody
+		if err := d.Decode(&value); err != nil {
+			return fmt.Errorf("read a call of v2: %w", err)
+		}
+		if err := p.item(value); err != nil {
+			p.failed = err
+			return err
+		}
+	}
+	return nil
 }
 
 // item takes one call of the page. An error is the store's.

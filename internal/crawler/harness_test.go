@@ -2,7 +2,6 @@ package crawler
 
 import (
 	"errors"
-	"flag"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -13,12 +12,13 @@ import (
 
 	"callhouse/internal/api"
 	"callhouse/internal/api/apitest"
+	"callhouse/internal/longtest"
 	"callhouse/internal/loopback"
 	"callhouse/internal/resource/resourcetest"
 )
 
 func TestMain(m *testing.M) {
-	_ = flag.Set("rapid.checks", "8") // a flag on the command line still wins; make long has 100
+	longtest.Checks(8, 100)
 	resourcetest.Register()
 	debug.SetGCPercent(400) // the tests hold little, and collecting it took a quarter of their time
 	loopback.Only()

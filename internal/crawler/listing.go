@@ -103,24 +103,14 @@ func (l *listing) walk(ctx context.Context) (interrupted bool, err error) {
 				return false, err
 			}
 		}
-		f := a.failure
-		switch {
-		case f != nil && f.Canceled():
-			return true, nil
-		case f != nil && q.cursor != "" && f.CursorLost:
-			l.c.log.Info("a cursor is no longer accepted", "failure", f)
-			if q = l.restart("a cursor was refused: " + f.Error()); q == nil {
-				return false, nil
+		if f := a.failure; f != nil {
+			if f.Canceled() {
+				return true, nil
 			}
-			continue
-		case f != nil && f.Then == api.Narrow && (a.page.List || !f.TooLarge()):
-			if q, err = l.narrow(ctx, a); q == nil || err != nil {
+			if q, err = l.instead(ctx, q, a); q == nil || err != nil {
 				return ctx.Err() != nil, err
 			}
 			continue
-		case f != nil:
-			l.failed(f)
-			return false, nil
 		}
 		if a.query.before != q.before { // the filter was refused: this is the top
 			if l.again {
@@ -135,6 +125,20 @@ func (l *listing) walk(ctx context.Context) (interrupted bool, err error) {
 			return false, err
 		}
 	}
+}
+
+// instead returns what to ask for after a failure; nil: the stretch cannot be listed.
+func (l *listing) instead(ctx context.Context, q *query, a *asked) (*query, error) {
+	f := a.failure
+	switch {
+	case q.cursor != "" && f.CursorLost:
+		l.c.log.Info("a cursor is no longer accepted", "failure", f)
+		return l.restart("a cursor was refused: " + f.Error()), nil
+	case f.Then == api.Narrow && (a.page.List || !f.TooLarge()):
+		return l.narrow(ctx, a)
+	}
+	l.failed(f)
+	return nil, nil
 }
 
 // first returns the first page of the stretch. A stretch that is open above is

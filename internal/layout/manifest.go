@@ -126,7 +126,8 @@ func (m *Manifest) Writable() error {
 type ColumnError struct{ Column Column }
 
 func (e *ColumnError) Error() string {
-	return fmt.Sprintf("the warehouse has the column %s in %s, which this program does not know and would lose: upgrade callhouse to %s or newer",
+	return fmt.Sprintf("the warehouse has the column %s in %s, which this program does not know and would lose: upgrade "+
+		"callhouse to %s or newer",
 		e.Column.Name, e.Column.Table, e.Column.Since)
 }
 

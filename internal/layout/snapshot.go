@@ -74,7 +74,8 @@ func (e *CurrentError) Hint() string {
 	if e.Newest == 0 {
 		return "no snapshot is complete: restore the warehouse from a backup; nothing was changed"
 	}
-	return fmt.Sprintf("extract rollback --to %d makes snapshot %d, the newest complete one, the current one; nothing was changed", e.Newest, e.Newest)
+	return fmt.Sprintf("extract rollback --to %d makes snapshot %d, the newest complete one, the current one; nothing was changed",
+		e.Newest, e.Newest)
 }
 
 // Snapshot is one committed state of a warehouse.

@@ -1,37 +1,75 @@
-// Package longtest is what the quick tests leave to make long, by its flag -long. Only tests
-// import it.
+// Package longtest sets how much the tests try: the quick ones sample, and with the flag -long
+// (make long) they try all or nearly all. Only tests import it.
 package longtest
 
 import (
 	"flag"
+	"fmt"
 	"math/rand/v2"
 	"os"
+	"strconv"
 	"testing"
 )
 
-var long = flag.Bool("long", false, "try all that the quick tests only sample, and what other tests show nearly as well; make long does")
+var (
+	long  bool
+	sizes = map[string]int{} // of flags with -long
+)
 
-// On says that all is to be tried.
-func On() bool { return *long }
+func init() {
+	flag.BoolFunc("long", "try everything the quick tests only sample (make long)", func(string) error {
+		long = true
+		given := map[string]bool{}
+		flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
+		for name, n := range sizes {
+			if given[name] {
+				continue
+			}
+			if err := flag.Lookup(name).Value.Set(strconv.Itoa(n)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
 
-// Only leaves a test, or a case of one, to make long: cheaper ones show nearly all of it. Under
-// the race detector it runs. A target of make that names the test and lacks -long fails: it
-// would seem to try what it skips.
-func Only(t *testing.T) {
-	t.Helper()
-	switch {
-	case *long, underRace:
-	case os.Getenv("MAKELEVEL") != "" && flag.Lookup("test.run").Value.String() != "":
-		t.Fatal("the target of make that runs this test lacks -args -long")
-	default:
-		t.Skip("make long tries it")
+// On reports whether everything is tried.
+func On() bool { return long }
+
+// Int declares a flag for a size: quick by default, full with -long.
+func Int(name string, quick, full int, usage string) *int {
+	sizes[name] = full
+	return flag.Int(name, quick, fmt.Sprintf("%s; with -long %d", usage, full))
+}
+
+// Checks sets how many random cases rapid tries of each property: quick by default, full with
+// -long. The flag -rapid.checks overrides both. It is called by an init or TestMain.
+func Checks(quick, full int) {
+	const name = "rapid.checks"
+	sizes[name] = full
+	if err := flag.Lookup(name).Value.Set(strconv.Itoa(quick)); err != nil {
+		panic(err)
 	}
 }
 
-// Each returns which cases of a table are to be tried, by their place: every n-th, from a random
-// one on; for make long all.
+// Only skips a test, or a case of one, unless -long is given: cheaper tests show nearly all of
+// it. Under the race detector it runs. A make target that names the test but lacks -long
+// fails, because it would silently skip what it claims to try.
+func Only(t *testing.T) {
+	t.Helper()
+	switch {
+	case long, underRace:
+	case os.Getenv("MAKELEVEL") != "" && flag.Lookup("test.run").Value.String() != "":
+		t.Fatal("the make target that runs this test lacks -args -long")
+	default:
+		t.Skip("only with -long")
+	}
+}
+
+// Each returns which cases of a table to try, by index: every n-th from a random one on, or all
+// with -long.
 func Each(n int) (tried func(i int) bool) {
-	if *long {
+	if long {
 		n = 1
 	}
 	first := rand.IntN(n)

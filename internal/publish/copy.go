@@ -70,7 +70,8 @@ var textType = format.LogicalType{Value: &format.StringType{}}
 func (c *copied) addColumn(meta *format.FileMetaData, value []byte) error {
 	meta.Schema[0].NumChildren.V++
 	meta.Schema = append(meta.Schema, format.SchemaElement{Name: organizationName, FieldID: organizationColumn,
-		Type: thrift.New(format.ByteArray), RepetitionType: thrift.New(format.Required), ConvertedType: thrift.New(deprecated.UTF8), LogicalType: textType})
+		Type: thrift.New(format.ByteArray), RepetitionType: thrift.New(format.Required), ConvertedType: thrift.New(deprecated.UTF8),
+		LogicalType: textType})
 	if meta.ColumnOrders != nil { // the same one for every column
 		meta.ColumnOrders = append(slices.Clone(meta.ColumnOrders), meta.ColumnOrders[0])
 	}
@@ -81,7 +82,8 @@ func (c *copied) addColumn(meta *format.FileMetaData, value []byte) error {
 		group.Columns = slices.Grow(slices.Clone(group.Columns), 1)
 		for j := range group.Columns {
 			chunk := &group.Columns[j]
-			for k, x := range []*indexed{{at: &chunk.ColumnIndexOffset, length: &chunk.ColumnIndexLength}, {at: &chunk.OffsetIndexOffset, length: &chunk.OffsetIndexLength}} {
+			for k, x := range []*indexed{{at: &chunk.ColumnIndexOffset, length: &chunk.ColumnIndexLength},
+				{at: &chunk.OffsetIndexOffset, length: &chunk.OffsetIndexLength}} {
 				if *x.length == 0 {
 					continue
 				}

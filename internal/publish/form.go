@@ -57,7 +57,8 @@ func formOf(t *schema.Table, organization bool) *form {
 		fields = append(fields, iceberg.NestedField{ID: c.ID, Name: c.Name, Type: types[c.Type], Required: c.Required, Doc: doc})
 	}
 	if organization {
-		fields = append(fields, iceberg.NestedField{ID: organizationColumn, Name: organizationName, Type: iceberg.PrimitiveTypes.String, Required: true,
+		fields = append(fields, iceberg.NestedField{ID: organizationColumn, Name: organizationName,
+			Type: iceberg.PrimitiveTypes.String, Required: true,
 			Doc: "whose calls these are"})
 	}
 	f.schema = iceberg.NewSchema(0, fields...)

@@ -17,12 +17,13 @@ import (
 	"time"
 
 	"callhouse/internal/layout"
+	"callhouse/internal/longtest"
 	"callhouse/internal/loopback"
 	"callhouse/internal/publish/s3test"
 )
 
 var (
-	kills   = flag.Int("kills", 3, "kill so many publications")
+	kills   = longtest.Int("kills", 3, 60, "how many publications are killed")
 	gateway = flag.String("versitygw", "", "kill them at the S3 server that this `PROGRAM` is")
 )
 

@@ -215,7 +215,8 @@ func (l *lease) watch(ctx context.Context, to string, seen leaseNote) error {
 		case now.Released:
 			return nil
 		case now.Renewed != seen.Renewed:
-			return &LockedError{to, fmt.Sprintf("%s has been publishing snapshot %d to it since %s", now.Host, now.Snapshot, now.Taken.Format(time.RFC3339))}
+			return &LockedError{to, fmt.Sprintf("%s has been publishing snapshot %d to it since %s", now.Host, now.Snapshot,
+				now.Taken.Format(time.RFC3339))}
 		}
 	}
 	return nil

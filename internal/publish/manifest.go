@@ -191,7 +191,8 @@ func (w *work) existing(e iceberg.ManifestEntry) (iceberg.ManifestEntry, error) 
 }
 
 // write writes manifests, one for each way in which files are partitioned.
-func (w *work) write(ctx context.Context, s *snapshot, name string, entries []iceberg.ManifestEntry) (out []iceberg.ManifestFile, err error) {
+func (w *work) write(ctx context.Context, s *snapshot, name string,
+	entries []iceberg.ManifestEntry) (out []iceberg.ManifestFile, err error) {
 	by := map[int32][]iceberg.ManifestEntry{}
 	for _, e := range entries {
 		by[e.DataFile().SpecID()] = append(by[e.DataFile().SpecID()], e)

@@ -108,8 +108,10 @@ func parse(raw []byte) (*metadata, error) {
 // own gives the metadata lists and maps of its own. What is empty is written as empty then,
 // and not as null.
 func (m *metadata) own() {
-	m.Schemas, m.Specs, m.SortOrders = append([]*iceberg.Schema{}, m.Schemas...), append([]json.RawMessage{}, m.Specs...), append([]json.RawMessage{}, m.SortOrders...)
-	m.Snapshots, m.SnapshotLog, m.MetadataLog = append([]*snapshot{}, m.Snapshots...), append([]logged{}, m.SnapshotLog...), append([]logged{}, m.MetadataLog...)
+	m.Schemas, m.Specs, m.SortOrders = append([]*iceberg.Schema{}, m.Schemas...), append([]json.RawMessage{}, m.Specs...),
+		append([]json.RawMessage{}, m.SortOrders...)
+	m.Snapshots, m.SnapshotLog, m.MetadataLog = append([]*snapshot{}, m.Snapshots...), append([]logged{}, m.SnapshotLog...),
+		append([]logged{}, m.MetadataLog...)
 	m.Properties = maps.Collect(maps.All(m.Properties))
 	m.Refs = maps.Collect(maps.All(m.Refs))
 	m.rest = maps.Collect(maps.All(m.rest))

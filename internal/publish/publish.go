@@ -129,7 +129,8 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 // prepare opens what a publication goes from and to. The caller closes its folder.
 func prepare(ctx context.Context, o Options) (*publication, error) {
 	if o.Organization != "" && !organizationRE.MatchString(o.Organization) {
-		return nil, &UseError{fmt.Sprintf("the organisation %q has other characters than letters, digits, - and _, or more than 64", o.Organization)}
+		return nil, &UseError{fmt.Sprintf("the organisation %q has other characters than letters, digits, - and _, or more than 64",
+			o.Organization)}
 	}
 	for _, name := range o.Rebuild {
 		if !slices.ContainsFunc(tables(), func(t *schema.Table) bool { return t.Name == name }) {
@@ -235,7 +236,8 @@ func (p *publication) choose() (err error) {
 			}
 		}
 	}
-	p.report = Report{Snapshot: m.Snapshot, CommittedAt: m.CommittedAt, To: p.To, Repaired: []string{}, Removed: []string{}, Foreign: []string{}}
+	p.report = Report{Snapshot: m.Snapshot, CommittedAt: m.CommittedAt, To: p.To, Repaired: []string{}, Removed: []string{},
+		Foreign: []string{}}
 	if p.catalog.abilities().tags {
 		p.report.Tag = p.tag(m.Snapshot)
 	}
@@ -361,7 +363,8 @@ func (p *publication) commit(ctx context.Context, works ...*work) error {
 }
 
 func (p *publication) workOf(t *schema.Table) *work {
-	return &work{publication: p, form: formOf(t, p.Organization != ""), described: map[string]iceberg.DataFile{}, anew: map[string]bool{}, rebuild: slices.Contains(p.Rebuild, t.Name)}
+	return &work{publication: p, form: formOf(t, p.Organization != ""), described: map[string]iceberg.DataFile{},
+		anew: map[string]bool{}, rebuild: slices.Contains(p.Rebuild, t.Name)}
 }
 
 // each does something with all tables at once.
@@ -380,7 +383,8 @@ func each(ctx context.Context, of []*work, do func(*work, context.Context) error
 
 // elsewhere takes the leases of tables that lie elsewhere than the publication's address, since
 // their catalog has it so, and loads those tables again.
-func (p *publication) elsewhere(ctx context.Context, works []*work, take func(root string) (context.Context, error)) (context.Context, error) {
+func (p *publication) elsewhere(ctx context.Context, works []*work,
+	take func(root string) (context.Context, error)) (context.Context, error) {
 	roots := map[string][]*work{}
 	for _, w := range works {
 		if root := w.location[:strings.LastIndexByte(strings.TrimRight(w.location, "/"), '/')]; root != p.To {

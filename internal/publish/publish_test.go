@@ -390,7 +390,7 @@ func signed(b []byte) string {
 	return string(b)
 }
 
-func init() { _ = flag.Lookup("rapid.checks").Value.Set("3") } // a flag on the command line still wins; make long has 100
+func init() { longtest.Checks(3, 30) }
 
 // TestTablesFollow publishes a warehouse to which things happen at random.
 func TestTablesFollow(t *testing.T) {

@@ -86,7 +86,8 @@ func isStatus(err error, status int) bool {
 // openServer connects to a catalog.
 func openServer(ctx context.Context, o *Options) (*server, error) {
 	uri := o.Catalog
-	s := &server{base: strings.TrimRight(uri, "/") + "/v1", namespace: strings.Split(o.Namespace, "."), separator: "\x1f", can: abilities{tags: true}}
+	s := &server{base: strings.TrimRight(uri, "/") + "/v1", namespace: strings.Split(o.Namespace, "."), separator: "\x1f",
+		can: abilities{tags: true}}
 	service, region := signingOf(uri, o)
 	if err := s.authorize(o, s.base+"/oauth/tokens", service, region); err != nil {
 		return nil, err
@@ -155,8 +156,10 @@ func (s *server) authorize(o *Options, at, service, region string) (err error) {
 		if !ok {
 			id, secret = "", o.Credential
 		}
-		c := clientcredentials.Config{ClientID: id, ClientSecret: secret, TokenURL: at, Scopes: []string{"catalog"}, AuthStyle: oauth2.AuthStyleInParams}
-		transport = &oauth2.Transport{Source: c.TokenSource(context.WithValue(context.Background(), oauth2.HTTPClient, &http.Client{Timeout: answerTime}))}
+		c := clientcredentials.Config{ClientID: id, ClientSecret: secret, TokenURL: at, Scopes: []string{"catalog"},
+			AuthStyle: oauth2.AuthStyleInParams}
+		transport = &oauth2.Transport{Source: c.TokenSource(context.WithValue(context.Background(), oauth2.HTTPClient,
+			&http.Client{Timeout: answerTime}))}
 	}
 	s.client = &http.Client{Timeout: answerTime, Transport: transport}
 	return nil

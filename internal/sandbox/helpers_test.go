@@ -12,12 +12,13 @@ import (
 
 	"go.uber.org/goleak"
 
+	"callhouse/internal/longtest"
 	"callhouse/internal/loopback"
 )
 
 func TestMain(m *testing.M) {
-	_ = flag.Lookup("rapid.checks").Value.Set("8") // a flag on the command line still wins; make long has 100
-	debug.SetGCPercent(400)                        // the tests hold little
+	longtest.Checks(8, 100)
+	debug.SetGCPercent(400) // the tests hold little
 	loopback.Only()
 	goleak.VerifyTestMain(m)
 }
@@ -28,7 +29,7 @@ var busy = time.Date(2026, 11, 19, 9, 30, 0, 0, time.UTC)
 // checks lets rapid try n cases in this test, unless -rapid.checks says how many.
 func checks(t testing.TB, n int) {
 	const name = "rapid.checks"
-	asked := false
+	asked := longtest.On()
 	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == name })
 	if asked {
 		return

@@ -14,6 +14,7 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/longtest"
 	"callhouse/internal/serve/pgcatalog"
@@ -64,7 +65,7 @@ func TestCopies(t *testing.T) {
 	h, plain := start(t, limit(allowed)), start(t, limit(allowed))
 	plain.houses.Root = h.root
 	plain.houses.Open = func(ctx context.Context, zone *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
-		return analytics.Open(ctx, h.root, analytics.Options{Location: zone, Threads: 1, Safe: &analytics.Limits{Memory: 256 << 20, Temp: 1 << 20}, Dialect: pgcatalog.Dialect(r), Rights: r})
+		return analytics.Open(ctx, h.root, analytics.Options{Options: opened.Options{Location: zone, Threads: 1, Safe: &opened.Limits{Memory: 256 << 20, Temp: 1 << 20}, Dialect: pgcatalog.Dialect(r), Rights: r}})
 	}
 	analyticstest.Write(t, h.root, 2, many())
 	run := 0

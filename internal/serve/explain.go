@@ -10,6 +10,7 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/guard"
+	"callhouse/internal/analytics/opened"
 	"callhouse/internal/layout"
 	"callhouse/internal/postgres"
 	"callhouse/internal/serve/dialect"
@@ -36,7 +37,7 @@ func told(err error) error {
 	var already *postgres.Error
 	var d *duck.Error
 	var unsafe *guard.UnsafeError
-	var zone *analytics.ZoneError
+	var zone *opened.ZoneError
 	var damage *layout.DamageError
 	var unsupported *dialect.UnsupportedError
 	coded := func(code, hint string) error {

@@ -3,7 +3,6 @@ package sink
 import (
 	"context"
 	"errors"
-	"flag"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 
 	"callhouse/internal/golden"
 	"callhouse/internal/layout"
+	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/commit"
 	"callhouse/internal/sink/disk"
@@ -24,15 +24,12 @@ import (
 )
 
 var (
-	every = flag.Int("every", 801, "in tests that fail one operation after the other, try only every n-th; make long tries every 29th, make crash all")
+	every = longtest.Int("every", 801, 29, "in tests that fail one operation after the other, try only every n-th")
 )
 
-// The quick tests try less at random; make long tries rapid's usual 100 times.
-// They hold little, so that collecting it often is a waste.
+// The tests hold little memory, so that collecting it often is a waste.
 func init() {
-	if err := flag.Set("rapid.checks", "8"); err != nil {
-		panic(err)
-	}
+	longtest.Checks(8, 100)
 	if os.Getenv("GOGC") == "" { // the benchmarks' processes say how often
 		debug.SetGCPercent(400)
 	}

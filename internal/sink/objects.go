@@ -44,7 +44,8 @@ func eachObject(ctx context.Context, r *snapshot.Reader, of *resource.Resource, 
 // Incomplete yields the keys of the objects of the last commit whose own record and
 // lists are to be fetched: those that changed since these were, or of which due says so
 // of a list, by when it was last complete, in ms since 1970 UTC; 0: never.
-func (w *Warehouse) Incomplete(ctx context.Context, of *resource.Resource, due func(list *resource.Resource, listed int64) bool) iter.Seq2[string, error] {
+func (w *Warehouse) Incomplete(ctx context.Context, of *resource.Resource,
+	due func(list *resource.Resource, listed int64) bool) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		r, lists := w.reader(), of.Children()
 		var keys []string // the file is not kept open while they are fetched

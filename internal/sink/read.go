@@ -61,7 +61,8 @@ func (w *Warehouse) dueIn(ctx context.Context, s *layout.Snapshot, f *layout.Fil
 	if err != nil {
 		return nil, err
 	}
-	r.Pick("call_id", "status", "disconnection_reason", "start_at", "end_at", "transcript_state", "settlement", "turn_count", "first_seen_at", "fetched_at")
+	r.Pick("call_id", "status", "disconnection_reason", "start_at", "end_at", "transcript_state", "settlement", "turn_count",
+		"first_seen_at", "fetched_at")
 	var call calls.Call
 	later := f.Rows
 	err = r.All(func(row parquet.Row) error {

@@ -21,7 +21,8 @@ import (
 // Options.Adopt, or a lost link current and a damaged manifest keep it from being opened.
 //
 // A fault that is still there afterwards is a *StillDamagedError.
-func (w *Warehouse) Repair(ctx context.Context, dry bool, row func(*repair.Plan) schema.Run, progress func(snapshot.Progress)) (*repair.Plan, error) {
+func (w *Warehouse) Repair(ctx context.Context, dry bool, row func(*repair.Plan) schema.Run,
+	progress func(snapshot.Progress)) (*repair.Plan, error) {
 	w.committing.Lock()
 	defer w.committing.Unlock()
 	s := w.Snapshot()
@@ -63,7 +64,8 @@ func (w *Warehouse) examine(ctx context.Context, s *layout.Snapshot, progress fu
 	if err != nil {
 		return nil, fmt.Errorf("repair: %w", err)
 	}
-	plan, err := repair.Examine(ctx, w.opts.FS, s, older, w.forgotten, snapshot.Counter(progress, "verified", s.Manifest.Rows(schema.Calls.Name)))
+	plan, err := repair.Examine(ctx, w.opts.FS, s, older, w.forgotten,
+		snapshot.Counter(progress, "verified", s.Manifest.Rows(schema.Calls.Name)))
 	if err != nil {
 		return nil, fmt.Errorf("repair: %w", err)
 	}
@@ -71,7 +73,8 @@ func (w *Warehouse) examine(ctx context.Context, s *layout.Snapshot, progress fu
 		plan.Rest = append(plan.Rest, verify.Problem{Kind: "current", Path: layout.CurrentName, What: err.Error()})
 	}
 	for _, path := range w.strange {
-		plan.Rest = append(plan.Rest, verify.Problem{Kind: "journal", Path: path, What: "it is no part of the journal, and lies in the place of one"})
+		plan.Rest = append(plan.Rest, verify.Problem{Kind: "journal", Path: path,
+			What: "it is no part of the journal, and lies in the place of one"})
 	}
 	if w.amnesia {
 		plan.Sound.Manifest.Forgotten = nil

@@ -362,7 +362,8 @@ func (w *Warehouse) Finish(ctx context.Context, row func(total Stats, commits in
 
 // commitRun makes a commit of this run. read returns what comes in; nil reads the
 // journal. It peeks at each record first; if that misled, all are decoded.
-func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema.Run, read func(exact bool) (*commit.Intake, error), prepare func(*commit.Commit)) error {
+func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema.Run,
+	read func(exact bool) (*commit.Intake, error), prepare func(*commit.Commit)) error {
 	w.committing.Lock()
 	defer w.committing.Unlock()
 	ref, ok, err := w.journal.Seal()

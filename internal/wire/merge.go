@@ -43,7 +43,8 @@ func (c *codec) flagged(o *schema.Object) bool {
 // as the v3 rule says, and no column that v3 leaves out when null is known.
 func (c *codec) plainMerge(old, new *schema.Object) bool {
 	top := c.nodes[0]
-	return old.Lacks == nil && old.Row[top.extra].IsNull() && new.Row[top.extra].IsNull() && old.Source() == schema.V3 && new.Source() == schema.V3 &&
+	return old.Lacks == nil && old.Row[top.extra].IsNull() && new.Row[top.extra].IsNull() && old.Source() == schema.V3 &&
+		new.Source() == schema.V3 &&
 		(c.optOut == unknown || !new.Row[top.slots[c.optOut].col].IsNull() || !c.flagged(old)) && top.expected(old.Row)
 }
 
@@ -157,22 +158,8 @@ func (m *merger) object(dst []byte) []byte {
 		case f != unknown && m.top.slots[f].twins&fields != 0: // the same in another form
 		case n == nil:
 			dst = scan.AppendMember(dst, from, o, o.Value.Raw)
-		case f == m.optOut && f != unknown:
-			if optedOut(&o.Value) && n.Shape == scan.IsNull {
-				*n = o.Value
-			}
-		case f == unknown || m.top.slots[f].inner == nil || m.top.slots[f].list >= 0:
-		default:
-			s := &m.top.slots[f]
-			if withheld && !s.withheld && s.later {
-				// What no column holds is about to go: nothing of it makes a cost.
-				o.Value = known(o.Value, s.inner)
-			}
-			if s.later && !onlyNulls(&o.Value) && onlyNulls(n) {
-				*n = o.Value
-			} else {
-				mergeInner(n, o)
-			}
+		case f != unknown:
+			m.both(f, o, n, withheld)
 		}
 	}
 	for i := range m.new {
@@ -182,6 +169,28 @@ func (m *merger) object(dst []byte) []byte {
 		}
 	}
 	return append(dst, '}')
+}
+
+// both merges the older value of a field into the newer, where one does not simply replace the other.
+func (m *merger) both(f Field, o *scan.Member, n *scan.Value, withheld bool) {
+	s := &m.top.slots[f]
+	switch {
+	case f == m.optOut:
+		if optedOut(&o.Value) && n.Shape == scan.IsNull {
+			*n = o.Value
+		}
+		return
+	case s.inner == nil || s.list >= 0:
+		return
+	case withheld && !s.withheld && s.later:
+		// What no column holds is about to go: nothing of it makes a cost.
+		o.Value = known(o.Value, s.inner)
+	}
+	if s.later && !onlyNulls(&o.Value) && onlyNulls(n) {
+		*n = o.Value
+	} else {
+		mergeInner(n, o)
+	}
 }
 
 // mergeInner merges an inner object of the older object into that of the newer.

@@ -115,63 +115,85 @@ func (c *codec) node(t *schema.Table, prefix string, fields []schema.Column, inn
 	}
 	below := map[Field][]place{}
 	for _, p := range inner {
-		var group fieldSet
-		for _, source := range sources {
-			path := p.path[source]
-			if path == "" {
-				continue
-			}
-			name, rest, _ := strings.Cut(path, ".")
-			shown := !strings.HasSuffix(name, "?")
-			f := n.slot(strings.TrimSuffix(name, "?"))
-			s := &n.slots[f]
-			s.in[source] = true
-			n.only[source] |= 1 << f
-			if group |= 1 << f; shown {
-				n.shown[source] |= 1 << f
-			}
-			if rest == "" {
-				s.column, s.col = p.column, t.Column(p.column.Name)
-				for _, word := range p.column.With {
-					n.addWith(word, f)
-				}
-				continue
-			}
-			places := below[f]
-			if len(places) == 0 || places[len(places)-1].column != p.column {
-				places = append(places, place{column: p.column})
-			}
-			places[len(places)-1].path[source] = rest
-			below[f] = places
-		}
-		n.join(group, p)
+		n.join(n.place(p, below), p)
 	}
 	for f := range n.slots {
 		s := &n.slots[f]
-		switch {
-		case below[Field(f)] != nil:
-			s.inner = c.node(t, s.path+".", nil, below[Field(f)])
-			s.later, s.withheld = true, true
-			for i := range s.inner.slots {
-				in := &s.inner.slots[i]
-				s.later, s.withheld = s.later && in.later, s.withheld && in.withheld
-			}
-			if s.in[schema.V3] != s.in[schema.V2] { // it is as in the version that has it
-				s.inner.shown[schema.V3] |= s.inner.shown[schema.V2]
-				s.inner.shown[schema.V2] = s.inner.shown[schema.V3]
+		if below[Field(f)] != nil {
+			c.object(n, s, below[Field(f)])
+		} else {
+			c.leaf(n, Field(f), s)
+		}
+	}
+	n.pair()
+	n.only[schema.V3], n.only[schema.V2] = n.only[schema.V3]&^n.only[schema.V2], n.only[schema.V2]&^n.only[schema.V3]
+	return n
+}
+
+// place adds the fields in which a column stands, and returns them. Columns of objects within are
+// added to below.
+func (n *node) place(p place, below map[Field][]place) (group fieldSet) {
+	for _, source := range sources {
+		path := p.path[source]
+		if path == "" {
+			continue
+		}
+		name, rest, _ := strings.Cut(path, ".")
+		shown := !strings.HasSuffix(name, "?")
+		f := n.slot(strings.TrimSuffix(name, "?"))
+		s := &n.slots[f]
+		s.in[source] = true
+		n.only[source] |= 1 << f
+		if group |= 1 << f; shown {
+			n.shown[source] |= 1 << f
+		}
+		if rest == "" {
+			s.column, s.col = p.column, n.table.Column(p.column.Name)
+			for _, word := range p.column.With {
+				n.addWith(word, f)
 			}
 			continue
-		case s.column.List != nil:
-			s.list, s.spare, s.inner = c.list(s.column.List), c.has(s.column.List), c.element(s)
-			n.lists |= 1 << f
 		}
-		s.custom = c.customOf(t, Field(f), s)
-		if s.list < 0 && s.custom == nil && s.group == 0 {
-			n.plain |= 1 << f
-			s.simple = (s.column.Type == schema.Text || s.column.Type == schema.Word) && s.column.Known == nil
+		places := below[f]
+		if len(places) == 0 || places[len(places)-1].column != p.column {
+			places = append(places, place{column: p.column})
 		}
-		s.later, s.withheld = s.column.Later, s.column.Withheld
+		places[len(places)-1].path[source] = rest
+		below[f] = places
 	}
+	return group
+}
+
+// object completes the slot of an object with columns in it.
+func (c *codec) object(n *node, s *slot, inner []place) {
+	s.inner = c.node(n.table, s.path+".", nil, inner)
+	s.later, s.withheld = true, true
+	for i := range s.inner.slots {
+		in := &s.inner.slots[i]
+		s.later, s.withheld = s.later && in.later, s.withheld && in.withheld
+	}
+	if s.in[schema.V3] != s.in[schema.V2] { // it is as in the version that has it
+		s.inner.shown[schema.V3] |= s.inner.shown[schema.V2]
+		s.inner.shown[schema.V2] = s.inner.shown[schema.V3]
+	}
+}
+
+// leaf completes the slot of a column.
+func (c *codec) leaf(n *node, f Field, s *slot) {
+	if s.column.List != nil {
+		s.list, s.spare, s.inner = c.list(s.column.List), c.has(s.column.List), c.element(s)
+		n.lists |= 1 << f
+	}
+	s.custom = c.customOf(n.table, f, s)
+	if s.list < 0 && s.custom == nil && s.group == 0 {
+		n.plain |= 1 << f
+		s.simple = (s.column.Type == schema.Text || s.column.Type == schema.Word) && s.column.Known == nil
+	}
+	s.later, s.withheld = s.column.Later, s.column.Withheld
+}
+
+// pair finds which fields of a group only the other version has.
+func (n *node) pair() {
 	for f := range n.slots {
 		s := &n.slots[f]
 		if s.inner != nil {
@@ -183,8 +205,6 @@ func (c *codec) node(t *schema.Table, prefix string, fields []schema.Column, inn
 			}
 		}
 	}
-	n.only[schema.V3], n.only[schema.V2] = n.only[schema.V3]&^n.only[schema.V2], n.only[schema.V2]&^n.only[schema.V3]
-	return n
 }
 
 // slot returns the field of a name, which it adds.

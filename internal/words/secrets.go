@@ -137,20 +137,8 @@ func (s *Secrets) find(text string) (found []span) {
 			}
 		}
 		for _, core := range s.cores {
-			to := 0
-			for i := range indexes(plain, core) {
-				if i < to { // in the one before
-					continue
-				}
-				from := i
-				to = i + len(core)
-				for from > 0 && inBase64(plain[from-1]) {
-					from--
-				}
-				for to < len(plain) && (inBase64(plain[to]) || plain[to] == '=') {
-					to++
-				}
-				found = append(found, span{origin(from), origin(to)})
+			for in := range inText(plain, core) {
+				found = append(found, span{origin(in.from), origin(in.to)})
 			}
 		}
 		next, from := decode(plain)
@@ -163,6 +151,28 @@ func (s *Secrets) find(text string) (found []span) {
 		plain, at = next, from
 	}
 	return found
+}
+
+// inText gives the stretches of Base64 that contain a part.
+func inText(text, part string) iter.Seq[span] {
+	return func(yield func(span) bool) {
+		to := 0
+		for from := range indexes(text, part) {
+			if from < to {
+				continue // in the one before
+			}
+			to = from + len(part)
+			for from > 0 && inBase64(text[from-1]) {
+				from--
+			}
+			for to < len(text) && (inBase64(text[to]) || text[to] == '=') {
+				to++
+			}
+			if !yield(span{from, to}) {
+				return
+			}
+		}
+	}
 }
 
 // deepest is how many encodings on top of each other are looked through, itself

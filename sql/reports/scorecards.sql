@@ -17,7 +17,8 @@
 -- Reads: selected
 -- Needs: end, analysis
 -- Keys: criterion, kind, value
--- Shares: share_percent of judged
+-- Shares: hits of listed, values of listed, share_percent of listed
+-- Repeats: judged of criterion kind, listed of criterion kind, evaluated_calls of key, evaluated_percent of key
 -- Means: mean of spread
 -- Empty: no calls with an evaluation match
 -- Example: query scorecards --by agent,version --since 28d --compare previous
@@ -99,7 +100,7 @@ SELECT folded.key, criterion, kind, value, values, judged, hits,
     round(mean_bound(spread, 1.959963984540054e0, 1), 4) AS mean_high,
     least, most, evaluated_calls,
     percent_of(evaluated_calls, calls) AS evaluated_percent,
-    spread
+    spread, if(hits IS NULL, NULL, judged) AS listed
 FROM folded JOIN groups ON groups.key IS NOT DISTINCT FROM folded.key
 ORDER BY group_rank(group_judged), folded.key NULLS LAST, criterion_judged DESC, criterion NULLS LAST,
     kind, hits DESC NULLS LAST, value NULLS LAST

@@ -65,7 +65,8 @@ func deniedHint(err error) string {
 	if _, err := os.ReadDir(path); path != wanted && err == nil {
 		return fmt.Sprintf("%scheck the path, since %s is not there and %s may not make it", whose, wanted, me)
 	}
-	return whose + "check the path, or run it as " + owner + `; docs/reference/operations.md, "Messages", says how root gives a warehouse to another user`
+	return whose + "check the path, or run it as " + owner +
+		`; docs/reference/operations.md, "Messages", says how root gives a warehouse to another user`
 }
 
 // warehouseOf returns the warehouse that a file is in, or is; empty if it is in none, as

@@ -39,7 +39,8 @@ func Poison(t *testing.T, pattern string) {
 	}
 	forbidden, warehouse := places["forbidden"], filepath.Join(places["forbidden"], "warehouse")
 	key := filepath.Join(dir, "key")
-	file := fmt.Sprintf("base_url = %q\napi_key_file = %q\nwarehouse = %q\nping_url = %q\nmetrics_file = %q\nmask = [\"from_number\"]\nresources = []\n",
+	file := fmt.Sprintf("base_url = %q\napi_key_file = %q\nwarehouse = %q\nping_url = %q\nmetrics_file = %q\nmask = "+
+		"[\"from_number\"]\nresources = []\n",
 		service.URL, key, warehouse, service.URL, filepath.Join(forbidden, "metrics"))
 	for path, text := range map[string]string{
 		"here/callhouse.toml": file, "home/.config/callhouse/callhouse.toml": file, "xdg/callhouse/callhouse.toml": file,

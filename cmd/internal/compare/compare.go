@@ -43,7 +43,8 @@ func Run(ctx context.Context, ours, heard *layout.Snapshot, since time.Time, win
 	if err != nil {
 		return nil, err
 	}
-	c := &comparison{ours: ours, heard: heard, now: now.UnixMilli(), forgot: forgot, here: map[string]*calls.Call{}, there: map[string]*calls.Call{}}
+	c := &comparison{ours: ours, heard: heard, now: now.UnixMilli(), forgot: forgot, here: map[string]*calls.Call{},
+		there: map[string]*calls.Call{}}
 	if !since.IsZero() {
 		c.since = max(0, since.UnixMilli())
 	}

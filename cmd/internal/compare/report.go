@@ -112,7 +112,8 @@ func (r *Report) Err() error {
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("%s not what the service says", plural(r.Different.Count, "transcript", "is", "are")),
 			"a run fetches a transcript again only when the list shows that the call has changed")
 	case objects.lacking > 0:
-		return cli.Fail(cli.ExitFailed, fmt.Errorf("the warehouse lacks %s that the service has besides calls", cli.Plural(objects.lacking, "object")),
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("the warehouse lacks %s that the service has besides calls",
+			cli.Plural(objects.lacking, "object")),
 			"extract run lists them again; versions and documents, when their agent or knowledge base changes")
 	case objects.different > 0:
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("%s not what the service says", plural(objects.different, "record", "is", "are")),
@@ -122,10 +123,12 @@ func (r *Report) Err() error {
 	case !r.complete():
 		return cli.Fail(cli.ExitIncomplete, errors.New("not all could be compared"), "nothing is wrong with what was")
 	case objects.changed > 0:
-		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("%s not what the service says, though nobody edited it", plural(objects.changed, "object", "is", "are")),
+		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("%s not what the service says, though nobody edited it",
+			plural(objects.changed, "object", "is", "are")),
 			"extract run takes it in")
 	case r.Changed.Count > 0:
-		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("%s changed at the service after being settled", plural(r.Changed.Count, "call", "has", "have")),
+		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("%s changed at the service after being settled",
+			plural(r.Changed.Count, "call", "has", "have")),
 			"runs list old calls again in the course of a week; extract run --full does it now")
 	}
 	return nil

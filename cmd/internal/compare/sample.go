@@ -68,7 +68,8 @@ const Everything = -1
 
 // Listen returns the store of a crawl whose records are those of a sample of so
 // many of the calls of a snapshot, and of so many of its objects of each resource.
-func Listen(ctx context.Context, st *intake.Store, asked *layout.Snapshot, since time.Time, n int, of []*resource.Resource) (*Listener, error) {
+func Listen(ctx context.Context, st *intake.Store, asked *layout.Snapshot, since time.Time, n int,
+	of []*resource.Resource) (*Listener, error) {
 	l := &Listener{Store: st, asked: asked, since: since.UnixMilli(), all: n == Everything, records: n, objects: of}
 	var err error
 	l.sample, err = choose(ctx, asked, l.since, n)

@@ -22,7 +22,8 @@ func (c *Config) OneService() error {
 		if p.from != "" {
 			from += " (" + p.from + ")"
 		}
-		return cli.Usage("a key goes only to the address that is given with it: give the key of this address with --api-key-file, or leave the address as it was",
+		return cli.Usage("a key goes only to the address that is given with it: give the key of this address with "+
+			"--api-key-file, or leave the address as it was",
 			"the API key is from %s, and the address from %s", from, at)
 	}
 	if house := c.Settings.From("warehouse"); c.elsewhere(at, house.Source, false) {

@@ -112,7 +112,8 @@ func (c *Config) APIKey() (key, source string, err error) {
 			return "", "", err
 		}
 	case c.Profile != "":
-		return "", "", cli.Usage("give the profile an api_key_file or api_key_env, or systemd's service the credential "+credentialName+"."+c.Profile,
+		return "", "", cli.Usage("give the profile an api_key_file or api_key_env, or systemd's service the credential "+
+			credentialName+"."+c.Profile,
 			"no API key for the profile %q", c.Profile)
 	default:
 		return "", "", cli.Usage(keyHint, "no API key: %s is not set", EnvKey)

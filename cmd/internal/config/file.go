@@ -289,8 +289,9 @@ func textOf(v *unstable.Node, kind Kind) (text string, ok bool) {
 	return strings.Join(parts, ","), v.Kind == unstable.Array
 }
 
-var described = map[unstable.Kind]string{unstable.String: "this string", unstable.Integer: "this integer", unstable.Float: "a number with a point",
-	unstable.Bool: "true or false", unstable.Array: "this list"}
+var described = map[unstable.Kind]string{unstable.String: "this string", unstable.Integer: "this integer",
+	unstable.Float: "a number with a point",
+	unstable.Bool:  "true or false", unstable.Array: "this list"}
 
 // wrong returns an error of wrong use about a line of the file; 0 is none.
 func (f *File) wrong(line int, hint, format string, args ...any) error {

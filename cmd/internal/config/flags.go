@@ -20,7 +20,8 @@ func (c *Config) AddFlags(root *cobra.Command, program Program) {
 	f := root.PersistentFlags()
 	c.add(f, program, false)
 	f.StringVar(&c.Path, "config", "", "configuration `FILE` ("+EnvFile+"); else callhouse.toml where it is looked for")
-	f.StringSliceVar(&c.Named, "profile", nil, "`NAME` of a profile in the configuration file ("+EnvProfile+"); a,b for several, where they are taken")
+	f.StringSliceVar(&c.Named, "profile", nil, "`NAME` of a profile in the configuration file ("+EnvProfile+
+		"); a,b for several, where they are taken")
 	cli.CompleteFrom(root, "profile", func() []string { return c.Env.ProfileNames(c.Path) })
 	for i := range Keys {
 		if words := Keys[i].Words; words != nil {

@@ -132,7 +132,8 @@ func (e Environment) Apply(flags *pflag.FlagSet, program Program, f *File, profi
 		}
 		value := flag.Value.String()
 		if k.Words != nil && !slices.Contains(k.Words, value) {
-			return nil, cli.Usage("--"+k.Flag()+" takes "+strings.Join(k.Words, " or "), "unknown %s %q", strings.ReplaceAll(k.Name, "_", " "), value)
+			return nil, cli.Usage("--"+k.Flag()+" takes "+strings.Join(k.Words, " or "), "unknown %s %q",
+				strings.ReplaceAll(k.Name, "_", " "), value)
 		}
 		out = append(out, Setting{k, value, from})
 	}
@@ -244,7 +245,8 @@ func (e Environment) ProfileNames(named string) []string {
 
 // VariableNames returns the names of all environment variables that the programs read.
 func VariableNames() []string {
-	names := []string{EnvFile, EnvProfile, EnvKey, EnvSafe, EnvCatalogToken, EnvCatalogCredential, EnvCatalogWarehouse, EnvSigningName, EnvSigningRegion}
+	names := []string{EnvFile, EnvProfile, EnvKey, EnvSafe, EnvCatalogToken, EnvCatalogCredential, EnvCatalogWarehouse,
+		EnvSigningName, EnvSigningRegion}
 	for i := range Keys {
 		names = append(names, Keys[i].Env())
 	}

@@ -79,7 +79,7 @@ func TestAgentBodies(t *testing.T) {
 
 	// A version is published: the one before is in production no more, and its body is as it was.
 	agent := c.one("SELECT min(agent_id) AS v FROM agents WHERE production_version IS NOT NULL").(string)
-	if err := world.Edit(c.clock.Now(), "agents", "", agent, organisation.Object{"data": organisation.Object{"prompt": "Rhyme."}}); err != nil {
+	if err := world.Edit(c.clock.Now(), "agents", "", agent, organisation.Object{"data": organisation.Object{"prompt": organisation.Object{"text": "Rhyme."}}}); err != nil {
 		t.Fatal(err)
 	}
 	c.clock.Advance(time.Minute)

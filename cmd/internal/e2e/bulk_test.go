@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -199,7 +198,7 @@ func TestBulkPagesThatBecomeWrong(t *testing.T) {
 }
 
 // bulkKills is how many runs TestKilledAmongBulkPages kills; make crash has 50.
-var bulkKills = flag.Int("bulk-kills", 1, "how many runs TestKilledAmongBulkPages kills")
+var bulkKills = longtest.Int("bulk-kills", 1, 3, "how many runs TestKilledAmongBulkPages kills")
 
 // A run that is killed among pages of v2 loses nothing, and what was durable is not asked
 // for again.

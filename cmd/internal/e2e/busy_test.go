@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/opened"
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
@@ -24,8 +24,8 @@ import (
 
 var (
 	// readFor is how long TestReadersOfABusyWarehouse reads; make soak-readers has a minute.
-	readFor     = flag.Duration("read-for", 0, "how long the readers of a busy warehouse read; 0: until some commits are made")
-	busyQueries = flag.Int("busy-queries", 4, "how many questions TestReadersOfABusyWarehouse asks; make long has 24, make soak-readers 1,000")
+	readFor     = longtest.Int("read-for", 0, 5, "how many seconds the readers of a busy warehouse read; 0: until some commits are made")
+	busyQueries = longtest.Int("busy-queries", 4, 24, "how many questions TestReadersOfABusyWarehouse asks")
 )
 
 // busyCommits is how many commits there are at least: more than a day of them,
@@ -301,7 +301,7 @@ func TestReadersOfABusyWarehouse(t *testing.T) {
 		})
 	}
 	enough := make(chan struct{})
-	pause := time.After(*readFor)
+	pause := time.After(time.Duration(*readFor) * time.Second)
 	go func() {
 		<-pause
 		askers.Wait()
@@ -343,7 +343,7 @@ func (b *busy) ask(ctx context.Context) (out saw, err error) {
 		return out, err
 	}
 	defer leave()
-	w, err := analytics.Open(ctx, b.root, analytics.Options{Threads: 1})
+	w, err := analytics.Open(ctx, b.root, analytics.Options{Options: opened.Options{Threads: 1}})
 	if err != nil {
 		return out, err
 	}

@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	catalogCommits = flag.Int("catalog-commits", 2, "how many commits TestCatalogWhileCommitting makes; make long has 3, make catalog 20")
+	catalogCommits = longtest.Int("catalog-commits", 2, 3, "how many commits TestCatalogWhileCommitting makes")
 	catalogReader  = flag.String("catalog-reader", "", "read with python or node and nothing else; default: what is there")
 )
 
@@ -129,7 +129,7 @@ func (r *reading) end(t *testing.T, first looked) []looked {
 // after each commit: no error, and each look is of one snapshot, to the row.
 func TestCatalogWhileCommitting(t *testing.T) {
 	longtest.Only(t)
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 21, Calls: 200 * *worlds, Days: 5}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 21, Calls: 200 * int64(*worlds), Days: 5}})
 	catalog := filepath.Join(t.TempDir(), "callhouse.duckdb")
 	truth := map[int64]looked{}
 	commit := func() {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"flag"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -16,14 +15,13 @@ import (
 	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/extractcmd"
 	"callhouse/cmd/internal/querycmd"
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 )
 
 const testKey = "a-key-that-must-never-show"
 
-// worlds says how large the companies are whose size matters to a test; make long
-// makes them four times as large.
-var worlds = flag.Int64("worlds", 1, "how many times as many calls the tests of nights have as in the quick tests")
+var worlds = longtest.Int("worlds", 1, 4, "how many times as many calls the tests of nights have as in the quick tests")
 
 // sized returns how large something is in the quick tests, or else in the long ones.
 func sized(quick, long int64) int64 {

@@ -25,9 +25,9 @@ import (
 )
 
 var (
-	damageCells = flag.Int("damage-cells", 3, "how many cells of the damage matrix are tried, 0 for all; make long tries 40, make damage all")
+	damageCells = longtest.Int("damage-cells", 3, 40, "how many cells of the damage matrix are tried, 0 for all")
 	damageFlips = flag.Int("damage-flips", 6, "at how many places of each file a bit is flipped")
-	every       = flag.Int("every", 6, "of questions and links that are many of a kind, try one in so many, by chance; make long tries all")
+	every       = longtest.Int("every", 6, 1, "try one in n of the questions and links of a kind, by chance")
 )
 
 // order is a command of the matrix.

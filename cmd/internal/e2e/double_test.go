@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -11,11 +10,11 @@ import (
 	"time"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 )
 
-// double is how often TestTwoRunsAtOnce starts two runs; make long has 10, make double 100.
-var double = flag.Int("double", 2, "how often TestTwoRunsAtOnce starts two runs at once")
+var double = longtest.Int("double", 2, 10, "how often TestTwoRunsAtOnce starts two runs at once")
 
 // Of two runs that are started at once exactly one works. The other exits with 4
 // while the first has not had a single answer yet, and says who holds the warehouse.

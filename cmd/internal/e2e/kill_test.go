@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -23,7 +22,7 @@ import (
 )
 
 // kills is how many runs TestKilledRuns kills; make crash has 300.
-var kills = flag.Int("kills", 2, "how many runs TestKilledRuns kills")
+var kills = longtest.Int("kills", 2, 2, "how many runs TestKilledRuns kills")
 
 // The real program is killed with SIGKILL at random moments of a run, night
 // after night. After each kill the warehouse opens and is whole, to the
@@ -32,7 +31,7 @@ var kills = flag.Int("kills", 2, "how many runs TestKilledRuns kills")
 func TestKilledRuns(t *testing.T) {
 	bin := linkProgram(t, t.TempDir(), "extract")
 	const workers = 128 // what extract takes at these limits
-	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 12, Calls: 375 * *worlds, Days: 10}, Latency: 2 * time.Millisecond, Jitter: 6 * time.Millisecond})
+	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 12, Calls: 375 * int64(*worlds), Days: 10}, Latency: 2 * time.Millisecond, Jitter: 6 * time.Millisecond})
 	run := func(ctx context.Context) (killed bool) {
 		return c.runProgram(ctx, bin, "--yes") // the sandbox's clock runs ahead of the program's
 	}
@@ -89,7 +88,7 @@ func TestKilledRuns(t *testing.T) {
 }
 
 // maintenanceKills is how many commands TestKilledMaintenance kills; make crash has 200.
-var maintenanceKills = flag.Int("maintenance-kills", 2, "how many commands TestKilledMaintenance kills")
+var maintenanceKills = longtest.Int("maintenance-kills", 2, 2, "how many commands TestKilledMaintenance kills")
 
 // Commands that work on the files are killed with SIGKILL at random moments, with
 // nights in between. After each kill the warehouse opens and is whole, and no call
@@ -98,7 +97,7 @@ func TestKilledMaintenance(t *testing.T) {
 	t.Parallel()
 	longtest.Only(t)
 	bin := linkProgram(t, t.TempDir(), "extract")
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 14, Calls: 100 * *worlds, Days: 70}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 14, Calls: 100 * int64(*worlds), Days: 70}})
 	c.mustExtract()
 	c.clock.Advance(5 * time.Hour)
 	c.mustExtract() // rollback needs a snapshot before the current one

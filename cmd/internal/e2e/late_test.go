@@ -17,7 +17,7 @@ import (
 func TestTranscriptThatComesLate(t *testing.T) {
 	longtest.Only(t)
 	t.Parallel()
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 31, Calls: 300 * *worlds, Days: 2}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 31, Calls: 300 * int64(*worlds), Days: 2}})
 	e := newEditor(c)
 	c.clock.Set(c.clock.Now().UTC().Truncate(24 * time.Hour).Add(30 * time.Hour)) // in the company's busy hours
 	evening := c.clock.Now()

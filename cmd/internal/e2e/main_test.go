@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -11,14 +10,10 @@ import (
 	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/extractcmd"
 	"callhouse/cmd/internal/querycmd"
+	"callhouse/internal/longtest"
 )
 
-// The quick tests try less at random; make long tries rapid's usual 100 times.
-func init() {
-	if err := flag.Set("rapid.checks", "6"); err != nil {
-		panic(err)
-	}
-}
+func init() { longtest.Checks(6, 30) }
 
 // TestMain makes the test's binary a program of callhouse when it is called by
 // its name, so that no test has to build one.

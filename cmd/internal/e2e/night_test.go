@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"encoding/json"
-	"flag"
 	"testing"
 	"time"
 
@@ -10,9 +9,7 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// nightCalls is how many calls are known before the night that is counted;
-// make long has 20,000, make soak a million.
-var nightCalls = flag.Int64("night-calls", 1200, "calls known before the night of TestNightCostsTheMinimum")
+var nightCalls = longtest.Int("night-calls", 1200, 20000, "calls known before the night of TestNightCostsTheMinimum")
 
 // instant returns the instant, in milliseconds, that a statement answers with.
 func (c *company) instant(statement string) int64 {
@@ -32,7 +29,7 @@ func (c *company) instant(statement string) int64 {
 func TestNightCostsTheMinimum(t *testing.T) {
 	t.Parallel()
 	longtest.Only(t)
-	known := *nightCalls
+	known := int64(*nightCalls)
 	days := min(200, int(known/50)) // so that a night brings one in two hundred, and some
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 7, Calls: known, Days: days}})
 	c.mustExtract()

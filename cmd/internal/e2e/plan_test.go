@@ -26,7 +26,7 @@ func TestPlanForetellsTheRun(t *testing.T) {
 		}
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
-			w.opts.World = sandbox.Config{Seed: 11, Calls: 150 * *worlds, Days: 8}
+			w.opts.World = sandbox.Config{Seed: 11, Calls: 150 * int64(*worlds), Days: 8}
 			c := found(t, w.opts)
 			for night := range 3 {
 				r := c.extract(t.Context(), "plan", "--format", "json")

@@ -3,7 +3,6 @@ package e2e
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -27,7 +26,7 @@ import (
 )
 
 // resourceKills is how many runs TestKilledAmongResources kills; make crash has 200.
-var resourceKills = flag.Int("resource-kills", 1, "how many runs TestKilledAmongResources kills")
+var resourceKills = longtest.Int("resource-kills", 1, 5, "how many runs TestKilledAmongResources kills")
 
 // The real program is killed with SIGKILL while it fetches agents, campaigns, tools and
 // so on, or soon after. After each kill the warehouse is whole, and no file of it holds a

@@ -88,7 +88,8 @@ func newRoot(p Program, secrets *words.Secrets, stderr io.Writer) *cobra.Command
 			if cmd.Flags().NFlag() == 0 && cli.IsTerminal(cmd.InOrStdin()) {
 				return cmd.Help()
 			}
-			progress.Logger(stderr, s.LogFormat, s.Quiet).Warn("extract without a command will show its help from the next release on: write extract run")
+			progress.Logger(stderr, s.LogFormat, s.Quiet).Warn(
+				"extract without a command will show its help from the next release on: write extract run")
 			return doRun(cmd, args)
 		},
 	}

@@ -91,7 +91,8 @@ func printConfig(cmd *cobra.Command, s *settings, format string) error {
 
 // shown returns the settings as they are printed. It does not read the API key.
 func (s *settings) shown() shownConfig {
-	out := shownConfig{Profile: s.Profile, APIKey: shownSetting{Name: "api_key", Value: "none", From: "nowhere", Kind: "none"}, Notes: s.Env.StrayVariables()}
+	out := shownConfig{Profile: s.Profile, APIKey: shownSetting{Name: "api_key", Value: "none", From: "nowhere", Kind: "none"},
+		Notes: s.Env.StrayVariables()}
 	if s.File != nil {
 		out.File = s.File.Path
 		if s.Profile == "" && len(s.File.Profiles) > 0 {
@@ -120,7 +121,8 @@ func (s *settings) shown() shownConfig {
 	for i := range s.Settings {
 		t := &s.Settings[i]
 		kind := [...]string{"default", "file", "file", "environment", "flag"}[t.From.Source]
-		out.Settings = append(out.Settings, shownSetting{Name: t.Key.Name, Value: shownValue(t), From: t.From.String(), Kind: kind, Line: t.From.Line})
+		out.Settings = append(out.Settings, shownSetting{Name: t.Key.Name, Value: shownValue(t), From: t.From.String(), Kind: kind,
+			Line: t.From.Line})
 	}
 	return out
 }

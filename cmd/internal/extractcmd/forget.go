@@ -70,7 +70,8 @@ func forgetCommand(s *settings, stderr io.Writer) *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringArrayVar(&o.ids, "call-id", nil, "a call to forget; may be given several times")
-	f.StringArrayVar(&o.numbers, "number", nil, "forget the calls from and to this number, in any spelling, and customers who have it;\nmay be given several times")
+	f.StringArrayVar(&o.numbers, "number", nil, "forget the calls from and to this number, in any spelling, and customers "+
+		"who have it;\nmay be given several times")
 	f.StringArrayVar(&o.customers, "customer-id", nil, "a customer to forget; may be given several times")
 	f.StringVar(&o.before, "before", "", "forget the calls that started before: 2026-11-01, 2026-11-01T08:00:00Z, 365d")
 	f.BoolVar(&o.everywhere, "everywhere", false, "also replace the ids and numbers by [forgotten] in rows of other calls and customers")
@@ -153,7 +154,8 @@ func printErased(stderr io.Writer, plan *erase.Receipt, o *forgetFlags, customer
 		printNumber(stderr, o.numbers[i], found, customers)
 	}
 	if missing := int64(len(plan.Calls)) - last.Calls - last.Customers; missing > 0 {
-		words.Fprintf(stderr, "not in the current snapshot: %s; calls and customers with such ids are kept out from now on\n", cli.Plural(missing, "id"))
+		words.Fprintf(stderr, "not in the current snapshot: %s; calls and customers with such ids are kept out from now on\n",
+			cli.Plural(missing, "id"))
 	}
 	var places []erase.Place
 	for _, p := range last.Places {

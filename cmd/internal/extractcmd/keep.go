@@ -27,7 +27,8 @@ func (n *night) spare(w *sink.Warehouse) error {
 		return err
 	}
 	w.Keep(time.Time{})
-	n.spared = cli.Fail(cli.ExitIncomplete, fmt.Errorf("--keep %s would erase %s of %s calls at once, those that started before %s; none was erased",
+	n.spared = cli.Fail(cli.ExitIncomplete, fmt.Errorf(
+		"--keep %s would erase %s of %s calls at once, those that started before %s; none was erased",
 		n.Keep, humanize.Comma(aged), humanize.Comma(total), n.kept.Format(time.DateOnly)),
 		"check this machine's clock and --keep; extract run --yes erases them")
 	return nil

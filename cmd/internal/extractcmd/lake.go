@@ -31,7 +31,8 @@ func (n *night) toLake(ctx context.Context, err error) error {
 		n.log.Warn("not published", "error", failed)
 		return err
 	}
-	return cli.Fail(cli.ExitIncomplete, fmt.Errorf("committed, but not published: %w", failed), "query publish iceberg does it now, and the next run in any case")
+	return cli.Fail(cli.ExitIncomplete, fmt.Errorf("committed, but not published: %w", failed),
+		"query publish iceberg does it now, and the next run in any case")
 }
 
 // forgotten has a lake cleaned of what was just forgotten, where the setting publish says so, and notes
@@ -50,7 +51,8 @@ func (s *settings) forgotten(ctx context.Context, r *erase.Receipt, stderr io.Wr
 		words.Fprintln(stderr, l.What)
 	}
 	if failed != nil {
-		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("forgotten in the warehouse, but not published: %w", failed), "query publish iceberg does it now, and the next run in any case")
+		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("forgotten in the warehouse, but not published: %w", failed),
+			"query publish iceberg does it now, and the next run in any case")
 	}
 	return nil
 }

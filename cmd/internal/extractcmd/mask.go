@@ -102,7 +102,8 @@ func (s *settings) maskKey(w *sink.Warehouse, was *layout.Mask) (key []byte, err
 		return nil, cli.Usage("name it with --mask-key-file, or put "+layout.MaskKeyName+" back into the warehouse",
 			"the key that masked %s is not there", s.Warehouse)
 	case was != nil && mask.KeyHash(key) != was.Key:
-		return nil, cli.Usage("name the right one with --mask-key-file", "this is not the key that masked %s: equal values would not stay equal", s.Warehouse)
+		return nil, cli.Usage("name the right one with --mask-key-file",
+			"this is not the key that masked %s: equal values would not stay equal", s.Warehouse)
 	}
 	return key, nil
 }
@@ -118,7 +119,8 @@ func (s *settings) givenMaskKey() ([]byte, error) {
 	}
 	key, err := mask.ParseKey([]byte(raw))
 	if err != nil {
-		return nil, cli.Usage("make one with: (umask 077; openssl rand -hex 32 > "+s.MaskKeyFile+")", "the mask key file %s: %w", s.MaskKeyFile, err)
+		return nil, cli.Usage("make one with: (umask 077; openssl rand -hex 32 > "+s.MaskKeyFile+")", "the mask key file %s: %w",
+			s.MaskKeyFile, err)
 	}
 	return key, nil
 }

@@ -51,7 +51,8 @@ func (n *night) publish(err error) {
 			return
 		}
 	}
-	m := &health.Metrics{Now: n.now(), Profile: n.Profile, Secrets: n.secrets, Started: n.started, Ended: true, Code: cli.Code(err), Last: n.row, Report: n.rep, Failures: len(n.failures)}
+	m := &health.Metrics{Now: n.now(), Profile: n.Profile, Secrets: n.secrets, Started: n.started, Ended: true,
+		Code: cli.Code(err), Last: n.row, Report: n.rep, Failures: len(n.failures)}
 	if n.rep != nil {
 		m.Progress = &n.rep.Progress
 	}

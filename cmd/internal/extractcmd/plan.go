@@ -81,7 +81,8 @@ func plan(ctx context.Context, s *settings, asJSON bool, stdout, stderr io.Write
 		out := plannedRun{
 			Total: p.Total, Known: p.Known, Pages: p.Pages, Again: p.Again, Due: p.Due, Skipped: p.Skipped, Unsettled: p.Unsettled, New: p.New,
 			BulkPages: p.Bulk.Pages, BulkCalls: p.Bulk.Calls, Compared: p.Bulk.Compared, Side: p.Side, Unlisted: p.Unlisted,
-			Unasked: s.unasked(cfg.Resources), Requests: p.Requests(), Minutes: math.Ceil(c.Takes(p.Requests()).Minutes()*10) / 10, PlanningBy: p.Asked,
+			Unasked: s.unasked(cfg.Resources), Requests: p.Requests(), Minutes: math.Ceil(c.Takes(p.Requests()).Minutes()*10) / 10,
+			PlanningBy: p.Asked,
 		}
 		for _, st := range p.Stretches {
 			ps := plannedStretch{Calls: st.Calls, Pages: st.Pages}

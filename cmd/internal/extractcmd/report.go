@@ -16,7 +16,8 @@ func (n *night) report(stderr io.Writer) {
 	if n.row == nil || n.Quiet {
 		return
 	}
-	r := runreport.Report{Row: n.row, Crawl: n.rep, ListOnly: n.ListOnly, Failures: n.failures, Objects: n.objects, Erased: n.aged, ErasedBefore: n.kept}
+	r := runreport.Report{Row: n.row, Crawl: n.rep, ListOnly: n.ListOnly, Failures: n.failures, Objects: n.objects, Erased: n.aged,
+		ErasedBefore: n.kept}
 	if now, err := layout.Current(n.Warehouse); err == nil {
 		r.Snapshot = now.Dir
 	}

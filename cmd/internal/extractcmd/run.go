@@ -82,7 +82,8 @@ func (n *night) warnRoot() {
 		return
 	}
 	if owner, others := cli.OwnerOf(n.Warehouse); others {
-		n.log.Warn("the warehouse belongs to "+owner+", and what root makes in it will not: run this as "+owner+", or give it back afterwards (chown -R)",
+		n.log.Warn("the warehouse belongs to "+owner+", and what root makes in it will not: run this as "+owner+
+			", or give it back afterwards (chown -R)",
 			"warehouse", n.Warehouse)
 	}
 }
@@ -364,5 +365,6 @@ func (n *night) check(ctx context.Context, w *sink.Warehouse, before *layout.Sna
 	if row.Outcome != schema.OutcomeIncomplete {
 		return nil // it has failed for another reason, which its caller tells
 	}
-	return cli.Fail(cli.ExitIncomplete, failed, "what was fetched is committed; extract verify looks at all of the warehouse, extract rollback undoes this run")
+	return cli.Fail(cli.ExitIncomplete, failed, "what was fetched is committed; extract verify looks at all of the "+
+		"warehouse, extract rollback undoes this run")
 }

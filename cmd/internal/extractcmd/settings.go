@@ -60,10 +60,12 @@ func (s *settings) crawl(now time.Time) (crawler.Config, error) {
 		return cfg, cli.Usage("set CALLHOUSE_BASE_URL or --base-url to the part of the address before /v3", "no service address")
 	}
 	if err := api.CheckBaseURL(s.BaseURL); err != nil {
-		return cfg, cli.Usage("set CALLHOUSE_BASE_URL or --base-url to the part of the address before /v3; the API key is told in another way", "%w", err)
+		return cfg, cli.Usage("set CALLHOUSE_BASE_URL or --base-url to the part of the address before /v3; "+
+			"the API key is set separately", "%w", err)
 	}
 	if s.PerSecond < 1 || s.PerMinute < 1 {
-		return cfg, cli.Usage("the service allows 5 a second and 120 a minute", "--requests-per-second and --requests-per-minute must be 1 or more")
+		return cfg, cli.Usage("the service allows 5 a second and 120 a minute",
+			"--requests-per-second and --requests-per-minute must be 1 or more")
 	}
 	if s.Share <= 0 || s.Share > 1 {
 		return cfg, cli.Usage("--share 0.5 leaves half of the budget to others", "--share must be above 0 and not above 1, not %v", s.Share)
@@ -127,8 +129,10 @@ func (s *settings) runFlags(cmd *cobra.Command) {
 
 // yesFlags adds the flags that overrule a safety check.
 func (s *settings) yesFlags(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&s.yes, "yes", false, "do what a safety check refuses: erase much at once (--keep), or go by the service's clock where this machine's is more than a day apart")
-	cmd.Flags().BoolVar(&s.adopt, "adopt", false, "take the calls of this address and key into the warehouse, though they look like another organisation's")
+	cmd.Flags().BoolVar(&s.yes, "yes", false, "do what a safety check refuses: erase much at once (--keep), or go by the "+
+		"service's clock where this machine's is more than a day apart")
+	cmd.Flags().BoolVar(&s.adopt, "adopt", false,
+		"take the calls of this address and key into the warehouse, though they look like another organisation's")
 }
 
 // allFlag adds --all to a command that takes several profiles.

@@ -158,7 +158,8 @@ func damageHint(r *verify.Report) string {
 		hints = append(hints, "put "+layout.MaskKeyName+" back from a backup, or name the key with --mask-key-file")
 	}
 	if slices.ContainsFunc(r.Problems, func(p verify.Problem) bool { return !isKey(p) }) {
-		hints = append(hints, "extract repair replaces what is damaged, and fetches it again; extract verify --all says which older snapshots are intact")
+		hints = append(hints, "extract repair replaces what is damaged, and fetches it again; extract verify --all says which "+
+			"older snapshots are intact")
 	}
 	return strings.Join(hints, "; ")
 }

@@ -61,7 +61,8 @@ func (q *questions) ask(ctx context.Context) (_ *compare.Report, err error) {
 		return nil, err
 	}
 	// Also after an interrupt: the requests are spent.
-	r, err := compare.Run(context.WithoutCancel(ctx), w.Snapshot(), heard.Snapshot(), q.cfg.Since, q.cfg.Window, q.now(), q.cfg.Resources, rep.Resources)
+	r, err := compare.Run(context.WithoutCancel(ctx), w.Snapshot(), heard.Snapshot(), q.cfg.Since, q.cfg.Window, q.now(),
+		q.cfg.Resources, rep.Resources)
 	if err != nil {
 		return nil, err
 	}

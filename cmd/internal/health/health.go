@@ -173,7 +173,8 @@ func Examine(h *sink.History, now time.Time, maxAge time.Duration) *State {
 		}
 	}
 	if v := h.Verdict; v.Concerns(h.Snapshot) {
-		complain(Broken, cli.Damaged, "extract verify found %s %s ago, the first: %s", cli.Plural(v.Problems, "problem"), age(since(v.At, now)), v.First)
+		complain(Broken, cli.Damaged, "extract verify found %s %s ago, the first: %s", cli.Plural(v.Problems, "problem"),
+			age(since(v.At, now)), v.First)
 	}
 	if last != nil && last.Outcome != schema.OutcomeDone {
 		text := "the last run " + ended[last.Outcome]
@@ -320,7 +321,8 @@ func stateOf(r *schema.Run, now time.Time) *runState {
 	if r == nil {
 		return nil
 	}
-	out := &runState{ID: r.ID, StartedAt: time.UnixMilli(r.StartedAt).UTC(), Outcome: r.Outcome, Error: r.Error, Problem: r.Problem, Requests: r.Requests,
+	out := &runState{ID: r.ID, StartedAt: time.UnixMilli(r.StartedAt).UTC(), Outcome: r.Outcome, Error: r.Error,
+		Problem: r.Problem, Requests: r.Requests,
 		New: r.CallsNew, Changed: r.CallsChanged, SetAside: r.CallsSetAside, Transcripts: r.Transcripts, Drift: r.Drift,
 		DriftFields: driftOf(r), Age: momentOf(endOf(r), now).Age}
 	if r.EndedAt.OK {
@@ -414,7 +416,8 @@ func (h *State) Write(w io.Writer) error {
 		line("costs", "%s with a cost that total_cost cannot hold, and no report sums (query coverage)", cli.Plural(h.UnheldCosts, "call"))
 	}
 	if h.OlderFiles > 0 {
-		line("older files", "%s: costs of more than four decimals in them are not summed yet (extract migrate)", cli.Plural(int64(h.OlderFiles), "file"))
+		line("older files", "%s: costs of more than four decimals in them are not summed yet (extract migrate)",
+			cli.Plural(int64(h.OlderFiles), "file"))
 	}
 	if r := h.LastRun; r != nil {
 		line("last night", "%s; %s new, %s changed, %s set aside; drift %s", cli.Plural(r.Requests, "request"), humanize.Comma(r.New),

@@ -130,7 +130,8 @@ func (m *Metrics) thisRun(g gauges) {
 		requestsOf(p.Requests, p.PageRequests, p.DetailRequests, p.BulkRequests))
 	g.each("run_responses", "Answers to them by status.", "status", answersOf(&p.Counts))
 	g.set("run_requests_last_minute", "Requests of the run that count against the limit of a minute now.", float64(p.LastMinute))
-	g.set("run_requests_allowed_per_minute", "Requests that the run allows itself in a minute: less than its share while the service refuses.", float64(p.Allowed))
+	g.set("run_requests_allowed_per_minute",
+		"Requests that the run allows itself in a minute: less than its share while the service refuses.", float64(p.Allowed))
 	if p.DetailsTotal >= 0 {
 		g.set("run_details_left", "Records of calls that the run is still to fetch.", float64(max(0, p.DetailsTotal-p.DetailsDone())))
 	}
@@ -165,7 +166,8 @@ func (m *Metrics) lastRun(g gauges, r *schema.Run) {
 	if m.Report != nil {
 		answers = answersOf(&m.Report.Counts)
 	}
-	g.each("last_run_responses", "Answers to them by status: 429 apart from other 4xx; none is no answer, or not a whole one.", "status", answers)
+	g.each("last_run_responses", "Answers to them by status: 429 apart from other 4xx; none is no answer, or not a whole one.",
+		"status", answers)
 	g.set("last_run_retries", "Requests of the last run that repeated one which had failed.", float64(r.Retries))
 	g.set("last_run_budget_used_ratio", "Share of the requests that the budget allowed in that time which were sent.",
 		float64(r.BudgetUsedPercent.V)/1_000_000)
@@ -203,7 +205,8 @@ func (m *Metrics) warehouse(g gauges, h *State) {
 		g.set("newest_call_timestamp_seconds", "When the newest call started.", seconds(h.NewestCall.At.UnixMilli()))
 	}
 	if h.Listed != nil {
-		g.set("coverage_end_timestamp_seconds", "Up to when the list was read: calls that started before are known.", seconds(h.Listed.At.UnixMilli()))
+		g.set("coverage_end_timestamp_seconds", "Up to when the list was read: calls that started before are known.",
+			seconds(h.Listed.At.UnixMilli()))
 	}
 	g.set("snapshot", "Number of the current snapshot.", float64(h.Snapshot.Number))
 	g.set("snapshots_kept", "Snapshots on the disk.", float64(h.Snapshot.Kept))

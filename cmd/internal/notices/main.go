@@ -62,59 +62,24 @@ func write(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	texts := map[string][]string{} // of each text, whose it is
-	add := func(who, dir string) (found bool, err error) {
-		entries, err := os.ReadDir(dir)
-		for _, e := range entries {
-			if !e.Type().IsRegular() || !noticeRE.MatchString(e.Name()) || codeRE.MatchString(e.Name()) {
-				continue
-			}
-			raw, err := os.ReadFile(filepath.Join(dir, e.Name()))
-			if err != nil {
-				return found, err
-			}
-			found = true
-			text := strings.TrimSpace(strings.ReplaceAll(string(raw), "\r\n", "\n"))
-			if line := who + ": " + e.Name(); !slices.Contains(texts[text], line) {
-				texts[text] = append(texts[text], line)
-			}
-		}
-		return found, err
-	}
+	n := notices{texts: map[string][]string{}, seen: map[string]bool{}}
 	root, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
 	if err != nil {
 		return fmt.Errorf("go env GOROOT: %w", err)
 	}
-	if found, err := add("the Go standard library", strings.TrimSpace(string(root))); err != nil || !found {
+	if found, err := n.add("the Go standard library", strings.TrimSpace(string(root))); err != nil || !found {
 		return errors.Join(fmt.Errorf("there is no licence of Go in %s", root), err)
 	}
-	seen := map[string]bool{}
 	for _, p := range packages {
 		if p.Standard || p.Module == nil || p.Module.Version == "" { // ours has no version
 			continue
 		}
-		// A package may have a licence of its own, between it and the module's.
-		for dir := p.Dir; !seen[dir]; dir = filepath.Dir(dir) {
-			seen[dir] = true
-			below, err := filepath.Rel(p.Module.Dir, dir)
-			if err != nil {
-				return err
-			}
-			found, err := add(strings.TrimSuffix(p.Module.Path+" "+p.Module.Version+", "+filepath.ToSlash(below), ", ."), dir)
-			if err != nil {
-				return err
-			}
-			if below != "." {
-				continue
-			}
-			if !found {
-				return fmt.Errorf("%s has no file of a licence in %s: look whether it may be linked", p.Module.Path, dir)
-			}
-			break
+		if err := n.addPackage(p); err != nil {
+			return err
 		}
 	}
 	var all []string
-	for text, whose := range texts {
+	for text, whose := range n.texts {
 		slices.Sort(whose)
 		all = append(all, strings.Join(whose, "\n")+"\n\n"+text+"\n")
 	}
@@ -123,9 +88,59 @@ func write(ctx context.Context, out io.Writer) error {
 	return err
 }
 
+// notices are the texts found so far.
+type notices struct {
+	texts map[string][]string // of each text, whose it is
+	seen  map[string]bool     // folders
+}
+
+// addPackage adds the texts of a package and of its module.
+func (n *notices) addPackage(p goPackage) error {
+	// A package may have a licence of its own, between it and the module's.
+	for dir := p.Dir; !n.seen[dir]; dir = filepath.Dir(dir) {
+		n.seen[dir] = true
+		below, err := filepath.Rel(p.Module.Dir, dir)
+		if err != nil {
+			return err
+		}
+		found, err := n.add(strings.TrimSuffix(p.Module.Path+" "+p.Module.Version+", "+filepath.ToSlash(below), ", ."), dir)
+		switch {
+		case err != nil:
+			return err
+		case below != ".":
+			continue
+		case !found:
+			return fmt.Errorf("%s has no file of a licence in %s: look whether it may be linked", p.Module.Path, dir)
+		}
+		return nil
+	}
+	return nil
+}
+
+// add adds the texts in a folder.
+func (n *notices) add(who, dir string) (found bool, err error) {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if !e.Type().IsRegular() || !noticeRE.MatchString(e.Name()) || codeRE.MatchString(e.Name()) {
+			continue
+		}
+		raw, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return found, err
+		}
+		found = true
+		text := strings.TrimSpace(strings.ReplaceAll(string(raw), "\r\n", "\n"))
+		if line := who + ": " + e.Name(); !slices.Contains(n.texts[text], line) {
+			n.texts[text] = append(n.texts[text], line)
+		}
+	}
+	return found, err
+}
+
 // linked returns the packages that make up programs of ours.
 func linked(ctx context.Context, programs ...string) (out []goPackage, err error) {
-	cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-deps", "-tags=netgo,osusergo", "-json=Dir,Standard,Module"}, programs...)...)
+	cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-deps", "-tags=netgo,osusergo", "-json=Dir,Standard,Module"},
+		programs...)...)
 	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=1")
 	cmd.Stderr = os.Stderr
 	raw, err := cmd.Output()

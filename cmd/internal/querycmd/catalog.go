@@ -16,8 +16,8 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd/answer"
-	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/catalog"
+	"callhouse/internal/analytics/opened"
 	"callhouse/internal/layout"
 	"callhouse/internal/proven"
 	"callhouse/internal/scratch"
@@ -60,10 +60,10 @@ func (a *app) opened(ctx context.Context) (*layout.Snapshot, *time.Location, err
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := analytics.CheckZone(ctx, loc); err != nil {
+	if err := opened.CheckZone(ctx, loc); err != nil {
 		return nil, nil, err
 	}
-	snap, err := analytics.CurrentAbsolute(a.Warehouse)
+	snap, err := opened.CurrentAbsolute(a.Warehouse)
 	return snap, loc, err
 }
 
@@ -155,7 +155,8 @@ func syncDir(path string) error {
 // older catalog, but not some other file.
 func replaceable(ctx context.Context, root, path string) error {
 	foreign := func(what string) error {
-		return cli.Usage("give another name, as in --output callhouse.duckdb, or remove it first", "%s %s, which a catalog would replace", path, what)
+		return cli.Usage("give another name, as in --output callhouse.duckdb, or remove it first",
+			"%s %s, which a catalog would replace", path, what)
 	}
 	info, err := os.Lstat(path)
 	switch {

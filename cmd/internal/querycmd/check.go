@@ -109,7 +109,8 @@ func (c *checking) run(ctx context.Context, names []string) (err error) {
 		return err
 	}
 	if len(failed) > 0 {
-		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("%d of %d tests found something: %s", len(failed), len(c.Tests), strings.Join(failed, ", ")), "")
+		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("%d of %d tests found something: %s", len(failed), len(c.Tests),
+			strings.Join(failed, ", ")), "")
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
+	"callhouse/internal/analytics/opened"
 	"callhouse/internal/words"
 )
 
@@ -24,7 +25,7 @@ func (a *app) settingFlags(root *cobra.Command) {
 	root.PersistentFlags().Lookup("format").Usage += "; one of " + strings.Join(answer.FormatNames(), ", ")
 	cli.CompleteFrom(root, "format", answer.FormatNames)
 	cli.CompleteFrom(root, "tz", func() []string {
-		zones, _ := analytics.Zones(context.Background())
+		zones, _ := opened.Zones(context.Background())
 		return zones
 	})
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return a.configure(cmd) }

@@ -265,7 +265,8 @@ func (e *exporter) fill(ctx context.Context, dir string) (*exported, error) {
 	snap := e.w.Snapshot()
 	m := &exported{ExportVersion: exportVersion, Warehouse: root(snap), Snapshot: snap.Manifest.Snapshot, RunID: snap.Manifest.RunID,
 		CommittedAt: snap.Manifest.CommittedAt, ExportedAt: e.now.UTC().Truncate(time.Second), Program: "query " + cli.Version(),
-		Format: string(e.format), Zone: e.loc.String(), Since: bound(e.params.Since), Until: bound(e.params.Until), Agent: e.params.Agent, By: e.params.By, Where: e.params.Where,
+		Format: string(e.format), Zone: e.loc.String(), Since: bound(e.params.Since), Until: bound(e.params.Until),
+		Agent: e.params.Agent, By: e.params.By, Where: e.params.Where,
 		Files: []exportedFile{}}
 	for _, t := range e.tables {
 		rows, err := e.w.Table(ctx, t.Name, e.params)

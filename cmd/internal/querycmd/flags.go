@@ -17,13 +17,15 @@ func (a *app) groupFlag(cmd *cobra.Command, usage string) {
 }
 
 func (a *app) whereFlag(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&a.Where, "where", nil, "only calls of which `NAME=VALUE` holds, as call_type=outbound; NAME as for --by; repeatable")
+	cmd.Flags().StringArrayVar(&a.Where, "where", nil,
+		"only calls of which `NAME=VALUE` holds, as call_type=outbound; NAME as for --by; repeatable")
 	cli.Complete(cmd, "where", conditions()...)
 }
 
 // skipFlag is the flag of commands that can answer without what is damaged.
 func (a *app) skipFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&a.SkipDamaged, "skip-damaged", false, "answer without the days or months of which a file is damaged, list them, and exit with 3")
+	cmd.Flags().BoolVar(&a.SkipDamaged, "skip-damaged", false,
+		"answer without the days or months of which a file is damaged, list them, and exit with 3")
 }
 
 // agentFlag is the flag that chooses what is of one agent: calls, or changes.

@@ -47,7 +47,8 @@ outcomes.`,
 					return cli.Usage("dialects: "+strings.Join(dialects, ", "), "there is no dialect %q", dialect)
 				}
 				if n := snap.Manifest.OlderFiles(); n > 0 {
-					return cli.Fail(cli.ExitFailed, fmt.Errorf("%d files are of an older format, whose times and costs %s would read wrongly", n, dialect), "run: extract migrate")
+					return cli.Fail(cli.ExitFailed, fmt.Errorf("%d files are of an older format, whose times and costs %s would read wrongly",
+						n, dialect), "run: extract migrate")
 				}
 				return a.printScript(script)
 			}

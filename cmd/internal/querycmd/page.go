@@ -73,7 +73,8 @@ func (a *app) runPage(ctx context.Context, o page.Options) (err error) {
 		return cli.Usage("give it a file, as in --output report.html", "a page of html is not for a terminal")
 	}
 	if !slices.Contains(page.Languages(), o.Lang) {
-		return cli.Usage(cli.Suggest(o.Lang, page.Languages(), "languages: "+strings.Join(page.Languages(), ", ")), "the page has no language %q", o.Lang)
+		return cli.Usage(cli.Suggest(o.Lang, page.Languages(), "languages: "+strings.Join(page.Languages(), ", ")),
+			"the page has no language %q", o.Lang)
 	}
 	loc, now, p, err := a.asked()
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"encoding/csv"
 	"encoding/xml"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -214,7 +213,7 @@ func number(t *testing.T, s string) int64 {
 	return n
 }
 
-var pages = flag.Int("pages", 1, "how many of the pages of TestPageEqualsTheReports are compared, from a random one on; make long compares all three")
+var pages = longtest.Int("pages", 1, 3, "how many of the pages of TestPageEqualsTheReports are compared, from a random one on")
 
 // Every number of the page is what the command beside it prints, to the last
 // digit, and nothing that it prints is left out: for several companies, zones and

@@ -56,7 +56,8 @@ Athena, Snowflake, BigQuery, ClickHouse and DuckDB read the tables.`,
 			case len(args) == 1 && args[0] == "iceberg":
 				return nil
 			case len(args) == 1 && args[0] == "ducklake":
-				return cli.Usage("docs/reference/lakehouse.md says why, and what would change that", "DuckLake is not published to: its tools lost deletions and doubled rows")
+				return cli.Usage("docs/reference/lakehouse.md says why, and what would change that",
+					"DuckLake is not published to: its tools lost deletions and doubled rows")
 			}
 			return cli.Usage("run: query publish iceberg --to s3://bucket/prefix", "say which tables to publish: iceberg")
 		},
@@ -68,7 +69,8 @@ Athena, Snowflake, BigQuery, ClickHouse and DuckDB read the tables.`,
 	flags.StringVar(&f.receipt, "receipt", "", "write what was published, and which files were removed there, as JSON to `FILE`")
 	flags.BoolVar(&f.check, "check", false, "list everything that is wrong with the tables, and change nothing")
 	flags.BoolVar(&f.deep, "deep", false, "read every file there, compare its content with the warehouse's, and replace it if it differs")
-	flags.StringArrayVar(&f.rebuild, "rebuild", nil, "write `TABLE` anew from the warehouse, whatever state it is in; may be given several times")
+	flags.StringArrayVar(&f.rebuild, "rebuild", nil,
+		"write `TABLE` anew from the warehouse, whatever state it is in; may be given several times")
 	return cmd
 }
 
@@ -97,7 +99,8 @@ func (a *app) publish(ctx context.Context, f *publishFlags) error {
 	}
 	o := publish.Options{
 		Warehouse: a.Warehouse, To: a.PublishTo, Catalog: catalog, Namespace: a.PublishNamespace, Organization: a.PublishOrganization,
-		CatalogWarehouse: a.Env.Get(config.EnvCatalogWarehouse), Token: a.Env.Get(config.EnvCatalogToken), Credential: a.Env.Get(config.EnvCatalogCredential),
+		CatalogWarehouse: a.Env.Get(config.EnvCatalogWarehouse), Token: a.Env.Get(config.EnvCatalogToken),
+		Credential:  a.Env.Get(config.EnvCatalogCredential),
 		SigningName: a.Env.Get(config.EnvSigningName), SigningRegion: a.Env.Get(config.EnvSigningRegion),
 		Adopt: f.adopt, Deep: f.deep, Rebuild: f.rebuild, Now: time.Now, State: stateFolder(),
 	}
@@ -161,22 +164,26 @@ func (a *app) published(made *publish.Report) {
 	}
 	words.Fprintf(a.Stderr, "snapshot %d, committed %s, is at %s%s: %s, %s rows; %s copied (%s), %s removed",
 		made.Snapshot, made.CommittedAt.UTC().Format(time.RFC3339), made.To, tagged, cli.Plural(int64(len(made.Tables)), "table"),
-		humanize.Comma(rows), cli.Plural(int64(made.Uploaded), "file"), humanize.IBytes(uint64(made.Bytes)), cli.Plural(int64(len(made.Removed)), "file"))
+		humanize.Comma(rows), cli.Plural(int64(made.Uploaded), "file"), humanize.IBytes(uint64(made.Bytes)),
+		cli.Plural(int64(len(made.Removed)), "file"))
 	if made.Requests > 0 {
 		words.Fprintf(a.Stderr, "; %s", cli.Plural(made.Requests, "request"))
 	}
 	words.Fprintln(a.Stderr)
 	if n := int64(len(made.Repaired)); n > 0 {
-		words.Fprintf(a.Stderr, "%s had been missing or damaged there, and were copied again, the first one %s\n", cli.Plural(n, "file"), made.Repaired[0])
+		words.Fprintf(a.Stderr, "%s had been missing or damaged there, and were copied again, the first one %s\n",
+			cli.Plural(n, "file"), made.Repaired[0])
 	}
 	if made.Unprotected {
-		words.Fprintln(a.Stderr, "warning: this store ignores If-None-Match, so it cannot keep two publications apart: let only one run at a time")
+		words.Fprintln(a.Stderr, "warning: this store ignores If-None-Match, so it cannot keep two publications apart: "+
+			"let only one run at a time")
 	}
 	if made.Forgotten {
 		words.Fprintln(a.Stderr, "what was forgotten since the last publication is removed there as well")
 	}
 	if n := int64(len(made.Foreign)); n > 0 {
-		words.Fprintf(a.Stderr, "warning: %s there were written by other programs, the first one is %s; forget does not clean them (--receipt lists all)\n",
+		words.Fprintf(a.Stderr, "warning: %s there were written by other programs, the first one is %s; forget does not clean "+
+			"them (--receipt lists all)\n",
 			cli.Plural(n, "file"), made.Foreign[0])
 	}
 }
@@ -197,7 +204,8 @@ func (a *app) checked(found *publish.Checked) error {
 			rebuild = append(rebuild, "--rebuild "+p.Table)
 		}
 	}
-	words.Fprintf(a.Stderr, "%s: %s with %s looked at, %s\n", found.To, cli.Plural(int64(found.Tables), "table"), cli.Plural(int64(found.Files), "file"),
+	words.Fprintf(a.Stderr, "%s: %s with %s looked at, %s\n", found.To, cli.Plural(int64(found.Tables), "table"),
+		cli.Plural(int64(found.Files), "file"),
 		cli.Plural(int64(len(found.Problems)), "problem"))
 	if bad == 0 {
 		return nil

@@ -63,7 +63,8 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 		fl.StringVar(&a.Every, "every", "day", "a row for each `STEP` of time: day, hour or minute")
 	}
 	if f.Arguments != "CALL_ID" {
-		fl.StringVar(&a.Sort, "sort", "", "sort by `COLUMN`: numbers and times from the largest, texts and days from the first; COLUMN:asc or COLUMN:desc")
+		fl.StringVar(&a.Sort, "sort", "", "sort by `COLUMN`: numbers and times from the largest, texts and days from the "+
+			"first; COLUMN:asc or COLUMN:desc")
 		fl.Uint32Var(&a.Top, "top", 0, "only the first `N` rows; default: all")
 		cli.Complete(cmd, "sort", columnNames(f)...)
 	}
@@ -152,11 +153,25 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 		return err
 	}
 	a.Notes(r)
+	if err := a.remarks(ctx, w, f, p, r.Rows == 0); err != nil || !f.Selects() {
+		return err
+	}
+	if compares {
+		a.compareNotes(p, loc)
+	}
+	if err := a.coverage(ctx, w, f, "coverage", p, now); err != nil || !compares {
+		return err
+	}
+	return a.coverage(ctx, w, f, "coverage before", before, now)
+}
+
+// remarks says why an answer may be empty or lack something.
+func (a *app) remarks(ctx context.Context, w *analytics.Warehouse, f *sqlfiles.File, p analytics.Params, isEmpty bool) error {
 	lacking, err := w.NotFetched(f, p)
 	if err != nil {
 		return err
 	}
-	if r.Rows == 0 && len(lacking) == 0 {
+	if isEmpty && len(lacking) == 0 {
 		words.Fprintln(a.Stderr, cmp.Or(f.Empty, "no calls match"))
 	}
 	unmatched, err := w.Unmatched(ctx, p)
@@ -167,24 +182,23 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 		words.Fprintln(a.Stderr, u.String())
 	}
 	for _, name := range lacking {
-		words.Fprintf(a.Stderr, "%s were never fetched: extract run does it, unless --resources leaves them out\n", strings.ReplaceAll(name, "_", " "))
+		words.Fprintf(a.Stderr, "%s were never fetched: extract run does it, unless --resources leaves them out\n",
+			strings.ReplaceAll(name, "_", " "))
 	}
-	if !f.Selects() {
-		return nil
-	}
-	if a.Country != "" && f.History > 0 && !slices.Contains(holiday.Countries(), a.Country) {
+	if f.Selects() && a.Country != "" && f.History > 0 && !slices.Contains(holiday.Countries(), a.Country) {
 		words.Fprintf(a.Stderr, "the public holidays of %s are not known here: they count as other days\n", a.Country)
 	}
-	if kind, err := a.OutputFormat(); err == nil && compares && kind.Exact() { // the others say it in their heading
+	return nil
+}
+
+// compareNotes names the two periods, and a difference between them that changes the numbers of calls.
+func (a *app) compareNotes(p analytics.Params, loc *time.Location) {
+	if kind, err := a.OutputFormat(); err == nil && kind.Exact() { // the others say it in their heading
 		words.Fprintln(a.Stderr, periods(p, loc))
 	}
-	if is, was, uneven := p.Uneven(loc); compares && uneven {
+	if is, was, uneven := p.Uneven(loc); uneven {
 		words.Fprintf(a.Stderr, "the period has %d days of the weekend, the one before %d: numbers of calls differ by that alone\n", is, was)
 	}
-	if err := a.coverage(ctx, w, f, "coverage", p, now); err != nil || !compares {
-		return err
-	}
-	return a.coverage(ctx, w, f, "coverage before", before, now)
 }
 
 // periods names the two periods that an answer compares.

@@ -22,6 +22,7 @@ import (
 	"callhouse/cmd/internal/querycmd/safe"
 	"callhouse/cmd/internal/querycmd/serve"
 	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/opened"
 	"callhouse/internal/words"
 )
 
@@ -87,7 +88,7 @@ one committed state of it, even while extract runs.`,
   query disconnections --since 7d --by agent
   query durations --by metadata.campaign --format csv --output durations.csv
   query sql 'SELECT status, count(*) FROM calls GROUP BY status'`,
-		Version:       cli.Versions("DuckDB " + analytics.EngineVersion()),
+		Version:       cli.Versions("DuckDB " + opened.EngineVersion()),
 		SilenceErrors: true, SilenceUsage: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -107,7 +108,8 @@ one committed state of it, even while extract runs.`,
 		root.AddCommand(a.reportCommand(f))
 	}
 	root.AddCommand(a.pageCommand(), a.sqlCommand(), a.checkCommand(), a.shellCommand(), a.listCommand(), a.describeCommand())
-	root.AddCommand(a.catalogCommand(), a.initCommand(), a.exportCommand(), a.publishCommand(), serve.Command(&a.Command), serve.WorkerCommand(&a.Command), safe.ChildCommand(&a.Command, checkAll))
+	root.AddCommand(a.catalogCommand(), a.initCommand(), a.exportCommand(), a.publishCommand(), serve.Command(&a.Command),
+		serve.WorkerCommand(&a.Command), safe.ChildCommand(&a.Command, checkAll))
 	for _, cmd := range root.Commands() {
 		if cmd.GroupID == "reports" || cmd.Name() == "shell" {
 			continue // they use all settings

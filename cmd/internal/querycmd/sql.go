@@ -68,7 +68,8 @@ func paramValues(params []string) (map[string]string, error) {
 	for _, p := range params {
 		name, v, ok := strings.Cut(p, "=")
 		if _, twice := values[name]; !ok || name == "" || twice {
-			return nil, cli.Usage("write it as in --param agent=0a7e, once for each name", "--param %q is no NAME=VALUE, or its name is given twice", p)
+			return nil, cli.Usage("write it as in --param agent=0a7e, once for each name",
+				"--param %q is no NAME=VALUE, or its name is given twice", p)
 		}
 		values[name] = v
 	}

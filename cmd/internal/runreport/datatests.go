@@ -22,7 +22,8 @@ const (
 )
 
 // DataTests returns what is wrong with what a run committed, a line each.
-func DataTests(found *verify.RunReport, now, before *layout.Snapshot, did sink.Stats, row *schema.Run, rep *crawler.Report) (failed []string) {
+func DataTests(found *verify.RunReport, now, before *layout.Snapshot, did sink.Stats, row *schema.Run,
+	rep *crawler.Report) (failed []string) {
 	for _, p := range found.Problems {
 		failed = append(failed, p.Kind+": "+p.String())
 	}
@@ -44,7 +45,8 @@ func DataTests(found *verify.RunReport, now, before *layout.Snapshot, did sink.S
 	// Unknown words are kept, but they must have been counted.
 	for _, column := range slices.Sorted(maps.Keys(found.Unknown)) {
 		if _, counted := rep.DriftFields[crawler.DriftKey{Path: column, Kind: wire.DriftUnknownValue}]; !counted {
-			failed = append(failed, fmt.Sprintf("words: %s with an unknown %s that the run did not count as drift", cli.Plural(found.Unknown[column], "call"), column))
+			failed = append(failed, fmt.Sprintf("words: %s with an unknown %s that the run did not count as drift",
+				cli.Plural(found.Unknown[column], "call"), column))
 		}
 	}
 	// A run that is done has listed everything up to its own start.

@@ -72,7 +72,8 @@ func (r *Report) Write(w io.Writer) {
 		line("skipped", "%s not asked for: of their kind no record ever had one", cli.Plural(row.CallsSkipped, "transcript"))
 	}
 	if row.CallsSetAside > 0 {
-		line("set aside", "%s, which could not be had or read; they are tried again when they are listed again", cli.Plural(row.CallsSetAside, "call"))
+		line("set aside", "%s, which could not be had or read; they are tried again when they are listed again",
+			cli.Plural(row.CallsSetAside, "call"))
 		for _, a := range rep.Aside[:min(len(rep.Aside), Listed)] {
 			line("", "%s: %s", cmp.Or(a.CallID, "(no id)"), a.Reason)
 		}
@@ -143,17 +144,21 @@ func (r *Report) resources(line func(name, format string, args ...any)) {
 func (r *Report) Log(log *slog.Logger) {
 	row := r.Row
 	args := []any{"run", row.ID, "outcome", row.Outcome, "seconds", float64(row.EndedAt.V-row.StartedAt) / 1000,
-		"requests", row.Requests, "page_requests", row.PageRequests, "bulk_requests", row.Bulk.Requests, "detail_requests", row.DetailRequests, "retries", row.Retries,
+		"requests", row.Requests, "page_requests", row.PageRequests, "bulk_requests", row.Bulk.Requests, "detail_requests",
+		row.DetailRequests, "retries", row.Retries,
 		"rate_limited", row.RateLimited, "server_errors", row.ServerErrors, "network_errors", row.NetworkErrors,
 		"budget_used_percent", float64(row.BudgetUsedPercent.V) / 10_000, "calls_listed", row.CallsListed, "calls_new", row.CallsNew,
 		"calls_changed", row.CallsChanged, "calls_settled", row.CallsSettled, "calls_pending", row.CallsPending,
-		"calls_missing", row.CallsMissing, "calls_skipped", row.CallsSkipped, "calls_set_aside", row.CallsSetAside, "transcripts", row.Transcripts, "turns", row.Turns,
-		"bulk_transcripts", row.Bulk.Transcripts, "bulk_compared", row.Bulk.Compared, "bulk_differing", row.Bulk.Differing, "bulk_unlisted", row.Bulk.Unlisted,
+		"calls_missing", row.CallsMissing, "calls_skipped", row.CallsSkipped, "calls_set_aside", row.CallsSetAside, "transcripts",
+		row.Transcripts, "turns", row.Turns,
+		"bulk_transcripts", row.Bulk.Transcripts, "bulk_compared", row.Bulk.Compared, "bulk_differing", row.Bulk.Differing,
+		"bulk_unlisted", row.Bulk.Unlisted,
 		"drift", row.Drift, "commits", row.Commits, "snapshot", r.Snapshot}
 	if r.Crawl != nil {
 		args = append(args, "withheld", r.Crawl.Withheld)
 		for _, of := range r.Crawl.Resources {
-			args = append(args, of.Name, slog.GroupValue(slog.Int64("requests", of.Requests), slog.Int64("items", of.Items), slog.String("problem", of.Problem), slog.String("note", of.Note)))
+			args = append(args, of.Name, slog.GroupValue(slog.Int64("requests", of.Requests), slog.Int64("items", of.Items),
+				slog.String("problem", of.Problem), slog.String("note", of.Note)))
 		}
 		for _, p := range r.Crawl.Problems {
 			args = append(args, "problem", p)

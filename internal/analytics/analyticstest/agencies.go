@@ -20,10 +20,13 @@ func Agencies() Data {
 			word = fmt.Sprintf("%s %d", Secret, i)
 		}
 		at, id := int64(1_760_000_000_000)+int64(i)*3_600_000, strings.ReplaceAll(word, " ", "-")
-		d.Calls = append(d.Calls, Row{"call_id": id, "agent_id": agent, "start_at": at, "end_at": at + 60_000, "duration_ms": int64(60_000), "summary": word, "metadata": fmt.Sprintf(`{"k": %q}`, word),
-			"from_number": word, "to_number": word, "status": "ended", "user_sentiment": word, "disconnection_reason": "user_hangup", "user_turns": int64(1), "turn_count": int64(3), "extra": fmt.Sprintf(`{"e": %q}`, word)})
+		d.Calls = append(d.Calls, Row{"call_id": id, "agent_id": agent, "start_at": at, "end_at": at + 60_000,
+			"duration_ms": int64(60_000), "summary": word, "metadata": fmt.Sprintf(`{"k": %q}`, word),
+			"from_number": word, "to_number": word, "status": "ended", "user_sentiment": word, "disconnection_reason": "user_hangup",
+			"user_turns": int64(1), "turn_count": int64(3), "extra": fmt.Sprintf(`{"e": %q}`, word)})
 		for turn, role := range []string{"user", "tool_call_invocation", "tool_call_result"} {
-			d.Turns = append(d.Turns, Row{"call_id": id, "turn": int64(turn), "role": role, "content": word, "tool_call_id": "t", "tool_name": word, "arguments": fmt.Sprintf(`{"k": %q}`, word), "call_start_at": at})
+			d.Turns = append(d.Turns, Row{"call_id": id, "turn": int64(turn), "role": role, "content": word, "tool_call_id": "t",
+				"tool_name": word, "arguments": fmt.Sprintf(`{"k": %q}`, word), "call_start_at": at})
 		}
 		d.Items = append(d.Items, Row{"call_id": id, "position": int64(0), "name": word, "value": fmt.Sprintf("%q", word), "call_start_at": at})
 	}

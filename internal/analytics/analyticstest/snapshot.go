@@ -302,16 +302,8 @@ func (w *writer) write(t *schema.Table, files []layout.File, byDay map[string][]
 	to := json.NewEncoder(lines)
 	for i, f := range files {
 		for _, r := range byDay[f.Period] {
-			line := map[string]any{part: i}
-			for _, c := range t.Columns {
-				v := r[c.Name]
-				if v == nil && c.Required {
-					v = usual(c)
-				}
-				if v != nil {
-					line[c.Name] = fmt.Sprint(v)
-				}
-			}
+			line := texted(t, r)
+			line[part] = i
 			if err := to.Encode(line); err != nil {
 				w.t.Fatal(err)
 			}
@@ -320,8 +312,10 @@ func (w *writer) write(t *schema.Table, files []layout.File, byDay map[string][]
 	if err := lines.Close(); err != nil {
 		w.t.Fatal(err)
 	}
-	text := fmt.Sprintf("SET partitioned_write_max_open_files = %d; COPY (SELECT %s FROM read_json('%s', format = 'newline_delimited', columns = {%s})) TO '%s' (FORMAT parquet, PARTITION_BY (%q), FIELD_IDS {%s})",
-		len(files)+1, strings.Join(names, ", "), lines.Name(), strings.Join(texts, ", "), filepath.Join(dir, "files"), part, strings.Join(ids, ", "))
+	text := fmt.Sprintf("SET partitioned_write_max_open_files = %d; COPY (SELECT %s FROM read_json('%s', format = "+
+		"'newline_delimited', columns = {%s})) TO '%s' (FORMAT parquet, PARTITION_BY (%q), FIELD_IDS {%s})",
+		len(files)+1, strings.Join(names, ", "), lines.Name(), strings.Join(texts, ", "), filepath.Join(dir, "files"), part,
+		strings.Join(ids, ", "))
 	if err := w.conn.Exec(context.Background(), text); err != nil {
 		w.t.Fatalf("write %s: %v", t.Name, err)
 	}
@@ -339,6 +333,21 @@ func (w *writer) write(t *schema.Table, files []layout.File, byDay map[string][]
 		}
 		w.sum(path, &files[i])
 	}
+}
+
+// texted returns the values of a row as texts, and the usual ones that it lacks.
+func texted(t *schema.Table, r Row) map[string]any {
+	line := map[string]any{}
+	for _, c := range t.Columns {
+		v := r[c.Name]
+		if v == nil && c.Required {
+			v = usual(c)
+		}
+		if v != nil {
+			line[c.Name] = fmt.Sprint(v)
+		}
+	}
+	return line
 }
 
 // fromText returns a column's value, made of its text.

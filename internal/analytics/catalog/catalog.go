@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/localtime"
+	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/stored"
 	"callhouse/internal/layout"
 	sqlfiles "callhouse/sql"
@@ -32,7 +32,7 @@ const storage = "v1.0.0"
 // comes with or loads by itself.
 func Script(snap *layout.Snapshot, loc *time.Location) string {
 	var b strings.Builder
-	b.WriteString(analytics.ViewMacros(localtime.FixedMacro(loc, snap.Manifest)))
+	b.WriteString(opened.ViewMacros(localtime.FixedMacro(loc, snap.Manifest)))
 	b.WriteString("\n" + stored.Relations(snap))
 	for _, v := range sqlfiles.Views() {
 		fmt.Fprintf(&b, "\nCREATE VIEW %s AS\n%s;\n", v.Name, v.SQL)

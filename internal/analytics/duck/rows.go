@@ -88,7 +88,8 @@ func (r *Rows) next(ctx context.Context, decode func(*vector, int) any) ([]any, 
 	if left := r.stmt.conn.MostRow; left > 0 {
 		for i := range r.vectors {
 			if left -= r.vectors[i].size(r.row, left); left < 0 {
-				return nil, &Error{Kind: TooLarge, Message: fmt.Sprintf("a row of more than %d MiB, by column %s", r.stmt.conn.MostRow>>20, r.columns[i].Name)}
+				return nil, &Error{Kind: TooLarge, Message: fmt.Sprintf("a row of more than %d MiB, by column %s", r.stmt.conn.MostRow>>20,
+					r.columns[i].Name)}
 			}
 		}
 	}

@@ -31,7 +31,8 @@ type dialect struct {
 // dialects are the engines for whom Script writes.
 var dialects = map[string]dialect{
 	"spark": {
-		types:  map[schema.Type]string{schema.Text: "STRING", schema.Word: "STRING", schema.JSON: "STRING", schema.Int32: "INT", schema.Timestamp: "TIMESTAMP"},
+		types: map[schema.Type]string{schema.Text: "STRING", schema.Word: "STRING", schema.JSON: "STRING", schema.Int32: "INT",
+			schema.Timestamp: "TIMESTAMP"},
 		ident:  "`",
 		schema: "callhouse",
 		notes:  "-- For Spark: spark-sql -f FILE. Where Spark sees the warehouse elsewhere, change the paths.\n",
@@ -100,7 +101,8 @@ func Script(snap *layout.Snapshot, engine string) (script string, ok bool) {
 			columns = append(columns, "  "+d.ident+schema.Month+d.ident+" "+d.types[schema.Text])
 			partitions = d.byMonth
 		}
-		fmt.Fprintf(&b, d.table, d.schema+"."+t.Name, strings.Join(columns, ",\n"), "'"+strings.ReplaceAll("file://"+filepath.Join(snap.Dir, t.Name), "'", "''")+"'", partitions)
+		fmt.Fprintf(&b, d.table, d.schema+"."+t.Name, strings.Join(columns, ",\n"),
+			"'"+strings.ReplaceAll("file://"+filepath.Join(snap.Dir, t.Name), "'", "''")+"'", partitions)
 		if t.ByMonth() {
 			fmt.Fprintf(&b, d.fill, "callhouse", t.Name)
 		}

@@ -43,7 +43,8 @@ func (c comparison) lines(loc *time.Location) Source {
 		return slices.IndexFunc(columns, func(c value.Column) bool { return c.Name == name })
 	}
 	for i, col := range columns {
-		f := figure{i, find(value.PreviousOf + col.Name), find(value.ChangeOf + col.Name), find(value.ChangeLowOf + col.Name), find(value.ChangeHighOf + col.Name)}
+		f := figure{i, find(value.PreviousOf + col.Name), find(value.ChangeOf + col.Name), find(value.ChangeLowOf + col.Name),
+			find(value.ChangeHighOf + col.Name)}
 		switch {
 		case f.previous >= 0 && f.change < 0 && col.Kind.Numeric(): // a bound: the change has its own
 		case f.previous >= 0:

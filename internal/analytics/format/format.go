@@ -1,5 +1,6 @@
 // Package format writes rows: as a table for people, as CSV for programs and for
-// spreadsheets, as Excel's own files, and as JSON, NDJSON, Markdown, Parquet and Arrow. It holds no more than a bounded number of rows, prints to
+// spreadsheets, as Excel's own files, and as JSON, NDJSON, Markdown, Parquet and Arrow. It holds no more than
+// a bounded number of rows, prints to
 // nothing but the writer it is given, and knows neither DuckDB nor warehouses.
 package format
 

@@ -22,7 +22,8 @@ const (
 func writeParquet(ctx context.Context, w *bufio.Writer, src Source, o Options) (Result, error) {
 	cols := columnsOf(src.Columns())
 	fields := make([]parquet.Field, len(cols))
-	options := []parquet.WriterOption{parquet.Compression(&parquet.Zstd), parquet.DictionaryMaxBytes(maxDictionary), parquet.CreatedBy("callhouse", "", "")}
+	options := []parquet.WriterOption{parquet.Compression(&parquet.Zstd), parquet.DictionaryMaxBytes(maxDictionary),
+		parquet.CreatedBy("callhouse", "", "")}
 	for i, c := range cols {
 		fields[i] = columnar.Field(c.name, parquet.Optional(c.node()))
 		if c.typ.ID() == arrow.DECIMAL128 {

@@ -72,7 +72,8 @@ func writeTable(ctx context.Context, w *bufio.Writer, src Source, o Options) (Re
 		writeRecords(w, columns, cells, o.Width)
 	} else {
 		if n := len(columns) - countShown(t); n > 0 {
-			r.Notes = append(r.Notes, fmt.Sprintf("… %d more columns, from %s on: widen the terminal, or use %s", n, heading(columns[len(columns)-n]), o.instead()))
+			r.Notes = append(r.Notes, fmt.Sprintf("… %d more columns, from %s on: widen the terminal, or use %s", n,
+				heading(columns[len(columns)-n]), o.instead()))
 		}
 		writeHead(w, t, o)
 		for i := range cells {
@@ -107,7 +108,8 @@ func writeTable(ctx context.Context, w *bufio.Writer, src Source, o Options) (Re
 
 // writeRest writes up to most rows in a layout that is made; above are the
 // cells of the row before them.
-func writeRest(ctx context.Context, w *bufio.Writer, src Source, t []column, columns []value.Column, above []string, most int64, o Options) (n int64, eof bool, err error) {
+func writeRest(ctx context.Context, w *bufio.Writer, src Source, t []column, columns []value.Column, above []string, most int64,
+	o Options) (n int64, eof bool, err error) {
 	for ; n < most; n++ {
 		row, err := src.Next(ctx)
 		if errors.Is(err, io.EOF) {

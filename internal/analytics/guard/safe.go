@@ -133,7 +133,8 @@ type safety struct {
 // warehouse's tables. raw are trees that json_serialize_sql made. unknown is a
 // plain name in FROM, if there is one, that is no table's of the warehouse.
 func safe(raw []json.RawMessage, k Check) (unknown string, err error) {
-	s := &safety{relations: relations(), tables: safeTableFunctions(), functions: unsafeFunctions(), also: k.Also, may: k.May, shared: k.Shared}
+	s := &safety{relations: relations(), tables: safeTableFunctions(), functions: unsafeFunctions(), also: k.Also, may: k.May,
+		shared: k.Shared}
 	for _, r := range raw {
 		var tree any
 		if err := json.Unmarshal(r, &tree); err != nil {
@@ -225,7 +226,8 @@ func (s *safety) node(n map[string]any, with *scope) error {
 
 // ours says whether a call is of a function in the program's own schema.
 func (s *safety) ours(call map[string]any) bool {
-	return s.also != nil && text(call["catalog"]) == "" && lower(text(call["schema"])) == s.also.Schema && s.also.Functions[lower(text(call["function_name"]))]
+	return s.also != nil && text(call["catalog"]) == "" && lower(text(call["schema"])) == s.also.Schema &&
+		s.also.Functions[lower(text(call["function_name"]))]
 }
 
 // relation judges a name in FROM.

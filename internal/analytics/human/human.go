@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/words"
 )
@@ -142,4 +144,12 @@ func Duration(ms *big.Int) string {
 	}
 	m := (n + 30_000) / 60_000
 	return fmt.Sprintf("%sh %02dm", Thousands(fmt.Sprint(m/60)), m%60)
+}
+
+// Calls writes a number of calls, as in "1 call" and "1,234 calls".
+func Calls(n int64) string {
+	if n == 1 {
+		return "1 call"
+	}
+	return humanize.Comma(n) + " calls"
 }

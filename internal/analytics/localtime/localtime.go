@@ -109,7 +109,8 @@ func FixedMacro(loc *time.Location, m *layout.Manifest) string {
 	var text string
 	switch {
 	case len(offsets) > 0:
-		text = "make_timestamp(" + wallMicros("instant", offsets, func(until int64) string { return fmt.Sprint("epoch_ms(instant) < ", until) }) + ")"
+		text = "make_timestamp(" + wallMicros("instant", offsets,
+			func(until int64) string { return fmt.Sprint("epoch_ms(instant) < ", until) }) + ")"
 	case lo > hi: // no call has a start
 		text = "make_timestamp(epoch_us(instant))"
 	default: // more than 100 years of summer times: this one needs a calendar

@@ -28,9 +28,11 @@ func agents(ctx context.Context, r reader, p period) (*section, error) {
 	if slices.ContainsFunc(a.rows, func(row []any) bool { return row[a.index("goal")] != completed }) {
 		heading = "agents.goal"
 	}
-	columns := []head{{Text: r.l.say("agents.calls"), Column: "calls"}, {Text: r.l.say("agents.connected"), Column: "connected_percent", Wide: true},
+	columns := []head{{Text: r.l.say("agents.calls"), Column: "calls"},
+		{Text: r.l.say("agents.connected"), Column: "connected_percent", Wide: true},
 		{Text: r.l.say(heading), Column: "goal_percent"}, {Text: r.l.say("agents.low"), Column: "goal_low_percent", Wide: true},
-		{Text: r.l.say("agents.transferred"), Column: "transferred_percent", Wide: true}, {Text: r.l.say("agents.negative"), Column: "negative_percent"},
+		{Text: r.l.say("agents.transferred"), Column: "transferred_percent", Wide: true},
+		{Text: r.l.say("agents.negative"), Column: "negative_percent"},
 		{Text: r.l.say("agents.handle"), Column: "handle_ms", Wide: true}, {Text: r.l.say("agents.cost"), Column: "total_cost", Wide: true}}
 	t := &table{Command: a.Command, By: r.l.say("by.agent"), Heads: columns}
 	chosen := a.largest(namedAgents)

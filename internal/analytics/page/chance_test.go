@@ -13,6 +13,7 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/opened"
 	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
@@ -119,7 +120,7 @@ func (c *company) judge(t *testing.T) (v verdicts) {
 	analyticstest.Write(t, root, 1, analyticstest.Data{Calls: c.calls(), Compacted: func(month string) bool { return month < "2026-11" },
 		Coverage: []schema.Span{{From: 0, To: companyEnds.UnixMilli()}},
 		Others:   map[*schema.Table][]row{&resource.Changes: {edited(companyEnds.AddDate(0, 0, -editedDays))}}})
-	w, err := analytics.Open(t.Context(), root, analytics.Options{Threads: 2})
+	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Threads: 2}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,7 +315,7 @@ func TestOneBadDay(t *testing.T) {
 		}
 		root := t.TempDir()
 		analyticstest.Write(t, root, 1, analyticstest.Data{Calls: calls})
-		w, err := analytics.Open(t.Context(), root, analytics.Options{Threads: 2})
+		w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Threads: 2}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,7 +43,8 @@ const (
 func (s *span) facts(scope, name string) *table {
 	a := s.reports["coverage"]
 	t := &table{Command: a.Command, By: a.l.say("trust.table", name), Heads: []head{
-		{Text: a.l.say("trust.state"), Column: "state", Words: true}, {Text: a.l.say("trust.share"), Column: "share_percent"}, {Text: a.l.say("trust.calls"), Column: "calls"}}}
+		{Text: a.l.say("trust.state"), Column: "state", Words: true}, {Text: a.l.say("trust.share"), Column: "share_percent"},
+		{Text: a.l.say("trust.calls"), Column: "calls"}}}
 	for _, row := range a.rows {
 		if a.text(row[a.index("scope")]) != scope {
 			continue
@@ -110,7 +111,8 @@ func anomalies(ctx context.Context, r reader, p period) (*table, map[string]map[
 	}
 	off := map[string]map[string][]string{}
 	t := &table{Command: a.Command, By: r.l.say("off.day"), Heads: []head{{Text: r.l.say("off.measure"), Column: "measure", Words: true},
-		{Text: r.l.say("off.value"), Column: "value"}, {Text: r.l.say("off.usual"), Column: "usual"}, {Text: r.l.say("off.score"), Column: "score"}}}
+		{Text: r.l.say("off.value"), Column: "value"}, {Text: r.l.say("off.usual"), Column: "usual"},
+		{Text: r.l.say("off.score"), Column: "score"}}}
 	for _, row := range a.rows {
 		day, _ := row[0].(value.Date)
 		measure := a.text(row[a.index("measure")])

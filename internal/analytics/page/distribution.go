@@ -33,7 +33,8 @@ func distribution(ctx context.Context, r reader, p period, whole *span) (*sectio
 		s.Lead = r.l.say("durations.none")
 	}
 	c := &chart.Chart{ID: s.ID, Title: s.Title, Desc: s.desc(r.l), Edges: true, NoData: r.l.say("page.no_data")}
-	t := &table{Command: a.Command, By: r.l.say("by.from"), Heads: []head{{Text: r.l.say("durations.calls"), Column: "calls"}, {Text: r.l.say("durations.connected"), Column: "connected_calls"}}}
+	t := &table{Command: a.Command, By: r.l.say("by.from"),
+		Heads: []head{{Text: r.l.say("durations.calls"), Column: "calls"}, {Text: r.l.say("durations.connected"), Column: "connected_calls"}}}
 	var up, rest []float64
 	all := a.steps()
 	round := int64(reportStep)
@@ -49,10 +50,12 @@ func distribution(ctx context.Context, r reader, p period, whole *span) (*sectio
 		}
 		c.Bins = append(c.Bins, chart.Bin{Label: r.l.axis(chart.Millis)(float64(st.from), reportStep), Tick: st.from%round == 0,
 			Hover: fmt.Sprintf("%s\n%s: %s\n%s: %s", name, t.Heads[0].Text, r.l.grouped(st.calls), t.Heads[1].Text, r.l.grouped(st.connected))})
-		t.Rows = append(t.Rows, line{Name: name, Key: fmt.Sprint(st.from), Cells: []cell{a.cell(st.calls, "calls"), a.cell(st.connected, "connected_calls")}})
+		t.Rows = append(t.Rows, line{Name: name, Key: fmt.Sprint(st.from),
+			Cells: []cell{a.cell(st.calls, "calls"), a.cell(st.connected, "connected_calls")}})
 	}
-	c.Panels = []chart.Panel{{Title: r.l.say("durations.panel"), Kind: chart.Bars, Scale: chart.Count, Height: 190, Label: r.l.axis(chart.Count), Series: []chart.Series{
-		{Name: r.l.say("chart.connected"), Color: 1, Values: up}, {Name: r.l.say("chart.not_connected"), Color: 4, Values: rest}}}}
+	c.Panels = []chart.Panel{{Title: r.l.say("durations.panel"), Kind: chart.Bars, Scale: chart.Count, Height: 190,
+		Label: r.l.axis(chart.Count), Series: []chart.Series{
+			{Name: r.l.say("chart.connected"), Color: 1, Values: up}, {Name: r.l.say("chart.not_connected"), Color: 4, Values: rest}}}}
 	s.Details = []*table{t}
 	s.place(c)
 	return s, nil

@@ -46,12 +46,15 @@ func (l *lang) figures(dials bool) []figure {
 	}
 	stage := func(s string) map[string]string { return map[string]string{"stage": s} }
 	return []figure{
-		{name: l.say("figures.calls"), what: l.say("figures.calls_what"), report: "funnel", field: field{"calls", stage("attempted")}, more: l.say("change.more"), less: l.say("change.fewer")},
+		{name: l.say("figures.calls"), what: l.say("figures.calls_what"), report: "funnel", field: field{"calls", stage("attempted")},
+			more: l.say("change.more"), less: l.say("change.fewer")},
 		{name: name, what: of, report: rate, field: field{"attempted_percent", stage("connected")},
 			of: field{"calls", stage("attempted")}, sense: higherIsBetter},
-		{name: l.say("figures.completed"), what: l.say("figures.completed_what"), report: "funnel", field: field{"answered_percent", stage("completed")},
-			of: field{"answered_calls", stage("completed")}, sense: higherIsBetter},
-		{name: l.say("figures.handle"), what: l.say("figures.handle_what"), report: "durations", field: field{"handle_ms", nil}, more: l.say("change.longer"), less: l.say("change.shorter")},
+		{name: l.say("figures.completed"), what: l.say("figures.completed_what"), report: "funnel",
+			field: field{"answered_percent", stage("completed")},
+			of:    field{"answered_calls", stage("completed")}, sense: higherIsBetter},
+		{name: l.say("figures.handle"), what: l.say("figures.handle_what"), report: "durations", field: field{"handle_ms", nil},
+			more: l.say("change.longer"), less: l.say("change.shorter")},
 		{name: l.say("figures.cost"), what: l.say("figures.cost_what"), report: "costs", field: field{"per_call", nil}, sense: lowerIsBetter},
 		{name: l.say("figures.negative"), what: l.say("figures.negative_what"), report: "sentiment",
 			field: field{"rated_percent", map[string]string{"user_sentiment": "negative"}}, sense: lowerIsBetter},
@@ -172,7 +175,8 @@ func ofPeriod(figures []figure) analytics.Strict {
 const answersOfPeriod = 4
 
 // beside compares the figures of two spans.
-func (r reader) beside(ctx context.Context, now, before *span, figures []figure, strict analytics.Strict, restless float64) (*beside, error) {
+func (r reader) beside(ctx context.Context, now, before *span, figures []figure, strict analytics.Strict,
+	restless float64) (*beside, error) {
 	b := &beside{now: now, before: before, strict: strict, reports: map[string]*asked{}, restless: restless}
 	for _, f := range figures {
 		if b.reports[f.report] != nil || f.field.column == "calls" {

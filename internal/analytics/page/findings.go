@@ -42,7 +42,8 @@ type family struct {
 
 func (l *lang) families() []family {
 	of := func(what string, s sense, name string) figure {
-		return figure{name: "findings." + name, what: l.say("findings." + what), sense: s, more: l.say("change.more"), less: l.say("change.fewer")}
+		return figure{name: "findings." + name, what: l.say("findings." + what), sense: s, more: l.say("change.more"),
+			less: l.say("change.fewer")}
 	}
 	return []family{
 		{"agents", "agent_id", "goal_percent", "answered_calls", "", of("of_answered", higherIsBetter, "agent")},
@@ -214,7 +215,8 @@ func (r reader) tools(ctx context.Context, p period) (*section, error) {
 		s.Lead = r.l.say("tools.nothing")
 	}
 	if rest > 0 {
-		t.Rows = append(t.Rows, line{Name: r.l.say("count.others", rest), Sum: true, Cells: []cell{noNumber(), a.cell(restFailed, "failed_uses"), a.cell(restUses, "uses")}})
+		t.Rows = append(t.Rows, line{Name: r.l.say("count.others", rest), Sum: true,
+			Cells: []cell{noNumber(), a.cell(restFailed, "failed_uses"), a.cell(restUses, "uses")}})
 	}
 	s.Boards = []*table{t}
 	return s, nil

@@ -17,10 +17,12 @@ func (r reader) flows(ctx context.Context, p period) (*section, error) {
 	}
 	s := &section{ID: "flows", Title: r.l.say("flows.title"), Wide: true}
 	t := &table{Command: a.Command, By: r.l.say("flows.from"), Heads: []head{{Text: r.l.say("flows.to"), Column: "to_node", Words: true},
-		{Text: r.l.say("flows.calls"), Column: "calls"}, {Text: r.l.say("flows.passes"), Column: "passes"}, {Text: r.l.say("flows.share"), Column: "share_percent"},
+		{Text: r.l.say("flows.calls"), Column: "calls"}, {Text: r.l.say("flows.passes"), Column: "passes"},
+		{Text: r.l.say("flows.share"), Column: "share_percent"},
 		{Text: r.l.say("flows.completed"), Column: "completed_percent"}, {Text: r.l.say("flows.transferred"), Column: "transferred_percent"},
 		{Text: r.l.say("flows.lost"), Column: "lost_percent"}, {Text: r.l.say("flows.hung_up"), Column: "hung_up_percent"}}}
-	d := &chart.Sankey{ID: s.ID, Title: s.Title, Nodes: []string{r.l.say("flows.start")}, Others: func(n int) string { return r.l.say("count.others", n) },
+	d := &chart.Sankey{ID: s.ID, Title: s.Title, Nodes: []string{r.l.say("flows.start")},
+		Others: func(n int) string { return r.l.say("count.others", n) },
 		Hover: func(m chart.Move, from, to string) string {
 			if m.To < 0 {
 				return r.l.say("flows.ended", from, r.l.grouped(int64(m.N)))

@@ -10,6 +10,7 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/opened"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 )
@@ -37,7 +38,7 @@ func walking(t *testing.T) analyticstest.Data {
 func TestPaths(t *testing.T) {
 	root := t.TempDir()
 	analyticstest.Write(t, root, 1, walking(t))
-	w, err := analytics.Open(t.Context(), root, analytics.Options{Threads: 1})
+	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Threads: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

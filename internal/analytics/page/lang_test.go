@@ -19,6 +19,7 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
@@ -185,7 +186,7 @@ func TestEveryTextIsOfTheCatalogue(t *testing.T) {
 		}
 		root := t.TempDir()
 		analyticstest.Write(t, root, 1, c.Data)
-		w, err := analytics.Open(t.Context(), root, analytics.Options{Threads: 1})
+		w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Threads: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}

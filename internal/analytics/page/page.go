@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"fmt"
@@ -120,148 +121,207 @@ func heading(s string) string {
 
 // compose shows the parts of the page in their order, each as soon as its numbers are known.
 // What is wrong with the question is found before the first.
-func compose(ctx context.Context, w *analytics.Warehouse, l *lang, o Options, show func(data any, parts ...string) error) (s Summary, err error) {
-	loc := w.Location()
-	listed := w.Snapshot().Manifest.ListedTo()
-	p, err := newPeriod(o.Since, o.Until, listed, o.Now, loc)
-	if err != nil {
-		return s, err
-	}
-	r := reader{w: w, l: l, agent: o.Agent, where: o.Where, at: o.Address, known: map[string]*asked{}}
-	// The first question tells whether there is such an agent, and whether the reader may see it.
-	if o.Since.IsZero() {
-		p, err = r.begun(ctx, p)
-	} else {
-		last, _ := p.last(known(listed, o.Now))
-		_, err = r.ask(ctx, "funnel", last, "")
-	}
-	if err != nil {
-		return s, err
-	}
-	d := &document{Lang: l.tag.String(), Above: o.Above, Live: o.Address != nil, Title: o.Title, Period: l.period(p), Agent: o.Agent, Where: o.Where, Style: template.CSS(Style()), Single: p.days() == 1} //nolint:gosec // our own file
-	if d.Title == "" {
-		d.Title = l.say("page.title")
-	}
-	before, err := r.before(p)
-	if err != nil {
-		return s, err
-	}
-	last, over := p.last(known(listed, o.Now))
-	for _, s := range w.Skipped() {
-		if s.Calls > 0 {
-			d.Warnings = append(d.Warnings, l.say("warning.skipped", s.Name, s.Calls))
-		} else {
-			d.Warnings = append(d.Warnings, l.say("warning.skipped_table", s.Name))
+func compose(ctx context.Context, w *analytics.Warehouse, l *lang, o Options, show func(data any, parts ...string) error) (Summary, error) {
+	c := &composer{w: w, o: o, listed: w.Snapshot().Manifest.ListedTo(), show: show,
+		reader: reader{w: w, l: l, agent: o.Agent, where: o.Where, at: o.Address, known: map[string]*asked{}}}
+	for _, step := range []func(context.Context) error{c.question, c.head, c.numbers} {
+		if err := step(ctx); err != nil {
+			return Summary{}, err
 		}
 	}
-	d.head(w, l, listed, o)
-	d.days(l, p, before, last, over, analytics.DayOf(o.Now, loc))
-	if err := show(d, "head"); err != nil {
-		return s, err
+	s := Summary{Calls: c.spans[2].calls()}
+	if s.Calls == 0 {
+		return s, c.empty()
 	}
-	var spans [4]*span
-	for i, q := range []period{last, last.back(recent), p, before} {
-		if spans[i], err = r.span(ctx, q); err != nil {
+	for _, step := range []func(context.Context) error{c.trust, c.findings, c.off, c.sections} {
+		if err := step(ctx); err != nil {
 			return s, err
 		}
 	}
-	figures := l.figures(spans[2].dialed() > 0)
-	restless, err := r.restless(ctx, p)
-	if err != nil {
-		return s, err
+	return s, show(c.d, "end", "foot")
+}
+
+// composer is a page in the making.
+type composer struct {
+	reader
+	w      *analytics.Warehouse
+	o      Options
+	listed time.Time // up to when calls are listed
+	show   func(data any, parts ...string) error
+
+	p, before period // asked about, and compared with
+	last      period // its last day
+	over      bool   // that day is over
+	d         *document
+	spans     [4]*span // the last day, the days before it, the period, the one before
+	figures   []figure
+	whole     *beside
+	unusual   map[string]map[string][]string // days that anomalies names, by report
+}
+
+// question finds the period. The first report tells whether there is such an agent, and whether the
+// reader may see it.
+func (c *composer) question(ctx context.Context) (err error) {
+	if c.p, err = newPeriod(c.o.Since, c.o.Until, c.listed, c.o.Now, c.w.Location()); err != nil {
+		return err
 	}
-	day, err := r.beside(ctx, spans[0], spans[1], figures, ofDay(figures), restless)
-	if err != nil {
-		return s, err
+	if c.o.Since.IsZero() {
+		c.p, err = c.begun(ctx, c.p)
+	} else {
+		last, _ := c.p.last(known(c.listed, c.o.Now))
+		_, err = c.ask(ctx, "funnel", last, "")
 	}
-	whole, err := r.beside(ctx, spans[2], spans[3], figures, ofPeriod(figures), restless)
 	if err != nil {
-		return s, err
+		return err
 	}
-	d.figures(figures, day, whole)
-	for _, s := range []*span{spans[0], spans[2]}[:min(p.days(), 2)] {
-		if told := s.trust(); told != "" {
-			d.Trust = append(d.Trust, told)
+	c.last, c.over = c.p.last(known(c.listed, c.o.Now))
+	c.before, err = c.reader.before(c.p)
+	return err
+}
+
+// head shows what the page is of.
+func (c *composer) head(context.Context) error {
+	l, o := c.l, c.o
+	c.d = &document{Lang: l.tag.String(), Above: o.Above, Live: o.Address != nil, Title: cmp.Or(o.Title, l.say("page.title")),
+		Period: l.period(c.p), Agent: o.Agent, Where: o.Where, Single: c.p.days() == 1,
+		Style: template.CSS(Style())} //nolint:gosec // our own file
+	for _, s := range c.w.Skipped() {
+		if s.Calls > 0 {
+			c.warn("warning.skipped", s.Name, s.Calls)
+		} else {
+			c.warn("warning.skipped_table", s.Name)
 		}
 	}
-	unmatched, err := w.Unmatched(ctx, r.params(p, ""))
-	if err != nil {
-		return s, err
+	c.d.head(c.w, l, c.listed, o)
+	c.d.days(l, c.p, c.before, c.last, c.over, analytics.DayOf(o.Now, c.w.Location()))
+	return c.show(c.d, "head")
+}
+
+func (c *composer) warn(id string, args ...any) {
+	c.d.Warnings = append(c.d.Warnings, c.l.say(id, args...))
+}
+
+// numbers reads the key figures of the last day and of the period, and what either is compared with.
+func (c *composer) numbers(ctx context.Context) (err error) {
+	for i, q := range []period{c.last, c.last.back(recent), c.p, c.before} {
+		if c.spans[i], err = c.span(ctx, q); err != nil {
+			return err
+		}
 	}
+	c.figures = c.l.figures(c.spans[2].dialed() > 0)
+	restless, err := c.restless(ctx, c.p)
+	if err != nil {
+		return err
+	}
+	day, err := c.beside(ctx, c.spans[0], c.spans[1], c.figures, ofDay(c.figures), restless)
+	if err != nil {
+		return err
+	}
+	if c.whole, err = c.beside(ctx, c.spans[2], c.spans[3], c.figures, ofPeriod(c.figures), restless); err != nil {
+		return err
+	}
+	c.d.figures(c.figures, day, c.whole)
+	for _, s := range []*span{c.spans[0], c.spans[2]}[:min(c.p.days(), 2)] {
+		if told := s.trust(); told != "" {
+			c.d.Trust = append(c.d.Trust, told)
+		}
+	}
+	unmatched, err := c.w.Unmatched(ctx, c.params(c.p, ""))
 	for _, u := range unmatched {
 		if u.Nearest == "" {
-			d.Warnings = append(d.Warnings, l.say("warning.unmatched", u.Dimension, u.Value))
+			c.warn("warning.unmatched", u.Dimension, u.Value)
 		} else {
-			d.Warnings = append(d.Warnings, l.say("warning.misspelt", u.Dimension, u.Value, u.Nearest))
+			c.warn("warning.misspelt", u.Dimension, u.Value, u.Nearest)
 		}
 	}
-	s.Calls = spans[2].calls()
-	if s.Calls == 0 {
-		empty := "empty.period"
-		if len(o.Where) > 0 {
-			empty = "empty.where"
-		} else if o.Agent != "" {
-			empty = "empty.agent"
-		}
-		d.Warnings = append(d.Warnings, l.say(empty))
-		return s, show(d, "known", "figures", "foot")
+	return err
+}
+
+// empty shows a page without calls.
+func (c *composer) empty() error {
+	switch {
+	case len(c.o.Where) > 0:
+		c.warn("empty.where")
+	case c.o.Agent != "":
+		c.warn("empty.agent")
+	default:
+		c.warn("empty.period")
 	}
-	gaps, err := w.Coverage(ctx, "coverage", r.params(p, ""), o.Now)
+	return c.show(c.d, "known", "figures", "foot")
+}
+
+// trust shows what the numbers leave out.
+func (c *composer) trust(ctx context.Context) error {
+	gaps, err := c.w.Coverage(ctx, "coverage", c.params(c.p, ""), c.o.Now)
 	if err != nil {
-		return s, err
+		return err
 	}
-	d.Warnings = append(d.Warnings, l.gaps(gaps, loc)...)
-	both := p.params()
-	both.PreviousSince, both.PreviousUntil = before.params().Since, before.params().Until
-	if now, then, uneven := both.Uneven(loc); uneven {
-		d.Warnings = append(d.Warnings, l.say("warning.uneven", now, then))
+	c.d.Warnings = append(c.d.Warnings, c.l.gaps(gaps, c.w.Location())...)
+	both := c.p.params()
+	both.PreviousSince, both.PreviousUntil = c.before.params().Since, c.before.params().Until
+	if now, then, uneven := both.Uneven(c.w.Location()); uneven {
+		c.warn("warning.uneven", now, then)
 	}
-	if err := show(d, "known"); err != nil {
-		return s, err
+	return c.show(c.d, "known")
+}
+
+// findings shows what has changed, and what needs attention.
+func (c *composer) findings(ctx context.Context) (err error) {
+	if c.d.Findings, err = c.reader.findings(ctx, c.p, c.figures, c.whole); err != nil {
+		return err
 	}
-	if d.Findings, err = r.findings(ctx, p, figures, whole); err != nil {
-		return s, err
+	err = each([]func() (*section, error){
+		func() (*section, error) { return c.tools(ctx, c.p) },
+		func() (*section, error) { return c.worst(ctx, c.last) },
+	}, func(s *section) error { c.d.First = append(c.d.First, s); return nil })
+	if err != nil {
+		return err
 	}
-	for _, find := range []func() (*section, error){
-		func() (*section, error) { return r.tools(ctx, p) },
-		func() (*section, error) { return r.worst(ctx, last) },
-	} {
-		found, err := find()
-		if analytics.Denied(err) {
+	return c.show(c.d, "changes", "figures")
+}
+
+// off shows the days that are unusual.
+func (c *composer) off(ctx context.Context) (err error) {
+	if c.d.Off, c.unusual, err = anomalies(ctx, c.reader, c.p); err != nil {
+		return err
+	}
+	return c.show(c.d, "off", "cards")
+}
+
+// sections shows the other parts.
+func (c *composer) sections(ctx context.Context) error {
+	r, p, whole := c.reader, c.p, c.spans[2]
+	draw := drawer{l: c.l, unit: p.unit(), bins: p.bins(c.listed, c.l), before: c.before, past: c.before.bins(c.listed, c.l), off: c.unusual}
+	return each([]func() (*section, error){
+		func() (*section, error) { return draw.volume(ctx, r, p, whole) },
+		func() (*section, error) { return draw.sentiment(ctx, r, p, whole) },
+		func() (*section, error) { return draw.latency(ctx, r, p) },
+		func() (*section, error) { return reasons(ctx, r, p) },
+		func() (*section, error) { return r.flows(ctx, p) },
+		func() (*section, error) { return draw.costs(ctx, r, p) },
+		func() (*section, error) { return distribution(ctx, r, p, whole) },
+		func() (*section, error) { return heat(ctx, r, p) },
+		func() (*section, error) { return agents(ctx, r, p) },
+		func() (*section, error) { return coverage(r.l, c.spans[0], whole), nil },
+	}, func(s *section) error { return c.show(s, "section") })
+}
+
+// each makes parts of the page and passes them on, but for those that have nothing to show and those
+// the reader may not see.
+func each(parts []func() (*section, error), to func(*section) error) error {
+	for _, make := range parts {
+		s, err := make()
+		switch {
+		case analytics.Denied(err) || err == nil && s == nil:
 			continue
+		case err == nil:
+			err = to(s)
 		}
 		if err != nil {
-			return s, err
-		}
-		d.First = append(d.First, found)
-	}
-	if err := show(d, "changes", "figures"); err != nil {
-		return s, err
-	}
-	var off map[string]map[string][]string
-	if d.Off, off, err = anomalies(ctx, r, p); err != nil {
-		return s, err
-	}
-	if err := show(d, "off", "cards"); err != nil {
-		return s, err
-	}
-	draw := drawer{l: l, unit: p.unit(), bins: p.bins(listed, l), before: before, past: before.bins(listed, l), off: off}
-	for _, make := range sections(ctx, r, p, draw, spans) {
-		part, err := make()
-		if analytics.Denied(err) {
-			continue // whoever reads the page may see the others
-		}
-		if err != nil {
-			return s, err
-		}
-		if part == nil {
-			continue
-		}
-		if err := show(part, "section"); err != nil {
-			return s, err
+			return err
 		}
 	}
-	return s, show(d, "end", "foot")
+	return nil
 }
 
 // gaps tells which calls of the period are not listed, or left out.
@@ -278,23 +338,6 @@ func (l *lang) gaps(c *analytics.Coverage, loc *time.Location) (out []string) {
 		}
 	}
 	return out
-}
-
-// sections make the page's parts, in their order.
-func sections(ctx context.Context, r reader, p period, draw drawer, spans [4]*span) []func() (*section, error) {
-	last, whole := spans[0], spans[2]
-	return []func() (*section, error){
-		func() (*section, error) { return draw.volume(ctx, r, p, whole) },
-		func() (*section, error) { return draw.sentiment(ctx, r, p, whole) },
-		func() (*section, error) { return draw.latency(ctx, r, p) },
-		func() (*section, error) { return reasons(ctx, r, p) },
-		func() (*section, error) { return r.flows(ctx, p) },
-		func() (*section, error) { return draw.costs(ctx, r, p) },
-		func() (*section, error) { return distribution(ctx, r, p, whole) },
-		func() (*section, error) { return heat(ctx, r, p) },
-		func() (*section, error) { return agents(ctx, r, p) },
-		func() (*section, error) { return coverage(r.l, last, whole), nil },
-	}
 }
 
 // begun cuts off the days before the first call, where nobody asked for them: a
@@ -328,7 +371,8 @@ func (d *document) head(w *analytics.Warehouse, l *lang, listed time.Time, o Opt
 	case listed.IsZero():
 		d.Warnings = append(d.Warnings, l.say("warning.no_list"))
 	case listed.Before(analytics.DayBegin(analytics.DayOf(o.Now, loc), loc)):
-		d.Warnings = append(d.Warnings, l.say("warning.stale", l.time("minute", listed.In(loc)), l.day(analytics.DayOf(listed, loc).AddDate(0, 0, -1))))
+		d.Warnings = append(d.Warnings, l.say("warning.stale", l.time("minute", listed.In(loc)),
+			l.day(analytics.DayOf(listed, loc).AddDate(0, 0, -1))))
 	}
 	if !listed.IsZero() {
 		d.Listed = l.say("page.listed", l.time("minute", known(listed, o.Now).In(loc)))

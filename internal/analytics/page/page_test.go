@@ -19,6 +19,7 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/opened"
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
 )
@@ -191,7 +192,7 @@ func made(t *testing.T, d analyticstest.Data, o Options) (Summary, string) {
 	t.Helper()
 	root := t.TempDir()
 	analyticstest.Write(t, root, 7, d)
-	w, err := analytics.Open(t.Context(), root, analytics.Options{Threads: 1})
+	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Threads: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -343,7 +344,7 @@ func TestSteps(t *testing.T) {
 	}
 	root := t.TempDir()
 	analyticstest.Write(t, root, 1, analyticstest.Data{Calls: calls})
-	w, err := analytics.Open(t.Context(), root, analytics.Options{Threads: 1})
+	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Threads: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -469,7 +470,7 @@ func TestChangeWords(t *testing.T) {
 	calls := append(day(100, 50, 60_000, instant(t, "2026-11-19T10:00:00Z")), day(80, 10, 90_000, instant(t, "2026-11-20T10:00:00Z"))...)
 	root := t.TempDir()
 	analyticstest.Write(t, root, 1, analyticstest.Data{Calls: calls})
-	w, err := analytics.Open(t.Context(), root, analytics.Options{Threads: 1})
+	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Threads: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

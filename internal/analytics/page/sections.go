@@ -93,7 +93,8 @@ func (d drawer) chart(s *section, panels ...chart.Panel) *chart.Chart {
 				hover += "\n" + d.l.say("off.hover", what)
 			}
 		}
-		c.Bins = append(c.Bins, chart.Bin{Label: b.label, Group: b.group, Tick: b.tick, Part: b.part, Hover: hover, Link: s.Details[0].Rows[i].Link})
+		c.Bins = append(c.Bins, chart.Bin{Label: b.label, Group: b.group, Tick: b.tick, Part: b.part, Hover: hover,
+			Link: s.Details[0].Rows[i].Link})
 	}
 	marked := false
 	for i := range panels {
@@ -156,8 +157,9 @@ func (d drawer) volume(ctx context.Context, r reader, p period, whole *span) (*s
 	}
 	s.Lead += " " + d.behind()
 	s.place(d.chart(s,
-		chart.Panel{Title: d.l.say("volume.panel"), Kind: chart.Bars, Scale: chart.Count, Height: 140, Marks: d.marks("calls"), Series: []chart.Series{
-			{Name: d.l.say("chart.connected"), Color: 1, Values: up}, {Name: d.l.say("chart.not_connected"), Color: 4, Values: rest}}},
+		chart.Panel{Title: d.l.say("volume.panel"), Kind: chart.Bars, Scale: chart.Count, Height: 140, Marks: d.marks("calls"),
+			Series: []chart.Series{
+				{Name: d.l.say("chart.connected"), Color: 1, Values: up}, {Name: d.l.say("chart.not_connected"), Color: 4, Values: rest}}},
 		d.rate(d.l.say("volume.panel_rate"), rate, a, before, 1, "connected_percent"),
 		d.rate(d.l.say("volume.panel_completed"), completed, a, before, 3, "completed_percent")))
 	return s, nil
@@ -170,8 +172,9 @@ func (d drawer) rate(title string, k pick, a, before *asked, color int, measure 
 	for len(past) < len(d.bins) { // months and weeks are cut where they are
 		past = append(past, math.NaN())
 	}
-	return chart.Panel{Title: title, Kind: chart.Lines, Scale: chart.Percent, Zoom: true, Height: 100, Marks: d.marks(measure), Series: []chart.Series{
-		{Name: d.l.say("chart.behind_label"), Values: past[:len(d.bins)]}, {Name: k.text, Color: color, Values: a.series(d.bins, k)}}}
+	return chart.Panel{Title: title, Kind: chart.Lines, Scale: chart.Percent, Zoom: true, Height: 100, Marks: d.marks(measure),
+		Series: []chart.Series{
+			{Name: d.l.say("chart.behind_label"), Values: past[:len(d.bins)]}, {Name: k.text, Color: color, Values: a.series(d.bins, k)}}}
 }
 
 // behindTable is the table of what stands behind a chart.
@@ -304,7 +307,8 @@ func (d drawer) costs(ctx context.Context, r reader, p period) (*section, error)
 	total := pick{text: d.l.say("costs.total"), column: "total_cost"}
 	call, minute := pick{text: d.l.say("costs.call"), column: "per_call"}, pick{text: d.l.say("costs.minute"), column: "per_minute"}
 	s := d.section("costs")
-	s.Details = []*table{a.overBins(d.unit, d.bins, []pick{total, call, minute, {text: d.l.say("costs.completed"), column: "per_completed_call"}})}
+	s.Details = []*table{a.overBins(d.unit, d.bins,
+		[]pick{total, call, minute, {text: d.l.say("costs.completed"), column: "per_completed_call"}})}
 	values := a.series(d.bins, total)
 	if b, n := d.most(values); n > 0 {
 		s.Lead = d.l.say("costs.lead", b.name, a.cell(a.at(total.at(b.key, a)), "total_cost").Text)
@@ -315,7 +319,8 @@ func (d drawer) costs(ctx context.Context, r reader, p period) (*section, error)
 		s.Lead = d.l.say("costs.none")
 	}
 	panel := func(k pick, title string, kind chart.Kind, color int) chart.Panel {
-		return chart.Panel{Title: title, Kind: kind, Scale: chart.Money, Height: 100, Series: []chart.Series{{Name: k.text, Color: color, Values: a.series(d.bins, k)}}}
+		return chart.Panel{Title: title, Kind: kind, Scale: chart.Money, Height: 100,
+			Series: []chart.Series{{Name: k.text, Color: color, Values: a.series(d.bins, k)}}}
 	}
 	s.place(d.chart(s, panel(total, d.l.say("costs.panel_total"), chart.Bars, 1), panel(call, d.l.say("costs.panel_call"), chart.Lines, 1),
 		panel(minute, d.l.say("costs.panel_minute"), chart.Lines, 1)))
@@ -383,11 +388,13 @@ func reasons(ctx context.Context, r reader, p period) (*section, error) {
 		l := a.named(row, 0, "reason")
 		l.Link = a.calls(map[string]string{"disconnection_reason": l.Key})
 		share := row[a.index("share_percent")]
-		l.Cells = []cell{a.cell(share, "share_percent").withBar(float(share)), a.cell(row[a.index("calls")], "calls"), a.cell(row[a.index("connected_percent")], "connected_percent")}
+		l.Cells = []cell{a.cell(share, "share_percent").withBar(float(share)), a.cell(row[a.index("calls")], "calls"),
+			a.cell(row[a.index("connected_percent")], "connected_percent")}
 		t.Rows = append(t.Rows, l)
 	}
 	if rest > 0 {
-		t.Rows = append(t.Rows, line{Name: r.l.say("count.others", rest), Sum: true, Cells: []cell{noNumber(), a.cell(restCalls, "calls"), noNumber()}})
+		t.Rows = append(t.Rows, line{Name: r.l.say("count.others", rest), Sum: true,
+			Cells: []cell{noNumber(), a.cell(restCalls, "calls"), noNumber()}})
 	}
 	s.Boards = []*table{t}
 	return s, nil

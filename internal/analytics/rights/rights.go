@@ -90,7 +90,8 @@ func (r Rights) May(view string) error {
 // Holds says whether rows of a stored table are there: whether a view that the reader may
 // see is made of them.
 func (r Rights) Holds(t *schema.Table) bool {
-	return r.None() || slices.ContainsFunc(sqlfiles.Views(), func(v *sqlfiles.File) bool { return slices.Contains(under(v.Name), t) && r.May(v.Name) == nil })
+	return r.None() || slices.ContainsFunc(sqlfiles.Views(),
+		func(v *sqlfiles.File) bool { return slices.Contains(under(v.Name), t) && r.May(v.Name) == nil })
 }
 
 // Tallied says whether counts of all calls tell nothing more than the reader may know.

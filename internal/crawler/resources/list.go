@@ -2,9 +2,13 @@ package resources
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/maphash"
+	"net/http"
+	"net/url"
 
+	"callhouse/internal/api"
 	"callhouse/internal/crawler/envelope"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
@@ -23,6 +27,7 @@ type list struct {
 	of     *resource.Resource
 	parent string
 	back   *resource.Fallback
+	items  int64 // of all queries
 
 	seed       maphash.Seed
 	seen       map[uint64]bool // keys
@@ -38,6 +43,69 @@ func (c *Crawl) newList(of *resource.Resource, parent string, back *resource.Fal
 
 // begin begins another query of the list.
 func (l *list) begin() { l.pages, l.largest, l.nothingNew = 0, 0, 0 }
+
+// outcome is how a query of a list ended.
+type outcome int
+
+const (
+	endedList    outcome = iota // early: what is wrong is reported
+	partialList                 // at its end, but not everything came or could be read
+	completeList                // at its end, with everything
+	absentList                  // before it began: v3 has no such list
+)
+
+// walk lists a query to its end.
+func (l *list) walk(ctx context.Context, query url.Values) (outcome, error) {
+	l.begin()
+	cursors, had, whole := map[string]bool{"": true}, l.items, true
+	for cursor := ""; ; {
+		page, failure, err := l.sidePage(ctx, l.of, l.parent, query, cursor, l.back)
+		if err != nil || ctx.Err() != nil {
+			return endedList, err
+		}
+		if failure != nil {
+			if l.back == nil && l.of.Fallback != nil && failure.Status == http.StatusNotFound && cursor == "" {
+				return absentList, nil
+			}
+			l.sideProblem(l.of, failure.Error())
+			return endedList, nil
+		}
+		if len(l.of.Queries) > 0 && page.Total > 0 && l.AllCalls(l.of.Path, page.Total) {
+			l.sideProblem(l.of, "the list has as many calls as there are in all: the service does not seem to look at the parameter")
+			return endedList, nil
+		}
+		n, all, err := l.put(ctx, &page)
+		if err != nil {
+			return endedList, err
+		}
+		l.items, whole = l.items+n, whole && all
+		if why := l.endless(&page, n); why != "" {
+			l.stream(l.of, api.Side).End(errors.New(why))
+			l.sideProblem(l.of, why)
+			return endedList, nil
+		}
+		if page.Next != "" && cursors[page.Next] {
+			l.sideProblem(l.of, "its pages go round in a circle")
+			return endedList, nil
+		}
+		if cursor = page.Next; cursor == "" || l.of.Unpaged || l.back != nil && l.back.Unpaged {
+			return l.end(&page, l.items-had, whole), nil
+		}
+		cursors[cursor] = true
+	}
+}
+
+// end compares how many items came with how many the service counts.
+func (l *list) end(last *envelope.Page, items int64, whole bool) outcome {
+	if last.Total > items {
+		l.sideProblem(l.of, fmt.Sprintf("its list has %d objects, and the service says that there are %d", items, last.Total))
+		return partialList
+	}
+	if !whole {
+		return partialList
+	}
+	return completeList
+}
 
 // put puts the items of a page. n is how many of them were on no page before, and whole says
 // that all of them could be read.

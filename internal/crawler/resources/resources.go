@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -223,7 +221,8 @@ func (c *Crawl) fetchRecord(ctx context.Context, of *resource.Resource, key stri
 
 // askObject asks for one object and makes its JSON the body of its record, whose key it must have.
 // back says how v2 tells of it; nil: it is v3.
-func (c *Crawl) askObject(ctx context.Context, of *resource.Resource, r api.Request, rec *schema.Record, back *resource.Fallback) (*api.RequestError, error) {
+func (c *Crawl) askObject(ctx context.Context, of *resource.Resource, r api.Request, rec *schema.Record,
+	back *resource.Fallback) (*api.RequestError, error) {
 	r.Stream = c.stream(of, r.Kind).Stream
 	c.side(of, func(r *Report) { r.Requests++ })
 	parent := of.ParentOf(rec.CallID)
@@ -271,60 +270,26 @@ func (c *Crawl) listObjects(ctx context.Context, of *resource.Resource, parent s
 
 // listFrom lists a resource from v3, or from v2, where back says how. absent says that v3
 // has no such list, and v2 may.
-func (c *Crawl) listFrom(ctx context.Context, of *resource.Resource, parent string, back *resource.Fallback) (complete, absent bool, err error) {
-	begun, items, good := c.Now(), int64(0), true
+func (c *Crawl) listFrom(ctx context.Context, of *resource.Resource, parent string, back *resource.Fallback) (complete,
+	absent bool, err error) {
+	begun := c.Now()
 	l := c.newList(of, parent, back)
 	queries := of.Queries
 	if queries == nil {
 		queries = []url.Values{{}}
 	}
+	good := true
 	for _, query := range queries {
-		cursors, had := map[string]bool{"": true}, items
-		l.begin()
-		for cursor := ""; ; {
-			page, failure, err := c.sidePage(ctx, of, parent, query, cursor, back)
-			if err != nil || ctx.Err() != nil {
-				return false, false, err
-			}
-			if failure != nil {
-				if back == nil && of.Fallback != nil && failure.Status == http.StatusNotFound && cursor == "" {
-					return false, true, nil
-				}
-				c.sideProblem(of, failure.Error())
-				return false, false, nil
-			}
-			if len(of.Queries) > 0 && page.Total > 0 && c.AllCalls(of.Path, page.Total) {
-				c.sideProblem(of, "the list has as many calls as there are in all: the service does not seem to look at the parameter")
-				return false, false, nil
-			}
-			n, whole, err := l.put(ctx, &page)
-			if err != nil {
-				return false, false, err
-			}
-			items, good = items+n, good && whole
-			if why := l.endless(&page, n); why != "" {
-				c.stream(of, api.Side).End(errors.New(why))
-				c.sideProblem(of, why)
-				return false, false, nil
-			}
-			if page.Next != "" && cursors[page.Next] {
-				c.sideProblem(of, "its pages go round in a circle")
-				return false, false, nil
-			}
-			if cursor = page.Next; cursor == "" || of.Unpaged || back != nil && back.Unpaged {
-				if page.Total > items-had {
-					c.sideProblem(of, fmt.Sprintf("its list has %d objects, and the service says that there are %d", items-had, page.Total))
-					good = false
-				}
-				break
-			}
-			cursors[cursor] = true
+		outcome, err := l.walk(ctx, query)
+		if err != nil || outcome == endedList || outcome == absentList {
+			return false, outcome == absentList, err
 		}
+		good = good && outcome == completeList
 	}
 	if !good {
 		return false, false, nil
 	}
-	return true, false, c.putListed(ctx, of, parent, schema.Listed{Begun: begun, Items: items, Brief: back != nil})
+	return true, false, c.putListed(ctx, of, parent, schema.Listed{Begun: begun, Items: l.items, Brief: back != nil})
 }
 
 // putListed puts that a list was complete.
@@ -393,7 +358,8 @@ func (c *Crawl) another(key string) error {
 
 // readObject takes the secrets out of an object's JSON, and returns it with its key. What
 // v2 sent, as back says, gets the shape of v3.
-func (c *Crawl) readObject(of *resource.Resource, parent string, body []byte, back *resource.Fallback) (clean []byte, key string, err error) {
+func (c *Crawl) readObject(of *resource.Resource, parent string, body []byte, back *resource.Fallback) (clean []byte,
+	key string, err error) {
 	if clean, err = of.Scrub(body); err == nil && back != nil {
 		clean, err = of.Translate(clean)
 	}

@@ -150,7 +150,8 @@ func (s *s3) Get(ctx context.Context, uri string) ([]byte, error) {
 }
 
 func (s *s3) Put(ctx context.Context, uri string, body io.ReaderAt, size int64) error {
-	return s.put(ctx, uri, body, size, minio.PutObjectOptions{PartSize: partSize, NumThreads: partsAbreast, DisableMultipart: size <= partSize})
+	return s.put(ctx, uri, body, size, minio.PutObjectOptions{PartSize: partSize, NumThreads: partsAbreast,
+		DisableMultipart: size <= partSize})
 }
 
 func (s *s3) Create(ctx context.Context, uri string, body []byte) error {

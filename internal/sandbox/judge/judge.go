@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -20,11 +19,12 @@ import (
 	"github.com/pb33f/libopenapi-validator/config"
 	"github.com/pb33f/libopenapi-validator/responses"
 
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox/operation"
 )
 
 // every keeps the quick tests quick: a page of calls takes longer to judge than to make.
-var every = flag.Int64("judge-every", strictEvery, "hold one in so many of the sandbox's answers to its OpenAPI documents, besides the first of each operation and status")
+var every = longtest.Int("judge-every", strictEvery, 1, "hold one in so many of the sandbox's answers to its OpenAPI documents, besides the first of each operation and status")
 
 // strictEvery is how many answers are looked at for each whose fields all have to be
 // described: that takes the validator six times as long.
@@ -87,7 +87,7 @@ func (c *chooser) choose(r *http.Request, status int, wrong bool) int {
 	how := not
 	if !c.known[kind] || c.seen%strictEvery == 0 {
 		how = strict
-	} else if c.seen%*every == 0 {
+	} else if c.seen%int64(*every) == 0 {
 		how = plain
 	}
 	if how == not {

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"sync"
 
-	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/guard"
+	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/analytics/stored"
 	"callhouse/internal/postgres/cell"
@@ -114,8 +114,8 @@ func Has(table, column string) bool {
 }
 
 // Dialect returns what statements of a reader may name beside the warehouse's tables.
-func Dialect(r rights.Rights) *analytics.Dialect {
-	return &analytics.Dialect{Definitions: definitions() + without(r), Also: guard.Also{Schema: Schema, Relations: Relations(), Functions: Functions()}}
+func Dialect(r rights.Rights) *opened.Dialect {
+	return &opened.Dialect{Definitions: definitions() + without(r), Also: guard.Also{Schema: Schema, Relations: Relations(), Functions: Functions()}}
 }
 
 // without takes out of the catalog what a reader may not see.

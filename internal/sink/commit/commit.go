@@ -53,6 +53,22 @@ func (s *Stats) took(call *calls.Call) {
 	}
 }
 
+// folded counts what became of a call, which may be new, in a run.
+func (s *Stats) folded(old, now *calls.Call, run string) {
+	switch {
+	case old == nil:
+		s.New++
+	case string(old.RunID()) != run && !calls.Same(old, now):
+		s.Changed++ // once a run: not for the detail of a call that this run listed
+	}
+	if now.Settlement() == calls.Settled && (old == nil || old.Settlement() != calls.Settled) {
+		s.Settled++
+	}
+	if now.TranscriptState() == calls.Skipped && (old == nil || old.TranscriptState() != calls.Skipped) {
+		s.Skipped++
+	}
+}
+
 // Add sums what two commits did; the figures of the whole warehouse are the
 // later one's.
 func (s Stats) Add(o Stats) Stats {
@@ -125,7 +141,8 @@ type Commit struct {
 
 // Run merges what came in, from these segments or elsewhere, into a new snapshot and
 // publishes it. row returns the run's row of the table runs; nil: the commit adds none.
-func (c *Commit) Run(ctx context.Context, id string, in *Intake, refs []layout.Segment, row func(Stats) schema.Run) (*layout.Snapshot, error) {
+func (c *Commit) Run(ctx context.Context, id string, in *Intake, refs []layout.Segment,
+	row func(Stats) schema.Run) (*layout.Snapshot, error) {
 	c.in = in
 	return c.publish(func() (*layout.Manifest, error) { return c.build(ctx, id, refs, row) })
 }

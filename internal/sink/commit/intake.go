@@ -76,7 +76,8 @@ type entry struct {
 
 // NewIntake returns an empty intake, which takes nothing of calls that are forgotten.
 func NewIntake(forgotten *snapshot.Tombstones, exact bool) *Intake {
-	return &Intake{changes: map[string]*change{}, arrivals: map[*resource.Resource]*arrivals{}, frames: journal.Frames{Limit: cachedLines}, forgotten: forgotten, exact: exact}
+	return &Intake{changes: map[string]*change{}, arrivals: map[*resource.Resource]*arrivals{},
+		frames: journal.Frames{Limit: cachedLines}, forgotten: forgotten, exact: exact}
 }
 
 // ReadIntake reads the given sealed segments, without what they say of calls

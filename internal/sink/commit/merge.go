@@ -46,94 +46,125 @@ func (m *merger) rewrite(u *unit) (files []layout.File, unchanged bool, err erro
 	return files, false, err
 }
 
+// rewriting is a unit's period on its way into the new snapshot.
+type rewriting struct {
+	*merger
+	u       *unit
+	old     *snapshot.Sources
+	changes []*change // still to be merged
+	spelled bool      // national numbers are read in another country than before
+	anew    bool      // what follows from the numbers of its calls may be another
+	news    int       // rows that differ from what was there
+}
+
 // merge returns how many rows differ from what was there.
 func (m *merger) merge(u *unit, old *snapshot.Sources) (news int, err error) {
-	changes, respelled := u.changes, m.c.respells(u)
-	anew := u.moved || respelled // what follows from the numbers of its calls may be another
+	r := &rewriting{merger: m, u: u, old: old, changes: u.changes, spelled: m.c.respells(u)}
+	r.anew = u.moved || r.spelled
 	for {
 		was, err := old.Next()
-		if err != nil {
-			return news, err
+		if err == nil {
+			err = r.addBefore(was)
 		}
-		for len(changes) > 0 && (was == nil ||
-			table.CompareKey(changes[0].start, changes[0].id, was.StartAt(), string(was.ID())) < 0) {
-			call, err := m.fold(changes[0].old, changes[0])
-			if err != nil {
-				return news, err
-			}
-			if err := m.feed.Write(call); err != nil {
-				return news, err
-			}
-			news++
-			changes = changes[1:]
+		if err != nil || was == nil {
+			return r.news, err
 		}
-		if was == nil {
-			return news, nil
-		}
-		switch {
-		case len(changes) > 0 && changes[0].id == string(was.ID()) && changes[0].start == was.StartAt():
-			before, err := m.take(old.Current, was)
-			if err != nil {
-				return news, err
-			}
-			after, err := m.fold(before, changes[0])
-			if err != nil {
-				return news, err
-			}
-			if calls.Same(before, after) && !changes[0].lacksTranscript(after) {
-				after = before
-			} else {
-				news++
-			}
-			if anew && m.c.lines.tell(after) {
-				news++
-			}
-			if m.c.aged(after) {
-				m.stats.Aged++
-				news++
-			} else if err := m.feed.Write(after); err != nil {
-				return news, err
-			}
-			changes = changes[1:]
-		case u.leaving[string(was.ID())], m.c.aged(was):
-			if m.c.aged(was) {
-				m.stats.Aged++
-			}
-			news++
-			if err := old.Current.Skip(was); err != nil {
-				return news, err
-			}
-		case m.c.overdue(was), m.c.distrusts() && was.InBulk(), !old.Current.Current, respelled, len(u.lost) > 0, u.blanks[string(was.ID())]:
-			call, err := m.take(old.Current, was)
-			if err != nil {
-				return news, err
-			}
-			call.Lose(u.loses(&schema.Turns), u.loses(&schema.Items))
-			if u.blanks[string(call.ID())] {
-				m.c.blank(&call.Object)
-				news++
-			}
-			if distrusted := m.distrust(call); distrusted || m.c.overdue(call) {
-				call.Settle(m.c.Now.UnixMilli())
-				news++
-			}
-			if anew && m.c.lines.tell(call) {
-				news++
-			}
-			if err := m.feed.Write(call); err != nil {
-				return news, err
-			}
-		default:
-			if anew && m.c.lines.tell(was) {
-				news++
-			}
-			if err := m.feed.Copy(old.Current.Period, was); err != nil {
-				return news, err
-			}
+		if err := r.keep(was); err != nil {
+			return r.news, err
 		}
 		if u.progress != nil {
 			u.progress(1)
 		}
+	}
+}
+
+// addBefore writes the new calls that come before one that was there; all that are left for
+// nil.
+func (r *rewriting) addBefore(was *calls.Call) error {
+	for len(r.changes) > 0 && (was == nil ||
+		table.CompareKey(r.changes[0].start, r.changes[0].id, was.StartAt(), string(was.ID())) < 0) {
+		call, err := r.fold(r.changes[0].old, r.changes[0])
+		if err != nil {
+			return err
+		}
+		if err := r.feed.Write(call); err != nil {
+			return err
+		}
+		r.news++
+		r.changes = r.changes[1:]
+	}
+	return nil
+}
+
+// keep writes a call that was there: merged with what came in, without what it loses, or as
+// it is.
+func (r *rewriting) keep(was *calls.Call) error {
+	id := string(was.ID())
+	switch {
+	case len(r.changes) > 0 && r.changes[0].id == id && r.changes[0].start == was.StartAt():
+		return r.change(was)
+	case r.u.leaving[id], r.c.aged(was):
+		if r.c.aged(was) {
+			r.stats.Aged++
+		}
+		r.news++
+		return r.old.Current.Skip(was)
+	case r.c.overdue(was), r.c.distrusts() && was.InBulk(), !r.old.Current.Current, r.spelled, len(r.u.lost) > 0, r.u.blanks[id]:
+		return r.touch(was)
+	}
+	r.tell(was)
+	return r.feed.Copy(r.old.Current.Period, was)
+}
+
+// change merges what came in for a call.
+func (r *rewriting) change(was *calls.Call) error {
+	ch := r.changes[0]
+	r.changes = r.changes[1:]
+	before, err := r.take(r.old.Current, was)
+	if err != nil {
+		return err
+	}
+	after, err := r.fold(before, ch)
+	if err != nil {
+		return err
+	}
+	if calls.Same(before, after) && !ch.lacksTranscript(after) {
+		after = before
+	} else {
+		r.news++
+	}
+	r.tell(after)
+	if r.c.aged(after) {
+		r.stats.Aged++
+		r.news++
+		return nil
+	}
+	return r.feed.Write(after)
+}
+
+// touch writes a call for which nothing came in, and which may not stay as it is.
+func (r *rewriting) touch(was *calls.Call) error {
+	call, err := r.take(r.old.Current, was)
+	if err != nil {
+		return err
+	}
+	call.Lose(r.u.loses(&schema.Turns), r.u.loses(&schema.Items))
+	if r.u.blanks[string(call.ID())] {
+		r.c.blank(&call.Object)
+		r.news++
+	}
+	if distrusted := r.distrust(call); distrusted || r.c.overdue(call) {
+		call.Settle(r.c.Now.UnixMilli())
+		r.news++
+	}
+	r.tell(call)
+	return r.feed.Write(call)
+}
+
+// tell sets what follows from the numbers of a call, where that may be another than before.
+func (r *rewriting) tell(call *calls.Call) {
+	if r.anew && r.c.lines.tell(call) {
+		r.news++
 	}
 }
 
@@ -159,42 +190,14 @@ func (c *Commit) overdue(call *calls.Call) bool {
 func (m *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 	cur, start := old, ch.start
 	for _, e := range ch.entries {
-		slot := m.feed.Slot()
-		next, dec := &slot.Call, &slot.Dec
-		r, err := m.c.in.record(e, ch.id, &slot.Body)
-		m.feed.Grow(len(r.Body))
-		if err == nil && m.c.Masker != nil && !e.kind.Bodiless() {
-			// Dumps are read where they are; and a journal may be older than the mask.
-			if r.Body, _, err = m.c.Masker.Apply(r.Body); err != nil && !m.c.in.exact {
-				err = ErrMisread
-			}
-		}
+		next, fetchedAt, err := m.read(ch, e, cur != nil)
 		if err != nil {
 			return nil, err
 		}
-		if cur == nil && (e.kind.Bodiless() || e.kind == schema.KindBulk) {
-			continue // no list named it: there is nothing to say of it
-		}
-		if e.kind == schema.KindBulk && m.c.refused() {
+		if next == nil {
 			continue
 		}
-		if e.kind.Bodiless() {
-			// Not in the slot: merged, it shares the slices of what is known.
-			next = calls.NewCall(ch.id)
-			if e.kind == schema.KindMissing {
-				m.stats.Missing++
-			}
-		} else if err := dec.Decode(r.Body, e.kind, next); err != nil || string(next.ID()) != ch.id && e.dumped() {
-			if !m.c.in.exact {
-				err = ErrMisread
-			}
-			return nil, fmt.Errorf("read call %q anew: %w", ch.id, err)
-		}
-		next.Fetched(r.FetchedAt, r.FetchedAt, []byte(ch.run))
-		if e.kind == schema.KindDetail || e.dumped() {
-			m.stats.took(next)
-		}
-		if cur != nil && e.dumped() && cur.FetchedAt() > r.FetchedAt {
+		if cur != nil && e.dumped() && cur.FetchedAt() > fetchedAt {
 			next = addOlder(cur, next)
 		} else {
 			if !e.kind.Bodiless() && e.kind != schema.KindBulk && next.CarriesStart() {
@@ -214,21 +217,48 @@ func (m *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 	if start != ch.start {
 		return nil, fmt.Errorf("read the start of call %q anew: %w", ch.id, ErrMisread)
 	}
-	switch {
-	case cur == nil:
+	if cur == nil {
 		return nil, fmt.Errorf("read call %q from the journal: no record describes it", ch.id)
-	case old == nil:
-		m.stats.New++
-	case string(old.RunID()) != ch.run && !calls.Same(old, cur):
-		m.stats.Changed++ // once a run: not for the detail of a call that this run listed
 	}
-	if cur.Settlement() == calls.Settled && (old == nil || old.Settlement() != calls.Settled) {
-		m.stats.Settled++
-	}
-	if cur.TranscriptState() == calls.Skipped && (old == nil || old.TranscriptState() != calls.Skipped) {
-		m.stats.Skipped++
-	}
+	m.stats.folded(old, cur, ch.run)
 	return cur, nil
+}
+
+// read decodes one of a call's records. It returns nil for one that adds nothing: of a call that
+// no list named, or of a page of v2 that is not believed.
+func (m *merger) read(ch *change, e entry, isKnown bool) (call *calls.Call, fetchedAt int64, err error) {
+	slot := m.feed.Slot()
+	r, err := m.c.in.record(e, ch.id, &slot.Body)
+	m.feed.Grow(len(r.Body))
+	if err == nil && m.c.Masker != nil && !e.kind.Bodiless() {
+		// Dumps are read where they are; and a journal may be older than the mask.
+		if r.Body, _, err = m.c.Masker.Apply(r.Body); err != nil && !m.c.in.exact {
+			err = ErrMisread
+		}
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	if !isKnown && (e.kind.Bodiless() || e.kind == schema.KindBulk) || e.kind == schema.KindBulk && m.c.refused() {
+		return nil, 0, nil
+	}
+	call = &slot.Call
+	if e.kind.Bodiless() {
+		call = calls.NewCall(ch.id) // not the slot's: merged, it shares the slices of what is known
+		if e.kind == schema.KindMissing {
+			m.stats.Missing++
+		}
+	} else if err := slot.Dec.Decode(r.Body, e.kind, call); err != nil || string(call.ID()) != ch.id && e.dumped() {
+		if !m.c.in.exact {
+			err = ErrMisread
+		}
+		return nil, 0, fmt.Errorf("read call %q anew: %w", ch.id, err)
+	}
+	call.Fetched(r.FetchedAt, r.FetchedAt, []byte(ch.run))
+	if e.kind == schema.KindDetail || e.dumped() {
+		m.stats.took(call)
+	}
+	return call, r.FetchedAt, nil
 }
 
 // lacksTranscript says that a call's own record was fetched and has no transcript. Then

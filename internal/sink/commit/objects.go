@@ -375,75 +375,97 @@ func (m *objectMerge) merge() error {
 
 // fold writes what is now known of an object; old is nil for a new one.
 func (m *objectMerge) fold(old *schema.Object, key string) error {
-	now, at := old, resource.Fetched{}
-	changed, completed := false, false
+	f := folding{objectMerge: m, key: key, old: old, now: old}
 	a := m.a.objects[key]
 	if a != nil {
 		for _, e := range a.entries {
-			r, err := m.c.in.record(e, key, nil)
-			if err != nil {
+			if err := f.take(e, a.run); err != nil {
 				return err
 			}
-			at = resource.Fetched{At: r.FetchedAt, Run: a.run}
-			if r.Kind == schema.KindBulk && now != nil {
-				if r.Body, err = m.of.Overlay(now, r.Body); err != nil {
-					return fmt.Errorf("read %q of v2 anew: %w", key, err)
-				}
-			}
-			if r.Kind == schema.KindItem || r.Kind == schema.KindBulk {
-				item, err := m.decode(&r, key)
-				if err != nil {
-					return err
-				}
-				if m.of.MergeItem(now, item, at) {
-					now, changed = item, true
-				}
-				continue
-			}
-			if now == nil {
-				continue // nobody listed it
-			}
-			var record *schema.Object
-			if len(r.Body) > 0 {
-				if record, err = m.decode(&r, key); err != nil {
-					return err
-				}
-			}
-			now = copied(now, old)
-			changed = m.of.MergeRecord(now, record, at) || changed
-			if completed = true; m.doubted(key) {
-				m.of.Reopen(now)
-			}
 		}
 	}
-	if now == nil {
+	if f.now == nil {
 		return nil
 	}
-	parent := m.of.ParentOf(key)
-	l, ok := m.a.listed[parent]
-	if !ok { // with an object goes what belongs to it
-		l, ok = m.c.gone[m.of.Parent][parent]
-	}
-	if ok && (a == nil || a.seen < l.Begun) && !m.of.Outlives(now, l.Listed) {
-		now = copied(now, old)
-		if m.of.MergeGone(now, l.Fetched) {
-			at, changed = l.Fetched, true
-			m.gone[key] = l
-		}
-	}
-	if changed {
-		if row := m.of.Change(old, now, at, m.c.listOf(m.of, parent).ListedAt); row != nil {
+	f.leave(a)
+	if f.changed {
+		if row := m.of.Change(old, f.now, f.at, m.c.listOf(m.of, m.of.ParentOf(key)).ListedAt); row != nil {
 			m.changes = append(m.changes, row)
 		}
 	}
-	respelled := m.of == resource.Customers && resource.SetPhones(now, func(number string) (string, bool) { return phone.Normal(number, m.c.country()) })
-	if changed || completed || m.cleaned || respelled {
+	respelled := m.of == resource.Customers && resource.SetPhones(f.now,
+		func(number string) (string, bool) { return phone.Normal(number, m.c.country()) })
+	if f.changed || f.completed || m.cleaned || respelled {
 		m.edited++
 	}
 	if m.of == resource.Numbers {
-		m.rows = append(m.rows, now.Row)
+		m.rows = append(m.rows, f.now.Row)
 	}
-	return m.w.Write(now)
+	return m.w.Write(f.now)
+}
+
+// folding is an object on its way into the new snapshot.
+type folding struct {
+	*objectMerge
+	key       string
+	old, now  *schema.Object
+	at        resource.Fetched // of what came last
+	changed   bool
+	completed bool // its record was fetched
+}
+
+// take merges one record: an item of a list, or the object's own.
+func (f *folding) take(e entry, run string) error {
+	r, err := f.c.in.record(e, f.key, nil)
+	if err != nil {
+		return err
+	}
+	f.at = resource.Fetched{At: r.FetchedAt, Run: run}
+	if r.Kind == schema.KindBulk && f.now != nil {
+		if r.Body, err = f.of.Overlay(f.now, r.Body); err != nil {
+			return fmt.Errorf("read %q of v2 anew: %w", f.key, err)
+		}
+	}
+	var came *schema.Object
+	if r.Kind == schema.KindItem || r.Kind == schema.KindBulk || f.now != nil && len(r.Body) > 0 {
+		if came, err = f.decode(&r, f.key); err != nil {
+			return err
+		}
+	}
+	if r.Kind == schema.KindItem || r.Kind == schema.KindBulk {
+		if f.of.MergeItem(f.now, came, f.at) {
+			f.now, f.changed = came, true
+		}
+		return nil
+	}
+	if f.now == nil {
+		return nil // no list named it
+	}
+	f.now = copied(f.now, f.old)
+	f.changed = f.of.MergeRecord(f.now, came, f.at) || f.changed
+	f.completed = true
+	if f.doubted(f.key) {
+		f.of.Reopen(f.now)
+	}
+	return nil
+}
+
+// leave marks an object as deleted if its list no longer has it, or if what it belongs to is
+// gone.
+func (f *folding) leave(a *arrival) {
+	parent := f.of.ParentOf(f.key)
+	l, ok := f.a.listed[parent]
+	if !ok {
+		l, ok = f.c.gone[f.of.Parent][parent]
+	}
+	if !ok || a != nil && a.seen >= l.Begun || f.of.Outlives(f.now, l.Listed) {
+		return
+	}
+	f.now = copied(f.now, f.old)
+	if f.of.MergeGone(f.now, l.Fetched) {
+		f.at, f.changed = l.Fetched, true
+		f.gone[f.key] = l
+	}
 }
 
 // copied returns an object that may be changed: a copy, where it is the one that is to

@@ -227,7 +227,8 @@ func (f *erasure) run(ctx context.Context, progress func(snapshot.Progress)) err
 	}
 	w.Current, w.Tombstones = last, f.tombstones
 	if err := snapshot.Sweep(w.FS, w.Root, last); err != nil {
-		return fmt.Errorf("the calls are forgotten, but the snapshots that held them are still on the disk (the next command that writes removes them): %w", err)
+		return fmt.Errorf("the calls are forgotten, but the snapshots that held them are still on the disk (the next command "+
+			"that writes removes them): %w", err)
 	}
 	return nil
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // personal are the resources whose objects are people, or are about calls.
-var personal = slices.DeleteFunc(slices.Clone(resource.All), func(r *resource.Resource) bool { return len(r.Contact) == 0 && r.OfCall == "" })
+var personal = slices.DeleteFunc(slices.Clone(resource.All),
+	func(r *resource.Resource) bool { return len(r.Contact) == 0 && r.OfCall == "" })
 
 // findPeople adds the customers that the selection is about, in any snapshot.
 func (f *erasure) findPeople(ctx context.Context, sel Selection) error {

@@ -132,7 +132,8 @@ func (p *planner) parts() []*Part {
 	}
 	for _, part := range out {
 		if part.period && part.file(schema.Calls.Name) == nil {
-			part.Problems = append(part.Problems, verify.Problem{Kind: "reference", Path: part.files[0].Path, What: "the manifest names no file of its calls"})
+			part.Problems = append(part.Problems, verify.Problem{Kind: "reference", Path: part.files[0].Path,
+				What: "the manifest names no file of its calls"})
 		}
 	}
 	return slices.DeleteFunc(out, func(part *Part) bool { return len(part.Problems) == 0 })

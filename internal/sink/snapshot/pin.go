@@ -92,7 +92,8 @@ func openPin(root, catalog string) (*Pinning, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pinning{root: root, disk: fsys, lock: flock.New(filepath.Join(dir, layout.LockName), flock.SetPermissions(0o600)), pin: &layout.Pin{Host: host, Catalog: catalog}}
+	p := &Pinning{root: root, disk: fsys, lock: flock.New(filepath.Join(dir, layout.LockName), flock.SetPermissions(0o600)),
+		pin: &layout.Pin{Host: host, Catalog: catalog}}
 	if err := p.lock.Lock(); err != nil {
 		return nil, err
 	}

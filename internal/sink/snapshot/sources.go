@@ -62,7 +62,8 @@ func (s *Sources) Next() (*calls.Call, error) {
 	}
 	for {
 		first := s.first()
-		if len(s.waiting) > 0 && (first == nil || table.CompareKey(lowest(s.waiting[0]), "", first.call.StartAt(), string(first.call.ID())) <= 0) {
+		if len(s.waiting) > 0 && (first == nil || table.CompareKey(lowest(s.waiting[0]), "", first.call.StartAt(),
+			string(first.call.ID())) <= 0) {
 			if err := s.openNext(); err != nil {
 				return nil, err
 			}

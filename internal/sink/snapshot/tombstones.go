@@ -111,7 +111,8 @@ func ReadTombstones(fsys disk.FS, s *layout.Snapshot) (*Tombstones, error) {
 	path := filepath.Join(s.Dir, filepath.FromSlash(f.Path))
 	bad := func(what string) error { return &disk.DamageError{Path: path, What: what} }
 	if !layout.IsForgottenFile(f.Path) {
-		return nil, &disk.DamageError{Path: filepath.Join(s.Dir, layout.ManifestName), What: fmt.Sprintf("%q is no path of a file of tombstones", f.Path)}
+		return nil, &disk.DamageError{Path: filepath.Join(s.Dir, layout.ManifestName),
+			What: fmt.Sprintf("%q is no path of a file of tombstones", f.Path)}
 	}
 	raw, err := disk.ReadFile(fsys, path)
 	if err != nil {

@@ -92,7 +92,8 @@ func parentsOf(list *schema.Table) []string {
 func (p *Period) Lossless() error {
 	for _, r := range p.tables() {
 		if len(r.Unknown) > 0 {
-			return errors.Join(&layout.ColumnError{Column: layout.Column{Table: r.table.Name, Name: r.Unknown[0], Since: "what wrote it"}}, p.Close())
+			return errors.Join(&layout.ColumnError{Column: layout.Column{Table: r.table.Name, Name: r.Unknown[0],
+				Since: "what wrote it"}}, p.Close())
 		}
 	}
 	return nil

@@ -38,7 +38,8 @@ func inside(path string) (folder, file string) {
 // Faults verifies one snapshot, and returns the problems by the paths of its files inside
 // the snapshot; those of the manifest and of the snapshot as a whole under "". Problems that
 // are many of a kind in one file are not all named.
-func Faults(ctx context.Context, fsys disk.FS, s *layout.Snapshot, forgotten *snapshot.Tombstones, progress func(int64)) (map[string][]Problem, error) {
+func Faults(ctx context.Context, fsys disk.FS, s *layout.Snapshot, forgotten *snapshot.Tombstones,
+	progress func(int64)) (map[string][]Problem, error) {
 	v := &verifier{opts: Options{Root: s.Root(), FS: fsys}, seen: newSeenFiles(), tombstones: forgotten, progress: progress}
 	if err := v.snapshot(ctx, s); err != nil {
 		return nil, err

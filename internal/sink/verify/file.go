@@ -129,7 +129,8 @@ func (v *verifier) manifest(s *layout.Snapshot) {
 		f := &m.Files[i]
 		switch {
 		case table.ByName(f.Table) == nil:
-			v.report.Notes = append(v.report.Notes, fmt.Sprintf("%s is a table of a newer callhouse: of its file the checksum alone was looked at", f.Table))
+			v.report.Notes = append(v.report.Notes, fmt.Sprintf(
+				"%s is a table of a newer callhouse: of its file the checksum alone was looked at", f.Table))
 		case f.Rows == 0 && f.Table != schema.Runs.Name:
 			v.bad.Add("manifest", at, "%s: it is said to have no rows", f.Path)
 		}

@@ -40,6 +40,7 @@ func (v *verifier) maskKey(was *layout.Mask) {
 		}
 	}
 	if mask.KeyHash(key) != was.Key {
-		v.bad.Add(MaskKeyProblem, layout.MaskKeyName, "it is not the key that masked values: with another one the next run refuses to start, since equal values would not stay equal")
+		v.bad.Add(MaskKeyProblem, layout.MaskKeyName,
+			"it is not the key that masked values: with another one the next run refuses to start, since equal values would not stay equal")
 	}
 }

@@ -74,7 +74,8 @@ func (v *verifier) openCheck(s *layout.Snapshot, f *layout.File) (*tableCheck, e
 		v.bad.Add("version", c.at, "it has format version %d, the manifest says %d", r.Version, f.Format)
 	}
 	if r.Unfetched {
-		v.report.Notes = append(v.report.Notes, fmt.Sprintf("fetched_at is 1970 in %s, which an earlier version compacted: run extract migrate", c.at))
+		v.report.Notes = append(v.report.Notes, fmt.Sprintf(
+			"fetched_at is 1970 in %s, which an earlier version compacted: run extract migrate", c.at))
 	}
 	v.columns(s, c)
 	return c, nil

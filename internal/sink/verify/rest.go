@@ -210,8 +210,9 @@ func (v *verifier) outside(current *layout.Snapshot) error {
 			if layout.IsTempName(e.Name()) || dir != "" && named && current != nil && n < current.Manifest.Oldest {
 				v.report.Leftovers = append(v.report.Leftovers, filepath.ToSlash(filepath.Join(dir, e.Name())))
 			} else if dir != "" && named && current != nil && n > filepathNumber(current) {
-				v.report.Notes = append(v.report.Notes, fmt.Sprintf("snapshot %d is newer than the current one: a commit was cut short, or the link was moved; "+
-					"it stays for as long as older ones do", n))
+				v.report.Notes = append(v.report.Notes, fmt.Sprintf(
+					"snapshot %d is newer than the current one: a commit was cut short, or the link was moved; "+
+						"it stays for as long as older ones do", n))
 			}
 		}
 	}

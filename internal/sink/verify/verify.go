@@ -191,7 +191,8 @@ func (v *verifier) current() (*layout.Snapshot, error) {
 	case errors.As(err, &damage):
 		v.bad.Add("manifest", v.rel(damage.Path), "%s", damage.What)
 	case errors.As(err, &lost) && lost.FirstCommit():
-		v.report.Notes = append(v.report.Notes, "the link current is missing, as after a crash in the first commit: the next run makes snapshot 1 the current one")
+		v.report.Notes = append(v.report.Notes, "the link current is missing, as after a crash in the first commit: the next "+
+			"run makes snapshot 1 the current one")
 		return snapshot.Open(v.opts.FS, v.opts.Root, layout.SnapshotName(1))
 	case errors.As(err, &lost):
 		v.bad.Add("current", layout.CurrentName, "it %s; %s", lost.What, lost.Hint())
@@ -307,7 +308,8 @@ type RunReport struct {
 // CheckRun proves what one run wrote: the manifest of its snapshot, and every file of
 // the periods that it changed. In the rows of calls that it wrote, it also looks at
 // times and words. before is the snapshot that the run found; nil: none.
-func CheckRun(ctx context.Context, fsys disk.FS, s, before *layout.Snapshot, run string, forgotten *snapshot.Tombstones) (*RunReport, error) {
+func CheckRun(ctx context.Context, fsys disk.FS, s, before *layout.Snapshot, run string,
+	forgotten *snapshot.Tombstones) (*RunReport, error) {
 	r := new(RunReport)
 	v := &verifier{opts: Options{Root: s.Root(), FS: fsys}, seen: newSeenFiles(), tombstones: forgotten}
 	var odd oddities

@@ -184,7 +184,8 @@ type masking struct {
 var withheld = []string{"anonymous", "blocked", "private", "restricted", "unavailable", "unknown", "withheld"}
 
 func isWithheld(v scan.Value) bool {
-	return v.Shape == scan.IsString && slices.ContainsFunc(withheld, func(w string) bool { return strings.EqualFold(w, string(scan.KeyText(v))) })
+	return v.Shape == scan.IsString && slices.ContainsFunc(withheld,
+		func(w string) bool { return strings.EqualFold(w, string(scan.KeyText(v))) })
 }
 
 // collect notes the numbers of a call that are to be masked wherever they stand.

@@ -127,4 +127,5 @@ var trivial = set(`true false null nil none undefined string str text number int
 		authorization xxx xxxx`)
 
 // foreign are words of other scripts. They are found anywhere in a name.
-var foreign = []string{"비밀번호", "패스워드", "암호", "토큰", "인증키", "비밀키", "시크릿", "パスワード", "密码", "口令", "пароль"}
+var foreign = []string{"비밀번호", "패스워드", "암호", "토큰", "인증키", "비밀키", "시크릿",
+	"パスワード", "密码", "口令", "пароль"}

@@ -174,5 +174,6 @@ var SameRows = cmp.Options{
 	cmp.Comparer(func(a, b schema.Rows) bool {
 		return cmp.Equal(a.Cells(), b.Cells(), cmpopts.EquateEmpty(), cmp.Comparer(parquet.Equal))
 	}),
-	cmp.Comparer(func(a, b parquet.Row) bool { return slices.EqualFunc(a, b, parquet.Equal) }), cmpopts.IgnoreFields(schema.Object{}, "Of"), cmp.AllowUnexported(schema.Lacking{}),
+	cmp.Comparer(func(a, b parquet.Row) bool { return slices.EqualFunc(a, b, parquet.Equal) }),
+	cmpopts.IgnoreFields(schema.Object{}, "Of"), cmp.AllowUnexported(schema.Lacking{}),
 }

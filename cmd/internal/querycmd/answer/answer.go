@@ -17,6 +17,7 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/analytics/guard"
+	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/proven"
 	"callhouse/internal/words"
@@ -95,7 +96,7 @@ func Zone(name string) (*time.Location, error) {
 
 func zoneError(name string) error {
 	hint := "zones are spelled as in Asia/Seoul, Europe/Berlin, UTC"
-	if near, err := analytics.NearestZone(context.Background(), name); err == nil {
+	if near, err := opened.NearestZone(context.Background(), name); err == nil {
 		hint = cli.DidYouMean(near, hint)
 	}
 	return cli.Usage(hint, "there is no time zone %q", name)
@@ -134,7 +135,8 @@ func FormatNames() []string {
 
 // Options are what the settings say of how the warehouse is opened in a zone.
 func (c *Command) Options(loc *time.Location) analytics.Options {
-	return analytics.Options{Location: loc, Currency: c.Currency, Country: c.Country, Goals: c.Goals, Prover: proven.Open(c.Warehouse, time.Now)}
+	return analytics.Options{Currency: c.Currency, Country: c.Country, Goals: c.Goals,
+		Options: opened.Options{Location: loc, Prover: proven.Open(c.Warehouse, time.Now)}}
 }
 
 // Open opens the warehouse in a zone. Give what it returns to Release.
@@ -152,7 +154,7 @@ func (c *Command) Open(ctx context.Context, loc *time.Location) (*analytics.Ware
 }
 
 // LeftOut says on stderr what an answer leaves out, and lets the command end with exit code 3.
-func (c *Command) LeftOut(skipped []analytics.Skipped) {
+func (c *Command) LeftOut(skipped []opened.Skipped) {
 	for _, s := range skipped {
 		c.skipped = true
 		words.Fprintf(c.Stderr, "damaged, and left out: %s\n", s)

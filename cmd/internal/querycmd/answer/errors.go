@@ -10,6 +10,7 @@ import (
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/analytics/guard"
+	"callhouse/internal/analytics/opened"
 	"callhouse/internal/layout"
 	"callhouse/internal/words"
 )
@@ -34,7 +35,7 @@ func (c *Command) Explain(err error) error {
 		return cli.Usage(group.Hint, "%v", err)
 	case cli.Is[*layout.DamageError](err) && !c.SkipDamaged:
 		return cli.Fail(cli.ExitFailed, err, "extract repair replaces what is damaged, and fetches it again; --skip-damaged answers without it")
-	case cli.Is[*analytics.ZoneError](err):
+	case cli.Is[*opened.ZoneError](err):
 		return zoneError(c.TZ)
 	case errors.As(err, &d) && d.Kind == "Out of Memory":
 		return cli.Fail(cli.ExitFailed, err, "ask for less at once, such as fewer days; query serve allows more with --memory and --temp")

@@ -21,6 +21,7 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/format"
+	"callhouse/internal/analytics/opened"
 	"callhouse/internal/layout"
 	"callhouse/internal/proven"
 )
@@ -89,8 +90,8 @@ func (j *Job) write(ctx context.Context, out io.Writer, checks Checks) (said *Re
 	// DuckDB counts half of what it takes, as measured: its other half is what allocators hold
 	// back, and what it does not count. So it puts on the disk what it can, before the system's
 	// limit ends the statement.
-	w, err := analytics.Open(ctx, j.Warehouse, analytics.Options{Location: loc, Prover: proven.Open(j.Warehouse, time.Now), SkipDamaged: j.Skip,
-		Safe: &analytics.Limits{Memory: j.Memory / 2, Temp: j.Temp}})
+	w, err := analytics.Open(ctx, j.Warehouse, analytics.Options{Options: opened.Options{
+		Location: loc, Prover: proven.Open(j.Warehouse, time.Now), SkipDamaged: j.Skip, Safe: &opened.Limits{Memory: j.Memory / 2, Temp: j.Temp}}})
 	if err != nil {
 		return nil, err
 	}

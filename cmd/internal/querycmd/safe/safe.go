@@ -22,8 +22,8 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/querycmd/answer"
-	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
+	"callhouse/internal/analytics/opened"
 	"callhouse/internal/scratch"
 	"callhouse/internal/words"
 )
@@ -117,7 +117,7 @@ type Report struct {
 	Rows    int64
 	Notes   []string
 	Failed  []string // tests that found something
-	Skipped []analytics.Skipped
+	Skipped []opened.Skipped
 	Code    int // exit code; 0: all is well
 	Error   string
 	Hint    string

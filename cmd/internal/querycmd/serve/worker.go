@@ -22,6 +22,7 @@ import (
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/cmd/internal/querycmd/safe"
 	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/postgres"
 	"callhouse/internal/proven"
@@ -87,10 +88,10 @@ func (c *command) job(ctx context.Context, loc *time.Location) (j job, err error
 	if err != nil || temp > 1<<50 {
 		return j, cli.Usage("write sizes as in 512MiB or 4GB", "--temp %s is no size", c.temp)
 	}
-	if err := analytics.CheckZone(ctx, loc); err != nil {
+	if err := opened.CheckZone(ctx, loc); err != nil {
 		return j, err
 	}
-	snap, err := analytics.CurrentAbsolute(c.Warehouse)
+	snap, err := opened.CurrentAbsolute(c.Warehouse)
 	if err != nil {
 		return j, err
 	}
@@ -203,11 +204,11 @@ func reserve(connections int) {
 
 // houses opens the warehouse, for statements in the dialect that is made for each reader; nil:
 // for reports alone. open is told which snapshots are open. free closes it, and ends the pin.
-func (j job) houses(log func(string), open func([]int64), dialect func(rights.Rights) *analytics.Dialect) (h *serve.Houses, free func() error, err error) {
-	prover, ids := proven.Open(j.Warehouse, time.Now), new(analytics.IDs)
+func (j job) houses(log func(string), open func([]int64), dialect func(rights.Rights) *opened.Dialect) (h *serve.Houses, free func() error, err error) {
+	prover, ids := proven.Open(j.Warehouse, time.Now), new(opened.IDs)
 	h = &serve.Houses{Root: j.Root, Log: log, Open: func(ctx context.Context, loc *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
-		o := analytics.Options{Location: loc, Currency: j.Currency, Country: j.Country, Goals: j.Goals,
-			Prover: prover, IDs: ids, Threads: j.Threads, Safe: &analytics.Limits{Memory: j.Memory, Temp: j.Temp}, Rights: r}
+		o := analytics.Options{Currency: j.Currency, Country: j.Country, Goals: j.Goals, Options: opened.Options{
+			Location: loc, Prover: prover, IDs: ids, Threads: j.Threads, Rights: r, Safe: &opened.Limits{Memory: j.Memory, Temp: j.Temp}}}
 		if dialect != nil {
 			o.Dialect, o.Copies = dialect(r), true
 		}

@@ -23,6 +23,7 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/duck"
+	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/schema"
 	"callhouse/internal/serve"
@@ -66,7 +67,7 @@ func newServer(t *testing.T) *Server {
 	analyticstest.Write(t, root, 1, analyticstest.Data{Calls: []analyticstest.Row{{"call_id": "one", "start_at": at}},
 		Turns: []analyticstest.Row{{"call_id": "one", "call_start_at": at, "turn": int64(0), "role": "user", "content": "hello"}}})
 	houses := &serve.Houses{Root: root, Open: func(ctx context.Context, zone *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
-		return analytics.Open(ctx, root, analytics.Options{Location: zone, Rights: r})
+		return analytics.Open(ctx, root, analytics.Options{Options: opened.Options{Location: zone, Rights: r}})
 	}}
 	t.Cleanup(func() {
 		if err := houses.Close(); err != nil {

@@ -29,6 +29,7 @@ import (
 	"callhouse/cmd/internal/querycmd/web"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
@@ -70,7 +71,7 @@ type served struct {
 
 func housesAt(root string) *serve.Houses {
 	return &serve.Houses{Root: root, Open: func(ctx context.Context, zone *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
-		return analytics.Open(ctx, root, analytics.Options{Location: zone, Rights: r})
+		return analytics.Open(ctx, root, analytics.Options{Options: opened.Options{Location: zone, Rights: r}})
 	}}
 }
 

@@ -22,7 +22,8 @@ func px(v float64) string { return strconv.FormatFloat(math.Round(v*10)/10, 'f',
 // begin opens the drawing. Title and description stand for it where it cannot be
 // seen.
 func (d *drawing) begin(id, class, title, desc string, width, height float64) {
-	fmt.Fprintf(d, `<svg class="%s" role="img" aria-labelledby="%s-t %s-d" viewBox="0 0 %s %s" width="%s" height="%s" xmlns="http://www.w3.org/2000/svg">`+"\n",
+	fmt.Fprintf(d, `<svg class="%s" role="img" aria-labelledby="%s-t %s-d" `+
+		`viewBox="0 0 %s %s" width="%s" height="%s" xmlns="http://www.w3.org/2000/svg">`+"\n",
 		class, id, id, px(width), px(height), px(width), px(height))
 	fmt.Fprintf(d, "<title id=\"%s-t\">%s</title><desc id=\"%s-d\">%s</desc>\n", id, html.EscapeString(title), id, html.EscapeString(desc))
 }

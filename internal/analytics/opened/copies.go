@@ -1,4 +1,4 @@
-package analytics
+package opened
 
 import (
 	"context"
@@ -32,7 +32,7 @@ const mostLeast = 1 << 10
 // and twice, which takes ten times as long as a few rows of a table. What a statement could have read from a copy is
 // copied in the background, for the statements after it. A copy holds the rows of one snapshot, as its reader sees them.
 type copies struct {
-	w       *Warehouse
+	db      *DB
 	most    int64 // bytes that they may take; 0: none are made
 	ctx     context.Context
 	stop    context.CancelFunc
@@ -63,8 +63,8 @@ type copyJob struct {
 // errTooLarge says that a copy would take too much memory.
 var errTooLarge = errors.New("the copy is too large")
 
-func newCopies(w *Warehouse, o Options) *copies {
-	c := &copies{w: w, asked: map[string]*askedFor{}, least: 2}
+func newCopies(db *DB, o Options) *copies {
+	c := &copies{db: db, asked: map[string]*askedFor{}, least: 2}
 	if o.Copies && o.Safe != nil {
 		c.most = o.Safe.Memory / copiesShare
 	}
@@ -99,10 +99,10 @@ func (c *copies) has(name string, isPart bool, make func(context.Context, *duck.
 
 // work makes copies until none is waited for.
 func (c *copies) work() {
-	conn, failed := c.w.ask(c.ctx)
+	conn, failed := c.db.Conn(c.ctx)
 	if failed == nil {
 		defer conn.Close()
-		failed = c.w.defineAll(c.ctx, conn)
+		failed = c.db.DefineAll(c.ctx, conn)
 	}
 	for job := c.next(); job != nil; job = c.next() {
 		err := failed
@@ -141,11 +141,11 @@ func (c *copies) close() {
 }
 
 // Copied waits until no copy of rows is being made, and returns why some could not be made.
-func (w *Warehouse) Copied() error {
-	w.copies.running.Wait()
-	w.copies.mu.Lock()
-	defer w.copies.mu.Unlock()
-	return w.copies.failed
+func (db *DB) Copied() error {
+	db.copies.running.Wait()
+	db.copies.mu.Lock()
+	defer db.copies.mu.Unlock()
+	return db.copies.failed
 }
 
 // copyOf is the name of a copy as SQL has it.
@@ -164,7 +164,7 @@ func (c *copies) table(ctx context.Context, conn *duck.Conn, name, text string) 
 	if size := after - before; err == nil && size <= c.most/2 {
 		return size, nil
 	}
-	return 0, errors.Join(err, errTooLarge, c.w.making(ctx, conn, name, "DROP TABLE "+copyOf(name)))
+	return 0, errors.Join(err, errTooLarge, c.db.making(ctx, conn, name, "DROP TABLE "+copyOf(name)))
 }
 
 // tableBytes returns how much memory DuckDB's tables take.
@@ -178,7 +178,7 @@ func tableBytes(ctx context.Context, conn *duck.Conn) (int64, error) {
 
 // fits says whether rows of a table may be copied, as far as its files tell.
 func (c *copies) fits(t *schema.Table, rows int64) bool {
-	for _, f := range c.w.snap.Manifest.FilesOf(t.Name) {
+	for _, f := range c.db.snap.Manifest.FilesOf(t.Name) {
 		if f.Rows > 0 && f.Bytes/f.Rows*min(rows, f.Rows) > c.most/fileShare {
 			return false
 		}
@@ -187,19 +187,19 @@ func (c *copies) fits(t *schema.Table, rows int64) bool {
 }
 
 // copyPart has the views over a piece of a file of calls read a copy of it.
-func (w *Warehouse) copyPart(ctx context.Context, conn *duck.Conn, name string, p piece) error {
-	c := w.copies
+func (db *DB) copyPart(ctx context.Context, conn *duck.Conn, name string, p piece) error {
+	c := db.copies
 	if !c.fits(&schema.Calls, pieceRows) {
 		return errTooLarge
 	}
-	if err := w.part(ctx, conn, name, p); err != nil {
+	if err := db.part(ctx, conn, name, p); err != nil {
 		return err
 	}
 	size, err := c.table(ctx, conn, name, "FROM "+name+".calls")
 	if err != nil {
 		return err
 	}
-	if err := w.defineNow(ctx, conn, name, "CREATE OR REPLACE VIEW "+name+".calls AS FROM "+copyOf(name)); err != nil {
+	if err := db.defineNow(ctx, conn, name, "CREATE OR REPLACE VIEW "+name+".calls AS FROM "+copyOf(name)); err != nil {
 		return err
 	}
 	c.mu.Lock()
@@ -217,7 +217,7 @@ func (w *Warehouse) copyPart(ctx context.Context, conn *duck.Conn, name string, 
 	}
 	c.mu.Unlock()
 	for _, old := range dropped { // what is planned already is planned anew, or reads on
-		if err := w.defineNow(ctx, conn, old, partView(old, "calls"), "DROP TABLE "+copyOf(old)); err != nil {
+		if err := db.defineNow(ctx, conn, old, partView(old, "calls"), "DROP TABLE "+copyOf(old)); err != nil {
 			return err
 		}
 	}
@@ -226,23 +226,25 @@ func (w *Warehouse) copyPart(ctx context.Context, conn *duck.Conn, name string, 
 
 // Top returns the schema in which a view has a copy of its first rows, or of its newest; empty: there is none yet.
 func (s *Session) Top(view string, isNewest bool) string {
-	name, copying := guard.FirstSchema, s.w.firstRows
+	name, copying := guard.FirstSchema, s.db.firstRows
 	if isNewest {
-		name, copying = guard.LatestSchema, s.w.newestRows
+		name, copying = guard.LatestSchema, s.db.newestRows
 	}
 	copied := name + "." + view
-	copyNow := func(ctx context.Context, conn *duck.Conn) error { return s.w.copyTop(ctx, conn, copied, view, copying) }
-	if !s.w.copies.has(copied, false, copyNow) {
+	copyNow := func(ctx context.Context, conn *duck.Conn) error {
+		return s.db.copyTop(ctx, conn, copied, view, copying)
+	}
+	if !s.db.copies.has(copied, false, copyNow) {
 		return ""
 	}
 	return name
 }
 
 // copyTop makes a view over a copy of some rows of a view.
-func (w *Warehouse) copyTop(ctx context.Context, conn *duck.Conn, name, view string,
+func (db *DB) copyTop(ctx context.Context, conn *duck.Conn, name, view string,
 	rows func(context.Context, *duck.Conn, string) (string, error)) error {
 	for _, t := range tablesOf(view) {
-		if !w.copies.fits(t, guard.TopRows) {
+		if !db.copies.fits(t, guard.TopRows) {
 			return errTooLarge
 		}
 	}
@@ -250,24 +252,24 @@ func (w *Warehouse) copyTop(ctx context.Context, conn *duck.Conn, name, view str
 	if err != nil {
 		return err
 	}
-	size, err := w.copies.table(ctx, conn, name, text)
+	size, err := db.copies.table(ctx, conn, name, text)
 	if err != nil {
 		return err
 	}
-	w.copies.mu.Lock()
-	w.copies.bytes += size
-	w.copies.mu.Unlock()
-	return w.defineNow(ctx, conn, name, "CREATE VIEW "+name+" AS FROM "+copyOf(name))
+	db.copies.mu.Lock()
+	db.copies.bytes += size
+	db.copies.mu.Unlock()
+	return db.defineNow(ctx, conn, name, "CREATE VIEW "+name+" AS FROM "+copyOf(name))
 }
 
 // firstRows returns a SELECT of the first rows of a view, in its order.
-func (w *Warehouse) firstRows(_ context.Context, _ *duck.Conn, view string) (string, error) {
+func (db *DB) firstRows(_ context.Context, _ *duck.Conn, view string) (string, error) {
 	return fmt.Sprintf("FROM %s LIMIT %d", view, guard.TopRows), nil
 }
 
 // newestRows returns a SELECT of the newest rows of a view, with all that are as new as the last of
 // them, and of those whose time is not known.
-func (w *Warehouse) newestRows(ctx context.Context, conn *duck.Conn, view string) (string, error) {
+func (db *DB) newestRows(ctx context.Context, conn *duck.Conn, view string) (string, error) {
 	at, from := guard.Newest[view], guard.NewestSchema+"."+view
 	last, err := conn.Column(ctx, fmt.Sprintf("SELECT CAST(epoch_us(%s) AS VARCHAR) FROM %s ORDER BY %s DESC NULLS LAST LIMIT 1 OFFSET %d",
 		at, from, at, guard.TopRows-1))
@@ -293,8 +295,8 @@ func (w *Warehouse) newestRows(ctx context.Context, conn *duck.Conn, view string
 const mostNewest = 4 * guard.TopRows
 
 // defineNow is making, one definition of a warehouse at a time.
-func (w *Warehouse) defineNow(ctx context.Context, conn *duck.Conn, name string, texts ...string) error {
-	w.defining.Lock()
-	defer w.defining.Unlock()
-	return w.making(ctx, conn, name, texts...)
+func (db *DB) defineNow(ctx context.Context, conn *duck.Conn, name string, texts ...string) error {
+	db.defining.Lock()
+	defer db.defining.Unlock()
+	return db.making(ctx, conn, name, texts...)
 }

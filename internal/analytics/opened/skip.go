@@ -1,4 +1,4 @@
-package analytics
+package opened
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"callhouse/internal/analytics/human"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 )
@@ -20,11 +21,11 @@ func (s Skipped) String() string {
 	if s.Calls == 0 {
 		return s.Name
 	}
-	return s.Name + " (" + calls(s.Calls) + ")"
+	return s.Name + " (" + human.Calls(s.Calls) + ")"
 }
 
 // Skipped returns what every answer of the warehouse leaves out: see Options.SkipDamaged.
-func (w *Warehouse) Skipped() []Skipped { return w.skipped }
+func (db *DB) Skipped() []Skipped { return db.skipped }
 
 // intact returns a snapshot without the periods and resources of which a file is damaged, and
 // which these are. Damaged tallies alone leave nothing out: reports count the calls instead.
@@ -94,8 +95,8 @@ func partsOf(m *layout.Manifest) []*part {
 	return out
 }
 
-// skippedText names what is left out.
-func skippedText(skipped []Skipped) string {
+// SkippedText names what is left out.
+func SkippedText(skipped []Skipped) string {
 	text := "damaged, and left out: "
 	for i, s := range skipped {
 		if i > 0 {

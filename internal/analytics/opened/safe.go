@@ -1,4 +1,4 @@
-package analytics
+package opened
 
 import (
 	"context"
@@ -21,14 +21,14 @@ type Limits struct {
 // seal shuts a warehouse: from here on no file is opened but the snapshot's own, no
 // extension loaded, and no setting changed but the zone, which every connection sets.
 // That the files are named one by one means that a link beside them leads nowhere.
-func (w *Warehouse) seal(ctx context.Context, conn *duck.Conn, l *Limits) error {
+func (db *DB) seal(ctx context.Context, conn *duck.Conn, l *Limits) error {
 	var files []string
 	for _, t := range resource.AllTables {
-		if !w.rights.None() && !w.rights.Holds(t) && !(w.rights.Agents != nil && t == &schema.Calls) {
+		if !db.rights.None() && !db.rights.Holds(t) && !(db.rights.Agents != nil && t == &schema.Calls) {
 			continue
 		}
-		for _, f := range w.snap.Manifest.FilesOf(t.Name) {
-			files = append(files, stored.Quote(w.snap.Path(f)))
+		for _, f := range db.snap.Manifest.FilesOf(t.Name) {
+			files = append(files, stored.Quote(db.snap.Path(f)))
 		}
 	}
 	for _, text := range []string{

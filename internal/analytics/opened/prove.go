@@ -1,4 +1,4 @@
-package analytics
+package opened
 
 import (
 	"context"
@@ -15,42 +15,42 @@ type Prover interface {
 	Prove(ctx context.Context, s *layout.Snapshot, files []*layout.File) error
 }
 
-// ask returns a connection on which, before a statement runs, the files that it may read
+// Conn returns a connection on which, before a statement runs, the files that it may read
 // are proven, those of each table once, and what it names is defined.
-func (w *Warehouse) ask(ctx context.Context) (*duck.Conn, error) {
-	conn, err := w.connect(ctx)
+func (db *DB) Conn(ctx context.Context) (*duck.Conn, error) {
+	conn, err := db.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	proven := map[*schema.Table]bool{}
 	conn.Before = func(ctx context.Context, text string) error {
-		if err := w.prove(ctx, text, proven); err != nil {
+		if err := db.prove(ctx, text, proven); err != nil {
 			return err
 		}
 		names := namesIn(text)
-		return w.define(ctx, conn, func(name string) bool { return names[name] })
+		return db.define(ctx, conn, func(name string) bool { return names[name] })
 	}
 	return conn, nil
 }
 
 // prove proves the files that a statement may read, but those of tables that are proven.
-func (w *Warehouse) prove(ctx context.Context, text string, proven map[*schema.Table]bool) error {
-	if w.prover == nil {
+func (db *DB) prove(ctx context.Context, text string, proven map[*schema.Table]bool) error {
+	if db.prover == nil {
 		return nil
 	}
 	tables := tablesOf(text)
-	if w.rights.Agents != nil && len(tables) > 0 {
+	if db.rights.Agents != nil && len(tables) > 0 {
 		tables = append(tables, &schema.Calls) // which say whose the rows are
 	}
 	tables = slices.DeleteFunc(tables, func(t *schema.Table) bool { return proven[t] })
 	var files []*layout.File
 	for _, t := range tables {
-		files = append(files, w.snap.Manifest.FilesOf(t.Name)...)
+		files = append(files, db.snap.Manifest.FilesOf(t.Name)...)
 	}
 	if len(files) == 0 {
 		return nil
 	}
-	if err := w.prover.Prove(ctx, w.snap, files); err != nil {
+	if err := db.prover.Prove(ctx, db.snap, files); err != nil {
 		return err
 	}
 	for _, t := range tables {

@@ -1,4 +1,4 @@
-package analytics
+package opened
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"callhouse/internal/analytics/duck"
+	"callhouse/internal/analytics/guard"
 	"callhouse/internal/layout"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
@@ -54,24 +55,24 @@ func withLocalTime(text string) []definition {
 }
 
 // definitions returns all that statements may name, each after those that it is made of.
-func (w *Warehouse) definitions(localTime string) []definition {
+func (db *DB) definitions(localTime string) []definition {
 	out := withLocalTime(localTime)
 	for _, t := range resource.Tables {
 		name := "stored." + t.Name
-		out = append(out, definition{name, "CREATE VIEW " + name + " AS " + w.relation(w.snap.Manifest.FilesOf(t.Name), t)})
+		out = append(out, definition{name, "CREATE VIEW " + name + " AS " + db.Relation(db.snap.Manifest.FilesOf(t.Name), t)})
 	}
 	for _, v := range sqlfiles.Views() {
 		out = append(out, definition{v.Name, "CREATE VIEW " + v.Name + " AS " + v.SQL})
 	}
-	if w.dialect != nil {
-		out = append(out, w.newest()...)
+	if db.dialect != nil {
+		out = append(out, db.newest()...)
 	}
 	return append(out, pastMacros()...)
 }
 
-// relation returns a SELECT of the rows of some of a table's files.
-func (w *Warehouse) relation(files []*layout.File, t *schema.Table) string {
-	return w.rights.Relation(w.snap, files, t, w.safe)
+// Relation returns a SELECT of the rows of some of a table's files.
+func (db *DB) Relation(files []*layout.File, t *schema.Table) string {
+	return db.rights.Relation(db.snap, files, t, db.safe)
 }
 
 // madeOf returns the SQL of the macros and views by their names.
@@ -111,40 +112,40 @@ func namesIn(texts ...string) map[string]bool {
 
 // define makes those of the definitions known to DuckDB that are wanted, and are not made
 // yet.
-func (w *Warehouse) define(ctx context.Context, conn *duck.Conn, wanted func(name string) bool) error {
-	w.defining.Lock()
-	defer w.defining.Unlock()
+func (db *DB) define(ctx context.Context, conn *duck.Conn, wanted func(name string) bool) error {
+	db.defining.Lock()
+	defer db.defining.Unlock()
 	var left []definition
-	for i, d := range w.undefined {
+	for i, d := range db.undefined {
 		if !wanted(d.name) {
 			left = append(left, d)
 			continue
 		}
-		if err := w.making(ctx, conn, d.name, d.sql); err != nil {
-			w.undefined = append(left, w.undefined[i:]...)
+		if err := db.making(ctx, conn, d.name, d.sql); err != nil {
+			db.undefined = append(left, db.undefined[i:]...)
 			return err
 		}
 	}
-	w.undefined = left
+	db.undefined = left
 	return nil
 }
 
 // making runs the statements of a definition, for which nothing has to be defined before. What it has
 // begun it ends, whatever becomes of ctx: it takes milliseconds.
-func (w *Warehouse) making(ctx context.Context, conn *duck.Conn, name string, texts ...string) error {
+func (db *DB) making(ctx context.Context, conn *duck.Conn, name string, texts ...string) error {
 	bare := *conn
 	bare.Before = nil
 	for _, text := range texts {
 		if err := bare.Exec(context.WithoutCancel(ctx), text); err != nil {
-			return fmt.Errorf("define %s of the snapshot %s: %w", name, w.snap.Dir, err)
+			return fmt.Errorf("define %s of the snapshot %s: %w", name, db.snap.Dir, err)
 		}
 	}
 	return nil
 }
 
-// defineAll makes all definitions.
-func (w *Warehouse) defineAll(ctx context.Context, conn *duck.Conn) error {
-	return w.define(ctx, conn, func(string) bool { return true })
+// DefineAll makes all definitions.
+func (db *DB) DefineAll(ctx context.Context, conn *duck.Conn) error {
+	return db.define(ctx, conn, func(string) bool { return true })
 }
 
 var wordRE = regexp.MustCompile(`[a-z_][a-z0-9_]*`)
@@ -171,20 +172,20 @@ func wordsOf(text string) map[string]bool {
 var looksAround = regexp.MustCompile(`(?i)\b(describe|information_schema|query|query_table|show|summarize|` +
 	`(duckdb|pg|pragma|sql|sqlite|json_(de)?serialize|json_execute)_\w+)\b`)
 
-// defined runs what plans a text that somebody else wrote. What its words may name is defined
+// Defined runs what plans a text that somebody else wrote. What its words may name is defined
 // before; if it looks around, or if that is not enough, all is: no answer and no error tells a
 // difference.
-func (w *Warehouse) defined(ctx context.Context, conn *duck.Conn, text string, plan func() error) error {
+func (db *DB) Defined(ctx context.Context, conn *duck.Conn, text string, plan func() error) error {
 	if !looksAround.MatchString(text) {
 		words := wordsOf(text)
-		if err := w.define(ctx, conn, func(name string) bool { return words[strings.TrimPrefix(name, "stored.")] }); err != nil {
+		if err := db.define(ctx, conn, func(name string) bool { return words[strings.TrimPrefix(name, "stored.")] }); err != nil {
 			return err
 		}
 		if err := plan(); err == nil {
 			return nil
 		}
 	}
-	if err := w.defineAll(ctx, conn); err != nil {
+	if err := db.DefineAll(ctx, conn); err != nil {
 		return err
 	}
 	return plan()
@@ -205,4 +206,17 @@ func ViewMacros(localTime string) string {
 		}
 	}
 	return out
+}
+
+// Reads returns nil for a statement that may run. Which tables a safe one may name is told
+// where all are defined.
+func (db *DB) Reads(ctx context.Context, conn *duck.Conn, text string) error {
+	err := guard.Reads(ctx, conn, text, db.safe)
+	if err == nil || !db.safe {
+		return err
+	}
+	if err := db.DefineAll(ctx, conn); err != nil {
+		return err
+	}
+	return guard.Reads(ctx, conn, text, true)
 }

@@ -1,4 +1,4 @@
-package analytics
+package opened
 
 import (
 	"context"
@@ -104,39 +104,39 @@ const fewest = 4
 // a call; empty: there is none. A reader of some of the rows may not be told by the time it takes
 // which calls there are, and gets none.
 func (s *Session) Part(ctx context.Context, id string) (string, error) {
-	files := s.w.snap.Manifest.FilesOf(schema.Calls.Name)
-	if s.w.ids == nil || len(files) < fewest || !s.w.rights.None() {
+	files := s.db.snap.Manifest.FilesOf(schema.Calls.Name)
+	if s.db.ids == nil || len(files) < fewest || !s.db.rights.None() {
 		return "", nil
 	}
-	in, err := s.w.ids.find(ctx, s.conn, s.w.snap, files, id)
+	in, err := s.db.ids.find(ctx, s.conn, s.db.snap, files, id)
 	if err != nil || len(in) > 1 {
 		return "", err
 	}
 	p := append(in, piece{})[0] // where no file has it, any will do
 	name := guard.PartSchema(p.file, p.at)
-	if s.w.copies.has(name, true, func(ctx context.Context, conn *duck.Conn) error { return s.w.copyPart(ctx, conn, name, p) }) {
+	if s.db.copies.has(name, true, func(ctx context.Context, conn *duck.Conn) error { return s.db.copyPart(ctx, conn, name, p) }) {
 		return name, nil
 	}
-	return name, s.w.part(ctx, s.conn, name, p)
+	return name, s.db.part(ctx, s.conn, name, p)
 }
 
 // part makes the views over a piece of a file of calls.
-func (w *Warehouse) part(ctx context.Context, conn *duck.Conn, name string, p piece) error {
-	w.defining.Lock()
-	defer w.defining.Unlock()
-	if w.parts[name] {
+func (db *DB) part(ctx context.Context, conn *duck.Conn, name string, p piece) error {
+	db.defining.Lock()
+	defer db.defining.Unlock()
+	if db.parts[name] {
 		return nil
 	}
-	file := w.snap.Manifest.FilesOf(schema.Calls.Name)[p.file]
+	file := db.snap.Manifest.FilesOf(schema.Calls.Name)[p.file]
 	texts := []string{"CREATE SCHEMA IF NOT EXISTS " + name,
-		"CREATE OR REPLACE VIEW " + name + ".stored_calls AS " + stored.Rows(w.snap, file, &schema.Calls, p.at*pieceRows, pieceRows)}
+		"CREATE OR REPLACE VIEW " + name + ".stored_calls AS " + stored.Rows(db.snap, file, &schema.Calls, p.at*pieceRows, pieceRows)}
 	for _, view := range guard.Parted {
 		texts = append(texts, partView(name, view))
 	}
-	if err := w.making(ctx, conn, name, texts...); err != nil {
+	if err := db.making(ctx, conn, name, texts...); err != nil {
 		return err
 	}
-	w.parts[name] = true
+	db.parts[name] = true
 	return nil
 }
 

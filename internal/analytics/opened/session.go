@@ -1,4 +1,4 @@
-package analytics
+package opened
 
 import (
 	"context"
@@ -18,7 +18,7 @@ type Dialect struct {
 
 // Session is a connection of a warehouse on which somebody's statements run, one at a time.
 type Session struct {
-	w    *Warehouse
+	db   *DB
 	conn *duck.Conn
 }
 
@@ -27,17 +27,17 @@ type Session struct {
 const mostRow = 32 << 20
 
 // Session returns a new session.
-func (w *Warehouse) Session(ctx context.Context) (*Session, error) {
-	conn, err := w.ask(ctx)
+func (db *DB) Session(ctx context.Context) (*Session, error) {
+	conn, err := db.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := w.defineAll(ctx, conn); err != nil {
+	if err := db.DefineAll(ctx, conn); err != nil {
 		conn.Close()
 		return nil, err
 	}
 	conn.MostRow = mostRow
-	return &Session{w, conn}, nil
+	return &Session{db, conn}, nil
 }
 
 // Close ends the session. What it prepared must be closed.
@@ -57,12 +57,12 @@ func (s *Session) Zone(ctx context.Context, loc *time.Location) error {
 
 // Prepare plans one statement that reads, after rewrite has changed its tree.
 func (s *Session) Prepare(ctx context.Context, text string, rewrite guard.Rewrite) (*duck.Stmt, error) {
-	check := guard.Check{Safe: s.w.safe, Shared: true, Rewrite: rewrite, NoPlans: s.w.rights.Agents != nil}
-	if !s.w.rights.None() {
-		check.May = s.w.rights.May
+	check := guard.Check{Safe: s.db.safe, Shared: true, Rewrite: rewrite, NoPlans: s.db.rights.Agents != nil}
+	if !s.db.rights.None() {
+		check.May = s.db.rights.May
 	}
-	if s.w.dialect != nil {
-		check.Also = &s.w.dialect.Also
+	if s.db.dialect != nil {
+		check.Also = &s.db.dialect.Also
 	}
 	text, err := check.Text(ctx, s.conn, text)
 	if err != nil {

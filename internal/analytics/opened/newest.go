@@ -1,4 +1,4 @@
-package analytics
+package opened
 
 import (
 	"regexp"
@@ -20,16 +20,16 @@ var (
 // the views of the same names, and list the newest files first. DuckDB reads files in the order in
 // which they are listed, and skips those that cannot hold one of the first rows by what it has read
 // so far: so the newest rows are found without reading the others.
-func (w *Warehouse) newest() (out []definition) {
+func (db *DB) newest() (out []definition) {
 	add := func(name, sql string) {
 		name = guard.NewestSchema + "." + name
 		out = append(out, definition{name, "CREATE VIEW " + name + " AS " + sql})
 	}
 	for _, t := range resource.Tables {
 		if t.ByMonth() {
-			files := w.snap.Manifest.FilesOf(t.Name)
+			files := db.snap.Manifest.FilesOf(t.Name)
 			slices.SortFunc(files, func(a, b *layout.File) int { return strings.Compare(b.Path, a.Path) })
-			add("stored_"+t.Name, w.relation(files, t))
+			add("stored_"+t.Name, db.Relation(files, t))
 		}
 	}
 	for _, v := range sqlfiles.Views() {
