@@ -176,7 +176,7 @@ readers: ## pandas, polars, pyarrow, DataFusion, DuckDB and chDB read a snapshot
 	CALLHOUSE_PYTHON=$(CURDIR)/build/readers/bin/python go test ./cmd/internal/e2e -run TestFolderReaders -v
 
 .PHONY: postgres
-postgres: ## What psql, Python's, Java's, Node's, ODBC's and R's clients ask of query serve, and what BI tools do, beside a real Postgres (PG_BIN=… is the folder of its programs); writes docs/reference/postgres.md
+postgres: ## What psql, Python's, Java's, Node's, ODBC's and R's clients ask of query serve, and what BI tools do, beside a real Postgres (PG_BIN=… is the folder of its programs); writes internal/serve/testdata/like.md
 	@for needed in '$(PSQLODBC)' "$$(command -v Rscript)"; do [ -e "$$needed" ] || { echo 'needs odbc-postgresql, r-base-core and r-cran-rpostgresql' >&2; exit 1; }; done
 	python3 -m venv build/postgres && build/postgres/bin/pip install -q 'psycopg[binary]' psycopg2-binary asyncpg sqlalchemy pyodbc connectorx polars pandas pyarrow adbc-driver-postgresql
 	mvn -q -B dependency:copy -DoutputDirectory=build/postgres-java -Dartifact=org.postgresql:postgresql:$(PGJDBC_VERSION)

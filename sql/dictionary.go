@@ -4,18 +4,30 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"callhouse/internal/resource"
 )
 
 // dictionaryHead stands above the tables of the data dictionary.
 const dictionaryHead = `# Data dictionary
 
-Every table that SQL can read, and every column. ` + "`query describe TABLE`" + ` prints the same.
-Made from the tables in internal/schema and the headers of the files in sql/views; do not edit it: ` + "`go test ./sql -update`" + ` writes it anew.
+All tables and columns that SQL can read, as ` + "`query describe TABLE`" + ` prints them. This
+page is generated from ` + "`internal/schema`, `internal/resource` and `sql/views` by\n`go test ./sql -args -update`" + `.
 
-- **TIMESTAMP WITH TIME ZONE** is an instant, stored in UTC; it is printed in the zone of ` + "`--tz`" + ` (UTC unless given).
-- **TIMESTAMP**, **DATE** and hours are wall clock and calendar in the zone of ` + "`--tz`" + `; in files that other programs read there are only instants.
-- **Unit**: ms and s are times, percent is 0 to 100, money is in the account's currency, count is a number of things.
-- **Null** says no where a value is always there.
+- **TIMESTAMPTZ** (TIMESTAMP WITH TIME ZONE) is an instant, stored in UTC and printed in the zone of
+  ` + "`--tz`" + ` (default UTC).
+- **TIMESTAMP**, **DATE** and hours are local to ` + "`--tz`" + `. Files for other programs have instants only.
+
+`
+
+// resourceHead stands above the columns that all resources have.
+const resourceHead = `
+## Columns of every resource
+
+Tables with one row per object, the resources, hold every object that was ever listed. Each has
+these columns after its own. The macro ` + "`TABLE_at(TIME)`, such as\n" +
+	"`agents_at(TIMESTAMPTZ '2026-11-01')`" + `, returns a table as it was at that time, as far as callhouse
+saw it.
 
 `
 
@@ -27,21 +39,67 @@ func Dictionary() string {
 	for _, v := range ViewsByName() {
 		fmt.Fprintf(&b, "| [%s](#%s) | %s | %s |\n", code(v.Name), v.Name, cell(v.Answers), cell(strings.TrimPrefix(v.Grain, "one row per ")))
 	}
+	b.WriteString(resourceHead)
+	var common []Column
+	for i := range resource.Common {
+		common = append(common, columnOf(&resource.Common[i]))
+	}
+	writeColumns(&b, common)
 	for _, v := range ViewsByName() {
 		fmt.Fprintf(&b, "\n## %s\n\n%s.\n", v.Name, strings.ToUpper(v.Answers[:1])+v.Answers[1:])
 		for _, p := range strings.Split(v.Text, "\n\n") {
-			if p != "" {
-				fmt.Fprintf(&b, "\n%s\n", p)
+			if p != "" && !strings.HasPrefix(p, ever) {
+				fmt.Fprintf(&b, "\n%s\n", wrapped(p))
 			}
 		}
-		b.WriteString("\n| Column | Type | Null | Unit | Meaning |\n| --- | --- | --- | --- | --- |\n")
-		for _, c := range v.Columns {
-			null := "yes"
-			if c.NotNull {
-				null = "no"
-			}
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", code(c.Name), c.Type, null, c.Unit, cell(c.Meaning))
+		columns := v.Columns
+		if v.Grain == objectGrain {
+			columns = slices.DeleteFunc(slices.Clone(columns), func(c Column) bool { return slices.Contains(common, c) })
 		}
+		b.WriteString("\n")
+		writeColumns(&b, columns)
+		if v.Grain == objectGrain {
+			b.WriteString("\nAnd the [columns of every resource](#columns-of-every-resource).\n")
+		}
+	}
+	return b.String()
+}
+
+// units are what a number is in, for those whose meaning does not say it.
+var units = map[string]string{"ms": ", in ms", "s": ", in seconds", "percent": ", in percent (0 to 100)", "money": " (account's currency)"}
+
+func writeColumns(b *strings.Builder, columns []Column) {
+	b.WriteString("| Column | Type | Meaning |\n| --- | --- | --- |\n")
+	for _, c := range columns {
+		typ := strings.Replace(c.Type, "TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ", 1)
+		if c.NotNull {
+			typ += " NOT NULL"
+		}
+		meaning, null, _ := strings.Cut(c.Meaning, "; null")
+		meaning += units[c.Unit]
+		if null != "" {
+			meaning += "; null" + null
+		}
+		fmt.Fprintf(b, "| %s | %s | %s |\n", code(c.Name), typ, cell(meaning))
+	}
+}
+
+// wrapped breaks a text into lines of at most 100 bytes, as the other pages have them.
+func wrapped(text string) string {
+	var b strings.Builder
+	column := 0
+	for _, word := range strings.Fields(text) {
+		switch {
+		case column == 0:
+		case column+1+len(word) > 100:
+			b.WriteByte('\n')
+			column = 0
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += len(word)
 	}
 	return b.String()
 }

@@ -223,16 +223,21 @@ func (f *File) stored() error {
 		if !slices.Contains(f.Reads, "stored."+t.Name) {
 			continue
 		}
-		for _, c := range t.Columns {
-			f.Columns = append(f.Columns, Column{Name: c.Name, Type: c.Type.DuckDB(), Unit: c.Unit, NotNull: c.Required, Meaning: c.Doc})
+		for i := range t.Columns {
+			f.Columns = append(f.Columns, columnOf(&t.Columns[i]))
 		}
 		if t.ByMonth() {
 			f.Columns = append(f.Columns, Column{Name: schema.Month, Type: schema.Text.DuckDB(), NotNull: true,
-				Meaning: "the partition that it lies in: UTC month of the call's start, as in 2026-11"})
+				Meaning: "partition: UTC month of the call's start, such as 2026-11"})
 		}
 		return nil
 	}
 	return fmt.Errorf("it reads no stored table: %v", f.Reads)
+}
+
+// columnOf returns a declared column as views have it.
+func columnOf(c *schema.Column) Column {
+	return Column{Name: c.Name, Type: c.Type.DuckDB(), Unit: c.Unit, NotNull: c.Required, Meaning: c.Doc}
 }
 
 // column reads "  name  TYPE  unit  meaning", or more of the meaning before; or "*",

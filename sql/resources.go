@@ -15,16 +15,22 @@ func resourceViews() []*File {
 	var out []*File
 	for _, r := range resource.All {
 		out = append(out, storedView(r.Table.Name, r.Doc,
-			"There is one row for each that was ever listed: deleted_at says which are gone. "+r.Name+"_at(TIME) has them as they were then, as far as callhouse saw it.\n\n"+r.Text,
-			"one row per object"))
+			ever+"; deleted_at is set once it is gone. "+r.Name+
+				"_at(TIME) returns the state at that time, as far as callhouse saw it.\n\n"+r.Text,
+			objectGrain))
 		for _, l := range r.Lists {
 			out = append(out, storedView(l.Name, "lists in "+r.Name, "", "one row per element"))
 		}
 	}
-	return append(out, storedView(resource.Changes.Name, "what changed of all that the organisation has besides calls, and when it was seen",
-		"A change is seen by the next run: it came after since_at, and no later than seen_at. Changes that were undone in between were not seen.",
+	return append(out, storedView(resource.Changes.Name, "changes of all resources, with the time they were detected",
+		"A run detects the changes since the run before: each happened after since_at and no later than seen_at. Changes undone in between are not seen.",
 		"one row per change of an object"))
 }
+
+const (
+	ever        = "One row for each that was ever listed" // in the text of each resource
+	objectGrain = "one row per object"
+)
 
 func storedView(name, answers, text, grain string) *File {
 	f := &File{Name: name, Answers: answers, Text: strings.TrimSpace(text), Grain: grain, Reads: []string{"stored." + name},

@@ -14,25 +14,25 @@ import (
 // its body, never changes; it is asked for once, if at all.
 var AgentVersions = Declare(Resource{
 	Name: "agent_versions", Doc: "published versions of agents",
-	Text: "data and flow are fetched with the setting agent_bodies alone. agent_versions_at(TIME) does not have them: they never change.",
+	Text: "data and flow require the setting agent_bodies. agent_versions_at(TIME) lacks them, because they never change.",
 	Path: "/v3/agents/{}/versions", Parent: Agents, Items: "versions", Unpaged: true,
 	Key:    []string{"agent_id", "version"},
 	Record: "/v3/agents/{}", By: "version", Own: []string{"data", "flow"}, Lasting: true, Pick: bodyOf,
 },
 	schema.Column{ID: 2, Name: "version", Type: schema.Word, Required: true, V3: "version",
-		Doc: "its name, as in v12, and as in agent_version of calls"},
+		Doc: "name of the version, such as v12, as in agent_version of calls"},
 	schema.Column{ID: 1, Name: "agent_id", Type: schema.Text, Required: true,
-		Doc: "its agent"},
+		Doc: "id of the agent"},
 	schema.Column{ID: 3, Name: "is_production", Type: schema.Bool, V3: "is_production",
-		Doc: "whether production stands for it"},
+		Doc: "whether production refers to it"},
 	schema.Column{ID: 4, Name: "created_at", Type: schema.Timestamp, V3: "created_at",
-		Doc: "when it was published"},
+		Doc: "time of publication"},
 	schema.Column{ID: 5, Name: "description", Type: schema.Text, V3: "description",
-		Doc: "what whoever published it wrote"},
+		Doc: "description by its publisher"},
 	schema.Column{ID: 6, Name: "data", Type: schema.JSON, V3: "data?",
-		Doc: "prompt, voice, model and all other settings, as they were; null: not fetched"},
+		Doc: "prompt, voice, model and all other settings; null: not fetched"},
 	schema.Column{ID: 7, Name: "flow", Type: schema.JSON, V3: "flow?", V2: "flow_data?", AnyValue: true,
-		Doc: "the nodes and edges of a flow agent, as they were"},
+		Doc: "nodes and edges of a flow agent"},
 )
 
 // bodyOf takes what an agent was in a version out of the agent's record. The answer has to

@@ -14,28 +14,28 @@ import (
 // Customers are the people and companies that the organisation has told the service
 // of. extract forget reaches them by number and by id.
 var Customers = Declare(Resource{
-	Name: "customers", Doc: "customers whom the organisation has told the service of",
+	Name: "customers", Doc: "customers of the organisation",
 	Path: "/v3/customers", Key: []string{"customer_id"}, Contact: []string{"identifiers"},
 },
 	schema.Column{ID: 1, Name: "customer_id", Type: schema.Text, Required: true, V3: "id", V2: "customer_id",
-		Doc: "the customer"},
+		Doc: "id of the customer"},
 	schema.Column{ID: 2, Name: "name", Type: schema.Text, V3: "name?",
-		Doc: "the name"},
+		Doc: "name"},
 	schema.Column{ID: 3, Name: "note", Type: schema.Text, V3: "note?",
-		Doc: "what somebody noted"},
+		Doc: "note"},
 	schema.Column{ID: 4, Name: "identifiers", Type: schema.JSON, V3: "identifiers?", AnyValue: true,
-		Doc: "numbers, addresses and ids by which the customer is known"},
+		Doc: "telephone numbers, addresses and ids of the customer"},
 	schema.Column{ID: 5, Name: "attributes", Type: schema.JSON, V3: "attributes?", AnyValue: true,
-		Doc: "values by the names in customer_attributes"},
+		Doc: "values by name, as in customer_attributes"},
 	schema.Column{ID: 6, Name: "metadata", Type: schema.JSON, V3: "metadata?", AnyValue: true,
 		Doc: "free keys"},
 	schema.Column{ID: 7, Name: "created_at", Type: schema.Timestamp, V3: "created_at?",
-		Doc: "when it was added"},
+		Doc: "time of creation"},
 	schema.Column{ID: 8, Name: "updated_at", Type: schema.Timestamp, V3: "updated_at?",
-		Doc: "when it was last edited"},
+		Doc: "time of the last edit"},
 	schema.Column{ID: 9, Name: "phones", Type: schema.JSON, Fetch: true, Since: "1.0.0", AnyValue: true, Made: []string{"identifiers"},
-		Doc: "the telephone numbers among the identifiers (type phone), as a list; each as caller in calls: in the form of E.164 if it has that, " +
-			"else as it was sent; null: there is none, or written by an earlier version (the next list of customers fills it)"},
+		Doc: "list of the telephone numbers among the identifiers (type phone), each as caller in calls: in E.164 form if it has one, " +
+			"else as sent; null: none, or written by an earlier version (filled by the next list of customers)"},
 )
 
 var colIdentifiers, colPhones = Customers.Table.Column("identifiers"), Customers.Table.Column("phones")
@@ -81,25 +81,25 @@ func SetPhones(o *schema.Object, normal func(number string) (e164 string, ok boo
 
 // CustomerAttributes say which attributes customers may have.
 var CustomerAttributes = Declare(Resource{
-	Name: "customer_attributes", Doc: "attributes that customers may have",
+	Name: "customer_attributes", Doc: "definitions of customer attributes",
 	Path: "/v3/customer-attribute-definitions", Key: []string{"attribute_id"},
 },
 	schema.Column{ID: 1, Name: "attribute_id", Type: schema.Text, Required: true, V3: "id", V2: "definition_id",
-		Doc: "the attribute"},
+		Doc: "id of the attribute"},
 	schema.Column{ID: 2, Name: "name", Type: schema.Text, V3: "name",
-		Doc: "its name"},
+		Doc: "name"},
 	schema.Column{ID: 3, Name: "type", Type: schema.Word, V3: "type", Known: []string{"string", "number", "boolean", "enum", "date"},
 		Doc: "string, number, boolean, enum or date"},
 	schema.Column{ID: 4, Name: "description", Type: schema.Text, V3: "description?",
-		Doc: "what it means"},
+		Doc: "description"},
 	schema.Column{ID: 5, Name: "enum_options", Type: schema.JSON, V3: "enum_options?", AnyValue: true,
-		Doc: "the values of an enum"},
+		Doc: "values of an enum"},
 	schema.Column{ID: 6, Name: "conflict_mode", Type: schema.Word, V3: "conflict_mode?", Known: []string{"overwrite", "fill_if_empty"},
 		Doc: "overwrite or fill_if_empty"},
 	schema.Column{ID: 7, Name: "is_active", Type: schema.Bool, V3: "is_active?",
 		Doc: "whether it is in use"},
 	schema.Column{ID: 8, Name: "created_at", Type: schema.Timestamp, V3: "created_at?",
-		Doc: "when it was made"},
+		Doc: "time of creation"},
 	schema.Column{ID: 9, Name: "updated_at", Type: schema.Timestamp, V3: "updated_at?",
-		Doc: "when it was last edited"},
+		Doc: "time of the last edit"},
 )

@@ -80,24 +80,24 @@ type Resource struct {
 	created, updated                                               int // -1: the service does not tell
 }
 
-// common are the columns that every resource has behind its own.
-var common = []schema.Column{
+// Common are the columns that every resource has after its own.
+var Common = []schema.Column{
 	{ID: 101, Name: "source", Type: schema.Word, Required: true,
-		Doc: "v3: its key was sent as id; v2: it was sent under its longer name, or v2's list alone has told of it"},
+		Doc: "v3: the key was sent as id; v2: the key was sent under its longer name, or only v2 lists the object"},
 	{ID: 102, Name: "extra", Type: schema.JSON,
-		Doc: "fields of the list's item that no other column holds"},
+		Doc: "fields of the list item without a column of their own"},
 	{ID: 103, Name: "own_extra", Type: schema.JSON, Fetch: true,
-		Doc: "the same of the object's own record, where it has one"},
+		Doc: "such fields of the object's own record, if it has one"},
 	{ID: 104, Name: "first_seen_at", Type: schema.Timestamp, Required: true, Fetch: true,
-		Doc: "when it was first listed"},
+		Doc: "time it was first listed"},
 	{ID: 105, Name: "changed_at", Type: schema.Timestamp, Required: true, Fetch: true,
-		Doc: "when it was first fetched as it stands here"},
+		Doc: "time of the first fetch that returned these values"},
 	{ID: 106, Name: "run_id", Type: schema.Word, Required: true, Fetch: true,
-		Doc: "the run that fetched it so, as in the table runs"},
+		Doc: "run that fetched these values, as in runs"},
 	{ID: 107, Name: "deleted_at", Type: schema.Timestamp,
-		Doc: "when a complete list no longer had it; null: it is there"},
+		Doc: "time of the first complete list without it; null: not deleted"},
 	{ID: 108, Name: "completed_at", Type: schema.Timestamp, Fetch: true,
-		Doc: "when its own record and its own lists were fetched, since it last changed; null: that is still to come, or it has none"},
+		Doc: "time its own record and lists were fetched since its last change; null: pending, or it has none"},
 }
 
 // Register adds resources to All. Only tests do.
@@ -119,7 +119,7 @@ func Declare(r Resource, fields ...schema.Column) *Resource {
 			lists = append(lists, c.List)
 		}
 	}
-	fields = append(fields, common...)
+	fields = append(fields, Common...)
 	t := schema.NewTable(r.Name, fields...)
 	r.Resource = schema.NewResource(&t, lists...)
 	wire.Check(r.Resource)

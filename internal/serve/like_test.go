@@ -25,7 +25,7 @@ import (
 
 var (
 	pgPrograms = flag.String("postgres", "", "the folder of Postgres' programs; make postgres sets it")
-	writeTable = flag.Bool("update", false, "write the table of docs/reference/postgres.md anew")
+	writeTable = flag.Bool("update", false, "write the table of testdata/like.md anew")
 )
 
 // asked is a question that was put to both servers.
@@ -489,10 +489,10 @@ var knownly = map[string]string{
 
 const tableBegins, tableEnds = "<!-- made by make postgres -->\n", "<!-- end -->\n"
 
-// writeDocs writes the table into the document.
+// writeDocs writes the table of what was asked.
 func writeDocs(t *testing.T, all []asked) {
 	t.Helper()
-	const path = "../../docs/reference/postgres.md"
+	const path = "testdata/like.md"
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -500,7 +500,7 @@ func writeDocs(t *testing.T, all []asked) {
 	before, rest, ok := strings.Cut(string(raw), tableBegins)
 	_, after, ok2 := strings.Cut(rest, tableEnds)
 	if !ok || !ok2 {
-		t.Fatal("docs/reference/postgres.md has no place for the table")
+		t.Fatal(path, "has no place for the table")
 	}
 	var b strings.Builder
 	b.WriteString("| client | asks | answer |\n| --- | --- | --- |\n")

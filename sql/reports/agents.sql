@@ -1,20 +1,18 @@
--- agents: the leader board: what each agent handles, and how well
+-- agents: performance of each agent
 --
--- The agent leads whose share of successes is the highest for sure: in the order
--- of the share's lower bound (Wilson, 95 %), so that three lucky calls do not
--- beat three thousand good ones. A success is a completed call: the caller spoke, and
--- the call ended by a hang-up; neither transferred, nor abandoned, nor failed. The
--- setting success names other outcomes for agents that are built for something else.
--- The share is of the answered calls: over, by a person as far as is known, and known
--- whether the caller spoke. Rated: calls that have a sentiment. Neither sentiment nor
--- handle time counts voicemail.
+-- Agents are sorted by the lower bound of their share of successes (Wilson, 95 %), so that
+-- three lucky calls do not beat three thousand good ones. A success is an answered call
+-- with the outcome completed: the caller spoke and the call ended by a hang-up. The
+-- setting success names other outcomes for an agent. Answered calls are over, answered by
+-- a person as far as is known, and it is known whether the caller spoke. Rated calls have
+-- a sentiment. Sentiment and handle time exclude voicemail.
 --
--- doubt marks an agent most of whose rated successes were rated negative: the lower
--- bound of their share is above 50 %.
+-- doubt marks an agent if the lower bound of the negative share of its rated successes
+-- exceeds 50 %.
 --
--- With --field resolved=true the agent leads whose share of successes is the
--- highest for sure: the calls in which the custom analysis found that value in that
--- field, of the calls in which it found any. Their cost is as in the report success.
+-- With --field resolved=true agents are sorted by another share: the calls in which the
+-- custom analysis found that value in that field, of the calls in which it found any.
+-- Their cost is that of the report success.
 --
 -- Grain: one row per group and agent
 -- Reads: tallied
@@ -27,29 +25,29 @@
 -- Shares: goal_percent of answered_calls, success_percent of known_calls, connected_percent of calls, completed_percent of answered_calls, transferred_percent of answered_calls, positive_percent of rated_calls, negative_percent of rated_calls
 -- Example: query agents --since 30d
 -- Columns:
---   key                    VARCHAR        -        the group that --by asks for
---   agent_id               VARCHAR        -        the agent; null: the service named none
+--   key                    VARCHAR        -        group of --by
+--   agent_id               VARCHAR        -        id of the agent; null: not sent
 --   calls                  BIGINT         count    calls
---   connected_percent      DOUBLE         percent of calls  share of them that somebody, or a machine, answered
+--   connected_percent      DOUBLE         percent of calls  share of calls that connected
 --   answered_calls         BIGINT         count    answered calls
 --   completed_percent      DOUBLE         percent of answered  share of the answered calls that were completed
---   completed_low_percent  DOUBLE         percent  the least that this share is, with 95 % confidence (Wilson)
---   transferred_percent    DOUBLE         percent of answered  share of the answered calls that were passed on
+--   completed_low_percent  DOUBLE         percent  lower bound of this share (Wilson, 95 %)
+--   transferred_percent    DOUBLE         percent of answered  share of the answered calls that were transferred
 --   positive_percent       DOUBLE         percent of rated  share of positive sentiment
 --   negative_percent       DOUBLE         percent of rated  share of negative sentiment
 --   handle_ms              BIGINT         ms       average handle time: mean duration of the connected calls, without voicemail
 --   total_cost             DECIMAL(38,18)  money    sum of the known costs in the unit
---   unit                   VARCHAR        -        of what the amounts of all rows are: currency or credits, whichever more calls of the answer are told in; null: no cost is known
---   costed_calls           BIGINT         count    calls whose cost is known in the unit; what others cost is in no figure
+--   unit                   VARCHAR        -        unit of the amounts in all rows: currency or credits, whichever more calls of the answer have; null: no cost is known
+--   costed_calls           BIGINT         count    calls whose cost is known in the unit; costs of others are in no figure
 --   rated_calls            BIGINT         count    calls that have a sentiment, without voicemail
---   goal                   VARCHAR        -        the outcomes that are a success of this agent
+--   goal                   VARCHAR        -        outcomes that count as success of this agent
 --   goal_percent           DOUBLE         percent of answered  share of the answered calls that were a success
---   goal_low_percent       DOUBLE         percent  the least that this share is, with 95 % confidence (Wilson)
+--   goal_low_percent       DOUBLE         percent  lower bound of this share (Wilson, 95 %)
 --   doubt                  VARCHAR        -        rated negative, or null
 --   known_calls            BIGINT         count    with --field: calls in which the field was found
 --   success_percent        DOUBLE         percent of known  with --field: share of them that were a success
---   success_low_percent    DOUBLE         percent  with --field: the least that this share is, with 95 % confidence (Wilson)
---   per_success            DECIMAL(38,4)  money    with --field: the known costs of these calls, for a success whose cost is known
+--   success_low_percent    DOUBLE         percent  with --field: lower bound of this share (Wilson, 95 %)
+--   per_success            DECIMAL(38,4)  money    with --field: known costs of these calls per success with a known cost
 
 WITH counted AS (
     SELECT key, agent_id,

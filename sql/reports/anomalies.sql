@@ -1,27 +1,25 @@
--- anomalies: days that are off their own past
+-- anomalies: days that differ from their past
 --
--- Every day is judged by five measures against the same weekday of the 8 weeks
--- before, of which there must be 4; where there are fewer, against the latest 28
--- days of its kind (Monday to Friday, or weekend) in these weeks, of which there
--- must be 8. With --by agent each agent is judged against its own past, and so on. A
--- day without calls between a group's first and last counts, as 0 calls, if the group
--- could have calls on it: the group of Mondays has Mondays alone.
+-- Every day is judged by five measures against the same weekday of the 8 weeks before, at
+-- least 4 of them; otherwise against the latest 28 days of its kind (Monday to Friday, or
+-- weekend) in these weeks, at least 8 of them. With --by each group is judged by its own
+-- past. A day without calls between a group's first and last counts as 0 calls, if the
+-- group can have calls on it: a group of Mondays has Mondays only.
 --
--- usual is the median of the past. A day's distance from it is counted in steps: what
--- chance alone would give, √usual for the number of calls (at least 1) and √(p(1-p)/n)
--- for a share of the day's n (p being the usual share, drawn a little to one half:
--- one more of either kind), and for the handle time usual / √n; times √(1 + π/2k), since
--- the usual value is itself known from k days alone. A spread is 1.4826 times the median
--- of the distances of the days of its kind in the 8 weeks before, each from its own past
--- (while fewer than 8 of these have one, of the past itself from usual, in the day's own
--- steps and without that factor), which no single bad day moves; but at least one step, and of the handle time a tenth of the usual one.
+-- usual is the median of the past. The distance of a day from it is measured in steps, the
+-- deviation that chance alone gives: √usual for the number of calls (at least 1),
+-- √(p(1-p)/n) for a share of the day's n calls (p is the usual share after adding one call
+-- of either kind), and usual / √n for the handle time; times √(1 + π/2k), since usual is
+-- itself known from k days only. A spread is 1.4826 times the median distance of the days
+-- of its kind in the 8 weeks before, each from its own past; while fewer than 8 of these
+-- have a past, of the days of the past from usual, in the day's own steps without that
+-- factor. It is at least one step, and for the handle time at least a tenth of usual.
 -- score is the distance in spreads; a day is off from 3.5 on. Shares and times of fewer
--- than 20 calls are neither judged nor part of a past. Days of which calls are not
--- listed do not count; neither does the number of calls of a public holiday in the
--- country that is set.
+-- than 20 calls are neither judged nor part of a past. Days whose calls are not listed do
+-- not count; neither does the number of calls on public holidays of the country in the
+-- settings.
 --
--- --since and --until choose the days that are judged. Their past reaches back as far
--- as it has to.
+-- --since and --until select the days that are judged. Their past begins earlier.
 --
 -- Grain: one row per group, day and measure that is off
 -- Reads: tallied
@@ -31,14 +29,14 @@
 -- Empty: no day is off its past
 -- Example: query anomalies --by agent --since 28d
 -- Columns:
---   key      VARCHAR  -      the group that --by asks for
---   day      DATE     -      the day, in the zone of --tz
+--   key      VARCHAR  -      group of --by
+--   day      DATE     -      day in the zone of --tz
 --   measure  VARCHAR  -      calls, connected_percent, completed_percent, negative_percent or handle_ms
---   value    DOUBLE   number  what it was
---   usual    DOUBLE   number  what it usually is
---   score    DOUBLE   points  how many spreads it is above (below: negative)
---   n        BIGINT   count  the calls that the value is of
---   past     BIGINT   count  days that it is compared with
+--   value    DOUBLE   number  value of the day
+--   usual    DOUBLE   number  usual value
+--   score    DOUBLE   points  distance from usual in spreads; negative: below
+--   n        BIGINT   count  calls that the value is computed from
+--   past     BIGINT   count  days of the past
 
 WITH by_day AS (
     SELECT key, local_date AS day,

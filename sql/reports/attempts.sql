@@ -1,15 +1,15 @@
--- attempts: how often outbound calls reach a person, at the first attempt, the second, and so on
+-- attempts: how often outbound calls reach a person, by attempt
 --
--- An attempt is a call that goes out (direction, whatever its type) and has a start. It reached a person if it
--- connected, and not to a machine; the share is of the calls that are over and of
--- which that is known. Attempts are numbered within the local day, and within the
--- local week (from Monday on), among all calls to the same number: also those of
--- other groups, and of the same day or week before --since. Numbers are compared
--- in the form of E.164, or else as they were sent. Attempts that start at the same moment have
--- the same number; 6 stands for all later ones.
+-- An attempt is a call of any type with direction outbound and a start. It reached a
+-- person if it connected and no machine answered; the share is of the calls that are over
+-- and of which this is known. Attempts are numbered within the local day and the local
+-- week (from Monday) among all calls to the same number, including other groups and calls
+-- of that day or week before --since. Numbers are compared in E.164 form, or else as sent.
+-- Attempts that start at the same moment have the same number; 6 stands for all later
+-- ones.
 --
--- The best hour and day of the week: --by hour, --by weekday, and the lines whose
--- span is all.
+-- For the best hour and weekday use --by hour or --by weekday and the rows with the span
+-- all.
 --
 -- Grain: one row per group, span and attempt that has calls
 -- Reads: surrounding
@@ -17,15 +17,15 @@
 -- Shares: reached_percent of known_calls
 -- Example: query attempts --since 30d
 -- Columns:
---   key             VARCHAR  -        the group that --by asks for
---   span            VARCHAR  -        all; or within what attempts are numbered: day or week
---   attempt         BIGINT   -        1 for the first attempt of the span, …, 6 for the sixth and later; null: of all, or no number is told
+--   key             VARCHAR  -        group of --by
+--   span            VARCHAR  -        span in which attempts are numbered: day or week; or all
+--   attempt         BIGINT   -        number of the attempt in the span, 6 for the sixth and later; null: all attempts, or no number was sent
 --   calls           BIGINT   count    outbound calls that have a start
---   known_calls     BIGINT   count    of them those that are over, and known whether they connected
---   reached_calls   BIGINT   count    of them those that reached a person
+--   known_calls     BIGINT   count    attempts that are over and of which it is known whether they connected
+--   reached_calls   BIGINT   count    attempts that reached a person
 --   reached_percent  DOUBLE  percent of known  share of them
---   low_percent     DOUBLE   percent  the least that this share is, with 95 % confidence (Wilson)
---   high_percent    DOUBLE   percent  the most that it is
+--   low_percent     DOUBLE   percent  lower bound of this share (Wilson, 95 %)
+--   high_percent    DOUBLE   percent  upper bound
 --   voicemail_calls  BIGINT  count    known calls that a machine answered
 
 WITH outbound AS (

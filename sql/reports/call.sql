@@ -1,9 +1,8 @@
 -- call: one call as a readable conversation
 --
--- What was said and done in order, each at its time since the start of the call.
--- A tool's arguments and its result are as the agent and the service sent them;
--- a result that tells of a failure is marked. CALL_ID is the call's id, or as
--- much of its beginning as no other call's has.
+-- Speech and tool calls in order, each with its time since the start of the call.
+-- Arguments and results of tools are as sent; a failed result is marked. CALL_ID is the id
+-- of the call, or its beginning if that is unique.
 --
 -- Grain: one row per item of the call's transcript
 -- Reads: calls, transcript_turns
@@ -11,10 +10,10 @@
 -- Empty: the call has no transcript
 -- Example: query call 0014e571-6a1e-4ac3-8f7e-3c1f6e7f2a10
 -- Columns:
---   turn   INTEGER  -      position in the time line, from 0
---   at_ms  BIGINT   ms     when it began, since the start of the call; null for tools
---   who    VARCHAR  -      agent, user, a tool's name, or what else the service calls it
---   what   VARCHAR  prose  what was said; → arguments of a tool, ← its result, ✗ its failure
+--   turn   INTEGER  -      position in the transcript, from 0
+--   at_ms  BIGINT   ms     time since the start of the call; null for tools
+--   who    VARCHAR  -      agent, user, a tool's name, or another word of the service
+--   what   VARCHAR  prose  speech; → arguments of a tool, ← its result, ✗ its failure
 
 WITH the_call AS (
     SELECT call_id, start_at FROM calls WHERE call_id = getvariable('call_id')

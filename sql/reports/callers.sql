@@ -1,22 +1,20 @@
--- callers: who calls again, and what was completed at the first contact
+-- callers: repeat callers and first-contact resolution
 --
--- The caller is the column caller of calls: from_number of an inbound call, to_number
--- of an outbound one, in the form of E.164. Numbers that have no such form (masked, or
--- national numbers without the setting country) are compared as they were sent. Counted
--- are contacts: inbound calls, and other calls that connected, as far as is known, but
--- not to a machine. Calls of unknown direction have no caller.
--- A caller repeats in a group if a call of it starts within 24 hours (7 days)
--- after an earlier contact with the same caller.
+-- The caller is the column caller of calls: from_number of an inbound call, to_number of
+-- an outbound one, in E.164 form. Numbers without this form (masked, or national numbers
+-- without the setting country) are compared as sent. Contacts are inbound calls, and other
+-- calls that connected as far as is known and were not answered by a machine. Calls of
+-- unknown direction have no caller. A caller repeats in a group if a call of the group
+-- starts within 24 hours (7 days) after an earlier contact with the same caller.
 --
--- First contact: the call was completed, and no contact with the same caller
--- starts within 24 hours after it. Its share is of the judged calls: answered (as
--- in outcomes), the caller known, and all 24 hours after its start listed. Calls
--- of which these hours are not over yet are open, and left out.
+-- First contact: the call was completed, and no contact with the same caller starts within
+-- 24 hours after it. The share is of judged calls: answered (as in outcomes), with a known
+-- caller, and with all 24 hours after their start listed. Calls whose 24 hours are not
+-- over are open and left out.
 --
--- Earlier and later contacts are looked for among all calls: with any agent, of
--- any group, before --since and after --until. Of two that start at the same
--- moment, each follows the other. What was before the first listed call is not
--- known. Callers who talk to two groups count in both.
+-- Earlier and later contacts are searched among all calls: any agent, any group, before
+-- --since and after --until. Of two contacts at the same moment, each follows the other.
+-- Contacts before the first listed call are unknown. Callers of two groups count in both.
 --
 -- Grain: one row per group that has contacts
 -- Reads: surrounding
@@ -24,20 +22,20 @@
 -- Shares: repeat_24h_percent of callers, repeat_7d_percent of callers, completed_percent of judged_calls, first_contact_percent of judged_calls
 -- Example: query callers --since 7d
 -- Columns:
---   key                    VARCHAR  -        the group that --by asks for
+--   key                    VARCHAR  -        group of --by
 --   calls                  BIGINT   count    contacts: inbound calls, and others that reached a person as far as is known
---   callers                BIGINT   count    different callers of them
---   repeat_24h_callers     BIGINT   count    callers who were in contact in the 24 hours before a call
+--   callers                BIGINT   count    distinct callers
+--   repeat_24h_callers     BIGINT   count    callers with a contact in the 24 hours before a call
 --   repeat_24h_percent     DOUBLE   percent of callers  share of them
---   repeat_7d_callers      BIGINT   count    callers who were in contact in the 7 days before a call
+--   repeat_7d_callers      BIGINT   count    callers with a contact in the 7 days before a call
 --   repeat_7d_percent      DOUBLE   percent of callers  share of them
---   judged_calls           BIGINT   count    answered calls of known callers of which the next 24 hours are listed
---   completed_percent      DOUBLE   percent of judged  share of the completed calls
+--   judged_calls           BIGINT   count    answered calls of known callers whose next 24 hours are listed
+--   completed_percent      DOUBLE   percent of judged  completed share
 --   first_contact_calls    BIGINT   count    completed calls without another contact in the next 24 hours
 --   first_contact_percent  DOUBLE   percent of judged  share of them
---   low_percent            DOUBLE   percent  the least that this share is, with 95 % confidence (Wilson)
---   high_percent           DOUBLE   percent  the most that it is
---   open_calls             BIGINT   count    answered calls of known callers of which the next 24 hours are not listed yet
+--   low_percent            DOUBLE   percent  lower bound of this share (Wilson, 95 %)
+--   high_percent           DOUBLE   percent  upper bound
+--   open_calls             BIGINT   count    answered calls of known callers whose next 24 hours are not listed yet
 --   anonymous_calls        BIGINT   count    contacts without a number (empty, anonymous, withheld, web calls): in no figure but calls
 --   undirected_calls       BIGINT   count    contacts of unknown direction: in no figure but calls
 

@@ -1,8 +1,8 @@
--- calls: which calls they are, the newest first
+-- calls: list of calls, newest first
 --
--- A line for each call, to look through and to go on from: query call shows what
--- was said in one. --most shows so many of them, --skip leaves out the newest.
--- Calls without a start come last. query export has all columns.
+-- One row per call, to browse; query call shows the conversation. --most limits the rows,
+-- --skip leaves out the newest. Calls without a start come last. query export has all
+-- columns.
 --
 -- Grain: one row per call
 -- Reads: selected
@@ -10,17 +10,17 @@
 -- Needs: end, analysis
 -- Example: query calls --since 1d --where outcome=abandoned --most 20
 -- Columns:
---   call_id               VARCHAR  -      the call: query call shows what was said
---   start_at              TIMESTAMP WITH TIME ZONE  -  when it started
+--   call_id               VARCHAR  -      id of the call, for query call
+--   start_at              TIMESTAMP WITH TIME ZONE  -  start
 --   call_type             VARCHAR  -      web, phone, inbound, outbound or api
 --   agent_id              VARCHAR  -      the agent
---   from_number           VARCHAR  -      who called
---   to_number             VARCHAR  -      who was called
---   duration_ms           BIGINT   ms     how long it lasted
---   outcome               VARCHAR  -      how it ended
---   disconnection_reason  VARCHAR  -      why it ended, by the service
---   user_sentiment        VARCHAR  -      how the caller felt, by the service's analysis
---   summary               VARCHAR  -      what it was about, by the service's analysis
+--   from_number           VARCHAR  -      calling number
+--   to_number             VARCHAR  -      called number
+--   duration_ms           BIGINT   ms     duration
+--   outcome               VARCHAR  -      outcome
+--   disconnection_reason  VARCHAR  -      reason of its end by the service
+--   user_sentiment        VARCHAR  -      sentiment of the caller by the service's analysis
+--   summary               VARCHAR  -      summary by the service's analysis
 
 SELECT call_id, start_at, call_type, agent_id, from_number, to_number, duration_ms, outcome, disconnection_reason, user_sentiment, summary
 FROM selected

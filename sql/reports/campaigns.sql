@@ -1,17 +1,16 @@
--- campaigns: how far each campaign has come, and how often its calls reach a person
+-- campaigns: progress of each campaign, and how often it reaches people
 --
--- Calls to place, completed and failed calls are those that the service told when its
--- campaigns were last listed: completed as it counts them, which is not what completed
--- means in other reports. Campaigns that are gone are there as they were last seen. The
--- table campaigns has all that the service tells of them.
+-- Planned, completed and failed calls are the service's counts of the last list of
+-- campaigns; its completed differs from completed in other reports. Deleted campaigns are
+-- shown as last seen. The table campaigns has all fields.
 --
--- Attempts and what follows are counted here, of the calls that --since, --until,
--- --agent and --where leave. An attempt is a call of the campaign that has a start and
--- does not come in; it reached a person if it connected, and not to a machine, as in the report
--- attempts. It is the first one if none of these calls went to the same number before.
--- The best hour is the local one with the largest share of attempts that surely (95 %,
--- Wilson) reached a person. For each hour and attempt: query attempts --by hour
--- --where campaign=ID.
+-- Attempts are counted from the calls selected by --since, --until, --agent and --where.
+-- An attempt is a call of the campaign that has a start and is not inbound; it reached a
+-- person if it connected and no machine answered, as in the report attempts. It is the
+-- first one if none of these calls went to the same number before. The best hour is the
+-- local hour with the highest lower bound (95 %, Wilson) of the share of attempts that
+-- reached a person. For each hour and attempt: query attempts --by hour --where
+-- campaign=ID.
 --
 -- Grain: one row per campaign
 -- Reads: campaigns, selected_campaign_calls
@@ -21,20 +20,20 @@
 -- Columns:
 --   name              VARCHAR  -        the campaign's name
 --   status            VARCHAR  -        draft, pending, ongoing, paused, success, fail or canceled
---   total_calls       BIGINT   count    calls that it is to place
---   progress_percent  DOUBLE   percent of total  share of them that are completed or failed
---   attempts          BIGINT   count    its calls that have a start and do not come in
---   reached_calls     BIGINT   count    of them those that reached a person
---   reached_percent   DOUBLE   percent of known  share of them, among the attempts that are over, and known whether they connected
---   first_reached     BIGINT   count    of those that reached a person, first attempts
---   later_reached     BIGINT   count    and later ones
---   best_hour         BIGINT   -        the local hour, 0 to 23, in which most attempts reach a person; null: none did
---   completed_calls   BIGINT   count    calls to place that are completed, by the service's count
---   failed_calls      BIGINT   count    of them failed or canceled
---   agent_id          VARCHAR  -        the agent that speaks
---   created_at        TIMESTAMP WITH TIME ZONE  -  when it was made
---   deleted_at        TIMESTAMP WITH TIME ZONE  -  when the service's list no longer had it; null: it is there
---   campaign_id       VARCHAR  -        its id
+--   total_calls       BIGINT   count    planned calls
+--   progress_percent  DOUBLE   percent of total  share of planned calls that are completed or failed
+--   attempts          BIGINT   count    calls with a start that are not inbound
+--   reached_calls     BIGINT   count    attempts that reached a person
+--   reached_percent   DOUBLE   percent of known  share of them among the attempts that are over and of which it is known whether they connected
+--   first_reached     BIGINT   count    first attempts that reached a person
+--   later_reached     BIGINT   count    later attempts that reached a person
+--   best_hour         BIGINT   -        local hour, 0 to 23, in which most attempts reach a person; null: none did
+--   completed_calls   BIGINT   count    completed calls by the service's count
+--   failed_calls      BIGINT   count    failed or canceled calls by the service's count
+--   agent_id          VARCHAR  -        agent of its calls
+--   created_at        TIMESTAMP WITH TIME ZONE  -  time of creation
+--   deleted_at        TIMESTAMP WITH TIME ZONE  -  time of the first complete list without it; null: not deleted
+--   campaign_id       VARCHAR  -        id of the campaign
 
 WITH numbered AS (
     SELECT of_campaign AS campaign_id, local_hour,

@@ -1,23 +1,22 @@
--- changes: what was changed when: agents, versions, tools and so on, and how calls went before and after
+-- changes: changes of agents and other objects, with calls before and after
 --
--- A change is seen by the next run: it was made after since_at, and no later than
--- seen_at. What was there when its list was first read is no change. Customers and
--- incidents are left out, and so are figures that move by themselves, as the calls of
--- a campaign. The table changes has all, with the values before and after.
+-- A change is detected by the next run: it was made after since_at and no later than
+-- seen_at. The first state of an object is no change. Customers, incidents, and counters
+-- that change by themselves, such as the calls of a campaign, are left out. The table
+-- changes has all of them, with the values before and after.
 --
--- A change of an agent, or of its versions, has the calls of that agent beside it. After:
--- from the first whole hour after seen_at on, for seven days at most, as far as calls are
--- listed. Before: the same hours of the same weekdays one week earlier, as long as they are
--- over by since_at; where these are fewer than four days, as many weeks earlier as leave
--- four. Both have as many hours, so that a change can be judged on the next day. verdict
--- compares the completed shares of the answered calls: better or worse where the interval
--- of the difference (Newcombe) leaves out 0. All changes of the answer together have 95 %
--- confidence: ask for fewer, as by --agent, and each needs fewer calls. Where it does not
--- leave out 0 the verdict is unclear if there are calls enough to find a change by 10
--- points in four of five cases, and else too early: needs_calls is about how many more
--- answered calls that takes. It does not say why: changes within one week share their
--- calls, and other things change as well. --agent takes the changes of that agent; --where
--- narrows the calls beside them.
+-- A change of an agent or its versions is compared by the calls of that agent. After: from
+-- the first full hour after seen_at, for seven days at most, as far as calls are listed.
+-- Before: the same hours of the same weekdays one week earlier, as far as these end by
+-- since_at; if that is fewer than four days, as many weeks earlier as leave four. Both
+-- have the same number of hours, so a change can be judged on the next day. verdict
+-- compares the completed shares of the answered calls: better or worse if the interval of
+-- the difference (Newcombe) excludes 0. All changes of the answer together have 95 %
+-- confidence, so fewer changes, as with --agent, need fewer calls each. Otherwise the
+-- verdict is unclear if there are enough calls to detect a change by 10 points in four of
+-- five cases, else too early: needs_calls is the approximate number of further answered
+-- calls required. A verdict names no cause: changes within one week share their calls.
+-- --agent selects the changes of that agent; --where selects the calls that are compared.
 --
 -- Grain: one row per change of an object
 -- Reads: selected_changes, changes, tallied
@@ -26,24 +25,24 @@
 -- Empty: no changes were seen
 -- Example: query changes --since 30d
 -- Columns:
---   seen_at                   TIMESTAMP WITH TIME ZONE  -  when it was seen
---   since_at                  TIMESTAMP WITH TIME ZONE  -  when it was last seen as it was before
---   resource                  VARCHAR  -        the table of what was changed
---   what                      VARCHAR  -        its name, or what else tells it; of a version, which
---   agent_id                  VARCHAR  -        the agent, where it is one's change
+--   seen_at                   TIMESTAMP WITH TIME ZONE  -  time it was detected
+--   since_at                  TIMESTAMP WITH TIME ZONE  -  time of the last list before the change
+--   resource                  VARCHAR  -        table of the object
+--   what                      VARCHAR  -        name or key of the object; for a version, its name
+--   agent_id                  VARCHAR  -        the agent, for a change of an agent
 --   kind                      VARCHAR  -        created, changed, deleted or returned
---   fields                    VARCHAR  prose    what was changed, the value before and after where these are short, else which members
---   before_calls              BIGINT   count    the agent's calls in the hours before
---   after_calls               BIGINT   count    its calls in the hours after
---   before_completed_percent  DOUBLE   percent of answered  share of the answered ones before that were completed
---   after_completed_percent   DOUBLE   percent of answered  the same after
+--   fields                    VARCHAR  prose    changed columns, with short values before and after, else the names of changed members
+--   before_calls              BIGINT   count    calls of the agent in the hours before
+--   after_calls               BIGINT   count    calls of the agent in the hours after
+--   before_completed_percent  DOUBLE   percent of answered  completed share of the answered calls before
+--   after_completed_percent   DOUBLE   percent of answered  completed share of the answered calls after
 --   difference_low_points     DOUBLE   points   lower bound of the difference, in percentage points
---   difference_high_points    DOUBLE   points   upper bound of it
+--   difference_high_points    DOUBLE   points   upper bound
 --   verdict                   VARCHAR  -        better, worse, unclear or too early
---   needs_calls               BIGINT   count    too early: about how many more answered calls it takes
+--   needs_calls               BIGINT   count    for too early: approximate number of further answered calls required
 --   before_answered_calls     BIGINT   count    answered calls before
 --   after_answered_calls      BIGINT   count    answered calls after
---   key                       VARCHAR  -        its key in the table changes
+--   key                       VARCHAR  -        key in the table changes
 
 WITH named AS (
     SELECT resource, key, seen_at,

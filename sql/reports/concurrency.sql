@@ -1,17 +1,14 @@
--- concurrency: calls at once: the peak of each day, or of each hour or minute
+-- concurrency: simultaneous calls: the peak of each day, hour or minute
 --
--- A call counts from its start until its duration is over, connected or not:
--- also one that rings takes a line. The moment of its end is no part of it: one that
--- lasts no time is among the calls of its step, and never one of several. A call
--- whose duration is not known (it still goes on, or its end was never told) counts
--- nowhere; the line on coverage tells of those that are over. A call belongs to
--- every step of time that it reaches into, wherever it began, but calls that
--- start before --since are left out, also where they go on.
+-- A call counts from its start until its duration is over, connected or not, excluding the
+-- moment of its end. A call of duration 0 counts in its step but not in a peak. Calls of
+-- unknown duration (in progress, or without an end) are not counted; the coverage line
+-- reports those that are over. A call belongs to every step that it reaches into, but
+-- calls that start before --since are left out.
 --
--- The steps are days of the wall clock or, with --every hour or --every minute,
--- those; an hour that the clocks repeat is one step. A step in which no call starts
--- or ends has no row. --by has calls at once of each group apart: the peak of
--- all is no sum of them.
+-- Steps are local days, or hours or minutes with --every; a repeated hour is one step. A
+-- step in which no call starts or ends has no row. With --by each group has its own peak;
+-- the peak of all is not their sum.
 --
 -- Grain: one row per group and step of time
 -- Reads: selected, tallied
@@ -19,11 +16,11 @@
 -- Needs: end, duration
 -- Example: query concurrency --every hour --since 7d
 -- Columns:
---   key         VARCHAR    -      the group that --by asks for
---   step        TIMESTAMP  -      the day (hour, minute) by the wall clock: its beginning
---   calls       BIGINT     count  calls that start in it, and whose duration is known
---   peak_calls  BIGINT     count  most calls at once
---   peak_at     TIMESTAMP WITH TIME ZONE  -  when so many were going for the first time; null: those that were going when the step began, or none was
+--   key         VARCHAR    -      group of --by
+--   step        TIMESTAMP  -      start of the local day, hour or minute
+--   calls       BIGINT     count  calls of known duration that start in it
+--   peak_calls  BIGINT     count  maximum of simultaneous calls
+--   peak_at     TIMESTAMP WITH TIME ZONE  -  time of the first maximum; null: at the start of the step, or none
 
 WITH groups AS (
     SELECT key, row_number() OVER () AS n

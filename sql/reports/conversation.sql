@@ -1,15 +1,13 @@
--- conversation: how calls are spoken: turns, talk ratio, response latency, interruptions, silences
+-- conversation: turns, talk ratio, response latency, interruptions, silences
 --
--- A spoken turn is one of the agent or the caller; what counts below are the
--- spoken turns of which begin and end are known, in the order of the time line.
+-- Counted are the turns of the agent and the caller with a known start and end, in the
+-- order of the transcript.
 --
--- Response latency: for an agent's turn right after one of the caller (tool
--- calls between them do not matter), the time from the end of the caller's turn
--- to the beginning of the agent's; an agent that begins before the caller's end
--- interrupts, and has no latency there. Interruption: a turn that begins before
--- the other side's latest end so far. Silence: between two turns, the time from
--- the latest end so far to the next beginning. pNN is as in durations: of a real
--- turn, or call, never between two.
+-- Response latency is the time from the end of a caller's turn to the start of the agent's
+-- next turn; only tool calls may be between them. An agent that starts before the caller's
+-- end interrupts, and has no latency there. An interruption is a turn that starts before
+-- the other side's latest end so far. Silence is the time from the latest end so far to
+-- the next start. pNN is as in durations: that of a real turn or call.
 --
 -- Grain: one row per group that has spoken turns
 -- Reads: selected, selected_turns
@@ -17,17 +15,17 @@
 -- Shares: interrupted_percent of calls
 -- Example: query conversation --by agent
 -- Columns:
---   key                     VARCHAR  -        the group that --by asks for
+--   key                     VARCHAR  -        group of --by
 --   calls                   BIGINT   count    calls with a spoken turn of known times
---   turns_per_call          DOUBLE   number   mean number of those turns
---   agent_talk_percent      DOUBLE   percent of speech  talk ratio: the agents' share of the time spoken
+--   turns_per_call          DOUBLE   number   mean number of these turns
+--   agent_talk_percent      DOUBLE   percent of speech  talk ratio: the agents' share of the speech time
 --   latency_p50_ms          BIGINT   ms       response latency, median
 --   latency_p95_ms          BIGINT   ms       response latency, 95th percentile
---   interrupted_percent     DOUBLE   percent of calls  share of the calls in which the caller interrupts the agent
+--   interrupted_percent     DOUBLE   percent of calls  share of calls in which the caller interrupts the agent
 --   caller_interruptions    BIGINT   count    turns with which the caller interrupts
 --   agent_interruptions     BIGINT   count    turns with which the agent interrupts
---   silence_p50_ms          BIGINT   ms       median over the calls of their longest silence
---   silence_max_ms          BIGINT   ms       the longest silence of all
+--   silence_p50_ms          BIGINT   ms       median over calls of the longest silence
+--   silence_max_ms          BIGINT   ms       longest silence
 --   responses               BIGINT   count    turns that have a response latency
 
 WITH spoken AS (

@@ -1,20 +1,18 @@
--- costs: what calls cost, in all and by call, minute and completed call
+-- costs: costs in total, and per call, minute and completed call
 --
--- Over the calls whose cost is known; calls that did not connect have none. The
--- service tells a cost in the account's currency (total_cost) or in credits. One with
--- both counts in the currency. The two are never added up: a group with costs in both
--- units has a row for each, and costed_calls says how many calls have which.
--- total_cost is exact. What is divided is rounded to four decimals, halves away
--- from zero. A completed call's cost is the cost of all calls divided by the
--- completed ones: what the organisation pays for one conversation that came to
--- its end with the agent. Answered calls of which it is not known whether the
--- caller spoke are in neither. With --field resolved=true a success's cost is told
--- too, as in the report success: field_cost, the known costs of the calls in which the
--- field was found, divided by the successes among these.
+-- Calls with a known cost are counted; calls that did not connect have none. A cost is in
+-- the account's currency (total_cost) or in credits; a call with both counts in the
+-- currency. The two are never added: a group with both has a row for each unit, and
+-- costed_calls counts its calls. total_cost is exact. Quotients are rounded to four
+-- decimals, halves away from zero. The cost per completed call is the cost of all calls
+-- divided by the completed ones; answered calls of which it is not known whether the
+-- caller spoke are in neither. With --field resolved=true the cost per success is added,
+-- as in the report success: field_cost, the known costs of the calls in which the field
+-- was found, divided by their successes.
 --
--- Wasted is what calls cost that brought nobody anything: those that a machine
--- answered, those that failed, and those that were answered and in which the caller never
--- spoke, also if they were transferred then. Each call is in one of the three at most.
+-- Wasted is the cost of calls that a machine answered, that failed, or that were answered
+-- but in which the caller never spoke, even if they were then transferred. A call is in
+-- one of the three at most.
 --
 -- Grain: one row per group and unit
 -- Reads: tallied
@@ -26,23 +24,23 @@
 -- With field: field_cost, successes, per_success
 -- Example: query costs --by month
 -- Columns:
---   key                 VARCHAR        -        the group that --by asks for
---   unit                VARCHAR        -        of what the amounts are: currency (of the account) or credits; null: no cost is known
---   calls               BIGINT         count    calls of the group, whatever is known of their cost
+--   key                 VARCHAR        -        group of --by
+--   unit                VARCHAR        -        unit of the amounts: currency (of the account) or credits; null: no cost is known
+--   calls               BIGINT         count    calls of the group, with or without a known cost
 --   total_cost          DECIMAL(38,18)  money    sum of the known costs in the unit
---   per_call            DECIMAL(38,4)  money    of it for a call whose cost is known
---   per_minute          DECIMAL(38,4)  money    of it for a connected minute: the cost of the connected calls whose duration is known, by their talk time
---   per_completed_call  DECIMAL(38,4)  money    of it for a completed call whose cost is known, but for calls of which it is not known whether the caller spoke
+--   per_call            DECIMAL(38,4)  money    total_cost per call with a known cost
+--   per_minute          DECIMAL(38,4)  money    cost per connected minute: cost of the connected calls with a known duration, divided by their talk time
+--   per_completed_call  DECIMAL(38,4)  money    cost per completed call with a known cost, without calls of which it is not known whether the caller spoke
 --   costed_calls        BIGINT         count    calls whose cost is known in the unit
---   completed_calls     BIGINT         count    of them the completed ones: the caller spoke, and the call ended by a hang-up
+--   completed_calls     BIGINT         count    completed calls among them: the caller spoke, and the call ended by a hang-up
 --   talk_ms             HUGEINT        ms       talk time of the calls whose cost is known
 --   voicemail_cost      DECIMAL(38,18)  money    cost of the calls that a machine answered; null: no such call has a known cost
 --   failed_cost         DECIMAL(38,18)  money    cost of the calls that failed; null: no such call has a known cost
 --   silent_cost         DECIMAL(38,18)  money    cost of the answered calls in which the caller never spoke, and that did not fail; null: no such call has a known cost
---   wasted_percent      DOUBLE         percent of cost  share of the three in the total cost
+--   wasted_percent      DOUBLE         percent of cost  share of the total cost that is voicemail, failed or silent
 --   field_cost          DECIMAL(38,18)  money    with --field: sum of the known costs of the calls in which the field was found
 --   successes           BIGINT         count    with --field: of these calls, those that were a success
---   per_success         DECIMAL(38,4)  money    with --field: of field_cost for a success
+--   per_success         DECIMAL(38,4)  money    with --field: field_cost per success
 
 WITH summed AS (
     SELECT key, unit,

@@ -1,22 +1,21 @@
--- coverage: how far to trust the numbers: what is listed, transcribed, settled, set aside
+-- coverage: how complete the data is: listed, transcribed, settled, set aside
 --
--- Every line counts the calls of the selection of which something is known, or
--- missing, as the line on coverage does on stderr. A call that never connected has
--- no transcript that could be asked for; one that is not asked for by its kind is of
--- a kind (status, reason, length) of which no record ever had one. Without --by, more
--- lines come from the runs. Their scope is the whole warehouse, whatever is selected:
--- the calls that the last run could not read, the number of calls that the service
--- reports and, where transcripts came on pages of v2, their number, how many of them
--- were compared with v3, and the upper bound of the share that may differ. None of the
--- compared ones differed, so the bound (95 % confidence) depends on their number alone.
--- An analysis is to come if the call connected, as far as is known, did not opt out and
--- has no sentiment, and its settlement is ended; it is given up if the settlement is expired.
--- The same holds for costs, also of calls that opted out. There was nothing to transcribe if
--- the call connected and its transcript is empty; no transcript was asked for if it is empty
--- because the call did not connect. The bound is 1 - 0.05^(1/n) for n compared transcripts.
+-- Each row counts the selected calls with a fact that is known or missing, as the coverage
+-- line on stderr does. A call that never connected has no transcript to request; a call
+-- that is not requested by its kind is of a kind (status, reason, length) of which no
+-- record ever had a transcript. Without --by there are further rows about the whole
+-- warehouse: calls that the last run could not read, the total that the service reports
+-- and, if transcripts came from v2, their number, how many were compared with v3, and the
+-- upper bound of the share that may differ: 1 - 0.05^(1/n) for n compared transcripts (95
+-- % confidence), since none of them differed.
 --
--- Spans of time whose calls are not listed completely yet are reported on stderr, as
--- by every report.
+-- An analysis is pending if the call connected as far as is known, did not opt out, has no
+-- sentiment, and its settlement is ended; it is given up if the settlement is expired. The
+-- same applies to costs, also of calls that opted out. There was nothing to transcribe if
+-- the call connected and its transcript is empty; no transcript was requested if it is
+-- empty because the call did not connect.
+--
+-- Time ranges that are not completely listed are reported on stderr, as by every report.
 --
 -- Grain: one row per group and fact that applies to at least one call
 -- Reads: tallied, runs
@@ -24,12 +23,12 @@
 -- Shares: share_percent of sum(calls) FILTER (fact = 'listed')
 -- Example: query coverage
 -- Columns:
---   key            VARCHAR  -        the group that --by asks for
---   fact           VARCHAR  -        what is known or missing
---   state          VARCHAR  -        good, waiting (it comes, or is given up), lost (it does not come) or info
---   calls          BIGINT   count    calls that it applies to; null for a bound
+--   key            VARCHAR  -        group of --by
+--   fact           VARCHAR  -        known or missing fact
+--   state          VARCHAR  -        good, waiting (pending until it comes or is given up), lost (does not come) or info
+--   calls          BIGINT   count    calls it applies to; null for a bound
 --   share_percent  DOUBLE   percent of calls  share of the group's calls, or a bound of a share; null for other lines of the warehouse
---   scope          VARCHAR  -        selection: of the calls that were selected; warehouse: of all
+--   scope          VARCHAR  -        selection: the selected calls; warehouse: all calls
 
 WITH counted AS (
     SELECT key, [

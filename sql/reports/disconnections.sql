@@ -1,7 +1,7 @@
--- disconnections: why calls ended
+-- disconnections: disconnection reasons
 --
--- Counts calls by the reason of their end. Calls without one have a row of their
--- own: they go on, were canceled, or the service gave no reason.
+-- Counts calls by the reason of their end. Calls without a reason have their own row: they
+-- are in progress, were canceled, or the service gave no reason.
 --
 -- Grain: one row per group and reason
 -- Reads: tallied
@@ -10,12 +10,12 @@
 -- Shares: share_percent of sum(calls), connected_percent of calls
 -- Example: query disconnections --since 7d --by agent
 -- Columns:
---   key                   VARCHAR  -        the group that --by asks for
+--   key                   VARCHAR  -        group of --by
 --   disconnection_reason  VARCHAR  -        user_hangup, agent_hangup, dial_no_answer …; null: none
 --   calls                 BIGINT   count    calls
 --   share_percent         DOUBLE   percent of calls  share of the group's calls
---   connected_calls       BIGINT   count    calls that somebody, or a machine, answered
---   connected_percent     DOUBLE   percent of these calls  share of them among the calls of the row
+--   connected_calls       BIGINT   count    connected calls
+--   connected_percent     DOUBLE   percent of these calls  connected share of the calls of the row
 
 WITH counted AS (
     SELECT key, disconnection_reason,

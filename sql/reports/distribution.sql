@@ -1,7 +1,7 @@
--- distribution: how durations spread: how many calls last how long, in steps of 5 seconds
+-- distribution: durations in steps of 5 seconds
 --
--- Over the calls whose duration is known, connected or not. A call of exactly
--- 10 seconds is in the step that begins there. Steps without calls have no row.
+-- Calls with a known duration are counted, connected or not. A call of exactly 10 seconds
+-- is in the step that begins there. Steps without calls have no row.
 --
 -- Grain: one row per group and step of 5 seconds that has calls
 -- Reads: tallied
@@ -11,12 +11,12 @@
 -- Shares: share_percent of sum(calls)
 -- Example: query distribution --by agent
 -- Columns:
---   key              VARCHAR  -        the group that --by asks for
---   from_ms          BIGINT   ms       the least that calls of the step last
---   calls            BIGINT   count    calls that last so long, and less than 5 seconds longer
+--   key              VARCHAR  -        group of --by
+--   from_ms          BIGINT   ms       start of the step
+--   calls            BIGINT   count    calls of at least this duration and less than 5 seconds more
 --   share_percent    DOUBLE   percent of timed  share of the group's calls whose duration is known
---   up_to_percent    DOUBLE   percent of timed  share of them that end within this step or before
---   connected_calls  BIGINT   count    calls that somebody, or a machine, answered
+--   up_to_percent    DOUBLE   percent of timed  cumulative share up to the end of this step
+--   connected_calls  BIGINT   count    connected calls
 
 WITH counted AS (
     SELECT key, duration_step AS from_ms,

@@ -1,10 +1,10 @@
--- durations: how long calls last
+-- durations: mean, percentiles and maximum of call durations
 --
--- Over the calls whose duration is known, connected or not; beside them the
--- percentiles of the connected ones alone, and the handle time, of connected
--- calls without voicemail. A percentile is the duration of a real call:
--- pNN is the shortest duration that at least NN % of the calls do not exceed
--- (nearest rank). Means are rounded to the millisecond, halves away from zero.
+-- Calls with a known duration are counted, connected or not; in addition the percentiles
+-- of connected calls, and the handle time of connected calls without voicemail. A
+-- percentile is the duration of a real call: pNN is the shortest duration that at least NN
+-- % of the calls do not exceed (nearest rank). Means are rounded to the millisecond,
+-- halves away from zero.
 --
 -- Grain: one row per group
 -- Reads: tallied, selected_alone, selected_grouped
@@ -13,7 +13,7 @@
 -- Means: mean_ms of all_spread, handle_ms of handled_spread
 -- Example: query durations --by metadata.campaign --format csv --output durations.csv
 -- Columns:
---   key              VARCHAR  -      the group that --by asks for
+--   key              VARCHAR  -      group of --by
 --   calls            BIGINT   count  calls
 --   mean_ms          BIGINT   ms     mean duration
 --   p50_ms           BIGINT   ms     median duration
@@ -27,7 +27,7 @@
 --   connected_p99_ms  BIGINT  ms     99th percentile of it
 --   handle_ms        BIGINT   ms     average handle time: mean duration of the connected calls, without voicemail
 --   timed_calls      BIGINT   count  calls whose duration is known
---   connected_calls  BIGINT   count  of them those that somebody, or a machine, answered
+--   connected_calls  BIGINT   count  connected calls of known duration
 --   total_ms         HUGEINT  ms     sum of the known durations
 
 WITH summed AS (

@@ -1,14 +1,14 @@
--- early: callers lost at the beginning: early hang-ups, silent calls, time to the agent's first word
+-- early: early hang-ups, silent calls, time to the first word
 --
--- Hang-ups and silent calls are of the answered calls, as in outcomes: over, by a
+-- Hang-ups and silent calls are of the answered calls, as in outcomes: over, answered by a
 -- person, and known whether the caller spoke. A hang-up is one of the caller
--- (user_hangup); those within 5 seconds are counted among those within 10. Any
--- other limit: query distribution --where disconnection_reason=user_hangup. A
--- call is silent in which the caller never spoke, however it ended. A group without
--- answered calls has a row here; callers, conversation and transfers leave it out.
+-- (user_hangup); those within 5 seconds are included in those within 10. For other limits:
+-- query distribution --where disconnection_reason=user_hangup. A call is silent if the
+-- caller never spoke, however it ended. A group without answered calls has a row here;
+-- callers, conversation and transfers leave it out.
 --
--- The first word is the beginning of the agent's first turn, from the call's start
--- on; in the answered calls that have such a turn. pNN is as in durations: of a real call.
+-- The first word is the time from the call's start to the start of the agent's first turn,
+-- in the answered calls that have one. pNN is as in durations: that of a real call.
 --
 -- Grain: one row per group
 -- Reads: tallied, selected, selected_turns
@@ -17,18 +17,18 @@
 -- Shares: hung_up_5s_percent of answered_calls, hung_up_10s_percent of answered_calls, silent_percent of answered_calls
 -- Example: query early --since 7d
 -- Columns:
---   key                  VARCHAR  -        the group that --by asks for
+--   key                  VARCHAR  -        group of --by
 --   answered_calls       BIGINT   count    answered calls
---   hung_up_5s_calls     BIGINT   count    of them those in which the caller hung up within 5 seconds
+--   hung_up_5s_calls     BIGINT   count    answered calls in which the caller hung up within 5 seconds
 --   hung_up_5s_percent   DOUBLE   percent of answered  share of them
---   hung_up_10s_calls    BIGINT   count    of them those in which the caller hung up within 10 seconds
+--   hung_up_10s_calls    BIGINT   count    answered calls in which the caller hung up within 10 seconds
 --   hung_up_10s_percent  DOUBLE   percent of answered  share of them
---   silent_calls         BIGINT   count    of them those in which the caller never spoke
+--   silent_calls         BIGINT   count    answered calls in which the caller never spoke
 --   silent_percent       DOUBLE   percent of answered  share of them
---   first_word_p50_ms    BIGINT   ms       from the call's start to the agent's first word, median
+--   first_word_p50_ms    BIGINT   ms       time from the call's start to the agent's first word, median
 --   first_word_p90_ms    BIGINT   ms       90th percentile of it
 --   first_word_p95_ms    BIGINT   ms       95th percentile of it
---   first_word_calls     BIGINT   count    answered calls in which it is known
+--   first_word_calls     BIGINT   count    answered calls with a known first word
 
 WITH counted AS (
     SELECT key,

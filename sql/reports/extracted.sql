@@ -1,9 +1,9 @@
--- extracted: what the custom analysis found: each field's values, and how often
+-- extracted: values found by the custom analysis
 --
--- The ten most frequent values of a field have a row each, further ones share
--- one: its values column says how many they are. Values are compared as text, a
--- string without its quotes; numbers that are spelled differently are different.
--- The report numbers has the sums, means and percentiles of fields of numbers.
+-- The ten most frequent values of a field have a row each; the others share one, and its
+-- values column counts them. Values are compared as text, strings without their quotes;
+-- numbers that are spelled differently are different values. The report numbers has sums,
+-- means and percentiles of numeric fields.
 --
 -- Grain: one row per group, field and value; the rarer values of a field in one
 -- Reads: selected, selected_items
@@ -12,12 +12,12 @@
 -- Empty: no extracted fields match
 -- Example: query extracted --since 30d
 -- Columns:
---   key            VARCHAR  -        the group that --by asks for
+--   key            VARCHAR  -        group of --by
 --   name           VARCHAR  -        the field
 --   type           VARCHAR  -        string, enum, boolean or number
---   value          VARCHAR  -        what was found; null: nothing, or the rarer values together
---   values         BIGINT   count    different values that the row stands for
---   items          BIGINT   count    how often they were found
+--   value          VARCHAR  -        value; null: none, or the rarer values together
+--   values         BIGINT   count    distinct values in the row
+--   items          BIGINT   count    occurrences
 --   share_percent  DOUBLE   percent of items  share of the field's items
 
 WITH counted AS (

@@ -1,17 +1,18 @@
--- flows: the paths of calls through their agent's graph: moves between nodes, where calls end, and how
+-- flows: paths of calls through their agent's graph
 --
--- A call moves to a node by a tool call transition_to_node, whose arguments name the node: node or,
--- without it, node_id; without either the arguments as they are. A move that failed, as tool_calls has
--- it, leaves the call where it was. Each call begins at (start), and ends, after its last move, at (end):
--- the row from a node to (end) has the calls after whose last node nothing follows.
+-- A call moves to a node by a tool call transition_to_node, whose arguments name the node:
+-- node, else node_id, else the arguments as a whole. A failed move (failed in tool_calls)
+-- leaves the call where it was. Each call begins at (start) and, after its last move, ends
+-- at (end): the row from a node to (end) has the calls that ended there.
 --
--- Of the calls that are over and have a transcript, there are those with such a tool call, and those
--- whose agent has a graph: flow of the version that took the call in agent_versions, where its
--- body was fetched, else flow in agents. (production stands for the newest version that was
--- published by the start of the call.) Names of nodes are from that graph, as the newest call of the
--- group that passed the node has them; a node that is not in it is named by its id.
+-- Counted are calls that are over and have a transcript, with such a tool call or an agent
+-- with a graph: flow of the call's version in agent_versions if its body was fetched, else
+-- flow in agents. (production means the newest version published by the start of the
+-- call.) Names of nodes are from that graph, as in the newest call of the group that
+-- passed the node; a node that is not in it is named by its id.
 --
--- Lost: failed or abandoned. Of a move these shares are of the calls that made it, however they went on.
+-- Lost calls failed or were abandoned. In the row of a move these shares are of the calls
+-- that made it, wherever they ended.
 --
 -- Grain: one row per group, agent, node and node that follows
 -- Reads: selected, selected_tool_calls, agents, agent_versions
@@ -21,21 +22,21 @@
 -- Empty: no calls that walk a graph match
 -- Example: query flows --since 30d --by version
 -- Columns:
---   key                  VARCHAR  -        the group that --by asks for
+--   key                  VARCHAR  -        group of --by
 --   agent_id             VARCHAR  -        the agent
---   from_node            VARCHAR  -        the node that is left, by name; (start) before the first
---   to_node              VARCHAR  -        the node that follows, by name; (end): the call ends
---   calls                BIGINT   count    calls that moved so
---   passes               BIGINT   count    how often they did
---   share_percent        DOUBLE   percent of the node's passes  share of all that leave the node so
+--   from_node            VARCHAR  -        name of the node that is left; (start) before the first
+--   to_node              VARCHAR  -        name of the next node; (end): the call ends
+--   calls                BIGINT   count    calls that made the move
+--   passes               BIGINT   count    number of such moves
+--   share_percent        DOUBLE   percent of the node's passes  share of all moves from the node
 --   failed_passes        BIGINT   count    moves that failed
 --   answered_calls       BIGINT   count    answered calls among the calls
 --   completed_percent    DOUBLE   percent of answered  share of them that were completed
 --   transferred_percent  DOUBLE   percent of answered  share of them that were transferred
 --   lost_percent         DOUBLE   percent of answered  share of them that failed or were abandoned
---   hung_up_percent      DOUBLE   percent of answered  share of them that the caller ended: user_hangup
---   from_id              VARCHAR  -        the node that is left, by its id in the graph; null: (start)
---   to_id                VARCHAR  -        the node that follows, by its id; null: (end)
+--   hung_up_percent      DOUBLE   percent of answered  share of them with user_hangup
+--   from_id              VARCHAR  -        id of the node that is left; null: (start)
+--   to_id                VARCHAR  -        id of the next node; null: (end)
 
 WITH moves AS (
     SELECT call_id, turn, failed IS TRUE AS failed,

@@ -1,16 +1,15 @@
--- funnel: how far calls get: attempted, connected, conversed, completed
+-- funnel: attempted, connected, conversed and completed calls
 --
--- attempted: every call. connected: somebody answered, or a machine did.
--- conversed: connected, no voicemail, and the caller said something: its
--- transcript has a turn of the user that is not blank. completed: conversed, over,
--- and ended by a hang-up. Each stage is a part of the one before; how the other
--- calls ended is told by the report outcomes.
+-- attempted: every call. connected: a person or machine answered. conversed: connected, no
+-- voicemail, and the caller said something (a user turn that is not blank). completed:
+-- conversed, over, and ended by a hang-up. Each stage is a subset of the one before; the
+-- report outcomes shows how the other calls ended.
 --
--- Whether a call conversed is not known where its transcript is pending, missing
--- or withheld, or lies in a file of an earlier version, which did not count
--- (extract migrate does): those are told apart, and do not count. The completed
--- share is of the answered calls: over, by a person as far as is known, and known
--- whether the caller spoke.
+-- It is not known whether a call conversed if its transcript is pending, missing or
+-- withheld, or is in a file of an earlier version, which did not count turns (extract
+-- migrate does). These calls are counted separately. The completed share is of the
+-- answered calls: over, answered by a person as far as is known, and known whether the
+-- caller spoke.
 --
 -- Grain: one row per group and stage
 -- Reads: tallied
@@ -19,14 +18,14 @@
 -- Shares: attempted_percent of max(calls), connected_percent of sum(calls) FILTER (stage = 'connected'), answered_percent of answered_calls
 -- Example: query funnel --by agent --since 7d
 -- Columns:
---   key                VARCHAR  -        the group that --by asks for
+--   key                VARCHAR  -        group of --by
 --   stage              VARCHAR  -        attempted, connected, conversed or completed
---   calls              BIGINT   count    calls that get there
+--   calls              BIGINT   count    calls that reach the stage
 --   attempted_percent  DOUBLE   percent of attempted  share of the attempted calls
 --   connected_percent  DOUBLE   percent of connected  share of the connected calls; null for attempted
---   answered_percent   DOUBLE   percent of answered  share of the answered calls; of completed alone
---   answered_calls     BIGINT   count    the answered calls that this is a share of
---   unknown_calls      BIGINT   count    calls of which it is not known whether they conversed; of conversed alone
+--   answered_percent   DOUBLE   percent of answered  share of the answered calls; for completed only
+--   answered_calls     BIGINT   count    answered calls, the denominator
+--   unknown_calls      BIGINT   count    calls of which it is not known whether they conversed; for conversed only
 
 WITH counted AS (
     SELECT key,

@@ -1,11 +1,10 @@
--- incidents: what alerts the service raised, and how the calls of those days went
+-- incidents: alerts raised by the service, with the calls of the day
 --
--- Beside each incident are the calls of the local day on which it was raised, and what
--- the report anomalies finds in that day: a measure that is off its own past, what it
--- was, and what is usual. A day that is not over yet is not judged; nor is one with
--- too little behind it. That an incident and such a day meet does not prove that they
--- have one cause. --since and --until choose the incidents; --agent and --where the
--- calls beside them.
+-- Each incident has the calls of the local day on which it was raised, and the findings of
+-- the report anomalies for that day: a measure that differs from its past, its value and
+-- the usual one. A day that is not over, or without enough past, is not judged. A finding
+-- on the day of an incident does not prove a common cause. --since and --until select
+-- incidents; --agent and --where select the calls.
 --
 -- Grain: one row per incident
 -- Reads: selected_incidents, alert_rules, tallied, anomalies
@@ -14,16 +13,16 @@
 -- Empty: no incidents match
 -- Example: query incidents --since 30d
 -- Columns:
---   created_at         TIMESTAMP WITH TIME ZONE  -  when it was raised
---   rule               VARCHAR         -       the name of the rule that raised it; its id where it has none
---   metric_type        VARCHAR         -       what the rule measures
+--   created_at         TIMESTAMP WITH TIME ZONE  -  time it was raised
+--   rule               VARCHAR         -       name of the rule that raised it, or its id
+--   metric_type        VARCHAR         -       metric of the rule
 --   status             VARCHAR         -       triggered, active or resolved
---   metric_value       DECIMAL(38,18)  number  what was measured
---   threshold_value    DECIMAL(38,18)  number  the rule's threshold at that time
+--   metric_value       DECIMAL(38,18)  number  measured value
+--   threshold_value    DECIMAL(38,18)  number  threshold of the rule at that time
 --   day_calls          BIGINT          count   calls of the day
 --   answered_calls     BIGINT          count   answered calls among them
 --   completed_percent  DOUBLE          percent of answered  share of the answered calls that were completed
---   off                VARCHAR         prose   what anomalies finds in the day; null: nothing
+--   off                VARCHAR         prose   findings of anomalies for the day; null: none
 --   incident_id        VARCHAR         -       the incident
 
 WITH days AS (

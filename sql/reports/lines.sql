@@ -1,13 +1,12 @@
--- lines: the organisation's own numbers: calls, how often they are answered, how they go
+-- lines: calls of the organisation's own numbers
 --
--- A call is of the number that --by number tells: of an inbound call the one that was
--- called, of others the one that was shown to the callee, or else the one that it was
--- placed from. Inbound and outbound go by the direction. Calls with none of the
--- organisation's numbers are left out; without --by, numbers without calls are there. Reached: of the outbound calls that are over,
--- and of which it is known, those that a person answered, and no machine. A number
--- whose share falls may be marked as spam by the callees' telephones. Completed and
--- answered are as in the report agents. Shares have their least and most value by
--- chance (Wilson, 95 %).
+-- A call belongs to the number that --by number shows: the called number of an inbound
+-- call, otherwise the number shown to the callee, or else the calling number. Calls with
+-- none of the organisation's numbers are left out; without --by, numbers without calls are
+-- shown. Reached are the outbound calls that a person and no machine answered, of those
+-- that are over and of which this is known. A falling share may mean that the number is
+-- marked as spam. Completed and answered are as in the report agents. Bounds are Wilson's
+-- (95 %).
 --
 -- Grain: one row per group and number
 -- Reads: tallied, telephone_numbers
@@ -17,21 +16,21 @@
 -- Empty: no calls with a number of the organisation match
 -- Example: query lines --since 30d
 -- Columns:
---   key                     VARCHAR  -        the group that --by asks for
+--   key                     VARCHAR  -        group of --by
 --   number                  VARCHAR  -        the number
---   status                  VARCHAR  -        active, scheduled, cancel_requested or expired; deleted: the service's list no longer has it
---   inbound_agent_id        VARCHAR  -        the agent that answers it
---   outbound_agent_id       VARCHAR  -        the agent that calls from it
+--   status                  VARCHAR  -        active, scheduled, cancel_requested or expired; deleted: no longer listed
+--   inbound_agent_id        VARCHAR  -        agent of inbound calls
+--   outbound_agent_id       VARCHAR  -        agent of outbound calls
 --   calls                   BIGINT   count    calls
---   inbound_calls           BIGINT   count    of them inbound ones
---   outbound_calls          BIGINT   count    outbound calls that are over, and of which it is known whether they connected
+--   inbound_calls           BIGINT   count    inbound calls
+--   outbound_calls          BIGINT   count    outbound calls that are over and of which it is known whether they connected
 --   reached_percent         DOUBLE   percent of outbound  share of them that a person answered
---   reached_low_percent     DOUBLE   percent  the least that this share is
---   reached_high_percent    DOUBLE   percent  the most that it is
+--   reached_low_percent     DOUBLE   percent  lower bound of this share
+--   reached_high_percent    DOUBLE   percent  upper bound
 --   answered_calls          BIGINT   count    answered calls, inbound and outbound
 --   completed_percent       DOUBLE   percent of answered  share of them that were completed
---   completed_low_percent   DOUBLE   percent  the least that this share is
---   completed_high_percent  DOUBLE   percent  the most that it is
+--   completed_low_percent   DOUBLE   percent  lower bound of this share
+--   completed_high_percent  DOUBLE   percent  upper bound
 
 WITH counted AS (
     SELECT key, own_number AS number,

@@ -1,11 +1,10 @@
--- numbers: what the custom analysis found in numbers: each field's sum, mean and percentiles
+-- numbers: sum, mean and percentiles of numeric extracted fields
 --
--- Over every number that was found in a field: a JSON number, or the text of a
--- field whose type is number. All is exact, but the mean, which is rounded to four
--- decimals, halves away from zero. A percentile is a number that was found: pNN is
--- the smallest one that at least NN % of them do not exceed (nearest rank). What is
--- not a number, or has more than 13 digits before the point or 18 behind it, is
--- counted apart.
+-- Counts every number found in a field: a JSON number, or the text of a field whose type
+-- is number. All values are exact, except the mean, which is rounded to four decimals,
+-- halves away from zero. A percentile is a number that was found: pNN is the smallest one
+-- that at least NN % of them do not exceed (nearest rank). Values that are not numbers, or
+-- have more than 13 digits before the point or 18 after it, are counted separately.
 --
 -- Grain: one row per group and field that has numbers
 -- Reads: selected, selected_items
@@ -13,18 +12,18 @@
 -- Empty: no extracted fields match
 -- Example: query numbers --since 30d
 -- Columns:
---   key       VARCHAR         -       the group that --by asks for
+--   key       VARCHAR         -       group of --by
 --   field     VARCHAR         -       the extracted field
---   numbers   BIGINT          count   numbers that were found
+--   numbers   BIGINT          count   numbers found
 --   total     DECIMAL(38,18)  number  their sum
 --   mean      DECIMAL(38,4)   number  their mean
---   least     DECIMAL(38,18)  number  the smallest one
+--   least     DECIMAL(38,18)  number  minimum
 --   p50       DECIMAL(38,18)  number  median
 --   p90       DECIMAL(38,18)  number  90th percentile
 --   p95       DECIMAL(38,18)  number  95th percentile
 --   p99       DECIMAL(38,18)  number  99th percentile
---   most      DECIMAL(38,18)  number  the largest one
---   not_read  BIGINT          count   what is no number, or too long a one
+--   most      DECIMAL(38,18)  number  maximum
+--   not_read  BIGINT          count   values that are not numbers, or too long
 
 WITH counted AS (
     SELECT key, name AS field,

@@ -1,14 +1,12 @@
--- outcomes: how calls ended: completed, transferred, abandoned, failed, voicemail, not connected, unknown
+-- outcomes: how calls ended
 --
--- Every call has one outcome, and within it one kind. completed: a person
--- answered and spoke, and the call ended by a hang-up. transferred: passed on, or
--- ended by an operator. abandoned: the caller never spoke, or hung up within 10
--- seconds. failed: an error, a time-out, a limit reached in the call, no agent
--- picked up, or the agent hung up within 10 seconds. voicemail: a machine answered.
--- not_connected: nobody answered.
--- unknown: not over yet; ended by a hang-up, but the transcript that tells
--- whether the caller spoke is not there; or the service's word for its end is not
--- known, which kind then names.
+-- Every call has one outcome, and within it one kind. completed: a person answered and
+-- spoke, and the call ended by a hang-up. transferred: passed on, or ended by an operator.
+-- abandoned: the caller never spoke, or hung up within 10 seconds. failed: an error, a
+-- time-out, a limit during the call, no agent picked up, or the agent hung up within 10
+-- seconds. voicemail: a machine answered. not_connected: nobody answered. unknown: not
+-- over; ended by a hang-up, but the transcript that would show whether the caller spoke is
+-- not there; or an unknown status or reason, which kind then names.
 --
 -- Grain: one row per group, outcome and kind that has calls
 -- Reads: tallied
@@ -17,14 +15,14 @@
 -- Shares: share_percent of sum(calls), answered_percent of sum(answered_calls)
 -- Example: query outcomes --since 30d --compare previous
 -- Columns:
---   key               VARCHAR  -        the group that --by asks for
+--   key               VARCHAR  -        group of --by
 --   outcome           VARCHAR  -        completed, transferred, abandoned, failed, voicemail, not_connected or unknown
---   kind              VARCHAR  -        more exactly: no answer, error, never spoke, transcript to come …
+--   kind              VARCHAR  -        detail: no answer, error, never spoke, transcript to come …
 --   calls             BIGINT   count    calls
 --   share_percent     DOUBLE   percent of calls  share of the group's calls
---   low_percent       DOUBLE   percent  the least that this share is, with 95 % confidence (Wilson)
---   high_percent      DOUBLE   percent  the most that it is
---   answered_calls    BIGINT   count    calls of the row that are answered: over, by a person as far as is known, and known whether the caller spoke
+--   low_percent       DOUBLE   percent  lower bound of this share (Wilson, 95 %)
+--   high_percent      DOUBLE   percent  upper bound
+--   answered_calls    BIGINT   count    answered calls of the row
 --   answered_percent  DOUBLE   percent of answered  share of them among the group's answered calls
 
 WITH counted AS (

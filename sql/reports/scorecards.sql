@@ -1,18 +1,17 @@
--- scorecards: how the service's evaluation judged calls, criterion by criterion
+-- scorecards: the service's evaluation of calls, by criterion
 --
--- The service does not say what an evaluation looks like, so each value in it is a
--- criterion, named by the members that lead to it, with points between: scores.tone.
--- An element of an array counts as a member if all elements of the array are objects
--- with a name: criteria.greeting.score. What has another shape (a null, an empty
--- object, any other array, what lies deeper than eight members, a number of more than
--- 13 digits before the point or 18 behind it) has a row as well, with its kind and how
--- often it was found.
+-- The service does not document the form of an evaluation, so each value in it is a
+-- criterion, named by the path of members that leads to it, joined by points: scores.tone.
+-- An element of an array counts as a member if all elements of the array are objects with
+-- a name: criteria.greeting.score. Any other shape (a null, an empty object, another
+-- array, a path of more than eight members, a number of more than 13 digits before the
+-- point or 18 after it) has a row with its kind and count.
 --
--- Of true and false there is a row with the share of true; of texts a row for each, or
--- one for all where there are more than ten, as of reasons; of numbers a row with their
--- mean. low and high bound what chance did, with 95 % confidence (shares: Wilson; means:
--- Hall, of ten numbers or more). A criterion that stands several times in a call counts
--- as often. v3 has not been seen to send evaluations: they come with pages of v2.
+-- Booleans have a row with the share of true; texts have a row each, or share one if there
+-- are more than ten; numbers have a row with their mean. low and high are bounds with 95 %
+-- confidence (shares: Wilson; means: Hall, from ten numbers on). A criterion that occurs
+-- several times in a call counts each time. v3 has not been seen to send evaluations: they
+-- come from v2.
 --
 -- Grain: one row per group, criterion, kind and text
 -- Reads: selected
@@ -24,23 +23,23 @@
 -- Empty: no calls with an evaluation match
 -- Example: query scorecards --by agent,version --since 28d --compare previous
 -- Columns:
---   key          VARCHAR  -        the group that --by asks for
---   criterion    VARCHAR  -        what was judged; null: the evaluation is no object
---   kind         VARCHAR  -        boolean, number or string; or what else it is: null, array, object, unread number
---   value        VARCHAR  -        of a boolean true, of a string the text; null: a number, more than ten texts, or another kind
---   values       BIGINT   count    different texts that the row stands for; null: no string
---   judged       BIGINT   count    how often the group's calls have a value of the kind for the criterion
---   hits         BIGINT   count    of them those that are the value; null: it has none
+--   key          VARCHAR  -        group of --by
+--   criterion    VARCHAR  -        path of the criterion; null: the evaluation is no object
+--   kind         VARCHAR  -        boolean, number, string, null, array, object or unread number
+--   value        VARCHAR  -        true for a boolean, the text for a string; null: a number, more than ten texts, or another kind
+--   values       BIGINT   count    distinct texts in the row; null: not text
+--   judged       BIGINT   count    values of the kind for the criterion in the group's calls
+--   hits         BIGINT   count    values equal to value; null: no value
 --   share_percent  DOUBLE  percent of judged  share of them
---   low_percent   DOUBLE  percent  the least that this share is, with 95 % confidence (Wilson)
---   high_percent  DOUBLE  percent  the most that it is
+--   low_percent   DOUBLE  percent  lower bound of this share (Wilson, 95 %)
+--   high_percent  DOUBLE  percent  upper bound
 --   mean         DECIMAL(38,4)   number   mean of the numbers
---   mean_low     DOUBLE          number   the least that the mean is, with 95 % confidence; null: fewer than ten numbers
---   mean_high    DOUBLE          number   the most that it is
---   least        DECIMAL(38,18)  number   the smallest number
---   most         DECIMAL(38,18)  number   the largest one
+--   mean_low     DOUBLE          number   lower bound of the mean (95 %); null: fewer than ten numbers
+--   mean_high    DOUBLE          number   upper bound
+--   least        DECIMAL(38,18)  number   minimum
+--   most         DECIMAL(38,18)  number   maximum
 --   evaluated_calls    BIGINT  count  calls of the group that have an evaluation
---   evaluated_percent  DOUBLE  percent of calls  share of them in the group's calls
+--   evaluated_percent  DOUBLE  percent of calls  share of the group's calls with an evaluation
 
 WITH found AS (
     WITH RECURSIVE walk AS (

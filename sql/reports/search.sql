@@ -1,9 +1,8 @@
--- search: what was said: transcripts by words, with context and speaker
+-- search: transcripts by words, with context
 --
--- Finds the turns in which every WORD stands, in any case and any order; a WORD
--- is any text, also a part of a word or, in quotes, several. Only what the agent
--- and the caller said is searched, no tool's answers. Newest calls first; with
--- each turn comes the one said before it and the one after.
+-- Finds the turns that contain every WORD, in any case and order; a WORD is any text, also
+-- part of a word or, in quotes, several words. Only speech of the agent and the caller is
+-- searched. Newest calls come first; each turn is shown with the one before and after.
 --
 -- Grain: one row per turn found, and per turn next to it
 -- Reads: selected, selected_turns
@@ -12,13 +11,13 @@
 -- Empty: no turn has all the words
 -- Example: query search refund --since 7d
 -- Columns:
---   call_id   VARCHAR                   -      the call: query call shows all of it
---   found     BOOLEAN                   -      the words stand in it; false: context
+--   call_id   VARCHAR                   -      id of the call, for query call
+--   found     BOOLEAN                   -      whether the words are in it; false: context
 --   who       VARCHAR                   -      agent or user
---   at_ms     BIGINT                    ms     when it began, since the start of the call
+--   at_ms     BIGINT                    ms     time since the start of the call
 --   what      VARCHAR                   prose  what was said
---   turn      INTEGER                   -      position in the call's time line
---   start_at  TIMESTAMP WITH TIME ZONE  -      when the call started
+--   turn      INTEGER                   -      position in the transcript
+--   start_at  TIMESTAMP WITH TIME ZONE  -      start of the call
 
 WITH hit_calls AS (
     SELECT DISTINCT call_id

@@ -1,12 +1,11 @@
--- sentiment: how callers felt
+-- sentiment: caller sentiment
 --
--- Counts calls by the sentiment that the service's analysis found. Calls without
--- one have a row of their own: they did not connect, opted out of storage, go on,
--- or wait for their analysis. What a machine said tells of no caller: voicemail
--- counts among the calls, and is left out of the rated share. Where few calls are
--- rated, the share of all callers may be another one: rated_low_percent and
--- rated_high_percent bound what chance did (Wilson, 95 %), and rated_share_percent
--- says how many calls the rated ones stand for.
+-- Counts calls by the sentiment that the service's analysis found. Calls without one have
+-- their own row: they did not connect, opted out of storage, are in progress, or await
+-- their analysis. Voicemail counts among the calls, but not in the rated share. If few
+-- calls are rated, the share of all callers may differ: rated_low_percent and
+-- rated_high_percent are the bounds of chance (Wilson, 95 %), and rated_share_percent is
+-- the share of calls that are rated.
 --
 -- Grain: one row per group and sentiment
 -- Reads: tallied
@@ -15,15 +14,15 @@
 -- Shares: share_percent of sum(calls), rated_percent of sum(rated_calls)
 -- Example: query sentiment --by week
 -- Columns:
---   key             VARCHAR  -        the group that --by asks for
---   user_sentiment  VARCHAR  -        positive, neutral, negative, or what else the service says; null: none
+--   key             VARCHAR  -        group of --by
+--   user_sentiment  VARCHAR  -        positive, neutral, negative, or another word of the service; null: none
 --   calls           BIGINT   count    calls
 --   share_percent   DOUBLE   percent of calls  share of the group's calls
---   rated_percent   DOUBLE   percent of rated  share of the group's rated calls: those that have a sentiment and are no voicemail; null where there is none
+--   rated_percent   DOUBLE   percent of rated  share of the group's rated calls (with a sentiment, no voicemail); null: none
 --   rated_calls     BIGINT   count    calls of the row that are rated
---   rated_low_percent   DOUBLE  percent  the least that the rated share is, with 95 % confidence (Wilson)
---   rated_high_percent  DOUBLE  percent  the most that it is
---   rated_share_percent  DOUBLE  percent of calls  share of the group's calls that is rated; calls that a machine answered are left out
+--   rated_low_percent   DOUBLE  percent  lower bound of the rated share (Wilson, 95 %)
+--   rated_high_percent  DOUBLE  percent  upper bound
+--   rated_share_percent  DOUBLE  percent of calls  rated share of the group's calls without voicemail
 
 WITH counted AS (
     SELECT key, user_sentiment, total_of(calls) AS calls,

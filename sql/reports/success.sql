@@ -1,10 +1,10 @@
--- success: how often a call was a success by an extracted field, with the bounds of chance and its cost
+-- success: share and cost of successful calls, by an extracted field
 --
--- With --field resolved=true a success is a call whose custom analysis found
--- that value in that field, and the share is of the calls in which it found any.
--- Without it there is a row for each field that is true or false. A value is
--- compared as the text that was sent, a string without its quotes. A call in
--- which a field stands several times is a success if one of them is.
+-- With --field resolved=true a success is a call whose custom analysis found that value in
+-- that field, and the share is of the calls in which it found any. Without it there is a
+-- row for each boolean field. Values are compared as the text that was sent, strings
+-- without their quotes. A call with several values of a field is a success if one of them
+-- is.
 --
 -- Grain: one row per group and field
 -- Reads: selected, selected_items
@@ -13,18 +13,18 @@
 -- Shares: success_percent of known_calls
 -- Example: query success --field resolved=true --by agent
 -- Columns:
---   key              VARCHAR  -        the group that --by asks for
+--   key              VARCHAR  -        group of --by
 --   field            VARCHAR  -        the extracted field
 --   value            VARCHAR  -        the value that means success
 --   known_calls      BIGINT   count    calls in which the field was found
---   successes        BIGINT   count    of them those with the value
+--   successes        BIGINT   count    known calls with the value
 --   success_percent  DOUBLE   percent of known  share of them
---   low_percent      DOUBLE   percent  the least that this share is, with 95 % confidence (Wilson)
---   high_percent     DOUBLE   percent  the most that it is
+--   low_percent      DOUBLE   percent  lower bound of this share (Wilson, 95 %)
+--   high_percent     DOUBLE   percent  upper bound
 --   total_cost       DECIMAL(38,18)  money    sum of the known costs of the known calls, in the unit
---   unit             VARCHAR  -        of what the amounts of all rows are: currency or credits, whichever more of these calls are told in; null: no cost is known
+--   unit             VARCHAR  -        unit of the amounts in all rows: currency or credits, whichever more of these calls have; null: no cost is known
 --   costed_calls     BIGINT   count    known calls whose cost is known in the unit
---   per_success      DECIMAL(38,4)  money    of it for a success whose cost is known
+--   per_success      DECIMAL(38,4)  money    total_cost per success with a known cost
 
 WITH found AS (
     SELECT key, call_id, name AS field, any_success(value_text) AS is_success

@@ -1,8 +1,8 @@
--- tools: what agents had tools do: how often, how often it failed, how long callers waited
+-- tools: tool calls, failures, and waiting time of callers
 --
--- What failed means, and the pause, is told by: query describe tool_calls. The
--- service tells no times of tools: the pause in speech in which a tool ran, from the
--- latest end of what was said before, is the most that it took.
+-- query describe tool_calls defines failures and pauses. The service sends no times of
+-- tools: the pause in speech in which a tool ran, from the latest end of speech before it,
+-- is an upper bound of its time.
 --
 -- Grain: one row per group and tool
 -- Reads: selected, selected_tool_calls
@@ -11,17 +11,17 @@
 -- Empty: no tool calls match
 -- Example: query tools --since 7d
 -- Columns:
---   key              VARCHAR  -        the group that --by asks for
---   tool_name        VARCHAR  -        the tool; null: a result without its invocation
+--   key              VARCHAR  -        group of --by
+--   tool_name        VARCHAR  -        tool name; null: a result without its invocation
 --   uses             BIGINT   count    tool calls
 --   share_percent    DOUBLE   percent of uses  share of the group's tool calls
 --   calls            BIGINT   count    calls in which it was used
---   failed_uses      BIGINT   count    tool calls whose result tells of a failure
---   failed_percent   DOUBLE   percent of answered uses  share of them among those with a result
+--   failed_uses      BIGINT   count    failed tool calls
+--   failed_percent   DOUBLE   percent of answered uses  failed share of the tool calls with a result
 --   unanswered_uses  BIGINT   count    tool calls without a result
 --   pause_p50_ms     BIGINT   ms       median pause in which it ran
 --   pause_p95_ms     BIGINT   ms       95th percentile of the pause
---   duration_p50_ms  BIGINT   ms       median duration, where the service tells times
+--   duration_p50_ms  BIGINT   ms       median duration, if the service sends times
 
 WITH counted AS (
     SELECT key, tool_name,

@@ -1,12 +1,11 @@
--- transfers: calls that were passed on: how many, after how long, and after which tool
+-- transfers: transferred calls: share, time to transfer, last tool
 --
--- Of the answered calls, as in outcomes: over, by a person, and known whether the
--- caller spoke. Transferred is the outcome of calls that were passed on or ended
--- by an operator. The service tells no time of it but the call's end: the time to
--- transfer is the call's duration. The last tool is the one that the agent
--- invoked last, which may be what transferred the call. A group without transfers
--- has a line that says so. The times of all of them, without tools:
--- query durations --where outcome=transferred.
+-- Counted are the answered calls, as in outcomes: over, answered by a person, and known
+-- whether the caller spoke. Transferred is the outcome of calls that were passed on or
+-- ended by an operator. The service sends no time of the transfer: the time to transfer is
+-- the call's duration. The last tool is the one that the agent invoked last, possibly the
+-- transfer itself. A group without transfers has a row with 0 transferred calls. For the times of
+-- all transfers: query durations --where outcome=transferred.
 --
 -- Grain: one row per group that has answered calls, and last tool of its transferred calls
 -- Reads: tallied, selected, selected_turns
@@ -15,12 +14,12 @@
 -- Shares: answered_percent of answered_calls, transferred_percent of sum(transferred_calls)
 -- Example: query transfers --since 7d
 -- Columns:
---   key                VARCHAR  -        the group that --by asks for
---   last_tool          VARCHAR  -        the last tool before the transfer; null: none was used
+--   key                VARCHAR  -        group of --by
+--   last_tool          VARCHAR  -        last tool before the transfer; null: none
 --   transferred_calls  BIGINT   count    answered calls that were transferred
 --   answered_percent   DOUBLE   percent of answered  share of them among the group's answered calls
---   low_percent        DOUBLE   percent  the least that this share is, with 95 % confidence (Wilson)
---   high_percent       DOUBLE   percent  the most that it is
+--   low_percent        DOUBLE   percent  lower bound of this share (Wilson, 95 %)
+--   high_percent       DOUBLE   percent  upper bound
 --   transferred_percent  DOUBLE  percent of transferred  share of them among the group's transferred calls
 --   p50_ms             BIGINT   ms       time to transfer, median
 --   p90_ms             BIGINT   ms       90th percentile of it

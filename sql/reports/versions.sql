@@ -1,27 +1,26 @@
--- versions: agent versions and variants side by side: is B really better?
+-- versions: agent versions and variants compared
 --
--- Each version and variant of an agent beside the one of its that has the most
--- answered calls, the baseline: with --by, the one that has most in all groups together.
--- Answered: over, by a person as far as is known,
--- and known whether the caller spoke. Completed: the caller spoke, and the call
--- ended by a hang-up; a version that fails or passes on completes nothing. A share's interval holds the true share with
--- 95 % confidence (Wilson).
+-- Each version and variant of an agent is compared with its baseline: the one with the
+-- most answered calls, with --by in all groups together. Answered calls are over, answered
+-- by a person as far as is known, and it is known whether the caller spoke. Completed
+-- calls are those in which the caller spoke and that ended by a hang-up. Intervals of
+-- shares hold the true share with 95 % confidence (Wilson).
 --
 -- A version that gets other calls than the baseline may have another share for that reason
--- alone. So verdict compares both at the baseline's mix of call types: equal_mix_percent is
--- the mean of the version's shares by call type, weighted by the baseline's calls, over the
--- types that both have. mix names the type whose part in the calls differs most, if by 5
--- points or more; in a tie, a type that it has more of than the baseline, then the first by
--- name. verdict is better or worse where the interval of the difference (Newcombe's,
--- made of the Wilson intervals of all types) leaves out 0, unclear where it does not: the
--- difference may be luck. All verdicts of an answer together have 95 % confidence, so the more
--- versions there are, the clearer each must differ. Calls that were not split at random may
--- differ by more than the version and their type. A version without answered calls has no
--- row, unless the field of --field was found in one of its calls.
+-- alone, so verdict compares both at the baseline's mix of call types: equal_mix_percent
+-- is the mean of the version's shares by call type, weighted by the baseline's calls, over
+-- the types that both have. mix names the type whose part in the calls differs most, if by
+-- 5 points or more; in a tie, a type that the version has more of, then the first by name.
+-- verdict is better or worse if the interval of the difference (Newcombe, made of the
+-- Wilson intervals of all types) excludes 0, else unclear. All verdicts of an answer
+-- together have 95 % confidence, so with more versions each must differ more clearly.
+-- Calls that were not split at random may differ by more than version and type. A version
+-- without answered calls has no row, unless the field of --field was found in one of its
+-- calls.
 --
--- With --field resolved=true the verdict is of the share of successes: the calls in
--- which the custom analysis found that value in that field, of the calls in which
--- it found any. The baseline is then the one that has the most of these.
+-- With --field resolved=true the verdict is on the share of successes: the calls in which
+-- the custom analysis found that value in that field, of the calls in which it found any.
+-- The baseline is then the one with the most of these.
 --
 -- Grain: one row per group, agent, version and variant
 -- Reads: tallied
@@ -34,28 +33,28 @@
 -- Shares: success_percent of known_calls, completed_percent of answered_calls, positive_percent of rated_calls
 -- Example: query versions --field resolved=true
 -- Columns:
---   key                     VARCHAR  -        the group that --by asks for
+--   key                     VARCHAR  -        group of --by
 --   agent_id                VARCHAR  -        the agent
 --   agent_version           VARCHAR  -        its version
 --   variant_label           VARCHAR  -        the variant of the split test; null: none
 --   answered_calls          BIGINT   count    answered calls
 --   completed_percent       DOUBLE   percent of answered  share of them that were completed
---   completed_low_percent   DOUBLE   percent  lower bound of the true share
---   completed_high_percent  DOUBLE   percent  upper bound of it
+--   completed_low_percent   DOUBLE   percent  lower bound of this share
+--   completed_high_percent  DOUBLE   percent  upper bound
 --   verdict                 VARCHAR  -        baseline, better, worse or unclear
---   equal_mix_percent       DOUBLE   percent of answered  the share that the verdict is of, at the baseline's mix of call types
---   mix                     VARCHAR  prose    the call type of which it has another part of its calls than the baseline, and both parts
---   difference_low_points   DOUBLE   points   lower bound of the difference to the baseline at equal mix, in percentage points
---   difference_high_points  DOUBLE   points   upper bound of it
+--   equal_mix_percent       DOUBLE   percent of answered  share compared by verdict, at the baseline's mix of call types
+--   mix                     VARCHAR  prose    call type whose part of the calls differs from the baseline's, with both parts
+--   difference_low_points   DOUBLE   points   lower bound of the difference from the baseline at equal mix, in percentage points
+--   difference_high_points  DOUBLE   points   upper bound
 --   positive_percent        DOUBLE   percent of rated  share of positive sentiment among the calls that have one
---   positive_low_percent    DOUBLE   percent  lower bound of the true share
---   positive_high_percent   DOUBLE   percent  upper bound of it
+--   positive_low_percent    DOUBLE   percent  lower bound of this share
+--   positive_high_percent   DOUBLE   percent  upper bound
 --   handle_ms               BIGINT   ms       mean duration of the answered calls that connected; agents counts all calls that connected
 --   rated_calls             BIGINT   count    answered calls that have a sentiment
 --   known_calls             BIGINT   count    with --field: calls in which the field was found
 --   success_percent         DOUBLE   percent of known  with --field: share of them that were a success
---   success_low_percent     DOUBLE   percent  with --field: lower bound of the true share
---   success_high_percent    DOUBLE   percent  with --field: upper bound of it
+--   success_low_percent     DOUBLE   percent  with --field: lower bound of this share
+--   success_high_percent    DOUBLE   percent  with --field: upper bound
 
 WITH typed AS MATERIALIZED (
     SELECT key, agent_id, agent_version, variant_label, call_type,

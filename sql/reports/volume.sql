@@ -1,8 +1,7 @@
--- volume: when calls come: by hour of the day and day of the week
+-- volume: calls by hour and weekday
 --
--- Hours and days are those of the zone that --tz names. On a terminal it is
--- drawn as a heat map; elsewhere every hour with calls is a row. Calls without a
--- start have a row of their own.
+-- Hours and days are in the zone of --tz. A terminal draws a heat map; elsewhere every
+-- hour with calls is a row. Calls without a start have their own row.
 --
 -- Grain: one row per group, hour and day of the week that has calls
 -- Reads: tallied
@@ -12,12 +11,12 @@
 -- Shares: share_percent of sum(calls)
 -- Example: query volume --by agent --tz Asia/Seoul
 -- Columns:
---   key              VARCHAR  -        the group that --by asks for
+--   key              VARCHAR  -        group of --by
 --   weekday          ENUM     -        day of the week, Monday first
 --   hour             BIGINT   -        hour of the day, 0 to 23
 --   calls            BIGINT   count    calls that start in it
 --   share_percent    DOUBLE   percent of calls  share of the group's calls
---   connected_calls  BIGINT   count    calls that somebody, or a machine, answered
+--   connected_calls  BIGINT   count    connected calls
 
 WITH counted AS (
     SELECT key, weekday, local_hour AS hour,

@@ -1,28 +1,26 @@
--- worst: the calls to listen to: where the caller was unhappy, the call failed, or a tool did
+-- worst: calls worth listening to
 --
--- Of the calls with a transcript in which the caller may have said something,
--- those that have at least one of three marks: the caller's sentiment is
--- negative; the outcome is failed; a tool's result tells of a failure. What the
--- caller suffered counts: negative weighs 4, failed 2, a failed tool 1, however
--- often it failed. The largest sum comes first; of as much, calls without a
--- positive sentiment before those with one, then the one with more failed tool
--- calls, the longer, and the later one. At most 20 of each group, and of these at
--- most 10 with the same first mark, unless there are too few others.
+-- Of the calls with a transcript in which the caller may have said something, those with
+-- at least one of three marks: negative sentiment (weight 4), outcome failed (2), a failed
+-- tool call (1, however often). Rows are sorted by the sum of the weights; among equals,
+-- calls without a positive sentiment come first, then those with more failed tool calls,
+-- the longer, and the later ones. At most 20 of each group, and at most 10 with the same
+-- first mark, unless there are too few others.
 --
 -- Grain: one row per group and call, the 20 worst of each group
 -- Reads: selected, selected_tool_calls
 -- Needs: end, transcripts, analysis
 -- Example: query worst --since 1d
 -- Columns:
---   key             VARCHAR  -      the group that --by asks for
---   call_id         VARCHAR  -      the call: query call shows what was said
---   why             VARCHAR  -      its marks, the heaviest first: negative, failed, tool failed
---   start_at        TIMESTAMP WITH TIME ZONE  -  when it started
+--   key             VARCHAR  -      group of --by
+--   call_id         VARCHAR  -      id of the call, for query call
+--   why             VARCHAR  -      marks, heaviest first: negative, failed, tool failed
+--   start_at        TIMESTAMP WITH TIME ZONE  -  start
 --   agent_id        VARCHAR  -      the agent
---   duration_ms     BIGINT   ms     how long it lasted
---   user_sentiment  VARCHAR  -      how the caller felt, by the service's analysis
---   outcome         VARCHAR  -      how it ended
---   failed_uses     BIGINT   count  tool calls in it whose result tells of a failure
+--   duration_ms     BIGINT   ms     duration
+--   user_sentiment  VARCHAR  -      sentiment of the caller by the service's analysis
+--   outcome         VARCHAR  -      outcome
+--   failed_uses     BIGINT   count  failed tool calls
 
 WITH failing AS (
     SELECT call_id, count(*) AS failed_uses

@@ -1,29 +1,29 @@
--- calls: every call, with what the reports agree on about it
+-- calls: every call, with the derived columns that reports use
 --
--- All stored columns, as the API names them, and after them what is derived.
--- Local times are those of the zone that --tz names (UTC unless given): an hour
--- that the clocks repeat counts twice, an hour that they skip has no calls.
+-- Stored columns come first, named as in the API, then derived columns. Local
+-- times are in the zone of --tz (default UTC): a repeated hour of the clock counts
+-- twice, a skipped one has no calls.
 --
 -- Grain: one row per call
 -- Reads: stored.calls
 -- Columns:
 --   *
---   is_over              BOOLEAN NOT NULL    -        the call is over
---   is_connected         BOOLEAN             -        somebody answered, or a machine did; null where the service uses a word that is not known, or none
---   is_voicemail         BOOLEAN NOT NULL    -        a machine answered
---   outcome              VARCHAR NOT NULL    -        not_connected, voicemail, failed, abandoned, transferred, completed or unknown: every call has one
---   outcome_kind         VARCHAR NOT NULL    -        more exactly, as in no answer, error, never spoke; what is not known, by name
---   is_answered          BOOLEAN NOT NULL    -        over, answered by a person as far as is known, and known whether the caller spoke: the whole that completed calls are a share of
---   is_completed         BOOLEAN NOT NULL    -        outcome is completed: the caller spoke, and the call ended by a hang-up
---   is_conversed         BOOLEAN             -        connected, no machine, and the caller said something; null where that is not known
---   talk_ms              BIGINT              ms       duration of a connected call; null for one that did not connect
---   local_start          TIMESTAMP           -        wall clock at its start
---   local_date           DATE                -        day of its start
---   local_hour           BIGINT              -        hour of its start, 0 to 23
---   weekday              ENUM                -        day of the week of its start, Monday first
---   week                 DATE                -        Monday of the ISO week of its start
---   local_month          VARCHAR             -        month of its start, as in 2026-11
---   caller               VARCHAR             -        number of the other side: of an inbound call the calling one, of an outbound call the called one; in the form of E.164 if it has that, else as it was sent; null: not told, or the direction is not known
+--   is_over              BOOLEAN NOT NULL    -        whether the call is over
+--   is_connected         BOOLEAN             -        whether a person or machine answered; null: unknown status or reason, or neither was sent
+--   is_voicemail         BOOLEAN NOT NULL    -        whether a machine answered
+--   outcome              VARCHAR NOT NULL    -        not_connected, voicemail, failed, abandoned, transferred, completed or unknown; never null
+--   outcome_kind         VARCHAR NOT NULL    -        detail of outcome, such as no answer, error, never spoke; unknown words by name
+--   is_answered          BOOLEAN NOT NULL    -        over, answered by a person as far as is known, and known whether the caller spoke; the denominator of completed shares
+--   is_completed         BOOLEAN NOT NULL    -        whether outcome is completed
+--   is_conversed         BOOLEAN             -        connected, no voicemail, and the caller spoke; null: unknown
+--   talk_ms              BIGINT              ms       duration of a connected call; null if it did not connect
+--   local_start          TIMESTAMP           -        local time of the start
+--   local_date           DATE                -        local day of the start
+--   local_hour           BIGINT              -        local hour of the start, 0 to 23
+--   weekday              ENUM                -        local weekday of the start, Monday first
+--   week                 DATE                -        Monday of the local ISO week of the start
+--   local_month          VARCHAR             -        local month of the start, such as 2026-11
+--   caller               VARCHAR             -        number of the other side: calling number of an inbound call, called number of an outbound call; in E.164 form if it has one, else as sent; null: not sent, or direction unknown
 
 -- In layers: what follows from a macro's result is not made of a copy of its text.
 WITH facts AS (

@@ -1,23 +1,23 @@
--- costs: what each call cost, and whether that is all
+-- costs: cost of each call, and whether it is final
 --
--- total_cost is in the account's currency, with every digit that the service
--- sent, credits_used in credits. A call that did not connect is not charged.
+-- total_cost is in the account's currency, exactly as sent; credits_used is in
+-- credits. A call that did not connect is not charged.
 --
 -- Grain: one row per call
 -- Reads: calls
 -- Columns:
---   call_id         VARCHAR NOT NULL          -       the call
---   agent_id        VARCHAR                   -       the agent that spoke
---   start_at        TIMESTAMP WITH TIME ZONE  -       when the call started
---   local_date      DATE                      -       day of its start, as in calls
---   total_cost      DECIMAL(38,18)            money   what the call cost; null until known
---   credits_used    DECIMAL(38,18)            -       credits charged; null where the service tells none
---   billed_seconds  DECIMAL(38,18)            s       time charged; null where the service tells none
---   unit            VARCHAR                   -       in what the cost is told: currency, where total_cost is known, or credits; null: it is not known
---   cost_state      VARCHAR NOT NULL          -       known (in either unit), none (it did not connect), awaited (to come) or never (it did not come)
+--   call_id         VARCHAR NOT NULL          -       id of the call
+--   agent_id        VARCHAR                   -       id of the agent
+--   start_at        TIMESTAMP WITH TIME ZONE  -       start of the call
+--   local_date      DATE                      -       local day of the start, as in calls
+--   total_cost      DECIMAL(38,18)            money   cost of the call; null until known
+--   credits_used    DECIMAL(38,18)            -       credits charged; null: not sent
+--   billed_seconds  DECIMAL(38,18)            s       time charged; null: not sent
+--   unit            VARCHAR                   -       currency if total_cost is known, else credits; null: cost unknown
+--   cost_state      VARCHAR NOT NULL          -       known (in either unit), none (did not connect), awaited (pending) or never (it did not come)
 --   talk_ms         BIGINT                    ms      duration of a connected call
---   is_connected    BOOLEAN                   -       somebody answered, or a machine did; null where that is not known
---   is_completed    BOOLEAN NOT NULL          -       the caller spoke, and the call ended by a hang-up, as in calls
+--   is_connected    BOOLEAN                   -       whether a person or machine answered; null: unknown
+--   is_completed    BOOLEAN NOT NULL          -       whether outcome is completed, as in calls
 
 SELECT call_id, agent_id, start_at, local_date, total_cost, credits_used, billed_seconds,
     cost_unit(total_cost, credits_used) AS unit,

@@ -1,39 +1,38 @@
--- tool_calls: what agents had tools do: each invocation with its result
+-- tool_calls: tool calls of agents: each invocation with its result
 --
--- The n-th invocation of a tool_call_id in a call belongs to the n-th result of
--- that id. An invocation without a result has null in the result's columns, a
--- result without an invocation in the invocation's. Items without an id stand alone.
+-- The n-th invocation of a tool_call_id in a call is paired with the n-th result
+-- of that id. Without a result, the result's columns are null; without an
+-- invocation, the invocation's. Items without an id are not paired.
 --
--- The service tells no times of tools. What is known is the pause in which a
--- tool ran: from the end of what was said before to the beginning of what was
--- said after. The tool took at most so long, alone or with others in the pause.
+-- The service sends no times of tools. pause_ms is the pause in speech around the
+-- tool call, an upper bound of the tool's time; other tools may share the pause.
 --
--- A tool call failed if its result is a JSON object with one of
--- an error (or errors) that is not null, false, 0 or empty;
--- a status of error, errored, failed, failure, fault, exception, timeout or timed_out, in any case;
--- a status, status_code, statusCode or code that is a number from 400 to 599;
+-- A tool call failed if its result is a JSON object with any of
+-- error or errors that is not null, false, 0 or empty;
+-- status equal to error, errored, failed, failure, fault, exception, timeout or timed_out, in any case;
+-- status, status_code, statusCode or code that is a number from 400 to 599;
 -- success or ok that is false; is_error or isError that is true;
--- or if it is no JSON and begins with error, exception, failed, failure,
--- timeout or traceback, in any case. Any other result is no failure, and
--- without a result nothing is known.
+-- or if it is not JSON and begins with error, exception, failed, failure,
+-- timeout or traceback, in any case. Any other result is no failure; without a
+-- result, failed is null.
 --
 -- Grain: one row per tool call
 -- Reads: transcript_turns
 -- Columns:
---   call_id        VARCHAR NOT NULL          -   the call
---   turn           INTEGER NOT NULL          -   position of the invocation (else of the result) in the call's time line
---   tool_call_id   VARCHAR                   -   the service's name of it, within the call
---   tool_name      VARCHAR                   -   the tool
---   arguments      JSON                      -   what it was called with
---   result_turn    INTEGER                   -   position of the result; null: there is none
---   result         VARCHAR                   -   what it answered, as the service sent it; an object as its JSON
---   failed         BOOLEAN                   -   the result tells of a failure; null: there is no result
---   started_at     TIMESTAMP WITH TIME ZONE  -   when it was called; null where the service tells no times of tools
---   ended_at       TIMESTAMP WITH TIME ZONE  -   when it had answered; null as above
---   duration_ms    BIGINT                    ms  from started_at to ended_at
---   pause_ms       BIGINT                    ms  the pause in speech in which it ran; null where nothing was said before or after
---   call_start_at  TIMESTAMP WITH TIME ZONE  -   start of the call, for narrowing by time without a join
---   month          VARCHAR NOT NULL          -   the partition that it lies in, as in calls
+--   call_id        VARCHAR NOT NULL          -   id of the call
+--   turn           INTEGER NOT NULL          -   position of the invocation, else of the result, in the transcript
+--   tool_call_id   VARCHAR                   -   id of the tool call within the call
+--   tool_name      VARCHAR                   -   tool name
+--   arguments      JSON                      -   arguments of the tool
+--   result_turn    INTEGER                   -   position of the result; null: no result
+--   result         VARCHAR                   -   result as sent; an object as JSON
+--   failed         BOOLEAN                   -   whether the result is a failure; null: no result
+--   started_at     TIMESTAMP WITH TIME ZONE  -   time of the invocation; null: not sent
+--   ended_at       TIMESTAMP WITH TIME ZONE  -   time of the result; null: not sent
+--   duration_ms    BIGINT                    ms  time from started_at to ended_at
+--   pause_ms       BIGINT                    ms  pause in speech around it; null: no speech before or after
+--   call_start_at  TIMESTAMP WITH TIME ZONE  -   start of the call, to filter by time without a join
+--   month          VARCHAR NOT NULL          -   partition, as in calls
 
 -- All that is grouped here is grouped by the call, its start and its month, so that
 -- conditions on any of them reach the files.

@@ -1,13 +1,13 @@
--- transcript_turns: what was said and done in every call, in order
+-- transcript_turns: transcripts of calls, in order
 --
--- Spoken turns, tool calls and their results, as one time line per call.
+-- Spoken turns, tool invocations and tool results.
 --
 -- Grain: one row per item of a call's transcript
 -- Reads: stored.transcript_turns
 -- Columns:
 --   *
---   talk_ms        BIGINT                    ms  from the turn's start to its end
---   is_spoken      BOOLEAN NOT NULL          -   said by the agent or the caller, and no tool call
+--   talk_ms        BIGINT                    ms  time from start to end
+--   is_spoken      BOOLEAN NOT NULL          -   whether it is speech of the agent or caller
 
 SELECT stored.*, epoch_ms(end_at) - epoch_ms(start_at) AS talk_ms,
     coalesce(role = 'agent' OR role = 'user', false) AS is_spoken

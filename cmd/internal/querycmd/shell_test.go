@@ -47,7 +47,7 @@ func TestShellInATerminal(t *testing.T) {
 	x.ready()
 	x.typed("select agent_")
 	x.keys(tab)
-	x.see("columns of calls", "agent_version", "the agent that spoke")
+	x.see("columns of calls", "agent_version", "id of the agent")
 	x.drop()
 	x.typed("sentiment --by wee")
 	x.keys(tab)
