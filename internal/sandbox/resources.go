@@ -202,7 +202,7 @@ func (s *Server) answerResource(e *exchange, fault FaultKind) answer {
 			items[i] = thin(items[i])
 		}
 	}
-	body := map[string]any{cmp.Or(resource.Items, "items"): items, "total_count": p.total}
+	body := map[string]any{resource.Items: items, "total_count": p.total}
 	if !resource.Unpaged {
 		body["next_cursor"] = nil
 		if p.next != "" {
@@ -230,8 +230,8 @@ func (s *Server) answerObject(e *exchange, resource *organisation.Resource, faul
 		return failure(x, http.StatusBadRequest, refusal.message, refusal.details)
 	}
 	var o organisation.Object
-	if resource.Version != nil {
-		o = resource.Version(s.organisation, req.ID, values.Get("version"), s.Now().UnixMilli())
+	if resource.Versioned {
+		o = s.organisation.AgentAt(req.ID, values.Get("version"), s.Now().UnixMilli())
 	} else {
 		o = s.organisation.Find(resource, "", req.ID, s.Now())
 	}

@@ -47,11 +47,7 @@ func crawl(t *testing.T, s *Server, r *organisation.Resource, path, query string
 		}
 		var body map[string]any
 		decode(t, w.Body.Bytes(), &body)
-		name := "items"
-		if r.Items != "" {
-			name = r.Items
-		}
-		for _, it := range body[name].([]any) {
+		for _, it := range body[r.Items].([]any) {
 			all = append(all, it.(map[string]any))
 		}
 		next, more := body["next_cursor"].(string)
@@ -102,7 +98,7 @@ func TestResourcesAddUpToTheirTruth(t *testing.T) {
 				w := do(s, "GET", pathOf(r.Item, rec.ID))
 				var detail map[string]any
 				decode(t, w.Body.Bytes(), &detail)
-				if r.Version != nil {
+				if r.Versioned {
 					if v, ok := detail["version"]; !ok || v != nil {
 						t.Errorf("%s %s: version %v", r.Name, rec.ID, v)
 					}
@@ -393,7 +389,7 @@ func TestListsOfResources(t *testing.T) {
 						}
 					}
 				}
-				if f.Values != nil || f.Time {
+				if f.Values != nil || f.Since+f.Till != "" {
 					if w := do(s, "GET", path+"?"+f.Name+"=nonsense"); w.Code != 400 {
 						t.Errorf("%s?%s=nonsense: %d", path, f.Name, w.Code)
 					}

@@ -2,10 +2,10 @@
 // versions, campaigns, knowledge, tools, numbers and so on, computed from the
 // world's seed and alive over its clock.
 //
-// Every resource is one declaration of [Resource]; what an object is at an
-// instant, what was edited when, and which objects there were follow from the
-// seed and the time alone, and from what is written by [Organisation.Apply].
-// Nothing is computed until it is asked for.
+// Package operation declares every resource and the fields of its objects; here is how they
+// come about. What an object is at an instant, what was edited when, and which objects there
+// were follow from the seed and the time alone, and from what is written by
+// [Organisation.Apply]. Nothing is computed until it is asked for.
 //
 // As in package world, times are unix milliseconds, UTC.
 package organisation
@@ -16,6 +16,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -76,20 +77,11 @@ var (
 
 // setDefaults fills what is not set from Small.
 func (s *Sizes) setDefaults() error {
-	for _, f := range []struct {
-		n    *int
-		name string
-		or   int
-	}{
-		{&s.Drafts, "drafts", Small.Drafts}, {&s.OldVersions, "old versions", Small.OldVersions}, {&s.Knowledges, "knowledges", Small.Knowledges}, {&s.Documents, "documents", Small.Documents},
-		{&s.Tools, "tools", Small.Tools}, {&s.LLMs, "LLMs", Small.LLMs}, {&s.Voices, "voices", Small.Voices},
-		{&s.Schemas, "schemas", Small.Schemas}, {&s.SpareNumbers, "spare numbers", Small.SpareNumbers},
-		{&s.AlertRules, "alert rules", Small.AlertRules}, {&s.Incidents, "incidents", Small.Incidents},
-		{&s.Customers, "customers", Small.Customers}, {&s.Attributes, "attributes", Small.Attributes},
-		{&s.LongPrompts, "long prompts", Small.LongPrompts}, {&s.SecretHeaders, "secret headers", Small.SecretHeaders},
-	} {
-		if *f.n = max(cmp.Or(*f.n, f.or), 0); *f.n > 100_000 {
-			return fmt.Errorf("%s must be at most 100,000, not %d", f.name, *f.n)
+	is, small := reflect.ValueOf(s).Elem(), reflect.ValueOf(Small)
+	for i := range is.NumField() {
+		n := max(cmp.Or(is.Field(i).Int(), small.Field(i).Int()), 0)
+		if is.Field(i).SetInt(n); n > 100_000 {
+			return fmt.Errorf("%s must be at most 100,000, not %d", strings.ToLower(is.Type().Field(i).Name), n)
 		}
 	}
 	s.OldVersions = max(s.OldVersions, 8) // calls name them
@@ -158,7 +150,7 @@ func (o *Organisation) history(r *Resource, parent string, t int64) *history {
 		return h
 	}
 	h := &history{until: t + 30*msDay, byID: map[string]*life{}}
-	h.lives = r.lives(o, parent, h.until)
+	h.lives = lives[r.Name](o, parent, h.until)
 	for _, l := range h.lives {
 		if l.id == "" {
 			l.id = r.ID(l.first)

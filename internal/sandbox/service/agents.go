@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"callhouse/internal/sandbox/operation"
 	"callhouse/internal/sandbox/organisation"
 )
 
@@ -24,10 +25,7 @@ func (s *Service) CreateAgent(now time.Time, _ string, body Object) (Object, *Pr
 		data["builtInTools"] = []any{}
 	}
 	ms, id := now.UnixMilli(), s.newID().String()
-	agent := Object{
-		"id": id, "name": body["name"], "type": "single_prompt", "created_at": ms, "updated_at": ms, "production_version": nil,
-		"data": data, "flow": body["flow"],
-	}
+	agent := operation.New("Agent", Object{"id": id, "name": body["name"], "created_at": ms, "updated_at": ms, "data": data, "flow": body["flow"]}, nil)
 	if agent["flow"] != nil || body["flow_data"] != nil {
 		agent["type"] = "flow"
 	}
@@ -73,7 +71,7 @@ func (s *Service) PatchAgent(now time.Time, id string, body Object) (Object, *Pr
 
 // agent is an agent as its own answer shows it.
 func (s *Service) agent(now time.Time, id string) Object {
-	return organisation.Named("agents").Version(s.company, id, "", now.UnixMilli())
+	return s.company.AgentAt(id, "", now.UnixMilli())
 }
 
 // merge sets what is named, and leaves the rest as it was. Neither is changed.

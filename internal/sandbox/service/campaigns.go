@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"callhouse/internal/sandbox/dice"
+	"callhouse/internal/sandbox/operation"
 	"callhouse/internal/sandbox/organisation"
 	"callhouse/internal/sandbox/world"
 )
@@ -58,13 +59,12 @@ func (s *Service) CreateCampaign(now time.Time, _ string, body Object) (Object, 
 		most = int64(number(body["concurrency"]))
 	}
 	id := fmt.Sprint(9_000_000 + s.writes)
-	problem = s.write(now, organisation.Created, campaigns, "", id, Object{
-		"id": id, "name": body["name"], "status": "pending", "agent": Object{"agent_id": agent, "agent_version": version},
-		"from_number": body["call_from"], "presentation_number": body["presentation_number"], "created_at": now.UnixMilli(),
-		"scheduled_at": scheduled, "finished_at": nil, "paused_at": nil, "paused_by": nil,
-		"total_calls": int64(len(list(body["tasks"]))), "completed_calls": int64(0), "failed_calls": int64(0),
-		"concurrency": most, "active_concurrency": int64(0), "call_time_window": hours, "tasks": body["tasks"],
-	})
+	c := operation.New("CampaignResponse", Object{
+		"id": id, "name": body["name"], "agent": Object{"agent_id": agent, "agent_version": version}, "from_number": body["call_from"],
+		"presentation_number": body["presentation_number"], "created_at": now.UnixMilli(), "scheduled_at": scheduled,
+		"total_calls": int64(len(list(body["tasks"]))), "concurrency": most, "call_time_window": hours, "tasks": body["tasks"],
+	}, nil)
+	problem = s.write(now, organisation.Created, campaigns, "", id, c)
 	return s.find(campaigns, id, now), problem
 }
 
