@@ -70,8 +70,8 @@ var writes = map[string]func(s *service.Service, now time.Time, id string, body 
 }
 
 // answerWrite answers by letting the service do it.
-func (s *Server) answerWrite(e *exchange, _ FaultKind) answer {
-	faults := s.resourceFaults(e.req.Resource)
+func (s *api) answerWrite(e *exchange, _ FaultKind) answer {
+	faults := s.trouble.of(e.req.Resource)
 	if status := faults.status(e.req.Kind); status != 0 {
 		return failure(e.x, status, "injected fault", "")
 	}
@@ -79,7 +79,7 @@ func (s *Server) answerWrite(e *exchange, _ FaultKind) answer {
 	if a, ok := e.decodeWrite(&body); !ok {
 		return a
 	}
-	o, problem := writes[e.op.ID](s.service, s.Now(), e.req.ID, body)
+	o, problem := writes[e.op.ID](s.service, s.opts.Now(), e.req.ID, body)
 	if problem != nil {
 		return e.problem(problem)
 	}

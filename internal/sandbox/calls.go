@@ -40,22 +40,22 @@ func failure(x *scratch, status int, message, details string) answer {
 
 // handlers answer the operations, by their names. Those of resources that only have
 // to be looked up are answered alike, by answerResource.
-var handlers = map[string]func(*Server, *exchange, FaultKind) answer{
-	"listCalls":       (*Server).answerPage,
-	"createCall":      (*Server).answerCreateCall,
-	"getCall":         (*Server).answerDetail,
-	"listCallsV2":     (*Server).answerBulk,
-	"listCallsLegacy": (*Server).answerBulk,
-	"createCallV2":    (*Server).answerCreateCall,
-	"getCallV2":       (*Server).answerBulk,
-	"listAgentsV2":    (*Server).answerV2,
-	"listCampaignsV2": (*Server).answerV2,
-	"getCampaignV2":   (*Server).answerV2,
-	"getKnowledgeV2":  (*Server).answerV2,
+var handlers = map[string]func(*api, *exchange, FaultKind) answer{
+	"listCalls":       (*api).answerPage,
+	"createCall":      (*api).answerCreateCall,
+	"getCall":         (*api).answerDetail,
+	"listCallsV2":     (*api).answerBulk,
+	"listCallsLegacy": (*api).answerBulk,
+	"createCallV2":    (*api).answerCreateCall,
+	"getCallV2":       (*api).answerBulk,
+	"listAgentsV2":    (*api).answerV2,
+	"listCampaignsV2": (*api).answerV2,
+	"getCampaignV2":   (*api).answerV2,
+	"getKnowledgeV2":  (*api).answerV2,
 }
 
 // answer works out what a request that is let in gets.
-func (s *Server) answer(e *exchange, fault FaultKind) answer {
+func (s *api) answer(e *exchange, fault FaultKind) answer {
 	switch {
 	case e.op == nil:
 		return failure(e.x, http.StatusNotFound, "no such resource", "")
@@ -71,15 +71,15 @@ func (s *Server) answer(e *exchange, fault FaultKind) answer {
 	return s.answerResource(e, fault)
 }
 
-func (s *Server) answerPage(e *exchange, fault FaultKind) answer {
+func (s *api) answerPage(e *exchange, fault FaultKind) answer {
 	x := e.x
-	q, refusal := parseQuery(e.r.URL.RawQuery, &s.opts)
+	q, refusal := parseQuery(e.r.URL.RawQuery, s.opts)
 	if refusal == nil && fault == FaultExpired && q.cursor != "" {
 		refusal = refuse("cursor has expired")
 	}
 	var p *page[world.View]
 	if refusal == nil {
-		p, refusal = s.list.page(q, s.Now().UnixMilli())
+		p, refusal = s.list.page(q, s.opts.Now().UnixMilli())
 	}
 	if refusal != nil {
 		return failure(x, http.StatusBadRequest, refusal.message, refusal.details)
@@ -88,7 +88,7 @@ func (s *Server) answerPage(e *exchange, fault FaultKind) answer {
 		if q.cursor == "" || q.ascending || len(q.attributes) > 0 || q.timed {
 			return v, false
 		}
-		before, ok := s.world.View(p.items[0].Index+1, s.Now())
+		before, ok := s.world.View(p.items[0].Index+1, s.opts.Now())
 		if ok = ok && p.items[0].Index >= 0; ok {
 			v = *before
 		}
@@ -99,8 +99,8 @@ func (s *Server) answerPage(e *exchange, fault FaultKind) answer {
 }
 
 // answerCreateCall makes a call, in v3 and in v2.
-func (s *Server) answerCreateCall(e *exchange, _ FaultKind) answer {
-	modes := s.modes(false)
+func (s *api) answerCreateCall(e *exchange, _ FaultKind) answer {
+	modes := s.trouble.modes(false)
 	if e.x.v2 && modes.Off != 0 {
 		return denied(modes.Off, "calls are not served here")
 	}
@@ -112,14 +112,14 @@ func (s *Server) answerCreateCall(e *exchange, _ FaultKind) answer {
 	if e.x.v2 {
 		create = s.service.CreateCallV2
 	}
-	o, problem := create(s.Now(), "", body)
+	o, problem := create(s.opts.Now(), "", body)
 	if problem != nil {
 		return e.problem(problem)
 	}
 	if e.x.v2 {
 		return objectAnswer(o)
 	}
-	v, ok := s.world.Find(o["id"].(string), s.Now())
+	v, ok := s.world.Find(o["id"].(string), s.opts.Now())
 	if !ok {
 		panic("sandbox: a call that was made is not there")
 	}
@@ -127,7 +127,7 @@ func (s *Server) answerCreateCall(e *exchange, _ FaultKind) answer {
 	return answer{status: http.StatusCreated, body: e.x.body}
 }
 
-func (s *Server) appendPage(b []byte, r *render.Renderer, p *page[world.View]) []byte {
+func (s *api) appendPage(b []byte, r *render.Renderer, p *page[world.View]) []byte {
 	b = append(b, `{"items":[`...)
 	for i := range p.items {
 		if i > 0 {
@@ -146,13 +146,13 @@ func (s *Server) appendPage(b []byte, r *render.Renderer, p *page[world.View]) [
 	return append(b, '}')
 }
 
-func (s *Server) answerDetail(e *exchange, _ FaultKind) answer {
+func (s *api) answerDetail(e *exchange, _ FaultKind) answer {
 	x := e.x
 	for name := range e.r.URL.Query() {
 		refusal := refuseParameter(name, nil)
 		return failure(x, http.StatusBadRequest, refusal.message, refusal.details)
 	}
-	v, ok := s.world.Find(e.req.ID, s.Now())
+	v, ok := s.world.Find(e.req.ID, s.opts.Now())
 	if !ok {
 		return failure(x, http.StatusNotFound, "there is no such call", "")
 	}
@@ -161,7 +161,7 @@ func (s *Server) answerDetail(e *exchange, _ FaultKind) answer {
 }
 
 // withCampaign adds campaign_id to a call's JSON where the service has it there.
-func (s *Server) withCampaign(b []byte, v *world.View) []byte {
+func (s *api) withCampaign(b []byte, v *world.View) []byte {
 	if !s.opts.CampaignInCalls {
 		return b
 	}

@@ -27,7 +27,7 @@ func (s *Server) serveControl(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		writeJSON(w, s.world.Truth(at))
+		writeJSON(w, s.api.world.Truth(at))
 	case strings.HasPrefix(r.URL.Path, "/sandbox/truth/") && get:
 		s.writeResource(w, r, strings.TrimPrefix(r.URL.Path, "/sandbox/truth/"), false)
 	case strings.HasPrefix(r.URL.Path, "/sandbox/edits/") && get:
@@ -111,9 +111,9 @@ func (s *Server) writeResource(w http.ResponseWriter, r *http.Request, name stri
 	case failed != nil:
 		http.Error(w, failed.Error(), http.StatusBadRequest)
 	case edits:
-		writeJSON(w, s.organisation.Edits(name, after, until))
+		writeJSON(w, s.api.organisation.Edits(name, after, until))
 	default:
-		writeJSON(w, s.organisation.Truth(name, at))
+		writeJSON(w, s.api.organisation.Truth(name, at))
 	}
 }
 

@@ -107,8 +107,8 @@ func (q *resourceQuery) fingerprint(key uint64) uint64 {
 
 // resourcePage returns one page of a list. What the page before ended with is
 // known as it was then, so that the list goes on behind it even if it is gone.
-func (s *Server) resourcePage(q *resourceQuery) (*page[entry], *refusal) {
-	now := s.Now()
+func (s *api) resourcePage(q *resourceQuery) (*page[entry], *refusal) {
+	now := s.opts.Now()
 	list := q.fingerprint(s.list.key)
 	p := &page[entry]{
 		start: beginning,
@@ -158,17 +158,17 @@ func (s *Server) resourcePage(q *resourceQuery) (*page[entry], *refusal) {
 }
 
 // answerResource answers for everything but calls.
-func (s *Server) answerResource(e *exchange, fault FaultKind) answer {
+func (s *api) answerResource(e *exchange, fault FaultKind) answer {
 	r, req, x := e.r, e.req, e.x
 	resource := organisation.Named(req.Resource)
-	faults := s.resourceFaults(req.Resource)
+	faults := s.trouble.of(req.Resource)
 	if status := faults.status(req.Kind); status != 0 {
 		return failure(x, status, "injected fault", "")
 	}
 	if req.Kind == "object" {
 		return s.answerObject(e, resource, faults)
 	}
-	if resource.Parent != "" && s.organisation.Find(organisation.Named(resource.Parent), "", req.ID, s.Now()) == nil {
+	if resource.Parent != "" && s.organisation.Find(organisation.Named(resource.Parent), "", req.ID, s.opts.Now()) == nil {
 		return failure(x, http.StatusNotFound, "there is no such object", "")
 	}
 	q, refusal := parseResource(e.op, resource, req.ID, r.URL.RawQuery, s.opts.ContractOnly)
@@ -182,7 +182,7 @@ func (s *Server) answerResource(e *exchange, fault FaultKind) answer {
 	if refusal != nil {
 		return failure(x, http.StatusBadRequest, refusal.message, refusal.details)
 	}
-	if faults[ResourceCut] && q.cursor != "" {
+	if faults.has(ResourceCut) && q.cursor != "" {
 		return failure(x, http.StatusInternalServerError, "injected fault", "")
 	}
 	if resource.Unpaged && (fault == FaultShort || fault == FaultEmpty) {
@@ -198,7 +198,7 @@ func (s *Server) answerResource(e *exchange, fault FaultKind) answer {
 				delete(items[i], name)
 			}
 		}
-		if faults[ResourceThin] {
+		if faults.has(ResourceThin) {
 			items[i] = thin(items[i])
 		}
 	}
@@ -223,7 +223,7 @@ func thin(o organisation.Object) organisation.Object {
 	return t
 }
 
-func (s *Server) answerObject(e *exchange, resource *organisation.Resource, faults resourceFaults) answer {
+func (s *api) answerObject(e *exchange, resource *organisation.Resource, faults resourceFaults) answer {
 	r, req, x := e.r, e.req, e.x
 	values := r.URL.Query()
 	if refusal := check(e.op, values, e.op.Parameters(s.opts.ContractOnly)); refusal != nil {
@@ -231,9 +231,9 @@ func (s *Server) answerObject(e *exchange, resource *organisation.Resource, faul
 	}
 	var o organisation.Object
 	if resource.Versioned {
-		o = s.organisation.AgentAt(req.ID, values.Get("version"), s.Now().UnixMilli())
+		o = s.organisation.AgentAt(req.ID, values.Get("version"), s.opts.Now().UnixMilli())
 	} else {
-		o = s.organisation.Find(resource, "", req.ID, s.Now())
+		o = s.organisation.Find(resource, "", req.ID, s.opts.Now())
 	}
 	if o == nil {
 		return failure(x, http.StatusNotFound, "there is no such object", "")

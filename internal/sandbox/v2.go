@@ -64,9 +64,9 @@ func readListing[F any](e *exchange) (body listing[F], a answer, ok bool) {
 	return body, a, ok
 }
 
-func (s *Server) answerV2(e *exchange, _ FaultKind) answer {
+func (s *api) answerV2(e *exchange, _ FaultKind) answer {
 	req := e.req
-	faults := s.resourceFaults(req.Resource)
+	faults := s.trouble.of(req.Resource)
 	if status := faults.status(req.Kind); status != 0 {
 		return failure(e.x, status, "injected fault", "")
 	}
@@ -75,10 +75,10 @@ func (s *Server) answerV2(e *exchange, _ FaultKind) answer {
 	}
 	var o map[string]any
 	if req.Resource == v2Campaigns {
-		if c := s.organisation.Find(organisation.Named("campaigns"), "", req.ID, s.Now()); c != nil {
+		if c := s.organisation.Find(organisation.Named("campaigns"), "", req.ID, s.opts.Now()); c != nil {
 			o = s.campaignV2(c)
 		}
-	} else if k := s.organisation.Find(organisation.Named("knowledges"), "", req.ID, s.Now()); k != nil {
+	} else if k := s.organisation.Find(organisation.Named("knowledges"), "", req.ID, s.opts.Now()); k != nil {
 		o = s.knowledgeV2(k)
 	}
 	if o == nil {
@@ -89,7 +89,7 @@ func (s *Server) answerV2(e *exchange, _ FaultKind) answer {
 
 // listV2 answers the lists of campaigns and of agents. That of agents has the form of the
 // others, but takes fewer filters.
-func (s *Server) listV2(ask *exchange, faults resourceFaults) answer {
+func (s *api) listV2(ask *exchange, faults resourceFaults) answer {
 	body, refused, ok := readListing[struct {
 		Status []string   `json:"status"`
 		Agent  []string   `json:"agent_id"`
@@ -104,7 +104,7 @@ func (s *Server) listV2(ask *exchange, faults resourceFaults) answer {
 	}
 	q := &resourceQuery{resource: organisation.Named(name), sortBy: "created_at"}
 	q.ascending = body.Order == "ascending"
-	all := s.organisation.List(q.resource, "", s.Now())
+	all := s.organisation.List(q.resource, "", s.opts.Now())
 	var after entry // it need not match the filter any more
 	if body.Key != nil {
 		i := slices.IndexFunc(all, func(e entry) bool { return e.ID == *body.Key })
@@ -121,7 +121,7 @@ func (s *Server) listV2(ask *exchange, faults resourceFaults) answer {
 			f.Start.Lower != nil && at < milliseconds(*f.Start.Lower) || f.Start.Upper != nil && at > milliseconds(*f.Start.Upper)
 	})
 	slices.SortFunc(all, q.compare)
-	if faults[ResourceEmpty] {
+	if faults.has(ResourceEmpty) {
 		all = nil
 	}
 	total := len(all)
@@ -152,7 +152,7 @@ func agentV2(a organisation.Object) map[string]any {
 }
 
 // campaignV2 is a campaign as v2 shows it.
-func (s *Server) campaignV2(c organisation.Object) map[string]any {
+func (s *api) campaignV2(c organisation.Object) map[string]any {
 	o := map[string]any{"organization_id": s.organisation.ID(), "agent_version": nil}
 	for name, value := range c {
 		if ms, ok := value.(int64); ok && strings.HasSuffix(name, "_at") {
@@ -172,10 +172,10 @@ func (s *Server) campaignV2(c organisation.Object) map[string]any {
 }
 
 // knowledgeV2 is a knowledge base with its documents, as v2 shows it.
-func (s *Server) knowledgeV2(k organisation.Object) map[string]any {
+func (s *api) knowledgeV2(k organisation.Object) map[string]any {
 	id := fmt.Sprint(k["id"])
 	documents := []any{}
-	for _, e := range s.organisation.List(organisation.Named("knowledge_documents"), id, s.Now()) {
+	for _, e := range s.organisation.List(organisation.Named("knowledge_documents"), id, s.opts.Now()) {
 		documents = append(documents, map[string]any{
 			"knowledge_document_id": e.ID, "knowledge_document_name": e.Object["name"], "knowledge_document_type": e.Object["document_type"],
 		})

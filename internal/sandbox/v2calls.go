@@ -1,8 +1,10 @@
 package sandbox
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
+	"time"
 
 	"callhouse/internal/sandbox/dice"
 	"callhouse/internal/sandbox/render"
@@ -70,9 +72,9 @@ func milliseconds(instant int64) int64 {
 }
 
 // answerBulk answers a request for calls of v2.
-func (s *Server) answerBulk(e *exchange, fault FaultKind) answer {
+func (s *api) answerBulk(e *exchange, fault FaultKind) answer {
 	req, x := e.req, e.x
-	modes := s.modes(req.Resource != v2Call)
+	modes := s.trouble.modes(req.Resource != v2Call)
 	switch {
 	case modes.Off != 0:
 		return denied(modes.Off, "calls are not served here")
@@ -80,7 +82,7 @@ func (s *Server) answerBulk(e *exchange, fault FaultKind) answer {
 		return objectAnswer(map[string]any{"success": true, "data": map[string]any{"items": []any{}, "count": 0}})
 	}
 	if req.Resource == v2Call {
-		v, ok := s.list2.world.Find(req.ID, s.Now())
+		v, ok := s.list2.world.Find(req.ID, s.opts.Now())
 		if !ok {
 			return denied(http.StatusNotFound, "there is no such call")
 		}
@@ -104,7 +106,7 @@ func (s *Server) answerBulk(e *exchange, fault FaultKind) answer {
 	if fault == FaultExpired && q.cursor != "" {
 		return invalid("pagination_key", "pagination_key is no longer valid")
 	}
-	p, refusal := s.list2.page(q, s.Now().UnixMilli())
+	p, refusal := s.list2.page(q, s.opts.Now().UnixMilli())
 	if refusal != nil {
 		return invalid("pagination_key", refusal.message)
 	}
@@ -130,4 +132,64 @@ func (v *V2) appendPage(b []byte, r *render.Renderer, p *page[world.View], legac
 	b = wire.AppendOptional(append(b, `],"next_cursor":`...), p.next)
 	b = strconv.AppendInt(append(b, `,"total_count":`...), p.total, 10)
 	return append(b, '}')
+}
+
+// WorldV2 returns the data that v2 shows: that of World, and the extra calls.
+func (s *Server) WorldV2() *world.World { return s.api.list2.world }
+
+// hideExtra makes a configuration hide n calls for ever, all over the first ones.
+func hideExtra(c *Config, n int64) error {
+	if n > c.Calls {
+		return fmt.Errorf("extra calls must be at most the calls, %d, not %d", c.Calls, n)
+	}
+	every, others := c.Calls/n, c.DeletedAt
+	c.DeletedAt = func(index int64) (time.Time, bool) {
+		if index/every < n && index%every == every/2 {
+			return time.UnixMilli(1), true
+		}
+		if others == nil {
+			return time.Time{}, false
+		}
+		return others(index)
+	}
+	return nil
+}
+
+// V2Wrong reports whether v2 shows another transcript of a call than v3, by WrongTurns
+// as they are now.
+func (s *Server) V2Wrong(c *world.Call) bool {
+	v := s.api.trouble.modes(false)
+	return v.wrong(c) != 0
+}
+
+// wrong returns the draw for what is wrong with a call's transcript; 0: nothing is.
+func (v *V2) wrong(c *world.Call) uint64 {
+	agent, user, _, _ := c.Items()
+	if h := dice.Hash(c.Key, 31); agent+user > 0 && !c.OptedOut && dice.Unit(h) < v.WrongTurns {
+		return dice.Mix(h) | 1<<63
+	}
+	return 0
+}
+
+// form is how a call is written.
+func (v *V2) form(c *world.Call, single bool) render.V2Form {
+	return render.V2Form{Single: single, Wrong: v.wrong(c), SpokenOnly: v.SpokenOnly, Twice: v.DuplicateKeys}
+}
+
+// slow returns a page's answer, or what becomes of it if it has too many calls.
+func (v *V2) slow(page answer, calls int, x *scratch) answer {
+	if v.SlowAbove == 0 || calls <= v.SlowAbove {
+		return page
+	}
+	switch v.Slow {
+	case "500":
+		return failure(x, http.StatusInternalServerError, "the page is too large", "")
+	case "504":
+		return webAnswer(http.StatusGatewayTimeout, "504 Gateway Time-out")
+	case "cut":
+		page.end = FaultCut
+	default:
+		page.end = FaultHang
+	}
+	return page
 }
