@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"time"
 
 	"callhouse/internal/sandbox/organisation"
 	"callhouse/internal/sandbox/service"
@@ -53,22 +52,6 @@ func (e *exchange) refuse(field, reason string) answer {
 	return failure(e.x, http.StatusBadRequest, message, string(details))
 }
 
-// writes are what is done by package service, by the operations' names.
-var writes = map[string]func(s *service.Service, now time.Time, id string, body organisation.Object) (organisation.Object, *service.Problem){
-	"createAgent":                (*service.Service).CreateAgent,
-	"updateAgent":                (*service.Service).PatchAgent,
-	"validateFlow":               (*service.Service).ValidateFlow,
-	"createCampaignV2":           (*service.Service).CreateCampaign,
-	"updateCampaignV2":           (*service.Service).PatchCampaign,
-	"updateCampaign":             (*service.Service).PatchCampaign,
-	"pauseCampaign":              (*service.Service).PauseCampaign,
-	"resumeCampaign":             (*service.Service).ResumeCampaign,
-	"cancelCampaign":             (*service.Service).CancelCampaign,
-	"pauseCampaignV2":            (*service.Service).PauseCampaignV2,
-	"deleteKnowledgeDocumentV2":  (*service.Service).DeleteDocument,
-	"deleteKnowledgeDocumentsV2": (*service.Service).DeleteDocuments,
-}
-
 // answerWrite answers by letting the service do it.
 func (s *api) answerWrite(e *exchange, _ FaultKind) answer {
 	faults := s.trouble.of(e.req.Resource)
@@ -79,7 +62,7 @@ func (s *api) answerWrite(e *exchange, _ FaultKind) answer {
 	if a, ok := e.decodeWrite(&body); !ok {
 		return a
 	}
-	o, problem := writes[e.op.ID](s.service, s.opts.Now(), e.req.ID, body)
+	o, problem := s.service.Do(e.op.ID, s.opts.Now(), e.req.ID, body)
 	if problem != nil {
 		return e.problem(problem)
 	}

@@ -8,6 +8,7 @@ import (
 	"callhouse/internal/sandbox/dice"
 	"callhouse/internal/sandbox/organisation"
 	"callhouse/internal/sandbox/render"
+	"callhouse/internal/sandbox/service"
 	"callhouse/internal/sandbox/wire"
 	"callhouse/internal/sandbox/world"
 )
@@ -65,7 +66,7 @@ func (s *api) answer(e *exchange, fault FaultKind) answer {
 		return a
 	case handlers[e.op.ID] != nil:
 		return handlers[e.op.ID](s, e, fault)
-	case writes[e.op.ID] != nil:
+	case service.Does(e.op.ID):
 		return s.answerWrite(e, fault)
 	}
 	return s.answerResource(e, fault)
@@ -108,11 +109,7 @@ func (s *api) answerCreateCall(e *exchange, _ FaultKind) answer {
 	if a, ok := e.decodeWrite(&body); !ok {
 		return a
 	}
-	create := s.service.CreateCall
-	if e.x.v2 {
-		create = s.service.CreateCallV2
-	}
-	o, problem := create(s.opts.Now(), "", body)
+	o, problem := s.service.Do(e.op.ID, s.opts.Now(), "", body)
 	if problem != nil {
 		return e.problem(problem)
 	}
