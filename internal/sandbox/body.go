@@ -77,8 +77,7 @@ func (s *api) answerWrite(e *exchange, _ FaultKind) answer {
 // decodeWrite is decode for an operation that may have no body, and has no parameters.
 func (e *exchange) decodeWrite(body *organisation.Object) (a answer, ok bool) {
 	if values := e.r.URL.Query(); len(values) > 0 {
-		refusal := check(e.op, values, nil)
-		return failure(e.x, http.StatusBadRequest, refusal.message, refusal.details), false
+		return e.no(check(e.op, values, nil)), false
 	}
 	if e.op.Body == "" {
 		return answer{}, true

@@ -74,7 +74,7 @@ func (s *api) answer(e *exchange, fault FaultKind) answer {
 
 func (s *api) answerPage(e *exchange, fault FaultKind) answer {
 	x := e.x
-	q, refusal := parseQuery(e.r.URL.RawQuery, s.opts)
+	q, refusal := parseQuery(e.op, e.r.URL.RawQuery, s.opts)
 	if refusal == nil && fault == FaultExpired && q.cursor != "" {
 		refusal = refuse("cursor has expired")
 	}
@@ -83,7 +83,7 @@ func (s *api) answerPage(e *exchange, fault FaultKind) answer {
 		p, refusal = s.list.page(q, s.opts.Now().UnixMilli())
 	}
 	if refusal != nil {
-		return failure(x, http.StatusBadRequest, refusal.message, refusal.details)
+		return e.no(refusal)
 	}
 	p.distort(fault, dice.Hash(s.world.Key+6, uint64(e.number)), q.cursor, q.offset, func() (v world.View, ok bool) {
 		if q.cursor == "" || q.ascending || len(q.attributes) > 0 || q.timed {
@@ -146,8 +146,7 @@ func (s *api) appendPage(b []byte, r *render.Renderer, p *page[world.View]) []by
 func (s *api) answerDetail(e *exchange, _ FaultKind) answer {
 	x := e.x
 	for name := range e.r.URL.Query() {
-		refusal := refuseParameter(name, nil)
-		return failure(x, http.StatusBadRequest, refusal.message, refusal.details)
+		return e.no(refuseParameter(name, nil))
 	}
 	v, ok := s.world.Find(e.req.ID, s.opts.Now())
 	if !ok {

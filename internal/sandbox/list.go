@@ -194,14 +194,8 @@ func (l *list) open(text string, list uint64, t int64) (position int64, _ *refus
 		}
 		return 0, refuse("pagination_key is the id of no call")
 	}
-	c, ok := openCursor(text, l.key, list)
-	switch {
-	case !ok:
-		return 0, refuse("cursor is not valid for this list")
-	case l.opts.CursorTTL > 0 && t-c.issued > l.opts.CursorTTL.Milliseconds():
-		return 0, refuse("cursor has expired")
-	}
-	return c.position, nil
+	c, refusal := l.opts.openCursor(text, l.key, list, t)
+	return c.position, refusal
 }
 
 // before is a position in front of a call, computed or ordered.

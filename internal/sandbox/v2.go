@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -102,42 +103,37 @@ func (s *api) listV2(ask *exchange, faults resourceFaults) answer {
 	if ask.req.Resource == v2Agents {
 		name, agentOf, show = "agents", agentID, agentV2
 	}
-	q := &resourceQuery{resource: organisation.Named(name), sortBy: "created_at"}
-	q.ascending = body.Order == "ascending"
-	all := s.organisation.List(q.resource, "", s.opts.Now())
-	var after entry // it need not match the filter any more
-	if body.Key != nil {
-		i := slices.IndexFunc(all, func(e entry) bool { return e.ID == *body.Key })
-		if i < 0 {
-			return invalid("pagination_key", "pagination_key is the id of none of the "+name)
-		}
-		after = all[i]
-	}
 	f := &body.Filter
-	all = slices.DeleteFunc(all, func(e entry) bool {
+	q := &objectQuery{resource: organisation.Named(name), sortBy: "created_at", keyed: true, keeps: func(e entry) bool {
 		at := e.Object["created_at"].(int64)
-		return len(f.Status) > 0 && !slices.Contains(f.Status, fmt.Sprint(e.Object["status"])) ||
-			len(f.Agent) > 0 && !slices.Contains(f.Agent, agentOf(e.Object)) ||
-			f.Start.Lower != nil && at < milliseconds(*f.Start.Lower) || f.Start.Upper != nil && at > milliseconds(*f.Start.Upper)
-	})
-	slices.SortFunc(all, q.compare)
-	if faults.has(ResourceEmpty) {
-		all = nil
-	}
-	total := len(all)
+		return (len(f.Status) == 0 || slices.Contains(f.Status, fmt.Sprint(e.Object["status"]))) &&
+			(len(f.Agent) == 0 || slices.Contains(f.Agent, agentOf(e.Object))) &&
+			(f.Start.Lower == nil || at >= milliseconds(*f.Start.Lower)) && (f.Start.Upper == nil || at <= milliseconds(*f.Start.Upper))
+	}}
+	q.ascending, q.limit = body.Order == "ascending", body.Limit
 	if body.Key != nil {
-		all = slices.DeleteFunc(all, func(e entry) bool { return q.compare(e, after) <= 0 })
+		q.cursor = cmp.Or(*body.Key, " ") // an empty one is the id of none, too
 	}
-	next := any(nil)
-	if len(all) > body.Limit {
-		all = all[:body.Limit]
-		next = all[len(all)-1].ID
+	p, refusal := s.objects(q)
+	if refusal != nil {
+		return invalid("pagination_key", refusal.message)
 	}
-	items := make([]any, len(all))
-	for i, e := range all {
+	if faults.has(ResourceEmpty) {
+		p.items, p.next, p.total = nil, "", 0
+	}
+	items := make([]any, len(p.items))
+	for i, e := range p.items {
 		items[i] = show(e.Object)
 	}
-	return objectAnswer(map[string]any{name: items, "next_cursor": next, "total_count": total})
+	return objectAnswer(map[string]any{name: items, "next_cursor": orNull(p.next), "total_count": p.total})
+}
+
+// orNull is a text, or null where it is empty.
+func orNull(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
 }
 
 func agentID(o organisation.Object) string { return fmt.Sprint(o["id"]) }

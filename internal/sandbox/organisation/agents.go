@@ -127,7 +127,7 @@ func (o *Organisation) draft(d *draw) *profile {
 func (o *Organisation) publish(l *life, p *profile, until int64) {
 	for _, v := range o.publications(p, until) {
 		s := set(v.at, Object{"production_version": v.name()})
-		s.quiet = !o.cfg.PublishTouches
+		s.quiet = true // whether it moves updated_at is not known of the service
 		l.steps = append(l.steps, s)
 	}
 }

@@ -32,9 +32,6 @@ type Config struct {
 	// incidents. Default 1; negative: nothing happens of itself, and the campaigns
 	// that run go on.
 	Pace float64
-	// PublishTouches makes the publication of a version move the agent's
-	// updated_at. Whether it does is not known of the service.
-	PublishTouches bool
 }
 
 // Sizes are how many objects there are, or about as many: some come and go. 0 is
@@ -132,13 +129,7 @@ func New(cfg Config, w *world.World) (*Organisation, error) {
 // ID is the organisation's own.
 func (o *Organisation) ID() string { return world.NewUUID(o.key("organisation")).String() }
 
-func (o *Organisation) key(name string) uint64 {
-	h := dice.Hash(o.world.Key, 30)
-	for i := range len(name) {
-		h = dice.Hash(h, uint64(name[i]))
-	}
-	return h
-}
+func (o *Organisation) key(name string) uint64 { return dice.Text(dice.Hash(o.world.Key, 30), name) }
 
 // listName names one list: of a resource, or of what belongs to one parent.
 func listName(r *Resource, parent string) string { return r.Name + "/" + parent }

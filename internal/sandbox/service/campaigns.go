@@ -236,12 +236,8 @@ func (s *Service) foresee(c *campaign, from int64) []organisation.Event {
 
 // dial makes the call of a task, or finds it where it was made before.
 func (s *Service) dial(c *campaign, n int, task any, t int64) *world.Call {
-	h := dice.Hash(s.world.Key+13, uint64(n))
-	for i := range len(c.id) {
-		h = dice.Hash(h, uint64(c.id[i]))
-	}
 	o := c.order
-	o.ID, o.At = world.NewUUID(h), t
+	o.ID, o.At = world.NewUUID(dice.Text(dice.Hash(s.world.Key+13, uint64(n)), c.id)), t
 	o.To, _ = inside(task, "call_to").(string)
 	o.Metadata, o.Variables = text(inside(task, "metadata")), text(inside(task, "dynamic_variables"))
 	return s.world.Order(o)
