@@ -47,7 +47,8 @@ func (s *Server) serveControl(w http.ResponseWriter, r *http.Request) {
 		}
 		s.writeClock(w)
 	default:
-		http.Error(w, "there are GET /sandbox/truth, /sandbox/truth/RESOURCE, /sandbox/edits/RESOURCE and /sandbox/stats, GET and POST /sandbox/clock, GET /v3/openapi.json and /v2/openapi.json", http.StatusNotFound)
+		http.Error(w, "there are GET /sandbox/truth, /sandbox/truth/RESOURCE, /sandbox/edits/RESOURCE and /sandbox/stats, "+
+			"GET and POST /sandbox/clock, GET /v3/openapi.json and /v2/openapi.json", http.StatusNotFound)
 	}
 }
 

@@ -125,7 +125,8 @@ var disturbances []disturbance
 
 func init() { // answers of some of them are those of the operations
 	disturbances = []disturbance{
-		{on: requests, name: "400"}, {on: requests, name: "401"}, {on: requests, name: "403"}, {on: requests, name: "404"}, {on: requests, name: "409"},
+		{on: requests, name: "400"}, {on: requests, name: "401"}, {on: requests, name: "403"}, {on: requests, name: "404"},
+		{on: requests, name: "409"},
 		{on: requests, name: "429", retry: func(_ *Server, e *exchange) string { return strconv.Itoa(1 + int(e.number%3)) }},
 		{on: requests, name: "500"}, {on: requests, name: "503"},
 		{on: requests, name: string(Fault429Bare)},
@@ -133,7 +134,9 @@ func init() { // answers of some of them are those of the operations
 			return s.opts.DateNow().Add(2 * time.Second).UTC().Format(http.TimeFormat)
 		}},
 		{on: requests, name: string(Fault429Malformed), retry: func(*Server, *exchange) string { return "soon" }},
-		{on: requests, name: string(Fault503HTML), answer: func(*Server, *exchange) answer { return webAnswer(503, "503 Service Temporarily Unavailable") }},
+		{on: requests, name: string(Fault503HTML), answer: func(*Server, *exchange) answer {
+			return webAnswer(503, "503 Service Temporarily Unavailable")
+		}},
 		{on: requests, name: string(FaultReset), answer: func(*Server, *exchange) answer { return answer{end: FaultReset} }},
 		{on: requests, name: string(FaultCut), answer: func(s *Server, e *exchange) answer {
 			a := s.api.answer(e, "")

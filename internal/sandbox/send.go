@@ -34,12 +34,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, a answer, fault Fa
 		s.ledger.answered(0, int64(len(a.body)), a.end)
 	default:
 		s.ledger.answered(a.status, int64(len(a.body)), fault)
-		if a.view != nil {
-			s.ledger.sent(a.view)
-		}
-		if a.object != "" {
-			s.ledger.sentObject(a.object, a.body)
-		}
+		s.ledger.sent(&a)
 	}
 	h.Set("Content-Type", cmp.Or(a.kind, "application/json"))
 	h.Set("Content-Length", strconv.Itoa(len(whole)))

@@ -40,7 +40,8 @@ func Document(v2 bool) []byte {
 		"openapi": "3.1.0",
 		"info": Object{
 			"title": title, "version": version,
-			"description": "A stand-in for the call service. x-from says where an operation is taken from; only what is of the contract can be relied on.",
+			"description": "A stand-in for the call service. x-from says where an operation is taken from; " +
+				"only what is of the contract can be relied on.",
 		},
 		"servers":  []any{Object{"url": "/", "description": "where this document is: paths begin with " + prefix}},
 		"security": []any{Object{"key": []any{}}},
@@ -96,18 +97,26 @@ func (o *Operation) describe() Object {
 		d["parameters"] = all
 	}
 	if o.Body != "" {
-		d["requestBody"] = Object{"required": true, "content": Object{"application/json": Object{"schema": Ref(o.Body)}}}
+		d["requestBody"] = Object{"required": true, "content": content(o.Body)}
 	}
-	responses := Object{fmt.Sprint(o.Good()): Object{"description": http.StatusText(o.Good()), "content": Object{"application/json": Object{"schema": Ref(o.Answer)}}}}
+	responses := Object{fmt.Sprint(o.Good()): response(o.Good(), o.Answer)}
 	failed := "Error"
 	if o.V2() {
 		failed = "ErrorV2"
 	}
 	for _, status := range failures(o.V2()) {
-		responses[fmt.Sprint(status)] = Object{"description": http.StatusText(status), "content": Object{"application/json": Object{"schema": Ref(failed)}}}
+		responses[fmt.Sprint(status)] = response(status, failed)
 	}
 	d["responses"] = responses
 	return d
+}
+
+func response(status int, schema string) Object {
+	return Object{"description": http.StatusText(status), "content": content(schema)}
+}
+
+func content(schema string) Object {
+	return Object{"application/json": Object{"schema": Ref(schema)}}
 }
 
 func (o *Operation) parameters() []any {

@@ -65,7 +65,9 @@ func customerAttributes(o *Organisation) population {
 // organizations is the one organisation that the key belongs to.
 func organizations(o *Organisation) population {
 	subscription := func(name string, concurrent int) Object {
-		return Object{"display_name": name, "plan_concurrent_call_limit": concurrent, "plan_hourly_call_limit": 5000, "plan_daily_call_limit": 40000}
+		return Object{
+			"display_name": name, "plan_concurrent_call_limit": concurrent, "plan_hourly_call_limit": 5000, "plan_daily_call_limit": 40000,
+		}
 	}
 	return population{
 		object: "Organization", places: 1, every: 150,

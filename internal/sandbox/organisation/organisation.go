@@ -121,8 +121,8 @@ func New(cfg Config, w *world.World) (*Organisation, error) {
 	}
 	return &Organisation{
 		cfg: cfg, world: w, origin: w.Origin().UnixMilli(), called: calledBy(w.Agents()),
-		histories: map[string]*history{}, written: map[string][]Write{}, foreseen: map[string]map[string][]Event{}, published: map[string][]publication{},
-		released: map[int]*released{},
+		histories: map[string]*history{}, written: map[string][]Write{}, foreseen: map[string]map[string][]Event{},
+		published: map[string][]publication{}, released: map[int]*released{},
 	}, nil
 }
 

@@ -27,7 +27,8 @@ var lives map[string]func(o *Organisation, parent string, until int64) []*life
 
 func init() { // some of them ask for others
 	lives = map[string]func(o *Organisation, parent string, until int64) []*life{
-		"agents": agents, "agent_versions": agentVersions, "campaigns": campaigns, "tools": tools, "telephone_numbers": numbers, "incidents": incidents,
+		"agents": agents, "agent_versions": agentVersions, "campaigns": campaigns, "tools": tools,
+		"telephone_numbers": numbers, "incidents": incidents,
 		"knowledges": populated("knowledges", knowledges), "knowledge_documents": knowledgeDocuments,
 		"llms": populated("llms", llms), "voices": populated("voices", voices), "schemas": populated("schemas", schemas),
 		"alert_rules": populated("alert rules", alertRules), "customers": populated("customers", customers),

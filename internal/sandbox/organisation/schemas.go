@@ -37,7 +37,8 @@ type registered struct {
 // builtIn are the types of built-in tools and the settings that each has beside those of all:
 // of the contract, but for the last one.
 var builtIn = [][2]string{
-	{"transfer_call", "transferConfigurations transferType displayedCallerId transferMessageType warmTransferPrompt warmTransferStaticSentence sipHeaders"},
+	{"transfer_call", "transferConfigurations transferType displayedCallerId transferMessageType warmTransferPrompt " +
+		"warmTransferStaticSentence sipHeaders"},
 	{"transfer_agent", "agent preserveChatContext"},
 	{"send_sms", "smsMessageType smsMessagePrompt smsMessageStaticSentence smsMessageStaticTitle smsMessageStaticImageFileKeys smsFromNumber"},
 	{"send_dtmf", "allowInterruption"},
@@ -67,11 +68,12 @@ var registry = func() []registered {
 	defined("tool-schema", "built_in_tool", "BuiltInTool")
 	add("eval-schema", "evaluation", Object{"type": "object"})
 	for _, kind := range strings.Fields("task_completed politeness accuracy latency interruptions compliance") {
-		add("eval-schema", kind, Object{"type": "object", "properties": Object{"score": Object{"type": "number"}, "reason": Object{"type": "string"}}})
+		properties := Object{"score": Object{"type": "number"}, "reason": Object{"type": "string"}}
+		add("eval-schema", kind, Object{"type": "object", "properties": properties})
 	}
-	for _, section := range strings.Fields("prompt:Prompt stt:Stt llm:Llm voice:Voice speech:Speech call:Call post_call:PostCall security:Security webhook:Webhook knowledge:Knowledge") {
-		kind, name, _ := strings.Cut(section, ":")
-		defined("agent-schema", kind+"_settings", name+"Settings")
+	for _, section := range strings.Fields("Prompt Stt Llm Voice Speech Call PostCall Security Webhook Knowledge") {
+		kind := strings.ToLower(strings.ReplaceAll(section, "PostCall", "post_call"))
+		defined("agent-schema", kind+"_settings", section+"Settings")
 	}
 	defined("agent-schema", "post_call_action", "PostCallAction")
 	defined("agent-schema", "tool_ids", "Texts")
@@ -82,7 +84,8 @@ var registry = func() []registered {
 	defined("flow-schema", "node_settings", "FlowNodeSettings")
 	defined("flow-schema", "node_knowledge", "KnowledgeSettings")
 	for _, kind := range strings.Fields("conversation condition tool") {
-		add("flow-schema", kind+"_node", Object{"allOf": []any{operation.Ref("FlowNode"), Object{"properties": Object{"type": Object{"const": kind}}}}})
+		properties := Object{"type": Object{"const": kind}}
+		add("flow-schema", kind+"_node", Object{"allOf": []any{operation.Ref("FlowNode"), Object{"properties": properties}}})
 	}
 	add("flow-schema", "nodes", Object{"type": "array", "minItems": 1, "items": operation.Ref("FlowNode")})
 	add("flow-schema", "edges", Object{"type": "array", "items": operation.Ref("FlowEdge")})

@@ -18,7 +18,8 @@ func tools(o *Organisation, _ string, until int64) []*life {
 		l.serial |= 1 << 50
 	}
 	return append(all, o.tools("tools", o.cfg.Sizes.Tools, 600, func(d *draw) string {
-		return fmt.Sprintf("%s_%d", pick(&d.Dice, "lookup_order", "book_slot", "send_link", "get_balance", "open_ticket"), d.n+10_000*d.generation)
+		kind := pick(&d.Dice, "lookup_order", "book_slot", "send_link", "get_balance", "open_ticket")
+		return fmt.Sprintf("%s_%d", kind, d.n+10_000*d.generation)
 	}, until)...)
 }
 

@@ -22,7 +22,9 @@ func (s *writing) createAgent() (Object, *Problem) {
 		data["builtInTools"] = []any{}
 	}
 	ms, id := s.now.UnixMilli(), s.newID().String()
-	agent := operation.New("Agent", Object{"id": id, "name": s.body["name"], "created_at": ms, "updated_at": ms, "data": data, "flow": s.body["flow"]}, nil)
+	agent := operation.New("Agent", Object{
+		"id": id, "name": s.body["name"], "created_at": ms, "updated_at": ms, "data": data, "flow": s.body["flow"],
+	}, nil)
 	if agent["flow"] != nil || s.body["flow_data"] != nil {
 		agent["type"] = "flow"
 	}

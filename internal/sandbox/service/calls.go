@@ -94,7 +94,8 @@ func (s *Service) order(w organisation.Write) error {
 	}
 	o := world.Order{ID: id, At: w.At, Agent: agent}
 	for name, into := range map[string]*string{
-		"agent_version": &o.Version, "from_number": &o.From, "to_number": &o.To, "presentation_number": &o.Presentation, "variant_label": &o.Variant,
+		"agent_version": &o.Version, "from_number": &o.From, "to_number": &o.To,
+		"presentation_number": &o.Presentation, "variant_label": &o.Variant,
 	} {
 		*into, _ = w.Fields[name].(string)
 	}

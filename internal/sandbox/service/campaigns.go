@@ -54,8 +54,9 @@ func (s *writing) createCampaign() (Object, *Problem) {
 	}
 	id := fmt.Sprint(9_000_000 + s.writes)
 	c := operation.New("CampaignResponse", Object{
-		"id": id, "name": s.body["name"], "agent": Object{"agent_id": s.body["agent_id"], "agent_version": version}, "from_number": s.body["call_from"],
-		"presentation_number": s.body["presentation_number"], "created_at": s.now.UnixMilli(), "scheduled_at": scheduled,
+		"id": id, "name": s.body["name"], "agent": Object{"agent_id": s.body["agent_id"], "agent_version": version},
+		"from_number": s.body["call_from"], "presentation_number": s.body["presentation_number"],
+		"created_at": s.now.UnixMilli(), "scheduled_at": scheduled,
 		"total_calls": int64(len(list(s.body["tasks"]))), "concurrency": most, "call_time_window": hours, "tasks": s.body["tasks"],
 	}, nil)
 	problem = s.write(organisation.Created, campaigns, "", id, c)
