@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"callhouse/internal/sandbox/dice"
+	"callhouse/internal/sandbox/operation"
 	"callhouse/internal/sandbox/organisation"
 	"callhouse/internal/sandbox/render"
-	"callhouse/internal/sandbox/service"
 	"callhouse/internal/sandbox/wire"
 	"callhouse/internal/sandbox/world"
 )
@@ -39,43 +39,64 @@ func failure(x *scratch, status int, message, details string) answer {
 	return answer{status: status, body: x.body}
 }
 
-// handlers answer the operations, by their names. Those of resources that only have
-// to be looked up are answered alike, by answerResource.
-var handlers = map[string]func(*api, *exchange, FaultKind) answer{
+// handler answers an operation.
+type handler func(*api, *exchange) answer
+
+// handlers are by the operation's name, or by its kind for all operations that are alike.
+var handlers = map[string]handler{
 	"listCalls":       (*api).answerPage,
-	"createCall":      (*api).answerCreateCall,
 	"getCall":         (*api).answerDetail,
+	"createCall":      (*api).answerCreateCall,
+	"createCallV2":    (*api).answerCreateCall,
 	"listCallsV2":     (*api).answerBulk,
 	"listCallsLegacy": (*api).answerBulk,
-	"createCallV2":    (*api).answerCreateCall,
 	"getCallV2":       (*api).answerBulk,
-	"listAgentsV2":    (*api).answerV2,
-	"listCampaignsV2": (*api).answerV2,
-	"getCampaignV2":   (*api).answerV2,
-	"getKnowledgeV2":  (*api).answerV2,
+	"listAgentsV2":    faulty(listV2("agents", agentID, agentV2)),
+	"listCampaignsV2": faulty(listV2("campaigns", campaignAgent, (*api).campaignV2)),
+	"getCampaignV2":   faulty(getV2("campaigns", (*api).campaignV2)),
+	"getKnowledgeV2":  faulty(getV2("knowledges", (*api).knowledgeV2)),
+
+	"list":   faulty((*api).answerList),
+	"object": faulty((*api).answerObject),
+	"write":  faulty((*api).answerWrite),
+}
+
+// handlerOf returns what answers an operation; nil for none.
+func handlerOf(o *operation.Operation) handler {
+	if h := handlers[o.ID]; h != nil {
+		return h
+	}
+	return handlers[o.Kind]
+}
+
+// faulty lets a handler answer for a resource unless its faults do.
+func faulty(h handler) handler {
+	return func(s *api, e *exchange) answer {
+		e.wrong = s.trouble.of(e.req.Resource)
+		if status := e.wrong.status(e.req.Kind); status != 0 {
+			return failure(e.x, status, "injected fault", "")
+		}
+		return h(s, e)
+	}
 }
 
 // answer works out what a request that is let in gets.
-func (s *api) answer(e *exchange, fault FaultKind) answer {
-	switch {
-	case e.op == nil:
+func (s *api) answer(e *exchange) answer {
+	if e.op == nil {
 		return failure(e.x, http.StatusNotFound, "no such resource", "")
-	case e.allowed != nil:
+	}
+	if e.allowed != nil {
 		a := failure(e.x, http.StatusMethodNotAllowed, e.r.Method+" is not allowed here", "")
 		a.header = [2]string{"Allow", strings.Join(e.allowed, ", ")}
 		return a
-	case handlers[e.op.ID] != nil:
-		return handlers[e.op.ID](s, e, fault)
-	case service.Does(e.op.ID):
-		return s.answerWrite(e, fault)
 	}
-	return s.answerResource(e, fault)
+	return handlerOf(e.op)(s, e)
 }
 
-func (s *api) answerPage(e *exchange, fault FaultKind) answer {
+func (s *api) answerPage(e *exchange) answer {
 	x := e.x
 	q, refusal := parseQuery(e.op, e.r.URL.RawQuery, s.opts)
-	if refusal == nil && fault == FaultExpired && q.cursor != "" {
+	if refusal == nil && e.fault == FaultExpired && q.cursor != "" {
 		refusal = refuse("cursor has expired")
 	}
 	var p *page[world.View]
@@ -85,7 +106,7 @@ func (s *api) answerPage(e *exchange, fault FaultKind) answer {
 	if refusal != nil {
 		return e.no(refusal)
 	}
-	p.distort(fault, dice.Hash(s.world.Key+6, uint64(e.number)), q.cursor, q.offset, func() (v world.View, ok bool) {
+	p.distort(e.fault, dice.Hash(s.world.Key+6, uint64(e.number)), q.cursor, q.offset, func() (v world.View, ok bool) {
 		if q.cursor == "" || q.ascending || len(q.attributes) > 0 || q.timed {
 			return v, false
 		}
@@ -100,7 +121,7 @@ func (s *api) answerPage(e *exchange, fault FaultKind) answer {
 }
 
 // answerCreateCall makes a call, in v3 and in v2.
-func (s *api) answerCreateCall(e *exchange, _ FaultKind) answer {
+func (s *api) answerCreateCall(e *exchange) answer {
 	modes := s.trouble.modes(false)
 	if e.x.v2 && modes.Off != 0 {
 		return denied(modes.Off, "calls are not served here")
@@ -143,7 +164,7 @@ func (s *api) appendPage(b []byte, r *render.Renderer, p *page[world.View]) []by
 	return append(b, '}')
 }
 
-func (s *api) answerDetail(e *exchange, _ FaultKind) answer {
+func (s *api) answerDetail(e *exchange) answer {
 	x := e.x
 	for name := range e.r.URL.Query() {
 		return e.no(refuseParameter(name, nil))

@@ -139,12 +139,12 @@ func init() { // answers of some of them are those of the operations
 		}},
 		{on: requests, name: string(FaultReset), answer: func(*Server, *exchange) answer { return answer{end: FaultReset} }},
 		{on: requests, name: string(FaultCut), answer: func(s *Server, e *exchange) answer {
-			a := s.api.answer(e, "")
+			a := s.api.answer(e)
 			a.end = FaultCut
 			return a
 		}},
 		{on: requests, name: string(FaultTruncated), answer: func(s *Server, e *exchange) answer {
-			a := s.api.answer(e, "")
+			a := s.api.answer(e)
 			a.body, a.view, a.object = a.body[:len(a.body)/2], nil, ""
 			return a
 		}},
@@ -154,7 +154,7 @@ func init() { // answers of some of them are those of the operations
 			if !sleep(e.r, s.opts.SlowFor) {
 				return answer{end: FaultSlow}
 			}
-			return s.api.answer(e, "")
+			return s.api.answer(e)
 		}},
 		{on: requests, name: string(FaultHang), answer: func(*Server, *exchange) answer { return answer{end: FaultHang} }},
 

@@ -149,22 +149,14 @@ func (s *api) objects(q *objectQuery) (*page[entry], *refusal) {
 	return p, nil
 }
 
-// answerResource answers for everything but calls.
-func (s *api) answerResource(e *exchange, fault FaultKind) answer {
-	r, req, x := e.r, e.req, e.x
-	resource := organisation.Named(req.Resource)
-	faults := s.trouble.of(req.Resource)
-	if status := faults.status(req.Kind); status != 0 {
-		return failure(x, status, "injected fault", "")
-	}
-	if req.Kind == "object" {
-		return s.answerObject(e, resource, faults)
-	}
+// answerList answers with a page of everything but calls.
+func (s *api) answerList(e *exchange) answer {
+	req, resource := e.req, organisation.Named(e.req.Resource)
 	if resource.Parent != "" && s.organisation.Find(organisation.Named(resource.Parent), "", req.ID, s.opts.Now()) == nil {
-		return failure(x, http.StatusNotFound, "there is no such object", "")
+		return failure(e.x, http.StatusNotFound, "there is no such object", "")
 	}
-	q, refusal := parseObjects(e.op, resource, req.ID, r.URL.RawQuery, s.opts.ContractOnly)
-	if refusal == nil && fault == FaultExpired && q.cursor != "" {
+	q, refusal := parseObjects(e.op, resource, req.ID, e.r.URL.RawQuery, s.opts.ContractOnly)
+	if refusal == nil && e.fault == FaultExpired && q.cursor != "" {
 		refusal = refuse("cursor has expired")
 	}
 	var p *page[entry]
@@ -174,23 +166,22 @@ func (s *api) answerResource(e *exchange, fault FaultKind) answer {
 	if refusal != nil {
 		return e.no(refusal)
 	}
-	if faults.has(ResourceCut) && q.cursor != "" {
-		return failure(x, http.StatusInternalServerError, "injected fault", "")
+	if e.wrong.has(ResourceCut) && q.cursor != "" {
+		return failure(e.x, http.StatusInternalServerError, "injected fault", "")
 	}
-	if resource.Unpaged && (fault == FaultShort || fault == FaultEmpty) {
-		fault = "" // no next page could bring the rest
+	if !resource.Unpaged || e.fault != FaultShort && e.fault != FaultEmpty { // no next page could bring the rest
+		p.distort(e.fault, dice.Hash(s.world.Key+6, uint64(e.number)), q.cursor, s.opts.OffsetPaging, func() (e entry, ok bool) { return e, false })
 	}
-	p.distort(fault, dice.Hash(s.world.Key+6, uint64(e.number)), q.cursor, s.opts.OffsetPaging, func() (e entry, ok bool) { return e, false })
-	faults.distort(p)
+	e.wrong.distort(p)
 	items := make([]organisation.Object, len(p.items))
-	for i, e := range p.items {
-		items[i] = faults.object(resource, e.Object)
+	for i := range p.items {
+		items[i] = e.wrong.object(resource, p.items[i].Object)
 		if !q.inside {
 			for _, name := range resource.Inside {
 				delete(items[i], name)
 			}
 		}
-		if faults.has(ResourceThin) {
+		if e.wrong.has(ResourceThin) {
 			items[i] = thin(items[i])
 		}
 	}
@@ -212,8 +203,9 @@ func thin(o organisation.Object) organisation.Object {
 	return t
 }
 
-func (s *api) answerObject(e *exchange, resource *organisation.Resource, faults resourceFaults) answer {
-	r, req, x := e.r, e.req, e.x
+// answerObject answers with one of them.
+func (s *api) answerObject(e *exchange) answer {
+	r, req, x, resource := e.r, e.req, e.x, organisation.Named(e.req.Resource)
 	values := r.URL.Query()
 	if refusal := check(e.op, values, e.op.Parameters(s.opts.ContractOnly)); refusal != nil {
 		return e.no(refusal)
@@ -227,7 +219,7 @@ func (s *api) answerObject(e *exchange, resource *organisation.Resource, faults 
 	if o == nil {
 		return failure(x, http.StatusNotFound, "there is no such object", "")
 	}
-	a := objectAnswer(faults.object(resource, o))
+	a := objectAnswer(e.wrong.object(resource, o))
 	a.object = r.URL.RequestURI()
 	return a
 }

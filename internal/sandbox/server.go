@@ -140,7 +140,7 @@ func (s *Server) Do(method, path, body string) (status int, answer []byte) {
 	if err != nil {
 		return http.StatusBadRequest, []byte(err.Error())
 	}
-	a := s.api.answer(find(r, x), "")
+	a := s.api.answer(find(r, x))
 	return a.status, bytes.Clone(a.body)
 }
 
@@ -180,7 +180,6 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, x *scratch) {
 		s.ledger.answered(0, 0, "")
 		return
 	}
-	fault := FaultKind("")
 	var a answer
 	switch {
 	case verdict.unknown:
@@ -193,17 +192,17 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, x *scratch) {
 		}
 	default:
 		e.number = number
-		fault = s.fault(number, e)
-		if asked := s.asked(e.req, fault); asked != "" {
+		e.fault = s.fault(number, e)
+		if asked := s.asked(e.req, e.fault); asked != "" {
 			w.Header().Set(faultHeader, asked)
 		}
-		if d := named(fault, requests); d != nil {
+		if d := named(e.fault, requests); d != nil {
 			a = s.disturbed(e, d)
 		} else {
-			a = s.api.answer(e, fault)
+			a = s.api.answer(e)
 		}
 	}
-	s.send(w, r, a, fault)
+	s.send(w, r, a, e.fault)
 }
 
 // disturbed is what a request gets that goes wrong.
@@ -269,6 +268,8 @@ type exchange struct {
 	op      *operation.Operation // nil where the path is of none
 	allowed []string             // where the method is not one of the path's
 	number  int64
+	fault   FaultKind      // of the request; empty for none
+	wrong   resourceFaults // of its resource
 }
 
 // find finds what a request asks for.

@@ -65,67 +65,53 @@ func readListing[F any](e *exchange) (body listing[F], a answer, ok bool) {
 	return body, a, ok
 }
 
-func (s *api) answerV2(e *exchange, _ FaultKind) answer {
-	req := e.req
-	faults := s.trouble.of(req.Resource)
-	if status := faults.status(req.Kind); status != 0 {
-		return failure(e.x, status, "injected fault", "")
-	}
-	if req.Kind == "list" {
-		return s.listV2(e, faults)
-	}
-	var o map[string]any
-	if req.Resource == v2Campaigns {
-		if c := s.organisation.Find(organisation.Named("campaigns"), "", req.ID, s.opts.Now()); c != nil {
-			o = s.campaignV2(c)
+// getV2 answers with an object of a resource as v2 shows it.
+func getV2(name string, show func(*api, organisation.Object) map[string]any) handler {
+	return func(s *api, e *exchange) answer {
+		o := s.organisation.Find(organisation.Named(name), "", e.req.ID, s.opts.Now())
+		if o == nil {
+			return denied(http.StatusNotFound, "there is no such object")
 		}
-	} else if k := s.organisation.Find(organisation.Named("knowledges"), "", req.ID, s.opts.Now()); k != nil {
-		o = s.knowledgeV2(k)
+		return objectAnswer(show(s, o))
 	}
-	if o == nil {
-		return denied(http.StatusNotFound, "there is no such object")
-	}
-	return objectAnswer(o)
 }
 
 // listV2 answers the lists of campaigns and of agents. That of agents has the form of the
 // others, but takes fewer filters.
-func (s *api) listV2(ask *exchange, faults resourceFaults) answer {
-	body, refused, ok := readListing[struct {
-		Status []string   `json:"status"`
-		Agent  []string   `json:"agent_id"`
-		Start  thresholds `json:"start_timestamp"`
-	}](ask)
-	if !ok {
-		return refused
+func listV2(name string, agentOf func(organisation.Object) string, show func(*api, organisation.Object) map[string]any) handler {
+	return func(s *api, ask *exchange) answer {
+		body, refused, ok := readListing[struct {
+			Status []string   `json:"status"`
+			Agent  []string   `json:"agent_id"`
+			Start  thresholds `json:"start_timestamp"`
+		}](ask)
+		if !ok {
+			return refused
+		}
+		f := &body.Filter
+		q := &objectQuery{resource: organisation.Named(name), sortBy: "created_at", keyed: true, keeps: func(e entry) bool {
+			at := e.Object["created_at"].(int64)
+			return (len(f.Status) == 0 || slices.Contains(f.Status, fmt.Sprint(e.Object["status"]))) &&
+				(len(f.Agent) == 0 || slices.Contains(f.Agent, agentOf(e.Object))) &&
+				(f.Start.Lower == nil || at >= milliseconds(*f.Start.Lower)) && (f.Start.Upper == nil || at <= milliseconds(*f.Start.Upper))
+		}}
+		q.ascending, q.limit = body.Order == "ascending", body.Limit
+		if body.Key != nil {
+			q.cursor = cmp.Or(*body.Key, " ") // an empty one is the id of none, too
+		}
+		p, refusal := s.objects(q)
+		if refusal != nil {
+			return invalid("pagination_key", refusal.message)
+		}
+		if ask.wrong.has(ResourceEmpty) {
+			p.items, p.next, p.total = nil, "", 0
+		}
+		items := make([]any, len(p.items))
+		for i, e := range p.items {
+			items[i] = show(s, e.Object)
+		}
+		return objectAnswer(map[string]any{name: items, "next_cursor": orNull(p.next), "total_count": p.total})
 	}
-	name, agentOf, show := "campaigns", campaignAgent, s.campaignV2
-	if ask.req.Resource == v2Agents {
-		name, agentOf, show = "agents", agentID, agentV2
-	}
-	f := &body.Filter
-	q := &objectQuery{resource: organisation.Named(name), sortBy: "created_at", keyed: true, keeps: func(e entry) bool {
-		at := e.Object["created_at"].(int64)
-		return (len(f.Status) == 0 || slices.Contains(f.Status, fmt.Sprint(e.Object["status"]))) &&
-			(len(f.Agent) == 0 || slices.Contains(f.Agent, agentOf(e.Object))) &&
-			(f.Start.Lower == nil || at >= milliseconds(*f.Start.Lower)) && (f.Start.Upper == nil || at <= milliseconds(*f.Start.Upper))
-	}}
-	q.ascending, q.limit = body.Order == "ascending", body.Limit
-	if body.Key != nil {
-		q.cursor = cmp.Or(*body.Key, " ") // an empty one is the id of none, too
-	}
-	p, refusal := s.objects(q)
-	if refusal != nil {
-		return invalid("pagination_key", refusal.message)
-	}
-	if faults.has(ResourceEmpty) {
-		p.items, p.next, p.total = nil, "", 0
-	}
-	items := make([]any, len(p.items))
-	for i, e := range p.items {
-		items[i] = show(e.Object)
-	}
-	return objectAnswer(map[string]any{name: items, "next_cursor": orNull(p.next), "total_count": p.total})
 }
 
 // orNull is a text, or null where it is empty.
@@ -143,7 +129,7 @@ func campaignAgent(o organisation.Object) string {
 }
 
 // agentV2 is an agent as v2 shows it.
-func agentV2(a organisation.Object) map[string]any {
+func agentV2(_ *api, a organisation.Object) map[string]any {
 	return map[string]any{"agent_id": a["id"], "agent_name": a["name"]}
 }
 

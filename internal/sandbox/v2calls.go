@@ -72,7 +72,7 @@ func milliseconds(instant int64) int64 {
 }
 
 // answerBulk answers a request for calls of v2.
-func (s *api) answerBulk(e *exchange, fault FaultKind) answer {
+func (s *api) answerBulk(e *exchange) answer {
 	req, x := e.req, e.x
 	modes := s.trouble.modes(req.Resource != v2Call)
 	switch {
@@ -103,15 +103,15 @@ func (s *api) answerBulk(e *exchange, fault FaultKind) answer {
 	if body.Key != nil {
 		q.cursor = *body.Key
 	}
-	if fault == FaultExpired && q.cursor != "" {
+	if e.fault == FaultExpired && q.cursor != "" {
 		return invalid("pagination_key", "pagination_key is no longer valid")
 	}
 	p, refusal := s.list2.page(q, s.opts.Now().UnixMilli())
 	if refusal != nil {
 		return invalid("pagination_key", refusal.message)
 	}
-	if fault != FaultEmpty { // the next key is the id of a call on the page, so there has to be one
-		p.distort(fault, dice.Hash(s.world.Key+6, uint64(e.number)), q.cursor, q.offset, func() (v world.View, ok bool) { return v, false })
+	if e.fault != FaultEmpty { // the next key is the id of a call on the page, so there has to be one
+		p.distort(e.fault, dice.Hash(s.world.Key+6, uint64(e.number)), q.cursor, q.offset, func() (v world.View, ok bool) { return v, false })
 	}
 	x.body = modes.appendPage(x.body[:0], &x.renderer, p, req.Resource == v2Legacy)
 	return modes.slow(answer{status: http.StatusOK, body: x.body}, len(p.items), x)

@@ -167,16 +167,11 @@ func (o *Organisation) profileOf(l *life) *profile {
 // AgentAt returns an agent with its field version: current, production, or vN; nil where there
 // is no such version.
 func (o *Organisation) AgentAt(id, version string, t int64) Object {
-	o.mu.Lock()
-	h := o.history(Named("agents"), "", t)
-	l := h.byID[id]
-	if l == nil || l.at(t) == nil {
-		o.mu.Unlock()
+	l := o.read(Named("agents"), "", t).byID[id]
+	now := l.at(t)
+	if now == nil {
 		return nil
 	}
-	versions := o.history(Named("agent_versions"), id, t).byID
-	o.mu.Unlock()
-	now := l.at(t)
 	if version == "" || version == "current" {
 		now["version"] = nil
 		return now
@@ -184,12 +179,13 @@ func (o *Organisation) AgentAt(id, version string, t int64) Object {
 	if version == "production" {
 		version, _ = now["production_version"].(string)
 	}
-	v := versions[version]
-	if v == nil || v.at(t) == nil {
+	v := o.read(Named("agent_versions"), id, t).byID[version]
+	is := v.at(t)
+	if is == nil {
 		return nil
 	}
 	then := l.at(v.born)
-	now["data"], now["flow"], now["version"] = then["data"], then["flow"], v.at(t)
+	now["data"], now["flow"], now["version"] = then["data"], then["flow"], is
 	return now
 }
 

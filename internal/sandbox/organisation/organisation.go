@@ -175,15 +175,19 @@ type Entry struct {
 	Object Object
 }
 
+// read is history for whoever does not hold o.mu.
+func (o *Organisation) read(r *Resource, parent string, t int64) *history {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.history(r, parent, t)
+}
+
 // List returns the objects of a list at an instant, in no order of meaning; parent
 // is empty except for what belongs to another object.
 func (o *Organisation) List(r *Resource, parent string, at time.Time) []Entry {
 	t := at.UnixMilli()
-	o.mu.Lock()
-	lives := o.history(r, parent, t).lives
-	o.mu.Unlock()
 	var all []Entry
-	for _, l := range lives {
+	for _, l := range o.read(r, parent, t).lives {
 		if obj := l.at(t); obj != nil {
 			all = append(all, Entry{l.id, l.serial, obj})
 		}
@@ -195,9 +199,7 @@ func (o *Organisation) List(r *Resource, parent string, at time.Time) []Entry {
 // it was last where it had vanished by then.
 func (o *Organisation) BySerial(r *Resource, parent string, serial int64, at time.Time) (Entry, bool) {
 	t := at.UnixMilli()
-	o.mu.Lock()
-	lives := o.history(r, parent, t).lives
-	o.mu.Unlock()
+	lives := o.read(r, parent, t).lives
 	i := slices.IndexFunc(lives, func(l *life) bool { return l.serial == serial })
 	if i < 0 {
 		return Entry{}, false
@@ -213,13 +215,7 @@ func (o *Organisation) BySerial(r *Resource, parent string, serial int64, at tim
 // Find returns an object at an instant; nil where it is not there.
 func (o *Organisation) Find(r *Resource, parent, id string, at time.Time) Object {
 	t := at.UnixMilli()
-	o.mu.Lock()
-	l := o.history(r, parent, t).byID[id]
-	o.mu.Unlock()
-	if l == nil {
-		return nil
-	}
-	return l.at(t)
+	return o.read(r, parent, t).byID[id].at(t)
 }
 
 // Record is an object as it should be stored.
@@ -248,10 +244,8 @@ func (o *Organisation) parents(r *Resource, after, until time.Time) []string {
 	if r.Parent == "" {
 		return []string{""}
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	var ids []string
-	for _, l := range o.history(Named(r.Parent), "", until.UnixMilli()).lives {
+	for _, l := range o.read(Named(r.Parent), "", until.UnixMilli()).lives {
 		if l.born <= until.UnixMilli() && (l.died == 0 || l.died > after.UnixMilli()) {
 			ids = append(ids, l.id)
 		}
@@ -278,10 +272,7 @@ func (o *Organisation) Edits(resource string, after, until time.Time) []Edit {
 	from, to := after.UnixMilli(), until.UnixMilli()
 	var all []Edit
 	for _, parent := range o.parents(r, after, until) {
-		o.mu.Lock()
-		lives := o.history(r, parent, to).lives
-		o.mu.Unlock()
-		for _, l := range lives {
+		for _, l := range o.read(r, parent, to).lives {
 			if within(l.born, from, to) {
 				all = append(all, Edit{r.Name, parent, l.id, l.born, nil, nil, l.at(l.born)})
 			}

@@ -59,7 +59,7 @@ func invalid(field, format string, args ...any) *Problem {
 	return &Problem{Invalid, field, fmt.Sprintf(format, args...)}
 }
 
-// operations are the writes, by their names in package operation.
+// operations are the writes, by their names in package operation: all that have the kind write.
 var operations = map[string]func(*writing) (Object, *Problem){
 	"createCall": (*writing).createCall, "createCallV2": (*writing).createCallV2,
 	"createAgent": (*writing).createAgent, "updateAgent": (*writing).updateAgent, "validateFlow": (*writing).validateFlow,
@@ -68,9 +68,6 @@ var operations = map[string]func(*writing) (Object, *Problem){
 	"pauseCampaignV2":           (*writing).pauseCampaignV2,
 	"deleteKnowledgeDocumentV2": (*writing).deleteDocument, "deleteKnowledgeDocumentsV2": (*writing).deleteDocuments,
 }
-
-// Does reports whether an operation is one of the writes.
-func Does(operation string) bool { return operations[operation] != nil }
 
 // Do does a write: now, to the object of an id, as the body says.
 func (s *Service) Do(operation string, now time.Time, id string, body Object) (Object, *Problem) {
