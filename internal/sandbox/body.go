@@ -1,8 +1,6 @@
 package sandbox
 
 import (
-	"bytes"
-	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
@@ -15,26 +13,18 @@ import (
 // maxBody is how long a body may be. The contract does not say.
 const maxBody = 4 << 20
 
-// decode reads the body of a request, holds it to its schema and stores it; if ok is
-// false, the answer says why not.
-func (e *exchange) decode(into any) (a answer, ok bool) {
+// decode reads the body of a request and holds it to its schema; if ok is false, the answer
+// says why not.
+func (e *exchange) decode() (body organisation.Object, a answer, ok bool) {
 	text, err := io.ReadAll(http.MaxBytesReader(nil, e.r.Body, maxBody))
 	if err != nil {
-		return e.refuse("", "the body could not be read: "+err.Error()), false
+		return nil, e.refuse("", "the body could not be read: "+err.Error()), false
 	}
 	value, flaw := e.op.ReadBody(text)
 	if flaw != nil {
-		return e.refuse(strings.Join(flaw.Place, "."), flaw.Reason), false
+		return nil, e.refuse(strings.Join(flaw.Place, "."), flaw.Reason), false
 	}
-	if text, err = json.Marshal(value); err == nil {
-		d := json.NewDecoder(bytes.NewReader(text))
-		d.UseNumber()
-		err = d.Decode(into)
-	}
-	if err != nil {
-		return e.refuse("", err.Error()), false
-	}
-	return answer{}, true
+	return value.(organisation.Object), answer{}, true // no schema takes anything else
 }
 
 // refuse is an answer to a body that is not valid: v3 names the field in the details of
@@ -54,8 +44,8 @@ func (e *exchange) refuse(field, reason string) answer {
 
 // answerWrite answers by letting the service do it.
 func (s *api) answerWrite(e *exchange) answer {
-	var body organisation.Object
-	if a, ok := e.decodeWrite(&body); !ok {
+	body, a, ok := e.decodeWrite()
+	if !ok {
 		return a
 	}
 	o, problem := s.service.Do(e.op.ID, s.opts.Now(), e.req.ID, body)
@@ -65,20 +55,20 @@ func (s *api) answerWrite(e *exchange) answer {
 	if e.op.Answer == "CampaignResponseV2" {
 		o = s.campaignV2(o)
 	}
-	a := objectAnswer(o)
+	a = objectAnswer(o)
 	a.status = e.op.Good()
 	return a
 }
 
 // decodeWrite is decode for an operation that may have no body, and has no parameters.
-func (e *exchange) decodeWrite(body *organisation.Object) (a answer, ok bool) {
+func (e *exchange) decodeWrite() (body organisation.Object, a answer, ok bool) {
 	if values := e.r.URL.Query(); len(values) > 0 {
-		return e.no(check(e.op, values, nil)), false
+		return nil, e.no(check(e.op, values, nil)), false
 	}
 	if e.op.Body == "" {
-		return answer{}, true
+		return nil, answer{}, true
 	}
-	return e.decode(body)
+	return e.decode()
 }
 
 // problem is the answer to what was not done.

@@ -126,8 +126,8 @@ func (s *api) answerCreateCall(e *exchange) answer {
 	if e.x.v2 && modes.Off != 0 {
 		return denied(modes.Off, "calls are not served here")
 	}
-	var body organisation.Object
-	if a, ok := e.decodeWrite(&body); !ok {
+	body, a, ok := e.decodeWrite()
+	if !ok {
 		return a
 	}
 	o, problem := s.service.Do(e.op.ID, s.opts.Now(), "", body)

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -44,25 +43,59 @@ func denied(status int, detail string) answer {
 	return a
 }
 
-// thresholds is a range, both ends included.
-type thresholds struct {
-	Upper *int64 `json:"upper_threshold"`
-	Lower *int64 `json:"lower_threshold"`
-}
-
-// listing is what the body of a list of v2 may hold. F is its filter.
-type listing[F any] struct {
-	Filter F       `json:"filter_criteria"`
-	Order  string  `json:"sort_order"`
-	Limit  int     `json:"limit"`
-	Key    *string `json:"pagination_key"`
+// listing is what the body of a list of v2 asks for.
+type listing struct {
+	paging
+	texts map[string][]string // the values that a field may have, by its name; not empty
+	start *span               // in ms; nil: any, as the next one
+	lasts *span               // in ms: the contract names no unit of the duration
+	first bool                // it is the first page
 }
 
 // readListing reads the body of a request; if ok is false, the answer says why not.
-func readListing[F any](e *exchange) (body listing[F], a answer, ok bool) {
-	body.Order, body.Limit = "descending", defaultLimit
-	a, ok = e.decode(&body)
-	return body, a, ok
+func readListing(e *exchange) (l listing, a answer, ok bool) {
+	body, a, ok := e.decode()
+	if !ok {
+		return l, a, false
+	}
+	l.limit, l.ascending = defaultLimit, body["sort_order"] == "ascending"
+	if n, ok := body["limit"].(int64); ok {
+		l.limit = int(n)
+	}
+	l.cursor, ok = body["pagination_key"].(string)
+	l.first, l.texts = !ok, map[string][]string{}
+	filter, _ := body["filter_criteria"].(organisation.Object)
+	for name, value := range filter {
+		all, _ := value.([]any)
+		for _, text := range all {
+			l.texts[name] = append(l.texts[name], fmt.Sprint(text))
+		}
+	}
+	l.start, l.lasts = readSpan(filter["start_timestamp"], milliseconds), readSpan(filter["duration"], func(n int64) int64 { return n })
+	return l, answer{}, true
+}
+
+// readSpan reads a range, both ends included; nil for none.
+func readSpan(value any, of func(int64) int64) *span {
+	thresholds, _ := value.(organisation.Object)
+	s, given := &span{-1 << 62, 1 << 62}, false
+	for name, into := range map[string]*int64{"lower_threshold": &s.least, "upper_threshold": &s.most} {
+		if n, ok := thresholds[name].(int64); ok {
+			*into, given = of(n), true
+		}
+	}
+	if !given {
+		return nil
+	}
+	return s
+}
+
+// milliseconds takes an instant of up to ten digits for seconds.
+func milliseconds(instant int64) int64 {
+	if instant > -1e10 && instant < 1e10 {
+		return instant * 1000
+	}
+	return instant
 }
 
 // getV2 answers with an object of a resource as v2 shows it.
@@ -80,25 +113,21 @@ func getV2(name string, show func(*api, organisation.Object) map[string]any) han
 // others, but takes fewer filters.
 func listV2(name string, agentOf func(organisation.Object) string, show func(*api, organisation.Object) map[string]any) handler {
 	return func(s *api, ask *exchange) answer {
-		body, refused, ok := readListing[struct {
-			Status []string   `json:"status"`
-			Agent  []string   `json:"agent_id"`
-			Start  thresholds `json:"start_timestamp"`
-		}](ask)
+		l, refused, ok := readListing(ask)
 		if !ok {
 			return refused
 		}
-		f := &body.Filter
-		q := &objectQuery{resource: organisation.Named(name), sortBy: "created_at", keyed: true, keeps: func(e entry) bool {
-			at := e.Object["created_at"].(int64)
-			return (len(f.Status) == 0 || slices.Contains(f.Status, fmt.Sprint(e.Object["status"]))) &&
-				(len(f.Agent) == 0 || slices.Contains(f.Agent, agentOf(e.Object))) &&
-				(f.Start.Lower == nil || at >= milliseconds(*f.Start.Lower)) && (f.Start.Upper == nil || at <= milliseconds(*f.Start.Upper))
-		}}
-		q.ascending, q.limit = body.Order == "ascending", body.Limit
-		if body.Key != nil {
-			q.cursor = cmp.Or(*body.Key, " ") // an empty one is the id of none, too
+		if l.cursor == "" && !l.first {
+			l.cursor = " " // the id of none, too
 		}
+		has := func(field, value string) bool {
+			return l.texts[field] == nil || slices.Contains(l.texts[field], value)
+		}
+		q := &objectQuery{paging: l.paging, resource: organisation.Named(name), sortBy: "created_at", keyed: true, keeps: func(e entry) bool {
+			at := e.Object["created_at"].(int64)
+			return has("status", fmt.Sprint(e.Object["status"])) && has("agent_id", agentOf(e.Object)) &&
+				(l.start == nil || at >= l.start.least && at <= l.start.most)
+		}}
 		p, refusal := s.objects(q)
 		if refusal != nil {
 			return invalid("pagination_key", refusal.message)

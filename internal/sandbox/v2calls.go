@@ -20,57 +20,6 @@ const (
 	v2Call   = "v2_call"
 )
 
-// callFilter is the filter of the list of calls. The contract names no unit of the
-// duration: here it is milliseconds.
-type callFilter struct {
-	Agent     []string   `json:"agent_id"`
-	Reason    []string   `json:"disconnection_reason"`
-	Type      []string   `json:"call_type"`
-	Sentiment []string   `json:"user_sentiment"`
-	From      []string   `json:"call_from"`
-	To        []string   `json:"call_to"`
-	Duration  thresholds `json:"duration"`
-	Start     thresholds `json:"start_timestamp"`
-}
-
-// query returns what a list with the filter asks for.
-func (f *callFilter) query(limit int) *query {
-	q := newQuery(limit)
-	q.inclusive = true
-	for name, values := range map[string][]string{
-		"agent_id": f.Agent, "disconnection_reason": f.Reason, "call_type": f.Type,
-		"user_sentiment": f.Sentiment, "call_from": f.From, "call_to": f.To,
-	} {
-		if len(values) > 0 {
-			q.attributes[name] = values
-		}
-	}
-	if f.Start.Lower != nil {
-		q.timed, q.after = true, milliseconds(*f.Start.Lower)
-	}
-	if f.Start.Upper != nil {
-		q.timed, q.before = true, milliseconds(*f.Start.Upper)
-	}
-	if d := f.Duration; d.Lower != nil || d.Upper != nil {
-		q.duration = &span{-1 << 62, 1 << 62}
-		if d.Lower != nil {
-			q.duration.least = *d.Lower
-		}
-		if d.Upper != nil {
-			q.duration.most = *d.Upper
-		}
-	}
-	return q
-}
-
-// milliseconds takes an instant of up to ten digits for seconds.
-func milliseconds(instant int64) int64 {
-	if instant > -1e10 && instant < 1e10 {
-		return instant * 1000
-	}
-	return instant
-}
-
 // answerBulk answers a request for calls of v2.
 func (s *api) answerBulk(e *exchange) answer {
 	req, x := e.req, e.x
@@ -89,19 +38,18 @@ func (s *api) answerBulk(e *exchange) answer {
 		x.body = x.renderer.FormV2(x.body[:0], v, modes.form(&v.Call, true))
 		return answer{status: http.StatusOK, body: x.body}
 	}
-	body, refused, ok := readListing[callFilter](e)
+	l, refused, ok := readListing(e)
 	switch {
 	case !ok:
 		return refused
 	case modes.Refused:
 		return invalid("filter_criteria", "the filter is not supported")
-	case modes.IgnoreStart:
-		body.Filter.Start = thresholds{}
 	}
-	q := body.Filter.query(body.Limit)
-	q.ascending, q.offset = body.Order == "ascending", modes.Shift
-	if body.Key != nil {
-		q.cursor = *body.Key
+	q := newQuery(l.limit)
+	q.paging, q.attributes, q.duration = l.paging, l.texts, l.lasts
+	q.inclusive, q.offset = true, modes.Shift
+	if l.start != nil && !modes.IgnoreStart {
+		q.timed, q.after, q.before = true, l.start.least, l.start.most
 	}
 	if e.fault == FaultExpired && q.cursor != "" {
 		return invalid("pagination_key", "pagination_key is no longer valid")
