@@ -88,7 +88,8 @@ func TestFaultsOverTCP(t *testing.T) {
 		t.Errorf("afterwards: %+v", g)
 	}
 	stats := s.Stats()
-	if stats.Faults[FaultReset] != 1 || stats.Faults["429"] != 1 || stats.ByStatus["aborted"] != 2 || stats.RateLimited != 0 || stats.Requests != 21 {
+	if stats.Faults[FaultReset] != 1 || stats.Faults["429"] != 1 || stats.ByStatus["aborted"] != 2 || stats.RateLimited != 0 ||
+		stats.Requests != 21 {
 		t.Errorf("%+v", stats)
 	}
 }
