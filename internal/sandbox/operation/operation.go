@@ -22,7 +22,7 @@ import (
 // Operation is one thing that can be asked for.
 type Operation struct {
 	ID           string // operationId
-	On           string // method and path
+	Route        string // method and path
 	Method, Path string `yaml:"-"` // a path holds a name in braces for what names an object
 	Summary      string
 
@@ -129,7 +129,7 @@ var All = func() []Operation {
 	all := slices.Concat(declared.V3, lookups(), declared.V2)
 	for i := range all {
 		o := &all[i]
-		o.Method, o.Path, _ = strings.Cut(o.On, " ")
+		o.Method, o.Path, _ = strings.Cut(o.Route, " ")
 		if o.Kind == "page" {
 			o.Query = slices.Concat(declared.Paging, o.Query)
 		}

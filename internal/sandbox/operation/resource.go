@@ -109,7 +109,7 @@ func lookups() []Operation {
 		words := strings.ReplaceAll(r.Name, "_", " ")
 		if r.Item != "" {
 			o := Operation{
-				ID: "get" + camel(r.singular()), On: "GET " + r.Item, Kind: "object", Resource: r.Name,
+				ID: "get" + camel(r.singular()), Route: "GET " + r.Item, Kind: "object", Resource: r.Name,
 				Summary: "One of the " + words, From: r.From, Answer: r.Object,
 			}
 			if r.Versioned {
@@ -118,14 +118,14 @@ func lookups() []Operation {
 			if r.Name == "schemas" { // the contract names the path of tools apart
 				tool := o
 				tool.ID, tool.Summary = "getToolSchema", "The schema of a built-in tool"
-				tool.On, tool.Prefix = "GET /v3/schemas/tool-schema/{schema_type}", "tool-schema/"
+				tool.Route, tool.Prefix = "GET /v3/schemas/tool-schema/{schema_type}", "tool-schema/"
 				all = append(all, tool)
 			}
 			all = append(all, o)
 		}
 		if r.List != "" {
 			all = append(all, Operation{
-				ID: "list" + camel(r.Name), On: "GET " + r.List, Kind: "list", Resource: r.Name,
+				ID: "list" + camel(r.Name), Route: "GET " + r.List, Kind: "list", Resource: r.Name,
 				Summary: "All " + words, From: r.From, Query: r.parameters(), Answer: camel(r.singular()) + "List",
 			})
 		}
