@@ -56,19 +56,17 @@ type course struct {
 	left                bool     // somebody is left to be called
 }
 
-// take makes the changes until t; it returns true if one of them is the end.
-func (c *course) take(t int64) (canceled bool) {
-	for ; len(c.coming) > 0 && c.coming[0].At <= t; c.coming = c.coming[1:] {
-		switch c.coming[0].Do {
-		case Pause:
-			c.held = true
-		case Resume:
-			c.held, c.halted = false, false
-		case Cancel:
-			return true
-		}
+// take makes the next change; it returns true if that is the end.
+func (c *course) take() (canceled bool) {
+	change := c.coming[0]
+	c.coming = c.coming[1:]
+	switch change.Do {
+	case Pause:
+		c.held = true
+	case Resume:
+		c.held, c.halted = false, false
 	}
-	return false
+	return change.Do == Cancel
 }
 
 // phase is the state at t.
@@ -112,9 +110,6 @@ func (s *Schedule) Run(dial func(from, until int64) (left bool, last int64), ove
 		t = min(t, s.Changes[0].At)
 	}
 	for t < never && (s.Until == 0 || t < s.Until) {
-		if c.take(t) {
-			return append(phases, Phase{At: t, Status: "canceled"})
-		}
 		was := is
 		if is = c.phase(t); is.Status != was.Status || is.By != was.By {
 			phases = append(phases, is)
@@ -134,7 +129,11 @@ func (s *Schedule) Run(dial func(from, until int64) (left bool, last int64), ove
 				next = asked
 			}
 		}
-		t = next
+		if asked > t {
+			t = next
+		} else if c.take() { // users do something when what happens in this millisecond has happened
+			return append(phases, Phase{At: t, Status: "canceled"})
+		}
 	}
 	return phases
 }
