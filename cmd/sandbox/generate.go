@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -74,70 +75,47 @@ func writeTo(name string, stdout io.Writer, write func(io.Writer) error) error {
 	return err
 }
 
-// generate writes the first n calls as they show at now. Blocks of calls are
-// rendered on all processors and written in order; no more than a few blocks are
-// in memory.
+// generate writes the first n calls as they show at now. Blocks of calls are rendered on all
+// processors and written in order; no more than a few blocks are in memory.
 func generate(ctx context.Context, w *world.World, n int64, now time.Time,
 	write func(*render.Renderer, []byte, *world.View) []byte, out io.Writer,
 ) error {
 	const block = 512
-	type job struct {
-		from int64
-		done chan []byte // of capacity 1
-	}
-	workers := runtime.GOMAXPROCS(0)
-	jobs, ordered := make(chan job), make(chan job, 2*workers)
-	spare := make(chan []byte, 4*workers)
+	spare := sync.Pool{New: func() any { return new([]byte) }}
+	blocks := make(chan chan *[]byte, runtime.GOMAXPROCS(0))
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
-		defer close(jobs)
-		defer close(ordered)
+		defer close(blocks)
 		for from := int64(0); from < n; from += block {
-			j := job{from, make(chan []byte, 1)}
-			for _, to := range []chan job{ordered, jobs} {
-				select {
-				case to <- j:
-				case <-ctx.Done():
-					return ctx.Err()
-				}
-			}
-		}
-		return nil
-	})
-	for range workers {
-		g.Go(func() error {
-			var r render.Renderer
-			for j := range jobs {
-				var b []byte
-				select {
-				case b = <-spare:
-				default:
-				}
-				for i := j.from; i < min(j.from+block, n); i++ {
-					if v, ok := w.View(i, now); ok {
-						b = append(write(&r, b, v), '\n')
-					}
-				}
-				j.done <- b
-			}
-			return nil
-		})
-	}
-	g.Go(func() error {
-		buffered := bufio.NewWriterSize(out, 1<<20)
-		for j := range ordered {
+			done := make(chan *[]byte, 1)
 			select {
-			case b := <-j.done:
-				if _, err := buffered.Write(b); err != nil {
-					return fmt.Errorf("write calls: %w", err)
-				}
-				select {
-				case spare <- b[:0]:
-				default:
-				}
+			case blocks <- done:
 			case <-ctx.Done():
 				return ctx.Err()
 			}
+			g.Go(func() error {
+				var r render.Renderer
+				b := spare.Get().(*[]byte)
+				for i := from; i < min(from+block, n); i++ {
+					if v, ok := w.View(i, now); ok {
+						*b = append(write(&r, *b, v), '\n')
+					}
+				}
+				done <- b
+				return nil
+			})
+		}
+		return nil
+	})
+	g.Go(func() error {
+		buffered := bufio.NewWriterSize(out, 1<<20)
+		for done := range blocks {
+			b := <-done
+			if _, err := buffered.Write(*b); err != nil {
+				return fmt.Errorf("write calls: %w", err)
+			}
+			*b = (*b)[:0]
+			spare.Put(b)
 		}
 		if err := buffered.Flush(); err != nil {
 			return fmt.Errorf("write calls: %w", err)

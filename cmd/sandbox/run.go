@@ -53,7 +53,8 @@ func (w *worldFlags) add(c *cobra.Command) {
 	f.IntVar(&cfg.Campaigns, "campaigns", 3, "how many campaigns its agents have had so far; they are some of the calls, and add none")
 	f.BoolVar(&cfg.NewReasons, "new-reasons", false, "some calls have the disconnection reasons that came after the contract's twelve")
 	f.BoolVar(&cfg.Redial, "redial", false, "campaigns call people again who did not answer, up to three times")
-	f.IntVar(&cfg.Wordiness, "wordiness", 1, "how many times over everything is said, for larger transcripts; with 30 a page of 500 calls of v2 has about 20 MB")
+	f.IntVar(&cfg.Wordiness, "wordiness", 1, "how many times over everything is said, for larger transcripts; "+
+		"with 30 a page of 500 calls of v2 has about 20 MB")
 	f.IntVar(&cfg.Lines, "lines", 0, "how many telephone numbers the agents share; 0: each has its own")
 	f.Float64Var(&cfg.TieRate, "tie-rate", 0.002, "share of calls that start on the same millisecond as the one before")
 	f.Float64Var(&cfg.DeleteRate, "delete-rate", 0, "share of calls that vanish within 10 days")

@@ -131,7 +131,8 @@ answered 429   1  1 by the limiter
 		t.Errorf("said at the end:\n%s", said.String())
 	}
 	for _, part := range []string{
-		"calls   300 at 2026-11-19T09:30:00Z, about 10 more a day, seed 1, clock frozen", "2 requests a second, 120 a minute for all keys, by sliding-log",
+		"calls   300 at 2026-11-19T09:30:00Z, about 10 more a day, seed 1, clock frozen",
+		"2 requests a second, 120 a minute for all keys, by sliding-log",
 		"faults  409=0", "truth   " + base + "/sandbox/truth",
 	} {
 		if !strings.Contains(greeting, part) {
@@ -190,7 +191,8 @@ func TestOpenAPI(t *testing.T) {
 			OpenAPI string
 			Paths   map[string]any
 		}
-		if err := json.Unmarshal(stdout.Bytes(), &document); code != 0 || err != nil || document.OpenAPI != "3.1.0" || document.Paths[want] == nil {
+		if err := json.Unmarshal(stdout.Bytes(), &document); code != 0 || err != nil || document.OpenAPI != "3.1.0" ||
+			document.Paths[want] == nil {
 			t.Errorf("sandbox %s: exit %d, %v, %s%.300s", args, code, err, stderr.String(), stdout.String())
 		}
 	}

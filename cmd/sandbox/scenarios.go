@@ -54,7 +54,8 @@ func (f *serveFlags) chooseScenario(flags *pflag.FlagSet) (*scenario, error) {
 		for _, s := range all {
 			names = append(names, s.Name)
 		}
-		return nil, cli.Usage("sandbox --scenario list says what each is", "no scenario is called %q; there are %s", f.scenario, strings.Join(names, ", "))
+		return nil, cli.Usage("sandbox --scenario list says what each is",
+			"no scenario is called %q; there are %s", f.scenario, strings.Join(names, ", "))
 	}
 	for name, value := range all[i].Flags {
 		if flags.Changed(name) {

@@ -17,7 +17,8 @@ func begun(t *testing.T, name string) *sandbox.Server {
 	t.Helper()
 	var f serveFlags
 	c := newServeInto(&f)
-	if err := c.ParseFlags([]string{"--scenario", name, "--requests-per-second", "0", "--requests-per-minute", "0", "--slow-for", "1ms"}); err != nil {
+	if err := c.ParseFlags([]string{"--scenario", name, "--requests-per-second", "0", "--requests-per-minute", "0", "--slow-for",
+		"1ms"}); err != nil {
 		t.Fatal(err)
 	}
 	chosen, err := f.chooseScenario(c.Flags())
@@ -77,7 +78,8 @@ func TestScenarios(t *testing.T) {
 	checks := map[string]func(t *testing.T, s *sandbox.Server){
 		"empty": func(t *testing.T, s *sandbox.Server) {
 			clock(s, 400*24*time.Hour)
-			is(t, s, map[string]float64{"/v3/agents": 0, "/v3/calls": 0, "/v3/campaigns": 0, "/v3/tools": 0, "/v3/customers": 0, "/v3/knowledges": 0, "/v3/organization-telephone-numbers": 0,
+			is(t, s, map[string]float64{"/v3/agents": 0, "/v3/calls": 0, "/v3/campaigns": 0, "/v3/tools": 0, "/v3/customers": 0,
+				"/v3/knowledges": 0, "/v3/organization-telephone-numbers": 0,
 				"/v3/models/llms": 4, "/v3/models/voices": 6, "/v3/schemas": total(t, s, "/v3/schemas")})
 		},
 		"campaign": func(t *testing.T, s *sandbox.Server) {
@@ -124,7 +126,8 @@ func TestScenarios(t *testing.T) {
 		},
 		"contract": func(t *testing.T, s *sandbox.Server) {
 			for path, want := range map[string]int{
-				"/v3/agents?limit=1": 200, "/v3/agents?q=a": 400, "/v3/calls?limit=1": 200, "/v3/calls?status=ended": 400, "/v3/schemas?category=x&include_schema=true": 200, "/v3/campaigns": 404,
+				"/v3/agents?limit=1": 200, "/v3/agents?q=a": 400, "/v3/calls?limit=1": 200, "/v3/calls?status=ended": 400,
+				"/v3/schemas?category=x&include_schema=true": 200, "/v3/campaigns": 404,
 				"/v3/knowledges": 200, "/v3/tools": 404, "/v3/customers": 404, "/v3/models/llms": 404, "/v3/alert-rules": 404,
 			} {
 				if status, _ := ask(t, s, path); status != want {
@@ -151,7 +154,8 @@ func TestScenarios(t *testing.T) {
 			clock(s, 31*time.Minute)
 			during := campaign(t, s)
 			clock(s, 2*time.Hour)
-			if after := campaign(t, s); !strings.HasPrefix(before, "pending") || !strings.HasPrefix(during, "ongoing") || !strings.HasSuffix(after, "4 of 4") {
+			if after := campaign(t, s); !strings.HasPrefix(before, "pending") || !strings.HasPrefix(during, "ongoing") ||
+				!strings.HasSuffix(after, "4 of 4") {
 				t.Error(before, during, after)
 			}
 		},

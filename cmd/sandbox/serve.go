@@ -79,14 +79,17 @@ Apart from the API, without key or limit:
 	fs.BoolVar(&o.ThinList, "thin-list", false, "list items hold only id, status and start_at")
 	fs.BoolVar(&o.OldFilters, "old-filters", false, "refuse the filters campaign_id and customer_id of calls")
 	fs.BoolVar(&o.CampaignInCalls, "campaign-in-calls", false, "calls have the field campaign_id")
-	fs.BoolVar(&o.NamedVersions, "named-versions", false, "calls name the version in production by its number, and some versions do better than others")
+	fs.BoolVar(&o.NamedVersions, "named-versions", false,
+		"calls name the version in production by its number, and some versions do better than others")
 	fs.BoolVar(&o.OffsetPaging, "offset-paging", false, "pages shift when calls arrive or vanish")
 	fs.BoolVar(&o.InclusiveBounds, "inclusive-bounds", false, "start_at_after and start_at_before include their instant")
 	fs.DurationVar(&o.CursorTTL, "cursor-ttl", 0, "how long a cursor is good; 0 for ever")
 	fs.StringVar(&f.fault, "faults", "", "shares of requests that go wrong, as KIND=RATE,…; an unknown KIND lists them all")
-	fs.StringVar(&f.size, "organisation", "small", "how much there is besides calls: small, large as seen of a real company, or none but models, voices and schemas")
+	fs.StringVar(&f.size, "organisation", "small",
+		"how much there is besides calls: small, large as seen of a real company, or none but models, voices and schemas")
 	fs.Float64Var(&o.Organisation.Pace, "pace", 1, "how much is edited, published and deleted there, times the usual; 0 for nothing")
-	fs.StringVar(&f.wrong, "resource-faults", "", "what is wrong there for ever, as RESOURCE=KIND,…; an unknown RESOURCE or KIND lists them all")
+	fs.StringVar(&f.wrong, "resource-faults", "",
+		"what is wrong there for ever, as RESOURCE=KIND,…; an unknown RESOURCE or KIND lists them all")
 	fs.StringVar(&f.v2, "v2", "", "what is wrong with calls of v2, as MODE or MODE=VALUE,…; an unknown MODE lists them all")
 	fs.DurationVar(&o.SlowFor, "slow-for", 5*time.Second, "how long the fault slow takes")
 	fs.DurationVar(&o.Latency, "latency", 0, "time that every answer takes")
@@ -95,7 +98,8 @@ Apart from the API, without key or limit:
 	fs.Var(&f.now, "now", "what a frozen clock shows (RFC 3339; default "+defaultNow.Format(time.RFC3339)+"); implies --clock frozen")
 	fs.Var(&f.origin, "origin", "by when --calls have been made (RFC 3339; default last midnight UTC, or what a frozen clock shows)")
 	fs.StringVar(&f.scenario, "scenario", "", "company to start from, by its name; list says which there are")
-	fs.StringVar(&f.state, "state", "", "file that keeps what clients do, and the flags of this company, for the next start; empty: nothing is kept")
+	fs.StringVar(&f.state, "state", "",
+		"file that keeps what clients do, and the flags of this company, for the next start; empty: nothing is kept")
 	return c
 }
 
@@ -106,7 +110,8 @@ func resourceList() string {
 	for _, r := range organisation.All {
 		fmt.Fprintf(t, "  %s\t%s\n", r.Name, strings.Join(r.Paths(), ", "))
 	}
-	fmt.Fprintf(t, "  v2_campaigns\tPOST /v2/campaigns/list, /v2/campaigns/{campaign_id}\n  v2_knowledges\t/v2/knowledge/{knowledge_base_id}\n")
+	fmt.Fprintf(t, "  v2_campaigns\tPOST /v2/campaigns/list, /v2/campaigns/{campaign_id}\n"+
+		"  v2_knowledges\t/v2/knowledge/{knowledge_base_id}\n")
 	_ = t.Flush() // into memory
 	return b.String()
 }
@@ -190,7 +195,8 @@ func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, stderr io.
 	opts.State = file
 	s, err := sandbox.New(opts)
 	if errors.Is(err, sandbox.ErrState) {
-		return cli.Fail(cli.ExitFailed, fmt.Errorf("%s: %w", f.state, err), "the file is damaged, or was written by another version of sandbox: name another one with --state")
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("%s: %w", f.state, err),
+			"the file is damaged, or was written by another version of sandbox: name another one with --state")
 	} else if err != nil {
 		return cli.Usage(hint, "%w", err)
 	}
@@ -247,7 +253,8 @@ func (f *serveFlags) greet(w io.Writer, r *sandbox.Running, o sandbox.Options) {
 	}
 	fmt.Fprintf(t, "truth\t%s/sandbox/truth, and what was asked: %s/sandbox/stats\n", r.URL, r.URL)
 	_ = t.Flush() // stderr: nobody to tell
-	fmt.Fprintf(w, "\nFor extract, in another terminal:\n\n  export CALLHOUSE_BASE_URL=%s\n  export CALLHOUSE_API_KEY=%s\n\nCtrl-C stops.\n", r.URL, o.Keys[0])
+	fmt.Fprintf(w, "\nFor extract, in another terminal:\n\n"+
+		"  export CALLHOUSE_BASE_URL=%s\n  export CALLHOUSE_API_KEY=%s\n\nCtrl-C stops.\n", r.URL, o.Keys[0])
 }
 
 func limited(n int) string {

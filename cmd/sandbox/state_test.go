@@ -200,7 +200,8 @@ func TestStateOfAScenario(t *testing.T) {
 func refused(t *testing.T, args string, code int, want string) {
 	t.Helper()
 	var stderr bytes.Buffer
-	if got := run(t.Context(), strings.Fields(args), strings.NewReader(""), io.Discard, &stderr); got != code || !strings.Contains(stderr.String(), want) {
+	if got := run(t.Context(), strings.Fields(args), strings.NewReader(""), io.Discard, &stderr); got != code ||
+		!strings.Contains(stderr.String(), want) {
 		t.Errorf("sandbox %s: exit %d, %s", args, got, stderr.String())
 	}
 }

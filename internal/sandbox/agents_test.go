@@ -49,7 +49,8 @@ func TestCreateAgent(t *testing.T) {
 	tools := fmt.Sprintf(everyTool, other)
 	status, agent := send(t, s, "POST", "/v3/agents", `{"name":"Front desk","data":{"prompt":{"prompt":"Be kind."},"webhookSettings":{"callDataWebhookUrl":"https://hooks.example/x"},
 		"knowledge":{"ragEnabled":true,"knowledgeIds":[1001]},"builtInTools":`+tools+`}}`)
-	if status != 200 || agent["type"] != "single_prompt" || agent["created_at"] != float64(busy.UnixMilli()) || agent["production_version"] != nil {
+	if status != 200 || agent["type"] != "single_prompt" || agent["created_at"] != float64(busy.UnixMilli()) ||
+		agent["production_version"] != nil {
 		t.Fatalf("%d %v", status, agent)
 	}
 	id := agent["id"].(string)
@@ -58,7 +59,8 @@ func TestCreateAgent(t *testing.T) {
 		t.Errorf("what was made is not what is there:\n%s", diff)
 	}
 	same(t, "tool objects are kept as sent", member(found, "data", "builtInTools"), tools)
-	same(t, "webhookVersion has no default value", member(found, "data", "webhookSettings"), `{"callDataWebhookUrl":"https://hooks.example/x"}`)
+	same(t, "webhookVersion has no default value", member(found, "data", "webhookSettings"),
+		`{"callDataWebhookUrl":"https://hooks.example/x"}`)
 	if _, list := send(t, s, "GET", "/v3/agents?limit=1", ""); member(list["items"].([]any)[0], "id") != id {
 		t.Errorf("the newest agent is not the first of the list: %v", list)
 	}
@@ -114,7 +116,8 @@ func TestPatchAgentRules(t *testing.T) {
 			is = patch(200, `{"data":{"stt":{"languages":["ko","en"]}}}`)
 			same(t, "an array takes the place of the old one", member(is, "data", "stt", "languages"), `["ko","en"]`)
 			same(t, "2: builtInTools omitted: built-in tools are unchanged", member(is, "data", "builtInTools"), tools)
-			if e := patch(400, `{"data":{"builtInTools":null}}`); member(e, "error", "code") != "VALIDATION_ERROR" || member(e, "error", "details", "field") != "data.builtInTools" {
+			if e := patch(400, `{"data":{"builtInTools":null}}`); member(e, "error", "code") != "VALIDATION_ERROR" ||
+				member(e, "error", "details", "field") != "data.builtInTools" {
 				t.Errorf("4: builtInTools null: %v", e)
 			}
 			is = patch(200, `{"data":{"builtInTools":[{"toolType":"send_dtmf"}]}}`)
@@ -123,7 +126,8 @@ func TestPatchAgentRules(t *testing.T) {
 			same(t, "3: an empty array removes all built-in tools", member(is, "data", "builtInTools"), `[]`)
 			s.opts.Clock.Advance(time.Minute)
 			is = patch(200, `{"name":"Other","flow":`+smallFlow+`}`)
-			if is["name"] != "Other" || is["type"] != "flow" || is["updated_at"] != float64(s.Now().UnixMilli()) || is["created_at"] != was["created_at"] {
+			if is["name"] != "Other" || is["type"] != "flow" || is["updated_at"] != float64(s.Now().UnixMilli()) ||
+				is["created_at"] != was["created_at"] {
 				t.Errorf("%v", is)
 			}
 			_, found := send(t, s, "GET", path, "")
@@ -179,7 +183,8 @@ func TestValidateFlow(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 20}})
 	_, good := send(t, s, "POST", "/v3/agents/validate-flow", `{"flow":`+smallFlow+`}`)
 	same(t, "a flow that is right", good, `{"valid":true,"errors":[]}`)
-	_, bad := send(t, s, "POST", "/v3/agents/validate-flow", `{"flow":{"nodes":[{"id":"c","type":"t","data":{}}],"edges":[{"id":"e","source":"a","target":"b"}]}}`)
+	_, bad := send(t, s, "POST", "/v3/agents/validate-flow",
+		`{"flow":{"nodes":[{"id":"c","type":"t","data":{}}],"edges":[{"id":"e","source":"a","target":"b"}]}}`)
 	if bad["valid"] != false || len(bad["errors"].([]any)) != 2 {
 		t.Errorf("%v", bad)
 	}

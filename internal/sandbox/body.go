@@ -1,12 +1,9 @@
 package sandbox
 
 import (
-	"bytes"
-	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
-	"time"
 
 	"callhouse/internal/sandbox/organisation"
 	"callhouse/internal/sandbox/service"
@@ -16,26 +13,18 @@ import (
 // maxBody is how long a body may be. The contract does not say.
 const maxBody = 4 << 20
 
-// decode reads the body of a request, holds it to its schema and stores it; if ok is
-// false, the answer says why not.
-func (e *exchange) decode(into any) (a answer, ok bool) {
+// decode reads the body of a request and holds it to its schema; if ok is false, the answer
+// says why not.
+func (e *exchange) decode() (body organisation.Object, a answer, ok bool) {
 	text, err := io.ReadAll(http.MaxBytesReader(nil, e.r.Body, maxBody))
 	if err != nil {
-		return e.refuse("", "the body could not be read: "+err.Error()), false
+		return nil, e.refuse("", "the body could not be read: "+err.Error()), false
 	}
 	value, flaw := e.op.ReadBody(text)
 	if flaw != nil {
-		return e.refuse(strings.Join(flaw.Place, "."), flaw.Reason), false
+		return nil, e.refuse(strings.Join(flaw.Place, "."), flaw.Reason), false
 	}
-	if text, err = json.Marshal(value); err == nil {
-		d := json.NewDecoder(bytes.NewReader(text))
-		d.UseNumber()
-		err = d.Decode(into)
-	}
-	if err != nil {
-		return e.refuse("", err.Error()), false
-	}
-	return answer{}, true
+	return value.(organisation.Object), answer{}, true // no schema takes anything else
 }
 
 // refuse is an answer to a body that is not valid: v3 names the field in the details of
@@ -53,54 +42,33 @@ func (e *exchange) refuse(field, reason string) answer {
 	return failure(e.x, http.StatusBadRequest, message, string(details))
 }
 
-// writes are what is done by package service, by the operations' names.
-var writes = map[string]func(s *service.Service, now time.Time, id string, body organisation.Object) (organisation.Object, *service.Problem){
-	"createAgent":                (*service.Service).CreateAgent,
-	"updateAgent":                (*service.Service).PatchAgent,
-	"validateFlow":               (*service.Service).ValidateFlow,
-	"createCampaignV2":           (*service.Service).CreateCampaign,
-	"updateCampaignV2":           (*service.Service).PatchCampaign,
-	"updateCampaign":             (*service.Service).PatchCampaign,
-	"pauseCampaign":              (*service.Service).PauseCampaign,
-	"resumeCampaign":             (*service.Service).ResumeCampaign,
-	"cancelCampaign":             (*service.Service).CancelCampaign,
-	"pauseCampaignV2":            (*service.Service).PauseCampaignV2,
-	"deleteKnowledgeDocumentV2":  (*service.Service).DeleteDocument,
-	"deleteKnowledgeDocumentsV2": (*service.Service).DeleteDocuments,
-}
-
 // answerWrite answers by letting the service do it.
-func (s *Server) answerWrite(e *exchange, _ FaultKind) answer {
-	faults := s.resourceFaults(e.req.Resource)
-	if status := faults.status(e.req.Kind); status != 0 {
-		return failure(e.x, status, "injected fault", "")
-	}
-	var body organisation.Object
-	if a, ok := e.decodeWrite(&body); !ok {
+func (s *api) answerWrite(e *exchange) answer {
+	body, a, ok := e.decodeWrite()
+	if !ok {
 		return a
 	}
-	o, problem := writes[e.op.ID](s.service, s.Now(), e.req.ID, body)
+	o, problem := s.service.Do(e.op.ID, s.opts.Now(), e.req.ID, body)
 	if problem != nil {
 		return e.problem(problem)
 	}
 	if e.op.Answer == "CampaignResponseV2" {
 		o = s.campaignV2(o)
 	}
-	a := objectAnswer(o)
+	a = objectAnswer(o)
 	a.status = e.op.Good()
 	return a
 }
 
 // decodeWrite is decode for an operation that may have no body, and has no parameters.
-func (e *exchange) decodeWrite(body *organisation.Object) (a answer, ok bool) {
+func (e *exchange) decodeWrite() (body organisation.Object, a answer, ok bool) {
 	if values := e.r.URL.Query(); len(values) > 0 {
-		refusal := check(e.op, values, nil)
-		return failure(e.x, http.StatusBadRequest, refusal.message, refusal.details), false
+		return nil, e.no(check(e.op, values, nil)), false
 	}
 	if e.op.Body == "" {
-		return answer{}, true
+		return nil, answer{}, true
 	}
-	return e.decode(body)
+	return e.decode()
 }
 
 // problem is the answer to what was not done.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"callhouse/internal/sandbox/dice"
+	"callhouse/internal/sandbox/operation"
 	"callhouse/internal/sandbox/organisation"
 	"callhouse/internal/sandbox/render"
 	"callhouse/internal/sandbox/wire"
@@ -38,57 +39,78 @@ func failure(x *scratch, status int, message, details string) answer {
 	return answer{status: status, body: x.body}
 }
 
-// handlers answer the operations, by their names. Those of resources that only have
-// to be looked up are answered alike, by answerResource.
-var handlers = map[string]func(*Server, *exchange, FaultKind) answer{
-	"listCalls":       (*Server).answerPage,
-	"createCall":      (*Server).answerCreateCall,
-	"getCall":         (*Server).answerDetail,
-	"listCallsV2":     (*Server).answerBulk,
-	"listCallsLegacy": (*Server).answerBulk,
-	"createCallV2":    (*Server).answerCreateCall,
-	"getCallV2":       (*Server).answerBulk,
-	"listAgentsV2":    (*Server).answerV2,
-	"listCampaignsV2": (*Server).answerV2,
-	"getCampaignV2":   (*Server).answerV2,
-	"getKnowledgeV2":  (*Server).answerV2,
+// handler answers an operation.
+type handler func(*api, *exchange) answer
+
+// handlers are by the operation's name, or by its kind for all operations that are alike.
+var handlers = map[string]handler{
+	"listCalls":       (*api).answerPage,
+	"getCall":         (*api).answerDetail,
+	"createCall":      (*api).answerCreateCall,
+	"createCallV2":    (*api).answerCreateCall,
+	"listCallsV2":     (*api).answerBulk,
+	"listCallsLegacy": (*api).answerBulk,
+	"getCallV2":       (*api).answerBulk,
+	"listAgentsV2":    faulty(listV2("agents", agentID, agentV2)),
+	"listCampaignsV2": faulty(listV2("campaigns", campaignAgent, (*api).campaignV2)),
+	"getCampaignV2":   faulty(getV2("campaigns", (*api).campaignV2)),
+	"getKnowledgeV2":  faulty(getV2("knowledges", (*api).knowledgeV2)),
+
+	"list":   faulty((*api).answerList),
+	"object": faulty((*api).answerObject),
+	"write":  faulty((*api).answerWrite),
+}
+
+// handlerOf returns what answers an operation; nil for none.
+func handlerOf(o *operation.Operation) handler {
+	if h := handlers[o.ID]; h != nil {
+		return h
+	}
+	return handlers[o.Kind]
+}
+
+// faulty lets a handler answer for a resource unless its faults do.
+func faulty(h handler) handler {
+	return func(s *api, e *exchange) answer {
+		e.wrong = s.trouble.of(e.req.Resource)
+		if status := e.wrong.status(e.req.Kind); status != 0 {
+			return failure(e.x, status, "injected fault", "")
+		}
+		return h(s, e)
+	}
 }
 
 // answer works out what a request that is let in gets.
-func (s *Server) answer(e *exchange, fault FaultKind) answer {
-	switch {
-	case e.op == nil:
+func (s *api) answer(e *exchange) answer {
+	if e.op == nil {
 		return failure(e.x, http.StatusNotFound, "no such resource", "")
-	case e.allowed != nil:
+	}
+	if e.allowed != nil {
 		a := failure(e.x, http.StatusMethodNotAllowed, e.r.Method+" is not allowed here", "")
 		a.header = [2]string{"Allow", strings.Join(e.allowed, ", ")}
 		return a
-	case handlers[e.op.ID] != nil:
-		return handlers[e.op.ID](s, e, fault)
-	case writes[e.op.ID] != nil:
-		return s.answerWrite(e, fault)
 	}
-	return s.answerResource(e, fault)
+	return handlerOf(e.op)(s, e)
 }
 
-func (s *Server) answerPage(e *exchange, fault FaultKind) answer {
+func (s *api) answerPage(e *exchange) answer {
 	x := e.x
-	q, refusal := parseQuery(e.r.URL.RawQuery, &s.opts)
-	if refusal == nil && fault == FaultExpired && q.cursor != "" {
+	q, refusal := parseQuery(e.op, e.r.URL.RawQuery, s.opts)
+	if refusal == nil && e.fault == FaultExpired && q.cursor != "" {
 		refusal = refuse("cursor has expired")
 	}
 	var p *page[world.View]
 	if refusal == nil {
-		p, refusal = s.list.page(q, s.Now().UnixMilli())
+		p, refusal = s.list.page(q, s.opts.Now().UnixMilli())
 	}
 	if refusal != nil {
-		return failure(x, http.StatusBadRequest, refusal.message, refusal.details)
+		return e.no(refusal)
 	}
-	p.distort(fault, dice.Hash(s.world.Key+6, uint64(e.number)), q.cursor, q.offset, func() (v world.View, ok bool) {
+	p.distort(e.fault, dice.Hash(s.world.Key+6, uint64(e.number)), q.cursor, q.offset, func() (v world.View, ok bool) {
 		if q.cursor == "" || q.ascending || len(q.attributes) > 0 || q.timed {
 			return v, false
 		}
-		before, ok := s.world.View(p.items[0].Index+1, s.Now())
+		before, ok := s.world.View(p.items[0].Index+1, s.opts.Now())
 		if ok = ok && p.items[0].Index >= 0; ok {
 			v = *before
 		}
@@ -99,27 +121,23 @@ func (s *Server) answerPage(e *exchange, fault FaultKind) answer {
 }
 
 // answerCreateCall makes a call, in v3 and in v2.
-func (s *Server) answerCreateCall(e *exchange, _ FaultKind) answer {
-	modes := s.modes(false)
+func (s *api) answerCreateCall(e *exchange) answer {
+	modes := s.trouble.modes(false)
 	if e.x.v2 && modes.Off != 0 {
 		return denied(modes.Off, "calls are not served here")
 	}
-	var body organisation.Object
-	if a, ok := e.decodeWrite(&body); !ok {
+	body, a, ok := e.decodeWrite()
+	if !ok {
 		return a
 	}
-	create := s.service.CreateCall
-	if e.x.v2 {
-		create = s.service.CreateCallV2
-	}
-	o, problem := create(s.Now(), "", body)
+	o, problem := s.service.Do(e.op.ID, s.opts.Now(), "", body)
 	if problem != nil {
 		return e.problem(problem)
 	}
 	if e.x.v2 {
 		return objectAnswer(o)
 	}
-	v, ok := s.world.Find(o["id"].(string), s.Now())
+	v, ok := s.world.Find(o["id"].(string), s.opts.Now())
 	if !ok {
 		panic("sandbox: a call that was made is not there")
 	}
@@ -127,7 +145,7 @@ func (s *Server) answerCreateCall(e *exchange, _ FaultKind) answer {
 	return answer{status: http.StatusCreated, body: e.x.body}
 }
 
-func (s *Server) appendPage(b []byte, r *render.Renderer, p *page[world.View]) []byte {
+func (s *api) appendPage(b []byte, r *render.Renderer, p *page[world.View]) []byte {
 	b = append(b, `{"items":[`...)
 	for i := range p.items {
 		if i > 0 {
@@ -146,13 +164,12 @@ func (s *Server) appendPage(b []byte, r *render.Renderer, p *page[world.View]) [
 	return append(b, '}')
 }
 
-func (s *Server) answerDetail(e *exchange, _ FaultKind) answer {
+func (s *api) answerDetail(e *exchange) answer {
 	x := e.x
 	for name := range e.r.URL.Query() {
-		refusal := refuseParameter(name, nil)
-		return failure(x, http.StatusBadRequest, refusal.message, refusal.details)
+		return e.no(refuseParameter(name, nil))
 	}
-	v, ok := s.world.Find(e.req.ID, s.Now())
+	v, ok := s.world.Find(e.req.ID, s.opts.Now())
 	if !ok {
 		return failure(x, http.StatusNotFound, "there is no such call", "")
 	}
@@ -161,7 +178,7 @@ func (s *Server) answerDetail(e *exchange, _ FaultKind) answer {
 }
 
 // withCampaign adds campaign_id to a call's JSON where the service has it there.
-func (s *Server) withCampaign(b []byte, v *world.View) []byte {
+func (s *api) withCampaign(b []byte, v *world.View) []byte {
 	if !s.opts.CampaignInCalls {
 		return b
 	}

@@ -19,7 +19,8 @@ func TestCreateCallReturns201AndTheCallGoesItsWay(t *testing.T) {
 		before := s.Truth()
 		status, c := send(t, s, "POST", "/v3/calls", fmt.Sprintf(`{"from_number":"0212345678","to_number":"01012345678","agent":{"agent_id":%q},
 			"metadata":{"lead":"a-7","n":12345678901234567},"dynamic_variables":{"customer-name":"홍길동"}}`, id))
-		if status != 201 || c["status"] != "queued" || c["start_at"] != nil || c["transcript"] != nil || c["from_number"] != "0212345678" || c["to_number"] != "01012345678" {
+		if status != 201 || c["status"] != "queued" || c["start_at"] != nil || c["transcript"] != nil ||
+			c["from_number"] != "0212345678" || c["to_number"] != "01012345678" {
 			t.Fatalf("%d %v", status, c)
 		}
 		same(t, "the agent", c["agent"], fmt.Sprintf(`{"agent_id":%q,"agent_version":"production"}`, id))
@@ -29,7 +30,8 @@ func TestCreateCallReturns201AndTheCallGoesItsWay(t *testing.T) {
 		if _, page := send(t, s, "GET", "/v3/calls?limit=1", ""); member(page["items"].([]any)[0], "id") != c["id"] {
 			t.Error("a call that is queued is not the first of the list")
 		}
-		if now := s.Truth(); now.Calls != before.Calls+1 || now.ByStatus["queued"] != before.ByStatus["queued"]+1 || now.ByAgent[id] != before.ByAgent[id]+1 {
+		if now := s.Truth(); now.Calls != before.Calls+1 || now.ByStatus["queued"] != before.ByStatus["queued"]+1 ||
+			now.ByAgent[id] != before.ByAgent[id]+1 {
 			t.Errorf("the truth counts %d calls after %d", now.Calls, before.Calls)
 		}
 		// Nothing goes back: queued, ongoing, over, and then analysis and cost.
@@ -105,7 +107,8 @@ func TestCreateCallV2(t *testing.T) {
 func TestPagesHoldOrderedCalls(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		clock := NewManualClock(busy)
-		s := newServer(t, Options{World: Config{Seed: rapid.Uint64().Draw(rt, "seed"), Calls: int64(rapid.IntRange(0, 40).Draw(rt, "calls"))}, Clock: clock})
+		s := newServer(t, Options{World: Config{Seed: rapid.Uint64().Draw(rt, "seed"),
+			Calls: int64(rapid.IntRange(0, 40).Draw(rt, "calls"))}, Clock: clock})
 		agent := s.World().Agents()[0].ID.String()
 		n := rapid.IntRange(0, 12).Draw(rt, "ordered")
 		for range n {
@@ -118,7 +121,8 @@ func TestPagesHoldOrderedCalls(t *testing.T) {
 			want[v.ID.String()] = true
 		}
 		ordered := 0
-		for _, query := range []string{"", "sort_order=asc&", fmt.Sprintf("start_at_after=%d&", busy.UnixMilli()), fmt.Sprintf("start_at_before=%d&sort_order=asc&", clock.Now().UnixMilli()), "call_to=010&"} {
+		for _, query := range []string{"", "sort_order=asc&", fmt.Sprintf("start_at_after=%d&", busy.UnixMilli()),
+			fmt.Sprintf("start_at_before=%d&sort_order=asc&", clock.Now().UnixMilli()), "call_to=010&"} {
 			items := getAll(t, s, fmt.Sprintf("%slimit=%d", query, limit))
 			if total := getPage(t, s, query+"limit=1", "").TotalCount; total != int64(len(items)) {
 				rt.Fatalf("%s: %d items, total_count is %d", query, len(items), total)
@@ -194,7 +198,8 @@ func TestDeleteKnowledgeDocuments(t *testing.T) {
 			t.Errorf("a document that the knowledge base has not: %d %v", status, o)
 		}
 	}
-	status, o := send(t, s, "DELETE", path+"batch", fmt.Sprintf(`{"knowledge_document_ids":[%q,%q,%q,%q,%q]}`, mine[1], mine[1], mine[0], others[0], "x"))
+	status, o := send(t, s, "DELETE", path+"batch",
+		fmt.Sprintf(`{"knowledge_document_ids":[%q,%q,%q,%q,%q]}`, mine[1], mine[1], mine[0], others[0], "x"))
 	if status != 200 {
 		t.Fatal(status, o)
 	}

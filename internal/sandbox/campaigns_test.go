@@ -72,11 +72,13 @@ func TestCampaignIsPendingUntilItBeginsAndEndsWithItsCalls(t *testing.T) {
 			ended++
 		}
 		rows[member(c, "metadata", "row")] = true
-		if c["campaign_id"] != id || c["presentation_number"] != "15880000" || c["from_number"] != "0212345678" || c["to_number"] != fmt.Sprintf("0105555%04d", int(member(c, "metadata", "row").(float64))) {
+		if c["campaign_id"] != id || c["presentation_number"] != "15880000" || c["from_number"] != "0212345678" ||
+			c["to_number"] != fmt.Sprintf("0105555%04d", int(member(c, "metadata", "row").(float64))) {
 			t.Errorf("%v", c)
 		}
 	}
-	if now["status"] != "success" || now["finished_at"] == nil || now["completed_calls"] != ended || now["failed_calls"] != 12-ended || len(rows) != 12 || now["active_concurrency"] != 0.0 {
+	if now["status"] != "success" || now["finished_at"] == nil || now["completed_calls"] != ended || now["failed_calls"] != 12-ended ||
+		len(rows) != 12 || now["active_concurrency"] != 0.0 {
 		t.Errorf("%d calls, %d tasks called, %v ended: %v", len(calls), len(rows), ended, now)
 	}
 	_, list := send(t, s, "POST", "/v2/campaigns/list", `{"limit":1}`)
@@ -94,9 +96,10 @@ func TestCampaignCanBeModifiedOnlyInDraftOrPending(t *testing.T) {
 			empty, null, invalid = 400, 400, 400
 		}
 		for body, want := range map[string]int{
-			`{}`: empty, `{"name":"Summer"}`: 200, `{"name":null}`: null, `{"name":7}`: invalid, `{"name":""}`: invalid, `{"concurrency":7}`: invalid,
-			`{"call_time_window":{"timezone":"Mars/Base"}}`:                                                          invalid,
-			`{"call_time_window":{"timezone":""}}`:                                                                   invalid,
+			`{}`: empty, `{"name":"Summer"}`: 200, `{"name":null}`: null, `{"name":7}`: invalid, `{"name":""}`: invalid,
+			`{"concurrency":7}`:                             invalid,
+			`{"call_time_window":{"timezone":"Mars/Base"}}`: invalid,
+			`{"call_time_window":{"timezone":""}}`:          invalid,
 			`{"call_time_window":{"windows":[{"days":["Monday"],"start_min":600,"end_min":600}]}}`:                   invalid,
 			`{"call_time_window":{"windows":[{"days":["Mon"],"start_min":600,"end_min":700}]}}`:                      invalid,
 			`{"call_time_window":{"windows":[{"days":["Thursday"],"start_min":0,"end_min":1440}],"timezone":"UTC"}}`: 200,
@@ -107,7 +110,8 @@ func TestCampaignCanBeModifiedOnlyInDraftOrPending(t *testing.T) {
 		}
 	}
 	_, c := send(t, s, "GET", "/v3/campaigns/"+id, "")
-	if c["name"] != "Summer" || c["status"] != "pending" || member(c, "call_time_window", "timezone") != "UTC" || member(c, "call_time_window", "auto_resume") != true {
+	if c["name"] != "Summer" || c["status"] != "pending" || member(c, "call_time_window", "timezone") != "UTC" ||
+		member(c, "call_time_window", "auto_resume") != true {
 		t.Errorf("%v", c)
 	}
 	s.opts.Clock.Advance(31 * time.Minute)
@@ -240,8 +244,27 @@ func TestCallTimeWindows(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 20}})
 	id := newCampaign(t, s, 400, `,"call_time_window":{"auto_resume":false,"timezone":"UTC","windows":[{"days":["Thursday"],"start_min":0,"end_min":600}]}`)["id"].(string)
 	s.opts.Clock.Advance(30 * 24 * time.Hour)
-	if _, c := send(t, s, "GET", "/v2/campaigns/"+id, ""); c["status"] != "paused" || c["paused_by"] != "system" || c["paused_at"] != "2026-11-19T10:00:00.000Z" {
+	if _, c := send(t, s, "GET", "/v2/campaigns/"+id, ""); c["status"] != "paused" || c["paused_by"] != "system" ||
+		c["paused_at"] != "2026-11-19T10:00:00.000Z" {
 		t.Errorf("without auto_resume: %v", c)
+	}
+}
+
+// TestCampaignPausedAsItOpens pauses a campaign in the millisecond of its first calls, which go on.
+func TestCampaignPausedAsItOpens(t *testing.T) {
+	s := newServer(t, Options{World: Config{Calls: 20}})
+	id := newCampaign(t, s, 9, `,"concurrency":2,"call_time_window":{"timezone":"UTC",
+		"windows":[{"days":["Thursday"],"start_min":600,"end_min":700}]}`)["id"].(string)
+	s.opts.Clock.Set(time.Date(2026, 11, 19, 10, 0, 0, 0, time.UTC))
+	for _, action := range []string{"pause", "resume", "pause"} {
+		if status, c := send(t, s, "POST", "/v3/campaigns/"+id+"/"+action, ""); status != 200 || c["active_concurrency"] != 2.0 {
+			t.Errorf("%s: %d %v", action, status, c)
+		}
+	}
+	s.opts.Clock.Advance(time.Hour)
+	_, c := send(t, s, "GET", "/v3/campaigns/"+id, "")
+	if c["status"] != "paused" || c["completed_calls"].(float64)+c["failed_calls"].(float64) != 2 || c["active_concurrency"] != 0.0 {
+		t.Error(c)
 	}
 }
 
@@ -255,9 +278,11 @@ func TestCampaignsAddUp(t *testing.T) {
 		s := newServer(t, Options{World: Config{Seed: rapid.Uint64().Draw(rt, "seed"), Calls: 10}, Clock: clock})
 		window := func() string {
 			from := rapid.IntRange(0, 1380).Draw(rt, "from")
-			days, _ := json.Marshal(rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"Saturday", "Sunday", "Monday", "Tuesday"}), 1, 4, rapid.ID[string]).Draw(rt, "days"))
+			days, _ := json.Marshal(rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"Saturday", "Sunday", "Monday", "Tuesday"}), 1, 4,
+				rapid.ID[string]).Draw(rt, "days"))
 			return fmt.Sprintf(`{"timezone":%q,"auto_resume":%t,"windows":[{"days":%s,"start_min":%d,"end_min":%d}]}`,
-				rapid.SampledFrom([]string{"Europe/Berlin", "Asia/Kolkata"}).Draw(rt, "zone"), rapid.Bool().Draw(rt, "resume"), days, from, rapid.IntRange(from+1, 1440).Draw(rt, "to"))
+				rapid.SampledFrom([]string{"Europe/Berlin", "Asia/Kolkata"}).Draw(rt, "zone"), rapid.Bool().Draw(rt, "resume"), days, from,
+				rapid.IntRange(from+1, 1440).Draw(rt, "to"))
 		}
 		was := map[string]string{} // state by campaign
 		calls := map[string][]time.Time{}
@@ -283,8 +308,10 @@ func TestCampaignsAddUp(t *testing.T) {
 						ended++
 					}
 				}
-				if n("active_concurrency") > n("concurrency") || n("completed_calls") != ended || n("completed_calls")+n("failed_calls") != over ||
-					over+n("active_concurrency") != len(there) || len(there) > n("total_calls") || final[state] && state != "canceled" && over != n("total_calls") {
+				if n("active_concurrency") > n("concurrency") || n("completed_calls") != ended ||
+					n("completed_calls")+n("failed_calls") != over ||
+					over+n("active_concurrency") != len(there) || len(there) > n("total_calls") ||
+					final[state] && state != "canceled" && over != n("total_calls") {
 					rt.Fatalf("%s: %d calls, %d over, %d ended: %v", id, len(there), over, ended, c)
 				}
 				now := made(s, id)
@@ -299,7 +326,8 @@ func TestCampaignsAddUp(t *testing.T) {
 				for _, at := range now {
 					local := at.In(zone)
 					minute := float64(local.Hour()*60 + local.Minute())
-					if !slices.Contains(member(w, "days").([]any), any(local.Weekday().String())) || minute < member(w, "start_min").(float64) || minute >= member(w, "end_min").(float64) {
+					if !slices.Contains(member(w, "days").([]any), any(local.Weekday().String())) ||
+						minute < member(w, "start_min").(float64) || minute >= member(w, "end_min").(float64) {
 						rt.Fatalf("%s: a call at %s, with %v", id, local, w)
 					}
 				}
@@ -310,12 +338,14 @@ func TestCampaignsAddUp(t *testing.T) {
 		for range rapid.IntRange(1, 14).Draw(rt, "steps") {
 			switch what := rapid.IntRange(0, 7).Draw(rt, "what"); {
 			case what == 0 || len(was) == 0:
-				c := newCampaign(t, s, rapid.IntRange(1, 25).Draw(rt, "tasks"), fmt.Sprintf(`,"concurrency":%d,"call_time_window":%s`, rapid.IntRange(1, 4).Draw(rt, "concurrency"), window()))
+				c := newCampaign(t, s, rapid.IntRange(1, 25).Draw(rt, "tasks"),
+					fmt.Sprintf(`,"concurrency":%d,"call_time_window":%s`, rapid.IntRange(1, 4).Draw(rt, "concurrency"), window()))
 				was[c["id"].(string)] = "pending"
 			case what == 1:
 				send(t, s, "POST", "/v2/campaigns/"+one()+"/pause", "")
 			case what == 6:
-				send(t, s, "POST", "/v3/campaigns/"+one()+"/"+rapid.SampledFrom([]string{"resume", "resume", "pause", "cancel"}).Draw(rt, "action"), "")
+				send(t, s, "POST", "/v3/campaigns/"+one()+"/"+rapid.SampledFrom([]string{"resume", "resume", "pause", "cancel"}).Draw(rt,
+					"action"), "")
 			case what == 2:
 				id := one()
 				want := 409
@@ -337,7 +367,8 @@ func TestCampaignsAddUp(t *testing.T) {
 func running(t *testing.T, status string, at time.Time) (*Server, organisation.Record) {
 	t.Helper()
 	for seed := range uint64(20) {
-		s := newServer(t, Options{World: Config{Seed: seed, Calls: 1000, Days: 15, Agents: 8, Campaigns: 3}, CampaignInCalls: true, Clock: NewManualClock(at)})
+		s := newServer(t, Options{World: Config{Seed: seed, Calls: 1000, Days: 15, Agents: 8, Campaigns: 3}, CampaignInCalls: true,
+			Clock: NewManualClock(at)})
 		for _, c := range s.Organisation().Truth("campaigns", at) {
 			if c.Object["status"] == status {
 				return s, c
@@ -371,7 +402,8 @@ func TestComputedCampaignIsPausedAndResumed(t *testing.T) {
 	}
 	s.opts.Clock.Advance(20 * 24 * time.Hour)
 	_, over := send(t, s, "GET", path, "")
-	if over["status"] != "success" || int64(counted()) != total || int64(over["completed_calls"].(float64)+over["failed_calls"].(float64)) != total {
+	if over["status"] != "success" || int64(counted()) != total ||
+		int64(over["completed_calls"].(float64)+over["failed_calls"].(float64)) != total {
 		t.Errorf("%d calls of %d: %v", counted(), total, over)
 	}
 	campaignsAndCalls(t, s, map[string]bool{})
@@ -381,7 +413,8 @@ func TestComputedCampaignIsPausedAndResumed(t *testing.T) {
 	// A campaign calls nobody after it was cancelled, and cannot be changed then.
 	s, c = running(t, "ongoing", busy.Add(-6*time.Hour))
 	path = "/v3/campaigns/" + c.ID
-	if status, o := send(t, s, "POST", path+"/cancel", ""); status != 200 || o["status"] != "canceled" || o["finished_at"] != float64(s.Now().UnixMilli()) {
+	if status, o := send(t, s, "POST", path+"/cancel", ""); status != 200 || o["status"] != "canceled" ||
+		o["finished_at"] != float64(s.Now().UnixMilli()) {
 		t.Errorf("%d %v", status, o)
 	}
 	before = counted()
@@ -401,7 +434,8 @@ func TestComputedCampaignIsPausedAndResumed(t *testing.T) {
 
 func TestComputedCampaignTakesHours(t *testing.T) {
 	s, c := running(t, "pending", time.Date(2026, 11, 16, 1, 0, 0, 0, time.UTC))
-	status, o := send(t, s, "PATCH", "/v3/campaigns/"+c.ID, `{"name":"Evenings","call_time_window":{"timezone":"Europe/Berlin","windows":[{"days":["Tuesday","Wednesday","Thursday","Friday"],"start_min":360,"end_min":420}]}}`)
+	status, o := send(t, s, "PATCH", "/v3/campaigns/"+c.ID,
+		`{"name":"Evenings","call_time_window":{"timezone":"Europe/Berlin","windows":[{"days":["Tuesday","Wednesday","Thursday","Friday"],"start_min":360,"end_min":420}]}}`)
 	if status != 200 || o["name"] != "Evenings" || member(o, "call_time_window", "timezone") != "Europe/Berlin" {
 		t.Fatal(status, o)
 	}
@@ -417,7 +451,8 @@ func TestComputedCampaignTakesHours(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, call := range calls {
-		if at := time.UnixMilli(int64(call["start_at"].(float64))).In(berlin); at.Hour() != 6 || at.Weekday() < time.Tuesday || at.Weekday() > time.Friday {
+		if at := time.UnixMilli(int64(call["start_at"].(float64))).In(berlin); at.Hour() != 6 || at.Weekday() < time.Tuesday ||
+			at.Weekday() > time.Friday {
 			t.Errorf("a call at %s", at)
 		}
 	}
@@ -478,7 +513,8 @@ func TestComputedCampaignsAddUp(t *testing.T) {
 		monday := time.Date(2026, 11, 16, 1, 0, 0, 0, time.UTC) // some campaigns are made today
 		clock := NewManualClock(monday)
 		s := newServer(t, Options{
-			World: Config{Seed: rapid.Uint64Range(0, 40).Draw(rt, "seed"), Calls: 300, Days: 15, Agents: 4, Campaigns: 2, Redial: true, Origin: monday}, CampaignInCalls: true,
+			World: Config{Seed: rapid.Uint64Range(0, 40).Draw(rt, "seed"), Calls: 300, Days: 15, Agents: 4, Campaigns: 2, Redial: true,
+				Origin: monday}, CampaignInCalls: true,
 			Clock: clock, Organisation: organisation.Config{Pace: -1},
 		})
 		var looks []look
@@ -516,14 +552,17 @@ func TestComputedCampaignsAddUp(t *testing.T) {
 			status, o := 0, map[string]any(nil)
 			switch what {
 			case "hours":
-				status, o = send(t, s, "PATCH", path, fmt.Sprintf(`{"call_time_window":{"timezone":%q,"auto_resume":%t,"windows":[{"days":["Monday","Thursday","Friday","Saturday"],"start_min":%d,"end_min":1440}]}}`,
-					rapid.SampledFrom([]string{"Asia/Seoul", "Europe/Berlin", "Asia/Kolkata"}).Draw(rt, "zone"), rapid.Bool().Draw(rt, "auto"), rapid.IntRange(0, 1400).Draw(rt, "from")))
+				status, o = send(t, s, "PATCH", path,
+					fmt.Sprintf(`{"call_time_window":{"timezone":%q,"auto_resume":%t,"windows":[{"days":["Monday","Thursday","Friday","Saturday"],"start_min":%d,"end_min":1440}]}}`,
+						rapid.SampledFrom([]string{"Asia/Seoul", "Europe/Berlin", "Asia/Kolkata"}).Draw(rt, "zone"),
+						rapid.Bool().Draw(rt, "auto"), rapid.IntRange(0, 1400).Draw(rt, "from")))
 			case "":
 			default:
 				status, o = send(t, s, "POST", path+"/"+what, "")
 			}
 			want := map[string]bool{
-				"pause": c.Object["status"] == "pending" || c.Object["status"] == "ongoing" || c.Object["paused_by"] == "system", "resume": held,
+				"pause":  c.Object["status"] == "pending" || c.Object["status"] == "ongoing" || c.Object["paused_by"] == "system",
+				"resume": held,
 				"cancel": c.Object["finished_at"] == nil, "hours": c.Object["status"] == "pending" || c.Object["status"] == "draft",
 			}[what]
 			if want != (status == 200) || !want && what != "" && status != 409 {
@@ -551,7 +590,8 @@ func TestComputedCampaignsAddUp(t *testing.T) {
 				if over != c.Object["total_calls"] {
 					rt.Fatalf("%v", c)
 				}
-			case status != "canceled" && status != "draft" && hours["auto_resume"] == true && hours["windows"].([]any)[0].(map[string]any)["start_min"] == 540:
+			case status != "canceled" && status != "draft" && hours["auto_resume"] == true &&
+				hours["windows"].([]any)[0].(map[string]any)["start_min"] == 540:
 				rt.Fatalf("%v", c)
 			}
 		}

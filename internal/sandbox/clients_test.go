@@ -53,7 +53,8 @@ func TestGeneratedClients(t *testing.T) {
 		write(v+".json", operation.Document(v == "v2"))
 		write("go/"+v+"/.keep", nil)
 		run(*clientsDir, *clientsDir+"/oapi-codegen", "-generate", "types,client", "-package", v, "-o", "go/"+v+"/client.go", v+".json")
-		said := run(*clientsDir, *clientsDir+"/bin/openapi-python-client", "generate", "--meta", "none", "--overwrite", "--path", v+".json", "--output-path", "python/"+v)
+		said := run(*clientsDir, *clientsDir+"/bin/openapi-python-client", "generate", "--meta", "none", "--overwrite", "--path",
+			v+".json", "--output-path", "python/"+v)
 		if strings.Contains(said, "Warning") {
 			t.Errorf("openapi-python-client leaves something out of %s", v)
 		}

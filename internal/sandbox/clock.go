@@ -43,7 +43,7 @@ func (s *Server) replay() error {
 		switch {
 		case err != nil:
 		case w.Do != moved:
-			err = s.service.Replay(w)
+			err = s.api.service.Replay(w)
 		case s.opts.Clock != nil:
 			s.opts.Clock.Set(time.UnixMilli(w.At))
 		}

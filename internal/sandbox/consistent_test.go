@@ -97,7 +97,8 @@ func TestTheCompanyIsConsistent(t *testing.T) {
 
 // TestKeysShareTheLimits: the contract limits the organisation, whichever of its keys asks.
 func TestKeysShareTheLimits(t *testing.T) {
-	s := newServer(t, Options{World: Config{Calls: 1}, Keys: []string{"night", "day"}, PerSecond: 2, PerMinute: -1, LimitNow: newServer(t, Options{}).Now})
+	s := newServer(t, Options{World: Config{Calls: 1}, Keys: []string{"night", "day"}, PerSecond: 2, PerMinute: -1,
+		LimitNow: newServer(t, Options{}).Now})
 	for i, want := range []int{200, 200, 429, 429} {
 		r := httptest.NewRequest("GET", "/v3/calls", nil)
 		r.Header.Set("Authorization", "Bearer "+[]string{"night", "day"}[i%2])

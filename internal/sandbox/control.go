@@ -1,8 +1,8 @@
 package sandbox
 
 import (
-	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -11,56 +11,85 @@ import (
 	"time"
 
 	"callhouse/internal/sandbox/operation"
-	"callhouse/internal/sandbox/organisation"
 )
 
 // serveControl answers what is apart from the API: no key, no limit, no fault.
 func (s *Server) serveControl(w http.ResponseWriter, r *http.Request) {
-	get := r.Method == http.MethodGet
-	switch {
-	case isDocument(r.URL.Path) && get:
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(operation.Document(r.URL.Path == "/v2/openapi.json")) // the client is gone; nobody is left to tell
-	case r.URL.Path == "/sandbox/truth" && get:
-		at, err := instantOf(r, "at", s.Now())
+	var body []byte
+	if isDocument(r.URL.Path) && r.Method == http.MethodGet {
+		body = operation.Document(r.URL.Path == "/v2/openapi.json")
+	} else {
+		value, status, err := s.control(r)
+		if err == nil {
+			status = http.StatusInternalServerError
+			body, err = json.MarshalIndent(value, "", "  ")
+		}
 		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
+			http.Error(w, err.Error(), status)
 			return
 		}
-		writeJSON(w, s.world.Truth(at))
-	case strings.HasPrefix(r.URL.Path, "/sandbox/truth/") && get:
-		s.writeResource(w, r, strings.TrimPrefix(r.URL.Path, "/sandbox/truth/"), false)
-	case strings.HasPrefix(r.URL.Path, "/sandbox/edits/") && get:
-		s.writeResource(w, r, strings.TrimPrefix(r.URL.Path, "/sandbox/edits/"), true)
-	case r.URL.Path == "/sandbox/stats" && get:
-		writeJSON(w, s.Stats())
-	case r.URL.Path == "/sandbox/clock" && get:
-		s.writeClock(w)
-	case r.URL.Path == "/sandbox/clock" && r.Method == http.MethodPost:
+		body = append(body, '\n')
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(body) // the client is gone; nobody is left to tell
+}
+
+// control works out an answer, or why there is none, with a status.
+func (s *Server) control(r *http.Request) (value any, status int, err error) {
+	asked, resource := r.Method+" "+r.URL.Path, ""
+	for _, list := range []string{"GET /sandbox/truth/", "GET /sandbox/edits/"} {
+		if name, ok := strings.CutPrefix(asked, list); ok {
+			asked, resource = list, name
+			if !slices.ContainsFunc(operation.Resources, func(r *operation.Resource) bool { return r.Name == name }) {
+				return nil, http.StatusNotFound, fmt.Errorf("no resource is called %q", name)
+			}
+		}
+	}
+	instant := func(parameter string, usual time.Time) time.Time {
+		if text := r.URL.Query().Get(parameter); text != "" && err == nil {
+			usual, err = parseInstant(text)
+		}
+		return usual
+	}
+	at := instant("at", s.Now())
+	if resource == "" && asked != "GET /sandbox/truth" {
+		err = nil // it has no parameters
+	}
+	switch asked {
+	case "GET /sandbox/truth":
+		return s.api.world.Truth(at), http.StatusBadRequest, err
+	case "GET /sandbox/truth/", "GET /sandbox/edits/": // all edits until now, unless told otherwise
+		after, until := instant("after", time.Unix(0, 0)), instant("until", s.Now())
+		if err != nil {
+			return nil, http.StatusBadRequest, err
+		}
+		if asked == "GET /sandbox/truth/" {
+			return s.api.organisation.Truth(resource, at), 0, nil
+		}
+		return s.api.organisation.Edits(resource, after, until), 0, nil
+	case "GET /sandbox/stats":
+		return s.Stats(), 0, nil
+	case "POST /sandbox/clock":
 		if err := s.moveClock(r); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
+			return nil, http.StatusBadRequest, err
 		}
 		if err := s.keepClock(); err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-			return
+			return nil, http.StatusServiceUnavailable, err
 		}
-		s.writeClock(w)
-	default:
-		http.Error(w, "there are GET /sandbox/truth, /sandbox/truth/RESOURCE, /sandbox/edits/RESOURCE and /sandbox/stats, GET and POST /sandbox/clock, GET /v3/openapi.json and /v2/openapi.json", http.StatusNotFound)
+		fallthrough
+	case "GET /sandbox/clock":
+		now := s.Now()
+		return map[string]any{
+			"now": now.UTC().Format(time.RFC3339Nano), "unix_ms": now.UnixMilli(), "manual": s.opts.Clock != nil,
+		}, 0, nil
 	}
+	return nil, http.StatusNotFound, errors.New("there are GET /sandbox/truth, /sandbox/truth/RESOURCE, /sandbox/edits/RESOURCE " +
+		"and /sandbox/stats, GET and POST /sandbox/clock, GET /v3/openapi.json and /v2/openapi.json")
 }
 
 // isDocument reports whether a path is of an OpenAPI document. They are no part of the
 // service's contract, and open to anybody.
 func isDocument(path string) bool { return path == "/v3/openapi.json" || path == "/v2/openapi.json" }
-
-func (s *Server) writeClock(w http.ResponseWriter) {
-	now := s.Now()
-	writeJSON(w, map[string]any{
-		"now": now.UTC().Format(time.RFC3339Nano), "unix_ms": now.UnixMilli(), "manual": s.opts.Clock != nil,
-	})
-}
 
 // moveClock reads {"advance":"24h"} or {"set":"2026-11-19T12:00:00Z"}.
 func (s *Server) moveClock(r *http.Request) error {
@@ -92,39 +121,6 @@ func (s *Server) moveClock(r *http.Request) error {
 	return nil
 }
 
-// writeResource answers with the objects of a resource at an instant, or with what
-// happened to them in a span of time: all of it until now, unless told otherwise.
-func (s *Server) writeResource(w http.ResponseWriter, r *http.Request, name string, edits bool) {
-	i := slices.IndexFunc(organisation.All, func(r *organisation.Resource) bool { return r.Name == name })
-	if i < 0 {
-		http.Error(w, fmt.Sprintf("no resource is called %q", name), http.StatusNotFound)
-		return
-	}
-	var failed error
-	instant := func(parameter string, usual time.Time) time.Time {
-		t, err := instantOf(r, parameter, usual)
-		failed = cmp.Or(failed, err)
-		return t
-	}
-	at, after, until := instant("at", s.Now()), instant("after", time.Unix(0, 0)), instant("until", s.Now())
-	switch {
-	case failed != nil:
-		http.Error(w, failed.Error(), http.StatusBadRequest)
-	case edits:
-		writeJSON(w, s.organisation.Edits(name, after, until))
-	default:
-		writeJSON(w, s.organisation.Truth(name, at))
-	}
-}
-
-// instantOf reads a parameter that holds an instant.
-func instantOf(r *http.Request, parameter string, usual time.Time) (time.Time, error) {
-	if text := r.URL.Query().Get(parameter); text != "" {
-		return parseInstant(text)
-	}
-	return usual, nil
-}
-
 // parseInstant reads RFC 3339 or unix milliseconds.
 func parseInstant(text string) (time.Time, error) {
 	if ms, err := strconv.ParseInt(text, 10, 64); err == nil {
@@ -135,14 +131,4 @@ func parseInstant(text string) (time.Time, error) {
 		return t, fmt.Errorf("%q is neither RFC 3339 nor unix milliseconds", text)
 	}
 	return t, nil
-}
-
-func writeJSON(w http.ResponseWriter, v any) {
-	body, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(append(body, '\n')) // the client is gone; nobody is left to tell
 }

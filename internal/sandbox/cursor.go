@@ -26,14 +26,22 @@ func (c cursor) seal(key, list uint64) string {
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-func openCursor(text string, key, list uint64) (cursor, bool) {
-	var c cursor
+var notOfThisList = refuse("cursor is not valid for this list")
+
+// openCursor reads what seal wrote, if it is still good at t.
+func (o *Options) openCursor(text string, key, list uint64, t int64) (c cursor, _ *refusal) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(b) != 32 {
-		return c, false
+		return c, notOfThisList
 	}
 	sign := binary.BigEndian.Uint64(b)
 	c.position = int64(binary.BigEndian.Uint64(b[8:]) ^ dice.Hash(key, sign))
 	c.issued = int64(binary.BigEndian.Uint64(b[16:]) ^ dice.Hash(key, sign+1))
-	return c, c.seal(key, list) == text
+	switch {
+	case c.seal(key, list) != text:
+		return c, notOfThisList
+	case o.CursorTTL > 0 && t-c.issued > o.CursorTTL.Milliseconds():
+		return c, refuse("cursor has expired")
+	}
+	return c, nil
 }

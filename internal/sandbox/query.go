@@ -3,6 +3,7 @@ package sandbox
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -76,19 +77,29 @@ func refuse(format string, args ...any) *refusal {
 	return &refusal{message: fmt.Sprintf(format, args...)}
 }
 
-// parseQuery reads the parameters of a page, as strict as the service: each at
-// most once, none unknown, none empty.
-func parseQuery(raw string, opts *Options) (*query, *refusal) {
+// no is the answer to a request that is refused.
+func (e *exchange) no(r *refusal) answer {
+	return failure(e.x, http.StatusBadRequest, r.message, r.details)
+}
+
+// parse reads the parameters of a list, as strict as the service: each at most once, none
+// unknown, none empty.
+func parse(op *operation.Operation, raw string, allowed []string) (url.Values, *refusal) {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
 		return nil, refuse("the query string is malformed")
 	}
-	op := operation.Named("listCalls")
+	return values, check(op, values, allowed)
+}
+
+// parseQuery reads the parameters of a page of calls.
+func parseQuery(op *operation.Operation, raw string, opts *Options) (*query, *refusal) {
 	allowed := op.Parameters(opts.ContractOnly)
 	if opts.OldFilters {
 		allowed = slices.DeleteFunc(allowed, func(name string) bool { return slices.Contains(newerParameters, name) })
 	}
-	if refusal := check(op, values, allowed); refusal != nil {
+	values, refusal := parse(op, raw, allowed)
+	if refusal != nil {
 		return nil, refusal
 	}
 	q := newQuery(defaultLimit)
@@ -206,10 +217,7 @@ func (q *query) fingerprint(key uint64) uint64 {
 	}
 	for _, name := range slices.Sorted(maps.Keys(q.attributes)) {
 		for _, s := range slices.Concat([]string{name}, q.attributes[name]) {
-			h = dice.Hash(h, uint64(len(s)))
-			for i := range len(s) {
-				h = dice.Hash(h, uint64(s[i]))
-			}
+			h = dice.Text(dice.Hash(h, uint64(len(s))), s)
 		}
 	}
 	return h

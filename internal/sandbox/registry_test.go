@@ -96,9 +96,10 @@ func TestRegistryRefusesWhatTheServiceRefuses(t *testing.T) {
 	}
 	for value, fit := range map[string]bool{
 		`{"nodes":[{"id":"a","type":"tool","data":{}}],"edges":[]}`:                                             true,
-		`{"nodes":[{"id":"a","type":"tool","data":{"z":[1]}}],"edges":[{"id":"e","source":"a","target":"no"}]}`: true, // a graph with a flaw
-		`{"nodes":[{"id":"a","type":"tool","data":{"knowledge":{"knowledgeIds":[1001]}}}],"edges":[]}`:          true,
-		`{"nodes":[{"id":"a","type":"tool","data":{"knowledge":{"knowledgeIds":["1"]}}}],"edges":[]}`:           false,
+		`{"nodes":[{"id":"a","type":"tool","data":{"z":[1]}}],"edges":[{"id":"e","source":"a","target":"no"}]}`: true,
+		// a graph with a flaw
+		`{"nodes":[{"id":"a","type":"tool","data":{"knowledge":{"knowledgeIds":[1001]}}}],"edges":[]}`: true,
+		`{"nodes":[{"id":"a","type":"tool","data":{"knowledge":{"knowledgeIds":["1"]}}}],"edges":[]}`:  false,
 		`{"nodes":[],"edges":[]}`:                                        false,
 		`{"nodes":[{"id":"a","type":"tool","data":{}}]}`:                 false,
 		`{"nodes":[{"id":"","type":"tool","data":{}}],"edges":[]}`:       false,

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -22,26 +21,25 @@ const beginning = math.MinInt64
 // entry is an object of a list.
 type entry = organisation.Entry
 
-// resourceQuery is what one request for the list of a resource asks for.
-type resourceQuery struct {
+// objectQuery is what one request for a list of objects asks for.
+type objectQuery struct {
 	paging
 	resource *organisation.Resource
 	parent   string
 	sortBy   string
-	inside   bool // fields that lists leave out are asked for
-	values   url.Values
+	inside   bool   // fields that lists leave out are asked for
+	filters  string // what keeps asks for, as a text
+	keeps    func(entry) bool
+	keyed    bool // a cursor is the id of the object before the page, as in v2
 }
 
-// parseResource reads the parameters of a list, as strict as those of calls.
-func parseResource(op *operation.Operation, r *organisation.Resource, parent, raw string, contractOnly bool) (*resourceQuery, *refusal) {
-	values, err := url.ParseQuery(raw)
-	if err != nil {
-		return nil, refuse("the query string is malformed")
-	}
-	if refusal := check(op, values, op.Parameters(contractOnly)); refusal != nil {
+// parseObjects reads the parameters of a list, as strict as those of calls.
+func parseObjects(op *operation.Operation, r *organisation.Resource, parent, raw string, contractOnly bool) (*objectQuery, *refusal) {
+	values, refusal := parse(op, raw, op.Parameters(contractOnly))
+	if refusal != nil {
 		return nil, refusal
 	}
-	q := &resourceQuery{resource: r, parent: parent, paging: paging{limit: defaultLimit}, values: values, sortBy: "created_at"}
+	q := &objectQuery{resource: r, parent: parent, paging: paging{limit: defaultLimit}, sortBy: "created_at"}
 	if r.Unpaged {
 		q.limit = math.MaxInt
 	}
@@ -56,23 +54,19 @@ func parseResource(op *operation.Operation, r *organisation.Resource, parent, ra
 		if f.Default != "" && !values.Has(f.Name) {
 			values.Set(f.Name, f.Default)
 		}
+		q.filters += "&" + f.Name + "=" + strings.Join(values[f.Name], ",")
+	}
+	q.keeps = func(e entry) bool { // what has one of the values of each filter
+		return !slices.ContainsFunc(r.Filters, func(f operation.Filter) bool {
+			all := values[f.Name]
+			return len(all) > 0 && !slices.ContainsFunc(all, func(v string) bool { return f.Match(e.Object, v) })
+		})
 	}
 	return q, nil
 }
 
-// keeps reports whether an object has what is asked for: one of the values of
-// each filter.
-func (q *resourceQuery) keeps(e entry) bool {
-	for _, f := range q.resource.Filters {
-		if all := q.values[f.Name]; len(all) > 0 && !slices.ContainsFunc(all, func(v string) bool { return f.Match(e.Object, v) }) {
-			return false
-		}
-	}
-	return true
-}
-
 // compare orders objects. The order is total.
-func (q *resourceQuery) compare(a, b entry) int {
+func (q *objectQuery) compare(a, b entry) int {
 	c := 0
 	switch x := a.Object[q.sortBy].(type) {
 	case int64:
@@ -90,124 +84,110 @@ func (q *resourceQuery) compare(a, b entry) int {
 }
 
 // fingerprint is a number that differs between queries whose lists differ.
-func (q *resourceQuery) fingerprint(key uint64) uint64 {
-	h := key
-	text := q.resource.Name + "/" + q.parent + "?" + q.sortBy
-	for _, f := range q.resource.Filters {
-		text += "&" + f.Name + "=" + strings.Join(q.values[f.Name], ",")
-	}
-	for i := range len(text) {
-		h = dice.Hash(h, uint64(text[i]))
-	}
+func (q *objectQuery) fingerprint(key uint64) uint64 {
+	h := dice.Text(key, q.resource.Name+"/"+q.parent+"?"+q.sortBy+q.filters)
 	if q.ascending {
 		h++
 	}
 	return h
 }
 
-// resourcePage returns one page of a list. What the page before ended with is
+// objects returns one page of a list. What the page before ended with is
 // known as it was then, so that the list goes on behind it even if it is gone.
-func (s *Server) resourcePage(q *resourceQuery) (*page[entry], *refusal) {
-	now := s.Now()
+func (s *api) objects(q *objectQuery) (*page[entry], *refusal) {
+	now := s.opts.Now()
 	list := q.fingerprint(s.list.key)
-	p := &page[entry]{
-		start: beginning,
-		at:    func(e *entry) int64 { return e.Serial },
-		seal: func(position int64) string {
-			return cursor{position: position, issued: now.UnixMilli()}.seal(s.list.key, list)
-		},
+	all := s.organisation.List(q.resource, q.parent, now)
+	var last entry // of the page before
+	p := &page[entry]{start: beginning, at: func(e *entry) int64 { return e.Serial }}
+	p.seal = func(position int64) string {
+		return cursor{position: position, issued: now.UnixMilli()}.seal(s.list.key, list)
 	}
-	all := slices.DeleteFunc(s.organisation.List(q.resource, q.parent, now), func(e entry) bool { return !q.keeps(e) })
-	slices.SortFunc(all, q.compare)
-	p.total = int64(len(all))
-	offset := 0
-	if q.cursor != "" {
-		c, ok := openCursor(q.cursor, s.list.key, list)
-		switch {
-		case !ok:
-			return nil, refuse("cursor is not valid for this list")
-		case s.opts.CursorTTL > 0 && now.UnixMilli()-c.issued > s.opts.CursorTTL.Milliseconds():
-			return nil, refuse("cursor has expired")
-		case c.position == beginning:
-		case s.opts.OffsetPaging:
-			offset = min(int(c.position), len(all))
-		default:
-			last, ok := s.organisation.BySerial(q.resource, q.parent, c.position, time.UnixMilli(c.issued))
-			if !ok {
-				return nil, refuse("cursor is not valid for this list")
-			}
-			offset, _ = slices.BinarySearchFunc(all, last, func(e, last entry) int {
-				if q.compare(e, last) <= 0 {
-					return -1
-				}
-				return 1
-			})
+	offset, behind := 0, q.cursor != ""
+	switch {
+	case !behind:
+	case q.keyed:
+		i := slices.IndexFunc(all, func(e entry) bool { return e.ID == q.cursor })
+		if i < 0 {
+			return nil, refuse("pagination_key is the id of none of the %s", q.resource.Name)
+		}
+		last = all[i] // it need not match the filter any more
+	default:
+		c, refusal := s.opts.openCursor(q.cursor, s.list.key, list, now.UnixMilli())
+		if refusal != nil {
+			return nil, refusal
 		}
 		p.start = c.position
-	}
-	p.items = all[offset:]
-	if len(p.items) > q.limit {
-		p.items = p.items[:q.limit:q.limit]
-		position := p.items[q.limit-1].Serial
-		if s.opts.OffsetPaging {
-			position = int64(offset + q.limit)
+		if behind = c.position != beginning && !s.opts.OffsetPaging; behind {
+			var ok bool
+			if last, ok = s.organisation.BySerial(q.resource, q.parent, c.position, time.UnixMilli(c.issued)); !ok {
+				return nil, notOfThisList
+			}
+		} else if c.position != beginning {
+			offset = int(c.position)
 		}
-		p.next = p.seal(position)
+	}
+	all = slices.DeleteFunc(all, func(e entry) bool { return !q.keeps(e) })
+	slices.SortFunc(all, q.compare)
+	if p.total = int64(len(all)); behind {
+		offset, _ = slices.BinarySearchFunc(all, last, func(e, last entry) int { return cmp.Or(q.compare(e, last), -1) })
+	}
+	p.items = all[min(offset, len(all)):]
+	if len(p.items) <= q.limit {
+		return p, nil
+	}
+	p.items = p.items[:q.limit:q.limit]
+	end := p.items[q.limit-1]
+	switch {
+	case q.keyed:
+		p.next = end.ID
+	case s.opts.OffsetPaging:
+		p.next = p.seal(int64(offset + q.limit))
+	default:
+		p.next = p.seal(end.Serial)
 	}
 	return p, nil
 }
 
-// answerResource answers for everything but calls.
-func (s *Server) answerResource(e *exchange, fault FaultKind) answer {
-	r, req, x := e.r, e.req, e.x
-	resource := organisation.Named(req.Resource)
-	faults := s.resourceFaults(req.Resource)
-	if status := faults.status(req.Kind); status != 0 {
-		return failure(x, status, "injected fault", "")
+// answerList answers with a page of everything but calls.
+func (s *api) answerList(e *exchange) answer {
+	req, resource := e.req, organisation.Named(e.req.Resource)
+	if resource.Parent != "" && s.organisation.Find(organisation.Named(resource.Parent), "", req.ID, s.opts.Now()) == nil {
+		return failure(e.x, http.StatusNotFound, "there is no such object", "")
 	}
-	if req.Kind == "object" {
-		return s.answerObject(e, resource, faults)
-	}
-	if resource.Parent != "" && s.organisation.Find(organisation.Named(resource.Parent), "", req.ID, s.Now()) == nil {
-		return failure(x, http.StatusNotFound, "there is no such object", "")
-	}
-	q, refusal := parseResource(e.op, resource, req.ID, r.URL.RawQuery, s.opts.ContractOnly)
-	if refusal == nil && fault == FaultExpired && q.cursor != "" {
+	q, refusal := parseObjects(e.op, resource, req.ID, e.r.URL.RawQuery, s.opts.ContractOnly)
+	if refusal == nil && e.fault == FaultExpired && q.cursor != "" {
 		refusal = refuse("cursor has expired")
 	}
 	var p *page[entry]
 	if refusal == nil {
-		p, refusal = s.resourcePage(q)
+		p, refusal = s.objects(q)
 	}
 	if refusal != nil {
-		return failure(x, http.StatusBadRequest, refusal.message, refusal.details)
+		return e.no(refusal)
 	}
-	if faults[ResourceCut] && q.cursor != "" {
-		return failure(x, http.StatusInternalServerError, "injected fault", "")
+	if e.wrong.has(ResourceCut) && q.cursor != "" {
+		return failure(e.x, http.StatusInternalServerError, "injected fault", "")
 	}
-	if resource.Unpaged && (fault == FaultShort || fault == FaultEmpty) {
-		fault = "" // no next page could bring the rest
+	if !resource.Unpaged || e.fault != FaultShort && e.fault != FaultEmpty { // no next page could bring the rest
+		p.distort(e.fault, dice.Hash(s.world.Key+6, uint64(e.number)), q.cursor, s.opts.OffsetPaging, func() (e entry, ok bool) { return e, false })
 	}
-	p.distort(fault, dice.Hash(s.world.Key+6, uint64(e.number)), q.cursor, s.opts.OffsetPaging, func() (e entry, ok bool) { return e, false })
-	faults.distort(p)
+	e.wrong.distort(p)
 	items := make([]organisation.Object, len(p.items))
-	for i, e := range p.items {
-		items[i] = faults.object(resource, e.Object)
+	for i := range p.items {
+		items[i] = e.wrong.object(resource, p.items[i].Object)
 		if !q.inside {
 			for _, name := range resource.Inside {
 				delete(items[i], name)
 			}
 		}
-		if faults[ResourceThin] {
+		if e.wrong.has(ResourceThin) {
 			items[i] = thin(items[i])
 		}
 	}
-	body := map[string]any{cmp.Or(resource.Items, "items"): items, "total_count": p.total}
+	body := map[string]any{resource.Items: items, "total_count": p.total}
 	if !resource.Unpaged {
-		body["next_cursor"] = nil
-		if p.next != "" {
-			body["next_cursor"] = p.next
-		}
+		body["next_cursor"] = orNull(p.next)
 	}
 	return objectAnswer(body)
 }
@@ -223,22 +203,23 @@ func thin(o organisation.Object) organisation.Object {
 	return t
 }
 
-func (s *Server) answerObject(e *exchange, resource *organisation.Resource, faults resourceFaults) answer {
-	r, req, x := e.r, e.req, e.x
+// answerObject answers with one of them.
+func (s *api) answerObject(e *exchange) answer {
+	r, req, x, resource := e.r, e.req, e.x, organisation.Named(e.req.Resource)
 	values := r.URL.Query()
 	if refusal := check(e.op, values, e.op.Parameters(s.opts.ContractOnly)); refusal != nil {
-		return failure(x, http.StatusBadRequest, refusal.message, refusal.details)
+		return e.no(refusal)
 	}
 	var o organisation.Object
-	if resource.Version != nil {
-		o = resource.Version(s.organisation, req.ID, values.Get("version"), s.Now().UnixMilli())
+	if resource.Versioned {
+		o = s.organisation.AgentAt(req.ID, values.Get("version"), s.opts.Now().UnixMilli())
 	} else {
-		o = s.organisation.Find(resource, "", req.ID, s.Now())
+		o = s.organisation.Find(resource, "", req.ID, s.opts.Now())
 	}
 	if o == nil {
 		return failure(x, http.StatusNotFound, "there is no such object", "")
 	}
-	a := objectAnswer(faults.object(resource, o))
+	a := objectAnswer(e.wrong.object(resource, o))
 	a.object = r.URL.RequestURI()
 	return a
 }

@@ -47,11 +47,7 @@ func crawl(t *testing.T, s *Server, r *organisation.Resource, path, query string
 		}
 		var body map[string]any
 		decode(t, w.Body.Bytes(), &body)
-		name := "items"
-		if r.Items != "" {
-			name = r.Items
-		}
-		for _, it := range body[name].([]any) {
+		for _, it := range body[r.Items].([]any) {
 			all = append(all, it.(map[string]any))
 		}
 		next, more := body["next_cursor"].(string)
@@ -102,7 +98,7 @@ func TestResourcesAddUpToTheirTruth(t *testing.T) {
 				w := do(s, "GET", pathOf(r.Item, rec.ID))
 				var detail map[string]any
 				decode(t, w.Body.Bytes(), &detail)
-				if r.Version != nil {
+				if r.Versioned {
 					if v, ok := detail["version"]; !ok || v != nil {
 						t.Errorf("%s %s: version %v", r.Name, rec.ID, v)
 					}
@@ -393,7 +389,7 @@ func TestListsOfResources(t *testing.T) {
 						}
 					}
 				}
-				if f.Values != nil || f.Time {
+				if f.Values != nil || f.Since+f.Till != "" {
 					if w := do(s, "GET", path+"?"+f.Name+"=nonsense"); w.Code != 400 {
 						t.Errorf("%s?%s=nonsense: %d", path, f.Name, w.Code)
 					}
@@ -407,7 +403,8 @@ func TestListsOfResources(t *testing.T) {
 		}
 	}
 	object := "/v3/agents/" + s.World().Agents()[0].ID.String()
-	for target, want := range map[string]int{object + "?version=current": 200, object + "?limit=1": 400, object + "/versions?limit=1": 400} {
+	for target, want := range map[string]int{object + "?version=current": 200, object + "?limit=1": 400,
+		object + "/versions?limit=1": 400} {
 		if w := do(s, "GET", target); w.Code != want {
 			t.Errorf("%s: %d", target, w.Code)
 		}
@@ -515,7 +512,8 @@ func TestResourceFaults(t *testing.T) {
 		t.Error("the faults are still there")
 	}
 	for text, want := range map[string]string{
-		"agents": "want RESOURCE=KIND", "agent=404": `no resource is called "agent"; there are all, agents,`, "agents=418": `no fault of resources is called "418"`,
+		"agents": "want RESOURCE=KIND", "agent=404": `no resource is called "agent"; there are all, agents,`,
+		"agents=418": `no fault of resources is called "418"`,
 	} {
 		if _, err := ParseResourceFaults(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
@@ -563,7 +561,7 @@ func TestStatsOfObjects(t *testing.T) {
 // TestPageFaultsOfResourcesLoseNothing lets every other page of a list go wrong,
 // and follows it with care.
 func TestPageFaultsOfResourcesLoseNothing(t *testing.T) {
-	for _, kind := range pageFaults {
+	for _, kind := range pageFaults() {
 		o := lively()
 		o.Inject = func(n int64, r Request) FaultKind {
 			if r.Resource == "tools" && n%2 == 1 {
@@ -652,7 +650,8 @@ func campaignsAndCalls(t *testing.T, s *Server, seen map[string]bool) {
 		var completed, failed, active float64
 		dialled := map[string]int{}
 		for _, call := range calls {
-			if !cmp.Equal(call["agent"].(map[string]any)["agent_id"], c["agent"].(map[string]any)["agent_id"]) || call["from_number"] != c["from_number"] {
+			if !cmp.Equal(call["agent"].(map[string]any)["agent_id"], c["agent"].(map[string]any)["agent_id"]) ||
+				call["from_number"] != c["from_number"] {
 				t.Fatalf("campaign %s: %v", rec.ID, call)
 			}
 			if dialled[call["to_number"].(string)]++; dialled[call["to_number"].(string)] == 2 {
@@ -670,12 +669,14 @@ func campaignsAndCalls(t *testing.T, s *Server, seen map[string]bool) {
 			}
 			start := time.UnixMilli(int64(call["start_at"].(float64))).In(zone)
 			minute := float64(start.Hour()*60 + start.Minute())
-			if !slices.Contains(window["days"].([]any), any(start.Weekday().String())) || minute < window["start_min"].(float64) || minute >= window["end_min"].(float64) {
+			if !slices.Contains(window["days"].([]any), any(start.Weekday().String())) || minute < window["start_min"].(float64) ||
+				minute >= window["end_min"].(float64) {
 				t.Errorf("campaign %s calls at %s, outside %v", rec.ID, start, window)
 			}
 		}
 		want := []float64{completed, failed, active}
-		if got := []float64{c["completed_calls"].(float64), c["failed_calls"].(float64), c["active_concurrency"].(float64)}; !cmp.Equal(want, got) {
+		if got := []float64{c["completed_calls"].(float64), c["failed_calls"].(float64),
+			c["active_concurrency"].(float64)}; !cmp.Equal(want, got) {
 			t.Errorf("campaign %s: counted %v, and its calls are %v", rec.ID, got, want)
 		}
 		total := c["total_calls"].(float64)
@@ -772,7 +773,8 @@ func TestV2(t *testing.T) {
 		for i, c := range truth {
 			created := time.UnixMilli(c.Object["created_at"].(int64)).UTC().Format("2006-01-02T15:04:05.000Z")
 			agent := c.Object["agent"].(organisation.Object)["agent_id"]
-			if got[i]["id"] != c.ID || got[i]["created_at"] != created || got[i]["agent_id"] != agent || got[i]["organization_id"] != s.Organisation().ID() {
+			if got[i]["id"] != c.ID || got[i]["created_at"] != created || got[i]["agent_id"] != agent ||
+				got[i]["organization_id"] != s.Organisation().ID() {
 				t.Errorf("%v is not %v", got[i], c.Object)
 			}
 		}
@@ -790,7 +792,8 @@ func TestV2(t *testing.T) {
 		var base map[string]any
 		decode(t, w.Body.Bytes(), &base)
 		want := len(s.Organisation().List(organisation.Named("knowledge_documents"), rec.ID, s.Now()))
-		if base["knowledge_base_id"] != rec.ID || base["knowledge_base_name"] != rec.Object["name"] || len(base["knowledge_documents"].([]any)) != want {
+		if base["knowledge_base_id"] != rec.ID || base["knowledge_base_name"] != rec.Object["name"] ||
+			len(base["knowledge_documents"].([]any)) != want {
 			t.Errorf("%v", base)
 		}
 	}
@@ -800,7 +803,8 @@ func TestV2(t *testing.T) {
 	if code, _ := list("{}"); code != 200 {
 		t.Errorf("without v3's list: %d", code)
 	}
-	for target, want := range map[string]int{"/v2/campaigns/" + truth[0].ID: 200, "/v2/campaigns/1": 404, "/v2/knowledge/1": 404, "/v2/campaigns/list": 405} {
+	for target, want := range map[string]int{"/v2/campaigns/" + truth[0].ID: 200, "/v2/campaigns/1": 404, "/v2/knowledge/1": 404,
+		"/v2/campaigns/list": 405} {
 		if w := do(s, "GET", target); w.Code != want {
 			t.Errorf("%s: %d", target, w.Code)
 		}
@@ -868,10 +872,12 @@ func TestControlTellsTruthAndEdits(t *testing.T) {
 		t.Errorf("%d, %d tools", code, len(records))
 	}
 	var edits []organisation.Edit
-	if code := get("/sandbox/edits/agents?after=2026-11-01T00:00:00Z", &edits); code != 200 || len(edits) != len(s.Organisation().Edits("agents", busy.Truncate(day).Add(-18*day), busy)) || len(edits) == 0 {
+	if code := get("/sandbox/edits/agents?after=2026-11-01T00:00:00Z", &edits); code != 200 ||
+		len(edits) != len(s.Organisation().Edits("agents", busy.Truncate(day).Add(-18*day), busy)) || len(edits) == 0 {
 		t.Errorf("%d, %d edits", code, len(edits))
 	}
-	for path, want := range map[string]int{"/sandbox/truth/cats": 404, "/sandbox/truth/tools?at=noon": 400, "/sandbox/edits/tools?until=x": 400} {
+	for path, want := range map[string]int{"/sandbox/truth/cats": 404, "/sandbox/truth/tools?at=noon": 400,
+		"/sandbox/edits/tools?until=x": 400} {
 		if code := get(path, nil); code != want {
 			t.Errorf("%s: %d", path, code)
 		}
@@ -883,7 +889,8 @@ func TestLargeOrganisation(t *testing.T) {
 	o := Options{World: Config{Calls: 300, Campaigns: 6, Lines: 3}, Organisation: organisation.Config{Sizes: organisation.Large}}
 	s := newServer(t, o)
 	for name, want := range map[string]int{
-		"agents": 30, "campaigns": 6, "knowledges": 15, "tools": 1325, "llms": 24, "voices": 389, "schemas": 41, "incidents": 26, "customers": 240,
+		"agents": 30, "campaigns": 6, "knowledges": 15, "tools": 1325, "llms": 24, "voices": 389, "schemas": 41, "incidents": 26,
+		"customers": 240,
 	} {
 		if got := len(s.Organisation().Truth(name, busy)); got < want-want/10 || got > want+want/10 {
 			t.Errorf("%d %s, not about %d", got, name, want)
@@ -908,7 +915,8 @@ func TestLargeOrganisation(t *testing.T) {
 	}
 	o.Organisation.Sizes.Tools, o.Organisation.Sizes.SecretHeaders, o.Organisation.Sizes.Knowledges = -1, -1, -1
 	s = newServer(t, o)
-	if n := len(s.Organisation().Truth("tools", busy)) + len(s.Organisation().Truth("knowledges", busy)); n != 0 || len(s.Organisation().Truth("agents", busy)) == 0 {
+	if n := len(s.Organisation().Truth("tools", busy)) + len(s.Organisation().Truth("knowledges", busy)); n != 0 ||
+		len(s.Organisation().Truth("agents", busy)) == 0 {
 		t.Errorf("%d objects of what there should be none", n)
 	}
 	o.Organisation.Sizes.Tools = 100_001

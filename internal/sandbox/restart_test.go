@@ -93,8 +93,9 @@ func TestRestart(t *testing.T) {
 				}
 			}
 			return newServer(t, Options{
-				World: Config{Seed: seed, Calls: 12, Agents: 3, Campaigns: 2, Origin: busy}, Organisation: organisation.Config{Sizes: organisation.Sizes{LongPrompts: -1}},
-				Clock: NewManualClock(at), State: file, CampaignInCalls: true,
+				World:        Config{Seed: seed, Calls: 12, Agents: 3, Campaigns: 2, Origin: busy},
+				Organisation: organisation.Config{Sizes: organisation.Sizes{LongPrompts: -1}},
+				Clock:        NewManualClock(at), State: file, CampaignInCalls: true,
 			}), file
 		}
 		s, file := start(busy)
@@ -137,13 +138,17 @@ func write(rt *rapid.T, t testing.TB, s *Server) {
 	case 1:
 		send(t, s, "PATCH", "/v3/agents/"+one("agents").ID, `{"data":{"llm":{"temperature":`+number+`},"speech":null}}`)
 	case 2:
-		send(t, s, "POST", "/v3/calls", fmt.Sprintf(`{"from_number":"021","to_number":"010","agent":{"agent_id":%q},"metadata":{"n":%s}}`, one("agents").ID, number))
+		send(t, s, "POST", "/v3/calls", fmt.Sprintf(`{"from_number":"021","to_number":"010","agent":{"agent_id":%q},"metadata":{"n":%s}}`,
+			one("agents").ID, number))
 	case 3:
-		send(t, s, "POST", "/v2/campaigns", fmt.Sprintf(`{"name":"Spring","call_from":"021","agent_id":%q,"concurrency":2,"tasks":%s}`, one("agents").ID, tasksOf(6)))
+		send(t, s, "POST", "/v2/campaigns", fmt.Sprintf(`{"name":"Spring","call_from":"021","agent_id":%q,"concurrency":2,"tasks":%s}`,
+			one("agents").ID, tasksOf(6)))
 	case 4:
-		send(t, s, "PATCH", "/v3/campaigns/"+one("campaigns").ID, `{"name":"Summer","call_time_window":{"timezone":"UTC","windows":[{"days":["Thursday","Friday"],"start_min":0,"end_min":1440}]}}`)
+		send(t, s, "PATCH", "/v3/campaigns/"+one("campaigns").ID,
+			`{"name":"Summer","call_time_window":{"timezone":"UTC","windows":[{"days":["Thursday","Friday"],"start_min":0,"end_min":1440}]}}`)
 	case 5:
-		what := rapid.SampledFrom([]string{"/v2/campaigns/%s/pause", "/v3/campaigns/%s/pause", "/v3/campaigns/%s/resume", "/v3/campaigns/%s/cancel"}).Draw(rt, "action")
+		what := rapid.SampledFrom([]string{"/v2/campaigns/%s/pause", "/v3/campaigns/%s/pause", "/v3/campaigns/%s/resume",
+			"/v3/campaigns/%s/cancel"}).Draw(rt, "action")
 		send(t, s, "POST", fmt.Sprintf(what, one("campaigns").ID), "")
 	case 6:
 		d := one("knowledge_documents")

@@ -32,7 +32,8 @@ func TestSchemathesis(t *testing.T) {
 	}
 	for _, document := range []string{"/v3/openapi.json", "/v2/openapi.json"} {
 		c := exec.CommandContext(t.Context(), *schemathesis, "--config-file", config, "run", r.URL+document,
-			"--header", "Authorization: Bearer sandbox-key", "--max-examples", strconv.Itoa(*examples), "--seed", "1", "--phases", "examples,coverage,fuzzing,stateful", "--checks", "all", "--no-color")
+			"--header", "Authorization: Bearer sandbox-key", "--max-examples", strconv.Itoa(*examples), "--seed", "1", "--phases",
+			"examples,coverage,fuzzing,stateful", "--checks", "all", "--no-color")
 		c.Dir = t.TempDir() // it leaves a cache
 		var said bytes.Buffer
 		c.Stdout, c.Stderr = &said, &said

@@ -21,20 +21,25 @@ import (
 	"callhouse/internal/sandbox/world"
 )
 
-// Server is the call API over a [World], as an http.Handler.
+// Server is the call API over a [World], as an http.Handler: it lets requests in, lets them
+// go wrong, sends what the api answers and counts.
 type Server struct {
-	opts         Options
+	opts    Options
+	api     *api
+	ledger  *ledger
+	begun   atomic.Int64 // requests, in the order of their coming
+	scratch sync.Pool    // of *scratch
+}
+
+// api answers the operations.
+type api struct {
+	opts         *Options
 	world        *world.World
 	organisation *organisation.Organisation
 	service      *service.Service
 	list         *list
 	list2        *list // of v2
-	ledger       *ledger
-	faulty       ResourceFaults // under ledger.mu
-	v2           V2             // under ledger.mu
-	listed       int            // lists of v2 since it was set; under ledger.mu
-	begun        atomic.Int64   // requests, in the order of their coming
-	scratch      sync.Pool      // of *scratch
+	trouble      trouble
 }
 
 // scratch is what one answer is written with.
@@ -60,7 +65,7 @@ func New(opts Options) (*Server, error) {
 	}
 	shown2 := shown // by v2
 	if n := opts.V2.ExtraCalls; n > 0 {
-		if err := hideExtra(&opts.World, n); err != nil {
+		if err := hideExtra(&opts.World, int64(n)); err != nil {
 			return nil, fmt.Errorf("check sandbox: %w", err)
 		}
 		if shown, err = world.New(opts.World); err != nil {
@@ -71,10 +76,13 @@ func New(opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{opts: opts, world: shown, organisation: company, faulty: opts.ResourceFaults, v2: opts.V2}
-	s.service = service.New(company, shown, s.keep)
-	s.list = &list{world: shown, organisation: company, opts: &s.opts, key: dice.Hash(shown.Key, 2)}
-	s.list2 = &list{world: shown2, opts: &s.opts, keyed: true}
+	s := &Server{opts: opts}
+	s.api = &api{
+		opts: &s.opts, world: shown, organisation: company, service: service.New(company, shown, s.keep),
+		list:    &list{world: shown, organisation: company, opts: &s.opts, key: dice.Hash(shown.Key, 2)},
+		list2:   &list{world: shown2, opts: &s.opts, keyed: true},
+		trouble: trouble{resources: opts.ResourceFaults, v2: opts.V2},
+	}
 	s.ledger = newLedger(&s.opts)
 	s.scratch.New = func() any { return &scratch{} }
 	if err := s.replay(); err != nil {
@@ -84,10 +92,10 @@ func New(opts Options) (*Server, error) {
 }
 
 // World returns the data that the server shows.
-func (s *Server) World() *world.World { return s.world }
+func (s *Server) World() *world.World { return s.api.world }
 
 // Organisation returns what the server shows besides calls.
-func (s *Server) Organisation() *organisation.Organisation { return s.organisation }
+func (s *Server) Organisation() *organisation.Organisation { return s.api.organisation }
 
 // Now returns what the data's clock shows.
 func (s *Server) Now() time.Time { return s.opts.Now() }
@@ -96,7 +104,7 @@ func (s *Server) Now() time.Time { return s.opts.Now() }
 func (s *Server) Clock() *ManualClock { return s.opts.Clock }
 
 // Truth counts what the server shows now.
-func (s *Server) Truth() *world.Truth { return s.world.Truth(s.Now()) }
+func (s *Server) Truth() *world.Truth { return s.api.world.Truth(s.Now()) }
 
 // Stats returns what the server has been asked so far.
 func (s *Server) Stats() *Stats { return s.ledger.snapshot() }
@@ -132,7 +140,7 @@ func (s *Server) Do(method, path, body string) (status int, answer []byte) {
 	if err != nil {
 		return http.StatusBadRequest, []byte(err.Error())
 	}
-	a := s.answer(sort(r, x), "")
+	a := s.api.answer(find(r, x))
 	return a.status, bytes.Clone(a.body)
 }
 
@@ -155,11 +163,11 @@ type answer struct {
 	body   []byte
 	view   *world.View // the call, of a detail
 	object string      // path and query of an object of another resource
-	fault  FaultKind   // cut or hang, where that happens to the answer; empty for none
+	end    FaultKind   // how it ends: cut, hang, huge, reset, or slow for a client that gave up; empty: well
 }
 
 func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, x *scratch) {
-	e := sort(r, x)
+	e := find(r, x)
 	w.Header().Set("Date", s.opts.DateNow().UTC().Format(http.TimeFormat))
 	before, after := s.latency(s.begun.Add(1))
 	if !sleep(r, before) {
@@ -172,7 +180,6 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, x *scratch) {
 		s.ledger.answered(0, 0, "")
 		return
 	}
-	fault := FaultKind("")
 	var a answer
 	switch {
 	case verdict.unknown:
@@ -185,29 +192,39 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, x *scratch) {
 		}
 	default:
 		e.number = number
-		fault = s.fault(number, e)
-		if asked := s.asked(e.req, fault); asked != "" {
+		e.fault = s.fault(number, e)
+		if asked := s.asked(e.req, e.fault); asked != "" {
 			w.Header().Set(faultHeader, asked)
 		}
-		if s.disturb(w, e, fault) {
-			return
+		if d := named(e.fault, requests); d != nil {
+			a = s.disturbed(e, d)
+		} else {
+			a = s.api.answer(e)
 		}
-		a = s.answer(e, fault)
 	}
-	switch a.fault {
-	case FaultCut:
-		s.cut(w, a)
-	case FaultHang:
-		s.hang(r)
-	default:
-		s.send(w, r, a, fault)
+	s.send(w, r, a, e.fault)
+}
+
+// disturbed is what a request gets that goes wrong.
+func (s *Server) disturbed(e *exchange, d *disturbance) answer {
+	if d.answer != nil {
+		return d.answer(s, e)
 	}
+	status, err := strconv.Atoi(d.name[:3])
+	if err != nil {
+		panic("sandbox: nothing is done for the fault " + d.name)
+	}
+	a := failure(e.x, status, "injected fault", "")
+	if d.retry != nil {
+		a.header = [2]string{"Retry-After", d.retry(s, e)}
+	}
+	return a
 }
 
 // fault decides whether and how a request goes wrong. The client may ask for it.
 func (s *Server) fault(number int64, e *exchange) FaultKind {
 	req := e.req
-	if k := FaultKind(e.r.Header.Get(faultHeader)); slices.Contains(faultKinds, k) {
+	if k := FaultKind(e.r.Header.Get(faultHeader)); named(k, requests, pages) != nil {
 		return k
 	}
 	if s.opts.Inject != nil {
@@ -215,7 +232,8 @@ func (s *Server) fault(number int64, e *exchange) FaultKind {
 			return k
 		}
 	}
-	return s.opts.Faults.draw(dice.Hash(s.world.Key+4, uint64(number)), req.Kind == "page" || req.Kind == "list" || req.Kind == "bulk" && req.ID == "")
+	page := req.Kind == "page" || req.Kind == "list" || req.Kind == "bulk" && req.ID == ""
+	return s.opts.Faults.draw(dice.Unit(dice.Hash(s.api.world.Key+4, uint64(number))), page)
 }
 
 // faultHeader is the header of a request that asks for a fault of its answer, and of an
@@ -232,37 +250,14 @@ func (s *Server) asked(req Request, fault FaultKind) string {
 	if ofCalls && s.opts.World.DriftRate > 0 {
 		all = append(all, "drift")
 	}
-	if v2 := s.modes(false); strings.HasPrefix(req.Resource, "v2_call") && v2 != (V2{}) {
+	if v2 := s.api.trouble.modes(false); strings.HasPrefix(req.Resource, "v2_call") && v2 != (V2{}) {
 		all = append(all, "v2")
 	}
-	for kind := range s.resourceFaults(req.Resource) {
-		all = append(all, string(kind))
+	for _, d := range s.api.trouble.of(req.Resource) {
+		all = append(all, d.name)
 	}
 	slices.Sort(all)
 	return strings.Join(all, ",")
-}
-
-// send writes an answer and counts it.
-func (s *Server) send(w http.ResponseWriter, r *http.Request, a answer, fault FaultKind) {
-	h := w.Header()
-	if a.kind == "" {
-		a.kind = "application/json"
-	}
-	h.Set("Content-Type", a.kind)
-	h.Set("Content-Length", strconv.Itoa(len(a.body)))
-	if a.header[0] != "" {
-		h.Set(a.header[0], a.header[1])
-	}
-	// Counted before it is sent: whoever has the answer finds it in the stats.
-	s.ledger.answered(a.status, int64(len(a.body)), fault)
-	if a.view != nil {
-		s.ledger.sent(a.view)
-	}
-	if a.object != "" {
-		s.ledger.sentObject(a.object, a.body)
-	}
-	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body) // the client is gone; nobody is left to tell
 }
 
 // exchange is a request on its way to its answer.
@@ -273,10 +268,12 @@ type exchange struct {
 	op      *operation.Operation // nil where the path is of none
 	allowed []string             // where the method is not one of the path's
 	number  int64
+	fault   FaultKind      // of the request; empty for none
+	wrong   resourceFaults // of its resource
 }
 
-// sort finds what a request asks for.
-func sort(r *http.Request, x *scratch) *exchange {
+// find finds what a request asks for.
+func find(r *http.Request, x *scratch) *exchange {
 	e := &exchange{r: r, x: x, req: Request{Kind: "other"}}
 	var id string
 	if e.op, id, e.allowed = operation.Match(r.Method, r.URL.Path); e.op != nil {
@@ -300,7 +297,7 @@ func bearer(r *http.Request) string {
 // latency returns how long the n-th request takes to arrive and to be answered.
 func (s *Server) latency(n int64) (before, after time.Duration) {
 	total := s.opts.Latency
-	h := dice.Hash(s.world.Key+5, uint64(n))
+	h := dice.Hash(s.api.world.Key+5, uint64(n))
 	if s.opts.Jitter > 0 {
 		total += time.Duration(dice.Unit(h) * float64(s.opts.Jitter))
 	}

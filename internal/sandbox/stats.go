@@ -1,7 +1,7 @@
 package sandbox
 
 import (
-	"hash/fnv"
+	"hash/crc32"
 	"maps"
 	"strconv"
 	"sync"
@@ -51,14 +51,14 @@ type ledger struct {
 	second  limit.Rolling
 	minute  limit.Rolling
 	revoked map[string]bool // by key; those that are not in it are unknown
-	details map[int64]fetched
-	objects map[string]uint64 // the last answer for each path and query, as a number
+	details map[int64]told  // by the call's index
+	objects map[string]told // by path and query
 }
 
-// fetched is what is known of a call's details that were sent.
-type fetched struct {
-	times uint16
-	state uint8 // see stateOf
+// told is what is known of the whole answers about one object.
+type told struct {
+	times uint32
+	state uint32 // a number that changes with the answer
 }
 
 func newLedger(o *Options) *ledger {
@@ -68,7 +68,7 @@ func newLedger(o *Options) *ledger {
 	}
 	l := &ledger{
 		opts: o, limiter: limiter, second: limit.Rolling{Span: time.Second}, minute: limit.Rolling{Span: time.Minute},
-		revoked: map[string]bool{}, details: map[int64]fetched{}, objects: map[string]uint64{},
+		revoked: map[string]bool{}, details: map[int64]told{}, objects: map[string]told{},
 	}
 	l.stats.ByKind = map[string]int64{}
 	l.stats.ByStatus = map[string]int64{}
@@ -133,8 +133,8 @@ func (l *ledger) answered(status int, bytes int64, fault FaultKind) {
 
 // stateOf changes exactly when the JSON of a call does, the ageing of the
 // recording's link apart.
-func stateOf(v *world.View) uint8 {
-	var s uint8
+func stateOf(v *world.View) uint32 {
+	var s uint32
 	for i, b := range []bool{v.Started, v.Over, v.Analysis, v.CostKnown} {
 		if b {
 			s |= 1 << i
@@ -143,44 +143,29 @@ func stateOf(v *world.View) uint8 {
 	return s
 }
 
-// sent notes that a call's detail was answered whole.
-func (l *ledger) sent(v *world.View) {
+// sent notes that a call's detail, or an object of another resource, was answered whole.
+func (l *ledger) sent(a *answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	f := l.details[v.Index]
-	switch {
-	case f.times == 0:
-		l.stats.DetailsDistinct++
-	case f.state == stateOf(v):
-		l.stats.DetailsUnchanged++
-		fallthrough
-	default:
-		l.stats.DetailsAgain++
+	if st := &l.stats; a.view != nil {
+		tell(l.details, a.view.Index, stateOf(a.view), &st.DetailsDistinct, &st.DetailsAgain, &st.DetailsUnchanged)
+	} else if a.object != "" {
+		tell(l.objects, a.object, crc32.ChecksumIEEE(a.body), &st.ObjectsDistinct, &st.ObjectsAgain, &st.ObjectsUnchanged)
 	}
-	if f.times < 1<<16-1 {
-		f.times++
-	}
-	f.state = stateOf(v)
-	l.details[v.Index] = f
 }
 
-// sentObject notes that an object of another resource was answered whole.
-func (l *ledger) sentObject(path string, body []byte) {
-	h := fnv.New64a()
-	_, _ = h.Write(body) // it never fails
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	was, known := l.objects[path]
+func tell[K comparable](all map[K]told, key K, state uint32, distinct, again, unchanged *int64) {
+	was := all[key]
 	switch {
-	case !known:
-		l.stats.ObjectsDistinct++
-	case was == h.Sum64():
-		l.stats.ObjectsUnchanged++
+	case was.times == 0:
+		*distinct++
+	case was.state == state:
+		*unchanged++
 		fallthrough
 	default:
-		l.stats.ObjectsAgain++
+		*again++
 	}
-	l.objects[path] = h.Sum64()
+	all[key] = told{was.times + 1, state}
 }
 
 // snapshot returns a copy.

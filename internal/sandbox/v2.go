@@ -43,101 +43,112 @@ func denied(status int, detail string) answer {
 	return a
 }
 
-// thresholds is a range, both ends included.
-type thresholds struct {
-	Upper *int64 `json:"upper_threshold"`
-	Lower *int64 `json:"lower_threshold"`
-}
-
-// listing is what the body of a list of v2 may hold. F is its filter.
-type listing[F any] struct {
-	Filter F       `json:"filter_criteria"`
-	Order  string  `json:"sort_order"`
-	Limit  int     `json:"limit"`
-	Key    *string `json:"pagination_key"`
+// listing is what the body of a list of v2 asks for.
+type listing struct {
+	paging
+	texts map[string][]string // the values that a field may have, by its name; not empty
+	start *span               // in ms; nil: any, as the next one
+	lasts *span               // in ms: the contract names no unit of the duration
+	first bool                // it is the first page
 }
 
 // readListing reads the body of a request; if ok is false, the answer says why not.
-func readListing[F any](e *exchange) (body listing[F], a answer, ok bool) {
-	body.Order, body.Limit = "descending", defaultLimit
-	a, ok = e.decode(&body)
-	return body, a, ok
+func readListing(e *exchange) (l listing, a answer, ok bool) {
+	body, a, ok := e.decode()
+	if !ok {
+		return l, a, false
+	}
+	l.limit, l.ascending = defaultLimit, body["sort_order"] == "ascending"
+	if n, ok := body["limit"].(int64); ok {
+		l.limit = int(n)
+	}
+	l.cursor, ok = body["pagination_key"].(string)
+	l.first, l.texts = !ok, map[string][]string{}
+	filter, _ := body["filter_criteria"].(organisation.Object)
+	for name, value := range filter {
+		all, _ := value.([]any)
+		for _, text := range all {
+			l.texts[name] = append(l.texts[name], fmt.Sprint(text))
+		}
+	}
+	l.start, l.lasts = readSpan(filter["start_timestamp"], milliseconds), readSpan(filter["duration"], func(n int64) int64 { return n })
+	return l, answer{}, true
 }
 
-func (s *Server) answerV2(e *exchange, _ FaultKind) answer {
-	req := e.req
-	faults := s.resourceFaults(req.Resource)
-	if status := faults.status(req.Kind); status != 0 {
-		return failure(e.x, status, "injected fault", "")
-	}
-	if req.Kind == "list" {
-		return s.listV2(e, faults)
-	}
-	var o map[string]any
-	if req.Resource == v2Campaigns {
-		if c := s.organisation.Find(organisation.Named("campaigns"), "", req.ID, s.Now()); c != nil {
-			o = s.campaignV2(c)
+// readSpan reads a range, both ends included; nil for none.
+func readSpan(value any, of func(int64) int64) *span {
+	thresholds, _ := value.(organisation.Object)
+	s, given := &span{-1 << 62, 1 << 62}, false
+	for name, into := range map[string]*int64{"lower_threshold": &s.least, "upper_threshold": &s.most} {
+		if n, ok := thresholds[name].(int64); ok {
+			*into, given = of(n), true
 		}
-	} else if k := s.organisation.Find(organisation.Named("knowledges"), "", req.ID, s.Now()); k != nil {
-		o = s.knowledgeV2(k)
 	}
-	if o == nil {
-		return denied(http.StatusNotFound, "there is no such object")
+	if !given {
+		return nil
 	}
-	return objectAnswer(o)
+	return s
+}
+
+// milliseconds takes an instant of up to ten digits for seconds.
+func milliseconds(instant int64) int64 {
+	if instant > -1e10 && instant < 1e10 {
+		return instant * 1000
+	}
+	return instant
+}
+
+// getV2 answers with an object of a resource as v2 shows it.
+func getV2(name string, show func(*api, organisation.Object) map[string]any) handler {
+	return func(s *api, e *exchange) answer {
+		o := s.organisation.Find(organisation.Named(name), "", e.req.ID, s.opts.Now())
+		if o == nil {
+			return denied(http.StatusNotFound, "there is no such object")
+		}
+		return objectAnswer(show(s, o))
+	}
 }
 
 // listV2 answers the lists of campaigns and of agents. That of agents has the form of the
 // others, but takes fewer filters.
-func (s *Server) listV2(ask *exchange, faults resourceFaults) answer {
-	body, refused, ok := readListing[struct {
-		Status []string   `json:"status"`
-		Agent  []string   `json:"agent_id"`
-		Start  thresholds `json:"start_timestamp"`
-	}](ask)
-	if !ok {
-		return refused
-	}
-	name, agentOf, show := "campaigns", campaignAgent, s.campaignV2
-	if ask.req.Resource == v2Agents {
-		name, agentOf, show = "agents", agentID, agentV2
-	}
-	q := &resourceQuery{resource: organisation.Named(name), sortBy: "created_at"}
-	q.ascending = body.Order == "ascending"
-	all := s.organisation.List(q.resource, "", s.Now())
-	var after entry // it need not match the filter any more
-	if body.Key != nil {
-		i := slices.IndexFunc(all, func(e entry) bool { return e.ID == *body.Key })
-		if i < 0 {
-			return invalid("pagination_key", "pagination_key is the id of none of the "+name)
+func listV2(name string, agentOf func(organisation.Object) string, show func(*api, organisation.Object) map[string]any) handler {
+	return func(s *api, ask *exchange) answer {
+		l, refused, ok := readListing(ask)
+		if !ok {
+			return refused
 		}
-		after = all[i]
+		if l.cursor == "" && !l.first {
+			l.cursor = " " // the id of none, too
+		}
+		has := func(field, value string) bool {
+			return l.texts[field] == nil || slices.Contains(l.texts[field], value)
+		}
+		q := &objectQuery{paging: l.paging, resource: organisation.Named(name), sortBy: "created_at", keyed: true, keeps: func(e entry) bool {
+			at := e.Object["created_at"].(int64)
+			return has("status", fmt.Sprint(e.Object["status"])) && has("agent_id", agentOf(e.Object)) &&
+				(l.start == nil || at >= l.start.least && at <= l.start.most)
+		}}
+		p, refusal := s.objects(q)
+		if refusal != nil {
+			return invalid("pagination_key", refusal.message)
+		}
+		if ask.wrong.has(ResourceEmpty) {
+			p.items, p.next, p.total = nil, "", 0
+		}
+		items := make([]any, len(p.items))
+		for i, e := range p.items {
+			items[i] = show(s, e.Object)
+		}
+		return objectAnswer(map[string]any{name: items, "next_cursor": orNull(p.next), "total_count": p.total})
 	}
-	f := &body.Filter
-	all = slices.DeleteFunc(all, func(e entry) bool {
-		at := e.Object["created_at"].(int64)
-		return len(f.Status) > 0 && !slices.Contains(f.Status, fmt.Sprint(e.Object["status"])) ||
-			len(f.Agent) > 0 && !slices.Contains(f.Agent, agentOf(e.Object)) ||
-			f.Start.Lower != nil && at < milliseconds(*f.Start.Lower) || f.Start.Upper != nil && at > milliseconds(*f.Start.Upper)
-	})
-	slices.SortFunc(all, q.compare)
-	if faults[ResourceEmpty] {
-		all = nil
+}
+
+// orNull is a text, or null where it is empty.
+func orNull(text string) any {
+	if text == "" {
+		return nil
 	}
-	total := len(all)
-	if body.Key != nil {
-		all = slices.DeleteFunc(all, func(e entry) bool { return q.compare(e, after) <= 0 })
-	}
-	next := any(nil)
-	if len(all) > body.Limit {
-		all = all[:body.Limit]
-		next = all[len(all)-1].ID
-	}
-	items := make([]any, len(all))
-	for i, e := range all {
-		items[i] = show(e.Object)
-	}
-	return objectAnswer(map[string]any{name: items, "next_cursor": next, "total_count": total})
+	return text
 }
 
 func agentID(o organisation.Object) string { return fmt.Sprint(o["id"]) }
@@ -147,12 +158,12 @@ func campaignAgent(o organisation.Object) string {
 }
 
 // agentV2 is an agent as v2 shows it.
-func agentV2(a organisation.Object) map[string]any {
+func agentV2(_ *api, a organisation.Object) map[string]any {
 	return map[string]any{"agent_id": a["id"], "agent_name": a["name"]}
 }
 
 // campaignV2 is a campaign as v2 shows it.
-func (s *Server) campaignV2(c organisation.Object) map[string]any {
+func (s *api) campaignV2(c organisation.Object) map[string]any {
 	o := map[string]any{"organization_id": s.organisation.ID(), "agent_version": nil}
 	for name, value := range c {
 		if ms, ok := value.(int64); ok && strings.HasSuffix(name, "_at") {
@@ -172,10 +183,10 @@ func (s *Server) campaignV2(c organisation.Object) map[string]any {
 }
 
 // knowledgeV2 is a knowledge base with its documents, as v2 shows it.
-func (s *Server) knowledgeV2(k organisation.Object) map[string]any {
+func (s *api) knowledgeV2(k organisation.Object) map[string]any {
 	id := fmt.Sprint(k["id"])
 	documents := []any{}
-	for _, e := range s.organisation.List(organisation.Named("knowledge_documents"), id, s.Now()) {
+	for _, e := range s.organisation.List(organisation.Named("knowledge_documents"), id, s.opts.Now()) {
 		documents = append(documents, map[string]any{
 			"knowledge_document_id": e.ID, "knowledge_document_name": e.Object["name"], "knowledge_document_type": e.Object["document_type"],
 		})

@@ -1,8 +1,10 @@
 package sandbox
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
+	"time"
 
 	"callhouse/internal/sandbox/dice"
 	"callhouse/internal/sandbox/render"
@@ -18,61 +20,10 @@ const (
 	v2Call   = "v2_call"
 )
 
-// callFilter is the filter of the list of calls. The contract names no unit of the
-// duration: here it is milliseconds.
-type callFilter struct {
-	Agent     []string   `json:"agent_id"`
-	Reason    []string   `json:"disconnection_reason"`
-	Type      []string   `json:"call_type"`
-	Sentiment []string   `json:"user_sentiment"`
-	From      []string   `json:"call_from"`
-	To        []string   `json:"call_to"`
-	Duration  thresholds `json:"duration"`
-	Start     thresholds `json:"start_timestamp"`
-}
-
-// query returns what a list with the filter asks for.
-func (f *callFilter) query(limit int) *query {
-	q := newQuery(limit)
-	q.inclusive = true
-	for name, values := range map[string][]string{
-		"agent_id": f.Agent, "disconnection_reason": f.Reason, "call_type": f.Type,
-		"user_sentiment": f.Sentiment, "call_from": f.From, "call_to": f.To,
-	} {
-		if len(values) > 0 {
-			q.attributes[name] = values
-		}
-	}
-	if f.Start.Lower != nil {
-		q.timed, q.after = true, milliseconds(*f.Start.Lower)
-	}
-	if f.Start.Upper != nil {
-		q.timed, q.before = true, milliseconds(*f.Start.Upper)
-	}
-	if d := f.Duration; d.Lower != nil || d.Upper != nil {
-		q.duration = &span{-1 << 62, 1 << 62}
-		if d.Lower != nil {
-			q.duration.least = *d.Lower
-		}
-		if d.Upper != nil {
-			q.duration.most = *d.Upper
-		}
-	}
-	return q
-}
-
-// milliseconds takes an instant of up to ten digits for seconds.
-func milliseconds(instant int64) int64 {
-	if instant > -1e10 && instant < 1e10 {
-		return instant * 1000
-	}
-	return instant
-}
-
 // answerBulk answers a request for calls of v2.
-func (s *Server) answerBulk(e *exchange, fault FaultKind) answer {
+func (s *api) answerBulk(e *exchange) answer {
 	req, x := e.req, e.x
-	modes := s.modes(req.Resource != v2Call)
+	modes := s.trouble.modes(req.Resource != v2Call)
 	switch {
 	case modes.Off != 0:
 		return denied(modes.Off, "calls are not served here")
@@ -80,36 +31,35 @@ func (s *Server) answerBulk(e *exchange, fault FaultKind) answer {
 		return objectAnswer(map[string]any{"success": true, "data": map[string]any{"items": []any{}, "count": 0}})
 	}
 	if req.Resource == v2Call {
-		v, ok := s.list2.world.Find(req.ID, s.Now())
+		v, ok := s.list2.world.Find(req.ID, s.opts.Now())
 		if !ok {
 			return denied(http.StatusNotFound, "there is no such call")
 		}
 		x.body = x.renderer.FormV2(x.body[:0], v, modes.form(&v.Call, true))
 		return answer{status: http.StatusOK, body: x.body}
 	}
-	body, refused, ok := readListing[callFilter](e)
+	l, refused, ok := readListing(e)
 	switch {
 	case !ok:
 		return refused
 	case modes.Refused:
 		return invalid("filter_criteria", "the filter is not supported")
-	case modes.IgnoreStart:
-		body.Filter.Start = thresholds{}
 	}
-	q := body.Filter.query(body.Limit)
-	q.ascending, q.offset = body.Order == "ascending", modes.Shift
-	if body.Key != nil {
-		q.cursor = *body.Key
+	q := newQuery(l.limit)
+	q.paging, q.attributes, q.duration = l.paging, l.texts, l.lasts
+	q.inclusive, q.offset = true, modes.Shift
+	if l.start != nil && !modes.IgnoreStart {
+		q.timed, q.after, q.before = true, l.start.least, l.start.most
 	}
-	if fault == FaultExpired && q.cursor != "" {
+	if e.fault == FaultExpired && q.cursor != "" {
 		return invalid("pagination_key", "pagination_key is no longer valid")
 	}
-	p, refusal := s.list2.page(q, s.Now().UnixMilli())
+	p, refusal := s.list2.page(q, s.opts.Now().UnixMilli())
 	if refusal != nil {
 		return invalid("pagination_key", refusal.message)
 	}
-	if fault != FaultEmpty { // the next key is the id of a call on the page, so there has to be one
-		p.distort(fault, dice.Hash(s.world.Key+6, uint64(e.number)), q.cursor, q.offset, func() (v world.View, ok bool) { return v, false })
+	if e.fault != FaultEmpty { // the next key is the id of a call on the page, so there has to be one
+		p.distort(e.fault, dice.Hash(s.world.Key+6, uint64(e.number)), q.cursor, q.offset, func() (v world.View, ok bool) { return v, false })
 	}
 	x.body = modes.appendPage(x.body[:0], &x.renderer, p, req.Resource == v2Legacy)
 	return modes.slow(answer{status: http.StatusOK, body: x.body}, len(p.items), x)
@@ -130,4 +80,64 @@ func (v *V2) appendPage(b []byte, r *render.Renderer, p *page[world.View], legac
 	b = wire.AppendOptional(append(b, `],"next_cursor":`...), p.next)
 	b = strconv.AppendInt(append(b, `,"total_count":`...), p.total, 10)
 	return append(b, '}')
+}
+
+// WorldV2 returns the data that v2 shows: that of World, and the extra calls.
+func (s *Server) WorldV2() *world.World { return s.api.list2.world }
+
+// hideExtra makes a configuration hide n calls for ever, all over the first ones.
+func hideExtra(c *Config, n int64) error {
+	if n > c.Calls {
+		return fmt.Errorf("extra calls must be at most the calls, %d, not %d", c.Calls, n)
+	}
+	every, others := c.Calls/n, c.DeletedAt
+	c.DeletedAt = func(index int64) (time.Time, bool) {
+		if index/every < n && index%every == every/2 {
+			return time.UnixMilli(1), true
+		}
+		if others == nil {
+			return time.Time{}, false
+		}
+		return others(index)
+	}
+	return nil
+}
+
+// V2Wrong reports whether v2 shows another transcript of a call than v3, by WrongTurns
+// as they are now.
+func (s *Server) V2Wrong(c *world.Call) bool {
+	v := s.api.trouble.modes(false)
+	return v.wrong(c) != 0
+}
+
+// wrong returns the draw for what is wrong with a call's transcript; 0: nothing is.
+func (v *V2) wrong(c *world.Call) uint64 {
+	agent, user, _, _ := c.Items()
+	if h := dice.Hash(c.Key, 31); agent+user > 0 && !c.OptedOut && dice.Unit(h) < v.WrongTurns {
+		return dice.Mix(h) | 1<<63
+	}
+	return 0
+}
+
+// form is how a call is written.
+func (v *V2) form(c *world.Call, single bool) render.V2Form {
+	return render.V2Form{Single: single, Wrong: v.wrong(c), SpokenOnly: v.SpokenOnly, Twice: v.DuplicateKeys}
+}
+
+// slow returns a page's answer, or what becomes of it if it has too many calls.
+func (v *V2) slow(page answer, calls int, x *scratch) answer {
+	if v.SlowAbove == 0 || calls <= v.SlowAbove {
+		return page
+	}
+	switch v.Slow {
+	case "500":
+		return failure(x, http.StatusInternalServerError, "the page is too large", "")
+	case "504":
+		return webAnswer(http.StatusGatewayTimeout, "504 Gateway Time-out")
+	case "cut":
+		page.end = FaultCut
+	default:
+		page.end = FaultHang
+	}
+	return page
 }

@@ -177,19 +177,24 @@ func TestBulkFilters(t *testing.T) {
 		fmt.Sprintf(`{"agent_id":[%q,%q]}`, mid.Agent.ID, early.Agent.ID): func(v *world.View) bool {
 			return v.Agent == mid.Agent || v.Agent == early.Agent
 		},
-		`{"agent_id":[],"call_type":["web","api"]}`:   func(v *world.View) bool { return v.Type == "web" || v.Type == "api" },
-		`{"disconnection_reason":["user_hangup"]}`:    func(v *world.View) bool { return v.Reason == "user_hangup" },
-		`{"user_sentiment":["positive","negative"]}`:  func(v *world.View) bool { return v.Sentiment == "positive" || v.Sentiment == "negative" },
+		`{"agent_id":[],"call_type":["web","api"]}`: func(v *world.View) bool { return v.Type == "web" || v.Type == "api" },
+		`{"disconnection_reason":["user_hangup"]}`:  func(v *world.View) bool { return v.Reason == "user_hangup" },
+		`{"user_sentiment":["positive","negative"]}`: func(v *world.View) bool {
+			return v.Sentiment == "positive" ||
+				v.Sentiment == "negative"
+		},
 		fmt.Sprintf(`{"call_from":[%q]}`, mid.From()): func(v *world.View) bool { return v.From() == mid.From() },
 		fmt.Sprintf(`{"call_to":[%q]}`, mid.To()):     func(v *world.View) bool { return v.To() == mid.To() },
 		`{"duration":{"lower_threshold":60000}}`:      func(v *world.View) bool { return v.Over && v.EndAt-v.StartAt >= 60000 },
 		`{"duration":{"upper_threshold":0},"call_type":["outbound"]}`: func(v *world.View) bool {
 			return v.Over && v.EndAt == v.StartAt && v.Type == "outbound"
 		},
-		fmt.Sprintf(`{"start_timestamp":{"lower_threshold":%d,"upper_threshold":%d}}`, early.StartAt, mid.StartAt): func(v *world.View) bool {
+		fmt.Sprintf(`{"start_timestamp":{"lower_threshold":%d,"upper_threshold":%d}}`, early.StartAt,
+			mid.StartAt): func(v *world.View) bool {
 			return v.Started && v.StartAt >= early.StartAt && v.StartAt <= mid.StartAt
 		},
-		fmt.Sprintf(`{"start_timestamp":{"lower_threshold":%d}}`, second): func(v *world.View) bool { return v.Started && v.StartAt >= second*1000 },
+		fmt.Sprintf(`{"start_timestamp":{"lower_threshold":%d}}`,
+			second): func(v *world.View) bool { return v.Started && v.StartAt >= second*1000 },
 		fmt.Sprintf(`{"start_timestamp":{"upper_threshold":%d}}`, mid.StartAt-1): func(v *world.View) bool {
 			return v.Started && v.StartAt < mid.StartAt
 		},
@@ -244,7 +249,8 @@ func TestBulkRefusals(t *testing.T) {
 	if w := post(s, bulkPath, `{"limit":5.0}`); w.Code != 200 || strings.Count(w.Body.String(), `"call_id"`) != 5 {
 		t.Errorf("5.0 is a whole number: %d", w.Code)
 	}
-	if w := do(s, "GET", "/v2/calls/00000000-0000-4000-8000-000000000000"); w.Code != 404 || !strings.Contains(w.Body.String(), `"detail"`) {
+	if w := do(s, "GET", "/v2/calls/00000000-0000-4000-8000-000000000000"); w.Code != 404 ||
+		!strings.Contains(w.Body.String(), `"detail"`) {
 		t.Errorf("an unknown call: %d %s", w.Code, w.Body)
 	}
 	r := httptest.NewRequest("POST", bulkPath, strings.NewReader("{}"))
@@ -280,13 +286,15 @@ func TestBulkIsLimitedAndCounted(t *testing.T) {
 	if want := []int{200, 200, 500, 200, 200, 429, 429}; !slices.Equal(codes, want) {
 		t.Errorf("answers %v, want %v", codes, want)
 	}
-	want := []Request{{Kind: "bulk", Resource: "v2_calls"}, {Kind: "bulk", Resource: "v2_calls_legacy"}, {Kind: "bulk", Resource: "v2_calls"}, {Kind: "bulk", Resource: "v2_call", ID: id}, {Kind: "page"}}
+	want := []Request{{Kind: "bulk", Resource: "v2_calls"}, {Kind: "bulk", Resource: "v2_calls_legacy"},
+		{Kind: "bulk", Resource: "v2_calls"}, {Kind: "bulk", Resource: "v2_call", ID: id}, {Kind: "page"}}
 	if diff := cmp.Diff(want, asked); diff != "" {
 		t.Error(diff)
 	}
 	stats := s.Stats()
 	if diff := cmp.Diff(map[string]int64{"bulk": 5, "page": 2}, stats.ByKind) +
-		cmp.Diff(map[string]int64{"v2_calls": 3, "v2_calls_legacy": 1, "v2_call": 1}, stats.ByResource); diff != "" || stats.RateLimited != 2 {
+		cmp.Diff(map[string]int64{"v2_calls": 3, "v2_calls_legacy": 1, "v2_call": 1}, stats.ByResource); diff != "" ||
+		stats.RateLimited != 2 {
 		t.Errorf("%d refused, %s", stats.RateLimited, diff)
 	}
 }
@@ -295,7 +303,8 @@ func TestBulkIsLimitedAndCounted(t *testing.T) {
 // newest calls, of which many are not over.
 func TestBulkOfALargeCompany(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 1_000_000}})
-	body := fmt.Sprintf(`{"limit":500,"filter_criteria":{"start_timestamp":{"lower_threshold":%d,"upper_threshold":%d}}}`, s.World().Start(0), busy.UnixMilli())
+	body := fmt.Sprintf(`{"limit":500,"filter_criteria":{"start_timestamp":{"lower_threshold":%d,"upper_threshold":%d}}}`,
+		s.World().Start(0), busy.UnixMilli())
 	p := getBulk(t, s, bulkPath, body, s.World().ID(500_000).String())
 	newest := getBulk(t, s, bulkPath, "{}", "").Calls
 	listed := getPage(t, s, "", "").Items
@@ -311,7 +320,8 @@ func TestBulkOfALargeCompany(t *testing.T) {
 	if len(newest) != 50 || going["ongoing"] == 0 || going["queued"] == 0 {
 		t.Errorf("%v", going)
 	}
-	if p.Total != 1_000_000 || len(p.Calls) != 500 || p.Calls[0]["call_id"] != s.World().ID(499_999).String() || *p.Next != s.World().ID(499_500).String() {
+	if p.Total != 1_000_000 || len(p.Calls) != 500 || p.Calls[0]["call_id"] != s.World().ID(499_999).String() ||
+		*p.Next != s.World().ID(499_500).String() {
 		t.Errorf("%d of %d calls, from %v to %v", len(p.Calls), p.Total, p.Calls[0]["call_id"], *p.Next)
 	}
 }
@@ -357,8 +367,9 @@ func TestBulkOfWordyCalls(t *testing.T) {
 
 // TestBulkUnderFaults leads to every call all the same.
 func TestBulkUnderFaults(t *testing.T) {
-	faults := pageFaults
-	s := newServer(t, Options{World: Config{Calls: 300}, Inject: func(number int64, _ Request) FaultKind { return faults[int(number)%len(faults)] }})
+	faults := pageFaults()
+	s := newServer(t, Options{World: Config{Calls: 300},
+		Inject: func(number int64, _ Request) FaultKind { return faults[int(number)%len(faults)] }})
 	seen := map[string]bool{}
 	key, refused := "", 0
 	for {

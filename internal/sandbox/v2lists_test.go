@@ -61,7 +61,8 @@ func TestListsOfV2(t *testing.T) {
 			t.Errorf("%s, the oldest first: %v", name, ascending)
 		}
 		for body, status := range map[string]int{
-			``: 200, `"limit":500`: 200, `"limit":0`: 422, `"limit":501`: 422, `"sort_order":"asc"`: 422, `"pagination_key":"7"`: 422, `"pagination_key":null`: 200, `"filter_criteria":{"colour":[]}`: 422,
+			``: 200, `"limit":500`: 200, `"limit":0`: 422, `"limit":501`: 422, `"sort_order":"asc"`: 422, `"pagination_key":"7"`: 422,
+			`"pagination_key":null`: 200, `"filter_criteria":{"colour":[]}`: 422,
 			`"filter_criteria":{"agent_id":[]}`: 200,
 		} {
 			if got, o := send(t, s, "POST", path, "{"+body+"}"); got != status {
@@ -141,7 +142,8 @@ func TestTrafficSplit(t *testing.T) {
 			}
 			labels[c["variant_label"]]++
 		}
-		status, o := send(t, s, "POST", "/v3/calls", fmt.Sprintf(`{"from_number":%q,"to_number":"010","agent":{"agent_id":%q}}`, split.Line, split.ID))
+		status, o := send(t, s, "POST", "/v3/calls",
+			fmt.Sprintf(`{"from_number":%q,"to_number":"010","agent":{"agent_id":%q}}`, split.Line, split.ID))
 		if status != 400 || member(o, "error", "details", "field") != "agent" {
 			t.Errorf("with an agent: %d %v", status, o)
 		}
@@ -159,7 +161,8 @@ func TestTrafficSplit(t *testing.T) {
 func TestTotalsKnowCallsOfTheSameMillisecond(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 20}})
 	before := getPage(t, s, "limit=1", "").TotalCount
-	send(t, s, "POST", "/v3/calls", fmt.Sprintf(`{"from_number":"021","to_number":"010","agent":{"agent_id":%q}}`, s.World().Agents()[0].ID))
+	send(t, s, "POST", "/v3/calls", fmt.Sprintf(`{"from_number":"021","to_number":"010","agent":{"agent_id":%q}}`,
+		s.World().Agents()[0].ID))
 	if now := getPage(t, s, "limit=1", "").TotalCount; now != before+1 {
 		t.Errorf("%d calls, then %d", before, now)
 	}

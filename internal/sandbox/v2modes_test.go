@@ -19,7 +19,8 @@ import (
 // v2Statuses asks for a list at both paths and for one call.
 func v2Statuses(s *Server, id string) []int {
 	return []int{
-		post(s, bulkPath, `{"limit":3}`).Code, post(s, "/functions/v1/v1/list-calls", `{"limit":3}`).Code, do(s, "GET", "/v2/calls/"+id).Code,
+		post(s, bulkPath, `{"limit":3}`).Code, post(s, "/functions/v1/v1/list-calls", `{"limit":3}`).Code,
+		do(s, "GET", "/v2/calls/"+id).Code,
 	}
 }
 
@@ -72,7 +73,8 @@ func TestV2OfAnotherShape(t *testing.T) {
 	for _, w := range []interface{ Result() *http.Response }{post(s, bulkPath, "{}"), do(s, "GET", "/v2/calls/"+s.World().ID(3).String())} {
 		var answer map[string]any
 		r := w.Result()
-		if err := json.NewDecoder(r.Body).Decode(&answer); err != nil || r.StatusCode != 200 || answer["calls"] != nil || answer["call_id"] != nil {
+		if err := json.NewDecoder(r.Body).Decode(&answer); err != nil || r.StatusCode != 200 || answer["calls"] != nil ||
+			answer["call_id"] != nil {
 			t.Errorf("%d %v, %v", r.StatusCode, answer, err)
 		}
 	}
@@ -90,7 +92,8 @@ func TestV2WrongTurns(t *testing.T) {
 		decode(t, do(s, "GET", "/v2/calls/"+id).Body.Bytes(), &single)
 		right, _ := detail["transcript"].([]any)
 		items, _ := c["transcript_with_tool_calls"].([]any)
-		if !reflect.DeepEqual(c["transcript"], single["transcript"]) || !reflect.DeepEqual(c["transcript_with_tool_calls"], single["transcript_with_tool_calls"]) {
+		if !reflect.DeepEqual(c["transcript"], single["transcript"]) ||
+			!reflect.DeepEqual(c["transcript_with_tool_calls"], single["transcript_with_tool_calls"]) {
 			t.Errorf("%s is another one alone", id)
 		}
 		spoken := slices.DeleteFunc(slices.Clone(items), func(it any) bool { return it.(map[string]any)["tool_call_id"] != nil })
@@ -165,7 +168,8 @@ func TestV2Shifts(t *testing.T) {
 				again++
 			}
 		}
-		if want := min(20, s.World().Count(clock.Now())-s.World().Count(busy)); text == "" && again != 0 || text != "" && (again != int(want) || again == 0) {
+		if want := min(20, s.World().Count(clock.Now())-s.World().Count(busy)); text == "" && again != 0 ||
+			text != "" && (again != int(want) || again == 0) {
 			t.Errorf("%q: %d calls come again, %d are new", text, again, want)
 		}
 	}
@@ -233,7 +237,8 @@ func TestV2SlowPages(t *testing.T) {
 			running := Serve(t.Context(), l, s)
 			client := &http.Client{Transport: &http.Transport{DialContext: l.dial}, Timeout: time.Hour}
 			ask := func(limit int) string {
-				r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://sandbox"+bulkPath, strings.NewReader(fmt.Sprintf(`{"limit":%d}`, limit)))
+				r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://sandbox"+bulkPath,
+					strings.NewReader(fmt.Sprintf(`{"limit":%d}`, limit)))
 				r.Header.Set("Authorization", "Bearer sandbox-key")
 				a, err := client.Do(r)
 				if err != nil {
@@ -265,7 +270,8 @@ func TestParseV2(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, bad := range []string{
-		"on", "off=200", "off=x", "removed-after", "removed-after=-1", "wrong-turns", "wrong-turns=2", "wrong-turns=NaN", "shift=maybe", "extra-calls=1.5",
+		"on", "off=200", "off=x", "removed-after", "removed-after=-1", "wrong-turns", "wrong-turns=2", "wrong-turns=NaN", "shift=maybe",
+		"extra-calls=1.5",
 		"slow-above=9:nap", "slow-above=:cut",
 	} {
 		if v, err := ParseV2(bad); err == nil {

@@ -54,7 +54,7 @@ func TestAgentBodies(t *testing.T) {
 				return
 			}
 			n++
-			is := shown(t, resource.Agents, organisation.Named("agents").Version(world, agent, version, c.clock.Now().UnixMilli()))
+			is := shown(t, resource.Agents, world.AgentAt(agent, version, c.clock.Now().UnixMilli()))
 			for _, name := range []string{"data", "flow"} {
 				if d := gocmp.Diff(is[name], got[name]); d != "" {
 					t.Errorf("%s of %s (-sandbox +warehouse)\n%s", name, key, d)

@@ -20,6 +20,14 @@ func Mix(x uint64) uint64 {
 // Hash combines a key and a number into a scrambled number.
 func Hash(key, n uint64) uint64 { return Mix(key ^ Mix(n+golden)) }
 
+// Text combines a key and the bytes of a text.
+func Text(key uint64, text string) uint64 {
+	for i := range len(text) {
+		key = Hash(key, uint64(text[i]))
+	}
+	return key
+}
+
 // Unit maps a scrambled number onto [0, 1).
 func Unit(h uint64) float64 { return float64(h>>11) / (1 << 53) }
 

@@ -24,7 +24,8 @@ import (
 )
 
 // every keeps the quick tests quick: a page of calls takes longer to judge than to make.
-var every = longtest.Int("judge-every", strictEvery, 1, "hold one in so many of the sandbox's answers to its OpenAPI documents, besides the first of each operation and status")
+var every = longtest.Int("judge-every", strictEvery, 1,
+	"hold one in so many of the sandbox's answers to its OpenAPI documents, besides the first of each operation and status")
 
 // strictEvery is how many answers are looked at for each whose fields all have to be
 // described: that takes the validator six times as long.
@@ -49,7 +50,8 @@ type Tally struct {
 }
 
 func (c Tally) String() string {
-	return fmt.Sprintf("%d of the sandbox's answers were held to its OpenAPI documents, %d were not chosen, %d were wrong on purpose, %d were to requests that no document tells of", c.Judged, c.Left, c.Spoiled, c.Unknown)
+	return fmt.Sprintf("%d of the sandbox's answers were held to its OpenAPI documents, %d were not chosen, "+
+		"%d were wrong on purpose, %d were to requests that no document tells of", c.Judged, c.Left, c.Spoiled, c.Unknown)
 }
 
 // chooser says which answers are judged.
@@ -176,8 +178,9 @@ func read(v2 bool) (held, error) {
 	}
 	formats := config.WithFormatAssertions()
 	return held{
-		plain:  responses.NewResponseBodyValidator(&model.Model, formats),
-		strict: responses.NewResponseBodyValidator(&model.Model, formats, config.WithStrictMode(), config.WithStrictIgnorePaths(open(described)...)),
+		plain: responses.NewResponseBodyValidator(&model.Model, formats),
+		strict: responses.NewResponseBodyValidator(&model.Model, formats, config.WithStrictMode(),
+			config.WithStrictIgnorePaths(open(described)...)),
 	}, nil
 }
 

@@ -33,14 +33,18 @@ func TestWhatIsNotDescribedIsNoticed(t *testing.T) {
 		count                                 Tally
 	}{
 		{name: "a page as described", body: good, count: Tally{Judged: 1}},
-		{name: "an item without its id", body: `{"items":[{"status":"ended"}],"next_cursor":null,"total_count":1}`, says: "missing property 'id'", count: Tally{Judged: 1}},
+		{name: "an item without its id", body: `{"items":[{"status":"ended"}],"next_cursor":null,"total_count":1}`,
+			says: "missing property 'id'", count: Tally{Judged: 1}},
 		{name: "a number for a text", body: strings.Replace(good, `"a"`, "1", 1), says: "got number, want string", count: Tally{Judged: 1}},
-		{name: "a value that is none of the status's", body: strings.Replace(good, "ended", "over", 1), says: "value must be one of", count: Tally{Judged: 1}},
-		{name: "a field that is not described", body: strings.Replace(good, `"id"`, `"tomorrow":1,"id"`, 1), says: "property 'tomorrow'", count: Tally{Judged: 1}},
+		{name: "a value that is none of the status's", body: strings.Replace(good, "ended", "over", 1), says: "value must be one of",
+			count: Tally{Judged: 1}},
+		{name: "a field that is not described", body: strings.Replace(good, `"id"`, `"tomorrow":1,"id"`, 1), says: "property 'tomorrow'",
+			count: Tally{Judged: 1}},
 		{name: "a status that is not described", body: good, status: http.StatusTeapot, says: "418", count: Tally{Judged: 1}},
 		{name: "a web page", kind: "text/html", body: good, says: "text/html", count: Tally{Judged: 1}},
 		{name: "half of a page", body: good[:30], says: "cannot be decoded", count: Tally{Judged: 1}},
-		{name: "an error of v3 in v2", path: "/v2/calls/list", status: 404, body: `{"error":{"code":"NOT_FOUND","message":"","details":{}}}`, says: "missing property 'detail'", count: Tally{Judged: 1}},
+		{name: "an error of v3 in v2", path: "/v2/calls/list", status: 404,
+			body: `{"error":{"code":"NOT_FOUND","message":"","details":{}}}`, says: "missing property 'detail'", count: Tally{Judged: 1}},
 		{name: "a fault that was asked for", body: good[:30], spoiled: "truncated", count: Tally{Spoiled: 1}},
 		{name: "a path that is not described", path: "/v3/tomorrow", body: "{}", count: Tally{Unknown: 1}},
 	} {
@@ -79,7 +83,8 @@ func TestWhatIsNotDescribedIsNoticed(t *testing.T) {
 				t.Errorf("it says %q, want %q", said, c.says)
 			}
 			after := Count()
-			if got := (Tally{after.Judged - before.Judged, after.Left - before.Left, after.Spoiled - before.Spoiled, after.Unknown - before.Unknown}); got != c.count {
+			if got := (Tally{after.Judged - before.Judged, after.Left - before.Left, after.Spoiled - before.Spoiled,
+				after.Unknown - before.Unknown}); got != c.count {
 				t.Errorf("counted as %+v, want %+v", got, c.count)
 			}
 		})

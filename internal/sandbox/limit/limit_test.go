@@ -26,7 +26,8 @@ func TestLimitersKeepTheirLimits(t *testing.T) {
 			if ok != (wait == 0) {
 				t.Fatalf("let in %v, wait %v", ok, wait)
 			}
-			if should := room(algorithm, in, now, perSecond, time.Second) && room(algorithm, in, now, perMinute, time.Minute); algorithm != TokenBucket && ok != should {
+			if should := room(algorithm, in, now, perSecond, time.Second) &&
+				room(algorithm, in, now, perMinute, time.Minute); algorithm != TokenBucket && ok != should {
 				t.Fatalf("%s let in %v, want %v", algorithm, ok, should)
 			}
 			if ok {
@@ -44,7 +45,8 @@ func TestLimitersKeepTheirLimits(t *testing.T) {
 		for i := range in { // no span of any length lets in more than the bucket and what flows into it
 			for j := i; j < len(in); j++ {
 				span := in[j].Sub(in[i])
-				if n := j - i + 1; float64(n) > float64(perSecond)*(1+span.Seconds())+1e-6 || float64(n) > float64(perMinute)*(1+span.Minutes())+1e-6 {
+				if n := j - i + 1; float64(n) > float64(perSecond)*(1+span.Seconds())+1e-6 ||
+					float64(n) > float64(perMinute)*(1+span.Minutes())+1e-6 {
 					t.Fatalf("%d requests in %v", n, span)
 				}
 			}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -25,7 +26,7 @@ var compiled = sync.OnceValue(func() *jsonschema.Compiler {
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
 	c.DefaultDraft(jsonschema.Draft2020)
-	if err := c.AddResource("openapi.json", object{"components": object{"schemas": plain(schemas())}}); err != nil {
+	if err := c.AddResource("openapi.json", Object{"components": Object{"schemas": Schemas()}}); err != nil {
 		panic("sandbox: " + err.Error()) // they are ours
 	}
 	return c
@@ -48,7 +49,7 @@ func (o *Operation) ReadBody(text []byte) (any, *Flaw) {
 	}
 	var wrong *jsonschema.ValidationError
 	if err := s.Validate(value); !errors.As(err, &wrong) {
-		return whole(value), nil
+		return Whole(value), nil
 	}
 	for len(wrong.Causes) > 0 {
 		wrong = wrong.Causes[0]
@@ -63,40 +64,26 @@ func (o *Operation) ReadBody(text []byte) (any, *Flaw) {
 	return nil, &Flaw{Place: place, Reason: wrong.ErrorKind.LocalizedString(message.NewPrinter(language.English))}
 }
 
-// whole writes whole numbers without a fraction.
-func whole(value any) any {
+// Whole makes int64 of the whole numbers in a value, if no digit is lost: 5.0 is 5.
+func Whole(value any) any {
 	switch v := value.(type) {
-	case object:
+	case Object:
 		for name, value := range v {
-			v[name] = whole(value)
+			v[name] = Whole(value)
 		}
 	case []any:
 		for i, value := range v {
-			v[i] = whole(value)
+			v[i] = Whole(value)
 		}
+	case int:
+		return int64(v)
 	case json.Number:
+		if n, err := v.Int64(); err == nil && strconv.FormatInt(n, 10) == v.String() {
+			return n
+		}
 		if n, err := v.Float64(); err == nil && strings.ContainsAny(v.String(), ".eE") && n == math.Trunc(n) && math.Abs(n) < 1<<53 {
 			return int64(n)
 		}
-	}
-	return value
-}
-
-// plain turns what YAML holds into what JSON would hold.
-func plain(value any) any {
-	switch v := value.(type) {
-	case object:
-		all := object{}
-		for name, value := range v {
-			all[name] = plain(value)
-		}
-		return all
-	case []any:
-		all := make([]any, len(v))
-		for i, value := range v {
-			all[i] = plain(value)
-		}
-		return all
 	}
 	return value
 }

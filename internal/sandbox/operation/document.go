@@ -1,69 +1,12 @@
 package operation
 
 import (
-	"embed"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
 	"strings"
-	"sync"
-
-	"go.yaml.in/yaml/v3"
-
-	"callhouse/internal/sandbox/organisation"
 )
-
-//go:embed schemas/*.yaml
-var schemaFiles embed.FS
-
-type object = map[string]any
-
-// schemas are the schemas of bodies and answers by name: those of the files, and
-// those of the lists of v3, which are alike.
-var schemas = sync.OnceValue(func() object {
-	all := object{}
-	files, err := schemaFiles.ReadDir("schemas")
-	if err != nil {
-		panic("sandbox: " + err.Error()) // they are embedded
-	}
-	for _, f := range files {
-		text, err := schemaFiles.ReadFile("schemas/" + f.Name())
-		if err == nil {
-			err = yaml.Unmarshal(text, &all)
-		}
-		if err != nil {
-			panic(fmt.Sprintf("sandbox: %s: %v", f.Name(), err)) // they are ours
-		}
-	}
-	maps.Copy(all, organisation.Definitions())
-	all["CallList"] = list("CallListItemResponse", "items", true)
-	for _, r := range organisation.All {
-		name := camel(strings.TrimSuffix(r.Name, "s"))
-		item, items := answerOf(r), "items"
-		if r.Items != "" {
-			items = r.Items
-		}
-		if name == "Agent" {
-			item = "AgentSummary"
-		}
-		all[name+"List"] = list(item, items, !r.Unpaged)
-	}
-	return all
-})
-
-// list is the schema of an envelope.
-func list(item, items string, paged bool) object {
-	properties := object{items: object{"type": "array", "items": ref(item)}, "total_count": object{"type": "integer", "minimum": 0}}
-	required := []any{items, "total_count"}
-	if paged {
-		properties["next_cursor"] = object{"type": []any{"string", "null"}}
-		required = append(required, "next_cursor")
-	}
-	return object{"type": "object", "required": required, "properties": properties}
-}
-
-func ref(name string) object { return object{"$ref": "#/components/schemas/" + name} }
 
 // failures are the statuses of failures that an operation documents.
 func failures(v2 bool) []int {
@@ -79,32 +22,33 @@ func Document(v2 bool) []byte {
 	if v2 {
 		title, version, prefix = "Callhouse sandbox, deprecated API", "2", "/v2/"
 	}
-	paths, used := object{}, object{}
+	paths, used := Object{}, Object{}
 	for i := range All {
 		o := &All[i]
 		if o.V2() != v2 {
 			continue
 		}
-		item, _ := paths[o.Path].(object)
+		item, _ := paths[o.Path].(Object)
 		if item == nil {
-			item = object{}
+			item = Object{}
 			paths[o.Path] = item
 		}
 		item[strings.ToLower(o.Method)] = o.describe()
 		use(used, item)
 	}
-	document := object{
+	document := Object{
 		"openapi": "3.1.0",
-		"info": object{
+		"info": Object{
 			"title": title, "version": version,
-			"description": "A stand-in for the call service. x-from says where an operation is taken from; only what is of the contract can be relied on.",
+			"description": "A stand-in for the call service. x-from says where an operation is taken from; " +
+				"only what is of the contract can be relied on.",
 		},
-		"servers":  []any{object{"url": "/", "description": "where this document is: paths begin with " + prefix}},
-		"security": []any{object{"key": []any{}}},
+		"servers":  []any{Object{"url": "/", "description": "where this document is: paths begin with " + prefix}},
+		"security": []any{Object{"key": []any{}}},
 		"paths":    paths,
-		"components": object{
+		"components": Object{
 			"schemas":         used,
-			"securitySchemes": object{"key": object{"type": "http", "scheme": "bearer", "description": "an organisation's API key"}},
+			"securitySchemes": Object{"key": Object{"type": "http", "scheme": "bearer", "description": "an organisation's API key"}},
 		},
 	}
 	b, err := json.MarshalIndent(document, "", "  ")
@@ -115,15 +59,15 @@ func Document(v2 bool) []byte {
 }
 
 // use adds the schemas that a value refers to.
-func use(used object, value any) {
+func use(used Object, value any) {
 	switch v := value.(type) {
-	case object:
+	case Object:
 		for key, value := range v {
 			name, ok := value.(string)
 			if key == "$ref" && ok {
-				name = strings.TrimPrefix(name, "#/components/schemas/")
+				name = strings.TrimPrefix(name, prefix)
 				if used[name] == nil {
-					used[name] = schemas()[name]
+					used[name] = Schemas()[name]
 					use(used, used[name])
 				}
 			}
@@ -137,10 +81,10 @@ func use(used object, value any) {
 }
 
 // describe is an operation as OpenAPI tells it.
-func (o *Operation) describe() object {
+func (o *Operation) describe() Object {
 	tag, _, _ := strings.Cut(strings.Trim(o.Path, "/"), "/{")
 	tag = strings.Split(tag, "/")[1]
-	d := object{
+	d := Object{
 		"operationId": o.ID, "summary": o.Summary, "tags": []any{tag}, "x-from": o.From,
 	}
 	if o.Beware != "" {
@@ -153,18 +97,26 @@ func (o *Operation) describe() object {
 		d["parameters"] = all
 	}
 	if o.Body != "" {
-		d["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": ref(o.Body)}}}
+		d["requestBody"] = Object{"required": true, "content": content(o.Body)}
 	}
-	responses := object{fmt.Sprint(o.Good()): object{"description": http.StatusText(o.Good()), "content": object{"application/json": object{"schema": ref(o.Answer)}}}}
+	responses := Object{fmt.Sprint(o.Good()): response(o.Good(), o.Answer)}
 	failed := "Error"
 	if o.V2() {
 		failed = "ErrorV2"
 	}
 	for _, status := range failures(o.V2()) {
-		responses[fmt.Sprint(status)] = object{"description": http.StatusText(status), "content": object{"application/json": object{"schema": ref(failed)}}}
+		responses[fmt.Sprint(status)] = response(status, failed)
 	}
 	d["responses"] = responses
 	return d
+}
+
+func response(status int, schema string) Object {
+	return Object{"description": http.StatusText(status), "content": content(schema)}
+}
+
+func content(schema string) Object {
+	return Object{"application/json": Object{"schema": Ref(schema)}}
 }
 
 func (o *Operation) parameters() []any {
@@ -172,15 +124,15 @@ func (o *Operation) parameters() []any {
 	for part := range strings.SplitSeq(o.Path, "/") {
 		if name, ok := strings.CutPrefix(part, "{"); ok {
 			name = strings.TrimSuffix(name, "}")
-			schema := object{"type": "string", "minLength": 1}
+			schema := Object{"type": "string", "minLength": 1}
 			if name == "knowledge_id" {
-				schema = object{"type": "integer", "format": "int64"}
+				schema = Object{"type": "integer", "format": "int64"}
 			}
-			all = append(all, object{"name": name, "in": "path", "required": true, "schema": schema})
+			all = append(all, Object{"name": name, "in": "path", "required": true, "schema": schema})
 		}
 	}
 	for _, p := range o.Query {
-		d := object{"name": p.Name, "in": "query", "schema": p.schema()}
+		d := Object{"name": p.Name, "in": "query", "schema": p.schema()}
 		if p.Note != "" {
 			d["description"] = p.Note
 		}
@@ -190,8 +142,8 @@ func (o *Operation) parameters() []any {
 }
 
 // schema is what a parameter's value can be.
-func (p *Parameter) schema() object {
-	s := object{"type": p.Type}
+func (p *Parameter) schema() Object {
+	s := Object{"type": p.Type}
 	switch {
 	case p.Values != nil:
 		s["enum"] = p.Values
@@ -212,7 +164,7 @@ func (p *Parameter) schema() object {
 	if p.Many {
 		many := maps.Clone(s)
 		delete(many, "default")
-		s = object{"type": "array", "items": many, "minItems": 1}
+		s = Object{"type": "array", "items": many, "minItems": 1}
 	}
 	return s
 }

@@ -1,23 +1,29 @@
-// Package operation is the table of what the sandbox answers under /v3 and /v2: each
-// operation's method and path, its parameters, the schemas of its body and of its
-// answer, and whether the service is known to have it.
+// Package operation declares what the sandbox answers under /v3 and /v2: operations.yaml has
+// each operation's method, path, parameters and schemas, and whether the service is known to
+// have it; schemas has the fields of every object.
 //
-// The router, the OpenAPI documents, the checks of parameters and bodies, and the
-// tables of docs/reference/sandbox.md all come from it, so none can say what another does not.
+// The router, the OpenAPI documents, the checks of parameters and bodies, the objects that are
+// made and the tables of docs/reference/sandbox.md all come from it, so none can say what
+// another does not.
 package operation
 
 import (
+	"bytes"
+	_ "embed"
 	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // Operation is one thing that can be asked for.
 type Operation struct {
 	ID           string // operationId
-	Method, Path string // a path holds a name in braces for what names an object
+	Route        string // method and path
+	Method, Path string `yaml:"-"` // a path holds a name in braces for what names an object
 	Summary      string
 
 	From   string // where it is taken from: the contract, what is documented elsewhere or was observed, or nothing
@@ -47,8 +53,9 @@ func (o *Operation) Good() int { return max(o.Status, http.StatusOK) }
 // Parameter is one of the query.
 type Parameter struct {
 	Name     string
-	Type     string   // string, integer or boolean
+	Type     string   // string (where it is empty), integer or boolean
 	Values   []string // that it can have; nil: any
+	Of       string   // a schema whose field of the same name can have these values
 	Min, Max int64    // of an integer, where they differ
 	Many     bool     // may be given several times
 	Default  string
@@ -100,6 +107,54 @@ func (p *Parameter) Check(values []string) string {
 	return ""
 }
 
+//go:embed operations.yaml
+var text []byte
+
+// declared is what operations.yaml holds.
+var declared = func() (d struct {
+	Paging    []Parameter
+	Resources []*Resource
+	V3, V2    []Operation
+}) {
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&d); err != nil {
+		panic("sandbox: operations.yaml: " + err.Error()) // it is ours
+	}
+	return d
+}()
+
+// All are the operations, v3 first. Of two paths that match a request, the first is meant.
+var All = func() []Operation {
+	all := slices.Concat(declared.V3, lookups(), declared.V2)
+	for i := range all {
+		o := &all[i]
+		o.Method, o.Path, _ = strings.Cut(o.Route, " ")
+		if o.Kind == "page" {
+			o.Query = slices.Concat(declared.Paging, o.Query)
+		}
+		for j := range o.Query {
+			p := &o.Query[j]
+			if p.Type == "" {
+				p.Type = "string"
+			}
+			if p.Values == nil && p.Of != "" {
+				p.Values = enum(p.Of, p.Name)
+			}
+		}
+	}
+	return all
+}()
+
+// Named returns an operation; it panics if there is none of that name.
+func Named(id string) *Operation {
+	i := slices.IndexFunc(All, func(o Operation) bool { return o.ID == id })
+	if i < 0 {
+		panic(fmt.Sprintf("sandbox: no operation is called %q", id))
+	}
+	return &All[i]
+}
+
 // hidden are helpers of the service that are not part of its public contract and must
 // not be exposed, where the path would be one of an object otherwise.
 var hidden = []string{"/v3/agents/autofix-flow-data", "/v3/agents/validate-flow-data"}
@@ -143,15 +198,3 @@ func match(pattern, path string) (id string, ok bool) {
 	}
 	return strings.Join(ids, "/"), true
 }
-
-// Named returns an operation; it panics if there is none of that name.
-func Named(id string) *Operation {
-	i := slices.IndexFunc(All, func(o Operation) bool { return o.ID == id })
-	if i < 0 {
-		panic(fmt.Sprintf("sandbox: no operation is called %q", id))
-	}
-	return &All[i]
-}
-
-// All are the operations, v3 first. Of two paths that match a request, the first is meant.
-var All = slices.Concat(calls, agents, campaigns, resources(), callsV2, companyV2, campaignsV2)

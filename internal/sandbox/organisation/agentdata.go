@@ -74,7 +74,8 @@ var sections = []section{
 	{"postCall", func(p *profile, d *dice.Dice) any {
 		actions := []any{}
 		for kind, name := range p.Extractions() {
-			a := Object{"name": name, "type": kind, "isNullable": d.Chance(.3), "description": "What the caller said about " + strings.ReplaceAll(name, "_", " ")}
+			about := "What the caller said about " + strings.ReplaceAll(name, "_", " ")
+			a := Object{"name": name, "type": kind, "isNullable": d.Chance(.3), "description": about}
 			if kind == "enum" {
 				a["enumOptions"] = []any{"yes", "no", "unclear"}
 			}

@@ -8,27 +8,9 @@ import (
 	"strings"
 
 	"callhouse/internal/sandbox/dice"
+	"callhouse/internal/sandbox/operation"
 	"callhouse/internal/sandbox/world"
 )
-
-// agents are those of the calls, who never vanish of themselves, and drafts that
-// make no calls, come and go.
-var agents = &Resource{
-	Name: "agents", Own: "agent_id", List: "/v3/agents", Item: "/v3/agents/{agent_id}",
-	From:    "contract: paths, `data`, `flow`; documented: the rest",
-	Inside:  []string{"data", "flow"},
-	Filters: []Filter{holds("q", "name"), is("type", true, "single_prompt", "flow")},
-	Version: agentAt, ID: own, lives: agentLives,
-}
-
-// agentVersions are an agent's versions, newest first. A version never changes,
-// apart from being the one in production.
-var agentVersions = &Resource{
-	Name: "agent_versions", List: "/v3/agents/{agent_id}/versions", Items: "versions", Unpaged: true, Parent: "agents",
-	From:  "documented, and observed",
-	ID:    func(o Object) string { return o["version"].(string) },
-	lives: versionLives,
-}
 
 // publication is a version of an agent: the state that it had then.
 type publication struct {
@@ -93,9 +75,9 @@ func (o *Organisation) VersionOf(agent int, t int64) (number int, lift float64) 
 	return number, (dice.Unit(dice.Hash(r.key, uint64(number)+50)) - .5) / 8
 }
 
-// agentLives are those of the world's agents, in the order of their numbers, and
-// of drafts.
-func agentLives(o *Organisation, _ string, until int64) []*life {
+// agents are those of the calls, who never vanish of themselves, in the order of their
+// numbers, and drafts that make no calls, come and go.
+func agents(o *Organisation, _ string, until int64) []*life {
 	var all []*life
 	for _, a := range o.world.Agents() {
 		p := o.caller(a)
@@ -110,13 +92,13 @@ func agentLives(o *Organisation, _ string, until int64) []*life {
 		all = append(all, l)
 	}
 	drafts := o.populate("drafts", population{
-		places: o.cfg.Sizes.Drafts, lifetime: 20, every: 3,
+		object: "Agent", places: o.cfg.Sizes.Drafts, lifetime: 20, every: 3,
 		born: func(d *draw) Object { return o.draft(d).object() },
 		edit: func(d *draw, was Object) Object { return o.draft(d).edit(d.Next(), d.at).do(was) },
 	}, until)
 	for _, l := range drafts {
 		l.serial |= 1 << 50
-		o.publish(l, &profile{id: own(l.first), born: l.born}, until)
+		o.publish(l, &profile{id: l.first["id"].(string), born: l.born}, until)
 	}
 	return append(all, drafts...)
 }
@@ -145,23 +127,25 @@ func (o *Organisation) draft(d *draw) *profile {
 func (o *Organisation) publish(l *life, p *profile, until int64) {
 	for _, v := range o.publications(p, until) {
 		s := set(v.at, Object{"production_version": v.name()})
-		s.quiet = !o.cfg.PublishTouches
+		s.quiet = true // whether it moves updated_at is not known of the service
 		l.steps = append(l.steps, s)
 	}
 }
 
 func (p publication) name() string { return fmt.Sprintf("v%d", p.number) }
 
-func versionLives(o *Organisation, parent string, until int64) []*life {
+// agentVersions are an agent's versions, newest first. A version never changes,
+// apart from being the one in production.
+func agentVersions(o *Organisation, parent string, until int64) []*life {
 	agent := o.history(Named("agents"), "", until).byID[parent]
 	if agent == nil {
 		return nil
 	}
 	var all []*life
 	for n, v := range o.publications(o.profileOf(agent), until) {
-		l := &life{serial: int64(v.number), born: v.at, first: Object{
-			"version": v.name(), "is_production": true, "created_at": v.at, "description": v.description,
-		}}
+		l := &life{serial: int64(v.number), born: v.at, first: operation.New("AgentVersion", Object{
+			"version": v.name(), "created_at": v.at, "description": v.description,
+		}, nil)}
 		if n > 0 {
 			all[n-1].steps = append(all[n-1].steps, set(v.at, Object{"is_production": false}))
 		}
@@ -180,18 +164,14 @@ func (o *Organisation) profileOf(l *life) *profile {
 	return &profile{id: l.id, born: l.born}
 }
 
-// agentAt returns an agent with its field version: current, production, or vN.
-func agentAt(o *Organisation, id, version string, t int64) Object {
-	o.mu.Lock()
-	h := o.history(Named("agents"), "", t)
-	l := h.byID[id]
-	if l == nil || l.at(t) == nil {
-		o.mu.Unlock()
+// AgentAt returns an agent with its field version: current, production, or vN; nil where there
+// is no such version.
+func (o *Organisation) AgentAt(id, version string, t int64) Object {
+	l := o.read(Named("agents"), "", t).byID[id]
+	now := l.at(t)
+	if now == nil {
 		return nil
 	}
-	versions := o.history(Named("agent_versions"), id, t).byID
-	o.mu.Unlock()
-	now := l.at(t)
 	if version == "" || version == "current" {
 		now["version"] = nil
 		return now
@@ -199,12 +179,13 @@ func agentAt(o *Organisation, id, version string, t int64) Object {
 	if version == "production" {
 		version, _ = now["production_version"].(string)
 	}
-	v := versions[version]
-	if v == nil || v.at(t) == nil {
+	v := o.read(Named("agent_versions"), id, t).byID[version]
+	is := v.at(t)
+	if is == nil {
 		return nil
 	}
 	then := l.at(v.born)
-	now["data"], now["flow"], now["version"] = then["data"], then["flow"], v.at(t)
+	now["data"], now["flow"], now["version"] = then["data"], then["flow"], is
 	return now
 }
 
@@ -230,14 +211,11 @@ func (p *profile) staff() string {
 }
 
 func (p *profile) object() Object {
-	kind, flow := "single_prompt", any(nil)
+	o := operation.New("Agent", Object{"id": p.id, "name": p.name, "created_at": p.born, "updated_at": p.born, "data": p.data()}, nil)
 	if p.Flow {
-		kind, flow = "flow", p.flow(p.key)
+		o["type"], o["flow"] = "flow", p.flow(p.key)
 	}
-	return Object{
-		"id": p.id, "name": p.name, "type": kind, "created_at": p.born, "updated_at": p.born,
-		"production_version": nil, "data": p.data(), "flow": flow,
-	}
+	return o
 }
 
 // edit is what an author changes of an agent: mostly one of its settings.

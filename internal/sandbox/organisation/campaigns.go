@@ -3,26 +3,18 @@ package organisation
 import (
 	"fmt"
 
+	"callhouse/internal/sandbox/operation"
 	"callhouse/internal/sandbox/world"
 )
 
 // campaigns are those of the world. Their counts move with their calls, their
 // status with their windows and with what users do.
-var campaigns = &Resource{
-	Name: "campaigns", Own: "campaign_id", List: "/v3/campaigns", Item: "/v3/campaigns/{campaign_id}",
-	From: "contract: the object path; documented: the list and the fields",
-	Filters: []Filter{
-		is("status", true, "draft", "pending", "ongoing", "paused", "success", "fail", "canceled"),
-		{Name: "agent_id", Many: true, Match: func(o Object, value string) bool { return o["agent"].(Object)["agent_id"] == value }},
-		since("created_at_after", "created_at"), till("created_at_before", "created_at"),
-	},
-	ID: own, lives: func(o *Organisation, _ string, until int64) []*life {
-		var all []*life
-		for _, c := range o.world.Campaigns(until) {
-			all = append(all, o.campaign(c))
-		}
-		return all
-	},
+func campaigns(o *Organisation, _ string, until int64) []*life {
+	var all []*life
+	for _, c := range o.world.Campaigns(until) {
+		all = append(all, o.campaign(c))
+	}
+	return all
 }
 
 // CampaignID is how the service names a campaign.
@@ -51,7 +43,7 @@ func (o *Organisation) ChangeCampaign(id string, changes []world.Change) error {
 	o.world.Change(c, changes...)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	delete(o.histories, listName(campaigns, ""))
+	delete(o.histories, listName(Named("campaigns"), ""))
 	return nil
 }
 
@@ -64,17 +56,14 @@ func (o *Organisation) campaign(c *world.Campaign) *life {
 			days = append(days, name)
 		}
 	}
-	l.first = Object{
-		"id": CampaignID(c), "name": c.Name, "status": "pending", "agent": Object{"agent_id": c.Agent.ID.String(), "agent_version": "production"},
-		"from_number": c.Agent.Line, "presentation_number": nil, "created_at": c.Created, "scheduled_at": nil,
-		"finished_at": nil, "paused_at": nil, "paused_by": nil,
-		"total_calls": int64(p.Total), "completed_calls": int64(0), "failed_calls": int64(0),
-		"concurrency": int64(p.Concurrency), "active_concurrency": int64(0),
+	l.first = operation.New("CampaignResponse", Object{
+		"id": CampaignID(c), "name": c.Name, "agent": Object{"agent_id": c.Agent.ID.String(), "agent_version": "production"},
+		"from_number": c.Agent.Line, "created_at": c.Created, "total_calls": int64(p.Total), "concurrency": int64(p.Concurrency),
 		"call_time_window": Object{
 			"windows":  []any{Object{"days": days, "start_min": c.From, "end_min": c.To}},
 			"timezone": world.Zone, "auto_resume": true,
 		},
-	}
+	}, nil)
 	if c.Agent.Presentation != "" {
 		l.first["presentation_number"] = c.Agent.Presentation
 	}
@@ -98,10 +87,8 @@ func (o *Organisation) campaign(c *world.Campaign) *life {
 }
 
 func add(at int64, field string, n int64) step {
-	return step{at: at, do: func(was Object) Object {
-		count, _ := was[field].(int64)
-		return Object{field: count + n}
-	}}
+	e := Event{At: at, Add: map[string]int64{field: n}}
+	return e.step()
 }
 
 // Entered are the fields of a campaign that comes into a state.

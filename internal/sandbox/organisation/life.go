@@ -72,9 +72,9 @@ func (l *life) live(foreseen []Event) {
 	}
 }
 
-// at returns what the object is at t; nil where it is not there.
+// at returns what the object is at t; nil where it is not there, or was never made.
 func (l *life) at(t int64) Object {
-	if t < l.born || l.died > 0 && t >= l.died {
+	if l == nil || t < l.born || l.died > 0 && t >= l.died {
 		return nil
 	}
 	o := maps.Clone(l.first)

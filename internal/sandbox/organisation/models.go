@@ -3,20 +3,16 @@ package organisation
 import "fmt"
 
 // llms are the language models that agents can use.
-var llms = &Resource{
-	Name: "llms", Own: "model", List: "/v3/models/llms", Fixed: true,
-	From: "observed; invented: `id`, which is the name",
-	ID:   own, lives: func(o *Organisation, _ string, until int64) []*life {
-		return o.populate("llms", population{
-			places: o.cfg.Sizes.LLMs, lifetime: 500, every: 120,
-			born: func(d *draw) Object {
-				maker := [...]string{"acme", "borealis", "vox"}[d.n%3]
-				name := fmt.Sprintf("%s/%s-%d", maker, [...]string{"large", "small", "turbo"}[d.n/3%3], 1+d.n/9+10*d.generation)
-				return Object{"id": name, "name": name, "capabilities": temperatures(d)}
-			},
-			edit: func(d *draw, _ Object) Object { return Object{"capabilities": temperatures(d)} },
-		}, until)
-	},
+func llms(o *Organisation) population {
+	return population{
+		object: "Llm", places: o.cfg.Sizes.LLMs, lifetime: 500, every: 120,
+		born: func(d *draw) Object {
+			maker := [...]string{"acme", "borealis", "vox"}[d.n%3]
+			name := fmt.Sprintf("%s/%s-%d", maker, [...]string{"large", "small", "turbo"}[d.n/3%3], 1+d.n/9+10*d.generation)
+			return Object{"id": name, "name": name, "capabilities": temperatures(d)}
+		},
+		edit: func(d *draw, _ Object) Object { return Object{"capabilities": temperatures(d)} },
+	}
 }
 
 func temperatures(d *draw) Object {
@@ -24,28 +20,23 @@ func temperatures(d *draw) Object {
 }
 
 // voices are named by their provider and their id: two providers use the same ids.
-var voices = &Resource{
-	Name: "voices", Own: "voice_id", List: "/v3/models/voices", Fixed: true,
-	From:    "documented",
-	Filters: []Filter{is("provider", false), is("language", false)},
-	ID:      func(o Object) string { return fmt.Sprintf("%v/%v", o["provider"], o["id"]) },
-	lives: func(o *Organisation, _ string, until int64) []*life {
-		return o.populate("voices", population{
-			places: o.cfg.Sizes.Voices, lifetime: 600, every: 150,
-			born: func(d *draw) Object {
-				provider, id := [...]string{"vox", "borealis"}[d.n%2], fmt.Sprintf("voice-%03d", d.n/2)
-				if d.generation > 0 {
-					id += fmt.Sprintf("-%d", d.generation+1)
-				}
-				return Object{
-					"provider": provider, "id": id, "name": fmt.Sprintf("Voice %d", d.n/2+1), "language": pick(&d.Dice, "ko", "en", "ja"),
-					"gender": pick(&d.Dice, "female", "male", "neutral"), "sample_url": "https://samples.example/" + provider + "/" + id + ".mp3",
-					"description": nil, "model": pick(&d.Dice, "natural-1", "natural-2"), "capabilities": Object{"speed": Object{"min": .5, "max": 2}, "emotion": d.Chance(.3)},
-				}
-			},
-			edit: func(d *draw, _ Object) Object {
-				return Object{"description": fmt.Sprintf("Warm, retouched %d times", 1+d.Below(50))}
-			},
-		}, until)
-	},
+func voices(o *Organisation) population {
+	return population{
+		object: "Voice", places: o.cfg.Sizes.Voices, lifetime: 600, every: 150,
+		born: func(d *draw) Object {
+			provider, id := [...]string{"vox", "borealis"}[d.n%2], fmt.Sprintf("voice-%03d", d.n/2)
+			if d.generation > 0 {
+				id += fmt.Sprintf("-%d", d.generation+1)
+			}
+			return Object{
+				"provider": provider, "id": id, "name": fmt.Sprintf("Voice %d", d.n/2+1), "language": pick(&d.Dice, "ko", "en", "ja"),
+				"gender": pick(&d.Dice, "female", "male", "neutral"), "sample_url": "https://samples.example/" + provider + "/" + id + ".mp3",
+				"model":        pick(&d.Dice, "natural-1", "natural-2"),
+				"capabilities": Object{"speed": Object{"min": .5, "max": 2}, "emotion": d.Chance(.3)},
+			}
+		},
+		edit: func(d *draw, _ Object) Object {
+			return Object{"description": fmt.Sprintf("Warm, retouched %d times", 1+d.Below(50))}
+		},
+	}
 }

@@ -9,58 +9,51 @@ import (
 
 // numbers are the organisation's own: those that agents call from or answer, and
 // spare ones, which are booked, given up and expire.
-var numbers = &Resource{
-	Name: "telephone_numbers", Own: "organization_telephone_number_id", List: "/v3/organization-telephone-numbers",
-	From:    "documented",
-	Filters: []Filter{is("provider", false, "vox", "custom"), status("active", "active", "scheduled", "cancel_requested", "expired")},
-	Sorts:   []string{"created_at"},
-	ID:      own,
-	lives: func(o *Organisation, _ string, until int64) []*life {
-		var lines []Object
-		of := map[string]Object{}
-		for _, a := range o.world.Agents() {
-			if of[a.Line] == nil {
-				of[a.Line] = Object{"inbound": nil, "outbound": nil, "line": a.Line}
-				lines = append(lines, of[a.Line])
-			}
-			if of[a.Line][a.Direction] == nil {
-				of[a.Line][a.Direction] = Object{"agent_id": a.ID.String(), "agent_version": "production"}
-			}
+func numbers(o *Organisation, _ string, until int64) []*life {
+	var lines []Object
+	of := map[string]Object{}
+	for _, a := range o.world.Agents() {
+		if of[a.Line] == nil {
+			of[a.Line] = Object{"inbound": nil, "outbound": nil, "line": a.Line}
+			lines = append(lines, of[a.Line])
 		}
-		all := o.populate("lines", population{
-			places: len(lines), every: 60,
-			born: func(d *draw) Object {
-				n := number(d, lines[d.n]["line"].(string))
-				n["inbound_agent"], n["outbound_agent"] = lines[d.n]["inbound"], lines[d.n]["outbound"]
-				return n
-			},
-			edit: func(d *draw, _ Object) Object {
-				return Object{"memo": fmt.Sprintf("checked by %s", pick(&d.Dice, "Nina", "Tom", "지수"))}
-			},
-		}, until)
-		spare := o.populate("spare numbers", population{
-			places: o.cfg.Sizes.SpareNumbers, lifetime: 120,
-			born: func(d *draw) Object {
-				n := number(d, fmt.Sprintf("0211%02d%04d", d.n%100, d.generation))
-				n["status"], n["start_at"] = "scheduled", d.at+2*msDay
-				return n
-			},
-			grow: func(_ *draw, l *life) {
-				life := l.died - max(l.born, world.Epoch)
-				if l.died == 0 { // where nothing happens, some have expired and some have not
-					life = 60 * msDay
-				}
-				begin := max(l.born, world.Epoch)
-				asked, end := begin+life/2, begin+life*2/3
-				l.steps = append(l.steps, set(l.born+2*msDay, Object{"status": "active"}),
-					set(asked, Object{"status": "cancel_requested", "cancel_requested_at": asked, "end_at": end}), set(end, Object{"status": "expired"}))
-			},
-		}, until)
-		for _, l := range spare {
-			l.serial |= 1 << 50
+		if of[a.Line][a.Direction] == nil {
+			of[a.Line][a.Direction] = Object{"agent_id": a.ID.String(), "agent_version": "production"}
 		}
-		return append(all, spare...)
-	},
+	}
+	all := o.populate("lines", population{
+		object: "TelephoneNumber", places: len(lines), every: 60,
+		born: func(d *draw) Object {
+			n := number(d, lines[d.n]["line"].(string))
+			n["inbound_agent"], n["outbound_agent"] = lines[d.n]["inbound"], lines[d.n]["outbound"]
+			return n
+		},
+		edit: func(d *draw, _ Object) Object {
+			return Object{"memo": fmt.Sprintf("checked by %s", pick(&d.Dice, "Nina", "Tom", "지수"))}
+		},
+	}, until)
+	spare := o.populate("spare numbers", population{
+		object: "TelephoneNumber", places: o.cfg.Sizes.SpareNumbers, lifetime: 120,
+		born: func(d *draw) Object {
+			n := number(d, fmt.Sprintf("0211%02d%04d", d.n%100, d.generation))
+			n["status"], n["start_at"] = "scheduled", d.at+2*msDay
+			return n
+		},
+		grow: func(_ *draw, l *life) {
+			life := l.died - max(l.born, world.Epoch)
+			if l.died == 0 { // where nothing happens, some have expired and some have not
+				life = 60 * msDay
+			}
+			begin := max(l.born, world.Epoch)
+			asked, end := begin+life/2, begin+life*2/3
+			l.steps = append(l.steps, set(l.born+2*msDay, Object{"status": "active"}),
+				set(asked, Object{"status": "cancel_requested", "cancel_requested_at": asked, "end_at": end}), set(end, Object{"status": "expired"}))
+		},
+	}, until)
+	for _, l := range spare {
+		l.serial |= 1 << 50
+	}
+	return append(all, spare...)
 }
 
 // Split returns the agent whose traffic is split over the calls from a number; nil where
@@ -77,17 +70,9 @@ func (o *Organisation) Split(number string) *world.Agent {
 	return nil
 }
 
-// status keeps objects with the status, or with a usual one where none is asked for.
-func status(usual string, values ...string) Filter {
-	f := is("status", false, values...)
-	f.Default = usual
-	return f
-}
-
 func number(d *draw, digits string) Object {
 	return Object{
-		"id": d.id, "number": digits, "provider": pick(&d.Dice, "vox", "vox", "custom"), "status": "active", "start_at": d.at, "created_at": d.at, "updated_at": d.at,
-		"monthly_fee": "5000.00", "address": nil, "inbound_trunk_id": world.NewUUID(dice.Mix(d.Next())).String(), "outbound_trunk_id": nil,
-		"inbound_agent": nil, "outbound_agent": nil, "memo": nil, "end_at": nil, "cancel_requested_at": nil,
+		"number": digits, "provider": pick(&d.Dice, "vox", "vox", "custom"), "start_at": d.at,
+		"inbound_trunk_id": world.NewUUID(dice.Mix(d.Next())).String(),
 	}
 }

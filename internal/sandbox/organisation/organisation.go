@@ -2,10 +2,10 @@
 // versions, campaigns, knowledge, tools, numbers and so on, computed from the
 // world's seed and alive over its clock.
 //
-// Every resource is one declaration of [Resource]; what an object is at an
-// instant, what was edited when, and which objects there were follow from the
-// seed and the time alone, and from what is written by [Organisation.Apply].
-// Nothing is computed until it is asked for.
+// Package operation declares every resource and the fields of its objects; here is how they
+// come about. What an object is at an instant, what was edited when, and which objects there
+// were follow from the seed and the time alone, and from what is written by
+// [Organisation.Apply]. Nothing is computed until it is asked for.
 //
 // As in package world, times are unix milliseconds, UTC.
 package organisation
@@ -16,6 +16,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -31,9 +32,6 @@ type Config struct {
 	// incidents. Default 1; negative: nothing happens of itself, and the campaigns
 	// that run go on.
 	Pace float64
-	// PublishTouches makes the publication of a version move the agent's
-	// updated_at. Whether it does is not known of the service.
-	PublishTouches bool
 }
 
 // Sizes are how many objects there are, or about as many: some come and go. 0 is
@@ -76,20 +74,11 @@ var (
 
 // setDefaults fills what is not set from Small.
 func (s *Sizes) setDefaults() error {
-	for _, f := range []struct {
-		n    *int
-		name string
-		or   int
-	}{
-		{&s.Drafts, "drafts", Small.Drafts}, {&s.OldVersions, "old versions", Small.OldVersions}, {&s.Knowledges, "knowledges", Small.Knowledges}, {&s.Documents, "documents", Small.Documents},
-		{&s.Tools, "tools", Small.Tools}, {&s.LLMs, "LLMs", Small.LLMs}, {&s.Voices, "voices", Small.Voices},
-		{&s.Schemas, "schemas", Small.Schemas}, {&s.SpareNumbers, "spare numbers", Small.SpareNumbers},
-		{&s.AlertRules, "alert rules", Small.AlertRules}, {&s.Incidents, "incidents", Small.Incidents},
-		{&s.Customers, "customers", Small.Customers}, {&s.Attributes, "attributes", Small.Attributes},
-		{&s.LongPrompts, "long prompts", Small.LongPrompts}, {&s.SecretHeaders, "secret headers", Small.SecretHeaders},
-	} {
-		if *f.n = max(cmp.Or(*f.n, f.or), 0); *f.n > 100_000 {
-			return fmt.Errorf("%s must be at most 100,000, not %d", f.name, *f.n)
+	is, small := reflect.ValueOf(s).Elem(), reflect.ValueOf(Small)
+	for i := range is.NumField() {
+		n := max(cmp.Or(is.Field(i).Int(), small.Field(i).Int()), 0)
+		if is.Field(i).SetInt(n); n > 100_000 {
+			return fmt.Errorf("%s must be at most 100,000, not %d", strings.ToLower(is.Type().Field(i).Name), n)
 		}
 	}
 	s.OldVersions = max(s.OldVersions, 8) // calls name them
@@ -132,21 +121,15 @@ func New(cfg Config, w *world.World) (*Organisation, error) {
 	}
 	return &Organisation{
 		cfg: cfg, world: w, origin: w.Origin().UnixMilli(), called: calledBy(w.Agents()),
-		histories: map[string]*history{}, written: map[string][]Write{}, foreseen: map[string]map[string][]Event{}, published: map[string][]publication{},
-		released: map[int]*released{},
+		histories: map[string]*history{}, written: map[string][]Write{}, foreseen: map[string]map[string][]Event{},
+		published: map[string][]publication{}, released: map[int]*released{},
 	}, nil
 }
 
 // ID is the organisation's own.
 func (o *Organisation) ID() string { return world.NewUUID(o.key("organisation")).String() }
 
-func (o *Organisation) key(name string) uint64 {
-	h := dice.Hash(o.world.Key, 30)
-	for i := range len(name) {
-		h = dice.Hash(h, uint64(name[i]))
-	}
-	return h
-}
+func (o *Organisation) key(name string) uint64 { return dice.Text(dice.Hash(o.world.Key, 30), name) }
 
 // listName names one list: of a resource, or of what belongs to one parent.
 func listName(r *Resource, parent string) string { return r.Name + "/" + parent }
@@ -158,7 +141,7 @@ func (o *Organisation) history(r *Resource, parent string, t int64) *history {
 		return h
 	}
 	h := &history{until: t + 30*msDay, byID: map[string]*life{}}
-	h.lives = r.lives(o, parent, h.until)
+	h.lives = lives[r.Name](o, parent, h.until)
 	for _, l := range h.lives {
 		if l.id == "" {
 			l.id = r.ID(l.first)
@@ -192,15 +175,19 @@ type Entry struct {
 	Object Object
 }
 
+// read is history for whoever does not hold o.mu.
+func (o *Organisation) read(r *Resource, parent string, t int64) *history {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.history(r, parent, t)
+}
+
 // List returns the objects of a list at an instant, in no order of meaning; parent
 // is empty except for what belongs to another object.
 func (o *Organisation) List(r *Resource, parent string, at time.Time) []Entry {
 	t := at.UnixMilli()
-	o.mu.Lock()
-	lives := o.history(r, parent, t).lives
-	o.mu.Unlock()
 	var all []Entry
-	for _, l := range lives {
+	for _, l := range o.read(r, parent, t).lives {
 		if obj := l.at(t); obj != nil {
 			all = append(all, Entry{l.id, l.serial, obj})
 		}
@@ -212,9 +199,7 @@ func (o *Organisation) List(r *Resource, parent string, at time.Time) []Entry {
 // it was last where it had vanished by then.
 func (o *Organisation) BySerial(r *Resource, parent string, serial int64, at time.Time) (Entry, bool) {
 	t := at.UnixMilli()
-	o.mu.Lock()
-	lives := o.history(r, parent, t).lives
-	o.mu.Unlock()
+	lives := o.read(r, parent, t).lives
 	i := slices.IndexFunc(lives, func(l *life) bool { return l.serial == serial })
 	if i < 0 {
 		return Entry{}, false
@@ -230,13 +215,7 @@ func (o *Organisation) BySerial(r *Resource, parent string, serial int64, at tim
 // Find returns an object at an instant; nil where it is not there.
 func (o *Organisation) Find(r *Resource, parent, id string, at time.Time) Object {
 	t := at.UnixMilli()
-	o.mu.Lock()
-	l := o.history(r, parent, t).byID[id]
-	o.mu.Unlock()
-	if l == nil {
-		return nil
-	}
-	return l.at(t)
+	return o.read(r, parent, t).byID[id].at(t)
 }
 
 // Record is an object as it should be stored.
@@ -265,10 +244,8 @@ func (o *Organisation) parents(r *Resource, after, until time.Time) []string {
 	if r.Parent == "" {
 		return []string{""}
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	var ids []string
-	for _, l := range o.history(Named(r.Parent), "", until.UnixMilli()).lives {
+	for _, l := range o.read(Named(r.Parent), "", until.UnixMilli()).lives {
 		if l.born <= until.UnixMilli() && (l.died == 0 || l.died > after.UnixMilli()) {
 			ids = append(ids, l.id)
 		}
@@ -295,10 +272,7 @@ func (o *Organisation) Edits(resource string, after, until time.Time) []Edit {
 	from, to := after.UnixMilli(), until.UnixMilli()
 	var all []Edit
 	for _, parent := range o.parents(r, after, until) {
-		o.mu.Lock()
-		lives := o.history(r, parent, to).lives
-		o.mu.Unlock()
-		for _, l := range lives {
+		for _, l := range o.read(r, parent, to).lives {
 			if within(l.born, from, to) {
 				all = append(all, Edit{r.Name, parent, l.id, l.born, nil, nil, l.at(l.born)})
 			}

@@ -2,6 +2,7 @@ package organisation
 
 import (
 	"callhouse/internal/sandbox/dice"
+	"callhouse/internal/sandbox/operation"
 	"callhouse/internal/sandbox/world"
 )
 
@@ -21,13 +22,19 @@ type draw struct {
 	id         string // a UUID
 }
 
+// object is a new object of a schema.
+func (d *draw) object(schema string, drawn Object) Object {
+	return operation.New(schema, drawn, Object{"id": d.id, "created_at": d.at, "updated_at": d.at})
+}
+
 // population is a number of places, each with one object at a time: where one
 // vanishes, another comes some time later.
 type population struct {
 	places   int
-	lifetime float64 // mean, in days; 0: for ever
-	every    float64 // mean days between two edits; 0: never edited
-	born     func(d *draw) Object
+	lifetime float64                          // mean, in days; 0: for ever
+	every    float64                          // mean days between two edits; 0: never edited
+	object   string                           // its schema
+	born     func(d *draw) Object             // what it does not have of itself
 	edit     func(d *draw, was Object) Object // the fields that change
 	grow     func(d *draw, l *life)           // what else happens to it
 }
@@ -42,7 +49,7 @@ func (o *Organisation) populate(name string, p population, until int64) []*life 
 		for generation := int64(0); at <= until; generation++ {
 			h := dice.Hash(dice.Hash(key, uint64(place)), uint64(generation))
 			d := &draw{Dice: dice.New(h), n: place, generation: int(generation), at: at, id: world.NewUUID(h).String()}
-			l := &life{serial: int64(place)<<20 | generation, born: at, first: p.born(d)}
+			l := &life{serial: int64(place)<<20 | generation, born: at, first: d.object(p.object, p.born(d))}
 			all = append(all, l)
 			if p.lifetime > 0 && o.cfg.Pace > 0 {
 				l.died = max(at, world.Epoch) + span(dice.Hash(h, 1), p.lifetime/o.cfg.Pace)

@@ -3,70 +3,15 @@ package organisation
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
+
+	"callhouse/internal/sandbox/operation"
 )
 
-// Resource declares one kind of object: where it is served, what may be asked
-// for, and how its objects come about.
-type Resource struct {
-	Name string // plural, as in options, truth and log
-	// From is where its path and its fields are taken from: the contract, what is
-	// documented elsewhere or was observed, or nothing.
-	From string
-	Own  string // what some crawls of the service called its own key; empty: it has no key to rename
-
-	// List and Item are paths, with a name in braces for what names an object. Either
-	// may be empty.
-	List, Item string
-	Items      string // name of the list in its envelope; empty: items
-	Unpaged    bool   // the list takes neither cursor nor limit and has no next_cursor
-	Parent     string // of what resource the name in List is an object
-
-	// Inside are fields that only the item has, and lists where Include is asked
-	// for with true.
-	Inside  []string
-	Include string
-
-	Filters []Filter
-	Fixed   bool     // the list does not take sort_order
-	Sorts   []string // fields to sort by; the first is usual. nil: by created_at, and no parameter sort_by
-
-	// Version, where set, makes Item take the parameter version, and returns the
-	// object as it is then; nil where there is no such version.
-	Version func(o *Organisation, id, version string, t int64) Object
-
-	// ID names an object within its list.
-	ID    func(Object) string
-	lives func(o *Organisation, parent string, until int64) []*life
-}
-
-// Paths are where the resource is served.
-func (r *Resource) Paths() []string {
-	return slices.DeleteFunc([]string{r.List, r.Item}, func(p string) bool { return p == "" })
-}
-
-// Filter is a query parameter that leaves objects out.
-type Filter struct {
-	Name    string
-	Many    bool     // may be given several times
-	Values  []string // nil: any
-	Time    bool     // it is a time: milliseconds, or seconds
-	Default string   // where it is not given
-	// Contract is whether the contract has it.
-	Contract bool
-	Match    func(o Object, value string) bool
-}
+// Resource declares one kind of object.
+type Resource = operation.Resource
 
 // All are the resources, in the order of the documentation.
-var All []*Resource
-
-func init() {
-	All = []*Resource{
-		agents, agentVersions, campaigns, knowledges, knowledgeDocuments, tools, llms, voices, schemas,
-		numbers, alertRules, incidents, customers, customerAttributes, organizations,
-	}
-}
+var All = operation.Resources
 
 // Named returns a resource; it panics if there is none of that name.
 func Named(name string) *Resource {
@@ -77,45 +22,21 @@ func Named(name string) *Resource {
 	return All[i]
 }
 
-func own(o Object) string { return fmt.Sprint(o["id"]) }
+// lives are how the objects of each resource come about: those of a parent, until some time.
+var lives map[string]func(o *Organisation, parent string, until int64) []*life
 
-// is keeps objects whose field is the value.
-func is(field string, many bool, values ...string) Filter {
-	return Filter{Name: field, Many: many, Values: values, Match: func(o Object, value string) bool {
-		return fmt.Sprint(o[field]) == value
-	}}
-}
-
-// holds keeps objects with the value, in whatever case, in one of the fields.
-func holds(name string, fields ...string) Filter {
-	return Filter{Name: name, Match: func(o Object, value string) bool {
-		return slices.ContainsFunc(fields, func(f string) bool { return contains(fmt.Sprint(o[f]), value) })
-	}}
-}
-
-func contains(text, part string) bool {
-	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
-}
-
-// since and till keep objects by a time of theirs, the instant included.
-func since(name, field string) Filter {
-	return Filter{Name: name, Time: true, Match: func(o Object, value string) bool { return at(o, field) >= instant(value) }}
-}
-
-func till(name, field string) Filter {
-	return Filter{Name: name, Time: true, Match: func(o Object, value string) bool { return at(o, field) <= instant(value) }}
-}
-
-func at(o Object, field string) int64 {
-	t, _ := o[field].(int64)
-	return t
-}
-
-// instant reads milliseconds, or seconds where they can be nothing else.
-func instant(value string) int64 {
-	n, err := strconv.ParseInt(value, 10, 64)
-	if err == nil && len(value) <= 11 {
-		n *= 1000
+func init() { // some of them ask for others
+	lives = map[string]func(o *Organisation, parent string, until int64) []*life{
+		"agents": agents, "agent_versions": agentVersions, "campaigns": campaigns, "tools": tools,
+		"telephone_numbers": numbers, "incidents": incidents,
+		"knowledges": populated("knowledges", knowledges), "knowledge_documents": knowledgeDocuments,
+		"llms": populated("llms", llms), "voices": populated("voices", voices), "schemas": populated("schemas", schemas),
+		"alert_rules": populated("alert rules", alertRules), "customers": populated("customers", customers),
+		"customer_attributes": populated("customer attributes", customerAttributes), "organizations": populated("organizations", organizations),
 	}
-	return n
+}
+
+// populated are the lives of one population.
+func populated(name string, of func(o *Organisation) population) func(o *Organisation, _ string, until int64) []*life {
+	return func(o *Organisation, _ string, until int64) []*life { return o.populate(name, of(o), until) }
 }

@@ -1,58 +1,32 @@
 package organisation
 
 import (
-	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
-	"go.yaml.in/yaml/v3"
+	"callhouse/internal/sandbox/operation"
 )
 
 // schemas is the registry of JSON Schemas. A list has no bodies unless they are
 // asked for; an entry is asked for by namespace and type.
-var schemas = &Resource{
-	Name: "schemas", Own: "schema_id", List: "/v3/schemas", Item: "/v3/schemas/{namespace}/{schema_type}", Fixed: true,
-	From:   "contract: paths, parameters, what is of which tool; documented: the fields; invented: which schemas there are",
-	Inside: []string{"schema"}, Include: "include_schema",
-	Filters: []Filter{
-		is("namespace", false, "agent-schema", "flow-schema", "eval-schema", "tool-schema"),
-		{Name: "category", Contract: true, Match: is("category", false).Match},
-	},
-	ID: func(o Object) string { return fmt.Sprintf("%v/%v", o["namespace"], o["schema_type"]) },
-	lives: func(o *Organisation, _ string, until int64) []*life {
-		return o.populate("schemas", population{
-			places: min(o.cfg.Sizes.Schemas, len(registry)), every: 120,
-			born: func(d *draw) Object {
-				r := registry[d.n]
-				return Object{
-					"id": d.id, "namespace": r.namespace, "schema_type": r.kind, "version": "v1", "name": strings.ReplaceAll(r.kind, "_", " "),
-					"source": pick(&d.Dice, "db", "code", "override"), "is_active": true, "category": "agent_authoring", "description": nil,
-					"schema": r.body(1), "created_at": d.at, "updated_at": d.at,
-				}
-			},
-			edit: func(d *draw, was Object) Object {
-				var n int
-				_, _ = fmt.Sscanf(fmt.Sprint(was["version"]), "v%d", &n) // it is ours
-				return Object{"version": fmt.Sprintf("v%d", n+1), "schema": registry[d.n].body(n + 1)}
-			},
-		}, until)
-	},
-}
-
-//go:embed settings.yaml
-var settings []byte
-
-// Definitions are the schemas of an agent's settings and of its flow, by name. They refer
-// to each other as parts of an OpenAPI document.
-var Definitions = sync.OnceValue(func() Object {
-	var all Object
-	if err := yaml.Unmarshal(settings, &all); err != nil {
-		panic("sandbox: settings.yaml: " + err.Error()) // it is ours
+func schemas(o *Organisation) population {
+	return population{
+		object: "Schema", places: min(o.cfg.Sizes.Schemas, len(registry)), every: 120,
+		born: func(d *draw) Object {
+			r := registry[d.n]
+			return Object{
+				"namespace": r.namespace, "schema_type": r.kind, "name": strings.ReplaceAll(r.kind, "_", " "),
+				"source": pick(&d.Dice, "db", "code", "override"), "schema": r.body(1),
+			}
+		},
+		edit: func(d *draw, was Object) Object {
+			var n int
+			_, _ = fmt.Sscanf(fmt.Sprint(was["version"]), "v%d", &n) // it is ours
+			return Object{"version": fmt.Sprintf("v%d", n+1), "schema": registry[d.n].body(n + 1)}
+		},
 	}
-	return all
-})
+}
 
 // registered is an entry of the registry: a definition, or what else its schema is.
 type registered struct {
@@ -63,7 +37,8 @@ type registered struct {
 // builtIn are the types of built-in tools and the settings that each has beside those of all:
 // of the contract, but for the last one.
 var builtIn = [][2]string{
-	{"transfer_call", "transferConfigurations transferType displayedCallerId transferMessageType warmTransferPrompt warmTransferStaticSentence sipHeaders"},
+	{"transfer_call", "transferConfigurations transferType displayedCallerId transferMessageType warmTransferPrompt " +
+		"warmTransferStaticSentence sipHeaders"},
 	{"transfer_agent", "agent preserveChatContext"},
 	{"send_sms", "smsMessageType smsMessagePrompt smsMessageStaticSentence smsMessageStaticTitle smsMessageStaticImageFileKeys smsFromNumber"},
 	{"send_dtmf", "allowInterruption"},
@@ -80,7 +55,7 @@ func isBuiltIn(tool string) bool {
 var registry = func() []registered {
 	var all []registered
 	add := func(namespace, kind string, schema Object) { all = append(all, registered{namespace, kind, schema}) }
-	defined := func(namespace, kind, name string) { add(namespace, kind, ref(name)) }
+	defined := func(namespace, kind, name string) { add(namespace, kind, operation.Ref(name)) }
 	defined("agent-schema", "data", "AgentSettings")
 	defined("flow-schema", "flow", "Flow")
 	for _, tool := range builtIn {
@@ -88,36 +63,36 @@ var registry = func() []registered {
 		for _, name := range strings.Fields("speakDuringExecution allowInterruptionDuringExecution responseMode " + tool[1]) {
 			properties[name] = Object{} // the contract names it, and no more
 		}
-		add("tool-schema", tool[0], Object{"allOf": []any{ref("BuiltInTool"), Object{"properties": properties}}})
+		add("tool-schema", tool[0], Object{"allOf": []any{operation.Ref("BuiltInTool"), Object{"properties": properties}}})
 	}
 	defined("tool-schema", "built_in_tool", "BuiltInTool")
 	add("eval-schema", "evaluation", Object{"type": "object"})
 	for _, kind := range strings.Fields("task_completed politeness accuracy latency interruptions compliance") {
-		add("eval-schema", kind, Object{"type": "object", "properties": Object{"score": Object{"type": "number"}, "reason": Object{"type": "string"}}})
+		properties := Object{"score": Object{"type": "number"}, "reason": Object{"type": "string"}}
+		add("eval-schema", kind, Object{"type": "object", "properties": properties})
 	}
-	for _, section := range strings.Fields("prompt:Prompt stt:Stt llm:Llm voice:Voice speech:Speech call:Call post_call:PostCall security:Security webhook:Webhook knowledge:Knowledge") {
-		kind, name, _ := strings.Cut(section, ":")
-		defined("agent-schema", kind+"_settings", name+"Settings")
+	for _, section := range strings.Fields("Prompt Stt Llm Voice Speech Call PostCall Security Webhook Knowledge") {
+		kind := strings.ToLower(strings.ReplaceAll(section, "PostCall", "post_call"))
+		defined("agent-schema", kind+"_settings", section+"Settings")
 	}
 	defined("agent-schema", "post_call_action", "PostCallAction")
 	defined("agent-schema", "tool_ids", "Texts")
 	add("agent-schema", "preset_dynamic_variables", Object{"type": []any{"object", "null"}})
-	add("agent-schema", "built_in_tools", Object{"type": "array", "items": ref("BuiltInTool")})
+	add("agent-schema", "built_in_tools", Object{"type": "array", "items": operation.Ref("BuiltInTool")})
 	defined("flow-schema", "node", "FlowNode")
 	defined("flow-schema", "edge", "FlowEdge")
 	defined("flow-schema", "node_settings", "FlowNodeSettings")
 	defined("flow-schema", "node_knowledge", "KnowledgeSettings")
 	for _, kind := range strings.Fields("conversation condition tool") {
-		add("flow-schema", kind+"_node", Object{"allOf": []any{ref("FlowNode"), Object{"properties": Object{"type": Object{"const": kind}}}}})
+		properties := Object{"type": Object{"const": kind}}
+		add("flow-schema", kind+"_node", Object{"allOf": []any{operation.Ref("FlowNode"), Object{"properties": properties}}})
 	}
-	add("flow-schema", "nodes", Object{"type": "array", "minItems": 1, "items": ref("FlowNode")})
-	add("flow-schema", "edges", Object{"type": "array", "items": ref("FlowEdge")})
+	add("flow-schema", "nodes", Object{"type": "array", "minItems": 1, "items": operation.Ref("FlowNode")})
+	add("flow-schema", "edges", Object{"type": "array", "items": operation.Ref("FlowEdge")})
 	add("flow-schema", "position", Object{"type": "object"})
 	add("flow-schema", "viewport", Object{"type": "object"})
 	return all
 }()
-
-func ref(name string) Object { return Object{"$ref": "#/components/schemas/" + name} }
 
 // body is the JSON Schema of an entry, with all that it refers to.
 func (r *registered) body(revision int) Object {
@@ -146,7 +121,7 @@ func inlined(value any, definitions Object) any {
 			all[key] = "#/$defs/" + name
 			if definitions[name] == nil {
 				definitions[name] = true // it is being copied
-				definitions[name] = inlined(Definitions()[name], definitions)
+				definitions[name] = inlined(operation.Schemas()[name], definitions)
 			}
 		}
 		return all

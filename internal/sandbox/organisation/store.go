@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
+
+	"callhouse/internal/sandbox/operation"
 )
 
 // Write is something that a client or a test did. All that is not computed from the
@@ -42,29 +43,10 @@ func ReadWrite(line []byte) (Write, error) {
 	if err := d.Decode(&w); err != nil {
 		return w, fmt.Errorf("read a write: %w", err)
 	}
-	for name, value := range w.Fields {
-		w.Fields[name] = whole(value)
+	if w.Fields != nil {
+		operation.Whole(w.Fields)
 	}
 	return w, nil
-}
-
-// whole makes int64 of the numbers in a value that have the same digits so.
-func whole(value any) any {
-	switch v := value.(type) {
-	case Object:
-		for name, value := range v {
-			v[name] = whole(value)
-		}
-	case []any:
-		for i, value := range v {
-			v[i] = whole(value)
-		}
-	case json.Number:
-		if n, err := v.Int64(); err == nil && strconv.FormatInt(n, 10) == v.String() {
-			return n
-		}
-	}
-	return value
 }
 
 // Apply does a write. What it is done to has to be there, and what it makes must not.

@@ -36,11 +36,13 @@ func TestWritesAreTakenInOneByOne(t *testing.T) {
 		all()
 		for n := range rapid.IntRange(1, 8).Draw(rt, "writes") {
 			now = now.Add(time.Duration(rapid.IntRange(0, 3).Draw(rt, "hours")) * time.Hour)
-			r := Named(rapid.SampledFrom([]string{"agents", "knowledges", "knowledge_documents", "tools", "campaigns"}).Draw(rt, "resource"))
+			r := Named(rapid.SampledFrom([]string{"agents", "knowledges", "knowledge_documents", "tools", "campaigns"}).Draw(rt,
+				"resource"))
 			there := o.Truth(r.Name, now)
 			if slices.Contains([]string{"agents", "campaigns"}, r.Name) && (len(there) == 0 || rapid.Bool().Draw(rt, "create")) {
 				id := fmt.Sprint("made ", n)
-				err = o.Apply(Write{At: now.UnixMilli(), Do: Created, Resource: r.Name, ID: id, Fields: Object{"id": id, "name": id, "n": int64(0), "agent": Object{}}})
+				err = o.Apply(Write{At: now.UnixMilli(), Do: Created, Resource: r.Name, ID: id,
+					Fields: Object{"id": id, "name": id, "n": int64(0), "agent": Object{}}})
 			} else if len(there) > 0 {
 				one := rapid.SampledFrom(there).Draw(rt, "object")
 				switch rapid.IntRange(0, 3).Draw(rt, "what") {

@@ -9,21 +9,18 @@ import (
 )
 
 // tools are the API tools that agents call. Their headers may hold secrets.
-var tools = &Resource{
-	Name: "tools", Own: "tool_id", List: "/v3/tools", Item: "/v3/tools/{tool_id}",
-	From: "documented: the object; invented: that list items are whole",
-	ID:   own, lives: func(o *Organisation, _ string, until int64) []*life {
-		if o.cfg.Sizes.Tools <= 0 {
-			return nil
-		}
-		all := o.tools("called tools", len(o.called), 0, func(d *draw) string { return o.called[d.n] }, until)
-		for _, l := range all {
-			l.serial |= 1 << 50
-		}
-		return append(all, o.tools("tools", o.cfg.Sizes.Tools, 600, func(d *draw) string {
-			return fmt.Sprintf("%s_%d", pick(&d.Dice, "lookup_order", "book_slot", "send_link", "get_balance", "open_ticket"), d.n+10_000*d.generation)
-		}, until)...)
-	},
+func tools(o *Organisation, _ string, until int64) []*life {
+	if o.cfg.Sizes.Tools <= 0 {
+		return nil
+	}
+	all := o.tools("called tools", len(o.called), 0, func(d *draw) string { return o.called[d.n] }, until)
+	for _, l := range all {
+		l.serial |= 1 << 50
+	}
+	return append(all, o.tools("tools", o.cfg.Sizes.Tools, 600, func(d *draw) string {
+		kind := pick(&d.Dice, "lookup_order", "book_slot", "send_link", "get_balance", "open_ticket")
+		return fmt.Sprintf("%s_%d", kind, d.n+10_000*d.generation)
+	}, until)...)
 }
 
 // calledBy are the names of the tools that agents call and that are not built in, in order.
@@ -41,18 +38,16 @@ func calledBy(agents []*world.Agent) []string {
 
 func (o *Organisation) tools(of string, places int, lifetime float64, name func(d *draw) string, until int64) []*life {
 	return o.populate(of, population{
-		places: places, lifetime: lifetime, every: 240,
+		object: "Tool", places: places, lifetime: lifetime, every: 240,
 		born: func(d *draw) Object {
 			name := name(d)
 			return Object{
-				"id": d.id, "name": name, "description": "Asks the company's own system", "created_at": d.at, "updated_at": d.at,
-				"input_schema": Object{
+				"name": name, "input_schema": Object{
 					"type": "object", "required": []any{"customer"},
 					"properties": Object{"customer": Object{"type": "string"}, "count": Object{"type": "integer", "minimum": d.Below(3)}},
 				},
 				"api_configuration":                   o.apiConfiguration(d, name),
 				"speak_during_execution":              Object{"enabled": d.Chance(.5), "messages": []any{"One moment, please."}},
-				"response_mode":                       "wait",
 				"allow_interruption_during_execution": d.Chance(.5),
 			}
 		},

@@ -4,76 +4,71 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
+	"callhouse/internal/sandbox/operation"
 	"callhouse/internal/sandbox/organisation"
 )
 
-// CreateAgent makes an agent. It is of type flow if it has a flow.
-func (s *Service) CreateAgent(now time.Time, _ string, body Object) (Object, *Problem) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if p := s.checkAgent(now, body); p != nil {
+// createAgent makes an agent. It is of type flow if it has a flow.
+func (s *writing) createAgent() (Object, *Problem) {
+	if p := s.checkAgent(); p != nil {
 		return nil, p
 	}
-	data, _ := body["data"].(Object)
+	data, _ := s.body["data"].(Object)
 	if data = maps.Clone(data); data == nil {
 		data = Object{}
 	}
 	if data["builtInTools"] == nil {
 		data["builtInTools"] = []any{}
 	}
-	ms, id := now.UnixMilli(), s.newID().String()
-	agent := Object{
-		"id": id, "name": body["name"], "type": "single_prompt", "created_at": ms, "updated_at": ms, "production_version": nil,
-		"data": data, "flow": body["flow"],
-	}
-	if agent["flow"] != nil || body["flow_data"] != nil {
+	ms, id := s.now.UnixMilli(), s.newID().String()
+	agent := operation.New("Agent", Object{
+		"id": id, "name": s.body["name"], "created_at": ms, "updated_at": ms, "data": data, "flow": s.body["flow"],
+	}, nil)
+	if agent["flow"] != nil || s.body["flow_data"] != nil {
 		agent["type"] = "flow"
 	}
-	if legacy, ok := body["flow_data"]; ok {
+	if legacy, ok := s.body["flow_data"]; ok {
 		agent["flow_data"] = legacy
 	}
-	if p := s.write(now, organisation.Created, "agents", "", id, agent); p != nil {
+	if p := s.write(organisation.Created, "agents", "", id, agent); p != nil {
 		return nil, p
 	}
-	return s.agent(now, id), nil
+	return s.agent(id), nil
 }
 
-// PatchAgent changes an agent. Settings that the body does not name keep their values,
+// updateAgent changes an agent. Settings that the body does not name keep their values,
 // however deep they are; an array takes the place of the old one.
-func (s *Service) PatchAgent(now time.Time, id string, body Object) (Object, *Problem) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	agent := s.find("agents", id, now)
+func (s *writing) updateAgent() (Object, *Problem) {
+	agent := s.find("agents", s.id)
 	if agent == nil {
-		return nil, missing()
+		return nil, missing("")
 	}
-	if p := s.checkAgent(now, body); p != nil {
+	if p := s.checkAgent(); p != nil {
 		return nil, p
 	}
 	fields := Object{}
 	for _, name := range []string{"name", "flow", "flow_data"} {
-		if value, ok := body[name]; ok {
+		if value, ok := s.body[name]; ok {
 			fields[name] = value
 		}
 	}
 	if fields["flow"] != nil || fields["flow_data"] != nil {
 		fields["type"] = "flow"
 	}
-	if data, ok := body["data"].(Object); ok {
+	if data, ok := s.body["data"].(Object); ok {
 		was, _ := agent["data"].(Object)
 		fields["data"] = merge(was, data)
 	}
-	if _, p := s.edit(now, "agents", id, fields); p != nil {
+	if _, p := s.edit("agents", s.id, fields); p != nil {
 		return nil, p
 	}
-	return s.agent(now, id), nil
+	return s.agent(s.id), nil
 }
 
 // agent is an agent as its own answer shows it.
-func (s *Service) agent(now time.Time, id string) Object {
-	return organisation.Named("agents").Version(s.company, id, "", now.UnixMilli())
+func (s *writing) agent(id string) Object {
+	return s.company.AgentAt(id, "", s.now.UnixMilli())
 }
 
 // merge sets what is named, and leaves the rest as it was. Neither is changed.
@@ -95,29 +90,29 @@ func merge(was, is Object) Object {
 
 // checkAgent looks at what no schema can tell: what the settings refer to has to be in
 // the organisation, and a flow has to be a graph.
-func (s *Service) checkAgent(now time.Time, body Object) *Problem {
-	data, _ := body["data"].(Object)
+func (s *writing) checkAgent() *Problem {
+	data, _ := s.body["data"].(Object)
 	for i, tool := range list(data["builtInTools"]) {
-		if id, ok := inside(tool, "agent", "agentId").(string); ok && s.find("agents", id, now) == nil {
+		if id, ok := inside(tool, "agent", "agentId").(string); ok && s.find("agents", id) == nil {
 			return invalid(fmt.Sprintf("data.builtInTools.%d.agent.agentId", i), "there is no such agent")
 		}
 	}
 	for i, id := range list(data["toolIds"]) {
-		if s.find("tools", fmt.Sprint(id), now) == nil {
+		if s.find("tools", fmt.Sprint(id)) == nil {
 			return invalid(fmt.Sprintf("data.toolIds.%d", i), "there is no such tool")
 		}
 	}
-	if model, ok := inside(data, "llm", "model").(string); ok && s.find("llms", model, now) == nil {
+	if model, ok := inside(data, "llm", "model").(string); ok && s.find("llms", model) == nil {
 		return invalid("data.llm.model", "there is no such model")
 	}
 	voice, provider := inside(data, "voice", "id"), inside(data, "voice", "provider")
-	if voice != nil && provider != nil && s.find("voices", fmt.Sprintf("%v/%v", provider, voice), now) == nil {
+	if voice != nil && provider != nil && s.find("voices", fmt.Sprintf("%v/%v", provider, voice)) == nil {
 		return invalid("data.voice.id", "the provider has no such voice")
 	}
-	if p := s.checkKnowledge(now, "data.knowledge", inside(data, "knowledge")); p != nil {
+	if p := s.checkKnowledge("data.knowledge", inside(data, "knowledge")); p != nil {
 		return p
 	}
-	flow, _ := body["flow"].(Object)
+	flow, _ := s.body["flow"].(Object)
 	if flow == nil {
 		return nil
 	}
@@ -125,25 +120,25 @@ func (s *Service) checkAgent(now time.Time, body Object) *Problem {
 		return invalid(fmt.Sprint(flaws[0]["field"]), "%v", flaws[0]["message"])
 	}
 	for i, node := range list(flow["nodes"]) {
-		if p := s.checkKnowledge(now, fmt.Sprintf("flow.nodes.%d.data.knowledge", i), inside(node, "data", "knowledge")); p != nil {
+		if p := s.checkKnowledge(fmt.Sprintf("flow.nodes.%d.data.knowledge", i), inside(node, "data", "knowledge")); p != nil {
 			return p
 		}
 	}
 	return nil
 }
 
-func (s *Service) checkKnowledge(now time.Time, field string, settings any) *Problem {
+func (s *writing) checkKnowledge(field string, settings any) *Problem {
 	for i, id := range list(inside(settings, "knowledgeIds")) {
-		if s.find("knowledges", fmt.Sprint(id), now) == nil {
+		if s.find("knowledges", fmt.Sprint(id)) == nil {
 			return invalid(fmt.Sprintf("%s.knowledgeIds.%d", field, i), "there is no such knowledge base")
 		}
 	}
 	return nil
 }
 
-// ValidateFlow says whether a flow could be saved, and what is wrong with it.
-func (s *Service) ValidateFlow(_ time.Time, _ string, body Object) (Object, *Problem) {
-	flow, _ := body["flow"].(Object)
+// validateFlow says whether a flow could be saved, and what is wrong with it.
+func (s *writing) validateFlow() (Object, *Problem) {
+	flow, _ := s.body["flow"].(Object)
 	all := []any{}
 	for _, f := range flaws(flow) {
 		all = append(all, f)

@@ -2,7 +2,6 @@ package service
 
 import (
 	"fmt"
-	"time"
 
 	"callhouse/internal/sandbox/dice"
 	"callhouse/internal/sandbox/organisation"
@@ -12,35 +11,31 @@ import (
 // calls is the resource of writes that are calls: an organisation has no list of them.
 const calls = "calls"
 
-// CreateCall lets an agent call somebody, as v3 asks for it. It returns the call's id.
-func (s *Service) CreateCall(now time.Time, _ string, body Object) (Object, *Problem) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	order := Object{"agent_id": inside(body, "agent", "agent_id"), "agent_version": inside(body, "agent", "agent_version")}
-	from, _ := body["from_number"].(string)
+// createCall lets an agent call somebody, as v3 asks for it. It returns the call's id.
+func (s *writing) createCall() (Object, *Problem) {
+	order := Object{"agent_id": inside(s.body, "agent", "agent_id"), "agent_version": inside(s.body, "agent", "agent_version")}
+	from, _ := s.body["from_number"].(string)
 	switch split := s.company.Split(from); {
-	case split != nil && body["agent"] != nil:
+	case split != nil && s.body["agent"] != nil:
 		return nil, invalid("agent", "the traffic of from_number is split: leave the agent out")
-	case split == nil && body["agent"] == nil:
+	case split == nil && s.body["agent"] == nil:
 		return nil, invalid("agent", "is required, as the traffic of from_number is not split")
 	case split != nil:
 		order["agent_id"], order["variant_label"] = split.ID.String(), [...]string{"A", "B"}[dice.Mix(s.writes)%2]
 	}
 	for _, name := range []string{"from_number", "to_number", "presentation_number", "metadata", "dynamic_variables"} {
-		order[name] = body[name]
+		order[name] = s.body[name]
 	}
-	return s.createCall(now, order, "agent.agent_id", "agent.agent_version")
+	return s.place(order, "agent.agent_id", "agent.agent_version")
 }
 
-// CreateCallV2 does it as v2 asks for it.
-func (s *Service) CreateCallV2(now time.Time, _ string, body Object) (Object, *Problem) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	order := Object{"from_number": body["call_from"], "to_number": body["call_to"]}
+// createCallV2 does it as v2 asks for it.
+func (s *writing) createCallV2() (Object, *Problem) {
+	order := Object{"from_number": s.body["call_from"], "to_number": s.body["call_to"]}
 	for _, name := range []string{"agent_id", "agent_version", "presentation_number", "metadata", "dynamic_variables"} {
-		order[name] = body[name]
+		order[name] = s.body[name]
 	}
-	made, problem := s.createCall(now, order, "agent_id", "agent_version")
+	made, problem := s.place(order, "agent_id", "agent_version")
 	if problem != nil {
 		return nil, problem
 	}
@@ -50,14 +45,10 @@ func (s *Service) CreateCallV2(now time.Time, _ string, body Object) (Object, *P
 	}, nil
 }
 
-// createCall checks an order and makes the call; agent and versionField are where the body
+// place checks an order and makes the call; agent and versionField are where the body
 // has them.
-func (s *Service) createCall(now time.Time, order Object, agent, versionField string) (Object, *Problem) {
-	id := fmt.Sprint(order["agent_id"])
-	if s.find("agents", id, now) == nil {
-		return nil, invalid(agent, "there is no such agent")
-	}
-	version, problem := s.version(now, id, order["agent_version"], versionField)
+func (s *writing) place(order Object, agent, versionField string) (Object, *Problem) {
+	version, problem := s.version(order["agent_id"], agent, order["agent_version"], versionField)
 	if problem != nil {
 		return nil, problem
 	}
@@ -68,22 +59,27 @@ func (s *Service) createCall(now time.Time, order Object, agent, versionField st
 		}
 	}
 	made := s.newID().String()
-	if p := s.write(now, organisation.Created, calls, "", made, order); p != nil {
+	if p := s.write(organisation.Created, calls, "", made, order); p != nil {
 		return nil, p
 	}
 	return Object{"id": made}, nil
 }
 
-// version is the version of an agent that is asked for: production unless it is named.
-func (s *Service) version(now time.Time, agent string, asked any, field string) (string, *Problem) {
+// version is the version of an agent that is asked for: production unless it is named. The
+// fields are where the body has the two.
+func (s *writing) version(agent any, field string, asked any, versionField string) (string, *Problem) {
+	id := fmt.Sprint(agent)
+	if s.find("agents", id) == nil {
+		return "", invalid(field, "there is no such agent")
+	}
 	switch name, _ := asked.(string); name {
 	case "", "production": // which there may be none of yet
 		return "production", nil
 	case "current":
 		return name, nil
 	default:
-		if s.company.Find(organisation.Named("agent_versions"), agent, name, now) == nil {
-			return "", invalid(field, "the agent has no such version")
+		if s.company.Find(organisation.Named("agent_versions"), id, name, s.now) == nil {
+			return "", invalid(versionField, "the agent has no such version")
 		}
 		return name, nil
 	}
@@ -98,7 +94,8 @@ func (s *Service) order(w organisation.Write) error {
 	}
 	o := world.Order{ID: id, At: w.At, Agent: agent}
 	for name, into := range map[string]*string{
-		"agent_version": &o.Version, "from_number": &o.From, "to_number": &o.To, "presentation_number": &o.Presentation, "variant_label": &o.Variant,
+		"agent_version": &o.Version, "from_number": &o.From, "to_number": &o.To,
+		"presentation_number": &o.Presentation, "variant_label": &o.Variant,
 	} {
 		*into, _ = w.Fields[name].(string)
 	}

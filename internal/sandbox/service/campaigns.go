@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"callhouse/internal/sandbox/dice"
+	"callhouse/internal/sandbox/operation"
 	"callhouse/internal/sandbox/organisation"
 	"callhouse/internal/sandbox/world"
 )
@@ -28,123 +29,113 @@ type campaign struct {
 	schedule world.Schedule
 }
 
-// CreateCampaign makes a campaign, as v2 asks for it. It is pending until it begins.
-func (s *Service) CreateCampaign(now time.Time, _ string, body Object) (Object, *Problem) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	agent := fmt.Sprint(body["agent_id"])
-	if s.find("agents", agent, now) == nil {
-		return nil, invalid("agent_id", "there is no such agent")
-	}
-	version, problem := s.version(now, agent, body["agent_version"], "agent_version")
+// createCampaign makes a campaign, as v2 asks for it. It is pending until it begins.
+func (s *writing) createCampaign() (Object, *Problem) {
+	version, problem := s.version(s.body["agent_id"], "agent_id", s.body["agent_version"], "agent_version")
 	if problem != nil {
 		return nil, problem
 	}
-	hours, _ := body["call_time_window"].(Object)
-	hours = withDefaults(hours)
-	if _, p := readHours(hours); p != nil {
-		return nil, p
+	given, _ := s.body["call_time_window"].(Object)
+	hours, problem := withDefaults(given)
+	if problem != nil {
+		return nil, problem
 	}
 	scheduled := any(nil)
-	if text, ok := body["scheduled_at"].(string); ok {
+	if text, ok := s.body["scheduled_at"].(string); ok {
 		at, err := time.Parse(time.RFC3339, text)
 		if err != nil {
 			return nil, invalid("scheduled_at", "%q is not an ISO timestamp", text)
 		}
 		scheduled = at.UnixMilli()
 	}
-	most := any(int64(5))
-	if body["concurrency"] != nil {
-		most = int64(number(body["concurrency"]))
+	most := int64(5)
+	if s.body["concurrency"] != nil {
+		most = int64(number(s.body["concurrency"]))
 	}
 	id := fmt.Sprint(9_000_000 + s.writes)
-	problem = s.write(now, organisation.Created, campaigns, "", id, Object{
-		"id": id, "name": body["name"], "status": "pending", "agent": Object{"agent_id": agent, "agent_version": version},
-		"from_number": body["call_from"], "presentation_number": body["presentation_number"], "created_at": now.UnixMilli(),
-		"scheduled_at": scheduled, "finished_at": nil, "paused_at": nil, "paused_by": nil,
-		"total_calls": int64(len(list(body["tasks"]))), "completed_calls": int64(0), "failed_calls": int64(0),
-		"concurrency": most, "active_concurrency": int64(0), "call_time_window": hours, "tasks": body["tasks"],
-	})
-	return s.find(campaigns, id, now), problem
+	c := operation.New("CampaignResponse", Object{
+		"id": id, "name": s.body["name"], "agent": Object{"agent_id": s.body["agent_id"], "agent_version": version},
+		"from_number": s.body["call_from"], "presentation_number": s.body["presentation_number"],
+		"created_at": s.now.UnixMilli(), "scheduled_at": scheduled,
+		"total_calls": int64(len(list(s.body["tasks"]))), "concurrency": most, "call_time_window": hours, "tasks": s.body["tasks"],
+	}, nil)
+	problem = s.write(organisation.Created, campaigns, "", id, c)
+	return s.find(campaigns, id), problem
 }
 
 // withDefaults fills in what is not said of the hours: 08:00 to 20:00 on every day.
-func withDefaults(hours Object) Object {
-	return merge(Object{
+func withDefaults(hours Object) (Object, *Problem) {
+	hours = merge(Object{
 		"auto_resume": true, "timezone": world.Zone, "windows": []any{Object{
 			"days":      []any{"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"},
 			"start_min": 8 * 60, "end_min": 20 * 60,
 		}},
 	}, hours)
+	_, problem := readHours(hours)
+	return hours, problem
 }
 
-// PatchCampaign changes the name and the hours of a campaign that has not begun.
-func (s *Service) PatchCampaign(now time.Time, id string, body Object) (Object, *Problem) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c := s.find(campaigns, id, now)
+// updateCampaign changes the name and the hours of a campaign that has not begun.
+func (s *writing) updateCampaign() (Object, *Problem) {
+	c := s.find(campaigns, s.id)
 	if c == nil {
-		return nil, missing()
+		return nil, missing("")
 	}
 	if status := c["status"]; status != "draft" && status != "pending" {
-		return nil, &Problem{Kind: Conflict, Reason: fmt.Sprintf("a campaign can be modified only while in draft or pending; it is %v", status)}
+		return nil, &Problem{Conflict, "", fmt.Sprintf("a campaign can be modified only while in draft or pending; it is %v", status)}
 	}
 	fields := Object{}
-	if body["name"] != nil {
-		fields["name"] = body["name"]
+	if s.body["name"] != nil {
+		fields["name"] = s.body["name"]
 	}
-	if hours, ok := body["call_time_window"].(Object); ok {
-		hours = withDefaults(hours)
-		if _, p := readHours(hours); p != nil {
-			return nil, p
+	if given, ok := s.body["call_time_window"].(Object); ok {
+		hours, problem := withDefaults(given)
+		if problem != nil {
+			return nil, problem
 		}
 		fields["call_time_window"] = hours
 	}
-	return s.edit(now, campaigns, id, fields)
+	return s.edit(campaigns, s.id, fields)
 }
 
-// PauseCampaign makes a campaign call nobody else. Calls that go on are not ended.
-func (s *Service) PauseCampaign(now time.Time, id string, _ Object) (Object, *Problem) {
-	return s.turnCampaign(now, id, world.Pause, "paused", func(c Object) bool {
+// turns are what users do to a campaign, and in which states they may. Which state follows is
+// for its schedule to say.
+var turns = map[world.Deed]struct {
+	done string
+	may  func(c Object) bool
+}{
+	world.Pause: {"paused", func(c Object) bool {
 		return c["status"] == "pending" || c["status"] == "ongoing" || c["paused_by"] == "system"
-	})
+	}},
+	world.Resume: {"resumed", func(c Object) bool { return c["status"] == "paused" }},
+	world.Cancel: {"cancelled", func(c Object) bool { return c["finished_at"] == nil }},
 }
 
-// PauseCampaignV2 does it as v2 tells it.
-func (s *Service) PauseCampaignV2(now time.Time, id string, body Object) (Object, *Problem) {
-	c, problem := s.PauseCampaign(now, id, body)
+// turn does one of them: a campaign that is paused or cancelled calls nobody else, and calls
+// that go on are not ended; one that is resumed goes on at once, or when its hours open.
+func turn(do world.Deed) func(*writing) (Object, *Problem) {
+	return func(s *writing) (Object, *Problem) {
+		c, is := s.find(campaigns, s.id), turns[do]
+		if c == nil {
+			return nil, missing("")
+		}
+		if !is.may(c) {
+			return nil, &Problem{Conflict, "", fmt.Sprintf("a campaign that is %v cannot be %s", c["status"], is.done)}
+		}
+		return s.edit(campaigns, s.id, Object{deed: string(do)})
+	}
+}
+
+// pauseCampaignV2 does it as v2 tells it.
+func (s *writing) pauseCampaignV2() (Object, *Problem) {
+	c, problem := turn(world.Pause)(s)
 	if problem != nil {
 		return nil, problem
 	}
 	return Object{
-		"success": true, "campaign_id": id, "status": c["status"], "paused_by": c["paused_by"], "ongoing_calls": c["active_concurrency"],
-		"paused_at": now.UTC().Format("2006-01-02T15:04:05.000Z07:00"),
+		"success": true, "campaign_id": s.id, "status": c["status"], "paused_by": c["paused_by"], "ongoing_calls": c["active_concurrency"],
+		"paused_at": s.now.UTC().Format("2006-01-02T15:04:05.000Z07:00"),
 	}, nil
-}
-
-// ResumeCampaign lets a campaign that is paused go on: at once, or when its hours open.
-func (s *Service) ResumeCampaign(now time.Time, id string, _ Object) (Object, *Problem) {
-	return s.turnCampaign(now, id, world.Resume, "resumed", func(c Object) bool { return c["status"] == "paused" })
-}
-
-// CancelCampaign makes a campaign call nobody else, for good.
-func (s *Service) CancelCampaign(now time.Time, id string, _ Object) (Object, *Problem) {
-	return s.turnCampaign(now, id, world.Cancel, "cancelled", func(c Object) bool { return c["finished_at"] == nil })
-}
-
-// turnCampaign does to a campaign what may be done in its state. Which state follows is
-// for its schedule to say.
-func (s *Service) turnCampaign(now time.Time, id string, do world.Deed, done string, may func(Object) bool) (Object, *Problem) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c := s.find(campaigns, id, now)
-	if c == nil {
-		return nil, missing()
-	}
-	if !may(c) {
-		return nil, &Problem{Kind: Conflict, Reason: fmt.Sprintf("a campaign that is %v cannot be %s", c["status"], done)}
-	}
-	return s.edit(now, campaigns, id, Object{deed: string(do)})
 }
 
 // deed is what a write says was done to a campaign, in place of a field.
@@ -246,12 +237,8 @@ func (s *Service) foresee(c *campaign, from int64) []organisation.Event {
 
 // dial makes the call of a task, or finds it where it was made before.
 func (s *Service) dial(c *campaign, n int, task any, t int64) *world.Call {
-	h := dice.Hash(s.world.Key+13, uint64(n))
-	for i := range len(c.id) {
-		h = dice.Hash(h, uint64(c.id[i]))
-	}
 	o := c.order
-	o.ID, o.At = world.NewUUID(h), t
+	o.ID, o.At = world.NewUUID(dice.Text(dice.Hash(s.world.Key+13, uint64(n)), c.id)), t
 	o.To, _ = inside(task, "call_to").(string)
 	o.Metadata, o.Variables = text(inside(task, "metadata")), text(inside(task, "dynamic_variables"))
 	return s.world.Order(o)

@@ -4,38 +4,33 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"callhouse/internal/sandbox/organisation"
 )
 
-// DeleteDocument deletes a document; id is the knowledge base's and the document's.
-func (s *Service) DeleteDocument(now time.Time, id string, _ Object) (Object, *Problem) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	base, document, _ := strings.Cut(id, "/")
-	if found, p := s.deleteDocument(now, base, document); p != nil {
+// deleteDocument deletes a document; id is the knowledge base's and the document's.
+func (s *writing) deleteDocument() (Object, *Problem) {
+	base, document, _ := strings.Cut(s.id, "/")
+	if found, p := s.remove(base, document); p != nil {
 		return nil, p
 	} else if !found {
-		return nil, missingAt("knowledge_document_id")
+		return nil, missing("knowledge_document_id")
 	}
 	return Object{"success": true, "knowledge_document_id": document}, nil
 }
 
-// DeleteDocuments deletes those of the named documents that the knowledge base has.
-func (s *Service) DeleteDocuments(now time.Time, base string, body Object) (Object, *Problem) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.find("knowledges", base, now) == nil {
-		return nil, missingAt("knowledge_base_id")
+// deleteDocuments deletes those of the named documents that the knowledge base has.
+func (s *writing) deleteDocuments() (Object, *Problem) {
+	if s.find("knowledges", s.id) == nil {
+		return nil, missing("knowledge_base_id")
 	}
 	deleted, failed := []string{}, []string{}
-	for _, value := range list(body["knowledge_document_ids"]) {
+	for _, value := range list(s.body["knowledge_document_ids"]) {
 		id := fmt.Sprint(value)
 		if slices.Contains(deleted, id) || slices.Contains(failed, id) {
 			continue
 		}
-		found, p := s.deleteDocument(now, base, id)
+		found, p := s.remove(s.id, id)
 		switch {
 		case p != nil:
 			return nil, p
@@ -48,9 +43,9 @@ func (s *Service) DeleteDocuments(now time.Time, base string, body Object) (Obje
 	return Object{"deleted_count": len(deleted), "deleted_document_ids": deleted, "failed_document_ids": failed}, nil
 }
 
-func (s *Service) deleteDocument(now time.Time, base, id string) (found bool, _ *Problem) {
-	if s.find("knowledges", base, now) == nil || s.company.Find(organisation.Named("knowledge_documents"), base, id, now) == nil {
+func (s *writing) remove(base, id string) (found bool, _ *Problem) {
+	if s.find("knowledges", base) == nil || s.company.Find(organisation.Named("knowledge_documents"), base, id, s.now) == nil {
 		return false, nil
 	}
-	return true, s.write(now, organisation.Deleted, "knowledge_documents", base, id, nil)
+	return true, s.write(organisation.Deleted, "knowledge_documents", base, id, nil)
 }

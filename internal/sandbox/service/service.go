@@ -52,24 +52,47 @@ const (
 	Unavailable
 )
 
-func missing() *Problem { return &Problem{Missing, "", "there is no such object"} }
-
-// missingAt names the part of the path that is of nothing.
-func missingAt(field string) *Problem { return &Problem{Missing, field, "there is no such object"} }
+// missing names the part of the path that is of nothing, where v2 says so.
+func missing(field string) *Problem { return &Problem{Missing, field, "there is no such object"} }
 
 func invalid(field, format string, args ...any) *Problem {
 	return &Problem{Invalid, field, fmt.Sprintf(format, args...)}
 }
 
+// operations are the writes, by their names in package operation: all that have the kind write.
+var operations = map[string]func(*writing) (Object, *Problem){
+	"createCall": (*writing).createCall, "createCallV2": (*writing).createCallV2,
+	"createAgent": (*writing).createAgent, "updateAgent": (*writing).updateAgent, "validateFlow": (*writing).validateFlow,
+	"createCampaignV2": (*writing).createCampaign, "updateCampaign": (*writing).updateCampaign, "updateCampaignV2": (*writing).updateCampaign,
+	"pauseCampaign": turn(world.Pause), "resumeCampaign": turn(world.Resume), "cancelCampaign": turn(world.Cancel),
+	"pauseCampaignV2":           (*writing).pauseCampaignV2,
+	"deleteKnowledgeDocumentV2": (*writing).deleteDocument, "deleteKnowledgeDocumentsV2": (*writing).deleteDocuments,
+}
+
+// Do does a write: now, to the object of an id, as the body says.
+func (s *Service) Do(operation string, now time.Time, id string, body Object) (Object, *Problem) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return operations[operation](&writing{s, now, id, body})
+}
+
+// writing is a write that is being done.
+type writing struct {
+	*Service
+	now  time.Time
+	id   string // of the path
+	body Object
+}
+
 // find returns an object of a resource; nil where it is not there.
-func (s *Service) find(resource, id string, now time.Time) Object {
-	return s.company.Find(organisation.Named(resource), "", id, now)
+func (s *writing) find(resource, id string) Object {
+	return s.company.Find(organisation.Named(resource), "", id, s.now)
 }
 
 // write keeps what was checked, and does it as it will be done again after a restart: as
 // its line is read.
-func (s *Service) write(now time.Time, do organisation.Deed, resource, parent, id string, fields Object) *Problem {
-	w := organisation.Write{At: now.UnixMilli(), Do: do, Resource: resource, Parent: parent, ID: id, Fields: fields}
+func (s *writing) write(do organisation.Deed, resource, parent, id string, fields Object) *Problem {
+	w := organisation.Write{At: s.now.UnixMilli(), Do: do, Resource: resource, Parent: parent, ID: id, Fields: fields}
 	line, err := json.Marshal(w)
 	if err == nil {
 		w, err = organisation.ReadWrite(line)
@@ -108,11 +131,11 @@ func (s *Service) apply(w organisation.Write) error {
 func (s *Service) newID() world.UUID { return world.NewUUID(dice.Hash(s.world.Key+12, s.writes)) }
 
 // edit sets fields of an object, and returns what it is then.
-func (s *Service) edit(now time.Time, resource, id string, fields Object) (Object, *Problem) {
+func (s *writing) edit(resource, id string, fields Object) (Object, *Problem) {
 	if len(fields) > 0 {
-		if p := s.write(now, organisation.Edited, resource, "", id, fields); p != nil {
+		if p := s.write(organisation.Edited, resource, "", id, fields); p != nil {
 			return nil, p
 		}
 	}
-	return s.find(resource, id, now), nil
+	return s.find(resource, id), nil
 }

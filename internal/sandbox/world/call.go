@@ -200,10 +200,10 @@ func (w *World) hidden(k, start int64) (shows, vanishes int64) {
 	}
 	key := dice.Hash(w.Key+9, uint64(k))
 	if dice.Unit(key) < w.cfg.LateVisibleRate {
-		shows = start + msMinute + int64(dice.Pick(dice.Hash(key, 1), int(w.cfg.LateVisibleWithin.Milliseconds()-msMinute+1)))
+		shows = start + msMinute + int64(dice.Pick(dice.Hash(key, 1), int(6*msHour-msMinute+1)))
 	}
 	if dice.Unit(dice.Hash(key, 2)) < w.cfg.DeleteRate {
-		vanishes = start + msMinute + int64(dice.Pick(dice.Hash(key, 3), int(w.cfg.DeleteWithin.Milliseconds()-msMinute+1)))
+		vanishes = start + msMinute + int64(dice.Pick(dice.Hash(key, 3), int(10*msDay-msMinute+1)))
 	}
 	if w.cfg.DeletedAt != nil {
 		if at, ok := w.cfg.DeletedAt(k - w.base); ok {

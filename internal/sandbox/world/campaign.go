@@ -356,7 +356,8 @@ const followed = 60 * msDay
 // schedule is when the campaign may call. What its author would have done later is left
 // to whoever has begun to change it.
 func (c *Campaign) schedule(asked []Change) Schedule {
-	s := Schedule{Begin: c.Begin, Hours: Hours{Zone: time.FixedZone(Zone, int(zoneOffset/msSecond)), Windows: []Window{{c.Days, c.From, c.To}}, Resume: true}}
+	zone := time.FixedZone(Zone, int(zoneOffset/msSecond))
+	s := Schedule{Begin: c.Begin, Hours: Hours{Zone: zone, Windows: []Window{{c.Days, c.From, c.To}}, Resume: true}}
 	for _, own := range []Change{{At: c.PausedFrom, Do: Pause}, {At: c.PausedTo, Do: Resume}, {At: c.Canceled, Do: Cancel}} {
 		if own.At > 0 && (len(asked) == 0 || own.At <= asked[0].At) {
 			s.Changes = append(s.Changes, own)

@@ -46,13 +46,10 @@ type Config struct {
 	// one before. Default 0.002; negative for none.
 	TieRate float64
 	// LateVisibleRate is the share of calls that the API shows only some time
-	// (1 minute to LateVisibleWithin, default 6 h) after their start.
-	LateVisibleRate   float64
-	LateVisibleWithin time.Duration
-	// DeleteRate is the share of calls that vanish 1 minute to DeleteWithin
-	// (default 10 days) after their start.
-	DeleteRate   float64
-	DeleteWithin time.Duration
+	// (1 minute to 6 hours) after their start.
+	LateVisibleRate float64
+	// DeleteRate is the share of calls that vanish 1 minute to 10 days after their start.
+	DeleteRate float64
 	// DeletedAt, where set, says which further calls vanish, and when. It must be
 	// a pure function.
 	DeletedAt func(index int64) (at time.Time, deleted bool)
@@ -86,8 +83,6 @@ func (c *Config) setDefaults() error {
 	c.Campaigns = cmp.Or(c.Campaigns, 3)
 	c.Wordiness = cmp.Or(c.Wordiness, 1)
 	c.TieRate = cmp.Or(c.TieRate, .002)
-	c.LateVisibleWithin = cmp.Or(c.LateVisibleWithin, 6*time.Hour)
-	c.DeleteWithin = cmp.Or(c.DeleteWithin, 10*24*time.Hour)
 	switch {
 	case c.Calls < 0 || c.Calls > 1e9:
 		return fmt.Errorf("calls must be 0 to 1,000,000,000, not %d", c.Calls)
@@ -105,8 +100,6 @@ func (c *Config) setDefaults() error {
 		return fmt.Errorf("lines must not be negative, not %d", c.Lines)
 	case c.Origin.IsZero():
 		return errors.New("origin is not set")
-	case c.LateVisibleWithin < time.Minute || c.DeleteWithin < time.Minute:
-		return errors.New("late-visible and delete spans must be a minute or longer")
 	}
 	for _, r := range []struct {
 		name string

@@ -96,7 +96,6 @@ func TestConfigIsChecked(t *testing.T) {
 		"agents":       {Agents: 201, Origin: busy},
 		"a rate":       {DeleteRate: 1.5, Origin: busy},
 		"another rate": {DriftRate: -.1, Origin: busy},
-		"a span":       {DeleteWithin: time.Second, Origin: busy},
 	} {
 		if _, err := New(cfg); err == nil {
 			t.Errorf("%s: no error", name)

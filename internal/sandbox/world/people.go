@@ -49,9 +49,11 @@ var (
 		"민준", "서연", "도윤", "지우", "예준", "하은", "시우", "서윤", "주원", "지민", "현우", "수아", "지훈", "채원", "건우",
 		"다은", "우진", "은서", "선우", "예린", "정훈", "미경", "성호", "영숙", "동현", "혜진", "상민", "은주", "재현", "유진",
 	}
-	personasEN  = [...]string{"Sarah", "James", "Emma", "Michael", "Chloe", "Ryan", "Alice", "David", "Mia", "Tom"}
-	personasKO  = [...]string{"하나", "지수", "민서", "서준", "유나", "도현", "수빈", "현주", "가은", "태오"}
-	streetsEN   = [...]string{"Maple Street", "Harbor Road", "Lincoln Avenue", "Mill Lane", "Station Road", "Oak Drive", "Chestnut Way", "River Street"}
+	personasEN = [...]string{"Sarah", "James", "Emma", "Michael", "Chloe", "Ryan", "Alice", "David", "Mia", "Tom"}
+	personasKO = [...]string{"하나", "지수", "민서", "서준", "유나", "도현", "수빈", "현주", "가은", "태오"}
+	streetsEN  = [...]string{
+		"Maple Street", "Harbor Road", "Lincoln Avenue", "Mill Lane", "Station Road", "Oak Drive", "Chestnut Way", "River Street",
+	}
 	streetsKO   = [...]string{"한빛로", "은행나무길", "새싹로", "푸른솔로", "달맞이길", "강변로", "무지개로", "햇살길"}
 	weekdaysKO  = [...]string{"일요일", "월요일", "화요일", "수요일", "목요일", "금요일", "토요일"}
 	areaCodesUS = [...]string{

@@ -48,67 +48,92 @@ type Phase struct {
 
 const never = math.MaxInt64
 
+// course is a schedule on its way.
+type course struct {
+	*Schedule
+	coming              []Change // that users have still to make
+	held, halted, begun bool     // by a user; until a user resumes it; it has called
+	left                bool     // somebody is left to be called
+}
+
+// take makes the next change; it returns true if that is the end.
+func (c *course) take() (canceled bool) {
+	change := c.coming[0]
+	c.coming = c.coming[1:]
+	switch change.Do {
+	case Pause:
+		c.held = true
+	case Resume:
+		c.held, c.halted = false, false
+	}
+	return change.Do == Cancel
+}
+
+// phase is the state at t.
+func (c *course) phase(t int64) Phase {
+	open := t >= c.Begin && (!c.left || c.Hours.Open(t))
+	c.halted = c.halted || c.begun && !open && !c.held && !c.Hours.Resume
+	switch {
+	case c.held:
+		return Phase{t, "paused", "user"}
+	case !c.begun && !open:
+		return Phase{t, "pending", ""}
+	case !open || c.halted && c.left:
+		return Phase{t, "paused", "system"}
+	}
+	c.begun = true
+	return Phase{t, "ongoing", ""}
+}
+
+// next returns when something may change after t, and when a user does something next.
+func (c *course) next(t int64) (next, asked int64) {
+	asked = never
+	if len(c.coming) > 0 {
+		asked = c.coming[0].At
+	}
+	if t < c.Begin {
+		return min(asked, c.Begin), asked
+	}
+	if at, ok := c.Hours.Change(t); ok && c.left && !c.held && !c.halted {
+		return min(asked, at), asked
+	}
+	return asked, asked
+}
+
 // Run follows a campaign to its end. Where it may call, dial makes the calls of a span of
 // time, and says whether anybody is left to be called and when the last call ends. With
 // nobody left its hours do not matter, and it is over when that call ends: over says how.
 func (s *Schedule) Run(dial func(from, until int64) (left bool, last int64), over func() string) (phases []Phase) {
-	changes, is := s.Changes, Phase{Status: "pending"}
-	held, halted, begun, left, last := false, false, false, true, int64(0)
+	c, is, last := course{Schedule: s, coming: s.Changes, left: true}, Phase{Status: "pending"}, int64(0)
 	t := s.Begin
-	if len(changes) > 0 {
-		t = min(t, changes[0].At)
+	if len(s.Changes) > 0 {
+		t = min(t, s.Changes[0].At)
 	}
 	for t < never && (s.Until == 0 || t < s.Until) {
-		for ; len(changes) > 0 && changes[0].At <= t; changes = changes[1:] {
-			switch changes[0].Do {
-			case Pause:
-				held = true
-			case Resume:
-				held, halted = false, false
-			case Cancel:
-				return append(phases, Phase{At: t, Status: "canceled"})
-			}
-		}
-		was, open := is, t >= s.Begin && (!left || s.Hours.Open(t))
-		halted = halted || begun && !open && !held && !s.Hours.Resume
-		switch is.At = t; {
-		case held:
-			is.Status, is.By = "paused", "user"
-		case !begun && !open:
-			is.Status, is.By = "pending", ""
-		case !open || halted && left:
-			is.Status, is.By = "paused", "system"
-		default:
-			is.Status, is.By, begun = "ongoing", "", true
-		}
-		if is.Status != was.Status || is.By != was.By {
+		was := is
+		if is = c.phase(t); is.Status != was.Status || is.By != was.By {
 			phases = append(phases, is)
 		}
-		asked := int64(never) // when a user does something next
-		if len(changes) > 0 {
-			asked = changes[0].At
-		}
-		next := asked
-		if t < s.Begin {
-			next = min(next, s.Begin)
-		} else if at, ok := s.Hours.Change(t); ok && left && !held && !halted {
-			next = min(next, at)
-		}
+		next, asked := c.next(t)
 		if is.Status == "ongoing" {
-			if left {
+			if c.left {
 				until := next
 				if next == asked && next < never {
 					until++ // calls of the same millisecond were made before
 				}
-				left, last = dial(t, until)
+				c.left, last = dial(t, until)
 			}
-			if !left && max(last, t) <= asked {
+			if !c.left && max(last, t) <= asked {
 				return append(phases, Phase{At: max(last, t), Status: over()})
-			} else if !left {
+			} else if !c.left {
 				next = asked
 			}
 		}
-		t = next
+		if asked > t {
+			t = next
+		} else if c.take() { // users do something when what happens in this millisecond has happened
+			return append(phases, Phase{At: t, Status: "canceled"})
+		}
 	}
 	return phases
 }

@@ -67,36 +67,7 @@ func (w *World) Truth(at time.Time) *Truth {
 		} else {
 			t.ByDay["null"]++
 		}
-		if v.Over {
-			t.DurationMS += v.EndAt - v.StartAt
-		}
-		if v.CostKnown {
-			t.WithCost++
-			cost += v.Cost
-		}
-		if v.OptedOut {
-			t.OptedOut++
-		}
-		if v.Transcript {
-			t.WithTranscript++
-			for r, n := range v.counts {
-				turns[r] += int64(n)
-			}
-		}
-		if v.Recording {
-			t.WithRecording++
-		}
-		if !v.Analysis {
-			t.BySentiment["null"]++
-			continue
-		}
-		t.WithAnalysis++
-		t.BySentiment[orNull(v.Sentiment)]++
-		for i := range v.scenario.Extracts {
-			if v.extracts>>i&1 != 0 {
-				t.CustomItems[v.scenario.Extracts[i].Name]++
-			}
-		}
+		t.count(v, &cost, &turns)
 	}
 	for i, n := range byAgent {
 		if n > 0 {
@@ -113,6 +84,40 @@ func (w *World) Truth(at time.Time) *Truth {
 	}
 	t.TotalCost = string(wire.AppendDecimal(nil, cost))
 	return t
+}
+
+// count counts what a call shows besides who makes it and when.
+func (t *Truth) count(v *View, cost *int64, turns *[script.Roles]int64) {
+	if v.Over {
+		t.DurationMS += v.EndAt - v.StartAt
+	}
+	if v.CostKnown {
+		t.WithCost++
+		*cost += v.Cost
+	}
+	if v.OptedOut {
+		t.OptedOut++
+	}
+	if v.Transcript {
+		t.WithTranscript++
+		for r, n := range v.counts {
+			turns[r] += int64(n)
+		}
+	}
+	if v.Recording {
+		t.WithRecording++
+	}
+	if !v.Analysis {
+		t.BySentiment["null"]++
+		return
+	}
+	t.WithAnalysis++
+	t.BySentiment[orNull(v.Sentiment)]++
+	for i := range v.scenario.Extracts {
+		if v.extracts>>i&1 != 0 {
+			t.CustomItems[v.scenario.Extracts[i].Name]++
+		}
+	}
 }
 
 func orNull(s string) string {

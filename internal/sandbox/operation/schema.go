@@ -1,0 +1,148 @@
+package operation
+
+import (
+	"embed"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
+)
+
+//go:embed schemas/*.yaml
+var schemaFiles embed.FS
+
+// Object is an object of JSON.
+type Object = map[string]any
+
+// prefix is how a schema of a document refers to another one.
+const prefix = "#/components/schemas/"
+
+// Ref is a schema that is another one's.
+func Ref(name string) Object { return Object{"$ref": prefix + name} }
+
+// Schemas are the schemas of bodies and answers by name, as they stand in an OpenAPI document:
+// those of the files, and those of the lists of v3, which are alike. Only New knows what the
+// files say of new objects.
+var Schemas = sync.OnceValue(func() Object {
+	all := Object{}
+	files, err := schemaFiles.ReadDir("schemas")
+	if err != nil {
+		panic("sandbox: " + err.Error()) // they are embedded
+	}
+	for _, f := range files {
+		text, err := schemaFiles.ReadFile("schemas/" + f.Name())
+		if err == nil {
+			err = yaml.Unmarshal(text, &all)
+		}
+		if err != nil {
+			panic(fmt.Sprintf("sandbox: %s: %v", f.Name(), err)) // they are ours
+		}
+	}
+	for name := range all {
+		fields[name], fresh[name] = properties(all, name), Object{}
+		for field, schema := range fields[name] {
+			if value, ok := schema["x-new"]; (ok || nullable(schema)) && value != "absent" {
+				fresh[name][field] = Whole(value)
+			}
+		}
+	}
+	for _, of := range fields { // a document does not say it
+		for _, schema := range of {
+			delete(schema, "x-new")
+		}
+	}
+	all["CallList"] = list("CallListItemResponse", "items", true)
+	for _, r := range Resources {
+		all[camel(r.singular())+"List"] = list(r.Listed, r.Items, !r.Unpaged)
+	}
+	return all
+})
+
+var (
+	fields = map[string]map[string]Object{} // the schemas of an object's fields, by its schema
+	fresh  = map[string]Object{}            // the values that they have in a new object
+)
+
+// New returns an object of a schema: its fields as x-new of the schema says, null where they can
+// be null, unless x-new says absent; and those that are given. What usually is so stands only
+// where the schema has such a field.
+func New(schema string, given, usually Object) Object {
+	Schemas()
+	o := maps.Clone(fresh[schema])
+	for name, value := range usually {
+		if fields[schema][name] != nil {
+			o[name] = value
+		}
+	}
+	maps.Copy(o, given)
+	return o
+}
+
+// properties are the fields of a schema, those of the schemas that it is made of included.
+func properties(all Object, name string) map[string]Object {
+	found := map[string]Object{}
+	var add func(schema any)
+	add = func(schema any) {
+		s, _ := schema.(Object)
+		if of, ok := s["$ref"].(string); ok {
+			add(all[strings.TrimPrefix(of, prefix)])
+		}
+		parts, _ := s["allOf"].([]any)
+		for _, part := range parts {
+			add(part)
+		}
+		own, _ := s["properties"].(Object)
+		for field, schema := range own {
+			found[field], _ = schema.(Object)
+		}
+	}
+	add(all[name])
+	return found
+}
+
+// nullable reports whether null fits a schema.
+func nullable(schema Object) bool {
+	types, _ := schema["type"].([]any)
+	for _, t := range types {
+		if t == "null" {
+			return true
+		}
+	}
+	ways, _ := schema["oneOf"].([]any)
+	for _, way := range ways {
+		if s, _ := way.(Object); s["type"] == "null" {
+			return true
+		}
+	}
+	return false
+}
+
+// enum returns the values that a field of a schema can have; nil for any.
+func enum(schema, field string) (values []string) {
+	all := Schemas()
+	s := fields[schema][field]
+	if of, ok := s["$ref"].(string); ok {
+		s, _ = all[strings.TrimPrefix(of, prefix)].(Object)
+	}
+	allowed, _ := s["enum"].([]any)
+	for _, value := range allowed {
+		values = append(values, fmt.Sprint(value))
+	}
+	return values
+}
+
+// list is the schema of an envelope.
+func list(item, items string, paged bool) Object {
+	properties := Object{
+		items:         Object{"type": "array", "items": Ref(item)},
+		"total_count": Object{"type": "integer", "minimum": 0},
+	}
+	required := []any{items, "total_count"}
+	if paged {
+		properties["next_cursor"] = Object{"type": []any{"string", "null"}}
+		required = append(required, "next_cursor")
+	}
+	return Object{"type": "object", "required": required, "properties": properties}
+}

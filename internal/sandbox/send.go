@@ -1,0 +1,87 @@
+package sandbox
+
+import (
+	"bytes"
+	"cmp"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// send writes an answer and counts it.
+func (s *Server) send(w http.ResponseWriter, r *http.Request, a answer, fault FaultKind) {
+	h := w.Header()
+	whole := a.body
+	// Counted before it is sent: whoever has the answer finds it in the stats.
+	switch a.end {
+	case FaultHang, FaultReset, FaultSlow:
+		s.ledger.answered(0, 0, a.end)
+		if a.end == FaultHang {
+			<-r.Context().Done() // the client gives up
+		} else if a.end == FaultReset {
+			reset(w)
+		}
+		return
+	case FaultHuge:
+		s.ledger.answered(http.StatusOK, hugeBlock*hugeBlocks, a.end)
+		h.Set("Content-Type", "application/json")
+		huge(w)
+		return
+	case FaultCut:
+		a.header, a.body = [2]string{}, a.body[:len(a.body)/2]
+		s.ledger.answered(0, int64(len(a.body)), a.end)
+	default:
+		s.ledger.answered(a.status, int64(len(a.body)), fault)
+		s.ledger.sent(&a)
+	}
+	h.Set("Content-Type", cmp.Or(a.kind, "application/json"))
+	h.Set("Content-Length", strconv.Itoa(len(whole)))
+	if a.header[0] != "" {
+		h.Set(a.header[0], a.header[1])
+	}
+	w.WriteHeader(a.status)
+	_, err := w.Write(a.body)
+	if a.end != FaultCut {
+		return // the client may be gone; nobody is left to tell
+	}
+	if err == nil {
+		_ = http.NewResponseController(w).Flush() // what matters is that it ends
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// reset ends the connection without a word, with a TCP reset where there is TCP.
+func reset(w http.ResponseWriter) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // without it the end is merely an orderly one
+	}
+	_ = conn.Close()
+}
+
+// A huge answer is a JSON document that is longer than any real one.
+const hugeBlock, hugeBlocks = 1 << 20, 65
+
+func huge(w http.ResponseWriter) {
+	w.WriteHeader(http.StatusOK)
+	spaces := bytes.Repeat([]byte{' '}, hugeBlock)
+	for range hugeBlocks {
+		if _, err := w.Write(spaces); err != nil {
+			return
+		}
+	}
+	_, _ = io.WriteString(w, "{}")
+}
+
+const webPage = "<!DOCTYPE html>\n<html><head><title>%</title></head>\n<body><center><h1>%</h1></center><hr>" +
+	"<center>edge proxy</center></body></html>\n"
+
+func webAnswer(status int, title string) answer {
+	body := []byte(strings.ReplaceAll(webPage, "%", title))
+	return answer{status: status, kind: "text/html; charset=utf-8", body: body}
+}
