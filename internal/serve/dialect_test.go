@@ -49,13 +49,15 @@ func testDialect(t *testing.T, h *house) {
 		`SELECT d FROM current_database() AS d`:                                     "d | callhouse",
 		`SELECT indkey FROM pg_index WHERE indrelid = 'transcript_turns'::regclass`: "indkey | 1 2",
 		`SELECT max(g) AS m FROM (SELECT generate_series(1, 3)) AS s(g)`:            "m | 3",
-		`SELECT count(*) AS n FROM pg_index i LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey) WHERE i.indrelid = 'transcript_turns'::regclass`: "n | 2",
-		`SELECT indkey[0] AS first, indkey[1] AS second FROM pg_index WHERE indrelid = 'calls'::regclass`:                                                                        "first second | 1 null",
-		`SELECT c.tableoid = 'pg_class'::regclass AS t FROM pg_class c WHERE c.oid = 'calls'::regclass`:                                                                          "t | t",
-		`SELECT tableoid::regclass AS t FROM pg_namespace WHERE nspname = 'public'`:                                                                                              "t | pg_namespace",
-		`SELECT p.proname FROM pg_type t JOIN pg_proc p ON p.oid = t.typreceive WHERE t.typname = '_int4'`:                                                                       "proname | array_recv",
-		`SELECT typreceive FROM pg_type WHERE typname = 'int4' AND typinput = 'int4in'::regproc`:                                                                                 "typreceive | int4recv",
-		`SELECT parse_ident('public."A b"') AS p`:                                                                                                                                `p | {public,"A b"}`,
+		`SELECT count(*) AS n FROM pg_index i LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey) WHERE i.indrelid = 'transcript_turns'::regclass`:                                 "n | 2",
+		`SELECT indkey[0] AS first, indkey[1] AS second FROM pg_index WHERE indrelid = 'calls'::regclass`:                                                                                                        "first second | 1 null",
+		`SELECT c.tableoid = 'pg_class'::regclass AS t FROM pg_class c WHERE c.oid = 'calls'::regclass`:                                                                                                          "t | t",
+		`SELECT tableoid::regclass AS t FROM pg_namespace WHERE nspname = 'public'`:                                                                                                                              "t | pg_namespace",
+		`SELECT p.proname FROM pg_type t JOIN pg_proc p ON p.oid = t.typreceive WHERE t.typname = '_int4'`:                                                                                                       "proname | array_recv",
+		`SELECT typreceive FROM pg_type WHERE typname = 'int4' AND typinput = 'int4in'::regproc`:                                                                                                                 "typreceive | int4recv",
+		`SELECT k.n, a.attname FROM pg_index i CROSS JOIN LATERAL (SELECT unnest(i.indkey)) AS k(n) LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.n WHERE i.indrelid = 'calls'::regclass`: "n attname | 1 call_id",
+		`SELECT pg_backend_pid() > 0 AS p, a.x, c.z FROM (VALUES (1), (2)) AS a(x) LEFT JOIN ((VALUES (1)) AS b(y) CROSS JOIN (VALUES (5)) AS c(z)) ON a.x = b.y ORDER BY 2`:                                     "p x z | t 1 5 | t 2 null",
+		`SELECT parse_ident('public."A b"') AS p`: `p | {public,"A b"}`,
 	} {
 		results, err := c.PgConn().Exec(t.Context(), sql).ReadAll()
 		if err != nil {

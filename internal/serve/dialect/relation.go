@@ -125,6 +125,20 @@ func (a *Asked) relation(n node) {
 	a.changed = true
 }
 
+// innerCross gives the cross joins within another join a condition. DuckDB writes a cross join as a comma, without
+// parentheses, and a comma binds less than the join around it.
+func innerCross(n node) {
+	if text(n["ref_type"]) == "CROSS" {
+		return
+	}
+	for _, side := range []string{"left", "right"} {
+		if kid := asNode(n[side]); text(kid["type"]) == "JOIN" && text(kid["ref_type"]) == "CROSS" {
+			kid["ref_type"], kid["condition"] = "REGULAR", castTo(constant("true"), "BOOLEAN")
+			innerCross(kid)
+		}
+	}
+}
+
 // values gives the columns of VALUES the names that they have in Postgres.
 func (a *Asked) values(n node) {
 	rows, _ := n["values"].([]any)
