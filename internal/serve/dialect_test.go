@@ -57,6 +57,12 @@ func testDialect(t *testing.T, h *house) {
 		`SELECT typreceive FROM pg_type WHERE typname = 'int4' AND typinput = 'int4in'::regproc`:                                                                                                                 "typreceive | int4recv",
 		`SELECT k.n, a.attname FROM pg_index i CROSS JOIN LATERAL (SELECT unnest(i.indkey)) AS k(n) LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.n WHERE i.indrelid = 'calls'::regclass`: "n attname | 1 call_id",
 		`SELECT pg_backend_pid() > 0 AS p, a.x, c.z FROM (VALUES (1), (2)) AS a(x) LEFT JOIN ((VALUES (1)) AS b(y) CROSS JOIN (VALUES (5)) AS c(z)) ON a.x = b.y ORDER BY 2`:                                     "p x z | t 1 5 | t 2 null",
+		`SELECT set_config('bytea_output', 'hex', false) FROM pg_show_all_settings() WHERE name = 'bytea_output'`:                                                                                                "set_config | hex",
+		`SELECT datname FROM pg_database WHERE oid > 16383::oid`:                                                                                                                                                 "datname | callhouse",
+		`SELECT at.attname, timestamptz '2026-01-01 00:00Z' AT TIME ZONE 'UTC' AS t FROM pg_attribute at WHERE at.attrelid = 'calls'::regclass AND at.attnum = 1`:                                                "attname t | call_id 2026-01-01 00:00:00",
+		`SELECT cls.relname, con.contype FROM pg_index idx JOIN pg_class cls ON cls.oid = indexrelid LEFT JOIN pg_depend dep ON (dep.classid = cls.tableoid AND dep.objid = cls.oid AND dep.refclassid = (SELECT oid FROM pg_class WHERE relname = 'pg_constraint'))
+			LEFT JOIN pg_constraint con ON (con.tableoid = dep.refclassid AND con.oid = dep.refobjid) LEFT JOIN pg_description des ON (des.objoid = con.oid AND des.classoid = 'pg_constraint'::regclass) WHERE indrelid = 'calls'::regclass`: "relname contype | calls_pkey p",
+		`SELECT coalesce(datacl, acldefault('d', datdba)) AS a, pg_blocking_pids(1) AS p, (SELECT count(*) FROM pg_available_extensions()) AS n FROM pg_database`: "a p n | null {} 0",
 		`SELECT parse_ident('public."A b"') AS p`: `p | {public,"A b"}`,
 	} {
 		results, err := c.PgConn().Exec(t.Context(), sql).ReadAll()

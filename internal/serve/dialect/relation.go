@@ -67,7 +67,7 @@ func (a *Asked) systemColumnOf(n node, above map[string]string) bool {
 	if !pgcatalog.Relations()[of] {
 		return false
 	}
-	by := call(schemaOf, "relation_oid", constant(of))
+	by := oidOf("relation", constant(of))
 	if lastName(n) == "xmin" {
 		by = call(schemaOf, "txid_current")
 	}
