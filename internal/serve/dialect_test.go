@@ -62,7 +62,9 @@ func testDialect(t *testing.T, h *house) {
 		`SELECT at.attname, timestamptz '2026-01-01 00:00Z' AT TIME ZONE 'UTC' AS t FROM pg_attribute at WHERE at.attrelid = 'calls'::regclass AND at.attnum = 1`:                                                "attname t | call_id 2026-01-01 00:00:00",
 		`SELECT cls.relname, con.contype FROM pg_index idx JOIN pg_class cls ON cls.oid = indexrelid LEFT JOIN pg_depend dep ON (dep.classid = cls.tableoid AND dep.objid = cls.oid AND dep.refclassid = (SELECT oid FROM pg_class WHERE relname = 'pg_constraint'))
 			LEFT JOIN pg_constraint con ON (con.tableoid = dep.refclassid AND con.oid = dep.refobjid) LEFT JOIN pg_description des ON (des.objoid = con.oid AND des.classoid = 'pg_constraint'::regclass) WHERE indrelid = 'calls'::regclass`: "relname contype | calls_pkey p",
-		`SELECT coalesce(datacl, acldefault('d', datdba)) AS a, pg_blocking_pids(1) AS p, (SELECT count(*) FROM pg_available_extensions()) AS n FROM pg_database`: "a p n | null {} 0",
+		`SELECT coalesce(datacl, acldefault('d', datdba)) AS a, pg_blocking_pids(1) AS p, (SELECT count(*) FROM pg_available_extensions()) AS n FROM pg_database`:                                                                         "a p n | null {} 0",
+		`SELECT array(SELECT pg_get_indexdef(i.indexrelid, k + 1, true) FROM generate_subscripts(i.indkey, 1) AS k ORDER BY k) AS c, generate_subscripts(i.indkey, 1) AS s FROM pg_index i WHERE indrelid = 'transcript_turns'::regclass`: "c s | {call_id,turn} 0 | {call_id,turn} 1",
+		`SELECT t.typname, t.typtype, t.typrelid = c.oid AS r FROM pg_class c JOIN pg_type t ON t.oid = c.reltype WHERE c.relname = 'calls'`:                                                                                              "typname typtype r | calls c t",
 		`SELECT parse_ident('public."A b"') AS p`: `p | {public,"A b"}`,
 	} {
 		results, err := c.PgConn().Exec(t.Context(), sql).ReadAll()

@@ -52,12 +52,18 @@ SELECT name, setting, CAST(NULL AS VARCHAR) AS unit, 'Preset Options' AS categor
 FROM (VALUES ('server_version', '15.0 (callhouse)'), ('server_version_num', '150000'), ('server_encoding', 'UTF8'), ('client_encoding', 'UTF8'), ('max_identifier_length', '63'), ('max_index_keys', '32'), ('standard_conforming_strings', 'on'),
     ('DateStyle', 'ISO, MDY'), ('integer_datetimes', 'on'), ('bytea_output', 'hex'), ('block_size', '8192'), ('default_transaction_read_only', 'on'), ('lc_collate', 'C'), ('lc_ctype', 'C.UTF-8'), ('max_connections', '100'), ('search_path', '"$user", public'), ('ssl', 'on'), ('default_table_access_method', 'heap'), ('jit', 'off')) AS v(name, setting);
 
+-- A table has a type of its rows, as in Postgres.
 CREATE VIEW pg.pg_type AS
-SELECT oid, typname, CAST(11 AS UINTEGER) AS typnamespace, CAST(10 AS UINTEGER) AS typowner, typlen, typbyval, typtype, typcategory, typispreferred, true AS typisdefined, typdelim, CAST(0 AS UINTEGER) AS typrelid,
+SELECT oid, typname, CAST(typnamespace AS UINTEGER) AS typnamespace, CAST(10 AS UINTEGER) AS typowner, typlen, typbyval, typtype, typcategory, typispreferred, true AS typisdefined, typdelim, CAST(typrelid AS UINTEGER) AS typrelid,
     CASE WHEN typelem <> 0 AND typlen = -1 THEN 'array_subscript_handler' ELSE '-' END AS typsubscript, typelem, typarray, pg.proc_oid(typinput) AS typinput, pg.proc_oid(typoutput) AS typoutput, pg.proc_oid(typreceive) AS typreceive, pg.proc_oid(typsend) AS typsend, '-' AS typmodin, '-' AS typmodout, '-' AS typanalyze, typalign, typstorage,
     false AS typnotnull, CAST(0 AS UINTEGER) AS typbasetype, CAST(-1 AS INTEGER) AS typtypmod, CAST(0 AS INTEGER) AS typndims, typcollation,
     CAST(NULL AS VARCHAR) AS typdefaultbin, CAST(NULL AS VARCHAR) AS typdefault, CAST(NULL AS VARCHAR[]) AS typacl
-FROM pg.fact_type;
+FROM (
+    SELECT *, 11 AS typnamespace, 0 AS typrelid FROM pg.fact_type
+    UNION ALL BY NAME
+    SELECT CAST(oid + 10000 AS UINTEGER) AS oid, name AS typname, CAST(-1 AS SMALLINT) AS typlen, false AS typbyval, 'c' AS typtype, 'C' AS typcategory, false AS typispreferred, ',' AS typdelim, CAST(0 AS UINTEGER) AS typelem, CAST(0 AS UINTEGER) AS typarray,
+        'record_in' AS typinput, 'record_out' AS typoutput, 'record_recv' AS typreceive, 'record_send' AS typsend, 'd' AS typalign, 'x' AS typstorage, CAST(0 AS UINTEGER) AS typcollation, 2200 AS typnamespace, oid AS typrelid FROM pg.fact_table
+);
 
 -- Functions are told of as far as types have them: drivers find arrays by array_recv.
 CREATE VIEW pg.pg_proc AS
@@ -67,7 +73,7 @@ SELECT oid, proname, CAST(11 AS UINTEGER) AS pronamespace, CAST(10 AS UINTEGER) 
 FROM (SELECT *, CAST(string_split(proargtypes, '|') AS UINTEGER[]) AS arguments FROM pg.fact_proc);
 
 CREATE VIEW pg.pg_class AS
-SELECT oid, relname, CAST(namespace AS UINTEGER) AS relnamespace, CAST(0 AS UINTEGER) AS reltype, CAST(0 AS UINTEGER) AS reloftype, CAST(10 AS UINTEGER) AS relowner, CAST(relam AS UINTEGER) AS relam, oid AS relfilenode, CAST(0 AS UINTEGER) AS reltablespace,
+SELECT oid, relname, CAST(namespace AS UINTEGER) AS relnamespace, CAST(CASE WHEN namespace = 2200 AND relkind = 'r' THEN oid + 10000 ELSE 0 END AS UINTEGER) AS reltype, CAST(0 AS UINTEGER) AS reloftype, CAST(10 AS UINTEGER) AS relowner, CAST(relam AS UINTEGER) AS relam, oid AS relfilenode, CAST(0 AS UINTEGER) AS reltablespace,
     CAST(0 AS INTEGER) AS relpages, CAST(reltuples AS FLOAT) AS reltuples, CAST(0 AS INTEGER) AS relallvisible, CAST(0 AS UINTEGER) AS reltoastrelid, relhasindex, false AS relisshared, 'p' AS relpersistence, relkind,
     CAST(relnatts AS SMALLINT) AS relnatts, CAST(0 AS SMALLINT) AS relchecks, false AS relhasrules, oid IN (SELECT relid FROM pg.fact_key WHERE type = 'f' UNION ALL SELECT ref FROM pg.fact_key) AS relhastriggers, false AS relhassubclass, false AS relrowsecurity, false AS relforcerowsecurity, true AS relispopulated,
     CASE relkind WHEN 'i' THEN 'n' ELSE 'd' END AS relreplident, false AS relispartition, CAST(0 AS UINTEGER) AS relrewrite, CAST(0 AS BIGINT) AS relfrozenxid, CAST(0 AS BIGINT) AS relminmxid, ['callhouse=r/callhouse'] AS relacl, CAST(NULL AS VARCHAR[]) AS reloptions, CAST(NULL AS VARCHAR) AS relpartbound
