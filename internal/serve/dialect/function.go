@@ -132,8 +132,8 @@ func (a *Asked) substring(n node, args []any) {
 
 // subscripts counts the elements of the catalog's vectors from 0.
 func (a *Asked) subscripts(n node, args []any) {
-	if isVector(args[0]) {
-		a.put(n, call("", "unnest", castTo(call("", "range", call("", "len", args[0])), "INTEGER[]")))
+	if isVector(args[0]) && len(args) == 2 {
+		a.put(n, call("", "unnest", call(schemaOf, "vector_subscripts", args...)))
 	}
 }
 

@@ -76,6 +76,7 @@ CREATE MACRO pg.array_upper(list, dimension) AS CASE WHEN len(list) > 0 THEN CAS
 CREATE MACRO pg.array_lower(list, dimension) AS CASE WHEN len(list) > 0 THEN CAST(1 AS INTEGER) END;
 CREATE MACRO pg.array_ndims(list) AS CASE WHEN len(list) > 0 THEN CAST(1 AS INTEGER) END;
 CREATE MACRO pg.array_remove(list, what) AS list_filter(list, lambda x: x IS DISTINCT FROM what);
+CREATE MACRO pg.vector_subscripts(list, dimension) AS CASE WHEN dimension = 1 THEN CAST(range(len(list)) AS INTEGER[]) END;
 CREATE MACRO pg.cardinality(list) AS CAST(len(list) AS INTEGER);
 CREATE MACRO pg.array_to_string(list, separator) AS system.main.array_to_string(list, separator), (list, separator, blank) AS system.main.array_to_string(list_transform(list, lambda x: coalesce(CAST(x AS VARCHAR), blank)), separator);
 CREATE MACRO pg.quote_ident(name) AS CASE WHEN regexp_full_match(name, '[a-z_][a-z0-9_$]*') AND name NOT IN (SELECT zk.keyword_name FROM pg.fact_keyword AS zk WHERE zk.keyword_category <> 'unreserved') THEN name ELSE '"' || replace(name, '"', '""') || '"' END;
