@@ -27,6 +27,7 @@ PGADMIN_VERSION := 9.18
 DATAHUB_VERSION := 1.7.0.17
 SODA_VERSION := 3.5.6
 GREAT_EXPECTATIONS_VERSION := 1.24.1
+TRINO_CLIENT_VERSION := 0.340.0
 PSQLODBC ?= /usr/lib/x86_64-linux-gnu/odbc/psqlodbcw.so
 SCHEMATHESIS_VERSION := 4.32.5
 OAPI_CODEGEN_VERSION := v2.8.2
@@ -222,7 +223,7 @@ tools: ## dbt, Superset, pgAdmin, DataHub, Soda, Great Expectations and Trino (T
 	-python3 -m venv build/bi/datahub && build/bi/datahub/bin/pip install -q 'acryl-datahub[postgres]==$(DATAHUB_VERSION)'
 	-python3 -m venv build/bi/soda && build/bi/soda/bin/pip install -q 'soda-core-postgres==$(SODA_VERSION)' 'setuptools<81'
 	-python3 -m venv build/bi/great_expectations && build/bi/great_expectations/bin/pip install -q 'great_expectations[postgresql]==$(GREAT_EXPECTATIONS_VERSION)'
-	-python3 -m venv build/bi/trino-python && build/bi/trino-python/bin/pip install -q trino
+	-python3 -m venv build/bi/trino-python && build/bi/trino-python/bin/pip install -q 'trino==$(TRINO_CLIENT_VERSION)'
 	$(call GET_TRINO,$(TRINO_VERSION))
 	rm -f build/bi/trino; [ -z "$(TRINO_JAVA_HOME)" ] || ln -s $(CURDIR)/build/engines-java/trino-server-$(TRINO_VERSION) build/bi/trino
 	CALLHOUSE_HEAVY=$(CURDIR)/build/bi CALLHOUSE_TRINO_JAVA=$(TRINO_JAVA_HOME) CALLHOUSE_DBT=$(CURDIR)/build/bi/dbt/bin/dbt CALLHOUSE_SUPERSET=$(CURDIR)/build/bi/superset/bin/superset \
