@@ -13,6 +13,21 @@ PGCLI_VERSION := 4.7.1
 KYSELY_CODEGEN_VERSION := 0.20.0
 LIQUIBASE_VERSION := 4.31.1
 SCHEMASPY_VERSION := 6.2.4
+DRIZZLE_KIT_VERSION := 0.31.11
+DRIZZLE_ORM_VERSION := 0.45.4
+PRISMA_VERSION := 6.19.3
+PGTYPED_VERSION := 2.4.3
+PGTYPED_RUNTIME_VERSION := 2.4.2
+JOOQ_VERSION := 3.19.24
+SQLLINE_VERSION := 1.12.0
+SQLACODEGEN_VERSION := 4.0.4
+DLT_VERSION := 1.31.0
+TAP_POSTGRES_VERSION := 0.10.0
+PGADMIN_VERSION := 9.18
+DATAHUB_VERSION := 1.7.0.17
+SODA_VERSION := 3.5.6
+GREAT_EXPECTATIONS_VERSION := 1.24.1
+TRINO_CLIENT_VERSION := 0.340.0
 PSQLODBC ?= /usr/lib/x86_64-linux-gnu/odbc/psqlodbcw.so
 SCHEMATHESIS_VERSION := 4.32.5
 OAPI_CODEGEN_VERSION := v2.8.2
@@ -182,20 +197,30 @@ postgres: ## What psql, Python's, Java's, Node's, ODBC's and R's clients ask of 
 	mvn -q -B dependency:copy -DoutputDirectory=build/postgres-java -Dartifact=org.postgresql:postgresql:$(PGJDBC_VERSION)
 	npm install --silent --prefix build/postgres/node pg pg-cursor sequelize
 	-python3 -m venv build/programs/pgcli && build/programs/pgcli/bin/pip install -q 'pgcli==$(PGCLI_VERSION)' 'psycopg[binary]'
-	-npm install --silent --prefix build/programs/node pg kysely typescript kysely-codegen@$(KYSELY_CODEGEN_VERSION)
-	-mvn -q -B -f internal/serve/testdata/tools/liquibase.xml -Dliquibase.version=$(LIQUIBASE_VERSION) -Dpgjdbc.version=$(PGJDBC_VERSION) dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/build/programs/java
+	-npm install --silent --prefix build/programs/node pg kysely typescript@5 kysely-codegen@$(KYSELY_CODEGEN_VERSION) drizzle-orm@$(DRIZZLE_ORM_VERSION) drizzle-kit@$(DRIZZLE_KIT_VERSION) @pgtyped/cli@$(PGTYPED_VERSION) @pgtyped/runtime@$(PGTYPED_RUNTIME_VERSION)
+	-npm install --silent --prefix build/programs/prisma prisma@$(PRISMA_VERSION) @prisma/client@$(PRISMA_VERSION) @prisma/adapter-pg@$(PRISMA_VERSION)
+	-python3 -m venv build/programs/python && build/programs/python/bin/pip install -q 'sqlacodegen==$(SQLACODEGEN_VERSION)' 'dlt[sql-database,duckdb]==$(DLT_VERSION)' psycopg2-binary
+	-python3 -m venv build/programs/tap-postgres && build/programs/tap-postgres/bin/pip install -q 'meltanolabs-tap-postgres==$(TAP_POSTGRES_VERSION)'
+	-mvn -q -B -f internal/serve/testdata/tools/java.xml -Dliquibase.version=$(LIQUIBASE_VERSION) -Djooq.version=$(JOOQ_VERSION) -Dsqlline.version=$(SQLLINE_VERSION) -Dpgjdbc.version=$(PGJDBC_VERSION) dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/build/programs/java
 	-mvn -q -B dependency:copy -DoutputDirectory=build/programs/schemaspy -Dartifact=org.schemaspy:schemaspy:$(SCHEMASPY_VERSION):jar:app
 	CALLHOUSE_PROGRAMS=$(CURDIR)/build/programs CALLHOUSE_PYTHON=$(CURDIR)/build/postgres/bin/python CALLHOUSE_JDBC=$(CURDIR)/build/postgres-java/postgresql-$(PGJDBC_VERSION).jar \
 	CALLHOUSE_NODE_MODULES=$(CURDIR)/build/postgres/node CALLHOUSE_ODBC=$(PSQLODBC) CALLHOUSE_R=Rscript \
 	  go test ./internal/serve -run 'TestLikePostgres|TestPrograms' -count=1 -v -timeout 15m -args -postgres $(or $(PG_BIN),/usr/lib/postgresql/15/bin) -update
 
 .PHONY: tools
-tools: ## dbt and Superset read from query serve; BROWSER=… for another one than chromium, which draws build/bi/superset.png
+tools: ## dbt, Superset, pgAdmin, DataHub, Soda, Great Expectations and Trino (TRINO_JAVA_HOME=… names its JDK; 1.8 GB) read from query serve; BROWSER=… for another one than chromium, which draws build/bi/superset.png
 	python3 -m venv build/bi/dbt && build/bi/dbt/bin/pip install -q 'dbt-core==$(DBT_VERSION)' 'dbt-postgres==$(DBT_POSTGRES_VERSION)'
 	python3 -m venv build/bi/superset && build/bi/superset/bin/pip install -q 'apache-superset==$(SUPERSET_VERSION)' 'flask-caching==2.3.1' rich cachetools psycopg2-binary
-	CALLHOUSE_DBT=$(CURDIR)/build/bi/dbt/bin/dbt CALLHOUSE_SUPERSET=$(CURDIR)/build/bi/superset/bin/superset \
+	-python3 -m venv build/bi/pgadmin && build/bi/pgadmin/bin/pip install -q 'pgadmin4==$(PGADMIN_VERSION)'
+	-python3 -m venv build/bi/datahub && build/bi/datahub/bin/pip install -q 'acryl-datahub[postgres]==$(DATAHUB_VERSION)'
+	-python3 -m venv build/bi/soda && build/bi/soda/bin/pip install -q 'soda-core-postgres==$(SODA_VERSION)' 'setuptools<81'
+	-python3 -m venv build/bi/great_expectations && build/bi/great_expectations/bin/pip install -q 'great_expectations[postgresql]==$(GREAT_EXPECTATIONS_VERSION)'
+	-python3 -m venv build/bi/trino-python && build/bi/trino-python/bin/pip install -q 'trino==$(TRINO_CLIENT_VERSION)'
+	$(call GET_TRINO,$(TRINO_VERSION))
+	rm -f build/bi/trino; [ -z "$(TRINO_JAVA_HOME)" ] || ln -s $(CURDIR)/build/engines-java/trino-server-$(TRINO_VERSION) build/bi/trino
+	CALLHOUSE_HEAVY=$(CURDIR)/build/bi CALLHOUSE_TRINO_JAVA=$(TRINO_JAVA_HOME) CALLHOUSE_DBT=$(CURDIR)/build/bi/dbt/bin/dbt CALLHOUSE_SUPERSET=$(CURDIR)/build/bi/superset/bin/superset \
 	CALLHOUSE_BROWSER=$(or $(BROWSER),chromium) CALLHOUSE_PICTURE=$(CURDIR)/build/bi/superset.png \
-	  go test ./internal/serve -run 'TestDbt|TestSuperset' -count=1 -v -timeout 30m
+	  go test ./internal/serve -run 'TestDbt|TestSuperset|TestHeavyPrograms' -count=1 -v -timeout 30m
 
 .PHONY: bench-postgres
 bench-postgres: build ## What BI tools ask all day of query serve over WAREHOUSE=DIR, beside a real Postgres with the same rows; TABLES=calls loads only those, RUNS=21

@@ -226,6 +226,9 @@ func (c *client) setCommand(w *words) (*command, error) {
 		if w.takeAny("default", "none", c.User) {
 			return plain("SET", nil), nil
 		}
+		if role, err := w.value(); err == nil && role == c.User { // in quotes
+			return plain("SET", nil), nil
+		}
 		return nil, fail("42501", "permission denied to set role")
 	default:
 		var ok bool

@@ -30,6 +30,7 @@ func testParameters(t *testing.T, h *house) {
 		{"SELECT start_at FROM calls WHERE call_id = 'c0' UNION ALL SELECT $1", nil, []string{"2025-10-09 08:53:20+00"}, []uint32{1184}, []uint32{1184}, "2025-10-09 08:53:20+00|2025-10-09 08:53:20+00"},
 		{"VALUES ($1, 1), ($2, $3)", nil, []string{"abcd", "x", "2"}, []uint32{25, 25, 23}, []uint32{25, 23}, "abcd,1|x,2"},
 		{"SELECT 1 + $1, coalesce(start_at, $2) FROM calls LIMIT $3", nil, []string{"5", "2026-01-01 00:00:00+00", "1"}, []uint32{23, 1184, 20}, []uint32{23, 1184}, "6,2025-10-09 08:53:20+00"},
+		{"SELECT generate_subscripts(indkey, $1) FROM pg_index WHERE indrelid = 'transcript_turns'::regclass", nil, []string{"1"}, []uint32{23}, []uint32{23}, "0|1"},
 		{"SELECT a FROM (SELECT $1 AS a) AS x", nil, []string{"abcd"}, []uint32{25}, []uint32{25}, "abcd"},
 		{"SELECT count(*) FROM transcript_turns WHERE turn = ANY($1)", nil, []string{"{0,1}"}, []uint32{1007}, []uint32{20}, "1"},
 	} {

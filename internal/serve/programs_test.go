@@ -1,79 +1,231 @@
 package serve_test
 
 import (
+	"context"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"callhouse/internal/analytics/analyticstest"
 )
 
+// program is a program that people point at a database. Its scripts are for sh, in a folder of its own with the files of
+// testdata/tools that are called like it: $DIR is the folder of the programs, $DATABASE and $ADDRESS are ours, and $OWN is a free port. In the
+// files, @DIR@ and so on stand for the same.
+type program struct {
+	name, needs string // needs is a file of $DIR, or the name of a program of the system
+	server, up  string // what runs beside the script, and what it answers when it is ready
+	script      string
+	reads       string   // files that it writes
+	wants       []string // in what it says or writes
+	fails       int      // how many of its statements fail, where it goes on without
+}
+
+// light are the programs of make postgres.
+var light = []program{
+	{name: "pgcli", needs: "pgcli/bin/pgcli", script: `printf '\\dt\n\\d calls\nSELECT status, count(*) AS how_many FROM calls GROUP BY 1 ORDER BY 1;\n\\q\n' | $DIR/pgcli/bin/pgcli -w $DATABASE`,
+		wants: []string{"transcript_turns", `"calls_pkey" PRIMARY KEY`, "| status | how_many |", "| ended  | 2        |"}},
+	{name: "kysely-codegen", needs: "node/node_modules/.bin/kysely-codegen", script: "$DIR/node/node_modules/.bin/kysely-codegen --dialect postgres --url $DATABASE --print",
+		wants: []string{"export interface Calls {", "calls: Calls;", "transcript_turns: TranscriptTurns;", "its agent"}},
+	{name: "drizzle-kit", needs: "node/node_modules/.bin/drizzle-kit", script: "$DIR/node/node_modules/.bin/drizzle-kit pull --dialect postgresql --url $DATABASE --out .", reads: "schema.ts",
+		wants: []string{"23  tables fetched", `export const calls = pgTable("calls", {`, "callId: text(\"call_id\").primaryKey().notNull()", `totalCost: numeric("total_cost", { precision: 38, scale:  18 })`, `name: "calls_agent_id_fkey"`}},
+	{name: "Prisma", needs: "prisma/node_modules/.bin/prisma", reads: "schema.prisma",
+		script: "ln -s $DIR/prisma/node_modules . && export PRISMA_QUERY_ENGINE_LIBRARY=/bin/true PRISMA_SCHEMA_ENGINE_BINARY=/bin/true && $DIR/prisma/node_modules/.bin/prisma db pull && $DIR/prisma/node_modules/.bin/prisma generate && node ask.mjs",
+		wants: []string{"references: [call_id], onDelete: NoAction", "@relation(fields: [agent_id], references: [agent_id]", "@db.Decimal(38, 18)",
+			"ended 2 30750 1.5; error 1  \n", "c0 2025-10-09T08:53:20.000Z q4 agent,user\n", "1 [ 1, 1 ]\n2n\n"}},
+	{name: "PgTyped", needs: "node/node_modules/.bin/pgtyped", script: "$DIR/node/node_modules/.bin/pgtyped -c config.json", reads: "src/calls.ts",
+		wants: []string{"least?: NumberOrString | null | void;", "since?: DateOrString | null | void;", "last: Date | null;", "metadata: Json | null;", "n: string | null;"}},
+	{name: "Liquibase", needs: "java/liquibase-core-*.jar", script: "java -cp \"$DIR/java/*\" liquibase.integration.commandline.LiquibaseCommandLine --url=jdbc:postgresql://$ADDRESS/callhouse --username=somebody snapshot --snapshot-format=json",
+		wants: []string{`"name": "calls_pkey"`, `"name": "calls_agent_id_fkey"`, `"remarks": "its agent`}},
+	{name: "SchemaSpy", needs: "schemaspy/schemaspy-*.jar", script: "java -jar $DIR/schemaspy/schemaspy-*.jar -t pgsql11 -dp $DIR/java -host $HOST -port $PORT -db callhouse -u somebody -s public -o . -nohtml", reads: "*.xml", fails: 1, // it asks for parameters of functions by unnest of several lists
+		wants: []string{`name="calls"`, `foreignKey="calls_agent_id_fkey"`}},
+	{name: "jOOQ", needs: "java/jooq-codegen-*.jar", script: "java -cp \"$DIR/java/*\" org.jooq.codegen.GenerationTool jooq.xml", reads: "db/*.java",
+		wants: []string{"UniqueKey<CallsRecord> CALLS_PKEY", "CALLS__CALLS_AGENT_ID_FKEY = Internal.createForeignKey(Calls.CALLS"}},
+	{name: "SQLLine", needs: "java/sqlline-*.jar", script: "java -cp \"$DIR/java/*\" sqlline.SqlLine -d org.postgresql.Driver -u jdbc:postgresql://$ADDRESS/callhouse -n somebody -p none --outputFormat=csv -e '!primarykeys calls' -e 'SELECT status, count(*) AS n FROM calls GROUP BY 1 ORDER BY 1;'",
+		wants: []string{"'call_id','1','calls_pkey'", "'status','n'\n'ended','2'\n'error','1'\n", "2 rows selected"}},
+	{name: "sqlacodegen", needs: "python/bin/sqlacodegen", script: "$DIR/python/bin/sqlacodegen postgresql+psycopg2://somebody@$ADDRESS/callhouse",
+		wants: []string{"class Calls(Base):", "ForeignKeyConstraint(['agent_id'], ['agents.agent_id'], name='calls_agent_id_fkey')", "PrimaryKeyConstraint('call_id', name='calls_pkey')"}},
+	{name: "dlt", needs: "python/bin/dlt", script: "DLT_DATA_DIR=$PWD/dlt RUNTIME__DLTHUB_TELEMETRY=false $DIR/python/bin/python load.py",
+		wants: []string{"[('ended', 2), ('error', 1)]", "[('c0', Decimal('1.500000000000000000'), datetime.datetime(2025, 10, 9, 8, 53, 20", "[(2,)]"}},
+	{name: "tap-postgres", needs: "tap-postgres/bin/tap-postgres", script: `tap=$DIR/tap-postgres/bin/tap-postgres; $tap --config tap.json --discover >all.json && $DIR/tap-postgres/bin/python -c '
+import json
+streams = json.load(open("all.json"))["streams"]
+for s in streams:
+    for m in s["metadata"]:
+        if not m["breadcrumb"]:
+            m["metadata"]["selected"] = s["tap_stream_id"] == "public-transcript_turns"
+json.dump({"streams": streams}, open("some.json", "w"))' && $tap --config tap.json --catalog some.json`,
+		wants: []string{`"key_properties":["call_id","turn"]`, `"type":"RECORD","stream":"public-transcript_turns","record":{"call_id":"c0","turn":1,"role":"user"`}},
+	{name: "ogr2ogr", needs: "ogr2ogr", script: `ogr2ogr -f CSV calls.csv "PG:host=$HOST port=$PORT dbname=callhouse user=ogr" calls && ogr2ogr -f CSV count.csv -sql 'SELECT status, count(*) AS n FROM calls GROUP BY 1 ORDER BY 1' "PG:host=$HOST port=$PORT dbname=callhouse user=ogr"`, reads: "*.csv",
+		wants: []string{"\nc0,a,", "ended,\"2\"\nerror,\"1\"\n"}},
+	{name: "PgBouncer", needs: "pgbouncer", server: `exec pgbouncer $([ $(id -u) = 0 ] && echo -u nobody) pgbouncer.ini`,
+		script: `for i in 1 2 3 4 5 6 7 8 9; do psql -h 127.0.0.1 -p $OWN -c 'SELECT 1' callhouse >/dev/null && break; sleep 0.3; done; psql -At -h 127.0.0.1 -p $OWN -c "BEGIN" -c "SELECT status, count(*) FROM calls GROUP BY 1 ORDER BY 1" -c "COMMIT" callhouse && psql -h 127.0.0.1 -p $OWN -c '\d transcript_turns' callhouse`,
+		wants:  []string{"ended|2\nerror|1\n", `"transcript_turns_pkey" PRIMARY KEY`}},
+}
+
+// heavy are those of make tools.
+var heavy = []program{
+	{name: "pgAdmin", needs: "pgadmin/bin/pgadmin4", server: "PGADMIN_SERVER_MODE=OFF PGADMIN_INT_PORT=$OWN exec $DIR/pgadmin/bin/pgadmin4", up: "/misc/ping", script: "python3 ask.py",
+		wants: []string{"23 tables\n", "primary_key ['calls_pkey']", "foreign_key ['calls_agent_id_fkey', 'calls_run_id_fkey']", "index []", "CONSTRAINT calls_pkey PRIMARY KEY (call_id)", "COMMENT ON COLUMN public.calls.call_id",
+			"found 7\n", "[['ended', '2'], ['error', '1']]", "3 rows\n"}},
+	{name: "Trino", needs: "trino/plugin/postgresql", up: "/v1/info", server: `mkdir -p plugins data && ln -s $DIR/trino/plugin/postgresql $DIR/trino/plugin/geospatial plugins && exec $CALLHOUSE_TRINO_JAVA/bin/java -Xmx1500M -Djdk.attach.allowAttachSelf=true --add-modules=jdk.incubator.vector \
+			-Dnode.environment=test -Dnode.data-dir=$PWD/data -Dplugin.dir=$PWD/plugins -Dconfig=$PWD/etc/config.properties -Dcatalog.config-dir=$PWD/etc/catalog -cp "$DIR/trino/lib/*" io.trino.server.TrinoServer`,
+		script: "$DIR/trino-python/bin/python ask.py",
+		wants: []string{"['run_id', 'varchar', '', 'when the run started", "[['ended', '2'], ['error', '1']]", `[['c0', '2025-10-09 08:53:20+00:00', '1.500000000000000000', '{"campaign":"q4"}']]`, "[['c0', '2', '61000']]",
+			"[['2025-11-13', '500.0'], ['2025-12-17', 'None']]", "[['3']]"}},
+	{name: "DataHub", needs: "datahub/bin/datahub", script: "DATAHUB_TELEMETRY_ENABLED=false $DIR/datahub/bin/datahub ingest -c ingest.yml --no-default-report", reads: "datahub.json",
+		wants: []string{"Pipeline finished successfully", "urn:li:dataset:(urn:li:dataPlatform:postgres,callhouse.public.calls,PROD)", `"fieldPath": "total_cost"`, "every call, with what the reports agree on about it", `"rowCount": 3`}},
+	{name: "Soda", needs: "soda/bin/soda", script: "mkdir .soda && echo 'send_anonymous_usage_stats: false' >.soda/config.yml && $DIR/soda/bin/soda scan -d callhouse -c soda.yml checks.yml", wants: []string{"10/10 checks PASSED", "All is good. No failures. No warnings. No errors."}},
+	{name: "Great Expectations", needs: "great_expectations/bin/python", script: "GX_ANALYTICS_ENABLED=false $DIR/great_expectations/bin/python check.py", wants: []string{"UnexpectedRowsExpectation True", "ExpectColumnQuantileValuesToBeBetween True", "ExpectColumnStdevToBeBetween True"}},
+}
+
 // Programs that people point at a database read the tables with their default settings. make postgres
 // installs them into the folder of CALLHOUSE_PROGRAMS, and what is not there is skipped.
-func TestPrograms(t *testing.T) {
-	dir := os.Getenv("CALLHOUSE_PROGRAMS")
+func TestPrograms(t *testing.T) { try(t, os.Getenv("CALLHOUSE_PROGRAMS"), light) }
+
+// Programs that take long to install or to start do as well; make tools installs them.
+func TestHeavyPrograms(t *testing.T) { try(t, os.Getenv("CALLHOUSE_HEAVY"), heavy) }
+
+func try(t *testing.T, dir string, programs []program) {
 	if dir == "" {
-		t.Skip("make postgres runs it")
+		t.Skip("make postgres and make tools run it")
 	}
 	h := start(t, nil)
 	analyticstest.Write(t, h.root, 2, someData())
-	host, port, _ := net.SplitHostPort(h.address)
-	dsn := "postgres://somebody@" + h.address + "/callhouse"
-	java := filepath.Join(dir, "java", "*")
-	out := t.TempDir()
-	for _, p := range []struct {
-		name, needs string
-		command     []string
-		stdin       string
-		wants       []string // in what it says, or writes to the folder
-	}{
-		{"pgcli", "pgcli/bin/pgcli", []string{"-w", dsn},
-			"\\dt\n\\d calls\nSELECT status, count(*) AS how_many FROM calls GROUP BY 1 ORDER BY 1;\n\\q\n",
-			[]string{"transcript_turns", `"calls_pkey" PRIMARY KEY`, "| status | how_many |", "| ended  | 2        |"}},
-		{"kysely-codegen", "node/node_modules/.bin/kysely-codegen", []string{"--dialect", "postgres", "--url", dsn, "--print"}, "",
-			[]string{"export interface Calls {", "calls: Calls;", "transcript_turns: TranscriptTurns;", "its agent"}},
-		{"Liquibase", "java/liquibase-core-*.jar", []string{"java", "-cp", java, "liquibase.integration.commandline.LiquibaseCommandLine",
-			"--url=jdbc:postgresql://" + h.address + "/callhouse", "--username=somebody", "snapshot", "--snapshot-format=json"}, "",
-			[]string{`"name": "calls_pkey"`, `"name": "calls_agent_id_fkey"`, `"remarks": "its agent`}},
-		{"SchemaSpy", "schemaspy/schemaspy-*.jar", []string{"java", "-jar", "schemaspy", "-t", "pgsql11",
-			"-dp", filepath.Join(dir, "java"), "-host", host, "-port", port,
-			"-db", "callhouse", "-u", "somebody", "-s", "public", "-o", out, "-nohtml"}, "",
-			[]string{`name="calls"`, `foreignKey="calls_agent_id_fkey"`}},
-	} {
+	for _, p := range programs {
 		t.Run(p.name, func(t *testing.T) {
-			found, err := filepath.Glob(filepath.Join(dir, p.needs))
-			if err != nil || len(found) == 0 {
+			found, _ := filepath.Glob(filepath.Join(dir, p.needs))
+			if _, err := exec.LookPath(p.needs); err != nil && len(found) == 0 {
 				t.Skipf("%s could not be installed", p.name)
 			}
-			if p.command[0] != "java" {
-				p.command = append(found[:1], p.command...)
-			} else if p.command[1] == "-jar" {
-				p.command[2] = found[0]
-			}
-			cmd := exec.CommandContext(t.Context(), p.command[0], p.command[1:]...)
-			cmd.Dir, cmd.Stdin = out, strings.NewReader(p.stdin)
-			cmd.Env = append(os.Environ(), "HOME="+out, "COLUMNS=200", "PAGER=cat")
-			said, err := cmd.CombinedOutput()
-			if err != nil {
-				t.Fatalf("%v\n%s", err, clip(string(said)))
-			}
-			text := string(said)
-			written, _ := filepath.Glob(filepath.Join(out, "*.xml"))
-			for _, path := range written {
-				raw, err := os.ReadFile(path)
-				if err != nil {
-					t.Fatal(err)
-				}
-				text += string(raw)
-			}
+			text := p.run(t, h.address, dir)
 			for _, want := range p.wants {
 				if !strings.Contains(text, want) {
 					t.Errorf("it says no %q:\n%s", want, clip(text))
 				}
 			}
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			failed := 0
+			for _, e := range h.audit {
+				if e.Code != "00000" {
+					failed++
+					t.Logf("%s: %s", e.Code, e.Text)
+				}
+			}
+			if h.audit = nil; failed != p.fails {
+				t.Errorf("%d statements failed, want %d", failed, p.fails)
+			}
 		})
 	}
+}
+
+// run returns what the program says and writes.
+func (p program) run(t *testing.T, address, dir string) string {
+	t.Helper()
+	out, own := t.TempDir(), freePort(t)
+	host, port, _ := net.SplitHostPort(address)
+	var names, env []string
+	for _, v := range [][2]string{{"DIR", dir}, {"ADDRESS", address}, {"HOST", host}, {"PORT", port}, {"OWN", own}, {"DATABASE", "postgres://somebody@" + address + "/callhouse"}} {
+		names, env = append(names, "@"+v[0]+"@", v[1]), append(env, v[0]+"="+v[1])
+	}
+	copyFiles(t, filepath.Join("testdata/tools", strings.ReplaceAll(strings.ToLower(p.name), " ", "_")), out, strings.NewReplacer(names...))
+	shell := func(ctx context.Context, script string) *exec.Cmd {
+		cmd := exec.CommandContext(ctx, "sh", "-ec", script)
+		cmd.Dir = out
+		cmd.Env = append(append(os.Environ(), env...), "HOME="+out, "COLUMNS=200", "PAGER=cat")
+		return cmd
+	}
+	if p.server != "" {
+		server := shell(context.Background(), p.server)
+		log, err := os.Create(filepath.Join(out, "server.log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		server.Stdout, server.Stderr = log, log
+		if err := server.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			_ = server.Process.Kill()
+			_ = server.Wait()
+			_ = log.Close()
+			if raw, err := os.ReadFile(log.Name()); err == nil && t.Failed() {
+				t.Log(clip(string(raw)))
+			}
+		}()
+		for range 600 {
+			if p.up == "" || isUp(t.Context(), "http://127.0.0.1:"+own+p.up) {
+				break
+			}
+			time.Sleep(200 * time.Millisecond)
+		}
+	}
+	said, err := shell(t.Context(), p.script).CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n…%s", err, said[max(0, len(said)-1500):])
+	}
+	text := string(said)
+	written, _ := filepath.Glob(filepath.Join(out, p.reads))
+	for _, path := range written {
+		if raw, err := os.ReadFile(path); err == nil {
+			text += string(raw)
+		}
+	}
+	return text
+}
+
+// copyFiles copies the files of a program, if it has any, and fills in what it has to know.
+func copyFiles(t *testing.T, from, to string, fill *strings.Replacer) {
+	t.Helper()
+	if _, err := os.Stat(from); err != nil {
+		return
+	}
+	err := filepath.WalkDir(from, func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, _ := filepath.Rel(from, path)
+		if d.IsDir() {
+			return os.MkdirAll(filepath.Join(to, name), 0o755)
+		}
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(to, name), []byte(fill.Replace(string(raw))), 0o644)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// freePort returns a port that nobody listens on.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	_ = l.Close()
+	return port
+}
+
+func isUp(ctx context.Context, address string) bool {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return false
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false
+	}
+	_ = answer.Body.Close()
+	return answer.StatusCode == http.StatusOK
 }

@@ -267,6 +267,9 @@ func testExtended(t *testing.T, h *house) {
 			t.Errorf("%s: %q, want %q", sql, got, want)
 		}
 	}
+	if got := texts(t, c, `SET ROLE 'somebody'; SET ROLE "somebody"; SET SESSION AUTHORIZATION somebody; SELECT 1`); !slices.Equal(got, []string{"1"}) {
+		t.Errorf("with the user's own role: %v", got)
+	}
 	if got := texts(t, c, "SET TIME ZONE 'Europe/Berlin'; SHOW timezone; SELECT start_at FROM calls LIMIT 1; RESET ALL; SHOW TimeZone"); !slices.Equal(got, []string{"Europe/Berlin", "2025-10-09 10:53:20+02", "UTC"}) {
 		t.Errorf("zones: %v", got)
 	}

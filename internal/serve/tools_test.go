@@ -2,9 +2,7 @@ package serve_test
 
 import (
 	"bytes"
-	"context"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -75,12 +73,7 @@ func TestSuperset(t *testing.T) {
 			t.Fatalf("superset %s: %v\n%s", args[0], err, out)
 		}
 	}
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	_ = l.Close()
+	port := freePort(t)
 	server := command("run", "-h", "127.0.0.1", "-p", port, "--with-threads")
 	var said bytes.Buffer
 	server.Stdout, server.Stderr = &said, &said
@@ -118,17 +111,4 @@ func TestSuperset(t *testing.T) {
 			t.Errorf("%s: %s", e.Code, e.Text)
 		}
 	}
-}
-
-func isUp(ctx context.Context, address string) bool {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return false
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return false
-	}
-	_ = answer.Body.Close()
-	return answer.StatusCode == http.StatusOK
 }

@@ -242,9 +242,26 @@ const (
 	Path     = "|->"
 )
 
-// ForDuckDB returns a statement's text with three spellings changed that DuckDB's parser
+// keywords are words that DuckDB's grammar reserves and Postgres' does not.
+var keywords = []string{"anti", "asof", "at", "by", "generated", "glob", "lambda", "pivot", "positional", "qualify", "semi", "show", "summarize", "unpivot"}
+
+// aliases returns the keywords that the statement uses as names of tables, as in at.attname.
+func (s Statement) aliases() map[string]bool {
+	var out map[string]bool
+	for i := 1; i < len(s.Tokens); i++ {
+		if word := s.Tokens[i-1]; s.Tokens[i].Text == "." && word.Kind == Word && slices.Contains(keywords, word.Name()) {
+			if out == nil {
+				out = map[string]bool{}
+			}
+			out[word.Name()] = true
+		}
+	}
+	return out
+}
+
+// ForDuckDB returns a statement's text with the spellings changed that DuckDB's parser
 // refuses or loses: OPERATOR(pg_catalog.~), pg_catalog before a type that is a
-// keyword of its, and #>.
+// keyword of its, #>, and tables called by a keyword of its.
 func (s Statement) ForDuckDB() string {
 	var b strings.Builder
 	done := 0
@@ -261,7 +278,7 @@ func (s Statement) ForDuckDB() string {
 		}
 		return true
 	}
-	closing := map[int]bool{}
+	closing, aliases := map[int]bool{}, s.aliases()
 	for i := 0; i < len(s.Tokens); i++ {
 		if name, open, end := s.likeAny(i); name != "" {
 			replace(i, open, "= ANY ("+name+"(")
@@ -297,6 +314,8 @@ func (s Statement) ForDuckDB() string {
 		case is(i, "collate", "pg_catalog", ".", ""): // default and C are the order that DuckDB has
 			replace(i, i+3, "")
 			i += 3
+		case s.Tokens[i].Kind == Word && aliases[s.Tokens[i].Name()] && !is(i, "at", "time") && !is(i, "at", "local"):
+			replace(i, i, `"`+s.Tokens[i].Name()+`"`)
 		}
 	}
 	return b.String() + s.Text[done:]

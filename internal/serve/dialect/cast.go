@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"callhouse/internal/postgres/cell"
+	"callhouse/internal/serve/pgcatalog"
 )
 
 // lookups are Postgres' types whose values are numbers of things, and are written as the
@@ -33,7 +34,7 @@ func (a *Asked) cast(n node) {
 	t, _ := n["cast_type"].(node)
 	child, _ := n["child"].(node)
 	if thing := lookups[unbound(t)]; thing != "" {
-		a.put(n, call(schemaOf, thing+"_oid", child))
+		a.put(n, oidOf(thing, child))
 		return
 	}
 	info, _ := t["type_info"].(node)
@@ -56,6 +57,17 @@ func (a *Asked) cast(n node) {
 	if text(t["id"]) == "LIST" {
 		a.array(child)
 	}
+}
+
+// oidOf is the tree of a thing's number. Those of the catalog's own tables are constants, because an outer join
+// takes no subquery in its condition.
+func oidOf(thing string, name any) node {
+	if s, ok := constantText(name); ok && thing == "relation" {
+		if oid, ok := pgcatalog.Classes()[strings.TrimPrefix(s, "pg_catalog.")]; ok {
+			return castTo(integer(oid), "UINTEGER")
+		}
+	}
+	return call(schemaOf, thing+"_oid", name)
 }
 
 // lengthRE finds the length in the spelling of a type of texts.

@@ -117,6 +117,8 @@ func (a *Asked) walk(n any) {
 		switch text(n["type"]) {
 		case "BASE_TABLE":
 			a.relation(n)
+		case "JOIN":
+			innerCross(n)
 		case "EXPRESSION_LIST":
 			a.values(n)
 		case "TABLE_FUNCTION":

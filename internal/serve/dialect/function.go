@@ -130,11 +130,10 @@ func (a *Asked) substring(n node, args []any) {
 	a.put(n, call(schemaOf, by, args...))
 }
 
+// subscripts counts the elements of the catalog's vectors from 0.
 func (a *Asked) subscripts(n node, args []any) {
-	if isVector(args[0]) {
-		inner := maps.Clone(n)
-		inner["alias"] = ""
-		a.put(n, plus(inner, -1))
+	if isVector(args[0]) && len(args) == 2 {
+		a.put(n, call("", "unnest", call(schemaOf, "vector_subscripts", args...)))
 	}
 }
 

@@ -67,7 +67,7 @@ func (a *Asked) systemColumnOf(n node, above map[string]string) bool {
 	if !pgcatalog.Relations()[of] {
 		return false
 	}
-	by := call(schemaOf, "relation_oid", constant(of))
+	by := oidOf("relation", constant(of))
 	if lastName(n) == "xmin" {
 		by = call(schemaOf, "txid_current")
 	}
@@ -123,6 +123,20 @@ func (a *Asked) relation(n node) {
 		n["alias"] = name
 	}
 	a.changed = true
+}
+
+// innerCross gives the cross joins within another join a condition. DuckDB writes a cross join as a comma, without
+// parentheses, and a comma binds less than the join around it.
+func innerCross(n node) {
+	if text(n["ref_type"]) == "CROSS" {
+		return
+	}
+	for _, side := range []string{"left", "right"} {
+		if kid := asNode(n[side]); text(kid["type"]) == "JOIN" && text(kid["ref_type"]) == "CROSS" {
+			kid["ref_type"], kid["condition"] = "REGULAR", castTo(constant("true"), "BOOLEAN")
+			innerCross(kid)
+		}
+	}
 }
 
 // values gives the columns of VALUES the names that they have in Postgres.

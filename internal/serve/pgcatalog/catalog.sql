@@ -32,7 +32,7 @@ CREATE VIEW pg.pg_user AS
 SELECT rolname AS usename, oid AS usesysid, false AS usecreatedb, false AS usesuper, false AS userepl, false AS usebypassrls, rolpassword AS passwd, rolvaliduntil AS valuntil, rolconfig AS useconfig FROM pg.pg_roles;
 
 CREATE VIEW pg.pg_database AS
-SELECT CAST(16383 AS UINTEGER) AS oid, 'callhouse' AS datname, CAST(10 AS UINTEGER) AS datdba, CAST(6 AS INTEGER) AS encoding, 'c' AS datlocprovider, false AS datistemplate, true AS datallowconn,
+SELECT CAST(16384 AS UINTEGER) AS oid, 'callhouse' AS datname, CAST(10 AS UINTEGER) AS datdba, CAST(6 AS INTEGER) AS encoding, 'c' AS datlocprovider, false AS datistemplate, true AS datallowconn,
     CAST(-1 AS INTEGER) AS datconnlimit, CAST(1 AS BIGINT) AS datfrozenxid, CAST(1 AS BIGINT) AS datminmxid, CAST(1663 AS UINTEGER) AS dattablespace, 'C' AS datcollate, 'C.UTF-8' AS datctype,
     CAST(NULL AS VARCHAR) AS daticulocale, CAST(NULL AS VARCHAR) AS datcollversion, CAST(NULL AS VARCHAR[]) AS datacl;
 CREATE VIEW pg.pg_tablespace AS
@@ -52,12 +52,18 @@ SELECT name, setting, CAST(NULL AS VARCHAR) AS unit, 'Preset Options' AS categor
 FROM (VALUES ('server_version', '15.0 (callhouse)'), ('server_version_num', '150000'), ('server_encoding', 'UTF8'), ('client_encoding', 'UTF8'), ('max_identifier_length', '63'), ('max_index_keys', '32'), ('standard_conforming_strings', 'on'),
     ('DateStyle', 'ISO, MDY'), ('integer_datetimes', 'on'), ('bytea_output', 'hex'), ('block_size', '8192'), ('default_transaction_read_only', 'on'), ('lc_collate', 'C'), ('lc_ctype', 'C.UTF-8'), ('max_connections', '100'), ('search_path', '"$user", public'), ('ssl', 'on'), ('default_table_access_method', 'heap'), ('jit', 'off')) AS v(name, setting);
 
+-- A table has a type of its rows, as in Postgres.
 CREATE VIEW pg.pg_type AS
-SELECT oid, typname, CAST(11 AS UINTEGER) AS typnamespace, CAST(10 AS UINTEGER) AS typowner, typlen, typbyval, typtype, typcategory, typispreferred, true AS typisdefined, typdelim, CAST(0 AS UINTEGER) AS typrelid,
+SELECT oid, typname, CAST(typnamespace AS UINTEGER) AS typnamespace, CAST(10 AS UINTEGER) AS typowner, typlen, typbyval, typtype, typcategory, typispreferred, true AS typisdefined, typdelim, CAST(typrelid AS UINTEGER) AS typrelid,
     CASE WHEN typelem <> 0 AND typlen = -1 THEN 'array_subscript_handler' ELSE '-' END AS typsubscript, typelem, typarray, pg.proc_oid(typinput) AS typinput, pg.proc_oid(typoutput) AS typoutput, pg.proc_oid(typreceive) AS typreceive, pg.proc_oid(typsend) AS typsend, '-' AS typmodin, '-' AS typmodout, '-' AS typanalyze, typalign, typstorage,
     false AS typnotnull, CAST(0 AS UINTEGER) AS typbasetype, CAST(-1 AS INTEGER) AS typtypmod, CAST(0 AS INTEGER) AS typndims, typcollation,
     CAST(NULL AS VARCHAR) AS typdefaultbin, CAST(NULL AS VARCHAR) AS typdefault, CAST(NULL AS VARCHAR[]) AS typacl
-FROM pg.fact_type;
+FROM (
+    SELECT *, 11 AS typnamespace, 0 AS typrelid FROM pg.fact_type
+    UNION ALL BY NAME
+    SELECT CAST(oid + 10000 AS UINTEGER) AS oid, name AS typname, CAST(-1 AS SMALLINT) AS typlen, false AS typbyval, 'c' AS typtype, 'C' AS typcategory, false AS typispreferred, ',' AS typdelim, CAST(0 AS UINTEGER) AS typelem, CAST(0 AS UINTEGER) AS typarray,
+        'record_in' AS typinput, 'record_out' AS typoutput, 'record_recv' AS typreceive, 'record_send' AS typsend, 'd' AS typalign, 'x' AS typstorage, CAST(0 AS UINTEGER) AS typcollation, 2200 AS typnamespace, oid AS typrelid FROM pg.fact_table
+);
 
 -- Functions are told of as far as types have them: drivers find arrays by array_recv.
 CREATE VIEW pg.pg_proc AS
@@ -67,13 +73,14 @@ SELECT oid, proname, CAST(11 AS UINTEGER) AS pronamespace, CAST(10 AS UINTEGER) 
 FROM (SELECT *, CAST(string_split(proargtypes, '|') AS UINTEGER[]) AS arguments FROM pg.fact_proc);
 
 CREATE VIEW pg.pg_class AS
-SELECT oid, relname, CAST(2200 AS UINTEGER) AS relnamespace, CAST(0 AS UINTEGER) AS reltype, CAST(0 AS UINTEGER) AS reloftype, CAST(10 AS UINTEGER) AS relowner, CAST(relam AS UINTEGER) AS relam, oid AS relfilenode, CAST(0 AS UINTEGER) AS reltablespace,
+SELECT oid, relname, CAST(namespace AS UINTEGER) AS relnamespace, CAST(CASE WHEN namespace = 2200 AND relkind = 'r' THEN oid + 10000 ELSE 0 END AS UINTEGER) AS reltype, CAST(0 AS UINTEGER) AS reloftype, CAST(10 AS UINTEGER) AS relowner, CAST(relam AS UINTEGER) AS relam, oid AS relfilenode, CAST(0 AS UINTEGER) AS reltablespace,
     CAST(0 AS INTEGER) AS relpages, CAST(reltuples AS FLOAT) AS reltuples, CAST(0 AS INTEGER) AS relallvisible, CAST(0 AS UINTEGER) AS reltoastrelid, relhasindex, false AS relisshared, 'p' AS relpersistence, relkind,
     CAST(relnatts AS SMALLINT) AS relnatts, CAST(0 AS SMALLINT) AS relchecks, false AS relhasrules, oid IN (SELECT relid FROM pg.fact_key WHERE type = 'f' UNION ALL SELECT ref FROM pg.fact_key) AS relhastriggers, false AS relhassubclass, false AS relrowsecurity, false AS relforcerowsecurity, true AS relispopulated,
     CASE relkind WHEN 'i' THEN 'n' ELSE 'd' END AS relreplident, false AS relispartition, CAST(0 AS UINTEGER) AS relrewrite, CAST(0 AS BIGINT) AS relfrozenxid, CAST(0 AS BIGINT) AS relminmxid, ['callhouse=r/callhouse'] AS relacl, CAST(NULL AS VARCHAR[]) AS reloptions, CAST(NULL AS VARCHAR) AS relpartbound
 FROM (
-    SELECT t.oid, t.name AS relname, 2 AS relam, t.rows AS reltuples, 'r' AS relkind, t.columns AS relnatts, t.oid IN (SELECT relid FROM pg.fact_key WHERE type = 'p') AS relhasindex FROM pg.fact_table AS t
-    UNION ALL SELECT index_oid, name, 403, 0, 'i', len(columns), false FROM pg.fact_key WHERE type = 'p'
+    SELECT t.oid, t.name AS relname, 2200 AS namespace, 2 AS relam, t.rows AS reltuples, 'r' AS relkind, t.columns AS relnatts, t.oid IN (SELECT relid FROM pg.fact_key WHERE type = 'p') AS relhasindex FROM pg.fact_table AS t
+    UNION ALL SELECT index_oid, name, 2200, 403, 0, 'i', len(columns), false FROM pg.fact_key WHERE type = 'p'
+    UNION ALL SELECT oid, name, 11, 2, -1, 'r', 0, false FROM pg.fact_class
 );
 
 CREATE VIEW pg.pg_attribute AS
@@ -98,12 +105,22 @@ SELECT index_oid AS indexrelid, relid AS indrelid, CAST(len(columns) AS SMALLINT
     CAST(NULL AS VARCHAR) AS indexprs, CAST(NULL AS VARCHAR) AS indpred
 FROM pg.fact_key WHERE type = 'p';
 
+-- Programs find the constraint of an index by it.
+CREATE VIEW pg.pg_depend AS
+SELECT CAST(classid AS UINTEGER) AS classid, objid, CAST(0 AS INTEGER) AS objsubid, CAST(refclassid AS UINTEGER) AS refclassid, CAST(refobjid AS UINTEGER) AS refobjid, CAST(refobjsubid AS INTEGER) AS refobjsubid, deptype FROM (
+    SELECT 1259 AS classid, index_oid AS objid, 2606 AS refclassid, oid AS refobjid, 0 AS refobjsubid, 'i' AS deptype FROM pg.fact_key WHERE type = 'p'
+    UNION ALL SELECT 2606, oid, 1259, relid, unnest(columns), 'a' FROM pg.fact_key
+    UNION ALL SELECT 2606, oid, 1259, ref, unnest(ref_columns), 'n' FROM pg.fact_key WHERE type = 'f'
+    UNION ALL SELECT 2606, oid, 1259, index_oid, 0, 'n' FROM pg.fact_key WHERE type = 'f'
+    UNION ALL SELECT 1259, oid, 2615, 2200, 0, 'n' FROM pg.fact_table
+);
+
 CREATE VIEW pg.pg_description AS
 SELECT oid AS objoid, CAST(1259 AS UINTEGER) AS classoid, CAST(0 AS INTEGER) AS objsubid, comment AS description FROM pg.fact_table
 UNION ALL SELECT relid, CAST(1259 AS UINTEGER), CAST(number AS INTEGER), comment FROM pg.fact_column WHERE comment <> '';
 
 CREATE VIEW pg.pg_tables AS
-SELECT 'public' AS schemaname, relname AS tablename, 'callhouse' AS tableowner, CAST(NULL AS VARCHAR) AS tablespace, relhasindex AS hasindexes, false AS hasrules, false AS hastriggers, false AS rowsecurity FROM pg.pg_class WHERE relkind = 'r';
+SELECT 'public' AS schemaname, relname AS tablename, 'callhouse' AS tableowner, CAST(NULL AS VARCHAR) AS tablespace, relhasindex AS hasindexes, false AS hasrules, false AS hastriggers, false AS rowsecurity FROM pg.pg_class WHERE relkind = 'r' AND relnamespace = 2200;
 CREATE VIEW pg.pg_stat_user_tables AS
 SELECT oid AS relid, 'public' AS schemaname, name AS relname, CAST(0 AS BIGINT) AS seq_scan, CAST(0 AS BIGINT) AS seq_tup_read, CAST(0 AS BIGINT) AS idx_scan, CAST(0 AS BIGINT) AS idx_tup_fetch, CAST(0 AS BIGINT) AS n_tup_ins, CAST(0 AS BIGINT) AS n_tup_upd, CAST(0 AS BIGINT) AS n_tup_del,
     CAST(0 AS BIGINT) AS n_tup_hot_upd, rows AS n_live_tup, CAST(0 AS BIGINT) AS n_dead_tup, CAST(NULL AS TIMESTAMPTZ) AS last_vacuum, CAST(NULL AS TIMESTAMPTZ) AS last_analyze FROM pg.fact_table;

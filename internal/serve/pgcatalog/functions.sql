@@ -60,6 +60,8 @@ CREATE MACRO pg.pg_get_serial_sequence(a, b) AS CAST(NULL AS VARCHAR);
 CREATE MACRO pg.pg_stat_get_numscans(oid) AS CAST(0 AS BIGINT);
 CREATE MACRO pg.pg_terminate_backend(pid) AS false, (pid, timeout) AS false;
 CREATE MACRO pg.pg_cancel_backend(pid) AS false;
+CREATE MACRO pg.pg_blocking_pids(pid) AS CAST([] AS INTEGER[]);
+CREATE MACRO pg.acldefault(kind, owner) AS CAST(NULL AS VARCHAR[]);
 CREATE MACRO pg.aclexplode(acl) AS unnest(list_transform(acl, lambda a: {'grantor': CAST(10 AS UINTEGER), 'grantee': CAST(10 AS UINTEGER), 'privilege_type': 'SELECT', 'is_grantable': false}));
 CREATE MACRO pg.pg_tablespace_location(oid) AS '';
 CREATE MACRO pg.pg_table_size(oid) AS CAST(0 AS BIGINT);
@@ -74,6 +76,7 @@ CREATE MACRO pg.array_upper(list, dimension) AS CASE WHEN len(list) > 0 THEN CAS
 CREATE MACRO pg.array_lower(list, dimension) AS CASE WHEN len(list) > 0 THEN CAST(1 AS INTEGER) END;
 CREATE MACRO pg.array_ndims(list) AS CASE WHEN len(list) > 0 THEN CAST(1 AS INTEGER) END;
 CREATE MACRO pg.array_remove(list, what) AS list_filter(list, lambda x: x IS DISTINCT FROM what);
+CREATE MACRO pg.vector_subscripts(list, dimension) AS CASE WHEN dimension = 1 THEN CAST(range(len(list)) AS INTEGER[]) END;
 CREATE MACRO pg.cardinality(list) AS CAST(len(list) AS INTEGER);
 CREATE MACRO pg.array_to_string(list, separator) AS system.main.array_to_string(list, separator), (list, separator, blank) AS system.main.array_to_string(list_transform(list, lambda x: coalesce(CAST(x AS VARCHAR), blank)), separator);
 CREATE MACRO pg.quote_ident(name) AS CASE WHEN regexp_full_match(name, '[a-z_][a-z0-9_$]*') AND name NOT IN (SELECT zk.keyword_name FROM pg.fact_keyword AS zk WHERE zk.keyword_category <> 'unreserved') THEN name ELSE '"' || replace(name, '"', '""') || '"' END;
@@ -103,10 +106,9 @@ CREATE MACRO pg.constraint_text(o) AS (SELECT CASE zk.type WHEN 'p' THEN 'PRIMAR
 CREATE MACRO pg.pg_get_constraintdef(o) AS pg.constraint_text(o), (o, pretty) AS pg.constraint_text(o);
 CREATE MACRO pg.index_text(o) AS (SELECT 'CREATE UNIQUE INDEX ' || zk.name || ' ON public.' || zt.name || ' USING btree (' || pg.key_names(zk.relid, zk.columns) || ')' FROM pg.fact_key AS zk JOIN pg.fact_table AS zt ON zt.oid = zk.relid WHERE zk.index_oid = o AND zk.type = 'p');
 CREATE MACRO pg.pg_get_indexdef(o) AS pg.index_text(o), (o, n, pretty) AS CASE WHEN n = 0 THEN pg.index_text(o) ELSE (SELECT za.attname FROM pg.pg_attribute AS za WHERE za.attrelid = o AND za.attnum = n) END;
-CREATE MACRO pg.relation_oid(wanted) AS (SELECT zc.oid FROM pg.pg_class AS zc WHERE zc.relname = regexp_replace(replace(CAST(wanted AS VARCHAR), '"', ''), '^(callhouse\.)?(public|pg_catalog)\.', '') OR CAST(zc.oid AS VARCHAR) = CAST(wanted AS VARCHAR)
-    UNION ALL SELECT zv.oid FROM pg.fact_class AS zv WHERE zv.name = regexp_replace(replace(CAST(wanted AS VARCHAR), '"', ''), '^pg_catalog\.', ''));
+CREATE MACRO pg.relation_oid(wanted) AS (SELECT zc.oid FROM pg.pg_class AS zc WHERE zc.relname = regexp_replace(replace(CAST(wanted AS VARCHAR), '"', ''), '^(callhouse\.)?(public|pg_catalog)\.', '') OR CAST(zc.oid AS VARCHAR) = CAST(wanted AS VARCHAR));
 CREATE MACRO pg.to_regclass(wanted) AS pg.relation_oid(wanted);
-CREATE MACRO pg.relation_name(o) AS coalesce((SELECT zc.relname FROM pg.pg_class AS zc WHERE CAST(zc.oid AS VARCHAR) = CAST(o AS VARCHAR) OR zc.relname = regexp_replace(CAST(o AS VARCHAR), '^public\.', '')), (SELECT zv.name FROM pg.fact_class AS zv WHERE CAST(zv.oid AS VARCHAR) = CAST(o AS VARCHAR)), CASE CAST(o AS VARCHAR) WHEN '0' THEN '-' ELSE CAST(o AS VARCHAR) END);
+CREATE MACRO pg.relation_name(o) AS coalesce((SELECT zc.relname FROM pg.pg_class AS zc WHERE CAST(zc.oid AS VARCHAR) = CAST(o AS VARCHAR) OR zc.relname = regexp_replace(CAST(o AS VARCHAR), '^public\.', '')), CASE CAST(o AS VARCHAR) WHEN '0' THEN '-' ELSE CAST(o AS VARCHAR) END);
 CREATE MACRO pg.type_named(wanted) AS CASE lower(CAST(wanted AS VARCHAR)) WHEN 'int' THEN 'int4' WHEN 'decimal' THEN 'numeric' WHEN 'float' THEN 'float8' WHEN 'char' THEN 'bpchar' ELSE CAST(wanted AS VARCHAR) END;
 CREATE MACRO pg.type_oid(wanted) AS (SELECT min(zt.oid) FROM pg.fact_type AS zt WHERE zt.typname = pg.type_named(wanted) OR CAST(zt.oid AS VARCHAR) = CAST(wanted AS VARCHAR) OR pg.format_type(zt.oid, NULL) = pg.type_named(wanted));
 CREATE MACRO pg.type_name(o) AS coalesce(pg.format_type(try_cast(o AS UINTEGER), NULL), CAST(o AS VARCHAR));
@@ -119,6 +121,8 @@ CREATE MACRO pg.matches_any_case(text, pattern) AS regexp_matches(CAST(text AS V
 CREATE MACRO pg.pg_partition_ancestors(relid) AS unnest(CAST([] AS UINTEGER[]));
 CREATE MACRO pg.pg_partition_tree(relid) AS TABLE SELECT relid AS relid WHERE false;
 CREATE MACRO pg.pg_get_keywords() AS TABLE SELECT keyword_name AS word, CASE keyword_category WHEN 'reserved' THEN 'R' WHEN 'unreserved' THEN 'U' ELSE 'C' END AS catcode, keyword_category AS catdesc FROM pg.fact_keyword;
+CREATE MACRO pg.pg_show_all_settings() AS TABLE SELECT * FROM pg.pg_settings;
+CREATE MACRO pg.pg_available_extensions() AS TABLE SELECT * FROM pg.pg_available_extensions;
 CREATE MACRO pg._pg_expandarray(list) AS unnest(list_transform(list, lambda v, i: {'x': v, 'n': CAST(i AS INTEGER)}));
 CREATE MACRO pg.current_setting(wanted) AS (SELECT zs.setting FROM pg.pg_settings AS zs WHERE lower(zs.name) = lower(wanted)), (wanted, missing) AS (SELECT zs.setting FROM pg.pg_settings AS zs WHERE lower(zs.name) = lower(wanted));
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -52,6 +53,7 @@ var procs string
 var (
 	relationRE      = regexp.MustCompile(`(?m)^CREATE VIEW pg\.(\w+)`)
 	tableFunctionRE = regexp.MustCompile(`(?m)^CREATE MACRO pg\.(\w+)\([^)]*\) AS TABLE`)
+	classRE         = regexp.MustCompile(`\((\d+), '(pg_\w+)'\)`)
 	functionRE      = regexp.MustCompile(`(?m)^CREATE MACRO pg\.(\w+)`)
 )
 
@@ -79,6 +81,17 @@ var Functions = sync.OnceValue(func() map[string]bool { return names(functionRE,
 
 // TableFunctions are those of them that answer rows.
 var TableFunctions = sync.OnceValue(func() map[string]bool { return names(tableFunctionRE, functions) })
+
+// Classes are the numbers of the catalog's own tables, by their names.
+var Classes = sync.OnceValue(func() map[string]int {
+	_, classes, _ := strings.Cut(catalog, "CREATE VIEW pg.fact_class")
+	classes, _, _ = strings.Cut(classes, ";")
+	out := map[string]int{}
+	for _, m := range classRE.FindAllStringSubmatch(classes, -1) {
+		out[m[2]], _ = strconv.Atoi(m[1])
+	}
+	return out
+})
 
 // ColumnTypes are DuckDB's types of the columns of the warehouse's tables, by their names.
 var ColumnTypes = sync.OnceValue(func() map[string][]string {

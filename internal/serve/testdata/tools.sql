@@ -60,7 +60,6 @@ WHERE t.oid=$1
 -- DBeaver 24.2: what a name means
 -- with: int8 2200, varchar calls, int8 2200, varchar calls
 -- without: reltype
--- differs: tables have no types of their own
 SELECT oid,relkind,reltype FROM pg_catalog.pg_class WHERE relnamespace=$1 AND relname=$2
 UNION ALL
 SELECT oid,'c',oid FROM pg_catalog.pg_type WHERE typnamespace=$3 AND typname=$4
