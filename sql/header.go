@@ -106,7 +106,8 @@ func Parse(name, text string) (*File, error) {
 	lists := map[string]*[]string{"Reads": &f.Reads, "Needs": &f.Needs, "Tallies": &f.Tallies, "Flags": &f.Flags, "With field": &f.Fielded,
 		"Map": &f.Map, "Keys": &f.Keys, "Shares": &shares, "Means": &means,
 		"Repeats": &repeats}
-	texts := map[string]*string{"Grain": &f.Grain, "Arguments": &f.Arguments, "Incomparable": &f.Incomparable, "Empty": &f.Empty, "Example": &f.Example}
+	texts := map[string]*string{"Grain": &f.Grain, "Arguments": &f.Arguments, "Incomparable": &f.Incomparable, "Empty": &f.Empty,
+		"Example": &f.Example}
 	inColumns := false
 	for i, line := range header[1:] {
 		key, rest, _ := strings.Cut(line, ":")

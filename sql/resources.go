@@ -23,7 +23,8 @@ func resourceViews() []*File {
 		}
 	}
 	return append(out, storedView(resource.Changes.Name, "changes of all resources, with the time they were detected",
-		"A run detects the changes since the run before: each happened after since_at and no later than seen_at. Changes undone in between are not seen.",
+		"A run detects the changes since the run before: each happened after since_at and no later than seen_at. Changes "+
+			"undone in between are not seen.",
 		"one row per change of an object"))
 }
 

@@ -36,9 +36,12 @@ func init() {
 // On reports whether everything is tried.
 func On() bool { return long }
 
+// Full gives a flag another value with -long.
+func Full(name string, n int) { sizes[name] = n }
+
 // Int declares a flag for a size: quick by default, full with -long.
 func Int(name string, quick, full int, usage string) *int {
-	sizes[name] = full
+	Full(name, full)
 	return flag.Int(name, quick, fmt.Sprintf("%s; with -long %d", usage, full))
 }
 
@@ -46,7 +49,7 @@ func Int(name string, quick, full int, usage string) *int {
 // -long. The flag -rapid.checks overrides both. It is called by an init or TestMain.
 func Checks(quick, full int) {
 	const name = "rapid.checks"
-	sizes[name] = full
+	Full(name, full)
 	if err := flag.Lookup(name).Value.Set(strconv.Itoa(quick)); err != nil {
 		panic(err)
 	}

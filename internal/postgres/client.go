@@ -33,7 +33,8 @@ type client struct {
 }
 
 func newClient(s *Sessions, conn net.Conn, g Guest) *client {
-	return &client{Guest: g, line: newLine(conn, false), host: s, state: 'I', statements: map[string]*statement{}, portals: map[string]*portal{}, settings: map[string]string{}, zone: time.UTC}
+	return &client{Guest: g, line: newLine(conn, false), host: s, state: 'I', statements: map[string]*statement{},
+		portals: map[string]*portal{}, settings: map[string]string{}, zone: time.UTC}
 }
 
 func (c *client) ready() { c.send(&pgproto3.ReadyForQuery{TxStatus: c.state}) }

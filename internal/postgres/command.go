@@ -21,8 +21,10 @@ type command struct {
 }
 
 // changing are the words that statements begin with that would change something.
-var changing = []string{"insert", "update", "delete", "merge", "create", "alter", "drop", "truncate", "grant", "revoke", "comment", "vacuum", "analyze", "refresh", "reindex",
-	"cluster", "import", "export", "attach", "detach", "install", "load", "pragma", "call", "do", "lock", "checkpoint", "use", "security", "reassign", "force", "update", "execute", "prepare"}
+var changing = []string{"insert", "update", "delete", "merge", "create", "alter", "drop", "truncate", "grant", "revoke",
+	"comment", "vacuum", "analyze", "refresh", "reindex",
+	"cluster", "import", "export", "attach", "detach", "install", "load", "pragma", "call", "do", "lock", "checkpoint", "use",
+	"security", "reassign", "force", "update", "execute", "prepare"}
 
 // words are the tokens of a statement, as a reader of commands takes them.
 type words struct {
@@ -33,7 +35,8 @@ type words struct {
 // take goes on behind the words, if they come next.
 func (w *words) take(expected ...string) bool {
 	for i, e := range expected {
-		if w.at+i >= len(w.Tokens) || w.Tokens[w.at+i].Kind != lexer.Quoted && !strings.EqualFold(w.Tokens[w.at+i].Text, e) || w.Tokens[w.at+i].Kind == lexer.Quoted {
+		if w.at+i >= len(w.Tokens) || w.Tokens[w.at+i].Kind != lexer.Quoted && !strings.EqualFold(w.Tokens[w.at+i].Text, e) ||
+			w.Tokens[w.at+i].Kind == lexer.Quoted {
 			return false
 		}
 	}
@@ -122,7 +125,8 @@ func (c *client) commandOf(text lexer.Statement) (*command, error) {
 		return plain("UNLISTEN", nil), nil
 	}
 	if slices.ContainsFunc(changing, func(word string) bool { return text.Tokens[0].Is(word) }) {
-		return nil, &Error{Code: codeReadOnly, Message: fmt.Sprintf("cannot execute %s in a read-only transaction", strings.ToUpper(text.Tokens[0].Text)), Hint: "the warehouse is changed by extract alone"}
+		return nil, &Error{Code: codeReadOnly, Message: fmt.Sprintf("cannot execute %s in a read-only transaction",
+			strings.ToUpper(text.Tokens[0].Text)), Hint: "the warehouse is changed by extract alone"}
 	}
 	return nil, nil // DuckDB says what is wrong with it
 }
@@ -346,15 +350,16 @@ func (c *client) showCommand(w *words) (*command, error) {
 		if !w.end() {
 			return nil, w.wrong()
 		}
-		return &command{columns: []Column{text("name"), text("setting"), text("description")}, run: func(ctx context.Context, p *portal) (string, error) {
-			for _, name := range c.settingNames() {
-				v, _ := c.Setting(name)
-				if err := c.sendRow(p, name, v, ""); err != nil {
-					return "", err
+		return &command{columns: []Column{text("name"), text("setting"), text("description")},
+			run: func(ctx context.Context, p *portal) (string, error) {
+				for _, name := range c.settingNames() {
+					v, _ := c.Setting(name)
+					if err := c.sendRow(p, name, v, ""); err != nil {
+						return "", err
+					}
 				}
-			}
-			return "SHOW", nil
-		}}, nil
+				return "SHOW", nil
+			}}, nil
 	}
 	var name string
 	switch {

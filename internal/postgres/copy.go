@@ -35,7 +35,8 @@ func (c *client) copyCommand(w *words) (*command, error) {
 		return nil, w.wrong()
 	}
 	if !w.take("stdout") {
-		return nil, &Error{Code: "42501", Message: "permission denied to COPY to a file", Hint: "COPY ... TO STDOUT sends the rows to the client; psql's \\copy writes them there"}
+		return nil, &Error{Code: "42501", Message: "permission denied to COPY to a file",
+			Hint: "COPY ... TO STDOUT sends the rows to the client; psql's \\copy writes them there"}
 	}
 	o, err := w.copyOptions()
 	if err != nil {

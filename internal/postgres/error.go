@@ -67,8 +67,9 @@ var (
 	errTimeout   = fail(codeCancelled, "canceling statement due to statement timeout")
 	errAborted   = fail(codeFailed, "current transaction is aborted, commands ignored until end of transaction block")
 	errGone      = errors.New("the client is gone")
-	errIdle      = &Error{Code: codeIdle, Message: "terminating connection due to idle-in-transaction timeout", Hint: "end transactions, or raise --idle-in-transaction-timeout"}
-	errShutdown  = fail(codeShutdown, "terminating connection due to administrator command")
+	errIdle      = &Error{Code: codeIdle, Message: "terminating connection due to idle-in-transaction timeout",
+		Hint: "end transactions, or raise --idle-in-transaction-timeout"}
+	errShutdown = fail(codeShutdown, "terminating connection due to administrator command")
 )
 
 // asError returns an error as one with an SQLSTATE.

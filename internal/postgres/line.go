@@ -57,7 +57,8 @@ func (l *line) send(m pgproto3.BackendMessage) { l.be.Send(m) }
 
 // refuse tells why a client is not let in, or why its connection ends.
 func (l *line) refuse(log func(string), g Guest, err error) {
-	if err == nil || errors.Is(err, errDone) || errors.Is(err, errGone) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || isNetwork(err) {
+	if err == nil || errors.Is(err, errDone) || errors.Is(err, errGone) || errors.Is(err, io.EOF) ||
+		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || isNetwork(err) {
 		return
 	}
 	e := asError(err)

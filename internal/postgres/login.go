@@ -172,7 +172,8 @@ func (l *login) password() (Limits, error) {
 	if err := l.ask(pgproto3.AuthTypeSASL); err != nil {
 		return limits, err
 	}
-	wrong := fmt.Errorf("%w%w", errWrong, &Error{Code: codeBadPassword, Message: fmt.Sprintf("password authentication failed for user %q", l.User)})
+	wrong := fmt.Errorf("%w%w", errWrong, &Error{Code: codeBadPassword,
+		Message: fmt.Sprintf("password authentication failed for user %q", l.User)})
 	for step := range 2 {
 		m, err := l.be.Receive()
 		if err != nil {

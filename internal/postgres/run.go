@@ -23,7 +23,8 @@ type run struct {
 }
 
 func (c *client) start(text string) *run {
-	r := &run{c: c, Entry: Entry{Run: c.host.begun.Add(1), At: time.Now(), User: c.User, From: c.From, Application: c.settings["application_name"], Text: text}}
+	r := &run{c: c, Entry: Entry{Run: c.host.begun.Add(1), At: time.Now(), User: c.User, From: c.From,
+		Application: c.settings["application_name"], Text: text}}
 	if c.host.Began != nil {
 		c.host.Began(r.Entry)
 	}

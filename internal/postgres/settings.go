@@ -14,20 +14,28 @@ const serverVersion = "15.0 (callhouse)"
 
 // reported are the settings that a client is told when they change.
 var reported = []string{"server_version", "server_encoding", "client_encoding", "application_name", "is_superuser", "session_authorization",
-	"DateStyle", "IntervalStyle", "TimeZone", "integer_datetimes", "standard_conforming_strings", "default_transaction_read_only", "in_hot_standby"}
+	"DateStyle", "IntervalStyle", "TimeZone", "integer_datetimes", "standard_conforming_strings", "default_transaction_read_only",
+	"in_hot_standby"}
 
 // defaults are the settings that there are, by their names in small letters. What clients
 // set beside them is kept as well, and changes nothing.
 var defaults = map[string]string{
-	"server_version": serverVersion, "server_version_num": "150000", "server_encoding": "UTF8", "client_encoding": "UTF8", "application_name": "",
-	"is_superuser": "off", "datestyle": "ISO, MDY", "intervalstyle": "postgres", "timezone": "UTC", "integer_datetimes": "on",
+	"server_version": serverVersion, "server_version_num": "150000", "server_encoding": "UTF8", "client_encoding": "UTF8",
+	"application_name": "",
+	"is_superuser":     "off", "datestyle": "ISO, MDY", "intervalstyle": "postgres", "timezone": "UTC", "integer_datetimes": "on",
 	"standard_conforming_strings": "on", "default_transaction_read_only": "on", "in_hot_standby": "off", "transaction_read_only": "on",
-	"transaction_isolation": "repeatable read", "default_transaction_isolation": "repeatable read", "transaction_deferrable": "off", "search_path": `"$user", public`, "extra_float_digits": "1", "bytea_output": "hex",
-	"statement_timeout": "0", "lock_timeout": "0", "idle_in_transaction_session_timeout": "0", "idle_session_timeout": "0", "max_identifier_length": "63", "max_index_keys": "32",
-	"lc_collate": "C", "lc_ctype": "C.UTF-8", "lc_messages": "C", "lc_monetary": "C", "lc_numeric": "C", "lc_time": "C", "jit": "off", "role": "none", "client_min_messages": "notice",
-	"synchronous_commit": "on", "block_size": "8192", "row_security": "on", "escape_string_warning": "on", "xmloption": "content", "backslash_quote": "safe_encoding",
-	"default_text_search_config": "pg_catalog.simple", "max_connections": "100", "ssl": "off", "enable_seqscan": "on", "work_mem": "4MB", "array_nulls": "on", "geqo": "on",
-	"quote_all_identifiers": "off", "check_function_bodies": "on", "default_tablespace": "", "temp_tablespaces": "", "default_transaction_deferrable": "off", "password_encryption": "scram-sha-256",
+	"transaction_isolation": "repeatable read", "default_transaction_isolation": "repeatable read",
+	"transaction_deferrable": "off", "search_path": `"$user", public`, "extra_float_digits": "1", "bytea_output": "hex",
+	"statement_timeout": "0", "lock_timeout": "0", "idle_in_transaction_session_timeout": "0", "idle_session_timeout": "0",
+	"max_identifier_length": "63", "max_index_keys": "32",
+	"lc_collate": "C", "lc_ctype": "C.UTF-8", "lc_messages": "C", "lc_monetary": "C", "lc_numeric": "C", "lc_time": "C",
+	"jit": "off", "role": "none", "client_min_messages": "notice",
+	"synchronous_commit": "on", "block_size": "8192", "row_security": "on", "escape_string_warning": "on", "xmloption": "content",
+	"backslash_quote":            "safe_encoding",
+	"default_text_search_config": "pg_catalog.simple", "max_connections": "100", "ssl": "off", "enable_seqscan": "on",
+	"work_mem": "4MB", "array_nulls": "on", "geqo": "on",
+	"quote_all_identifiers": "off", "check_function_bodies": "on", "default_tablespace": "", "temp_tablespaces": "",
+	"default_transaction_deferrable": "off", "password_encryption": "scram-sha-256",
 	"data_directory_mode": "0700", "wal_level": "replica", "default_table_access_method": "heap", "server_version_string": serverVersion,
 }
 
@@ -35,8 +43,10 @@ var defaults = map[string]string{
 var shownAs = map[string]string{"datestyle": "DateStyle", "intervalstyle": "IntervalStyle", "timezone": "TimeZone"}
 
 // fixed are settings that a client cannot change.
-var fixed = []string{"server_version", "server_version_num", "server_encoding", "is_superuser", "session_authorization", "integer_datetimes", "in_hot_standby",
-	"max_identifier_length", "max_index_keys", "block_size", "lc_collate", "lc_ctype", "max_connections", "ssl", "wal_level", "data_directory_mode", "server_version_string"}
+var fixed = []string{"server_version", "server_version_num", "server_encoding", "is_superuser", "session_authorization",
+	"integer_datetimes", "in_hot_standby",
+	"max_identifier_length", "max_index_keys", "block_size", "lc_collate", "lc_ctype", "max_connections", "ssl", "wal_level",
+	"data_directory_mode", "server_version_string"}
 
 // Setting implements Settings.
 func (c *client) Setting(name string) (string, bool) {

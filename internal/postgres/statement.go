@@ -205,7 +205,8 @@ func (c *client) bindTo(ctx context.Context, s *statement, m *pgproto3.Bind) err
 	}
 	types := s.params()
 	if len(m.Parameters) != len(types) {
-		return fail(codeProtocol, fmt.Sprintf("bind message supplies %d parameters, but prepared statement %q requires %d", len(m.Parameters), m.PreparedStatement, len(types)))
+		return fail(codeProtocol, fmt.Sprintf("bind message supplies %d parameters, but prepared statement %q requires %d",
+			len(m.Parameters), m.PreparedStatement, len(types)))
 	}
 	p := &portal{statement: s, formats: append([]int16(nil), m.ResultFormatCodes...)}
 	if n := len(m.ParameterFormatCodes); n > 1 && n != len(types) {

@@ -170,7 +170,8 @@ func (s *api) answerList(e *exchange) answer {
 		return failure(e.x, http.StatusInternalServerError, "injected fault", "")
 	}
 	if !resource.Unpaged || e.fault != FaultShort && e.fault != FaultEmpty { // no next page could bring the rest
-		p.distort(e.fault, dice.Hash(s.world.Key+6, uint64(e.number)), q.cursor, s.opts.OffsetPaging, func() (e entry, ok bool) { return e, false })
+		p.distort(e.fault, dice.Hash(s.world.Key+6, uint64(e.number)), q.cursor, s.opts.OffsetPaging,
+			func() (e entry, ok bool) { return e, false })
 	}
 	e.wrong.distort(p)
 	items := make([]organisation.Object, len(p.items))

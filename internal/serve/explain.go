@@ -44,7 +44,8 @@ func told(err error) error {
 		return &postgres.Error{Code: code, Message: words.Directed(err.Error()), Hint: words.Directed(hint)}
 	}
 	switch {
-	case err == nil, errors.Is(err, io.EOF), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.As(err, &already):
+	case err == nil, errors.Is(err, io.EOF), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded),
+		errors.As(err, &already):
 		return err
 	case errors.As(err, &unsafe):
 		return coded("42501", "a statement may read the tables of the schema public, and nothing else")

@@ -328,8 +328,9 @@ func (st *statement) prepare(ctx context.Context, values ...any) error {
 	if err != nil {
 		return err
 	}
-	st.asked = &dialect.Asked{User: st.s.user, Setting: st.s.settings.Setting, Types: st.types, Found: st.found, Guess: st.guess, Values: values,
-		Part: func(id string) (string, error) { return c.Part(ctx, id) }, Top: c.Top}
+	st.asked = &dialect.Asked{User: st.s.user, Setting: st.s.settings.Setting, Types: st.types, Found: st.found, Guess: st.guess,
+		Values: values,
+		Part:   func(id string) (string, error) { return c.Part(ctx, id) }, Top: c.Top}
 	stmt, err := c.Prepare(ctx, st.text, guard.Rewrite(st.asked.Rewrite))
 	if err != nil {
 		return err

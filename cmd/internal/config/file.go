@@ -211,10 +211,6 @@ func (f *File) read(p *unstable.Parser, prefix []string, e *unstable.Node) error
 			"an API key must not stand in the configuration")
 	}
 	k := keyOf(name)
-	if old := gone[name]; old.ignored {
-		f.Notes = append(f.Notes, fmt.Sprintf("%s:%d: %s is not a setting any more, and is ignored; %s", f.Path, line, name, old.hint))
-		return nil
-	}
 	if k == nil {
 		return f.unknown(name, line, names())
 	}
@@ -307,9 +303,14 @@ func (f *File) wrong(line int, hint, format string, args ...any) error {
 	return cli.Usage(hint, "%s: "+format, append([]any{at}, args...)...)
 }
 
+// unknown returns the error for a name that is no setting, and nil for one that is ignored.
 func (f *File) unknown(name string, line int, known []string) error {
 	if old, ok := gone[name]; ok {
-		return f.wrong(line, old.hint, "%s is not a setting any more", name)
+		if !old.ignored {
+			return f.wrong(line, old.hint, "%s is not a setting any more", name)
+		}
+		f.Notes = append(f.Notes, fmt.Sprintf("%s:%d: %s is not a setting any more, and is ignored; %s", f.Path, line, name, old.hint))
+		return nil
 	}
 	hint := cli.Suggest(name, known, "extract config --example prints all keys")
 	return f.wrong(line, hint, "unknown key %q", name)

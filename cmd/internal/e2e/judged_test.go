@@ -7,9 +7,12 @@ import (
 	"net/http"
 	"testing"
 
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sandbox/judge"
 )
+
+func init() { longtest.Full("judge-every", 1) }
 
 // judged answers as h does; what it answers is held to the sandbox's OpenAPI documents. The
 // validator is large: it made the quick tests' program link, start and run longer, and those of

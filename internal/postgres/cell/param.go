@@ -101,7 +101,8 @@ func (t Type) binaryParam(raw []byte) (any, error) {
 	case uuid.OID:
 		return fmt.Sprintf("%x-%x-%x-%x-%x", raw[:4], raw[4:6], raw[6:8], raw[8:10], raw[10:]), nil
 	case interval.OID:
-		return string(Text.AppendText(nil, value.Interval{Micros: int64(be.Uint64(raw)), Days: int32(be.Uint32(raw[8:])), Months: int32(be.Uint32(raw[12:]))}, time.UTC)), nil
+		return string(Text.AppendText(nil, value.Interval{Micros: int64(be.Uint64(raw)), Days: int32(be.Uint32(raw[8:])),
+			Months: int32(be.Uint32(raw[12:]))}, time.UTC)), nil
 	case numeric.OID:
 		return binaryNumeric(raw)
 	}

@@ -45,9 +45,11 @@ var (
 // catalog has those, and the warehouse has no others. A list of ones of 2 bytes is a vector for the same reason.
 var plain = map[string]Type{
 	"BOOLEAN": boolean, "TINYINT": int2Type, "SMALLINT": int2Type, "INTEGER": int4Type, "BIGINT": int8Type,
-	"UTINYINT": int2Type, "USMALLINT": int4Type, "UINTEGER": oidType, "UBIGINT": numeric, "HUGEINT": numeric, "UHUGEINT": numeric, "BIGNUM": numeric,
-	"FLOAT": float4, "DOUBLE": float8, "VARCHAR": Text, "JSON": json, "BLOB": bytea, "UUID": uuid, "DATE": date,
-	"TIME": timeType, "TIME_NS": timeType, "TIME WITH TIME ZONE": timetz, "INTERVAL": interval, "TIMESTAMP": timestamp, "TIMESTAMP_S": timestamp,
+	"UTINYINT": int2Type, "USMALLINT": int4Type, "UINTEGER": oidType, "UBIGINT": numeric, "HUGEINT": numeric, "UHUGEINT": numeric,
+	"BIGNUM": numeric,
+	"FLOAT":  float4, "DOUBLE": float8, "VARCHAR": Text, "JSON": json, "BLOB": bytea, "UUID": uuid, "DATE": date,
+	"TIME": timeType, "TIME_NS": timeType, "TIME WITH TIME ZONE": timetz, "INTERVAL": interval, "TIMESTAMP": timestamp,
+	"TIMESTAMP_S": timestamp,
 	"USMALLINT[]": int2vector, "TIMESTAMP_MS": timestamp, "TIMESTAMP_NS": timestamp, "TIMESTAMP WITH TIME ZONE": timestamptz,
 }
 
@@ -122,7 +124,8 @@ func (t Type) DuckDB() string {
 	case oidType.OID:
 		return "BIGINT"
 	}
-	for _, name := range []string{"BOOLEAN", "SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE", "BLOB", "UUID", "DATE", "TIME", "INTERVAL", "TIMESTAMP", "JSON",
+	for _, name := range []string{"BOOLEAN", "SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE", "BLOB", "UUID", "DATE", "TIME",
+		"INTERVAL", "TIMESTAMP", "JSON",
 		"TIMESTAMP WITH TIME ZONE", "TIME WITH TIME ZONE"} {
 		if plain[name].OID == t.OID {
 			return name

@@ -243,7 +243,8 @@ const (
 )
 
 // keywords are words that DuckDB's grammar reserves and Postgres' does not.
-var keywords = []string{"anti", "asof", "at", "by", "generated", "glob", "lambda", "pivot", "positional", "qualify", "semi", "show", "summarize", "unpivot"}
+var keywords = []string{"anti", "asof", "at", "by", "generated", "glob", "lambda", "pivot", "positional", "qualify", "semi",
+	"show", "summarize", "unpivot"}
 
 // aliases returns the keywords that the statement uses as names of tables, as in at.attname.
 func (s Statement) aliases() map[string]bool {

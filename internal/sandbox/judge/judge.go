@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -19,12 +20,11 @@ import (
 	"github.com/pb33f/libopenapi-validator/config"
 	"github.com/pb33f/libopenapi-validator/responses"
 
-	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox/operation"
 )
 
 // every keeps the quick tests quick: a page of calls takes longer to judge than to make.
-var every = longtest.Int("judge-every", strictEvery, 1,
+var every = flag.Int("judge-every", strictEvery,
 	"hold one in so many of the sandbox's answers to its OpenAPI documents, besides the first of each operation and status")
 
 // strictEvery is how many answers are looked at for each whose fields all have to be

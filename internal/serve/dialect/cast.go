@@ -12,12 +12,16 @@ import (
 
 // lookups are Postgres' types whose values are numbers of things, and are written as the
 // things' names: the functions that find the one and the other.
-var lookups = map[string]string{"regclass": "relation", "regtype": "type", "regproc": "proc", "regprocedure": "proc", "regnamespace": "namespace", "regrole": "role"}
+var lookups = map[string]string{"regclass": "relation", "regtype": "type", "regproc": "proc", "regprocedure": "proc",
+	"regnamespace": "namespace", "regrole": "role"}
 
 // instead are types that DuckDB lacks, and those that stand for them.
-var instead = map[string]string{"name": "VARCHAR", "xid": "BIGINT", "cid": "BIGINT", "tid": "VARCHAR", "xid8": "BIGINT", "jsonb": "JSON", "money": "DOUBLE", "citext": "VARCHAR", "aclitem": "VARCHAR", "pg_node_tree": "VARCHAR",
-	"inet": "VARCHAR", "cidr": "VARCHAR", "macaddr": "VARCHAR", "xml": "VARCHAR", "int2vector": "USMALLINT[]", "oidvector": "UINTEGER[]", "unknown": "VARCHAR", "regconfig": "VARCHAR", "pg_lsn": "VARCHAR",
-	"cardinal_number": "INTEGER", "sql_identifier": "VARCHAR", "character_data": "VARCHAR", "yes_or_no": "VARCHAR", "time_stamp": "TIMESTAMP WITH TIME ZONE", "char": "VARCHAR"}
+var instead = map[string]string{"name": "VARCHAR", "xid": "BIGINT", "cid": "BIGINT", "tid": "VARCHAR", "xid8": "BIGINT",
+	"jsonb": "JSON", "money": "DOUBLE", "citext": "VARCHAR", "aclitem": "VARCHAR", "pg_node_tree": "VARCHAR",
+	"inet": "VARCHAR", "cidr": "VARCHAR", "macaddr": "VARCHAR", "xml": "VARCHAR", "int2vector": "USMALLINT[]",
+	"oidvector": "UINTEGER[]", "unknown": "VARCHAR", "regconfig": "VARCHAR", "pg_lsn": "VARCHAR",
+	"cardinal_number": "INTEGER", "sql_identifier": "VARCHAR", "character_data": "VARCHAR", "yes_or_no": "VARCHAR",
+	"time_stamp": "TIMESTAMP WITH TIME ZONE", "char": "VARCHAR"}
 
 // unbound returns the name of a type that DuckDB does not know, in small letters.
 func unbound(t node) string {
@@ -51,7 +55,8 @@ func (a *Asked) cast(n node) {
 	a.toNumeric(n, t)
 	a.castTime(n, t)
 	a.shorten(n, t)
-	if spelled := strings.TrimPrefix(strings.ToLower(a.at(n["query_location"])), "::"); strings.HasPrefix(spelled, "oid") || strings.HasPrefix(spelled, "pg_catalog.oid") {
+	if spelled := strings.TrimPrefix(strings.ToLower(a.at(n["query_location"])), "::"); strings.HasPrefix(spelled, "oid") ||
+		strings.HasPrefix(spelled, "pg_catalog.oid") {
 		a.oids(t) // which DuckDB's parser takes for bigint
 	}
 	if text(t["id"]) == "LIST" {

@@ -234,7 +234,8 @@ func (a *Asked) columns(n node) {
 
 // vectors are columns of the catalog that are lists without nulls, and whether Postgres counts their
 // elements from 0.
-var vectors = map[string]bool{"indkey": true, "indclass": true, "indcollation": true, "indoption": true, "proargtypes": true, "conkey": false, "confkey": false}
+var vectors = map[string]bool{"indkey": true, "indclass": true, "indcollation": true, "indoption": true, "proargtypes": true,
+	"conkey": false, "confkey": false}
 
 func isVector(n any) bool { return vectors[lastName(n)] }
 
@@ -297,8 +298,10 @@ func call(schema, name string, args ...any) node {
 	if args == nil {
 		args = []any{}
 	}
-	return node{"class": "FUNCTION", "type": "FUNCTION", "alias": "", "query_location": nowhere, "function_name": name, "schema": schema, "children": args,
-		"filter": nil, "order_bys": node{"type": "ORDER_MODIFIER", "orders": []any{}}, "distinct": false, "is_operator": false, "export_state": false, "catalog": ""}
+	return node{"class": "FUNCTION", "type": "FUNCTION", "alias": "", "query_location": nowhere, "function_name": name,
+		"schema": schema, "children": args,
+		"filter": nil, "order_bys": node{"type": "ORDER_MODIFIER", "orders": []any{}}, "distinct": false, "is_operator": false,
+		"export_state": false, "catalog": ""}
 }
 
 // plus is the tree of a number more than another.
@@ -311,7 +314,8 @@ func plus(what any, n int) node {
 
 // castTo is the tree of a cast to a type of DuckDB's, by its name.
 func castTo(what node, name string) node {
-	return node{"class": "CAST", "type": "OPERATOR_CAST", "alias": "", "query_location": nowhere, "child": what, "cast_type": typeOf(name), "try_cast": false}
+	return node{"class": "CAST", "type": "OPERATOR_CAST", "alias": "", "query_location": nowhere, "child": what,
+		"cast_type": typeOf(name), "try_cast": false}
 }
 
 func typeOf(name string) node {

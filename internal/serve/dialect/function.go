@@ -66,8 +66,9 @@ func init() {
 		"to_char": (*Asked).toChar, "to_date": (*Asked).toDate, "to_timestamp": (*Asked).toTimestamp, "date_trunc": (*Asked).dateTrunc,
 		"regexp_match": (*Asked).regexpMatch, "regexp_replace": patterned, "regexp_matches": patterned,
 		"json_agg": aggregated, "jsonb_agg": aggregated,
-		"jsonb_array_elements": unnested, "json_array_elements": unnested, "jsonb_array_elements_text": unnested, "json_array_elements_text": unnested,
-		"jsonb_object_keys": unnested, "json_object_keys": unnested,
+		"jsonb_array_elements": unnested, "json_array_elements": unnested, "jsonb_array_elements_text": unnested,
+		"json_array_elements_text": unnested,
+		"jsonb_object_keys":        unnested, "json_object_keys": unnested,
 	}
 }
 
@@ -296,8 +297,10 @@ func (a *Asked) operator(n node, name string, args []any) {
 
 // patterns are the parts of Postgres' formats of dates, the longer before the shorter that
 // they begin with, and strftime's for them.
-var patterns = []string{"YYYY", "%Y", "yyyy", "%Y", "YY", "%y", "MONTH", "%B", "FMMonth", "%B", "Month", "%B", "month", "%B", "Mon", "%b", "MON", "%b", "MM", "%m", "mm", "%m", "FMDay", "%A", "Day", "%A", "Dy", "%a", "DDD", "%j", "DD", "%d", "dd", "%d",
-	"HH24", "%H", "hh24", "%H", "HH12", "%I", "HH", "%I", "MI", "%M", "mi", "%M", "SS", "%S", "ss", "%S", "MS", "%g", "US", "%f", "IYYY", "%G", "IW", "%V", "WW", "%W", "ID", "%u", "AM", "%p", "PM", "%p", "TZ", "%Z", "OF", "%z", "D", "%w"}
+var patterns = []string{"YYYY", "%Y", "yyyy", "%Y", "YY", "%y", "MONTH", "%B", "FMMonth", "%B", "Month", "%B", "month", "%B",
+	"Mon", "%b", "MON", "%b", "MM", "%m", "mm", "%m", "FMDay", "%A", "Day", "%A", "Dy", "%a", "DDD", "%j", "DD", "%d", "dd", "%d",
+	"HH24", "%H", "hh24", "%H", "HH12", "%I", "HH", "%I", "MI", "%M", "mi", "%M", "SS", "%S", "ss", "%S", "MS", "%g", "US", "%f",
+	"IYYY", "%G", "IW", "%V", "WW", "%W", "ID", "%u", "AM", "%p", "PM", "%p", "TZ", "%Z", "OF", "%z", "D", "%w"}
 
 // dateFormat turns a format of to_char into one of strftime. What is in double quotes is meant as it is.
 func dateFormat(format string) string {

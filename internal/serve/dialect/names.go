@@ -141,7 +141,8 @@ func (a *Asked) operatorName(e node) string {
 }
 
 // isWord are words that look like columns, and in whose place stands a text.
-var isWord = map[string]bool{"current_user": true, "session_user": true, "user": true, "current_role": true, "current_catalog": true, "current_schema": true}
+var isWord = map[string]bool{"current_user": true, "session_user": true, "user": true, "current_role": true,
+	"current_catalog": true, "current_schema": true}
 
 // castName returns what Postgres calls a constant that is cast.
 func castName(t node) string {

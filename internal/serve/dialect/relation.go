@@ -97,7 +97,8 @@ func relations(from any, scope map[string]string) {
 // relation leads names of the catalog to our schema, and drops those of the database and
 // of the schema public.
 func (a *Asked) relation(n node) {
-	catalog, schema, name := strings.ToLower(text(n["catalog_name"])), strings.ToLower(text(n["schema_name"])), strings.ToLower(text(n["table_name"]))
+	catalog, schema, name := strings.ToLower(text(n["catalog_name"])), strings.ToLower(text(n["schema_name"])),
+		strings.ToLower(text(n["table_name"]))
 	if catalog == database {
 		n["catalog_name"], catalog = "", ""
 		a.changed = true
@@ -163,7 +164,8 @@ func (a *Asked) tableFunction(n node) {
 		n["function"] = call("", "unnest", castTo(call("", "list_value"), "UINTEGER[]"))
 		a.changed = true
 	}
-	if name := strings.ToLower(text(of["function_name"])); name == "string_split" || text(of["schema"]) == schemaOf && pgcatalog.Functions()[name] && !pgcatalog.TableFunctions()[name] {
+	if name := strings.ToLower(text(of["function_name"])); name == "string_split" || text(of["schema"]) == schemaOf &&
+		pgcatalog.Functions()[name] && !pgcatalog.TableFunctions()[name] {
 		if alias == "" {
 			n["alias"], alias = name, name
 		}

@@ -128,7 +128,8 @@ func Has(table, column string) bool {
 
 // Dialect returns what statements of a reader may name beside the warehouse's tables.
 func Dialect(r rights.Rights) *opened.Dialect {
-	return &opened.Dialect{Definitions: definitions() + without(r), Also: guard.Also{Schema: Schema, Relations: Relations(), Functions: Functions()}}
+	return &opened.Dialect{Definitions: definitions() + without(r),
+		Also: guard.Also{Schema: Schema, Relations: Relations(), Functions: Functions()}}
 }
 
 // without takes out of the catalog what a reader may not see.
@@ -178,7 +179,8 @@ CREATE TABLE pg.fact_key (oid UINTEGER, index_oid UINTEGER, relid UINTEGER, name
 CREATE TABLE pg.fact_keyword (keyword_name VARCHAR, keyword_category VARCHAR);
 INSERT INTO pg.fact_keyword SELECT keyword_name, keyword_category FROM duckdb_keywords();
 `)
-	fromCSV(b, "fact_type", types, map[string]string{"oid": "UINTEGER", "typlen": "SMALLINT", "typbyval": "BOOLEAN", "typispreferred": "BOOLEAN", "typelem": "UINTEGER", "typarray": "UINTEGER", "typcollation": "UINTEGER"})
+	fromCSV(b, "fact_type", types, map[string]string{"oid": "UINTEGER", "typlen": "SMALLINT", "typbyval": "BOOLEAN",
+		"typispreferred": "BOOLEAN", "typelem": "UINTEGER", "typarray": "UINTEGER", "typcollation": "UINTEGER"})
 	fromCSV(b, "fact_proc", procs, map[string]string{"oid": "UINTEGER", "prorettype": "UINTEGER"})
 	var tables, columns, keys []string
 	views := sqlfiles.ViewsByName()
@@ -191,7 +193,8 @@ INSERT INTO pg.fact_keyword SELECT keyword_name, keyword_category FROM duckdb_ke
 		tables = append(tables, fmt.Sprintf("(%d, '%s', %s, %d, -1)", oid, v.Name, stored.Quote(v.Answers+"; "+v.Grain), len(v.Columns)))
 		for i, c := range v.Columns {
 			t := cell.Of(c.Type)
-			columns = append(columns, fmt.Sprintf("(%d, %d, '%s', %d, %d, %t, %s)", oid, i+1, c.Name, t.OID, t.Mod, c.NotNull || slices.Contains(key, c.Name), stored.Quote(comment(c))))
+			columns = append(columns, fmt.Sprintf("(%d, %d, '%s', %d, %d, %t, %s)", oid, i+1, c.Name, t.OID, t.Mod, c.NotNull ||
+				slices.Contains(key, c.Name), stored.Quote(comment(c))))
 		}
 		if len(key) > 0 {
 			oid := firstKey + 2*len(keys)
@@ -206,7 +209,8 @@ INSERT INTO pg.fact_keyword SELECT keyword_name, keyword_category FROM duckdb_ke
 				continue
 			}
 			// An index of a foreign key is that of the key that it refers to.
-			keys = append(keys, fmt.Sprintf("(%d, %d, %d, '%s_%s_fkey', 'f', %s, %d, %s)", firstKey+2*len(keys), indexes[ref.Name], oids[v.Name], v.Name, c.Name, numbers(v, []string{c.Name}), oids[ref.Name], numbers(ref, keyOf(ref))))
+			keys = append(keys, fmt.Sprintf("(%d, %d, %d, '%s_%s_fkey', 'f', %s, %d, %s)", firstKey+2*len(keys), indexes[ref.Name],
+				oids[v.Name], v.Name, c.Name, numbers(v, []string{c.Name}), oids[ref.Name], numbers(ref, keyOf(ref))))
 		}
 	}
 	for name, rows := range map[string][]string{"table": tables, "column": columns, "key": keys} {
@@ -238,11 +242,13 @@ func fromCSV(b *strings.Builder, table, text string, kinds map[string]string) {
 		}
 		rows = append(rows, "("+strings.Join(cells, ", ")+")")
 	}
-	fmt.Fprintf(b, "CREATE TABLE pg.%s (%s);\nINSERT INTO pg.%s VALUES %s;\n", table, strings.Join(columns, ", "), table, strings.Join(rows, ",\n"))
+	fmt.Fprintf(b, "CREATE TABLE pg.%s (%s);\nINSERT INTO pg.%s VALUES %s;\n", table, strings.Join(columns, ", "), table,
+		strings.Join(rows, ",\n"))
 }
 
 // ofCalls are the keys of the tables that are no resources.
-var ofCalls = map[string][]string{"calls": {"call_id"}, "transcript_turns": {"call_id", "turn"}, "analysis_items": {"call_id", "position"}, "runs": {"run_id"}}
+var ofCalls = map[string][]string{"calls": {"call_id"}, "transcript_turns": {"call_id", "turn"},
+	"analysis_items": {"call_id", "position"}, "runs": {"run_id"}}
 
 // keyOf returns the columns that tell a row from all others, where they are declared.
 func keyOf(v *sqlfiles.File) []string {

@@ -148,7 +148,8 @@ func (l *List) Find(name string) (scram.StoredCredentials, User, error) {
 	for _, u := range all {
 		if u.Name == name {
 			v := u.Verifier
-			return scram.StoredCredentials{KeyFactors: scram.KeyFactors{Salt: string(v.Salt), Iters: v.Iterations}, StoredKey: v.StoredKey, ServerKey: v.ServerKey}, u, nil
+			return scram.StoredCredentials{KeyFactors: scram.KeyFactors{Salt: string(v.Salt), Iters: v.Iterations},
+				StoredKey: v.StoredKey, ServerKey: v.ServerKey}, u, nil
 		}
 	}
 	derived := func(what string) []byte {
@@ -156,7 +157,8 @@ func (l *List) Find(name string) (scram.StoredCredentials, User, error) {
 		h.Write([]byte(what + name))
 		return h.Sum(nil)
 	}
-	return scram.StoredCredentials{KeyFactors: scram.KeyFactors{Salt: string(derived("salt")[:16]), Iters: iterations}, StoredKey: derived("stored"), ServerKey: derived("server")}, User{}, nil
+	return scram.StoredCredentials{KeyFactors: scram.KeyFactors{Salt: string(derived("salt")[:16]), Iters: iterations},
+		StoredKey: derived("stored"), ServerKey: derived("server")}, User{}, nil
 }
 
 // Check returns the user who has this password, for protocols that send it.

@@ -84,7 +84,8 @@ func (j *Job) write(ctx context.Context, out io.Writer, checks Checks) (said *Re
 	// back, and what it does not count. So it puts on the disk what it can, before the system's
 	// limit ends the statement.
 	w, err := analytics.Open(ctx, j.Warehouse, analytics.Options{Options: opened.Options{
-		Location: loc, Prover: proven.Open(j.Warehouse, time.Now), SkipDamaged: j.Skip, Safe: &opened.Limits{Memory: j.Memory / 2, Temp: j.Temp}}})
+		Location: loc, Prover: proven.Open(j.Warehouse, time.Now), SkipDamaged: j.Skip,
+		Safe: &opened.Limits{Memory: j.Memory / 2, Temp: j.Temp}}})
 	if err != nil {
 		return nil, err
 	}
