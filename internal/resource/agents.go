@@ -2,13 +2,13 @@ package resource
 
 import "callhouse/internal/schema"
 
-// Agents are the agents that speak in calls. What an agent says and does, data and
-// flow, is told by its own record alone, which is asked for when the list shows a change.
+// Agents are the agents that speak in calls. Their behaviour, data and flow, is only in their own
+// record, which is requested when the list shows a change.
 var Agents = Declare(Resource{
 	Name: "agents", Doc: "agents, as they are now",
 	Path: "/v3/agents", Key: []string{"agent_id"},
 	Record: "/v3/agents/{}", Own: []string{"data", "flow", "version"},
-	Moves: []string{"production_version"}, // whether a publication is an edit, nobody says
+	Moves: []string{"production_version"}, // it is undocumented whether a publication is an edit
 },
 	schema.Column{ID: 1, Name: "agent_id", Type: schema.Text, Required: true, V3: "id", V2: "agent_id",
 		Doc: "the agent, as in calls"},
@@ -24,7 +24,7 @@ var Agents = Declare(Resource{
 		Doc: "the version that production stands for; null: none was published"},
 	schema.Column{ID: 7, Name: "data", Type: schema.JSON, V3: "data?",
 		Doc: "prompt, voice, model and all other settings"},
-	schema.Column{ID: 8, Name: "flow", Type: schema.JSON, V3: "flow?", V2: "flow_data?", AnyValue: true, // it was seen under either name
+	schema.Column{ID: 8, Name: "flow", Type: schema.JSON, V3: "flow?", V2: "flow_data?", AnyValue: true, // it was seen under both names
 		Doc: "the nodes and edges of a flow agent"},
 	schema.Column{ID: 9, Name: "version", Type: schema.JSON, V3: "version?", AnyValue: true,
 		Doc: "the version that data and flow are of; null: the current one"},
