@@ -82,8 +82,8 @@ func (l *lines) on(key, day string) []byte {
 	return nil
 }
 
-// tell sets the columns of a call that follow from its numbers, and reports whether any of them
-// was different.
+// tell sets the columns derived from the numbers of a call, and reports whether any of them
+// changed.
 func (l *lines) tell(c *calls.Call) bool {
 	at := c.FirstSeenAt()
 	if c.StartAt().OK {
