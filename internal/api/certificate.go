@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// CertificateError says that something answers at the service's address, but no secure
+// CertificateError means that a server answers at the service's address, but that no secure
 // connection to it can be made. Nothing was sent.
 type CertificateError struct {
 	BaseURL string
@@ -27,22 +27,22 @@ func (e *CertificateError) Error() string {
 
 func (e *CertificateError) Unwrap() error { return e.Err }
 
-// Plain says that the service does not use TLS.
+// Plain reports whether the server does not use TLS.
 func (e *CertificateError) Plain() bool { return errors.Is(e.Err, http.ErrSchemeMismatch) }
 
-// Outdated says that the certificate is not valid now, by this machine's clock.
+// Outdated reports whether the certificate is not valid now, by this machine's clock.
 func (e *CertificateError) Outdated() bool {
 	invalid, ok := errors.AsType[x509.CertificateInvalidError](e.Err)
 	return ok && invalid.Reason == x509.Expired
 }
 
-// Foreign says that the certificate is another host's.
+// Foreign reports whether the certificate is for another host.
 func (e *CertificateError) Foreign() bool {
 	_, ok := errors.AsType[x509.HostnameError](e.Err)
 	return ok
 }
 
-// problem says what is wrong with the certificate.
+// problem describes the fault of the certificate.
 func (e *CertificateError) problem() string {
 	invalid, _ := errors.AsType[x509.CertificateInvalidError](e.Err)
 	foreign, _ := errors.AsType[x509.HostnameError](e.Err)
@@ -63,7 +63,7 @@ func (e *CertificateError) problem() string {
 
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
-// hostsOf names the hosts that a certificate is for; of many, the first.
+// hostsOf names the hosts of a certificate; of many, only the first.
 func hostsOf(c *x509.Certificate) string {
 	names := append([]string{}, c.DNSNames...)
 	for _, ip := range c.IPAddresses {

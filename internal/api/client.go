@@ -17,30 +17,29 @@ import (
 	"callhouse/internal/words"
 )
 
-// Deadlines of one attempt. requestTimeout bounds them all together.
+// Deadlines of one attempt. requestTimeout bounds the whole attempt.
 const (
 	connectTimeout = 10 * time.Second
 	headerTimeout  = 60 * time.Second // until the answer begins
 	pieceTimeout   = 30 * time.Second // for each piece of a body
 	requestTimeout = 5 * time.Minute
 
-	// GraceTimeout is for what is in flight when a run is stopped.
+	// GraceTimeout is the time that in-flight requests have to finish when a run is stopped.
 	GraceTimeout = 2 * time.Second
 )
 
-// piece is how much of a body must arrive in each pieceTimeout, or all that is
-// left of it: about a kilobyte a second. Waiting for silence is not enough, since a
-// byte now and then breaks it.
+// piece is how much of a body must arrive in each pieceTimeout, or all that is left of it: about a
+// kilobyte a second. A timeout for silence is not enough, since an occasional byte resets it.
 const piece = 32 << 10
 
 const (
 	maxErrorBody = 64 << 10
-	// Where the end of a larger body is wanted, no more than maxSkipped of it is
-	// read, and maxTail is kept.
+	// If the end of a larger body is wanted, at most maxSkipped bytes of it are read, and maxTail
+	// bytes are kept.
 	maxSkipped = 256 << 20
 	maxTail    = 64 << 10
-	// Bodies over largeBody are read, and kept, one at a time, so that many workers
-	// cannot hold MaxBody each.
+	// Bodies over largeBody are read and kept one at a time, so that many workers cannot hold
+	// MaxBody each.
 	largeBody = 1 << 20
 )
 
@@ -50,20 +49,20 @@ var errTimeout = errors.New("no answer in time")
 type Client struct {
 	cfg       Config
 	log       *slog.Logger
-	base      string // without a slash at its end
+	base      string // without a trailing slash
 	http      *http.Client
 	closeIdle func()
-	secrets   *words.Secrets // what failures do not repeat
-	large     chan struct{}  // held while a large body is
+	secrets   *words.Secrets // omitted from failures
+	large     chan struct{}  // held while there is a large body
 
 	budget    *budget
 	health    *health
-	looks     chan look // holds one: the last look at the service
+	looks     chan look // holds one: the last probe of the service
 	clockSeen atomic.Bool
 	counter   counter
 }
 
-// New prepares a client. It asks for nothing yet.
+// New prepares a client. It sends no request.
 func New(cfg Config) (*Client, error) {
 	cfg.SetDefaults()
 	if err := cfg.Check(); err != nil {
@@ -91,7 +90,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	c.http = &http.Client{
 		Transport: rt,
-		// Each hop would be a request that nobody counted.
+		// Each hop would be a request outside the budget.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	second, minute := cfg.Limits()
@@ -99,21 +98,21 @@ func New(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// Close drops the connections that are kept for later.
+// Close closes the idle connections.
 func (c *Client) Close() { c.closeIdle() }
 
-// Counts returns what was sent so far, and what came of it.
+// Counts returns the numbers of requests so far, by outcome.
 func (c *Client) Counts() Counts { return c.counter.now() }
 
-// Verdict returns the error of a client to which nothing ever was a good answer.
+// Verdict returns the error of a client that never received a good answer.
 func (c *Client) Verdict() error { return c.health.verdict() }
 
-// Use says how many of the requests that a minute allows are held now, and for
-// how long nothing may be sent because the service asked for it.
+// Use returns how many of a minute's requests are held now, how many are allowed, and for how long
+// nothing may be sent because the service asked for it.
 func (c *Client) Use() (held, allowed int, closed time.Duration) { return c.budget.use() }
 
-// newTransport returns a transport that sends each request once. HTTP/2 is off: it
-// repeats requests by itself, and at a few requests a second it gains nothing.
+// newTransport returns a transport that sends each request once. HTTP/2 is off: it repeats requests
+// by itself, and at a few requests a second it gains nothing.
 func newTransport(workers int) *http.Transport {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
@@ -128,10 +127,9 @@ func newTransport(workers int) *http.Transport {
 	}
 }
 
-// send makes one attempt. began is called exactly once, as soon as the service
-// cannot count the request any more: when its answer has begun, or when the
-// attempt has ended without one. When ctx is done, the request in flight has
-// GraceTimeout to finish.
+// send makes one attempt. began is called exactly once, as soon as the service can no longer count
+// the request: when its answer has begun, or when the attempt has ended without one. When ctx is
+// done, the request in flight has GraceTimeout to finish.
 func (c *Client) send(ctx context.Context, r *Request, began func()) (Answer, *RequestError) {
 	rctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
@@ -193,15 +191,15 @@ func (c *Client) send(ctx context.Context, r *Request, began func()) (Answer, *R
 	return ans, nil
 }
 
-// request makes the request of net/http.
+// request makes the net/http request.
 func (c *Client) request(ctx context.Context, r *Request) (*http.Request, error) {
 	address := c.base + r.Path
 	if len(r.Query) > 0 {
 		address += "?" + r.Query.Encode()
 	}
-	// The transport cannot rewind this body, also an empty one. So it does not send
-	// the request a second time by itself when a kept connection breaks: the budget
-	// would know nothing of that. Of an empty body nothing is sent, no header either.
+	// The transport cannot rewind this body, even if it is empty. So it does not resend the request
+	// by itself when an idle connection breaks, outside the budget. For an empty body nothing is
+	// sent, not even a header.
 	req, err := http.NewRequestWithContext(ctx, cmp.Or(r.Method, http.MethodGet), address, io.NopCloser(bytes.NewReader(r.Body)))
 	if err != nil {
 		return nil, err
@@ -215,12 +213,11 @@ func (c *Client) request(ctx context.Context, r *Request) (*http.Request, error)
 	return req, nil
 }
 
-// failed makes a failure of an error of net/http. began says that the answer had
-// begun.
+// failed converts an error of net/http into a failure. began reports whether the answer had begun.
 func (c *Client) failed(ctx, rctx context.Context, err error, began bool) *RequestError {
 	var in *url.Error
 	if errors.As(err, &in) {
-		err = in.Err // without the address: it stands elsewhere already
+		err = in.Err // without the address, which is reported elsewhere
 	}
 	if cause := context.Cause(rctx); cause != nil {
 		if ctx.Err() != nil && !errors.Is(cause, errTimeout) {
@@ -231,7 +228,7 @@ func (c *Client) failed(ctx, rctx context.Context, err error, began bool) *Reque
 	return &RequestError{class: classOfError(err, began), Err: err}
 }
 
-// refused makes a failure of an answer that is not a success.
+// refused converts an unsuccessful answer into a failure.
 func (c *Client) refused(res *http.Response, raw []byte) *RequestError {
 	f := &RequestError{class: classOf(res.StatusCode), Status: res.StatusCode, wait: retryAfter(res.Header, c.cfg.Now())}
 	if f.class == redirected {
@@ -262,7 +259,7 @@ func (c *Client) refused(res *http.Response, raw []byte) *RequestError {
 
 var errTooLarge = errors.New("the body is too large")
 
-// read reads a body, of the given size if that is not below zero.
+// read reads a body. size is its length, or negative if unknown.
 func (c *Client) read(ctx context.Context, a *Answer, r *deadlineReader, size, limit int, wantEnd bool) error {
 	var body bytes.Buffer
 	read := func(upTo int) (more bool, err error) {
@@ -292,8 +289,7 @@ func (c *Client) read(ctx context.Context, a *Answer, r *deadlineReader, size, l
 	return errTooLarge
 }
 
-// readTail reads a body to its end, and returns its last bytes; nil if the end does
-// not come.
+// readTail reads a body to its end and returns its last bytes; nil if the end does not come.
 func readTail(r io.Reader) []byte {
 	room := make([]byte, 2*maxTail)
 	have := 0
@@ -314,12 +310,12 @@ func readTail(r io.Reader) []byte {
 	return nil
 }
 
-// deadlineReader resets a timer at every piece that it has read.
+// deadlineReader resets a timer after every piece.
 type deadlineReader struct {
 	r     io.Reader
 	timer *time.Timer
 	got   int
-	err   error // why the body did not come whole
+	err   error // why the body is incomplete
 }
 
 func (d *deadlineReader) Read(p []byte) (int, error) {

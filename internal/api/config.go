@@ -15,7 +15,7 @@ import (
 	"callhouse/internal/words"
 )
 
-// Secret is a text that no printing, logging or encoding shows.
+// Secret is a text that is never printed, logged or encoded.
 type Secret string
 
 const masked = words.Masked
@@ -26,7 +26,7 @@ func (Secret) String() string { return masked }
 // GoString returns a mask.
 func (Secret) GoString() string { return masked }
 
-// Format writes a mask, whatever the verb.
+// Format writes a mask for every verb.
 func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, masked) }
 
 // LogValue returns a mask.
@@ -35,50 +35,50 @@ func (Secret) LogValue() slog.Value { return slog.StringValue(masked) }
 // MarshalText returns a mask.
 func (Secret) MarshalText() ([]byte, error) { return []byte(masked), nil }
 
-// Config says which service to ask, with which key and within which limits.
+// Config holds the service's address, the key and the limits.
 type Config struct {
-	BaseURL   string // the service's address, the part before /v3
+	BaseURL   string // the service's address, without /v3 and what follows
 	Key       Secret // the organisation's API key
 	KeySource string // where Key came from, for messages: "CALLHOUSE_API_KEY"
 
-	PerSecond int     // requests a second that the service allows
-	PerMinute int     // and a minute
-	Share     float64 // the part of both that may be used, above 0 and at most 1
-	Workers   int     // requests in flight; 0: what the limits can use
+	PerSecond int     // the service's limit of requests per second
+	PerMinute int     // and per minute
+	Share     float64 // the fraction of both to use, above 0 and at most 1
+	Workers   int     // requests in flight; 0: as many as the limits allow
 
-	// Recall is what runs before this one spent, in any order; old spends do no
-	// harm. Note is called twice for every spend, with the number of its slot: before
-	// it is sent, and when its answer began; concurrently for different slots. What
-	// it keeps is to be the next run's Recall.
+	// Recall holds the spends of earlier runs, in any order; old spends do no harm. Note is called
+	// twice for every spend, with the number of its slot: before it is sent, and when its answer
+	// began; concurrently for different slots. The spends that it stores become the next run's
+	// Recall.
 	Recall []Spend
 	Note   func(slot int, s Spend)
 
-	// The service is taken for down after DownAfter without one good answer, and
-	// at least DownFailures bad ones in a row. 0: 10 minutes, 20.
+	// The service counts as down after DownAfter without one good answer and at least DownFailures
+	// failures in a row. 0: 10 minutes, 20.
 	DownAfter    time.Duration
 	DownFailures int
-	// Probe is a small request that the service always answers while it works.
+	// Probe is a small request that always succeeds while the service works.
 	Probe Request
 
-	// AnyClock goes on, by the service's clock, where that and ours are far apart.
+	// AnyClock continues, with the service's clock, even if it and ours are far apart.
 	AnyClock bool
-	// Clock is set right by the service's first answer; nil: one of its own, of Now.
+	// Clock is corrected by the service's first answer; nil: a new one, from Now.
 	Clock *Clock
 
 	Version   string            // for the User-Agent
-	Transport http.RoundTripper // nil: ours
+	Transport http.RoundTripper // nil: the default one
 	Now       func() time.Time  // nil: time.Now
 	Logger    *slog.Logger      // nil: none
 }
 
-// SetDefaults fills in what may be left out.
+// SetDefaults sets the optional fields that are zero.
 func (cfg *Config) SetDefaults() {
 	cfg.DownAfter = cmp.Or(cfg.DownAfter, 10*time.Minute)
 	cfg.DownFailures = cmp.Or(cfg.DownFailures, 20)
 	cfg.Version = cmp.Or(cfg.Version, "dev")
 	second, _ := cfg.Limits()
-	// A request in flight holds a slot of the second, so there are never more than
-	// perSecond; as many again read bodies and store results.
+	// A request in flight holds a slot of the second, so there are never more than perSecond. As
+	// many again may be reading bodies and storing results.
 	cfg.Workers = cmp.Or(cfg.Workers, min(2*second, 128))
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -92,13 +92,13 @@ func (cfg *Config) SetDefaults() {
 	}
 }
 
-// Limits returns our part of the limits: at least one request in each.
+// Limits returns the usable part of the limits: at least one request in each.
 func (cfg *Config) Limits() (second, minute int) {
 	part := func(limit int) int { return max(1, int(math.Floor(float64(limit)*cfg.Share+1e-9))) }
 	return part(cfg.PerSecond), part(cfg.PerMinute)
 }
 
-// Check returns what New would refuse of the key and the limits, or nil.
+// Check returns the error that New would return for the key and the limits, or nil.
 func (cfg *Config) Check() error {
 	if cfg.Key == "" {
 		return errors.New("the API key is empty")
@@ -109,7 +109,7 @@ func (cfg *Config) Check() error {
 	if min(cfg.PerSecond, cfg.PerMinute) < 1 || max(cfg.PerSecond, cfg.PerMinute) > maxLimit {
 		return fmt.Errorf("limits must be from 1 to %d requests", maxLimit)
 	}
-	if !(cfg.Share > 0 && cfg.Share <= 1) { // NaN is neither
+	if !(cfg.Share > 0 && cfg.Share <= 1) { // refuses NaN, too
 		return fmt.Errorf("the share %v is not above 0 and at most 1", cfg.Share)
 	}
 	return nil
@@ -117,19 +117,19 @@ func (cfg *Config) Check() error {
 
 const maxLimit = 1_000_000
 
-// CheckBaseURL returns what is wrong with the service's address, or nil. The error
-// does not repeat an address that may hold a secret.
+// CheckBaseURL returns an error if the service's address is invalid. The error does not repeat an
+// address that may hold a secret.
 func CheckBaseURL(s string) error {
 	_, err := parseBase(s)
 	return err
 }
 
-// MayHoldSecrets says whether an address has parts that the service's must not
-// have, and that may be secrets: a user, a password, a query.
+// MayHoldSecrets reports whether an address has parts that may be secret and that the service's
+// address must not have: a user, a password, a query.
 func MayHoldSecrets(s string) bool { return strings.ContainsAny(s, "@?#") }
 
-// parseBase reads the service's address. It may have a path, and a /v3 at its end
-// is left off, because it is easily pasted along.
+// parseBase parses the service's address. It may have a path. A /v3 at its end is removed, since it
+// is easily pasted along.
 func parseBase(s string) (string, error) {
 	u, err := url.Parse(s)
 	scheme, _, _ := strings.Cut(strings.ToLower(s), "://")

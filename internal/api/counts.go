@@ -4,12 +4,12 @@ import "sync"
 
 // Counts are the running numbers of a client.
 type Counts struct {
-	Requests       int64 // attempts sent, each charged to the budget
+	Requests       int64 // attempts, each charged to the budget
 	PageRequests   int64
 	DetailRequests int64
-	SideRequests   int64 // for pages of other lists than that of calls
+	SideRequests   int64 // for pages of lists other than the calls
 	BulkRequests   int64 // for pages of whole calls
-	Retries        int64 // attempts after a failed one, those after a 429 among them
+	Retries        int64 // attempts after a failed one, including those after a 429
 
 	Status2xx int64
 	Status3xx int64
@@ -18,8 +18,8 @@ type Counts struct {
 
 	RateLimited   int64 // 429
 	ServerErrors  int64 // 5xx
-	NetworkErrors int64 // no answer, or not a whole one
-	WrongBodies   int64 // 200, whole, and not what was asked for
+	NetworkErrors int64 // no answer, or an incomplete one
+	WrongBodies   int64 // 200, complete, but not the requested content
 }
 
 // counter keeps Counts for many requests at once.

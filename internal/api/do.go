@@ -7,10 +7,9 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// Do sends a request until there is a good answer, or until the table of failures
-// says that it is enough. accept looks at a good answer and says what is wrong
-// with it. Of pages and their parts, accept also sees what there is of a body
-// that did not come whole.
+// Do sends a request until there is a good answer, or until the table of failures ends the
+// attempts. accept checks a good answer and returns an error if it is wrong. For pages and their
+// parts, accept also receives incomplete bodies.
 //
 // Do returns the failure that it ended with, or an error that ends the run.
 func (c *Client) Do(ctx context.Context, r Request, accept func(*Answer) error) (*RequestError, error) {
@@ -50,8 +49,8 @@ func (c *Client) Do(ctx context.Context, r Request, accept func(*Answer) error) 
 			}
 			attempt++
 		}
-		// While a page is awaited nothing else goes on. So where the service did answer,
-		// the page is asked for again at once.
+		// While a page is awaited, nothing else proceeds. So if the service did answer, the page is
+		// requested again at once.
 		if rule.pause == 0 || attempt == 2 && !r.Kind.alone() && f.Status != 0 {
 			continue
 		}
@@ -64,7 +63,7 @@ func (c *Client) Do(ctx context.Context, r Request, accept func(*Answer) error) 
 	}
 }
 
-// attempt sends a request once. took is how long that takes, once it may be sent.
+// attempt sends a request once. took is its duration from the moment at which it may be sent.
 func (c *Client) attempt(ctx context.Context, r *Request, retry bool, accept func(*Answer) error,
 	took *time.Duration) (*RequestError, error) {
 	t, err := c.budget.acquire(ctx)
@@ -92,8 +91,7 @@ func (c *Client) attempt(ctx context.Context, r *Request, retry bool, accept fun
 	return f, err
 }
 
-// conclude says what follows from a failure that is not tried again. Its error
-// ends the run.
+// conclude returns the consequence of a failure that is not retried. Its error ends the run.
 func (c *Client) conclude(ctx context.Context, r *Request, f *RequestError) error {
 	f.Then, f.CursorLost = f.rule().after(r.Kind), f.rule().cursor
 	switch f.Then {
@@ -105,15 +103,15 @@ func (c *Client) conclude(ctx context.Context, r *Request, f *RequestError) erro
 		}
 		f.Then = EndList
 	case Missing:
-		// Only in the contract's own form does it speak of this record. Anything else
-		// may be a proxy that does not know the way.
+		// Only an error in the contract's own form is about this record. Any other may come from a
+		// proxy without the route.
 		if !f.contract {
 			f.Then = SetAside
 			break
 		}
 		c.health.good()
 	case askList:
-		// A refused key stops the run. One refused record must not, every night anew.
+		// A refused key stops the run. One refused record must not stop it every night.
 		f.Then = SetAside
 		if probe := c.probe(ctx); probe != nil && probe.rule().after(Page) == stopKey {
 			return c.conclude(ctx, &c.cfg.Probe, probe)
@@ -122,7 +120,7 @@ func (c *Client) conclude(ctx context.Context, r *Request, f *RequestError) erro
 	return nil
 }
 
-// sleep waits, or returns ctx's error.
+// sleep waits, or returns ctx's error if it is done first.
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -1,10 +1,8 @@
-// Package api sends requests to the service, one at a time or many at once, and
-// knows nothing of what they ask for.
+// Package api sends requests to the service, one at a time or many at once, whatever they request.
 //
-// Requests are the scarce resource. Every attempt, also one that repeats another,
-// passes one budget (budget.go), which never lets the service count one request
-// too many. Every answer that is not a good one meets one table (failures.go),
-// which says whether to ask again and what follows.
+// Requests are the scarce resource. Every attempt, including retries, passes one budget
+// (budget.go), which never lets the service count more requests than its limits. Every failure is
+// looked up in one table (failures.go), which decides whether to retry and what follows.
 //
-// docs/design/crawler.md has the budget's proof and the table of failures in words.
+// docs/design/crawler.md has the budget's proof and the table of failures.
 package api

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// AuthError says that the service refuses the key. The run stopped at once.
+// AuthError means that the service refuses the key. The run stops at once.
 type AuthError struct {
 	Status    int    // 401 or 403
-	Code      string // the service's own error code, if it sent one
+	Code      string // the service's own error code, if any
 	KeySource string // where the key came from
 }
 
@@ -20,7 +20,7 @@ func (e *AuthError) Error() string {
 	return fmt.Sprintf("the service %s the API key from %s (status %d%s)", what, e.KeySource, e.Status, codeText(e.Code))
 }
 
-// UnreachableError says that nothing ever answered at the service's address.
+// UnreachableError means that there was never an answer at the service's address.
 type UnreachableError struct {
 	BaseURL string
 	Tries   int
@@ -33,13 +33,12 @@ func (e *UnreachableError) Error() string {
 
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// AddressError says that something answers at the base URL which is not the
-// service.
+// AddressError means that the server at the base URL is not the service.
 type AddressError struct {
 	BaseURL string
-	Path    string // what it was asked for
+	Path    string // the requested path
 	Status  int
-	Target  string // where a redirect points
+	Target  string // target of a redirect
 	Err     error
 }
 
@@ -55,13 +54,13 @@ func (e *AddressError) Error() string {
 
 func (e *AddressError) Unwrap() error { return e.Err }
 
-// ServiceDownError says that requests failed for too long, and the run ended. What
-// was fetched before is committed.
+// ServiceDownError means that requests failed for too long, and that the run ended. Data fetched
+// before is committed.
 type ServiceDownError struct {
 	Failures int           // in a row
 	For      time.Duration // since the last good answer
-	// Wait is how long the service asks to wait, if that is too long. Patience is how
-	// long a run goes on at most without a good answer.
+	// Wait is how long the service asks to wait, if that is too long. Patience is the maximum time
+	// that a run continues without a good answer.
 	Wait, Patience time.Duration
 	Err            error // the last failure
 }
@@ -84,8 +83,7 @@ func codeText(code string) string {
 	return ", " + code
 }
 
-// ClockError says that the service's clock and ours are more than a day apart.
-// Nothing was stored.
+// ClockError means that the service's clock and ours are more than a day apart. Nothing was stored.
 type ClockError struct{ Ours, Theirs time.Time }
 
 func (e *ClockError) Error() string {

@@ -41,50 +41,47 @@ const (
 	spent
 )
 
-// Then is what follows from a failure that is not tried again.
+// Then is the consequence of a failure that is not retried.
 type Then uint8
 
-// What follows. Of a page, EndList, Narrow and Simplify; of a record, SetAside
-// and Missing.
+// Consequences. EndList, Narrow and Simplify apply to pages, SetAside and Missing to records.
 const (
 	_           Then = iota
-	SetAside         // report it and go on; the next run tries again
-	Missing          // the thing is listed and has no record
+	SetAside         // report it and continue; the next run tries again
+	Missing          // the object is listed and has no record
 	EndList          // leave the rest of the list to the next run
-	Narrow           // ask for a smaller part; one item that fails alone is set aside
-	Simplify         // ask with fewer parameters; else EndList
-	stopAddress      // stop the run, *AddressError; or EndList, where the service answered well before
+	Narrow           // request a smaller part; an item that fails alone is set aside
+	Simplify         // request with fewer parameters; else EndList
+	stopAddress      // stop the run, *AddressError; or EndList, if there was a good answer before
 	stopKey          // stop the run: *AuthError
-	askList          // stopKey if the list is refused too, or else SetAside
+	askList          // stopKey if the list is refused too, else SetAside
 )
 
-// rule is what to do about a class of failure. Every attempt is charged to the
-// budget, whatever its class.
+// rule is the handling of a class of failure. Every attempt is charged to the budget, whatever its
+// class.
 type rule struct {
-	name     string // empty: its status says it
-	statuses []int  // the answers of this class; for those that none names see classOf
-	// Where two values stand, the first is for pages, the second for records.
-	tries [2]int // attempts before what follows; always: as many as it takes, since the request is not at fault
+	name     string // empty: its status names it
+	statuses []int  // the statuses of this class; for all others see classOf
+	// Of two values, the first is for pages, the second for records.
+	tries [2]int // attempts in all; always: without limit, since the request is not at fault
 	then  [2]Then
-	// pause is the wait before the second attempt: see pauses. It holds no slot of
-	// the budget.
+	// pause is the wait before the second attempt: see pauses. It holds no slot of the budget.
 	pause time.Duration
-	// outage: it may be the whole service that is down. Attempts that fail while
-	// it is are not held against the request: see health.go.
+	// outage: the whole service may be down. Attempts that fail during an outage do not count
+	// against the request: see health.go.
 	outage bool
-	cursor bool // of a page that a cursor led to: the service may have forgotten the cursor
-	// budget is what the budget learns of it, and of how long the service asks to
-	// wait (0: it does not say). It returns how long all requests are held back.
+	cursor bool // of a page reached by a cursor: the service may have dropped the cursor
+	// budget reports the failure to the budget, with the wait that the service asks for (0:
+	// unspecified). It returns how long all requests are held back.
 	budget func(b *budget, t ticket, asked time.Duration) time.Duration
-	count  func(*Counts) *int64 // where it is counted beside its status
+	count  func(*Counts) *int64 // its counter, in addition to that of its status
 }
 
 const always = 0
 
-// rules is the one table of failures; docs/design/crawler.md has it in words. Two things
-// stand above it: where nothing ever answered, the run soon stops
-// (*UnreachableError, *CertificateError), and where nothing answers well for long, it stops too
-// (*ServiceDownError).
+// rules is the table of failures; docs/design/crawler.md describes it. Two rules override it: if
+// there was never an answer, the run soon stops (*UnreachableError, *CertificateError), and if
+// there is no good answer for long, it stops too (*ServiceDownError).
 var rules = []rule{
 	badRequest:   {name: "400 bad request", statuses: []int{400}, tries: [2]int{1, 1}, then: [2]Then{Simplify, SetAside}, cursor: true},
 	unauthorized: {name: "401 unauthorized", statuses: []int{401}, tries: [2]int{1, 1}, then: [2]Then{stopKey, stopKey}},
@@ -117,7 +114,7 @@ func limited(n *Counts) *int64 { return &n.RateLimited }
 func network(n *Counts) *int64 { return &n.NetworkErrors }
 func wrong(n *Counts) *int64   { return &n.WrongBodies }
 
-// hold keeps all requests back for as long as the service asks, and for least.
+// hold holds all requests back for as long as the service asks, and at least for least.
 func hold(least time.Duration) func(*budget, ticket, time.Duration) time.Duration {
 	return func(b *budget, _ ticket, asked time.Duration) time.Duration {
 		wait := max(asked, least)
@@ -126,17 +123,17 @@ func hold(least time.Duration) func(*budget, ticket, time.Duration) time.Duratio
 	}
 }
 
-// partAttempts is how often a part of a page is tried.
+// partAttempts is the number of attempts for a part of a page.
 const partAttempts = 2
 
-// attempts returns how often a request of this kind is tried.
+// attempts returns the number of attempts for a request of this kind.
 func (r *rule) attempts(k Kind) int {
 	switch k {
 	case Page:
 		return r.tries[0]
 	case Part:
 		return min(r.tries[0], partAttempts)
-	case Bulk: // a smaller one is tried then
+	case Bulk: // a smaller one is tried afterwards
 		return min(r.tries[1], 1)
 	}
 	return r.tries[1]
@@ -144,7 +141,7 @@ func (r *rule) attempts(k Kind) int {
 
 func (r *rule) after(k Kind) Then {
 	switch then := r.then[1]; {
-	case k == Bulk && then == stopKey: // the key may be good for all else
+	case k == Bulk && then == stopKey: // the key may be valid for all else
 		return askList
 	case k.alone():
 		return then
@@ -152,38 +149,37 @@ func (r *rule) after(k Kind) Then {
 	return r.then[0]
 }
 
-// maxPause is the longest pause after a failure, where the service asks for none.
+// maxPause is the longest pause after a failure for which the service specifies no wait.
 const maxPause = time.Minute
 
-// pauses returns the pauses after one failure and the next: each is about twice
-// the one before.
+// pauses returns the pauses after successive failures: each is about twice the previous one.
 func pauses(first time.Duration) backoff.BackOff {
 	b := backoff.NewExponentialBackOff()
 	b.InitialInterval, b.Multiplier, b.MaxInterval = first, 2, maxPause
 	return b
 }
 
-// RequestError is an attempt that brought no good answer.
+// RequestError is an attempt without a good answer.
 type RequestError struct {
 	Then       Then     // what follows
 	Status     int      // 0: none
-	Allowed    []string // the query parameters that the service says it knows
-	CursorLost bool     // of a page that a cursor led to: the service may have forgotten the cursor
+	Allowed    []string // the query parameters that the service lists as known
+	CursorLost bool     // of a page reached by a cursor: the service may have dropped the cursor
 	Err        error
 
 	class    class
 	code     string // the service's error code
-	message  string // and message, cut short
+	message  string // and message, shortened
 	contract bool   // the body was the contract's error envelope
-	target   string // where a redirect points
-	limit    int    // of a body that is too large
+	target   string // target of a redirect
+	limit    int    // for a body that is too large
 	wait     time.Duration
 }
 
 func (f *RequestError) rule() *rule { return &rules[f.class] }
 
-// Class names the kind of failure in words of our own. Unlike Error it repeats nothing
-// that the service said, which may name a call or a person.
+// Class names the kind of failure in our own words. Unlike Error it repeats nothing from the
+// service, whose text may name a call or a person.
 func (f *RequestError) Class() string {
 	if inner, ok := errors.AsType[*RequestError](f.Err); ok && f.class == spent {
 		return inner.Class()
@@ -201,7 +197,7 @@ func (f *RequestError) Class() string {
 	}
 }
 
-// ownWordsError are why a stream was ended, in words that the service has no part in.
+// ownWordsError is the reason why a stream ended, without any text from the service.
 type ownWordsError string
 
 func (w ownWordsError) Error() string { return string(w) }
@@ -222,16 +218,16 @@ func (f *RequestError) Error() string {
 
 func (f *RequestError) Unwrap() error { return f.Err }
 
-// Canceled says that the attempt ended because its context did.
+// Canceled reports whether the attempt ended because its context did.
 func (f *RequestError) Canceled() bool { return f.class == canceled }
 
-// TooLarge says that the body was larger than is kept.
+// TooLarge reports whether the body was larger than the limit.
 func (f *RequestError) TooLarge() bool { return f.class == tooLarge }
 
-// ErrBroken is the error of a page that cannot be taken apart into its items.
+// ErrBroken is the error of a page that cannot be split into its items.
 var ErrBroken = errors.New("the page cannot be taken apart")
 
-// wrongBodyOf makes a failure of an answer that is not what was asked for.
+// wrongBodyOf makes a failure of an answer whose content was not requested.
 func wrongBodyOf(a *Answer, err error) *RequestError {
 	if errors.Is(err, ErrBroken) {
 		return &RequestError{class: broken, Status: a.Status, Err: err}
@@ -239,7 +235,7 @@ func wrongBodyOf(a *Answer, err error) *RequestError {
 	return &RequestError{class: wrongBody, Status: a.Status, Err: err}
 }
 
-// classOf returns the class of a status that is not a success.
+// classOf returns the class of an unsuccessful status.
 func classOf(status int) class {
 	for c := range rules {
 		if slices.Contains(rules[c].statuses, status) {
@@ -255,8 +251,8 @@ func classOf(status int) class {
 	return otherStatus
 }
 
-// classOfError returns the class of an attempt that ended without a whole
-// answer; began says that an answer had begun.
+// classOfError returns the class of an attempt that ended without a complete answer. began reports
+// whether an answer had begun.
 func classOfError(err error, began bool) class {
 	var cert *tls.CertificateVerificationError
 	var authority x509.UnknownAuthorityError

@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// firstContact is how long, and how often, a service is tried that never
-// answered: a wrong address should be noticed soon.
+// firstContact is how long, and how often, a service is tried that has never answered: a wrong
+// address should be noticed soon.
 const (
 	firstContact      = 15 * time.Second
 	firstContactTries = 4
 )
 
-// health watches whether the service works at all.
+// health tracks whether the service works at all.
 type health struct {
 	mu       sync.Mutex
 	began    time.Time
 	lastGood time.Time
-	firstBad time.Time // since then
-	failures int       // since then
-	heard    bool      // something has answered, well or not
+	firstBad time.Time // time of the first failure in the current row
+	failures int       // failures in the current row
+	heard    bool      // there was an answer, good or not
 	worked   bool      // there was a good answer
 	last     *RequestError
-	blamed   time.Time // when a stream last ended since it alone was refused
-	sure     time.Time // when a request of no stream, or the probe, last was answered well
+	blamed   time.Time // when a stream last ended because only its requests were refused
+	sure     time.Time // when a request outside streams, or the probe, last had a good answer
 }
 
 func newHealth() *health {
@@ -39,7 +39,7 @@ func (h *health) good() {
 	h.sure = h.lastGood
 }
 
-// steady notes a good answer to a stream's request. It takes back no failure of others.
+// steady records a good answer to a stream's request. It does not clear the failures of others.
 func (h *health) steady() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -48,7 +48,8 @@ func (h *health) steady() {
 	}
 }
 
-// blame notes that a stream ended since it alone was refused, or that others are refused too.
+// blame records that a stream ended because only its requests were refused, or that others are
+// refused too.
 func (h *health) blame(alone bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -57,36 +58,36 @@ func (h *health) blame(alone bool) {
 	}
 }
 
-// blames says whether the 429 of a stream is believed to be its own.
+// blames reports whether a stream's 429s are taken to be its own.
 func (h *health) blames() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return !h.blamed.IsZero() && time.Since(h.blamed) < blamed
 }
 
-// vouched notes that the probe was answered well.
+// vouched records a good answer to the probe.
 func (h *health) vouched() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.sure = time.Now()
 }
 
-// goodSince says whether a request of no stream was answered well after a time.
+// goodSince reports whether a request outside streams had a good answer after t.
 func (h *health) goodSince(t time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.sure.After(t)
 }
 
-// everWorked says whether there ever was a good answer.
+// everWorked reports whether there ever was a good answer.
 func (h *health) everWorked() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.worked
 }
 
-// bad counts a failed attempt. It returns the error that ends the run when the
-// service is taken for unreachable or down.
+// bad counts a failed attempt. It returns the error that ends the run when the service counts as
+// unreachable or down.
 func (h *health) bad(f *RequestError, cfg *Config, base string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -115,14 +116,14 @@ func (h *health) bad(f *RequestError, cfg *Config, base string) error {
 	return nil
 }
 
-// failing says how many attempts have failed in a row.
+// failing returns the number of attempts that have failed in a row.
 func (h *health) failing() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.failures
 }
 
-// verdict returns the error of a run in which nothing ever worked.
+// verdict returns the error of a run without any good answer.
 func (h *health) verdict() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -132,27 +133,24 @@ func (h *health) verdict() error {
 	return &ServiceDownError{Failures: h.failures, For: time.Since(h.lastGood), Err: h.last}
 }
 
-// outageAfter is how many attempts must fail in a row before we ask whether the
-// service is down.
+// outageAfter is the number of consecutive failures after which the service is probed.
 const outageAfter = 5
 
-// look is what the last look at the service came to. To look means to send the
-// probe: a request that the service answers while it works.
+// look is the result of the last probe: a request that always succeeds while the service works.
 type look struct {
-	at   time.Time // it answered then
-	down bool      // but not at first
+	at   time.Time // time of the answer
+	down bool      // the first attempt failed
 }
 
-// outage says whether an attempt failed because the whole service is down: many
-// failed in a row, and the probe fails too. Then it returns when the service is
-// back; one request asks for all, and no other is sent meanwhile. The attempt is
-// not held against its request: else the calls in hand would be set aside, one
-// after the other, through no fault of theirs.
+// outage reports whether an attempt failed because the whole service is down: many attempts failed
+// in a row, and the probe fails too. It then returns only when the service is back; one caller
+// probes for all, and no other request is sent meanwhile. The attempt does not count against its
+// request: otherwise the current calls would be set aside, one after the other, through no fault of
+// theirs.
 //
-// A request that always fails is another matter: the probe is answered at once,
-// and the attempt counts.
+// If only one request keeps failing, the probe succeeds at once, and the attempt counts.
 //
-// An error ends the run: the service is down for too long.
+// An error ends the run: the service has been down for too long.
 func (c *Client) outage(ctx context.Context) (bool, error) {
 	failures := c.health.failing()
 	if failures < outageAfter {
@@ -167,7 +165,7 @@ func (c *Client) outage(ctx context.Context) (bool, error) {
 	}
 	defer func() { c.looks <- last }()
 	if last.at.After(failed) {
-		return last.down, nil // somebody else has looked since
+		return last.down, nil // another caller has probed since
 	}
 	waits := pauses(2 * time.Second)
 	for down := false; ; down = true {
@@ -185,20 +183,19 @@ func (c *Client) outage(ctx context.Context) (bool, error) {
 	}
 }
 
-// probe sends the probe, once. A good answer says nothing of the requests that
-// fail, so it does not count among the good ones.
+// probe sends the probe once. A good answer to it says nothing about the requests that fail, so it
+// does not count as a good answer.
 func (c *Client) probe(ctx context.Context) *RequestError {
 	f, _ := c.attempt(ctx, &c.cfg.Probe, false, nil, new(time.Duration)) // the clock was checked before
 	return f
 }
 
-// clockApart is how far apart our clock and the service's may be.
+// clockApart is the maximum difference between our clock and the service's.
 const clockApart = 24 * time.Hour
 
-// checkClock compares our clock with that of the first answer that has the
-// service's, before anything is stored. A call that is seen at a wrong time would
-// keep that time for ever, and it decides what is due, over or old. An answer that
-// ends the run anyway, and may not be the service's, does not count.
+// checkClock compares our clock with the first Date from the service, before anything is stored. A
+// call seen at a wrong time would keep that time for ever, and the time decides whether a call is
+// due, over or old. An answer that ends the run anyway, and may not be the service's, is ignored.
 func (c *Client) checkClock(a *Answer, f *RequestError) error {
 	if a.date.IsZero() {
 		return nil

@@ -9,48 +9,46 @@ import (
 	"time"
 )
 
-// Others spend the same limits, and a run cannot see them. All that shows them is
-// a 429 to a request of ours: what we held of a window at that moment is what fits
-// beside them. The numbers below were chosen by simulation: see TestNeighbours and
-// docs/design/crawler.md.
+// Others use the same limits, and a run cannot see them. The only sign of them is a 429 to one of
+// our requests: the number of slots that we held of the window at that moment is what fits beside
+// them. The values below were chosen by simulation: see TestNeighbours and docs/design/crawler.md.
 const (
-	// A part of each window, 1/sparePart, is left free every spareEvery, and used up
-	// again within spareFor. So somebody who was kept out gets in; then one of our
-	// requests is refused, and we know of them.
+	// A part of each window, 1/sparePart, is left free every spareEvery, and used up again within
+	// spareFor. A client that was locked out can then send; one of our requests is refused, which
+	// reveals the client.
 	sparePart  = 20
 	spareEvery = 20 * time.Second
 	spareFor   = 10 * time.Second
-	// After a refusal we hold less than what fitted, by 1/backOff of it, for
-	// steadyFirst; and twice as long each time that the next refusal finds the same,
-	// up to steadyMost. Then the ceiling rises: by the spare part within the first
-	// rise, and by twice as much in each that follows.
+	// After a refusal we hold less than fitted, by 1/backOff of it, for steadyFirst. The time
+	// doubles whenever the next refusal finds the same number, up to steadyMost. Then the ceiling
+	// rises: by the spare part within the first rise, and by twice as much in each following one.
 	backOff     = 14
 	steadyFirst = 4 * time.Second
 	steadyMost  = 64 * time.Second
 	rise        = 5 * time.Second
-	// A single refusal below what fitted is ignored if none came in this time before
-	// it: it is often a mere fault.
+	// A single refusal below what fitted is ignored if there was none in this time before it: it is
+	// often a mere fault.
 	ignoreAfter = 20 * time.Second
-	// A run begins with half of the limits for this time, since others may be there.
+	// A run begins with half of the limits for this time, since there may be other clients.
 	warmUp = 15 * time.Second
-	// closeFirst is how long nothing is sent after a refusal that does not say how
-	// long. It doubles while requests are only refused, up to maxPause.
+	// closeFirst is how long nothing is sent after a refusal that specifies no wait. It doubles
+	// while requests are only refused, up to maxPause.
 	closeFirst = time.Second
-	// rowGap is how many requests may be accepted between two refusals of a row.
-	// After every third one of a row we go down to half of what fitted.
+	// rowGap is how many requests may be accepted between two refusals of a row. After every third
+	// refusal of a row the ceiling drops to half of what fitted.
 	rowGap = 3
-	// recheck is how soon a waiting request looks whether the ceiling has risen.
+	// recheck is how soon a waiting request checks again whether the ceiling has risen.
 	recheck = time.Second
 )
 
-// pace is how much of the limits we may use now.
+// pace is the part of the limits that we may use now.
 type pace struct {
-	closed         instant // nothing is sent before: the service refuses
+	closed         instant // nothing is sent before: the service refuses requests
 	next           instant // nor before: requests are spread over the minute
 	second, minute ceiling
 
-	lastRefusal instant // that changed the pace
-	accepted    int     // requests since
+	lastRefusal instant // the last one that changed the pace
+	accepted    int     // requests since then
 	row         int     // refusals in a row
 	closing     time.Duration
 }
@@ -59,9 +57,9 @@ func newPace(perSecond, perMinute int) pace {
 	return pace{lastRefusal: -1, second: newCeiling(time.Second, perSecond), minute: newCeiling(time.Minute, perMinute)}
 }
 
-// refused says that a request was refused which was sent when second and minute
-// others held slots. asked is how long the service asks to wait; 0: it does not say.
-// Requests that were sent before the last refusal was known say nothing new.
+// refused reports a refused request, sent when second and minute other requests held slots. asked
+// is how long the service asks to wait; 0: unspecified. Requests sent before the last refusal was
+// known carry no new information.
 func (p *pace) refused(sent, now instant, asked time.Duration, second, minute int) {
 	news := sent >= p.lastRefusal
 	if news {
@@ -77,8 +75,8 @@ func (p *pace) refused(sent, now instant, asked time.Duration, second, minute in
 	if !news {
 		return
 	}
-	// Which window was full? The one in which we are above what fitted last time;
-	// else the one that is nearer to its ceiling.
+	// Which window was full? The one in which we hold more than fitted last time; else the one that
+	// is nearer to its ceiling.
 	c, fitted := &p.minute, minute
 	inSecond, inMinute := p.second.exceeds(now, second), p.minute.exceeds(now, minute)
 	if inSecond && !inMinute || inSecond == inMinute && second*p.minute.at(now) > minute*p.second.at(now) {
@@ -87,25 +85,25 @@ func (p *pace) refused(sent, now instant, asked time.Duration, second, minute in
 	c.lower(now, p.closed, fitted, p.row)
 }
 
-// spread says that a request was let in: when the minute is half used, the next
-// one waits for its part of it. Others would not get through a burst, and a service
-// that counts by the clock would be full for the rest of its minute.
+// spread reports an admitted request. Once the minute is half used, the next request waits for its
+// part of the minute. A burst would lock others out, and fill a service that counts by the clock
+// for the rest of its minute.
 func (p *pace) spread(now instant, held int) {
 	if c := p.minute.at(now); 2*held > c {
 		p.next = now + p.minute.span*8/10/time.Duration(c)
 	}
 }
 
-// ceiling is how many slots of a window we may hold.
+// ceiling is the number of a window's slots that we may hold.
 type ceiling struct {
 	span     time.Duration
 	limit    int
-	level    int           // until rises; from then on more
+	level    int           // until rises; after that, more
 	rises    instant       // when it begins to rise
-	steady   time.Duration // how long it stayed after the last refusal; 0: there was none
-	fitted   int           // what fitted then
-	ignored  instant       // when there was a refusal that may mean nothing
-	provoked bool          // the row of refusals began when we tried more than what fitted
+	steady   time.Duration // how long it stayed after the last refusal; 0: no refusal yet
+	fitted   int           // number of slots that fitted then
+	ignored  instant       // time of a refusal that may mean nothing
+	provoked bool          // the row of refusals began when we exceeded what fitted
 }
 
 func newCeiling(span time.Duration, limit int) ceiling {
@@ -113,7 +111,7 @@ func newCeiling(span time.Duration, limit int) ceiling {
 	return ceiling{span: span, limit: limit, level: half, fitted: half, rises: min(span, warmUp), ignored: -ignoreAfter}
 }
 
-// spare is the spare part in slots; the smallest windows have none.
+// spare returns the spare part in slots; the smallest windows have none.
 func (c *ceiling) spare() int {
 	if c.limit < 5 {
 		return 0
@@ -135,8 +133,7 @@ func (c *ceiling) at(now instant) int {
 	return min(c.limit, c.limit-c.spare()+int(used))
 }
 
-// shown is the ceiling as reports show it: less than the limit only while
-// others spend.
+// shown is the ceiling for reports: below the limit only while others use it.
 func (c *ceiling) shown(now instant) int {
 	if n := c.at(now); c.steady > 0 && n < c.limit-c.spare() {
 		return n
@@ -144,12 +141,11 @@ func (c *ceiling) shown(now instant) int {
 	return c.limit
 }
 
-// exceeds says whether a request beside held others tried more than what fitted
-// last time.
+// exceeds reports whether a request beside held others exceeds what fitted last time.
 func (c *ceiling) exceeds(now instant, held int) bool { return now > c.rises && held >= c.level }
 
-// lower lowers the ceiling after a refusal. fitted is what we held, opens when
-// something may be sent again, and row how many refusals came in a row.
+// lower lowers the ceiling after a refusal. fitted is the number of slots that we held, opens is
+// when requests may be sent again, and row is the number of refusals in a row.
 func (c *ceiling) lower(now, opens instant, fitted, row int) {
 	less := fitted / backOff
 	level, steady := fitted-less, steadyFirst
@@ -169,14 +165,13 @@ func (c *ceiling) lower(now, opens instant, fitted, row int) {
 	c.rises, c.steady, c.fitted = opens+steady, steady, fitted
 }
 
-// maxRetryAfter is the longest wait that a service may ask for; more is taken
-// for a mistake.
+// maxRetryAfter is the longest wait that a service may ask for; longer ones are ignored as
+// mistakes.
 const maxRetryAfter = time.Hour
 
-// retryAfter reads how long a service asks to wait: a count of seconds, or a
-// date, which is compared with the service's own clock if the answer has it.
-// Zero means that it does not say, or nothing that makes sense. An answer never
-// comes out shorter than a second.
+// retryAfter parses the wait that a service asks for: a number of seconds, or a date, which is
+// compared with the service's own clock if the answer has it. It returns zero if the wait is
+// missing or makes no sense, and otherwise at least a second.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	v := strings.TrimSpace(h.Get("Retry-After"))
 	if v == "" {

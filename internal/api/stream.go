@@ -11,67 +11,70 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// Stream is an operation that a run can do without, such as the list of another resource, or
-// pages of v2. What the service answers to its requests affects no others: it neither holds
-// them back nor ends the run. What it may spend in vain is limited; after that its requests
-// fail without being sent. A Stream belongs to one run, and is safe for concurrent use.
+// Stream is an optional operation of a run, such as the list of another resource, or pages of v2.
+// The answers to its requests affect no others: they neither hold them back nor end the run. The
+// time and attempts that it may waste are limited; after that its requests fail without being sent.
+// A Stream belongs to one run, and is safe for concurrent use.
 type Stream struct {
 	allow Allowance
-	group *Stream // shares its time with other streams; nil: it does not
+	group *Stream // shares its time with other streams; nil: no sharing
 
 	mu       sync.Mutex
 	left     time.Duration
 	failures int       // in a row
 	rowBegan time.Time // when the first of them was sent
-	limited  bool      // its 429s are its own: others were answered well after the last
-	excused  int       // failures that were the whole service's
+	limited  bool      // its 429s are its own: others had good answers after the last one
+	excused  int       // failures attributed to the whole service
 	used     bool      // it had a good answer
 	off      *RequestError
 }
 
-// Allowance is what a stream may spend in vain.
+// Allowance limits what a stream may waste.
 type Allowance struct {
 	Failures int           // in a row
-	Time     time.Duration // on failures, with the pauses after them, and on slow answers
+	Time     time.Duration // on failures, the pauses after them, and slow answers
 	Slow     time.Duration // a good answer that takes longer is slow
 }
 
 const (
-	// streamHold is how long at most a 429 to a stream's request holds back all others: until
-	// it is known whether they are refused as well.
+	// streamHold is the maximum time for which a 429 to a stream's request holds back all others,
+	// until it is known whether they are refused as well.
 	streamHold = 5 * time.Second
-	// streamRefusals is how many 429s in a row end a stream, if others are answered well.
+	// streamRefusals is the number of consecutive 429s that end a stream if others have good
+	// answers.
 	streamRefusals = 3
 	// keyGood is how long a key counts as accepted after a good answer.
 	keyGood = time.Minute
-	// blamed is for how long, after a stream ended since it alone was refused, the 429s of other
-	// streams are believed to be their own as well, unless a request of no stream is refused.
+	// blamed is how long, after a stream ended because only its requests were refused, the 429s of
+	// other streams also count as their own, unless a request outside streams is refused.
 	blamed = 10 * time.Minute
-	// mostExcused is how many failures of a stream are put down to the whole service.
+	// mostExcused is the maximum number of a stream's failures that are attributed to the whole
+	// service.
 	mostExcused = 20
 )
 
-// NewStream returns the stream of an operation. group, unless nil, is where streams share time.
+// NewStream returns the stream of an operation. Streams of the same group share their time; nil for
+// none.
 func NewStream(a Allowance, group *Stream) *Stream {
 	return &Stream{allow: a, group: group, left: a.Time}
 }
 
-// Over returns why nothing more is asked for in the stream; nil: it goes on.
+// Over returns why the stream sends no more requests; nil if it does.
 func (s *Stream) Over() *RequestError {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.off
 }
 
-// Used says whether the stream had a good answer.
+// Used reports whether the stream had a good answer.
 func (s *Stream) Used() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.used
 }
 
-// End ends the stream, for a reason that its answers show. What is no *RequestError must not
-// repeat the service's words.
+// End ends the stream for a reason found in its answers. An error other than a *RequestError must
+// not repeat text from the service.
 func (s *Stream) End(why error) {
 	if _, ok := errors.AsType[*RequestError](why); !ok {
 		why = ownWordsError(why.Error())
@@ -85,7 +88,7 @@ func (s *Stream) end(f *RequestError) {
 	s.off = cmp.Or(s.off, f)
 }
 
-// over returns the failure of a request that is not sent; nil: it is.
+// over returns the failure of a request that is not sent; nil if it may be sent.
 func (s *Stream) over() *RequestError {
 	off := s.Over()
 	if off == nil && s.group != nil {
@@ -111,7 +114,7 @@ func (s *Stream) good(took time.Duration) {
 	}
 }
 
-// spend takes time off what is left. last is why it was spent in vain.
+// spend deducts time from the allowance. last is the failure that wasted it.
 func (s *Stream) spend(d time.Duration, last *RequestError) {
 	s.mu.Lock()
 	if s.left -= d; s.left <= 0 {
@@ -124,7 +127,7 @@ func (s *Stream) spend(d time.Duration, last *RequestError) {
 	}
 }
 
-// failed counts a failure, which began and took so long, and returns how many there were in a
+// failed counts a failure, with its beginning and duration. It returns the number of failures in a
 // row, and when the first of them began.
 func (s *Stream) failed(began time.Time, took time.Duration, f *RequestError) (row int, first time.Time) {
 	s.spend(took, f)
@@ -139,7 +142,7 @@ func (s *Stream) failed(began time.Time, took time.Duration, f *RequestError) (r
 	return s.failures, s.rowBegan
 }
 
-// excuse takes back a failure that was the whole service's.
+// excuse takes back a failure that is attributed to the whole service.
 func (s *Stream) excuse(took time.Duration, f *RequestError) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,14 +156,14 @@ func (s *Stream) excuse(took time.Duration, f *RequestError) {
 	}
 }
 
-// allows says whether there is time for a pause.
+// allows reports whether there is time for a pause.
 func (s *Stream) allows(pause time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return pause < s.left
 }
 
-// patience is how long an attempt may take.
+// patience is the maximum duration of an attempt.
 func (s *Stream) patience() time.Duration {
 	if s == nil {
 		return requestTimeout
@@ -170,8 +173,8 @@ func (s *Stream) patience() time.Duration {
 	return min(requestTimeout, max(s.left, headerTimeout/2))
 }
 
-// heldBack tells the budget of a failure, and returns for how long all requests are held back. Of
-// those of a stream, only a 429 that may be meant for all does that.
+// heldBack reports a failure to the budget, and returns how long all requests are held back. Of the
+// failures of a stream, only a 429 that may concern all requests does that.
 func (c *Client) heldBack(s *Stream, t ticket, f *RequestError) time.Duration {
 	switch {
 	case s == nil && f.class == rateLimited:
@@ -191,10 +194,10 @@ func (c *Client) heldBack(s *Stream, t ticket, f *RequestError) time.Duration {
 	return c.budget.limited(t, min(f.wait, streamHold))
 }
 
-// doubtful says whether a failure may be the whole service's, and not that of the stream.
+// doubtful reports whether the whole service, rather than the stream, may have caused a failure.
 func (f *RequestError) doubtful() bool { return f.class == rateLimited || f.rule().outage }
 
-// tries is how often a request of a stream is tried.
+// tries is the number of attempts for a request of a stream.
 func (f *RequestError) tries(k Kind) int {
 	if f.class == rateLimited {
 		return streamRefusals
@@ -249,10 +252,11 @@ func (c *Client) optional(ctx context.Context, r *Request, accept func(*Answer) 
 	}
 }
 
-// guilty counts a failure of a stream's request, and says whether it is the stream's: the
-// service answers others. A first one is believed to be, unless something follows from it.
+// guilty counts a failure of a stream's request, and reports whether the stream is at fault: the
+// service answers others. A first failure is presumed to be the stream's, unless it has a
+// consequence.
 func (c *Client) guilty(ctx context.Context, s *Stream, f *RequestError, began time.Time, took time.Duration, last bool) (bool, error) {
-	if f.class == notFound { // it is an answer
+	if f.class == notFound { // a valid answer
 		s.good(took)
 		return true, nil
 	}
@@ -277,9 +281,9 @@ func (c *Client) guilty(ctx context.Context, s *Stream, f *RequestError, began t
 	return true, nil
 }
 
-// vouch says whether the service works: whether it has answered a request of no stream well
-// since a time. If nobody has asked, it sends the probe. If that fails too, vouch waits until
-// it does not, and returns false: what failed before may have been the service's fault. An
+// vouch reports whether the service works: whether it has given a good answer outside of streams
+// since a time. If there was no such answer, it sends the probe. If that fails too, vouch waits
+// until it succeeds, and returns false: the earlier failure may have been the service's fault. An
 // error ends the run.
 func (c *Client) vouch(ctx context.Context, since time.Time) (bool, error) {
 	var lastLook look
@@ -315,8 +319,8 @@ func (c *Client) vouch(ctx context.Context, since time.Time) (bool, error) {
 	}
 }
 
-// concludeOptional says what follows from a failure of a stream's request that is not tried
-// again. Its error ends the run.
+// concludeOptional returns the consequence of a failure of a stream's request that is not retried.
+// Its error ends the run.
 func (c *Client) concludeOptional(ctx context.Context, r *Request, f *RequestError) error {
 	f.Then, f.CursorLost = f.rule().after(r.Kind), f.rule().cursor
 	instead := SetAside
@@ -326,7 +330,7 @@ func (c *Client) concludeOptional(ctx context.Context, r *Request, f *RequestErr
 	switch {
 	case f.Then == stopKey || f.Then == askList:
 		f.Then = instead
-		_, err := c.vouch(ctx, time.Now().Add(-keyGood)) // the key may be good for all else
+		_, err := c.vouch(ctx, time.Now().Add(-keyGood)) // the key may be valid for all else
 		return err
 	case f.Then == stopAddress, f.Then == Missing && !f.contract:
 		f.Then = instead

@@ -13,17 +13,17 @@ import (
 
 var bulkSource = schema.TextValue([]byte(schema.V2.String()))
 
-// InBulk says whether the transcript came on a page of v2, and all else from v3.
+// InBulk reports whether the transcript came on a page of v2, and all else from v3.
 func (c *Call) InBulk() bool { return !c.Row[colTranscriptSource].IsNull() }
 
-// SetTranscriptSource takes from another state of the call where its transcript came from.
+// SetTranscriptSource copies the source of the transcript from another state of the call.
 func (c *Call) SetTranscriptSource(of *Call) {
 	c.Row[colTranscriptSource] = of.Row[colTranscriptSource]
 }
 
-// TellsTranscript returns what is wrong with a call of a page of v2 as the source of its
-// transcript, or nil. It must be over, of a caller who did not opt out, and have its whole
-// time line, to which the list of what was spoken fits.
+// TellsTranscript returns why a call of a page of v2 cannot be used as the source of its
+// transcript, or nil. The call must be over, its caller must not have opted out, and it must have
+// its whole time line, which must match the list of spoken items.
 func (c *Call) TellsTranscript() error {
 	extra := wire.ReadExtra(&c.Object)
 	switch {
@@ -41,8 +41,8 @@ func (c *Call) TellsTranscript() error {
 	return nil
 }
 
-// Distrust makes a call wait for its own record if its transcript came on a page of v2,
-// and says so. The turns stay until then.
+// Distrust makes a call whose transcript came on a page of v2 wait for its own record, and reports
+// whether it did. The turns stay until then.
 func (c *Call) Distrust() bool {
 	if !c.InBulk() {
 		return false
@@ -52,8 +52,8 @@ func (c *Call) Distrust() bool {
 	return true
 }
 
-// mergeBulk takes the transcript of a page of v2, and what v2 alone tells, of a call that
-// waits for its own record, or was passed over. Of any other it takes nothing.
+// mergeBulk takes the transcript of a page of v2, and the fields that only v2 has, for a call that
+// waits for its own record or was skipped. For any other call it takes nothing.
 func mergeBulk(old, new *Call) {
 	page := new.Copy()
 	new.Set(&old.Object)
@@ -63,7 +63,7 @@ func mergeBulk(old, new *Call) {
 	new.Fetched(old.FirstSeenAt(), page.FetchedAt(), page.RunID())
 	new.Row[colTurnCount] = page.Row[colTurnCount]
 	new.Turns().Set(page.Turns())
-	// Without an amount of v3's, or an analysis, they would make the call look settled.
+	// Without an amount from v3, or an analysis, they would make the call look settled.
 	if old.costed() {
 		new.fill(page, colCreditsUsed, colBilled)
 	}
@@ -74,7 +74,7 @@ func mergeBulk(old, new *Call) {
 	new.SetTranscriptState(decodedState(new))
 }
 
-// fill takes the values of columns that have none.
+// fill sets the given columns that are null to from's values.
 func (c *Call) fill(from *Call, columns ...int) {
 	for _, col := range columns {
 		if c.Row[col].IsNull() {

@@ -16,7 +16,7 @@ import (
 // and analysis_items.
 type Call struct{ schema.Object }
 
-// Positions of the columns that a call's life and its tallies go by.
+// Positions of the columns that a call's life cycle and its tallies use.
 var (
 	colAgentID, colAgentVersion     = schema.Calls.Column("agent_id"), schema.Calls.Column("agent_version")
 	colCallType, colVariantLabel    = schema.Calls.Column("call_type"), schema.Calls.Column("variant_label")
@@ -45,7 +45,7 @@ const (
 	itemList
 )
 
-// NewCall returns a call of which nothing but its id is known.
+// NewCall returns a call with only its id known.
 func NewCall(id string) *Call {
 	c := new(Call)
 	c.forget()
@@ -53,23 +53,22 @@ func NewCall(id string) *Call {
 	return c
 }
 
-// forget makes the call one of which nothing is known.
+// forget makes the call one with nothing known.
 func (c *Call) forget() {
 	c.Begin(schema.CallResource)
 	c.SetSource(schema.V3)
 	c.begin()
 }
 
-// begin sets the columns that are ours to what stands for nothing known.
+// begin sets our own columns to their values for an unknown call.
 func (c *Call) begin() {
 	c.SetTranscriptState(Pending)
 	c.SetSettlement(Open)
 	c.Fetched(0, 0, nil)
 }
 
-// Read makes the call one of which a file has the row. It has no turns and items
-// yet. Texts are those of the row's values: Clone what is to outlive the reader's
-// buffers.
+// Read fills the call from a file's row. It has no turns and items yet. Texts alias the row's
+// values: Clone those that must outlive the reader's buffers.
 func (c *Call) Read(from *columnar.RowReader, row schema.Row) error {
 	c.forget()
 	c.Took(from.Lacks())
@@ -106,14 +105,14 @@ func (c *Call) StartAt() schema.Opt[int64] { return schema.MillisOf(c.Row[colSta
 // EndAt returns when the call ended, in ms since 1970 UTC.
 func (c *Call) EndAt() schema.Opt[int64] { return schema.MillisOf(c.Row[colEndAt]) }
 
-// DurationMS returns how long the call was: end - start where the service sends
-// nothing else.
+// DurationMS returns the duration of the call, in ms: end - start unless the service sends another
+// one.
 func (c *Call) DurationMS() schema.Opt[int64] { return schema.LongOf(c.Row[colDurationMS]) }
 
 // TotalCost returns the cost in the account's currency.
 func (c *Call) TotalCost() schema.Opt[decimal.Number] { return schema.ExactOf(c.Row[colTotalCost]) }
 
-// OptedOut says whether the caller opted out of storage.
+// OptedOut reports whether the caller opted out of storage.
 func (c *Call) OptedOut() bool { return c.Row[colOptOut].Boolean() }
 
 // Turns returns the rows of transcript_turns.
@@ -122,8 +121,7 @@ func (c *Call) Turns() *schema.Rows { return &c.Lists[turnList] }
 // Items returns the rows of analysis_items.
 func (c *Call) Items() *schema.Rows { return &c.Lists[itemList] }
 
-// TurnCount returns how many turns there are; null: no record of the call was ever
-// decoded.
+// TurnCount returns the number of turns; null if no record of the call was ever decoded.
 func (c *Call) TurnCount() schema.Opt[int32] {
 	if v := c.Row[colTurnCount]; !v.IsNull() {
 		return schema.Some(v.Int32())
@@ -131,64 +129,64 @@ func (c *Call) TurnCount() schema.Opt[int32] {
 	return schema.Opt[int32]{}
 }
 
-// TranscriptState returns what is known of the transcript.
+// TranscriptState returns the state of the transcript.
 func (c *Call) TranscriptState() TranscriptState {
 	return TranscriptState(transcriptWords.Of(c.Row[colTranscriptState]))
 }
 
-// SetTranscriptState sets what is known of the transcript.
+// SetTranscriptState sets the state of the transcript.
 func (c *Call) SetTranscriptState(s TranscriptState) { c.Row[colTranscriptState] = transcriptValues[s] }
 
-// Settlement returns where the call stands in its life.
+// Settlement returns the call's place in its life cycle.
 func (c *Call) Settlement() Settlement {
 	return Settlement(settlementWords.Of(c.Row[colSettlement]))
 }
 
-// SetSettlement sets where the call stands in its life.
+// SetSettlement sets the call's place in its life cycle.
 func (c *Call) SetSettlement(s Settlement) { c.Row[colSettlement] = settlementValues[s] }
 
-// Extra returns the JSON object of what no other column holds, or nil: see extra.go.
+// Extra returns the JSON object of the values without a column of their own, or nil: see extra.go.
 func (c *Call) Extra() []byte { return c.text(colExtra) }
 
 // FirstSeenAt returns when the call was first listed, in ms since 1970 UTC.
 func (c *Call) FirstSeenAt() int64 { return schema.MillisOf(c.Row[colFirstSeenAt]).V }
 
-// FetchedAt returns when what the row says was fetched, in ms since 1970 UTC.
+// FetchedAt returns when the row's content was fetched, in ms since 1970 UTC.
 func (c *Call) FetchedAt() int64 { return schema.MillisOf(c.Row[colFetchedAt]).V }
 
 // RunID returns the run that fetched it.
 func (c *Call) RunID() []byte { return c.text(colRunID) }
 
-// Fetched sets when the call was first listed, when what its row says was fetched,
-// and by which run.
+// Fetched sets when the call was first listed, when its row's content was fetched, and by which
+// run.
 func (c *Call) Fetched(firstSeen, fetched int64, run []byte) {
 	c.Row[colFirstSeenAt], c.Row[colFetchedAt], c.Row[colRunID] = schema.InstantValue(firstSeen), schema.InstantValue(fetched),
 		schema.TextValue(schema.NotNil(run))
 }
 
-// Clone returns a copy that shares no memory with c, nor with the body, decoder or
-// file that c points at.
+// Clone returns a copy that shares no memory with c, nor with the body, decoder or file that c
+// refers to.
 func (c *Call) Clone() *Call {
 	out := *c
 	out.Own()
 	return &out
 }
 
-// Copy returns a copy of the rows, which point at the same texts.
+// Copy returns a copy of the rows that shares their texts.
 func (c *Call) Copy() *Call {
 	out := new(Call)
 	out.Set(&c.Object)
 	return out
 }
 
-// Stub returns a call of which nothing is known but its id and its start.
+// Stub returns a copy with only the id and the start.
 func (c *Call) Stub() *Call {
 	out := NewCall(string(c.ID()))
 	out.Row[colStartAt] = c.Row[colStartAt]
 	return out
 }
 
-// Transcript returns a call of which nothing is known but its transcript.
+// Transcript returns a copy with only the transcript.
 func (c *Call) Transcript() *Call {
 	out := NewCall("")
 	out.Row[colTurnCount] = c.Row[colTurnCount]
@@ -196,17 +194,17 @@ func (c *Call) Transcript() *Call {
 	return out
 }
 
-// AppendJSON appends the JSON object that the call's rows stand for: see [wire.AppendJSON].
+// AppendJSON appends the JSON object that the call's rows represent: see [wire.AppendJSON].
 func (c *Call) AppendJSON(dst []byte) []byte { return wire.AppendJSON(dst, &c.Object) }
 
-// Same says whether two states of a call are the same to whoever reads the
-// warehouse: in all that the service says, and in the call's life. Not looked
-// at are when and by which run it was fetched, when it was first seen, and the
-// query of recording_url: signed links expire and change without their call.
+// Same reports whether two states of a call are the same for readers of the warehouse: in
+// everything from the service, and in the life cycle. It ignores when and by which run the call was
+// fetched, when it was first seen, and the query of recording_url: signed links expire and change
+// although the call does not.
 func Same(a, b *Call) bool { return schema.SameObject(&a.Object, &b.Object) }
 
-// Complete sets user_turns, which follows from the turns: the number of those in
-// which the caller says something, null where turn_count is.
+// Complete sets user_turns from the turns: the number of turns in which the caller speaks, null if
+// turn_count is null.
 func (c *Call) Complete() {
 	c.Row[colUserTurns] = parquet.Value{}
 	if !c.TurnCount().OK {
@@ -221,8 +219,7 @@ func (c *Call) Complete() {
 	c.Row[colUserTurns] = parquet.Int32Value(n)
 }
 
-// UserTurns returns the number of turns in which the caller says something, as
-// Complete has counted it.
+// UserTurns returns the number of turns in which the caller speaks, as counted by Complete.
 func (c *Call) UserTurns() schema.Opt[int32] {
 	if v := c.Row[colUserTurns]; !v.IsNull() {
 		return schema.Some(v.Int32())
@@ -230,7 +227,7 @@ func (c *Call) UserTurns() schema.Opt[int32] {
 	return schema.Opt[int32]{}
 }
 
-// Keeps says whether the call's row holds what must not outlive an opt-out.
+// Keeps reports whether the call's row holds data that must be removed after an opt-out.
 func (c *Call) Keeps() bool {
 	for i := range schema.Calls.Columns {
 		if schema.Calls.Columns[i].Withheld && !c.Row[i].IsNull() {
@@ -240,14 +237,13 @@ func (c *Call) Keeps() bool {
 	return false
 }
 
-// ByUser says whether the caller says something in a turn: its role is user, and
-// its content is not blank.
+// ByUser reports whether the caller speaks in a turn: its role is user, and its content is not
+// blank.
 func ByUser(turn schema.Row) bool {
 	return string(schema.TextOf(turn[colTurnRole])) == "user" && len(bytes.TrimSpace(schema.TextOf(turn[colTurnContent]))) > 0
 }
 
-// UnknownWords names the columns of the call that hold a word which is not among
-// those known for them.
+// UnknownWords returns the columns of the call with a word that is not among their known ones.
 func (c *Call) UnknownWords() (columns []string) {
 	for i := range schema.Calls.Columns {
 		if col := &schema.Calls.Columns[i]; col.Known != nil && !c.Row[i].IsNull() && !col.Knows(c.text(i)) {

@@ -5,13 +5,13 @@ import (
 	"callhouse/internal/wire"
 )
 
-// Decoder decodes the JSON of calls. What [wire.Decoder] says of ownership holds for it.
+// Decoder decodes the JSON of calls. The ownership rules of [wire.Decoder] apply.
 type Decoder struct{ wire.Decoder }
 
 // Decode decodes body, the JSON object of one call, into c: see [wire.Decoder.Decode].
 //
-// It sets TranscriptState as far as the body tells; the columns of [Call.Fetched] are
-// zero, and Settlement waits for [Call.Settle].
+// It sets TranscriptState as far as the body allows. The columns of [Call.Fetched] are zero, and
+// [Call.Settle] sets Settlement.
 func (d *Decoder) Decode(body []byte, kind schema.Kind, c *Call) error {
 	if kind == schema.KindBulk {
 		kind = schema.KindItem // of a list too

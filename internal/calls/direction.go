@@ -13,20 +13,20 @@ var (
 	unknownDirection = schema.TextValue([]byte("unknown"))
 )
 
-// Sides are what is known of the numbers of a call. A nil text is none.
+// Sides are the known facts about the numbers of a call. A nil text means none.
 type Sides struct {
 	FromE164, ToE164 []byte // the normal forms of the numbers
-	// The same numbers, and the one that was shown, where they were the organisation's own on
-	// the day of the call, as its list of numbers spells them.
+	// The same numbers, and the displayed one, if they were the organisation's own on the day of
+	// the call, as spelled in its list of numbers.
 	OwnFrom, OwnTo, OwnShown []byte
 }
 
-// SetSides sets the columns that follow from the numbers of the call, and reports whether any
-// of them was different.
+// SetSides sets the columns derived from the numbers of the call, and reports whether any of them
+// changed.
 //
-// The direction is that of call_type where it is inbound or outbound. A web call has none. Of
-// any other, a call to a number of the organisation is inbound, and one from it, or one that
-// showed it, outbound. A call between two of its numbers is neither, as far as is known.
+// The direction is call_type if that is inbound or outbound. A web call has none. Any other call is
+// inbound if it went to a number of the organisation, and outbound if it came from one or displayed
+// one. A call between two of its numbers is neither.
 func (c *Call) SetSides(s *Sides) (changed bool) {
 	direction, own := unknownDirection, s.OwnShown
 	if own == nil {

@@ -8,18 +8,18 @@ import (
 	"callhouse/internal/schema"
 )
 
-// DueScope says which calls' details a run is to fetch.
+// DueScope selects the calls whose details a run fetches.
 type DueScope uint8
 
 const (
-	// DueTranscripts are the calls that are over and may have a transcript which
-	// was not fetched yet: see [Call.DetailDue].
+	// DueTranscripts are the calls that are over and may have a transcript not yet fetched: see
+	// [Call.DetailDue].
 	DueTranscripts DueScope = iota
-	// DueUnsettled are these, and all calls that are neither settled nor expired: for a
-	// service whose list does not carry what is filled in later.
+	// DueUnsettled are these, and all calls that are neither settled nor expired: for a service
+	// whose list lacks the fields that are filled in later.
 	DueUnsettled
-	// DueNulls are the calls of some days ago whose record had no transcript, all of which
-	// [DueTranscripts] takes a sample: see [Call.Probed].
+	// DueNulls are the calls of some days ago whose record had no transcript: all of those of which
+	// [DueTranscripts] takes a sample. See [Call.Probed].
 	DueNulls
 )
 
@@ -27,27 +27,27 @@ const (
 type Due struct {
 	CallID  string
 	StartAt schema.Opt[int64]
-	// Kind is what tells whether its record is worth a request: see [Kinds].
+	// Kind decides whether the record is worth a request: see [Kinds].
 	Kind Kind
-	// Probe says that a record without a transcript was taken for final, and that this is to
-	// show whether that was right.
+	// Probe is set if a record without a transcript was taken as final, and this request checks
+	// that.
 	Probe bool
-	// Settles says that the record is wanted for the analysis and the cost alone.
+	// Settles is set if the record is needed only for the analysis and the cost.
 	Settles bool
-	// Rank is how many of the known calls started later: two that lie n apart are on one
-	// page of n+1 calls.
+	// Rank is the number of known calls that started later: two calls whose ranks differ by n are
+	// on one page of n+1 calls.
 	Rank int64
 }
 
-// Asking decides which calls' records are due: for a run that fetches them and for a plan
-// that counts them.
+// Asking decides which calls' records are due, both for a run that fetches them and for a plan that
+// counts them.
 type Asking struct {
 	Scope DueScope
 	Now   int64 // ms since 1970 UTC
 	Kinds Kinds // nil: no call was skipped
 }
 
-// Due returns whether the record of a stored call is due, and why. Rank is left to the caller.
+// Due reports whether the record of a stored call is due, and why. It does not set Rank.
 func (a *Asking) Due(c *Call) (due Due, ok bool) {
 	due = Due{CallID: string(c.ID()), StartAt: c.StartAt(), Kind: c.Kind()}
 	switch {
@@ -63,14 +63,13 @@ func (a *Asking) Due(c *Call) (due Due, ok bool) {
 	return due, true
 }
 
-// firstWait is how long after a call's end its record is asked for a second time at the
-// earliest, if it had no transcript yet.
+// firstWait is the minimum time after a call's end before its record is requested a second time, if
+// it had no transcript yet.
 const firstWait = 30 * time.Minute
 
-// AskAt returns when the record of a call that is due is to be asked for, in ms since 1970
-// UTC: at once, unless it was fetched, and its transcript may still be on its way. Then it is
-// when twice as much time has passed since the call's end, and for the last time after
-// TranscriptGrace.
+// AskAt returns when to request the record of a due call, in ms since 1970 UTC. That is at once,
+// unless the record was fetched before and its transcript may still come. Then it is when the time
+// since the call's end has doubled, and for the last time after TranscriptGrace.
 func (c *Call) AskAt() int64 {
 	end := c.endKnown()
 	if !c.TurnCount().OK || c.TurnCount().V > 0 || !end.OK {
@@ -80,22 +79,22 @@ func (c *Call) AskAt() int64 {
 	return end.V + min(max(2*age, firstWait.Milliseconds()), TranscriptGrace.Milliseconds())
 }
 
-// A record that had no transcript, which was taken for final, is looked at once more when
-// it is probeAfter old, for a sample of the calls, and not after probeUntil.
+// A record without a transcript that was taken as final is fetched once more when it is probeAfter
+// old, for a sample of the calls, and not after probeUntil.
 const (
 	probeAfter = 72 * time.Hour
 	probeUntil = 7 * 24 * time.Hour
 )
 
-// ProbedFrom returns from when on a call may have started that [Call.Probed] is true of at
-// a time, and before when, in ms since 1970 UTC.
+// ProbedFrom returns the range of starts, from <= start_at < to, for which [Call.Probed] may be
+// true at now, in ms since 1970 UTC.
 func ProbedFrom(now int64) (from, to int64) {
 	return now - (probeUntil + LongestCall).Milliseconds(), now - probeAfter.Milliseconds()
 }
 
-// Probed says whether the record of a call is to be fetched once more, to see whether a
-// transcript came after it was taken for final that there is none: of a sample of the calls
-// once, or of all of them.
+// Probed reports whether the record of a call is to be fetched once more, to check for a transcript
+// that came after the call was taken to have none. This applies once to a sample of the calls, or
+// to all of them.
 func (c *Call) Probed(now int64, all bool) bool {
 	end := c.endKnown()
 	if c.TranscriptState() != Empty || !c.TurnCount().OK || !end.OK {
@@ -105,8 +104,8 @@ func (c *Call) Probed(now int64, all bool) bool {
 	return final <= now && now < end.V+probeUntil.Milliseconds() && (all || c.FetchedAt() < final && sampled("null", c.ID()))
 }
 
-// sampled says whether a call belongs to a sample of one in a hundred. It is the same
-// sample every time, and another for each purpose.
+// sampled reports whether a call belongs to a sample of one in a hundred. A sample is always the
+// same, and differs for each purpose.
 func sampled(purpose string, id []byte) bool {
 	sum := sha256.Sum256(append([]byte(purpose+" "), id...))
 	return binary.BigEndian.Uint64(sum[:])%100 == 0
@@ -115,5 +114,5 @@ func sampled(purpose string, id []byte) bool {
 // Place is a part of the list: the calls with From <= start_at < To.
 type Place struct {
 	From, To int64 // ms since 1970 UTC
-	Calls    int64 // that are known there
+	Calls    int64 // number of known calls in it
 }

@@ -9,19 +9,17 @@ import (
 	"callhouse/internal/wire/scan"
 )
 
-// How long the service is waited for.
+// How long to wait for the service.
 const (
-	// ExpireAfter is how long after its end, or after it was first seen, a call whose
-	// analysis or cost is still missing is given up.
+	// ExpireAfter is how long after its end, or after it was first seen, a call with a missing
+	// analysis or cost expires.
 	ExpireAfter = 72 * time.Hour
-	// SeenLate is how long after its end a call may be first seen for that to count. One
-	// that is older still is given up at once.
+	// SeenLate is the maximum time between a call's end and the first sight of it for which the
+	// latter counts. Older calls expire at once.
 	SeenLate = 30 * 24 * time.Hour
-	// LongestCall is how long after its start a call of which no end is known
-	// is taken to be over at the latest.
+	// LongestCall is the maximum duration that is assumed for a call without a known end.
 	LongestCall = 24 * time.Hour
-	// TranscriptGrace is how long after the end of a call a transcript that is
-	// null may still be on its way.
+	// TranscriptGrace is how long after the end of a call a null transcript may still be filled in.
 	TranscriptGrace = 2 * time.Hour
 )
 
@@ -35,17 +33,15 @@ var (
 	startFields     = [...]wire.Field{wire.FieldOf(schema.CallResource, "start_at"), wire.FieldOf(schema.CallResource, "start_timestamp")}
 )
 
-// Settle sets Settlement and TranscriptState from the call's other columns and
-// the time now, in ms since 1970 UTC. It is idempotent, and these are its rules.
+// Settle sets Settlement and TranscriptState from the call's other columns and the time now, in ms
+// since 1970 UTC. It is idempotent. Its rules are:
 //
-// A call is over when it has an end_at, or when its status is one that never
-// changes again: ended, error, canceled, not_connected. Any other status, known
-// or not, and none at all leave it open as long as it has no end.
+// A call is over if it has an end_at, or a status that never changes again: ended, error, canceled,
+// not_connected. With any other status, known or not, or none, a call without an end is open.
 //
-// It never connected, so that there can be no conversation, if it is over,
-// there is no trace of one (turns, any part of an analysis, a recording unless the call's
-// own record has no turns, or it was skipped), a record or a full list item of it was seen,
-// and
+// A call never connected, so that there can be no conversation, if it is over, there is no trace of
+// a conversation (turns, any part of an analysis, a recording unless the call's own record has no
+// turns, or it was skipped), a record or a full list item of it was seen, and
 //
 //	status         disconnection_reason               and
 //	not_connected  any
@@ -55,9 +51,8 @@ var (
 //	canceled       any                                it lasted no time at all
 //	error          any                                it lasted no time at all
 //
-// where lasting no time means that start or end is null or the end not after
-// the start. In doubt a call has connected: that costs one request, and the
-// other mistake a transcript.
+// A call lasted no time if its start or end is null, or its end is not after its start. In doubt a
+// call counts as connected: that costs one request, while the opposite mistake costs a transcript.
 //
 //	settlement  the first line that holds
 //	open        not over, and less than ExpireAfter since its end
@@ -68,15 +63,13 @@ var (
 //	ended       less than ExpireAfter since its end
 //	expired
 //
-// where an end that is unknown, or that lies beyond it, is LongestCall after the start
-// (without one, after the call was first seen). If the call was first seen after its end,
-// but at most SeenLate after it, that time counts in place of the end: nobody could
-// have asked for it before.
+// An end that is unknown, or later than that, counts as LongestCall after the start (without a
+// start, after the call was first seen). If the call was first seen after its end, but at most
+// SeenLate after it, that time replaces the end: nobody could have requested it before.
 //
-// transcript_state follows from what was fetched (Decode, [Merge]), and from
-// this: withheld where the caller opted out; empty, without a request, where a
-// call never connected; and pending again where such a call turns out to have
-// connected after all.
+// transcript_state follows from what was fetched (Decode, [Merge]), with three exceptions. It is
+// withheld if the caller opted out; empty, without a request, if a call never connected; and
+// pending again if such a call turns out to have connected.
 func (c *Call) Settle(now int64) {
 	never := c.neverConnected()
 	c.SetSettlement(c.settlement(now, never))
@@ -107,8 +100,8 @@ func (c *Call) settlement(now int64, never bool) Settlement {
 	return Expired
 }
 
-// ExpiresAt returns when the call expires, in ms since 1970 UTC, if nothing more
-// is told of it and it is not settled.
+// ExpiresAt returns when the call expires, in ms since 1970 UTC, if it is not settled and nothing
+// new arrives.
 func (c *Call) ExpiresAt() int64 {
 	end := c.latestEnd()
 	if seen := c.FirstSeenAt(); seen <= end+SeenLate.Milliseconds() {
@@ -117,7 +110,7 @@ func (c *Call) ExpiresAt() int64 {
 	return end + ExpireAfter.Milliseconds()
 }
 
-// latestEnd returns the time at which the call was over, or at the latest.
+// latestEnd returns when the call ended, or the latest possible time.
 func (c *Call) latestEnd() int64 {
 	start := c.FirstSeenAt()
 	if c.StartAt().OK {
@@ -130,8 +123,8 @@ func (c *Call) latestEnd() int64 {
 	return end
 }
 
-// CarriesStart says whether the response that the call was decoded from has a start, be it
-// null. Merged into a known call, one that has none leaves the start as it is.
+// CarriesStart reports whether the response that the call was decoded from has a start, even a null
+// one. Merging a response without one leaves a known call's start unchanged.
 func (c *Call) CarriesStart() bool {
 	if c.StartAt().OK || c.Extra() == nil {
 		return true
@@ -140,7 +133,7 @@ func (c *Call) CarriesStart() bool {
 	return !slices.ContainsFunc(startFields[:], extra.Absent)
 }
 
-// Over says whether the call has ended.
+// Over reports whether the call has ended.
 func (c *Call) Over() bool { return c.EndAt().OK || finalStatus(c.Status()) }
 
 func finalStatus(status []byte) bool {
@@ -151,26 +144,24 @@ func finalStatus(status []byte) bool {
 	return false
 }
 
-// CanHaveTranscript says whether a transcript of the call may exist, now or
-// later, and may be stored.
+// CanHaveTranscript reports whether a transcript of the call may exist, now or later, and may be
+// stored.
 func (c *Call) CanHaveTranscript() bool { return !c.OptedOut() && !c.neverConnected() }
 
-// DetailDue says whether the call's detail is to be fetched for its transcript:
-// the call is over, or the list does not tell where it stands.
+// DetailDue reports whether the call's detail is to be fetched for its transcript: the call is
+// over, or the list does not have its state.
 func (c *Call) DetailDue() bool {
 	return c.TranscriptState() == Pending && (c.Over() || c.Status() == nil) && c.CanHaveTranscript()
 }
 
-// Waits is [Call.DetailDue] for a call as it is stored, of which the row of calls alone may be
-// at hand: when it was written, Settle saw all of it, and left it pending only where it may
-// have connected.
+// Waits is [Call.DetailDue] for a stored call, of which only the row of calls may be available:
+// Settle saw the whole call when it was written, and left it pending only if it may have connected.
 func (c *Call) Waits() bool { return c.TranscriptState() == Pending && (c.Over() || c.Status() == nil) }
 
-// Unsettled says whether something is still to come: the call is open, or ended
-// and not settled.
+// Unsettled reports whether more data is expected: the call is open, or ended and not settled.
 func (c *Call) Unsettled() bool { return c.Settlement() == Open || c.Settlement() == Ended }
 
-// neverConnected says whether no conversation can have taken place.
+// neverConnected reports whether no conversation can have taken place.
 func (c *Call) neverConnected() bool {
 	if !c.Over() || c.showsConversation() || c.listedOnly() {
 		return false
@@ -195,8 +186,8 @@ func (c *Call) neverConnected() bool {
 	return false
 }
 
-// listedOnly says that all that is known of the call is a list item which tells
-// neither analysis nor cost, and perhaps little else: its own record has more.
+// listedOnly reports whether the call is known only from a list item without analysis and cost, and
+// perhaps little else: its own record has more.
 func (c *Call) listedOnly() bool {
 	if c.Extra() == nil || c.TurnCount().OK {
 		return false
@@ -205,22 +196,22 @@ func (c *Call) listedOnly() bool {
 	return extra.Absent(analysisField) && extra.Absent(costField)
 }
 
-// showsConversation says whether there is a trace of a conversation. Some services have a
-// recording of every call: it is none where the call's own record has no turns, or where
-// those of its kind never have any.
+// showsConversation reports whether there is a trace of a conversation. Some services have a
+// recording of every call. It is no trace if the call's own record has no turns, or if the records
+// of the call's kind never have any.
 func (c *Call) showsConversation() bool {
 	recorded := !c.Row[colRecordingURL].IsNull() && !c.TurnCount().OK && c.TranscriptState() != Skipped
 	return c.TurnCount().V > 0 || c.Turns().Len() > 0 || recorded || c.analyzed()
 }
 
-// analyzed says whether call_analysis is not null: a part of it is, or extra
-// says that it is an object of nulls or some other value.
+// analyzed reports whether call_analysis is not null: one of its columns is not null, or extra
+// shows that it is an object of nulls or some other value.
 func (c *Call) analyzed() bool {
 	return !wire.IsEmpty(&c.Object, analysisField) || wire.ReadExtra(&c.Object).Value(analysisField).Shape > scan.IsNull
 }
 
-// costed says whether call_cost has an amount, or a value that is no amount at
-// all. An object of nulls is no cost yet.
+// costed reports whether call_cost has an amount, or a value that is no amount at all. An object of
+// nulls is not a cost yet.
 func (c *Call) costed() bool {
 	if !wire.IsEmpty(&c.Object, costField) {
 		return true
@@ -232,13 +223,12 @@ func (c *Call) costed() bool {
 	return extra.Inside(costField).Told()
 }
 
-// InCredits says whether what the call cost is known in credits alone.
+// InCredits reports whether the call's cost is known in credits only.
 func (c *Call) InCredits() bool {
 	return c.Row[colTotalCost].IsNull() && !c.Row[colCreditsUsed].IsNull()
 }
 
-// CostUnheld says that the service sent a cost that total_cost cannot hold: it
-// stands in extra.
+// CostUnheld reports whether the service sent a cost that total_cost cannot hold. It is in extra.
 func (c *Call) CostUnheld() bool {
 	if !c.Row[colTotalCost].IsNull() {
 		return false
@@ -251,8 +241,8 @@ func (c *Call) CostUnheld() bool {
 	return cost.Shape > scan.IsNull && cost.Marks&scan.Lone == 0
 }
 
-// decodedState is the transcript's state as far as one response tells, at the
-// time at which it was fetched, where that is known.
+// decodedState is the transcript's state according to one response, at the time of its fetch, if
+// known.
 func decodedState(c *Call) TranscriptState {
 	switch {
 	case c.OptedOut():
@@ -267,10 +257,10 @@ func decodedState(c *Call) TranscriptState {
 	return Empty
 }
 
-// early says that the call's own record may have been fetched before its
-// transcript was there: it has null for it, or nothing, where [] would say that
-// nobody spoke; the analysis, which is made of the transcript, is not there
-// either; and the call ended less than TranscriptGrace before.
+// early reports whether the call's own record may have been fetched before its transcript was
+// there: the transcript is null or absent ([] would mean that nobody spoke); the analysis, which is
+// made from the transcript, is missing as well; and the call ended less than TranscriptGrace
+// before.
 func (c *Call) early() bool {
 	if c.TurnCount().V > 0 || c.FetchedAt() == 0 || c.analyzed() || c.neverConnected() {
 		return false

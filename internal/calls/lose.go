@@ -2,11 +2,11 @@ package calls
 
 import "github.com/parquet-go/parquet-go"
 
-// Lose is for a call whose turns or items can no longer be read. It makes the call wait for
-// its own record again, which brings back both. What else is known of it stays.
+// Lose is for a call whose turns or items can no longer be read. It makes the call wait for its own
+// record again, which restores both. All other data stays.
 //
-// If the rest alone would say that the call never connected, so that nobody would ask for
-// its record, only its id and its start stay.
+// If that data alone would mean that the call never connected, so that its record would not be
+// requested, only its id and its start stay.
 func (c *Call) Lose(turns, items bool) {
 	if !(turns && c.TurnCount().V > 0 || items && c.analyzed()) || c.OptedOut() {
 		return

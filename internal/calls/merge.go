@@ -9,44 +9,43 @@ import (
 	"callhouse/internal/wire"
 )
 
-// Merge folds what is known of a call into a newer response about it: new
-// becomes the call as it is known now. old is as read from the warehouse and is
-// not changed; nil means that nothing is known. new was decoded with the same
-// kind, or is empty but for its ID for KindMissing and KindSkipped, and has FirstSeenAt,
-// FetchedAt and RunID set. Afterwards it aliases what old and new aliased, or
-// memory of its own. Settle comes after Merge.
+// Merge folds the known state of a call into a newer response: new becomes the call's current
+// state. old is as read from the warehouse and is not changed; nil means that nothing is known. new
+// was decoded with the same kind, or is empty but for its ID for KindMissing and KindSkipped, and
+// has FirstSeenAt, FetchedAt and RunID set. Afterwards it aliases memory of its own, or what old
+// and new aliased. Settle comes after Merge.
 //
-// The rules, whatever the kind:
+// The rules, for every kind:
 //
-//   - A field that new carries wins, also when null. A field that new does not
-//     carry at all (a thin list item; a detail without evaluation) keeps what is
-//     known, also inside of agent, call_analysis and call_cost, and in extra.
-//   - But a call_analysis or call_cost that is null, or that holds nothing but
-//     nulls and empty lists, never takes back one that is known: a hiccup of the
-//     service must not cost what a detail or a person has read already. The same
-//     holds for turns. One with anything in it wins as a whole, as above.
-//   - A list item whose transcript is null or empty says nothing of it.
-//   - Of a page of v2 that stands for the call's own record (bulk) the transcript
-//     counts, and what v2 alone tells. old is not nil then.
+//   - A field that new has wins, even if it is null. A field that new does not
+//     have at all (a thin list item; a detail without evaluation) keeps its known
+//     value, also inside agent, call_analysis and call_cost, and in extra.
+//   - But a call_analysis or call_cost that is null, or that holds only nulls and
+//     empty lists, never replaces a known one: a hiccup of the service must not
+//     destroy what a detail or a person has read already. The same holds for
+//     turns. A value with any content wins as a whole, as above.
+//   - A null or empty transcript in a list item means nothing.
+//   - From a page of v2 that replaces the call's own record (bulk), the transcript
+//     counts, and the fields that only v2 has. old is not nil then.
 //   - The caller's opt-out erases transcript, recording, analysis and unknown
-//     fields, known ones as well. It stands until false is sent.
+//     fields, including known ones. It remains until false is sent.
 //   - FirstSeenAt is the older one.
 //
-// TranscriptState, where the call is not opted out:
+// TranscriptState, if the caller did not opt out:
 //
-//	item, v3                what it was; but pending, if status, start_at or end_at
+//	item, v3                unchanged; but pending, if status, start_at or end_at
 //	                        changed, or if it was withheld. Known turns stay.
 //	detail, or a v2 item    present or empty by the turns if over, else pending;
-//	with its transcript     pending too where it is null and may still come: it was
+//	with its transcript     pending too if it is null and may still come: it was
 //	                        fetched less than TranscriptGrace after the call's end,
 //	                        the call connected, and there is no analysis either
-//	bulk                    as a detail, if it was pending; else what it was
+//	bulk                    as a detail, if it was pending; else unchanged
 //	missing                 pending and skipped become missing, or present if turns are
 //	                        known; any other state stays
 //	skipped                 pending becomes skipped, or present if turns are known
 //
-// Merging the same response again changes nothing. For responses that carry all
-// fields, a list item and then a detail give what the detail alone gives.
+// Merging the same response again changes nothing. For responses with all fields, a list item and
+// then a detail have the same result as the detail alone.
 func Merge(old, new *Call, kind schema.Kind) {
 	switch kind {
 	case schema.KindMissing:
@@ -97,7 +96,7 @@ func mergeMissing(old, new *Call) {
 	new.stopWaiting(Missing)
 }
 
-// mergeSkipped notes that the record of a call is not asked for. Nothing was fetched.
+// mergeSkipped records that the call's record is not requested. Nothing was fetched.
 func mergeSkipped(old, new *Call) {
 	if old == nil {
 		return
@@ -106,7 +105,7 @@ func mergeSkipped(old, new *Call) {
 	new.stopWaiting(Skipped)
 }
 
-// stopWaiting ends the wait for a transcript, and says why.
+// stopWaiting ends the wait for a transcript, with the state why.
 func (c *Call) stopWaiting(why TranscriptState) {
 	switch {
 	case c.TranscriptState() != Pending && c.TranscriptState() != Skipped:
@@ -117,8 +116,8 @@ func (c *Call) stopWaiting(why TranscriptState) {
 	}
 }
 
-// mergedState is the state of the transcript of the merged call. told says that
-// the newer response tells whether there is one.
+// mergedState is the state of the transcript of the merged call. told means that the newer response
+// shows whether there is one.
 func mergedState(old, c *Call, told bool) TranscriptState {
 	changed := !equal(old.Status(), c.Status()) || old.StartAt() != c.StartAt() || old.EndAt() != c.EndAt()
 	switch {
@@ -130,5 +129,5 @@ func mergedState(old, c *Call, told bool) TranscriptState {
 	return old.TranscriptState()
 }
 
-// equal tells null from empty.
+// equal is bytes.Equal, but distinguishes null from empty.
 func equal(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }

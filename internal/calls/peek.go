@@ -5,14 +5,12 @@ import (
 	"callhouse/internal/wire/scan"
 )
 
-// Peek reads the id and the start of a call from its JSON without decoding it:
-// it walks over the members of the object until it has met both, in either
-// spelling, and looks no further. ok is false where either is not as plain as
-// the service sends it, and then only Decode can tell.
+// Peek reads the id and the start of a call from its JSON without decoding it: it goes through the
+// object's members until it has found both, in either spelling, and no further. ok is false if
+// either is not in the form that the service normally sends; only Decode can then read it.
 //
-// What it returns is a guess all the same: a name that is repeated further on,
-// or text that is no JSON, shows only when the call is decoded. Whoever peeks
-// compares. id aliases body.
+// The result is only a guess: a name that is repeated further on, or invalid JSON, is found only by
+// decoding the call. Callers must compare. id aliases body.
 func Peek(body []byte) (id []byte, start schema.Opt[int64], ok bool) {
 	var s scan.Scanner
 	if !s.Object(body) {

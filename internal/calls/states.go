@@ -2,42 +2,42 @@ package calls
 
 import "callhouse/internal/schema"
 
-// TranscriptState says what is known of a call's transcript.
+// TranscriptState is the state of a call's transcript.
 type TranscriptState uint8
 
 const (
-	// Pending means that it may have one, which has not been fetched since the
-	// call was over (or since the list last showed a change that it does not carry).
+	// Pending means that the call may have a transcript, which has not been fetched since the call
+	// was over (or since the list last showed a change without the transcript).
 	Pending TranscriptState = iota
 	// Present means that it was fetched, and its turns are in transcript_turns.
 	Present
-	// Empty means that there is none: it was fetched and is null or [], or it
-	// was never due, since the call did not connect.
+	// Empty means that there is none: it was fetched and is null or [], or it was never expected
+	// because the call did not connect.
 	Empty
 	// Withheld means that the caller opted out of storage; it is never written.
 	Withheld
-	// Missing means that the list names the call, but its detail answers 404.
+	// Missing means that the list has the call, but the request for its detail returns 404.
 	Missing
-	// Skipped means that its record was not asked for, since no record of a call of its
-	// kind ever had a transcript: see [Kinds].
+	// Skipped means that its record was not requested because no record of a call of its kind ever
+	// had a transcript: see [Kinds].
 	Skipped
 )
 
-// Settlement says where a call stands in its life: see [Call.Settle].
+// Settlement is a call's place in its life cycle: see [Call.Settle].
 type Settlement uint8
 
 const (
 	// Open means not over yet.
 	Open Settlement = iota
-	// Ended means over, with something that the service fills in later still null.
+	// Ended means over, with a field still null that the service fills in later.
 	Ended
-	// Settled means that analysis and cost are there, or were never due.
+	// Settled means that analysis and cost are there, or were never expected.
 	Settled
 	// Expired means over for [ExpireAfter], and still not filled in.
 	Expired
 )
 
-// The words that the columns transcript_state and settlement hold.
+// The words of the columns transcript_state and settlement.
 var (
 	transcriptWords = schema.Words{Pending: "pending", Present: "present", Empty: "empty", Withheld: "withheld",
 		Missing: "missing", Skipped: "skipped"}

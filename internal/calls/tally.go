@@ -14,17 +14,16 @@ import (
 )
 
 const (
-	// A table is given up that would have more rows than this: of words or lengths
-	// in all, of quarters in one of them. Its calls are not alike enough to gain
-	// from it, and these bound the memory.
+	// A table with more rows than this is given up: of words or lengths in all, of quarters in one
+	// of them. Its calls differ too much to gain from it, and the limits bound the memory.
 	mostWordTallies    = 1 << 16
 	mostLengthTallies  = 1 << 14
 	mostQuarterTallies = 1 << 12
 )
 
-// Tallies count the calls of one file, which come in their order, into the rows
-// of TallyTables. Its memory goes with how many kinds of calls there are in all
-// and in a quarter of an hour, up to a bound, not with how many calls.
+// Tallies count the calls of one file, in the file's order, into the rows of TallyTables. The
+// memory depends on the number of kinds of calls, in all and in a quarter of an hour, up to a
+// bound, and not on the number of calls.
 type Tallies struct {
 	emit    func(t *schema.Table, row parquet.Row) error
 	ids     map[string]uint32 // of words seen, from 1
@@ -37,7 +36,7 @@ type Tallies struct {
 	row     parquet.Row
 }
 
-// wordKey is what calls have in common that a row of WordTallies counts.
+// wordKey is the part of a call by which WordTallies groups.
 type wordKey struct {
 	words      [7]uint32
 	state      TranscriptState
@@ -47,7 +46,7 @@ type wordKey struct {
 	speech     speechKey
 }
 
-// speechKey is what tells whether the caller said something.
+// speechKey is the part of a call that shows whether the caller spoke.
 type speechKey struct {
 	spoke schema.Opt[bool]
 	step  schema.Opt[int64]
@@ -90,17 +89,17 @@ type sums struct {
 	cost, timedCost                                           decimal.Number
 }
 
-// NewTallies returns tallies that hand on their rows in the order of their
-// table. A row is valid until emit returns.
+// NewTallies returns tallies that pass their rows to emit in the order of their table. A row is
+// valid until emit returns.
 func NewTallies(emit func(t *schema.Table, row parquet.Row) error) *Tallies {
 	return &Tallies{emit: emit, ids: map[string]uint32{}, words: [][]byte{nil}, byWord: map[wordKey]*sums{}, byStep: map[lengthKey]*sums{},
 		byTime: map[quarterKey]*sums{}, givenUp: map[*schema.Table]bool{}}
 }
 
-// GivenUp says that a table is not to be had: what was emitted of it is of no use.
+// GivenUp reports whether a table was given up. The rows emitted for it are then useless.
 func (t *Tallies) GivenUp(table *schema.Table) bool { return t.givenUp[table] }
 
-// Add counts a call. Calls come sorted by start, those without one last.
+// Add counts a call. Calls must be sorted by start, those without one last.
 func (t *Tallies) Add(c *Call) error {
 	if q := quarterOf(c.StartAt()); q != t.quarter {
 		if err := t.endQuarter(); err != nil {
@@ -132,7 +131,7 @@ func (t *Tallies) Add(c *Call) error {
 	return nil
 }
 
-// count counts a call among those of a key, or gives the table up.
+// count counts a call in the group of its key, or gives the table up.
 func count[K comparable](t *Tallies, table *schema.Table, groups map[K]*sums, most int, c *Call, key K) {
 	s := groups[key]
 	if s == nil {
@@ -145,8 +144,8 @@ func count[K comparable](t *Tallies, table *schema.Table, groups map[K]*sums, mo
 	}
 }
 
-// handOn hands on the rows of a table, in the order of their keys, and forgets
-// them. key appends to a row what a key says.
+// handOn emits the rows of a table in the order of their keys, and clears them. key appends a key's
+// columns to a row.
 func handOn[K comparable](t *Tallies, table *schema.Table, groups map[K]*sums, compare func(a, b K) int,
 	key func(row parquet.Row, k K) parquet.Row) error {
 	for _, k := range slices.SortedFunc(maps.Keys(groups), compare) {
@@ -159,7 +158,7 @@ func handOn[K comparable](t *Tallies, table *schema.Table, groups map[K]*sums, c
 	return nil
 }
 
-// Close hands on the last rows.
+// Close emits the last rows.
 func (t *Tallies) Close() error {
 	if err := t.endQuarter(); err != nil {
 		return err
@@ -186,7 +185,7 @@ func (t *Tallies) Close() error {
 	})
 }
 
-// quarterOf returns when the quarter of an hour began that a call started in.
+// quarterOf returns the beginning of the quarter of an hour that contains start.
 func quarterOf(start schema.Opt[int64]) schema.Opt[int64] {
 	if !start.OK {
 		return schema.Opt[int64]{}
@@ -198,7 +197,7 @@ func quarterOf(start schema.Opt[int64]) schema.Opt[int64] {
 	return schema.Some(start.V - past)
 }
 
-// endQuarter hands on the rows of a quarter of an hour.
+// endQuarter emits the rows of a quarter of an hour.
 func (t *Tallies) endQuarter() error {
 	err := handOn(t, &schema.QuarterTallies, t.byTime, func(a, b quarterKey) int {
 		return cmp.Or(t.compare(a.words[:], b.words[:]), cmp.Compare(a.settlement, b.settlement), cmp.Compare(a.state, b.state),
@@ -211,7 +210,7 @@ func (t *Tallies) endQuarter() error {
 	if err != nil {
 		return err
 	}
-	if t.givenUp[&schema.WordTallies] && t.givenUp[&schema.LengthTallies] { // no more need to know the words of other quarters
+	if t.givenUp[&schema.WordTallies] && t.givenUp[&schema.LengthTallies] { // the words of other quarters are not needed
 		clear(t.ids)
 		t.words = t.words[:1]
 	}
@@ -262,7 +261,7 @@ func (s *sums) append(row parquet.Row) parquet.Row {
 	)
 }
 
-// add counts a call; false: a sum is too large for its column.
+// add counts a call; it returns false if a sum is too large for its column.
 func (s *sums) add(c *Call) bool {
 	s.calls++
 	ok := true
@@ -287,7 +286,7 @@ func (s *sums) add(c *Call) bool {
 	return ok
 }
 
-// plus adds v to a sum, unless that would go beyond what its column holds.
+// plus adds v to a sum, unless the result exceeds the column's range.
 func plus(sum *int64, v int64) bool {
 	if v > 0 && *sum > math.MaxInt64-v || v < 0 && *sum < -math.MaxInt64-v {
 		return false
@@ -296,7 +295,7 @@ func plus(sum *int64, v int64) bool {
 	return true
 }
 
-// id numbers a word.
+// id returns the number of a word.
 func (t *Tallies) id(word []byte) uint32 {
 	if word == nil {
 		return 0

@@ -18,41 +18,41 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Transcripts says where transcripts are fetched from.
+// Transcripts selects the source of transcripts.
 type Transcripts uint8
 
 const (
 	// FromV3 fetches each call's own record.
 	FromV3 Transcripts = iota
-	// Auto takes pages of v2 where that costs fewer requests, the service has them, and
-	// they have proved to hold what v3 does.
+	// Auto uses pages of v2 if that takes fewer requests, the service has them, and they have
+	// proved equal to v3.
 	Auto
-	// FromV2 takes them also where few calls are due, and tries again where they were found
-	// absent or wrong. They must prove themselves all the same.
+	// FromV2 uses them also if few calls are due, and tries again if they were found absent or
+	// wrong. They must still prove themselves.
 	FromV2
 )
 
-// bulkPath is where v2 lists whole calls.
+// bulkPath is the path of v2's list of whole calls.
 const bulkPath = "/v2/calls/list"
 
 const (
-	// A page of v2 is worth its request from so many due calls on.
+	// bulkLeast is the number of due calls from which a page of v2 is worth its request.
 	bulkLeast = 5
-	// So many calls are asked for at first, and at the most.
+	// bulkFirst and bulkMost are the initial and the maximum page size.
 	bulkFirst, bulkMost = 100, 500
-	// Pages become twice as large while they take no more bytes than this, nor longer.
+	// The page size doubles while pages exceed neither this size nor this time.
 	bulkSmall, bulkQuick = 8 << 20, 10 * time.Second
-	// How many transcripts of a run are compared with those of v3: so many of the first
-	// page, and one in so many of the others.
+	// Transcripts of a run that are compared with v3: bulkSample of the first page, and one in
+	// bulkOneIn of the others.
 	bulkSample, bulkOneIn = 20, 500
-	// Pages that a service did not have are asked for again after this time.
+	// bulkAgain is the time after which pages that a service did not have are requested again.
 	bulkAgain = 7 * 24 * time.Hour
-	// After so many pages in a row that failed or had too few of the due calls, a run does
-	// without them.
+	// bulkPatience is how many consecutive pages may fail, or have too few of the due calls, before
+	// a run stops using them.
 	bulkPatience = 3
-	// So many pages are read side by side.
+	// bulkWorkers is the number of pages read concurrently.
 	bulkWorkers = 4
-	// Records of about this size are put together.
+	// bulkPut is the approximate size of a batch of records.
 	bulkPut = 1 << 20
 )
 
@@ -60,15 +60,14 @@ const (
 type BulkCounts struct {
 	schema.BulkCounts
 	Pages int64 // good ones
-	Total int64 // pages that the run will ask for, about
+	Total int64 // pages that the run will request, estimated
 }
 
 // bulk fetches transcripts of due calls on pages of v2.
 //
-// All facts come from v3. A page only tells the transcripts of calls that v3 has listed and
-// that wait for their own record; what a page does not tell, the records do. A sample of
-// the transcripts is compared with the records, and one that differs ends the use of
-// pages for good.
+// All other data comes from v3. A page only supplies the transcripts of calls that v3 has listed
+// and that wait for their own record; the calls that a page lacks are fetched one by one. A sample
+// of the transcripts is compared with the records; if one differs, pages are never used again.
 type bulk struct {
 	*Crawler
 	store  BulkStore
@@ -76,18 +75,17 @@ type bulk struct {
 
 	mu    sync.Mutex
 	size  int
-	most  int    // the largest that size may become
-	falls int    // how often a page failed
-	bad   int    // pages in a row that failed, or had too few of the due calls
-	off   string // why no more pages are asked for; empty: they are
+	most  int    // maximum of size
+	falls int    // number of failed pages
+	bad   int    // consecutive pages that failed, or had too few of the due calls
+	off   string // why no more pages are requested; empty if they are
 	state schema.Bulk
 	taken int64 // transcripts
-	// How many were compared with those of v3.
+	// number compared with v3
 	compared int
 }
 
-// fetchBulk fetches transcripts of due calls on pages of v2, where that is allowed and
-// saves requests.
+// fetchBulk fetches transcripts of due calls on pages of v2 if that is allowed and saves requests.
 func (c *Crawler) fetchBulk(ctx context.Context) error {
 	b := c.newBulk(ctx)
 	if b == nil {
@@ -105,7 +103,7 @@ func (c *Crawler) fetchBulk(ctx context.Context) error {
 
 	workers := pool.New().WithMaxGoroutines(bulkWorkers).WithContext(ctx).WithCancelOnError().WithFirstError()
 	err = b.windows(ctx, func(window []calls.Due) error {
-		if b.unproven() > 0 { // before others are asked for
+		if b.unproven() > 0 { // before others are requested
 			return b.fetch(ctx, window)
 		}
 		workers.Go(func(ctx context.Context) error { return b.fetch(ctx, window) })
@@ -117,10 +115,10 @@ func (c *Crawler) fetchBulk(ctx context.Context) error {
 	if err != nil || b.taken == 0 && b.state.State != schema.BulkRefuted || ctx.Err() != nil {
 		return err
 	}
-	return c.checkpoint(ctx, true) // what is still due then is fetched one by one
+	return c.checkpoint(ctx, true) // the rest is fetched one by one
 }
 
-// newBulk returns nil where no page of v2 is to be asked for.
+// newBulk returns nil if no page of v2 is to be requested.
 func (c *Crawler) newBulk(ctx context.Context) *bulk {
 	store, ok := c.store.(BulkStore)
 	if !ok || c.cfg.Transcripts == FromV3 || ctx.Err() != nil || c.briefList() {
@@ -131,7 +129,7 @@ func (c *Crawler) newBulk(ctx context.Context) *bulk {
 	since := time.Duration(c.nowMS()-b.state.At) * time.Millisecond
 	switch known := b.state.State; {
 	case c.cfg.Transcripts == FromV2 && known != schema.BulkTrusted:
-		b.state = schema.Bulk{} // they are to prove themselves anew
+		b.state = schema.Bulk{} // they must prove themselves again
 	case known == schema.BulkRefuted, known == schema.BulkAbsent && since < bulkAgain-streams.Slack:
 		return nil
 	}
@@ -142,15 +140,17 @@ func (c *Crawler) newBulk(ctx context.Context) *bulk {
 	return b
 }
 
-// compares says how many of so many transcripts are compared with those of v3, about.
+// compares returns the approximate number of transcripts, of a number of calls, that are compared
+// with v3.
 func compares(calls int64) int64 { return min(calls, bulkSample+calls/bulkOneIn) }
 
-// saves says whether so many pages are to be asked for the transcripts of so many calls.
+// saves reports whether a number of pages is to be requested for the transcripts of a number of
+// calls.
 func (c *Crawler) saves(pages, calls int64) bool {
 	return calls > 0 && (c.cfg.Transcripts == FromV2 || pages+compares(calls) < calls/2)
 }
 
-// planBulk adds what would come on pages of v2. New calls lie close together.
+// planBulk adds the calls that would come on pages of v2. New calls are close together in time.
 func (c *Crawler) planBulk(ctx context.Context, p *Plan) error {
 	b := c.newBulk(ctx)
 	if b == nil {
@@ -174,7 +174,7 @@ func (c *Crawler) planBulk(ctx context.Context, p *Plan) error {
 	return nil
 }
 
-// forecast says how many pages there are to ask for, and how many due calls they cover.
+// forecast returns the number of pages to request, and the number of due calls that they cover.
 func (b *bulk) forecast(ctx context.Context) (pages, covered int64, err error) {
 	size := b.size
 	b.size = bulkMost
@@ -186,8 +186,8 @@ func (b *bulk) forecast(ctx context.Context) (pages, covered int64, err error) {
 	return pages, covered, err
 }
 
-// windows yields the due calls, newest first, in groups that lie on one page each; calls
-// that lie far from others are left out.
+// windows yields the due calls, newest first, in groups that fit on one page each. Isolated calls
+// are left out.
 func (b *bulk) windows(ctx context.Context, yield func(window []calls.Due) error) error {
 	var window []calls.Due
 	flush := func() error {
@@ -236,14 +236,14 @@ func (b *bulk) over() bool {
 	return b.off != ""
 }
 
-// unproven says how many transcripts are still to be compared before pages are relied on.
+// unproven returns how many transcripts still have to be compared before pages are relied on.
 func (b *bulk) unproven() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return max(0, bulkSample-b.compared)
 }
 
-// fetch asks for the calls of a window, in smaller pages where a large one fails.
+// fetch requests the calls of a window, in smaller pages if a large one fails.
 func (b *bulk) fetch(ctx context.Context, window []calls.Due) error {
 	for b.worth(window) && !b.over() && ctx.Err() == nil {
 		n := b.pageSize()
@@ -278,8 +278,7 @@ func (b *bulk) fetch(ctx context.Context, window []calls.Due) error {
 	return nil
 }
 
-// refused says what follows from a page that could not be had: a smaller one, or none any
-// more.
+// refused handles a failed page: the next one is smaller, or there is none any more.
 func (b *bulk) refused(ctx context.Context, f *api.RequestError, p *bulkPage) error {
 	switch f.Status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusGone,
@@ -297,7 +296,7 @@ func (b *bulk) refused(ctx context.Context, f *api.RequestError, p *bulkPage) er
 		return nil
 	}
 	smaller := max(1, p.limit/2)
-	if b.falls++; b.falls > 1 { // a first time may be chance
+	if b.falls++; b.falls > 1 { // a first failure may be chance
 		b.most = min(b.most, smaller)
 	}
 	b.size = min(b.size, smaller)
@@ -317,14 +316,14 @@ func (b *bulk) stop(why string) {
 	}
 }
 
-// note keeps the state of the pages. Unless they are trusted, no more are asked for. Every
-// later snapshot repeats kept, so it must name no call and quote no answer; said is for
-// the log and the report of this run.
+// note stores the state of the pages. Unless they are trusted, no more are requested. kept is
+// repeated in every later snapshot, so it must not name a call or quote an answer; said is for the
+// log and the report of this run.
 func (b *bulk) note(ctx context.Context, state schema.BulkState, kept, said string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.state.State == schema.BulkRefuted || b.off != "" && state != schema.BulkRefuted {
-		return nil // another page has said so, or worse
+		return nil // another page has found the same, or worse
 	}
 	b.state = schema.Bulk{State: state, At: b.nowMS(), Why: kept}
 	if state != schema.BulkTrusted {
@@ -337,7 +336,7 @@ func (b *bulk) note(ctx context.Context, state schema.BulkState, kept, said stri
 	return b.put(ctx, schema.Record{Kind: schema.KindBulkState, FetchedAt: b.state.At, Body: body})
 }
 
-// took counts a good page, and chooses the size of the next.
+// took counts a good page, and sets the size of the next.
 func (b *bulk) took(ctx context.Context, p *bulkPage, took time.Duration) error {
 	unlisted, err := p.unlisted(ctx)
 	if err != nil {
@@ -371,8 +370,7 @@ func (b *bulk) took(ctx context.Context, p *bulkPage, took time.Duration) error 
 	return nil
 }
 
-// compare fetches the own records of a sample, and compares their transcripts with those
-// of the page.
+// compare fetches the own records of a sample, and compares their transcripts with the page's.
 func (b *bulk) compare(ctx context.Context, p *bulkPage) error {
 	for _, id := range slices.Sorted(maps.Keys(p.sample)) {
 		if b.over() || ctx.Err() != nil {
@@ -382,7 +380,7 @@ func (b *bulk) compare(ctx context.Context, p *bulkPage) error {
 		var field, difference string
 		err := b.fetchDetail(ctx, id, func(v3 *calls.Call) {
 			found := schema.Differences(&v2.Transcript().Object, &v3.Transcript().Object)
-			// A transcript may still be in the making for a while.
+			// A transcript may take a while to be made.
 			compared = len(found) == 0 || v3.EndAt().V+calls.TranscriptGrace.Milliseconds() <= b.nowMS()
 			if len(found) > 0 {
 				field, difference = found[0].Field, found[0].String()

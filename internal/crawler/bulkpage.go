@@ -16,34 +16,34 @@ import (
 	"callhouse/internal/schema"
 )
 
-// bulkPage is one page of v2: the calls that started between the newest and the oldest of
-// some that are due. It is read as it comes, so that its size does not matter.
+// bulkPage is one page of v2: the calls that started between the newest and the oldest of some due
+// calls. It is read as a stream, so its size does not matter.
 type bulkPage struct {
 	*bulk
 	ctx   context.Context
 	due   []calls.Due // newest first
 	limit int
-	// proves says that no page was compared before it.
+	// proves is set if no page was compared before it.
 	proves bool
 
-	wanted map[string]bool // the ids of due; false: its transcript is to be compared
-	told   map[string]bool // those of them that were on it
-	others map[string]bool // other ids on it; true: it started between those that are due
+	wanted map[string]bool // the ids of due; false: the transcript is to be compared
+	told   map[string]bool // those of them that were on the page
+	others map[string]bool // other ids on it; true: started between the due calls
 	sample map[string]*calls.Call
 
 	bytes   int64
 	calls   int64
-	put     int64 // transcripts that were kept
+	put     int64 // transcripts that were stored
 	outside int64 // calls that started at another time
 	lowest  int64 // start of the oldest call
-	more    bool  // there are more calls than fit on it
+	more    bool  // not all calls fit on it
 	noList  bool  // it has another form
 	recs    []schema.Record
-	size    int   // of recs
+	size    int   // of recs, in bytes
 	failed  error // of the store
 }
 
-// newPage prepares a page of these calls, and draws which transcripts are compared.
+// newPage prepares a page of these calls, and selects the transcripts to compare.
 func (b *bulk) newPage(ctx context.Context, due []calls.Due, limit int) *bulkPage {
 	unproven := b.unproven()
 	p := &bulkPage{bulk: b, ctx: ctx, due: due, limit: limit, proves: unproven > 0, wanted: map[string]bool{}}
@@ -53,7 +53,7 @@ func (b *bulk) newPage(ctx context.Context, due []calls.Due, limit int) *bulkPag
 	return p
 }
 
-// request asks for the page. Both thresholds are taken to be included, in ms.
+// request returns the page's request. Both thresholds are assumed to be inclusive, in ms.
 func (p *bulkPage) request() api.Request {
 	body := map[string]any{"sort_order": "descending", "limit": p.limit}
 	if len(p.due) > 0 {
@@ -63,13 +63,13 @@ func (p *bulkPage) request() api.Request {
 	return api.Request{Method: http.MethodPost, Path: bulkPath, Body: text, Kind: api.Bulk, Stream: p.stream.Stream, Read: p.read}
 }
 
-// upper and lower are the starts of the newest and of the oldest call that is due.
+// upper and lower are the starts of the newest and of the oldest due call.
 func (p *bulkPage) upper() int64 { return p.due[0].StartAt.V }
 func (p *bulkPage) lower() int64 { return p.due[len(p.due)-1].StartAt.V }
 
 var errNoCalls = errors.New(`it has no list "calls"`)
 
-// read reads the body of an answer, and keeps the transcripts of due calls.
+// read reads the body of an answer, and stores the transcripts of due calls.
 func (p *bulkPage) read(body io.Reader) error {
 	p.told, p.others, p.sample = map[string]bool{}, map[string]bool{}, map[string]*calls.Call{}
 	p.bytes, p.calls, p.outside, p.lowest, p.more, p.noList = 0, 0, 0, forever, false, false
@@ -119,7 +119,7 @@ func (p *bulkPage) decode(d *json.Decoder, in *bulkReader) error {
 	return err
 }
 
-// items takes the calls of the page.
+// items reads the calls of the page.
 func (p *bulkPage) items(d *json.Decoder, in *bulkReader) error {
 	var value json.RawMessage
 	for d.More() {
@@ -135,14 +135,14 @@ func (p *bulkPage) items(d *json.Decoder, in *bulkReader) error {
 	return nil
 }
 
-// item takes one call of the page. An error is the store's.
+// item reads one call of the page. An error is the store's.
 func (p *bulkPage) item(body []byte) error {
 	id, start, ok := calls.Peek(body)
 	if !ok {
 		r := p.readers.Get().(*reader)
 		defer p.readers.Put(r)
 		if r.decoder.Decode(body, schema.KindBulk, &r.call) != nil {
-			return nil // its own record tells
+			return nil // its own record is fetched instead
 		}
 		id, start = r.call.ID(), r.call.StartAt()
 	}
@@ -166,8 +166,8 @@ func (p *bulkPage) item(body []byte) error {
 	return p.transcript(string(id), body, keep)
 }
 
-// transcript puts the transcript of a due call, or keeps it to be compared. Where it is
-// not whole, the call's own record tells.
+// transcript stores the transcript of a due call, or keeps it for the comparison. If it is
+// incomplete, the call's own record is fetched instead.
 func (p *bulkPage) transcript(id string, body []byte, keep bool) error {
 	r := p.readers.Get().(*reader)
 	defer p.readers.Put(r)
@@ -189,7 +189,7 @@ func (p *bulkPage) transcript(id string, body []byte, keep bool) error {
 	return p.flush()
 }
 
-// flush puts what was read.
+// flush stores the batch.
 func (p *bulkPage) flush() error {
 	recs := p.recs
 	p.recs, p.size = nil, 0
@@ -203,8 +203,8 @@ func (p *bulkPage) flush() error {
 	return nil
 }
 
-// rest returns what of a window is still to be asked for: what lies below the page, and
-// of the page's own part what did not fit on it.
+// rest returns the part of a window that is still to be requested: the calls below the page, and
+// those of the page's own part that did not fit on it.
 func (p *bulkPage) rest(window []calls.Due) []calls.Due {
 	var left []calls.Due
 	if len(p.told) > 0 && (p.more || p.calls >= int64(p.limit)) {
@@ -221,7 +221,7 @@ func (p *bulkPage) rest(window []calls.Due) []calls.Due {
 func (p *bulkPage) unlisted(ctx context.Context) (int64, error) {
 	to := p.due[len(p.due)-1]
 	if len(p.others) == 0 || p.calls <= to.Rank-p.due[0].Rank+1 {
-		return 0, nil // they are those that lie between the due calls
+		return 0, nil // these are between the due calls
 	}
 	others := maps.Clone(p.others)
 	maps.DeleteFunc(others, func(_ string, inside bool) bool { return !inside })

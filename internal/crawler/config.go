@@ -11,40 +11,38 @@ import (
 	"callhouse/internal/resource"
 )
 
-// Config is what a run is asked to do.
+// Config configures a run.
 type Config struct {
 	api.Config
 
-	Since    time.Time     // calls that started before it are left alone
+	Since    time.Time     // earlier calls are ignored
 	Window   time.Duration // how far back calls may still appear or change
-	Lookback time.Duration // how far back unsettled calls are looked at (0: 30 days)
-	Full     bool          // list everything, whatever was listed before
+	Lookback time.Duration // how far back unsettled calls are listed again (0: 30 days)
+	Full     bool          // list everything, even if it was listed before
 	ListOnly bool          // no records of calls
-	// RelistEvery is how often the whole list is listed again, a part in each run;
-	// zero: never.
+	// RelistEvery is how often the whole list is listed again, a part in each run; zero: never.
 	RelistEvery time.Duration
 
-	// Transcripts says where they come from; unless from v3, the store must be a BulkStore.
+	// Transcripts is their source; unless it is v3, the store must be a BulkStore.
 	Transcripts Transcripts
 
-	// Resources are what is fetched besides calls, a parent before its children. The store
-	// must be an ObjectStore then.
+	// Resources are fetched besides calls, a parent before its children. The store must then be an
+	// ObjectStore.
 	Resources []*resource.Resource
-	// Organization is the id of the organisation itself; empty: it is not known, and the
-	// resource that needs it is not asked for.
+	// Organization is the id of the organisation; empty if unknown, which skips the resource that
+	// needs it.
 	Organization string
 
-	// Bodies asks for records that never change, once each: see [resource.Resource.Lasting].
+	// Bodies requests records that never change, once each: see [resource.Resource.Lasting].
 	Bodies bool
 
-	// MaxDuration ends the run in good order after this time; zero: never.
+	// MaxDuration ends the run with a commit after this time; zero: never.
 	MaxDuration time.Duration
-	// CheckpointEvery is how often a long run offers the store to commit (0: 2 minutes).
+	// CheckpointEvery is how often a long run offers the store a commit (0: 2 minutes).
 	CheckpointEvery time.Duration
 
-	// Ready is called once, after the service has answered for the first time and its
-	// clock has been found to agree with ours, and before anything is asked of the
-	// store or put into it. Its error ends the run. nil: nothing.
+	// Ready is called once, after the service's first answer, whose clock agrees with ours, and
+	// before the store is used. Its error ends the run. nil: nothing to call.
 	Ready func(context.Context) error
 }
 

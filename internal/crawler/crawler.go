@@ -20,7 +20,7 @@ import (
 	"callhouse/internal/words"
 )
 
-// commitTimeout bounds the last commit of a run that was stopped.
+// commitTimeout bounds the last commit of an interrupted run.
 const commitTimeout = 15 * time.Minute
 
 // Crawler is one run. Run is called once; Progress at any time.
@@ -30,7 +30,7 @@ type Crawler struct {
 	log     *slog.Logger
 	api     *api.Client
 	meter   *meter
-	secrets *words.Secrets // what reports and messages do not repeat
+	secrets *words.Secrets // omitted from reports and messages
 
 	second, minute int   // our part of the limits
 	since          int64 // ms; 0: no bound
@@ -40,18 +40,18 @@ type Crawler struct {
 	readers        sync.Pool
 	stopping       atomic.Bool
 	skips          skips
-	cameLate       atomic.Bool // a transcript, when its record was taken to have none for good
+	cameLate       atomic.Bool // a transcript came after its record was taken to have none for good
 	// Items listed with and without call_analysis or call_cost.
 	itemsWith, itemsWithout atomic.Int64
 
-	offered   time.Time // when the store was last offered to commit
+	offered   time.Time // when the store was last offered a commit
 	offeredMu sync.Mutex
 }
 
-// maxParts is how many turns, items and unknown fields a call may have.
+// maxParts is the maximum number of turns, items and unknown fields of a call.
 const maxParts = 100_000
 
-// New prepares a run. It asks for nothing yet.
+// New prepares a run. It sends no request.
 func New(cfg Config, store Store) (*Crawler, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.check(); err != nil {
@@ -78,7 +78,7 @@ func New(cfg Config, store Store) (*Crawler, error) {
 	return c, nil
 }
 
-// newStreams prepares what the run can do without.
+// newStreams prepares the optional operations.
 func (c *Crawler) newStreams() *streams.Set {
 	cfg := streams.Config{Anyway: c.cfg.Full, Now: c.nowMS, Secrets: c.secrets, Put: c.put}
 	if s, ok := c.store.(restStore); ok {
@@ -87,7 +87,7 @@ func (c *Crawler) newStreams() *streams.Set {
 	return streams.New(cfg)
 }
 
-// newResources prepares what is fetched besides calls.
+// newResources prepares the resources besides calls.
 func (c *Crawler) newResources() *resources.Crawl {
 	store, _ := c.store.(ObjectStore)
 	return resources.New(resources.Config{
@@ -101,13 +101,12 @@ func (c *Crawler) newResources() *resources.Crawl {
 
 var errDeadline = errors.New("the run's time is over")
 
-// Run lists, fetches and commits, once. A run that ctx or MaxDuration ends early
-// commits what has arrived and returns no error: the report says so
-// (Interrupted, DeadlineHit). So do calls and pages that could not be had
-// (SetAside, Problems); see [Report.Complete].
+// Run lists, fetches and commits, once. A run that ctx or MaxDuration ends early commits what has
+// arrived and returns no error; the report has it (Interrupted, DeadlineHit). The report also has
+// the calls and pages that could not be fetched (SetAside, Problems); see [Report.Complete].
 //
-// An error is one of package api, of the store (as a rule a [*StoreError]), perhaps joined with
-// another, or what Config.Ready returned. What was fetched before it is committed too.
+// An error is one of package api, of the store (normally a [*StoreError]), perhaps joined with
+// another, or that of Config.Ready. Data fetched before the error is committed, too.
 func (c *Crawler) Run(ctx context.Context) (Report, error) {
 	started := c.cfg.Clock.Local()
 	c.meter.mu.Lock()
@@ -125,7 +124,7 @@ func (c *Crawler) Run(ctx context.Context) (Report, error) {
 	err := c.crawl(rctx)
 	c.meter.update(func(p *Progress) { p.Phase = Finishing })
 	if clock := (*api.ClockError)(nil); errors.As(err, &clock) {
-		return c.report(), err // nothing is to be committed
+		return c.report(), err // there is nothing to commit
 	}
 	cctx, done := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer done()
@@ -144,7 +143,7 @@ func (c *Crawler) Run(ctx context.Context) (Report, error) {
 	return r, err
 }
 
-// crawl does all the work of a run but the last commit.
+// crawl does all the work of a run except the last commit.
 func (c *Crawler) crawl(ctx context.Context) error {
 	c.meter.update(func(p *Progress) { p.Phase = Listing })
 	interrupted, err := c.sweep(ctx)
@@ -156,7 +155,7 @@ func (c *Crawler) crawl(ctx context.Context) error {
 	}
 	if err := c.checkpoint(ctx, true); err != nil {
 		if ctx.Err() != nil {
-			return nil // the last commit will do
+			return nil // the last commit follows
 		}
 		return err
 	}
@@ -169,7 +168,7 @@ func (c *Crawler) crawl(ctx context.Context) error {
 	if err := c.resources.Lasting(ctx); err != nil {
 		return err
 	}
-	// New calls come first. What was listed long ago is listed again in what time is left.
+	// New calls come first. Old parts of the list are listed again in the remaining time.
 	listed, err := c.relist(ctx)
 	if err == nil && listed && ctx.Err() == nil {
 		if err = c.checkpoint(ctx, true); err == nil {
@@ -185,26 +184,24 @@ func (c *Crawler) crawl(ctx context.Context) error {
 	return c.api.Verdict()
 }
 
-// report returns what the run came to.
+// report returns the result of the run.
 func (c *Crawler) report() Report {
 	r := c.meter.report(c.Progress())
 	r.Resources = c.resources.Reports()
 	return r
 }
 
-// SetSince sets Config.Since anew, which may go by the clock: Ready may call it.
+// SetSince replaces Config.Since, which may depend on the clock: Ready may call it.
 func (c *Crawler) SetSince(since time.Time) {
 	if c.since = 0; !since.IsZero() {
 		c.since = max(0, since.UnixMilli())
 	}
 }
 
-// Progress returns the run's present state. It may be called at any time, from
-// any goroutine.
+// Progress returns the run's current state. It may be called at any time, from any goroutine.
 func (c *Crawler) Progress() Progress { return c.meter.now(c.api, c.second, c.minute) }
 
-// put hands records to the store. What has arrived is kept, also when the run is
-// being stopped.
+// put stores records. What has arrived is stored even if the run is being stopped.
 func (c *Crawler) put(ctx context.Context, recs ...schema.Record) error {
 	if len(recs) == 0 {
 		return nil
@@ -227,7 +224,7 @@ func (c *Crawler) checkpoint(ctx context.Context, wait bool) error {
 	return nil
 }
 
-// offerCheckpoint offers the store to commit, once in CheckpointEvery.
+// offerCheckpoint offers the store a commit, once in CheckpointEvery.
 func (c *Crawler) offerCheckpoint(ctx context.Context) error {
 	c.offeredMu.Lock()
 	now := time.Now()
@@ -242,14 +239,14 @@ func (c *Crawler) offerCheckpoint(ctx context.Context) error {
 	return c.checkpoint(ctx, false)
 }
 
-// briefList says that the items of the list carry neither analyses nor costs, so
-// that calls are settled by their own records.
+// briefList reports whether the items of the list have neither analyses nor costs, so that calls
+// are settled by their own records.
 func (c *Crawler) briefList() bool { return c.itemsWithout.Load() > 0 && c.itemsWith.Load() == 0 }
 
 func (c *Crawler) nowMS() int64 { return c.cfg.Now().UnixMilli() }
 
-// estimatePages estimates how many pages the run will ask for, where the service's
-// total is that of the stretch that is being listed.
+// estimatePages estimates the number of pages of the run, if the service's total is for the stretch
+// that is being listed.
 func (c *Crawler) estimatePages(l *listing, p *envelope.Page) {
 	if p.Total < 0 || l.pages > 1 || l.to == forever && l.from > l.since {
 		return

@@ -8,7 +8,7 @@ import (
 	"callhouse/internal/schema"
 )
 
-// heading is what the crawler itself needs to know of a call.
+// heading is the part of a call that the crawler itself uses.
 type heading struct {
 	id    string
 	start schema.Opt[int64]
@@ -27,12 +27,12 @@ func (c *Crawler) read(body []byte, k schema.Kind) (heading, error) {
 	return c.readCall(body, k, func(*calls.Call) {})
 }
 
-// readCall is read, and shows the call, which is valid until look returns.
+// readCall is read, and passes the call to look. The call is valid until look returns.
 func (c *Crawler) readCall(body []byte, k schema.Kind, look func(*calls.Call)) (heading, error) {
 	r := c.readers.Get().(*reader)
 	defer c.readers.Put(r)
 	if err := r.decoder.Decode(body, k, &r.call); err != nil {
-		return heading{}, err // it says what it is
+		return heading{}, err // the error describes itself
 	}
 	if len(r.call.ID()) == 0 {
 		return heading{}, errNoID
@@ -45,7 +45,8 @@ func (c *Crawler) readCall(body []byte, k schema.Kind, look func(*calls.Call)) (
 	return heading{id: string(r.call.ID()), start: r.call.StartAt()}, nil
 }
 
-// seeBrief notes whether an item of the list has what is filled in later: see briefList.
+// seeBrief records whether an item of the list has the fields that are filled in later: see
+// briefList.
 func (c *Crawler) seeBrief(item []byte) {
 	if bytes.Contains(item, []byte(`"call_analysis"`)) || bytes.Contains(item, []byte(`"call_cost"`)) {
 		c.itemsWith.Add(1)

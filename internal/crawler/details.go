@@ -14,8 +14,7 @@ import (
 
 var errOtherCall = errors.New("it is another call's record")
 
-// fetchDetails fetches what is due. If what it finds makes more calls due, it fetches
-// these, too.
+// fetchDetails fetches the due details. If they make more calls due, it fetches these, too.
 func (c *Crawler) fetchDetails(ctx context.Context) error {
 	if c.cfg.ListOnly {
 		return nil
@@ -50,7 +49,7 @@ func (c *Crawler) fetchDetails(ctx context.Context) error {
 	}
 }
 
-// scope says which calls' records a run fetches, as far as the list has been seen.
+// scope returns which calls' records a run fetches, judging by the list so far.
 func (c *Crawler) scope() calls.DueScope {
 	if c.briefList() {
 		return calls.DueUnsettled
@@ -58,8 +57,8 @@ func (c *Crawler) scope() calls.DueScope {
 	return calls.DueTranscripts
 }
 
-// fetchDue fetches what is due, newest first, many at a time. What is due is
-// never held as a whole: the pool takes the next call when a worker is free.
+// fetchDue fetches the due details, newest first, many at a time. The due calls are never all in
+// memory: the pool takes the next one when a worker is free.
 func (c *Crawler) fetchDue(ctx context.Context, scope calls.DueScope) error {
 	c.meter.update(func(p *Progress) {
 		p.Phase = Details
@@ -97,7 +96,7 @@ func (c *Crawler) fetchDue(ctx context.Context, scope calls.DueScope) error {
 				}
 			})
 			if err != nil {
-				c.stopping.Store(true) // the loop's own context knows nothing of it
+				c.stopping.Store(true) // the loop's own context does not show it
 			}
 			return err
 		})
@@ -109,8 +108,8 @@ func (c *Crawler) fetchDue(ctx context.Context, scope calls.DueScope) error {
 	return errors.Join(workers.Wait(), c.passOver(ctx))
 }
 
-// fetchDetail fetches one call's record and puts it. look sees it before.
-// Only what ends the run is an error.
+// fetchDetail fetches one call's record and stores it. look sees it first. It returns only errors
+// that end the run.
 func (c *Crawler) fetchDetail(ctx context.Context, id string, look func(*calls.Call)) error {
 	if id == "" {
 		c.meter.setAside(id, errNoID.Error())

@@ -1,14 +1,11 @@
-// Package crawler decides what to ask the service for, and when.
+// Package crawler decides what to request from the service, and when.
 //
-// It lists calls page by page, newest first, until it has gone over the sweep
-// window and over every span of time that was never listed to its end; then it
-// fetches the details that are due. What it learns it hands to a [Store], record
-// by record; which calls are due, and what was listed before, it asks the Store.
+// It lists calls page by page, newest first, until it has covered the sweep window and every span
+// of time not yet listed completely. Then it fetches the due details. It passes each record to a
+// [Store], which also supplies the due calls and the spans listed before.
 //
-// Package api sends its requests, within the budget, and says what follows when
-// one fails.
+// Package api sends the requests, within the budget, and decides what follows from a failure.
 //
-// The package writes no file, prints nothing, and keeps no state beyond a run:
-// it knows neither the warehouse nor the commands. docs/design/crawler.md has the rules
-// of paging in words.
+// The package writes no file, prints nothing, and keeps no state beyond a run. It does not depend
+// on the warehouse or the commands. docs/design/crawler.md describes the rules of paging.
 package crawler

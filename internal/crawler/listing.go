@@ -11,63 +11,61 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Bounds against lists that never end.
+// Limits for lists that never end.
 const (
-	maxNothingNew = 50 // pages in a row that bring nothing new
-	maxRestarts   = 3  // times that a list is begun again from its top
-	// moreCalls is how many calls a list may have beyond twice as many as the service counts.
+	maxNothingNew = 50 // consecutive pages without a new item
+	maxRestarts   = 3  // restarts of a list from its top
+	// moreCalls is how many calls a list may have beyond twice the service's count.
 	moreCalls = 100_000
 )
 
-// orderProof is how many pages must come in descending order before it is
-// relied on where the service did not accept sort_order.
+// orderProof is how many pages must come in descending order before the order is relied on, if the
+// service did not accept sort_order.
 const orderProof = 3
 
-// earliest is the first start_at, ms, that is believed: of the year 2000. An
-// earlier one is not the time of a call (-1, or seconds for milliseconds). Such a
-// call is stored as it was sent, and its place says nothing about the order.
+// earliest is the first start_at, in ms, that is plausible: the year 2000. An earlier one is not
+// the time of a call (-1, or seconds for milliseconds). Such a call is stored as it was sent, and
+// its place is ignored when the order is checked.
 const earliest = 946_684_800_000
 
-// listing lists one stretch: the calls with from <= start_at < to, newest first,
-// page by page.
+// listing lists one stretch: the calls with from <= start_at < to, newest first, page by page.
 //
-// It believes nothing about the list that it does not see. While start_at never
-// rises from page to page, everything above the lowest one seen has been listed;
-// that is put on record page by page. The lowest millisecond itself is complete
-// only when a page has gone below it, since the next page may begin with more
-// calls of the same millisecond.
+// It relies only on what it sees. While start_at never rises from page to page, everything above
+// the lowest one seen has been listed; this is recorded page by page. The lowest millisecond itself
+// is complete only when a page has gone below it, since the next page may begin with more calls of
+// the same millisecond.
 type listing struct {
 	c        *Crawler
 	from, to int64  // to may be forever
-	bottom   int64  // what from becomes if the service takes no bound above
-	since    int64  // items that started before it are dropped
-	maxPages int    // 0: as many as it takes
-	top      *asked // the first page, where it was asked for before
-	again    bool   // it is listed for what is known to be there: nothing goes on record
+	bottom   int64  // replaces from if the service takes no upper bound
+	since    int64  // earlier items are dropped
+	maxPages int    // 0: no limit
+	top      *asked // the first page, if it was requested before
+	again    bool   // listed again for calls already known: coverage is not recorded
 	stream   *api.Stream
 
-	pages    int   // taken so far
-	lowest   int64 // start_at seen; forever: none
-	covered  int64 // on record down to here
+	pages    int   // so far
+	lowest   int64 // lowest start_at seen; forever: none
+	covered  int64 // recorded as covered down to here
 	ordered  int   // pages since the last one whose items were out of order
 	shuffled bool  // there was such a page
-	rising   bool  // start_at rose from one page to the next: this is not the order that we asked for
-	gap      bool  // a call may have been passed over
-	byTime   bool  // pages are asked for by the lowest start_at, not by a cursor
-	total    int64 // that the last page said, for the same query; -1: none
-	counted  int64 // that the first page said; -1: none
-	fresh    int64 // items that no page before had
+	rising   bool  // start_at rose from one page to the next: not the requested order
+	gap      bool  // a call may have been skipped
+	byTime   bool  // pages are requested by the lowest start_at, not by a cursor
+	total    int64 // total of the last page, for the same query; -1: none
+	counted  int64 // total of the first page; -1: none
+	fresh    int64 // items not on an earlier page
 
-	// Against lists that lead nowhere.
-	seen        *recent // ids on the last pages, with a hash of what was sent for them
+	// Against lists that go in circles.
+	seen        *recent // ids on the last pages, with a hash of the content sent for them
 	cursors     map[string]bool
-	nothingNew  int   // pages in a row
-	restarts    int   // because a cursor led nowhere
+	nothingNew  int   // consecutive pages
+	restarts    int   // after a cursor that led nowhere
 	restartedAt int64 // the lowest start_at at the last restart; 0: there was none
-	skips       int   // items that were skipped by time
+	skips       int   // items skipped by time
 
-	// The first call of one page. It is kept until twice as many pages have gone by,
-	// so it comes again in a list that goes round with ever new cursors.
+	// The first call of one page. It is kept until twice as many pages have passed, so it comes
+	// again in a circular list with ever new cursors.
 	mark   string
 	markAt int
 }
@@ -81,16 +79,16 @@ func (c *Crawler) newListing(from, to, bottom int64) *listing {
 	return l
 }
 
-// forget drops what was learned from the pages so far.
+// forget clears what was learned from the pages so far.
 func (l *listing) forget() {
 	l.lowest, l.total, l.ordered, l.nothingNew = forever, -1, 0, 0
 	l.rising, l.shuffled = false, false
 	l.seen, l.cursors = newRecent(), map[string]bool{}
 }
 
-// walk lists the stretch to its end. A problem that ends it early is reported, and
-// is no error: what was not listed is not on record, and the next run lists it. An
-// error ends the run; interrupted is true when ctx was done.
+// walk lists the stretch to its end. A problem that ends it early is reported and is not an error:
+// the part not listed is not recorded as covered, and the next run lists it. An error ends the run;
+// interrupted is true if ctx was done.
 func (l *listing) walk(ctx context.Context) (interrupted bool, err error) {
 	q := l.first()
 	for {
@@ -112,7 +110,7 @@ func (l *listing) walk(ctx context.Context) (interrupted bool, err error) {
 			}
 			continue
 		}
-		if a.query.before != q.before { // the filter was refused: this is the top
+		if a.query.before != q.before { // the filter was refused: this is the top of the list
 			if l.again {
 				return false, nil // the list is read from there anyway
 			}
@@ -127,7 +125,7 @@ func (l *listing) walk(ctx context.Context) (interrupted bool, err error) {
 	}
 }
 
-// instead returns what to ask for after a failure; nil: the stretch cannot be listed.
+// instead returns the query to make after a failure; nil if the stretch cannot be listed.
 func (l *listing) instead(ctx context.Context, q *query, a *asked) (*query, error) {
 	f := a.failure
 	switch {
@@ -141,18 +139,18 @@ func (l *listing) instead(ctx context.Context, q *query, a *asked) (*query, erro
 	return nil, nil
 }
 
-// first returns the first page of the stretch. A stretch that is open above is
-// asked for without bounds: calls that have no start yet come with the newest
-// pages, and a bound may hide them.
+// first returns the query for the first page of the stretch. A stretch without an upper bound is
+// requested without any bounds: calls without a start come with the newest pages, and a bound may
+// hide them.
 func (l *listing) first() *query {
 	q := l.upTo(l.to)
-	if l.to-1 == l.from && !l.again { // the millisecond of an item that could not be had: try it alone
+	if l.to-1 == l.from && !l.again { // the millisecond of an item that failed: request it alone
 		q.limit, q.suspect = 1, 1
 	}
 	return q
 }
 
-// upTo asks for what started before a time.
+// upTo returns the query for what started before a time.
 func (l *listing) upTo(before int64) *query {
 	q := &query{sorted: true, before: before, stream: l.stream}
 	if l.to != forever {
@@ -161,14 +159,13 @@ func (l *listing) upTo(before int64) *query {
 	return q
 }
 
-// fromTop begins anew, with the whole list.
+// fromTop restarts with the whole list.
 func (l *listing) fromTop() {
 	l.forget()
 	l.from, l.to, l.covered, l.maxPages = l.bottom, forever, l.c.nowMS(), 0
 }
 
-// take stores a page and returns the next one to ask for; nil: the stretch is
-// listed, or cannot be.
+// take stores a page and returns the next query; nil if the stretch is listed, or cannot be.
 func (l *listing) take(ctx context.Context, q *query, p *envelope.Page) (*query, error) {
 	above := l.lowest
 	recs, fresh, repeated, err := l.records(p)
@@ -187,12 +184,12 @@ func (l *listing) take(ctx context.Context, q *query, p *envelope.Page) (*query,
 	}
 	redo := false
 	if q.cursor != "" && shrunk {
-		// Calls vanished, and if pages are counted from the top, as many others were
-		// passed over: look again from where the page before ended.
+		// Calls vanished. If the service counts pages from the top, as many others were skipped:
+		// read again from the end of the previous page.
 		redo = l.goBack(above)
 		l.gap = l.gap || !redo
 	} else if q.cursor != "" && repeated {
-		l.byTime = l.canAskByTime() // pages shift under the cursor: do without
+		l.byTime = l.canAskByTime() // pages shift under the cursor: do without it
 	}
 
 	end := p.Next == "" && !redo
@@ -223,8 +220,8 @@ func (l *listing) take(ctx context.Context, q *query, p *envelope.Page) (*query,
 	return l.next(q, p), nil
 }
 
-// goesRound says that a list whose order is lost has come back to a page that it
-// began with before.
+// goesRound reports whether a list that is out of order has returned to the first call of an
+// earlier page.
 func (l *listing) goesRound(p *envelope.Page) bool {
 	if len(p.Items) == 0 {
 		return false
@@ -239,7 +236,7 @@ func (l *listing) goesRound(p *envelope.Page) bool {
 	return false
 }
 
-// next returns the page after p.
+// next returns the query for the page after p.
 func (l *listing) next(q *query, p *envelope.Page) *query {
 	if q.suspect == 0 && l.byTime && l.canAskByTime() && l.lowest+1 < q.before {
 		return l.nextByTime()
@@ -258,19 +255,19 @@ func (l *listing) next(q *query, p *envelope.Page) *query {
 	return &n
 }
 
-// canAskByTime says whether a page can be asked for by start_at.
+// canAskByTime reports whether a page can be requested by start_at.
 func (l *listing) canAskByTime() bool {
 	return l.c.filters.before != refused && l.inOrder() && l.lowest != forever && l.lowest > 0
 }
 
-// nextByTime asks for what lies at and below the lowest start_at seen. Its
-// millisecond is asked for again, in case it holds more calls than were seen.
+// nextByTime returns the query for what is at and below the lowest start_at seen. That millisecond
+// is requested again, in case it has more calls.
 func (l *listing) nextByTime() *query {
 	l.total = -1
 	return l.upTo(l.lowest + 1)
 }
 
-// goBack goes back to the lowest start_at before the last page.
+// goBack returns to the lowest start_at before the last page.
 func (l *listing) goBack(lowest int64) bool {
 	if lowest == forever || !l.canAskByTime() {
 		return false
@@ -279,14 +276,14 @@ func (l *listing) goBack(lowest int64) bool {
 	return true
 }
 
-// restart goes on after a cursor that leads nowhere: from the lowest start_at
-// seen, or from the top; nil when that was tried often enough.
+// restart continues after a cursor that leads nowhere: from the lowest start_at seen, or from the
+// top; nil if that was tried too often.
 func (l *listing) restart(why string) *query {
 	l.restarts++
 	switch {
-	case l.lowest == l.restartedAt: // we have been here: it is a cursor within one millisecond
+	case l.lowest == l.restartedAt: // not the first time: a cursor within one millisecond
 	case l.canAskByTime():
-		l.byTime, l.restartedAt = l.restarts > 1, l.lowest // a first time may be chance
+		l.byTime, l.restartedAt = l.restarts > 1, l.lowest // a first failure may be chance
 		return l.nextByTime()
 	case l.restarts > maxRestarts:
 	case l.to == forever:
@@ -297,14 +294,13 @@ func (l *listing) restart(why string) *query {
 	return nil
 }
 
-// inOrder says whether the list may be taken for descending.
+// inOrder reports whether the list counts as descending.
 func (l *listing) inOrder() bool {
 	return !l.rising && (l.c.filters.sort == accepted && !l.shuffled || l.ordered >= orderProof)
 }
 
-// records makes records of the page's items, and checks their order. fresh counts
-// the items that earlier pages did not have; repeated says that they had one of
-// these.
+// records makes records of the page's items, and checks their order. fresh counts the items that
+// earlier pages lacked; repeated reports whether they had one of these.
 func (l *listing) records(p *envelope.Page) (recs []schema.Record, fresh int, repeated bool, err error) {
 	recs = make([]schema.Record, 0, len(p.Items)+1)
 	above, last := l.lowest, l.lowest
@@ -313,7 +309,7 @@ func (l *listing) records(p *envelope.Page) (recs []schema.Record, fresh int, re
 		sum := maphash.Bytes(l.seen.seed, item)
 		h, err := l.c.read(item, schema.KindItem)
 		if err != nil {
-			if _, known := l.seen.put(fmt.Sprintf("\x00%x", sum), sum); known { // no id begins so
+			if _, known := l.seen.put(fmt.Sprintf("\x00%x", sum), sum); known { // no id begins like this
 				again++
 				continue
 			}
@@ -353,12 +349,12 @@ func (l *listing) records(p *envelope.Page) (recs []schema.Record, fresh int, re
 	return recs, fresh, repeated, nil
 }
 
-// record adds to recs which time the pages so far have listed completely.
+// record adds to recs the time range that the pages so far have listed completely.
 func (l *listing) record(recs []schema.Record, at int64, end bool) []schema.Record {
 	switch {
 	case l.gap, l.again:
 		return recs
-	case end && l.to == forever: // asked for without a lower bound too
+	case end && l.to == forever: // requested without a lower bound too
 		return l.cover(recs, l.since, at)
 	case end:
 		return l.cover(recs, l.from, at)
@@ -374,13 +370,13 @@ func (l *listing) cover(recs []schema.Record, from, at int64) []schema.Record {
 	}
 	body, err := json.Marshal(schema.Span{From: from, To: l.covered, ListedAt: at})
 	if err != nil {
-		return recs // three numbers always have a text
+		return recs // numbers cannot fail
 	}
 	l.covered = from
 	return append(recs, schema.Record{Kind: schema.KindCovered, FetchedAt: at, Body: body})
 }
 
-// failed ends the listing because a page could not be had.
+// failed ends the listing because of a failed page.
 func (l *listing) failed(f *api.RequestError) { l.problem("a page could not be had: " + f.Error()) }
 
 func (l *listing) problem(why string) {

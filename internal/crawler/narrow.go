@@ -8,17 +8,16 @@ import (
 	"callhouse/internal/crawler/envelope"
 )
 
-// maxSkips is how often one listing skips an item by time.
+// maxSkips is the maximum number of items that one listing skips by time.
 const maxSkips = 3
 
-// narrow goes on where a page cannot be had because of what is on it. It asks for
-// what comes before the trouble, as far as the body shows where that is, and for
-// half of the page where it does not; and then for the one item alone. An item
-// that cannot be had even so is set aside, and the listing goes on behind it: at
-// the cursor that its answer held, or else at the next item down in time.
+// narrow continues after a page that fails because of its content. It requests the items before the
+// fault if the body shows where that is, otherwise half of the page, and finally the one item
+// alone. An item that fails even then is set aside, and the listing continues behind it: at the
+// cursor in its answer, or else at the next item down in time.
 //
-// This takes two requests more where the body showed where the trouble is, and
-// else at most twice the logarithm of the page's size.
+// This takes two more requests if the body shows where the fault is, otherwise at most twice the
+// logarithm of the page's size.
 func (l *listing) narrow(ctx context.Context, a *asked) (*query, error) {
 	size, sound := a.query.size(), len(a.page.Items)
 	if size > 1 {
@@ -38,7 +37,7 @@ func (l *listing) narrow(ctx context.Context, a *asked) (*query, error) {
 	return l.skip(ctx, a.failure)
 }
 
-// place says where on the list an item is: the i-th of the next page, from 0.
+// place describes the place of an item on the list: the i-th of the next page, from 0.
 func (l *listing) place(i int) string {
 	text := fmt.Sprintf("item %d of page %d", i+1, l.pages+1)
 	if l.lowest != forever {
@@ -47,9 +46,9 @@ func (l *listing) place(i int) string {
 	return text
 }
 
-// skip goes on behind an item that cannot be had: it looks for the next item down
-// in time. The millisecond of the lost item, at least, is not put on record: the
-// next run tries it again, for two requests.
+// skip continues behind an item that failed: it looks for the next item down in time. At least the
+// millisecond of the lost item is not recorded as covered: the next run tries it again, for two
+// requests.
 func (l *listing) skip(ctx context.Context, f *api.RequestError) (*query, error) {
 	if l.skips++; l.skips > maxSkips || !l.canAskByTime() {
 		l.failed(f)
@@ -61,7 +60,7 @@ func (l *listing) skip(ctx context.Context, f *api.RequestError) (*query, error)
 	for bad-good > 1 {
 		t := good + (bad-good)/2
 		if down := l.lowest + 1 - step; good == l.from && down > good {
-			t, step = down, step*32 // none is good yet
+			t, step = down, step*32 // none is known to be good yet
 		}
 		p, err := l.firstOf(ctx, query{before: t})
 		switch {
@@ -73,8 +72,8 @@ func (l *listing) skip(ctx context.Context, f *api.RequestError) (*query, error)
 			bad = t
 		}
 	}
-	// The item started at good. Between it and the one before it others may have
-	// been passed over, unless there is nothing.
+	// The item started at good. Others between it and the previous one may have been skipped,
+	// unless there are none.
 	if good < l.lowest && l.c.filters.after != refused && !l.gap {
 		p, err := l.firstOf(ctx, query{before: l.lowest, after: good})
 		if err != nil || p == nil {
@@ -90,9 +89,8 @@ func (l *listing) skip(ctx context.Context, f *api.RequestError) (*query, error)
 	return l.upTo(good), nil
 }
 
-// firstOf asks for the first item of q. If it cannot be had either, the page is
-// not a list. If the service does not answer the question, there is no page, and the
-// listing ends.
+// firstOf requests the first item of q. If it fails too, the page is not a list. If the service
+// does not answer the query, there is no page, and the listing ends.
 func (l *listing) firstOf(ctx context.Context, q query) (*envelope.Page, error) {
 	q.sorted, q.limit, q.stream = true, 1, l.stream
 	a, err := l.c.ask(ctx, q)

@@ -15,22 +15,22 @@ import (
 // pageSize is the largest page that the contract allows.
 const pageSize = resources.PageSize
 
-// forever is a start_at later than any; it stands for "no upper bound".
+// forever is later than any start_at; it stands for "no upper bound".
 const forever = math.MaxInt64
 
-// query is one page to ask for.
+// query is one page to request.
 type query struct {
-	sorted bool   // ask for sort_order=desc
-	after  int64  // ask for start_at over after only; 0: no lower bound
-	before int64  // ask for start_at under before only; forever: no upper bound
+	sorted bool   // send sort_order=desc
+	after  int64  // only start_at over after; 0: no lower bound
+	before int64  // only start_at under before; forever: no upper bound
 	cursor string // empty: the first page
-	limit  int    // ask for so many items; 0: pageSize
-	// suspect: one of so many items, from here on, cannot be had; 0: none is known.
+	limit  int    // page size; 0: pageSize
+	// suspect: one of this many items, from here on, fails; 0: none is known.
 	suspect int
-	stream  *api.Stream // what the page belongs to, if the run can do without it
+	stream  *api.Stream // the stream of an optional page
 }
 
-// size is how many items are asked for.
+// size returns the requested page size.
 func (q *query) size() int {
 	if q.limit == 0 {
 		return pageSize
@@ -38,15 +38,15 @@ func (q *query) size() int {
 	return q.limit
 }
 
-// callsPath is where the list of calls is.
+// callsPath is the path of the list of calls.
 const callsPath = "/v3/calls"
 
-// callRequest asks for a call's own record.
+// callRequest returns the request for a call's own record.
 func callRequest(id string) api.Request {
 	return api.Request{Path: callsPath + "/" + api.Segment(id), Kind: api.Record}
 }
 
-// request asks for the page.
+// request returns the page's request.
 func (q *query) request() api.Request {
 	r := api.Request{Path: callsPath, Query: q.values(), Stream: q.stream, WantEnd: q.size() == 1 && q.suspect > 0}
 	if q.size() < pageSize {
@@ -72,7 +72,7 @@ func (q *query) values() url.Values {
 	return v
 }
 
-// known is what was learned about one query parameter.
+// known is the knowledge about one query parameter.
 type known uint8
 
 const (
@@ -81,13 +81,13 @@ const (
 	refused
 )
 
-// filters is what the service accepts beside the contract's cursor and limit.
+// filters records what the service accepts besides the contract's cursor and limit.
 type filters struct {
 	sort, after, before known
-	oversized           bool // it sends more items than it was asked for
+	oversized           bool // it sends more items than requested
 }
 
-// apply leaves the parameters out of q that are known to be refused.
+// apply removes the parameters from q that are known to be refused.
 func (fs *filters) apply(q *query) {
 	q.sorted = q.sorted && fs.sort != refused
 	if fs.after == refused {
@@ -98,7 +98,7 @@ func (fs *filters) apply(q *query) {
 	}
 }
 
-// worked notes that the service took a query.
+// worked records that the service accepted a query.
 func (fs *filters) worked(a *asked) {
 	q := &a.query
 	fs.oversized = fs.oversized || len(a.page.Items) > q.size()
@@ -113,7 +113,7 @@ func (fs *filters) worked(a *asked) {
 	}
 }
 
-// learn learns from a 400 to q. It says whether to ask again with fewer parameters.
+// learn learns from a 400 to q. It reports whether to try again with fewer parameters.
 func (fs *filters) learn(q *query, f *api.RequestError) bool {
 	was := *fs
 	drop := func(k *known, used bool, name string) {
@@ -133,14 +133,14 @@ func (fs *filters) learn(q *query, f *api.RequestError) bool {
 	return left != *q && *fs != was
 }
 
-// asked is a page that was asked for, and what came of it.
+// asked is a requested page with its result.
 type asked struct {
-	query   query // as it was asked for in the end
+	query   query // in its final form
 	page    envelope.Page
 	failure *api.RequestError // nil: none
 }
 
-// ask asks for one page, with as many of q's parameters as the service takes.
+// ask requests one page, with as many of q's parameters as the service accepts.
 func (c *Crawler) ask(ctx context.Context, q query) (*asked, error) {
 	a := &asked{query: q}
 	for {

@@ -7,66 +7,66 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Plan is what a run would ask for, as far as it is known beforehand.
+// Plan is the forecast of a run's requests.
 type Plan struct {
-	Total     int64 // calls that the service has; -1: it does not say
-	Known     int64 // calls that the store has
+	Total     int64 // the service's calls; -1: unspecified
+	Known     int64 // the store's calls
 	Stretches []Planned
 	Pages     int64 // of all stretches
-	Again     int64 // pages on which older calls lie that are not settled
-	Due       int64 // details that are to be asked for as of the last commit
-	Skipped   int64 // details that are not asked for, by the kind of their calls
-	Unsettled int64 // details that settle calls, where the list does not
-	New       int64 // calls that the store does not know, and so details: at most
+	Again     int64 // pages with older calls that are not settled
+	Due       int64 // details that are due as of the last commit
+	Skipped   int64 // details that are not requested because of their calls' kind
+	Unsettled int64 // details that settle calls, if the list does not
+	New       int64 // maximum number of calls that the store does not know, and so of their details
 	Bulk      PlannedBulk
-	Asked     int64 // requests that planning itself took
-	// Side are the requests for other resources, where their lists are as long as they
-	// were; Unlisted are those of them that were never listed.
+	Asked     int64 // requests used by planning itself
+	// Side are the requests for other resources, assuming unchanged lengths of their lists;
+	// Unlisted are those that were never listed.
 	Side     int64
 	Unlisted int64
 }
 
-// Planned is a part of the list that a run would go over: the calls with
-// From <= start_at < To, in ms since 1970 UTC; a To of math.MaxInt64 is no bound.
+// Planned is a part of the list that a run would read: the calls with From <= start_at < To, in ms
+// since 1970 UTC; a To of math.MaxInt64 is no bound.
 type Planned struct {
 	From, To int64
-	Calls    int64 // -1: the service does not say
+	Calls    int64 // -1: unspecified
 	Pages    int64
 }
 
-// PlannedBulk is what a run would ask for on pages of v2: none, unless that saves requests.
+// PlannedBulk is the forecast for pages of v2: none unless they save requests.
 type PlannedBulk struct {
 	Pages    int64
-	Calls    int64 // of Due and New, those whose transcripts come on them
-	Compared int64 // of these, how many are fetched one by one as well
+	Calls    int64 // of Due and New, those whose transcripts come on pages
+	Compared int64 // those of them that are also fetched one by one
 }
 
-// Requests is how many requests the run would take, at most.
+// Requests is the maximum number of requests of the run.
 func (p *Plan) Requests() int64 { return p.Pages + p.Again + p.Side + p.Bulk.Pages + p.Details() }
 
-// Details is how many details the run would fetch, at most.
+// Details is the maximum number of details of the run.
 func (p *Plan) Details() int64 { return p.Due + p.Unsettled + p.New - p.Bulk.Calls + p.Bulk.Compared }
 
-// usable is how many of a minute's requests a run sends while nobody else does. The
-// rest stays free for others: see api/pace.go.
+// usable is how many of a minute's requests a run sends while nobody else does. The rest stays free
+// for others: see api/pace.go.
 func (c *Crawler) usable() float64 {
 	return float64(c.minute) * 29 / 30
 }
 
-// Within says how many requests a run sends in d, when it starts with nothing
-// spent and nobody else spends.
+// Within returns the number of requests that a run sends in d, if it starts with nothing spent and
+// nobody else uses the limits.
 func (c *Crawler) Within(d time.Duration) int64 {
 	return int64(min(float64(c.second)*d.Seconds(), c.usable()*d.Minutes()))
 }
 
-// Takes says how long n requests take when nobody else spends.
+// Takes returns the time that n requests take if nobody else uses the limits.
 func (c *Crawler) Takes(n int64) time.Duration {
 	return time.Duration(max(float64(n)/float64(c.second), 60*float64(n)/c.usable()) * float64(time.Second))
 }
 
-// Plan works out what Run would ask for. It asks the service for the sizes of
-// the parts of its list that a run would go over, one item each. known is how
-// many calls the store has. A Crawler that has planned does not run.
+// Plan forecasts the requests of Run. It asks the service for the sizes of the parts of the list
+// that a run would read, with one item each. known is the number of calls in the store. A Crawler
+// that has planned does not run.
 func (c *Crawler) Plan(ctx context.Context, known int64) (Plan, error) {
 	defer c.api.Close()
 	p := Plan{Known: known, Total: -1}
@@ -82,7 +82,7 @@ func (c *Crawler) Plan(ctx context.Context, known int64) (Plan, error) {
 			return nil, a.failure
 		}
 		for _, item := range a.page.Items {
-			_, _ = c.read(item, schema.KindItem) // to see what items hold
+			_, _ = c.read(item, schema.KindItem) // to see which fields items have
 		}
 		return a, nil
 	}
@@ -115,7 +115,7 @@ func (c *Crawler) Plan(ctx context.Context, known int64) (Plan, error) {
 		return p, err
 	}
 	for _, place := range places {
-		if c.filters.before != refused { // then the run will list everything
+		if c.filters.before != refused { // otherwise the run lists everything
 			p.Again += pagesOf(place.Calls)
 		}
 	}
@@ -131,7 +131,7 @@ func (c *Crawler) Plan(ctx context.Context, known int64) (Plan, error) {
 	return p, nil
 }
 
-// planDetails counts the details that are due, and that new calls may take.
+// planDetails counts the details that are due, and the maximum for new calls.
 func (c *Crawler) planDetails(ctx context.Context, p *Plan) error {
 	if p.Total >= 0 {
 		p.New = max(0, p.Total-p.Known)

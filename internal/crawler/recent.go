@@ -2,9 +2,9 @@ package crawler
 
 import "hash/maphash"
 
-// recent remembers the last keys that it was given, at least recentSize of them,
-// with a number each. It keeps hashes, so it is small whatever the keys; two of
-// 2^16 keys are taken for one by a chance of 1 in 2^33.
+// recent remembers the last keys put into it, at least recentSize of them, each with a number. It
+// stores hashes, so it is small for keys of any length; the chance that two of 2^16 keys are
+// confused is 1 in 2^33.
 type recent struct {
 	seed     maphash.Seed
 	new, old map[uint64]uint64
@@ -14,7 +14,7 @@ const recentSize = 1 << 15
 
 func newRecent() *recent { return &recent{seed: maphash.MakeSeed(), new: map[uint64]uint64{}} }
 
-// put remembers a key, and returns what it was remembered with before.
+// put remembers a key, and returns its previous value.
 func (r *recent) put(key string, v uint64) (was uint64, known bool) {
 	h := maphash.String(r.seed, key)
 	if was, known = r.new[h]; !known {

@@ -9,15 +9,15 @@ import (
 	"callhouse/internal/schema"
 )
 
-// A run lists a seventh of the list again, or all of a short one. So a week of
-// nights lists it all, and no single night takes long.
+// A run lists a seventh of the list again, or all of a short one. So a week of nights lists all of
+// it, and no single night takes long.
 const (
 	relistParts    = 7
 	relistMinPages = 10
 )
 
-// stale returns the spans of coverage from since on that were last listed before
-// limit, those listed longest ago first.
+// stale returns the spans of coverage from since on that were last listed before limit, oldest
+// listing first.
 func stale(coverage []schema.Span, since, limit int64) []schema.Span {
 	var out []schema.Span
 	for _, s := range coverage {
@@ -29,11 +29,11 @@ func stale(coverage []schema.Span, since, limit int64) []schema.Span {
 	return out
 }
 
-// relist lists again a part of what was last listed longer than RelistEvery ago.
-// It says whether it listed anything.
+// relist lists a part again that was last listed longer than RelistEvery ago. It reports whether it
+// listed anything.
 //
-// Calls change after they are settled, too: an analysis is run again, a customer
-// opts out. Only the list shows it.
+// Calls change after they are settled, too: an analysis is run again, a customer opts out. Only the
+// list shows it.
 func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
 	if c.cfg.RelistEvery == 0 || c.cfg.Full || ctx.Err() != nil {
 		return false, nil
@@ -49,7 +49,7 @@ func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
 	}
 	c.meter.update(func(p *Progress) { p.Phase = Listing })
 	if c.filters.before == refused {
-		// No part of the list can be asked for, so all of it is listed, once a week.
+		// No part of the list can be requested, so all of it is listed, once a week.
 		l := c.newListing(c.since, forever, c.since)
 		l.stream = stream.Stream
 		return true, c.list(ctx, l)
@@ -70,7 +70,7 @@ func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
 	return true, nil
 }
 
-// seventh returns how many pages of what was listed before a run lists again, at the most.
+// seventh returns the maximum number of old pages that a run lists again.
 func (c *Crawler) seventh() int64 {
 	return max(relistMinPages, (c.Progress().TotalCount/pageSize+relistParts)/relistParts)
 }

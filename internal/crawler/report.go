@@ -10,7 +10,7 @@ import (
 	"callhouse/internal/words"
 )
 
-// Phase says what a run is doing.
+// Phase is what a run is currently doing.
 type Phase uint8
 
 const (
@@ -27,97 +27,97 @@ var phaseWords = [...]string{"starting", "listing", "bulk", "details", "finishin
 // String returns the phase's word.
 func (p Phase) String() string { return phaseWords[p] }
 
-// Counts are a run's running numbers.
+// Counts are the running counts of a run.
 type Counts struct {
 	api.Counts
 
 	Pages          int64 // good ones
-	CallsListed    int64 // items on pages, repeated ones too
-	ItemsStored    int64 // of those: what the store has taken
-	ItemsRepeated  int64 // an earlier page of the same listing had the same
+	CallsListed    int64 // items on pages, including repeated ones
+	ItemsStored    int64 // those of them that the store accepted
+	ItemsRepeated  int64 // unchanged since an earlier page of the same listing
 	ItemsBefore    int64 // started before Since
 	ItemsAside     int64 // set aside
 	DetailsFetched int64
-	Missing        int64 // calls whose own record the service does not have
-	Skipped        int64 // calls whose own record was not asked for, by their kind
-	SetAside       int64 // calls and items that kept failing
+	Missing        int64 // calls whose own record does not exist
+	Skipped        int64 // calls whose own record was not requested because of their kind
+	SetAside       int64 // calls and items that failed repeatedly
 	Bulk           BulkCounts
-	Drift          int64 // places where payloads differ from what the columns expect
-	Withheld       int64 // values that were sent of callers who opted out of storage, and are not kept
+	Drift          int64 // places where payloads differ from the columns' expectations
+	Withheld       int64 // values sent for callers who opted out of storage, which are not stored
 }
 
-// DetailsDone is how many calls need no record of their own any more.
+// DetailsDone returns the number of calls that no longer need their own record.
 func (c *Counts) DetailsDone() int64 { return c.DetailsFetched + c.Missing + c.Skipped }
 
 // Progress is a run's state at one moment.
 type Progress struct {
 	Counts
 	Phase Phase
-	// WaitingUntil is when the wait that the service asked for ends; zero: there is none.
+	// WaitingUntil is when the wait that the service asked for ends; zero if there is none.
 	WaitingUntil time.Time
 
-	TotalCount   int64 // calls of the organisation, as the service last said; -1: it did not
-	PagesTotal   int64 // pages that this run will ask for, about; -1: not known
-	DetailsTotal int64 // details that are due; -1: not known
+	TotalCount   int64 // calls of the organisation, as last reported by the service; -1: unknown
+	PagesTotal   int64 // pages of this run, estimated; -1: unknown
+	DetailsTotal int64 // due details; -1: unknown
 
 	LastMinute int           // requests that the budget holds now
-	Allowed    int           // how many it may hold: the limit, or less while somebody else spends
+	Allowed    int           // how many it may hold: the limit, or less while others use it
 	Elapsed    time.Duration // since Run began
-	TimeLeft   time.Duration // of this phase, about; -1: not known
-	// BudgetUsed is how much of what the budget allowed in this time was used, in percent.
+	TimeLeft   time.Duration // of this phase, estimated; -1: unknown
+	// BudgetUsed is the used part of the budget in this time, in percent.
 	BudgetUsed float64
 }
 
-// Aside is a call, or an item of a page, that was left for the next run.
+// Aside is a call, or an item of a page, that is left to the next run.
 type Aside struct {
-	CallID string // empty where the service's answer does not tell
+	CallID string // empty if the service's answer does not show it
 	Reason string
 }
 
-// Bounds on what a report lists; everything is counted.
+// Limits on what a report lists; everything is counted.
 const (
 	maxAside     = 100
 	maxDriftKeys = 1000
 	maxProblems  = 20
 )
 
-// DriftKey is a place in a call's JSON, and how it differs.
+// DriftKey is a place in a call's JSON, and the kind of its difference.
 type DriftKey struct {
 	Path string
 	Kind wire.DriftKind
 }
 
-// Report is what a run came to.
+// Report is the result of a run.
 type Report struct {
 	Progress
 	Started, Ended time.Time
 
-	Aside       []Aside            // the first of those that were set aside
+	Aside       []Aside            // the first of those set aside
 	DriftFields map[DriftKey]int64 // Drift by place and kind
-	// Resources tells what was asked for besides calls, in that order.
+	// Resources reports the resources besides calls, in the order of their requests.
 	Resources []resources.Report
-	// BulkOff says why pages of v2 were given up; empty: they were not.
+	// BulkOff is why pages of v2 were given up; empty if they were not.
 	BulkOff string
-	// Problems says why parts of the list were not listed to their end.
+	// Problems lists why parts of the list were not listed completely.
 	Problems []string
 
 	Interrupted bool // the context was cancelled
-	DeadlineHit bool // MaxDuration was over
+	DeadlineHit bool // MaxDuration was exceeded
 }
 
-// Complete says that nothing which the run set out to fetch was left out.
+// Complete reports whether the run fetched everything it set out to fetch.
 func (r *Report) Complete() bool {
 	return r.SetAside == 0 && len(r.Problems) == 0 && r.Unaccounted() == 0 && !r.Interrupted && !r.DeadlineHit
 }
 
-// Unaccounted is how many of the listed items are neither stored, nor left out
-// for a known reason, nor set aside. Anything but 0 is a defect of the program.
-// It means something once the run is over, and did not end with a [*StoreError].
+// Unaccounted returns the number of listed items that are neither stored, nor left out for a known
+// reason, nor set aside. Anything but 0 is a defect of the program. It is meaningful only after a
+// run that did not end with a [*StoreError].
 func (c *Counts) Unaccounted() int64 {
 	return c.CallsListed - c.ItemsStored - c.ItemsRepeated - c.ItemsBefore - c.ItemsAside
 }
 
-// meter keeps the numbers of a run.
+// meter keeps the counts of a run.
 type meter struct {
 	secrets  *words.Secrets
 	mu       sync.Mutex
@@ -137,7 +137,7 @@ func newMeter(secrets *words.Secrets) *meter {
 	}
 }
 
-// update changes the numbers.
+// update changes the counts.
 func (m *meter) update(f func(p *Progress)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -174,7 +174,7 @@ func (m *meter) drifted(ds []wire.Drift) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, d := range ds {
-		if d.Kind == wire.DriftWithheld { // nothing is wrong with the payload
+		if d.Kind == wire.DriftWithheld { // the payload is correct
 			m.progress.Withheld += int64(d.Count)
 			continue
 		}
@@ -186,7 +186,7 @@ func (m *meter) drifted(ds []wire.Drift) {
 	}
 }
 
-// now returns the present state.
+// now returns the current state.
 func (m *meter) now(client *api.Client, second, minute int) Progress {
 	held, allowed, closed := client.Use()
 	m.mu.Lock()
@@ -201,8 +201,8 @@ func (m *meter) now(client *api.Client, second, minute int) Progress {
 		return p
 	}
 	p.Elapsed = time.Since(m.start)
-	// What the limits allow in that time. The first second and the first minute may
-	// be spent at once.
+	// The budget allows this much in that time. The first second and the first minute may be spent
+	// at once.
 	t := p.Elapsed.Seconds()
 	could := min(float64(second)*max(t, 1), float64(minute)*max(t/60, 1))
 	p.BudgetUsed = min(100, 100*float64(p.Requests)/could)
@@ -210,7 +210,7 @@ func (m *meter) now(client *api.Client, second, minute int) Progress {
 	return p
 }
 
-// timeLeft is how long the requests that are left take at the rate that is allowed.
+// timeLeft is how long the remaining requests take at the allowed rate.
 func timeLeft(p *Progress, second, allowed int) time.Duration {
 	left, known := int64(0), true
 	add := func(total, done int64) {
@@ -236,7 +236,7 @@ func timeLeft(p *Progress, second, allowed int) time.Duration {
 	return time.Duration(float64(left) / rate * float64(time.Second))
 }
 
-// report returns what a run came to.
+// report returns the result of a run.
 func (m *meter) report(p Progress) Report {
 	m.mu.Lock()
 	defer m.mu.Unlock()

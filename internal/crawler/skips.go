@@ -9,21 +9,21 @@ import (
 	"callhouse/internal/schema"
 )
 
-// skips says which calls' records are not worth a request: see [calls.Kinds]. It goes by
-// what the store has, and by what has come since then.
+// skips decides which calls' records are not worth a request: see [calls.Kinds]. It uses the
+// store's counts and those of this run.
 type skips struct {
 	seed  maphash.Seed
-	asked map[uint64]bool // hashes of the calls whose record this run has asked for
+	asked map[uint64]bool // hashes of the calls whose record this run has requested
 	mu    sync.Mutex
 	kinds calls.Kinds
-	wrong bool     // a record has a transcript, of a kind that was passed over
-	ids   []string // calls that were passed over, and not put yet
+	wrong bool     // a record of a skipped kind has a transcript
+	ids   []string // skipped calls that are not stored yet
 }
 
-// passBatch is how many calls that were passed over are put at a time.
+// passBatch is how many skipped calls are stored at a time.
 const passBatch = 1000
 
-// learn begins with what the store has.
+// learn starts with the store's counts.
 func (c *Crawler) learn(ctx context.Context) error {
 	kinds := calls.Kinds{}
 	if s, ok := c.store.(kindCounter); ok {
@@ -41,16 +41,16 @@ func (c *Crawler) learn(ctx context.Context) error {
 	return nil
 }
 
-// decision is what a run does about a call that is due.
+// decision is a run's decision about a due call.
 type decision uint8
 
 const (
 	leave decision = iota // nothing
-	skip                  // note that its record is not asked for
+	skip                  // record that its record is not requested
 	fetch
 )
 
-// decide says what a run does about a call that is due. A plan counts by the same decisions.
+// decide returns a run's decision about a due call. A plan uses the same decisions.
 func (c *Crawler) decide(due *calls.Due) decision {
 	switch {
 	case due.StartAt.OK && due.StartAt.V < c.since && c.since > 0, c.skips.asked[maphash.String(c.skips.seed, due.CallID)]:
@@ -61,8 +61,8 @@ func (c *Crawler) decide(due *calls.Due) decision {
 	return fetch
 }
 
-// once notes that this run has asked for a call's record. It keeps a hash: two of 200,000
-// calls are taken for one by a chance of 1 in 10^9.
+// once records that this run has requested a call's record. It stores a hash: the chance that two
+// of 200,000 calls are confused is 1 in 10^9.
 func (s *skips) once(id string) {
 	if s.asked == nil {
 		s.asked = map[uint64]bool{}
@@ -70,8 +70,8 @@ func (s *skips) once(id string) {
 	s.asked[maphash.String(s.seed, id)] = true
 }
 
-// passes says whether a call is passed over. Where the list tells neither analyses nor
-// costs, none is: its record has more than a transcript.
+// passes reports whether a call is skipped. If the list has neither analyses nor costs, none is:
+// its record has more than a transcript.
 func (c *Crawler) passes(due *calls.Due) bool {
 	if c.briefList() {
 		return false
@@ -81,7 +81,7 @@ func (c *Crawler) passes(due *calls.Due) bool {
 	return c.skips.kinds.Skips(due)
 }
 
-// note counts a call's own record, which was fetched now.
+// note counts a call's own record, which was just fetched.
 func (s *skips) note(call *calls.Call, now int64) {
 	call.Fetched(0, now, nil)
 	calls.Merge(nil, call, schema.KindDetail) // whether a transcript may still come
@@ -91,15 +91,15 @@ func (s *skips) note(call *calls.Call, now int64) {
 	s.kinds.Add(call)
 }
 
-// turned says whether calls were passed over that should be asked for.
+// turned reports whether calls were skipped that should be requested.
 func (s *skips) turned() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.wrong
 }
 
-// passOver puts which calls are passed over, many at a time; without any, those that are
-// left.
+// passOver stores which calls are skipped, many at a time; without ids, it stores the remaining
+// ones.
 func (c *Crawler) passOver(ctx context.Context, ids ...string) error {
 	c.skips.ids = append(c.skips.ids, ids...)
 	if n := len(c.skips.ids); n == 0 || n < passBatch && len(ids) > 0 {

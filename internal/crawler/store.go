@@ -9,15 +9,14 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Store keeps calls. It is all that the crawler knows of a warehouse.
+// Store stores calls. It is the crawler's only access to a warehouse.
 type Store interface {
-	// Put keeps records, in this order. It returns once they are durable, or were
-	// there before. It is safe for concurrent use.
+	// Put stores records, in this order. It returns once they are durable, or were there before. It
+	// is safe for concurrent use.
 	Put(ctx context.Context, recs ...schema.Record) error
 
-	// Checkpoint says that this is a good moment to commit what was put. With wait
-	// it returns when everything put before is committed; without, it may commit in
-	// the background or not at all.
+	// Checkpoint marks a good moment to commit what was put. With wait it returns when everything
+	// put before is committed; without, it may commit in the background or not at all.
 	Checkpoint(ctx context.Context, wait bool) error
 
 	// Due yields the calls whose detail is to be fetched as of the last commit,
@@ -28,50 +27,50 @@ type Store interface {
 	// ascending and disjoint.
 	Coverage() []schema.Span
 
-	// Unsettled returns where the calls lie that are neither settled nor expired and
-	// started at from or later, but before to, as of the last commit: newest first. Calls
-	// between which there are fewer than apart others are in one place.
+	// Unsettled returns the places of the calls that are neither settled nor expired and started at
+	// from or later, but before to, as of the last commit: newest first. Calls with fewer than
+	// apart others between them share a place.
 	Unsettled(ctx context.Context, from, to, apart int64) ([]calls.Place, error)
 }
 
-// dueCounter is a Store that also knows how many details are due as of the last
-// commit. Then Progress says how much is left.
+// dueCounter is a Store that can count the details due as of the last commit. Progress then
+// includes how many are left.
 type dueCounter interface {
 	DueCount(scope calls.DueScope) int64
 }
 
-// kindCounter is a Store that knows which kinds of calls had transcripts in their records.
+// kindCounter is a Store that can count which kinds of calls had transcripts in their records.
 type kindCounter interface {
 	Kinds(ctx context.Context) (calls.Kinds, error)
 }
 
 // restStore is a Store that remembers which operations were given up.
 type restStore interface {
-	// Resting returns until when an operation is left alone, as of the last commit; the zero
-	// value but for its name: it is not.
+	// Resting returns until when an operation rests, as of the last commit; the zero value but for
+	// its name if it does not.
 	Resting(of string) schema.Rest
 }
 
-// ObjectStore is a Store that also keeps objects of resources.
+// ObjectStore is a Store that also stores objects of resources.
 type ObjectStore interface {
 	Store
 	resources.Store
 }
 
-// BulkStore is a Store that also takes transcripts from pages of v2.
+// BulkStore is a Store that also accepts transcripts from pages of v2.
 type BulkStore interface {
 	Store
 
-	// Bulk returns what is known of these pages as of the last commit.
+	// Bulk returns the state of these pages as of the last commit.
 	Bulk() schema.Bulk
 
-	// Unlisted leaves of the ids those of calls that no list of v3 has named: they are not
-	// among the calls that started from from to to, both included, as of the last commit,
-	// nor among those that were forgotten.
+	// Unlisted removes from ids all but those of calls that no list of v3 has named: they are
+	// neither among the calls that started from from to to, both inclusive, as of the last commit,
+	// nor among the forgotten ones.
 	Unlisted(ctx context.Context, from, to int64, ids map[string]bool) error
 }
 
-// StoreError says that the store failed: nothing more can be kept.
+// StoreError means that the store failed: no more data can be stored.
 type StoreError struct {
 	Op  string
 	Err error

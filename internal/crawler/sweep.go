@@ -9,19 +9,18 @@ import (
 	"callhouse/internal/schema"
 )
 
-// lateShare is the part of the window in which a call may still appear in the list
-// after its start. It is two of the usual three days, so a run every night lists
-// each stretch once more when it is older than that and still in the window.
+// lateShare is the part of the window in which a call may still appear in the list after its start.
+// It is two of the usual three days, so a nightly run lists each stretch once more while it is
+// older than that and still in the window.
 const lateShare = 2.0 / 3
 
-// future is how far ahead of now a span may have been listed: the clocks of two runs may differ.
-// It is less than what lateShare leaves of the usual window.
+// future is how far ahead of now a span may have been listed, since the clocks of two runs may
+// differ. It is less than what lateShare leaves of the usual window.
 const future = 12 * time.Hour
 
-// SureUntil returns the time, ms, up to which a span on record needs no listing
-// any more: a call that started before it would have appeared. window is that of
-// the runs: see [Config]. Nothing is sure of a span that was listed later than now, by a clock
-// that was wrong.
+// SureUntil returns the time, ms, up to which a recorded span needs no further listing: a call that
+// started before it would have appeared. window is that of the runs: see [Config]. A span listed
+// later than now, by a wrong clock, is never final.
 func SureUntil(span schema.Span, window time.Duration, now int64) int64 {
 	if span.ListedAt > now+future.Milliseconds() {
 		return span.From
@@ -29,19 +28,19 @@ func SureUntil(span schema.Span, window time.Duration, now int64) int64 {
 	return min(span.To, span.ListedAt-int64(float64(window.Milliseconds())*lateShare))
 }
 
-// stretch is one part of the list that a run goes over: from <= start_at < to.
+// stretch is one part of the list that a run reads: from <= start_at < to.
 type stretch struct{ from, to int64 }
 
-// plan says which stretches of the list a run goes over, newest first: the window, and
-// every span below it that was never listed at an age at which nothing appears any more.
-// The first stretch has no upper bound.
+// plan returns the stretches of the list that a run reads, newest first: the window, and every span
+// below it that was never listed at an age at which no new calls appear. The first stretch has no
+// upper bound.
 func plan(cfg *Config, now, since int64, coverage []schema.Span) []stretch {
 	if cfg.Full {
 		return []stretch{{since, forever}}
 	}
 	from := max(now-cfg.Window.Milliseconds(), since, 0)
 	out := []stretch{{from, forever}}
-	add := func(gap stretch) { // below all that were added before, or next to the last one
+	add := func(gap stretch) { // below all that were added before, or adjacent to the last one
 		last := &out[len(out)-1]
 		if gap.to >= last.from {
 			last.from = gap.from
@@ -49,7 +48,7 @@ func plan(cfg *Config, now, since int64, coverage []schema.Span) []stretch {
 		}
 		out = append(out, gap)
 	}
-	at := from // all that is later is in a stretch, or listed
+	at := from // everything later is in a stretch, or listed
 	for i := len(coverage) - 1; i >= 0 && at > since; i-- {
 		span := coverage[i]
 		end := SureUntil(span, cfg.Window, now)
@@ -67,8 +66,8 @@ func plan(cfg *Config, now, since int64, coverage []schema.Span) []stretch {
 	return out
 }
 
-// sweep lists what the plan says. Its first page is the same whatever the store
-// has, and is asked for before the store is: it shows whether our clock is right.
+// sweep lists the stretches of the plan. Its first page does not depend on the store, and is
+// requested before the store is used: it shows whether our clock is right.
 func (c *Crawler) sweep(ctx context.Context) (interrupted bool, err error) {
 	top, err := c.ask(ctx, query{sorted: true, before: forever})
 	if err != nil {
@@ -95,7 +94,7 @@ func (c *Crawler) sweep(ctx context.Context) (interrupted bool, err error) {
 		if s.to == forever {
 			l.top = top
 		}
-		if c.filters.before == refused { // no stretch can be asked for: all in one go
+		if c.filters.before == refused { // no stretch can be requested: read all at once
 			l.fromTop()
 		}
 		c.log.Info("listing", "from", showMS(l.from), "to", showMS(l.to), "stretch", i+1, "of", len(todo))
@@ -104,15 +103,14 @@ func (c *Crawler) sweep(ctx context.Context) (interrupted bool, err error) {
 			return interrupted, err
 		}
 		if l.to == forever && l.from == lowest {
-			break // it went over all the others
+			break // it covered all the others
 		}
 	}
 	return false, nil
 }
 
-// unsettled returns the places below the window of calls that are not settled, and that
-// the stretches of a run do not go over: newest first, and no more of them than a run
-// lists again.
+// unsettled returns the places below the window of calls that are not settled and that the
+// stretches of a run do not cover: newest first, and no more of them than a run lists again.
 func (c *Crawler) unsettled(ctx context.Context, todo []stretch) ([]calls.Place, error) {
 	if c.cfg.Full || c.briefList() {
 		return nil, nil // they are listed anyway, or their own records settle them
@@ -133,7 +131,7 @@ func (c *Crawler) unsettled(ctx context.Context, todo []stretch) ([]calls.Place,
 }
 
 // lookAgain lists the places of calls that are not settled. If no part of the list can be
-// asked for, the first stretch goes down to the oldest of them instead.
+// requested, the first stretch goes down to the oldest of them instead.
 func (c *Crawler) lookAgain(ctx context.Context, todo []stretch) (interrupted bool, err error) {
 	places, err := c.unsettled(ctx, todo)
 	if err != nil {
@@ -154,10 +152,10 @@ func (c *Crawler) lookAgain(ctx context.Context, todo []stretch) (interrupted bo
 	return false, nil
 }
 
-// pagesOf returns how many pages so many calls take.
+// pagesOf returns the number of pages for a number of calls.
 func pagesOf(calls int64) int64 { return max(1, (calls+pageSize-1)/pageSize) }
 
-// showMS writes an instant for the log.
+// showMS formats an instant for the log.
 func showMS(ms int64) string {
 	switch ms {
 	case 0:

@@ -9,17 +9,16 @@ import (
 	"strings"
 )
 
-// Dir is a warehouse's folder on the real file system. Nothing below it is
-// followed out of it: a link that leads elsewhere is damage, and what is opened
-// is a regular file. Names are paths that begin with the folder's own path. The
-// folder itself may be a link.
+// Dir is a warehouse's folder on the real file system. The folder itself may be a link. Below it, a
+// link that leads out of the folder counts as damage, and only regular files are opened. Names are
+// paths that begin with the folder's own path.
 type Dir struct {
 	Root *os.Root
 	path string
 }
 
-// IsWarehouse says whether a folder is laid out as a warehouse. It may be damaged, or
-// have nothing committed yet.
+// IsWarehouse reports whether a folder is laid out as a warehouse. The warehouse may be damaged, or
+// have no commit yet.
 func IsWarehouse(root string) bool {
 	is := func(name string, mode fs.FileMode) bool {
 		st, err := os.Lstat(filepath.Join(root, name))
@@ -37,19 +36,19 @@ func OpenDir(path string) (*Dir, error) {
 	return &Dir{r, filepath.Clean(path)}, nil
 }
 
-// Close lets the folder go.
+// Close closes the folder.
 func (d *Dir) Close() error { return d.Root.Close() }
 
-// In returns a name as the folder's Root has it.
+// In returns a name relative to the folder, as the folder's Root expects it.
 func (d *Dir) In(name string) string {
 	rel, err := filepath.Rel(d.path, name)
 	if err != nil {
-		return name // which the Root refuses
+		return name // refused by the Root
 	}
 	return rel
 }
 
-// Told returns an error of the Root with the whole path in it.
+// Told returns an error of the Root with the full path in it.
 func (d *Dir) Told(name string, err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -76,7 +75,7 @@ func (d *Dir) Lstat(name string) (fs.FileInfo, error) {
 // Open opens a regular file for reading.
 func (d *Dir) Open(name string) (*os.File, error) { return d.OpenFile(name, os.O_RDONLY) }
 
-// OpenFile opens a regular file that is there.
+// OpenFile opens an existing regular file.
 func (d *Dir) OpenFile(name string, flag int) (*os.File, error) {
 	info, err := d.Lstat(name)
 	if err != nil {
@@ -99,7 +98,7 @@ func (d *Dir) ReadFile(name string) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// ReadDir implements Files. The entries are in the order of their names.
+// ReadDir implements Files. The entries are sorted by name.
 func (d *Dir) ReadDir(name string) ([]fs.DirEntry, error) {
 	entries, err := fs.ReadDir(d.Root.FS(), filepath.ToSlash(d.In(name)))
 	return entries, d.Told(name, err)

@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// LakesName is the folder at the top of a warehouse with one file for each place that it was
+// LakesName is the folder at the top of a warehouse that holds one file for each place it was
 // published to.
 const LakesName = "lakes"
 
-// Lake is a place that a warehouse was published to, for the receipts of forget.
+// Lake describes a place that a warehouse was published to, for the receipts of forget.
 type Lake struct {
 	FormatVersion int       `json:"format_version"`
 	To            string    `json:"to"`
 	Catalog       string    `json:"catalog,omitempty"`
 	Namespace     string    `json:"namespace,omitempty"`
 	Organization  string    `json:"organization,omitempty"`
-	Snapshot      int64     `json:"snapshot"`     // the last one that was published
-	PublishedAt   time.Time `json:"published_at"` // when that was finished; it also removes what is not in the warehouse any more
-	Foreign       int       `json:"foreign"`      // files there that other programs wrote, which no publication removes
+	Snapshot      int64     `json:"snapshot"`     // the last one published
+	PublishedAt   time.Time `json:"published_at"` // when that publication finished; it also removes data that the warehouse no longer holds
+	Foreign       int       `json:"foreign"`      // files of other programs, which no publication removes
 }
 
 // Name returns the name of the lake's file.
@@ -29,5 +29,5 @@ func (l *Lake) Name() string {
 	return hex.EncodeToString(sum[:8]) + ".json"
 }
 
-// IsLakeName reports whether name is one that Name made.
+// IsLakeName reports whether Name made name.
 func IsLakeName(name string) bool { return pinRE.MatchString(name) }

@@ -1,10 +1,9 @@
-// Package layout knows where what lies in a warehouse: it makes and parses
-// every name on disk, and it reads manifests.
+// Package layout defines the layout of a warehouse: it makes and parses every name on disk, and it
+// reads manifests.
 //
-// It is the one place that both the writer (internal/sink) and the readers
-// (internal/analytics) look into, so that a name or a field of the manifest is
-// spelled once. It never writes, and it opens no Parquet file. FORMAT.md
-// beside this file is the specification.
+// The writer (internal/sink) and the readers (internal/analytics) both use it, so each name and
+// each field of the manifest is spelled once. It never writes, and it opens no Parquet file.
+// FORMAT.md beside this file is the specification.
 package layout
 
 import (
@@ -19,15 +18,15 @@ const (
 	CurrentName   = "current"       // symbolic link to the newest committed snapshot
 	SnapshotsName = "snapshots"     // one folder per snapshot
 	JournalName   = "journal"       // fetched, not yet committed
-	LockName      = "lock"          // who writes, since when, and the budget lately spent
-	MaskKeyName   = "mask.key"      // key of the hashes that masked values are; nobody else's business
-	VerdictName   = "verified.json" // what the last verification found, for status
+	LockName      = "lock"          // the writer, its start, and the budget recently spent
+	MaskKeyName   = "mask.key"      // secret key of the hashes that replace masked values
+	VerdictName   = "verified.json" // result of the last verification, for status
 	ManifestName  = "manifest.json"
 	RunsFile      = "runs/runs.parquet" // inside a snapshot
 )
 
-// tempPrefix starts the name of everything that is being made; whatever has
-// it after a crash is swept.
+// tempPrefix starts the name of every unfinished file or folder. Those left after a crash are
+// removed.
 const tempPrefix = ".tmp-"
 
 const forgottenDir = "forgotten"
@@ -53,16 +52,16 @@ func ParseSnapshotName(name string) (n int64, ok bool) {
 	return n, err == nil && SnapshotName(n) == name
 }
 
-// TempName returns the name under which target (CurrentName, MaskKeyName, VerdictName, or
-// a snapshot's folder name) is made; id is 16 hex digits.
+// TempName returns the temporary name for target (CurrentName, MaskKeyName, VerdictName, or a
+// snapshot's folder name); id is 16 hex digits.
 func TempName(target, id string) string { return tempPrefix + target + "-" + id }
 
-// IsTempName reports whether name is one that TempName made.
+// IsTempName reports whether TempName made name.
 func IsTempName(name string) bool { return tempRE.MatchString(name) }
 
-// DataFile returns the path inside a snapshot of a table's file for period, a
-// UTC day "2026-11-19" or month "2026-11"; "" is that of a table that has one file. id is
-// 16 hex digits never used before: a file, once written, never changes under its name.
+// DataFile returns the path inside a snapshot of a table's file for period: a UTC day "2026-11-19",
+// a month "2026-11", or "" for a table with a single file. id is 16 hex digits never used before: a
+// file, once written, never changes under its name.
 func DataFile(table, period, id string) string {
 	if period == "" {
 		return table + "/" + id + ".parquet"
@@ -74,7 +73,7 @@ func DataFile(table, period, id string) string {
 // is 16 hex digits never used before.
 func ForgottenFile(id string) string { return forgottenDir + "/" + id + ".txt" }
 
-// IsForgottenFile reports whether path is one that ForgottenFile made.
+// IsForgottenFile reports whether ForgottenFile made path.
 func IsForgottenFile(path string) bool { return forgottenRE.MatchString(path) }
 
 // ParseDataFile splits the base name of a data file.
@@ -102,8 +101,8 @@ func ParseSegmentName(name string) (n int64, ok bool) {
 	return n, err == nil && SegmentName(n) == name
 }
 
-// RunID names a run: when it started, in UTC to the second, and 8 random hex
-// digits. Sorting run ids sorts runs by their start.
+// RunID returns the id of a run: its start, in UTC to the second, and 8 random hex digits. Run ids
+// sort by start.
 func RunID(started time.Time, random uint32) string {
 	return fmt.Sprintf("%s-%08x", started.UTC().Format("20060102T150405Z"), random)
 }

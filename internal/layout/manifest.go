@@ -18,69 +18,69 @@ import (
 	"callhouse/internal/schema"
 )
 
-// FormatVersion is the version of the warehouse's layout that this program
-// writes. It stands in every manifest and in every data file's metadata under
-// the key FormatKey. A higher one is refused, a lower one is read.
+// FormatVersion is the layout version that this program writes. Every manifest has it, and the
+// metadata of every data file under the key FormatKey. Higher versions are refused, lower ones are
+// read.
 const FormatVersion = 3
 
-// TallyVersion is the lowest format version whose tallies are read: those of
-// earlier ones count by fewer columns, and are passed over.
+// TallyVersion is the lowest format version whose tallies are read. Earlier tallies count by fewer
+// columns and are ignored.
 const TallyVersion = 3
 
 // FormatKey is the key of the format version in a Parquet file's metadata.
 const FormatKey = "callhouse.format_version"
 
-// Manifest lists what a snapshot is made of. It is written last, it covers every
-// other file of its snapshot, and its own checksum covers it.
+// Manifest lists the files of a snapshot. It is written last and covers every other file of its
+// snapshot; its own checksum covers the manifest.
 type Manifest struct {
 	FormatVersion int `json:"format_version"`
-	// Checksum is set by Encode; empty: the manifest is of a format that has none.
+	// Checksum is set by Encode; empty if the manifest's format has none.
 	Checksum    string    `json:"manifest_sha256,omitempty"`
 	Snapshot    int64     `json:"snapshot"`
 	RunID       string    `json:"run_id"`
 	CommittedAt time.Time `json:"committed_at"`
-	// Watermark is the newest start_at in calls, ms UTC; 0 where there is none.
+	// Watermark is the newest start_at in calls, ms UTC; 0 if there is none.
 	Watermark int64 `json:"watermark"`
-	// Coverage says which spans of start_at were listed completely, and when:
-	// ascending, disjoint. What lies in no span may lack calls.
+	// Coverage holds the spans of start_at that were listed completely, and when: ascending,
+	// disjoint. Outside them, calls may be missing.
 	Coverage []schema.Span `json:"coverage"`
-	// Journal names the journal's segments that this commit took in. They are
-	// removed after it; a crash in between leaves some, to be removed unread.
+	// Journal names the journal segments that this commit included. They are removed after the
+	// commit; those that a crash leaves are removed unread.
 	Journal []Segment `json:"journal,omitempty"`
-	// Oldest is the lowest number that a snapshot may have, 0 for any: those
-	// below held calls that were forgotten, and are removed at the next chance.
+	// Oldest is the lowest allowed snapshot number, 0 for any. Snapshots below it hold forgotten
+	// calls and are removed at the next opportunity.
 	Oldest int64 `json:"oldest,omitempty"`
-	// Forgotten is the file of tombstones; nil: nothing was ever forgotten.
+	// Forgotten is the file of tombstones; nil if nothing was ever forgotten.
 	Forgotten *Forgotten `json:"forgotten,omitempty"`
-	// Mask says what was masked when this was committed; nil: nothing ever was.
+	// Mask lists the values masked at this commit; nil if nothing was ever masked.
 	Mask *Mask `json:"mask,omitempty"`
-	// Country is the region in which national telephone numbers are read, as in KR; empty: none.
+	// Country is the region in which national telephone numbers are read, such as KR; empty if
+	// unset.
 	Country string `json:"country,omitempty"`
-	// Origin says whose calls these are; nil: nothing told it yet.
+	// Origin identifies the organisation whose calls these are; nil if not yet known.
 	Origin *Origin `json:"origin,omitempty"`
-	// Lists says when which list of the organisation's was last complete, by the names of
-	// resources.
+	// Lists holds, by resource name, when each of the organisation's lists was last complete.
 	Lists map[string]List `json:"lists,omitempty"`
-	// Bulk says how far the pages of v2 can be relied on; nil: they were never asked for.
+	// Bulk says how far the pages of v2 can be relied on; nil if they were never requested.
 	Bulk *schema.Bulk `json:"bulk,omitempty"`
-	// Resting are the operations that runs have given up and leave alone for a time, by name.
+	// Resting holds, by name, the operations that runs have given up and do not retry for a time.
 	Resting map[string]schema.Rest `json:"resting,omitempty"`
-	// Columns are those that came after the format version and that the writer knew:
-	// who does not know one of them must not write, or it would be lost.
+	// Columns are the columns known to the writer that are newer than the format version. A program
+	// that does not know one of them must not write: the column would be lost.
 	Columns []Column `json:"columns,omitempty"`
 	Files   []File   `json:"files"`
 }
 
-// List is what is known of a resource's list.
+// List is the state of a resource's list.
 type List struct {
-	ListedAt int64 `json:"listed_at"`          // when the last complete one was begun, ms UTC
-	EmptyAt  int64 `json:"empty_at,omitempty"` // when it was empty and was not believed yet, ms UTC
-	// Of are the lists of each parent, by the parent's key, where a resource has them;
-	// ListedAt is then that of the last of them.
+	ListedAt int64 `json:"listed_at"`          // when the last complete listing began, ms UTC
+	EmptyAt  int64 `json:"empty_at,omitempty"` // when it was first seen empty, still to be confirmed, ms UTC
+	// Of holds the list of each parent, by the parent's key, if the resource has parents. ListedAt
+	// is then that of the last of them.
 	Of map[string]List `json:"of,omitempty"`
 }
 
-// ListOf returns what is known of a resource's list, or of that of one parent.
+// ListOf returns the state of a resource's list, or of the list of one parent.
 func (m *Manifest) ListOf(of *resource.Resource, parent string) List {
 	l := m.Lists[of.Name]
 	if of.Parent != nil {
@@ -94,7 +94,7 @@ type Column struct {
 	Table string `json:"table"`
 	Name  string `json:"name"`
 	ID    int    `json:"id"`
-	Since string `json:"since"` // the version of callhouse that came with it
+	Since string `json:"since"` // the version of callhouse that added it
 }
 
 // Columns returns the added columns that this program knows.
@@ -109,8 +109,8 @@ func Columns() (out []Column) {
 	return out
 }
 
-// Writable returns a *ColumnError if the snapshot has columns that this program
-// does not know. It may read it.
+// Writable returns a *ColumnError if the snapshot has columns that this program does not know.
+// Reading such a snapshot is safe.
 func (m *Manifest) Writable() error {
 	known := Columns()
 	for _, c := range m.Columns {
@@ -121,8 +121,7 @@ func (m *Manifest) Writable() error {
 	return nil
 }
 
-// ColumnError says that a newer callhouse wrote a column that this program would
-// lose if it wrote.
+// ColumnError means that a newer callhouse wrote a column that this program would lose by writing.
 type ColumnError struct{ Column Column }
 
 func (e *ColumnError) Error() string {
@@ -131,22 +130,21 @@ func (e *ColumnError) Error() string {
 		e.Column.Name, e.Column.Table, e.Column.Since)
 }
 
-// Mask tells of the values that only keyed hashes are kept of.
+// Mask lists the masked values, of which only keyed hashes are stored.
 type Mask struct {
-	// Key is the hash by which the key is known again; it does not tell the key.
+	// Key is a hash that identifies the key without revealing it.
 	Key    string   `json:"key"`
 	Fields []string `json:"fields"`
 }
 
-// Origin is where a warehouse's calls came from last: a service and a key, by
-// which the same organisation is known again without being asked.
+// Origin is the last source of a warehouse's calls: a service and a key, which identify the
+// organisation without a request.
 type Origin struct {
-	Service string `json:"service"` // its address, the part before /v3
-	Key     string `json:"key"`     // a hash of the API key; it does not tell the key
+	Service string `json:"service"` // its address, without /v3 and what follows
+	Key     string `json:"key"`     // a hash of the API key, which does not reveal it
 }
 
-// Forgotten describes the file of a snapshot that knows, by keyed hashes, which
-// calls must not come back.
+// Forgotten describes the snapshot's file of keyed hashes of the calls that must not come back.
 type Forgotten struct {
 	Path   string `json:"path"` // inside the snapshot
 	Calls  int64  `json:"calls"`
@@ -163,48 +161,47 @@ type Segment struct {
 // File is one data file of a snapshot.
 type File struct {
 	Table string `json:"table"`
-	// Format is the format version of the file; 0: 1 or 2.
+	// Format is the format version of the file; 0 stands for 1 or 2.
 	Format int    `json:"format_version,omitempty"`
 	Path   string `json:"path"` // inside the snapshot, with slashes
 	Period string `json:"period,omitempty"`
 	Rows   int64  `json:"rows"`
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
-	// MinStart and MaxStart bound start_at (call_start_at) over the rows that
-	// have one, ms UTC, both inclusive; null where no row has one.
+	// MinStart and MaxStart bound start_at (call_start_at) over the rows that have one, ms UTC,
+	// both inclusive; null if no row has one.
 	MinStart *int64 `json:"min_start"`
 	MaxStart *int64 `json:"max_start"`
-	// Of the rows of a calls file: how many are neither settled nor expired,
-	// how many of those have no start yet, and how many are over and wait for
-	// their transcript.
+	// Of the rows of a calls file: those neither settled nor expired, those of them without a
+	// start, and those of them that are over and wait for their transcript.
 	Unsettled int64 `json:"unsettled,omitempty"`
 	Unstarted int64 `json:"unstarted,omitempty"`
-	// Undated is how many rows of a calls file have no start, settled or not; null in
-	// manifests of versions that did not count them.
+	// Undated counts the rows of a calls file without a start, settled or not; null in manifests of
+	// versions that did not count them.
 	Undated *int64 `json:"undated,omitempty"`
 	Due     int64  `json:"due,omitempty"`
-	// Skipped is how many of them were not asked for, since no record of a call of their
-	// kind ever had a transcript, by these kinds.
+	// Skipped counts, by kind, those of them whose record was not requested because no record of a
+	// call of that kind ever had a transcript.
 	Skipped map[string]int64 `json:"skipped,omitempty"`
-	// Bulk is how many of them have a transcript that came on a page of v2.
+	// Bulk counts those of them whose transcript came on a page of v2.
 	Bulk int64 `json:"bulk,omitempty"`
-	// UnheldCosts counts the rows with a cost that total_cost cannot hold. Files
-	// before version 3 do not tell.
+	// UnheldCosts counts the rows with a cost that total_cost cannot hold. It is not set before
+	// version 3.
 	UnheldCosts int64 `json:"unheld_costs,omitempty"`
-	// Credits counts the rows of a calls file with credits and no cost in the account's currency,
-	// which tallies do not know; null in manifests of versions that did not count them.
+	// Credits counts the rows of a calls file with credits but no cost in the account's currency,
+	// which tallies do not include; null in manifests of versions that did not count them.
 	Credits *int64 `json:"credits,omitempty"`
-	// Country is the region in which national numbers of a calls file were read when it was
-	// written; empty: none.
+	// Country is the region in which the national numbers of a calls file were read when it was
+	// written; empty if none.
 	Country string `json:"country,omitempty"`
-	// OldestUnsettled is the lowest start_at among the unsettled (where it is
-	// null, first_seen_at), and NextExpiry when the first of them expires, ms UTC.
+	// OldestUnsettled is the lowest start_at among the unsettled (first_seen_at if start_at is
+	// null). NextExpiry is when the first of them expires. Both are ms UTC.
 	OldestUnsettled *int64 `json:"oldest_unsettled,omitempty"`
 	NextExpiry      *int64 `json:"next_expiry,omitempty"`
 }
 
-// Part names what a file is a part of: the period whose calls it holds, the resource, or else
-// its table. The files of one part mean nothing without each other.
+// Part names the part that a file belongs to: the period of its calls, the resource, or else its
+// table. The files of one part are useless without each other.
 func (f *File) Part() string {
 	switch of := resource.Owner(f.Table); {
 	case of != nil:
@@ -235,7 +232,7 @@ func (m *Manifest) BytesOf(period string) (n int64) {
 	return n
 }
 
-// FilesOf returns the files of a table, in the manifest's order: by period.
+// FilesOf returns the files of a table in the manifest's order, which is by period.
 func (m *Manifest) FilesOf(table string) []*File {
 	var out []*File
 	for i := range m.Files {
@@ -246,7 +243,7 @@ func (m *Manifest) FilesOf(table string) []*File {
 	return out
 }
 
-// Starts returns the first start of a call, and the millisecond after the last.
+// Starts returns the first start of a call and the millisecond after the last one.
 func (m *Manifest) Starts() (lo, hi int64) {
 	lo, hi = math.MaxInt64, math.MinInt64
 	for _, f := range m.FilesOf(schema.Calls.Name) {
@@ -257,7 +254,7 @@ func (m *Manifest) Starts() (lo, hi int64) {
 	return lo, hi
 }
 
-// ListedTo returns up to when the list of calls was read; zero: it never was.
+// ListedTo returns the time up to which the list of calls was read; zero if it never was.
 func (m *Manifest) ListedTo() time.Time {
 	if len(m.Coverage) == 0 {
 		return time.Time{}
@@ -265,8 +262,7 @@ func (m *Manifest) ListedTo() time.Time {
 	return time.UnixMilli(m.Coverage[len(m.Coverage)-1].To)
 }
 
-// Gaps returns what the coverage leaves out between its first and last span:
-// spans that were never listed.
+// Gaps returns the spans between the first and last coverage that were never listed.
 func (m *Manifest) Gaps() (out []schema.Span) {
 	for i := 1; i < len(m.Coverage); i++ {
 		if last := m.Coverage[i-1].To; last < m.Coverage[i].From {
@@ -276,7 +272,7 @@ func (m *Manifest) Gaps() (out []schema.Span) {
 	return out
 }
 
-// OlderFiles counts the data files of an older format than today's.
+// OlderFiles counts the data files of older formats.
 func (m *Manifest) OlderFiles() (n int) {
 	for i := range m.Files {
 		if m.Files[i].Format < FormatVersion {
@@ -295,7 +291,7 @@ func (m *Manifest) Rows(table string) int64 {
 	return n
 }
 
-// VersionError says that a snapshot was written by a newer callhouse.
+// VersionError means that a newer callhouse wrote the snapshot.
 type VersionError struct{ Got int }
 
 func (e *VersionError) Error() string {
@@ -306,14 +302,14 @@ func (e *VersionError) Error() string {
 // checksumSince is the first format version whose manifests carry a checksum.
 const checksumSince = 3
 
-// The checksum stands in the manifest's first lines, as the value of this
-// member. It is the SHA-256 of the whole file, with zeros in its own place.
+// The checksum is the value of this member, in the manifest's first lines. It is the SHA-256 of the
+// whole file with zeros in its own place.
 const (
 	checksumMember = `"manifest_sha256": "`
 	noChecksum     = "0000000000000000000000000000000000000000000000000000000000000000"
 )
 
-// Encode returns the manifest as its file holds it, with its checksum.
+// Encode returns the content of the manifest's file, with its checksum.
 func (m *Manifest) Encode() ([]byte, error) {
 	sealed := *m
 	sealed.Checksum = noChecksum
@@ -328,8 +324,7 @@ func (m *Manifest) Encode() ([]byte, error) {
 	return raw, nil
 }
 
-// checksum compares a manifest with the checksum in it. There is none in
-// manifests of old formats.
+// checksum compares a manifest with the checksum in it. Manifests of old formats have none.
 func checksum(raw []byte) (there bool, err error) {
 	before, rest, there := bytes.Cut(raw, []byte(checksumMember))
 	if !there {
@@ -348,10 +343,9 @@ func checksum(raw []byte) (there bool, err error) {
 	return true, nil
 }
 
-// ParseManifest parses a manifest. A manifest whose checksum is wrong says
-// nothing that could be trusted, its format version included; of a sound one of
-// a later format ParseManifest returns a *VersionError before it looks at
-// anything else.
+// ParseManifest parses a manifest. Nothing in a manifest with a wrong checksum can be trusted, not
+// even its format version. For an intact manifest of a later format ParseManifest returns a
+// *VersionError before it reads anything else.
 func ParseManifest(raw []byte) (*Manifest, error) {
 	sealed, err := checksum(raw)
 	if err != nil {
@@ -379,15 +373,15 @@ func ParseManifest(raw []byte) (*Manifest, error) {
 	return m, nil
 }
 
-// Sealed reports whether the manifest carries a checksum, so that what it says
-// may be acted on where that removes something.
+// Sealed reports whether the manifest carries a checksum. Only such a manifest justifies removing
+// files.
 func (m *Manifest) Sealed() bool { return m.Checksum != "" }
 
 var tableRE = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
-// Contradictions says where a manifest contradicts itself, the number of its
-// snapshot's folder, or the rules for names. What it names is safe to open: no
-// path leads out of the snapshot.
+// Contradictions lists where a manifest contradicts itself, the number n of its snapshot's folder,
+// or the rules for names. Without contradictions its paths are safe to open: none leads out of the
+// snapshot.
 func (m *Manifest) Contradictions(n int64) []string {
 	var out []string
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
@@ -422,7 +416,7 @@ func (m *Manifest) Contradictions(n int64) []string {
 	return out
 }
 
-// misnamed says what is wrong with a file's table, path, period and figures.
+// misnamed describes the fault in a file's table, path, period or figures; empty if there is none.
 func (f *File) misnamed() string {
 	if f.Bytes < 0 || f.Rows < 0 {
 		return "its size is negative"
@@ -445,7 +439,7 @@ func (f *File) misnamed() string {
 	return ""
 }
 
-// among says whether one of some tables has a name.
+// among reports whether one of the tables has the name.
 func among(tables []*schema.Table, name string) bool {
 	return slices.ContainsFunc(tables, func(t *schema.Table) bool { return t.Name == name })
 }

@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// PinsName is the folder at the top of a warehouse with one file for each
-// catalog that other programs read its snapshots through.
+// PinsName is the folder at the top of a warehouse with one file for each catalog through which
+// other programs read its snapshots.
 const PinsName = "pins"
 
-// Pin says which snapshots a catalog needs. It keeps them from being removed
-// as superseded for as long as the catalog is there.
+// Pin lists the snapshots that a catalog needs. Superseded snapshots are kept as long as the
+// pinning catalog exists.
 type Pin struct {
 	FormatVersion int       `json:"format_version"`
-	Host          string    `json:"host"`    // where the catalog is
+	Host          string    `json:"host"`    // the machine that holds the catalog
 	Catalog       string    `json:"catalog"` // its absolute path
 	RenewedAt     time.Time `json:"renewed_at"`
 	Snapshots     []Pinned  `json:"snapshots"`
 }
 
-// Pinned is a snapshot that a pin keeps: until a time if the catalog has moved
-// on from it, and for good otherwise.
+// Pinned is a snapshot that a pin keeps: until a certain time if the catalog has moved on from it,
+// otherwise without limit.
 type Pinned struct {
 	Snapshot int64      `json:"snapshot"`
 	Until    *time.Time `json:"until,omitempty"`
@@ -32,16 +32,16 @@ type Pinned struct {
 
 var pinRE = regexp.MustCompile(`^[0-9a-f]{16}\.json$`)
 
-// PinName returns the name of the pin of the catalog at an absolute path of a host.
+// PinName returns the name of the pin for the catalog at an absolute path of a host.
 func PinName(host, catalog string) string {
 	sum := sha256.Sum256([]byte(host + "\x00" + catalog))
 	return hex.EncodeToString(sum[:8]) + ".json"
 }
 
-// IsPinName reports whether name is one that PinName made.
+// IsPinName reports whether PinName made name.
 func IsPinName(name string) bool { return pinRE.MatchString(name) }
 
-// ParsePin parses a pin. It returns a *VersionError for one of a later format.
+// ParsePin parses a pin. It returns a *VersionError for a pin of a later format.
 func ParsePin(raw []byte) (*Pin, error) {
 	p := new(Pin)
 	if err := json.Unmarshal(raw, p); err != nil {

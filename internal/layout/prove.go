@@ -8,8 +8,8 @@ import (
 	"io/fs"
 )
 
-// Prove reads the whole of an open data file and compares it with the checksum in
-// the manifest. What differs is a *DamageError.
+// Prove reads an open data file completely and compares it with the checksum in the manifest. It
+// returns a *DamageError if they differ.
 func Prove(file interface {
 	io.ReaderAt
 	Stat() (fs.FileInfo, error)

@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// ErrNoWarehouse is returned when a folder holds no snapshot at all.
+// ErrNoWarehouse is returned for a folder without any snapshot.
 var ErrNoWarehouse = errors.New("no warehouse yet")
 
-// DamageError says that a file of the warehouse does not hold what was once
-// made durable in it.
+// DamageError means that a file of the warehouse no longer holds the data that was made durable in
+// it.
 type DamageError struct {
 	Path string
 	What string
@@ -22,18 +22,18 @@ type DamageError struct {
 
 func (e *DamageError) Error() string { return fmt.Sprintf("%s is damaged: %s", e.Path, e.What) }
 
-// Hint says what to do about it.
+// Hint returns advice for the operator.
 func (e *DamageError) Hint() string {
 	return "nothing was changed; extract repair removes what is damaged and fetches it again; or restore the file from a backup"
 }
 
-// Inside returns a text, as of an error, in which the paths of a warehouse begin at its root. Others
-// than its operator need not learn where it lies.
+// Inside shortens the paths of a warehouse in a text, such as an error, to begin at its root. Only
+// its operator needs to know where it is.
 func Inside(root, text string) string {
 	if root == "" {
 		return text
 	}
-	for _, find := range []func(string) (string, error){filepath.EvalSymlinks, filepath.Abs} { // Abs cleans it, too
+	for _, find := range []func(string) (string, error){filepath.EvalSymlinks, filepath.Abs} { // Abs also cleans the path
 		path, err := find(root)
 		if err == nil {
 			path, err = filepath.Abs(path)
@@ -46,27 +46,26 @@ func Inside(root, text string) string {
 	return text
 }
 
-// CurrentError says that snapshots are there, but that the link current does
-// not lead to one of them.
+// CurrentError means that snapshots exist, but that the link current does not lead to one of them.
 type CurrentError struct {
 	Root string
-	What string // what is wrong with the link
-	// Newest is the newest snapshot that is complete: its manifest is sound, and
-	// all its files are there in their sizes. 0: none is.
+	What string // the fault of the link
+	// Newest is the newest complete snapshot: its manifest is intact, and all its files exist in
+	// their sizes. 0 if there is none.
 	Newest  int64
-	Missing bool // the link is not there at all
-	Only    bool // no other snapshot is there
+	Missing bool // the link does not exist
+	Only    bool // there is no other snapshot
 }
 
-// FirstCommit says that this is what a crash in the very first commit leaves: one
-// complete snapshot that never became the current one.
+// FirstCommit reports whether a crash in the very first commit explains the error: one complete
+// snapshot that never became the current one.
 func (e *CurrentError) FirstCommit() bool { return e.Missing && e.Only && e.Newest == 1 }
 
 func (e *CurrentError) Error() string {
 	return fmt.Sprintf("%s holds snapshots, but the link %q %s", e.Root, CurrentName, e.What)
 }
 
-// Hint says what to do about it.
+// Hint returns advice for the operator.
 func (e *CurrentError) Hint() string {
 	if e.FirstCommit() {
 		return "the first commit was cut short, or the link was removed: extract run makes snapshot 1, the only one, the current one"
@@ -80,20 +79,20 @@ func (e *CurrentError) Hint() string {
 
 // Snapshot is one committed state of a warehouse.
 type Snapshot struct {
-	// Dir is the snapshot's own folder, with no link left in its last element:
-	// what is read under it comes from one commit.
+	// Dir is the snapshot's own folder; its last element is not a link, so all that is read under
+	// it comes from one commit.
 	Dir      string
 	Manifest *Manifest
 }
 
-// Root returns the folder of the warehouse that the snapshot is of.
+// Root returns the folder of the snapshot's warehouse.
 func (s *Snapshot) Root() string { return filepath.Dir(filepath.Dir(s.Dir)) }
 
 // Path returns the path of a file of the snapshot.
 func (s *Snapshot) Path(f *File) string { return filepath.Join(s.Dir, filepath.FromSlash(f.Path)) }
 
-// Files is what finding a snapshot needs of a file system. Names are paths that
-// begin with the warehouse's root.
+// Files is the file system access needed to find a snapshot. Names are paths that begin with the
+// warehouse's root.
 type Files interface {
 	Readlink(name string) (string, error)
 	ReadDir(name string) ([]fs.DirEntry, error)
@@ -101,10 +100,9 @@ type Files interface {
 	Lstat(name string) (fs.FileInfo, error)
 }
 
-// Current resolves the link current of the warehouse at root, once, and reads
-// the manifest of the snapshot that it points at. It returns ErrNoWarehouse
-// where no snapshot is there, a *CurrentError where there are some and the link
-// leads to none, a *DamageError and a *VersionError.
+// Current resolves the link current of the warehouse at root, once, and reads the manifest of that
+// snapshot. It returns ErrNoWarehouse if there is no snapshot, a *CurrentError if there are
+// snapshots but the link leads to none, a *DamageError or a *VersionError.
 func Current(root string) (*Snapshot, error) {
 	d, err := OpenDir(root)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -143,8 +141,7 @@ func FindCurrent(files Files, root string) (*Snapshot, error) {
 
 const missing = "is missing"
 
-// lost says what is wrong with the link current of a warehouse that has
-// snapshots.
+// lost describes the fault of the link current in a warehouse that has snapshots.
 func lost(files Files, root, what string) error {
 	numbers, err := SnapshotNumbers(files, root)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -179,7 +176,7 @@ func SnapshotNumbers(files Files, root string) ([]int64, error) {
 	return out, nil
 }
 
-// Open reads the snapshot called name, as in "000042", of the warehouse at root.
+// Open reads the snapshot called name, such as "000042", of the warehouse at root.
 func Open(root, name string) (*Snapshot, error) {
 	d, err := OpenDir(root)
 	if err != nil {
@@ -189,9 +186,8 @@ func Open(root, name string) (*Snapshot, error) {
 	return OpenSnapshot(d, root, name)
 }
 
-// OpenSnapshot is Open on a file system. A manifest that contradicts itself or
-// its folder's name is damage. Where there is no such snapshot, or one that is
-// being removed, the error wraps fs.ErrNotExist.
+// OpenSnapshot is Open on a file system. A manifest that contradicts itself or its folder's name is
+// damage. The error wraps fs.ErrNotExist if the snapshot does not exist or is being removed.
 func OpenSnapshot(files Files, root, name string) (*Snapshot, error) {
 	n, ok := ParseSnapshotName(name)
 	if !ok {
@@ -222,8 +218,8 @@ func OpenSnapshot(files Files, root, name string) (*Snapshot, error) {
 	return &Snapshot{Dir: dir, Manifest: m}, nil
 }
 
-// Complete checks that a snapshot's files are there, as regular files of their
-// sizes. It does not read them.
+// Complete checks that a snapshot's files exist as regular files of their sizes. It does not read
+// them.
 func Complete(files Files, s *Snapshot) error {
 	check := func(path string, size int64) error {
 		full := filepath.Join(s.Dir, filepath.FromSlash(path))
@@ -247,7 +243,7 @@ func Complete(files Files, s *Snapshot) error {
 	return nil
 }
 
-// CheckInfo says what is wrong with a file that should have so many bytes.
+// CheckInfo describes the fault of a file that should have size bytes, if any.
 func CheckInfo(path string, info fs.FileInfo, size int64) error {
 	switch {
 	case !info.Mode().IsRegular():

@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// Span is a part of a text, from one byte to before another.
+// Span is a part of a text, in bytes; To is exclusive.
 type Span struct{ From, To int }
 
-// Finder finds numbers inside of texts.
+// Finder finds numbers inside texts.
 type Finder struct{ numbers []*Number }
 
-// NewFinder returns a finder of those of the numbers that are searchable.
+// NewFinder returns a finder of the searchable ones among the numbers.
 func NewFinder(numbers []*Number) *Finder {
 	f := new(Finder)
 	for _, n := range numbers {
@@ -24,16 +24,16 @@ func NewFinder(numbers []*Number) *Finder {
 	return f
 }
 
-// Of a number inside of a text.
+// Limits for a number inside a text.
 const (
-	mostDigits = 24 // a longer row of digits is no number
+	mostDigits = 24 // a longer row of digits is not a number
 	mostGap    = 4  // separators between two groups of digits
 	mostPrefix = 5  // digits that dial another country: 00, 011, 00700
 )
 
-// Find returns where a text spells one of the numbers: in international or national form,
-// with spaces, hyphens, dots, slashes or parentheses between groups of digits, also as
-// escapes of JSON. Digits that are a part of a longer number are passed over.
+// Find returns the places where a text spells one of the numbers: in international or national
+// form, with spaces, hyphens, dots, slashes or parentheses between groups of digits, also as JSON
+// escapes. Digits that are a part of a longer number are skipped.
 func (f *Finder) Find(text []byte) (spans []Span) {
 	if len(f.numbers) == 0 {
 		return nil
@@ -66,7 +66,7 @@ func (f *Finder) Find(text []byte) (spans []Span) {
 	return spans
 }
 
-// runeAt returns the first character of a text, as plain does, and how many bytes it has.
+// runeAt returns the first character of a text, in the form of plain, and its size in bytes.
 func runeAt(text []byte) (r rune, size int) {
 	if text[0] == '\\' && len(text) >= 6 && text[1] == 'u' {
 		if n, err := strconv.ParseUint(string(text[2:6]), 16, 16); err == nil {
@@ -77,11 +77,11 @@ func runeAt(text []byte) (r rune, size int) {
 	return plain(r), size
 }
 
-// chain is groups of digits with nothing but separators between them.
+// chain is a sequence of groups of digits with only separators between them.
 type chain struct {
-	open    bool // there may be more of it
+	open    bool // it may continue
 	inGroup bool
-	plus    int // where a plus stands that the next group follows, from 1; 0: nowhere
+	plus    int // where the plus before the next group is, from 1; 0: none
 	gap     int
 	digits  []byte
 	groups  []group
@@ -132,8 +132,7 @@ func (c *chain) other(r rune, at int) {
 	}
 }
 
-// match returns where the chain, whose last group ends at a place in the text, ends with a
-// number.
+// match returns the number at the end of the chain, whose last group ends at a place in the text.
 func (f *Finder) match(c *chain, end int) (Span, bool) {
 	for i, g := range c.groups {
 		d := string(c.digits[g.digit:])
@@ -141,7 +140,7 @@ func (f *Finder) match(c *chain, end int) (Span, bool) {
 			break
 		}
 		if len(d) > mostDigits || i > 0 && c.groups[i-1].plus && !g.plus {
-			continue // what follows a country code is a number of that country
+			continue // the digits after a country code are a number of that country
 		}
 		for _, n := range f.numbers {
 			if n.spelled(d, g.plus) {

@@ -1,5 +1,5 @@
-// Package phone compares telephone numbers, however they are spelled. It is the one place
-// that decides the normal form of a number: E.164.
+// Package phone compares telephone numbers in any spelling. It alone decides the normal form of a
+// number: E.164.
 package phone
 
 import (
@@ -11,9 +11,9 @@ import (
 	"github.com/nyaruka/phonenumbers"
 )
 
-// Normal returns a number in the form of E.164, as in +821012345678. country is the
-// region in which national spellings are read, as in KR; if it is empty, only
-// international spellings have a normal form.
+// Normal returns a number in E.164 form, such as +821012345678. country is the region in which
+// national spellings are read, such as KR; if it is empty, only international spellings have a
+// normal form.
 func Normal(text, country string) (e164 string, ok bool) {
 	n := parse(fold(text), country)
 	if n == nil {
@@ -22,15 +22,15 @@ func Normal(text, country string) (e164 string, ok bool) {
 	return phonenumbers.Format(n, phonenumbers.E164), true
 }
 
-// IsCountry reports whether a region is known by its two letters, as in KR.
+// IsCountry reports whether a two-letter region such as KR is known.
 func IsCountry(country string) bool { return phonenumbers.GetSupportedRegions()[country] }
 
-// parse returns the number that a folded text spells, or nil. An international spelling
-// needs only a possible length. A national one must be valid in its country, since
-// digits without a plus may also be those of an international number.
+// parse returns the number that a folded text spells, or nil. An international spelling needs only
+// a possible length. A national one must be valid in its country, since digits without a plus may
+// also be an international number.
 func parse(text, country string) *phonenumbers.PhoneNumber {
 	if strings.ContainsFunc(text, unicode.IsLetter) {
-		return nil // letters on a keypad stand for digits, and names would be numbers
+		return nil // letters on a keypad stand for digits, so names would be numbers
 	}
 	if text != "" && (text[0] == '+' || country != "") {
 		n, err := phonenumbers.Parse(text, country)
@@ -74,24 +74,24 @@ func plain(r rune) rune {
 	return r
 }
 
-// Number is a telephone number that is looked for.
+// Number is a telephone number to search for.
 type Number struct {
-	text     string // as it was given
+	text     string // as given
 	folded   string
 	country  string
-	is       *phonenumbers.PhoneNumber // nil: its country is not known
+	is       *phonenumbers.PhoneNumber // nil if its country is unknown
 	region   string                    // of is; may be empty
-	code     string                    // country code; empty: not known
+	code     string                    // country code; empty if unknown
 	national string                    // digits without country code and trunk prefix; empty: no number
 	trunk    string                    // prefix of national spellings
 }
 
-// leastDigits is how many digits a number must have to be told from other digits in a
+// leastDigits is the minimum number of digits that distinguishes a number from other digits in a
 // text.
 const leastDigits = 7
 
-// Parse reads a number that is looked for. Any text is accepted: one that is no telephone
-// number is found only where it is spelled the same. country is that of [Normal].
+// Parse parses a number to search for. Any text is accepted: one that is not a telephone number is
+// found only in the same spelling. country is that of [Normal].
 func Parse(text, country string) *Number {
 	n := &Number{text: text, folded: fold(text), country: country, trunk: "0"}
 	if n.is = parse(n.folded, country); n.is != nil {
@@ -109,16 +109,15 @@ func Parse(text, country string) *Number {
 	return n
 }
 
-// Searchable reports whether the number has enough digits to be looked for inside of
-// texts.
+// Searchable reports whether the number has enough digits to be searched for inside texts.
 func (n *Number) Searchable() bool { return len(n.national) >= leastDigits }
 
 // commonDigits is how many digits two spellings of unknown country must have in common:
 // an area code and a number.
 const commonDigits = 9
 
-// Is reports whether a text spells this number and nothing else. Where neither spelling
-// has a country, it accepts numbers that may differ in their country alone.
+// Is reports whether a text spells this number and nothing else. If neither spelling has a country,
+// it accepts numbers that may differ in their country only.
 func (n *Number) Is(text string) bool {
 	if text == n.text {
 		return true
@@ -152,8 +151,8 @@ func same(a, b *phonenumbers.PhoneNumber) bool {
 	return phonenumbers.Format(a, phonenumbers.E164) == phonenumbers.Format(b, phonenumbers.E164)
 }
 
-// mayBe reports whether a text has the number's last digits, one after the other. It is
-// much cheaper than parsing.
+// mayBe reports whether a text has the number's last digits in order. It is much cheaper than
+// parsing.
 func (n *Number) mayBe(text string) bool {
 	last := n.national[max(0, len(n.national)-6):]
 	var room [64]byte
@@ -169,8 +168,8 @@ func appendDigits(dst []byte, text string) []byte {
 	return dst
 }
 
-// digits returns the digits of a folded text; empty if it has other characters than a
-// telephone number.
+// digits returns the digits of a folded text; empty if it has characters that no telephone number
+// has.
 func digits(text string) string {
 	if strings.Trim(text, "0123456789+-.()/ ") != "" || strings.Trim(text, "+-.()/ 0123456789") != "" {
 		return ""
@@ -178,7 +177,7 @@ func digits(text string) string {
 	return string(appendDigits(nil, text))
 }
 
-// Spellings returns the usual spellings of the number, with the one that was given.
+// Spellings returns the usual spellings of the number, including the given one.
 func (n *Number) Spellings() []string {
 	out := []string{n.text}
 	if n.is != nil {

@@ -1,11 +1,10 @@
-// Package proven compares the data files of a snapshot with the checksums in its
-// manifest before they are read, and remembers for a day which ones it compared,
-// so that only the first query of a day pays for it.
+// Package proven compares the data files of a snapshot with the checksums in its manifest before
+// they are read, and remembers the result for a day, so that only the first query of a day pays for
+// it.
 //
-// What it remembers lies in the user's cache folder, outside of all warehouses: a
-// reader changes nothing in a warehouse. A file counts as the one that was
-// compared while its inode, size and times are the same; where nothing can be
-// remembered, files are compared every time.
+// The record is in the user's cache folder, outside of all warehouses: a reader changes nothing in
+// a warehouse. A file counts as compared while its inode, size and times are the same. If nothing
+// can be stored, files are compared every time.
 package proven
 
 import (
@@ -29,16 +28,16 @@ import (
 	"callhouse/internal/layout"
 )
 
-// forget is how long a comparison counts.
+// forget is how long a comparison is valid.
 const forget = 24 * time.Hour
 
 // Ledger remembers the files of one warehouse. It is safe for concurrent use.
 type Ledger struct {
-	path string // of its file; empty: nothing can be remembered
+	path string // of its file; empty: nothing can be stored
 	now  func() time.Time
 
 	mu    sync.Mutex
-	seen  map[string]time.Time // when files were compared, by their stamps
+	seen  map[string]time.Time // when files were compared, by stamp
 	added bool                 // some are not saved yet
 }
 
@@ -61,14 +60,14 @@ func Open(root string, now func() time.Time) *Ledger {
 	return l
 }
 
-// fresh says whether a comparison still counts.
+// fresh reports whether a comparison is still valid.
 func (l *Ledger) fresh(at time.Time) bool {
 	age := l.now().Sub(at)
 	return age >= 0 && age < forget
 }
 
-// Prove compares files of a snapshot that were not compared within a day. What is
-// not as the manifest says is a *layout.DamageError.
+// Prove compares the files of a snapshot that were not compared within a day. A file that differs
+// from the manifest is a *layout.DamageError.
 func (l *Ledger) Prove(ctx context.Context, s *layout.Snapshot, files []*layout.File) error {
 	d, err := layout.OpenDir(s.Root())
 	if err != nil {
@@ -118,7 +117,7 @@ func (l *Ledger) prove(d *layout.Dir, path string, f *layout.File) error {
 	return nil
 }
 
-// stamp is what tells a file from what was ever in its place.
+// stamp identifies a file among all that were ever in its place.
 func stamp(info fs.FileInfo, f *layout.File) string {
 	changed := ""
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
@@ -127,7 +126,7 @@ func stamp(info fs.FileInfo, f *layout.File) string {
 	return fmt.Sprint(f.SHA256[:min(16, len(f.SHA256))], " ", info.Size(), " ", info.ModTime().UnixNano(), " ", changed)
 }
 
-// save writes the ledger. That it cannot be written only costs time.
+// save writes the ledger. A failure only costs time.
 func (l *Ledger) save() error {
 	l.mu.Lock()
 	if l.path == "" || !l.added {

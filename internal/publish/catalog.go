@@ -18,20 +18,20 @@ import (
 	"callhouse/internal/publish/store"
 )
 
-// catalog says where the metadata of a table is, and changes it.
+// catalog stores where the metadata of a table is, and changes it.
 type catalog interface {
-	// load returns a table as it is; one without metadata if there is none.
+	// load returns the current state of a table, without metadata if it does not exist.
 	load(ctx context.Context, name string) (current, error)
-	// commit changes tables that still are as they were loaded: all of them, or none. If one is not,
-	// the error is errConflict. If nobody knows whether they were changed, it is errUnsure. Only an
-	// atomic catalog takes more than one table.
+	// commit changes tables that are unchanged since they were loaded: all of them, or none. If one
+	// changed, the error is errConflict. If the outcome is unknown, it is errUnsure. Only an atomic
+	// catalog accepts more than one table.
 	commit(ctx context.Context, changes ...change) error
 	// stage announces a new table. It returns the address, the UUID and the schema that the catalog
-	// gives it; none if these are ours to choose.
+	// assigns; none if the choice is ours.
 	stage(ctx context.Context, w *work) (relic, error)
 	abilities() abilities
-	// restart has a table whose metadata cannot be read begin anew, with the address and, if
-	// possible, the UUID that it had.
+	// restart resets a table whose metadata cannot be read, with its old address and, if possible,
+	// its old UUID.
 	restart(ctx context.Context, name string) (current, relic, error)
 }
 
@@ -40,36 +40,36 @@ var (
 	errUnsure   = errors.New("whether a commit was done is not known")
 )
 
-// change is what a commit does to a table that was loaded.
+// change is the change of a loaded table in a commit.
 type change struct {
 	name    string
 	base    current
 	updates []update
 }
 
-// abilities are what catalogs differ in.
+// abilities are the differences between catalogs.
 type abilities struct {
-	tags   bool // a table may have more snapshots than its newest, and names for them
+	tags   bool // a table may have older snapshots, and names for them
 	atomic bool // several tables change in one commit
 }
 
-// current is a table as it was loaded.
+// current is the loaded state of a table.
 type current struct {
-	*metadata        // nil: there is no table yet
+	*metadata        // nil if the table does not exist
 	location  string // of the metadata
-	version   int    // its number, in a catalog of files
+	version   int    // version number, in a catalog of files
 }
 
-// relic is what can be read of metadata that cannot be used, or what a catalog wants of a new table.
+// relic is the readable part of unusable metadata, or a catalog's requirements for a new table.
 type relic struct {
 	UUID     string            `json:"table-uuid"`
 	Location string            `json:"location"`
 	Schemas  []*iceberg.Schema `json:"schemas"`
 }
 
-// files is a catalog without a server: beside the data lie v1.metadata.json, v2.metadata.json
-// and so on, each made only if nobody else made it, and version-hint.text, which says where
-// to begin looking for the last one.
+// files is a catalog without a server: beside the data are v1.metadata.json, v2.metadata.json and
+// so on, each created only if it does not exist, and version-hint.text, which tells readers where
+// to start looking for the last one.
 type files struct {
 	store store.Store
 	root  string
@@ -94,7 +94,7 @@ func (c *files) load(ctx context.Context, name string) (current, error) {
 		return current{}, err
 	}
 	at, raw, err := c.last(ctx, name, known)
-	if err == nil && raw == nil && known > 0 { // the hint was left behind, or what it names was lost
+	if err == nil && raw == nil && known > 0 { // the hint is outdated, or the version that it names was lost
 		newest, e := c.newest(ctx, name)
 		if err = e; err == nil && newest > known {
 			at, raw, err = c.last(ctx, name, newest)
@@ -115,7 +115,8 @@ func (c *files) load(ctx context.Context, name string) (current, error) {
 	return current{meta, c.version(name, at), at}, nil
 }
 
-// last returns the last of consecutive versions of the metadata, from one on; nil: there is none.
+// last returns the last of consecutive versions of the metadata, starting at from; nil if there is
+// none.
 func (c *files) last(ctx context.Context, name string, from int) (n int, raw []byte, err error) {
 	for n = max(from, 1); ; n++ {
 		next, err := c.store.Get(ctx, c.version(name, n))
@@ -129,7 +130,7 @@ func (c *files) last(ctx context.Context, name string, from int) (n int, raw []b
 	}
 }
 
-// newest returns the highest version that is listed; 0: there is none.
+// newest returns the highest listed version; 0 if there is none.
 func (c *files) newest(ctx context.Context, name string) (n int, err error) {
 	objects, err := c.store.List(ctx, c.dir(name))
 	for _, o := range objects {
@@ -156,12 +157,12 @@ func (c *files) restart(ctx context.Context, name string) (now current, was reli
 			was = relic{}
 		}
 	}
-	was = relic{UUID: was.UUID, Location: c.root + "/" + name} // by which it is found, whatever the metadata said
+	was = relic{UUID: was.UUID, Location: c.root + "/" + name} // readers find it there, whatever the metadata contained
 	return now, was, nil
 }
 
-// hint returns a version that was there once, and that others may have followed; 0 if there
-// never was one.
+// hint returns a version that once existed, and that others may have followed; 0 if there never was
+// one.
 func (c *files) hint(ctx context.Context, name string) (int, error) {
 	raw, err := c.store.Get(ctx, c.dir(name)+"/"+hintName)
 	if err == nil {
@@ -171,11 +172,11 @@ func (c *files) hint(ctx context.Context, name string) (int, error) {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return 0, err
 	}
-	// Somebody was interrupted before the first hint, or it was removed.
+	// A publisher was interrupted before the first hint, or the hint was removed.
 	return c.newest(ctx, name)
 }
 
-// versionOf returns the version of the metadata at an address; 0 if it is none.
+// versionOf returns the version of the metadata at an address; 0 if it is not metadata.
 func versionOf(uri string) int {
 	if m := versionRE.FindStringSubmatch(path.Base(uri)); m != nil {
 		n, _ := strconv.Atoi(m[1])
@@ -198,8 +199,8 @@ func (c *files) commit(ctx context.Context, changes ...change) error {
 	if err != nil {
 		return err
 	}
-	// The version after the base may have been removed again by a publisher that is many versions
-	// ahead. Then it could be created once more, and nobody would ever read it.
+	// A publisher that is many versions ahead may already have removed the version after the base.
+	// It could then be created once more, and would never be read.
 	switch known, err := c.hint(ctx, name); {
 	case err != nil:
 		return err
@@ -208,7 +209,7 @@ func (c *files) commit(ctx context.Context, changes ...change) error {
 	}
 	at := c.version(name, base.version+1)
 	if err := c.store.Create(ctx, at, raw); err != nil {
-		// Our own first attempt may have come through, without its answer.
+		// Our own first attempt may have succeeded although its answer was lost.
 		there, e := c.store.Get(ctx, at)
 		switch {
 		case e == nil && !bytes.Equal(there, raw):
@@ -217,7 +218,7 @@ func (c *files) commit(ctx context.Context, changes ...change) error {
 			return fmt.Errorf("%w: %w", errUnsure, err)
 		}
 	}
-	// Whoever commits the next version may be quicker with the hint, and must not be overwritten.
+	// The publisher of the next version may write its hint first; it must not be overwritten.
 	for n := base.version + 1; ; n++ {
 		hint := []byte(strconv.Itoa(n))
 		if err := c.store.Put(ctx, c.dir(name)+"/"+hintName, bytes.NewReader(hint), int64(len(hint))); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/sourcegraph/conc/pool"
 )
 
-// Problem is something that is wrong at the destination.
+// Problem is a fault at the destination.
 type Problem struct {
 	Table string `json:"table"`
 	URI   string `json:"uri,omitempty"` // of the object, if it is about one
@@ -23,29 +23,29 @@ type Problem struct {
 	Fix   Fix    `json:"fix"`
 }
 
-// Fix says what helps.
+// Fix is the remedy of a problem.
 type Fix string
 
 // Fixes.
 const (
 	FixPublish Fix = "publish" // the next publication
-	FixDeep    Fix = "deep"    // one that compares content
+	FixDeep    Fix = "deep"    // a publication that compares content
 	FixRebuild Fix = "rebuild"
-	FixNone    Fix = "" // it harms nothing, or is not ours to remove
+	FixNone    Fix = "" // it is harmless, or not ours to remove
 )
 
-// Checked is what a check found.
+// Checked is the result of a check.
 type Checked struct {
-	Snapshot int64     `json:"snapshot"` // that is the warehouse's current one
+	Snapshot int64     `json:"snapshot"` // the warehouse's current one
 	To       string    `json:"to"`
 	Deep     bool      `json:"deep"` // the content of files was compared
 	Tables   int       `json:"tables"`
-	Files    int       `json:"files"` // that were looked at
+	Files    int       `json:"files"` // files checked
 	Problems []Problem `json:"problems"`
 	Requests int64     `json:"requests"`
 }
 
-// Check lists everything that is wrong with the tables of a warehouse. It changes nothing.
+// Check lists the faults of a warehouse's tables. It changes nothing.
 func Check(ctx context.Context, o Options) (*Checked, error) {
 	p, err := prepare(ctx, o)
 	if err != nil {
@@ -76,7 +76,7 @@ func (c *checking) add(w *work, uri string, fix Fix, format string, args ...any)
 	c.out.Problems = append(c.out.Problems, Problem{w.of.Name, uri, fmt.Sprintf(format, args...), fix})
 }
 
-// table looks at a table: its metadata, the snapshots that it names, and their files.
+// table checks a table: its metadata, its snapshots, and their files.
 func (c *checking) table(w *work, ctx context.Context) error {
 	if err := w.load(ctx); err != nil {
 		if foreign, ok := errors.AsType[*ForeignError](err); ok {
@@ -137,10 +137,10 @@ func (c *checking) table(w *work, ctx context.Context) error {
 	return c.copies(ctx, w)
 }
 
-// refs looks at the snapshots of Iceberg's that the table names.
+// refs checks the Iceberg snapshots that the table names.
 func (c *checking) refs(ctx context.Context, w *work) error {
 	seen, used := map[int64]bool{}, map[string]bool{}
-	for _, name := range append([]string{mainBranch}, slices.Sorted(maps.Keys(w.Refs))...) { // what readers see comes first
+	for _, name := range append([]string{mainBranch}, slices.Sorted(maps.Keys(w.Refs))...) { // readers see the first one
 		ref, has := w.Refs[name]
 		if !has {
 			continue
@@ -175,7 +175,7 @@ func (c *checking) refs(ctx context.Context, w *work) error {
 	return nil
 }
 
-// manifest looks at the files that a manifest names.
+// manifest checks the files that a manifest names.
 func (c *checking) manifest(ctx context.Context, w *work, name string, m iceberg.ManifestFile) error {
 	raw, err := w.fetch(ctx, m.FilePath())
 	if isBroken(err) {
@@ -212,7 +212,8 @@ func (c *checking) manifest(ctx context.Context, w *work, name string, m iceberg
 
 var errUnwanted = errors.New("not in the warehouse")
 
-// told says whether a manifest's entry is what Iceberg is to be told of a file. Only a deep check compares.
+// told reports whether a manifest's entry matches our description of the file. Only a deep check
+// compares.
 func (c *checking) told(w *work, f iceberg.DataFile) (bool, error) {
 	for _, file := range w.files {
 		if w.object(w.location, file) != f.FilePath() {
@@ -227,13 +228,13 @@ func (c *checking) told(w *work, f iceberg.DataFile) (bool, error) {
 	return false, errUnwanted
 }
 
-// facts are what a file's entry says about it, as a text.
+// facts returns the content of a file's entry as a text.
 func facts(f iceberg.DataFile) string {
 	return fmt.Sprint(f.Count(), f.FileSizeBytes(), f.SpecID(), f.Partition(), f.LowerBoundValues(), f.UpperBoundValues(),
 		f.ColumnSizes(), f.ValueCounts(), f.NullValueCounts())
 }
 
-// copies looks at the copies of the warehouse's files.
+// copies checks the copies of the warehouse's files.
 func (c *checking) copies(ctx context.Context, w *work) error {
 	group := pool.New().WithContext(ctx).WithMaxGoroutines(abreast).WithCancelOnError().WithFirstError()
 	for _, copied := range w.wants() {

@@ -11,13 +11,13 @@ import (
 	"callhouse/internal/layout"
 )
 
-// young is how long a file stays that no commit names: another publication may be about to name
-// it, or a reader may have begun to read it.
+// young is how long a file without a commit stays: another publication may be about to commit it,
+// or a reader may be using it.
 const young = 24 * time.Hour
 
-// clean removes copies of files that no snapshot of the warehouse has, manifests that no commit
-// has, and old metadata. It considers only what was there before this publication wrote anything.
-// After calls were forgotten, nothing is too young.
+// clean removes copies of files that no snapshot of the warehouse has, manifests without a commit,
+// and old metadata. It considers only files that existed before this publication wrote anything.
+// After calls were forgotten, even young files are removed.
 func (w *work) clean(ctx context.Context) error {
 	doubtful := w.doubtful()
 	if len(doubtful) > 0 {
@@ -39,7 +39,7 @@ func (w *work) clean(ctx context.Context) error {
 	return cmp.Or(w.store.Remove(ctx, doubtful), w.abandoned(ctx))
 }
 
-// doubtful returns the addresses of what this publication does not need.
+// doubtful returns the addresses of files that this publication does not need.
 func (w *work) doubtful() (out []string) {
 	keep := map[string]bool{}
 	for _, s := range w.kept {
@@ -80,8 +80,8 @@ func (w *work) doubtful() (out []string) {
 	return out
 }
 
-// foreigners returns the addresses of files below the table's location that this program did not
-// write: data and metadata that other programs wrote, whatever they hold.
+// foreigners returns the addresses of files below the table's location that other programs wrote:
+// data and metadata, whatever they hold.
 func (w *work) foreigners() (out []string) {
 	data, metadata := w.folder(w.location, "data")+"/", w.folder(w.location, "metadata")+"/"
 	_, own := w.catalog.(*files)
@@ -99,15 +99,15 @@ func (w *work) foreigners() (out []string) {
 	return out
 }
 
-// newer says whether a manifest was written for a later snapshot than the one that is published.
+// newer reports whether a manifest was written for a later snapshot than the published one.
 func (w *work) newer(name string) bool {
 	number, _, _ := strings.Cut(name, "-")
 	n, _ := layout.ParseSnapshotName(number)
 	return n > w.snap.Manifest.Snapshot
 }
 
-// used reads the table again and returns the addresses of the manifests and lists that it has now;
-// nil if somebody has published it since: then nothing may be removed.
+// used reads the table again and returns the addresses of its current manifests and lists; nil if
+// it was published again since: nothing may then be removed.
 func (w *work) used(ctx context.Context) (map[string]bool, error) {
 	now, err := w.catalog.load(ctx, w.of.Name)
 	if err != nil || now.metadata == nil || now.Properties[w.published()] != w.publishes() {
@@ -126,7 +126,7 @@ func (w *work) used(ctx context.Context) (map[string]bool, error) {
 		used[s.ManifestList] = true
 		manifests, err := w.manifests(ctx, s)
 		if isBroken(err) {
-			continue // what only this list names cannot be read any more
+			continue // files that only this list names can no longer be read
 		}
 		if err != nil {
 			return nil, err
@@ -138,7 +138,8 @@ func (w *work) used(ctx context.Context) (map[string]bool, error) {
 	return used, nil
 }
 
-// abandoned removes what interrupted uploads left. Those of this organisation ended with their leases.
+// abandoned removes the rest of interrupted uploads. Those of this organisation ended with their
+// leases.
 func (w *work) abandoned(ctx context.Context) error {
 	now := w.Now().Add(young)
 	if w.shared {

@@ -15,22 +15,21 @@ import (
 	"callhouse/internal/layout"
 )
 
-// copied is a file of the warehouse as it is published: its bytes up to the footer, then
-// others.
+// copied is a file of the warehouse in its published form: its bytes up to the footer, then a new
+// end.
 type copied struct {
 	*parquet.File
 	local  *os.File
-	length int64 // of what comes before the footer
+	length int64 // of the part before the footer
 	tail   []byte
 }
 
-// trailer is what a Parquet file ends with: the footer's length, and four letters.
+// trailer is the end of a Parquet file: the footer's length, and four letters.
 const trailer = 8
 
-// copyOf returns the copy of a file. It differs in two things, and no page is written anew.
-// Iceberg knows no JSON: where the warehouse's file says that a text is JSON, the copy says that
-// it is a text, as some engines refuse it otherwise. And where several organisations are in one
-// table, there is one more column.
+// copyOf returns the copy of a file. It differs in two points; no page is rewritten. Iceberg has no
+// JSON type: JSON columns of the warehouse's file are text in the copy, as some engines refuse them
+// otherwise. And if several organisations share a table, there is one more column.
 func copyOf(local *os.File, file *layout.File, organization string) (*copied, error) {
 	in, err := parquet.OpenFile(local, file.Bytes, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
@@ -66,7 +65,7 @@ func copyOf(local *os.File, file *layout.File, organization string) (*copied, er
 var textType = format.LogicalType{Value: &format.StringType{}}
 
 // addColumn adds the column organization, with the same value in every row. Engines could take it
-// from the partition, but not all of them do: some read null.
+// from the partition, but some read null.
 func (c *copied) addColumn(meta *format.FileMetaData, value []byte) error {
 	meta.Schema[0].NumChildren.V++
 	meta.Schema = append(meta.Schema, format.SchemaElement{Name: organizationName, FieldID: organizationColumn,
@@ -76,7 +75,7 @@ func (c *copied) addColumn(meta *format.FileMetaData, value []byte) error {
 		meta.ColumnOrders = append(slices.Clone(meta.ColumnOrders), meta.ColumnOrders[0])
 	}
 	meta.RowGroups = slices.Clone(meta.RowGroups)
-	var indexes [2][]*indexed // of all columns: what the readers of them expect side by side
+	var indexes [2][]*indexed // of all columns: readers expect those of a kind to be adjacent
 	for i := range meta.RowGroups {
 		group := &meta.RowGroups[i]
 		group.Columns = slices.Grow(slices.Clone(group.Columns), 1)
@@ -128,15 +127,15 @@ func (c *copied) addColumn(meta *format.FileMetaData, value []byte) error {
 	return nil
 }
 
-// indexed is an index of a column's pages, and where its place is kept.
+// indexed is an index of a column's pages, and the field with its place.
 type indexed struct {
 	raw    []byte
 	at     *int64
 	length *int32
 }
 
-// pagesOf returns the pages of a column that has the same value in so many rows: a dictionary of
-// one value, and a run of its number.
+// pagesOf returns the pages of a column with the same value in all rows: a dictionary of one value,
+// and a run of its number.
 func pagesOf(value []byte, rows int32) (out [2][]byte, err error) {
 	dictionary := append(binary.LittleEndian.AppendUint32(nil, uint32(len(value))), value...)
 	run := append(binary.AppendUvarint([]byte{1}, uint64(rows)<<1), 0)

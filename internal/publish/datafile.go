@@ -15,11 +15,11 @@ import (
 	"callhouse/internal/schema/columnar"
 )
 
-// boundBytes is how much of a text its bounds have.
+// boundBytes is the length of a text's bounds.
 const boundBytes = 16
 
-// describe tells Iceberg of a file that lies, or will lie, at an address: rows, sizes, and
-// between which values those of its columns are, all from its footer.
+// describe returns Iceberg's description of a file at an address: rows, sizes, and the bounds of
+// its columns, all from its footer.
 func (f *form) describe(in *copied, file *layout.File, uri, organization string) (iceberg.DataFile, error) {
 	columns := map[int]*column{}
 	for i := range f.of.Columns {
@@ -63,7 +63,7 @@ func (f *form) describe(in *copied, file *layout.File, uri, organization string)
 	lower, upper := map[int][]byte{}, map[int][]byte{}
 	for id, c := range columns {
 		if c.size == 0 {
-			continue // a column that came after the file
+			continue // a column that is newer than the file
 		}
 		sizes[id], values[id], nulls[id] = c.size, c.values, c.nulls
 		if lo, hi, ok := c.bounds(); ok && f.bounded(id) {
@@ -81,9 +81,9 @@ func (f *form) describe(in *copied, file *layout.File, uri, organization string)
 	return b.Build(), nil
 }
 
-// bounded says whether manifests may have bounds of a column, which are values of it: not of texts,
-// nor of words that may be masked or that stand in a table about people. Manifests are read by
-// more people than tables, and outlive the rows that are forgotten.
+// bounded reports whether manifests may hold bounds of a column, which are values of it. They may
+// not for texts, nor for words that may be masked or that are in a table about people. More people
+// read manifests than tables, and manifests outlive forgotten rows.
 func (f *form) bounded(id int) bool {
 	for i := range f.of.Columns {
 		if c := &f.of.Columns[i]; c.ID == id {
@@ -94,7 +94,7 @@ func (f *form) bounded(id int) bool {
 	return id == organizationColumn
 }
 
-// leaks says whether a manifest has bounds of columns that must not have any.
+// leaks reports whether a manifest has bounds that it must not have.
 func (f *form) leaks(told iceberg.DataFile) bool {
 	for _, bounds := range []map[int][]byte{told.LowerBoundValues(), told.UpperBoundValues()} {
 		for id := range bounds {
@@ -106,7 +106,7 @@ func (f *form) leaks(told iceberg.DataFile) bool {
 	return false
 }
 
-// scrubbed returns what Iceberg is told of a file, without the bounds that leak; of one that goes,
+// scrubbed returns the description of a file without the bounds that leak; for a removed file,
 // without any.
 func (f *form) scrubbed(told iceberg.DataFile, organization, gone bool) (iceberg.DataFile, error) {
 	if !gone && !f.leaks(told) {
@@ -132,11 +132,11 @@ func (f *form) scrubbed(told iceberg.DataFile, organization, gone bool) (iceberg
 	return b.Build(), nil
 }
 
-// column is what a file's footer tells of a column.
+// column is the information about a column in a file's footer.
 type column struct {
 	of                  *schema.Column
 	size, values, nulls int64
-	unbounded           bool // some of its values lie between nothing known
+	unbounded           bool // some of its values have no known bounds
 	min, max            parquet.Value
 }
 
@@ -162,7 +162,7 @@ func (c *column) add(chunk *parquet.FileColumnChunk, size, nulls int64) {
 	}
 }
 
-// month returns the one month in which all values lie, counted from January 1970.
+// month returns the only month of all values, counted from January 1970.
 func (c *column) month() (int32, bool) {
 	if c.unbounded || c.nulls > 0 || c.min.IsNull() {
 		return 0, false
@@ -176,7 +176,7 @@ func monthOf(v parquet.Value) int32 {
 	return int32((t.Year()-1970)*12 + int(t.Month()) - 1)
 }
 
-// bounds returns between which values those of the column lie, as Iceberg writes them.
+// bounds returns the bounds of the column's values in Iceberg's encoding.
 func (c *column) bounds() (lower, upper []byte, ok bool) {
 	if c.unbounded || c.min.IsNull() {
 		return nil, nil, false
@@ -184,13 +184,13 @@ func (c *column) bounds() (lower, upper []byte, ok bool) {
 	switch c.of.Type {
 	case schema.Word:
 		return columnar.Cut(c.min.ByteArray(), boundBytes), columnar.Above(c.max.ByteArray(), boundBytes), true
-	case schema.Exact: // add would not tell negative numbers from large ones, and the footers have none
+	case schema.Exact: // add would take negative numbers for large ones, and the footers have no bounds
 		return nil, nil, false
 	}
 	return single(c.of.Type, c.min), single(c.of.Type, c.max), true
 }
 
-// single returns a value as Iceberg writes single values.
+// single returns a value in Iceberg's encoding of single values.
 func single(t schema.Type, v parquet.Value) []byte {
 	switch t {
 	case schema.Bool:
@@ -206,8 +206,7 @@ func single(t schema.Type, v parquet.Value) []byte {
 	return binary.LittleEndian.AppendUint64(nil, uint64(v.Int64()))
 }
 
-// shortest leaves away the first bytes of a number in two's complement, the highest first,
-// that say nothing.
+// shortest removes the redundant leading bytes of a number in two's complement, highest byte first.
 func shortest(b []byte) []byte {
 	for len(b) > 1 && (b[0] == 0 && b[1] < 0x80 || b[0] == 0xFF && b[1] >= 0x80) {
 		b = b[1:]

@@ -2,7 +2,7 @@ package publish
 
 import "errors"
 
-// conditionError says that two publishers could commit the same version of a table.
+// conditionError means that two publishers could commit the same version of a table.
 type conditionError struct{ to string }
 
 func (e *conditionError) Error() string {
@@ -10,15 +10,15 @@ func (e *conditionError) Error() string {
 		"only if it is not there (If-None-Match)"
 }
 
-// Hint says what to do about it.
+// Hint returns advice for the operator.
 func (e *conditionError) Hint() string { return "publish through a catalog: --catalog URL" }
 
-// BrokenError says that a table's metadata is missing, or cannot be read or extended.
+// BrokenError means that a table's metadata is missing, or cannot be read or extended.
 type BrokenError struct{ What string }
 
 func (e *BrokenError) Error() string { return e.What }
 
-// Hint says what to do about it.
+// Hint returns advice for the operator.
 func (e *BrokenError) Hint() string {
 	return "query publish iceberg --check lists all problems, and --rebuild TABLE writes a table anew from the warehouse"
 }
@@ -28,28 +28,28 @@ func isBroken(err error) bool {
 	return broken
 }
 
-// UseError says that something is asked for in a wrong way.
+// UseError means that the options are wrong.
 type UseError struct{ What string }
 
 func (e *UseError) Error() string { return e.What }
 
-// OldFilesError says that a warehouse has files of an older format, whose times and amounts
-// the engines read wrong.
+// OldFilesError means that a warehouse has files of an older format, whose times and amounts
+// engines misread.
 type OldFilesError struct{ Path string }
 
 func (e *OldFilesError) Error() string {
 	return e.Path + " is of an older format, in which times have milliseconds: Spark finds no rows by those"
 }
 
-// Hint says what to do about it.
+// Hint returns advice for the operator.
 func (e *OldFilesError) Hint() string { return "extract migrate rewrites older files, once" }
 
-// ForeignError says that a table is not this warehouse's.
+// ForeignError means that a table belongs to another warehouse.
 type ForeignError struct{ What string }
 
 func (e *ForeignError) Error() string { return "another warehouse published it: " + e.What }
 
-// Hint says what to do about it.
+// Hint returns advice for the operator.
 func (e *ForeignError) Hint() string {
 	return "nothing was changed there; publish to another place, or, if this warehouse is to take its place, publish once with --adopt"
 }

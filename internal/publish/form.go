@@ -9,32 +9,32 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Numbers of Iceberg's that are ours to choose, and never change.
+// Iceberg ids that we choose, and that never change.
 const (
-	organizationColumn = 10_000 // the field id of the column of that name, in files too
-	organizationField  = 1_000  // of the partitions by it
+	organizationColumn = 10_000 // the field id of the column organization, in files too
+	organizationField  = 1_000  // of the partition field for it
 	monthField         = 1_001
 	wholeSpec          = 0 // partitions without months
 	monthSpec          = 1
 	sortOrder          = 1
 )
 
-// organizationName is the column that says whose calls they are.
+// organizationName is the column with the organisation of a row.
 const organizationName = "organization"
 
-// form is what a table looks like in Iceberg.
+// form is the form of a table in Iceberg.
 type form struct {
 	of     *schema.Table
 	schema *iceberg.Schema
-	// start is the column by whose month a file is partitioned; nil: by none.
+	// start is the column by whose month files are partitioned; nil if there is none.
 	start *schema.Column
 	order sorted
-	// personal says that the rows are people, or are about calls or people.
+	// personal means that the rows are people, or are about calls or people.
 	personal bool
 }
 
-// tables are those that are published: all but the tallies. The calls come last, so that
-// the other tables have a commit when they do.
+// tables returns the published tables: all except the tallies. The calls come last, so that all
+// other tables have a commit when they do.
 func tables() (out []*schema.Table) {
 	for _, t := range resource.Tables {
 		if t != &schema.Calls {
@@ -76,7 +76,7 @@ func formOf(t *schema.Table, organization bool) *form {
 	return f
 }
 
-// sorts says by which columns the rows of a file are sorted.
+// sorts holds the columns by which the rows of a file are sorted.
 var sorts = map[*schema.Table][]string{
 	&schema.Calls: {"start_at", "call_id"},
 	&schema.Turns: {"call_start_at", "call_id", "turn"},
@@ -95,8 +95,8 @@ var types = map[schema.Type]iceberg.Type{
 	schema.Percent:   iceberg.DecimalTypeOf(18, 4),
 }
 
-// spec returns how files are partitioned. There are two ways in a table of calls: by month,
-// and, for files that are not of one month alone, without.
+// spec returns the partitioning of files. A table of calls has two: by month, and none for files
+// with more than one month.
 func (f *form) spec(id int, organization bool) iceberg.PartitionSpec {
 	var fields []iceberg.PartitionField
 	if organization {

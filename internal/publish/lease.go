@@ -22,59 +22,60 @@ import (
 )
 
 const (
-	// leaseFolder lies beside the tables. Engines pass over names that begin with a point.
+	// leaseFolder is beside the tables. Engines ignore names that begin with a point.
 	leaseFolder = ".callhouse"
-	// leaseTime is how long a lease holds that is not renewed.
+	// leaseTime is how long a lease is valid without renewal.
 	leaseTime = time.Minute
 	renewTime = leaseTime / 3
 	watchTime = 5 * time.Second
-	// leaseSkew is by how much clocks of machines may differ. A lease that expired earlier than that
-	// by its own account is taken at once; one that expired lately is watched.
+	// leaseSkew is the maximum difference between the clocks of machines. A lease that expired
+	// earlier than that, according to its own content, is taken at once; one that expired recently
+	// is watched.
 	leaseSkew = 10 * time.Minute
-	// keptLeases is how many superseded leases stay, so that a publisher that slept cannot
-	// create one of an old number.
+	// keptLeases is how many superseded leases are kept, so that a publisher that slept cannot
+	// create one with an old number.
 	keptLeases = 20
 )
 
 // lease is the right to change one organisation's part of the tables below an address. It is an
-// object with a number, which only one publisher can create (If-None-Match). Its holder renews it,
-// and whoever finds that it is not renewed any more creates the next one. The number is the
-// fencing token: who finds a higher one has lost the lease.
+// object with a number, which only one publisher can create (If-None-Match). Its holder renews it;
+// if it is no longer renewed, another publisher creates the next one. The number is the fencing
+// token: a holder that finds a higher one has lost the lease.
 type lease struct {
 	store  store.Store
 	folder string // of all leases
-	name   string // with which the names of leases like this one begin
+	name   string // prefix of the names of these leases
 	number int
 	note   leaseNote
 	stop   func()
 	done   chan struct{}
 }
 
-// leaseNote is what the object says.
+// leaseNote is the content of the object.
 type leaseNote struct {
 	Holder   string    `json:"holder"` // the user's and machine's; hosts are for people to read
 	Host     string    `json:"host"`
-	Attempt  string    `json:"attempt"` // which tells two of the same holder apart
+	Attempt  string    `json:"attempt"` // distinguishes two of the same holder
 	Snapshot int64     `json:"snapshot"`
 	Taken    time.Time `json:"taken"`
 	Renewed  int       `json:"renewed"`
 	Expires  time.Time `json:"expires"`
 	Released bool      `json:"released"`
-	// Cleaned is what Oldest in the warehouse's manifest was when the last publication finished: a
-	// different one means that calls were forgotten since, and that copies of them may be here.
+	// Cleaned is the value of Oldest in the warehouse's manifest when the last publication
+	// finished. If it differs, calls were forgotten since, and copies of them may be here.
 	Cleaned int64 `json:"cleaned"`
 }
 
-// LockedError says that another program publishes to the same place.
+// LockedError means that another program is publishing to the same place.
 type LockedError struct{ To, What string }
 
 func (e *LockedError) Error() string { return fmt.Sprintf("%s is locked: %s", e.To, e.What) }
 
-// Hint says what to do about it.
+// Hint returns advice for the operator.
 func (e *LockedError) Hint() string { return "nothing was lost; publish again when it is done" }
 
-// own keeps other publications of this user to the same place away, and returns how this user's
-// leases are signed. It lets a lease be taken over at once whose holder was killed.
+// own excludes other publications of this user to the same place, and returns the holder name of
+// this user's leases. It allows taking over at once the lease of a killed holder.
 func (p *publication) own() (holder string, free func(), err error) {
 	if p.State == "" {
 		return random(), func() {}, nil
@@ -109,8 +110,8 @@ func random() string {
 	return hex.EncodeToString(b[:])
 }
 
-// hold takes the lease of what lies below a root, and renews it until release. The context that it returns ends when the lease
-// is lost, with a *LockedError as its cause.
+// hold takes the lease for everything below a root, and renews it until release. The returned
+// context ends when the lease is lost, with a *LockedError as its cause.
 func (p *publication) hold(ctx context.Context, root, holder string) (_ context.Context, l *lease, err error) {
 	name := "lease-"
 	if p.Organization != "" {
@@ -182,7 +183,7 @@ func (l *lease) newest(ctx context.Context, note *leaseNote) (old []string, err 
 			return nil, err
 		}
 		l.number, *note = n, leaseNote{}
-		_ = json.Unmarshal(raw, note) // what cannot be read has expired
+		_ = json.Unmarshal(raw, note) // an unreadable one has expired
 	}
 }
 
@@ -195,7 +196,7 @@ func (l *lease) numberOf(uri string) int {
 	return 0
 }
 
-// watch waits until a lease has not been renewed for as long as it holds, by this machine's clock.
+// watch waits until a lease has not been renewed for its whole validity, by this machine's clock.
 func (l *lease) watch(ctx context.Context, to string, seen leaseNote) error {
 	for range int(leaseTime/watchTime) + 1 {
 		select {
@@ -222,16 +223,16 @@ func (l *lease) watch(ctx context.Context, to string, seen leaseNote) error {
 	return nil
 }
 
-// taking is what came of creating a lease.
+// taking is the result of creating a lease.
 type taking int
 
 const (
-	not         taking = iota // somebody else was first
+	not         taking = iota // another publisher was first
 	exclusively               // and the store refuses a second one
-	perhaps                   // the store cannot tell
+	perhaps                   // the store's behaviour is unknown
 )
 
-// create creates the lease, and tries whether the store keeps its promise.
+// create creates the lease, and tests whether the store refuses a second one.
 func (l *lease) create(ctx context.Context) (taking, error) {
 	raw, err := json.Marshal(l.note)
 	if err != nil {
@@ -241,7 +242,7 @@ func (l *lease) create(ctx context.Context) (taking, error) {
 	case errors.Is(err, errors.ErrUnsupported):
 		return perhaps, l.put(ctx)
 	case err != nil:
-		// Our own first attempt may have come through, without its answer.
+		// Our own first attempt may have succeeded although its answer was lost.
 		there, e := l.store.Get(ctx, l.uri(l.number))
 		if e != nil {
 			return not, fmt.Errorf("%w; and then: %w", err, e)
@@ -268,8 +269,9 @@ func (l *lease) put(ctx context.Context) error {
 	return l.store.Put(ctx, l.uri(l.number), bytes.NewReader(raw), int64(len(raw)))
 }
 
-// renew renews the lease until the context ends, and calls lost when it is lost: when somebody took it
-// over, or when two renewals failed, which is before anybody may take it over.
+// renew renews the lease until the context ends, and calls lost when the lease is lost: when
+// another holder took it over, or when two renewals failed, which is before anyone may take it
+// over.
 func (l *lease) renew(ctx context.Context, now func() time.Time, lost func()) {
 	last, tick := time.Now(), time.NewTicker(renewTime)
 	defer tick.Stop()
@@ -302,7 +304,7 @@ func (l *lease) again(ctx context.Context, expires time.Time) (gone bool, err er
 	return false, l.put(ctx)
 }
 
-// release gives the lease back, and tells the next holder what was cleaned. If it fails, the next one
+// release releases the lease, and passes cleaned to the next holder. If it fails, the next one
 // waits until the lease has expired.
 func (l *lease) release(ctx context.Context, cleaned int64) {
 	l.stop()

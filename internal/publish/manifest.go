@@ -17,7 +17,7 @@ import (
 	"callhouse/internal/layout"
 )
 
-// manifests reads the list of a snapshot of Iceberg's.
+// manifests reads the list of an Iceberg snapshot.
 func (w *work) manifests(ctx context.Context, s *snapshot) ([]iceberg.ManifestFile, error) {
 	raw, err := w.fetch(ctx, s.ManifestList)
 	if err != nil {
@@ -31,13 +31,13 @@ func entries(m iceberg.ManifestFile, raw []byte) ([]iceberg.ManifestEntry, error
 	return decoded(m.FilePath(), func() ([]iceberg.ManifestEntry, error) {
 		found, err := iceberg.ReadManifest(m, bytes.NewReader(raw), true)
 		for _, e := range found {
-			_ = facts(e.DataFile()) // which is decoded now, and not when it is used
+			_ = facts(e.DataFile()) // decoded now, not on use
 		}
 		return found, err
 	})
 }
 
-// decoded returns what the library makes of a file. It panics at some damage.
+// decoded returns the library's result for a file. The library panics at some damage.
 func decoded[T any](uri string, decode func() (T, error)) (out T, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -59,7 +59,7 @@ func (w *work) fetch(ctx context.Context, uri string) ([]byte, error) {
 	return raw, err
 }
 
-// mayBeOurs says whether files of ours may be in a manifest.
+// mayBeOurs reports whether a manifest may hold files of ours.
 func (w *work) mayBeOurs(m iceberg.ManifestFile) bool {
 	p := m.Partitions()
 	if w.Organization == "" || len(p) == 0 || p[0].LowerBound == nil || p[0].UpperBound == nil {
@@ -68,7 +68,7 @@ func (w *work) mayBeOurs(m iceberg.ManifestFile) bool {
 	return string(*p[0].LowerBound) <= w.Organization && w.Organization <= string(*p[0].UpperBound)
 }
 
-// read notes whose files a manifest names.
+// read records the owners of a manifest's files.
 func (w *work) read(ctx context.Context, m iceberg.ManifestFile) error {
 	raw, err := w.fetch(ctx, m.FilePath())
 	if err != nil {
@@ -89,11 +89,11 @@ func (w *work) read(ctx context.Context, m iceberg.ManifestFile) error {
 	return nil
 }
 
-// manifestRE matches the names that snapshots gives to manifests and their lists.
+// manifestRE matches the names of the manifests and lists that snapshots writes.
 var manifestRE = regexp.MustCompile(`^[0-9]{6,}-[0-9a-f]{16}-(?:[mo][0-9]|(?:own-)?list)\.avro$`)
 
-// snapshots writes the manifests of the table as it is to be, and returns the snapshots of
-// Iceberg's for them: that of the table and, if others publish to it, one with our files alone.
+// snapshots writes the manifests of the table's new state, and returns its Iceberg snapshots: that
+// of the table and, if others publish to it, one with our files only.
 func (w *work) snapshots(ctx context.Context, lacking []*layout.File, gone []iceberg.ManifestEntry) ([]*snapshot, error) {
 	s := &snapshot{ID: rand.Int64(), SequenceNumber: 1, Timestamp: w.Now().UnixMilli(), Schema: &w.schema.ID}
 	if w.metadata != nil {
@@ -109,7 +109,7 @@ func (w *work) snapshots(ctx context.Context, lacking []*layout.File, gone []ice
 	for _, e := range gone {
 		removed[e.DataFile().FilePath()] = true
 		if e.DataFile().SpecID() > monthSpec {
-			continue // somebody else's, partitioned in a way that is not ours
+			continue // another owner's, with a partitioning that is not ours
 		}
 		told, err := w.scrubbed(e.DataFile(), w.Organization != "", true)
 		if err != nil {
@@ -160,7 +160,7 @@ func (w *work) snapshots(ctx context.Context, lacking []*layout.File, gone []ice
 	if w.Organization == "" || !w.catalog.abilities().tags {
 		return []*snapshot{s}, nil
 	}
-	// The list has given our manifests their sequence numbers, which they keep.
+	// The list has assigned our manifests their permanent sequence numbers.
 	listed, err := w.manifests(ctx, s)
 	if err != nil {
 		return nil, err
@@ -175,7 +175,7 @@ func (w *work) snapshots(ctx context.Context, lacking []*layout.File, gone []ice
 	}))
 }
 
-// format returns the version of Iceberg's format that the table has.
+// format returns the version of the table's Iceberg format.
 func (w *work) format() int {
 	if w.metadata != nil {
 		return w.FormatVersion
@@ -183,14 +183,14 @@ func (w *work) format() int {
 	return formatVersion
 }
 
-// existing returns a file's entry as one that an earlier commit added.
+// existing returns a file's entry marked as added by an earlier commit.
 func (w *work) existing(e iceberg.ManifestEntry) (iceberg.ManifestEntry, error) {
 	told, err := w.scrubbed(e.DataFile(), w.Organization != "", false)
 	id, seq := e.SnapshotID(), e.SequenceNum()
 	return iceberg.NewManifestEntry(iceberg.EntryStatusEXISTING, &id, &seq, e.FileSequenceNum(), told), err
 }
 
-// write writes manifests, one for each way in which files are partitioned.
+// write writes manifests, one for each partitioning.
 func (w *work) write(ctx context.Context, s *snapshot, name string,
 	entries []iceberg.ManifestEntry) (out []iceberg.ManifestFile, err error) {
 	by := map[int32][]iceberg.ManifestEntry{}
@@ -236,7 +236,7 @@ func (w *work) put(ctx context.Context, uri string, body []byte) error {
 	return w.store.Put(ctx, uri, bytes.NewReader(body), int64(len(body)))
 }
 
-// summary says what a commit does to the table, and which commit of the warehouse's it is.
+// summary describes a commit's changes to the table, and the warehouse's commit.
 func (w *work) summary(entries []iceberg.ManifestEntry) map[string]string {
 	var files, rows, size [3]int64 // by the entries' status
 	for _, e := range entries {

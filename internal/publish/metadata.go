@@ -11,10 +11,9 @@ import (
 	"github.com/apache/iceberg-go"
 )
 
-// metadata is what Iceberg's format, in its versions 2 and 3, has of a table. What is not named here,
-// such as statistics that engines add, is kept as it is. (The library's own package for it
-// brings an engine that runs expressions, which took a tenth of a second at each start of the
-// program, and 35 MB.)
+// metadata is the metadata of a table in Iceberg's format, versions 2 and 3. Unknown members, such
+// as statistics that engines add, are kept unchanged. (The library's own package for it includes an
+// engine for expressions, which took a tenth of a second at each start of the program, and 35 MB.)
 type metadata struct {
 	FormatVersion      int               `json:"format-version"`
 	UUID               string            `json:"table-uuid"`
@@ -24,7 +23,7 @@ type metadata struct {
 	LastColumn         int               `json:"last-column-id"`
 	Schemas            []*iceberg.Schema `json:"schemas"`
 	CurrentSchema      int               `json:"current-schema-id"`
-	Specs              []json.RawMessage `json:"partition-specs"` // they are written once
+	Specs              []json.RawMessage `json:"partition-specs"` // written once
 	DefaultSpec        int               `json:"default-spec-id"`
 	LastPartition      int               `json:"last-partition-id"`
 	SortOrders         []json.RawMessage `json:"sort-orders"`
@@ -40,7 +39,7 @@ type metadata struct {
 	rest map[string]json.RawMessage
 }
 
-// snapshot is a state of a table: the files that a list of manifests names.
+// snapshot is a state of a table: the files in a list of manifests.
 type snapshot struct {
 	ID             int64             `json:"snapshot-id"`
 	Parent         *int64            `json:"parent-snapshot-id,omitempty"`
@@ -50,10 +49,10 @@ type snapshot struct {
 	Summary        map[string]string `json:"summary,omitempty"`
 	Schema         *int              `json:"schema-id,omitempty"`
 	FirstRow       *int64            `json:"first-row-id,omitempty"` // of version 3, as:
-	AddedRows      *int64            `json:"added-rows,omitempty"`   // that got numbers from there on
+	AddedRows      *int64            `json:"added-rows,omitempty"`   // rows numbered from there on
 }
 
-// logged is a line of the log of snapshots that were the current one, or of metadata files.
+// logged is an entry of the log of current snapshots, or of metadata files.
 type logged struct {
 	File      string `json:"metadata-file,omitempty"`
 	Snapshot  int64  `json:"snapshot-id,omitempty"`
@@ -74,7 +73,7 @@ const (
 	lowestID   = 999 // of a partition's field, less one
 )
 
-// parse reads metadata. It refuses what another version of the format has.
+// parse parses metadata. It refuses other versions of the format.
 func parse(raw []byte) (*metadata, error) {
 	m := new(metadata)
 	if err := json.Unmarshal(raw, m); err != nil {
@@ -87,7 +86,7 @@ func parse(raw []byte) (*metadata, error) {
 	if m.FormatVersion == newestVersion && m.NextRow == nil {
 		return nil, errors.New("it lacks next-row-id")
 	}
-	if m.CurrentSnapshot != nil && *m.CurrentSnapshot == -1 { // so writes Java that there is none
+	if m.CurrentSnapshot != nil && *m.CurrentSnapshot == -1 { // Java's spelling of none
 		m.CurrentSnapshot = nil
 	}
 	if m.schema() == nil {
@@ -101,12 +100,11 @@ func parse(raw []byte) (*metadata, error) {
 	if keys := m.rest["encryption-keys"]; len(keys) > 0 && string(keys) != "[]" && string(keys) != "null" {
 		return nil, errors.New("the table is encrypted")
 	}
-	delete(m.rest, "current-snapshot-id") // which is left out where there is none
+	delete(m.rest, "current-snapshot-id") // omitted if there is none
 	return m, err
 }
 
-// own gives the metadata lists and maps of its own. What is empty is written as empty then,
-// and not as null.
+// own gives the metadata its own lists and maps. Empty ones are then written as empty, not as null.
 func (m *metadata) own() {
 	m.Schemas, m.Specs, m.SortOrders = append([]*iceberg.Schema{}, m.Schemas...), append([]json.RawMessage{}, m.Specs...),
 		append([]json.RawMessage{}, m.SortOrders...)
@@ -129,7 +127,7 @@ func (m *metadata) MarshalJSON() ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// schema returns the current schema; nil: there is none.
+// schema returns the current schema; nil if there is none.
 func (m *metadata) schema() *iceberg.Schema {
 	for _, s := range m.Schemas {
 		if s.ID == m.CurrentSchema {
@@ -139,7 +137,7 @@ func (m *metadata) schema() *iceberg.Schema {
 	return nil
 }
 
-// head returns the current snapshot; nil: there is none.
+// head returns the current snapshot; nil if there is none.
 func (m *metadata) head() *snapshot {
 	if m == nil || m.CurrentSnapshot == nil {
 		return nil
@@ -156,7 +154,7 @@ func (m *metadata) snapshot(id int64) *snapshot {
 	return nil
 }
 
-// update is a change of a table's metadata, as catalogs are told of it.
+// update is a change of a table's metadata, as sent to catalogs.
 type update struct {
 	Action        string                 `json:"action"`
 	UUID          string                 `json:"uuid,omitempty"`
@@ -190,11 +188,11 @@ type sortField struct {
 	Nulls     string `json:"null-order"`
 }
 
-// lastAdded stands for what the update before has added.
+// lastAdded refers to the object added by the previous update.
 var lastAdded = -1
 
-// apply returns the metadata after updates at a time, as a catalog would make it. m stays as it
-// was; from is where it is. A table may have been changed by a clock that is ahead of this one.
+// apply returns the metadata after updates at a time, as a catalog would make it. m is not changed;
+// from is its location. A table may have been changed by a clock that is ahead of this one.
 func (m *metadata) apply(updates []update, from string, at time.Time) (*metadata, error) {
 	out := &metadata{}
 	if m != nil {
@@ -233,7 +231,7 @@ func (m *metadata) change(u update) error {
 			return err
 		}
 		m.Specs, m.DefaultSpec, m.LastPartition = append(m.Specs, raw), u.Spec.ID(), max(m.LastPartition, lowestID, u.Spec.LastAssignedFieldID())
-	case "set-default-spec": // it is the one that was added
+	case "set-default-spec": // the one that was added
 	case "add-sort-order":
 		raw, err := json.Marshal(u.SortOrder)
 		if err != nil {
@@ -265,12 +263,12 @@ func (m *metadata) change(u update) error {
 	return nil
 }
 
-// remove removes snapshots, and what tells of them.
+// remove removes snapshots, and the references to them.
 func (m *metadata) remove(gone []int64) error {
 	has := func(id int64) bool { return slices.Contains(gone, id) }
 	m.Snapshots = slices.DeleteFunc(m.Snapshots, func(s *snapshot) bool { return has(s.ID) })
 	maps.DeleteFunc(m.Refs, func(_ string, r ref) bool { return has(r.Snapshot) })
-	// Of the log everything before a gap goes, too.
+	// All entries of the log before a gap are removed, too.
 	for i := len(m.SnapshotLog) - 1; i >= 0; i-- {
 		if m.snapshot(m.SnapshotLog[i].Snapshot) == nil {
 			m.SnapshotLog = m.SnapshotLog[i+1:]

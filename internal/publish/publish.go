@@ -1,11 +1,10 @@
-// Package publish makes and keeps Iceberg tables of a warehouse, in a bucket or a folder: for
-// Spark, Trino, ClickHouse and whatever else reads them.
+// Package publish makes and updates Iceberg tables of a warehouse, in a bucket or a folder: for
+// Spark, Trino, ClickHouse and other engines.
 //
-// It compares the files that the warehouse's current snapshot has with those that a table has,
-// and replaces the difference in one commit of Iceberg's. So it does the same whether it was
-// interrupted, has never run, or ran a minute ago. A copy has another footer, and the same
-// pages. The warehouse is not changed, and at the destination only files with names that this
-// package gives are removed.
+// It compares the files of the warehouse's current snapshot with those of a table, and replaces the
+// difference in one Iceberg commit. So it works the same whether it was interrupted, has never run,
+// or ran a minute ago. A copy has a different footer, and the same pages. The warehouse is not
+// changed, and at the destination only files with this package's names are removed.
 package publish
 
 import (
@@ -33,64 +32,66 @@ import (
 const (
 	formatVersion = 2 // of Iceberg's tables
 	newestVersion = 3 // to which others may have upgraded them
-	// abreast is how many uploads, and how many tables, are at work at once.
+	// abreast is the number of uploads, and of tables, processed concurrently.
 	abreast = 8
-	// patience is how long commits that others get ahead of are tried again.
+	// patience is how long commits are retried that lose against others.
 	patience = 10 * time.Minute
-	// tries is how often a commit is tried whose answer is lost.
+	// tries is the number of attempts of a commit whose answer is lost.
 	tries = 5
 )
 
-// Options say what is published where.
+// Options configures a publication.
 type Options struct {
 	Warehouse string // its folder
 	To        string // s3://bucket/prefix, file:///folder or a folder
-	// Catalog is the address of a REST catalog; empty: the tables' files are their own catalog.
+	// Catalog is the address of a REST catalog; empty: the files of the tables are their own
+	// catalog.
 	Catalog   string
 	Namespace string // of the tables in the catalog
-	// CatalogWarehouse, Token and Credential are what the catalog may ask for.
+	// CatalogWarehouse, Token and Credential are parameters that a catalog may require.
 	CatalogWarehouse, Token, Credential string
-	// SigningName is the service of AWS for which its requests are signed, as in glue; empty: by the
-	// catalog's address, or for none. SigningRegion is the service's region; empty: the usual one.
+	// SigningName is the AWS service for which its requests are signed, such as glue; empty: chosen
+	// by the catalog's address, or none. SigningRegion is the service's region; empty: the default
+	// one.
 	SigningName, SigningRegion string
-	// Organization is the value of the column of that name, for tables which several
-	// warehouses publish to; empty: the tables have no such column.
+	// Organization is the value of the column of that name, for tables that several warehouses
+	// share; empty: the tables have no such column.
 	Organization string
-	// Adopt publishes over what another warehouse published.
+	// Adopt replaces the publication of another warehouse.
 	Adopt bool
 	// Deep compares the content of every file at the destination with the warehouse's.
 	Deep bool
-	// Rebuild names tables that are written anew, whatever state they are in.
+	// Rebuild names tables that are rewritten, whatever their state.
 	Rebuild []string
 	Now     func() time.Time
-	// State is a folder of this user's, on this machine, for locks. Empty: none; then a lease that a
-	// killed program left behind is waited for.
+	// State is a folder of this user on this machine, for locks. Empty: none; the publication then
+	// waits for a lease that a killed program left.
 	State string
 
-	store store.Store // nil: that of To; a test has its own
+	store store.Store // nil: that of To; tests have their own
 }
 
-// Report is what a publication came to.
+// Report is the result of a publication.
 type Report struct {
 	Snapshot    int64     `json:"snapshot"`
 	CommittedAt time.Time `json:"committed_at"`
 	To          string    `json:"to"`
-	Tag         string    `json:"tag"` // empty: the catalog has none
+	Tag         string    `json:"tag"` // empty if the catalog has none
 	Tables      []Table   `json:"tables"`
 	Uploaded    int       `json:"files_uploaded"`
 	Bytes       int64     `json:"bytes_uploaded"`
 	Repaired    []string  `json:"repaired"` // addresses of files that were missing or damaged
-	Removed     []string  `json:"removed"`  // addresses of files that no commit has any more
-	Foreign     []string  `json:"foreign"`  // addresses of files that other programs wrote
+	Removed     []string  `json:"removed"`  // addresses of files without a commit
+	Foreign     []string  `json:"foreign"`  // addresses of other programs' files
 	Requests    int64     `json:"requests"`
-	// Forgotten says that calls had been forgotten since the last publication, so that their
-	// files are among those that were removed.
+	// Forgotten means that calls had been forgotten since the last publication, and that their
+	// files are among those removed.
 	Forgotten bool `json:"forgotten"`
-	// Unprotected says that the store lets two publications run at once.
+	// Unprotected means that the store allows two publications at once.
 	Unprotected bool `json:"unprotected"`
 }
 
-// Table is what was published of a table.
+// Table is the publication of one table.
 type Table struct {
 	Name    string `json:"table"`
 	Rows    int64  `json:"rows"`
@@ -101,15 +102,15 @@ type Table struct {
 
 var organizationRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 
-// publication is one run of it.
+// publication is one run.
 type publication struct {
 	Options
 	catalog catalog
 	dir     *layout.Dir
 	snap    *layout.Snapshot
-	kept    []*layout.Snapshot // all that the warehouse has, lowest number first
-	shared  bool               // the store lets two publishers take the same lease
-	cleaned bool               // the last publication had nothing left to remove that was forgotten
+	kept    []*layout.Snapshot // all of the warehouse's, lowest number first
+	shared  bool               // the store allows two publishers to take the same lease
+	cleaned bool               // the last publication removed everything that was forgotten
 	report  Report
 	mu      sync.Mutex // of the report
 }
@@ -126,7 +127,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	return &p.report, err
 }
 
-// prepare opens what a publication goes from and to. The caller closes its folder.
+// prepare opens the source and the destination of a publication. The caller closes its folder.
 func prepare(ctx context.Context, o Options) (*publication, error) {
 	if o.Organization != "" && !organizationRE.MatchString(o.Organization) {
 		return nil, &UseError{fmt.Sprintf("the organisation %q has other characters than letters, digits, - and _, or more than 64",
@@ -164,7 +165,7 @@ func prepare(ctx context.Context, o Options) (*publication, error) {
 	return p, nil
 }
 
-// leased publishes while nobody else does.
+// leased publishes while it holds the lease.
 func (p *publication) leased(ctx context.Context) error {
 	holder, free, err := p.own()
 	if err != nil {
@@ -203,7 +204,7 @@ func (p *publication) leased(ctx context.Context) error {
 	return err
 }
 
-// choose reads which snapshots the warehouse has, and refuses files that engines would misread.
+// choose reads the warehouse's snapshots, and refuses files that engines would misread.
 func (p *publication) choose() (err error) {
 	if p.snap, err = layout.FindCurrent(p.dir, p.Warehouse); err != nil {
 		return err
@@ -215,11 +216,11 @@ func (p *publication) choose() (err error) {
 	}
 	for _, n := range numbers {
 		if n < m.Oldest || n > m.Snapshot {
-			continue // on its way out, or never committed
+			continue // being removed, or never committed
 		}
 		s, err := layout.OpenSnapshot(p.dir, p.Warehouse, layout.SnapshotName(n))
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // it went just now
+			continue // just removed
 		}
 		if err != nil {
 			return err
@@ -244,7 +245,7 @@ func (p *publication) choose() (err error) {
 	return nil
 }
 
-// tag is the name that a commit of the warehouse has in every table.
+// tag returns the name of a commit of the warehouse in every table.
 func (p *publication) tag(snapshot int64) string {
 	return p.tagPrefix() + layout.SnapshotName(snapshot)
 }
@@ -256,7 +257,7 @@ func (p *publication) tagPrefix() string {
 	return p.Organization + "-"
 }
 
-// folder is where our objects of a kind lie in a table.
+// folder returns the folder of our objects of a kind in a table.
 func (p *publication) folder(location, kind string) string {
 	uri := strings.TrimRight(location, "/") + "/" + kind
 	if p.Organization != "" {
@@ -265,7 +266,7 @@ func (p *publication) folder(location, kind string) string {
 	return uri
 }
 
-// object is the address of a file's copy. Equal names are equal files.
+// object returns the address of a file's copy. Equal names mean equal files.
 func (p *publication) object(location string, f *layout.File) string {
 	return fmt.Sprintf("%s/%s-%s.parquet", p.folder(location, "data"), strings.TrimSuffix(filepath.Base(f.Path), ".parquet"), f.SHA256[:16])
 }
@@ -303,8 +304,8 @@ func (p *publication) run(ctx context.Context, take func(root string) (context.C
 	return each(ctx, works, (*work).clean)
 }
 
-// commitAll commits the tables: in one commit those that are there already, if the catalog can, else one
-// by one, and the calls last. So when the calls have a commit, all tables have it.
+// commitAll commits the tables: the existing ones in one commit, if the catalog supports that, the
+// others one by one, and the calls last. So when the calls have a commit, all tables have it.
 func (p *publication) commitAll(ctx context.Context, works []*work) error {
 	one := func(w *work, ctx context.Context) error { return p.commit(ctx, w) }
 	var alone, together []*work
@@ -330,9 +331,9 @@ func (p *publication) commitAll(ctx context.Context, works []*work) error {
 	return each(ctx, last, one)
 }
 
-// commit makes tables have the snapshot's files, in one commit of the catalog's.
+// commit commits the snapshot's files to tables, in one commit of the catalog.
 func (p *publication) commit(ctx context.Context, works ...*work) error {
-	first := true // they are as they were loaded
+	first := true // they are as loaded
 	err := again(ctx, func() error {
 		if !first {
 			if err := each(ctx, works, (*work).load); err != nil {
@@ -367,7 +368,7 @@ func (p *publication) workOf(t *schema.Table) *work {
 		anew: map[string]bool{}, rebuild: slices.Contains(p.Rebuild, t.Name)}
 }
 
-// each does something with all tables at once.
+// each processes all tables concurrently.
 func each(ctx context.Context, of []*work, do func(*work, context.Context) error) error {
 	group := pool.New().WithContext(ctx).WithMaxGoroutines(abreast).WithCancelOnError().WithFirstError()
 	for _, w := range of {
@@ -381,8 +382,8 @@ func each(ctx context.Context, of []*work, do func(*work, context.Context) error
 	return group.Wait()
 }
 
-// elsewhere takes the leases of tables that lie elsewhere than the publication's address, since
-// their catalog has it so, and loads those tables again.
+// elsewhere takes the leases of tables that their catalog stores outside of the publication's
+// address, and loads those tables again.
 func (p *publication) elsewhere(ctx context.Context, works []*work,
 	take func(root string) (context.Context, error)) (context.Context, error) {
 	roots := map[string][]*work{}
@@ -403,7 +404,7 @@ func (p *publication) elsewhere(ctx context.Context, works []*work,
 	return ctx, nil
 }
 
-// again calls do until it is not overtaken any more.
+// again calls do until no other commit comes first.
 func again(ctx context.Context, do func() error) error {
 	unsure := 0
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {

@@ -22,12 +22,11 @@ import (
 	"golang.org/x/oauth2/clientcredentials"
 )
 
-// server is a catalog that speaks the REST protocol of Iceberg:
-// https://iceberg.apache.org/rest-catalog-spec
+// server is a catalog with Iceberg's REST protocol: https://iceberg.apache.org/rest-catalog-spec
 type server struct {
 	client    *http.Client
 	base      string // of all addresses below
-	prefix    string // what the server wants in front of namespaces
+	prefix    string // the server's prefix of namespaces
 	namespace []string
 	separator string // of a namespace's parts, in addresses
 	can       abilities
@@ -36,17 +35,17 @@ type server struct {
 // transactions is the endpoint for commits of several tables, as a catalog lists it.
 const transactions = "POST /v1/{prefix}/transactions/commit"
 
-// answerTime is how long a catalog may take for an answer.
+// answerTime is the maximum time for a catalog's answer.
 const answerTime = time.Minute
 
 const (
-	// asked is how often a request is sent that the catalog cannot answer now.
+	// asked is the number of attempts of a request while the catalog is busy.
 	asked = 8
-	// longest is how long a catalog may have us wait before a request is sent again.
+	// longest is the maximum wait before a retry that a catalog may ask for.
 	longest = 5 * time.Minute
 )
 
-// statusError is an answer that is no success, or none of a catalog.
+// statusError is an unsuccessful answer, or one that is not from a catalog.
 type statusError struct {
 	status  int
 	message string
@@ -60,7 +59,7 @@ func (e *statusError) Error() string {
 	return text + ": " + e.message
 }
 
-// Hint says what to do about it.
+// Hint returns advice for the operator.
 func (e *statusError) Hint() string {
 	switch {
 	case e.status == http.StatusUnauthorized, e.status == http.StatusForbidden:
@@ -73,7 +72,7 @@ func (e *statusError) Hint() string {
 	return ""
 }
 
-// busy says whether the same request may succeed later.
+// busy reports whether the same request may succeed later.
 func (e *statusError) busy() bool {
 	return e.status == http.StatusTooManyRequests || e.status >= http.StatusInternalServerError && e.status != http.StatusNotImplemented
 }
@@ -130,7 +129,7 @@ func openServer(ctx context.Context, o *Options) (*server, error) {
 	err := s.do(ctx, http.MethodGet, s.path(), nil, nil)
 	if isStatus(err, http.StatusNotFound) {
 		err = s.do(ctx, http.MethodPost, s.prefix+"/namespaces", map[string]any{"namespace": s.namespace, "properties": map[string]string{}}, nil)
-		if isStatus(err, http.StatusConflict) { // somebody else was quicker
+		if isStatus(err, http.StatusConflict) { // another client created it first
 			err = nil
 		}
 	}
@@ -140,8 +139,8 @@ func openServer(ctx context.Context, o *Options) (*server, error) {
 	return s, nil
 }
 
-// authorize has requests say who we are: by a signature for a service of AWS, if it has a name, by a token,
-// or by one that a credential (id:secret) gets. at is where it gets it.
+// authorize authenticates requests: by a signature for an AWS service, if it has a name, by a
+// token, or by one obtained with a credential (id:secret) from the address at.
 func (s *server) authorize(o *Options, at, service, region string) (err error) {
 	transport := http.DefaultTransport
 	switch {
@@ -165,7 +164,7 @@ func (s *server) authorize(o *Options, at, service, region string) (err error) {
 	return nil
 }
 
-// path is the address of the namespace, and of what is below it.
+// path returns the address of the namespace, or of something below it.
 func (s *server) path(below ...string) string {
 	p := s.prefix + "/namespaces/" + url.PathEscape(strings.Join(s.namespace, s.separator))
 	for _, b := range below {
@@ -174,13 +173,13 @@ func (s *server) path(below ...string) string {
 	return p
 }
 
-// do asks the catalog, again if it is busy or cannot be reached. The error of an answer that is no success
-// is a *statusError.
+// do sends a request, and retries it if the catalog is busy or unreachable. The error of an
+// unsuccessful answer is a *statusError.
 func (s *server) do(ctx context.Context, method, path string, body, into any) error {
 	return s.retry(ctx, func() error { return s.once(ctx, method, path, body, into) })
 }
 
-// retry asks until the catalog answers.
+// retry repeats a request until the catalog answers.
 func (s *server) retry(ctx context.Context, ask func() error) error {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := ask()
@@ -233,7 +232,7 @@ func (s *server) once(ctx context.Context, method, path string, body, into any) 
 	return nil
 }
 
-// later adds to an error how long the catalog asks us to wait, if it does.
+// later adds the wait that the catalog asks for to an error.
 func later(err *statusError, answer *http.Response) error {
 	text := strings.TrimSpace(answer.Header.Get("Retry-After"))
 	if text == "" || !err.busy() {
@@ -251,18 +250,18 @@ func later(err *statusError, answer *http.Response) error {
 	return &laterError{err, wait}
 }
 
-// laterError is an answer with the time after which to ask again.
+// laterError is an answer with the time after which to retry.
 type laterError struct {
 	*statusError
 	wait time.Duration
 }
 
-// Unwrap returns what the answer was, and what the retries go by.
+// Unwrap returns the answer, and the error that controls the retries.
 func (e *laterError) Unwrap() []error {
 	return []error{e.statusError, &backoff.RetryAfterError{Duration: e.wait}}
 }
 
-// said returns what an answer says, on one line: the message of an error as the protocol has it, or the
+// said returns the message of an answer on one line: that of an error of the protocol, or the
 // beginning of a text.
 func said(raw []byte) string {
 	var answer struct{ Error struct{ Message string } }
@@ -328,7 +327,7 @@ func (s *server) stage(ctx context.Context, w *work) (relic, error) {
 	err := s.do(ctx, http.MethodPost, s.path("tables"), map[string]any{
 		"name": w.of.Name, "location": w.location, "schema": w.schema, "partition-spec": &spec, "write-order": &w.order, "stage-create": true,
 	}, &staged)
-	if isStatus(err, http.StatusNotAcceptable) || isStatus(err, http.StatusConflict) { // it stages none, or the table is there now
+	if isStatus(err, http.StatusNotAcceptable) || isStatus(err, http.StatusConflict) { // it does not support staging, or the table exists now
 		err = nil
 	}
 	staged.Metadata.Location = strings.TrimRight(staged.Metadata.Location, "/")
@@ -352,7 +351,7 @@ func (s *server) commit(ctx context.Context, changes ...change) error {
 	if len(all) > 1 {
 		path, body = s.prefix+"/transactions/commit", map[string]any{"table-changes": all}
 	}
-	// After any other failure the tables are loaded again first: the commit may have been done.
+	// After any other failure the tables are loaded again first: the commit may have succeeded.
 	err := s.retry(ctx, func() error {
 		err := s.once(ctx, http.MethodPost, path, body, nil)
 		if err != nil && !isStatus(err, http.StatusTooManyRequests) {

@@ -16,8 +16,8 @@ import (
 	"callhouse/internal/publish/store"
 )
 
-// signing signs requests as AWS wants them (Signature Version 4): of Glue, of S3 Tables, and of whatever
-// stands behind an API gateway.
+// signing signs requests for AWS (Signature Version 4): for Glue, S3 Tables, and services behind an
+// API gateway.
 type signing struct {
 	name, region string // of the service
 	who          *credentials.Credentials
@@ -26,7 +26,8 @@ type signing struct {
 // awsRE matches the hosts of AWS's own catalogs.
 var awsRE = regexp.MustCompile(`^(glue|s3tables)(?:-fips)?\.([a-z0-9-]+)\.(?:amazonaws\.com(?:\.cn)?|api\.aws)$`)
 
-// signingOf says for which service and region requests to an address are signed; without a name: for none.
+// signingOf returns the service and region for which requests to an address are signed; no name:
+// unsigned.
 func signingOf(uri string, o *Options) (name, region string) {
 	if u, err := url.Parse(uri); err == nil {
 		if m := awsRE.FindStringSubmatch(u.Hostname()); m != nil {
@@ -39,7 +40,7 @@ func signingOf(uri string, o *Options) (name, region string) {
 	return name, cmp.Or(o.SigningRegion, region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), "us-east-1")
 }
 
-// newSigning returns an error if there is nobody to sign.
+// newSigning returns an error if there are no credentials.
 func newSigning(name, region string) (*signing, error) {
 	s := &signing{name, region, store.Credentials()}
 	if v, err := s.who.GetWithContext(nil); err != nil || v.AccessKeyID == "" || v.SecretAccessKey == "" {
@@ -67,7 +68,7 @@ func (s *signing) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	plain := r.Clone(r.Context())
 	plain.Header.Set("X-Amz-Content-Sha256", hex.EncodeToString(sum.Sum(nil)))
-	// All services but S3 sign the path as it is sent, escaped once more.
+	// All services except S3 sign the path as it is sent, escaped once more.
 	plain.URL.Path = r.URL.EscapedPath()
 	signed := signer.SignV4WithServiceType(*plain, v.AccessKeyID, v.SecretAccessKey, v.SessionToken, s.region, s.name)
 	out := r.Clone(r.Context())

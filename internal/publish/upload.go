@@ -12,18 +12,19 @@ import (
 	"callhouse/internal/layout"
 )
 
-// wanted is a copy that a table is to have.
+// wanted is a copy that a table should have.
 type wanted struct {
 	of   *layout.Snapshot // that has the file
 	file *layout.File
 	uri  string
-	// known says that the table has it on record; size is its size there, -1 if only a tag names it.
+	// known means that the table has it on record; size is its size there, -1 if only a tag names
+	// it.
 	known bool
 	size  int64
 }
 
-// wants returns the copies that the table is to have: those of the snapshot that is published, and
-// those that its tags name and the warehouse still has.
+// wants returns the copies that the table should have: those of the published snapshot, and those
+// of its tags that the warehouse still has.
 func (w *work) wants() (out []*wanted) {
 	seen := map[string]bool{}
 	add := func(s *layout.Snapshot, tagged bool) {
@@ -51,8 +52,8 @@ func (w *work) wants() (out []*wanted) {
 	return out
 }
 
-// flaw says what is wrong with a copy; empty: nothing. A table that lacks it on record may lack
-// it at the destination as well.
+// flaw is the fault of a copy; empty if there is none. A copy that is not on record may also be
+// missing at the destination.
 type flaw string
 
 const (
@@ -62,7 +63,7 @@ const (
 	altered   flaw = "its content is not that of the warehouse"
 )
 
-// inspect compares a copy with the listing, and with deep its content with the warehouse's.
+// inspect compares a copy with the listing, and with deep also its content with the warehouse's.
 func (w *work) inspect(ctx context.Context, c *wanted, deep bool) (flaw, error) {
 	size := int64(-1)
 	if n, listed := w.sizes[c.uri]; listed {
@@ -124,7 +125,7 @@ func (w *work) same(ctx context.Context, c *wanted, in *copied) (bool, error) {
 	}
 }
 
-// upload copies the files that are missing at the destination, or damaged there.
+// upload copies the files that are missing or damaged at the destination.
 func (p *publication) upload(ctx context.Context, works []*work) error {
 	group := pool.New().WithContext(ctx).WithMaxGoroutines(abreast).WithCancelOnError().WithFirstError()
 	for _, w := range works {
@@ -141,7 +142,7 @@ func (p *publication) upload(ctx context.Context, works []*work) error {
 	return group.Wait()
 }
 
-// send copies a file, proven.
+// send proves a file and copies it.
 func (w *work) send(ctx context.Context, c *wanted) error {
 	return w.opened(c.of, c.file, func(in *copied) error {
 		if err := layout.Prove(in.local, in.local.Name(), c.file); err != nil {
@@ -165,7 +166,7 @@ func (w *work) send(ctx context.Context, c *wanted) error {
 	})
 }
 
-// opened gives a file of a snapshot, as it is published, to do.
+// opened passes a file of a snapshot, in its published form, to do.
 func (p *publication) opened(of *layout.Snapshot, f *layout.File, do func(*copied) error) error {
 	local, err := p.dir.Open(of.Path(f))
 	if err != nil {

@@ -22,30 +22,30 @@ type work struct {
 	*form
 	current
 	location string         // of the table
-	files    []*layout.File // that it is to have
-	foreign  bool           // another warehouse published it, and is replaced
+	files    []*layout.File // that it should have
+	foreign  bool           // another warehouse published it, and its publication is replaced
 
 	have   map[string]iceberg.ManifestEntry // our files in the table, by address
 	other  []iceberg.ManifestFile           // manifests without any
 	mixed  []iceberg.ManifestEntry          // files of others in manifests with some of ours
-	alien  bool                             // the table has what nobody published, as deletions row by row
-	leaky  bool                             // manifests say of our files what they must not
-	listed []store.Object                   // what lay below the location before anything was written
+	alien  bool                             // the table has contents that are not ours, such as deletions of single rows
+	leaky  bool                             // manifests have bounds of our files that they must not have
+	listed []store.Object                   // objects below the location before anything was written
 	sizes  map[string]int64                 // of those, by address
-	// before are the addresses of the list and the manifests that the table had when it was
-	// loaded. Who is planning a query reads them, so they stay until the next publication.
+	// before are the addresses of the loaded table's list and manifests. Readers that plan a query
+	// use them, so they stay until the next publication.
 	before map[string]bool
 
-	rebuild   bool                        // the table is written anew
-	was       relic                       // what is left of it, if its metadata was lost
-	anew      map[string]bool             // our files in the table that have to be described anew, by address
+	rebuild   bool                        // the table is rewritten
+	was       relic                       // the rest of it, if its metadata was lost
+	anew      map[string]bool             // our files in the table that need a new description, by address
 	described map[string]iceberg.DataFile // files that the table lacked, by address
-	written   []string                    // addresses of manifests and lists that the commit has
+	written   []string                    // addresses of the commit's manifests and lists
 	planned   []update
 	result    Table
 }
 
-// published is the name of the table's property that says what we published last.
+// published returns the name of the table's property with our last publication.
 func (w *work) published() string {
 	if w.Organization == "" {
 		return "callhouse.published"
@@ -53,7 +53,7 @@ func (w *work) published() string {
 	return "callhouse.published." + w.Organization
 }
 
-// publishes is the value of that property for what is published now.
+// publishes returns the value of that property for this publication.
 func (w *work) publishes() string {
 	m := w.snap.Manifest
 	text := fmt.Sprintf("%d %s", m.Snapshot, m.Checksum)
@@ -63,7 +63,7 @@ func (w *work) publishes() string {
 	return text
 }
 
-// load reads the table as it is.
+// load reads the current table.
 func (w *work) load(ctx context.Context) (err error) {
 	w.files = w.snap.Manifest.FilesOf(w.of.Name)
 	w.location = w.To + "/" + w.of.Name
@@ -98,8 +98,8 @@ func (w *work) load(ctx context.Context) (err error) {
 	return nil
 }
 
-// readAll reads which files a snapshot of Iceberg's has. For a table that is rebuilt, those of others
-// are kept as far as they can be read.
+// readAll reads the files of an Iceberg snapshot. For a table that is rebuilt, files of others are
+// kept as far as they can be read.
 func (w *work) readAll(ctx context.Context, now *snapshot) error {
 	manifests, err := w.manifests(ctx, now)
 	if w.rebuild && isBroken(err) {
@@ -129,7 +129,7 @@ func (w *work) readAll(ctx context.Context, now *snapshot) error {
 	return nil
 }
 
-// look notes what lies below the table's location.
+// look lists the objects below the table's location.
 func (w *work) look(ctx context.Context) (err error) {
 	w.listed, err = w.store.List(ctx, w.location)
 	w.sizes = make(map[string]int64, len(w.listed))
@@ -169,7 +169,7 @@ func (w *work) mine() error {
 	return nil
 }
 
-// lacking returns the files that the table does not have.
+// lacking returns the files that the table lacks.
 func (w *work) lacking() (out []*layout.File) {
 	for _, f := range w.files {
 		if _, has := w.have[w.object(w.location, f)]; !has {
@@ -179,7 +179,7 @@ func (w *work) lacking() (out []*layout.File) {
 	return out
 }
 
-// stage has the catalog say where a new table is to lie.
+// stage asks the catalog for the location of a new table.
 func (w *work) stage(ctx context.Context) (err error) {
 	if w.metadata != nil {
 		return nil
@@ -191,16 +191,16 @@ func (w *work) stage(ctx context.Context) (err error) {
 	return err
 }
 
-// plan finds out how the table has to change.
+// plan determines the changes of the table.
 func (w *work) plan(ctx context.Context) (err error) {
 	w.planned, err = w.updates(ctx)
 	return err
 }
 
-// tell returns what Iceberg is told of a file that the table lacks.
+// tell returns the description of a file that the table lacks.
 func (w *work) tell(f *layout.File) (iceberg.DataFile, error) {
 	uri := w.object(w.location, f)
-	if told := w.described[uri]; told != nil { // by a commit that was overtaken
+	if told := w.described[uri]; told != nil { // made by a commit that lost against another
 		return told, nil
 	}
 	err := w.opened(w.snap, f, func(c *copied) (err error) {
@@ -210,8 +210,8 @@ func (w *work) tell(f *layout.File) (iceberg.DataFile, error) {
 	return w.described[uri], err
 }
 
-// updates returns what has to change in the table's metadata; nothing if it is as it is to be.
-// It writes the manifests that the changes name.
+// updates returns the changes of the table's metadata; none if it is up to date. It writes the
+// manifests that they name.
 func (w *work) updates(ctx context.Context) ([]update, error) {
 	updates := w.shape()
 	var gone []iceberg.ManifestEntry
@@ -266,7 +266,8 @@ func (w *work) updates(ctx context.Context) ([]update, error) {
 			delete(refs, name)
 		}
 	}
-	// What no tag names any more goes: the tags are the history. Servers before Iceberg 1.9 take one snapshot in an update.
+	// Snapshots without a tag are removed: the tags are the history. Servers before Iceberg 1.9
+	// accept one snapshot per update.
 	if w.metadata != nil && tags {
 		for _, s := range w.Snapshots {
 			if !slices.Contains(slices.Collect(maps.Values(refs)), s.ID) {
@@ -280,7 +281,7 @@ func (w *work) updates(ctx context.Context) ([]update, error) {
 	return updates, nil
 }
 
-// shape returns the updates that make the table, or make its columns ours again.
+// shape returns the updates that create the table, or restore our columns.
 func (w *work) shape() []update {
 	if w.metadata != nil {
 		have := w.metadata.schema()
@@ -301,8 +302,8 @@ func (w *work) shape() []update {
 		{Action: "upgrade-format-version", FormatVersion: formatVersion},
 		{Action: "set-location", Location: w.location},
 	}
-	// A catalog may number the columns of a table's first schema itself. What it numbers otherwise than
-	// the files do comes first then, and ours second.
+	// A catalog may number the columns of a table's first schema itself. If its numbers differ from
+	// those in the files, its schema comes first and ours second.
 	for _, s := range w.was.Schemas {
 		if !w.numbered(s) {
 			updates = append(updates, update{Action: "add-schema", Schema: s, LastColumn: s.HighestFieldID()})
@@ -323,7 +324,7 @@ func (w *work) shape() []update {
 		update{Action: "add-sort-order", SortOrder: &w.order}, update{Action: "set-default-sort-order", SortOrderID: &lastAdded})
 }
 
-// numbered says whether the columns of a schema have our ids.
+// numbered reports whether the columns of a schema have our ids.
 func (w *work) numbered(s *iceberg.Schema) bool {
 	for _, own := range w.schema.Fields() {
 		if f, ok := s.FindFieldByID(own.ID); !ok || f.Name != own.Name {
@@ -333,15 +334,16 @@ func (w *work) numbered(s *iceberg.Schema) bool {
 	return true
 }
 
-// properties returns those of the table that have to be set.
+// properties returns the table's properties that must be set.
 func (w *work) properties() map[string]string {
 	properties := map[string]string{
-		// Engines that expire snapshots or look for orphans would remove files of ours.
+		// Engines that expire snapshots or remove orphans would delete files of ours.
 		"gc.enabled": "false",
 		// A catalog removes the metadata that it replaces.
 		"write.metadata.previous-versions-max":       strconv.Itoa(keptVersions),
 		"write.metadata.delete-after-commit.enabled": "true",
-		// Spark's vectorized reader of Iceberg 1.10 and earlier refuses texts that are encoded as DELTA_LENGTH_BYTE_ARRAY.
+		// Spark's vectorized reader of Iceberg 1.10 and earlier refuses texts encoded as
+		// DELTA_LENGTH_BYTE_ARRAY.
 		"read.parquet.vectorization.enabled": "false",
 		"comment":                            "published by callhouse, which makes it what its warehouse is: changes by others do not last",
 		w.published():                        w.publishes(),
@@ -352,8 +354,8 @@ func (w *work) properties() map[string]string {
 	return properties
 }
 
-// fields returns the columns that the table is to have; nil if it has them. Columns of others are
-// kept where they are in nobody's way: a newer version of this program may have added them.
+// fields returns the columns that the table should have; nil if it has them. Other columns are kept
+// if they do not conflict: a newer version of this program may have added them.
 func (w *work) fields(have *iceberg.Schema) (fields []iceberg.NestedField) {
 	ours := formOf(w.of, w.Organization != "").schema
 	same := true
@@ -382,13 +384,13 @@ func (w *work) fields(have *iceberg.Schema) (fields []iceberg.NestedField) {
 	return fields
 }
 
-// stale says whether a name is a tag of ours whose commit the warehouse does not have any more.
+// stale reports whether a name is a tag of ours whose commit the warehouse no longer has.
 func (w *work) stale(name string) bool {
 	n, ok := w.tagged(name)
 	return ok && (w.foreign || w.rebuild || !slices.ContainsFunc(w.kept, func(s *layout.Snapshot) bool { return s.Manifest.Snapshot == n }))
 }
 
-// tagged returns the number of the commit that a tag of ours names.
+// tagged returns the commit number in a tag of ours.
 func (w *work) tagged(name string) (int64, bool) {
 	number, ok := strings.CutPrefix(name, w.tagPrefix())
 	if !ok {
@@ -397,7 +399,7 @@ func (w *work) tagged(name string) (int64, bool) {
 	return layout.ParseSnapshotName(number)
 }
 
-// lastTagged returns which of Iceberg's snapshots our last tag names.
+// lastTagged returns the Iceberg snapshot of our last tag.
 func (w *work) lastTagged(refs map[string]int64) (id int64, ok bool) {
 	last := int64(-1)
 	for name, ref := range refs {

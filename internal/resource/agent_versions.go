@@ -9,9 +9,9 @@ import (
 	"callhouse/internal/schema"
 )
 
-// AgentVersions are the published versions of agents. The list of an agent's versions
-// has no pages, and is asked for when the agent changes. What the agent was in a version,
-// its body, never changes; it is asked for once, if at all.
+// AgentVersions are the published versions of agents. The list of an agent's versions has no pages,
+// and is requested when the agent changes. The body, which is the agent in that version, never
+// changes; it is requested at most once.
 var AgentVersions = Declare(Resource{
 	Name: "agent_versions", Doc: "published versions of agents",
 	Text: "data and flow require the setting agent_bodies. agent_versions_at(TIME) lacks them, because they never change.",
@@ -35,8 +35,8 @@ var AgentVersions = Declare(Resource{
 		Doc: "nodes and edges of a flow agent"},
 )
 
-// bodyOf takes what an agent was in a version out of the agent's record. The answer has to
-// say which version it is: that of today would be wrong for ever.
+// bodyOf extracts the agent in a version from the agent's record. The answer must name its version:
+// the current one would be wrong for ever.
 func bodyOf(answer []byte, agent string) ([]byte, error) {
 	var a struct {
 		ID      string `json:"id"`

@@ -2,13 +2,13 @@ package resource
 
 import "callhouse/internal/schema"
 
-// Agents are the agents that speak in calls. What an agent says and does, data and
-// flow, is told by its own record alone, which is asked for when the list shows a change.
+// Agents are the agents that speak in calls. Their behaviour, data and flow, is only in their own
+// record, which is requested when the list shows a change.
 var Agents = Declare(Resource{
 	Name: "agents", Doc: "agents of the organisation",
 	Path: "/v3/agents", Key: []string{"agent_id"},
 	Record: "/v3/agents/{}", Own: []string{"data", "flow", "version"},
-	Moves: []string{"production_version"}, // whether a publication is an edit, nobody says
+	Moves: []string{"production_version"}, // it is undocumented whether a publication is an edit
 },
 	schema.Column{ID: 1, Name: "agent_id", Type: schema.Text, Required: true, V3: "id", V2: "agent_id",
 		Doc: "id of the agent, as in calls"},

@@ -2,8 +2,8 @@ package resource
 
 import "callhouse/internal/schema"
 
-// AlertRules say when the service raises an incident. Whom it tells, which may be a
-// secret address, is withheld.
+// AlertRules are the rules for incidents. Their recipients, which may be secret addresses, are
+// withheld.
 var AlertRules = Declare(Resource{
 	Name: "alert_rules", Doc: "rules for raising incidents",
 	Path: "/v3/alert-rules", Key: []string{"alert_rule_id"}, Secrets: []string{"notification_channels"},
@@ -50,8 +50,7 @@ var AlertRules = Declare(Resource{
 		Doc: "time of the last edit"},
 )
 
-// Incidents are the alerts that were raised. Their status changes until they are
-// resolved.
+// Incidents are the alerts raised. Their status changes until they are resolved.
 var Incidents = Declare(Resource{
 	Name: "incidents", Doc: "alerts raised by the service",
 	Path: "/v3/incidents", Key: []string{"incident_id"},

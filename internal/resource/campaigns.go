@@ -6,7 +6,7 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Campaigns place calls from a list of numbers. Their numbers move while they run.
+// Campaigns place calls to a list of numbers. Their counts change while they run.
 var Campaigns = Declare(Resource{
 	Name: "campaigns", Doc: "campaigns of outbound calls",
 	Path: "/v3/campaigns", Key: []string{"campaign_id"},
@@ -55,8 +55,8 @@ var Campaigns = Declare(Resource{
 		Doc: "organisation of the campaign; sent by v2 only"},
 )
 
-// CampaignCalls tell which calls a campaign placed, which calls themselves may not say.
-// They are listed when the campaign changed.
+// CampaignCalls link calls to the campaigns that placed them, which calls themselves may lack. They
+// are listed when the campaign changed.
 var CampaignCalls = Declare(Resource{
 	Name: "campaign_calls", Doc: "calls placed by each campaign",
 	Path: "/v3/calls", Parent: Campaigns, Queries: []url.Values{{"campaign_id": {"{}"}}},

@@ -13,8 +13,8 @@ import (
 	"callhouse/internal/schema/decimal"
 )
 
-// Changes holds one row for each change of an object, in the order in which they were
-// seen. Rows are only ever added.
+// Changes holds one row for each change of an object, in the order of their discovery. Rows are
+// only ever added.
 var Changes = schema.NewTable("changes",
 	schema.Column{ID: 1, Name: "resource", Type: schema.Word, Required: true,
 		Doc: "table of the object"},
@@ -36,9 +36,8 @@ var Changes = schema.NewTable("changes",
 		Doc: "object with their new values; for a new object, all values that are not null"},
 )
 
-// Change returns the row of [Changes] for what became of an object; nil where nothing
-// did. old is nil for a new one. since is when the list was last complete before, ms UTC;
-// 0: never.
+// Change returns the row of [Changes] for a change of an object; nil if it did not change. old is
+// nil for a new object. since is when the list was last complete before, ms UTC; 0: never.
 func (r *Resource) Change(old, now *schema.Object, f Fetched, since int64) schema.Row {
 	kind, cols := "changed", []int(nil)
 	if old == nil {
@@ -79,7 +78,7 @@ func (r *Resource) Change(old, now *schema.Object, f Fetched, since int64) schem
 	for i, col := range cols {
 		names[i] = r.nameOf(col)
 	}
-	fields, _ := json.Marshal(names) // texts always encode
+	fields, _ := json.Marshal(names) // texts cannot fail
 	set("fields", string(fields))
 	if old != nil {
 		set("before", string(r.values(old, cols)))
@@ -92,9 +91,8 @@ func (r *Resource) Change(old, now *schema.Object, f Fetched, since int64) schem
 	return row
 }
 
-// Join makes one row of two changes of one object that one run saw, the first when it
-// listed the object and the second when it fetched its own record. It returns nil where
-// they are not that.
+// Join merges two changes of one object that one run saw: the first when it listed the object, the
+// second when it fetched the object's own record. It returns nil for any other rows.
 func Join(a, b schema.Row) schema.Row {
 	at := Changes.Column
 	same := func(name string) bool { return bytes.Equal(a[at(name)].ByteArray(), b[at(name)].ByteArray()) }
@@ -112,16 +110,16 @@ func Join(a, b schema.Row) schema.Row {
 			names = append(names, name)
 		}
 	}
-	fields, _ := json.Marshal(names) // texts always encode
+	fields, _ := json.Marshal(names) // texts cannot fail
 	out[at("fields")] = schema.TextValue(fields)
-	if !a[at("before")].IsNull() { // it was there before
+	if !a[at("before")].IsNull() { // it existed before
 		out[at("before")] = joined(b[at("before")], a[at("before")])
 	}
 	out[at("after")] = joined(a[at("after")], b[at("after")])
 	return out
 }
 
-// joined returns an object with the members of two; the second one's win.
+// joined merges two objects; members of the second one win.
 func joined(a, b parquet.Value) parquet.Value {
 	all := map[string]json.RawMessage{}
 	for _, v := range []parquet.Value{a, b} {
@@ -133,8 +131,8 @@ func joined(a, b parquet.Value) parquet.Value {
 	return schema.TextValue(out)
 }
 
-// Edits counts the changes that were not made by looking closer. Rows that are nil were
-// joined to others.
+// Edits counts the changes except those found only by a closer look. Nil rows were joined to
+// others.
 func Edits(rows []schema.Row) (n int64) {
 	kind := Changes.Column("kind")
 	for _, row := range rows {
@@ -145,7 +143,7 @@ func Edits(rows []schema.Row) (n int64) {
 	return n
 }
 
-// values returns the values of some columns as a JSON object. Times are texts of UTC.
+// values returns the values of some columns as a JSON object. Times are texts in UTC.
 func (r *Resource) values(o *schema.Object, cols []int) []byte {
 	dst := []byte{'{'}
 	for i, col := range cols {

@@ -11,8 +11,8 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Customers are the people and companies that the organisation has told the service
-// of. extract forget reaches them by number and by id.
+// Customers are the people and companies whose data the organisation has stored in the service.
+// extract forget finds them by number and by id.
 var Customers = Declare(Resource{
 	Name: "customers", Doc: "customers of the organisation",
 	Path: "/v3/customers", Key: []string{"customer_id"}, Contact: []string{"identifiers"},
@@ -40,11 +40,11 @@ var Customers = Declare(Resource{
 
 var colIdentifiers, colPhones = Customers.Table.Column("identifiers"), Customers.Table.Column("phones")
 
-// SetPhones sets the column that follows from a customer's identifiers, the telephone numbers among
-// them, in their normal forms if they have one, and reports whether it was different.
+// SetPhones sets the column derived from a customer's identifiers: the telephone numbers among
+// them, in normal form if they have one. It reports whether the column changed.
 func SetPhones(o *schema.Object, normal func(number string) (e164 string, ok bool)) (changed bool) {
 	var identifiers []json.RawMessage
-	_ = json.Unmarshal(schema.TextOf(o.Row[colIdentifiers]), &identifiers) // anything else has no numbers
+	_ = json.Unmarshal(schema.TextOf(o.Row[colIdentifiers]), &identifiers) // any other JSON has no numbers
 	var phones []string
 	for _, raw := range identifiers {
 		var i struct {
@@ -71,7 +71,7 @@ func SetPhones(o *schema.Object, normal func(number string) (e164 string, ok boo
 	}
 	var value parquet.Value
 	if phones != nil {
-		text, _ := json.Marshal(phones) // of texts, it cannot fail
+		text, _ := json.Marshal(phones) // texts cannot fail
 		value = schema.TextValue(text)
 	}
 	changed = !parquet.Equal(o.Row[colPhones], value)
@@ -79,7 +79,7 @@ func SetPhones(o *schema.Object, normal func(number string) (e164 string, ok boo
 	return changed
 }
 
-// CustomerAttributes say which attributes customers may have.
+// CustomerAttributes are the attributes that customers may have.
 var CustomerAttributes = Declare(Resource{
 	Name: "customer_attributes", Doc: "definitions of customer attributes",
 	Path: "/v3/customer-attribute-definitions", Key: []string{"attribute_id"},

@@ -12,30 +12,31 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Fallback is where v2 tells of a resource. It is asked for where v3 answers that it has no
-// such list, and tells less: what it leaves out stays as v3 told it.
+// Fallback describes v2's source for a resource. It is requested if v3 answers that it has no such
+// list, and has fewer fields: the missing ones stay as v3 sent them.
 type Fallback struct {
-	// Path is where its list is, and "{}" stands for the key of the parent. With Of there is
-	// no list, but an object for each key: then "{}" stands for that.
+	// Path is the path of its list; "{}" is replaced by the key of the parent. With Of there is no
+	// list, but one object for each key, which replaces "{}".
 	Path    string
-	Post    bool   // the list is asked for with a body
+	Post    bool   // the list is requested with a body
 	Items   string // name of the list's items
 	Unpaged bool
-	// Of is the resource whose objects name the keys, and Keys returns those that one names.
+	// Of is the resource whose objects name the keys, and Keys returns the keys that one of them
+	// names.
 	Of   *Resource
 	Keys func(*schema.Object) []string
-	// Names says which member of v2 is which place of v3's JSON; those with an empty one
-	// belong to another resource. Members that it does not have are called as in v3.
+	// Names maps members of v2 to places in v3's JSON; those with an empty place belong to another
+	// resource. Members without an entry have the same name in v3.
 	Names map[string]string
-	// Versions is the member that is a version of an agent, which v2 counts and v3 names: 12 is
-	// v12. Empty: there is none.
+	// Versions is the member with the version of an agent, a number in v2 and a name in v3: 12 is
+	// v12. Empty if there is none.
 	Versions string
-	// Alone are the columns that v3 does not tell: what v2 has told stays when v3 is back.
+	// Alone are the columns that v3 does not have: v2's values stay when v3 is back.
 	Alone []string
 }
 
-// Translate makes an object as v2 shows it one of the shape that v3 has. Times, which v2
-// writes as texts of ISO 8601, become milliseconds.
+// Translate converts an object of v2 to the shape of v3. Times, in v2 texts of ISO 8601, become
+// milliseconds.
 func (r *Resource) Translate(body []byte) ([]byte, error) {
 	var from map[string]json.RawMessage
 	if err := json.Unmarshal(body, &from); err != nil {
@@ -56,7 +57,7 @@ func (r *Resource) Translate(body []byte) ([]byte, error) {
 		if name == r.Fallback.Versions {
 			n, err := strconv.Atoi(string(value))
 			if string(value) == "null" {
-				continue // it says nothing of what v3 has told
+				continue // it does not change what v3 has sent
 			} else if err == nil {
 				value = strconv.AppendQuote(nil, "v"+strconv.Itoa(n))
 			}
@@ -77,15 +78,15 @@ func (r *Resource) Translate(body []byte) ([]byte, error) {
 	return json.Marshal(to)
 }
 
-// isInstant says whether a place in the JSON holds a time.
+// isInstant reports whether a place in the JSON holds a time.
 func (r *Resource) isInstant(place string) bool {
 	return slices.ContainsFunc(r.Table.Columns, func(c schema.Column) bool {
 		return c.Type == schema.Timestamp && strings.TrimSuffix(c.V3, "?") == place
 	})
 }
 
-// milliseconds returns the time that a text of ISO 8601 says; anything else stays as it is. One
-// without a zone stays a text, of milliseconds: what reads it takes it for UTC, and says so.
+// milliseconds returns the time of an ISO 8601 text; anything else stays as it is. A time without a
+// zone stays a text, of milliseconds: the decoder reads it as UTC and counts the drift.
 func milliseconds(value json.RawMessage) json.RawMessage {
 	var text string
 	if json.Unmarshal(value, &text) != nil {
@@ -103,8 +104,8 @@ func milliseconds(value json.RawMessage) json.RawMessage {
 	return strconv.AppendInt(nil, at.UnixMilli(), 10)
 }
 
-// Overlay returns the JSON of an object that v3 told, with what v2 now tells of it: brief,
-// of the shape that v3 has. What no column is for stays as v3 told it.
+// Overlay returns the JSON of an object from v3, updated with v2's values: brief, in the shape of
+// v3. Values without a column stay as v3 sent them.
 func (r *Resource) Overlay(o *schema.Object, brief []byte) ([]byte, error) {
 	var was, is map[string]json.RawMessage
 	if err := errors.Join(json.Unmarshal(r.ItemJSON(o), &was), json.Unmarshal(brief, &is)); err != nil {
@@ -124,7 +125,7 @@ func (r *Resource) Overlay(o *schema.Object, brief []byte) ([]byte, error) {
 	return json.Marshal(was)
 }
 
-// isMember says whether columns are for a member of an object, or for something in it.
+// isMember reports whether a member of an object, or something in it, has columns.
 func (r *Resource) isMember(name string) bool {
 	return slices.ContainsFunc(r.Table.Columns, func(c schema.Column) bool {
 		outer, _, _ := strings.Cut(strings.TrimSuffix(c.V3, "?"), ".")
@@ -132,21 +133,21 @@ func (r *Resource) isMember(name string) bool {
 	})
 }
 
-// isNested says whether columns are for what is in a member.
+// isNested reports whether something inside a member has columns.
 func (r *Resource) isNested(name string) bool {
 	return slices.ContainsFunc(r.Table.Columns, func(c schema.Column) bool { return strings.HasPrefix(c.V3, name+".") })
 }
 
-// fromV2 says whether v3 has not told of an object yet.
+// fromV2 reports whether v3 has not sent an object yet.
 func (r *Resource) fromV2(o *schema.Object) bool {
 	return r.Fallback != nil && o.Source() == schema.V2
 }
 
-// told says whether v2 told a field of an object.
+// told reports whether v2 sent a field of an object.
 func (r *Resource) told(o *schema.Object, col int) bool {
 	return col < 0 || col != r.extra && r.nameOf(col) != "source" && !o.Row[col].IsNull()
 }
 
-// Outlives says whether an object stays, though a list does not name it: one of v2 says
-// nothing of what v3 told.
+// Outlives reports whether an object stays although a list does not name it: a list of v2 does not
+// affect what v3 sent.
 func (r *Resource) Outlives(o *schema.Object, l schema.Listed) bool { return l.Brief && !r.fromV2(o) }

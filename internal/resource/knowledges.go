@@ -9,11 +9,11 @@ import (
 	"callhouse/internal/schema"
 )
 
-// knowledgeV2 is where v2 has a knowledge base, with its documents. It has no list of them.
+// knowledgeV2 is v2's path of a knowledge base with its documents. v2 has no list of them.
 const knowledgeV2 = "/v2/knowledge/{}"
 
-// knowledgeIDs returns the knowledge bases that an agent names: in its settings, and in the
-// nodes of its flow.
+// knowledgeIDs returns the knowledge bases that an agent names: in its settings, and in the nodes
+// of its flow.
 func knowledgeIDs(agent *schema.Object) (ids []string) {
 	var look func(v any)
 	look = func(v any) {
@@ -46,8 +46,8 @@ func knowledgeIDs(agent *schema.Object) (ids []string) {
 	return ids
 }
 
-// Knowledges are knowledge bases. Their items say little, and not when a document came;
-// so the documents are listed anew every few days.
+// Knowledges are knowledge bases. Their items have few fields, and not when a document was added;
+// so the documents are listed again every few days.
 var Knowledges = Declare(Resource{
 	Name: "knowledges", Doc: "knowledge bases",
 	Path: "/v3/knowledges", Key: []string{"knowledge_id"},
@@ -62,8 +62,8 @@ var Knowledges = Declare(Resource{
 		Doc: "time of creation"},
 )
 
-// KnowledgeDocuments are the documents of knowledge bases. No operation of the service
-// tells their text.
+// KnowledgeDocuments are the documents of knowledge bases. The service has no operation that
+// returns their text.
 var KnowledgeDocuments = Declare(Resource{
 	Name: "knowledge_documents", Doc: "documents of knowledge bases, without their text",
 	Path: "/v3/knowledges/{}/documents", Parent: Knowledges, Every: 3 * 24 * time.Hour,

@@ -9,15 +9,14 @@ import (
 	"callhouse/internal/wire"
 )
 
-// Fetched says when something was fetched, and by which run.
+// Fetched is when something was fetched, and by which run.
 type Fetched struct {
 	At  int64 // ms UTC
 	Run string
 }
 
-// MergeItem makes item, as it was decoded from a list, the object as it is known now.
-// old is what was known, nil for nothing; it is not changed. It returns false where item
-// says nothing new; then old stands.
+// MergeItem makes item, as decoded from a list, the object's current state. old is the known state,
+// nil for none; it is not changed. It returns false if item has nothing new; old then remains.
 func (r *Resource) MergeItem(old, item *schema.Object, f Fetched) (changed bool) {
 	row := item.Row
 	r.touch(row, f)
@@ -39,9 +38,9 @@ func (r *Resource) MergeItem(old, item *schema.Object, f Fetched) (changed bool)
 	return !r.Same(old, item)
 }
 
-// MergeRecord adds to an object what its own record tells, or nil where there is
-// none (any more): what only the record has is taken from there. It returns false where
-// that is what was known. Either way the object is complete.
+// MergeRecord adds the data of an object's own record, or nil if there is none (any more). Fields
+// that only the record has are taken from it. It returns false if nothing changed. Either way the
+// object is complete.
 func (r *Resource) MergeRecord(o, record *schema.Object, f Fetched) (changed bool) {
 	if record != nil {
 		record.Row[r.ownExtra] = record.Row[r.extra]
@@ -58,11 +57,11 @@ func (r *Resource) MergeRecord(o, record *schema.Object, f Fetched) (changed boo
 	return changed
 }
 
-// Reopen says that there is more to fetch of an object.
+// Reopen marks an object as incomplete.
 func (r *Resource) Reopen(o *schema.Object) { o.Row[r.completedAt] = parquet.Value{} }
 
-// MergeGone notes that a complete list no longer has an object. It returns false where
-// that was known.
+// MergeGone records that a complete list no longer has an object. It returns false if that was
+// known.
 func (r *Resource) MergeGone(o *schema.Object, f Fetched) (changed bool) {
 	if !o.Row[r.deleted].IsNull() {
 		return false
@@ -76,23 +75,22 @@ func (r *Resource) touch(row schema.Row, f Fetched) {
 	row[r.changed], row[r.run] = schema.InstantValue(f.At), schema.TextValue([]byte(f.Run))
 }
 
-// Deleted says whether the lists no longer have an object.
+// Deleted reports whether the lists no longer have an object.
 func (r *Resource) Deleted(o *schema.Object) bool { return !o.Row[r.deleted].IsNull() }
 
-// Complete says when an object's own record and lists were last fetched, ms UTC; 0:
-// they are still to be.
+// Complete returns when an object's own record and lists were last fetched, ms UTC; 0: still to be
+// fetched.
 func (r *Resource) Complete(o *schema.Object) int64 { return schema.MillisOf(o.Row[r.completedAt]).V }
 
-// Bare says whether nothing is known of an object but its list's item.
+// Bare reports whether only its list's item is known of an object.
 func (r *Resource) Bare(o *schema.Object) bool {
 	return !slices.ContainsFunc(r.own, func(col int) bool { return !o.Row[col].IsNull() })
 }
 
-// Parts says whether there is more to fetch of an object than its item.
+// Parts reports whether objects have more to fetch than their items.
 func (r *Resource) Parts() bool { return r.Record != "" || len(r.Children()) > 0 }
 
-// Same says whether two states of an object are the same to whoever reads the
-// warehouse.
+// Same reports whether two states of an object are the same for readers of the warehouse.
 func (r *Resource) Same(a, b *schema.Object) bool { return len(r.differing(a, b)) == 0 }
 
 // differing returns the fields in which two states differ: positions of columns, and
@@ -111,7 +109,7 @@ func (r *Resource) differing(a, b *schema.Object) (fields []int) {
 	return fields
 }
 
-// Compared says whether a column is a part of what the service says, and may change.
+// Compared reports whether a column comes from the service and may change.
 func (r *Resource) Compared(col int) bool {
 	if r.Lasting && slices.Contains(r.own, col) {
 		return false
@@ -133,7 +131,7 @@ func sameRows(t *schema.Table, a, b *schema.Rows) bool {
 	return true
 }
 
-// SameItem says whether an object says what an item of a list does.
+// SameItem reports whether an object has the content of a list's item.
 func (r *Resource) SameItem(o, item *schema.Object) bool {
 	return r.sameItem(o, item, r.ofItem)
 }
@@ -153,9 +151,9 @@ func (r *Resource) sameItem(o, item *schema.Object, compared func(col int) bool)
 	return true
 }
 
-// GivesBack says whether an object still gives back its list's item: again is what
-// [Resource.ItemJSON] was decoded to. Both may say it in different words of extra: the item may
-// have had fields of its own record, whose columns have held the record's values since.
+// GivesBack reports whether an object still reproduces its list's item: again is the decoded
+// [Resource.ItemJSON]. Their extra may differ: the item may have had fields of its own record,
+// whose columns now hold the record's values.
 func (r *Resource) GivesBack(o, again *schema.Object) bool {
 	if !r.sameItem(o, again, func(col int) bool { return col != r.extra && r.ofItem(col) }) {
 		return false
@@ -164,7 +162,7 @@ func (r *Resource) GivesBack(o, again *schema.Object) bool {
 		schema.SameValue(schema.JSON, schema.TextValue(r.ItemJSON(o)), schema.TextValue(wire.AppendJSON(nil, again)))
 }
 
-// ofItem says whether a field comes from the items of lists.
+// ofItem reports whether a field comes from the items of lists.
 func (r *Resource) ofItem(col int) bool {
 	if col < 0 {
 		return true
@@ -173,7 +171,7 @@ func (r *Resource) ofItem(col int) bool {
 	return c.Name == "extra" || c.Name == "source" || c.V3 != "" && !slices.Contains(r.own, col)
 }
 
-// ItemJSON returns the JSON of the list's item that an object was made of.
+// ItemJSON returns the JSON of the list's item from which an object was made.
 func (r *Resource) ItemJSON(o *schema.Object) []byte {
 	var item schema.Object
 	item.Set(o)
@@ -183,8 +181,7 @@ func (r *Resource) ItemJSON(o *schema.Object) []byte {
 	return wire.AppendJSON(nil, &item)
 }
 
-// SlimJSON returns the JSON of what the columns of an object hold, and no more. It
-// changes the object.
+// SlimJSON returns the JSON of an object's columns only. It changes the object.
 func (r *Resource) SlimJSON(o *schema.Object) []byte {
 	o.Row[r.extra] = parquet.Value{}
 	return wire.AppendJSON(nil, o)

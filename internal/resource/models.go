@@ -6,7 +6,7 @@ import (
 	"callhouse/internal/schema"
 )
 
-// catalogue is how long a list of what the service offers to all is good for.
+// catalogue is how long a list of the service's general offers is valid.
 const catalogue = 7 * 24 * time.Hour
 
 // LLMs are the language models that the service offers.

@@ -6,8 +6,8 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Numbers are the organisation's own telephone numbers. The list has the active ones
-// alone, unless each status is asked for.
+// Numbers are the organisation's own telephone numbers. The list has only the active ones, unless
+// each status is requested.
 var Numbers = Declare(Resource{
 	Name: "telephone_numbers", Doc: "telephone numbers of the organisation",
 	Path: "/v3/organization-telephone-numbers", Key: []string{"number_id"}, Moves: []string{"status"},

@@ -2,9 +2,8 @@ package resource
 
 import "callhouse/internal/schema"
 
-// Organizations are the organisation itself. No answer of the service tells its id: the
-// settings do. The people whom invoices are sent to are withheld, and so is the address of
-// its webhook.
+// Organizations are the organisation itself. No answer of the service has its id; it is a setting.
+// The recipients of invoices and the address of its webhook are withheld.
 var Organizations = Declare(Resource{
 	Name: "organizations", Doc: "the organisation itself, with the limits of its subscription",
 	Text: "Requires the setting organization_id.",

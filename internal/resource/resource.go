@@ -1,7 +1,6 @@
-// Package resource declares what the organisation has beside its calls: agents,
-// campaigns, tools and so on. One file says all that there is to say of one resource:
-// where it is listed, what of it is kept in which column, and when a record of its own
-// is worth a request. The crawler, the sink and the queries loop over [All].
+// Package resource declares the organisation's data besides its calls: agents, campaigns, tools and
+// so on. One file declares all of one resource: the path of its list, its columns, and when an
+// object's own record is worth a request. The crawler, the sink and the queries loop over [All].
 //
 // It declares, and does no input or output.
 package resource
@@ -16,71 +15,69 @@ import (
 	"callhouse/internal/wire"
 )
 
-// Resource is one kind of object, how the service is asked for it, and what is kept.
-// There is one row for each object that was ever listed, also for those that are gone
-// since.
+// Resource is one kind of object: how to request it from the service, and what to store. There is
+// one row for each object that was ever listed, including those that no longer exist.
 type Resource struct {
 	*schema.Resource
 	Name string // of its table
-	Doc  string // what it holds, in a few words
-	Text string // what else a reader should know; may be empty
-	// Path is where the list is. With a Parent, each of the parent's objects has a list,
-	// and "{}" stands for its key, there or in Queries.
+	Doc  string // a short description
+	Text string // further notes for readers; may be empty
+	// Path is the path of the list. With a Parent, each of the parent's objects has a list, and its
+	// key replaces "{}" there or in Queries.
 	Path   string
 	Parent *Resource
-	// Single says that there is no list: Path is that of the one object, and "{}" stands for
-	// its key, which the settings tell.
+	// Single means that there is no list: Path is that of the one object, and its key, which is a
+	// setting, replaces "{}".
 	Single bool
-	// Queries are asked one after the other, and make up the list together; nil: it is
-	// asked for without parameters of its own.
+	// Queries are requested one after the other, and together make up the list; nil: one request
+	// without parameters of its own.
 	Queries []url.Values
 	// Items is the name of the list's items in the answer; empty: "items".
 	Items string
-	// Fallback is where v2 tells of it; nil: nowhere.
+	// Fallback is v2's source; nil if there is none.
 	Fallback *Fallback
-	// Unpaged says that the answer is the whole list, whatever its length.
+	// Unpaged means that the answer is the whole list, whatever its length.
 	Unpaged bool
-	// Every is how long a complete list is good for; 0: it is asked for every night. Of a
-	// resource with a parent: how long that of one parent is good for, unless the parent
-	// itself changes; 0: for ever.
+	// Every is how long a complete list is valid; 0: it is requested every night. For a resource
+	// with a parent: how long the list of one parent is valid, unless the parent itself changes; 0:
+	// for ever.
 	Every time.Duration
-	// Record is where an object has a record of its own, in which "{}" stands for its key,
-	// and Own are the columns that this record alone tells. It is asked for when the
-	// object is new or its item changes. Empty: the list tells all.
+	// Record is the path of an object's own record, in which its key replaces "{}", and Own are the
+	// columns that only this record has. It is requested when the object is new or its item
+	// changes. Empty if the list has everything.
 	Record string
 	Own    []string
-	// By says, with a Parent, that Record is the parent's: it is asked for with this
-	// parameter, the last part of the key, and Pick makes the object's record of the answer.
+	// By means, with a Parent, that Record is the parent's: it is requested with this parameter,
+	// the last part of the key, and Pick extracts the object's record from the answer.
 	By   string
 	Pick func(answer []byte, parent string) ([]byte, error)
-	// Lasting says that records never change. They are asked for once, if the run is to ask
-	// for them at all, after everything else, and are no part of the changes.
+	// Lasting means that records never change. They are requested once, if the configuration asks
+	// for them, after everything else, and are not part of the changes.
 	Lasting bool
-	// Key are the columns that tell one object from all others; that of the parent comes
-	// first. The table is sorted by them.
+	// Key are the columns that identify an object; the parent's comes first. The table is sorted by
+	// them.
 	Key []string
-	// Slim says that of an item nothing is kept but the columns, and that no changes are
-	// told: the items are there for what they join.
+	// Slim means that only the columns of an item are stored, and no changes are recorded: the
+	// items only serve as links.
 	Slim bool
-	// OfCall is the column of the call that a row is about: it goes when the call is
-	// forgotten. Empty: rows are about no call.
+	// OfCall is the column with the call that a row is about: the row is removed when the call is
+	// forgotten. Empty if rows are not about calls.
 	OfCall string
-	// Secrets are names of members, at any depth, whose values are never kept, beside
-	// those that package secret recognises; in small letters.
+	// Secrets are names of members, at any depth, whose values are never stored, besides those that
+	// package secret recognises; in lower case.
 	Secrets []string
-	// Moves are columns that may change while updated_at stays as it was: they tell of what
-	// happens to an object, and not of an edit.
+	// Moves are columns that may change while updated_at stays the same: they reflect events, not
+	// edits.
 	Moves []string
-	// Contact are the JSON columns that may hold a person's number or name: see
-	// extract forget.
+	// Contact are the JSON columns that may hold a person's number or name: see extract forget.
 	Contact []string
 
 	keys, own, alone                                               []int // positions of columns
 	extra, ownExtra, firstSeen, changed, run, deleted, completedAt int
-	created, updated                                               int // -1: the service does not tell
+	created, updated                                               int // -1: the service does not have it
 }
 
-// Common are the columns that every resource has after its own.
+// Common are the columns every resource has after its own.
 var Common = []schema.Column{
 	{ID: 101, Name: "source", Type: schema.Word, Required: true,
 		Doc: "v3: the key was sent as id; v2: the key was sent under its longer name, or only v2 lists the object"},
@@ -106,14 +103,14 @@ func Register(more ...*Resource) {
 	Tables, AllTables = tables(schema.Tables), tables(schema.AllTables)
 }
 
-// Declare completes a resource by its fields, in the order of the service's JSON. A
-// field that is a list of objects names the table of its rows: see [schema.ListOf].
+// Declare completes a resource with its fields, in the order of the service's JSON. A field that is
+// a list of objects names the table of its rows: see [schema.ListOf].
 func Declare(r Resource, fields ...schema.Column) *Resource {
 	var lists []*schema.Table
 	for i := range fields {
 		c := &fields[i]
 		if c.V2 == "" {
-			c.V2 = c.V3 // one shape, but for the name of the key
+			c.V2 = c.V3 // one shape, except for the name of the key
 		}
 		if c.List != nil {
 			lists = append(lists, c.List)
@@ -151,21 +148,21 @@ func (r *Resource) KeyOf(row schema.Row) string {
 	return strings.Join(parts, "/")
 }
 
-// Part returns the part of a key that stands for a text.
+// Part returns the part of a key for a text.
 func Part(text string) string { return url.PathEscape(text) }
 
-// Plain returns the text that a part of a key stands for.
+// Plain returns the text of a part of a key.
 func Plain(part string) string {
 	text, _ := url.PathUnescape(part) // KeyOf escaped it
 	return text
 }
 
-// All are the resources besides calls, in the order in which they are asked for: a
-// parent stands before its children.
+// All are the resources besides calls, in the order of their requests: a parent is before its
+// children.
 var All = []*Resource{Agents, AgentVersions, Campaigns, CampaignCalls, Knowledges, KnowledgeDocuments, Tools, LLMs, Voices, Schemas, Numbers,
 	AlertRules, Incidents, Customers, CustomerAttributes, Organizations}
 
-// Children returns the resources of which each object of this one has a list.
+// Children returns the resources that have a list for each object of this one.
 func (r *Resource) Children() (out []*Resource) {
 	for _, c := range All {
 		if c.Parent == r {
@@ -183,7 +180,7 @@ func ByName(name string) *Resource {
 	return nil
 }
 
-// ParentOf returns the part of a key that is the parent's; empty where there is none.
+// ParentOf returns the parent's part of a key; empty if there is no parent.
 func (r *Resource) ParentOf(key string) string {
 	if r.Parent == nil {
 		return ""
@@ -191,14 +188,14 @@ func (r *Resource) ParentOf(key string) string {
 	return key[:strings.LastIndexByte(key, '/')]
 }
 
-// SetParent sets the column of the parent's key, where the service's JSON may not tell it.
+// SetParent sets the column with the parent's key, which the service's JSON may lack.
 func (r *Resource) SetParent(o *schema.Object, parent string) {
 	if r.Parent != nil {
 		o.Row[r.keys[0]] = schema.TextValue([]byte(Plain(parent)))
 	}
 }
 
-// IsKeyPath says whether a place in the JSON is that of a part of the key.
+// IsKeyPath reports whether a place in the JSON is a part of the key.
 func (r *Resource) IsKeyPath(path string) bool {
 	return slices.ContainsFunc(r.keys, func(col int) bool {
 		c := &r.Table.Columns[col]
@@ -206,8 +203,8 @@ func (r *Resource) IsKeyPath(path string) bool {
 	})
 }
 
-// Owner returns the resource that a table is of, as its own or as one of its lists; nil
-// is none.
+// Owner returns the resource that a table belongs to, as its own or as one of its lists; nil if
+// there is none.
 func Owner(table string) *Resource {
 	for _, r := range All {
 		if slices.ContainsFunc(r.Tables(), func(t *schema.Table) bool { return t.Name == table }) {
@@ -217,7 +214,7 @@ func Owner(table string) *Resource {
 	return nil
 }
 
-// Forgot says whether an object, or the call that it is about, was forgotten.
+// Forgot reports whether an object, or the call that it is about, was forgotten.
 func (r *Resource) Forgot(key string, forgot func(id string) bool) bool {
 	if forgot(key) {
 		return true
@@ -228,13 +225,13 @@ func (r *Resource) Forgot(key string, forgot func(id string) bool) bool {
 	return forgot(Plain(key[strings.LastIndexByte(key, '/')+1:]))
 }
 
-// IsKey says whether a column is a part of the key.
+// IsKey reports whether a column is a part of the key.
 func (r *Resource) IsKey(col int) bool { return slices.Contains(r.keys, col) }
 
 // Tables returns the tables of a resource: its own and those of its lists.
 func (r *Resource) Tables() []*schema.Table { return append([]*schema.Table{r.Table}, r.Lists...) }
 
-// Tables are all tables of a warehouse but for the tallies.
+// Tables are all tables of a warehouse except the tallies.
 var Tables = tables(schema.Tables)
 
 // AllTables are all tables that have files.

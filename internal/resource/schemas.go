@@ -2,8 +2,8 @@ package resource
 
 import "callhouse/internal/schema"
 
-// Schemas are the service's own descriptions of agents, flows, evaluations and tools.
-// Their bodies are not asked for.
+// Schemas are the service's own descriptions of agents, flows, evaluations and tools. Their bodies
+// are not requested.
 var Schemas = Declare(Resource{
 	Name: "schemas", Doc: "schemas of agents, flows, evaluations and tools",
 	Path: "/v3/schemas", Every: catalogue, Key: []string{"namespace", "schema_type"},

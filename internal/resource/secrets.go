@@ -9,10 +9,10 @@ import (
 	"callhouse/internal/wire/secret"
 )
 
-// Place is a secret in an object, or where one was withheld.
+// Place is the place of a secret in an object, or of its mark.
 type Place = secret.Place
 
-// rules returns what a resource adds to the rules by which secrets are withheld.
+// rules returns a resource's additional rules for secrets.
 func (r *Resource) rules() secret.Rules {
 	rules := secret.Rules{Hide: r.Secrets}
 	for _, col := range r.keys {
@@ -33,8 +33,8 @@ func (r *Resource) Scrub(body []byte) ([]byte, error) {
 
 // Withhold returns a stored object without its secrets: the object itself, not copied, if it holds
 // none, as is the case unless an older callhouse stored it. It also returns every place where
-// something is or was withheld; the path of each begins with the name of its column. Values that are no
-// JSON stay as they are: they are damaged, which verify reports.
+// something is or was withheld; the path of each begins with the name of its column. Values that
+// are not JSON stay as they are: they are damaged, which verify reports.
 func (r *Resource) Withhold(o *schema.Object) (clean *schema.Object, places []Place) {
 	rules := r.rules()
 	clean = o

@@ -7,20 +7,21 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Verdict says how what the service tells of an object differs from what is held.
+// Verdict is the difference between the service's state of an object and the stored one.
 type Verdict uint8
 
 const (
 	Alike   Verdict = iota
 	Since           // it may have changed since it was listed
-	Edited          // nobody edited it since, and the list tells it in another way
-	Another         // the list tells the same, and its own record does not: no run would ask for it
+	Edited          // nobody edited it since, but the list differs
+	Another         // the list is equal, but its own record differs: no run would request it
 )
 
-// margin is how long before a list an object may have come or changed and not be on it yet.
+// margin is how long before a list an object may have been created or changed without being on it
+// yet.
 const margin = time.Hour
 
-// Judge compares an object as it is held with one as the service tells it now. listed is
+// Judge compares an object's stored state, here, with the service's current one, there. listed is
 // when the list was last complete, ms UTC; 0: never. It returns the columns that differ.
 func (r *Resource) Judge(here, there *schema.Object, listed int64) (v Verdict, fields []string) {
 	cols := r.differing(here, there)
@@ -48,10 +49,10 @@ func (r *Resource) Judge(here, there *schema.Object, listed int64) (v Verdict, f
 	return Edited, fields
 }
 
-// Old says whether an object was there when a list was complete, ms UTC.
+// Old reports whether an object existed when a list was complete, ms UTC.
 func (r *Resource) Old(o *schema.Object, listed int64) bool { return before(o.Row, r.created, listed) }
 
-// before says whether an instant of a row lies well before another, in ms UTC.
+// before reports whether an instant of a row is well before another, in ms UTC.
 func before(row schema.Row, col int, ms int64) bool {
 	if col < 0 {
 		return false

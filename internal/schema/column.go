@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// Type is the logical type of a column. Types are declared here and never
-// inferred from data, so that no file's column can flip.
+// Type is the logical type of a column. Types are declared here and never inferred from data, so a
+// column has the same type in every file.
 type Type uint8
 
 const (
 	// Text is a UTF-8 string.
 	Text Type = iota + 1
-	// Word is a UTF-8 string out of few values, stored through a dictionary.
+	// Word is a UTF-8 string with few distinct values, stored with a dictionary.
 	Word
 	// JSON is the text of one JSON value, as the service sent it.
 	JSON
@@ -22,10 +22,10 @@ const (
 	Int64
 	// Bool is true or false.
 	Bool
-	// Timestamp is an instant, in microseconds since 1970-01-01 UTC. Here it is
-	// held in milliseconds.
+	// Timestamp is an instant, in microseconds since 1970-01-01 UTC. In this program it is in
+	// milliseconds.
 	Timestamp
-	// Exact is DECIMAL(38,18): a number with every digit that was sent.
+	// Exact is DECIMAL(38,18): a number with every digit that the service sent.
 	Exact
 	// Percent is DECIMAL(18,4), held as an integer count of 1/10,000.
 	Percent
@@ -54,81 +54,77 @@ func (t Type) DuckDB() string {
 	return "VARCHAR"
 }
 
-// Column is one declared column of a table, and where its value stands in the
-// JSON of the service. One that stands in none is ours: what we derive, or note of
-// a fetch.
+// Column is one declared column of a table, with the place of its value in the service's JSON. A
+// column without a place is ours: a derived value, or a note about a fetch.
 type Column struct {
-	// Name is the API's v3 name of the field, or ours for what we derive.
+	// Name is the field's name in v3 of the API, or our name for a derived value.
 	Name string
-	// ID is the column's field id in Parquet. It is unique in its table and
-	// permanent: a number that was ever used is never given to another column.
-	// Columns stand in the order of their ids.
+	// ID is the column's field id in Parquet. It is unique in its table and permanent: an id that
+	// was ever used is never given to another column. Columns are in the order of their ids.
 	ID int
 	// Type is the logical type.
 	Type Type
 	// Required columns are never null.
 	Required bool
-	// Doc says what the column means, and Unit what it counts: ms, s, money, count,
-	// percent, or nothing.
+	// Doc describes the column. Unit is its unit: ms, s, money, count, percent, or none.
 	Doc, Unit string
-	// Since is the version of callhouse that the column came with, where that is
-	// later than the format version of its table: then older files lack it. Only a
-	// nullable column may be added so; older programs read the newer files, but do
-	// not write.
+	// Since is the version of callhouse that added the column, if that is later than the format
+	// version of its table: older files lack the column. Only nullable columns may be added this
+	// way. Older programs read the newer files, but do not write to such a warehouse.
 	Since string
 
-	// V3 and V2 are the places in the JSON of either version: names, with a point
-	// between that of an object and that of its member. A "?" at the end says that the
-	// field is left out where it is null. One without a place in a version is taken
-	// from where the other has it, and not expected. Of two places that were both sent,
-	// that of the object's version counts, unless it gives no value: then the other does.
+	// V3 and V2 are the field's places in the JSON of each version: names, joined by a point for a
+	// member of an object. A "?" at the end means that the field is omitted if it is null. A field
+	// with a place in only one version is read from that place in both, but expected only in its
+	// own. If both places were sent, that of the object's version counts, unless it has no value:
+	// then the other counts.
 	V3, V2 string
-	// Known are the words that are known for the field. Others are kept, and counted.
+	// Known are the known words of the field. Others are stored too, and counted.
 	Known []string
-	// Amount is a number that the service writes as a string with decimals.
+	// Amount is a number that the service writes as a decimal string.
 	Amount bool
-	// AnyValue is JSON of any type; other JSON is an object as a rule.
+	// AnyValue is JSON of any type; other JSON columns normally hold an object.
 	AnyValue bool
-	// Later is filled in some time after a call's end: null never takes it back.
+	// Later is filled in some time after a call's end; a later null does not clear it.
 	Later bool
-	// Withheld must not outlive a caller's opt-out of storage.
+	// Withheld must be removed when a caller opts out of storage.
 	Withheld bool
-	// Mask says what of the field may be masked.
+	// Mask says which parts of the field may be masked.
 	Mask Masking
-	// Phone is a phone number of the call: masked, it is masked wherever it stands.
+	// Phone is a phone number of the call. If it is masked, it is masked wherever it occurs.
 	Phone bool
-	// Link is a signed URL, whose query changes without the call.
+	// Link is a signed URL. Its query changes although the call does not.
 	Link bool
-	// Made are the columns of the row that this one is made of: nobody may see it who may not
-	// see one of them.
+	// Made are the columns of the row from which this one is derived. A user who may not see one of
+	// them may not see this one.
 	Made []string
-	// Fetch is about how we came by the row, and no part of what it says.
+	// Fetch describes how the row was fetched; it is not part of the row's content.
 	Fetch bool
-	// Parent is the column of the parent's row that this one repeats; Position
-	// is the row's own place among its parent's.
+	// Parent is the column of the parent's row that this one repeats. Position stands for the row's
+	// own place among its parent's rows.
 	Parent string
 
-	// List says that the field is a list of objects, each a row of this table. It is
-	// no column.
+	// List marks a field that is a list of objects, each a row of this table. Such a field is not a
+	// column.
 	List *Table
-	// Count is set on two fields with the same List, which v2 sends twice: as a whole, and
-	// once more with none but the objects whose first field is one of Only. v3 sends the
-	// whole under the name of the field that has Only. The column Count has the number of
-	// rows; null: nothing is known of the list.
+	// Count is set on two fields with the same List, which v2 sends twice: once whole, and once
+	// with only the objects whose first field is one of Only. v3 sends the whole list under the
+	// name of the field that has Only. The column Count holds the number of rows; null if nothing
+	// is known of the list.
 	Count string
 	Only  []string
-	// With are the words of the object's first field with which the service sends this
-	// one even where it is null. Nil: with any.
+	// With are the values of the object's first field for which the service sends this field even
+	// if it is null. Nil: for any.
 	With []string
-	// Between are two columns with instants: where nothing is sent, the value is the
-	// time from the first to the second.
+	// Between are two columns with instants. If the field is not sent, its value is the time from
+	// the first to the second.
 	Between [2]string
-	// OptOut is the flag by which a caller forbids that what is Withheld is stored. What
-	// is not plainly false counts as true: data that was stored cannot be unstored.
+	// OptOut is the flag with which a caller forbids storing what is Withheld. Anything but a plain
+	// false counts as true: stored data cannot be unstored.
 	OptOut bool
 }
 
-// Knows says whether a word is among those known for the field.
+// Knows reports whether a word is one of the field's known words.
 func (c *Column) Knows(word []byte) bool {
 	if c.Known == nil {
 		return true
@@ -144,25 +140,25 @@ func (c *Column) Knows(word []byte) bool {
 // Position stands for a column of the parent in Column.Parent.
 const Position = "#"
 
-// Masking says what of a field may be masked.
+// Masking says which parts of a field may be masked.
 type Masking uint8
 
 const (
-	// NeverMasked is what a call's life goes by, or what tells of nobody.
+	// NeverMasked is a field that decides a call's life cycle, or that identifies nobody.
 	NeverMasked Masking = iota
-	// MaskWhole is a field that is masked as a whole.
+	// MaskWhole is a field that is masked as a whole only.
 	MaskWhole
-	// MaskInside is one of which parts may be masked as well.
+	// MaskInside is a field of which single parts may be masked as well.
 	MaskInside
 )
 
-// Table is one declared table: its rows live in files under a folder of the
-// same name in every snapshot.
+// Table is one declared table. Its rows are in files under a folder of the same name in every
+// snapshot.
 type Table struct {
 	Name    string
 	Columns []Column
 
-	// Fields are the columns in the order of the JSON, with the lists that are none.
+	// Fields are the columns in the order of the JSON, and the lists, which are not columns.
 	Fields []Column
 }
 
@@ -178,7 +174,7 @@ func NewTable(name string, fields ...Column) Table {
 	return t
 }
 
-// ListOf is the field of an object that holds a list of objects, each a row of t.
+// ListOf declares a field that holds a list of objects, each a row of t.
 func ListOf(t *Table, path string) Column { return Column{List: t, V3: path, V2: path} }
 
 // Column returns the position of the column called name, or -1.

@@ -15,15 +15,15 @@ import (
 
 // Difference is one value in which two states of an object differ.
 type Difference struct {
-	// Field is a column of the object's table, or of another one, as in
+	// Field is a column of the object's table, or of another one, such as
 	// "transcript_turns[3].content".
 	Field string
-	// A and B are the values as text, "null" where there is none; both are empty
-	// where the column holds text or JSON, which may be long and nobody's business.
+	// A and B are the values as text, "null" for none. Both are empty if the column holds text or
+	// JSON, which may be long or private.
 	A, B string
 }
 
-// String tells it in a few words.
+// String describes the difference briefly.
 func (d Difference) String() string {
 	if d.A == "" && d.B == "" {
 		return d.Field + " differs"
@@ -31,9 +31,9 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s: %s, and %s", d.Field, d.A, d.B)
 }
 
-// Differences lists in which columns two states of an object differ. It goes by the
-// rules of [SameObject], but that JSON which says the same in another spelling, as in
-// another order of an object's members, is no difference.
+// Differences lists the columns in which two states of an object differ. It follows the rules of
+// [SameObject], except that it ignores the spelling of JSON, such as the order of an object's
+// members.
 func Differences(a, b *Object) (out []Difference) {
 	if SameObject(a, b) {
 		return nil
@@ -72,8 +72,7 @@ func differing(out []Difference, at string, t *Table, a, b parquet.Row) []Differ
 	return out
 }
 
-// SameValue says whether two values of a type say the same; JSON does where it is
-// spelled in another way.
+// SameValue reports whether two values of a type are equal. JSON may be spelled differently.
 func SameValue(t Type, a, b parquet.Value) bool {
 	if a.IsNull() || b.IsNull() {
 		return a.IsNull() && b.IsNull()
@@ -81,8 +80,8 @@ func SameValue(t Type, a, b parquet.Value) bool {
 	return parquet.Equal(a, b) || t == JSON && sameJSON(a.ByteArray(), b.ByteArray())
 }
 
-// sameJSON says whether two texts are JSON of the same value. Numbers are the
-// same only where they are spelled alike.
+// sameJSON reports whether two texts are JSON of the same value. Numbers are equal only if spelled
+// alike.
 func sameJSON(a, b []byte) bool {
 	x, err := parseJSON(a)
 	if err != nil {
@@ -98,7 +97,7 @@ func parseJSON(text []byte) (v any, err error) {
 	return v, d.Decode(&v)
 }
 
-// shown writes a value of a short type.
+// shown formats a value of a short type.
 func shown(t Type, v parquet.Value) string {
 	if v.IsNull() {
 		return "null"

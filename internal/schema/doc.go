@@ -1,12 +1,11 @@
-// Package schema declares what is kept: the tables of a warehouse, and their rows.
+// Package schema declares the stored data: the tables of a warehouse, and their rows.
 //
-// tables.go declares every table that is about calls. A line there says all that is
-// particular to a column: its type and permanent id, where its value stands in the
-// JSON of the API's two versions, what it means, and what may not be stored of it.
-// The other packages loop over these declarations. A [Resource] is the tables that one
-// kind of object becomes, and an [Object] is one of its objects: a row, and the rows of
-// its lists. Two objects are compared here, and a run is a row, too.
+// tables.go declares the tables of calls. Each line is a column: its type and permanent id, the
+// place of its value in the JSON of the API's two versions, its description, and what of it may not
+// be stored. The other packages loop over these declarations. A [Resource] is the tables of one
+// kind of object. An [Object] is one of its objects: a row, and the rows of its lists. This package
+// also compares objects and has the rows of runs.
 //
-// The package does not read what the service sends, and knows no files: see wire and
-// columnar. It does no input or output.
+// The package does not read the service's JSON or any file: see wire and columnar. It does no input
+// or output.
 package schema

@@ -1,14 +1,14 @@
 package schema
 
-// Lacking are the columns with a place in the JSON that today's tables have, and
-// the files of an object's rows have not: the programs that wrote these did not
-// know them. What was sent for them stands in extra, and no rule says that they
-// were sent as null.
+// Lacking are the columns with a place in the JSON that the current tables have and the files of an
+// object's rows lack, since an older version wrote them. Values sent for these columns are in
+// extra, and nothing shows that they were sent as null.
 type Lacking struct {
 	columns map[*Table]uint64 // a bit for each column
 }
 
-// NewLacking returns what a file lacks of a table, by what it has; nil is nothing.
+// NewLacking returns the columns that a file lacks of a table; nil if none. has reports whether the
+// file has a column.
 func NewLacking(t *Table, has func(column int) bool) *Lacking {
 	set := uint64(0)
 	for i := range t.Columns {
@@ -22,10 +22,10 @@ func NewLacking(t *Table, has func(column int) bool) *Lacking {
 	return &Lacking{map[*Table]uint64{t: set}}
 }
 
-// Has says whether a column is among them.
+// Has reports whether a column is lacking.
 func (l *Lacking) Has(t *Table, column int) bool { return l.columns[t]>>column&1 != 0 }
 
-// Took notes that rows of the object come from a file that lacks columns.
+// Took records that rows of the object come from a file that lacks columns.
 func (o *Object) Took(lacks *Lacking) {
 	switch {
 	case lacks == nil || lacks == o.Lacks:

@@ -8,8 +8,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// Row is one row of a table: a value for each of its columns, null where there is
-// none. Instants are in microseconds since 1970 UTC, as in files.
+// Row is one row of a table: a value for each of its columns, or null. Instants are in microseconds
+// since 1970 UTC, as in files.
 type Row = parquet.Row
 
 // Rows are rows of one table, in their order.
@@ -18,7 +18,7 @@ type Rows struct {
 	cells []parquet.Value // null from their length to their capacity
 }
 
-// Len returns how many rows there are.
+// Len returns the number of rows.
 func (r *Rows) Len() int {
 	if r.width == 0 {
 		return 0
@@ -26,7 +26,7 @@ func (r *Rows) Len() int {
 	return len(r.cells) / r.width
 }
 
-// At returns a row. It is good until a row is added.
+// At returns a row. It is valid until a row is added.
 func (r *Rows) At(i int) Row { return Row(r.cells[i*r.width : (i+1)*r.width : (i+1)*r.width]) }
 
 // Add adds a row of nulls.
@@ -36,38 +36,38 @@ func (r *Rows) Add() Row {
 	return Row(r.cells[n:len(r.cells):len(r.cells)])
 }
 
-// Cells returns the values of all rows, one row behind the other.
+// Cells returns the values of all rows, row after row.
 func (r *Rows) Cells() []parquet.Value { return r.cells }
 
-// Cut leaves the first n rows.
+// Cut keeps the first n rows only.
 func (r *Rows) Cut(n int) {
 	clear(r.cells[n*r.width:])
 	r.cells = r.cells[:n*r.width]
 }
 
-// Empty makes the rows none of a table's.
+// Empty removes all rows and sets their table.
 func (r *Rows) Empty(t *Table) {
 	r.Cut(0)
 	r.width = len(t.Columns)
 }
 
-// Set makes the rows a copy of others.
+// Set makes the rows a copy of of.
 func (r *Rows) Set(of *Rows) {
 	r.Cut(0)
 	r.width, r.cells = of.width, append(r.cells, of.cells...)
 }
 
-// Object is one object of a resource: its row, and the rows of its lists. Texts
-// may alias the body that they were decoded from.
+// Object is one object of a resource: its row, and the rows of its lists. Texts may alias the body
+// from which they were decoded.
 type Object struct {
 	Of    *Resource
 	Row   Row
 	Lists []Rows // as Of.Lists
-	// Lacks is what the file that it was read from had no columns for.
+	// Lacks are the columns that were missing in the file that the object was read from.
 	Lacks *Lacking
 }
 
-// Begin makes the object an empty one of a resource, in the room that it has.
+// Begin makes the object an empty one of a resource, reusing its memory.
 func (o *Object) Begin(of *Resource) {
 	o.Of, o.Lacks = of, nil
 	if n := len(of.Table.Columns); cap(o.Row) < n {
@@ -84,8 +84,7 @@ func (o *Object) Begin(of *Resource) {
 	}
 }
 
-// Set makes the object a copy of another, in the room that it has. Both point at
-// the same texts.
+// Set makes the object a copy of another, reusing its memory. Both share the same texts.
 func (o *Object) Set(of *Object) {
 	o.Begin(of.Of)
 	o.Lacks = of.Lacks
@@ -95,7 +94,7 @@ func (o *Object) Set(of *Object) {
 	}
 }
 
-// Release empties the object's rows, and so lets go of the texts that they point at.
+// Release empties the object's rows, which frees the texts that they refer to.
 func (o *Object) Release() {
 	clear(o.Row)
 	for i := range o.Lists {
@@ -111,8 +110,8 @@ func (o *Object) cells(do func(values []parquet.Value)) {
 	}
 }
 
-// Own makes the object a copy that shares no memory with what it was. All its
-// bytes lie in one allocation.
+// Own makes the object a deep copy that shares no memory with the original. All its bytes are in
+// one allocation.
 func (o *Object) Own() {
 	n := 0
 	o.cells(func(values []parquet.Value) {
@@ -149,7 +148,7 @@ func textLen(v parquet.Value) int {
 	return 0
 }
 
-// HasExtra says whether the object's rows hold what no column of theirs is for.
+// HasExtra reports whether the object's rows hold values without a column of their own.
 func (o *Object) HasExtra() bool {
 	if !o.Row[o.Of.Table.Column("extra")].IsNull() {
 		return true
@@ -165,8 +164,8 @@ func (o *Object) HasExtra() bool {
 	return false
 }
 
-// SameObject says whether two objects are the same in all that their rows say of
-// them: not in what columns say of a fetch, nor in the query of a signed link.
+// SameObject reports whether two objects are equal in content: columns that describe a fetch and
+// the query of a signed link are ignored.
 func SameObject(a, b *Object) bool {
 	for i := range a.Lists {
 		if a.Lists[i].Len() != b.Lists[i].Len() {
@@ -186,7 +185,7 @@ func SameObject(a, b *Object) bool {
 	return true
 }
 
-// SameRow says whether two rows of a table are the same in the columns that are compared.
+// SameRow reports whether two rows of a table are equal in the compared columns.
 func SameRow(t *Table, a, b Row) bool {
 	for i := range t.Columns {
 		if c := &t.Columns[i]; c.Compared() && !parquet.Equal(c.comparable(a[i]), c.comparable(b[i])) {
@@ -196,7 +195,7 @@ func SameRow(t *Table, a, b Row) bool {
 	return true
 }
 
-// Compared says whether a column is a part of what its row says.
+// Compared reports whether a column is part of its row's content.
 func (c *Column) Compared() bool { return !c.Fetch && c.Parent == "" }
 
 // comparable returns the part of a value that is compared.
@@ -226,8 +225,8 @@ func (o *Object) repeat() {
 	}
 }
 
-// Rows yields the rows of the object, each with its table. It first fills the columns
-// of the lists that repeat the object's own.
+// Rows yields the rows of the object, each with its table. It first fills the list columns that
+// repeat the object's own.
 func (o *Object) Rows() iter.Seq2[*Table, Row] {
 	o.repeat()
 	return func(yield func(*Table, Row) bool) {
@@ -244,8 +243,8 @@ func (o *Object) Rows() iter.Seq2[*Table, Row] {
 	}
 }
 
-// AppendRow appends the values of a row with their levels and columns, as the
-// Parquet library wants them.
+// AppendRow appends the values of a row with their levels and columns, in the form of the Parquet
+// library.
 func (t *Table) AppendRow(dst, row Row) Row {
 	for i, v := range row {
 		level := 1

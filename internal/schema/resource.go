@@ -1,18 +1,18 @@
 package schema
 
-// Resource is one kind of object that the service has, and the tables that its
-// JSON becomes: one row of Table, and rows of each of Lists.
+// Resource is one kind of the service's objects, and the tables for its JSON: one row of Table, and
+// rows of each of Lists.
 type Resource struct {
 	Table *Table
 	Lists []*Table
 
-	source int // the column for the version of the API that it came from, or -1
-	// repeats are, for each list and each of its columns, the column of Table that it
-	// repeats; OwnPlace for the row's position, or OwnValue.
+	source int // the column for the source version of the API, or -1
+	// repeats holds, for each column of each list, the column of Table that it repeats; OwnPlace
+	// for the row's position, or OwnValue.
 	repeats [][]int
 }
 
-// What Resource.Repeats says of columns that repeat none.
+// Values of Resource.Repeats for columns that repeat none.
 const (
 	OwnValue = -1 // it has a value of its own
 	OwnPlace = -2 // it is the row's position
@@ -42,5 +42,5 @@ func NewResource(t *Table, lists ...*Table) *Resource {
 // or one of OwnValue and OwnPlace.
 func (r *Resource) Repeats(list int) []int { return r.repeats[list] }
 
-// CallResource is what a call's JSON becomes.
+// CallResource has the tables of a call's JSON.
 var CallResource = NewResource(&Calls, &Turns, &Items)

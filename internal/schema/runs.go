@@ -12,9 +12,9 @@ type Run struct {
 	StartedAt         int64
 	EndedAt           Opt[int64]
 	Outcome           string
-	Error             string // empty: null
-	Problem           string // one word for Error; empty: null
-	Version           string // empty: null
+	Error             string // empty for null
+	Problem           string // one word for Error; empty for null
+	Version           string // empty for null
 	Requests          int64
 	PageRequests      int64
 	DetailRequests    int64
@@ -38,10 +38,10 @@ type Run struct {
 	BudgetUsedPercent Opt[int64] // 1/10,000 percent
 	Commits           int64
 	Bulk              BulkCounts
-	CallsSkipped      int64 // an earlier version wrote none
+	CallsSkipped      int64 // not written by earlier versions
 }
 
-// BulkCounts tell what a run did with the pages of v2. An earlier version wrote none.
+// BulkCounts count what a run did with the pages of v2. Earlier versions wrote none.
 type BulkCounts struct {
 	Requests    int64
 	Transcripts int64 // taken
@@ -54,8 +54,8 @@ func (b *BulkCounts) all() [5]*int64 {
 	return [...]*int64{&b.Requests, &b.Transcripts, &b.Compared, &b.Differing, &b.Unlisted}
 }
 
-// counts returns where the run's plain counts are: one after the other in
-// Runs.Columns from the column requests to the column drift.
+// counts returns pointers to the run's plain counts, in the order of Runs.Columns from the column
+// requests to the column drift.
 func (r *Run) counts() [18]*int64 {
 	return [...]*int64{
 		&r.Requests, &r.PageRequests, &r.DetailRequests, &r.Retries, &r.RateLimited, &r.ServerErrors,
@@ -93,7 +93,7 @@ func (r *Run) Row() Row {
 	return append(row, parquet.Int64Value(r.CallsSkipped), TextValue(orNil(r.Problem)))
 }
 
-// Set makes the run what a row of runs says. Nothing in it aliases the row.
+// Set fills the run from a row of runs. The run does not alias the row.
 func (r *Run) Set(row Row) {
 	text := func(col int) string { return string(TextOf(row[col])) }
 	*r = Run{

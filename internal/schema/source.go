@@ -1,6 +1,6 @@
 package schema
 
-// Source says which version of the API a call's JSON came from.
+// Source is the version of the API that a call's JSON came from.
 type Source uint8
 
 const (
@@ -18,7 +18,7 @@ var sourceValues = SourceWords.Values()
 // String returns the source's word, as in the column source.
 func (s Source) String() string { return SourceWords.Text(int(s), "Source") }
 
-// Source returns which version of the API the object came from.
+// Source returns the version of the API that the object came from.
 func (o *Object) Source() Source {
 	if at := o.Of.source; at >= 0 {
 		return Source(SourceWords.Of(o.Row[at]))
@@ -26,7 +26,7 @@ func (o *Object) Source() Source {
 	return V3
 }
 
-// SetSource notes it, where the table has a column for that.
+// SetSource sets it if the table has a column for it.
 func (o *Object) SetSource(s Source) {
 	if at := o.Of.source; at >= 0 {
 		o.Row[at] = sourceValues[s]

@@ -2,16 +2,14 @@ package schema
 
 import "slices"
 
-// Month is the column that readers make of the name of the folder in which a file
-// of [CallTables] lies, as in month=2026-11: the UTC month of start_at, or of
-// first_seen_at for a call that has no start yet. The files themselves have it up
-// to version 2 only (field ids 32, 12 and 8), since many readers refuse a column
-// that is in both.
+// Month is the column that readers derive from the folder name of a file of [CallTables], such as
+// month=2026-11: the UTC month of start_at, or of first_seen_at for a call without a start. Only
+// files up to version 2 have it themselves (field ids 32, 12 and 8), since many readers refuse a
+// column that is in both.
 const Month = "month"
 
-// Calls holds one row per call. Sorted by start_at (nulls last), then call_id.
-// user_turns counts the turns in which the caller says something: see
-// calls.Call.Complete.
+// Calls holds one row per call. Sorted by start_at (nulls last), then call_id. user_turns counts
+// the turns in which the caller speaks: see calls.Call.Complete.
 var Calls = NewTable("calls",
 	Column{ID: 1, Name: "call_id", Type: Text, Required: true, V3: "id", V2: "call_id",
 		Doc: "id of the call"},
@@ -104,9 +102,8 @@ var Calls = NewTable("calls",
 			"null: not owned on that day, or written by an earlier version (extract migrate)"},
 )
 
-// Turns holds one row per transcript item, in the order of its call's time
-// line. Sorted as Calls, then by turn. A tool result's content is kept as the
-// service sent it, a string.
+// Turns holds one row per transcript item, in the order of its call's time line. Sorted as Calls,
+// then by turn. A tool result's content is stored as the service sent it, a string.
 var Turns = NewTable("transcript_turns",
 	Column{ID: 1, Name: "call_id", Type: Text, Required: true, Parent: "call_id",
 		Doc: "id of the call"},
@@ -155,8 +152,8 @@ var Items = NewTable("analysis_items",
 		Doc: "time the call was fetched, for incremental models; null: written by an earlier version (extract migrate)"},
 )
 
-// Runs holds one row per run of extract, in the order in which they started.
-// It is one file, runs/runs.parquet, in every snapshot.
+// Runs holds one row per run of extract, by start. It is one file, runs/runs.parquet, in every
+// snapshot.
 var Runs = NewTable("runs",
 	Column{ID: 1, Name: "run_id", Type: Text, Required: true,
 		Doc: "start of the run and 8 random digits"},
@@ -232,8 +229,8 @@ var Runs = NewTable("runs",
 
 // Steps of the tallies.
 const (
-	// Quarter is the quarter of an hour of QuarterTallies in ms. Every zone has been
-	// ahead of UTC, or behind it, by a multiple of it since 1972.
+	// Quarter is the quarter of an hour of QuarterTallies in ms. Since 1972 the UTC offset of every
+	// zone has been a multiple of it.
 	Quarter = 15 * 60 * 1000
 	// DurationStep is the step of LengthTallies in ms.
 	DurationStep = 5000
@@ -241,14 +238,12 @@ const (
 	LastShortStep = 2 * DurationStep
 )
 
-// WordTallies holds, of one file of calls, how many there are for each
-// combination of these words, and sums over them. caller_spoke says whether
-// user_turns is above 0, and is null where that is. short_step is the step of 5
-// seconds that a call lasted, from 0 to 10 seconds, which stands for all longer
-// ones; null where the duration is not known. Sums are null where nothing
-// was summed; timed_cost is the cost of calls whose duration is known, costed_ms
-// the duration of those whose cost is. unheld_costs is calls.Call.CostUnheld; files
-// before version 3 have none.
+// WordTallies holds, for one file of calls, the number of calls for each combination of these
+// words, and sums over them. caller_spoke is whether user_turns is above 0, null if user_turns is.
+// short_step is the call's duration in steps of 5 seconds, from 0 to 10 seconds; the last one
+// includes all longer calls; null if the duration is unknown. Sums are null if nothing was summed.
+// timed_cost is the cost of calls with a known duration, costed_ms the duration of calls with a
+// known cost. unheld_costs is calls.Call.CostUnheld; files before version 3 lack it.
 var WordTallies = NewTable("word_tallies", append([]Column{
 	{ID: 1, Name: "agent_id", Type: Word},
 	{ID: 2, Name: "agent_version", Type: Word},
@@ -265,9 +260,9 @@ var WordTallies = NewTable("word_tallies", append([]Column{
 	{ID: 13, Name: "short_step", Type: Int64},
 }, tallied...)...)
 
-// QuarterTallies holds the same numbers for each quarter of an hour in which
-// calls started, and few words. start_at is its beginning; null: calls without a
-// start. Sorted by it, nulls last.
+// QuarterTallies holds the same numbers for each quarter of an hour in which calls started, and few
+// words. start_at is the quarter's beginning; null for calls without a start. Sorted by it, nulls
+// last.
 var QuarterTallies = NewTable("quarter_tallies", append([]Column{
 	{ID: 1, Name: "start_at", Type: Timestamp},
 	{ID: 2, Name: "status", Type: Word},
@@ -279,8 +274,8 @@ var QuarterTallies = NewTable("quarter_tallies", append([]Column{
 	{ID: 8, Name: "short_step", Type: Int64},
 }, tallied...)...)
 
-// LengthTallies holds the same numbers for each step of 5 seconds that calls last.
-// duration_step is its beginning in ms; null: calls whose duration is not known.
+// LengthTallies holds the same numbers for each duration in steps of 5 seconds. duration_step is
+// the beginning of the step in ms; null for calls of unknown duration.
 var LengthTallies = NewTable("length_tallies", append([]Column{
 	{ID: 1, Name: "duration_step", Type: Int64},
 	{ID: 2, Name: "status", Type: Word},
@@ -301,15 +296,15 @@ var tallied = []Column{
 	{ID: 109, Name: "unheld_costs", Type: Int64},
 }
 
-// CallTables are the tables whose files are partitioned by month and day, in
-// the order in which they are written.
+// CallTables are the tables whose files are partitioned by month and day, in the order in which
+// they are written.
 var CallTables = []*Table{&Calls, &Turns, &Items}
 
-// TallyTables are counted from the calls of a month when it is compacted, so that
-// reports need not read these: see calls.Tallies.
+// TallyTables are counted from the calls of a month when it is compacted, so that reports need not
+// read the calls: see calls.Tallies.
 var TallyTables = []*Table{&WordTallies, &LengthTallies, &QuarterTallies}
 
-// Tables are all tables of a warehouse but for the tallies.
+// Tables are all tables of a warehouse except the tallies.
 var Tables = []*Table{&Calls, &Turns, &Items, &Runs}
 
 // PeriodTables are the tables with a file for each period, calls first; AllTables
@@ -319,5 +314,5 @@ var (
 	AllTables    = slices.Concat(Tables, TallyTables)
 )
 
-// ByMonth says whether the rows of a table tell the month in which they lie: see [Month].
+// ByMonth reports whether the files of a table are partitioned by month: see [Month].
 func (t *Table) ByMonth() bool { return slices.Contains(CallTables, t) }

@@ -9,7 +9,7 @@ import (
 // Opt is a value that may be null.
 type Opt[T any] struct {
 	V  T
-	OK bool // false: null
+	OK bool // false for null
 }
 
 // Some returns a value that is not null.
@@ -18,22 +18,21 @@ func Some[T any](v T) Opt[T] { return Opt[T]{V: v, OK: true} }
 // micros are the microseconds of a millisecond.
 const micros = 1000
 
-// Bounds of what the columns take. An instant outside of the years 1 to 9999
-// would have no day to lie under, and DuckDB, which counts microseconds, could
-// not read the file at all.
+// Bounds of the columns' values. An instant outside of the years 1 to 9999 would have no day to be
+// stored under, and DuckDB, which counts microseconds, could not read the file at all.
 const (
 	MinInstant = -62135596800000 // 0001-01-01T00:00:00.000Z
 	MaxInstant = 253402300799999 // 9999-12-31T23:59:59.999Z
 )
 
-// Seconds of the years 2000 and 2100. The service has no call from before, and none from later.
+// The years 2000 and 2100 in seconds. The service has no calls before or after.
 const (
 	leastSecond = 946684800
 	mostSecond  = 4102444800
 )
 
-// InMillis returns an instant in milliseconds since 1970, of a count of them. If the count can
-// only be one of seconds, microseconds or nanoseconds, it is taken for that, and other is true.
+// InMillis returns n as an instant in milliseconds since 1970. If n can only be a count of seconds,
+// microseconds or nanoseconds, it is converted, and other is true.
 func InMillis(n int64) (ms int64, other bool) {
 	switch {
 	case n < leastSecond || n >= mostSecond*1000 && n < leastSecond*1e6:
@@ -122,7 +121,7 @@ func ExactValue(o Opt[decimal.Number]) parquet.Value {
 	return parquet.FixedLenByteArrayValue(o.V.AppendBytes(make([]byte, 0, decimal.Bytes)))
 }
 
-// floorDiv divides, and rounds down.
+// floorDiv divides and rounds down.
 func floorDiv(n, by int64) int64 {
 	q := n / by
 	if n%by < 0 {
@@ -131,7 +130,7 @@ func floorDiv(n, by int64) int64 {
 	return q
 }
 
-// NotNil returns a text that is not null.
+// NotNil returns b, or an empty text for nil, so that it is not null.
 func NotNil(b []byte) []byte {
 	if b == nil {
 		return []byte{}

@@ -6,8 +6,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// Words are the words that a column holds, by the numbers that stand for them here.
-// They are part of the warehouse's contract.
+// Words are the words of a column; each stands for its index. They are part of the warehouse's
+// contract.
 type Words []string
 
 // Values returns the words as values of rows.
@@ -18,7 +18,7 @@ func (w Words) Values() (values []parquet.Value) {
 	return values
 }
 
-// Find returns which of the words a text is.
+// Find returns the index of a text among the words.
 func (w Words) Find(text []byte) (n int, ok bool) {
 	for i, word := range w {
 		if string(text) == word {
@@ -28,13 +28,13 @@ func (w Words) Find(text []byte) (n int, ok bool) {
 	return 0, false
 }
 
-// Of returns which of the words a value is; of another one, the first.
+// Of returns the index of a value among the words; 0 if it is none of them.
 func (w Words) Of(v parquet.Value) int {
 	n, _ := w.Find(v.ByteArray())
 	return n
 }
 
-// Text returns a word; of a number that has none, the number as one of what.
+// Text returns the word n, or for any other number the number as one of what.
 func (w Words) Text(n int, what string) string {
 	if n < len(w) {
 		return w[n]

@@ -12,14 +12,14 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// Beside is a temporary file or folder beside the one whose place it is to take by a
-// rename. It is locked for as long as its process lives, and a folder in TMPDIR notes
-// where it is. So what a killed program leaves is removed by the next one that writes into
-// the same folder, or uses the same TMPDIR.
+// Beside is a temporary file or folder next to the one that it will replace by a rename. It is
+// locked while its process lives, and a folder in TMPDIR records its path. So the leftovers of a
+// killed program are removed by the next one that writes into the same folder, or uses the same
+// TMPDIR.
 type Beside struct {
 	Path string
 	hold *flock.Flock
-	note *Dir // nil: there is no room in TMPDIR
+	note *Dir // nil if TMPDIR is full
 }
 
 // noteName is the file of a note's folder that holds the path.
@@ -28,16 +28,17 @@ const noteName = "beside"
 // besideRE matches the names that File and Folder give.
 var besideRE = regexp.MustCompile(`^\..*\.callhouse-[0-9]{1,20}\.tmp$`)
 
-// mostName is how much of the target's name is repeated, so that the whole is not too long.
+// mostName is the maximum part of the target's name that is repeated, to limit the length of the
+// whole.
 const mostName = 200
 
-// File makes a temporary file beside target, which nobody else can read. The caller
-// closes the file and then calls Remove, whether it was renamed or not.
+// File makes a temporary file next to target, readable only by this user. The caller closes the
+// file and then calls Remove, whether it was renamed or not.
 func File(target string) (*os.File, *Beside, error) {
 	var f *os.File
 	b, err := beside(target, func(path string) (err error) {
 		if f != nil {
-			_ = f.Close() // it was taken for left over
+			_ = f.Close() // another process took it for a leftover
 		}
 		f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 		return err
@@ -48,7 +49,7 @@ func File(target string) (*os.File, *Beside, error) {
 	return f, b, nil
 }
 
-// Folder makes a temporary folder beside target, which nobody else can read.
+// Folder makes a temporary folder next to target, readable only by this user.
 func Folder(target string) (*Beside, error) {
 	return beside(target, func(path string) error { return os.Mkdir(path, 0o700) })
 }
@@ -86,8 +87,8 @@ func beside(target string, create func(path string) error) (*Beside, error) {
 	}
 }
 
-// create makes and locks the file or folder. held is false if another process took it for
-// left over before it was locked.
+// create makes and locks the file or folder. held is false if another process took it for a
+// leftover before it was locked.
 func (b *Beside) create(create func(path string) error) (held bool, err error) {
 	made.Lock()
 	defer made.Unlock()
@@ -105,7 +106,7 @@ func (b *Beside) create(create func(path string) error) (held bool, err error) {
 	return true, nil
 }
 
-// Remove removes what is still there under the temporary name, and the note.
+// Remove removes the file or folder, if it is still under the temporary name, and the note.
 func (b *Beside) Remove() error {
 	err := os.RemoveAll(b.Path)
 	made.Lock()
@@ -118,7 +119,7 @@ func (b *Beside) Remove() error {
 	return err
 }
 
-// sweepBeside removes what killed programs of this user left in a folder.
+// sweepBeside removes the leftovers of this user's killed programs in a folder.
 func sweepBeside(dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -131,9 +132,9 @@ func sweepBeside(dir string) {
 	}
 }
 
-// removeBeside removes what a killed program left at a path, if it is of this user. dead
-// says that the program is known to have ended, so that a file system without locks does
-// not matter. It reports whether there is nothing left to do.
+// removeBeside removes the leftover of a killed program at a path if it is this user's. dead means
+// that the program is known to have ended, so that a file system without locks does not matter. It
+// reports whether nothing is left to do.
 func removeBeside(path string, dead bool) (done bool) {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) || !besideRE.MatchString(filepath.Base(path)) {
@@ -150,8 +151,8 @@ func removeBeside(path string, dead bool) (done bool) {
 	return errors.Join(os.RemoveAll(path), hold.Unlock()) == nil
 }
 
-// settleNote removes what the note in an abandoned folder leads to, and reports whether
-// the note is of no more use.
+// settleNote removes the leftover that the note in an abandoned folder refers to, and reports
+// whether the note is no longer needed.
 func settleNote(dir string) bool {
 	path, err := os.ReadFile(filepath.Join(dir, noteName))
 	if err != nil {

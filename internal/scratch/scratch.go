@@ -1,9 +1,9 @@
-// Package scratch makes temporary files and folders that no ending of a program leaves
-// behind for long: what a killed one could not remove, the next one does.
+// Package scratch makes temporary files and folders that do not remain for long, however a program
+// ends: the next program removes those of a killed one.
 //
-// A folder is its user's alone (0700), has a name that nobody can guess, and is
-// locked for as long as its process lives. One of ours that nobody holds is left
-// over. On a file system without locks a process removes only its own.
+// A folder is accessible only to its user (0700), has an unpredictable name, and is locked while
+// its process lives. One of ours that is not locked is a leftover. On a file system without locks a
+// process removes only its own.
 package scratch
 
 import (
@@ -18,18 +18,18 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// Kind is what a temporary folder is for: the beginning of its name.
+// Kind is the purpose of a temporary folder, and the beginning of its name.
 type Kind string
 
-// Kinds of folders. Whatever a program makes, it removes what killed ones left of all.
+// Kinds of folders. A program that makes one removes the leftovers of all kinds.
 const (
-	Query  Kind = "callhouse-query-"  // what DuckDB does not keep in memory
-	Safe   Kind = "callhouse-safe-"   // the same of a statement in a process of its own
+	Query  Kind = "callhouse-query-"  // data that DuckDB does not keep in memory
+	Safe   Kind = "callhouse-safe-"   // the same for a statement in a process of its own
 	Serve  Kind = "callhouse-serve-"  // of a server and its processes
 	Sheet  Kind = "callhouse-xlsx-"   // rows of a sheet
 	Verify Kind = "callhouse-verify-" // a warehouse to compare with
 	Demo   Kind = "callhouse-demo-"   // the key of a demonstration
-	Output Kind = "callhouse-output-" // a note of a file or folder elsewhere: see Beside
+	Output Kind = "callhouse-output-" // a note about a file or folder elsewhere: see Beside
 )
 
 var kinds = []Kind{Query, Safe, Serve, Sheet, Verify, Demo, Output}
@@ -47,10 +47,10 @@ var made = struct {
 	over  bool // no more are made
 }{paths: map[string]bool{}}
 
-// errOver is what Make says after Clear.
+// errOver is the error of Make after Clear.
 var errOver = errors.New("the program is ending")
 
-// Make makes a folder, and removes what killed programs left.
+// Make makes a folder, and removes the leftovers of killed programs.
 func Make(kind Kind) (*Dir, error) {
 	sweep(kind)
 	made.Lock()
@@ -73,7 +73,7 @@ func Make(kind Kind) (*Dir, error) {
 		case gone != nil && !errors.Is(gone, fs.ErrNotExist):
 			return nil, gone
 		}
-		_ = d.hold.Unlock() // another one has taken it for left over before it was locked
+		_ = d.hold.Unlock() // another process took it for a leftover before it was locked
 	}
 }
 
@@ -86,15 +86,14 @@ func (d *Dir) Remove() error {
 	return errors.Join(err, d.hold.Unlock())
 }
 
-// Clear removes all files and folders of this process, which is about to end without
-// closing what uses them. No other is made after it.
+// Clear removes all files and folders of this process, which is about to end without closing their
+// users. No more can be made after it.
 func Clear() {
 	made.Lock()
 	defer made.Unlock()
 	made.over = true
 	for path := range made.paths {
-		// While it goes something may still be put into it. What is left after all the
-		// next program removes.
+		// Files may still be added meanwhile. The next program removes the rest.
 		for range clearTries {
 			if os.RemoveAll(path) == nil {
 				break
@@ -105,12 +104,12 @@ func Clear() {
 
 const clearTries = 10
 
-// lock returns the lock of a folder, not taken yet. It is on the folder itself,
-// so that it goes with it.
+// lock returns the lock of a folder, not yet acquired. It is on the folder itself, so that it is
+// removed with it.
 func lock(path string) *flock.Flock { return flock.New(path, flock.SetFlag(os.O_RDONLY)) }
 
-// sweep removes the folders of this user, of one kind and all others, that no process
-// holds, and the files that they note. What it cannot look at or remove it leaves.
+// sweep removes this user's folders of kind and of all other kinds, except those that a process
+// holds, and the files that they record. It leaves those that it cannot read or remove.
 func sweep(kind Kind) {
 	entries, err := os.ReadDir(os.TempDir())
 	if err != nil {

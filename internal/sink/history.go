@@ -12,29 +12,28 @@ import (
 	"callhouse/internal/sink/verify"
 )
 
-// History is what is known of a warehouse without its lock and without reading calls.
+// History is the state of a warehouse that can be read without its lock and without reading calls.
 type History struct {
-	Snapshot *layout.Snapshot // nil: nothing is committed yet
+	Snapshot *layout.Snapshot // nil if nothing is committed
 	Kept     int              // snapshots on the disk
-	Runs     []schema.Run     // the table runs, and those that could not write their rows into it
-	Holder   disk.Holder      // who has the warehouse, or had it last
+	Runs     []schema.Run     // the table runs, and the runs that could not write their rows
+	Holder   disk.Holder      // current or last holder
 	Held     bool
-	// Journal is how many bytes on the disk are fetched and not committed.
+	// Journal is the number of fetched, uncommitted bytes on the disk.
 	Journal int64
-	// Verdict is what the last verification found; nil: there was none.
+	// Verdict is the result of the last verification; nil if there was none.
 	Verdict *verify.Verdict
 	lost    []disk.Lost
 }
 
-// IsLost reports whether a run could not write its row: it came after the last
-// commit.
+// IsLost reports whether a run could not write its row: it came after the last commit.
 func (h *History) IsLost(run string) bool {
 	return slices.ContainsFunc(h.lost, func(l disk.Lost) bool { return l.RunID == run })
 }
 
-// ReadHistory reads what a warehouse tells of its runs. It changes nothing, and
-// may be read beside a run. A warehouse that nothing was committed to is no
-// error; a *DamageError and a *layout.VersionError are.
+// ReadHistory reads the history of a warehouse's runs. It changes nothing, and may be called during
+// a run. A warehouse without a commit is not an error; a *DamageError and a *layout.VersionError
+// are.
 func ReadHistory(root string) (*History, error) {
 	h := new(History)
 	fsys, err := disk.OpenToRead(root)
@@ -68,8 +67,7 @@ func ReadHistory(root string) (*History, error) {
 	return h, nil
 }
 
-// addLost adds the rows that runs could not write, and closes those of runs
-// that were killed.
+// addLost adds the rows that runs could not write, and completes those of killed runs.
 func (h *History) addLost() {
 	lost := h.Holder.Lost
 	if h.Holder.Records && !h.Holder.Released && !h.Held {

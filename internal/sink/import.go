@@ -19,17 +19,16 @@ import (
 	"callhouse/internal/sink/table"
 )
 
-// An import commits when it has taken up so many lines (they bound the memory of
-// the intake), or spooled so many bytes (they bound the room on the disk).
+// Limits after which an import commits: lines (for the memory of the intake), and spooled bytes
+// (for the space on the disk).
 const (
 	importLines = 250_000
 	importParts = 256
 	spoolBytes  = 1 << 30
 )
 
-// Import commits the calls of dumps. They do not go through the journal: a dump
-// is on the disk already. Each commit is all or nothing, and a second import of
-// the same dump changes no call.
+// Import commits the calls of dumps. They bypass the journal: a dump is already on the disk. Each
+// commit is all or nothing, and a second import of the same dump changes no call.
 type Import struct {
 	w      *Warehouse
 	row    func(commit.Stats, int64) schema.Run
@@ -37,13 +36,13 @@ type Import struct {
 	taken  int64 // lines in it
 	report func(commit.AsideError)
 
-	Lines int64 // read so far, but for empty ones
-	Bytes int64 // read so far of plain files
+	Lines int64 // read so far, without empty ones
+	Bytes int64 // read so far from plain files
 	aside int64 // lines that were reported
 }
 
-// SetAside returns how many lines are known not to be calls. Some are found only when
-// they are committed.
+// SetAside returns the number of lines known not to be calls. Some are found only when they are
+// committed.
 func (i *Import) SetAside() int64 {
 	n := i.aside
 	for _, p := range i.in.Parts {
@@ -52,14 +51,13 @@ func (i *Import) SetAside() int64 {
 	return n
 }
 
-// NewImport begins an import. row is that of Commit; aside is called for every
-// line that is no call, before its part is committed.
+// NewImport begins an import. row is as for Commit; aside is called for every line that is not a
+// call, before its part is committed.
 func (w *Warehouse) NewImport(row func(total commit.Stats, commits int64) schema.Run, aside func(commit.AsideError)) *Import {
 	return &Import{w: w, row: row, report: aside, in: commit.NewIntake(w.forgotten, false)}
 }
 
-// Add takes up a dump, and commits whenever there is enough. tell is called from time
-// to time.
+// Add reads a dump, and commits whenever there is enough. tell is called from time to time.
 func (i *Import) Add(ctx context.Context, d *commit.Dump, tell func()) error {
 	if d.File == nil {
 		return i.spool(ctx, d, tell)
@@ -68,14 +66,12 @@ func (i *Import) Add(ctx context.Context, d *commit.Dump, tell func()) error {
 	return err
 }
 
-// Finish commits what was taken up since the last commit, and the import's last
-// row.
+// Finish commits the rest since the last commit, and the import's last row.
 func (i *Import) Finish(ctx context.Context, row func(total commit.Stats, commits int64) schema.Run) error {
 	return errors.Join(i.commit(ctx, row), i.closeParts())
 }
 
-// scan takes up a stretch of a dump; whole says that it was committed to its
-// end.
+// scan reads a part of a dump; whole reports that it was committed to its end.
 func (i *Import) scan(ctx context.Context, p *commit.Part, tell func()) (whole bool, err error) {
 	for {
 		next, err := i.take(ctx, p, tell)
@@ -95,8 +91,7 @@ func (i *Import) scan(ctx context.Context, p *commit.Part, tell func()) (whole b
 	}
 }
 
-// take takes up a part until it ends or enough has come together, and returns
-// the rest.
+// take reads a part until it ends or there is enough to commit, and returns the rest.
 func (i *Import) take(ctx context.Context, p *commit.Part, tell func()) (rest *commit.Part, err error) {
 	i.in.Parts = append(i.in.Parts, p)
 	began := p.Line
@@ -124,7 +119,7 @@ func (i *Import) take(ctx context.Context, p *commit.Part, tell func()) (rest *c
 	return &next, nil
 }
 
-// commit commits what was taken up.
+// commit commits what was read.
 func (i *Import) commit(ctx context.Context, row func(commit.Stats, int64) schema.Run) error {
 	if err := i.w.commitRun(ctx, row, i.intake, func(c *commit.Commit) { c.PageSize = table.ImportPageBytes }); err != nil {
 		return err
@@ -142,8 +137,7 @@ func (i *Import) commit(ctx context.Context, row func(commit.Stats, int64) schem
 	return err
 }
 
-// intake returns what was taken up; if exact, it reads the parts again and decodes
-// every line.
+// intake returns what was read; if exact, it reads the parts again and decodes every line.
 func (i *Import) intake(exact bool) (*commit.Intake, error) {
 	if !exact {
 		return i.in, nil
@@ -170,8 +164,8 @@ func (i *Import) closeParts() error {
 	return errors.Join(errs...)
 }
 
-// spool takes up a dump that can be read only once: it writes what may be kept
-// of it to a file without a name, which is gone when it is closed.
+// spool reads a dump that can be read only once: it writes the storable part to a file without a
+// name, which disappears when it is closed.
 func (i *Import) spool(ctx context.Context, d *commit.Dump, tell func()) error {
 	r := commit.NewLineReader(d.Lines)
 	for ended := false; !ended; {
@@ -187,7 +181,7 @@ func (i *Import) spool(ctx context.Context, d *commit.Dump, tell func()) error {
 		}
 		before := i.Bytes
 		whole, err := i.scan(ctx, p, nil)
-		i.Bytes = before // of plain files alone
+		i.Bytes = before // counts plain files only
 		if err != nil {
 			return err
 		}
@@ -213,8 +207,8 @@ func (i *Import) nameless() (disk.File, error) {
 	return f, nil
 }
 
-// fillSpool writes lines to a part's file until they are enough for a commit.
-// A line that is no call leaves an empty one, so that the numbers stay right.
+// fillSpool writes lines to a part's file until there are enough for a commit. A line that is not a
+// call leaves an empty one, so that the numbers stay right.
 func (i *Import) fillSpool(ctx context.Context, p *commit.Part, file disk.File, r *commit.LineReader, tell func()) (ended bool, err error) {
 	out := bufio.NewWriterSize(file, commit.DumpRoom)
 	for lines := int64(0); i.taken+lines < importLines && p.To < spoolBytes; lines++ {

@@ -15,9 +15,8 @@ import (
 	"callhouse/internal/sink/verify"
 )
 
-// Compact makes one file a table of each month, each in its own commit, and returns
-// the months that it compacted. A month without files of days, or that must wait, is
-// an error.
+// Compact makes one file per table of each month, each month in its own commit, and returns the
+// compacted months. A month without files of days, or one that must wait, is an error.
 func (w *Warehouse) Compact(ctx context.Context, months []string, progress func(snapshot.Progress)) (done []snapshot.Month, err error) {
 	for _, name := range months {
 		all := snapshot.Months(w.Snapshot(), w.opts.Now())
@@ -40,7 +39,7 @@ func (w *Warehouse) Compact(ctx context.Context, months []string, progress func(
 	return done, nil
 }
 
-// Check is [verify.CheckRun] for this run. before is the snapshot that it found.
+// Check is [verify.CheckRun] for this run. before is the snapshot at the beginning of the run.
 func (w *Warehouse) Check(ctx context.Context, before *layout.Snapshot) (*verify.RunReport, error) {
 	s := w.Snapshot()
 	if s == nil {
@@ -49,8 +48,8 @@ func (w *Warehouse) Check(ctx context.Context, before *layout.Snapshot) (*verify
 	return verify.CheckRun(ctx, w.opts.FS, s, before, w.opts.RunID, w.forgotten)
 }
 
-// Forget is [erase.Held.Forget]. From then on Put drops records of these calls. It fails
-// if the journal holds anything: that must be committed first.
+// Forget is [erase.Held.Forget]. Afterwards Put drops records of these calls. It fails if the
+// journal is not empty: it must be committed first.
 func (w *Warehouse) Forget(ctx context.Context, sel erase.Selection, dry bool, progress func(snapshot.Progress)) (*erase.Receipt, error) {
 	w.committing.Lock()
 	defer w.committing.Unlock()
@@ -81,10 +80,10 @@ func (w *Warehouse) Forget(ctx context.Context, sel erase.Selection, dry bool, p
 	return r, nil
 }
 
-// Rollback commits a new snapshot that holds what an older one holds, by hard links to
-// its files. The table runs keeps its rows, and gains row. What is forgotten stays
-// forgotten, and the journal stays as it is. to 0 is the snapshot that Before returns.
-// If the warehouse was opened with Adopt, to must be given, and may be the newest.
+// Rollback commits a new snapshot with the content of an older one, by hard links to its files. The
+// table runs keeps its rows, and gains row. Forgotten calls stay forgotten, and the journal stays
+// unchanged. to 0 is the snapshot that Before returns. If the warehouse was opened with Adopt, to
+// must be given, and may be the newest.
 func (w *Warehouse) Rollback(ctx context.Context, to int64, row func(target *layout.Snapshot) schema.Run) (*layout.Snapshot, error) {
 	w.committing.Lock()
 	defer w.committing.Unlock()
@@ -110,7 +109,7 @@ func (w *Warehouse) Rollback(ctx context.Context, to int64, row func(target *lay
 }
 
 // rollbackTarget finds the snapshot to go back to, and compares each of its files with its
-// checksum: what is damaged does not become current. With Adopt, no snapshot is the current one.
+// checksum: a damaged one does not become current. With Adopt, no snapshot is the current one.
 func (w *Warehouse) rollbackTarget(ctx context.Context, current *layout.Snapshot, to int64) (*layout.Snapshot, error) {
 	all, _, err := snapshot.ListRetained(w.opts.FS, w.opts.Root, current)
 	if err != nil {
@@ -148,13 +147,13 @@ func (w *Warehouse) intact(ctx context.Context, s *layout.Snapshot) error {
 	return nil
 }
 
-// migrateBytes is about how much one commit of Migrate rewrites. It needs as much room
-// on the disk, and that much work is lost if it is interrupted.
+// migrateBytes is about how much one commit of Migrate rewrites. It needs that much space on the
+// disk, and that much work is lost if it is interrupted.
 const migrateBytes = 2 << 30
 
-// outdated returns the periods whose files do not have today's columns, or were written when
-// national numbers were read in another country, in batches of one commit each, and how many
-// calls they hold.
+// outdated returns the periods whose files lack current columns, or were written when national
+// numbers were read in another region, in batches of one commit each, and the number of their
+// calls.
 func outdated(ctx context.Context, in *snapshot.Reader, country string) (batches [][]string, calls int64, err error) {
 	var bytes int64
 	for _, f := range in.Files(schema.Calls.Name) {
@@ -179,9 +178,9 @@ func outdated(ctx context.Context, in *snapshot.Reader, country string) (batches
 	return batches, calls, nil
 }
 
-// Migrate rewrites the files of older formats with today's columns, and moves values
-// from extra into their new columns. It asks the service for nothing. If interrupted,
-// it goes on where it stopped.
+// Migrate rewrites the files of older formats with the current columns, and moves values from extra
+// into their new columns. It requests nothing from the service. After an interruption it resumes
+// where it stopped.
 func (w *Warehouse) Migrate(ctx context.Context, progress func(snapshot.Progress)) (periods int, calls int64, err error) {
 	batches, calls, err := outdated(ctx, w.reader(), w.opts.Country)
 	if err != nil {
@@ -197,9 +196,9 @@ func (w *Warehouse) Migrate(ctx context.Context, progress func(snapshot.Progress
 	return periods, calls, nil
 }
 
-// Withhold takes out of the resources, and of the changes, the secrets that an older callhouse stored
-// there. It commits nothing if there are none. It returns in how many objects and changes some were.
-// Older snapshots stay as they are until they are removed.
+// Withhold removes the secrets that an older callhouse stored in the resources and the changes. It
+// commits nothing if there are none. It returns the number of objects and changes that held some.
+// Older snapshots stay unchanged until they are removed.
 func (w *Warehouse) Withhold(ctx context.Context) (rows int64, err error) {
 	for at, err := range w.reader().Secrets(ctx) {
 		if err != nil {

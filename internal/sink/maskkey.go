@@ -15,8 +15,7 @@ import (
 	"callhouse/internal/wire/mask"
 )
 
-// MaskKey returns the key of the warehouse's own masks; nil where it has none
-// and none is to be made.
+// MaskKey returns the key of the warehouse's own masks; nil if there is none and make is false.
 func (w *Warehouse) MaskKey(make bool) ([]byte, error) {
 	path := filepath.Join(w.opts.Root, layout.MaskKeyName)
 	raw, err := disk.ReadFile(w.opts.FS, path)
@@ -35,7 +34,7 @@ func (w *Warehouse) MaskKey(make bool) ([]byte, error) {
 	return key, nil
 }
 
-// newMaskKey makes a key, durable before anything is masked by it.
+// newMaskKey makes a key, which is durable before it is used.
 func (w *Warehouse) newMaskKey(path string) ([]byte, error) {
 	key := make([]byte, mask.KeyBytes)
 	_, _ = rand.Read(key) // never fails
@@ -47,15 +46,15 @@ func (w *Warehouse) newMaskKey(path string) ([]byte, error) {
 	return key, nil
 }
 
-// Mask makes Clean and commits mask what m says, by a key, and the manifest say
-// so. It is called before anything is put.
+// Mask makes Clean and commits apply m with a key, and record it in the manifest. It is called
+// before anything is put.
 func (w *Warehouse) Mask(m *mask.Mask, key []byte) {
 	w.masker, w.mask = m, &layout.Mask{Key: mask.KeyHash(key), Fields: m.Paths()}
 }
 
-// Clean returns what may be kept of body, the JSON of a call: what [wire.Redact]
-// leaves, masked. It must come before Put. changed says whether Redact took
-// anything out. It fails with a *scan.Error inside.
+// Clean returns the part of body, the JSON of a call, that may be stored: the result of
+// [wire.Redact], masked. It must be called before Put. changed reports whether Redact removed
+// anything. It fails with a *scan.Error inside.
 func (w *Warehouse) Clean(body []byte) (clean []byte, changed bool, err error) {
 	if clean, changed, err = wire.Redact(schema.CallResource, body); err == nil && w.masker != nil {
 		clean, _, err = w.masker.Apply(clean)

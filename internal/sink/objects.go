@@ -19,7 +19,7 @@ func (w *Warehouse) Listed(of *resource.Resource) int64 {
 	return 0
 }
 
-// Objects returns how many objects of a resource the last commit has.
+// Objects returns the number of objects of a resource in the last commit.
 func (w *Warehouse) Objects(of *resource.Resource) int64 {
 	if s := w.Snapshot(); s != nil {
 		return s.Manifest.Rows(of.Name)
@@ -27,7 +27,7 @@ func (w *Warehouse) Objects(of *resource.Resource) int64 {
 	return 0
 }
 
-// EachObject visits the objects of a resource that the last commit has, until ctx is done.
+// EachObject visits the objects of a resource in the last commit, until ctx is done.
 func (w *Warehouse) EachObject(ctx context.Context, of *resource.Resource, visit func(*schema.Object) error) error {
 	return eachObject(ctx, w.reader(), of, visit)
 }
@@ -41,9 +41,9 @@ func eachObject(ctx context.Context, r *snapshot.Reader, of *resource.Resource, 
 	})
 }
 
-// Incomplete yields the keys of the objects of the last commit whose own record and
-// lists are to be fetched: those that changed since these were, or of which due says so
-// of a list, by when it was last complete, in ms since 1970 UTC; 0: never.
+// Incomplete yields the keys of the last commit's objects whose own record and lists are to be
+// fetched: those that changed since these were fetched, and those for which due returns true for
+// one of their lists. due receives when the list was last complete, in ms since 1970 UTC; 0: never.
 func (w *Warehouse) Incomplete(ctx context.Context, of *resource.Resource,
 	due func(list *resource.Resource, listed int64) bool) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
@@ -70,7 +70,7 @@ func (w *Warehouse) Incomplete(ctx context.Context, of *resource.Resource,
 	}
 }
 
-// Masks says whether values of calls are masked.
+// Masks reports whether values of calls are masked.
 func (w *Warehouse) Masks() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

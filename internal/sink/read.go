@@ -16,10 +16,10 @@ import (
 	"callhouse/internal/sink/snapshot"
 )
 
-// Due yields the calls of the last commit whose detail should be fetched now, newest
-// start first; calls without a start come before the others of their period. Those that
-// were passed over for their kind are among them when a record of the kind had a transcript.
-// It holds one period at a time, and reads the snapshot that was current when it began.
+// Due yields the calls of the last commit whose detail should be fetched now, newest start first;
+// calls without a start come before the others of their period. Calls skipped because of their kind
+// are included if a record of the kind had a transcript. It holds one period at a time, and reads
+// the snapshot that was current when it began.
 func (w *Warehouse) Due(ctx context.Context, scope calls.DueScope) iter.Seq2[calls.Due, error] {
 	return func(yield func(calls.Due, error) bool) {
 		snapshot := w.Snapshot()
@@ -36,7 +36,7 @@ func (w *Warehouse) Due(ctx context.Context, scope calls.DueScope) iter.Seq2[cal
 				return
 			}
 		}
-		var later int64 // calls in the periods before
+		var later int64 // calls in the previous periods
 		for _, f := range files {
 			if looksInto(f, &asks) {
 				due, err := w.dueIn(ctx, snapshot, f, &asks)
@@ -80,7 +80,7 @@ func (w *Warehouse) dueIn(ctx context.Context, s *layout.Snapshot, f *layout.Fil
 	return due, errors.Join(err, r.Close())
 }
 
-// looksInto says whether a file may hold calls that are due.
+// looksInto reports whether a file may hold due calls.
 func looksInto(f *layout.File, a *calls.Asking) bool {
 	from, to := calls.ProbedFrom(a.Now)
 	if f.Due > 0 || f.Unsettled > 0 && a.Scope == calls.DueUnsettled || f.MinStart != nil && *f.MinStart < to && *f.MaxStart >= from {
@@ -94,11 +94,11 @@ func looksInto(f *layout.File, a *calls.Asking) bool {
 	return false
 }
 
-// kindRows is about how many of the newest calls tell which kinds have transcripts.
+// kindRows is about how many of the newest calls determine which kinds have transcripts.
 const kindRows = 50_000
 
-// Kinds returns which kinds of calls had transcripts in their records, and which had none,
-// by the newest calls of the last commit.
+// Kinds counts, for the newest calls of the last commit, which kinds had transcripts in their
+// records and which had none.
 func (w *Warehouse) Kinds(ctx context.Context) (calls.Kinds, error) {
 	w.mu.Lock()
 	known, of := w.kinds, w.current
@@ -147,7 +147,7 @@ func countKinds(ctx context.Context, r *snapshot.Reader) (calls.Kinds, error) {
 	return kinds, nil
 }
 
-// DueCount returns how many calls Due will yield, at the most.
+// DueCount returns the maximum number of calls that Due yields.
 func (w *Warehouse) DueCount(scope calls.DueScope) int64 {
 	var n int64
 	if s := w.Snapshot(); s != nil {
@@ -161,7 +161,7 @@ func (w *Warehouse) DueCount(scope calls.DueScope) int64 {
 	return n
 }
 
-// Bulk returns what the last commit says of the pages of v2.
+// Bulk returns the state of the pages of v2 in the last commit.
 func (w *Warehouse) Bulk() schema.Bulk {
 	if s := w.Snapshot(); s != nil && s.Manifest.Bulk != nil {
 		return *s.Manifest.Bulk
@@ -169,8 +169,8 @@ func (w *Warehouse) Bulk() schema.Bulk {
 	return schema.Bulk{}
 }
 
-// Resting returns until when an operation is left alone, as of the last commit; the zero value but
-// for its name: it is not.
+// Resting returns until when an operation rests, as of the last commit; the zero value but for its
+// name if it does not.
 func (w *Warehouse) Resting(of string) schema.Rest {
 	if s := w.Snapshot(); s != nil {
 		if r, ok := s.Manifest.Resting[of]; ok {
@@ -180,8 +180,8 @@ func (w *Warehouse) Resting(of string) schema.Rest {
 	return schema.Rest{Of: of}
 }
 
-// Unlisted leaves of the ids those of calls that the last commit does not have among those
-// that started from from to to, ms UTC, both included, and that were not forgotten.
+// Unlisted removes from ids all but those of calls that are neither in the last commit among those
+// that started from from to to, ms UTC, both inclusive, nor forgotten.
 func (w *Warehouse) Unlisted(ctx context.Context, from, to int64, ids map[string]bool) error {
 	w.mu.Lock()
 	forgotten := w.forgotten
@@ -204,9 +204,9 @@ func (w *Warehouse) Unlisted(ctx context.Context, from, to int64, ids map[string
 	return nil
 }
 
-// Unsettled returns where the calls of the last commit lie that are neither settled nor
-// expired by now and started at from or later, but before to: newest first. Calls between
-// which there are fewer than apart others are in one place.
+// Unsettled returns the places of the last commit's calls that are neither settled nor expired by
+// now and started at from or later, but before to: newest first. Calls with fewer than apart others
+// between them share a place.
 func (w *Warehouse) Unsettled(ctx context.Context, from, to, apart int64) (places []calls.Place, err error) {
 	r := w.reader()
 	between := apart // calls since the last one that was found
@@ -236,7 +236,7 @@ func (w *Warehouse) Unsettled(ctx context.Context, from, to, apart int64) (place
 	return places, nil
 }
 
-// unsettledRow says of a call that has a start whether something is still to come.
+// unsettledRow holds, for a call with a start, whether more data is expected.
 type unsettledRow struct {
 	start     int64
 	unsettled bool
@@ -259,8 +259,8 @@ func unsettledIn(ctx context.Context, r *snapshot.Reader, f *layout.File, now in
 	return rows, errors.Join(err, t.Close())
 }
 
-// Coverage returns the spans of start_at that the last commit says have been
-// listed completely, ascending and disjoint.
+// Coverage returns the spans of start_at that were listed completely as of the last commit,
+// ascending and disjoint.
 func (w *Warehouse) Coverage() []schema.Span {
 	if s := w.Snapshot(); s != nil {
 		return slices.Clone(s.Manifest.Coverage)
@@ -268,18 +268,17 @@ func (w *Warehouse) Coverage() []schema.Span {
 	return nil
 }
 
-// Belong makes commits say whose calls the warehouse holds.
+// Belong sets the owner of the calls for the following commits.
 func (w *Warehouse) Belong(o layout.Origin) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.origin = &o
 }
 
-// Known are calls and agents that a warehouse knows.
+// Known are the calls and agents in a warehouse.
 type Known struct{ Calls, Agents map[string]bool }
 
-// knownRows is about how many of the newest calls tell an organisation by its
-// calls and agents.
+// knownRows is about how many of the newest calls identify an organisation by their ids and agents.
 const knownRows = 10_000
 
 // Newest returns the ids of the newest calls and of their agents.
@@ -307,8 +306,8 @@ func (w *Warehouse) Newest() (*Known, error) {
 	return k, nil
 }
 
-// Aging returns how many calls the next commit would leave out, since they started
-// before Options.KeepFrom, and how many there are. A call without a start stays.
+// Aging returns the number of calls that the next commit would drop, since they started before
+// Options.KeepFrom, and the number of all calls. A call without a start stays.
 func (w *Warehouse) Aging() (aged, total int64, err error) {
 	s := w.Snapshot()
 	if s == nil || w.opts.KeepFrom.IsZero() {

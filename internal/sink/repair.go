@@ -14,13 +14,12 @@ import (
 	"callhouse/internal/sink/verify"
 )
 
-// Repair verifies the current snapshot and, where it is damaged, commits one that holds only
-// what can be proven: see [repair.Plan] for what becomes of the rest. The next listing covers
-// what was given up. row makes a row of the table runs of the plan. With dry nothing is
-// changed. The warehouse must be opened with
-// Options.Adopt, or a lost link current and a damaged manifest keep it from being opened.
+// Repair verifies the current snapshot and, if it is damaged, commits one that holds only what can
+// be proven: see [repair.Plan] for the rest. The next listing covers what was given up. row makes a
+// row of the table runs from the plan. With dry nothing is changed. The warehouse must be opened
+// with Options.Adopt: otherwise a lost link current or a damaged manifest prevents the opening.
 //
-// A fault that is still there afterwards is a *StillDamagedError.
+// A fault that remains afterwards is a *StillDamagedError.
 func (w *Warehouse) Repair(ctx context.Context, dry bool, row func(*repair.Plan) schema.Run,
 	progress func(snapshot.Progress)) (*repair.Plan, error) {
 	w.committing.Lock()
@@ -46,14 +45,14 @@ func (w *Warehouse) Repair(ctx context.Context, dry bool, row func(*repair.Plan)
 	return plan, err
 }
 
-// StillDamagedError says that a repair did not make the warehouse whole.
+// StillDamagedError means that a repair did not fix the warehouse.
 type StillDamagedError struct{ Problems []verify.Problem }
 
 func (e *StillDamagedError) Error() string {
 	return fmt.Sprintf("the warehouse is still damaged: %s", e.Problems[0])
 }
 
-// Hint says what to do about it.
+// Hint returns advice for the operator.
 func (e *StillDamagedError) Hint() string {
 	return "extract verify lists every problem; restore the warehouse from a backup"
 }
@@ -69,7 +68,7 @@ func (w *Warehouse) examine(ctx context.Context, s *layout.Snapshot, progress fu
 	if err != nil {
 		return nil, fmt.Errorf("repair: %w", err)
 	}
-	if _, err := snapshot.Current(w.opts.FS, w.opts.Root); err != nil { // what it is opened at is an older one
+	if _, err := snapshot.Current(w.opts.FS, w.opts.Root); err != nil { // it was opened at an older one
 		plan.Rest = append(plan.Rest, verify.Problem{Kind: "current", Path: layout.CurrentName, What: err.Error()})
 	}
 	for _, path := range w.strange {
@@ -84,7 +83,7 @@ func (w *Warehouse) examine(ctx context.Context, s *layout.Snapshot, progress fu
 	return plan, nil
 }
 
-// mend commits what a plan leaves.
+// mend commits the result of a plan.
 func (w *Warehouse) mend(ctx context.Context, plan *repair.Plan, run schema.Run) error {
 	if err := w.clearCurrent(); err != nil {
 		return err
@@ -100,7 +99,7 @@ func (w *Warehouse) mend(ctx context.Context, plan *repair.Plan, run schema.Run)
 	} else if n > 0 {
 		w.notice("%d pins could not be read and are gone; a catalog is pinned again when query catalog writes it", n)
 	}
-	// A killed run may have listed what is given up now, and says that it is covered.
+	// A killed run may have listed the data that is now given up, and recorded it as covered.
 	for _, run := range w.Leftover() {
 		w.lostRun(run)
 	}
@@ -114,8 +113,8 @@ func (w *Warehouse) mend(ctx context.Context, plan *repair.Plan, run schema.Run)
 	return w.goOn(made, nil)
 }
 
-// clearCurrent moves a folder away that stands where the link current should be, as a copy
-// that followed links makes it.
+// clearCurrent moves a folder away that is in the place of the link current, as after a copy that
+// followed links.
 func (w *Warehouse) clearCurrent() error {
 	path := filepath.Join(w.opts.Root, layout.CurrentName)
 	info, err := w.opts.FS.Lstat(path)
@@ -125,7 +124,7 @@ func (w *Warehouse) clearCurrent() error {
 	return errors.Join(err, w.setAside(path))
 }
 
-// setAside takes something that is not ours out of a place of ours. Nothing in it is lost.
+// setAside moves an object that is not ours out of our place. Nothing in it is lost.
 func (w *Warehouse) setAside(path string) error {
 	away := filepath.Join(w.opts.Root, "aside-"+disk.NewID())
 	if err := w.opts.FS.Rename(path, away); err != nil {

@@ -11,12 +11,12 @@ import (
 	"callhouse/internal/sink/disk"
 )
 
-// takeTries is how often Open tries again if another run removes the empty warehouse
-// just then.
+// takeTries is the number of attempts of Open if another run removes the empty warehouse at the
+// same time.
 const takeTries = 3
 
-// take makes the warehouse's folder unless it is there, and takes its lock. fsys is
-// that of the options.
+// take makes the warehouse's folder if it does not exist, and takes its lock. fsys is that of the
+// options.
 func (w *Warehouse) take(fsys disk.FS) error {
 	root := w.opts.Root
 	made, err := disk.MakeRoot(root)
@@ -31,10 +31,10 @@ func (w *Warehouse) take(fsys disk.FS) error {
 	if made > 0 && w.opts.Spent != "" {
 		disk.Restore(root, w.opts.Spent)
 	}
-	host, _ := os.Hostname() // a courtesy to whoever meets the lock
+	host, _ := os.Hostname() // a courtesy to those who find the lock
 	w.lock, w.spent, err = disk.TakeLock(root, disk.Holder{PID: os.Getpid(), Host: host, RunID: w.opts.RunID, Since: w.opts.Now().UTC(),
 		Records: w.opts.Records, Made: made})
-	if c, ok := fsys.(io.Closer); ok && own { // two that wait for each other must not use up the files of a process
+	if c, ok := fsys.(io.Closer); ok && own { // two runs that wait for each other must not exhaust the process's files
 		err = errors.Join(err, c.Close())
 	}
 	if err != nil {
@@ -52,7 +52,7 @@ func (w *Warehouse) take(fsys disk.FS) error {
 	return nil
 }
 
-// Empty says that nothing is committed, and nothing waits to be.
+// Empty reports whether nothing is committed and nothing waits for a commit.
 func (w *Warehouse) Empty() bool {
 	records, _ := w.journal.Size()
 	w.mu.Lock()
@@ -60,9 +60,9 @@ func (w *Warehouse) Empty() bool {
 	return w.current == nil && len(w.sealed) == 0 && records == 0
 }
 
-// giveBack gives the warehouse back. If there is none yet, nothing of it is left: a run
-// with a wrong address or key, or of a mistyped folder, leaves no trace. A folder that
-// was there before keeps its lock, which remembers the requests.
+// giveBack releases the warehouse. If nothing was ever committed, it removes the warehouse: a run
+// with a wrong address or key, or of a mistyped folder, leaves no trace. A folder that existed
+// before keeps its lock, which remembers the requests.
 func (w *Warehouse) giveBack() error {
 	if w.Snapshot() != nil {
 		return w.lock.Release()
@@ -73,8 +73,8 @@ func (w *Warehouse) giveBack() error {
 		for _, name := range []string{layout.SnapshotsName, layout.JournalName} {
 			path := filepath.Join(root, name)
 			info, err := fsys.Lstat(path)
-			if err == nil && info.IsDir() { // a link in its place is damage, and leads to somebody's data
-				err = fsys.Remove(path) // fails if something is in it
+			if err == nil && info.IsDir() { // a link in its place is damage, and leads to other data
+				err = fsys.Remove(path) // fails if it is not empty
 			} else if err == nil {
 				return w.lock.Release()
 			}
@@ -89,7 +89,7 @@ func (w *Warehouse) giveBack() error {
 	if made == 0 || err != nil || len(left) > 1 || len(left) == 1 && left[0].Name() != layout.LockName {
 		return w.lock.Release()
 	}
-	// Whoever waits for the lock sees that it is gone, and makes the warehouse anew.
+	// Processes that wait for the lock notice this, and make the warehouse anew.
 	err = w.lock.Remove(w.opts.Spent)
 	disk.RemoveRoot(root, made)
 	return err

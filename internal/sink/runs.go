@@ -12,10 +12,10 @@ import (
 	"callhouse/internal/sink/disk"
 )
 
-// Record commits only the run's row of the table runs: for a run that cannot commit
-// what it fetched, or whose row was wrong. What was fetched stays in the journal. If
-// even the row cannot be written, as on a full disk, the lock file keeps a note of the
-// run, and the next run writes its row, without counts.
+// Record commits only the run's row of the table runs: for a run that cannot commit its data, or
+// whose row was wrong. Fetched data stays in the journal. If even the row cannot be written, as on
+// a full disk, the lock file keeps a note of the run, and the next run writes its row, without
+// counts.
 func (w *Warehouse) Record(ctx context.Context, run schema.Run) error {
 	w.committing.Lock()
 	defer w.committing.Unlock()
@@ -36,14 +36,14 @@ func (w *Warehouse) Record(ctx context.Context, run schema.Run) error {
 	return w.goOn(made, nil)
 }
 
-// Unrecorded says that this run gets no row.
+// Unrecorded means that this run gets no row.
 func (w *Warehouse) Unrecorded() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.recorded = true
 }
 
-// noteUnrecorded notes in the lock file that this run has no row, and why.
+// noteUnrecorded records in the lock file that this run has no row, and why.
 func (w *Warehouse) noteUnrecorded(cause error, problem string) error {
 	if !w.opts.Records || w.recorded {
 		return nil
@@ -52,18 +52,18 @@ func (w *Warehouse) noteUnrecorded(cause error, problem string) error {
 	if cause != nil {
 		text = cause.Error()
 	}
-	w.recorded = true // as far as it can be
+	w.recorded = true // as far as possible
 	return w.lock.SetLost(append(w.lock.Lost(), disk.Lost{RunID: w.opts.RunID, Error: text, Problem: problem}))
 }
 
-// noteRecorded notes that a commit wrote a row, and with it those that were missing.
+// noteRecorded records that a commit wrote a row, and the missing ones with it.
 func (w *Warehouse) noteRecorded(run schema.Run) {
 	w.mu.Lock()
 	w.unrecorded = nil
 	w.recorded = w.recorded || run.ID == w.opts.RunID && run.Outcome != schema.OutcomeRunning
 	w.mu.Unlock()
 	if len(w.lock.Lost()) > 0 {
-		_ = w.lock.SetLost(nil) // a row that is there is not written twice
+		_ = w.lock.SetLost(nil) // an existing row is not written twice
 	}
 }
 
@@ -72,10 +72,10 @@ func (w *Warehouse) Runs() ([]schema.Run, error) {
 	return w.reader().Runs()
 }
 
-// Recover commits what killed runs left in the journal, each record under its own
-// run's id. The last of those runs gets a row: killed, with counts that may be lower
-// than what it did. A run that failed before it could commit keeps its outcome, and
-// gets its counts. None of this counts for the present run.
+// Recover commits the records that killed runs left in the journal, each under its own run's id.
+// The last of those runs gets a row: killed, with counts that may be too low. A run that failed
+// before it could commit keeps its outcome, and gets its counts. None of this counts for the
+// present run.
 func (w *Warehouse) Recover(ctx context.Context) (commit.Stats, error) {
 	killed := w.Leftover()
 	if len(killed) == 0 {

@@ -20,43 +20,41 @@ import (
 	"callhouse/internal/wire/mask"
 )
 
-// Options says how a warehouse is opened for writing.
+// Options configures a warehouse opened for writing.
 type Options struct {
-	Root  string           // the warehouse's folder; made when it is not there, and removed again if nothing comes of it
+	Root  string           // the warehouse's folder; created if missing, and removed again if nothing is committed
 	RunID string           // the run that writes: layout.RunID
 	FS    disk.FS          // nil: the disk
-	Group bool             // the group may read what is made on the disk: 0640 and 0750
+	Group bool             // the group may read new files and folders: 0640 and 0750
 	Now   func() time.Time // nil: time.Now
-	// ReadOnly is for a command that only reads: it holds the lock, and whatever else
-	// it tries to write fails.
+	// ReadOnly is for a command that only reads: it holds the lock, and any other write fails.
 	ReadOnly bool
-	// Adopt goes on from the newest complete snapshot if the link current is lost or the
-	// manifest of the current one is damaged. Only Rollback and Repair use it.
+	// Adopt continues from the newest complete snapshot if the link current is lost or the manifest
+	// of the current one is damaged. Only Rollback and Repair use it.
 	Adopt bool
-	// Amnesia opens the warehouse though the record of what was forgotten is damaged, so
-	// that Repair can give it up: forgotten calls may be fetched again then.
+	// Amnesia opens the warehouse although the tombstones are damaged, so that Repair can give them
+	// up: forgotten calls may then be fetched again.
 	Amnesia bool
-	// Workers is how many periods are written at the same time, by two goroutines each.
-	// 0 is half the number of processors, but at most maxWorkers.
+	// Workers is the number of periods written at the same time, by two goroutines each. 0 is half
+	// the number of processors, but at most maxWorkers.
 	Workers int
-	// KeepFrom is a UTC midnight: a commit leaves out calls that started before it. Zero
-	// keeps all.
+	// KeepFrom is a UTC midnight: a commit drops calls that started before it. Zero keeps all.
 	KeepFrom time.Time
-	// Country is the region in which telephone numbers without a country code are read, as in
-	// KR; empty: as the warehouse's last commit did.
+	// Country is the region in which telephone numbers without a country code are read, such as KR;
+	// empty: that of the warehouse's last commit.
 	Country string
-	// Spent is a file outside of the warehouse. It keeps the requests of runs that failed
-	// before there was anything to commit, for the budget of the next. Empty: none does.
+	// Spent is a file outside of the warehouse. It keeps the requests of runs that failed before
+	// there was anything to commit, for the next run's budget. Empty: they are not kept.
 	Spent string
-	// Records says that this is a run, and gets a row in the table runs. If it cannot
-	// write the row, the next run does.
+	// Records means that this is a run with a row in the table runs. If it cannot write the row,
+	// the next run does.
 	Records bool
-	// ProblemOf returns the one word for an error, for the row of a run that could not even
-	// open the warehouse; nil: none is kept.
+	// ProblemOf returns the one word for an error, for the row of a run that could not even open
+	// the warehouse; nil: none is stored.
 	ProblemOf func(error) string
 }
 
-// Stats counts what commits did.
+// Stats counts the results of commits.
 type Stats = commit.Stats
 
 // maxWorkers bounds the memory of a commit: each worker holds open row groups.
@@ -74,32 +72,32 @@ type Warehouse struct {
 	forgotten *snapshot.Tombstones // of current
 	amnesia   bool                 // they are damaged, and given up
 	sealed    []layout.Segment     // durable, not yet committed
-	leftover  []layout.Segment     // those of sealed that runs before this one left
+	leftover  []layout.Segment     // those of sealed that earlier runs left
 	total     Stats                // of all commits of this run
 	commits   int64
 	masker    *mask.Mask   // nil: nothing is masked
-	mask      *layout.Mask // what commits say of masks; nil: what the last one said
+	mask      *layout.Mask // entry of commits about masks; nil: that of the last one
 
-	origin     *layout.Origin // what commits say of it; nil: what the last one said
-	unrecorded []schema.Run   // rows of runs before this one that could not write them
+	origin     *layout.Origin // entry of commits about it; nil: that of the last one
+	unrecorded []schema.Run   // rows that earlier runs could not write
 	recorded   bool           // the run's last row is committed
 
-	kinds      snapshotKinds    // of the snapshot that they were counted of
+	kinds      snapshotKinds    // of the snapshot for which they were counted
 	proofs     *snapshot.Proofs // the files that were compared with their checksums
-	strange    []string         // paths in the journal where something lies that is not ours
-	notices    []string         // what was found wrong and mended, for the run's report
-	incomplete map[string]bool  // runs of whose journals a part was lost, so that what they say is covered may not be
+	strange    []string         // paths of foreign objects in the journal
+	notices    []string         // faults found and repaired, for the run's report
+	incomplete map[string]bool  // runs whose journals lost a part, so that their recorded coverage may be wrong
 
-	madeKey bool // the key of the masks was made, and nothing is masked by it yet
+	madeKey bool // the key of the masks was made, but not used yet
 
 	committing sync.Mutex // one commit at a time
 	noting     sync.Mutex
 }
 
-// Open takes the warehouse for writing. It returns a *LockedError when another
-// run has it, a *layout.VersionError or *layout.ColumnError when a newer callhouse wrote it, and a
-// *DamageError when what is there cannot be trusted. It sweeps what a crash
-// left; what the journal still holds is committed by the next Commit.
+// Open opens the warehouse for writing. It returns a *LockedError if another run holds it, a
+// *layout.VersionError or *layout.ColumnError if a newer callhouse wrote it, and a *DamageError if
+// its content cannot be trusted. It removes the leftovers of a crash; the next Commit commits what
+// the journal still holds.
 func Open(opts Options) (_ *Warehouse, err error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -115,7 +113,7 @@ func Open(opts Options) (_ *Warehouse, err error) {
 		if err = w.take(opts.FS); err == nil {
 			break
 		}
-		if try == takeTries || !disk.IsGone(err) { // else another run has removed it
+		if try == takeTries || !disk.IsGone(err) { // otherwise another run has removed it
 			return nil, err
 		}
 	}
@@ -131,7 +129,7 @@ func Open(opts Options) (_ *Warehouse, err error) {
 	return w, nil
 }
 
-// recover finds the current snapshot and what the journal still holds.
+// recover finds the current snapshot and the rest of the journal.
 func (w *Warehouse) recover() (err error) {
 	fsys, root := w.opts.FS, w.opts.Root
 	if w.current, err = w.findCurrent(); err != nil {
@@ -170,7 +168,7 @@ func (w *Warehouse) recover() (err error) {
 	if w.current != nil {
 		committed = w.current.Manifest.Journal
 	}
-	// The commit that took these in was cut short before it removed them.
+	// The commit of these segments was interrupted before it removed them.
 	var done []layout.Segment
 	refs = slices.DeleteFunc(refs, func(ref layout.Segment) bool {
 		in := slices.Contains(committed, ref)
@@ -195,7 +193,7 @@ func (w *Warehouse) recover() (err error) {
 	return journal.RemoveEmpty(w.opts.FS, w.opts.Root)
 }
 
-// findCurrent returns the snapshot to go on from, or nil when there is none yet.
+// findCurrent returns the snapshot to continue from, or nil if there is none yet.
 func (w *Warehouse) findCurrent() (*layout.Snapshot, error) {
 	fsys, root := w.opts.FS, w.opts.Root
 	s, err := snapshot.Current(fsys, root)
@@ -209,7 +207,7 @@ func (w *Warehouse) findCurrent() (*layout.Snapshot, error) {
 	case !errors.As(err, &lost) || !lost.FirstCommit() || w.opts.ReadOnly:
 		return s, err
 	}
-	// The first commit of all was cut short between its last two renames.
+	// The very first commit was interrupted between its last two renames.
 	if s, err = snapshot.Open(fsys, root, layout.SnapshotName(1)); err != nil {
 		return nil, err
 	}
@@ -217,7 +215,7 @@ func (w *Warehouse) findCurrent() (*layout.Snapshot, error) {
 	return s, snapshot.MakeCurrent(fsys, root, s)
 }
 
-// notice remembers a fault that was found and repaired.
+// notice records a fault that was found and repaired.
 func (w *Warehouse) notice(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -226,13 +224,13 @@ func (w *Warehouse) notice(format string, args ...any) {
 	}
 }
 
-// lostJournal notes that a part of a run's journal cannot be read.
+// lostJournal records that a part of a run's journal cannot be read.
 func (w *Warehouse) lostJournal(l journal.Loss) {
 	w.notice("%s; what it held is listed and fetched again", l.What)
 	w.lostRun(l.Run)
 }
 
-// lostRun makes commits disbelieve what a run's journal says is covered.
+// lostRun makes commits ignore the coverage in a run's journal.
 func (w *Warehouse) lostRun(run string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -242,33 +240,32 @@ func (w *Warehouse) lostRun(run string) {
 	w.incomplete[run] = true
 }
 
-// hasAll says whether all of a run's journal could be read.
+// hasAll reports whether all of a run's journal could be read.
 func (w *Warehouse) hasAll(run string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return !w.incomplete[run]
 }
 
-// Notices returns the faults that were found and repaired since the warehouse was
-// opened, as sentences for the run's report and its log.
+// Notices returns the faults that were found and repaired since the warehouse was opened, as
+// sentences for the run's report and its log.
 func (w *Warehouse) Notices() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.notices)
 }
 
-// Keep sets Options.KeepFrom for the commits to come.
+// Keep sets Options.KeepFrom for the following commits.
 func (w *Warehouse) Keep(from time.Time) {
 	w.committing.Lock()
 	defer w.committing.Unlock()
 	w.opts.KeepFrom = from
 }
 
-// RunID returns the id under which the warehouse was opened.
+// RunID returns the id with which the warehouse was opened.
 func (w *Warehouse) RunID() string { return w.opts.RunID }
 
-// Leftover returns the runs before this one that left records uncommitted: they
-// were killed.
+// Leftover returns the earlier runs that left uncommitted records: they were killed.
 func (w *Warehouse) Leftover() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -284,16 +281,16 @@ func (w *Warehouse) Leftover() []string {
 // Recall returns the recent requests of earlier runs.
 func (w *Warehouse) Recall() []disk.Spend { return w.spent }
 
-// Note remembers a request for later runs, in one slot of a ring.
+// Note stores a request for later runs, in one slot of a ring.
 func (w *Warehouse) Note(slot int, s disk.Spend) error {
-	// One at a time: each that waits for the disk would hold a thread, for good.
+	// One at a time: each that waits for the disk would hold a thread permanently.
 	w.noting.Lock()
 	defer w.noting.Unlock()
 	return w.lock.Note(slot, s)
 }
 
-// Put makes records durable. It is safe for concurrent use, and what comes while the
-// disk is busy is synced together. Records of forgotten calls are dropped.
+// Put makes records durable. It is safe for concurrent use; records that arrive while the disk is
+// busy are synced together. Records of forgotten calls are dropped.
 func (w *Warehouse) Put(ctx context.Context, recs ...schema.Record) error {
 	w.mu.Lock()
 	forgotten := w.forgotten
@@ -319,39 +316,38 @@ func (w *Warehouse) Put(ctx context.Context, recs ...schema.Record) error {
 	return nil
 }
 
-// Uncommitted returns how many records were put since the last commit, and
-// their size in bytes, uncompressed.
+// Uncommitted returns the number of records put since the last commit, and their size in bytes,
+// uncompressed.
 func (w *Warehouse) Uncommitted() (records, bytes int64) { return w.journal.Size() }
 
-// Snapshot returns the committed snapshot, or nil when there is none yet.
+// Snapshot returns the committed snapshot, or nil if there is none yet.
 func (w *Warehouse) Snapshot() *layout.Snapshot {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.current
 }
 
-// reader reads the committed snapshot; nil when there is none yet.
+// reader reads the committed snapshot; nil if there is none yet.
 func (w *Warehouse) reader() *snapshot.Reader {
 	return snapshot.NewReader(w.opts.FS, w.Snapshot(), w.proofs)
 }
 
-// Totals returns what all commits of this run did, and how many they were.
+// Totals returns the counts of all commits of this run, and their number.
 func (w *Warehouse) Totals() (Stats, int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.total, w.commits
 }
 
-// Commit commits everything that was put before it. row is called once, with
-// the totals of the run including this commit, and returns the run's row of
-// the table runs. On failure the last snapshot stands and the journal stays.
+// Commit commits everything that was put before it. row is called once, with the totals of the run
+// including this commit, and returns the run's row of the table runs. On failure the last snapshot
+// stays current and the journal stays.
 func (w *Warehouse) Commit(ctx context.Context, row func(total Stats, commits int64) schema.Run) error {
 	return w.commitRun(ctx, row, nil, func(*commit.Commit) {})
 }
 
-// Finish is Commit for the end of a run that was not interrupted. It also compacts
-// months that are over and settled, a few a night. If an interrupt or a full disk
-// stops it, it commits without compacting.
+// Finish is Commit for the end of an uninterrupted run. It also compacts months that are over and
+// settled, a few per night. If an interrupt or a full disk stops it, it commits without compacting.
 func (w *Warehouse) Finish(ctx context.Context, row func(total Stats, commits int64) schema.Run) error {
 	err := w.commitRun(ctx, row, nil, func(c *commit.Commit) { c.Nightly = true })
 	if err != nil && (ctx.Err() != nil || disk.IsNoSpace(err)) {
@@ -360,8 +356,8 @@ func (w *Warehouse) Finish(ctx context.Context, row func(total Stats, commits in
 	return err
 }
 
-// commitRun makes a commit of this run. read returns what comes in; nil reads the
-// journal. It peeks at each record first; if that misled, all are decoded.
+// commitRun makes a commit of this run. read returns its input; nil reads the journal. It first
+// peeks at each record; if that was wrong, all are decoded.
 func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema.Run,
 	read func(exact bool) (*commit.Intake, error), prepare func(*commit.Commit)) error {
 	w.committing.Lock()
@@ -411,12 +407,12 @@ func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema
 		w.notice("an older callhouse stored secrets in %d objects and changes of them: they are withheld now; "+
 			"extract secrets lists where, and extract migrate looks through the rest", n)
 	}
-	w.proofs.Add(c.Made) // not what it linked, which nobody compared
+	w.proofs.Add(c.Made) // not those that it linked, which are unproven
 	w.noteRecorded(c.Wrote)
 	return w.goOn(made, refs)
 }
 
-// readJournal reads segments, and notes what of them cannot be read.
+// readJournal reads segments, and records which parts cannot be read.
 func (w *Warehouse) readJournal(refs []layout.Segment, exact bool) (*commit.Intake, error) {
 	in, err := commit.ReadIntake(w.opts.FS, w.opts.Root, refs, w.forgotten, exact)
 	if err != nil {
@@ -425,13 +421,13 @@ func (w *Warehouse) readJournal(refs []layout.Segment, exact bool) (*commit.Inta
 	for _, l := range in.Broken {
 		w.lostJournal(l)
 	}
-	// What was lost may have been on the pages that these stand for.
+	// The lost part may have been on the pages that these represent.
 	in.Covered = slices.DeleteFunc(in.Covered, func(s commit.Covered) bool { return !w.hasAll(s.Run) })
 	return in, nil
 }
 
-// goOn goes on from a snapshot that was just published, and removes the segments that
-// it holds. The commit stands: if tidying fails, the next opening does it again.
+// goOn continues from a snapshot that was just published, and removes the segments that it holds.
+// The commit is valid: if the removal fails, the next opening repeats it.
 func (w *Warehouse) goOn(made *layout.Snapshot, refs []layout.Segment) error {
 	w.mu.Lock()
 	w.current = made
@@ -454,8 +450,8 @@ func (w *Warehouse) newCommit() *commit.Commit {
 	return c
 }
 
-// maintain commits a change of the files that changes no call. It leaves the journal
-// alone, and adds no row to the table runs.
+// maintain commits a change of the files that changes no call. It leaves the journal alone, and
+// adds no row to the table runs.
 func (w *Warehouse) maintain(ctx context.Context, prepare func(*commit.Commit)) error {
 	w.committing.Lock()
 	defer w.committing.Unlock()
@@ -469,8 +465,7 @@ func (w *Warehouse) maintain(ctx context.Context, prepare func(*commit.Commit)) 
 	return w.goOn(made, nil)
 }
 
-// Close gives the warehouse back. What was not committed stays in the journal for the
-// next run.
+// Close releases the warehouse. Uncommitted data stays in the journal for the next run.
 func (w *Warehouse) Close() error {
 	if w.opts.ReadOnly {
 		return w.giveBack()

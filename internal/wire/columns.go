@@ -10,12 +10,12 @@ import (
 	"callhouse/internal/wire/scan"
 )
 
-// This file turns single values into columns. Each method takes the value of
-// field f of the object that p patches, sent as v and neither null nor absent,
-// and lets p keep whatever the column cannot give back.
+// This file converts single values into columns. Each method takes the value of field f of the
+// object that p patches, sent as v and neither null nor absent. It leaves to p whatever the column
+// cannot reproduce.
 
-// take says whether v is a value, and has p say what is not plain otherwise.
-// shown are the fields that the service sends even when null.
+// take reports whether v is a value, and records in p any departure from the normal form. shown are
+// the fields that the service sends even when null.
 func take(p *patch, f Field, v *scan.Value, shown fieldSet) bool {
 	switch v.Shape {
 	case scan.IsAbsent:
@@ -28,8 +28,8 @@ func take(p *patch, f Field, v *scan.Value, shown fieldSet) bool {
 	return true
 }
 
-// set puts a value into the cell of its column. The cell is null, and stays so where the
-// value is none of the column's. Cells are set in place: to return them costs a tenth of decoding.
+// set puts a value into the cell of its column. The cell is null, and stays null if the value does
+// not fit the column. Cells are set in place: returning them costs a tenth of decoding.
 func (d *Decoder) set(cell *parquet.Value, p *patch, f Field, v *scan.Value, c *schema.Column) {
 	switch c.Type {
 	case schema.Text, schema.Word:
@@ -45,7 +45,7 @@ func (d *Decoder) set(cell *parquet.Value, p *patch, f Field, v *scan.Value, c *
 		}
 		*cell = parquet.ByteArrayValue(d.json(p, f, v))
 	case schema.Timestamp:
-		if v.Shape == scan.IsNumber { // as nearly all are
+		if v.Shape == scan.IsNumber { // the usual case
 			if n, ok := scan.PlainInt(v.Raw); ok && n >= schema.MinInstant && n <= schema.MaxInstant && !otherUnit(n) {
 				*cell = schema.InstantValue(n)
 				return
@@ -63,7 +63,7 @@ func (d *Decoder) set(cell *parquet.Value, p *patch, f Field, v *scan.Value, c *
 	}
 }
 
-// text is for columns of types Text and Word. A number becomes its text.
+// text converts a value for columns of types Text and Word. A number becomes its text.
 func (d *Decoder) text(p *patch, f Field, v *scan.Value) []byte {
 	switch v.Shape {
 	case scan.IsString:
@@ -87,7 +87,7 @@ func (d *Decoder) text(p *patch, f Field, v *scan.Value) []byte {
 	return nil
 }
 
-// json is for columns of type JSON: any value, verbatim.
+// json converts a value for columns of type JSON: any value, verbatim.
 func (d *Decoder) json(p *patch, f Field, v *scan.Value) []byte {
 	if v.Marks&scan.Lone == 0 {
 		return v.Raw
@@ -99,8 +99,8 @@ func (d *Decoder) json(p *patch, f Field, v *scan.Value) []byte {
 	return d.arena[from:len(d.arena):len(d.arena)]
 }
 
-// instant is for columns of type Timestamp: a number of milliseconds; or a
-// string of the same, or of a date and time as in RFC 3339, with or without a zone.
+// instant converts a value for columns of type Timestamp: a number of milliseconds; or a string of
+// the same, or of a date and time as in RFC 3339, with or without a zone.
 func (d *Decoder) instant(p *patch, f Field, v *scan.Value) schema.Opt[int64] {
 	n, kind := int64(0), DriftMisfit
 	switch v.Shape {
@@ -119,10 +119,10 @@ func (d *Decoder) instant(p *patch, f Field, v *scan.Value) schema.Opt[int64] {
 	return schema.Some(n)
 }
 
-// otherUnit says that a count of milliseconds is none.
+// otherUnit reports whether n cannot be a count of milliseconds.
 func otherUnit(n int64) bool { _, other := schema.InMillis(n); return other }
 
-// integer is for columns of type Int64.
+// integer converts a value for columns of type Int64.
 func (d *Decoder) integer(p *patch, f Field, v *scan.Value) schema.Opt[int64] {
 	if v.Shape == scan.IsNumber {
 		if n, ok := scan.PlainInt(v.Raw); ok {
@@ -143,8 +143,8 @@ func (d *Decoder) integer(p *patch, f Field, v *scan.Value) schema.Opt[int64] {
 	return schema.Some(n)
 }
 
-// exact is for columns of type Exact. The service sends a number, or a string
-// with an amount; the other of the two converts.
+// exact converts a value for columns of type Exact. The service sends a number, or a string with an
+// amount; the other of the two is converted.
 func (d *Decoder) exact(p *patch, f Field, v *scan.Value, amount bool) parquet.Value {
 	b, ok := d.numeral(p, f, v)
 	if !ok {
@@ -166,7 +166,7 @@ func (d *Decoder) exact(p *patch, f Field, v *scan.Value, amount bool) parquet.V
 	return parquet.FixedLenByteArrayValue(d.arena[from:len(d.arena):len(d.arena)])
 }
 
-// boolean is for columns of type Bool.
+// boolean converts a value for columns of type Bool.
 func (d *Decoder) boolean(p *patch, f Field, v *scan.Value) schema.Opt[bool] {
 	switch v.Shape {
 	case scan.IsTrue, scan.IsFalse:
@@ -182,8 +182,8 @@ func (d *Decoder) boolean(p *patch, f Field, v *scan.Value) schema.Opt[bool] {
 	return schema.Opt[bool]{}
 }
 
-// numeral returns the text of a number, or of a string that is spelled as one.
-// Of any other value it says that it does not fit.
+// numeral returns the text of a number, or of a string that is spelled as one. Any other value is a
+// misfit.
 func (d *Decoder) numeral(p *patch, f Field, v *scan.Value) ([]byte, bool) {
 	switch v.Shape {
 	case scan.IsNumber:
@@ -197,8 +197,8 @@ func (d *Decoder) numeral(p *patch, f Field, v *scan.Value) ([]byte, bool) {
 	return nil, false
 }
 
-// respell has extra keep a number that the column would not give back as it was
-// sent: of another shape than the rule's, or spelled in another way.
+// respell keeps a number in extra if the column would not reproduce it as it was sent: if its shape
+// is not the rule's, or its spelling differs.
 func (d *Decoder) respell(p *patch, f Field, v *scan.Value, rule scan.Shape, spelled, sent []byte) {
 	if v.Shape != rule {
 		d.drift(p.path(f), DriftConverted)
@@ -208,7 +208,7 @@ func (d *Decoder) respell(p *patch, f Field, v *scan.Value, rule scan.Shape, spe
 	}
 }
 
-// misfit lets extra have a value that the column cannot hold.
+// misfit keeps a value in extra that the column cannot hold.
 func (d *Decoder) misfit(p *patch, f Field, v *scan.Value) {
 	p.keep(f, v)
 	d.drift(p.path(f), DriftMisfit)

@@ -7,14 +7,14 @@ import (
 	"callhouse/internal/wire/scan"
 )
 
-// custom is how a field is decoded and rebuilt that is more than a value in a
-// column.
+// custom decodes and rebuilds a field that is more than a value in a column.
 type custom interface {
 	decode(d *Decoder, p *part, f Field)
 	rebuild(r *rebuild, f Field)
 }
 
-// customOf returns what a field of an object of table t needs; nil: its type says all.
+// customOf returns the custom handling of a field of an object of table t; nil if its type is
+// enough.
 func (c *codec) customOf(t *schema.Table, f Field, s *slot) custom {
 	switch col := s.column; {
 	case col.Between[0] != "":
@@ -37,8 +37,8 @@ func (c *codec) customOf(t *schema.Table, f Field, s *slot) custom {
 	return nil
 }
 
-// duration is a field with [schema.Column.Between]. v3 sends none, and then, as where v2
-// leaves it out, it is the time from the one column to the other.
+// duration is a field with [schema.Column.Between]. v3 never sends it and v2 may omit it. It is
+// then the time from the one column to the other.
 type duration struct{ col, from, to int }
 
 func (c duration) decode(d *Decoder, p *part, f Field) {
@@ -87,8 +87,8 @@ func (c optOutFlag) decode(d *Decoder, p *part, f Field) {
 
 func (c optOutFlag) rebuild(r *rebuild, f Field) { r.leaf(f, r.row[c.col]) }
 
-// optedOut says whether a value of such a flag forbids storage: any but false,
-// "false", null and none.
+// optedOut reports whether a value of such a flag forbids storage: any value except false, "false"
+// and null, if one was sent.
 func optedOut(v *scan.Value) bool {
 	switch v.Shape {
 	case scan.IsAbsent, scan.IsNull, scan.IsFalse:

@@ -13,61 +13,54 @@ import (
 	"callhouse/internal/wire/scan"
 )
 
-// Decoder decodes the JSON of objects. Its zero value is ready for use, and it is
-// meant to be used again and again, by one goroutine at a time: in the steady
-// state it allocates nothing.
+// Decoder decodes the JSON of objects. Its zero value is ready for use. It is meant to be reused,
+// by one goroutine at a time: in the steady state it allocates nothing.
 //
 // # Ownership
 //
-// The texts of a decoded object point into the body where a value stands in
-// it as it is, and into the Decoder's own memory where it had to be made (text
-// without its escapes, extra). So an object is good until its body is changed or
-// its Decoder is used again, whichever comes first; Own makes it last.
-// Decode empties the object that it is given and uses the room of its rows.
+// The texts of a decoded object alias the body if they are verbatim in it, and otherwise the
+// Decoder's own memory (text with escapes removed, extra). So an object is valid until its body is
+// changed or its Decoder is used again; Own makes it permanent. Decode empties the object that it
+// is given and reuses the memory of its rows.
 type Decoder struct {
-	// Drift counts what the last Decode found to depart from what the columns
-	// expect, and only that: how often for each place and kind. It is
-	// overwritten by the next Decode; its strings are not.
+	// Drift counts the departures from the columns' expectations in the last Decode, for each place
+	// and kind. The next Decode overwrites it, but not its strings.
 	Drift []Drift
-	// MaxParts is how many objects of lists and unknown fields together an object
-	// may have; 0: any number. Each takes up to a kilobyte of memory on its way into
-	// the tables.
+	// MaxParts is the maximum number of list objects and unknown fields together in an object; 0:
+	// any number. Each takes up to a kilobyte of memory while it is converted.
 	MaxParts int
 
 	s     scan.Scanner
-	valid []byte // the body, where it had to be made UTF-8
+	valid []byte // the body, if it had to be converted to UTF-8
 	arena []byte
 	codec *codec
-	o     *schema.Object // that is being made
+	o     *schema.Object // the result
 	parts []part         // by the id of their node
 	spare schema.Rows    // of the list that is kept apart
 	names map[driftName]string
 
-	count  int  // objects of lists and unknown fields met so far
-	forced bool // the object is of source, whatever it looks like
+	count  int  // objects of lists and unknown fields so far
+	forced bool // source was given, not guessed
 	source schema.Source
 	kind   schema.Kind
 }
 
-// wholeBody is the path under which Drift counts what concerns no single field.
+// wholeBody is the path in Drift of anything that concerns no single field.
 const wholeBody = "(body)"
 
-// Decode decodes body, the JSON object of one object of a resource, into o. kind is
-// KindItem for an item of a list and KindDetail for an object's own record; v3 and
-// v2 are told apart by the names in the object.
+// Decode decodes body, the JSON object of one object of a resource, into o. kind is KindItem for an
+// item of a list and KindDetail for an object's own record. The names in the object distinguish v3
+// from v2.
 //
-// It sets every column that comes from the service, and the source. The other
-// columns are null.
+// It sets every column that comes from the service, and the source. The other columns are null.
 //
-// It fails, with a *scan.Error inside, only where body is not one JSON object of
-// valid syntax (RFC 8259, no deeper than 1,000 levels), has more than MaxParts
-// parts, or has no usable id: a string that is not empty, or a number, which
-// becomes its text. Anything else that departs from what is expected is counted
-// in Drift. Of a repeated name the last value counts, as everywhere in
-// encoding/json.
+// It fails, with a *scan.Error inside, only if body is not one JSON object of valid syntax (RFC
+// 8259, no deeper than 1,000 levels), has more than MaxParts parts, or has no usable id: a string
+// that is not empty, or a number, which becomes its text. Any other departure is counted in Drift.
+// Of a repeated name the last value counts, as everywhere in encoding/json.
 //
-// Where the flag of [schema.Column.OptOut] is anything but false, null or absent, then
-// what is Withheld and unknown fields are dropped.
+// If the flag of [schema.Column.OptOut] is anything but false, null or absent, Withheld and unknown
+// fields are dropped.
 func (d *Decoder) Decode(of *schema.Resource, body []byte, kind schema.Kind, o *schema.Object) error {
 	if kind != schema.KindItem && kind != schema.KindDetail {
 		return errors.New("decode an object: neither a list item nor a detail")
@@ -102,7 +95,7 @@ func (d *Decoder) Decode(of *schema.Resource, body []byte, kind schema.Kind, o *
 	return d.whole(replaced)
 }
 
-// whole makes the row of the object out of what scan noted.
+// whole makes the row of the object from the values that scan found.
 func (d *Decoder) whole(replaced bool) error {
 	p := &d.parts[0]
 	if !d.forced {
@@ -121,7 +114,7 @@ func (d *Decoder) whole(replaced bool) error {
 	return nil
 }
 
-// fields makes columns of the known fields of an object.
+// fields converts the known fields of an object into columns.
 func (d *Decoder) fields(p *part, row schema.Row) {
 	shown, done := p.shown[d.source], fieldSet(0)
 	if p.with != nil {
@@ -140,7 +133,7 @@ func (d *Decoder) fields(p *part, row schema.Row) {
 		f := Field(bits.TrailingZeros64(uint64(todo)))
 		s := &p.slots[f]
 		switch {
-		case p.plain.has(f): // most are, and of these most are simple texts
+		case p.plain.has(f): // most are, and most of these are simple texts
 			if v := &p.vals[f]; v.Shape == scan.IsString && v.Marks == 0 && s.simple {
 				row[s.col] = parquet.ByteArrayValue(v.Raw[1 : len(v.Raw)-1])
 			} else {
@@ -159,7 +152,7 @@ func (d *Decoder) fields(p *part, row schema.Row) {
 	}
 }
 
-// field makes columns of one field, as it was sent.
+// field converts one field, as it was sent, into columns.
 func (d *Decoder) field(p *part, f Field, row schema.Row, shown fieldSet) {
 	s, v := &p.slots[f], &p.vals[f]
 	switch {
@@ -174,8 +167,7 @@ func (d *Decoder) field(p *part, f Field, row schema.Row, shown fieldSet) {
 		in := &d.parts[s.inner.id]
 		d.fields(in, row)
 		d.driftUnknown(&in.patch)
-		// Extra has a patch for it where it departs from the rule, or where all that
-		// it holds is null.
+		// Extra has a patch for it if it departs from the rule, or if everything in it is null.
 		if in.empty(d.o, row) || !in.patch.isEmpty() {
 			p.patch.over = append(p.patch.over, override{f: f, sub: &in.patch})
 		}
@@ -184,9 +176,9 @@ func (d *Decoder) field(p *part, f Field, row schema.Row, shown fieldSet) {
 	}
 }
 
-// group makes columns of fields that hold the same under other names or in another shape,
-// of which each version of the API has some. Those of the object's own version count. Where
-// they give no value, the others do; where they give one, the others are unknown fields.
+// group converts fields with the same meaning under different names or in different shapes, of
+// which each version of the API has some. Those of the object's own version count. If they have no
+// value, the others count; if they have one, the others are unknown fields.
 func (d *Decoder) group(p *part, group fieldSet, row schema.Row, shown fieldSet) {
 	own, others, fits := fieldSet(0), fieldSet(0), true
 	for g := group; g != 0; g &= g - 1 {
@@ -202,7 +194,7 @@ func (d *Decoder) group(p *part, group fieldSet, row schema.Row, shown fieldSet)
 	sent := own & (p.has | p.nulls)
 	as := others != 0 && fits && (sent == 0 || others&p.has != 0)
 	if as && sent == 0 {
-		shown &^= group // of which nothing is absent
+		shown &^= group // none of these counts as absent
 	}
 	for ; own != 0; own &= own - 1 {
 		d.field(p, Field(bits.TrailingZeros64(uint64(own))), row, shown)
@@ -222,8 +214,8 @@ func (d *Decoder) group(p *part, group fieldSet, row schema.Row, shown fieldSet)
 	}
 }
 
-// demote makes a known field an unknown one. Of an opted-out object it is lost,
-// like every other unknown field.
+// demote makes a known field an unknown one. Like every unknown field, it is lost if the object is
+// opted out.
 func (d *Decoder) demote(p *part, f Field) {
 	v, path := &p.vals[f], p.slots[f].path
 	if d.optedOut() {
@@ -236,9 +228,9 @@ func (d *Decoder) demote(p *part, f Field) {
 	d.drift(path, DriftUnknownField)
 }
 
-// guessSource tells v3 from v2: by the name of the key, and where that is v2's or
-// both are there, by how many of the other names belong to which. So one field
-// under its other name does not change what the whole is taken for.
+// guessSource distinguishes v3 from v2 by the name of the key. If that is v2's, or both are there,
+// it counts which version the other names belong to. So a single field under its other name does
+// not change the result.
 func (d *Decoder) guessSource(p *part) schema.Source {
 	sent := p.has | p.nulls
 	key := p.slots[0].group
@@ -249,15 +241,15 @@ func (d *Decoder) guessSource(p *part) schema.Source {
 	return schema.V2
 }
 
-// optedOut says whether the object may not be stored as a whole.
+// optedOut reports whether the object may not be stored as a whole.
 func (d *Decoder) optedOut() bool {
 	return d.codec.optOut != unknown && optedOut(&d.parts[0].vals[d.codec.optOut])
 }
 
-// withhold drops what an opted-out object must not leave behind, as if the
-// service had sent null for it, and counts it.
+// withhold drops the data of an opted-out object that must not be stored, as if the service had
+// sent null, and counts it.
 func (d *Decoder) withhold(replaced bool) {
-	d.Drift = d.Drift[:0] // it names what was inside
+	d.Drift = d.Drift[:0] // it names the dropped fields
 	if replaced {
 		d.drift(wholeBody, DriftReplaced)
 	}
@@ -284,7 +276,7 @@ func (d *Decoder) withhold(replaced bool) {
 	}
 }
 
-// driftUnknown counts the fields that no column is for.
+// driftUnknown counts the fields without a column.
 func (d *Decoder) driftUnknown(p *patch) {
 	for i := range p.unknown {
 		if m := &p.unknown[i]; m.Key.Marks&scan.Lone != 0 {
@@ -295,7 +287,7 @@ func (d *Decoder) driftUnknown(p *patch) {
 	}
 }
 
-// checkKey fails where an object has no usable key.
+// checkKey fails if an object has no usable key.
 func (d *Decoder) checkKey(p *part, replaced bool) error {
 	v := &p.vals[0]
 	for g := p.slots[0].group; g != 0; g &= g - 1 { // see group
@@ -317,10 +309,10 @@ func (d *Decoder) checkKey(p *part, replaced bool) error {
 	return nil
 }
 
-// isText says whether a value can be a column's text.
+// isText reports whether a value can be a column's text.
 func isText(v *scan.Value) bool { return v.Shape == scan.IsString || v.Shape == scan.IsNumber }
 
-// setExtra sets the column for what no other one can hold.
+// setExtra sets the column extra.
 func (d *Decoder) setExtra(p *part, row schema.Row) {
 	if p.patch.isEmpty() {
 		return
@@ -330,7 +322,7 @@ func (d *Decoder) setExtra(p *part, row schema.Row) {
 	row[p.extra] = schema.TextValue(d.arena[from:len(d.arena):len(d.arena)])
 }
 
-// undecodable says of what the error is.
+// undecodable wraps an error.
 func undecodable(err error) error { return fmt.Errorf("cannot be decoded: %w", err) }
 
 // errNoID returns the error for an object without a usable id.

@@ -2,35 +2,36 @@ package wire
 
 import "callhouse/internal/schema"
 
-// DriftKind says how something that the service sent departs from what the
-// columns expect. None of it is an error, and nothing of it is lost, except
-// what DriftWithheld and DriftReplaced say.
+// DriftKind is a kind of departure of the service's JSON from the columns' expectations. No
+// departure is an error, and none loses data, except as described at DriftWithheld and
+// DriftReplaced.
 type DriftKind uint8
 
 const (
-	// DriftConverted is a value of another JSON type that is exactly the same as
-	// one of the column's: the column has it, extra has the text as sent.
+	// DriftConverted is a value of another JSON type that equals a value of the column's type: the
+	// column has that value, extra has the text as sent.
 	DriftConverted DriftKind = iota + 1
-	// DriftMisfit is a value that is the same as none of the column's: the column
-	// is null, extra has the text as sent.
+	// DriftMisfit is a value that equals none of the column's type: the column is null, extra has
+	// the text as sent.
 	DriftMisfit
-	// DriftUnknownField is a field that no column is for: it is in extra.
+	// DriftUnknownField is a field without a column: it is in extra.
 	DriftUnknownField
-	// DriftUnknownValue is a word that is not among those known for the field:
-	// the column has it as sent.
+	// DriftUnknownValue is a word that is not one of the field's known words: the column has it as
+	// sent.
 	DriftUnknownValue
-	// DriftRenamed is a field under the name that it has in the API's other version.
+	// DriftRenamed is a field under its name in the API's other version.
 	DriftRenamed
-	// DriftWithheld was sent although the caller opted out of storage: it is dropped.
+	// DriftWithheld is a value that was sent although the caller opted out of storage: it is
+	// dropped.
 	DriftWithheld
-	// DriftReplaced is text that is no Unicode (a byte that is no UTF-8, half of
-	// a surrogate pair): the column has U+FFFD in its place. Escaped halves are
-	// kept in extra; raw bytes that are no UTF-8 are the one thing that is lost.
+	// DriftReplaced is text that is not valid Unicode (a byte that is not UTF-8, half of a
+	// surrogate pair): the column has U+FFFD in its place. Escaped halves are kept in extra; raw
+	// bytes that are not UTF-8 are the only data that is lost.
 	DriftReplaced
-	// DriftUnit is an instant as a count of seconds, microseconds or nanoseconds, and not of
-	// milliseconds: the column has the same instant, extra the number as sent.
+	// DriftUnit is an instant in seconds, microseconds or nanoseconds instead of milliseconds: the
+	// column has the same instant, extra the number as sent.
 	DriftUnit
-	// DriftZone is a time without a zone: the column has it as one of UTC, extra the text as sent.
+	// DriftZone is a time without a zone: the column has it as UTC, extra the text as sent.
 	DriftZone
 )
 
@@ -45,21 +46,21 @@ func (k DriftKind) String() string { return driftWords.Text(int(k), "DriftKind")
 
 // Drift counts one kind of departure at one place of a call's JSON.
 type Drift struct {
-	// Path is the field's place, as in "status" or "transcript[].role".
+	// Path is the field's place, such as "status" or "transcript[].role".
 	Path  string
 	Kind  DriftKind
 	Count int
 }
 
-// Bounds on what hostile field names may cost: beyond them an unknown field is
-// counted under the path otherFields of its parent.
+// Limits on the cost of hostile field names: beyond them an unknown field is counted under the path
+// otherFields of its parent.
 const (
 	maxDriftName  = 64
 	maxDriftNames = 256
 	otherFields   = "*"
 )
 
-// drift counts one departure at path in the Drift of the present decode.
+// drift counts one departure at path in the Drift of the current decode.
 func (d *Decoder) drift(path string, kind DriftKind) {
 	for i := range d.Drift {
 		if r := &d.Drift[i]; r.Kind == kind && r.Path == path {
@@ -93,8 +94,7 @@ func (d *Decoder) driftField(prefix string, name []byte, kind DriftKind) {
 	d.drift(path, kind)
 }
 
-// driftName is an unknown field's name as a map key that costs no allocation
-// to look up.
+// driftName is an unknown field's name as a map key that is looked up without an allocation.
 type driftName struct {
 	prefix string
 	len    int

@@ -7,45 +7,44 @@ import (
 	"callhouse/internal/wire/scan"
 )
 
-// The column extra holds what the other columns of its row cannot: together
-// they give back the object that the service sent, value for value. It is null
-// where there is nothing to say, which is the ordinary case.
+// The column extra holds what the other columns of its row cannot: together they reproduce the
+// object that the service sent, value for value. It is normally null, which means that there is
+// nothing to add.
 //
-// It is a JSON object, read as a patch on the object that the columns alone
-// would give (rebuild.go):
+// It is a JSON object, read as a patch on the object that the columns alone produce (rebuild.go):
 //
-//   - A field that no column is for stands under its own name, as sent.
-//   - A field whose column is null for want of a fitting value, or holds a
-//     converted one, stands under the name that it was sent with, as sent.
-//   - An object inside (of a call: agent, call_analysis and call_cost), where it was
-//     sent as one, is a patch itself, with the same rules inside. Such a patch, even
-//     an empty one, also says that an object was sent and not null.
-//   - The one reserved key "$" comes first and says what has no value to keep:
-//     "absent" the fields not sent, though the service sends them as a rule;
-//     "null"   the fields sent as null, though they are left out as a rule, or
-//     their column holds what was derived;
+//   - A field without a column is under its own name, as sent.
+//   - A field whose column is null because the value does not fit, or holds a
+//     converted value, is under the name with which it was sent, as sent.
+//   - An inner object (of a call: agent, call_analysis and call_cost) that was sent
+//     as an object is itself a patch, with the same rules inside. Such a patch, even
+//     an empty one, also shows that an object was sent and not null.
+//   - The one reserved key "$" comes first and lists what has no value to keep:
+//     "absent" the fields not sent, though the service normally sends them;
+//     "null"   the fields sent as null, though they are normally left out, or
+//     their column holds a derived value;
 //     "empty"  the arrays sent empty where the rule is null;
-//     "as"     the fields under the names of the API's other version that gave the
+//     "as"     the fields under their names in the API's other version that gave the
 //     columns their values: those of the object's own version were not sent, are
-//     null ("null" has them), or gave no value (they stand under their names);
-//     "is"     the JSON text of a list's element that is no object;
-//     "raw"    the JSON texts of members, "name":value, that are no Unicode
+//     null ("null" has them), or gave no value (they are under their names);
+//     "is"     the JSON text of a list's element that is not an object;
+//     "raw"    the JSON texts of members, "name":value, that are not valid Unicode
 //     (half of a surrogate pair), which many readers would refuse.
 //     The texts of is and raw are strings, so extra is JSON for any reader.
-//   - A name of the service's that begins with "$" has one more "$" before it.
+//   - A name from the service that begins with "$" has one more "$" before it.
 //
-// The order is fixed: "$" with its keys as above, the known fields in the order
-// of their declaration, the others by their names' bytes. So the same values, in
-// whatever order they are sent, give the same extra. Values stand verbatim,
-// white space and repeated names inside of them included.
+// The order is fixed: "$" with its keys as above, the known fields in the order of their
+// declaration, the others by their names' bytes. So the same values, in whatever order they are
+// sent, result in the same extra. Values are verbatim, including white space and repeated names
+// inside them.
 //
-// As a rule means: it is declared for each object what is sent even when null; an
-// object inside is null when all that it would hold is null; a list is []. Of a call,
-// the transcript is left out where turn_count is null, null where it is 0, and an
-// array otherwise. v2 sends it as transcript_with_tool_calls and its spoken turns once
-// more as transcript; v3 sends no duration_ms.
+// "Normally" means: each object declares which fields are sent even when null; an inner object is
+// null if everything in it is null; a list is []. Of a call, the transcript is left out if
+// turn_count is null, null if it is 0, and an array otherwise. v2 sends it as
+// transcript_with_tool_calls, and its spoken turns once more as transcript; v3 sends no
+// duration_ms.
 
-// patch is an extra in the making, for one object.
+// patch is an extra for one object while it is made.
 type patch struct {
 	of      *node
 	absent  fieldSet
@@ -57,8 +56,8 @@ type patch struct {
 	unknown []scan.Member
 }
 
-// override is a known field's value that its column cannot give back: as sent,
-// or a patch of its own.
+// override is a known field's value that its column cannot reproduce: as sent, or a patch of its
+// own.
 type override struct {
 	f   Field
 	v   scan.Value
@@ -71,7 +70,7 @@ func (p *patch) reset(of *node) {
 	p.over, p.unknown = p.over[:0], p.unknown[:0]
 }
 
-// isEmpty says whether the patch says nothing.
+// isEmpty reports whether the patch is empty.
 func (p *patch) isEmpty() bool {
 	return p.absent|p.null|p.empty|p.as == 0 && p.is.Shape == scan.IsAbsent && len(p.over)+len(p.unknown) == 0
 }

@@ -9,8 +9,7 @@ import (
 	"callhouse/internal/wire/scan"
 )
 
-// FieldOf returns the field of a resource's JSON at a path: of the whole, or of an
-// object inside.
+// FieldOf returns the field at a path of a resource's JSON: of the whole, or of an inner object.
 func FieldOf(of *schema.Resource, path string) Field {
 	n := codecOf(of).nodes[0]
 	for {
@@ -26,23 +25,21 @@ func FieldOf(of *schema.Resource, path string) Field {
 	}
 }
 
-// IsEmpty says whether the columns and lists of a field, which is an object, have
-// nothing.
+// IsEmpty reports whether all columns and lists of a field, which is an object, are empty.
 func IsEmpty(o *schema.Object, f Field) bool {
 	return codecOf(o.Of).nodes[0].slots[f].inner.empty(o, o.Row)
 }
 
-// Extra is what the column extra of an object says, or the part of it that patches an
-// object inside.
+// Extra is the parsed column extra of an object, or the part of it that patches an inner object.
 type Extra struct {
 	of                      *node
 	absent, null, empty, as fieldSet
-	is                      []byte     // JSON text, nil where there is none
-	over                    []override // the patches of inner objects included
+	is                      []byte     // JSON text, nil if there is none
+	over                    []override // including the patches of inner objects
 	unknown                 []scan.Member
 }
 
-// ReadExtra reads the extra of an object.
+// ReadExtra parses the extra of an object.
 func ReadExtra(o *schema.Object) Extra {
 	n := codecOf(o.Of).nodes[0]
 	extra := o.Row[n.extra]
@@ -52,30 +49,30 @@ func ReadExtra(o *schema.Object) Extra {
 	return readPatch(extra.ByteArray(), n)
 }
 
-// Absent says that a field was not sent, though the service sends it as a rule.
+// Absent reports whether a field was not sent, though the service normally sends it.
 func (e Extra) Absent(f Field) bool { return e.absent.has(f) }
 
-// Null says that a field was sent as null where the rule is another value.
+// Null reports whether a field was sent as null where the rule is another value.
 func (e Extra) Null(f Field) bool { return e.null.has(f) }
 
-// Empty says that a list was sent empty where the rule is null.
+// Empty reports whether a list was sent empty where the rule is null.
 func (e Extra) Empty(f Field) bool { return e.empty.has(f) }
 
-// Value returns what extra has for a field: a value as sent, what it says of an
-// object inside, or nothing.
+// Value returns the entry of a field in extra: a value as sent, the patch of an inner object, or
+// nothing.
 func (e Extra) Value(f Field) scan.Value { return *e.at(f) }
 
-// Inside returns what extra says of an object inside.
+// Inside returns the part of extra for an inner object.
 func (e Extra) Inside(f Field) Extra {
 	return readPatch(e.at(f).Raw, e.of.slots[f].inner)
 }
 
-// Told says whether a field that columns are for was sent as more than null.
+// Told reports whether a field with columns was sent as more than null.
 func (e Extra) Told() bool {
 	return slices.ContainsFunc(e.over, func(o override) bool { return o.v.Shape > scan.IsNull })
 }
 
-// at returns what extra has for a field.
+// at returns the entry of a field in extra.
 func (e *Extra) at(f Field) *scan.Value {
 	for i := range e.over {
 		if e.over[i].f == f {
@@ -87,8 +84,8 @@ func (e *Extra) at(f Field) *scan.Value {
 
 var noVal scan.Value // never written
 
-// readPatch reads an extra, or the part of it that patches an inner object. It
-// is lenient: what appendPatch did not write is skipped.
+// readPatch reads an extra, or the part of it that patches an inner object. It is lenient: it skips
+// anything that appendPatch did not write.
 func readPatch(text []byte, of *node) Extra {
 	e := Extra{of: of}
 	for m := range scan.Members(text) {
@@ -104,7 +101,7 @@ func readPatch(text []byte, of *node) Extra {
 	return e
 }
 
-// add takes a member in: by its field, if the name is known.
+// add adds a member: by its field, if the name is known.
 func (e *Extra) add(m scan.Member) {
 	if f := e.of.find(m.Name); f == unknown {
 		e.unknown = append(e.unknown, m)
@@ -136,7 +133,7 @@ func (e *Extra) readMarks(text []byte) {
 	}
 }
 
-// addRaw takes in the text of a member, "name":value.
+// addRaw adds the text of a member, "name":value.
 func (e *Extra) addRaw(text []byte) {
 	for m := range scan.Members(append(append([]byte{'{'}, text...), '}')) {
 		if m.Key.Marks&scan.Lone != 0 {

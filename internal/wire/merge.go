@@ -9,19 +9,18 @@ import (
 	"callhouse/internal/wire/scan"
 )
 
-// Merge folds what is known of an object into a newer response about it: new
-// becomes the object as it is known now. old is not changed. Afterwards new aliases what
-// old and new aliased, or memory of its own, and its columns that stand in no JSON are
-// not to be relied on.
+// Merge folds the known state of an object into a newer response: new becomes the object's current
+// state. old is not changed. Afterwards new aliases memory of its own, or what old and new aliased.
+// Its columns without a place in the JSON must not be relied on.
 //
-//   - A field that new carries wins, also when null. A field that new does not carry
-//     at all keeps what is known, also inside of objects, and in extra.
-//   - But an object whose fields are all [schema.Column.Later] never takes back one that is
-//     known, if it is null or holds nothing but nulls and empty lists. One with anything
-//     in it wins as a whole, as above.
-//   - Nor does a list with a [schema.Column.Count] that is null or empty.
-//   - What is [schema.Column.Withheld] and unknown fields, known ones as well, go with the
-//     flag of [schema.Column.OptOut]. It stands until false is sent.
+//   - A field that new has wins, even if it is null. A field that new does not have
+//     at all keeps its known value, also inside objects, and in extra.
+//   - But an object whose fields are all [schema.Column.Later] never replaces a known
+//     one if it is null or holds only nulls and empty lists. One with any content
+//     wins as a whole, as above.
+//   - The same holds for a list with a [schema.Column.Count] that is null or empty.
+//   - The flag of [schema.Column.OptOut] removes what is [schema.Column.Withheld] and
+//     unknown fields, including known ones. It remains until false is sent.
 func Merge(old, new *schema.Object) {
 	c := codecOf(new.Of)
 	if c.plainMerge(old, new) {
@@ -31,7 +30,7 @@ func Merge(old, new *schema.Object) {
 	}
 }
 
-// flagged says whether the flag that forbids storage is set.
+// flagged reports whether the flag that forbids storage is set.
 func (c *codec) flagged(o *schema.Object) bool {
 	if c.optOut == unknown {
 		return false
@@ -39,8 +38,8 @@ func (c *codec) flagged(o *schema.Object) bool {
 	return o.Row[c.nodes[0].slots[c.optOut].col].Boolean()
 }
 
-// plainMerge says whether new stands for itself in every column: both objects are
-// as the v3 rule says, and no column that v3 leaves out when null is known.
+// plainMerge reports whether new replaces old in every column: both objects follow the rules of v3
+// exactly, and all columns that v3 omits when null are null in old.
 func (c *codec) plainMerge(old, new *schema.Object) bool {
 	top := c.nodes[0]
 	return old.Lacks == nil && old.Row[top.extra].IsNull() && new.Row[top.extra].IsNull() && old.Source() == schema.V3 &&
@@ -48,8 +47,7 @@ func (c *codec) plainMerge(old, new *schema.Object) bool {
 		(c.optOut == unknown || !new.Row[top.slots[c.optOut].col].IsNull() || !c.flagged(old)) && top.expected(old.Row)
 }
 
-// expected says whether all that is known of an object's columns is what v3 sends
-// even where it is null.
+// expected reports whether v3 sends all known columns of an object even when null.
 func (n *node) expected(row schema.Row) bool {
 	for f := range n.slots {
 		switch s := &n.slots[f]; {
@@ -78,7 +76,7 @@ func (c *codec) mergePlain(old, new *schema.Object) {
 	}
 }
 
-// keep takes the columns and lists of an inner object over from an older state.
+// keep copies the columns and lists of an inner object from an older state.
 func (n *node) keep(old, new *schema.Object) {
 	for f := range n.slots {
 		if s := &n.slots[f]; s.list >= 0 {
@@ -89,7 +87,7 @@ func (n *node) keep(old, new *schema.Object) {
 	}
 }
 
-// mergeJSON merges the general case as what it is about: two JSON objects.
+// mergeJSON merges the general case as two JSON objects.
 func (c *codec) mergeJSON(old, new *schema.Object) {
 	m := merger{codec: c, top: c.nodes[0]}
 	kind := schema.KindDetail
@@ -101,8 +99,8 @@ func (c *codec) mergeJSON(old, new *schema.Object) {
 	}
 	known := old
 	if old.Source() != new.Source() {
-		// In the names of the newer source. What only its own extra could say
-		// of the old one is given up.
+		// In the names of the newer source. Details of the old one that only its own extra can
+		// express are lost.
 		known = &schema.Object{}
 		known.Set(old)
 		known.SetSource(new.Source())
@@ -114,7 +112,7 @@ func (c *codec) mergeJSON(old, new *schema.Object) {
 	d := Decoder{forced: true, source: new.Source()}
 	var o schema.Object
 	if err := d.Decode(new.Of, body, kind, &o); err != nil {
-		return // not of two objects with an id
+		return // not two objects with an id
 	}
 	*new = o
 }
@@ -124,7 +122,7 @@ type merger struct {
 	*codec
 	top       *node
 	old, new  []scan.Member
-	rowsOfOld bool // of the list that is sent twice
+	rowsOfOld bool // for the list that is sent twice
 }
 
 // object appends the merged object.
@@ -155,7 +153,7 @@ func (m *merger) object(dst []byte) []byte {
 		}
 		n, f := sent[string(o.Name)], m.top.find(o.Name)
 		switch {
-		case f != unknown && m.top.slots[f].twins&fields != 0: // the same in another form
+		case f != unknown && m.top.slots[f].twins&fields != 0: // the same value in another form
 		case n == nil:
 			dst = scan.AppendMember(dst, from, o, o.Value.Raw)
 		case f != unknown:
@@ -171,7 +169,8 @@ func (m *merger) object(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// both merges the older value of a field into the newer, where one does not simply replace the other.
+// both merges the older value of a field into the newer one, if the newer one does not simply
+// replace it.
 func (m *merger) both(f Field, o *scan.Member, n *scan.Value, withheld bool) {
 	s := &m.top.slots[f]
 	switch {
@@ -183,7 +182,7 @@ func (m *merger) both(f Field, o *scan.Member, n *scan.Value, withheld bool) {
 	case s.inner == nil || s.list >= 0:
 		return
 	case withheld && !s.withheld && s.later:
-		// What no column holds is about to go: nothing of it makes a cost.
+		// Values without a column are about to be removed: none of them counts as a cost.
 		o.Value = known(o.Value, s.inner)
 	}
 	if s.later && !onlyNulls(&o.Value) && onlyNulls(n) {
@@ -193,7 +192,7 @@ func (m *merger) both(f Field, o *scan.Member, n *scan.Value, withheld bool) {
 	}
 }
 
-// mergeInner merges an inner object of the older object into that of the newer.
+// mergeInner merges an inner object of the older object into the newer one's.
 func mergeInner(n *scan.Value, o *scan.Member) {
 	if n.Shape != scan.IsObject || o.Value.Shape != scan.IsObject {
 		return
@@ -212,13 +211,13 @@ func mergeInner(n *scan.Value, o *scan.Member) {
 	n.Raw = append(dst, '}')
 }
 
-// sentTwice says whether a name is one of the list that is sent twice.
+// sentTwice reports whether a name belongs to the list that is sent twice.
 func (m *merger) sentTwice(name []byte) bool {
 	f := m.top.find(name)
 	return m.twice != nil && (f == m.twice.some || f == m.twice.whole)
 }
 
-// known returns an object without what no column holds.
+// known returns an object without the values that have no column.
 func known(v scan.Value, n *node) scan.Value {
 	if v.Shape != scan.IsObject {
 		return v
@@ -233,7 +232,7 @@ func known(v scan.Value, n *node) scan.Value {
 	return v
 }
 
-// onlyNulls says whether a value is null or an object of nulls and empty arrays.
+// onlyNulls reports whether a value is null or an object of nulls and empty arrays.
 func onlyNulls(v *scan.Value) bool {
 	if v.Shape != scan.IsObject {
 		return v.Shape == scan.IsNull

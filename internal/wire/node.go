@@ -20,7 +20,7 @@ func (s fieldSet) has(f Field) bool { return s>>f&1 != 0 }
 
 func (s fieldSet) count() int { return bits.OnesCount64(uint64(s)) }
 
-// codec is how a resource's JSON is read and written, as its columns say.
+// codec reads and writes a resource's JSON according to its columns.
 type codec struct {
 	of     *schema.Resource
 	nodes  []*node // the objects of its JSON; the first one is the whole
@@ -30,8 +30,8 @@ type codec struct {
 
 var codecs sync.Map // of *codec, by *Resource
 
-// Check panics where the JSON of a resource could not be read as it is declared, so that
-// no program starts with it.
+// Check panics if a resource's JSON cannot be read as declared, so that no program starts with such
+// a declaration.
 func Check(of *schema.Resource) { codecOf(of) }
 
 // codecOf returns the codec of a resource.
@@ -53,24 +53,24 @@ func codecOf(of *schema.Resource) *codec {
 	return c
 }
 
-// node describes one kind of object in the JSON of a resource: its fields, by
-// whatever name, and where the object stands.
+// node describes one kind of object in the JSON of a resource: its fields, by all their names, and
+// its place.
 type node struct {
 	id       int
 	prefix   string // of the paths of its fields
 	slots    []slot
-	table    *schema.Table // whose row its columns are of
-	extra    int           // the column for what no other one can hold
+	table    *schema.Table // the table of its columns
+	extra    int           // the column extra
 	lists    fieldSet
-	plain    fieldSet    // columns by their type, under one name
-	shown    [2]fieldSet // by source: what is sent even where it is null
-	only     [2]fieldSet // by source: what the other one does not have
-	withheld bool        // it must not outlive an opt-out
-	// with is, instead of shown, by the word in the first field.
+	plain    fieldSet    // columns with one name, converted by their type
+	shown    [2]fieldSet // by source: sent even when null
+	only     [2]fieldSet // by source: missing in the other version
+	withheld bool        // must be removed after an opt-out
+	// with replaces shown; it depends on the word in the first field.
 	with []withWord
 }
 
-// withWord are the fields that are sent with a word in the first one.
+// withWord holds the fields that are sent with a certain word in the first one.
 type withWord struct {
 	word   string
 	fields fieldSet
@@ -78,27 +78,27 @@ type withWord struct {
 
 // slot is a field of an object: a column, an object, or a list of objects.
 type slot struct {
-	quoted []byte         // as the JSON has it, with quotes and colon
+	quoted []byte         // as in the JSON, with quotes and colon
 	col    int            // in the table, or -1
 	column *schema.Column // of a column or list
 	inner  *node          // of an object; of a list, its elements
 	list   int            // in Resource.Lists, or -1
-	spare  bool           // the second list of the same rows, which is kept apart
-	custom custom         // how it is decoded and rebuilt; nil: by its type
-	simple bool           // a column of texts, of whatever words
+	spare  bool           // the second list of the same rows, which is stored separately
+	custom custom         // custom handling; nil: by its type
+	simple bool           // a text column without known words
 	name   []byte
 	path   string
-	in     [2]bool // by source: this is the name that it has there
-	// group are this field and those which tell the same: in the other version of the
-	// API, under another name or in another shape. Empty: there is one name.
+	in     [2]bool // by source: the field's name in that version
+	// group is this field and those with the same meaning: in the other version of the API, under
+	// another name or in another shape. Empty if there is only one name.
 	group           fieldSet
-	twins           fieldSet // those of group that only the other version has
+	twins           fieldSet // fields of group that only the other version has
 	later, withheld bool
 }
 
 var sources = [...]schema.Source{schema.V3, schema.V2}
 
-// place is where a column stands below an object, by source.
+// place is the place of a column below an object, by source.
 type place struct {
 	column *schema.Column
 	path   [2]string
@@ -130,8 +130,8 @@ func (c *codec) node(t *schema.Table, prefix string, fields []schema.Column, inn
 	return n
 }
 
-// place adds the fields in which a column stands, and returns them. Columns of objects within are
-// added to below.
+// place adds the fields that contain a column, and returns them. Columns of inner objects are added
+// to below.
 func (n *node) place(p place, below map[Field][]place) (group fieldSet) {
 	for _, source := range sources {
 		path := p.path[source]
@@ -172,7 +172,7 @@ func (c *codec) object(n *node, s *slot, inner []place) {
 		in := &s.inner.slots[i]
 		s.later, s.withheld = s.later && in.later, s.withheld && in.withheld
 	}
-	if s.in[schema.V3] != s.in[schema.V2] { // it is as in the version that has it
+	if s.in[schema.V3] != s.in[schema.V2] { // as in the version that has it
 		s.inner.shown[schema.V3] |= s.inner.shown[schema.V2]
 		s.inner.shown[schema.V2] = s.inner.shown[schema.V3]
 	}
@@ -207,7 +207,7 @@ func (n *node) pair() {
 	}
 }
 
-// slot returns the field of a name, which it adds.
+// slot returns the field with a name; it adds the field if necessary.
 func (n *node) slot(name string) Field {
 	f := n.find([]byte(name))
 	if f == unknown {
@@ -217,8 +217,8 @@ func (n *node) slot(name string) Field {
 	return f
 }
 
-// join notes that fields tell the same. One that has a name in one version alone
-// is taken under that name in the other as well.
+// join records that fields have the same meaning. A field with a name in only one version is also
+// accepted under that name in the other.
 func (n *node) join(group fieldSet, p place) {
 	if group.count() == 1 {
 		if p.path[schema.V3] == "" || p.path[schema.V2] == "" {
@@ -248,7 +248,7 @@ func (c *codec) list(t *schema.Table) int {
 	panic("wire: " + t.Name + " is no list of " + c.of.Table.Name)
 }
 
-// has says whether there is a node of a table already.
+// has reports whether a table already has a node.
 func (c *codec) has(t *schema.Table) bool {
 	return slices.ContainsFunc(c.nodes, func(n *node) bool { return n.table == t })
 }
@@ -262,14 +262,14 @@ func (c *codec) element(s *slot) *node {
 	}
 	n := c.node(s.column.List, s.path+"[].", s.column.List.Fields, nil)
 	if n.lists != 0 || n.shown[schema.V3] != n.shown[schema.V2] {
-		// The rows of a list are made before the version is known; and a list inside would
-		// be emptied at each element.
+		// The rows of a list are made before the version is known; and a list inside would be
+		// emptied at each element.
 		panic("wire: " + s.column.List.Name + " has lists of its own, or fields that differ by version")
 	}
 	return n
 }
 
-// find returns the field of a name; of an unknown one, a number that no field has.
+// find returns the field with a name, or for an unknown name a number that no field has.
 func (n *node) find(name []byte) Field {
 	for f := range n.slots {
 		if bytes.Equal(n.slots[f].name, name) {
@@ -281,8 +281,8 @@ func (n *node) find(name []byte) Field {
 
 const unknown Field = 255
 
-// shownIn returns the fields that the service sends even where they are null: by
-// the source of the object, or by what else is in its row.
+// shownIn returns the fields that the service sends even when null: by the source of the object, or
+// by other values of its row.
 func (n *node) shownIn(source schema.Source, row schema.Row) fieldSet {
 	if n.with != nil {
 		return n.shownWith(row)
@@ -290,7 +290,7 @@ func (n *node) shownIn(source schema.Source, row schema.Row) fieldSet {
 	return n.shown[source]
 }
 
-// shownWith returns them by the word in the first field.
+// shownWith returns these fields by the word in the first field.
 func (n *node) shownWith(row schema.Row) fieldSet {
 	word := row[n.slots[0].col].ByteArray()
 	for i := range n.with {
@@ -301,7 +301,7 @@ func (n *node) shownWith(row schema.Row) fieldSet {
 	return 0
 }
 
-// addWith notes that a field is sent with a word in the first one.
+// addWith records that a field is sent with a certain word in the first one.
 func (n *node) addWith(word string, f Field) {
 	i := slices.IndexFunc(n.with, func(w withWord) bool { return w.word == word })
 	if i < 0 {
@@ -311,12 +311,12 @@ func (n *node) addWith(word string, f Field) {
 	n.with[i].fields |= 1 << f
 }
 
-// empty says whether a row has nothing in the columns and lists of an object.
+// empty reports whether a row has no values in the columns and lists of an object.
 func (n *node) empty(o *schema.Object, row schema.Row) bool {
 	return n.noneOf(1<<len(n.slots)-1, o, row)
 }
 
-// noneOf says it of some fields of the object.
+// noneOf reports the same for some fields of the object.
 func (n *node) noneOf(fields fieldSet, o *schema.Object, row schema.Row) bool {
 	for i := range n.slots {
 		switch s := &n.slots[i]; {
@@ -336,8 +336,8 @@ func (n *node) noneOf(fields fieldSet, o *schema.Object, row schema.Row) bool {
 	return true
 }
 
-// toldOf returns those of the fields of an object that the service sends even when
-// null, of which the object's file can tell.
+// toldOf returns the fields of an object that the service sends even when null and whose columns
+// the object's file has.
 func (n *node) toldOf(o *schema.Object, shown fieldSet) fieldSet {
 	if o.Lacks != nil {
 		for f := range n.slots {

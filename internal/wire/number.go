@@ -10,16 +10,15 @@ import (
 	"callhouse/internal/wire/scan"
 )
 
-// integer returns the value of a JSON number's text, if it is an integer of 64
-// bits.
+// integer returns the value of a JSON number's text if it is a 64-bit integer.
 func integer(text []byte) (int64, bool) {
 	d, ok := decimal.Parse(text, 0)
 	n, fits := d.Int64()
 	return n, ok && fits
 }
 
-// instant returns the time that text, the content of a string, names exactly, and how it departs
-// from a count of milliseconds: a count, or a date and time, of UTC where it has no zone.
+// instant returns the exact time given by text, the content of a string, and the kind of its
+// departure from a count of milliseconds: a count, or a date and time, in UTC if it has no zone.
 // DriftMisfit: it is none of these.
 func instant(text []byte) (ms int64, kind DriftKind) {
 	if scan.IsJSONNumber(text) {
@@ -39,9 +38,9 @@ func instant(text []byte) (ms int64, kind DriftKind) {
 	return 0, DriftMisfit
 }
 
-// count returns the milliseconds that a JSON number's text is a count of. A count that can only be
-// one of another unit becomes one of milliseconds, what is less than one of them left out; of
-// seconds it may have decimals. kind says how any other departs.
+// count returns the milliseconds of a JSON number's text. A count that can only be in another unit
+// is converted to milliseconds, rounded down; one in seconds may have decimals. kind is the drift
+// of any other departure.
 func count(text []byte, kind DriftKind) (ms int64, _ DriftKind) {
 	if n, ok := integer(text); ok {
 		if in, other := schema.InMillis(n); other {

@@ -8,19 +8,18 @@ import (
 	"callhouse/internal/wire/scan"
 )
 
-// This file walks over a body: it notes where the values of the known fields stand, and
-// makes the rows of lists on the way.
+// This file walks over a body: it records the places of the known fields' values, and makes the
+// rows of lists on the way.
 
 // part is one kind of object in the JSON that is being decoded.
 type part struct {
 	*node
-	vals  []scan.Value // by field, as met last
-	has   fieldSet     // those with a value
+	vals  []scan.Value // by field, the last one found
+	has   fieldSet     // the fields with a value
 	nulls fieldSet
 	patch patch
-	// follows says which field came behind another the last time: a guess at what
-	// comes next, which spares it to be looked up. Objects of a kind have their fields
-	// in the same order as a rule.
+	// follows holds, for each field, the field that followed it last time: a guess at the next one
+	// that saves a lookup. Objects of a kind normally have their fields in the same order.
 	follows []Field
 }
 
@@ -51,7 +50,7 @@ func (d *Decoder) name(key scan.Value) []byte {
 	return d.arena[from:]
 }
 
-// another counts a part of the object, and says whether it may have so many.
+// another counts a part of the object, and reports whether the object may have that many.
 func (d *Decoder) another() bool {
 	d.count++
 	return !d.tooMany() || d.s.Fail(fmt.Sprintf("more than %d turns, items and unknown fields", d.MaxParts))
@@ -59,7 +58,7 @@ func (d *Decoder) another() bool {
 
 func (d *Decoder) tooMany() bool { return d.MaxParts > 0 && d.count > d.MaxParts }
 
-// addUnknown notes a field that no column is for.
+// addUnknown adds a field without a column.
 func (d *Decoder) addUnknown(p *patch, key, v scan.Value) {
 	if !d.another() {
 		return // the object is refused
@@ -67,9 +66,9 @@ func (d *Decoder) addUnknown(p *patch, key, v scan.Value) {
 	p.unknown = append(p.unknown, scan.Member{Name: d.name(key), Key: key, Value: v})
 }
 
-// object scans a value that should be an object, and notes its fields. Of another
-// value, and of what an earlier value of the same name said, nothing stays. depth
-// is how many objects and arrays the value lies in.
+// object scans a value that should be an object, and records its fields. For any other value, no
+// fields remain, not even those of an earlier value of the same name. depth is the number of
+// objects and arrays around the value.
 func (d *Decoder) object(p *part, depth int) (v scan.Value, ok bool) {
 	s := &d.s
 	p.patch.unknown = p.patch.unknown[:0]
@@ -84,7 +83,7 @@ func (d *Decoder) object(p *part, depth int) (v scan.Value, ok bool) {
 	if !ok {
 		return s.Value(depth)
 	}
-	last := 0 // behind which field we are: 1 and its number, 0 for none
+	last := 0 // the previous field: 1 plus its number, 0 for none
 	for first := true; ; first = false {
 		f := p.follows[last]
 		if !s.Expected(first, p.slots[f].quoted) {
@@ -128,7 +127,7 @@ func (d *Decoder) value(s *slot, depth int) (scan.Value, bool) {
 	return d.s.Value(depth)
 }
 
-// rows returns where the rows of a list go, which has none yet.
+// rows returns the empty rows for a list.
 func (d *Decoder) rows(s *slot) *schema.Rows {
 	if s.spare {
 		d.spare.Empty(d.codec.of.Lists[s.list])

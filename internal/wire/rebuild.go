@@ -10,32 +10,32 @@ import (
 	"callhouse/internal/wire/scan"
 )
 
-// AppendJSON appends the JSON object that the object's rows stand for: that which
-// the service sent, value for value. Members come in a fixed order, and white
-// space between them is gone; numbers have the spelling in which they came.
+// AppendJSON appends the JSON object that the object's rows represent: the one that the service
+// sent, value for value. Members are in a fixed order without white space between them; numbers
+// have their original spelling.
 //
-// An object merged of several responses gives an object of all that is known. What
-// was withheld for an opt-out is null, and unknown fields of it are gone.
+// An object merged from several responses results in an object with everything known. Values
+// withheld for an opt-out are null, and its unknown fields are missing.
 func AppendJSON(dst []byte, o *schema.Object) []byte {
 	r := rebuild{o: o, source: o.Source(), dst: dst}
 	n := codecOf(o.Of).nodes[0]
 	return r.object(n, o.Row, schema.TextOf(o.Row[n.extra]))
 }
 
-// rebuild is one object on its way back to JSON.
+// rebuild is one object while it is converted back to JSON.
 type rebuild struct {
 	o      *schema.Object
 	source schema.Source
 	node   *node
 	row    schema.Row
 	patch  Extra
-	shown  fieldSet // fields that are there even when null
+	shown  fieldSet // fields that are present even when null
 	done   fieldSet // of patch.over
 	dst    []byte
 	from   int // where the members begin in dst
 }
 
-// object appends an object; extra is what its columns do not hold of it.
+// object appends an object; extra is its patch.
 func (r *rebuild) object(n *node, row schema.Row, extra []byte) []byte {
 	in := rebuild{o: r.o, source: r.source, node: n, row: row, patch: readPatch(extra, n), dst: append(r.dst, '{')}
 	if in.from = len(in.dst); in.patch.is != nil {
@@ -47,7 +47,7 @@ func (r *rebuild) object(n *node, row schema.Row, extra []byte) []byte {
 		switch {
 		case s.custom != nil:
 			s.custom.rebuild(&in, f)
-		case s.group != 0 && s.in[r.source] == (in.patch.as&s.group != 0): // another field gave the columns their values
+		case s.group != 0 && s.in[r.source] == (in.patch.as&s.group != 0): // another field supplied the columns' values
 			in.valueless(f)
 		case s.list >= 0:
 			if !in.special(f, false) {
@@ -76,8 +76,8 @@ func (r *rebuild) as(f Field, value []byte) {
 	r.dst = append(r.dst, value...)
 }
 
-// special deals with a field that is not what its column says, and reports
-// whether it did. null says that the column is null.
+// special handles a field that differs from its column, and reports whether it did. null reports
+// whether the column is null.
 func (r *rebuild) special(f Field, null bool) bool {
 	p := &r.patch
 	switch v := p.at(f); {
@@ -123,7 +123,7 @@ func (r *rebuild) leaf(f Field, v parquet.Value) {
 	}
 }
 
-// inner appends an object inside: null where nothing says that it is one.
+// inner appends an inner object: null if nothing shows that it is an object.
 func (r *rebuild) inner(f Field) {
 	n := r.node.slots[f].inner
 	null := n.empty(r.o, r.row)
@@ -139,8 +139,8 @@ func (r *rebuild) inner(f Field) {
 	}
 }
 
-// valueless appends a field that gave no column its value, if it was sent: null, or an
-// object of which nothing was used. Other values of it are appended by rest.
+// valueless appends a field that supplied no value for its column, if it was sent: null, or an
+// object without any used value. rest appends its other values.
 func (r *rebuild) valueless(f Field) {
 	s := &r.node.slots[f]
 	switch v := r.patch.at(f); {
@@ -153,7 +153,7 @@ func (r *rebuild) valueless(f Field) {
 	}
 }
 
-// list appends the rows of a list that are wanted, as an array.
+// list appends the wanted rows of a list as an array.
 func (r *rebuild) list(f Field, wanted func(schema.Row) bool) {
 	s := &r.node.slots[f]
 	rows := &r.o.Lists[s.list]
@@ -169,7 +169,7 @@ func (r *rebuild) list(f Field, wanted func(schema.Row) bool) {
 	r.dst = append(r.dst, ']')
 }
 
-// rest appends the fields that no column is for.
+// rest appends the fields without a column.
 func (r *rebuild) rest() {
 	p := &r.patch
 	for i := range p.over {

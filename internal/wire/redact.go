@@ -5,14 +5,13 @@ import (
 	"callhouse/internal/wire/scan"
 )
 
-// Redact returns what may be kept of body, the JSON of an object, before any of it
-// is decoded: body itself, unchanged and not copied, unless the caller opted out
-// of storage and the service sent something all the same. Then it is a copy in
-// which the fields are null that are Withheld (of a call transcript,
-// transcript_with_tool_calls, recording_url and call_analysis), and unknown
-// fields, also those of objects inside, are gone. Decode makes the same rows of either.
+// Redact returns the part of body, the JSON of an object, that may be stored, before any of it is
+// decoded. It returns body itself, not copied, unless the caller opted out of storage and the
+// service sent data nevertheless. Then it returns a copy in which the Withheld fields (of a call
+// transcript, transcript_with_tool_calls, recording_url and call_analysis) are null, and unknown
+// fields, also of inner objects, are removed. Decode makes the same rows of either.
 //
-// It fails with a *scan.Error inside where body is not one JSON object.
+// It fails with a *scan.Error inside if body is not one JSON object.
 func Redact(of *schema.Resource, body []byte) (clean []byte, changed bool, err error) {
 	c := codecOf(of)
 	top := c.nodes[0]
@@ -47,8 +46,8 @@ func Redact(of *schema.Resource, body []byte) (clean []byte, changed bool, err e
 	return clean, true, nil
 }
 
-// redactObject appends what may be kept of an object that was scanned before: of the
-// whole, or of one inside.
+// redactObject appends the storable part of an object that was scanned before: of the whole, or of
+// an inner object.
 func redactObject(dst, text []byte, of *node, whole bool) (out []byte, changed bool) {
 	dst = append(dst, '{')
 	from := len(dst)

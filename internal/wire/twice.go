@@ -9,12 +9,12 @@ import (
 	"callhouse/internal/wire/scan"
 )
 
-// twice is a list with [schema.Column.Count], as the transcript of a call. v3 sends it under
-// one name. v2 sends the whole under another, and under this one some of its objects
-// once more.
+// twice is a list with [schema.Column.Count], such as the transcript of a call. v3 sends it under
+// one name. v2 sends the whole list under another, and some of its objects once more under this
+// one.
 //
-// The count is null where nothing is known of the list: nothing was sent, or a v3
-// list item has null or [] for it. It is 0 where there is none.
+// The count is null if nothing is known of the list: nothing was sent, or a v3 list item has null
+// or [] for it. It is 0 if the list is empty.
 type twice struct {
 	table       *schema.Table
 	list        int // in Resource.Lists
@@ -40,12 +40,12 @@ func (t *twice) decode(d *Decoder, p *part, f Field) {
 
 func (t *twice) rows(o *schema.Object) *schema.Rows { return &o.Lists[t.list] }
 
-// setCount counts the rows of the list.
+// setCount sets the count to the number of rows.
 func (t *twice) setCount(o *schema.Object) {
 	o.Row[t.count] = parquet.Int32Value(int32(min(t.rows(o).Len(), math.MaxInt32)))
 }
 
-// swap takes the rows of the list that is kept apart for the object's.
+// swap replaces the object's rows by those of the separately stored list.
 func (t *twice) swap(d *Decoder) {
 	rows := t.rows(d.o)
 	*rows, d.spare = d.spare, *rows
@@ -72,7 +72,7 @@ func (t *twice) decodeV3(d *Decoder, p *part) {
 			p.patch.empty |= 1 << f
 		}
 	case scan.IsNull:
-		if d.kind == schema.KindItem { // an item without the list leaves it out
+		if d.kind == schema.KindItem { // an item without the list omits it
 			p.patch.null |= 1 << f &^ p.patch.as
 		}
 	case scan.IsAbsent:
@@ -105,9 +105,8 @@ func (t *twice) decodeV2(d *Decoder, p *part) {
 	}
 }
 
-// other has extra say what was sent as the one of v2's two lists that the rows
-// were not made of, unless it is what the rule makes of the rows. If it is an
-// array, n is its length.
+// other records in extra what was sent for the other one of v2's two lists, unless it follows from
+// the rows by the rule. If it is an array, n is its length.
 func (d *Decoder) other(p *part, f Field, v *scan.Value, ruled bool, n int) {
 	switch {
 	case ruled:
@@ -124,7 +123,7 @@ func (d *Decoder) other(p *part, f Field, v *scan.Value, ruled bool, n int) {
 	}
 }
 
-// copies says whether some rows are just those of all that are sent twice.
+// copies reports whether some are exactly the rows of all that are sent twice.
 func (t *twice) copies(all, some *schema.Rows) bool {
 	n := 0
 	for i := range all.Len() {
@@ -139,7 +138,7 @@ func (t *twice) copies(all, some *schema.Rows) bool {
 	return n == some.Len()
 }
 
-// again says whether a row is one of those that v2 sends twice.
+// again reports whether v2 sends a row twice.
 func (t *twice) again(row schema.Row) bool {
 	word := schema.TextOf(row[t.role])
 	for _, w := range t.only {
@@ -166,13 +165,13 @@ func (t *twice) rebuild(r *rebuild, f Field) {
 		t.append(r, f, false)
 		return
 	}
-	// The rows are those of the short list if the whole one says it has none.
+	// The rows are those of the short list if the whole one has none.
 	alone := (p.absent | p.null | p.empty).has(t.whole) || p.at(t.whole).Shape != scan.IsAbsent
 	t.append(r, t.whole, false)
 	t.append(r, t.some, !alone)
 }
 
-// append appends the rows, or just those that are sent twice, as an array.
+// append appends the rows, or only those that are sent twice, as an array.
 func (t *twice) append(r *rebuild, f Field, some bool) {
 	if !r.special(f, t.rows(r.o).Len() == 0) {
 		r.list(f, func(row schema.Row) bool { return !some || t.again(row) })

@@ -2,7 +2,7 @@ package words
 
 import "strings"
 
-// Head keeps the first bytes of what is written to it, and drops the rest.
+// Head keeps the first bytes written to it, and drops the rest.
 type Head struct {
 	Most int // bytes
 	strings.Builder

@@ -6,8 +6,7 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// Nearest returns the one of the known names that name was most likely meant to
-// be, or "" where none is like it.
+// Nearest returns the known name that is most similar to name, or "" if none is similar.
 func Nearest(name string, known []string) string {
 	best, bestAt := "", len(name)/3+2
 	for _, k := range known {
@@ -27,7 +26,7 @@ func Nearest(name string, known []string) string {
 	return best
 }
 
-// common counts the bytes that two names begin with alike.
+// common returns the length of the common prefix of two names.
 func common(a, b string) int {
 	n := 0
 	for n < min(len(a), len(b)) && a[n] == b[n] {

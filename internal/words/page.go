@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// directions makes the characters visible that turn the text around them.
+// directions makes characters visible that change the direction of the text around them.
 var directions = strings.NewReplacer(func() (pairs []string) {
 	for _, span := range [][2]rune{{0x202a, 0x202e}, {0x2066, 0x2069}} {
 		for r := span[0]; r <= span[1]; r++ {
@@ -16,11 +16,11 @@ var directions = strings.NewReplacer(func() (pairs []string) {
 	return pairs
 }()...)
 
-// Directed makes the characters visible that turn the direction of text, as in \u202e.
+// Directed makes the characters visible that change the direction of text, as in \u202e.
 func Directed(text string) string { return directions.Replace(text) }
 
-// Page returns a writer for a page that html/template writes to: characters that turn the
-// direction of text are made visible, as in \u202e. The template replaces what is no UTF-8.
+// Page returns a writer for the output of html/template: characters that change the direction of
+// text are made visible, as in \u202e. The template replaces invalid UTF-8.
 func Page(to io.Writer) io.Writer { return pageWriter{to} }
 
 type pageWriter struct{ to io.Writer }

@@ -12,23 +12,23 @@ import (
 	"unicode/utf8"
 )
 
-// Masked stands for a secret.
+// Masked replaces a secret.
 const Masked = "[masked]"
 
-// What is shorter is not masked: it would be found in words that are none.
+// Shorter texts are not masked: they would be found in harmless words.
 const (
 	leastSecret = 4
-	leastToken  = 12 // in a path or query, where words stand as well
+	leastToken  = 12 // in a path or query, which also hold words
 	leastBase64 = 8
 )
 
-// Secrets are texts that no message repeats. Its zero value has none and masks
-// only what addresses hold before an @. Its methods may be called concurrently,
-// and all but those that add on nil.
+// Secrets are texts that messages must not repeat. Its zero value has none and masks only the part
+// of addresses before an @. Its methods may be called concurrently, and all except those that add
+// may be called on nil.
 type Secrets struct {
 	mu    sync.RWMutex
 	known []string // the texts
-	cores []string // what base64 makes of them
+	cores []string // their base64 forms
 }
 
 // NewSecrets returns Secrets with these texts.
@@ -38,8 +38,8 @@ func NewSecrets(texts ...string) *Secrets {
 	return s
 }
 
-// Add adds texts. They are found as they are, and as URLs, JSON, Go and base64
-// write them, also as a part of something longer.
+// Add adds texts. They are found verbatim, and as encoded in URLs, JSON, Go and base64, also inside
+// longer text.
 func (s *Secrets) Add(texts ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,8 +51,8 @@ func (s *Secrets) Add(texts ...string) {
 	}
 }
 
-// AddURL adds what an address may hold that others must not see: a user and
-// password, and long parts of its path and query. The address may be a wrong one.
+// AddURL adds the secret parts of an address: a user and password, and long parts of its path and
+// query. The address may be invalid.
 func (s *Secrets) AddURL(address string) {
 	_, rest, ok := strings.Cut(address, "://")
 	if !ok {
@@ -80,7 +80,7 @@ func (s *Secrets) AddURL(address string) {
 	}
 }
 
-// addBoth adds a part of an address, as it is written and as it is meant.
+// addBoth adds a part of an address, both escaped and unescaped.
 func (s *Secrets) addBoth(text string) {
 	s.Add(text)
 	if meant, err := url.PathUnescape(text); err == nil {
@@ -88,7 +88,7 @@ func (s *Secrets) addBoth(text string) {
 	}
 }
 
-// userinfo is what stands in an address before an @.
+// userinfo is the part of an address before an @.
 var userinfo = regexp.MustCompile(`://[^/?#\s"'<>]*@`)
 
 // Redact masks the secrets in a text.
@@ -118,12 +118,12 @@ func (s *Secrets) Redact(text string) string {
 // span is a part of a text.
 type span struct{ from, to int }
 
-// find returns where a text has secrets, in whatever form.
+// find returns the places of secrets in a text, in any form.
 func (s *Secrets) find(text string) (found []span) {
 	if len(s.known) == 0 {
 		return nil
 	}
-	plain, at := text, []int(nil) // at: where in text a byte of plain is from; nil: where it stands
+	plain, at := text, []int(nil) // at: the place in text of each byte of plain; nil: the same place
 	origin := func(i int) int {
 		if at == nil {
 			return i
@@ -153,13 +153,13 @@ func (s *Secrets) find(text string) (found []span) {
 	return found
 }
 
-// inText gives the stretches of Base64 that contain a part.
+// inText yields the spans of Base64 that contain a part.
 func inText(text, part string) iter.Seq[span] {
 	return func(yield func(span) bool) {
 		to := 0
 		for from := range indexes(text, part) {
 			if from < to {
-				continue // in the one before
+				continue // included in the previous one
 			}
 			to = from + len(part)
 			for from > 0 && inBase64(text[from-1]) {
@@ -175,11 +175,10 @@ func inText(text, part string) iter.Seq[span] {
 	}
 }
 
-// deepest is how many encodings on top of each other are looked through, itself
-// being the first.
+// deepest is the maximum number of nested encodings that are decoded, including the text itself.
 const deepest = 4
 
-// indexes gives where a text has a part.
+// indexes yields the places of a part in a text.
 func indexes(text, part string) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for at := 0; ; {
@@ -196,8 +195,8 @@ func inBase64(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("+/-_", c) >= 0
 }
 
-// decode takes the escapes of URLs, JSON and Go away, once, and says where each
-// byte was; from has one more for the end.
+// decode removes one level of URL, JSON and Go escapes, and returns where each byte was; from has
+// one more entry for the end.
 func decode(text string) (plain string, from []int) {
 	if !strings.ContainsAny(text, `%\`) {
 		return text, nil
@@ -215,7 +214,7 @@ func decode(text string) (plain string, from []int) {
 	return string(out), append(from, len(text))
 }
 
-// unescape returns what a text begins with, and how many bytes of it that takes.
+// unescape decodes the beginning of a text, and returns the number of bytes that it takes.
 func unescape(s string) ([]byte, int) {
 	hex := func(from, digits int) (rune, bool) {
 		if len(s) < from+digits {
@@ -244,11 +243,11 @@ func unescape(s string) ([]byte, int) {
 	return []byte{s[0]}, 1
 }
 
-// Line masks the secrets in a text, and makes one visible line of it.
+// Line masks the secrets in a text, and makes it one visible line.
 func (s *Secrets) Line(text string) string { return Line(s.Redact(text)) }
 
-// Clip masks the secrets in a text and then cuts it to n bytes, so that no
-// beginning of a secret is left. What is far too long is not looked through.
+// Clip masks the secrets in a text and then cuts it to n bytes, so that no part of a secret is
+// left. Of a very long text it searches only the beginning.
 func (s *Secrets) Clip(text string, n int) string {
 	long := len(text) > mostLooked
 	if long {
@@ -268,11 +267,11 @@ func (s *Secrets) Clip(text string, n int) string {
 	return text[:n] + "…"
 }
 
-// mostLooked is how much Clip looks through: half of it holds any form of a key.
+// mostLooked is how much Clip searches: half of it holds any form of a key.
 const mostLooked = 16 << 10
 
-// base64Cores returns what the base64 of any text has in it that has this text
-// in it, whatever stands before and behind.
+// base64Cores returns the texts that the base64 of any text containing this one contains, whatever
+// is before and after it.
 func base64Cores(text string) (out []string) {
 	for before := range 3 {
 		raw := append(make([]byte, before), text...)
@@ -286,5 +285,5 @@ func base64Cores(text string) (out []string) {
 	return out
 }
 
-// Error is the text of an error as one visible line, without the secrets.
+// Error returns the text of an error as one visible line, without the secrets.
 func (s *Secrets) Error(err error) string { return s.Redact(Error(err)) }

@@ -1,9 +1,8 @@
-// Package words is the one way for words that are not ours to a terminal or a
-// log: what the service sent, what a warehouse, a file or an argument holds. It
-// makes visible what a terminal would obey, what hides or turns text and what
-// would begin a line, and it masks secrets. Nothing is dropped.
+// Package words writes external text to a terminal or a log: text from the service, a warehouse, a
+// file or an argument. It makes characters visible that a terminal would obey, that hide or reverse
+// text, or that would begin a line, and it masks secrets. Nothing is dropped.
 //
-// Formats for machines are none of its business: they are exact.
+// It is not used for machine-readable formats, which are exact.
 package words
 
 import (
@@ -16,16 +15,15 @@ import (
 	"unicode/utf8"
 )
 
-// Line returns a text as one line: line breaks and tabs are shown as \n and \t,
-// control and direction characters as in \x1b and \u202e, and bytes that are no
-// UTF-8 as in \x9b.
+// Line returns a text as one line: line breaks and tabs are shown as \n and \t, control and
+// direction characters as in \x1b and \u202e, and invalid UTF-8 bytes as in \x9b.
 func Line(s string) string { return visible(s, "") }
 
-// Lines is Line for a text whose own line breaks and tabs are meant.
+// Lines is Line for a text whose own line breaks and tabs are kept.
 func Lines(s string) string { return visible(s, "\n\t") }
 
 func visible(s, kept string) string {
-	from := 0 // what of s is not in out yet
+	from := 0 // where the text not yet in out begins
 	var out strings.Builder
 	var before rune
 	for i := 0; i < len(s); {
@@ -51,17 +49,17 @@ func visible(s, kept string) string {
 	return out.String() + s[from:]
 }
 
-// harmless reports whether a terminal shows r as it is, where it stands.
+// harmless reports whether a terminal shows r unchanged.
 func harmless(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r >= ' ' && r != 0x7f
 	}
-	// What is graphic, and yet never seen, could make two names look the same.
+	// Graphic but invisible characters could make two names look the same.
 	return unicode.IsGraphic(r) && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
 }
 
-// joins reports whether r joins two characters, as in emoji and in Persian. What
-// it joins is not ASCII: there it would only hide.
+// joins reports whether r joins two characters, as in emoji and in Persian. Between ASCII
+// characters it would only hide.
 func joins(before, r rune, rest string) bool {
 	after, _ := utf8.DecodeRuneInString(rest)
 	return (r == '\u200d' || r == '\u200c') && before >= utf8.RuneSelf && after >= utf8.RuneSelf && harmless(after) && after != utf8.RuneError
@@ -83,8 +81,7 @@ func escape(r rune) string {
 	return fmt.Sprintf(`\U%08x`, r)
 }
 
-// Error returns an error's text as one line. Errors that were joined are parted
-// by semicolons.
+// Error returns an error's text as one line. Joined errors are separated by semicolons.
 func Error(err error) string {
 	if all, ok := err.(interface{ Unwrap() []error }); ok && err.Error() == errors.Join(all.Unwrap()...).Error() {
 		var parts []string
@@ -99,8 +96,8 @@ func Error(err error) string {
 	return Line(err.Error())
 }
 
-// Fprintf is fmt.Fprintf for a terminal: the format is ours, with its line breaks
-// and tabs, and what each argument is written as is made visible on one line.
+// Fprintf is fmt.Fprintf for a terminal. The format is ours, with its line breaks and tabs; the
+// text of each argument is made visible on one line.
 func Fprintf(w io.Writer, format string, args ...any) (int, error) {
 	return fmt.Fprintf(w, format, foreign(args)...)
 }
@@ -121,7 +118,7 @@ func foreign(args []any) []any {
 	return out
 }
 
-// word is an argument that is not ours.
+// word is an external argument.
 type word struct{ v any }
 
 // Format implements fmt.Formatter.
@@ -132,8 +129,8 @@ func (w word) Format(f fmt.State, verb rune) {
 	_, _ = io.WriteString(f, Line(fmt.Sprintf(fmt.FormatString(f, verb), w.v))) // as fmt.Fprint
 }
 
-// Attr makes an attribute of a log visible, for a handler that does not do so
-// itself, as that of JSON: who reads the log takes its texts apart and prints them.
+// Attr makes an attribute of a log visible, for a handler that does not, such as JSON's: readers of
+// the log decode its texts and print them.
 func Attr(_ []string, a slog.Attr) slog.Attr {
 	switch v := a.Value.Resolve(); v.Kind() {
 	case slog.KindString:

@@ -2,10 +2,9 @@ package words
 
 import "io"
 
-// Writer writes to a terminal or a log what passes through it: secrets masked,
-// and all but line breaks and tabs made visible. So it is the net below Fprintf:
-// it cannot tell a line break of ours from one that is not. What is written at
-// once must be whole characters, and whole secrets.
+// Writer writes to a terminal or a log. It masks secrets, and makes everything visible except line
+// breaks and tabs. It is a second defence after Fprintf, since it cannot distinguish our line
+// breaks from external ones. Each write must hold whole characters and whole secrets.
 type Writer struct {
 	to      io.Writer
 	secrets *Secrets
@@ -22,11 +21,10 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Unwrap returns what w writes to, for who draws on a terminal himself.
+// Unwrap returns the destination of w, for callers that draw on a terminal themselves.
 func (w *Writer) Unwrap() io.Writer { return w.to }
 
-// Over returns a Writer to another place that masks what w masks, where w is a
-// Writer.
+// Over returns a Writer to another destination that masks what w masks, if w is a Writer.
 func Over(w, to io.Writer) *Writer {
 	if g, ok := w.(*Writer); ok {
 		return NewWriter(to, g.secrets)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// network is a network in memory. Its connections are pipes, so it works in a
-// bubble of simulated time, where sockets do not.
+// network is an in-memory network. Its connections are pipes, so it works in a bubble of simulated
+// time, where sockets do not.
 type network struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -46,8 +46,8 @@ func (n *network) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 }
 
-// Serve answers requests by h until stop is called or the test ends. It returns
-// a transport that leads there.
+// Serve answers requests with h until stop is called or the test ends. It returns a transport for
+// those requests.
 func Serve(t testing.TB, h http.Handler) (tr *http.Transport, stop func()) {
 	t.Helper()
 	n := &network{conns: make(chan net.Conn), closed: make(chan struct{})}

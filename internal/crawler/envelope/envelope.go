@@ -1,5 +1,5 @@
-// Package envelope takes the pages of lists apart into their items, whatever the items
-// hold. It decodes nothing.
+// Package envelope splits the pages of lists into their items, whatever the items hold. It decodes
+// nothing.
 package envelope
 
 import (
@@ -14,29 +14,28 @@ import (
 
 // Page is a page as the service sent it.
 type Page struct {
-	name  string   // of the member that has the items
-	Items [][]byte // as sent; whether each is a call is for the decoder to say
-	Next  string   // empty: it was the last one
-	Total int64    // -1: not said
+	name  string   // name of the member with the items
+	Items [][]byte // as sent; the decoder checks whether each is a call
+	Next  string   // empty on the last page
+	Total int64    // -1 if not sent
 	At    int64    // when it arrived, ms
-	// Of a page that is not whole:
-	List      bool // it is one: its items have begun
-	NextKnown bool // Next is known all the same
+	// Of an incomplete page:
+	List      bool // it is a list: its items have begun
+	NextKnown bool // Next is known nevertheless
 }
 
-// ErrNoList says that an answer is no page of a list at all.
+// ErrNoList means that an answer is not a page of a list at all.
 var ErrNoList = errors.New("not a page of a list: no items")
 
-// Parse takes the envelope of a page apart. name is the member that has the items.
-// It is strict about where values begin and end, and about nothing inside them. So an
-// item that is not JSON (a control character in a text, NaN, any depth) does not hide
-// the others: it is an item like them, which the decoder will refuse.
+// Parse splits the envelope of a page. name is the member with the items. It is strict about where
+// values begin and end, and about nothing inside them. So an item that is not valid JSON (a control
+// character in a text, NaN, any depth) does not hide the others: it is returned like them, and the
+// decoder refuses it.
 //
-// Where the items cannot be told apart, or the body is not whole, it returns
-// api.ErrBroken with those items that came before. NextKnown then says that the
-// cursor is known all the same: it stood before the items, or at the end of tail,
-// which is the end of the body. A cursor is opaque; a number is passed on as it is
-// written.
+// If the items cannot be separated, or the body is incomplete, it returns api.ErrBroken with the
+// items before that point. NextKnown then reports whether the cursor is known nevertheless: it was
+// before the items, or at the end of tail, which is the end of the body. A cursor is opaque; a
+// number is passed on in its spelling.
 func Parse(name string, body, tail []byte) (Page, error) {
 	s := splitter{b: body}
 	p := Page{name: name, Total: -1}
@@ -67,7 +66,7 @@ func (p *Page) members(s *splitter) bool {
 	}) && s.over()
 }
 
-// readItems notes where each item is. A second list of items adds to the first.
+// readItems records the place of each item. A second list of items is added to the first.
 func (p *Page) readItems(s *splitter) bool {
 	if p.Items == nil {
 		p.Items = [][]byte{}
@@ -97,8 +96,8 @@ func (p *Page) set(name string, v []byte) {
 	}
 }
 
-// readTail reads what follows the items. Any closing bracket may be theirs, so it
-// tries the last one first; after it there must be members of the envelope alone.
+// readTail reads the members after the items. Any closing bracket may be the end of the items, so
+// it tries the last one first; after it only members of the envelope may follow.
 func (p *Page) readTail(tail []byte) {
 	const maxTries = 64
 	end := len(tail)
@@ -115,9 +114,8 @@ func (p *Page) readTail(tail []byte) {
 	}
 }
 
-// splitter finds where JSON values begin and end. Their structure must be right:
-// names, colons, commas, brackets in pairs, texts that end. Words and the inside of
-// texts may be anything.
+// splitter finds where JSON values begin and end. Their structure must be right: names, colons,
+// commas, brackets in pairs, terminated texts. Words and the inside of texts may be anything.
 type splitter struct {
 	b    []byte
 	p    int
@@ -145,14 +143,13 @@ func (s *splitter) space() {
 	}
 }
 
-// over says that nothing but space is left.
+// over reports whether only space is left.
 func (s *splitter) over() bool {
 	s.space()
 	return s.p == len(s.b)
 }
 
-// each goes over the parts of a list or an object, up to its end. part moves behind
-// one of them.
+// each goes through the parts of a list or an object, up to its end. part skips one of them.
 func (s *splitter) each(end byte, part func() bool) bool {
 	if s.space(); s.take(end) {
 		return true
@@ -171,7 +168,7 @@ func (s *splitter) each(end byte, part func() bool) bool {
 	}
 }
 
-// members goes over the members of an object. member moves behind the value.
+// members goes through the members of an object. member skips the value.
 func (s *splitter) members(member func(name string) bool) bool {
 	return s.each('}', func() bool {
 		key, ok := s.key()
@@ -180,14 +177,14 @@ func (s *splitter) members(member func(name string) bool) bool {
 	})
 }
 
-// value moves behind a value, and returns it.
+// value skips a value, and returns it.
 func (s *splitter) value() ([]byte, bool) {
 	from := s.p
 	ok := s.skip()
 	return s.b[from:s.p:s.p], ok
 }
 
-// key moves behind a member's name and its colon.
+// key skips a member's name and its colon.
 func (s *splitter) key() (name []byte, ok bool) {
 	s.space()
 	from := s.p
@@ -202,7 +199,7 @@ func (s *splitter) key() (name []byte, ok bool) {
 	return name, true
 }
 
-// text moves behind a text.
+// text skips a text.
 func (s *splitter) text() bool {
 	if !s.take('"') {
 		return false
@@ -221,7 +218,7 @@ func (s *splitter) text() bool {
 	return false
 }
 
-// word moves behind anything that stands where a number, true, false or null would.
+// word skips anything in the place of a number, true, false or null.
 func (s *splitter) word() bool {
 	from := s.p
 	for s.p < len(s.b) && !slices.Contains([]byte(`,:{}[]" `+"\n\t\r"), s.b[s.p]) {
@@ -230,7 +227,7 @@ func (s *splitter) word() bool {
 	return s.p > from
 }
 
-// skip moves behind a value, whatever its depth.
+// skip skips a value of any depth.
 func (s *splitter) skip() bool {
 	s.open = s.open[:0]
 	for {
@@ -238,7 +235,7 @@ func (s *splitter) skip() bool {
 		switch c := s.at(); c {
 		case '{', '[':
 			s.p++
-			s.open = append(s.open, c+2) // its other half, in ASCII
+			s.open = append(s.open, c+2) // the matching bracket in ASCII
 			if s.space(); s.at() == c+2 {
 				break
 			}
@@ -264,8 +261,7 @@ func (s *splitter) skip() bool {
 	}
 }
 
-// close moves behind the brackets that end here. more says that another value
-// follows.
+// close skips the brackets that end here. more means that another value follows.
 func (s *splitter) close() (more, ok bool) {
 	for len(s.open) > 0 {
 		s.space()
@@ -285,7 +281,7 @@ func (s *splitter) close() (more, ok bool) {
 	return false, true
 }
 
-// unquote returns what a text says.
+// unquote returns the content of a JSON text.
 func unquote(v []byte) (string, bool) {
 	if len(v) < 2 || v[0] != '"' {
 		return "", false
@@ -300,7 +296,7 @@ func unquote(v []byte) (string, bool) {
 	return text, true
 }
 
-// IDOf finds an id in an item that could not be decoded, for the report.
+// IDOf finds the id in an item that could not be decoded, for the report.
 func IDOf(item []byte) (id string) {
 	s := splitter{b: item}
 	if s.space(); s.take('{') {
@@ -316,7 +312,7 @@ func IDOf(item []byte) (id string) {
 	return id
 }
 
-// ClosesList says whether an item has the end of the list in it, and something behind that.
+// ClosesList reports whether an item contains the end of the list, and more after it.
 func ClosesList(item []byte) bool {
 	s := splitter{b: append(slices.Clone(item), ']')}
 	return new(Page).readItems(&s) && !s.over()

@@ -1,9 +1,9 @@
-// Package resources fetches what a service has besides calls, as package resource
-// declares it: the lists, then the records and lists of the objects that changed.
+// Package resources fetches the service's data besides calls, as package resource declares it: the
+// lists, then the records and lists of the objects that changed.
 //
-// A run can do without any of it: what fails is reported once, and left to another
-// night. The package knows neither calls nor the warehouse; it puts records where
-// [Config] says.
+// All of it is optional for a run: a failure is reported once, and the rest is left to another
+// night. The package does not depend on calls or the warehouse; it passes records to the functions
+// of [Config].
 package resources
 
 import (
@@ -25,42 +25,43 @@ const PageSize = 100
 
 // Store keeps objects of resources.
 type Store interface {
-	// Listed returns when the list of a resource was last complete, in ms since 1970 UTC,
-	// as of the last commit; 0: never.
+	// Listed returns when the list of a resource was last complete, in ms since 1970 UTC, as of the
+	// last commit; 0: never.
 	Listed(of *resource.Resource) int64
 
-	// Objects returns how many objects of a resource are known as of the last commit, those
-	// that are gone as well.
+	// Objects returns the number of known objects of a resource as of the last commit, including
+	// those that no longer exist.
 	Objects(of *resource.Resource) int64
 
 	// EachObject visits the objects of a resource, as of the last commit.
 	EachObject(ctx context.Context, of *resource.Resource, visit func(*schema.Object) error) error
 
-	// Incomplete yields the keys of the objects whose own record and lists are to be
-	// fetched, as of the last commit: those that changed since these were, or of which due
-	// says so of a list, by when it was last complete, in ms since 1970 UTC; 0: never.
+	// Incomplete yields the keys of the objects whose own record and lists are to be fetched, as of
+	// the last commit: those that changed since these were fetched, and those for which due returns
+	// true for one of their lists. due receives when the list was last complete, in ms since 1970
+	// UTC; 0: never.
 	Incomplete(ctx context.Context, of *resource.Resource, due func(list *resource.Resource, listed int64) bool) iter.Seq2[string, error]
 }
 
-// Config is what is fetched, and by which means.
+// Config configures a crawl.
 type Config struct {
 	Resources    []*resource.Resource // a parent before its children
-	Organization string               // the organisation's id; empty: it is not known
-	Bodies       bool                 // also what never changes
+	Organization string               // the organisation's id; empty if unknown
+	Bodies       bool                 // also records that never change
 	Workers      int                  // requests in flight
-	MaxParts     int                  // that an object may have: see wire.Decoder
+	MaxParts     int                  // maximum per object: see wire.Decoder
 
 	API     *api.Client
 	Streams *streams.Set
 	Store   Store
 	Log     *slog.Logger
-	Secrets *words.Secrets // what reports do not repeat
+	Secrets *words.Secrets // omitted from reports
 	Now     func() int64   // ms since 1970 UTC
 
 	Put    func(context.Context, ...schema.Record) error
-	Commit func(context.Context) error // what was put
-	Offer  func(context.Context) error // to commit, now and then
-	// AllCalls says whether a list at a path that has so many calls is that of all calls.
+	Commit func(context.Context) error // commits what was put
+	Offer  func(context.Context) error // offers a commit, now and then
+	// AllCalls reports whether a list at a path with a total of calls is the list of all calls.
 	AllCalls func(path string, total int64) bool
 	Drifted  func([]wire.Drift)
 }
@@ -69,11 +70,11 @@ type Config struct {
 type Crawl struct {
 	Config
 	readers  sync.Pool                   // of *reader
-	unlisted map[*resource.Resource]bool // v3 has no list of them, and v2 has their objects
+	unlisted map[*resource.Resource]bool // v3 has no list of them, but v2 has their objects
 
 	mu      sync.Mutex
 	reports []Report
-	bad     map[*resource.Resource]int // lists that failed in a row
+	bad     map[*resource.Resource]int // consecutive failed lists
 }
 
 // reader decodes objects, one at a time.
@@ -82,14 +83,14 @@ type reader struct {
 	object  schema.Object
 }
 
-// New prepares a crawl. It asks for nothing yet.
+// New prepares a crawl. It sends no request.
 func New(cfg Config) *Crawl {
 	c := &Crawl{Config: cfg, unlisted: map[*resource.Resource]bool{}, bad: map[*resource.Resource]int{}}
 	c.readers.New = func() any { return &reader{decoder: wire.Decoder{MaxParts: cfg.MaxParts}} }
 	return c
 }
 
-// Reports tells what was asked for so far, in that order.
+// Reports returns the reports so far, in the order of the requests.
 func (c *Crawl) Reports() []Report {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -105,10 +106,10 @@ func (c *Crawl) Reports() []Report {
 	return out
 }
 
-// records, after the name of a resource, names what its objects' own records may spend.
+// records, appended to the name of a resource, names the stream of its objects' own records.
 const records = " records"
 
-// stream returns what a request for a resource belongs to.
+// stream returns the stream of a resource's requests.
 func (c *Crawl) stream(of *resource.Resource, k api.Kind) *streams.Stream {
 	if k == api.Record {
 		return c.Streams.List(of.Name + records)
@@ -116,7 +117,7 @@ func (c *Crawl) stream(of *resource.Resource, k api.Kind) *streams.Stream {
 	return c.Streams.List(of.Name)
 }
 
-// idle says whether this run leaves the lists of a resource alone, or its records, and notes why.
+// idle reports whether this run skips the lists of a resource, or its records, and records why.
 func (c *Crawl) idle(of *resource.Resource, k api.Kind) bool {
 	why := c.stream(of, k).Idle()
 	if why != "" {

@@ -13,14 +13,14 @@ import (
 	"callhouse/internal/schema"
 )
 
-// noteFallback notes that v2 tells of a resource.
+// noteFallback records that v2 is the source of a resource.
 func (c *Crawl) noteFallback(of *resource.Resource) {
 	c.side(of, func(r *Report) {
 		r.Note = "v3 has no list of it: it is v2's, which tells less"
 	})
 }
 
-// oldPage asks v2 for a page of a list.
+// oldPage requests a page of a list from v2.
 func (c *Crawl) oldPage(ctx context.Context, of *resource.Resource, parent, cursor string) (envelope.Page, *api.RequestError, error) {
 	back := of.Fallback
 	r := api.Request{Path: Path(back.Path, parent)}
@@ -30,7 +30,7 @@ func (c *Crawl) oldPage(ctx context.Context, of *resource.Resource, parent, curs
 			body["pagination_key"] = cursor
 		}
 		r.Method = http.MethodPost
-		r.Body, _ = json.Marshal(body) // a text and a number always encode
+		r.Body, _ = json.Marshal(body) // texts and numbers cannot fail
 	}
 	return c.page(ctx, of, r, func(a *api.Answer) (envelope.Page, error) {
 		page, err := envelope.Parse(back.Items, a.Body, a.Tail)
@@ -41,14 +41,14 @@ func (c *Crawl) oldPage(ctx context.Context, of *resource.Resource, parent, curs
 	})
 }
 
-// isNull says whether a member of an object is null.
+// isNull reports whether a member of an object is null.
 func isNull(body []byte, name string) bool {
 	var o map[string]json.RawMessage
 	return json.Unmarshal(body, &o) == nil && string(o[name]) == "null"
 }
 
-// named asks v2 for the objects of a resource of which neither version has a list: those
-// that other objects name, and those that are known.
+// named requests the objects of a resource from v2 if neither version lists them: those that other
+// objects name, and those already known.
 func (c *Crawl) named(ctx context.Context, of *resource.Resource) error {
 	if err := c.committed(ctx); err != nil {
 		return err
@@ -100,8 +100,8 @@ func (c *Crawl) named(ctx context.Context, of *resource.Resource) error {
 	return c.committed(ctx)
 }
 
-// committed commits what was put, so that it can be read. In a run that is being stopped,
-// the last commit does.
+// committed commits what was put, so that it can be read. In a run that is being stopped, the last
+// commit does that.
 func (c *Crawl) committed(ctx context.Context) error {
 	if err := c.Commit(ctx); err != nil && ctx.Err() == nil {
 		return err
@@ -109,7 +109,7 @@ func (c *Crawl) committed(ctx context.Context) error {
 	return nil
 }
 
-// namedKeys returns the keys of the objects of a resource that are known, or named by others.
+// namedKeys returns the keys of the objects of a resource that are known, or that others name.
 func (c *Crawl) namedKeys(ctx context.Context, of *resource.Resource) (keys []string, err error) {
 	err = c.Store.EachObject(ctx, of, func(o *schema.Object) error {
 		if !of.Deleted(o) {
@@ -124,7 +124,7 @@ func (c *Crawl) namedKeys(ctx context.Context, of *resource.Resource) (keys []st
 	err = c.Store.EachObject(ctx, by, func(o *schema.Object) error {
 		if !by.Deleted(o) {
 			for _, id := range of.Fallback.Keys(o) {
-				keys = append(keys, url.PathEscape(id)) // as KeyOf does
+				keys = append(keys, url.PathEscape(id)) // like KeyOf
 			}
 		}
 		return nil

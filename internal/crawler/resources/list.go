@@ -14,14 +14,14 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Bounds against lists that never end.
+// Limits for lists that never end.
 const (
-	maxNothingNew = 5       // pages in a row that bring nothing new
-	morePages     = 20      // beyond those that the service's count of objects takes
-	uncounted     = 100_000 // objects, where the service does not count them
+	maxNothingNew = 5       // consecutive pages without a new item
+	morePages     = 20      // beyond the pages needed for the service's count of objects
+	uncounted     = 100_000 // objects, if the service does not count them
 )
 
-// list is one list of a resource, as its pages come.
+// list is one list of a resource while its pages are read.
 type list struct {
 	*Crawl
 	of     *resource.Resource
@@ -32,9 +32,9 @@ type list struct {
 	seed       maphash.Seed
 	seen       map[uint64]bool // keys
 	pages      int64           // of one query
-	largest    int64           // items on a page of it
-	total      int64           // objects that its first page counts; -1: it does not
-	nothingNew int             // pages in a row
+	largest    int64           // maximum number of items on one of its pages
+	total      int64           // number of objects according to its first page; -1: unspecified
+	nothingNew int             // consecutive pages
 }
 
 func (c *Crawl) newList(of *resource.Resource, parent string, back *resource.Fallback) *list {
@@ -44,14 +44,14 @@ func (c *Crawl) newList(of *resource.Resource, parent string, back *resource.Fal
 // begin begins another query of the list.
 func (l *list) begin() { l.pages, l.largest, l.nothingNew = 0, 0, 0 }
 
-// outcome is how a query of a list ended.
+// outcome is the result of a query of a list.
 type outcome int
 
 const (
-	endedList    outcome = iota // early: what is wrong is reported
-	partialList                 // at its end, but not everything came or could be read
-	completeList                // at its end, with everything
-	absentList                  // before it began: v3 has no such list
+	endedList    outcome = iota // ended early; the reason is reported
+	partialList                 // read to the end, but some items were missing or unreadable
+	completeList                // read to the end, with everything
+	absentList                  // not begun: v3 has no such list
 )
 
 // walk lists a query to its end.
@@ -95,7 +95,7 @@ func (l *list) walk(ctx context.Context, query url.Values) (outcome, error) {
 	}
 }
 
-// end compares how many items came with how many the service counts.
+// end compares the number of items with the service's count.
 func (l *list) end(last *envelope.Page, items int64, whole bool) outcome {
 	if last.Total > items {
 		l.sideProblem(l.of, fmt.Sprintf("its list has %d objects, and the service says that there are %d", items, last.Total))
@@ -107,8 +107,8 @@ func (l *list) end(last *envelope.Page, items int64, whole bool) outcome {
 	return completeList
 }
 
-// put puts the items of a page. n is how many of them were on no page before, and whole says
-// that all of them could be read.
+// put stores the items of a page. n is the number of items not on an earlier page, and whole
+// reports whether all of them could be read.
 func (l *list) put(ctx context.Context, page *envelope.Page) (n int64, whole bool, err error) {
 	var recs []schema.Record
 	whole = true
@@ -136,8 +136,7 @@ func (l *list) put(ctx context.Context, page *envelope.Page) (n int64, whole boo
 	return n, whole, l.Put(ctx, recs...)
 }
 
-// endless says why a list is not followed any further after a page on which so many items were
-// new; empty: it is.
+// endless returns why a list is not followed after a page with fresh new items; empty if it is.
 func (l *list) endless(page *envelope.Page, fresh int64) string {
 	if l.pages++; l.pages == 1 {
 		l.total = page.Total

@@ -21,24 +21,24 @@ import (
 	"callhouse/internal/wire"
 )
 
-// Report tells what a run asked for of one resource, and what came of it.
+// Report reports the requests for one resource and their results.
 type Report struct {
 	Name     string
-	Requests int64 // attempts that failed and were tried again are not counted
+	Requests int64 // without failed attempts that were retried
 	Lists    int64 // complete ones
-	Items    int64 // on them, and on those that were not complete
+	Items    int64 // on all lists, including incomplete ones
 	Records  int64 // objects' own
 	Aside    int64 // items that could not be read
 	Problem  string
-	Note     string // where else it was taken from
+	Note     string // the other source that was used
 }
 
-// badLists is how many lists of a resource may fail in a row, until the rest of them is
-// left to another night.
+// badLists is how many lists of a resource may fail in a row before the rest is left to another
+// night.
 const badLists = 3
 
-// Plan returns how many requests the resources would take, as far as it is known without
-// asking, and how many lists were never asked for.
+// Plan returns the number of requests for the resources, as far as it is known without a request,
+// and the number of lists that were never requested.
 func (c *Crawl) Plan(ctx context.Context) (requests, unlisted int64, err error) {
 	for _, of := range c.Resources {
 		if of.Lasting && c.Bodies {
@@ -76,7 +76,7 @@ func (c *Crawl) Plan(ctx context.Context) (requests, unlisted int64, err error) 
 	return requests, unlisted, nil
 }
 
-// dueList says whether a list of the whole is to be asked for in this run.
+// dueList reports whether a list of the whole is to be requested in this run.
 func (c *Crawl) dueList(of *resource.Resource) bool {
 	if of.Single && c.Organization == "" {
 		return false
@@ -84,22 +84,22 @@ func (c *Crawl) dueList(of *resource.Resource) bool {
 	return of.Every == 0 || c.outdated(of, c.Store.Listed(of))
 }
 
-// outdated says whether a list is no longer good, by when it was complete, ms UTC.
+// outdated reports whether a list is too old, by the time when it was complete, ms UTC.
 func (c *Crawl) outdated(of *resource.Resource, listed int64) bool {
 	return of.Every > 0 && c.Now()-listed >= (of.Every-streams.Slack).Milliseconds()
 }
 
-// dueOf says whether the list of one parent is to be asked for in this run though the
-// parent did not change: it never was, or too long ago.
+// dueOf reports whether the list of one parent is to be requested in this run although the parent
+// did not change: it never was, or too long ago.
 func (c *Crawl) dueOf(of *resource.Resource, listed int64) bool {
 	return slices.Contains(c.Resources, of) && (listed == 0 || c.outdated(of, listed))
 }
 
-// unread is the error of a store that cannot tell what is to be fetched.
+// unread is the error of a store that cannot return what is to be fetched.
 func unread(err error) error { return fmt.Errorf("read what is to be fetched: %w", err) }
 
-// Lists lists the resources that have a list of the whole. What fails is reported, and
-// does not end the run.
+// Lists lists the resources that have a list of the whole. Failures are reported, and do not end
+// the run.
 func (c *Crawl) Lists(ctx context.Context) error {
 	for _, of := range c.Resources {
 		if of.Parent != nil || ctx.Err() != nil || !c.dueList(of) {
@@ -112,8 +112,8 @@ func (c *Crawl) Lists(ctx context.Context) error {
 	return nil
 }
 
-// Parts fetches what is told of objects by records and lists of their own, for those
-// that changed, and for those whose lists are old.
+// Parts fetches the records and lists of single objects: of those that changed, and of those whose
+// lists are old.
 func (c *Crawl) Parts(ctx context.Context) error {
 	for _, of := range c.Resources {
 		if of.Parent != nil || !of.Parts() || ctx.Err() != nil {
@@ -131,7 +131,7 @@ func (c *Crawl) Parts(ctx context.Context) error {
 	return nil
 }
 
-// each fetches something of every object of which not all is there.
+// each calls fetch for every incomplete object.
 func (c *Crawl) each(ctx context.Context, of *resource.Resource, fetch func(context.Context, *resource.Resource, string) error) error {
 	workers := pool.New().WithMaxGoroutines(c.Workers).WithContext(ctx).WithCancelOnError().WithFirstError()
 	for key, err := range c.Store.Incomplete(ctx, of, c.dueOf) {
@@ -172,8 +172,8 @@ func (c *Crawl) Lasting(ctx context.Context) error {
 	return nil
 }
 
-// fetchParts fetches an object's lists and its own record. When it has all of them, it
-// says so to the store.
+// fetchParts fetches an object's lists and its own record. If all of them succeed, it marks the
+// object complete in the store.
 func (c *Crawl) fetchParts(ctx context.Context, of *resource.Resource, key string) error {
 	for _, child := range of.Children() {
 		if !slices.Contains(c.Resources, child) {
@@ -187,8 +187,8 @@ func (c *Crawl) fetchParts(ctx context.Context, of *resource.Resource, key strin
 	return c.fetchRecord(ctx, of, key)
 }
 
-// fetchRecord fetches an object's own record, where it has one, and says to the store that
-// it has all of the object.
+// fetchRecord fetches an object's own record, if it has one, and marks the object complete in the
+// store.
 func (c *Crawl) fetchRecord(ctx context.Context, of *resource.Resource, key string) error {
 	rec := schema.Record{Resource: of.Name, Kind: schema.KindDetail, CallID: key, FetchedAt: c.Now()}
 	if of.Record == "" {
@@ -219,8 +219,8 @@ func (c *Crawl) fetchRecord(ctx context.Context, of *resource.Resource, key stri
 	return c.Put(ctx, rec)
 }
 
-// askObject asks for one object and makes its JSON the body of its record, whose key it must have.
-// back says how v2 tells of it; nil: it is v3.
+// askObject requests one object and makes its JSON the body of its record, whose key it must have.
+// back describes v2's form of it; nil for v3.
 func (c *Crawl) askObject(ctx context.Context, of *resource.Resource, r api.Request, rec *schema.Record,
 	back *resource.Fallback) (*api.RequestError, error) {
 	r.Stream = c.stream(of, r.Kind).Stream
@@ -243,14 +243,14 @@ func (c *Crawl) askObject(ctx context.Context, of *resource.Resource, r api.Requ
 	})
 }
 
-// Path puts a key in the place of "{}".
+// Path replaces "{}" with a key.
 func Path(of, key string) string {
 	return strings.Replace(of, "{}", api.Segment(resource.Plain(key)), 1)
 }
 
-// listObjects lists a resource, or that of one parent, and puts its items. complete says
-// that the list came to its end, and that all of its items could be read. Only what ends
-// the run is an error.
+// listObjects lists a resource, or the part of one parent, and stores its items. complete reports
+// whether the list came to its end and all of its items could be read. Only an error that ends the
+// run is returned.
 func (c *Crawl) listObjects(ctx context.Context, of *resource.Resource, parent string) (complete bool, err error) {
 	if c.failing(of) >= badLists || c.idle(of, api.Side) {
 		return false, nil
@@ -259,7 +259,7 @@ func (c *Crawl) listObjects(ctx context.Context, of *resource.Resource, parent s
 	switch {
 	case err != nil || !absent:
 		return complete, err
-	case of.Fallback.Of != nil: // who names them is fetched first
+	case of.Fallback.Of != nil: // the objects that name them are fetched first
 		c.unlisted[of] = true
 		return false, nil
 	}
@@ -268,8 +268,8 @@ func (c *Crawl) listObjects(ctx context.Context, of *resource.Resource, parent s
 	return complete, err
 }
 
-// listFrom lists a resource from v3, or from v2, where back says how. absent says that v3
-// has no such list, and v2 may.
+// listFrom lists a resource from v3, or from v2 if back describes how. absent reports that v3 has
+// no such list, but v2 may.
 func (c *Crawl) listFrom(ctx context.Context, of *resource.Resource, parent string, back *resource.Fallback) (complete,
 	absent bool, err error) {
 	begun := c.Now()
@@ -292,15 +292,15 @@ func (c *Crawl) listFrom(ctx context.Context, of *resource.Resource, parent stri
 	return true, false, c.putListed(ctx, of, parent, schema.Listed{Begun: begun, Items: l.items, Brief: back != nil})
 }
 
-// putListed puts that a list was complete.
+// putListed stores that a list was complete.
 func (c *Crawl) putListed(ctx context.Context, of *resource.Resource, parent string, l schema.Listed) error {
 	c.side(of, func(r *Report) { r.Lists++ })
 	c.listed(of)
-	body, _ := json.Marshal(l) // numbers always encode
+	body, _ := json.Marshal(l) // numbers cannot fail
 	return c.Put(ctx, schema.Record{Resource: of.Name, Kind: schema.KindListed, CallID: parent, FetchedAt: c.Now(), Body: body})
 }
 
-// sidePage asks for one page of a resource's list.
+// sidePage requests one page of a resource's list.
 func (c *Crawl) sidePage(ctx context.Context, of *resource.Resource, parent string, query url.Values, cursor string,
 	back *resource.Fallback,
 ) (page envelope.Page, failure *api.RequestError, err error) {
@@ -327,7 +327,7 @@ func (c *Crawl) sidePage(ctx context.Context, of *resource.Resource, parent stri
 	})
 }
 
-// page asks for a page of a list.
+// page requests a page of a list.
 func (c *Crawl) page(ctx context.Context, of *resource.Resource, r api.Request, read func(*api.Answer) (envelope.Page, error),
 ) (page envelope.Page, f *api.RequestError, err error) {
 	c.side(of, func(r *Report) { r.Requests++ })
@@ -340,7 +340,7 @@ func (c *Crawl) page(ctx context.Context, of *resource.Resource, r api.Request, 
 	return page, f, err
 }
 
-// single asks for the one object of a resource, as a page that has no other.
+// single requests the only object of a resource, as a page with one item.
 func (c *Crawl) single(ctx context.Context, of *resource.Resource) (envelope.Page, *api.RequestError, error) {
 	return c.page(ctx, of, api.Request{Path: Path(of.Path, c.Organization)}, func(a *api.Answer) (envelope.Page, error) {
 		_, key, err := c.readObject(of, "", a.Body, nil)
@@ -351,13 +351,13 @@ func (c *Crawl) single(ctx context.Context, of *resource.Resource) (envelope.Pag
 	})
 }
 
-// another says that an answer is not about the object that was asked for.
+// another returns the error for an answer that is not about the requested object.
 func (c *Crawl) another(key string) error {
 	return fmt.Errorf("it is another object's record: %q", c.Secrets.Clip(key, 80))
 }
 
-// readObject takes the secrets out of an object's JSON, and returns it with its key. What
-// v2 sent, as back says, gets the shape of v3.
+// readObject removes the secrets from an object's JSON, and returns it with its key. JSON from v2,
+// as back describes it, is converted to the shape of v3.
 func (c *Crawl) readObject(of *resource.Resource, parent string, body []byte, back *resource.Fallback) (clean []byte,
 	key string, err error) {
 	if clean, err = of.Scrub(body); err == nil && back != nil {
@@ -387,7 +387,7 @@ func (c *Crawl) readObject(of *resource.Resource, parent string, body []byte, ba
 	return clean, of.KeyOf(r.object.Row), nil
 }
 
-// sideProblem notes why a resource could not be fetched; the first reason is told.
+// sideProblem records why a resource could not be fetched; only the first reason is reported.
 func (c *Crawl) sideProblem(of *resource.Resource, why string) {
 	why = c.Secrets.Clip(why, 300)
 	if c.noteProblem(of, why) {
@@ -395,7 +395,7 @@ func (c *Crawl) sideProblem(of *resource.Resource, why string) {
 	}
 }
 
-// side changes the numbers of a resource.
+// side changes the counts of a resource.
 func (c *Crawl) side(of *resource.Resource, f func(*Report)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -411,7 +411,7 @@ func (c *Crawl) sideOf(of *resource.Resource) *Report {
 	return &c.reports[i]
 }
 
-// sideProblem notes a problem, and says whether it is the resource's first.
+// noteProblem records a problem, and reports whether it is the resource's first.
 func (c *Crawl) noteProblem(of *resource.Resource, why string) (first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -423,7 +423,7 @@ func (c *Crawl) noteProblem(of *resource.Resource, why string) (first bool) {
 	return first
 }
 
-// failing returns how many lists of a resource failed in a row.
+// failing returns the number of consecutive failed lists of a resource.
 func (c *Crawl) failing(of *resource.Resource) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

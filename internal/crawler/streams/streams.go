@@ -1,6 +1,5 @@
-// Package streams gives each operation that a run can do without its allowance of requests and
-// time, and remembers which of them were given up, so that the next nights do not spend the same
-// again.
+// Package streams gives each optional operation of a run its allowance of requests and time, and
+// remembers which of them were given up, so that the next nights do not waste the same again.
 package streams
 
 import (
@@ -16,26 +15,27 @@ import (
 	"callhouse/internal/words"
 )
 
-// Slack is how much earlier than after whole days something may be done again: a run may begin
-// a little earlier than the one before.
+// Slack is how much earlier than after whole days an operation may be repeated: a run may begin
+// slightly earlier than the previous one.
 const Slack = 12 * time.Hour
 
-// What operations may spend in vain.
+// What operations may waste.
 var (
 	// list is the allowance of a resource's lists, and of its records.
 	list = api.Allowance{Failures: 12, Time: 2 * time.Minute, Slow: 10 * time.Second}
-	// Bulk is that of pages of v2. One may be slower, since it saves hundreds of requests.
+	// Bulk is the allowance of pages of v2. They may be slower, since one saves hundreds of
+	// requests.
 	Bulk = api.Allowance{Failures: 6, Time: 3 * time.Minute, Slow: 45 * time.Second}
-	// Relist is that of listing again what was listed long ago.
+	// Relist is the allowance for listing old parts of the list again.
 	Relist = api.Allowance{Failures: 12, Time: 3 * time.Minute, Slow: 30 * time.Second}
-	// lists is what all lists and records of resources may spend together.
+	// lists is the common allowance of all lists and records of resources.
 	lists = api.Allowance{Time: 6 * time.Minute}
 )
 
-// Config is how streams are remembered.
+// Config configures how streams are remembered.
 type Config struct {
 	Rest    func(of string) schema.Rest // as of the last commit; nil: nothing is remembered
-	Anyway  bool                        // what rests is asked for all the same
+	Anyway  bool                        // operations that rest are requested nevertheless
 	Now     func() int64                // ms since 1970 UTC
 	Secrets *words.Secrets
 	Put     func(context.Context, ...schema.Record) error
@@ -54,7 +54,7 @@ type Set struct {
 type Stream struct {
 	*api.Stream
 	Rest  schema.Rest // from earlier runs, or because this one has given it up
-	idle  bool        // this run leaves it alone
+	idle  bool        // this run skips it
 	noted bool
 }
 
@@ -66,7 +66,7 @@ func New(cfg Config) *Set {
 // List returns the stream of a resource's lists, or of its records.
 func (s *Set) List(name string) *Stream { return s.of(name, list, s.lists) }
 
-// Of returns the stream of another operation, which has an allowance of its own.
+// Of returns the stream of another operation, with its own allowance.
 func (s *Set) Of(name string, a api.Allowance) *Stream { return s.of(name, a, nil) }
 
 func (s *Set) of(name string, a api.Allowance, group *api.Stream) *Stream {
@@ -84,7 +84,7 @@ func (s *Set) of(name string, a api.Allowance, group *api.Stream) *Stream {
 	return of
 }
 
-// Idle returns why a run leaves the operation alone; empty: it does not.
+// Idle returns why a run skips the operation; empty if it does not.
 func (s *Stream) Idle() string {
 	if !s.idle {
 		return ""
@@ -92,8 +92,8 @@ func (s *Stream) Idle() string {
 	return s.until() + ": " + s.Rest.Why
 }
 
-// Ended says until when the operation is left alone from now on, because this run has given it
-// up; empty: it has not.
+// Ended returns until when the operation is skipped from now on, because this run has given it up;
+// empty if it has not.
 func (s *Stream) Ended() string {
 	if s.idle || s.Over() == nil {
 		return ""
@@ -105,7 +105,7 @@ func (s *Stream) until() string {
 	return "not asked for before " + time.UnixMilli(s.Rest.Until).UTC().Format("2006-01-02 15:04") + " UTC, unless with --full"
 }
 
-// Remember puts which operations this run has given up, and which work again.
+// Remember stores which operations this run has given up, and which work again.
 func (s *Set) Remember(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +123,7 @@ func (s *Set) Remember(ctx context.Context) error {
 		default:
 			continue
 		}
-		body, _ := json.Marshal(of.Rest) // texts and numbers always encode
+		body, _ := json.Marshal(of.Rest) // texts and numbers cannot fail
 		recs = append(recs, schema.Record{Kind: schema.KindRest, FetchedAt: s.Now(), Body: body})
 	}
 	return s.Put(ctx, recs...)

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Start starts versitygw, which is the program, on the loopback, with an empty bucket. The
-// environment says where it is, as programs expect it. It ends with the test.
+// Start starts program, which is versitygw, on the loopback, with an empty bucket. It sets the
+// environment variables of S3 clients. The server ends with the test.
 func Start(t *testing.T, program, bucket string) {
 	t.Helper()
 	free, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

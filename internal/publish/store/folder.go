@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// folder keeps objects as files.
+// folder stores objects as files.
 type folder struct{}
 
 const tempPrefix = ".tmp-"
@@ -34,7 +34,7 @@ func (f folder) Create(_ context.Context, uri string, body []byte) error {
 	})
 }
 
-// write writes a file beside its place, and then publishes it there.
+// write writes a file beside its final place, and then publishes it there.
 func (folder) write(uri string, body io.ReaderAt, size int64, publish func(temp, to string) error) (err error) {
 	to := local(uri)
 	dir := filepath.Dir(to)

@@ -21,17 +21,17 @@ import (
 )
 
 const (
-	// partSize is that of the parts in which larger objects are sent.
+	// partSize is the size of the parts in which larger objects are sent.
 	partSize = 32 << 20
-	// sending is how many uploads are under way at once, each of an object or of a part.
+	// sending is the number of concurrent uploads, each of an object or of a part.
 	sending = 8
-	// partsAbreast is how many of them are parts of the same object. So only two large objects are
-	// unfinished when a program is killed: these are sent anew, the others are there.
+	// partsAbreast is how many of them are parts of the same object. So at most two large objects
+	// are incomplete when a program is killed: only these are sent again.
 	partsAbreast = 4
 )
 
-// s3 keeps objects in buckets. Who it is and where, it takes from the environment, from
-// the shared files of AWS, or from the machine, as every client of S3 does.
+// s3 stores objects in buckets. It takes its credentials and region from the environment, from the
+// shared files of AWS, or from the machine, as every S3 client does.
 type s3 struct {
 	client   *minio.Client
 	uploads  *semaphore.Weighted
@@ -66,7 +66,7 @@ func newS3() (*s3, error) {
 	return s, err
 }
 
-// Credentials are what requests to AWS are signed with.
+// Credentials returns the credentials that sign requests to AWS.
 func Credentials() *credentials.Credentials {
 	return credentials.NewChainCredentials([]credentials.Provider{
 		&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}, &credentials.IAM{},
@@ -86,13 +86,13 @@ func (c counted) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func (s *s3) Requests() int64 { return s.requests.Load() }
 
-// parts takes an address apart.
+// parts splits an address.
 func parts(uri string) (bucket, key string) {
 	bucket, key, _ = strings.Cut(strings.TrimPrefix(uri, "s3://"), "/")
 	return bucket, key
 }
 
-// told returns an error of S3 with the object in it, as one of fs where it is one.
+// told adds the object to an error of S3, and converts it to one of fs if possible.
 func told(uri string, err error) error {
 	if err == nil {
 		return nil
@@ -125,7 +125,7 @@ func (s *s3) Open(ctx context.Context, uri string) (io.ReadCloser, error) {
 	return object{o, uri}, nil
 }
 
-// object is the content of one.
+// object is the content of an object.
 type object struct {
 	io.ReadCloser
 	uri string
@@ -216,7 +216,7 @@ func (s *s3) Abandoned(ctx context.Context, uri string, before time.Time) (err e
 	bucket, prefix := parts(uri)
 	for u := range s.client.ListIncompleteUploads(ctx, bucket, prefix+"/", true) {
 		if e := told(uri, u.Err); errors.Is(e, fs.ErrNotExist) {
-			break // so some say that there are none
+			break // some stores mean that there are none
 		} else if e != nil {
 			return e
 		}

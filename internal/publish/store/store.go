@@ -1,5 +1,5 @@
-// Package store keeps objects: in a bucket of S3, or in a folder. An object is there as a
-// whole or not at all. It knows nothing of what the objects mean.
+// Package store stores objects: in a bucket of S3, or in a folder. An object exists as a whole or
+// not at all. The package does not interpret objects.
 package store
 
 import (
@@ -13,38 +13,38 @@ import (
 	"time"
 )
 
-// Object is an object as a listing describes it.
+// Object is an object in a listing.
 type Object struct {
 	URI      string
 	Size     int64
 	Modified time.Time // by the store's clock
 }
 
-// Store keeps objects by their addresses, as in s3://bucket/a/b or file:///a/b. It is
-// safe for concurrent use.
+// Store stores objects by address, such as s3://bucket/a/b or file:///a/b. It is safe for
+// concurrent use.
 type Store interface {
 	// Get returns an object; an error that wraps fs.ErrNotExist if there is none.
 	Get(ctx context.Context, uri string) ([]byte, error)
-	// Open returns the content of an object, to be closed by the caller. The error may come
-	// with the first read.
+	// Open returns the content of an object; the caller closes it. The error may come with the
+	// first read.
 	Open(ctx context.Context, uri string) (io.ReadCloser, error)
-	// Put stores an object, in the place of one that is there.
+	// Put stores an object, and replaces an existing one.
 	Put(ctx context.Context, uri string, body io.ReaderAt, size int64) error
-	// Create stores an object where there is none: an error that wraps fs.ErrExist if there
-	// is one. Of two that create it at once, one succeeds. An answer that is lost may look
-	// as if somebody else had been first. The error wraps errors.ErrUnsupported if the store
-	// refuses such a request.
+	// Create stores a new object. It returns an error that wraps fs.ErrExist if there is one. Of
+	// two concurrent creations, one succeeds. If an answer is lost, the retry may find the object
+	// of the first attempt. The error wraps errors.ErrUnsupported if the store refuses such a
+	// request.
 	Create(ctx context.Context, uri string, body []byte) error
 	// Size returns the size of an object; -1 if there is none.
 	Size(ctx context.Context, uri string) (int64, error)
-	// List returns what lies below a folder's address, in the order of the addresses.
+	// List returns the objects below a folder's address, in the order of the addresses.
 	List(ctx context.Context, uri string) ([]Object, error)
-	// Remove removes objects. One that is not there is no error. Of several errors it returns one.
+	// Remove removes objects. A missing one is not an error. Of several errors it returns one.
 	Remove(ctx context.Context, uris []string) error
-	// Abandoned removes what uploads of objects below an address left that were interrupted,
-	// and last wrote anything before a time.
+	// Abandoned removes the rest of interrupted uploads below an address that were last written
+	// before a time.
 	Abandoned(ctx context.Context, uri string, before time.Time) error
-	// Requests returns how many requests were sent so far.
+	// Requests returns the number of requests so far.
 	Requests() int64
 }
 

@@ -28,8 +28,8 @@ func Pairs(t *schema.Table) (out []Pair) {
 	return out
 }
 
-// Members are the ways in which one name of a column may be sent for the n-th object: JSON
-// members, without the braces. The empty one is a name that is not sent.
+// Members are the ways in which one name of a column may be sent for the n-th object: JSON members,
+// without the braces. The empty one omits the name.
 func (p Pair) Members(place string, n int) []string {
 	a, b, wrong := fmt.Sprintf(`"%s a%d"`, p.Column.Name, n), fmt.Sprintf(`"%s b%d"`, p.Column.Name, n), `{"no":"text"}`
 	switch p.Column.Type {
@@ -52,9 +52,8 @@ func (p Pair) Members(place string, n int) []string {
 	return out
 }
 
-// Bodies returns an object with the column sent in every combination of both names. base is
-// the JSON of the object; key is set to a value of its own in each body, unless the pair is
-// that of the key.
+// Bodies returns an object with the column sent in every combination of both names. base is the
+// JSON of the object; key is set to a different value in each body, unless the pair is the key's.
 func (p Pair) Bodies(t *schema.Table, base []byte, from int, key func(n int) string) (out []string) {
 	for i := range p.Members(p.V3, 0) {
 		for j := range p.Members(p.V2, 0) {
@@ -72,8 +71,8 @@ func (p Pair) Bodies(t *schema.Table, base []byte, from int, key func(n int) str
 	return out
 }
 
-// without returns the members of an object but for those of a pair, and of others that
-// stand in the same object: an object and the fields that stand for it are sent together.
+// without returns the members of an object except those of a pair, and of others in the same
+// object: an object and its replacement fields are sent together.
 func without(base []byte, t *schema.Table, p Pair) map[string]json.RawMessage {
 	out := Object(base)
 	outer, _, _ := strings.Cut(p.V3, ".")

@@ -1,5 +1,5 @@
-// Package resourcetest makes JSON of any resource out of its declaration, for tests.
-// Only tests use it.
+// Package resourcetest makes JSON of any resource from its declaration, for tests. Only tests use
+// it.
 package resourcetest
 
 import (
@@ -12,17 +12,17 @@ import (
 	"callhouse/internal/schema"
 )
 
-// ParentNumber is the number of the parent that items tell, if they tell it.
+// ParentNumber is the number of the parent in items that have it.
 const ParentNumber = 7
 
-// Item returns an item of a resource's list: that of its n-th object, in its v-th
-// version. All its fields have values; those that are no part of the key change with v.
+// Item returns an item of a resource's list: its n-th object in its v-th version. All its fields
+// have values; those outside the key change with v.
 func Item(of *resource.Resource, n, v int) []byte { return object(of, n, v, false) }
 
 // Record returns the object's own record.
 func Record(of *resource.Resource, n, v int) []byte { return object(of, n, v, true) }
 
-// Key returns the key of the n-th object; parent is the key of what it is listed below.
+// Key returns the key of the n-th object; parent is the key of the parent of its list.
 func Key(of *resource.Resource, parent string, n int) string {
 	var parts []string
 	if of.Parent != nil {
@@ -34,7 +34,7 @@ func Key(of *resource.Resource, parent string, n int) string {
 	return strings.Join(parts, "/")
 }
 
-// List returns a page of a list that holds these items and names the next page.
+// List returns a page of a list with these items and the cursor of the next page.
 func List(of *resource.Resource, items [][]byte, next string) []byte {
 	name := of.Items
 	if name == "" {
@@ -132,9 +132,9 @@ func value(c *schema.Column, key bool, n, v int) any {
 	return fmt.Sprintf("%s %d.%d", c.Name, n, v)
 }
 
-// MadeUp are two resources that no service has: one with a record of its own and a list
-// of objects inside, and one of which each object of the first has a list. They prove
-// that what is declared is all that it takes.
+// MadeUp are two invented resources: one with a record of its own and an inner list of objects, and
+// one of which each object of the first has a list. They prove that a declaration is all that a
+// resource needs.
 var MadeUp = func() []*resource.Resource {
 	parts := schema.NewTable("gadget_parts",
 		schema.Column{ID: 1, Name: "gadget_id", Type: schema.Text, Required: true, Parent: "gadget_id", Doc: "the gadget"},
@@ -160,5 +160,5 @@ var MadeUp = func() []*resource.Resource {
 	return []*resource.Resource{gadgets, notes}
 }()
 
-// Register makes the made-up resources known to the program that the tests are.
+// Register registers the made-up resources in the tests' program.
 func Register() { resource.Register(MadeUp...) }

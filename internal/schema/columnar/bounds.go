@@ -10,14 +10,12 @@ import (
 	"callhouse/internal/schema/decimal"
 )
 
-// A file tells for each page of a column between which values its values lie, and
-// readers leave out the pages that cannot hold what they look for. So wrong bounds
-// lose rows. Of long texts and of decimals the library cannot tell right ones: it
-// has none to tell where it is to skip them, and then says that all values are
-// empty; and it takes a negative number for a large one. So these are told here.
+// A Parquet file holds bounds of the values for each page of a column. Readers skip the pages whose
+// bounds exclude the value they look for, so wrong bounds lose rows. The library gets them wrong in
+// two cases. For long texts that it is told to skip, it declares that all values are empty. For
+// decimals, it takes negative numbers for large ones. So this file computes the bounds.
 
-// boundBytes is how much of a text a bound has at most, but for what the library
-// cuts it down to.
+// boundBytes is the maximum length of a text's bound, if the library does not cut it shorter.
 const boundBytes = 12
 
 // vectorIndexer collects the bounds of a vector's pages.
@@ -35,8 +33,7 @@ func (t *vectorType) NewColumnIndexer(limit int) parquet.ColumnIndexer {
 	return t.Type.NewColumnIndexer(limit)
 }
 
-// IndexPage implements parquet.ColumnIndexer: the page's values are still those
-// of the vector.
+// IndexPage implements parquet.ColumnIndexer. The vector still holds the page's values.
 func (x *vectorIndexer) IndexPage(values, nulls int64, _, _ parquet.Value) {
 	low, high := x.v.bounds()
 	x.ColumnIndexer.IndexPage(values, nulls, parquet.ByteArrayValue(low), parquet.ByteArrayValue(high))
@@ -46,12 +43,12 @@ func (x *vectorIndexer) IndexPage(values, nulls int64, _, _ parquet.Value) {
 func (x *vectorIndexer) ColumnIndex() format.ColumnIndex {
 	index := x.ColumnIndexer.ColumnIndex()
 	if x.v.shape == shapeExact {
-		index.BoundaryOrder = format.Unordered // the library's order knows no negative numbers
+		index.BoundaryOrder = format.Unordered // the library's order ignores negative numbers
 	}
 	return index
 }
 
-// bounds returns what no value of the page lies below, and above.
+// bounds returns a lower and an upper bound of the page's values.
 func (v *vector) bounds() (low, high []byte) {
 	for i := range v.count {
 		b := v.at(i)
@@ -83,7 +80,7 @@ func (v *vector) compare(a, b []byte) int {
 	return bytes.Compare(a, b)
 }
 
-// Cut returns the beginning of a text: whole characters, of at most so many bytes.
+// Cut returns the beginning of a text: whole characters, no more than most bytes.
 func Cut(text []byte, most int) []byte {
 	if len(text) <= most {
 		return text
@@ -95,9 +92,9 @@ func Cut(text []byte, most int) []byte {
 	return text[:n]
 }
 
-// Above returns a text that is as short as Cut makes one, and not below this one: its
-// beginning, with the last character that has a next one replaced by that. Where there is
-// none, it is the text itself.
+// Above returns an upper bound of a text, about as short as Cut would make it: its beginning, with
+// the last character that has a successor replaced by that successor. If there is none, it returns
+// the text itself.
 func Above(text []byte, most int) []byte {
 	n := len(Cut(text, most))
 	if n == len(text) || !utf8.Valid(text) {
@@ -106,7 +103,7 @@ func Above(text []byte, most int) []byte {
 	for n > 0 {
 		r, size := utf8.DecodeLastRune(text[:n])
 		n -= size
-		if r++; r == 0xD800 { // no character up to there
+		if r++; r == 0xD800 { // surrogates are not characters
 			r = 0xE000
 		}
 		if r <= utf8.MaxRune {

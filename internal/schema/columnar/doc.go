@@ -1,7 +1,7 @@
-// Package columnar turns rows into the columns of Parquet files, and the rows of such
-// files into those of today's tables: the schema of a file ([ParquetSchema]), its
-// columns in the making ([Vectors]) with the bounds of their pages, and its rows as they
-// are read ([RowReader]), whichever version wrote them.
+// Package columnar converts rows into the columns of Parquet files, and the rows of such files into
+// rows of the current tables. It has the schema of a file ([ParquetSchema]), its columns while they
+// are written ([Vectors]) with the bounds of their pages, and a reader of rows ([RowReader]) for
+// the files of every version.
 //
-// It knows what is declared, and no calls. It opens no file.
+// It depends on the declarations of columns only, not on calls. It opens no file.
 package columnar

@@ -32,7 +32,7 @@ func ParquetSchema(t *schema.Table) *parquet.Schema {
 	return parquetSchema(t, func(_ int, node parquet.Node) parquet.Node { return node })
 }
 
-// parquetSchema is ParquetSchema with something around the leaves.
+// parquetSchema is ParquetSchema with a wrapper around each leaf.
 func parquetSchema(t *schema.Table, around func(col int, leaf parquet.Node) parquet.Node) *parquet.Schema {
 	fields := make([]parquet.Field, len(t.Columns))
 	for i := range t.Columns {
@@ -71,8 +71,8 @@ func leafOf(c *schema.Column) parquet.Node {
 	return parquet.Encoded(parquet.String(), &parquet.DeltaLengthByteArray)
 }
 
-// Ordered returns a group whose fields keep their order; parquet.Group, being
-// a map, sorts them by name.
+// Ordered returns a group that keeps the order of its fields; parquet.Group is a map and sorts them
+// by name.
 func Ordered(fields []parquet.Field) parquet.Node { return orderedGroup(fields) }
 
 type orderedGroup []parquet.Field
@@ -107,8 +107,7 @@ type field struct {
 
 func (f *field) Name() string { return f.name }
 
-// Value serves the library's reflection over Go structs and maps, which nothing
-// here uses.
+// Value serves the library's reflection over Go structs and maps, which is not used here.
 func (f *field) Value(base reflect.Value) reflect.Value {
 	if base.Kind() == reflect.Map {
 		return base.MapIndex(reflect.ValueOf(f.name))

@@ -11,30 +11,28 @@ import (
 	"callhouse/internal/schema/decimal"
 )
 
-// RowReader turns the rows of one file back into calls, turns, items and runs.
-// It knows which of the file's columns is which of the table's: by field id,
-// or by name where the file carries no field ids. So it reads files that were
-// written with fewer columns (the missing ones are null or zero), in another
-// order, with more of them (which it skips), or by an older version, with
-// instants in milliseconds and decimals of fewer places.
+// RowReader converts the rows of one file back into calls, turns, items and runs. It matches the
+// file's columns with the table's by field id, or by name if the file has no field ids. So it reads
+// files with fewer columns (the missing ones are null or zero), in another order, with more columns
+// (which it skips), or of an older version, with instants in milliseconds and decimals of fewer
+// places.
 type RowReader struct {
 	table  *schema.Table
 	leaves []leaf
-	plain  bool // its rows are the table's
+	plain  bool // its rows have the table's layout
 	lacks  *schema.Lacking
 }
 
 // leaf is a column of a file.
 type leaf struct {
 	to     int  // its position in table.Columns, or -1
-	millis bool // of an instant: it counts milliseconds
-	places int  // of a decimal
-	known  bool // it is of the table, or was in an older version
+	millis bool // an instant in milliseconds
+	places int  // decimal places
+	known  bool // the table has it, or had it in an older version
 }
 
-// NewRowReader returns a reader for files of the given schema. It refuses a
-// file in which a column cannot be what the table declares, or which lacks the
-// table's first column, its key.
+// NewRowReader returns a reader for files of the given schema. It fails if a column cannot be read
+// as the type that the table declares, or if the table's first column, its key, is missing.
 func NewRowReader(file *parquet.Schema, t *schema.Table) (*RowReader, error) {
 	r := &RowReader{table: t, plain: len(file.Fields()) == len(t.Columns)}
 	keyed := false
@@ -59,7 +57,7 @@ func NewRowReader(file *parquet.Schema, t *schema.Table) (*RowReader, error) {
 	return r, nil
 }
 
-// fit says whether a column of a file can be read as one of type t, and notes how.
+// fit reports whether a column of a file can be read as type t, and records how.
 func (l *leaf) fit(is parquet.Type, t schema.Type) bool {
 	logical := is.LogicalType()
 	switch t {
@@ -93,8 +91,8 @@ func (l *leaf) fit(is parquet.Type, t schema.Type) bool {
 	return is.Kind() == leafOf(&schema.Column{Type: t}).Type().Kind()
 }
 
-// Unknown returns the columns of the file that this program does not know: a
-// later one wrote it.
+// Unknown returns the columns of the file that this program does not know; a later version wrote
+// them.
 func (r *RowReader) Unknown(file *parquet.Schema) (names []string) {
 	for i, f := range file.Fields() {
 		if !r.leaves[i].known {
@@ -104,13 +102,12 @@ func (r *RowReader) Unknown(file *parquet.Schema) (names []string) {
 	return names
 }
 
-// Has says whether the file has a column of the table.
+// Has reports whether the file has a column of the table.
 func (r *RowReader) Has(column int) bool {
 	return slices.ContainsFunc(r.leaves, func(l leaf) bool { return l.to == column })
 }
 
-// Millis returns an instant in milliseconds: a value of the file's column at
-// position leaf.
+// Millis returns the instant v of the file's column at position leaf, in milliseconds.
 func (r *RowReader) Millis(leaf int, v parquet.Value) int64 {
 	if r.leaves[leaf].millis {
 		return v.Int64()
@@ -118,7 +115,7 @@ func (r *RowReader) Millis(leaf int, v parquet.Value) int64 {
 	return schema.MillisOf(v).V
 }
 
-// today returns a value of the file as today's files have it.
+// today converts a value of the file to its form in files of the current version.
 func (r *RowReader) today(v parquet.Value, col int) parquet.Value {
 	switch l := &r.leaves[v.Column()]; {
 	case v.IsNull():
@@ -130,8 +127,8 @@ func (r *RowReader) today(v parquet.Value, col int) parquet.Value {
 	return v
 }
 
-// Same says whether a row of the file is what a row as it is written today
-// says, in all columns that the file has.
+// Same reports whether a row of the file equals a row in its current form, in all columns that the
+// file has.
 func (r *RowReader) Same(row, today parquet.Row) bool {
 	for _, v := range row {
 		col, err := r.column(v)
@@ -158,7 +155,7 @@ func columnOf(t *schema.Table, f parquet.Field) int {
 	return -1
 }
 
-// Lacks returns what the file lacks of the table, or nil.
+// Lacks returns the table's columns that the file lacks, or nil.
 func (r *RowReader) Lacks() *schema.Lacking { return r.lacks }
 
 // Object fills o from a row of a resource's table. Its lists are emptied.
@@ -168,11 +165,11 @@ func (r *RowReader) Object(row parquet.Row, of *schema.Resource, o *schema.Objec
 	return r.Read(row, o.Row)
 }
 
-// Add adds a row of a list. Texts are those of the row's values.
+// Add adds a row of a list. Its texts alias the row's values.
 func (r *RowReader) Add(row parquet.Row, to *schema.Rows) error { return r.Read(row, to.Add()) }
 
-// Read fills a row of the table, which has nulls, from one of the file. Texts are those
-// of the row's values: clone what is to outlive the reader's buffers.
+// Read fills a row of the table, which has nulls, from a row of the file. Texts alias the row's
+// values: clone those that must outlive the reader's buffers.
 func (r *RowReader) Read(from parquet.Row, to schema.Row) error {
 	if r.plain && len(from) == len(to) {
 		copy(to, from)

@@ -10,42 +10,41 @@ import (
 	"callhouse/internal/schema/decimal"
 )
 
-// vector is one column of a file in the making: the values of the page that is
-// being filled, as the Parquet writer's encoders take them.
+// vector is one column of a file while it is written: the values of the current page, in the form
+// that the Parquet writer's encoders take.
 //
-// The library's own column buffers take a [parquet.Value] of 24 bytes for every
-// value, copy each twice, and look every word up in a map. Nine tenths of a
-// warehouse's values are of turns, where most are null, or what they were in
-// the row before. So a vector stands in for the library's buffer (see
-// [vectorType]): values are appended to it at once, and the library is told no
-// more than how many there are, and which are null.
+// The library's own column buffers take a [parquet.Value] of 24 bytes for every value, copy each
+// twice, and look up every word in a map. Nine tenths of a warehouse's values are of turns, where
+// most are null or repeat the previous row. So a vector replaces the library's buffer (see
+// [vectorType]): values are appended to it directly, and the library receives only their number and
+// which are null.
 type vector struct {
 	required bool
 	shape    vectorShape
 	w        *parquet.ColumnWriter // of the open row group
 
 	longs   []int64
-	ints    []int32 // or the indexes in the dictionary
+	ints    []int32 // values, or indexes in the dictionary
 	text    []byte
-	offsets []uint32 // where in text the values start, and its length; not of shapeExact
-	count   int      // values that are not null
-	bytes   *int64   // of the values of all columns, since the row group was begun
+	offsets []uint32 // start of each value in text, and text's length; not for shapeExact
+	count   int      // number of non-null values
+	bytes   *int64   // size of the values of all columns since the row group began
 
 	dict   parquet.Dictionary
-	recent [recentWords]struct { // words lately looked up in dict, by their looks
+	recent [recentWords]struct { // words recently looked up in dict, by a hash
 		word  []byte
 		index int32
 		known bool
 	}
-	one   [1]parquet.Value // to look one up, without an allocation
+	one   [1]parquet.Value // for a lookup without an allocation
 	index [1]int32
 
-	run   int // rows that the library was not told of yet
+	run   int // rows not yet reported to the library
 	nulls bool
 	err   error // the first one
 }
 
-// vectorShape says where a vector keeps its values.
+// vectorShape is the storage of a vector's values.
 type vectorShape uint8
 
 const (
@@ -71,8 +70,7 @@ func shapeOf(kind parquet.Kind) vectorShape {
 	return shapeText
 }
 
-// levels are what the library reads of the values of a vector: whether they are
-// null.
+// levels are what the library reads instead of a vector's values: whether they are null.
 const mostLevels = 256
 
 var nullLevels, fullLevels = func() (null, full []parquet.Value) {
@@ -83,12 +81,12 @@ var nullLevels, fullLevels = func() (null, full []parquet.Value) {
 	return null, full
 }()
 
-// mostText is how many bytes of texts wait at the most, and one text more, until
-// the library is told of them and may take a page.
+// mostText is the number of bytes of text, plus one more text, that may wait before the rows are
+// reported to the library, which may then take a page.
 const mostText = 1 << 20
 
-// settle tells the library of the rows that it does not know yet. It may encode
-// a page, and then the vector is empty.
+// settle reports the waiting rows to the library. The library may then encode a page, which leaves
+// the vector empty.
 func (v *vector) settle() {
 	if v.run == 0 {
 		return
@@ -117,8 +115,8 @@ func (v *vector) null() {
 	v.run++
 }
 
-// full makes room for a value, which is appended next. It comes before, since
-// the library may take the page.
+// full makes room for the value that is appended next. It runs first, since the library may take
+// the page.
 func (v *vector) full() {
 	if v.nulls || v.run == mostLevels || len(v.text) >= mostText {
 		v.settle()
@@ -142,8 +140,8 @@ func (v *vector) putWord(index int32) {
 	*v.bytes += 4
 }
 
-// longWord is how long a word must be to count in the memory of a row group: the
-// others are few, or the dictionary would not be used.
+// longWord is the length from which a word counts towards the memory of a row group. Shorter words
+// are few, or the dictionary would not be used.
 const longWord = 1 << 10
 
 // recentWords is a power of two.
@@ -229,7 +227,7 @@ func (v *vector) reset() {
 	v.offsets = append(v.offsets[:0], 0)
 }
 
-// values returns the page as the encoders take it.
+// values returns the page in the encoders' form.
 func (v *vector) values() encoding.Values {
 	switch v.shape {
 	case shapeLong:
@@ -246,8 +244,8 @@ func (v *vector) size() int64 {
 	return int64(len(v.text) + 4*len(v.offsets) + 4*len(v.ints) + 8*len(v.longs))
 }
 
-// vectorType is the type of a column whose values lie in a vector. It is the
-// library's own in all but where its values come from.
+// vectorType is the type of a column whose values are in a vector. It differs from the library's
+// own type only in where its values come from.
 type vectorType struct {
 	parquet.Type
 	v *vector
@@ -266,7 +264,7 @@ func (t *vectorType) NewDictionary(column, n int, data encoding.Values) parquet.
 	return d
 }
 
-// forget forgets the words that were looked up in a dictionary.
+// forget clears the words that were looked up in a dictionary.
 func (v *vector) forget() {
 	for i := range v.recent {
 		v.recent[i].known = false
@@ -289,15 +287,15 @@ func (d *vectorDictionary) Reset() {
 	d.v.forget()
 }
 
-// vectorBuffer shows a vector to the library.
+// vectorBuffer presents a vector to the library.
 type vectorBuffer struct {
-	parquet.ColumnBuffer // for what is never asked of a buffer that is only written
+	parquet.ColumnBuffer // for methods that are never called on a write-only buffer
 	of                   parquet.Type
 	column               int
 	v                    *vector
 }
 
-// WriteValues implements parquet.ColumnBuffer: the values are there already.
+// WriteValues implements parquet.ColumnBuffer. The values are already there.
 func (b *vectorBuffer) WriteValues(values []parquet.Value) (int, error) { return len(values), nil }
 
 // Page implements parquet.ColumnBuffer.

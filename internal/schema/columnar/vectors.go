@@ -6,13 +6,13 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Vectors take the rows of one file of a table, a column at a time. They belong
-// to one Parquet writer at a time, which must be made with their Schema; once it
-// is closed without an error they may serve another.
+// Vectors take the rows of one file of a table, a column at a time. They belong to one Parquet
+// writer at a time, which must be made with their Schema. When it is closed without an error,
+// another writer may use them.
 type Vectors struct {
 	cols   []vector
 	schema *parquet.Schema
-	bytes  int64 // of values, since the row group was begun
+	bytes  int64 // size of the values since the row group began
 }
 
 // NewVectors returns vectors for a file of a table.
@@ -41,7 +41,7 @@ func (vs *Vectors) Begin(columns []*parquet.ColumnWriter) {
 	}
 }
 
-// Settle hands the last rows on, after which the row group may be committed.
+// Settle reports the last rows to the library. The row group may then be committed.
 func (vs *Vectors) Settle() error {
 	for i := range vs.cols {
 		vs.cols[i].settle()
@@ -59,8 +59,7 @@ func (vs *Vectors) Err() error {
 	return nil
 }
 
-// Bytes returns how many bytes of values the row group has, before they are
-// encoded.
+// Bytes returns the size in bytes of the row group's values before encoding.
 func (vs *Vectors) Bytes() int64 { return vs.bytes }
 
 // AddRow adds a row of the table.
@@ -70,8 +69,8 @@ func (vs *Vectors) AddRow(row parquet.Row) {
 	}
 }
 
-// AddList adds the rows of one of an object's lists, a column at a time. Columns
-// that repeat the object's own are taken from there.
+// AddList adds the rows of one of an object's lists, a column at a time. Columns that repeat the
+// object's own take their values from it.
 func (vs *Vectors) AddList(o *schema.Object, list int) {
 	rows := &o.Lists[list]
 	cells := rows.Cells()

@@ -1,5 +1,5 @@
-// Package decimal has exact decimal numbers, as columns of type Exact hold them: the
-// digits that were sent, and no other ones. It knows numbers alone.
+// Package decimal has exact decimal numbers, the values of columns of type Exact: exactly the
+// digits that were sent.
 package decimal
 
 import (
@@ -21,14 +21,14 @@ type Number struct {
 // Equal says whether two numbers are the same.
 func (d Number) Equal(e Number) bool { return d == e }
 
-// String returns the number, as short as it goes.
+// String returns the number in its shortest form.
 func (d Number) String() string { return string(Append(nil, d)) }
 
 // Places are the decimal places of columns of type Exact.
 const Places = 18
 
-// Bounds of a Number. A column holds numbers of less than 15 whole digits and
-// a half, so that the sum of many still has the 20 whole digits of its type.
+// Bounds of a Number. A column holds numbers of less than 15.5 whole digits, so that the sum of
+// many still fits the 20 whole digits of its type.
 var (
 	MaxSum = unitsOf(1, 38).Plus(Number{-1, 1<<64 - 1}) // 38 nines
 	Max    = unitsOf(1, 15+Places).Plus(Number{-1, 1<<64 - 1})
@@ -59,14 +59,14 @@ func (d Number) minus() Number {
 	return Number{-d.hi - int64(borrow), lo}
 }
 
-// Int64 returns the number of units, and whether that is an integer of 64 bits, not
-// the lowest.
+// Int64 returns the number of units. ok is false if it does not fit in an int64, or is the lowest
+// one.
 func (d Number) Int64() (n int64, ok bool) {
 	n = int64(d.lo)
 	return n, d.hi == n>>63 && n != math.MinInt64
 }
 
-// abs returns how large a number is without its sign.
+// abs returns the absolute value.
 func (d Number) abs() Number {
 	if d.hi < 0 {
 		return d.minus()
@@ -74,13 +74,13 @@ func (d Number) abs() Number {
 	return d
 }
 
-// Within says whether a number is at most limit, whatever its sign.
+// Within reports whether the absolute value of a number is at most limit.
 func (d Number) Within(limit Number) bool {
 	a := d.abs()
 	return a.hi >= 0 && (a.hi < limit.hi || a.hi == limit.hi && a.lo <= limit.lo)
 }
 
-// Bytes is how many bytes a Number has in a file.
+// Bytes is the size of a Number in a file.
 const Bytes = 16
 
 // Compare orders numbers.
@@ -88,7 +88,7 @@ func (d Number) Compare(e Number) int {
 	return cmp.Or(cmp.Compare(d.hi, e.hi), cmp.Compare(d.lo, e.lo))
 }
 
-// AppendBytes appends the bytes of a file, the highest first.
+// AppendBytes appends the number's bytes in a file, the highest first.
 func (d Number) AppendBytes(dst []byte) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, uint64(d.hi))
 	return binary.BigEndian.AppendUint64(dst, d.lo)
@@ -102,7 +102,7 @@ func FromBytes(b []byte) Number {
 // magnitude is a number without a sign, below 2^127.
 type magnitude struct{ hi, lo uint64 }
 
-// digit appends a decimal digit, as long as there is room.
+// digit appends a decimal digit if there is room.
 func (m magnitude) digit(c byte) (magnitude, bool) {
 	over, hi := bits.Mul64(m.hi, 10)
 	carried, lo := bits.Mul64(m.lo, 10)
@@ -129,16 +129,16 @@ func (m magnitude) signed(negative bool) Number {
 	return d
 }
 
-// Parse returns the value of a JSON number's text in units of 10^-places. It
-// fails where that is no integer, or one of 2^127 or more.
+// Parse returns the value of a JSON number's text in units of 10^-places. It fails if that is not
+// an integer, or is 2^127 or more.
 func Parse(text []byte, places int) (n Number, ok bool) {
 	p, negative := 0, false
 	if text[0] == '-' {
 		p, negative = 1, true
 	}
 	var (
-		mantissa magnitude // the digits so far, without the zeros at their end
-		zeros    int       // how many of those there are
+		mantissa magnitude // the digits so far, without trailing zeros
+		zeros    int       // number of trailing zeros
 		scale    = places
 		point    bool
 	)
@@ -188,17 +188,17 @@ func Parse(text []byte, places int) (n Number, ok bool) {
 	return mantissa.signed(negative), true
 }
 
-// AppendAmount appends an amount in the spelling that the service uses: at least
-// two decimals, as in 200.00 and 150.1234.
+// AppendAmount appends an amount as the service spells it: with at least two decimals, such as
+// 200.00 and 150.1234.
 func AppendAmount(dst []byte, n Number) []byte { return AppendPlaces(dst, n, 2) }
 
-// Append appends a JSON number, as short as it goes without an exponent.
+// Append appends a JSON number in its shortest form without an exponent.
 func Append(dst []byte, n Number) []byte {
 	return bytes.TrimSuffix(AppendPlaces(dst, n, 0), []byte("."))
 }
 
-// AppendPlaces appends a number within Max with the decimals that it has,
-// and at least some.
+// AppendPlaces appends a number within Max with its decimals, and at least the given number of
+// them.
 func AppendPlaces(dst []byte, n Number, least int) []byte {
 	if n.hi < 0 {
 		dst = append(dst, '-')

@@ -1,5 +1,5 @@
-// Package commit folds what came in, from the journal or from dumps, into the files
-// of the snapshot before, and makes a snapshot of them.
+// Package commit folds new records, from the journal or from dumps, into the files of the previous
+// snapshot, and makes a new snapshot of the result.
 package commit
 
 import (
@@ -23,26 +23,26 @@ import (
 	"callhouse/internal/wire/mask"
 )
 
-// Stats counts what a commit did.
+// Stats counts the results of a commit.
 type Stats struct {
-	New         int64 // calls that were not known
-	Changed     int64 // calls known before the run that are not what they were
+	New         int64 // new calls
+	Changed     int64 // calls known before the run that changed
 	Settled     int64 // calls that became settled
-	Missing     int64 // calls whose detail answered 404
-	Skipped     int64 // calls whose detail is not asked for, by their kind
+	Missing     int64 // calls whose detail returned 404
+	Skipped     int64 // calls whose detail is not requested because of their kind
 	Transcripts int64 // details with a transcript
 	Turns       int64 // their turns
-	Details     int64 // details taken in
-	Due         int64 // calls over that wait for their detail, in the whole warehouse
+	Details     int64 // details merged
+	Due         int64 // ended calls that wait for their detail, in the whole warehouse
 	Unsettled   int64 // calls neither settled nor expired, in the whole warehouse
 	Written     int   // data files written
-	Linked      int   // data files taken over
-	Aged        int64 // calls left out since they are kept no longer
+	Linked      int   // data files linked from the previous snapshot
+	Aged        int64 // calls dropped by retention
 	Bytes       int64 // size of the data files written
 
-	Withheld int64 // objects and changes that held secrets which an older callhouse stored
+	Withheld int64 // objects and changes with secrets that an older callhouse stored
 
-	ObjectsChanged int64 // objects of other resources that are new, changed, deleted or there again
+	ObjectsChanged int64 // objects of other resources that are new, changed, deleted or restored
 }
 
 // took counts the transcript of a call, if it has one.
@@ -53,13 +53,13 @@ func (s *Stats) took(call *calls.Call) {
 	}
 }
 
-// folded counts what became of a call, which may be new, in a run.
+// folded counts the change of a call, which may be new, in a run.
 func (s *Stats) folded(old, now *calls.Call, run string) {
 	switch {
 	case old == nil:
 		s.New++
 	case string(old.RunID()) != run && !calls.Same(old, now):
-		s.Changed++ // once a run: not for the detail of a call that this run listed
+		s.Changed++ // once per run: not for the detail of a call that this run listed
 	}
 	if now.Settlement() == calls.Settled && (old == nil || old.Settlement() != calls.Settled) {
 		s.Settled++
@@ -69,8 +69,7 @@ func (s *Stats) folded(old, now *calls.Call, run string) {
 	}
 }
 
-// Add sums what two commits did; the figures of the whole warehouse are the
-// later one's.
+// Add sums the counts of two commits; the figures of the whole warehouse are the later one's.
 func (s Stats) Add(o Stats) Stats {
 	o.New += s.New
 	o.Changed += s.Changed
@@ -89,7 +88,7 @@ func (s Stats) Add(o Stats) Stats {
 	return o
 }
 
-// AddTo adds what was done to the row of a run.
+// AddTo adds the counts to the row of a run.
 func (s Stats) AddTo(run *schema.Run) {
 	run.CallsNew += s.New
 	run.CallsChanged += s.Changed
@@ -100,54 +99,54 @@ func (s Stats) AddTo(run *schema.Run) {
 	run.Turns += s.Turns
 }
 
-// Commit is one commit in the making.
+// Commit is one commit in progress.
 type Commit struct {
 	FS       disk.FS
 	Root     string
 	Old      *snapshot.Reader // nil: the first commit
 	Now      time.Time
-	Workers  int // how many periods are written side by side; 0 is 1
+	Workers  int // number of periods written concurrently; 0 is 1
 	PageSize int // see snapshot.Builder
 
-	Nightly  bool            // compact months that are over and settled, as many as a night may
+	Nightly  bool            // compact months that are over and settled, up to the limit for a night
 	Months   []string        // compact these, whatever they hold
-	Rewrites []string        // write these periods anew, whatever they hold
-	Withhold bool            // look for secrets in all resources and changes, and not only where something came in
-	AsIs     bool            // calls stay in their state, also when their time has come
-	KeepFrom int64           // calls that started before are left out, ms UTC; 0: none
-	leftOut  map[string]bool // periods of the old snapshot that are left out whole
+	Rewrites []string        // rewrite these periods, whatever they hold
+	Withhold bool            // search all resources and changes for secrets, not only those with new records
+	AsIs     bool            // do not expire or settle calls
+	KeepFrom int64           // drop calls that started earlier, ms UTC; 0: none
+	leftOut  map[string]bool // periods of the old snapshot that are dropped as a whole
 	Progress func(rows int64)
 
-	Forgotten    *snapshot.Tombstones // their calls stay out
-	Country      string               // in which national telephone numbers are read; empty: as before
-	Masker       *mask.Mask           // of what did not go through Clean
-	Mask         *layout.Mask         // what is masked since now; nil: as before
-	Origin       *layout.Origin       // whose calls these are since now; nil: as before
-	Lost         []schema.Run         // rows of runs that could not write them
+	Forgotten    *snapshot.Tombstones // calls to keep out
+	Country      string               // region of national telephone numbers; empty: as before
+	Masker       *mask.Mask           // for data that did not pass through Clean
+	Mask         *layout.Mask         // masked values from now on; nil: as before
+	Origin       *layout.Origin       // owner of the calls from now on; nil: as before
+	Lost         []schema.Run         // rows of runs that could not be written
 	Wrote        schema.Run           // the row that this commit wrote
-	Doubted      []string             // resources whose list was empty, and was not believed
-	tombstonesOf *layout.Snapshot     // whose tombstones the new snapshot takes over; nil: old
+	Doubted      []string             // resources with a suspicious empty list
+	tombstonesOf *layout.Snapshot     // source of the new snapshot's tombstones; nil: old
 
 	in    *Intake
-	lines *lines                                   // the organisation's numbers, as they are after the commit
-	moved []tenure                                 // days on which this makes others its own than before
+	lines *lines                                   // the organisation's numbers after the commit
+	moved []tenure                                 // days on which the set of its numbers changes
 	blank func(*schema.Object)                     // changes the calls of a unit's blanks
-	gone  map[*resource.Resource]map[string]listed // objects that this commit finds deleted
+	gone  map[*resource.Resource]map[string]listed // objects that this commit marks as deleted
 	b     *snapshot.Builder
 	Stats Stats
 	files []layout.File
 	Made  []layout.File // those of files that it wrote
 }
 
-// Run merges what came in, from these segments or elsewhere, into a new snapshot and
-// publishes it. row returns the run's row of the table runs; nil: the commit adds none.
+// Run merges new records, from these segments or elsewhere, into a new snapshot and publishes it.
+// row returns the run's row of the table runs; nil: the commit adds none.
 func (c *Commit) Run(ctx context.Context, id string, in *Intake, refs []layout.Segment,
 	row func(Stats) schema.Run) (*layout.Snapshot, error) {
 	c.in = in
 	return c.publish(func() (*layout.Manifest, error) { return c.build(ctx, id, refs, row) })
 }
 
-// publish makes the current snapshot of what build makes.
+// publish publishes the snapshot made by build.
 func (c *Commit) publish(build func() (*layout.Manifest, error)) (made *layout.Snapshot, err error) {
 	next, err := snapshot.NextNumber(c.FS, c.Root)
 	if err != nil {
@@ -172,8 +171,8 @@ func (c *Commit) publish(build func() (*layout.Manifest, error)) (made *layout.S
 	return made, nil
 }
 
-// GoBack publishes a snapshot that holds what an older one holds. But the table runs
-// keeps its rows and gains one, and what is forgotten stays forgotten.
+// GoBack publishes a snapshot with the content of an older one. But the table runs keeps its rows
+// and gains one, and forgotten calls stay forgotten.
 func (c *Commit) GoBack(target *snapshot.Reader, run schema.Run) (*layout.Snapshot, error) {
 	runs, err := c.Old.Runs()
 	if err != nil {
@@ -194,8 +193,8 @@ func (c *Commit) GoBack(target *snapshot.Reader, run schema.Run) (*layout.Snapsh
 	})
 }
 
-// Without rewrites periods of the old snapshot into b, each without the given calls,
-// and returns the files. The calls of blanks stay, and blank changes them.
+// Without rewrites periods of the old snapshot into b, each without the given calls, and returns
+// the files. The calls of blanks stay, changed by the function blank.
 func (c *Commit) Without(ctx context.Context, b *snapshot.Builder, calls, blanks map[string]map[string]bool,
 	blank func(*schema.Object),
 ) ([]layout.File, error) {
@@ -213,7 +212,7 @@ func (c *Commit) Without(ctx context.Context, b *snapshot.Builder, calls, blanks
 	return c.files, err
 }
 
-// WithoutTraces writes the table runs of the old snapshot anew into c's builder, its texts
+// WithoutTraces rewrites the table runs of the old snapshot into c's builder, with its texts
 // changed by blank, and returns its files.
 func (c *Commit) WithoutTraces(blank func(text []byte, json bool) []byte) ([]layout.File, error) {
 	runs, err := c.Old.Runs()
@@ -230,7 +229,7 @@ func (c *Commit) WithoutTraces(blank func(text []byte, json bool) []byte) ([]lay
 
 // build makes the files of the new snapshot, and returns its manifest.
 func (c *Commit) build(ctx context.Context, id string, refs []layout.Segment, row func(Stats) schema.Run) (*layout.Manifest, error) {
-	replaced, err := c.objects() // first: what follows of a call depends on the organisation's numbers
+	replaced, err := c.objects() // first: other columns of a call depend on the organisation's numbers
 	if err != nil {
 		return nil, err
 	}
@@ -271,8 +270,8 @@ func (c *Commit) build(ctx context.Context, id string, refs []layout.Segment, ro
 	return c.manifest(refs, id), nil
 }
 
-// rewriteAll writes the units, several at a time, and returns the periods of
-// the old snapshot that they replace.
+// rewriteAll writes the units, several at a time, and returns the periods of the old snapshot that
+// they replace.
 func (c *Commit) rewriteAll(ctx context.Context, units []*unit) (gone map[string]bool, err error) {
 	gone = map[string]bool{}
 	var mu sync.Mutex
@@ -300,8 +299,7 @@ func (c *Commit) rewriteAll(ctx context.Context, units []*unit) (gone map[string
 	return gone, work.Wait()
 }
 
-// linkRest takes over the files of the old snapshot, but for those that were
-// replaced.
+// linkRest links the files of the old snapshot that were not replaced.
 func (c *Commit) linkRest(replaced func(*layout.File) bool) error {
 	if c.Old == nil {
 		return nil
@@ -327,7 +325,7 @@ func (c *Commit) written(files ...layout.File) {
 	c.files, c.Made = append(c.files, files...), append(c.Made, files...)
 }
 
-// manifest describes the new snapshot, but for its number.
+// manifest describes the new snapshot, without its number.
 func (c *Commit) manifest(refs []layout.Segment, runID string) *layout.Manifest {
 	m := &layout.Manifest{
 		FormatVersion: layout.FormatVersion, RunID: runID, CommittedAt: c.Now.UTC(),
@@ -337,7 +335,7 @@ func (c *Commit) manifest(refs []layout.Segment, runID string) *layout.Manifest 
 		m.Coverage, m.Mask, m.Origin = c.Old.Manifest.Coverage, c.Old.Manifest.Mask, c.Old.Manifest.Origin
 		m.Country = c.Old.Manifest.Country
 		if c.AsIs {
-			m.Journal = c.Old.Manifest.Journal // whatever of it is still to be removed
+			m.Journal = c.Old.Manifest.Journal // its segments that are still to be removed
 		}
 		keeper := cmp.Or(c.tombstonesOf, c.Old.Snapshot).Manifest
 		m.Oldest, m.Forgotten = keeper.Oldest, keeper.Forgotten
@@ -361,7 +359,7 @@ func (c *Commit) manifest(refs []layout.Segment, runID string) *layout.Manifest 
 	return m
 }
 
-// bulk returns what is known of the pages of v2.
+// bulk returns the state of the pages of v2.
 func (c *Commit) bulk() *schema.Bulk {
 	if c.in.bulk != nil || c.Old == nil {
 		return c.in.bulk.Nameless()
@@ -369,7 +367,7 @@ func (c *Commit) bulk() *schema.Bulk {
 	return c.Old.Manifest.Bulk.Nameless()
 }
 
-// resting returns which operations are left alone for a time.
+// resting returns the operations that are not retried for a time.
 func (c *Commit) resting() map[string]schema.Rest {
 	out := map[string]schema.Rest{}
 	if c.Old != nil {
@@ -385,18 +383,18 @@ func (c *Commit) resting() map[string]schema.Rest {
 	return out
 }
 
-// distrusts says whether transcripts that came on pages of v2 are believed no more: the
-// commit makes their calls wait for their own records.
+// distrusts reports whether transcripts from pages of v2 are no longer trusted: the commit makes
+// their calls wait for their own records.
 func (c *Commit) distrusts() bool { return c.in.refuted }
 
-// refused says whether nothing is taken from pages of v2.
+// refused reports whether nothing is taken from pages of v2.
 func (c *Commit) refused() bool {
 	b := c.bulk()
 	return b != nil && b.State == schema.BulkRefuted
 }
 
-// wants guesses how many bytes the commit needs: what the files that it touches
-// have now, and the journal twice, or a quarter of the dumps.
+// wants estimates the number of bytes that the commit needs: the current size of the files that it
+// changes, and twice the journal or a quarter of the dumps.
 func (c *Commit) wants() int64 {
 	var n int64
 	for _, s := range c.in.frames.Segments {
@@ -420,7 +418,7 @@ func (c *Commit) wants() int64 {
 	return n
 }
 
-// withRun returns the rows of the table runs with that of the committing run.
+// withRun returns the rows of the table runs with the committing run's row.
 func (c *Commit) withRun(runs []schema.Run, run schema.Run) []schema.Run {
 	runs = CloseRuns(runs, c.Lost, "")
 	runs = append(slices.DeleteFunc(runs, func(r schema.Run) bool { return r.ID == run.ID }), run)
@@ -463,8 +461,8 @@ func LostRuns(lost []disk.Lost) (out []schema.Run) {
 // killedLater is the error of a run that was killed after a commit.
 const killedLater = "killed; what it had committed stays"
 
-// CloseRuns adds the rows of the lost runs. Runs that never ended were killed, except
-// for running, which still goes on ("": none does).
+// CloseRuns adds the rows of the lost runs. Unfinished runs were killed, except running, which is
+// still in progress ("": none is).
 func CloseRuns(runs, lost []schema.Run, running string) []schema.Run {
 	for _, l := range lost {
 		i := slices.IndexFunc(runs, func(r schema.Run) bool { return r.ID == l.ID })

@@ -13,7 +13,7 @@ import (
 	"callhouse/internal/sink/snapshot"
 )
 
-// maxLine bounds a line of a dump, as the service's answers are bounded.
+// maxLine is the maximum length of a line of a dump, like that of the service's answers.
 const maxLine = 64 << 20
 
 // DumpRoom is how much of a dump is read at a time.
@@ -22,13 +22,13 @@ const DumpRoom = 1 << 20
 // byteOrderMark begins some files that Windows programs write.
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// ErrLongLine says that a line was passed over.
+// ErrLongLine means that a line was skipped because it is too long.
 var ErrLongLine = errors.New("a line of more than 64 MiB")
 
 // LineReader reads lines.
 type LineReader struct {
 	in     *bufio.Reader
-	long   []byte // a line that is longer than the buffer
+	long   []byte // a line longer than the buffer
 	offset int64  // of the next line in what is read
 	Number int64  // of the line last returned, from 1
 }
@@ -38,9 +38,8 @@ func NewLineReader(in io.Reader) *LineReader {
 	return &LineReader{in: bufio.NewReaderSize(in, DumpRoom)}
 }
 
-// Next returns the next line, without its end, and where it starts; io.EOF at
-// the end. The line is valid until Next is called again. ErrLongLine stands for
-// one line, and the next call goes on behind it.
+// Next returns the next line, without its end, and its offset; io.EOF at the end. The line is valid
+// until Next is called again. ErrLongLine stands for one line; the next call continues after it.
 func (r *LineReader) Next() (line []byte, at int64, err error) {
 	at = r.offset
 	line, err = r.in.ReadSlice('\n')
@@ -70,7 +69,7 @@ func (r *LineReader) Next() (line []byte, at int64, err error) {
 	return line, at, nil
 }
 
-// AsideError is a line of a dump that is no call.
+// AsideError is a line of a dump that is not a call.
 type AsideError struct {
 	Dump string
 	Line int64
@@ -81,8 +80,7 @@ func (a *AsideError) Error() string { return fmt.Sprintf("%s:%d: %v", a.Dump, a.
 
 func (a *AsideError) Unwrap() error { return a.Err }
 
-// CheckDump reads a dump through, and returns an *AsideError for the first line that
-// is no call.
+// CheckDump reads a whole dump, and returns an *AsideError for the first line that is not a call.
 func CheckDump(ctx context.Context, name string, in io.Reader) error {
 	r := NewLineReader(in)
 	var dec calls.Decoder
@@ -109,25 +107,24 @@ func CheckDump(ctx context.Context, name string, in io.Reader) error {
 	}
 }
 
-// Dump is a file of calls, one JSON object a line, as somebody else fetched
-// them: details or list items of the API's v3, or objects of its v2.
+// Dump is a file of calls, one JSON object per line, that another program fetched: details or list
+// items of the API's v3, or objects of its v2.
 type Dump struct {
 	Name string // for messages
-	// File is a plain file, read where it is. Its size must not shrink until the
-	// import is over.
+	// File is a plain file, read in place. Its size must not shrink until the import is over.
 	File io.ReaderAt
 	Size int64
-	// Lines is what can be read only once, where File is nil: it is spooled.
+	// Lines is a stream that can be read only once; it is used if File is nil, and spooled.
 	Lines io.Reader
-	// AsOf is when the calls were as the dump says, ms UTC, at the latest. What
-	// the warehouse fetched later than that is not overwritten, only added to.
+	// AsOf is the latest time, ms UTC, at which the calls were as the dump shows them. The dump
+	// does not overwrite what the warehouse fetched later, but only adds to it.
 	AsOf int64
-	// Kind is KindDetail where the objects are calls' own records, so that an
-	// empty transcript says that there is none; and else KindItem.
+	// Kind is KindDetail if the objects are calls' own records, so that an empty transcript means
+	// that there is none; otherwise it is KindItem.
 	Kind schema.Kind
 }
 
-// Part is a stretch of a dump that one commit takes in.
+// Part is the part of a dump for one commit.
 type Part struct {
 	Name     string
 	File     io.ReaderAt
@@ -136,19 +133,18 @@ type Part struct {
 	AsOf     int64
 	Kind     schema.Kind
 	Close    func() error // nil: the file is the caller's
-	// Lines that are no calls; refused ones were not even spooled.
+	// Lines that are not calls; refused ones were not even spooled.
 	Aside, Refused []AsideError
 }
 
-// reading is how far a part was read.
+// reading is the progress in a part.
 type reading struct {
-	Lines  int64 // that were not empty
+	Lines  int64 // without empty lines
 	Number int64 // of the last line
-	At     int64 // behind it
+	At     int64 // offset after it
 }
 
-// Read notes the calls of the last part of the intake. enough is asked before
-// every line.
+// Read reads the calls of the last part of the intake. It calls enough before every line.
 func (in *Intake) Read(p *Part, run string, enough func(*LineReader) (bool, error)) (done reading, err error) {
 	p.Aside = nil
 	index := ^int32(len(in.Parts) - 1)
@@ -184,8 +180,8 @@ func (in *Intake) Read(p *Part, run string, enough func(*LineReader) (bool, erro
 	}
 }
 
-// peekLine is peek for a line that nobody has checked. Most damaged lines are cut off,
-// so a line that does not end as an object is decoded at once.
+// peekLine is peek for an unchecked line. Most damaged lines are cut off, so a line that does not
+// end as an object is decoded at once.
 func (in *Intake) peekLine(line []byte, kind schema.Kind) (id []byte, start sentStart, err error) {
 	if !bytes.HasSuffix(bytes.TrimRight(line, " \t\r"), []byte("}")) {
 		if err := in.dec.Decode(line, kind, &in.call); err != nil {

@@ -14,74 +14,72 @@ import (
 	"callhouse/internal/sink/snapshot"
 )
 
-// cachedLines bounds the decoded journal frames that a commit keeps.
+// cachedLines limits the decoded journal frames that a commit keeps in memory.
 const cachedLines = 4 << 20
 
-// Intake is what came in for one commit, sorted out by call. It keeps places,
-// not bodies, so its size goes with the number of records.
+// Intake is the input of one commit, grouped by call. It holds places, not bodies, so its size
+// depends on the number of records.
 type Intake struct {
 	frames  journal.Frames // of the journal
 	Parts   []*Part        // of dumps
 	changes map[string]*change
 	Covered []Covered
-	bulk    *schema.Bulk // what was found of the pages of v2, last; nil: nothing
-	refuted bool         // and whether that a transcript was wrong, at any time
+	bulk    *schema.Bulk // the last state of the pages of v2; nil: none
+	refuted bool         // whether a transcript was ever found wrong
 	rests   []schema.Rest
 	Broken  []journal.Loss
 	details int64
-	// arrivals are what came in for the other resources.
+	// arrivals are the new records of the other resources.
 	arrivals map[*resource.Resource]*arrivals
 
 	forgotten *snapshot.Tombstones
-	// exact says that every body is decoded to learn its start. Otherwise peek reads
-	// only as far as it must, which saves an import an eighth of its processor time,
-	// and the merge, which decodes all, returns ErrMisread if that misled.
+	// exact means that every body is decoded to find its start. Otherwise peek reads only as far as
+	// necessary, which saves an import an eighth of its processor time. The merge, which decodes
+	// everything, returns ErrMisread if peek was wrong.
 	exact bool
 	dec   calls.Decoder
 	call  calls.Call
 	slab  []change
 }
 
-// Covered is a span of the list that a run says it has listed completely.
+// Covered is a span of the list that a run has listed completely, according to its journal.
 type Covered struct {
 	schema.Span
 	Run string
 }
 
-// ErrMisread says that peek misread a record: the commit must be made again with an
-// exact intake.
+// ErrMisread means that peek misread a record: the commit must be repeated with an exact intake.
 var ErrMisread = errors.New("a record is not what it looked like")
 
-// change is what came in for one call.
+// change is the set of new records of one call.
 type change struct {
 	id        string
 	run       string
 	first     int64             // the first record's fetched_at
-	start     schema.Opt[int64] // start_at as last sent
+	start     schema.Opt[int64] // the latest start_at sent
 	startSent bool              // whether any record has a start_at, null or not
 	described bool              // whether any record is an item or a detail
-	asOf      int64             // of dumps: when start was as told, at the latest; 0: a run told it
+	asOf      int64             // for dumps: latest time at which start was valid; 0: it is from a run
 	entries   []entry           // in the order in which they came
-	room      [1]entry          // for entries, as long as there is one
-	old       *calls.Call       // the row that it replaces, when that lies elsewhere
+	room      [1]entry          // memory for a single entry
+	old       *calls.Call       // the row that it replaces, if that is in another file
 }
 
 // entry is the place of a record: in the journal, or in a dump.
 type entry struct {
-	at   int64 // where its frame starts in the segment, or its line in the dump
-	in   int32 // which segment; of a dump, ^in is which part
-	line int32 // where its line starts in the frame, or how long it is
+	at   int64 // offset of its frame in the segment, or of its line in the dump
+	in   int32 // index of the segment; for a dump, ^in is the index of the part
+	line int32 // offset of its line in the frame, or its length
 	kind schema.Kind
 }
 
-// NewIntake returns an empty intake, which takes nothing of calls that are forgotten.
+// NewIntake returns an empty intake, which ignores forgotten calls.
 func NewIntake(forgotten *snapshot.Tombstones, exact bool) *Intake {
 	return &Intake{changes: map[string]*change{}, arrivals: map[*resource.Resource]*arrivals{},
 		frames: journal.Frames{Limit: cachedLines}, forgotten: forgotten, exact: exact}
 }
 
-// ReadIntake reads the given sealed segments, without what they say of calls
-// that were forgotten.
+// ReadIntake reads the given sealed segments, without the records of forgotten calls.
 func ReadIntake(fsys disk.FS, root string, refs []layout.Segment, forgotten *snapshot.Tombstones, exact bool) (*Intake, error) {
 	in := NewIntake(forgotten, exact)
 	for i, ref := range refs {
@@ -98,7 +96,7 @@ func ReadIntake(fsys disk.FS, root string, refs []layout.Segment, forgotten *sna
 			if r.Resource != "" {
 				return in.addObject(at, r, ref.Run)
 			}
-			if r.Kind.Bodiless() || r.Kind == schema.KindBulk { // v3 alone says when a call started
+			if r.Kind.Bodiless() || r.Kind == schema.KindBulk { // only v3 has the start of a call
 				in.add(at, []byte(r.CallID), sentStart{}, r.FetchedAt, ref.Run)
 				return nil
 			}
@@ -119,7 +117,7 @@ func ReadIntake(fsys disk.FS, root string, refs []layout.Segment, forgotten *sna
 	return in, nil
 }
 
-// note takes in what is of no call; ofNoCall is false of all else.
+// note adds a record that is not about a call; ofNoCall is false for all others.
 func (in *Intake) note(r *schema.Record, run string) (ofNoCall bool, err error) {
 	switch r.Kind {
 	case schema.KindCovered:
@@ -145,7 +143,7 @@ func (in *Intake) note(r *schema.Record, run string) (ofNoCall bool, err error) 
 	return true, err
 }
 
-// sentStart is the start of a call as one record has it.
+// sentStart is the start of a call in one record.
 type sentStart struct {
 	at   schema.Opt[int64]
 	sent bool // false: the record has none, not even null
@@ -164,7 +162,7 @@ func (in *Intake) peek(body []byte, kind schema.Kind) (id []byte, start sentStar
 	return in.call.ID(), sentStart{in.call.StartAt(), in.call.CarriesStart()}, nil
 }
 
-// add notes a record, unless its call was forgotten.
+// add adds a record, unless its call was forgotten.
 func (in *Intake) add(e entry, id []byte, start sentStart, fetched int64, run string) {
 	c := in.changes[string(id)]
 	if c == nil {
@@ -182,7 +180,7 @@ func (in *Intake) add(e entry, id []byte, start sentStart, fetched int64, run st
 	}
 	c.run = run
 	if e.dumped() && fetched < c.asOf {
-		c.entries = append(c.entries, e) // what it tells is older
+		c.entries = append(c.entries, e) // its data is older
 		return
 	}
 	if e.kind == schema.KindItem || e.kind == schema.KindDetail {
@@ -200,8 +198,8 @@ func (in *Intake) add(e entry, id []byte, start sentStart, fetched int64, run st
 	c.entries = append(c.entries, e)
 }
 
-// record returns the record at a place. Its body lies in room, where that is
-// the body of a dump, and else in the frames' memory, which stays as it is.
+// record returns the record at a place. Its body is in room if it is from a dump, otherwise in the
+// frames' memory, which does not change.
 func (in *Intake) record(e entry, id string, room *[]byte) (schema.Record, error) {
 	if e.in >= 0 {
 		return in.frames.Record(journal.Place{Segment: e.in, Offset: e.at}, e.line)
@@ -217,8 +215,8 @@ func (in *Intake) record(e entry, id string, room *[]byte) (schema.Record, error
 	return schema.Record{Kind: e.kind, CallID: id, FetchedAt: p.AsOf, Body: body}, nil
 }
 
-// dumped says whether a record is of a dump, and not of a run's journal.
+// dumped reports whether a record is from a dump, rather than a run's journal.
 func (e entry) dumped() bool { return e.in < 0 }
 
-// Close closes the journal's segments; the dumps are their owner's.
+// Close closes the journal's segments; the dumps belong to the caller.
 func (in *Intake) Close() error { return in.frames.Close() }

@@ -12,27 +12,27 @@ import (
 	"callhouse/internal/sink/snapshot"
 )
 
-// lines are the organisation's own telephone numbers with the days on which they were its own.
-// They are not changed once they are made.
+// lines are the organisation's own telephone numbers with the days of their ownership. They are
+// immutable.
 type lines struct {
 	country string
-	own     map[string][]tenure // by the normal form of a number, or its text where it has none
+	own     map[string][]tenure // by the normal form of a number, or its text if it has none
 }
 
-// tenure is a time, both ends inclusive, in which a number was the organisation's. Days count
-// as a whole: the list does not tell at which moment a number came to it.
+// tenure is a period, both ends inclusive, in which a number was the organisation's. Days count as
+// a whole: the list does not have the exact time of a change.
 type tenure struct {
-	number   []byte // as the list of numbers spells it
-	from, to string // days; an end that is not known is first or last
+	number   []byte // as spelled in the list of numbers
+	from, to string // days; an unknown end is first or last
 }
 
-// No day is earlier or later.
+// Bounds of all days.
 const (
 	first = ""
 	last  = "9"
 )
 
-// Positions of the columns of numbers that their tenure follows from.
+// Positions of the columns of numbers from which the tenure is derived.
 var (
 	colNumber, colGone         = resource.Numbers.Table.Column("number"), resource.Numbers.Table.Column("deleted_at")
 	colNumberFrom, colNumberTo = resource.Numbers.Table.Column("start_at"), resource.Numbers.Table.Column("end_at")
@@ -63,7 +63,7 @@ func linesOf(country string, rows []schema.Row) *lines {
 	return l
 }
 
-// key returns what two spellings of a number have in common, and its normal form, or nil.
+// key returns a key that is the same for all spellings of a number, and its normal form, or nil.
 func (l *lines) key(number []byte) (key string, e164 []byte) {
 	if n, ok := phone.Normal(string(number), l.country); ok {
 		return n, []byte(n)
@@ -71,7 +71,8 @@ func (l *lines) key(number []byte) (key string, e164 []byte) {
 	return string(number), nil
 }
 
-// on returns a number as the organisation's list spells it, if it was its own on a day.
+// on returns a number in the spelling of the organisation's list if it was the organisation's own
+// on a day.
 func (l *lines) on(key, day string) []byte {
 	for _, t := range l.own[key] {
 		if t.from <= day && day <= t.to {
@@ -81,8 +82,8 @@ func (l *lines) on(key, day string) []byte {
 	return nil
 }
 
-// tell sets the columns of a call that follow from its numbers, and reports whether any of them
-// was different.
+// tell sets the columns derived from the numbers of a call, and reports whether any of them
+// changed.
 func (l *lines) tell(c *calls.Call) bool {
 	at := c.FirstSeenAt()
 	if c.StartAt().OK {
@@ -104,7 +105,7 @@ func (l *lines) tell(c *calls.Call) bool {
 	return c.SetSides(&s)
 }
 
-// moved returns the days on which other numbers were the organisation's than l says.
+// moved returns the days on which the organisation's numbers differ between l and now.
 func (l *lines) moved(now *lines) (days []tenure) {
 	keys := map[string]bool{}
 	for _, of := range []*lines{l, now} {
@@ -113,10 +114,10 @@ func (l *lines) moved(now *lines) (days []tenure) {
 		}
 	}
 	for key := range keys {
-		edges := []string{first} // days on which something may begin to be another
+		edges := []string{first} // days on which the numbers may change
 		for _, t := range slices.Concat(l.own[key], now.own[key]) {
 			if edges = append(edges, t.from); t.to != last {
-				edges = append(edges, t.to+"~") // behind the day, and before the next
+				edges = append(edges, t.to+"~") // after the day, and before the next
 			}
 		}
 		slices.Sort(edges)
@@ -133,7 +134,7 @@ func (l *lines) moved(now *lines) (days []tenure) {
 	return days
 }
 
-// touches reports whether a period, a day or a month, has days of a tenure.
+// touches reports whether a period, a day or a month, includes days of a tenure.
 func (t tenure) touches(period string) bool {
 	return period >= t.from[:min(len(t.from), len(period))] && period <= t.to[:min(len(t.to), len(period))]
 }
@@ -146,8 +147,8 @@ func (c *Commit) country() string {
 	return cmp.Or(c.Country, c.Old.Manifest.Country)
 }
 
-// setLines notes the organisation's numbers as they are after the commit, and which days this
-// changes. rows are those of telephone_numbers; nil: they are as before.
+// setLines sets the organisation's numbers after the commit, and the days on which they change.
+// rows are those of telephone_numbers; nil: unchanged.
 func (c *Commit) setLines(rows []schema.Row) error {
 	c.Country = c.country()
 	before, err := numbersOf(c.Old)
@@ -172,9 +173,8 @@ func numbersOf(in *snapshot.Reader) (rows []schema.Row, err error) {
 	return rows, err
 }
 
-// planMoved has the commit look at the calls of days on which other numbers are the
-// organisation's than before. Files of earlier versions, which say nothing of it, wait for extract
-// migrate.
+// planMoved includes the calls of the days on which the organisation's numbers change. Files of
+// earlier versions without these columns wait for extract migrate.
 func (c *Commit) planMoved(p *planner) error {
 	for _, f := range c.Old.Files(schema.Calls.Name) {
 		if !slices.ContainsFunc(c.moved, func(t tenure) bool { return t.touches(f.Period) }) {

@@ -11,26 +11,26 @@ import (
 	"callhouse/internal/sink/snapshot"
 )
 
-// Loan are files of an older snapshot that stand in for damaged ones.
+// Loan are files of an older snapshot that replace damaged ones.
 type Loan struct {
 	From  *layout.Snapshot
 	Files []layout.File
 }
 
-// Mending says how a damaged snapshot becomes a sound one.
+// Mending describes how a damaged snapshot becomes a sound one.
 type Mending struct {
-	// Sound is the snapshot with a manifest that names its sound files alone, and covers
-	// only what these hold.
+	// Sound is the snapshot with a manifest that names only its intact files, and covers only their
+	// content.
 	Sound *layout.Snapshot
 	Loans []Loan
-	// Rewrites are periods to write anew, and the tables of each that are lost. A call that
-	// had rows in one of them waits for its own record again. Tallies are counted anew.
+	// Rewrites are the periods to rewrite, with the lost tables of each. A call that had rows in
+	// one of them waits for its own record again. Tallies are recounted.
 	Rewrites map[string][]*schema.Table
-	Runs     []schema.Run // rows of the table runs that stand in for lost ones
+	Runs     []schema.Run // rows of the table runs that replace lost ones
 }
 
-// Mend publishes what is sound of a damaged snapshot, and adds run to the table runs. It
-// asks nobody for the rest: the next listing does, since the manifest no longer covers it.
+// Mend publishes the intact parts of a damaged snapshot, and adds run to the table runs. It fetches
+// nothing: the next listing does, since the manifest no longer covers the rest.
 func (c *Commit) Mend(ctx context.Context, run schema.Run, m *Mending) (*layout.Snapshot, error) {
 	c.AsIs, c.in = true, new(Intake)
 	c.Old = snapshot.NewReader(c.FS, m.Sound, new(snapshot.Proofs))
@@ -74,5 +74,5 @@ func (c *Commit) Mend(ctx context.Context, run schema.Run, m *Mending) (*layout.
 	})
 }
 
-// loses says whether a table of the unit's period is lost.
+// loses reports whether a table of the unit's period is lost.
 func (u *unit) loses(t *schema.Table) bool { return slices.Contains(u.lost, t) }

@@ -12,8 +12,8 @@ import (
 	"callhouse/internal/sink/table"
 )
 
-// merger rewrites units, one after the other. It holds one call at a time (and
-// the Parquet writers' open row groups), whatever the size of a period.
+// merger rewrites units, one after the other. Whatever the size of a period, it holds one call at a
+// time, and the Parquet writers' open row groups.
 type merger struct {
 	c     *Commit
 	stats Stats
@@ -21,8 +21,8 @@ type merger struct {
 	dec   calls.Decoder // of rows from older files
 }
 
-// rewrite merges a unit's changes into its period. If nothing changed, it returns
-// unchanged true and leaves no file.
+// rewrite merges a unit's changes into its period. If nothing changed, it returns unchanged true
+// and leaves no file.
 func (m *merger) rewrite(u *unit) (files []layout.File, unchanged bool, err error) {
 	if copies, err := m.c.copies(u); err != nil {
 		return nil, true, err
@@ -46,18 +46,18 @@ func (m *merger) rewrite(u *unit) (files []layout.File, unchanged bool, err erro
 	return files, false, err
 }
 
-// rewriting is a unit's period on its way into the new snapshot.
+// rewriting is a unit's period while it is rewritten.
 type rewriting struct {
 	*merger
 	u       *unit
 	old     *snapshot.Sources
 	changes []*change // still to be merged
-	spelled bool      // national numbers are read in another country than before
-	anew    bool      // what follows from the numbers of its calls may be another
-	news    int       // rows that differ from what was there
+	spelled bool      // the region of national numbers changed
+	anew    bool      // columns derived from the calls' numbers may change
+	news    int       // rows that differ from the old ones
 }
 
-// merge returns how many rows differ from what was there.
+// merge returns the number of rows that differ from the old ones.
 func (m *merger) merge(u *unit, old *snapshot.Sources) (news int, err error) {
 	r := &rewriting{merger: m, u: u, old: old, changes: u.changes, spelled: m.c.respells(u)}
 	r.anew = u.moved || r.spelled
@@ -78,8 +78,7 @@ func (m *merger) merge(u *unit, old *snapshot.Sources) (news int, err error) {
 	}
 }
 
-// addBefore writes the new calls that come before one that was there; all that are left for
-// nil.
+// addBefore writes the new calls that sort before an existing one; all remaining ones for nil.
 func (r *rewriting) addBefore(was *calls.Call) error {
 	for len(r.changes) > 0 && (was == nil ||
 		table.CompareKey(r.changes[0].start, r.changes[0].id, was.StartAt(), string(was.ID())) < 0) {
@@ -96,8 +95,8 @@ func (r *rewriting) addBefore(was *calls.Call) error {
 	return nil
 }
 
-// keep writes a call that was there: merged with what came in, without what it loses, or as
-// it is.
+// keep writes an existing call: merged with its new records, without the data that it loses, or
+// unchanged.
 func (r *rewriting) keep(was *calls.Call) error {
 	id := string(was.ID())
 	switch {
@@ -116,7 +115,7 @@ func (r *rewriting) keep(was *calls.Call) error {
 	return r.feed.Copy(r.old.Current.Period, was)
 }
 
-// change merges what came in for a call.
+// change merges the new records of a call.
 func (r *rewriting) change(was *calls.Call) error {
 	ch := r.changes[0]
 	r.changes = r.changes[1:]
@@ -142,7 +141,7 @@ func (r *rewriting) change(was *calls.Call) error {
 	return r.feed.Write(after)
 }
 
-// touch writes a call for which nothing came in, and which may not stay as it is.
+// touch writes a call without new records that may nevertheless have to change.
 func (r *rewriting) touch(was *calls.Call) error {
 	call, err := r.take(r.old.Current, was)
 	if err != nil {
@@ -161,15 +160,15 @@ func (r *rewriting) touch(was *calls.Call) error {
 	return r.feed.Write(call)
 }
 
-// tell sets what follows from the numbers of a call, where that may be another than before.
+// tell sets the columns derived from the numbers of a call if they may have changed.
 func (r *rewriting) tell(call *calls.Call) {
 	if r.anew && r.c.lines.tell(call) {
 		r.news++
 	}
 }
 
-// take reads the whole of a call from its source. What an older file has no
-// column for, and today's tables have, moves from extra into its column.
+// take reads a whole call from its source. Values without a column in an older file move from extra
+// into their current column.
 func (m *merger) take(from *snapshot.Source, call *calls.Call) (*calls.Call, error) {
 	if err := from.Take(call); err != nil || from.Current {
 		return call, err
@@ -177,16 +176,15 @@ func (m *merger) take(from *snapshot.Source, call *calls.Call) (*calls.Call, err
 	return table.Upgrade(&m.dec, call), nil
 }
 
-// distrust makes a call whose transcript is believed no more wait for its own record.
+// distrust makes a call whose transcript is no longer trusted wait for its own record.
 func (m *merger) distrust(call *calls.Call) bool { return m.c.distrusts() && call.Distrust() }
 
-// overdue says whether a call has expired since it was written.
+// overdue reports whether a call has expired since it was written.
 func (c *Commit) overdue(call *calls.Call) bool {
 	return !c.AsIs && call.Unsettled() && call.ExpiresAt() <= c.Now.UnixMilli()
 }
 
-// fold merges what came in for a call into what is known of it, which may be nil, and
-// counts it.
+// fold merges the new records of a call into its known state, which may be nil, and counts it.
 func (m *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 	cur, start := old, ch.start
 	for _, e := range ch.entries {
@@ -224,14 +222,14 @@ func (m *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 	return cur, nil
 }
 
-// read decodes one of a call's records. It returns nil for one that adds nothing: of a call that
-// no list named, or of a page of v2 that is not believed.
+// read decodes one of a call's records. It returns nil for a record that adds nothing: of a call
+// that no list named, or of a page of v2 that is not trusted.
 func (m *merger) read(ch *change, e entry, isKnown bool) (call *calls.Call, fetchedAt int64, err error) {
 	slot := m.feed.Slot()
 	r, err := m.c.in.record(e, ch.id, &slot.Body)
 	m.feed.Grow(len(r.Body))
 	if err == nil && m.c.Masker != nil && !e.kind.Bodiless() {
-		// Dumps are read where they are; and a journal may be older than the mask.
+		// Dumps are read in place; and a journal may be older than the mask.
 		if r.Body, _, err = m.c.Masker.Apply(r.Body); err != nil && !m.c.in.exact {
 			err = ErrMisread
 		}
@@ -244,7 +242,7 @@ func (m *merger) read(ch *change, e entry, isKnown bool) (call *calls.Call, fetc
 	}
 	call = &slot.Call
 	if e.kind.Bodiless() {
-		call = calls.NewCall(ch.id) // not the slot's: merged, it shares the slices of what is known
+		call = calls.NewCall(ch.id) // not the slot's: once merged, it shares slices with the known state
 		if e.kind == schema.KindMissing {
 			m.stats.Missing++
 		}
@@ -261,17 +259,17 @@ func (m *merger) read(ch *change, e entry, isKnown bool) (call *calls.Call, fetc
 	return call, r.FetchedAt, nil
 }
 
-// lacksTranscript says that a call's own record was fetched and has no transcript. Then
-// it is to be seen when that was, since it is asked for again after some time.
+// lacksTranscript reports whether a call's own record was fetched without a transcript. The time of
+// that fetch must then be stored, since the record is requested again later.
 func (ch *change) lacksTranscript(call *calls.Call) bool {
 	return call.TurnCount().OK && call.TurnCount().V == 0 &&
 		slices.ContainsFunc(ch.entries, func(e entry) bool { return e.kind == schema.KindDetail || e.kind == schema.KindBulk })
 }
 
-// addOlder returns what is known of a call with what an older state of it adds:
-// nothing that is known is overwritten.
+// addOlder returns a known call with the values that an older state adds: nothing known is
+// overwritten.
 func addOlder(known, older *calls.Call) *calls.Call {
-	call := known.Copy() // not known's own room
+	call := known.Copy() // not known's own memory
 	calls.Merge(older, call, schema.KindItem)
 	run := known.RunID()
 	if call.Turns().Len() == known.Turns().Len() {
@@ -284,7 +282,7 @@ func addOlder(known, older *calls.Call) *calls.Call {
 	return call
 }
 
-// respells reports whether national numbers of a unit's files were read in another country.
+// respells reports whether the national numbers of a unit's files were read in another region.
 func (c *Commit) respells(u *unit) bool {
 	return slices.ContainsFunc(u.from, func(period string) bool {
 		f := c.Old.File(schema.Calls.Name, period)
@@ -292,8 +290,8 @@ func (c *Commit) respells(u *unit) bool {
 	})
 }
 
-// copies says whether a unit only joins several files into one: no call changes, and
-// all rows may be copied as they are.
+// copies reports whether a unit only joins several files into one: no call changes, and all rows
+// may be copied unchanged.
 func (c *Commit) copies(u *unit) (bool, error) {
 	if !u.always || len(u.from) < 2 || len(u.changes) > 0 || len(u.leaving) > 0 || u.moved {
 		return false, nil
@@ -306,8 +304,8 @@ func (c *Commit) copies(u *unit) (bool, error) {
 	return true, nil
 }
 
-// join writes such a unit one table after the other: all tables of a month at once
-// would take more memory than anything else in a run.
+// join writes such a unit one table after the other: all tables of a month at once would take more
+// memory than anything else in a run.
 func (m *merger) join(u *unit) (files []layout.File, err error) {
 	for _, table := range schema.CallTables {
 		f, err := m.joinTable(u, table)
@@ -334,7 +332,7 @@ func (m *merger) joinTable(u *unit, of *schema.Table) ([]layout.File, error) {
 	return w.Close()
 }
 
-// copyAll takes over the rows of one table.
+// copyAll copies the rows of one table.
 func copyAll(u *unit, old *snapshot.Sources, to *table.Feed) error {
 	for {
 		call, err := old.Next()
@@ -344,7 +342,7 @@ func copyAll(u *unit, old *snapshot.Sources, to *table.Feed) error {
 		if err := to.Copy(old.Current.Period, call); err != nil {
 			return err
 		}
-		if u.progress != nil && old.Only == &schema.Turns { // they take the longest
+		if u.progress != nil && old.Only == &schema.Turns { // turns take the longest
 			u.progress(1)
 		}
 	}

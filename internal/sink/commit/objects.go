@@ -17,14 +17,14 @@ import (
 	"callhouse/internal/wire"
 )
 
-// arrivals are what came in for the objects of one resource.
+// arrivals are the new records of one resource.
 type arrivals struct {
 	objects map[string]*arrival
 	listed  map[string]listed // complete lists, by the key of the parent
-	kept    map[string]listed // of them those that were empty and are not believed yet
+	kept    map[string]listed // those of them that are empty and not yet confirmed
 }
 
-// arrival is what came in for one object.
+// arrival is the set of new records of one object.
 type arrival struct {
 	run     string
 	entries []entry // in the order in which they came
@@ -37,7 +37,7 @@ type listed struct {
 	resource.Fetched
 }
 
-// addObject notes a record of a resource, unless its object was forgotten.
+// addObject adds a record of a resource, unless its object was forgotten.
 func (in *Intake) addObject(at entry, r *schema.Record, run string) error {
 	of := resource.ByName(r.Resource)
 	if of == nil {
@@ -71,8 +71,7 @@ func (in *Intake) addObject(at entry, r *schema.Record, run string) error {
 	return nil
 }
 
-// objects merges what came in for the resources. It returns the tables whose files are
-// replaced.
+// objects merges the new records of the resources. It returns the tables whose files are replaced.
 func (c *Commit) objects() (replaced map[string]bool, err error) {
 	replaced = map[string]bool{}
 	var changes, numbers []schema.Row
@@ -102,7 +101,7 @@ func (c *Commit) objects() (replaced map[string]bool, err error) {
 			numbers = m.rows
 		}
 		if m.edited == 0 {
-			continue // what was written is as it was
+			continue // the file is unchanged
 		}
 		c.written(files...)
 		changes = append(changes, m.changes...)
@@ -121,8 +120,7 @@ func (c *Commit) objects() (replaced map[string]bool, err error) {
 	return replaced, err
 }
 
-// listOf returns what the snapshot before says of a resource's list, or of that of one
-// parent.
+// listOf returns the previous snapshot's state of a resource's list, or of the list of one parent.
 func (c *Commit) listOf(of *resource.Resource, parent string) layout.List {
 	if c.Old == nil {
 		return layout.List{}
@@ -130,7 +128,7 @@ func (c *Commit) listOf(of *resource.Resource, parent string) layout.List {
 	return c.Old.Manifest.ListOf(of, parent)
 }
 
-// lists returns what the new snapshot says of the lists.
+// lists returns the new snapshot's states of the lists.
 func (c *Commit) lists() map[string]layout.List {
 	out := map[string]layout.List{}
 	if c.Old != nil {
@@ -170,7 +168,7 @@ func (c *Commit) lists() map[string]layout.List {
 	return out
 }
 
-// changeID tells the changes of one object that one run saw from all others.
+// changeID identifies the changes of one object that one run saw.
 type changeID struct{ resource, key, run string }
 
 func changeOf(row schema.Row) changeID {
@@ -178,12 +176,12 @@ func changeOf(row schema.Row) changeID {
 	return changeID{text("resource"), text("key"), text("run_id")}
 }
 
-// rewriteChanges writes the table of changes without some of its rows, and with others
-// added: as rows of their own, or to what this run saw of the same object before. Secrets that an
+// rewriteChanges rewrites the table of changes without some of its rows, and with others added: as
+// rows of their own, or joined to earlier changes of the same object in this run. Secrets that an
 // older callhouse stored are withheld.
 func (c *Commit) rewriteChanges(rows []schema.Row, gone func(schema.Row) bool) error {
 	w := table.NewWriter(c.b, &resource.Changes, "")
-	later := map[changeID]int{} // where the row of a change is, from 1
+	later := map[changeID]int{} // index of the row of a change, from 1
 	for i, row := range rows {
 		later[changeOf(row)] = i + 1
 	}
@@ -226,9 +224,9 @@ func (c *Commit) rewriteChanges(rows []schema.Row, gone func(schema.Row) bool) e
 	return err
 }
 
-// WithoutObjects writes the files of resources, and of the table of changes, of the old
-// snapshot anew into c's builder, without the objects of personal ones that have these
-// keys. blank changes the rest; nil: it stays as it is.
+// WithoutObjects rewrites the files of resources, and of the table of changes, of the old snapshot
+// into c's builder, without the objects of personal resources that have these keys. blank changes
+// the rest; nil: it stays unchanged.
 func (c *Commit) WithoutObjects(all, personal []*resource.Resource, keys map[string]bool,
 	blank func(*schema.Table, schema.Row),
 ) ([]layout.File, error) {
@@ -268,18 +266,18 @@ func (c *Commit) WithoutObjects(all, personal []*resource.Resource, keys map[str
 	return c.files[from:], err
 }
 
-// objectMerge merges what came in for one resource into its files.
+// objectMerge merges the new records of one resource into its files.
 type objectMerge struct {
 	c       *Commit
 	of      *resource.Resource
 	a       *arrivals
-	gone    map[string]listed // objects that are deleted from now on, by the list that no longer has them
+	gone    map[string]listed // objects that are now deleted, by the list that no longer has them
 	w       *table.ObjectsWriter
 	dec     wire.Decoder
 	changes []schema.Row
-	rows    []schema.Row // of all objects, where these are numbers
-	edited  int          // objects whose row is another one than before
-	cleaned bool         // the object that is being written held secrets, which an older callhouse stored
+	rows    []schema.Row // all objects, if these are numbers
+	edited  int          // objects whose row changed
+	cleaned bool         // the current object held secrets that an older callhouse stored
 }
 
 func (m *objectMerge) rewrite() (files []layout.File, err error) {
@@ -293,8 +291,8 @@ func (m *objectMerge) rewrite() (files []layout.File, err error) {
 	return m.w.Close()
 }
 
-// doubtEmpty takes out lists that are empty though objects were known: the service may
-// be wrong. A list is believed when it is empty again in another run.
+// doubtEmpty removes lists that are empty although objects were known: the service may be wrong. An
+// empty list is accepted when it is empty again in another run.
 func (m *objectMerge) doubtEmpty() error {
 	empty := map[string]listed{}
 	for parent, l := range m.a.listed {
@@ -322,8 +320,8 @@ func (m *objectMerge) doubtEmpty() error {
 	})
 }
 
-// doubted says whether a list of an object's is empty and not believed yet: it is to be
-// asked for again by the next run.
+// doubted reports whether one of an object's lists is empty and not yet confirmed: the next run
+// requests it again.
 func (m *objectMerge) doubted(key string) bool {
 	return slices.ContainsFunc(m.of.Children(), func(child *resource.Resource) bool {
 		empty, believed := false, false
@@ -335,12 +333,12 @@ func (m *objectMerge) doubted(key string) bool {
 	})
 }
 
-// each visits the objects of the snapshot before.
+// each visits the objects of the previous snapshot.
 func (m *objectMerge) each(visit func(*schema.Object) error) error {
 	return m.c.Old.EachObject(m.of, visit)
 }
 
-// merge writes the objects as they are now, in the order of their keys.
+// merge writes the current state of the objects in the order of their keys.
 func (m *objectMerge) merge() error {
 	keys := slices.Sorted(maps.Keys(m.a.objects))
 	news := func(before string, all bool) error {
@@ -361,7 +359,7 @@ func (m *objectMerge) merge() error {
 		if len(keys) > 0 && keys[0] == key {
 			keys = keys[1:]
 		}
-		old, places := m.of.Withhold(old) // before it is compared: the secret is no change
+		old, places := m.of.Withhold(old) // before the comparison: the secret is not a change
 		if m.cleaned = resource.AnyClear(places); m.cleaned {
 			m.c.Stats.Withheld++
 		}
@@ -373,7 +371,7 @@ func (m *objectMerge) merge() error {
 	return news("", true)
 }
 
-// fold writes what is now known of an object; old is nil for a new one.
+// fold writes the current state of an object; old is nil for a new one.
 func (m *objectMerge) fold(old *schema.Object, key string) error {
 	f := folding{objectMerge: m, key: key, old: old, now: old}
 	a := m.a.objects[key]
@@ -404,17 +402,17 @@ func (m *objectMerge) fold(old *schema.Object, key string) error {
 	return m.w.Write(f.now)
 }
 
-// folding is an object on its way into the new snapshot.
+// folding is an object while it is merged.
 type folding struct {
 	*objectMerge
 	key       string
 	old, now  *schema.Object
-	at        resource.Fetched // of what came last
+	at        resource.Fetched // of the last record
 	changed   bool
 	completed bool // its record was fetched
 }
 
-// take merges one record: an item of a list, or the object's own.
+// take merges one record: an item of a list, or the object's own record.
 func (f *folding) take(e entry, run string) error {
 	r, err := f.c.in.record(e, f.key, nil)
 	if err != nil {
@@ -450,8 +448,7 @@ func (f *folding) take(e entry, run string) error {
 	return nil
 }
 
-// leave marks an object as deleted if its list no longer has it, or if what it belongs to is
-// gone.
+// leave marks an object as deleted if its list no longer has it, or if its parent is gone.
 func (f *folding) leave(a *arrival) {
 	parent := f.of.ParentOf(f.key)
 	l, ok := f.a.listed[parent]
@@ -468,8 +465,7 @@ func (f *folding) leave(a *arrival) {
 	}
 }
 
-// copied returns an object that may be changed: a copy, where it is the one that is to
-// stay as it was.
+// copied returns an object that may be changed: a copy if o is the one that must stay unchanged.
 func copied(o, stays *schema.Object) *schema.Object {
 	if o != stays {
 		return o
@@ -483,7 +479,7 @@ func copied(o, stays *schema.Object) *schema.Object {
 // callhouse may have put it into the journal.
 func (m *objectMerge) decode(r *schema.Record, key string) (*schema.Object, error) {
 	o := new(schema.Object)
-	body, err := m.of.Scrub(slices.Clone(r.Body)) // the journal's memory is used again
+	body, err := m.of.Scrub(slices.Clone(r.Body)) // the journal's memory is reused
 	if err != nil {
 		return nil, fmt.Errorf("read %q anew: %w", key, err)
 	}

@@ -15,22 +15,22 @@ import (
 	"callhouse/internal/sink/table"
 )
 
-// unit is the part of a commit that writes one period: a day, or a month that
-// is compacted. Its files of all tables are written together.
+// unit is the part of a commit that writes one period: a day, or a compacted month. Its files of
+// all tables are written together.
 type unit struct {
 	period   string
-	from     []string        // the periods of the old snapshot that go into it
-	changes  []*change       // sorted as the table calls
-	leaving  map[string]bool // rows that leave for another place, or for good
+	from     []string        // periods of the old snapshot that it replaces
+	changes  []*change       // sorted like the table calls
+	leaving  map[string]bool // rows that move to another period, or are removed
 	blanks   map[string]bool // calls that Commit.blank changes
-	moved    bool            // look at the numbers of its calls anew
-	always   bool            // write it, also if no row changes
-	lost     []*schema.Table // whose rows of this period are lost
+	moved    bool            // derive the columns of its calls' numbers again
+	always   bool            // write it even if no row changes
+	lost     []*schema.Table // tables whose rows of this period are lost
 	progress func(rows int64)
 }
 
-// periodOf returns the period whose file holds the calls of a UTC day: the
-// month, where it was compacted, and else the day.
+// periodOf returns the period whose file holds the calls of a UTC day: the month if it was
+// compacted, otherwise the day.
 func periodOf(periods map[string]bool, day string) string {
 	if month := day[:7]; periods[month] {
 		return month
@@ -38,15 +38,15 @@ func periodOf(periods map[string]bool, day string) string {
 	return day
 }
 
-// planner says which periods a commit writes, and out of what.
+// planner decides which periods a commit writes, and from which sources.
 type planner struct {
 	c       *Commit
 	periods map[string]bool // of the old snapshot
-	after   map[string]bool // the same after the commit, as far as months go
+	after   map[string]bool // the same after the commit, as far as months are concerned
 	units   map[string]*unit
 }
 
-// unitOf returns the unit that writes a period of the old snapshot, or a day's.
+// unitOf returns the unit that writes a period of the old snapshot, or a day.
 func (p *planner) unitOf(period string) *unit {
 	period = periodOf(p.after, period)
 	u := p.units[period]
@@ -60,7 +60,7 @@ func (p *planner) unitOf(period string) *unit {
 	return u
 }
 
-// compact makes one period of a month's days.
+// compact joins a month's days into one period.
 func (p *planner) compact(month string) {
 	p.after[month] = true
 	u := p.unitOf(month)
@@ -72,7 +72,7 @@ func (p *planner) compact(month string) {
 	}
 }
 
-// planUnits says which periods a commit writes, and with what.
+// planUnits returns the periods that a commit writes, with their changes.
 func (c *Commit) planUnits() ([]*unit, error) {
 	p := &planner{c: c, periods: map[string]bool{}, units: map[string]*unit{}}
 	for _, f := range c.Old.Files(schema.Calls.Name) {
@@ -113,8 +113,8 @@ func (c *Commit) planUnits() ([]*unit, error) {
 	return out, nil
 }
 
-// place puts every change into the unit of the period where it belongs, and
-// takes the rows of those that lay elsewhere from there.
+// place puts every change into the unit of its period. If its row was elsewhere, it removes the row
+// there.
 func (p *planner) place(found map[string]located) error {
 	if err := p.c.placeDumped(found); err != nil {
 		return err
@@ -127,7 +127,7 @@ func (p *planner) place(found map[string]located) error {
 		case known:
 			ch.start = was.start
 		case !ch.described:
-			continue // a call that answers 404 and that no list named: nothing to say
+			continue // a call that returns 404 and that no list named: nothing to store
 		}
 		if p.c.KeepFrom > 0 && ch.start.OK && ch.start.V < p.c.KeepFrom {
 			if known {
@@ -163,8 +163,8 @@ func (c *Commit) loadAll(leaving map[string][]*change) error {
 	return nil
 }
 
-// placeDumped corrects the start of calls of dumps: if the snapshot has a newer state
-// of a call, its start counts.
+// placeDumped corrects the start of calls from dumps: if the snapshot has a newer state of a call,
+// its start counts.
 func (c *Commit) placeDumped(found map[string]located) error {
 	doubtful := map[string][]*change{}
 	for id, was := range found {
@@ -213,14 +213,14 @@ func (c *Commit) loadMoved(period string, changes []*change) error {
 	}
 }
 
-// A night compacts at most so many months or bytes, but always one month.
+// Limits on the months and bytes that a night compacts; one month is always allowed.
 const (
 	nightMonths = 3
 	nightBytes  = 1 << 30
 )
 
-// monthsToCompact returns the months that this commit compacts. A nightly commit
-// leaves out months that anything came in for.
+// monthsToCompact returns the months that this commit compacts. A nightly commit skips months with
+// new records.
 func (c *Commit) monthsToCompact(found map[string]located) []string {
 	if !c.Nightly || c.Old == nil {
 		return c.Months
@@ -250,8 +250,8 @@ func (c *Commit) monthsToCompact(found map[string]located) []string {
 	return out
 }
 
-// ageOut leaves out calls that are no longer kept. Files of whole days and months are
-// not taken over; a month that is partly kept is rewritten.
+// ageOut drops calls past their retention. Files of whole days and months are not linked; a partly
+// retained month is rewritten.
 func (c *Commit) ageOut(p *planner) {
 	c.leftOut = map[string]bool{}
 	if c.KeepFrom == 0 || c.AsIs {
@@ -274,8 +274,8 @@ func (c *Commit) ageOut(p *planner) {
 	}
 }
 
-// aged says whether a call is no longer kept: by its start, or else by when it was
-// first seen.
+// aged reports whether a call is past its retention: by its start, or else by when it was first
+// seen.
 func (c *Commit) aged(call *calls.Call) bool {
 	if c.KeepFrom == 0 || c.AsIs {
 		return false
@@ -286,16 +286,16 @@ func (c *Commit) aged(call *calls.Call) bool {
 	return call.FirstSeenAt() < c.KeepFrom
 }
 
-// located is where the snapshot holds a call.
+// located is the place of a call in the snapshot.
 type located struct {
 	period string
 	start  schema.Opt[int64]
 }
 
-// locate finds where the old snapshot holds the changed calls. It reads the ids in the
-// files where they belong by their start, then in files with calls whose start may still
-// change. What is not there is new, or its start changed all the same: the filters of
-// the other files say which of them to read.
+// locate finds the changed calls in the old snapshot. It reads the ids in the files where their
+// start belongs, then in files with calls whose start may still change. The remaining calls are
+// new, or their start changed nevertheless: the filters of the other files show which of them to
+// read.
 func (c *Commit) locate(periods map[string]bool) (map[string]located, error) {
 	found := map[string]located{}
 	if c.Old == nil || len(c.in.changes) == 0 {
@@ -346,8 +346,8 @@ func (c *Commit) missing(found map[string]located) *table.IDs {
 	return out
 }
 
-// search finds changed calls in a file. If missing is given, it reads only the row groups
-// whose filter says that one of these calls may be there.
+// search looks for changed calls in a file. If missing is given, it reads only the row groups whose
+// filter may contain one of these calls.
 func (c *Commit) search(f *layout.File, missing *table.IDs, found map[string]located) (err error) {
 	open := c.Old.Open
 	if missing != nil {

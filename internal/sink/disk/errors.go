@@ -7,9 +7,9 @@ import (
 	"callhouse/internal/layout"
 )
 
-// DamageError says that a file of the warehouse does not hold what was once
-// made durable in it.
+// DamageError means that a file of the warehouse no longer holds the data that was made durable in
+// it.
 type DamageError = layout.DamageError
 
-// IsGone reports whether err came of a file that is not there.
+// IsGone reports whether a missing file caused err.
 func IsGone(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -1,5 +1,5 @@
-// Package disk is the file system under a warehouse: durable writes, the lock, and
-// which modes files have. It follows no link out of the warehouse.
+// Package disk is the file system of a warehouse: durable writes, the lock, and the modes of files.
+// It follows no link out of the warehouse.
 package disk
 
 import (
@@ -15,9 +15,8 @@ import (
 	"callhouse/internal/layout"
 )
 
-// FS is the file layer under a warehouse: what the sink needs of a POSIX file
-// system, and nothing else. Tests put one under it that fails or stops at the
-// n-th operation, or that forgets what was not synced.
+// FS is the file layer of a warehouse: the part of a POSIX file system that the sink uses. Tests
+// replace it by one that fails or stops at the n-th operation, or that loses what was not synced.
 type FS interface {
 	// Create makes a new file for writing; it fails if the name exists.
 	Create(name string) (File, error)
@@ -45,16 +44,16 @@ type File interface {
 	Stat() (fs.FileInfo, error)
 }
 
-// disk is the real file system, of one warehouse. Files are made 0600 and
-// folders 0700, whatever the umask: calls are nobody else's business. No link is
-// followed out of the warehouse, and only regular files are opened.
+// disk is the real file system of one warehouse. Files are made 0600 and folders 0700, whatever the
+// umask: calls are private. No link is followed out of the warehouse, and only regular files are
+// opened.
 type disk struct {
 	dir   *layout.Dir
 	group bool
 }
 
-// Open returns the file system of the warehouse at root, which must be
-// there. group lets the group read: 0640 and 0750.
+// Open returns the file system of the existing warehouse at root. group lets the group read: 0640
+// and 0750.
 func Open(root string, group bool) (FS, error) { return open(root, group) }
 
 func open(root string, group bool) (*disk, error) {
@@ -65,7 +64,7 @@ func open(root string, group bool) (*disk, error) {
 	return &disk{dir: dir, group: group}, nil
 }
 
-// Close lets the warehouse's folder go.
+// Close closes the warehouse's folder.
 func (d *disk) Close() error { return d.dir.Close() }
 
 func (d *disk) modes() (file, folder fs.FileMode) {
@@ -90,7 +89,7 @@ func (d *disk) Create(name string) (File, error) {
 func (d *disk) Open(name string) (File, error) {
 	f, err := d.dir.Open(name)
 	if err != nil {
-		return nil, err // and no *os.File that is nil
+		return nil, err // not an *os.File that is nil
 	}
 	return f, nil
 }
@@ -103,8 +102,7 @@ func (d *disk) Mkdir(name string) error {
 	return d.chmodDir(name, mode)
 }
 
-// chmodDir sets a folder's mode, but for the bit by which what is made in it
-// gets its group.
+// chmodDir sets a folder's mode, but keeps the bit from which new files inherit their group.
 func (d *disk) chmodDir(name string, mode fs.FileMode) error {
 	st, err := d.dir.Lstat(name)
 	if err != nil {
@@ -144,12 +142,12 @@ func (d *disk) SyncDir(name string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// ReadOnly returns a file system that nothing can be changed on.
+// ReadOnly returns a file system that refuses changes.
 func ReadOnly(fsys FS) FS { return readOnly{fsys} }
 
 type readOnly struct{ FS }
 
-// errReadOnly says that a command that only looks tried to write.
+// errReadOnly means that a read-only command tried to write.
 var errReadOnly = errors.New("the warehouse is open for reading only")
 
 func (readOnly) Create(string) (File, error)  { return nil, errReadOnly }
@@ -160,7 +158,7 @@ func (readOnly) Symlink(string, string) error { return errReadOnly }
 func (readOnly) Remove(string) error          { return errReadOnly }
 func (readOnly) SyncDir(string) error         { return errReadOnly }
 
-// OpenToRead returns the file system of a warehouse for a command that only looks.
+// OpenToRead returns the file system of a warehouse for a read-only command.
 func OpenToRead(root string) (FS, error) {
 	disk, err := Open(root, false)
 	if err != nil {
@@ -169,7 +167,7 @@ func OpenToRead(root string) (FS, error) {
 	return ReadOnly(disk), nil
 }
 
-// EnsureDir makes a folder unless it is there, and its name durable.
+// EnsureDir makes a folder if it does not exist, and its name durable.
 func EnsureDir(fsys FS, name string) error {
 	err := fsys.Mkdir(name)
 	if errors.Is(err, fs.ErrExist) {
@@ -185,7 +183,7 @@ func EnsureDir(fsys FS, name string) error {
 	return fsys.SyncDir(filepath.Dir(name))
 }
 
-// RemoveTree removes a folder of ours with all that is in it.
+// RemoveTree removes a folder of ours with all its content.
 func RemoveTree(fsys FS, name string) error {
 	entries, err := fsys.ReadDir(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -208,7 +206,7 @@ func RemoveTree(fsys FS, name string) error {
 	return fsys.Remove(name)
 }
 
-// ReadFile returns what a file holds.
+// ReadFile returns the content of a file.
 func ReadFile(fsys FS, name string) ([]byte, error) {
 	f, err := fsys.Open(name)
 	if err != nil {
@@ -222,7 +220,7 @@ func ReadFile(fsys FS, name string) ([]byte, error) {
 	return io.ReadAll(io.NewSectionReader(f, 0, st.Size()))
 }
 
-// WriteFile makes a new file with the given content, durable but for its name.
+// WriteFile makes a new file with the given content, durable except for its name.
 func WriteFile(fsys FS, name string, content []byte) error {
 	f, err := fsys.Create(name)
 	if err != nil {
@@ -235,7 +233,7 @@ func WriteFile(fsys FS, name string, content []byte) error {
 		err = cerr
 	}
 	if err != nil {
-		// What could not be made durable is no file: never leave it behind.
+		// A file that could not be made durable must not stay.
 		_ = fsys.Remove(name)
 	}
 	return err
@@ -248,11 +246,10 @@ func NewID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// Replace puts a small file in the place of what has its name, whole and durable, or
-// not at all. It is made under the name tmp, in the same folder; private keeps it
-// from the group.
+// Replace replaces a small file, whole and durable, or not at all. The new one is made under the
+// name tmp in the same folder; private hides it from the group.
 func Replace(fsys FS, tmp, name string, content []byte, private bool) error {
-	if err := fsys.Remove(tmp); err != nil && !IsGone(err) { // of one that was killed
+	if err := fsys.Remove(tmp); err != nil && !IsGone(err) { // left by a killed run
 		return err
 	}
 	err := WriteFile(fsys, tmp, content)
@@ -282,7 +279,7 @@ func Private(fsys FS, path string) error {
 	return err
 }
 
-// MakeRoot makes a warehouse's folder unless it is there, and returns how many folders
+// MakeRoot makes a warehouse's folder if it does not exist, and returns the number of folders that
 // it made: this one and its parents.
 func MakeRoot(root string) (made int, err error) {
 	root = filepath.Clean(root)
@@ -294,7 +291,7 @@ func MakeRoot(root string) (made int, err error) {
 		if made, err = MakeRoot(filepath.Dir(root)); err == nil {
 			err = os.Mkdir(root, 0o700)
 		}
-		if errors.Is(err, fs.ErrExist) { // by another run, just now
+		if errors.Is(err, fs.ErrExist) { // another run has just made it
 			return 0, nil
 		}
 	}
@@ -309,15 +306,15 @@ func MakeRoot(root string) (made int, err error) {
 	return made + 1, errors.Join(parent.Sync(), parent.Close())
 }
 
-// RemoveRoot removes what MakeRoot made, as far as it is empty.
+// RemoveRoot removes the folders that MakeRoot made if they are empty.
 func RemoveRoot(root string, made int) {
 	for ; made > 0 && os.Remove(root) == nil; made-- {
 		root = filepath.Dir(root)
 	}
 }
 
-// SettleModes gives the files of earlier runs the modes of this one. The group never
-// reads the journal, the lock and the key of the masks.
+// SettleModes gives the files of earlier runs the modes of this one. The group can never read the
+// journal, the lock and the key of the masks.
 func SettleModes(fsys FS, root string) error {
 	d, ok := fsys.(*disk)
 	if !ok {
@@ -339,7 +336,7 @@ func SettleModes(fsys FS, root string) error {
 	if err := d.chmodDir(root, folder); err != nil {
 		return fmt.Errorf("set the warehouse's modes: %w", err)
 	}
-	// The folder that is looked at above comes last: an interrupted walk starts again.
+	// The folder that is checked above comes last: an interrupted walk starts again.
 	err = fs.WalkDir(d.dir.Root.FS(), layout.SnapshotsName, func(name string, e fs.DirEntry, err error) error {
 		path := filepath.Join(root, name)
 		switch {
@@ -363,7 +360,7 @@ func SettleModes(fsys FS, root string) error {
 	return nil
 }
 
-// admit lets the group into a root that was made without it.
+// admit gives the group access to a root that was made without it.
 func admit(root string, group bool) error {
 	st, err := os.Stat(root)
 	if err == nil && group && st.Mode()&0o050 != 0o050 {

@@ -17,34 +17,34 @@ import (
 	"callhouse/internal/layout"
 )
 
-// Holder says who writes to a warehouse, or who did last.
+// Holder describes the current or last writer of a warehouse.
 type Holder struct {
 	PID   int       `json:"pid"`
 	Host  string    `json:"host"`
 	RunID string    `json:"run_id"`
 	Since time.Time `json:"since"`
-	// Records says that the table runs is to have a row of this holder.
+	// Records means that this holder gets a row in the table runs.
 	Records bool `json:"records,omitempty"`
-	// Released says that it let the warehouse go; one that did not was killed.
+	// Released means that the holder released the warehouse; one that did not was killed.
 	Released bool `json:"released,omitempty"`
-	// Made is how many folders were made for a warehouse that did not exist: its own and
-	// parents of it. If nothing is ever committed, they are removed again.
+	// Made is the number of folders made for a new warehouse: its own and its parents. If nothing
+	// is ever committed, they are removed again.
 	Made int `json:"made,omitempty"`
 	// Lost are runs that could not write their rows, oldest first.
 	Lost []Lost `json:"lost,omitempty"`
 }
 
-// Lost is a run that has no row in the table runs yet, since it could write none.
+// Lost is a run without a row in the table runs, since it could not write one.
 type Lost struct {
 	RunID   string `json:"run_id"`
-	Error   string `json:"error,omitempty"` // empty: it was killed
+	Error   string `json:"error,omitempty"` // empty if it was killed
 	Problem string `json:"problem,omitempty"`
 }
 
-// LockedError says that another run holds the warehouse.
+// LockedError means that another run holds the warehouse.
 type LockedError struct {
 	Root   string
-	Holder Holder // zero where the holder had not yet written who it is
+	Holder Holder // zero if the holder had not yet written its details
 }
 
 func (e *LockedError) Error() string {
@@ -55,39 +55,37 @@ func (e *LockedError) Error() string {
 		e.Holder.Since.Format(time.RFC3339))
 }
 
-// Spend is one request as the budget remembers it across runs: when it was
-// sent, and when the first byte of its answer came (zero: not yet).
+// Spend is one request, as the budget remembers it across runs: when it was sent, and when the
+// first byte of its answer came (zero: not yet).
 type Spend struct{ Sent, Answered time.Time }
 
-// The lock file is text: one line of JSON that says who holds it, padded to
-// holderBytes (so that it can still be written when the disk is full), then a
-// ring of lines of spendBytes, one a request: sent and answered, in ns since
-// 1970, 20 digits each. It is advisory and never synced: after a power cut
-// nobody's minute is still running.
+// The lock file is text: one line of JSON about the holder, padded to holderBytes (so that it can
+// be written even if the disk is full), then a ring of lines of spendBytes, one per request: sent
+// and answered, in ns since 1970, 20 digits each. It is advisory and never synced: after a power
+// cut every minute of the budget is over.
 const (
 	holderBytes = 512
 	spendBytes  = 42
-	lostError   = 120 // bytes of an error that the line has room for
+	lostError   = 120 // bytes of an error that fit into the line
 )
 
-// Who takes the lock for an instant, and a new holder takes a moment to write who it
-// is: for that long TakeLock tries again.
+// Other programs take the lock for a moment, and a new holder takes a moment to write its details:
+// for that long TakeLock tries again.
 const (
 	lockTries = 50
 	lockPause = 2 * time.Millisecond
 )
 
-// Lock is the hold on a warehouse. It dies with its process.
+// Lock is the lock on a warehouse. It ends with its process.
 type Lock struct {
 	fl     *flock.Flock
 	file   *os.File
 	holder Holder
 }
 
-// TakeLock takes the warehouse's lock, or returns a *LockedError at once.
-// It also returns the recent requests of earlier runs. A run that ended without a row
-// in the table runs is added to the new holder's Lost. The error is one that IsGone
-// knows if the warehouse is removed meanwhile.
+// TakeLock takes the warehouse's lock, or returns a *LockedError at once. It also returns the
+// recent requests of earlier runs. A run that ended without a row in the table runs is added to the
+// new holder's Lost. IsGone is true for the error if the warehouse is removed meanwhile.
 func TakeLock(root string, h Holder) (_ *Lock, _ []Spend, err error) {
 	path := filepath.Join(root, layout.LockName)
 	fsys, err := openPlain(root, path)
@@ -123,7 +121,7 @@ func TakeLock(root string, h Holder) (_ *Lock, _ []Spend, err error) {
 	return l, spent, nil
 }
 
-// take waits for an instant until the lock is free, and returns who held it before.
+// take waits briefly until the lock is free, and returns its previous holder.
 func (l *Lock) take(root string) (before Holder, err error) {
 	path := l.fl.Path()
 	for try := 0; ; try++ {
@@ -135,7 +133,7 @@ func (l *Lock) take(root string) (before Holder, err error) {
 		switch {
 		case ok && stillAt(l.fl, path):
 			return before, nil
-		case ok: // it was removed with an empty warehouse, before it could be locked
+		case ok: // it was removed with an empty warehouse before it could be locked
 			if err := l.fl.Close(); err != nil {
 				return Holder{}, fmt.Errorf("lock the warehouse: %w", err)
 			}
@@ -150,14 +148,14 @@ func (l *Lock) take(root string) (before Holder, err error) {
 	}
 }
 
-// stillAt says whether the file that is locked is the one that path names.
+// stillAt reports whether path still names the locked file.
 func stillAt(fl *flock.Flock, path string) bool {
 	held, err := fl.Stat()
 	named, nerr := os.Lstat(path)
 	return err == nil && nerr == nil && os.SameFile(held, named)
 }
 
-// openPlain opens a warehouse's folder, if what lies at path in it is plain.
+// openPlain opens a warehouse's folder if path in it is plain.
 func openPlain(root, path string) (*disk, error) {
 	d, err := open(root, false)
 	if err == nil {
@@ -166,8 +164,7 @@ func openPlain(root, path string) (*disk, error) {
 	return d, err
 }
 
-// CheckPlain checks that a name is free, or a regular file: nothing is written
-// through a link.
+// CheckPlain checks that a name is unused, or a regular file: nothing is written through a link.
 func CheckPlain(fsys FS, path string) error {
 	info, err := fsys.Lstat(path)
 	if IsGone(err) {
@@ -179,8 +176,7 @@ func CheckPlain(fsys FS, path string) error {
 	return err
 }
 
-// readHolder returns what the lock file says; the zero Holder where it says
-// nothing.
+// readHolder returns the holder in the lock file, or the zero Holder.
 func readHolder(path string) (h Holder) {
 	if raw, err := os.ReadFile(path); err == nil {
 		line, _, _ := bytes.Cut(raw, []byte("\n"))
@@ -191,8 +187,8 @@ func readHolder(path string) (h Holder) {
 	return h
 }
 
-// Who returns who holds the warehouse at root, or did last, and whether it
-// still does. It changes nothing.
+// Who returns the current or last holder of the warehouse at root, and whether it still holds it.
+// It changes nothing.
 func Who(root string) (h Holder, held bool, err error) {
 	path := filepath.Join(root, layout.LockName)
 	fsys, err := openPlain(root, path)
@@ -217,8 +213,8 @@ func Who(root string) (h Holder, held bool, err error) {
 	return readHolder(path), !free, nil
 }
 
-// stale says that the holder's process is gone, as far as can be seen from here: the
-// lock file does not yet name the new holder.
+// stale reports whether the holder's process has ended, as far as this machine can tell: the lock
+// file does not yet name the new holder.
 func (h *Holder) stale() bool {
 	if host, _ := os.Hostname(); h.PID == 0 || h.Released || host != h.Host {
 		return h.PID == 0 || h.Released
@@ -226,8 +222,7 @@ func (h *Holder) stale() bool {
 	return errors.Is(syscall.Kill(h.PID, 0), syscall.ESRCH)
 }
 
-// recall reads the ring. A damaged line is skipped, and a request that stands there
-// twice counts once.
+// recall reads the ring. A damaged line is skipped, and a request that occurs twice counts once.
 func (l *Lock) recall() ([]Spend, error) {
 	raw, err := io.ReadAll(l.file)
 	if err != nil {
@@ -255,8 +250,8 @@ func (l *Lock) recall() ([]Spend, error) {
 	return out, nil
 }
 
-// write writes who holds the lock now. The ring stays, so that a kill forgets nothing
-// before the new holder has noted what still counts.
+// write writes the current holder. The ring stays, so that a kill loses nothing before the new
+// holder has written the requests that still count.
 func (l *Lock) write() error {
 	h := l.holder
 	for i := range h.Lost {
@@ -264,7 +259,7 @@ func (l *Lock) write() error {
 	}
 	line, err := json.Marshal(h)
 	for err == nil && len(line) >= holderBytes && len(h.Lost) > 0 {
-		h.Lost = h.Lost[1:] // the newest tell most
+		h.Lost = h.Lost[1:] // the newest are the most useful
 		line, err = json.Marshal(h)
 	}
 	if err != nil {
@@ -278,10 +273,10 @@ func (l *Lock) write() error {
 	return err
 }
 
-// Lost returns the runs that have no row yet.
+// Lost returns the runs without a row.
 func (l *Lock) Lost() []Lost { return l.holder.Lost }
 
-// SetLost says which runs have no row yet.
+// SetLost sets the runs without a row.
 func (l *Lock) SetLost(lost []Lost) error {
 	l.holder.Lost = lost
 	return l.write()
@@ -298,29 +293,28 @@ func (l *Lock) Note(slot int, s Spend) error {
 	return err
 }
 
-// Release gives the warehouse back. The file stays: its ring outlives the run.
+// Release releases the warehouse. The file stays: its ring outlives the run.
 func (l *Lock) Release() error {
 	l.holder.Released = true
 	return errors.Join(l.write(), l.Drop())
 }
 
-// Made returns how many folders go with the warehouse if nothing is committed.
+// Made returns the number of folders that are removed with the warehouse if nothing is committed.
 func (l *Lock) Made() int { return l.holder.Made }
 
-// Remove gives the warehouse back, and removes the lock. The requests that it remembers
-// are kept in the file spent for the next lock in its place; an empty name keeps none.
+// Remove releases the warehouse and removes the lock. Its requests are kept in the file spent for
+// the next lock in its place, unless the name is empty.
 func (l *Lock) Remove(spent string) error {
 	path := l.fl.Path()
 	raw, err := os.ReadFile(path)
 	if err == nil && spent != "" && len(raw) > holderBytes && os.MkdirAll(filepath.Dir(spent), 0o700) == nil {
-		// Without them the next budget begins anew; that is no reason to fail.
+		// Without them the next budget starts from zero; that is no reason to fail.
 		_ = os.WriteFile(spent, append(bytes.Repeat([]byte(" "), holderBytes), raw[holderBytes:]...), 0o600)
 	}
 	return errors.Join(os.Remove(path), l.Drop())
 }
 
-// Restore makes the lock of a new warehouse with the requests that Remove kept, if it
-// can.
+// Restore makes the lock of a new warehouse with the requests that Remove kept, if possible.
 func Restore(root, spent string) {
 	raw, err := os.ReadFile(spent)
 	if err != nil {
@@ -335,7 +329,7 @@ func Restore(root, spent string) {
 	_ = f.Close()
 }
 
-// Drop gives the warehouse back without writing so, as the end of a process does.
+// Drop releases the warehouse without recording that, as the end of a process does.
 func (l *Lock) Drop() error {
 	var err error
 	if l.file != nil {

@@ -6,28 +6,28 @@ import (
 	"syscall"
 )
 
-// Shortage says what a disk had no more of.
+// Shortage is the exhausted resource of a disk.
 type Shortage uint8
 
-// What there can be too little of.
+// Exhausted resources.
 const (
 	NoBytes    Shortage = iota // a full disk
-	NoInodes                   // as many files as the file system can hold
-	NoQuota                    // of bytes, or of files
+	NoInodes                   // the maximum number of files
+	NoQuota                    // quota of bytes, or of files
 	NoFileSize                 // the limit on the size of a process's files
 )
 
-// NoSpaceError says that nothing more could be written. The last snapshot stands, and what
-// was fetched stays in the journal.
+// NoSpaceError means that nothing more could be written. The last snapshot is unaffected, and
+// fetched data stays in the journal.
 type NoSpaceError struct {
 	Root  string
-	Wants int64 // bytes that the next try will need, about
+	Wants int64 // estimated bytes for the next attempt
 	Of    Shortage
 	Err   error
 }
 
-// NoSpace returns the *NoSpaceError for an error of [IsNoSpace]. It looks at the file system,
-// so it must come before what was written is removed again.
+// NoSpace returns the *NoSpaceError for an error of [IsNoSpace]. It examines the file system, so it
+// must be called before the written files are removed again.
 func NoSpace(root string, wants int64, err error) *NoSpaceError {
 	return &NoSpaceError{Root: root, Wants: wants, Of: shortageOf(err, roomUnder(root), wants), Err: err}
 }
@@ -48,7 +48,7 @@ func (e *NoSpaceError) Error() string {
 
 func (e *NoSpaceError) Unwrap() error { return e.Err }
 
-// Hint says what to do about it.
+// Hint returns advice for the operator.
 func (e *NoSpaceError) Hint() string {
 	switch e.Of {
 	case NoInodes:
@@ -62,17 +62,17 @@ func (e *NoSpaceError) Hint() string {
 	return "free some space and run again: nothing fetched is lost"
 }
 
-// room is what a file system has left.
+// room is the free space of a file system.
 type room struct {
-	known, hasInodes bool // some file systems make inodes as they need them
+	known, hasInodes bool // some file systems make inodes on demand
 	bytes, inodes    int64
 }
 
-// fewInodes is how many free inodes point to a lack of them, where there is space enough: what
-// failed may have given some back.
+// fewInodes is the number of free inodes below which they count as exhausted if there is enough
+// space: the failed operation may have freed some.
 const fewInodes = 256
 
-// shortageOf says what an error of [IsNoSpace] came of.
+// shortageOf returns the cause of an error of [IsNoSpace].
 func shortageOf(err error, left room, wants int64) Shortage {
 	switch {
 	case errors.Is(err, syscall.EDQUOT):
@@ -85,8 +85,8 @@ func shortageOf(err error, left room, wants int64) Shortage {
 	return NoBytes
 }
 
-// IsNoSpace reports whether err came of a full disk, an exhausted quota, or the
-// limit on the size of a process's files.
+// IsNoSpace reports whether a full disk, an exhausted quota, or the limit on the size of a
+// process's files caused err.
 func IsNoSpace(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }

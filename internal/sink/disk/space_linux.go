@@ -2,7 +2,7 @@ package disk
 
 import "syscall"
 
-// roomUnder returns what a file system has left.
+// roomUnder returns the free space of a file system.
 func roomUnder(path string) room {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(path, &s); err != nil {

@@ -2,5 +2,5 @@
 
 package disk
 
-// roomUnder returns what a file system has left.
+// roomUnder returns the free space of a file system.
 func roomUnder(string) room { return room{} }

@@ -15,8 +15,8 @@ import (
 	"callhouse/internal/sink/table"
 )
 
-// find looks up the selected calls in all snapshots; a file that they share is
-// read once. A call that is selected in one of them is forgotten in all.
+// find looks up the selected calls in all snapshots; a file that they share is read once. A call
+// that is selected in one of them is forgotten in all.
 func (f *erasure) find(ctx context.Context, sel Selection) error {
 	for _, id := range sel.CallIDs {
 		f.ids[id] = true
@@ -74,7 +74,7 @@ func (f *erasure) find(ctx context.Context, sel Selection) error {
 	})
 }
 
-// beginsBefore says whether a period begins before the selection's time.
+// beginsBefore reports whether a period begins before the selection's time.
 func beginsBefore(period string, sel Selection) bool {
 	day := layout.Day(sel.Before.UnixMilli())
 	return period <= day[:min(len(period), len(day))]
@@ -104,20 +104,20 @@ func (f *erasure) eachFile(ctx context.Context, visit func(*table.Reader, *layou
 	return nil
 }
 
-// number is one that is looked for, and where it was found.
+// number is a number to search for, with the places where it was found.
 type number struct {
 	*phone.Number
-	masked           []string // what a mask makes of its spellings
+	masked           []string // the masked forms of its spellings
 	calls, customers map[string]bool
 }
 
-// is reports whether a text is the number, or what a mask made of it.
+// is reports whether a text is the number, or a masked form of it.
 func (n *number) is(text string) bool { return n.Is(text) || slices.Contains(n.masked, text) }
 
-// numberColumns are the columns of calls that hold one number each.
+// numberColumns are the columns of calls with a single number.
 var numberColumns = []string{"from_number", "to_number", "presentation_number", "from_e164", "to_e164"}
 
-// selected adds the calls of a file that the selection is about.
+// selected adds the selected calls of a file.
 func (f *erasure) selected(ctx context.Context, t *table.Reader, sel Selection) error {
 	var call calls.Call
 	return t.All(func(row parquet.Row) error {
@@ -145,7 +145,7 @@ func (f *erasure) selected(ctx context.Context, t *table.Reader, sel Selection) 
 	})
 }
 
-// tally counts what every snapshot will lose.
+// tally counts the losses of every snapshot.
 func (f *erasure) tally(ctx context.Context) error {
 	counted := map[string]Erased{}
 	for _, s := range f.all {

@@ -1,4 +1,4 @@
-// Package erase takes calls out of every snapshot for good, and proves that it did.
+// Package erase removes calls from every snapshot for good, and proves it.
 package erase
 
 import (
@@ -14,56 +14,54 @@ import (
 	"callhouse/internal/sink/snapshot"
 )
 
-// Selection says which calls and customers are to be forgotten: those that any of it
-// names.
+// Selection selects the calls and customers to forget: those that match any of its fields.
 type Selection struct {
 	CallIDs   []string
 	Customers []string // by their keys
-	// Numbers are calls from or to one of these numbers, and customers who have one of
-	// them, in any spelling. Country is the region in which national spellings are read;
-	// empty: see [phone.Parse]. Masked are, for each of them, the hashes that a mask makes
-	// of its spellings.
+	// Numbers are numbers in any spelling: it selects calls from or to one of them, and customers
+	// who have one. Country is the region in which national spellings are read; empty: see
+	// [phone.Parse]. Masked are, for each number, the masked forms of its spellings.
 	Numbers []string
 	Country string
 	Masked  [][]string
-	Before  time.Time // calls that started before; of those without a start, first seen before
-	// Everywhere blanks the ids and numbers also where they stand in rows of others.
+	Before  time.Time // calls that started earlier; if without a start, first seen earlier
+	// Everywhere also blanks the ids and numbers in other rows.
 	Everywhere bool
 }
 
-// Receipt says what was forgotten. It names no call, customer or number: the hashes
-// are made with a key that stays in the warehouse.
+// Receipt describes what was forgotten. It names no call, customer or number: the hashes are made
+// with a key that stays in the warehouse.
 type Receipt struct {
 	FormatVersion int               `json:"format_version"`
 	ForgottenAt   time.Time         `json:"forgotten_at"`
 	RunID         string            `json:"run_id"`
-	Snapshot      int64             `json:"snapshot"`   // the current one since then
+	Snapshot      int64             `json:"snapshot"`   // the current one afterwards
 	Calls         []string          `json:"calls"`      // their hashes, and those of customers
-	Numbers       []Found           `json:"numbers"`    // in the order in which they were given
+	Numbers       []Found           `json:"numbers"`    // in the given order
 	Erased        []Erased          `json:"erased"`     // by snapshot, oldest first
 	Everywhere    bool              `json:"everywhere"` // the places of erased were blanked
-	Scan          *Scan             `json:"scan"`       // what is left since; nil: nothing was changed
-	Tombstones    *layout.Forgotten `json:"tombstones"` // nil: nothing was ever forgotten
-	Lakes         []Lake            `json:"lakes"`      // that the warehouse was published to
+	Scan          *Scan             `json:"scan"`       // remaining traces; nil: nothing was changed
+	Tombstones    *layout.Forgotten `json:"tombstones"` // nil if nothing was ever forgotten
+	Lakes         []Lake            `json:"lakes"`      // places that the warehouse was published to
 }
 
-// Found says how many calls and customers have a number.
+// Found is the number of calls and customers with a number.
 type Found struct {
 	Calls     int64 `json:"calls"`
 	Customers int64 `json:"customers"`
 }
 
-// Erased is what one snapshot lost, and what stands in its place.
+// Erased is what one snapshot lost, and its replacement.
 type Erased struct {
-	Was       int64         `json:"was"` // its number before
-	Now       int64         `json:"now"` // and since
+	Was       int64         `json:"was"` // its old number
+	Now       int64         `json:"now"` // its new number
 	Calls     int64         `json:"calls"`
 	Turns     int64         `json:"transcript_turns"`
 	Items     int64         `json:"analysis_items"`
 	Customers int64         `json:"customers"`
 	Rows      int64         `json:"other_rows"` // about the calls, in other tables
-	Places    []Place       `json:"places"`     // where ids and numbers stand in other rows
-	Files     []layout.File `json:"files"`      // those that were written anew
+	Places    []Place       `json:"places"`     // ids and numbers in other rows
+	Files     []layout.File `json:"files"`      // the rewritten files
 }
 
 // Held is a warehouse whose lock is held.
@@ -75,23 +73,22 @@ type Held struct {
 	Workers int
 	Proofs  *snapshot.Proofs
 
-	Current    *layout.Snapshot     // after Forget the new one
+	Current    *layout.Snapshot     // the new one after Forget
 	Tombstones *snapshot.Tombstones // of the current one
-	// Notes changes the texts that are kept outside of snapshots.
+	// Notes changes the texts outside of snapshots.
 	Notes func(blank func(text string) string) error
 }
 
-// Forget erases calls from every snapshot and leaves tombstones. With dry nothing is
-// changed: then the receipt says what would be erased.
+// Forget erases calls from every snapshot and leaves tombstones. With dry nothing is changed, and
+// the receipt describes what would be erased.
 //
-// All snapshots are made anew, under new numbers, in their order; one rename of
-// current commits them, and the tombstones with them. The old ones are removed
-// at once: a reader that is in the middle of one of them may fail, and finds
-// the new one when it tries again. When the removal is cut short, the next
-// opening of the warehouse ends it.
+// All snapshots are rewritten under new numbers, in their order; one rename of current commits them
+// together with the tombstones. The old ones are removed at once: a reader in the middle of one of
+// them may fail, and finds the new one when it tries again. If the removal is interrupted, the next
+// opening of the warehouse completes it.
 func (w *Held) Forget(ctx context.Context, sel Selection, dry bool, progress func(snapshot.Progress)) (*Receipt, error) {
 	all, damage, err := snapshot.ListRetained(w.FS, w.Root, w.Current)
-	if err = cmp.Or(err, damage); err != nil { // nobody can tell what a damaged one holds
+	if err = cmp.Or(err, damage); err != nil { // the content of a damaged one is unknown
 		return nil, err
 	}
 	f := &erasure{w: w, all: all, everywhere: sel.Everywhere,
@@ -138,14 +135,14 @@ type erasure struct {
 	numbers    []number
 	traces     *traces
 	places     map[string]*places         // by placeKey of a file
-	ids        map[string]bool            // calls and customers to forget, those not in the warehouse included
-	held       map[string]map[string]bool // by path of a file of calls, those that it holds
-	tombstones *snapshot.Tombstones       // after it
-	news       int                        // how many of them are new
+	ids        map[string]bool            // calls and customers to forget, including those not in the warehouse
+	held       map[string]map[string]bool // calls that a file holds, by path
+	tombstones *snapshot.Tombstones       // after the erasure
+	news       int                        // number of new ones
 	added      []snapshot.Tombstone       // of ids
 
 	erased []Erased
-	made   []*layout.Snapshot // the snapshots made anew
+	made   []*layout.Snapshot // the rewritten snapshots
 }
 
 // addTombstones makes the tombstones.
@@ -164,8 +161,7 @@ func (f *erasure) addTombstones() {
 	f.tombstones = was.With(f.added)
 }
 
-// nothingToDo says that no call is to be erased, no text to be blanked, and no id to be
-// remembered.
+// nothingToDo reports whether there is no call to erase, no text to blank, and no id to remember.
 func (f *erasure) nothingToDo() bool {
 	for i, e := range f.erased {
 		if e.Calls > 0 || e.Customers > 0 || e.Rows > 0 || f.manifestOf(i).Bulk != f.all[i].Manifest.Bulk {
@@ -178,12 +174,12 @@ func (f *erasure) nothingToDo() bool {
 	return f.news == 0
 }
 
-// blanks reports whether a table's texts are blanked. Those of the table runs always are:
-// they are ours, and ids have no place in them.
+// blanks reports whether a table's texts are blanked. Those of the table runs always are: they are
+// ours, and must not hold ids.
 func (f *erasure) blanks(table string) bool { return f.everywhere || table == schema.Runs.Name }
 
-// manifestOf returns the manifest of the i-th snapshot without the ids that earlier
-// versions put there.
+// manifestOf returns the manifest of the i-th snapshot without the ids that earlier versions put
+// there.
 func (f *erasure) manifestOf(i int) *layout.Manifest {
 	m := *f.all[i].Manifest
 	if m.Bulk = m.Bulk.Nameless(); m.Bulk != nil && f.traces.in([]byte(m.Bulk.Why), false) {
@@ -194,7 +190,7 @@ func (f *erasure) manifestOf(i int) *layout.Manifest {
 	return &m
 }
 
-// run makes the snapshots anew, commits them and removes the old ones.
+// run rewrites the snapshots, commits them and removes the old ones.
 func (f *erasure) run(ctx context.Context, progress func(snapshot.Progress)) error {
 	w := f.w
 	first, err := snapshot.NextNumber(w.FS, w.Root)
@@ -220,8 +216,8 @@ func (f *erasure) run(ctx context.Context, progress func(snapshot.Progress)) err
 		}
 	}
 	last := f.made[len(f.made)-1]
-	// When this fails nobody can tell which snapshot is the current one, so all stay:
-	// opening the warehouse reads current, and removes what must not be.
+	// If this fails, it is unknown which snapshot is the current one, so all stay: opening the
+	// warehouse reads current, and removes the others.
 	if err := snapshot.MakeCurrent(w.FS, w.Root, last); err != nil {
 		return err
 	}
@@ -233,14 +229,14 @@ func (f *erasure) run(ctx context.Context, progress func(snapshot.Progress)) err
 	return nil
 }
 
-// discard removes what was made, before any of it was committed.
+// discard removes the new snapshots before they are committed.
 func (f *erasure) discard() {
 	for _, s := range f.made {
-		_ = snapshot.Remove(f.w.FS, s.Dir) // or the next opening does
+		_ = snapshot.Remove(f.w.FS, s.Dir) // otherwise the next opening does
 	}
 }
 
-// wants guesses how many bytes it takes: what the files to be rewritten have.
+// wants estimates the bytes needed: the size of the files to rewrite.
 func (f *erasure) wants() (n int64) {
 	seen := map[string]bool{}
 	for _, s := range f.all {

@@ -9,13 +9,14 @@ import (
 	"callhouse/internal/sink/snapshot"
 )
 
-// Lake says whether what was forgotten is gone from a place that the warehouse was published to.
+// Lake reports whether the forgotten data is gone from a place that the warehouse was published to.
 type Lake struct {
 	To           string `json:"to"`
 	Organization string `json:"organization,omitempty"`
-	// CleanedAt is when the first publication after forgetting, or a later one, was finished; nil: there was none.
+	// CleanedAt is when the first publication after forgetting, or a later one, finished; nil: none
+	// has.
 	CleanedAt *time.Time `json:"cleaned_at"`
-	Foreign   int        `json:"foreign"` // files of other programs there, which may hold what was forgotten
+	Foreign   int        `json:"foreign"` // files of other programs there, which may hold forgotten data
 	What      string     `json:"what"`    // the same, in words
 }
 
@@ -51,7 +52,7 @@ func lakeSince(l *layout.Lake, number int64) Lake {
 	return out
 }
 
-// lakes looks at the places that the warehouse was published to.
+// lakes checks the places that the warehouse was published to.
 func (c *receiptCheck) lakes(r *Receipt) error {
 	lakes, err := LakesSince(c.root, r.Snapshot)
 	for _, l := range lakes {

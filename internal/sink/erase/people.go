@@ -15,7 +15,7 @@ import (
 var personal = slices.DeleteFunc(slices.Clone(resource.All),
 	func(r *resource.Resource) bool { return len(r.Contact) == 0 && r.OfCall == "" })
 
-// findPeople adds the customers that the selection is about, in any snapshot.
+// findPeople adds the selected customers of all snapshots.
 func (f *erasure) findPeople(ctx context.Context, sel Selection) error {
 	for _, key := range sel.Customers {
 		f.ids[key] = true
@@ -47,7 +47,7 @@ func (f *erasure) findPeople(ctx context.Context, sel Selection) error {
 	return nil
 }
 
-// contacts returns all texts in the columns by which a person can be reached.
+// contacts returns all texts in the columns with contact data.
 func contacts(of *resource.Resource, o *schema.Object) (texts []string) {
 	var walk func(v any)
 	walk = func(v any) {

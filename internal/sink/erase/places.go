@@ -18,21 +18,21 @@ import (
 	"callhouse/internal/sink/table"
 )
 
-// Place is a column in which ids or numbers stand that are forgotten, in rows of others.
+// Place is a column with forgotten ids or numbers in other rows.
 type Place struct {
 	Table  string `json:"table,omitempty"`
 	Column string `json:"column,omitempty"`
-	Path   string `json:"path,omitempty"` // instead: a file that holds no rows
+	Path   string `json:"path,omitempty"` // instead, a file without rows
 	Rows   int64  `json:"rows,omitempty"`
-	Calls  int64  `json:"calls,omitempty"` // of how many calls the rows are
-	// Key says that the column tells rows apart, and is never blanked.
+	Calls  int64  `json:"calls,omitempty"` // number of calls of these rows
+	// Key means that the column identifies rows, and is never blanked.
 	Key bool `json:"key,omitempty"`
 }
 
-// places are those of one file.
+// places are the places of one file.
 type places struct {
 	list  []Place
-	calls map[string]bool // the calls whose rows they are in
+	calls map[string]bool // calls of these rows
 }
 
 // add sums the places of several files.
@@ -52,8 +52,8 @@ func add(sum, more []Place) []Place {
 	return sum
 }
 
-// findPlaces looks for ids and numbers in all texts of all snapshots, but for the rows that
-// are erased. A file that snapshots share is read once.
+// findPlaces searches all texts of all snapshots for ids and numbers, except the rows that are
+// erased. A file that snapshots share is read once.
 func (f *erasure) findPlaces(ctx context.Context) error {
 	work := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError().WithMaxGoroutines(runtime.GOMAXPROCS(0))
 	var mu sync.Mutex
@@ -81,11 +81,11 @@ func (f *erasure) findPlaces(ctx context.Context) error {
 	return work.Wait()
 }
 
-// placeKey tells files apart: that of the runs has one path in every snapshot.
+// placeKey identifies a file: the file of runs has the same path in every snapshot.
 func placeKey(f *layout.File) string { return f.Path + " " + f.SHA256 }
 
-// erases returns what says, by the values in some columns, whether a row is erased; nil
-// where none is.
+// erases returns the owner that decides, by the values of some columns, whether a row is erased;
+// nil if none is.
 func (f *erasure) erases(r *table.Reader, name string) *owner {
 	column := idColumn(name)
 	if column == "" || r.Column(column) < 0 {
@@ -107,13 +107,13 @@ func (f *erasure) erases(r *table.Reader, name string) *owner {
 	return o
 }
 
-// owner says whose a row is.
+// owner decides to whom a row belongs.
 type owner struct {
 	columns []string
 	gone    func(row []parquet.Value) bool
 }
 
-// file looks through the texts of a data file. Rows that are erased do not count.
+// file searches the texts of a data file. Erased rows do not count.
 func (t *traces) file(ctx context.Context, r *table.Reader, name string, erases *owner) (*places, error) {
 	out := &places{calls: map[string]bool{}}
 	declared := table.ByName(name)
@@ -161,7 +161,7 @@ func (t *traces) file(ctx context.Context, r *table.Reader, name string, erases 
 	return out, cmp.Or(err, ctx.Err())
 }
 
-// isKey reports whether a column tells the rows of a table apart, or joins them to others.
+// isKey reports whether a column identifies the rows of a table, or joins them to others.
 func isKey(name, column string) bool {
 	of := resource.Owner(name)
 	switch {
@@ -174,7 +174,7 @@ func isKey(name, column string) bool {
 	return column == "call_id" || column == "run_id" || t != nil && t.Columns[t.Column(column)].Parent != ""
 }
 
-// blankRow blanks the texts of a row, but for its keys.
+// blankRow blanks the texts of a row, except its keys.
 func (t *traces) blankRow(of *schema.Table, row schema.Row) {
 	for i := range of.Columns {
 		c := &of.Columns[i]

@@ -22,10 +22,10 @@ import (
 	"callhouse/internal/sink/verify"
 )
 
-// CheckReceipt proves that what a receipt says holds: that none of its calls is
-// in any table of any snapshot, nor in the journal, and that no manifest, error of a run
-// or note in the lock file names one; that their tombstones are there; that the snapshots which held them are gone; and that the files made
-// in their place, as far as they are still kept, are those that were made.
+// CheckReceipt proves a receipt: that none of its calls is in any table of any snapshot, nor in the
+// journal; that no manifest, error of a run or note in the lock file names one; that their
+// tombstones exist; that the snapshots which held them are gone; and that the files made in their
+// place are unchanged, as far as they are retained.
 func CheckReceipt(ctx context.Context, root string, r *Receipt) ([]verify.Problem, error) {
 	if r.FormatVersion > layout.FormatVersion {
 		return nil, &layout.VersionError{Got: r.FormatVersion}
@@ -82,8 +82,7 @@ type receiptCheck struct {
 	bad        verify.Problems
 }
 
-// snapshots looks at every snapshot on the disk, those included that should be
-// gone.
+// snapshots checks every snapshot on the disk, including those that should be gone.
 func (c *receiptCheck) snapshots(ctx context.Context, r *Receipt) error {
 	numbers, err := snapshot.Numbers(c.fsys, c.root)
 	if err != nil {
@@ -125,7 +124,7 @@ func (c *receiptCheck) snapshots(ctx context.Context, r *Receipt) error {
 	return work.Wait()
 }
 
-// sums compares the files that were written anew with the manifest.
+// sums compares the rewritten files with the manifest.
 func (c *receiptCheck) sums(s *layout.Snapshot, r *Receipt) {
 	for _, e := range r.Erased {
 		if e.Now != s.Manifest.Snapshot {
@@ -140,8 +139,8 @@ func (c *receiptCheck) sums(s *layout.Snapshot, r *Receipt) {
 	}
 }
 
-// texts looks at what a snapshot says in words: the state of v2 in its manifest, and the
-// errors of runs.
+// texts checks the free texts of a snapshot: the state of v2 in its manifest, and the errors of
+// runs.
 func (c *receiptCheck) texts(s *layout.Snapshot, at string) error {
 	if b := s.Manifest.Bulk; b != nil {
 		c.text(at+"/"+layout.ManifestName, "bulk.why", b.Why)
@@ -157,7 +156,7 @@ func (c *receiptCheck) texts(s *layout.Snapshot, at string) error {
 	return err
 }
 
-// text looks for forgotten ids among the words of a text, however they are enclosed.
+// text searches the words of a text for forgotten ids, however they are enclosed.
 func (c *receiptCheck) text(at, what, text string) {
 	for _, enclosing := range []string{" \t\n", " \t\n\"':,.;()[]{}", " \t\n\"':,.;()[]{}/\\=?&<>@#"} {
 		for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(enclosing, r) }) {
@@ -170,8 +169,7 @@ func (c *receiptCheck) text(at, what, text string) {
 	}
 }
 
-// idColumn returns the column of a table that tells whose its rows are; empty: they are
-// of nobody.
+// idColumn returns the column of a table with the owner of its rows; empty if there is none.
 func idColumn(name string) string {
 	if t := table.ByName(name); t != nil && t.Column("call_id") >= 0 {
 		return "call_id"
@@ -199,7 +197,7 @@ func (c *receiptCheck) file(s *layout.Snapshot, f *layout.File, column string) e
 	at := strings.TrimPrefix(filepath.ToSlash(s.Path(f)), filepath.ToSlash(c.root)+"/")
 	last := ""
 	err = t.Each([]string{column}, func(row []parquet.Value) {
-		// The rows of a call follow each other.
+		// The rows of a call are adjacent.
 		if id := row[0].ByteArray(); string(id) != last {
 			last = string(id)
 			if column != "call_id" && column != "key" {
@@ -213,7 +211,7 @@ func (c *receiptCheck) file(s *layout.Snapshot, f *layout.File, column string) e
 	return errors.Join(err, t.Close())
 }
 
-// journal looks for records of the calls that are still to be committed.
+// journal searches for uncommitted records of the calls.
 func (c *receiptCheck) journal() error {
 	refs, odd, err := journal.List(c.fsys, c.root)
 	if err != nil {

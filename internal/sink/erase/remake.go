@@ -12,7 +12,7 @@ import (
 	"callhouse/internal/sink/snapshot"
 )
 
-// remake makes the i-th snapshot anew, without the calls.
+// remake rewrites the i-th snapshot without the calls.
 func (f *erasure) remake(ctx context.Context, i int, first int64, content []byte, line *layout.Forgotten) (err error) {
 	w, s := f.w, f.all[i]
 	number := first + int64(i)
@@ -59,8 +59,8 @@ func (f *erasure) remake(ctx context.Context, i int, first int64, content []byte
 	return nil
 }
 
-// remakePeriods writes the periods of the i-th snapshot anew that hold calls to be erased
-// or texts to be blanked, and returns which these are.
+// remakePeriods rewrites the periods of the i-th snapshot that hold calls to erase or texts to
+// blank, and returns these periods.
 func (f *erasure) remakePeriods(ctx context.Context, b *snapshot.Builder, i int, c *commit.Commit,
 ) (files []layout.File, gone map[string]bool, err error) {
 	m := f.all[i].Manifest
@@ -84,7 +84,7 @@ func (f *erasure) remakePeriods(ctx context.Context, b *snapshot.Builder, i int,
 	return append(files, made...), gone, err
 }
 
-// stained returns the calls of a period in whose rows texts are to be blanked.
+// stained returns the calls of a period with texts to blank in their rows.
 func (f *erasure) stained(m *layout.Manifest, period string) map[string]bool {
 	out := map[string]bool{}
 	if f.everywhere {
@@ -97,8 +97,8 @@ func (f *erasure) stained(m *layout.Manifest, period string) map[string]bool {
 	return out
 }
 
-// remakeTables writes the tables of the i-th snapshot anew that are not about calls alone
-// and of which something is to be erased or blanked, and returns which these are.
+// remakeTables rewrites the tables of the i-th snapshot that are not about calls alone and that
+// hold something to erase or blank, and returns these tables.
 func (f *erasure) remakeTables(i int, c *commit.Commit) (files []layout.File, tables map[string]bool, err error) {
 	e := &f.erased[i]
 	tables = map[string]bool{}
@@ -136,8 +136,8 @@ func (f *erasure) remakeTables(i int, c *commit.Commit) (files []layout.File, ta
 	return files, tables, nil
 }
 
-// reuse links the files of a period that were made for an earlier snapshot, and returns
-// them; nil: there are none.
+// reuse links the files of a period that were made for an earlier snapshot, and returns them; nil
+// if there are none.
 func (f *erasure) reuse(b *snapshot.Builder, i int, calls *layout.File) (files []layout.File, err error) {
 	for j := range i {
 		if before := f.all[j].Manifest.FileOf(schema.Calls.Name, calls.Period); before == nil || before.Path != calls.Path {

@@ -22,15 +22,15 @@ import (
 	"callhouse/internal/sink/table"
 )
 
-// Scan is what a look at every byte of a warehouse found: the texts of all rows, the
-// records of the journal, and all files as they are.
+// Scan is the result of searching every byte of a warehouse: the texts of all rows, the records of
+// the journal, and all files as they are.
 type Scan struct {
 	Files int64   `json:"files"`
 	Bytes int64   `json:"bytes"` // of the files
-	Found []Place `json:"found"` // where ids or numbers still stand
+	Found []Place `json:"found"` // remaining ids or numbers
 }
 
-// Traces looks for calls, customers and numbers in every file of the warehouse at root.
+// Traces searches every file of the warehouse at root for calls, customers and numbers.
 func Traces(ctx context.Context, root string, sel Selection) (*Scan, error) {
 	fsys, err := disk.OpenToRead(root)
 	if err != nil {
@@ -76,7 +76,7 @@ func scan(ctx context.Context, fsys disk.FS, root string, t *traces) (*Scan, err
 	return &s.out, nil
 }
 
-// folder looks at all files in a folder of the warehouse.
+// folder searches all files in a folder of the warehouse.
 func (s *scanner) folder(ctx context.Context, at string) error {
 	entries, err := s.fsys.ReadDir(filepath.Join(s.root, filepath.FromSlash(at)))
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *scanner) folder(ctx context.Context, at string) error {
 	return nil
 }
 
-// file looks at the rows of a file, if it has any, and at its bytes.
+// file searches the rows of a file, if it has any, and its bytes.
 func (s *scanner) file(ctx context.Context, name string) error {
 	full := filepath.Join(s.root, filepath.FromSlash(name))
 	var found []Place
@@ -146,8 +146,7 @@ func (s *scanner) file(ctx context.Context, name string) error {
 	return nil
 }
 
-// tableOf returns the table that a file of a snapshot belongs to, if this program knows
-// it.
+// tableOf returns the table of a file of a snapshot, if this program knows it.
 func tableOf(name string) string {
 	parts := strings.Split(name, "/")
 	if len(parts) < 4 || parts[0] != layout.SnapshotsName || path.Ext(name) != ".parquet" || table.ByName(parts[2]) == nil {
@@ -161,7 +160,7 @@ const (
 	scanOverlap = 1 << 10 // longer than any id or number
 )
 
-// bytes reports whether a file holds a trace as it is on the disk, and its size.
+// bytes reports whether a file's raw bytes hold a trace, and its size.
 func (s *scanner) bytes(ctx context.Context, name string) (found bool, size int64, err error) {
 	f, err := s.fsys.Open(name)
 	if err != nil {
@@ -186,7 +185,7 @@ func (s *scanner) bytes(ctx context.Context, name string) (found bool, size int6
 	return found, st.Size(), nil
 }
 
-// journal looks at the records that are still to be committed.
+// journal searches the uncommitted records.
 func (s *scanner) journal() error {
 	refs, _, err := journal.List(s.fsys, s.root)
 	if err != nil {

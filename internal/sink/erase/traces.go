@@ -10,20 +10,21 @@ import (
 	"callhouse/internal/sink/snapshot"
 )
 
-// Blank is what stands in a text in the place of a forgotten id or number.
+// Blank replaces a forgotten id or number in a text.
 const Blank = "[forgotten]"
 
-// leastID is how long an id must be to be told from words in a text.
+// leastID is the minimum length of an id that is searched for inside texts; shorter ones may be
+// words.
 const leastID = 6
 
-// traces finds ids and numbers inside of texts. It is safe for concurrent use.
+// traces finds ids and numbers inside texts. It is safe for concurrent use.
 type traces struct {
 	ids    map[string]bool
-	sizes  []int         // of the ids that are long enough
+	sizes  []int         // lengths of the ids that are long enough
 	first  [1 << 16]bool // the first two bytes of these ids
 	finder *phone.Finder
-	// were are calls and customers that were forgotten before, whose ids nobody has any
-	// more. They are found where they stand as words; nil: they are not looked for.
+	// were are calls and customers forgotten before, whose ids are no longer known. They are found
+	// if they are whole words; nil: they are not searched for.
 	were *snapshot.Tombstones
 }
 
@@ -53,10 +54,10 @@ func newTraces(keys map[string]bool, others []string, numbers []*phone.Number) *
 
 func pair(b []byte) int { return int(b[0])<<8 | int(b[1]) }
 
-// in reports whether a text holds a trace. json says that it is JSON.
+// in reports whether a text holds a trace. json means that it is JSON.
 func (t *traces) in(text []byte, json bool) bool { return len(t.find(text, json)) > 0 }
 
-// blank returns the text without its traces; the text itself where it has none.
+// blank returns the text without its traces; the text itself if it has none.
 func (t *traces) blank(text []byte, json bool) []byte {
 	spans := t.find(text, json)
 	if len(spans) == 0 {
@@ -75,10 +76,10 @@ func (t *traces) blank(text []byte, json bool) []byte {
 	return append(out, text[last:]...)
 }
 
-// trace is where a text holds one.
+// trace is the place of a trace in a text.
 type trace struct {
 	phone.Span
-	bare bool // it is a number of JSON, without quotes
+	bare bool // it is a JSON number, without quotes
 }
 
 func (t *traces) find(text []byte, json bool) []trace {
@@ -109,8 +110,7 @@ func (t *traces) findText(text []byte, at int, out []trace) []trace {
 	return kept
 }
 
-// eachID visits the ids in a text. whole says that they must not be a part of a longer
-// word.
+// eachID visits the ids in a text. whole means that they must not be a part of a longer word.
 func (t *traces) eachID(text []byte, whole bool, visit func(from, to int)) {
 	if len(t.sizes) == 0 {
 		return
@@ -130,8 +130,8 @@ func (t *traces) eachID(text []byte, whole bool, visit func(from, to int)) {
 	}
 }
 
-// eachForgotten visits the ids in a text that were forgotten before. Words without a digit
-// are passed over, since a hash takes much longer than a look.
+// eachForgotten visits the previously forgotten ids in a text. Words without a digit are skipped,
+// since a hash is much more expensive than that check.
 func (t *traces) eachForgotten(text []byte, visit func(from, to int)) {
 	if t.were == nil {
 		return
@@ -182,7 +182,7 @@ func (t *traces) findJSON(text []byte) (out []trace) {
 	return out
 }
 
-// inBytes reports whether bytes of any kind hold a trace.
+// inBytes reports whether arbitrary bytes hold a trace.
 func (t *traces) inBytes(raw []byte) (found bool) {
 	t.eachID(raw, false, func(int, int) { found = true })
 	return found || len(t.finder.Find(raw)) > 0

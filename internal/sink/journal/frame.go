@@ -15,10 +15,9 @@ import (
 	"callhouse/internal/sink/zstd"
 )
 
-// A journal segment is a sequence of frames. A frame is a zstd skippable frame
-// of 24 bytes, which carries the lengths and checksums, and a zstd frame of
-// newline-delimited JSON, one line a record; so `zstdcat` reads a segment as it
-// stands. Integers are little-endian.
+// A journal segment is a sequence of frames. A frame is a zstd skippable frame of 24 bytes, with
+// the lengths and checksums, and a zstd frame of newline-delimited JSON, one record per line; so
+// `zstdcat` can read a segment. Integers are little-endian.
 //
 //	 0  4  0x184D2A5C, the magic of a skippable frame
 //	 4  4  16, the length of what follows
@@ -29,8 +28,8 @@ import (
 const (
 	frameMagic  = 0x184D2A5C
 	frameHeader = 24
-	// maxFrame bounds what a header may claim: a batch holds at least one record,
-	// and a record's body may have 64 MiB.
+	// maxFrame is the maximum length that a header may give: a batch holds at least one record, and
+	// a record's body may have 64 MiB.
 	maxFrame = 256 << 20
 	// journalLevel trades size for speed: the journal lives for minutes.
 	journalLevel = 1
@@ -38,11 +37,10 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// errTorn says that no whole frame starts here.
+// errTorn means that no whole frame starts here.
 var errTorn = errors.New("no whole frame")
 
-// makeFrame compresses lines into a frame, in the memory of room where that is
-// enough.
+// makeFrame compresses lines into a frame, in the memory of room if it is large enough.
 func makeFrame(room, lines []byte) ([]byte, error) {
 	if need := frameHeader + zstd.Bound(len(lines)); cap(room) < need {
 		room = make([]byte, need)
@@ -63,7 +61,7 @@ func makeFrame(room, lines []byte) ([]byte, error) {
 	return room[:frameHeader+len(body)], nil
 }
 
-// frameAt describes the frame whose header is h.
+// frameAt is the description of a frame in its header.
 type frameAt struct{ raw, packed int }
 
 func parseHeader(h []byte) (frameAt, error) {
@@ -82,9 +80,8 @@ func parseHeader(h []byte) (frameAt, error) {
 // packedRoom is memory for compressed frames while they are unpacked.
 var packedRoom = sync.Pool{New: func() any { return new([]byte) }}
 
-// readFrame reads the frame at offset of a segment of the given size, and
-// returns its lines and where the next one starts. It returns errTorn where no
-// whole frame stands.
+// readFrame reads the frame at offset of a segment of the given size, and returns its lines and the
+// offset of the next one. It returns errTorn if there is no whole frame.
 func readFrame(f disk.File, offset, size int64, dst []byte) (lines []byte, next int64, err error) {
 	var h [frameHeader]byte
 	if offset+frameHeader > size {
@@ -123,8 +120,8 @@ func readFrame(f disk.File, offset, size int64, dst []byte) (lines []byte, next 
 	return dst[:at.raw], next, nil
 }
 
-// laterFrame returns where the next whole frame behind offset starts, or the
-// segment's size when there is none.
+// laterFrame returns the offset of the next whole frame after offset, or the segment's size if
+// there is none.
 func laterFrame(f disk.File, offset, size int64) (int64, error) {
 	rest := make([]byte, size-offset)
 	if _, err := f.ReadAt(rest, offset); err != nil {
@@ -146,8 +143,8 @@ func laterFrame(f disk.File, offset, size int64) (int64, error) {
 	}
 }
 
-// wholeFrame says whether a frame was written to its end at offset: what is
-// broken in it then was whole once.
+// wholeFrame reports whether a frame was completely written at offset: a fault in it is then
+// damage.
 func wholeFrame(f disk.File, offset, size int64) bool {
 	var h [frameHeader]byte
 	if _, err := f.ReadAt(h[:], offset); err != nil {
@@ -157,10 +154,9 @@ func wholeFrame(f disk.File, offset, size int64) bool {
 	return err == nil && offset+frameHeader+int64(at.packed) <= size
 }
 
-// A record is one line: {"kind":"item","at":1700000000000,"id":"…","body":{…}}.
-// The members stand in this order; body is the response's JSON with its line
-// ends, which can only stand between tokens, made spaces. What is of a resource has
-// its name before the kind, as in "agents.item".
+// A record is one line: {"kind":"item","at":1700000000000,"id":"…","body":{…}}. The members are in
+// this order; body is the response's JSON, in which spaces replace the line ends, which can only be
+// between tokens. Records of a resource have its name before the kind, such as "agents.item".
 var kindWords = [...]string{
 	schema.KindItem: "item", schema.KindDetail: "detail", schema.KindMissing: "missing", schema.KindCovered: "covered",
 	schema.KindListed: "listed", schema.KindBulk: "bulk", schema.KindBulkState: "bulk_state",
@@ -202,7 +198,7 @@ func appendRecord(dst []byte, r *schema.Record) ([]byte, error) {
 	return append(dst, '}', '\n'), nil
 }
 
-// parseRecord takes one line apart; the body aliases it.
+// parseRecord parses one line; the body aliases it.
 func parseRecord(line []byte) (schema.Record, error) {
 	var r schema.Record
 	bad := func(what string) (schema.Record, error) {
@@ -251,7 +247,7 @@ func parseRecord(line []byte) (schema.Record, error) {
 	return r, nil
 }
 
-// stringEnd returns the index behind the JSON string that b starts with, or -1.
+// stringEnd returns the index after the JSON string that b starts with, or -1.
 func stringEnd(b []byte) int {
 	if len(b) == 0 || b[0] != '"' {
 		return -1

@@ -1,5 +1,5 @@
-// Package journal keeps what a run has fetched and not committed yet: frames of
-// records in numbered segments, durable before Put returns.
+// Package journal stores the data that a run has fetched and not committed yet: frames of records
+// in numbered segments, durable before Put returns.
 package journal
 
 import (
@@ -14,18 +14,18 @@ import (
 	"callhouse/internal/sink/disk"
 )
 
-// maxBatch is how many bytes of records may wait for the disk: a Put that
-// would go beyond it waits. One larger record still goes through, alone.
+// maxBatch is how many bytes of records may wait for the disk: a Put that would exceed it waits. A
+// single larger record is still accepted.
 const maxBatch = 512 << 10
 
-// Path returns where a segment of the journal lies.
+// Path returns the path of a segment of the journal.
 func Path(root string, s layout.Segment) string {
 	return filepath.Join(root, layout.JournalName, s.Run, layout.SegmentName(s.Number))
 }
 
-// Journal appends records to segments of one run. Many goroutines may put at
-// once: what comes while a batch is being synced goes into the next batch, so
-// the fsyncs are as few as the disk makes them and no timer is needed.
+// Journal appends records to segments of one run. Many goroutines may put at once: records that
+// arrive while a batch is being synced go into the next batch. So the speed of the disk determines
+// the number of fsyncs, and no timer is needed.
 type Journal struct {
 	fsys disk.FS
 	root string
@@ -34,15 +34,15 @@ type Journal struct {
 	mu      sync.Mutex
 	room    *sync.Cond // signalled when the waiting batch was taken
 	batch   *batch     // collects records; nil when there are none
-	writing bool       // somebody is writing a batch
+	writing bool       // a goroutine is writing a batch
 	sealing bool       // no new batch until the segment is closed
-	failed  error      // final: a journal whose fsync failed is not written again
-	made    bool       // the run's folder is there
+	failed  error      // final: after a failed fsync the journal is not written again
+	made    bool       // the run's folder exists
 	file    disk.File  // the open segment, nil when none
 	next    int64      // number of the next segment to open
 	spare   []byte     // memory for the lines of a batch
 	frame   []byte     // memory for a frame; only drain uses it
-	records int64      // in the open segment, and its bytes uncompressed
+	records int64      // in the open segment, and their bytes uncompressed
 	bytes   int64
 }
 
@@ -63,8 +63,8 @@ func New(fsys disk.FS, root, run string) *Journal {
 // lineRoom is memory for the lines of one put.
 var lineRoom = sync.Pool{New: func() any { return new([]byte) }}
 
-// Put returns when the records are durable. On a cancelled context it returns
-// at once, and the records may or may not become durable.
+// Put returns when the records are durable. If the context is cancelled it returns at once, and the
+// records may or may not become durable.
 func (j *Journal) Put(ctx context.Context, recs []schema.Record) error {
 	room := lineRoom.Get().(*[]byte)
 	defer lineRoom.Put(room)
@@ -130,8 +130,8 @@ func (j *Journal) drain() {
 	}
 }
 
-// write appends one batch to the open segment and makes it durable. Only drain
-// calls it, so one goroutine at a time.
+// write appends one batch to the open segment and makes it durable. Only drain calls it, so one
+// goroutine at a time.
 func (j *Journal) write(b *batch) error {
 	frame, err := makeFrame(j.frame, b.lines)
 	if err != nil {
@@ -181,15 +181,15 @@ func (j *Journal) openSegment() error {
 	return nil
 }
 
-// Size returns how much lies in the open segment.
+// Size returns the number of records in the open segment, and their bytes.
 func (j *Journal) Size() (records, bytes int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.records, j.bytes
 }
 
-// Seal waits for what was put, closes the open segment and returns it; ok is
-// false when there is none. Records put from now on go to a new one.
+// Seal waits for everything put so far, closes the open segment and returns it; ok is false if
+// there is none. Later records go to a new one.
 func (j *Journal) Seal() (s layout.Segment, ok bool, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

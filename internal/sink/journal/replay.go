@@ -36,12 +36,11 @@ func OpenSegment(fsys disk.FS, root string, ref layout.Segment) (*Segment, error
 	return &Segment{Path: path, file: f, Size: st.Size()}, nil
 }
 
-// Scan calls visit for every record of the segment, in the order in which they
-// were put: where its frame starts in the file, where its line starts in the
-// frame, and the record, which is valid during the call. What cannot be read, or
-// visit calls ErrUnreadable, is passed over; broken says what that was. A torn end
-// of a segment that was the last one of its run is no damage: nobody was told
-// that what stood there is durable.
+// Scan calls visit for every record of the segment, in the order in which they were put, with the
+// offset of its frame in the file, the offset of its line in the frame, and the record, which is
+// valid during the call. It skips unreadable parts, and records for which visit returns
+// ErrUnreadable; broken describes them. A torn end of a run's last segment is not damage: its
+// records were never reported as durable.
 func (s *Segment) Scan(last bool, visit func(frame int64, line int, r *schema.Record) error) (broken []string, err error) {
 	var buf []byte
 	for at := int64(0); at < s.Size; {
@@ -83,7 +82,7 @@ func (s *Segment) Scan(last bool, visit func(frame int64, line int, r *schema.Re
 	return broken, nil
 }
 
-// Read is [Segment.Scan] of one segment; last says that it is the last one of its run.
+// Read is [Segment.Scan] of one segment; last reports whether it is the last one of its run.
 func Read(fsys disk.FS, root string, ref layout.Segment, last bool, visit func(*schema.Record) error) (broken []string, err error) {
 	s, err := OpenSegment(fsys, root, ref)
 	if err != nil {
@@ -93,19 +92,18 @@ func Read(fsys disk.FS, root string, ref layout.Segment, last bool, visit func(*
 	return broken, errors.Join(err, s.file.Close())
 }
 
-// ErrUnreadable says that a record of the journal makes no sense.
+// ErrUnreadable means that a record of the journal is invalid.
 var ErrUnreadable = errors.New("a record cannot be read")
 
-// Frames gives random access to the records of several segments. It keeps
-// a few decoded frames, since neighbours in time are neighbours in the journal.
-// It is safe for concurrent use.
+// Frames gives random access to the records of several segments. It caches a few decoded frames,
+// since records that are close in time are close in the journal. It is safe for concurrent use.
 type Frames struct {
 	Segments []*Segment
 	Limit    int // bytes of lines to keep
 
 	mu   sync.Mutex
 	size int
-	kept []frame // least lately used first
+	kept []frame // least recently used first
 }
 
 // frame is a frame's lines.
@@ -114,7 +112,7 @@ type frame struct {
 	lines []byte
 }
 
-// Place is where a frame starts.
+// Place is the place of a frame.
 type Place struct {
 	Segment int32
 	Offset  int64
@@ -143,7 +141,7 @@ func (c *Frames) lines(k Place) ([]byte, error) {
 	return lines, nil
 }
 
-// cached returns the lines of a frame that is kept, or nil.
+// cached returns the lines of a cached frame, or nil.
 func (c *Frames) cached(k Place) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -181,11 +179,11 @@ func (c *Frames) Close() error {
 // Loss is a part of a run's journal that cannot be read.
 type Loss struct {
 	Run, What string
-	Path      string // of what stands in the place of a segment or a run's folder; empty: nothing does
+	Path      string // path of the object in place of a segment or a run's folder; empty if there is none
 }
 
-// List returns the segments on disk, oldest run first, and what has the
-// name of a run's folder or a segment and is none. Other names are left alone.
+// List returns the segments on disk, oldest run first, and objects that have the name of a run's
+// folder or a segment but are none. It ignores other names.
 func List(fsys disk.FS, root string) (refs []layout.Segment, odd []Loss, err error) {
 	dir := filepath.Join(root, layout.JournalName)
 	runs, err := fsys.ReadDir(dir)
@@ -224,9 +222,8 @@ func List(fsys disk.FS, root string) (refs []layout.Segment, odd []Loss, err err
 	return refs, odd, nil
 }
 
-// Missing says which segments are not there, of runs that have others:
-// they are numbered from 1 on without a gap, and a commit takes in all that there
-// are. current is the snapshot that was committed last.
+// Missing returns the missing segments of runs that have others: they are numbered from 1 on
+// without a gap, and a commit includes all that exist. current is the last committed snapshot.
 func Missing(refs []layout.Segment, current *layout.Snapshot) (out []Loss) {
 	next := map[string]int64{}
 	if current != nil {
@@ -236,7 +233,7 @@ func Missing(refs []layout.Segment, current *layout.Snapshot) (out []Loss) {
 	}
 	for _, ref := range refs {
 		want, ok := next[ref.Run]
-		// Where a run's last commit took in nothing, nobody knows how far it was.
+		// If a run's last commit included no segment, its number is unknown.
 		if !ok && current != nil && current.Manifest.RunID == ref.Run {
 			want = ref.Number
 		}
@@ -248,7 +245,7 @@ func Missing(refs []layout.Segment, current *layout.Snapshot) (out []Loss) {
 	return out
 }
 
-// IsLast says whether a segment is the last one of its run.
+// IsLast reports whether a segment is the last one of its run.
 func IsLast(refs []layout.Segment, i int) bool {
 	return i+1 == len(refs) || refs[i+1].Run != refs[i].Run
 }
@@ -257,8 +254,8 @@ func compareSegments(a, b layout.Segment) int {
 	return cmp.Or(cmp.Compare(a.Run, b.Run), cmp.Compare(a.Number, b.Number))
 }
 
-// Remove removes segments that a snapshot holds, and the folders of runs
-// that are empty then, but for the run keep.
+// Remove removes segments that a snapshot holds, and the folders of runs that are then empty,
+// except the run keep.
 func Remove(fsys disk.FS, root string, refs []layout.Segment, keep string) error {
 	runs := map[string]bool{}
 	for _, ref := range refs {
@@ -281,7 +278,7 @@ func Remove(fsys disk.FS, root string, refs []layout.Segment, keep string) error
 	return nil
 }
 
-// RemoveEmpty removes the folders of runs that left nothing.
+// RemoveEmpty removes the empty folders of runs.
 func RemoveEmpty(fsys disk.FS, root string) error {
 	dir := filepath.Join(root, layout.JournalName)
 	entries, err := fsys.ReadDir(dir)
@@ -302,13 +299,13 @@ func RemoveEmpty(fsys disk.FS, root string) error {
 	return nil
 }
 
-// Size returns how many bytes the journal has on the disk.
+// Size returns the size of the journal on the disk.
 func Size(fsys disk.FS, root string) (bytes int64, err error) {
 	refs, _, err := List(fsys, root)
 	if err != nil && !disk.IsGone(err) {
 		return 0, err
 	}
-	for _, ref := range refs { // one that is not there was committed just now
+	for _, ref := range refs { // a missing one was committed just now
 		if st, err := fsys.Lstat(Path(root, ref)); err == nil {
 			bytes += st.Size()
 		}

@@ -1,8 +1,8 @@
-// Package repair makes a sound snapshot of a damaged one: it keeps every file that can be
-// proven, takes older copies of the others where a kept snapshot has them, and gives up the
-// rest, which the next run fetches again.
+// Package repair makes a sound snapshot of a damaged one: it keeps every file that can be proven,
+// replaces others by older copies from retained snapshots, and gives up the rest, which the next
+// run fetches again.
 //
-// It never believes a file that contradicts its checksum, and asks the service nothing.
+// It never trusts a file that contradicts its checksum, and requests nothing from the service.
 package repair
 
 import (
@@ -25,26 +25,25 @@ import (
 	"callhouse/internal/sink/verify"
 )
 
-// Remedy is what becomes of a damaged part.
+// Remedy is the treatment of a damaged part.
 type Remedy string
 
 // The remedies, the cheapest first.
 const (
 	Recounted Remedy = "recounted"            // tallies and figures: computed again from the calls
-	Restored  Remedy = "restored"             // from an older snapshot; the next run brings it up to date
+	Restored  Remedy = "restored"             // from an older snapshot; the next run updates it
 	Kept      Remedy = "transcripts or items" // the calls are kept, and their records are fetched again
 	Dropped   Remedy = "dropped"              // removed; the next run fetches it again
 )
 
-// Part is a part of a snapshot that is damaged: the files of a period, of a resource, or of
-// another table.
+// Part is a damaged part of a snapshot: the files of a period, of a resource, or of another table.
 type Part struct {
-	Name     string           `json:"name"` // a period as in "2026-11-03", or a table
+	Name     string           `json:"name"` // a period such as "2026-11-03", or a table
 	Tables   []string         `json:"damaged_tables"`
 	Calls    int64            `json:"calls"` // rows that the manifest lists for all of its tables
 	Turns    int64            `json:"transcript_turns"`
 	Items    int64            `json:"analysis_items"`
-	Rows     int64            `json:"rows"` // of a part that holds no calls
+	Rows     int64            `json:"rows"` // of a part without calls
 	Remedy   Remedy           `json:"remedy"`
 	From     int64            `json:"restored_from,omitempty"` // the number of the snapshot
 	Problems []verify.Problem `json:"problems"`
@@ -54,11 +53,11 @@ type Part struct {
 	lost   []*schema.Table
 }
 
-// Plan is what is wrong with a snapshot, and what becomes of it.
+// Plan lists the faults of a snapshot and their remedies.
 type Plan struct {
 	Snapshot int64            `json:"snapshot"` // the number of the damaged one
 	Parts    []*Part          `json:"parts"`
-	Rest     []verify.Problem `json:"rest"` // problems that a new snapshot does not have any more
+	Rest     []verify.Problem `json:"rest"` // problems that a new snapshot does not have
 
 	commit.Mending `json:"-"`
 }
@@ -73,11 +72,11 @@ type planner struct {
 	faults map[string][]verify.Problem
 	older  []*layout.Snapshot // newest first
 	plan   *Plan
-	gone   map[string]bool // paths of files that the new snapshot does not take over
+	gone   map[string]bool // paths of files that the new snapshot does not contain
 }
 
-// Examine verifies a snapshot and returns what is to be done. older are the snapshots that
-// are kept beside it. Nothing is changed.
+// Examine verifies a snapshot and plans its repair. older are the other retained snapshots. It
+// changes nothing.
 func Examine(ctx context.Context, fsys disk.FS, s *layout.Snapshot, older []*layout.Snapshot, forgotten *snapshot.Tombstones,
 	progress func(int64)) (*Plan, error) {
 	faults, err := verify.Faults(ctx, fsys, s, forgotten, progress)
@@ -101,7 +100,7 @@ func Examine(ctx context.Context, fsys disk.FS, s *layout.Snapshot, older []*lay
 	return p.plan, nil
 }
 
-// rest returns the problems of no file that the manifest names.
+// rest returns the problems outside of the manifest's files.
 func (p *planner) rest() (out []verify.Problem) {
 	named := map[string]bool{}
 	for i := range p.s.Manifest.Files {
@@ -139,7 +138,7 @@ func (p *planner) parts() []*Part {
 	return slices.DeleteFunc(out, func(part *Part) bool { return len(part.Problems) == 0 })
 }
 
-// add adds a file to its part, with what is wrong with it.
+// add adds a file to its part, with its faults.
 func (part *Part) add(f *layout.File, problems []verify.Problem) {
 	part.files = append(part.files, f)
 	switch f.Table {
@@ -164,7 +163,7 @@ func (part *Part) add(f *layout.File, problems []verify.Problem) {
 	}
 }
 
-// treat decides what becomes of a part.
+// treat chooses the remedy of a part.
 func (p *planner) treat(ctx context.Context, part *Part) error {
 	p.plan.Parts = append(p.plan.Parts, part)
 	if part.period && part.countable() {
@@ -192,8 +191,7 @@ func (p *planner) treat(ctx context.Context, part *Part) error {
 	return err
 }
 
-// countable reports whether everything that is wrong with a period can be computed again
-// from its calls.
+// countable reports whether all faults of a period can be corrected by counting its calls again.
 func (part *Part) countable() bool {
 	for _, problem := range part.Problems {
 		of := part.tableOf(problem)
@@ -205,8 +203,8 @@ func (part *Part) countable() bool {
 	return true
 }
 
-// callsSound reports whether a period's calls can be kept: what is wrong is that files of
-// their turns, items or tallies are lost.
+// callsSound reports whether a period's calls can be kept: only files of their turns, items or
+// tallies are lost.
 func (part *Part) callsSound() bool {
 	sound := true
 	for _, problem := range part.Problems {
@@ -235,8 +233,8 @@ func (part *Part) tableOf(problem verify.Problem) *schema.Table {
 	return nil
 }
 
-// sound returns the snapshot with a manifest of what is sound in it: of what is given up,
-// it says that it was never listed.
+// sound returns the snapshot with a manifest of its intact files; the manifest marks the rest as
+// never listed.
 func (p *planner) sound() *layout.Snapshot {
 	m := *p.s.Manifest
 	m.Files = slices.DeleteFunc(slices.Clone(m.Files), func(f layout.File) bool { return p.gone[f.Path] })
@@ -265,9 +263,9 @@ func (p *planner) sound() *layout.Snapshot {
 	return &layout.Snapshot{Dir: p.s.Dir, Manifest: &m}
 }
 
-// started returns between which starts the calls of a period lie, as far as the list is
-// concerned. A call without a start lies where it was first seen, and may be much older: if
-// there are any, or if nobody counted them, all that came before is listed again.
+// started returns the range of starts of a period's calls, for listing them again. A call without a
+// start is stored by its first sight, and may be much older: if there are such calls, or if they
+// were not counted, everything earlier is listed again.
 func (part *Part) started() (from, to int64) {
 	from, to = snapshot.BoundsOf(part.Name)
 	if f := part.file(schema.Calls.Name); f != nil && f.Undated != nil && *f.Undated == 0 {
@@ -276,7 +274,7 @@ func (part *Part) started() (from, to int64) {
 	return 0, to
 }
 
-// borrow finds sound files of a part in an older snapshot; nil where there are none.
+// borrow finds intact files of a part in an older snapshot; nil if there are none.
 func (p *planner) borrow(ctx context.Context, part *Part) (*commit.Loan, error) {
 	for _, o := range p.older {
 		if err := ctx.Err(); err != nil {
@@ -306,12 +304,12 @@ func (p *planner) borrow(ctx context.Context, part *Part) (*commit.Loan, error) 
 	return nil, nil
 }
 
-// holds reports whether a file of an older snapshot is of this part: the days of a month are.
+// holds reports whether a file of an older snapshot belongs to this part: the days of a month do.
 func (part *Part) holds(f *layout.File) bool {
 	return f.Part() == part.Name || part.period && strings.HasPrefix(f.Part(), part.Name+"-")
 }
 
-// mainTable is the table without which the other tables of a part mean nothing.
+// mainTable is the table without which the other tables of a part are useless.
 func (part *Part) mainTable() string {
 	if part.period {
 		return schema.Calls.Name
@@ -319,7 +317,7 @@ func (part *Part) mainTable() string {
 	return part.Name
 }
 
-// proven reports whether all of these files are what was written to them.
+// proven reports whether all of these files match their checksums.
 func (p *planner) proven(s *layout.Snapshot, files []layout.File) bool {
 	r := snapshot.NewReader(p.fsys, s, new(snapshot.Proofs))
 	for i := range files {
@@ -330,8 +328,8 @@ func (p *planner) proven(s *layout.Snapshot, files []layout.File) bool {
 	return true
 }
 
-// elsewhere reports whether a call of borrowed files stands in another period today: its
-// start changed since.
+// elsewhere reports whether a call of borrowed files is now in another period: its start changed
+// since.
 func (p *planner) elsewhere(part *Part, l *commit.Loan) (bool, error) {
 	if !part.period {
 		return false, nil
@@ -377,8 +375,8 @@ func eachID(fsys disk.FS, s *layout.Snapshot, files []layout.File, visit func(id
 	return nil
 }
 
-// lend adds a loan to the plan. The file of the runs has the same name in every snapshot,
-// so its rows are read instead.
+// lend adds a loan to the plan. The file of the runs has the same name in every snapshot, so its
+// rows are read instead.
 func (p *planner) lend(part *Part, l *commit.Loan) (err error) {
 	if part.Name != schema.Runs.Name {
 		p.plan.Loans = append(p.plan.Loans, *l)

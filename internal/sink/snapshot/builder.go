@@ -1,6 +1,6 @@
-// Package snapshot makes, keeps and reads snapshots: it builds one beside the others
-// and makes it the current one, retains and pins older ones, and reads the tables
-// of any, once they are proven.
+// Package snapshot makes, retains and reads snapshots: it builds one beside the others and makes it
+// the current one, retains and pins older ones, and reads the tables of any, after it has proven
+// them.
 package snapshot
 
 import (
@@ -42,7 +42,7 @@ func NewBuilder(fsys disk.FS, root string, n int64) (*Builder, error) {
 	return b, nil
 }
 
-// place returns the path of a file to be made, its folder made.
+// place returns the path of a new file, and makes its folder.
 func (b *Builder) place(rel string) (string, error) {
 	if !filepath.IsLocal(rel) {
 		return "", fmt.Errorf("make %q: it is no path inside a snapshot", rel)
@@ -78,12 +78,12 @@ func (b *Builder) Create(rel string) (disk.File, error) {
 	return b.fsys.Create(path)
 }
 
-// Remove removes a file that it made.
+// Remove removes a file that Create made.
 func (b *Builder) Remove(rel string) error {
 	return b.fsys.Remove(filepath.Join(b.dir, filepath.FromSlash(rel)))
 }
 
-// PageBytes is how large the pages of its data files are.
+// PageBytes returns the page size of its data files.
 func (b *Builder) PageBytes() int { return cmp.Or(b.PageSize, table.PageBytes) }
 
 // Write makes a small file of the snapshot.
@@ -98,7 +98,7 @@ func (b *Builder) Write(rel string, content []byte) error {
 	return nil
 }
 
-// Link takes an unchanged file of so many bytes over from an earlier snapshot.
+// Link links an unchanged file of the given size from an earlier snapshot.
 func (b *Builder) Link(from *layout.Snapshot, rel string, size int64) error {
 	to, err := b.place(rel)
 	if err != nil {
@@ -121,7 +121,7 @@ func (b *Builder) Link(from *layout.Snapshot, rel string, size int64) error {
 	return nil
 }
 
-// SortFiles puts a manifest's files in order, and takes the watermark from them.
+// SortFiles sorts a manifest's files, and sets the watermark from them.
 func SortFiles(m *layout.Manifest) {
 	order := map[string]int{}
 	for i, t := range resource.AllTables {
@@ -138,8 +138,7 @@ func SortFiles(m *layout.Manifest) {
 	}
 }
 
-// LinkAll takes the files of an earlier snapshot over, but for those that were
-// replaced.
+// LinkAll links the files of an earlier snapshot, except the replaced ones.
 func (b *Builder) LinkAll(from *layout.Snapshot, replaced func(*layout.File) bool) (files []layout.File, err error) {
 	for i := range from.Manifest.Files {
 		f := &from.Manifest.Files[i]
@@ -154,10 +153,10 @@ func (b *Builder) LinkAll(from *layout.Snapshot, replaced func(*layout.File) boo
 	return files, nil
 }
 
-// Publish makes the snapshot durable and swaps current to it. Until the last
-// rename the old snapshot stands; after it the new one does. When an operation
-// between the two renames fails, nobody can tell which of them stands, so both
-// stay: opening the warehouse reads current, and sweeps what is beyond it.
+// Publish makes the snapshot durable and swaps current to it. Until the last rename the old
+// snapshot is current; after it the new one is. If an operation between the two renames fails, it
+// is unknown which of them is current, so both stay: opening the warehouse reads current, and
+// removes what is newer.
 func (b *Builder) Publish(m *layout.Manifest) (*layout.Snapshot, error) {
 	s, err := b.Seal(m)
 	if err != nil {
@@ -166,7 +165,7 @@ func (b *Builder) Publish(m *layout.Manifest) (*layout.Snapshot, error) {
 	return s, MakeCurrent(b.fsys, b.root, s)
 }
 
-// Seal makes the snapshot durable under its name. It is no committed one yet.
+// Seal makes the snapshot durable under its name. It is not committed yet.
 func (b *Builder) Seal(m *layout.Manifest) (*layout.Snapshot, error) {
 	raw, err := m.Encode()
 	if err != nil {
@@ -192,11 +191,11 @@ func (b *Builder) Seal(m *layout.Manifest) (*layout.Snapshot, error) {
 	if err := b.fsys.SyncDir(snapshots); err != nil {
 		return nil, fmt.Errorf("sync the snapshots: %w", err)
 	}
-	m, err = layout.ParseManifest(raw) // as the next one to read it will, checksum and all
+	m, err = layout.ParseManifest(raw) // as the next reader will read it, including the checksum
 	return &layout.Snapshot{Dir: final, Manifest: m}, err
 }
 
-// MakeCurrent makes a named snapshot the current one.
+// MakeCurrent makes a sealed snapshot the current one.
 func MakeCurrent(fsys disk.FS, root string, s *layout.Snapshot) error {
 	tmp := filepath.Join(root, layout.TempName(layout.CurrentName, disk.NewID()))
 	if err := fsys.Symlink(path.Join(layout.SnapshotsName, filepath.Base(s.Dir)), tmp); err != nil {
@@ -211,8 +210,8 @@ func MakeCurrent(fsys disk.FS, root string, s *layout.Snapshot) error {
 	return nil
 }
 
-// Discard removes what was made, unless publish gave it its name. The next
-// run sweeps what it cannot remove.
+// Discard removes what was made, unless Publish gave it its name. The next run removes what it
+// cannot.
 func (b *Builder) Discard() {
 	if b != nil && b.dir != "" {
 		_ = disk.RemoveTree(b.fsys, b.dir)

@@ -8,8 +8,8 @@ import (
 	"callhouse/internal/schema"
 )
 
-// listedTogether is how far apart two neighbouring spans may have been listed
-// and still be kept as one: the ledger stays short, and says the older time.
+// listedTogether is how far apart two adjacent spans may have been listed and still be joined: the
+// ledger stays short, and keeps the older time.
 const listedTogether = 12 * time.Hour
 
 // Cover adds a span, listed after all that the ledger holds, to a coverage
@@ -46,8 +46,8 @@ func tidy(spans []schema.Span) []schema.Span {
 	return out
 }
 
-// Since returns what a coverage ledger says of the time from an instant on: of
-// what was before it nothing is known any more.
+// Since returns a coverage ledger for the time from an instant on: everything before it counts as
+// not listed.
 func Since(ledger []schema.Span, from int64) []schema.Span {
 	out := []schema.Span{}
 	for _, s := range ledger {

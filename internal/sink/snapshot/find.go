@@ -15,8 +15,8 @@ import (
 	"callhouse/internal/sink/table"
 )
 
-// Find reads one call of a snapshot with all its turns and items; nil when the
-// snapshot has no such call. The filters of the files say which of them to read.
+// Find reads one call of a snapshot with all its turns and items; nil if the snapshot has no such
+// call. The filters of the files show which of them to read.
 func Find(ctx context.Context, s *layout.Snapshot, id string) (*calls.Call, error) {
 	r, err := readOf(s)
 	if err != nil {
@@ -67,9 +67,8 @@ func (r *Reader) fill(period string, call *calls.Call) error {
 	return nil
 }
 
-// rowsOf visits the rows of one call in a file, and returns how many there are.
-// of is the call, where that is known, so that its start leads to them. What is
-// read is proven before.
+// rowsOf visits the rows of one call in a file, and returns their number. of is the call, if known:
+// its start narrows the search. Data is proven before it is read.
 func (r *Reader) rowsOf(f *layout.File, id string, of *calls.Call,
 	visit func(*columnar.RowReader, parquet.Row) error) (n int64, err error) {
 	t, err := r.OpenAsIs(f)
@@ -100,7 +99,7 @@ func (r *Reader) rowsOf(f *layout.File, id string, of *calls.Call,
 	return n, nil
 }
 
-// mayHoldCall asks the filter of a row group, or else its bounds.
+// mayHoldCall checks the filter of a row group, or else its bounds.
 func mayHoldCall(t *table.Reader, g parquet.RowGroup, id string, of *calls.Call) (bool, error) {
 	if filter := g.ColumnChunks()[t.Column("call_id")].BloomFilter(); filter != nil {
 		return filter.Check(parquet.ByteArrayValue([]byte(id)))
@@ -117,8 +116,8 @@ func mayHoldCall(t *table.Reader, g parquet.RowGroup, id string, of *calls.Call)
 	return !ok || t.Row.Millis(at, low) <= of.StartAt().V && of.StartAt().V <= t.Row.Millis(at, high), nil
 }
 
-// rowRange returns where the rows of a call stand in a row group, one after the
-// other, and how many.
+// rowRange returns the position of a call's first row in a row group, and the number of its rows,
+// which are adjacent.
 func rowRange(t *table.Reader, g parquet.RowGroup, id string) (first, count int64, err error) {
 	err = t.EachOf(g, []string{"call_id"}, func(at int64, row []parquet.Value) bool {
 		if string(row[0].ByteArray()) != id {

@@ -9,7 +9,7 @@ import (
 	"callhouse/internal/sink/disk"
 )
 
-// NoteLake notes what was published where.
+// NoteLake records a publication.
 func NoteLake(root string, l layout.Lake) error {
 	l.FormatVersion = layout.FormatVersion
 	raw, err := json.MarshalIndent(&l, "", " ")
@@ -31,8 +31,8 @@ func NoteLake(root string, l layout.Lake) error {
 	return nil
 }
 
-// Lakes returns where a warehouse was published to, in the order of the files' names. A file that
-// cannot be read is a lake of which nothing is known.
+// Lakes returns the places that a warehouse was published to, in the order of the files' names. An
+// unreadable file is a lake with unknown state.
 func Lakes(fsys disk.FS, root string) (out []layout.Lake, err error) {
 	dir := filepath.Join(root, layout.LakesName)
 	entries, err := fsys.ReadDir(dir)

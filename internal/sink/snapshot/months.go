@@ -11,17 +11,17 @@ import (
 	"callhouse/internal/schema"
 )
 
-// compactAfter is how long after its end a month usually still gets calls: late ones,
-// and details that are tried again.
+// compactAfter is how long after its end a month usually still gets calls: late ones, and details
+// that are retried.
 const compactAfter = 5 * 24 * time.Hour
 
-// Month is a month of a snapshot whose calls still lie in files of days.
+// Month is a month of a snapshot whose calls are still in files of days.
 type Month struct {
-	Month string // as in "2026-10"
-	Days  int    // how many days have files
+	Month string // such as "2026-10"
+	Days  int    // number of days with files
 	Calls int64
 	Bytes int64 // of the files of all tables
-	// Waits says why it stays as it is for now; empty: it may be compacted.
+	// Waits is why the month is not compacted yet; empty if it may be.
 	Waits string
 }
 
@@ -73,8 +73,8 @@ func EndOf(period string) int64 {
 	return end
 }
 
-// BoundsOf returns the first instant of a period and the first one after it, ms UTC. A
-// name that is no period has no end.
+// BoundsOf returns the first instant of a period and the first one after it, ms UTC. An invalid
+// name has no end.
 func BoundsOf(period string) (from, to int64) {
 	if t, err := time.Parse("2006-01", period); err == nil {
 		return t.UnixMilli(), t.AddDate(0, 1, 0).UnixMilli()

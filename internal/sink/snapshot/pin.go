@@ -16,12 +16,12 @@ import (
 	"callhouse/internal/sink/disk"
 )
 
-// farPinAge is how long a pin of a catalog on another host holds if it is not renewed:
-// from here nobody can see whether the catalog is still there.
+// farPinAge is how long a pin of a catalog on another host is valid without renewal: this host
+// cannot see whether the catalog still exists.
 const farPinAge = 30 * 24 * time.Hour
 
-// Pinning is a catalog's pin in the making. It holds a lock, so that catalogs
-// are made one after the other.
+// Pinning is a catalog's pin while it is made. It holds a lock, so that catalogs are made one after
+// the other.
 type Pinning struct {
 	root string
 	disk disk.FS
@@ -30,9 +30,9 @@ type Pinning struct {
 	at   int64
 }
 
-// Pin keeps a snapshot of the warehouse at root for the catalog at an absolute
-// path, before the catalog points at it. What the catalog pointed at until now
-// is kept as well. Settle or Close must follow.
+// Pin keeps a snapshot of the warehouse at root for the catalog at an absolute path, before the
+// catalog points at it. The catalog's previous snapshot is kept as well. Settle or Close must
+// follow.
 func Pin(root, catalog string, snapshot int64, now time.Time) (*Pinning, error) {
 	p, err := openPin(root, catalog)
 	if err != nil {
@@ -52,8 +52,8 @@ func Pin(root, catalog string, snapshot int64, now time.Time) (*Pinning, error) 
 	return p, nil
 }
 
-// Hold keeps the snapshots that a server reads, these and no others, for as long as
-// there is something at the holder's absolute path. Without snapshots it ends the pin.
+// Hold keeps the snapshots that a server reads, these and no others, as long as the holder's
+// absolute path exists. Without snapshots it removes the pin.
 func Hold(root, holder string, snapshots []int64, now time.Time) (err error) {
 	p, err := openPin(root, holder)
 	if err != nil {
@@ -104,8 +104,8 @@ func (p *Pinning) path() string {
 	return filepath.Join(p.root, layout.PinsName, layout.PinName(p.pin.Host, p.pin.Catalog))
 }
 
-// Settle says that the catalog points at the snapshot now. Those before it stay
-// for the programs that have the old catalog open.
+// Settle records that the catalog now points at the snapshot. Earlier ones stay for the programs
+// that have the old catalog open.
 func (p *Pinning) Settle(now time.Time) error {
 	until := now.Add(keepAge).UTC()
 	kept := p.pin.Snapshots[:0]
@@ -124,7 +124,7 @@ func (p *Pinning) Settle(now time.Time) error {
 	return p.Close()
 }
 
-// Close lets go of the lock. After Settle it does nothing.
+// Close releases the lock. After Settle it does nothing.
 func (p *Pinning) Close() error { return p.lock.Close() }
 
 // write replaces the pin on the disk.
@@ -140,8 +140,8 @@ func (p *Pinning) write(now time.Time) error {
 	return p.disk.SyncDir(p.root)
 }
 
-// Pinned reports whether this host has a pin for the catalog at an absolute path:
-// whether the file there is a catalog of this warehouse.
+// Pinned reports whether this host has a pin for the catalog at an absolute path: whether the file
+// there is a catalog of this warehouse.
 func Pinned(root, catalog string) bool {
 	host, err := os.Hostname()
 	if err != nil {
@@ -151,9 +151,8 @@ func Pinned(root, catalog string) bool {
 	return err == nil
 }
 
-// DropUnreadablePins removes the pins that cannot be read, and returns how many there were.
-// While one is there, no snapshot is ever removed. The catalog behind it is pinned again
-// when it is next written.
+// DropUnreadablePins removes the pins that cannot be read, and returns their number. As long as one
+// exists, no snapshot is ever removed. Its catalog is pinned again when it is next written.
 func DropUnreadablePins(fsys disk.FS, root string) (n int, err error) {
 	dir := filepath.Join(root, layout.PinsName)
 	entries, err := fsys.ReadDir(dir)
@@ -182,16 +181,16 @@ func DropUnreadablePins(fsys disk.FS, root string) (n int, err error) {
 	return n, nil
 }
 
-// readable reports whether a pin is one, be it of a newer callhouse.
+// readable reports whether a pin is valid, even if it is of a newer callhouse.
 func readable(raw []byte) bool {
 	_, err := layout.ParsePin(raw)
 	var newer *layout.VersionError
 	return err == nil || errors.As(err, &newer)
 }
 
-// pinned returns the snapshots that catalogs need, and removes the pins that
-// have lapsed: their catalog is gone or, on another host, was long not renewed.
-// all says that there is a pin that cannot be read: then anything may be pinned.
+// pinned returns the snapshots that catalogs need, and removes expired pins: their catalog is gone
+// or, on another host, was not renewed for long. all reports that a pin cannot be read: any
+// snapshot may then be pinned.
 func pinned(fsys disk.FS, root string, now time.Time) (snapshots map[int64]bool, all bool, err error) {
 	dir := filepath.Join(root, layout.PinsName)
 	entries, err := fsys.ReadDir(dir)
@@ -237,12 +236,12 @@ func pinned(fsys disk.FS, root string, now time.Time) (snapshots map[int64]bool,
 
 func lapsed(pin *layout.Pin, host string, now time.Time) bool {
 	age := now.Sub(pin.RenewedAt)
-	if age < keepAge { // its catalog may be in the making
+	if age < keepAge { // its catalog may be in progress
 		return false
 	}
 	if !strings.EqualFold(pin.Host, host) {
 		return age >= farPinAge
 	}
-	_, err := os.Stat(pin.Catalog) // it lies outside of the warehouse
+	_, err := os.Stat(pin.Catalog) // it is outside of the warehouse
 	return disk.IsGone(err)
 }

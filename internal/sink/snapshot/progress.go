@@ -2,9 +2,9 @@ package snapshot
 
 import "sync"
 
-// Progress tells how far a piece of work on the files is.
+// Progress is the progress of work on the files.
 type Progress struct {
-	What        string // as in "2026-10"
+	What        string // such as "2026-10"
 	Done, Total int64  // calls
 }
 

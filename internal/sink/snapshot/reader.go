@@ -17,16 +17,16 @@ import (
 	"callhouse/internal/sink/table"
 )
 
-// Reader reads the tables of a snapshot. A nil one stands for a warehouse to which
-// nothing was committed, and has no files.
+// Reader reads the tables of a snapshot. A nil one stands for a warehouse without a commit, and has
+// no files.
 type Reader struct {
 	*layout.Snapshot
 	fsys   disk.FS
 	proofs *Proofs
 }
 
-// NewReader returns the reader of a snapshot; nil where there is none. With nil
-// proofs files are read as they are.
+// NewReader returns the reader of a snapshot; nil if s is nil. With nil proofs files are read
+// unproven.
 func NewReader(fsys disk.FS, s *layout.Snapshot, p *Proofs) *Reader {
 	if s == nil {
 		return nil
@@ -56,7 +56,7 @@ func (r *Reader) File(table, period string) *layout.File {
 	return r.Manifest.FileOf(table, period)
 }
 
-// Open opens a file, once it is proven.
+// Open proves a file and opens it.
 func (r *Reader) Open(f *layout.File) (*table.Reader, error) {
 	if err := r.Prove(f); err != nil {
 		return nil, err
@@ -64,14 +64,13 @@ func (r *Reader) Open(f *layout.File) (*table.Reader, error) {
 	return r.OpenAsIs(f)
 }
 
-// OpenAsIs opens a file that nobody compared with its checksum, for its columns and
-// its filters.
+// OpenAsIs opens an unproven file, for its columns and its filters.
 func (r *Reader) OpenAsIs(f *layout.File) (*table.Reader, error) {
 	return table.Open(r.fsys, r.Path(f), table.ByName(f.Table))
 }
 
-// Period opens the files of a period; nil where there are none. only is the one
-// table whose rows are read; nil is all of them.
+// Period opens the files of a period; nil if there are none. only is the one table whose rows are
+// read; nil: all of them.
 func (r *Reader) Period(period string, only *schema.Table) (*table.Period, error) {
 	return table.OpenPeriod(only, func(t *schema.Table) (*table.Reader, error) {
 		if f := r.File(t.Name, period); f != nil {
@@ -81,7 +80,7 @@ func (r *Reader) Period(period string, only *schema.Table) (*table.Period, error
 	})
 }
 
-// Objects opens the files of a resource; nil where there are none.
+// Objects opens the files of a resource; nil if there are none.
 func (r *Reader) Objects(of *resource.Resource) (*table.Objects, error) {
 	return table.OpenObjects(of, func(t *schema.Table) (*table.Reader, error) {
 		if f := r.File(t.Name, ""); f != nil {
@@ -91,8 +90,8 @@ func (r *Reader) Objects(of *resource.Resource) (*table.Objects, error) {
 	})
 }
 
-// EachObject visits the objects of a resource, in the order of their keys; there may be
-// none. An object is the visitor's to keep.
+// EachObject visits the objects of a resource, if any, in the order of their keys. The visitor may
+// keep an object.
 func (r *Reader) EachObject(of *resource.Resource, visit func(*schema.Object) error) (err error) {
 	in, err := r.Objects(of)
 	if err != nil || in == nil {
@@ -112,8 +111,8 @@ func (r *Reader) EachObject(of *resource.Resource, visit func(*schema.Object) er
 	}
 }
 
-// UpToDate says whether the files of a period's calls have the columns of today, and their
-// national telephone numbers were read in a country. It reads their footers.
+// UpToDate reports whether the files of a period's calls have the current columns, and their
+// national telephone numbers were read in the region country. It reads their footers.
 func (r *Reader) UpToDate(period, country string) (bool, error) {
 	if f := r.File(schema.Calls.Name, period); f != nil && f.Country != country {
 		return false, nil
@@ -158,15 +157,14 @@ func (r *Reader) Runs() (out []schema.Run, err error) {
 	return out, nil
 }
 
-// Proofs remembers which data files were compared with the checksums in the manifest,
-// before what they hold is believed: files never change under their names.
+// Proofs remembers which data files were compared with the checksums in the manifest before their
+// content is used: files never change under their names.
 type Proofs struct{ done sync.Map }
 
-// proof is a file that was compared. The one of the runs has the same path in
-// every snapshot.
+// proof identifies a compared file. The one of the runs has the same path in every snapshot.
 type proof struct{ path, sum string }
 
-// Add notes files that this process has just written.
+// Add adds files that this process has just written.
 func (p *Proofs) Add(files []layout.File) {
 	for i := range files {
 		p.done.Store(proof{files[i].Path, files[i].SHA256}, true)
@@ -196,20 +194,20 @@ func (r *Reader) Prove(f *layout.File) error {
 	return nil
 }
 
-// Calls yields the calls of a snapshot with their turns and items, as the files
-// hold them: by period, in each by start, those without one last. A call is
-// valid until the next one is asked for.
+// Calls yields the calls of a snapshot with their turns and items, in the order of the files: by
+// period, in each by start, those without one last. A call is valid until the next one is
+// requested.
 func Calls(ctx context.Context, s *layout.Snapshot) iter.Seq2[*calls.Call, error] {
 	return callsOf(ctx, s, nil)
 }
 
-// CallRows yields the calls of a snapshot in the same order, without their turns
-// and items: the table calls alone is read.
+// CallRows yields the calls of a snapshot in the same order, without their turns and items: it
+// reads only the table calls.
 func CallRows(ctx context.Context, s *layout.Snapshot) iter.Seq2[*calls.Call, error] {
 	return callsOf(ctx, s, &schema.Calls)
 }
 
-// callsOf yields the calls of a snapshot, out of one table or all.
+// callsOf yields the calls of a snapshot, from one table or all.
 func callsOf(ctx context.Context, s *layout.Snapshot, only *schema.Table) iter.Seq2[*calls.Call, error] {
 	return func(yield func(*calls.Call, error) bool) {
 		r, err := readOf(s)
@@ -235,7 +233,7 @@ func callsOf(ctx context.Context, s *layout.Snapshot, only *schema.Table) iter.S
 	}
 }
 
-// each yields the calls of one period, and says whether to go on.
+// each yields the calls of one period, and reports whether to continue.
 func each(ctx context.Context, in *table.Period, yield func(*calls.Call, error) bool) (on bool, err error) {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -257,8 +255,8 @@ func each(ctx context.Context, in *table.Period, yield func(*calls.Call, error) 
 	}
 }
 
-// Objects yields the objects of a resource in a snapshot, in the order of their keys. An
-// object is the caller's to keep.
+// Objects yields the objects of a resource in a snapshot, in the order of their keys. The caller
+// may keep an object.
 func Objects(ctx context.Context, s *layout.Snapshot, of *resource.Resource) iter.Seq2[*schema.Object, error] {
 	return func(yield func(*schema.Object, error) bool) {
 		r, err := readOf(s)
@@ -280,8 +278,7 @@ func Objects(ctx context.Context, s *layout.Snapshot, of *resource.Resource) ite
 	}
 }
 
-// Forgotten returns what tells whether a snapshot's warehouse was asked to
-// forget a call.
+// Forgotten returns a function that reports whether a snapshot's warehouse has forgotten a call.
 func Forgotten(s *layout.Snapshot) (func(id string) bool, error) {
 	fsys, err := disk.OpenToRead(s.Root())
 	if err != nil {

@@ -13,17 +13,17 @@ import (
 	"callhouse/internal/sink/disk"
 )
 
-// Old snapshots stay for keepAge, and the last keepSnapshots in any case, so
-// that no reader loses the files that it has resolved.
+// Old snapshots are retained for keepAge, and the last keepSnapshots in any case, so that no reader
+// loses files that it has resolved.
 const (
 	keepAge       = 24 * time.Hour
 	keepSnapshots = 3
 )
 
-// Complete fails if a file of a snapshot is not there.
+// Complete fails if a file of a snapshot is missing.
 func Complete(fsys disk.FS, s *layout.Snapshot) error { return layout.Complete(files{fsys}, s) }
 
-// files is what finding a snapshot needs of a file system.
+// files is the file system access needed to find a snapshot.
 type files struct{ disk.FS }
 
 func (f files) ReadFile(name string) ([]byte, error) { return disk.ReadFile(f.FS, name) }
@@ -33,7 +33,7 @@ func Open(fsys disk.FS, root, name string) (*layout.Snapshot, error) {
 	return layout.OpenSnapshot(files{fsys}, root, name)
 }
 
-// Current returns the committed snapshot, or nil when there is none yet.
+// Current returns the committed snapshot, or nil if there is none yet.
 func Current(fsys disk.FS, root string) (*layout.Snapshot, error) {
 	s, err := layout.FindCurrent(files{fsys}, root)
 	if errors.Is(err, layout.ErrNoWarehouse) {
@@ -47,8 +47,8 @@ func Numbers(fsys disk.FS, root string) ([]int64, error) {
 	return layout.SnapshotNumbers(files{fsys}, root)
 }
 
-// NextNumber returns the number of the snapshot that is to be made: above all
-// that are there, also those that a crash kept from becoming the current one.
+// NextNumber returns the number of the next snapshot: above all existing ones, including those that
+// a crash kept from becoming current.
 func NextNumber(fsys disk.FS, root string) (int64, error) {
 	numbers, err := Numbers(fsys, root)
 	if err != nil || len(numbers) == 0 {
@@ -57,9 +57,9 @@ func NextNumber(fsys disk.FS, root string) (int64, error) {
 	return numbers[len(numbers)-1] + 1, nil
 }
 
-// Sweep removes what is of no use for certain: names that only a commit in the
-// making has, and the snapshots that held forgotten calls, if the checksum of the
-// manifest that says so is right. It follows no link.
+// Sweep removes what is certainly useless: names that only an unfinished commit has, and the
+// snapshots that held forgotten calls, if the checksum of the manifest that lists them is right. It
+// follows no link.
 func Sweep(fsys disk.FS, root string, current *layout.Snapshot) error {
 	for _, dir := range []string{root, filepath.Join(root, layout.SnapshotsName)} {
 		entries, err := fsys.ReadDir(dir)
@@ -86,9 +86,9 @@ func Sweep(fsys disk.FS, root string, current *layout.Snapshot) error {
 	return nil
 }
 
-// Retire removes the snapshots that nobody can be reading any more and that no
-// catalog points at. current has just been committed. The last ones that can be
-// read stay, and while the current one is not complete all do.
+// Retire removes the snapshots that no reader can still be using and that no catalog points at.
+// current has just been committed. The last readable ones stay, and all of them stay while the
+// current one is incomplete.
 func Retire(fsys disk.FS, root string, current *layout.Snapshot, now time.Time) error {
 	numbers, err := Numbers(fsys, root)
 	if err != nil || len(numbers) <= keepSnapshots {
@@ -101,8 +101,8 @@ func Retire(fsys disk.FS, root string, current *layout.Snapshot, now time.Time) 
 	if err := Complete(fsys, current); err != nil {
 		return fmt.Errorf("look at the snapshot that was committed: %w", err)
 	}
-	// A snapshot is superseded when the next one that can be read was committed; what
-	// was superseded less than keepAge ago may still be open somewhere.
+	// A snapshot is superseded by the commit of the next readable one. One superseded less than
+	// keepAge ago may still be open.
 	var next *layout.Snapshot
 	readable := 0
 	var gone []string
@@ -128,8 +128,8 @@ func Retire(fsys disk.FS, root string, current *layout.Snapshot, now time.Time) 
 	return nil
 }
 
-// Remove removes a snapshot. First it takes its name away: what a crash
-// leaves must not look like a snapshot that was damaged.
+// Remove removes a snapshot. It first removes its name: the remains after a crash must not look
+// like a damaged snapshot.
 func Remove(fsys disk.FS, dir string) error {
 	away := filepath.Join(filepath.Dir(dir), layout.TempName(filepath.Base(dir), disk.NewID()))
 	if err := fsys.Rename(dir, away); err != nil {
@@ -141,8 +141,8 @@ func Remove(fsys disk.FS, dir string) error {
 	return disk.RemoveTree(fsys, away)
 }
 
-// NewestComplete returns the newest snapshot whose manifest is sound and whose files are
-// there; if there is none, the newest one with a sound manifest.
+// NewestComplete returns the newest snapshot with an intact manifest and all its files; if there is
+// none, the newest one with an intact manifest.
 func NewestComplete(fsys disk.FS, root string) (*layout.Snapshot, error) {
 	numbers, err := Numbers(fsys, root)
 	if err != nil {
@@ -162,8 +162,8 @@ func NewestComplete(fsys disk.FS, root string) (*layout.Snapshot, error) {
 	return newest, nil
 }
 
-// Retained returns the snapshots of the warehouse at root up to the current
-// one, oldest first; all of them, where none is the current one. Those that vanish meanwhile, or whose manifest is damaged, are
+// Retained returns the snapshots of the warehouse at root up to the current one, oldest first; all
+// of them if none is current. Those that disappear meanwhile, or whose manifest is damaged, are
 // left out.
 func Retained(root string) ([]*layout.Snapshot, error) {
 	fsys, err := disk.OpenToRead(root)
@@ -180,8 +180,8 @@ func Retained(root string) ([]*layout.Snapshot, error) {
 	return all, err
 }
 
-// ListRetained is Retained on a file system. It passes over snapshots that are
-// damaged, and returns the first one's damage.
+// ListRetained is Retained on a file system. It skips damaged snapshots, and returns the damage of
+// the first one.
 func ListRetained(fsys disk.FS, root string, current *layout.Snapshot) (out []*layout.Snapshot, damage, err error) {
 	numbers, err := Numbers(fsys, root)
 	if err != nil {
@@ -192,11 +192,11 @@ func ListRetained(fsys disk.FS, root string, current *layout.Snapshot) (out []*l
 			break
 		}
 		if current != nil && n < current.Manifest.Oldest {
-			continue // what was forgotten is still in it
+			continue // it still holds forgotten calls
 		}
 		s, err := Open(fsys, root, layout.SnapshotName(n))
 		if disk.IsGone(err) {
-			continue // a run removed it just now, or a crash while it was removed
+			continue // a run has just removed it, or a crash interrupted its removal
 		}
 		if err != nil {
 			damage = cmp.Or(damage, err)
@@ -210,7 +210,7 @@ func ListRetained(fsys disk.FS, root string, current *layout.Snapshot) (out []*l
 	return out, damage, nil
 }
 
-// NotRetainedError says that there is no snapshot to go back to.
+// NotRetainedError means that there is no snapshot to go back to.
 type NotRetainedError struct {
 	Snapshot int64 // 0: any
 	Have     []int64
@@ -223,10 +223,10 @@ func (e *NotRetainedError) Error() string {
 	return fmt.Sprintf("snapshot %d is not there to go back to", e.Snapshot)
 }
 
-// DamagedTargetError says that a snapshot cannot be gone back to.
+// DamagedTargetError means that it is impossible to go back to a damaged snapshot.
 type DamagedTargetError struct {
 	Snapshot int64
-	Intact   []int64 // those that can, oldest first
+	Intact   []int64 // intact ones, oldest first
 	Err      error
 }
 
@@ -236,7 +236,7 @@ func (e *DamagedTargetError) Error() string {
 
 func (e *DamagedTargetError) Unwrap() error { return e.Err }
 
-// Hint says what to do about it.
+// Hint returns advice for the operator.
 func (e *DamagedTargetError) Hint() string {
 	if len(e.Intact) == 0 {
 		return "nothing was changed; every older snapshot shares the damage: extract repair removes what is damaged and fetches it again"
@@ -252,8 +252,8 @@ func NumbersOf(snapshots []*layout.Snapshot) (out []int64) {
 	return out
 }
 
-// Before returns the last of the snapshots that another run committed than the
-// current one: where a rollback goes that is not told where to.
+// Before returns the last snapshot that another run than the current one's committed: the default
+// target of a rollback.
 func Before(snapshots []*layout.Snapshot) (*layout.Snapshot, error) {
 	current := snapshots[len(snapshots)-1]
 	for _, s := range slices.Backward(snapshots) {

@@ -12,19 +12,19 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Withheld is where something was withheld in a stored object, or in a change of one. It holds no
-// secret.
+// Withheld is a place in a stored object, or in a change of one, where something was withheld. It
+// holds no secret.
 type Withheld struct {
 	Resource string // the table of the object
 	Key      string // the object
-	Name     string // its name; empty: it has none
-	// ChangeSeen is when a change of the object was seen that holds it; nil: the object holds it.
+	Name     string // its name; empty if it has none
+	// ChangeSeen is when the change with the place was seen; nil if the place is in the object.
 	ChangeSeen *time.Time
 	resource.Place
 }
 
 // Secrets yields every place in the resources and the changes of a snapshot where something was
-// withheld, or where a secret is that an older callhouse stored.
+// withheld, or where an older callhouse stored a secret.
 func (r *Reader) Secrets(ctx context.Context) iter.Seq2[Withheld, error] {
 	return func(yield func(Withheld, error) bool) {
 		enough := errors.New("enough")

@@ -10,16 +10,16 @@ import (
 	"callhouse/internal/sink/table"
 )
 
-// Sources reads several periods of a snapshot as if they were one: the days
-// that become a month. A period is opened when its first call may be the next,
-// and closed behind its last, so of days, which do not overlap, only one is
-// open at a time; but those with calls that have no start wait for the end.
+// Sources reads several periods of a snapshot as if they were one: the days that become a month. A
+// period is opened when its first call may be the next, and closed after its last. Days do not
+// overlap, so only one is open at a time, except those that still have calls without a start, which
+// come last.
 type Sources struct {
 	r       *Reader
-	Only    *schema.Table  // whose rows are read; nil: of all tables
+	Only    *schema.Table  // table whose rows are read; nil: all tables
 	waiting []*layout.File // of calls, not opened yet, by their lowest start
 	open    []*Source
-	Current *Source // the source of the call that next returned last
+	Current *Source // source of the call that Next returned last
 }
 
 // Source is one period with its next call.
@@ -28,8 +28,8 @@ type Source struct {
 	call *calls.Call
 }
 
-// NewSources reads these periods of a snapshot; only is the one table whose rows are
-// read, nil is all of them.
+// NewSources reads these periods of a snapshot; only is the one table whose rows are read, nil: all
+// of them.
 func NewSources(r *Reader, periods []string, only *schema.Table) *Sources {
 	s := &Sources{r: r, Only: only}
 	for _, p := range periods {
@@ -43,7 +43,7 @@ func NewSources(r *Reader, periods []string, only *schema.Table) *Sources {
 	return s
 }
 
-// lowest returns the key below which a file of calls holds none.
+// lowest returns a lower bound of the keys of a file of calls.
 func lowest(f *layout.File) schema.Opt[int64] {
 	if f.MinStart == nil {
 		return schema.Opt[int64]{}
@@ -51,8 +51,8 @@ func lowest(f *layout.File) schema.Opt[int64] {
 	return schema.Some(*f.MinStart)
 }
 
-// Next returns the next call, or nil at the end. The call before must have been
-// taken, copied or skipped.
+// Next returns the next call, or nil at the end. The previous call must have been taken, copied or
+// skipped.
 func (s *Sources) Next() (*calls.Call, error) {
 	if s.Current != nil {
 		if err := s.advance(s.Current); err != nil {

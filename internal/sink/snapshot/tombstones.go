@@ -17,14 +17,13 @@ import (
 	"callhouse/internal/sink/disk"
 )
 
-// Tombstone stands for a forgotten call: the first half of the HMAC-SHA-256 of
-// its id. Without the key nobody can tell which call it is, and with it only
-// who knows the id.
+// Tombstone represents a forgotten call: the first half of the HMAC-SHA-256 of its id. Without the
+// key it does not identify the call, and with it only to someone who has the id.
 type Tombstone [16]byte
 
 func (t Tombstone) String() string { return hex.EncodeToString(t[:]) }
 
-// ParseTombstone reads a tombstone as its String says it.
+// ParseTombstone parses the String of a tombstone.
 func ParseTombstone(s string) (t Tombstone, err error) {
 	raw, err := hex.DecodeString(s)
 	if err == nil && len(raw) != len(t) {
@@ -34,7 +33,7 @@ func ParseTombstone(s string) (t Tombstone, err error) {
 	return t, err
 }
 
-// Tombstones are the calls that must not come back. A nil one knows of none.
+// Tombstones are the calls that must not come back. A nil one is empty.
 type Tombstones struct {
 	key  []byte
 	list []Tombstone // ascending
@@ -47,7 +46,7 @@ type forgottenHeader struct {
 	Key           string `json:"key"`
 }
 
-// NewTombstones returns none, with a new key.
+// NewTombstones returns an empty set with a new key.
 func NewTombstones() *Tombstones {
 	t := &Tombstones{key: make([]byte, sha256.Size)}
 	_, _ = rand.Read(t.key) // never fails
@@ -68,13 +67,13 @@ func (t *Tombstones) Of(id []byte) (out Tombstone) {
 	return out
 }
 
-// Has says whether a tombstone is among them.
+// Has reports whether a tombstone is among them.
 func (t *Tombstones) Has(s Tombstone) bool {
 	_, ok := slices.BinarySearchFunc(t.list, s, func(a, b Tombstone) int { return bytes.Compare(a[:], b[:]) })
 	return ok
 }
 
-// Forgot says whether a call was forgotten.
+// Forgot reports whether a call was forgotten.
 func (t *Tombstones) Forgot(id string) bool {
 	return t != nil && len(t.list) > 0 && t.Has(t.Of([]byte(id)))
 }
@@ -86,7 +85,7 @@ func (t *Tombstones) With(more []Tombstone) *Tombstones {
 	return &Tombstones{key: t.key, list: slices.Compact(list)}
 }
 
-// Encode returns the file that holds the tombstones, and its line in a manifest.
+// Encode returns the file of the tombstones, and its entry in a manifest.
 func (t *Tombstones) Encode() ([]byte, *layout.Forgotten, error) {
 	out, err := json.Marshal(forgottenHeader{FormatVersion: layout.FormatVersion, Key: hex.EncodeToString(t.key)})
 	if err != nil {
@@ -102,7 +101,7 @@ func (t *Tombstones) Encode() ([]byte, *layout.Forgotten, error) {
 	}, nil
 }
 
-// ReadTombstones returns those of a snapshot; nil where it has none.
+// ReadTombstones returns the tombstones of a snapshot; nil if it has none.
 func ReadTombstones(fsys disk.FS, s *layout.Snapshot) (*Tombstones, error) {
 	if s == nil || s.Manifest.Forgotten == nil {
 		return nil, nil

@@ -7,26 +7,26 @@ import (
 	"callhouse/internal/calls"
 )
 
-// A batch is handed over when it has so many calls, or so many bytes of them: few enough
-// that the rows of all batches are still in a processor's cache when they are written.
+// Limits of a batch, in calls and in bytes: small enough that the rows of all batches are still in
+// a processor's cache when they are written.
 const (
 	batchCalls = 12
 	batchBytes = 1 << 20
 	batches    = 3
-	// What a slot was once made larger for is not kept.
+	// Larger memory of a slot is not kept.
 	slotBytes = 1 << 20
-	rowBytes  = 768 // of a row of a list, about
+	rowBytes  = 768 // of a row of a list, estimated
 )
 
-// Feed lets two goroutines share the work on a period: one reads and merges its
-// calls, and hands them in batches to the other, which encodes and writes them.
+// Feed divides the work on a period between two goroutines: one reads and merges its calls, and
+// passes them in batches to the other, which encodes and writes them.
 type Feed struct {
 	w       *PeriodWriter
 	filling *batch
 	free    chan *batch
 	full    chan *batch
 	done    chan struct{}
-	err     error // of the writing side; set when failed is, or done is closed
+	err     error // of the writing side; set when failed is set or done is closed
 	failed  atomic.Bool
 }
 
@@ -37,10 +37,10 @@ type Slot struct {
 	Body []byte // of a dump's record
 }
 
-// errWriter says that the writing side failed, whose own error says why.
+// errWriter means that the writing side failed; its own error has the reason.
 var errWriter = errors.New("the calls could not be written")
 
-// batch is some calls in their order, and the memory in which they lie.
+// batch is a sequence of calls, and their memory.
 type batch struct {
 	calls []queued
 	slots []*Slot
@@ -51,7 +51,7 @@ type batch struct {
 // queued is a call to be written.
 type queued struct {
 	call *calls.Call
-	copy bool // its rows are as they were
+	copy bool // its rows are unchanged
 }
 
 // NewFeed returns a feed into w.
@@ -65,7 +65,7 @@ func NewFeed(w *PeriodWriter) *Feed {
 	return f
 }
 
-// drain writes what is handed over; after a failure it only takes it.
+// drain writes the batches; after a failure it only discards them.
 func (f *Feed) drain() {
 	defer close(f.done)
 	for b := range f.full {
@@ -93,8 +93,7 @@ func (f *Feed) apply(b *batch) error {
 	return f.w.failed()
 }
 
-// Slot returns memory for a record, which stands until the call that was made of
-// it is written.
+// Slot returns memory for a record, which stays valid until the record's call is written.
 func (f *Feed) Slot() *Slot {
 	b := f.filling
 	if b.used == len(b.slots) {
@@ -104,16 +103,16 @@ func (f *Feed) Slot() *Slot {
 	return b.slots[b.used-1]
 }
 
-// Grow says how many bytes the next call takes.
+// Grow adds the size of the next call.
 func (f *Feed) Grow(bytes int) { f.filling.bytes += bytes }
 
-// Write hands a call on.
+// Write passes a call on.
 func (f *Feed) Write(call *calls.Call) error {
 	f.filling.calls = append(f.filling.calls, queued{call: call})
 	return f.next()
 }
 
-// Copy hands a call on whose rows are as they were.
+// Copy passes on a call with unchanged rows.
 func (f *Feed) Copy(p *Period, call *calls.Call) error {
 	if err := p.Take(call); err != nil {
 		return err
@@ -125,7 +124,7 @@ func (f *Feed) Copy(p *Period, call *calls.Call) error {
 	return f.next()
 }
 
-// next hands the batch over when it is full.
+// next passes the batch on when it is full.
 func (f *Feed) next() error {
 	if len(f.filling.calls) < batchCalls && f.filling.bytes < batchBytes {
 		return nil
@@ -138,7 +137,7 @@ func (f *Feed) next() error {
 	return nil
 }
 
-// Close returns when all is written, with the writing side's error.
+// Close waits until everything is written, and returns the writing side's error.
 func (f *Feed) Close() error {
 	f.full <- f.filling
 	close(f.full)
@@ -146,8 +145,7 @@ func (f *Feed) Close() error {
 	return f.err
 }
 
-// reset makes a batch empty. What it holds on to would keep journal frames and
-// pages of files in memory.
+// reset empties a batch. Its references would keep journal frames and pages of files in memory.
 func (b *batch) reset() {
 	for i, s := range b.slots[:b.used] {
 		s.Call.Release()

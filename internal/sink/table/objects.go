@@ -15,18 +15,18 @@ import (
 type Objects struct {
 	of    *resource.Resource
 	rows  *Reader
-	lists []objectList // as of.Lists; without a file where there are no rows
+	lists []objectList // as of.Lists; without a file if there are no rows
 }
 
-// objectList reads the rows of one list of an object after the other.
+// objectList reads the rows of one list, object by object.
 type objectList struct {
 	*Reader
-	row  schema.Rows // the one that is read and not yet taken, or none
-	keys [][2]int    // its columns that repeat the object's key, and which these are
+	row  schema.Rows // the row that is read and not yet taken, or none
+	keys [][2]int    // its columns that repeat the object's key, and the corresponding key columns
 }
 
-// OpenObjects opens the files of a resource: open opens that of a table, or returns
-// nil. It returns nil where the resource has none.
+// OpenObjects opens the files of a resource. open opens the file of a table, or returns nil.
+// OpenObjects returns nil if the resource has no files.
 func OpenObjects(of *resource.Resource, open func(*schema.Table) (*Reader, error)) (_ *Objects, err error) {
 	o := &Objects{of: of, lists: make([]objectList, len(of.Lists))}
 	if o.rows, err = open(of.Table); err != nil || o.rows == nil {
@@ -61,7 +61,7 @@ func (l *objectList) advance(t *schema.Table) error {
 	return l.Row.Add(row, &l.row)
 }
 
-// belongs says whether the row that is next is one of an object's.
+// belongs reports whether the next row belongs to an object.
 func (l *objectList) belongs(o *schema.Object) bool {
 	if l.row.Len() == 0 {
 		return false
@@ -74,7 +74,7 @@ func (l *objectList) belongs(o *schema.Object) bool {
 	return true
 }
 
-// Next reads the next object; false: there is none. Its texts stay valid.
+// Next reads the next object, and returns false if there is none. Its texts stay valid.
 func (o *Objects) Next(to *schema.Object) (bool, error) {
 	row, err := o.rows.Next()
 	if err != nil || row == nil {
@@ -95,7 +95,7 @@ func (o *Objects) Next(to *schema.Object) (bool, error) {
 	return true, nil
 }
 
-// Done reports rows that belong to no object.
+// Done returns an error if rows belong to no object.
 func (o *Objects) Done() error {
 	for i := range o.lists {
 		if l := &o.lists[i]; l.row.Len() > 0 {
@@ -105,7 +105,7 @@ func (o *Objects) Done() error {
 	return nil
 }
 
-// Readers returns the files that are read, that of the objects first.
+// Readers returns the open files, that of the objects first.
 func (o *Objects) Readers() []*Reader {
 	out := []*Reader{o.rows}
 	for i := range o.lists {
@@ -151,7 +151,7 @@ func (w *ObjectsWriter) Write(o *schema.Object) error {
 	return nil
 }
 
-// Close makes the files durable and returns their lines of the manifest.
+// Close makes the files durable and returns their entries of the manifest.
 func (w *ObjectsWriter) Close() (out []layout.File, err error) {
 	for _, t := range w.order {
 		f, ferr := t.Close()

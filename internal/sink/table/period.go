@@ -13,16 +13,15 @@ import (
 	"callhouse/internal/sink/disk"
 )
 
-// Period reads the calls of one period with their turns and items, in
-// the tables' common order. Values that it returns stay valid: the Parquet
-// reader never reuses the memory of byte arrays.
+// Period reads the calls of one period with their turns and items, in the tables' common order. The
+// returned values stay valid: the Parquet reader never reuses the memory of byte arrays.
 type Period struct {
 	calls   *Reader
 	lists   []listReader // as schema.CallResource.Lists
-	Current bool         // the rows may be written again as they are
+	Current bool         // the rows may be copied unchanged
 }
 
-// listReader reads the rows of one list of a call after the other.
+// listReader reads the rows of one list, call by call.
 type listReader struct {
 	*Reader             // nil: the period has no such file
 	row     parquet.Row // read, not yet taken
@@ -40,9 +39,9 @@ func (r *listReader) advance() (err error) {
 	return err
 }
 
-// OpenPeriod opens the files of a period; nil where there are none. open opens that
-// of a table, or returns nil. only is the one table whose rows are read, of the others
-// the calls' keys; nil is all tables.
+// OpenPeriod opens the files of a period; nil if there are none. open opens the file of a table, or
+// returns nil. only is the one table whose rows are read, with only the keys of the calls; nil: all
+// tables.
 func OpenPeriod(only *schema.Table, open func(*schema.Table) (*Reader, error)) (*Period, error) {
 	p := &Period{Current: true, lists: make([]listReader, len(schema.CallResource.Lists))}
 	for i, table := range schema.CallTables {
@@ -76,7 +75,7 @@ func OpenPeriod(only *schema.Table, open func(*schema.Table) (*Reader, error)) (
 	return p, nil
 }
 
-// parentsOf returns the columns of calls that the rows of a table repeat; its first is the id.
+// parentsOf returns the columns of calls that the rows of a table repeat; the first one is the id.
 func parentsOf(list *schema.Table) []string {
 	var names []string
 	for _, c := range list.Columns {
@@ -87,8 +86,7 @@ func parentsOf(list *schema.Table) []string {
 	return names
 }
 
-// Lossless returns an error if the files have columns that would be lost if their
-// rows were written anew.
+// Lossless returns an error if the files have columns that rewriting their rows would lose.
 func (p *Period) Lossless() error {
 	for _, r := range p.tables() {
 		if len(r.Unknown) > 0 {
@@ -99,11 +97,11 @@ func (p *Period) Lossless() error {
 	return nil
 }
 
-// callPool has memory of calls to use again.
+// callPool has calls whose memory is reused.
 var callPool = sync.Pool{New: func() any { return new(calls.Call) }}
 
-// Next returns the next call, without its lists, or nil at the end. The call before
-// must have been taken or skipped.
+// Next returns the next call, without its lists, or nil at the end. The previous call must have
+// been taken or skipped.
 func (p *Period) Next() (*calls.Call, error) {
 	row, err := p.calls.Next()
 	if err != nil || row == nil {
@@ -126,7 +124,7 @@ func (p *Period) Take(call *calls.Call) error {
 	return err
 }
 
-// Skip passes over the call's turns and items.
+// Skip skips the call's turns and items.
 func (p *Period) Skip(call *calls.Call) error {
 	return p.each(call, func(int, parquet.Row) error { return nil })
 }
@@ -146,8 +144,8 @@ func (p *Period) each(call *calls.Call, visit func(list int, row parquet.Row) er
 	return nil
 }
 
-// Done reports rows that belong to no call: then the order of the files is not
-// what it must be, and rewriting them would lose rows.
+// Done returns an error if rows belong to no call: the files are then in a wrong order, and
+// rewriting them would lose rows.
 func (p *Period) Done() error {
 	for i := range p.lists {
 		if r := &p.lists[i]; r.row != nil {
@@ -179,11 +177,11 @@ func (p *Period) Close() error {
 	return errors.Join(errs...)
 }
 
-// Upgrade returns a call from an older file as today's tables hold it: what
-// its rows keep in extra, since they had no column for it, moves into its
-// column. It asks nobody: extra holds the values as they were sent, so the
-// call's JSON is rebuilt and decoded anew. Where that would not give back the
-// very same JSON, the call stays as it is: nothing is lost, only found in extra.
+// Upgrade converts a call from an older file to the current tables: values that are in extra, since
+// there was no column for them, move into their column. It needs no request: extra holds the values
+// as they were sent, so the call's JSON is rebuilt and decoded again. If the result does not
+// reproduce exactly the same JSON, the call stays unchanged: nothing is lost, the values only stay
+// in extra.
 func Upgrade(dec *calls.Decoder, call *calls.Call) *calls.Call {
 	if !call.HasExtra() && call.Lacks == nil {
 		return call
@@ -202,5 +200,5 @@ func Upgrade(dec *calls.Decoder, call *calls.Call) *calls.Call {
 	now.SetTranscriptState(call.TranscriptState())
 	now.SetTranscriptSource(call)
 	now.SetSettlement(call.Settlement())
-	return now.Clone() // the decoder's memory is used again
+	return now.Clone() // the decoder's memory is reused
 }

@@ -15,13 +15,14 @@ import (
 type PeriodWriter struct {
 	tables  []*Writer // as schema.CallTables
 	tallies *tallyWriter
-	Only    *schema.Table // what write writes the rows of; nil: all tables
-	// Tell sets what follows from the numbers of a call whose rows are not copied; nil: nothing.
+	Only    *schema.Table // the table whose rows write writes; nil: all tables
+	// Tell sets the columns derived from the numbers of a call whose rows are not copied; nil:
+	// none.
 	Tell func(*calls.Call)
 }
 
-// NewPeriodWriter returns the writer of a period into a folder. country is where national
-// telephone numbers of its calls are read.
+// NewPeriodWriter returns the writer of a period into a folder. country is the region of its calls'
+// national telephone numbers.
 func NewPeriodWriter(in Folder, period, country string) *PeriodWriter {
 	w := &PeriodWriter{tallies: newTallyWriter(in, period)}
 	for _, t := range schema.CallTables {
@@ -31,7 +32,7 @@ func NewPeriodWriter(in Folder, period, country string) *PeriodWriter {
 	return w
 }
 
-// CountCall notes a call in the manifest's figures of a file of calls.
+// CountCall counts a call in the manifest's figures of a file of calls.
 func CountCall(info *layout.File, call *calls.Call) {
 	Span(info, call.StartAt())
 	if info.Undated == nil {
@@ -120,7 +121,7 @@ func (w *PeriodWriter) write(call *calls.Call) error {
 	return nil
 }
 
-// failed returns the first error of what was added.
+// failed returns the first error so far.
 func (w *PeriodWriter) failed() error {
 	for _, t := range w.tables {
 		if t.w == nil {
@@ -133,7 +134,7 @@ func (w *PeriodWriter) failed() error {
 	return nil
 }
 
-// Close makes the files durable and returns their lines of the manifest.
+// Close makes the files durable and returns their entries of the manifest.
 func (w *PeriodWriter) Close() (out []layout.File, err error) {
 	for _, t := range w.tables {
 		f, ferr := t.Close()
@@ -154,15 +155,13 @@ func (w *PeriodWriter) Discard() error {
 	return err
 }
 
-// tallyWriter writes the tallies of a month's calls, which it counts, beside
-// them. A nil one has nothing to write.
+// tallyWriter counts a month's calls and writes the tallies. A nil one has nothing to write.
 type tallyWriter struct {
 	counts *calls.Tallies
 	files  map[*schema.Table]*Writer
 }
 
-// newTallyWriter returns the writer of a period's tallies; nil for a day, whose
-// calls are few.
+// newTallyWriter returns the writer of a period's tallies; nil for a day, which has few calls.
 func newTallyWriter(in Folder, period string) *tallyWriter {
 	if !tallied(period) {
 		return nil
@@ -175,10 +174,10 @@ func newTallyWriter(in Folder, period string) *tallyWriter {
 	return w
 }
 
-// tallied says whether the calls of a period are counted: those of a month.
+// tallied reports whether the calls of a period are counted: those of a month are.
 func tallied(period string) bool { return len(period) == len("2026-10") }
 
-// close makes the files durable and returns their lines of the manifest.
+// close makes the files durable and returns their entries of the manifest.
 func (w *tallyWriter) close() (out []layout.File, err error) {
 	if w == nil {
 		return nil, nil

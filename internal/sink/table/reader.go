@@ -1,5 +1,5 @@
-// Package table reads and writes the Parquet files of a snapshot: one file, and the
-// files of a period side by side. It knows nothing of snapshots.
+// Package table reads and writes the Parquet files of a snapshot: one file, or the files of a
+// period together. It does not depend on snapshots.
 package table
 
 import (
@@ -22,7 +22,7 @@ import (
 	"callhouse/internal/sink/disk"
 )
 
-// readAhead is how many rows a Reader decodes at a time.
+// ReadAhead is how many rows a Reader decodes at a time.
 const ReadAhead = 64
 
 // Reader streams the rows of one data file in their order.
@@ -31,25 +31,25 @@ type Reader struct {
 	table  *schema.Table
 	Groups []parquet.RowGroup
 	rows   parquet.RowReadSeekCloser
-	left   int64 // rows of the group that rows has not given yet
+	left   int64 // rows of the group that rows has not returned yet
 	Row    *columnar.RowReader
-	id     int   // position of call_id in a row that next returns; -1: none
+	id     int   // position of call_id in a row from Next; -1: none
 	picked []int // the columns that are read; nil: all
-	// current says that the file's columns are those of today, so that its rows
-	// may be copied as they are.
+	// Current means that the file has exactly the current columns, so that its rows may be copied
+	// unchanged.
 	Current bool
-	// Unfetched says that rows of turns or items were fetched in 1970: compaction by an earlier
-	// version wrote that instead of when their call was.
+	// Unfetched means that rows of turns or items have 1970 as their fetch time: compaction by an
+	// earlier version wrote that instead of their call's.
 	Unfetched bool
 	Unknown   []string // columns that this program does not know
-	Version   int      // the format version that the file says; 0: none
+	Version   int      // the file's format version; 0: none
 	schema    *parquet.Schema
 	buf       []parquet.Row
 	n, at     int
 	Path      string
 }
 
-// Open opens a data file. A file of a later format is refused.
+// Open opens a data file. It refuses a file of a later format.
 func Open(fsys disk.FS, path string, table *schema.Table) (*Reader, error) {
 	f, err := fsys.Open(path)
 	if err != nil {
@@ -88,7 +88,7 @@ func (t *Reader) init(table *schema.Table) error {
 	return nil
 }
 
-// unfetched finds out what Unfetched says from the bounds in the file's footer.
+// unfetched determines Unfetched from the bounds in the file's footer.
 func (t *Reader) unfetched() bool {
 	at := t.Column("fetched_at")
 	if at < 0 || t.table.Columns[t.table.Column("fetched_at")].Parent == "" {
@@ -104,8 +104,8 @@ func (t *Reader) unfetched() bool {
 	})
 }
 
-// sameColumns says whether a file has just the declared columns: their names,
-// field ids and types, in their order.
+// sameColumns reports whether a file has exactly the declared columns: their names, field ids and
+// types, in their order.
 func sameColumns(file, declared *parquet.Schema) bool {
 	return slices.EqualFunc(file.Fields(), declared.Fields(), func(a, b parquet.Field) bool {
 		return a.Name() == b.Name() && a.ID() == b.ID() && a.Leaf() && a.Optional() == b.Optional() &&
@@ -113,8 +113,8 @@ func sameColumns(file, declared *parquet.Schema) bool {
 	})
 }
 
-// typeName names a type the same whether it was declared or read from a file,
-// where plain integers have their logical type written out.
+// typeName returns the same name for a type whether it was declared or read from a file, where
+// plain integers have an explicit logical type.
 func typeName(t parquet.Type) string {
 	switch s := t.String(); s {
 	case "INT32":
@@ -126,8 +126,8 @@ func typeName(t parquet.Type) string {
 	}
 }
 
-// Pick narrows what next returns to these columns of the file, in this order,
-// call_id first: then no page of the others is read, nor held.
+// Pick limits the result of Next to these columns of the file, in this order, call_id first. No
+// page of the other columns is read or kept in memory.
 func (t *Reader) Pick(names ...string) {
 	t.picked = make([]int, 0, len(names))
 	for _, name := range names {
@@ -138,7 +138,7 @@ func (t *Reader) Pick(names ...string) {
 	t.id = 0
 }
 
-// open begins to read a row group.
+// open starts reading a row group.
 func (t *Reader) open(g parquet.RowGroup) parquet.RowReadSeekCloser {
 	if t.picked == nil {
 		return g.Rows()
@@ -151,9 +151,9 @@ func (t *Reader) open(g parquet.RowGroup) parquet.RowReadSeekCloser {
 	return parquet.NewColumnChunkRowReader(chunks)
 }
 
-// Next returns the next row, or nil at the end. The row is valid until next is
-// called again; the bytes that its values point at stay valid after that, since
-// the Parquet reader never uses the memory of byte arrays again.
+// Next returns the next row, or nil at the end. The row is valid until Next is called again; the
+// bytes of its values stay valid after that, since the Parquet reader never reuses the memory of
+// byte arrays.
 func (t *Reader) Next() (parquet.Row, error) {
 	for t.at == t.n {
 		if t.rows == nil {
@@ -180,7 +180,7 @@ func (t *Reader) Next() (parquet.Row, error) {
 	return row, nil
 }
 
-// All calls visit for the rows that are left.
+// All calls visit for the remaining rows.
 func (t *Reader) All(visit func(parquet.Row) error) error {
 	for {
 		row, err := t.Next()
@@ -204,7 +204,7 @@ func (t *Reader) Each(columns []string, visit func(row []parquet.Value)) error {
 	return nil
 }
 
-// EachOf is each for one row group, until visit says to stop.
+// EachOf is Each for one row group, until visit returns false.
 func (t *Reader) EachOf(g parquet.RowGroup, columns []string, visit func(at int64, row []parquet.Value) (on bool)) error {
 	at := make([]int, len(columns))
 	for i, name := range columns {
@@ -268,8 +268,8 @@ func (t *Reader) Column(name string) int {
 	return -1
 }
 
-// Texts returns the columns of the file that hold texts, those included that this program
-// does not know.
+// Texts returns the columns of the file that hold texts, including those that this program does not
+// know.
 func (t *Reader) Texts() (names []string) {
 	for _, f := range t.schema.Fields() {
 		if f.Leaf() && f.Type().Kind() == parquet.ByteArray {
@@ -279,7 +279,7 @@ func (t *Reader) Texts() (names []string) {
 	return names
 }
 
-// Instant returns the time, ms UTC, that a row has in the column at a position.
+// Instant returns the time, ms UTC, in the column at a position of a row.
 func (t *Reader) Instant(at int, v parquet.Value) schema.Opt[int64] {
 	if v.IsNull() {
 		return schema.Opt[int64]{}
@@ -331,8 +331,7 @@ func ByName(name string) *schema.Table {
 	return nil
 }
 
-// IDs are calls that are looked for in many row groups, as the filters of
-// these know them.
+// IDs are calls to look for in the filters of many row groups.
 type IDs struct {
 	hashes []uint64
 	room   []byte // for a filter
@@ -341,8 +340,8 @@ type IDs struct {
 // Add adds a call.
 func (s *IDs) Add(id string) { s.hashes = append(s.hashes, bloom.XXH64{}.Sum64([]byte(id))) }
 
-// MayBeIn asks the filter of a row group, read at once, whether any of the calls
-// may be in it. Without a filter any may.
+// MayBeIn checks the filter of a row group, read at once, for any of the calls. It returns true if
+// there is no filter.
 func (s *IDs) MayBeIn(t *Reader, g parquet.RowGroup) (bool, error) {
 	filter := g.ColumnChunks()[t.Column("call_id")].BloomFilter()
 	if filter == nil {
@@ -352,7 +351,7 @@ func (s *IDs) MayBeIn(t *Reader, g parquet.RowGroup) (bool, error) {
 	s.room = slices.Grow(s.room[:0], size)[:size]
 	n, err := filter.ReadAt(s.room, 0)
 	if err == nil || errors.Is(err, io.EOF) {
-		if err = nil; n < max(size, bloom.BlockSize) { // an empty one cannot be asked
+		if err = nil; n < max(size, bloom.BlockSize) { // an empty filter cannot be checked
 			err = io.ErrUnexpectedEOF
 		}
 	}

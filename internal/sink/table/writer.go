@@ -18,36 +18,35 @@ import (
 	"callhouse/internal/sink/zstd"
 )
 
-// A row group is closed when it has rowGroupRows rows or rowGroupBytes bytes of
-// values: the first suits readers, the second bounds the writer's memory.
+// A row group is closed when it has rowGroupRows rows or rowGroupBytes bytes of values: the first
+// limit suits readers, the second bounds the writer's memory.
 const (
 	RowGroupRows  = 122_880
 	rowGroupBytes = 32 << 20
-	// A page of a column is as large as this when it is encoded, and a writer holds
-	// one for each column; in an import, which need not be sparing with memory, it is
-	// as large as that, which takes 8 % less on the disk.
+	// PageBytes is the size of an encoded page of a column; a writer holds one for each column. An
+	// import, which may use more memory, has larger pages, which takes 8 % less on the disk.
 	PageBytes       = 512 << 10
 	ImportPageBytes = 2 << 20
-	// filterBits is what a call's place in the filter of call_id takes. One id in
-	// some hundred thousand passes by mistake, so that of the files that do not
-	// hold a night's new calls a commit reads hardly any; look-ups gain as well.
+	// filterBits is the size of a call's entry in the filter of call_id. One id in some hundred
+	// thousand is a false positive, so a commit reads hardly any files that do not hold a night's
+	// new calls; look-ups gain as well.
 	filterBits = 40
 )
 
-// Folder is where the data files of a snapshot are made, by their paths inside of it.
+// Folder is the place where the data files of a snapshot are made, by their paths inside it.
 type Folder interface {
 	Create(path string) (disk.File, error)
 	Remove(path string) error
-	// PageBytes is how large the pages of their columns are.
+	// PageBytes returns the page size of their columns.
 	PageBytes() int
 }
 
-// Writer writes one data file of a snapshot. The file is made at the
-// first row; a table without rows has no file.
+// Writer writes one data file of a snapshot. The file is created with the first row; a table
+// without rows has no file.
 type Writer struct {
 	in    Folder
 	table *schema.Table
-	info  layout.File // Table, Period and Path are set; the rest as rows come
+	info  layout.File // Table, Period and Path are set; the rest follows from the rows
 
 	file  disk.File
 	hash  hash.Hash
@@ -108,7 +107,7 @@ func (t *Writer) open() error {
 	return nil
 }
 
-// vectors are memory for rows to use again, by table.
+// vectors is reusable memory for rows, by table.
 var vectors sync.Map
 
 func takeVectors(t *schema.Table) *columnar.Vectors {
@@ -125,13 +124,13 @@ func giveVectors(t *schema.Table, v *columnar.Vectors) {
 	}
 }
 
-// unbounded are the columns of whose row groups no least and greatest value is
-// told: long texts, and decimals, which the library compares as if none were
-// negative. Of their pages columnar.Vectors tells bounds.
+// unbounded are the columns without minimum and maximum of their row groups: long texts, and
+// decimals, which the library compares as if none were negative. columnar.Vectors writes the bounds
+// of their pages.
 var unbounded = []string{"total_cost", "credits_used", "billed_seconds", "timed_cost", "summary", "evaluation", "metadata",
 	"dynamic_variables", "recording_url", "extra", "content", "tool_call_id", "arguments", "value"}
 
-// ready makes room for n rows, which are added to rows next.
+// ready makes room for n rows, which are then added to rows.
 func (t *Writer) ready(n int) error {
 	if t.w == nil {
 		if err := t.open(); err != nil {
@@ -170,8 +169,7 @@ func (t *Writer) closeGroup() error {
 	return nil
 }
 
-// Close makes the file durable and returns its line of the manifest, or nil
-// when it has no rows.
+// Close makes the file durable and returns its entry of the manifest, or nil if it has no rows.
 func (t *Writer) Close() (*layout.File, error) {
 	if t.w == nil {
 		return nil, nil
@@ -191,7 +189,7 @@ func (t *Writer) Close() (*layout.File, error) {
 	return &t.info, nil
 }
 
-// Discard removes the file: it turned out to hold nothing new.
+// Discard removes the file, which has nothing new.
 func (t *Writer) Discard() error {
 	if t.w == nil {
 		return nil

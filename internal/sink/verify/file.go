@@ -21,11 +21,11 @@ import (
 	"callhouse/internal/sink/table"
 )
 
-// seenFiles remembers what was read, so that what snapshots share is read once.
+// seenFiles remembers the files that were read, so that shared ones are read once.
 type seenFiles struct {
 	mu    sync.Mutex
 	info  map[string]fs.FileInfo  // by path inside of a snapshot
-	said  map[string]*layout.File // what a manifest says of it
+	said  map[string]*layout.File // its entry in a manifest
 	ids   map[string][]uint64     // hashes of the call ids, by path of a file of calls
 	files int
 	bytes int64
@@ -35,8 +35,8 @@ func newSeenFiles() *seenFiles {
 	return &seenFiles{info: map[string]fs.FileInfo{}, said: map[string]*layout.File{}, ids: map[string][]uint64{}}
 }
 
-// known says whether the very file was read before, for a manifest that says
-// the same of it. The one file of runs has the same path in every snapshot.
+// known reports whether the same file was read before, for the same entry of a manifest. The one
+// file of runs has the same path in every snapshot.
 func (s *seenFiles) known(f *layout.File, info fs.FileInfo) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,14 +58,14 @@ func (s *seenFiles) keepIDs(path string, ids []uint64) {
 	s.ids[path] = ids
 }
 
-// file verifies one file as a whole: that it is there, its size, its checksum.
-// fresh says that it was not read before, sound that it can be read on.
+// file verifies one file as a whole: that it exists, its size, its checksum. fresh reports that it
+// was not read before, sound that its rows can be read.
 func (v *verifier) file(ctx context.Context, s *layout.Snapshot, f *layout.File) (fresh, sound bool, err error) {
 	at := v.rel(s.Path(f))
 	file, err := v.opts.FS.Open(s.Path(f))
 	if disk.IsGone(err) {
 		if _, err := snapshot.Open(v.opts.FS, v.opts.Root, layout.SnapshotName(s.Manifest.Snapshot)); disk.IsGone(err) {
-			return false, false, nil // the whole snapshot was removed just now
+			return false, false, nil // the whole snapshot has just been removed
 		}
 		v.bad.Add("missing", at, "the file is not there")
 		return false, false, nil
@@ -116,8 +116,8 @@ func (r *untilDone) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// manifest verifies what a manifest says by itself. Whoever read it made sure that
-// it does not contradict itself ([layout.Manifest.Contradictions]).
+// manifest verifies a manifest by itself. Its reader has already checked that it does not
+// contradict itself ([layout.Manifest.Contradictions]).
 func (v *verifier) manifest(s *layout.Snapshot) {
 	m := s.Manifest
 	at := v.rel(filepath.Join(s.Dir, layout.ManifestName))
@@ -156,8 +156,8 @@ func (v *verifier) manifest(s *layout.Snapshot) {
 	}
 }
 
-// periodsFit verifies that no call can lie in two files, and none in a place
-// where nobody looks for it.
+// periodsFit verifies that no call can be in two files, and none in a place that is never searched
+// for it.
 func (v *verifier) periodsFit(at string, periods map[string]map[string]bool) {
 	calls := periods[schema.Calls.Name]
 	for period := range calls {
@@ -177,8 +177,8 @@ func (v *verifier) periodsFit(at string, periods map[string]map[string]bool) {
 	}
 }
 
-// unreferenced finds files in a snapshot that its manifest does not name: a
-// reader who globs would count their rows.
+// unreferenced finds files in a snapshot that its manifest does not name: a reader that globs would
+// count their rows.
 func (v *verifier) unreferenced(s *layout.Snapshot) {
 	named := map[string]bool{layout.ManifestName: true}
 	if f := s.Manifest.Forgotten; f != nil {

@@ -11,11 +11,11 @@ import (
 	"callhouse/internal/wire/mask"
 )
 
-// withoutKey is what follows from a missing key: no new value can be masked as before.
+// withoutKey is the consequence of a missing key: no new value can be masked as before.
 const withoutKey = "without it the next run refuses to start, since equal values would not stay equal"
 
-// maskKey verifies that the key by which values were masked is there. was is what the
-// manifest says of it; nil: nothing was ever masked.
+// maskKey verifies that the key of the masks exists. was is its entry in the manifest; nil: nothing
+// was ever masked.
 func (v *verifier) maskKey(was *layout.Mask) {
 	if was == nil {
 		return

@@ -17,8 +17,7 @@ import (
 	"callhouse/internal/wire"
 )
 
-// whole verifies the files of one table that has no periods, or of a resource with its
-// lists.
+// whole verifies the files of one table without periods, or of a resource with its lists.
 func (v *verifier) whole(_ context.Context, s *layout.Snapshot, files []*layout.File) (err error) {
 	of := resource.Owner(files[0].Table)
 	checks := map[string]*tableCheck{}
@@ -88,8 +87,8 @@ func (v *verifier) cells(s *layout.Snapshot, c *tableCheck) error {
 	return errors.Join(err, r.Close())
 }
 
-// objects verifies the objects of a resource: their order, and that what was sent can
-// be made of them again.
+// objects verifies the objects of a resource: their order, and that they reproduce the JSON that
+// was sent.
 func (v *verifier) objects(s *layout.Snapshot, of *resource.Resource, at string) error {
 	var dec wire.Decoder
 	var found secrets
@@ -141,13 +140,13 @@ func (v *verifier) changes(s *layout.Snapshot, at string) error {
 	return err
 }
 
-// secrets counts those that an older callhouse stored in one file.
+// secrets counts the secrets that an older callhouse stored in one file.
 type secrets struct {
 	count, rows int64
-	first       string // where the first one is
+	first       string // place of the first one
 }
 
-// look counts those in one row.
+// look counts the secrets in one row.
 func (s *secrets) look(key string, places []resource.Place) {
 	before := s.count
 	for _, p := range places {
@@ -163,7 +162,7 @@ func (s *secrets) look(key string, places []resource.Place) {
 	}
 }
 
-// report makes one problem of all of them. It does not repeat what is secret.
+// report makes one problem of all of them. It does not repeat the secrets.
 func (s *secrets) report(bad *Problems, at string) {
 	if s.count > 0 {
 		bad.Add(Secret, at, "%d secrets in %d rows are stored in clear, the first in %s", s.count, s.rows, s.first)

@@ -19,10 +19,10 @@ import (
 	"callhouse/internal/sink/table"
 )
 
-// idSeed makes the hashes by which call ids are compared over all files.
+// idSeed is the seed of the hashes by which call ids are compared over all files.
 var idSeed = maphash.MakeSeed()
 
-// period verifies the files of one period, or that of runs.
+// period verifies the files of one period, or of runs.
 func (v *verifier) period(ctx context.Context, s *layout.Snapshot, files []*layout.File) error {
 	readable, anew := true, false
 	for _, f := range files {
@@ -51,13 +51,13 @@ func (v *verifier) period(ctx context.Context, s *layout.Snapshot, files []*layo
 	return err
 }
 
-// tableCheck is one file of a period while its rows go by.
+// tableCheck is one file of a period while its rows are read.
 type tableCheck struct {
 	r       *table.Reader
 	listed  *layout.File
 	at      string
 	key     int         // position of the call's start
-	counted layout.File // what the rows say
+	counted layout.File // figures counted from the rows
 }
 
 func (v *verifier) openCheck(s *layout.Snapshot, f *layout.File) (*tableCheck, error) {
@@ -81,8 +81,8 @@ func (v *verifier) openCheck(s *layout.Snapshot, f *layout.File) (*tableCheck, e
 	return c, nil
 }
 
-// columns verifies which columns a file has: those of its format version, and of
-// those that came later any that the manifest knows.
+// columns verifies the columns of a file: those of its format version, and any later ones that the
+// manifest lists.
 func (v *verifier) columns(s *layout.Snapshot, c *tableCheck) {
 	if c.r.Version != layout.FormatVersion {
 		return
@@ -114,7 +114,7 @@ func (c *tableCheck) next(v *verifier) (parquet.Row, error) {
 	return row, nil
 }
 
-// start returns the start of the call that a row belongs to.
+// start returns the start of a row's call.
 func (c *tableCheck) start(row parquet.Row) schema.Opt[int64] {
 	if c.key < 0 {
 		return schema.Opt[int64]{}
@@ -122,7 +122,7 @@ func (c *tableCheck) start(row parquet.Row) schema.Opt[int64] {
 	return c.r.Instant(c.key, row[c.key])
 }
 
-// rows verifies the rows of a period, all tables side by side.
+// rows verifies the rows of a period, all tables together.
 func (v *verifier) rows(ctx context.Context, s *layout.Snapshot, files []*layout.File) (err error) {
 	p := &periodCheck{v: v, tallies: newTallyCheck(v)}
 	defer func() {
@@ -147,12 +147,12 @@ func (v *verifier) rows(ctx context.Context, s *layout.Snapshot, files []*layout
 		}
 	}
 	if p.calls == nil {
-		return nil // the manifest's check said so
+		return nil // the manifest's check reported it
 	}
 	return p.run(ctx)
 }
 
-// periodCheck walks over the calls of a period.
+// periodCheck verifies the calls of a period.
 type periodCheck struct {
 	v            *verifier
 	calls        *tableCheck
@@ -227,8 +227,8 @@ func (p *periodCheck) order(last, call *calls.Call) {
 	}
 }
 
-// blankVersion is the lowest format version whose user_turns leave out turns of any
-// white space: earlier ones knew that of ASCII alone.
+// blankVersion is the lowest format version whose user_turns ignore turns of any white space:
+// earlier ones only recognised ASCII white space.
 const blankVersion = 3
 
 // call verifies one call, with its turns and items.
@@ -273,7 +273,7 @@ func (p *periodCheck) call(call *calls.Call) error {
 	return nil
 }
 
-// figures compares what the manifest says of the files with what they hold.
+// figures compares the figures in the manifest with the content of the files.
 func (p *periodCheck) figures() {
 	for _, c := range p.tables() {
 		if c.counted.Rows != c.listed.Rows {
@@ -294,7 +294,7 @@ type childCheck struct {
 	n           int32
 	byUser      bool
 	fetchedAt   int               // its column
-	fetched     schema.Opt[int64] // not there: an earlier version wrote it
+	fetched     schema.Opt[int64] // null if an earlier version wrote it
 	rows        schema.Rows
 }
 
@@ -316,8 +316,8 @@ func (c *childCheck) advance(v *verifier) (err error) {
 	return nil
 }
 
-// of passes over the rows of a call and counts them, and those by which the
-// caller says something. Those before it belong to no call.
+// of skips the rows of a call and counts them, and those in which the caller speaks. Rows before
+// them belong to no call.
 func (c *childCheck) of(v *verifier, call *calls.Call) (n, byUser int, err error) {
 	for c.row != nil {
 		if !bytes.Equal(c.id, call.ID()) {
@@ -347,7 +347,7 @@ func (c *childCheck) of(v *verifier, call *calls.Call) (n, byUser int, err error
 	return n, byUser, nil
 }
 
-// rest reports the rows behind those of the last call.
+// rest reports the rows after those of the last call.
 func (c *childCheck) rest(v *verifier) error {
 	for c.row != nil {
 		v.bad.Add("reference", c.at, "a %s of call %s stands where no such call is", c.kind, c.id)

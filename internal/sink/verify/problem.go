@@ -7,30 +7,31 @@ import (
 	"sync"
 )
 
-// MaskKeyProblem is the kind of a problem with the key of the masks. No snapshot is damaged by
-// it, and none can replace it.
+// MaskKeyProblem is the kind of a problem with the key of the masks. It damages no snapshot, and no
+// snapshot can replace the key.
 const MaskKeyProblem = "mask_key"
 
-// Problem is one thing that is wrong with a warehouse.
+// Problem is one fault of a warehouse.
 type Problem struct {
-	Kind string `json:"kind"` // one word a kind, as in "checksum"; see docs/design/warehouse.md
+	Kind string `json:"kind"` // one word, such as "checksum"; see docs/design/warehouse.md
 	Path string `json:"path"` // inside the warehouse
 	What string `json:"what"`
 }
 
 func (p Problem) String() string { return fmt.Sprintf("%s: %s", p.Path, p.What) }
 
-// Secret is the kind of a problem that is no damage: secrets that an older callhouse stored in clear.
+// Secret is the kind of a problem that is not damage: secrets that an older callhouse stored in
+// clear.
 const Secret = "secret"
 
-// How many problems a report names: in all, and of one kind in one file. The
-// others are counted.
+// Limits on the problems that a report names: in all, and of one kind in one file. The others are
+// counted.
 const (
 	namedProblems = 100
 	namedAlike    = 3
 )
 
-// Problems collects what is wrong, from any goroutine.
+// Problems collects problems, from any goroutine.
 type Problems struct {
 	mu    sync.Mutex
 	count int64

@@ -22,11 +22,11 @@ import (
 	"callhouse/internal/sink/table"
 )
 
-// identity are the fields of a [layout.File] that say which file it is. All others are
-// figures: they are counted from its rows.
+// identity are the fields of a [layout.File] that identify the file. All others are figures,
+// counted from its rows.
 var identity = []string{"Table", "Format", "Path", "Period", "Rows", "Bytes", "SHA256", "Country"}
 
-// differ describes the figures that are not those counted from the rows; empty: they agree.
+// differ describes the figures that differ from those counted from the rows; empty if they agree.
 func differ(listed, counted *layout.File) string {
 	said, is := reflect.ValueOf(tolerated(*listed, counted)), reflect.ValueOf(*counted)
 	var out []string
@@ -41,15 +41,14 @@ func differ(listed, counted *layout.File) string {
 	return strings.Join(out, ", ")
 }
 
-// tolerated returns the figures with those replaced that earlier versions counted by other
-// rules, where that does no harm.
+// tolerated replaces the figures that earlier versions counted by other rules, if that is harmless.
 func tolerated(listed layout.File, counted *layout.File) layout.File {
 	// A file whose next expiry is too early is only read again too early.
 	if a, b := listed.NextExpiry, counted.NextExpiry; a != nil && b != nil && *a < *b {
 		listed.NextExpiry = b
 	}
 	if listed.Format == 0 {
-		listed.UnheldCosts = counted.UnheldCosts // files before version 3 do not have it
+		listed.UnheldCosts = counted.UnheldCosts // files before version 3 lack it
 	}
 	if listed.Undated == nil {
 		listed.Undated = counted.Undated // earlier builds did not count them
@@ -70,9 +69,8 @@ func figure(v reflect.Value) string {
 	return fmt.Sprint(v.Elem().Interface())
 }
 
-// unique verifies that no call stands in two places of a snapshot. Files are
-// compared by hashes of 8 bytes a call; where two hashes are the same, the ids
-// themselves are read.
+// unique verifies that no call is in two places of a snapshot. Files are compared by hashes of 8
+// bytes per call; if two hashes are equal, the ids themselves are read.
 func (v *verifier) unique(s *layout.Snapshot) error {
 	var all []uint64
 	files := s.Manifest.FilesOf(schema.Calls.Name)
@@ -117,7 +115,7 @@ func (v *verifier) unique(s *layout.Snapshot) error {
 	return nil
 }
 
-// readTombstones reads those of the current snapshot.
+// readTombstones reads the tombstones of the current snapshot.
 func (v *verifier) readTombstones(s *layout.Snapshot) (*snapshot.Tombstones, error) {
 	t, err := snapshot.ReadTombstones(v.opts.FS, s)
 	var damage *disk.DamageError
@@ -160,8 +158,8 @@ func (v *verifier) runs(s *layout.Snapshot, f *layout.File) error {
 	return nil
 }
 
-// outside verifies what lies outside of the snapshots: the journal, and what a
-// crash left. While a run writes, neither says anything.
+// outside verifies what is outside of the snapshots: the journal, and the leftovers of a crash.
+// While a run writes, it skips both.
 func (v *verifier) outside(current *layout.Snapshot) error {
 	path := filepath.Join(v.opts.Root, layout.LockName)
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {

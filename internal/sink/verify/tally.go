@@ -7,12 +7,12 @@ import (
 	"callhouse/internal/schema"
 )
 
-// tallyCheck counts the calls of a period anew beside its tallies.
+// tallyCheck recounts the calls of a period to compare them with its tallies.
 type tallyCheck struct {
 	v        *verifier
 	files    map[*schema.Table]*tableCheck
 	counts   *calls.Tallies
-	reported map[*schema.Table]bool // told already
+	reported map[*schema.Table]bool // already reported
 }
 
 func newTallyCheck(v *verifier) *tallyCheck {
@@ -34,7 +34,7 @@ func (t *tallyCheck) row(table *schema.Table, want parquet.Row) error {
 	return err
 }
 
-// bad reports a file once: one call more shifts all rows.
+// bad reports a file once: one more call shifts all rows.
 func (t *tallyCheck) bad(table *schema.Table, format string, args ...any) {
 	if !t.reported[table] {
 		t.reported[table] = true
@@ -59,7 +59,7 @@ func (t *tallyCheck) end() error {
 		return err
 	}
 	for table, c := range t.files {
-		if !c.r.Current { // counted by other columns: nobody reads it
+		if !c.r.Current { // counted by other columns: nothing reads it
 			c.counted.Rows = c.listed.Rows
 			continue
 		}

@@ -12,20 +12,20 @@ import (
 	"callhouse/internal/sink/disk"
 )
 
-// Verdict is what the last verification of a warehouse found, kept for status. It lies
-// beside the snapshots, and nothing depends on it.
+// Verdict is the result of the last verification of a warehouse, stored for status. It is beside
+// the snapshots, and nothing depends on it.
 type Verdict struct {
 	FormatVersion int       `json:"format_version"`
 	At            time.Time `json:"at"`
 	Snapshot      int64     `json:"snapshot"`        // the newest one that was verified
-	Problems      int64     `json:"problems"`        // that a report names, and that are damage
-	First         string    `json:"first,omitempty"` // the file of the first one, and its kind
-	// Files are those with a problem, by their paths inside a snapshot; "" is a problem of the
+	Problems      int64     `json:"problems"`        // those that a report names and that are damage
+	First         string    `json:"first,omitempty"` // file and kind of the first one
+	// Files are the files with a problem, by their paths inside a snapshot; "" is a problem of the
 	// snapshot itself.
 	Files []string `json:"files,omitempty"`
 }
 
-// Save keeps what a report found. With group, the warehouse's group may read it.
+// Save stores the result of a report. With group, the warehouse's group may read it.
 func Save(root string, group bool, r *Report, now time.Time) error {
 	v := Verdict{FormatVersion: layout.FormatVersion, At: now.UTC()}
 	if len(r.Snapshots) > 0 {
@@ -37,10 +37,10 @@ func Save(root string, group bool, r *Report, now time.Time) error {
 		}
 		folder, file := inside(p.Path)
 		if folder == "" && strings.Contains(p.Path, "/") {
-			file = p.Path // in a folder beside the snapshots: no problem of theirs
+			file = p.Path // beside the snapshots: not a problem of theirs
 		}
 		if v.Files = append(v.Files, file); v.First == "" {
-			v.First = p.Path + " (" + p.Kind + ")" // not what is wrong, which may name a call
+			v.First = p.Path + " (" + p.Kind + ")" // without the description, which may name a call
 		}
 		v.Problems++
 	}
@@ -61,8 +61,8 @@ func Save(root string, group bool, r *Report, now time.Time) error {
 	return nil
 }
 
-// Last returns the verdict of the last verification; nil if there is none that this user and
-// this version can read.
+// Last returns the verdict of the last verification; nil if there is none that this user and this
+// version can read.
 func Last(fsys disk.FS, root string) *Verdict {
 	raw, err := disk.ReadFile(fsys, filepath.Join(root, layout.VerdictName))
 	v := new(Verdict)
@@ -72,8 +72,8 @@ func Last(fsys disk.FS, root string) *Verdict {
 	return v
 }
 
-// Concerns reports whether a problem of the verdict is still one of a snapshot: its files
-// never change under their names.
+// Concerns reports whether a problem of the verdict still applies to a snapshot: its files never
+// change under their names.
 func (v *Verdict) Concerns(s *layout.Snapshot) bool {
 	if v == nil || s == nil || v.Problems == 0 {
 		return false

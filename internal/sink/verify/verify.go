@@ -1,4 +1,4 @@
-// Package verify proves a warehouse against itself, whole or what one run wrote.
+// Package verify proves the consistency of a warehouse, of all of it or of what one run wrote.
 package verify
 
 import (
@@ -20,21 +20,21 @@ import (
 	"callhouse/internal/sink/snapshot"
 )
 
-// Options says what is verified.
+// Options selects what to verify.
 type Options struct {
 	Root     string
-	All      bool // the older snapshots as well, and not only the current one
+	All      bool // also the older snapshots
 	Progress func(snapshot.Progress)
 	FS       disk.FS // nil: Disk
-	// MaskKey is the key of the masks, where it is not the one in the warehouse.
+	// MaskKey is the key of the masks, if it is not the one in the warehouse.
 	MaskKey []byte
 }
 
-// Report is what Warehouse found. Calls, Turns, Items and Runs are the rows
-// of the current snapshot.
+// Report is the result of Warehouse. Calls, Turns, Items and Runs count the rows of the current
+// snapshot.
 type Report struct {
 	Snapshots []int64   `json:"snapshots"`
-	Broken    []int64   `json:"damaged_snapshots"` // of these, and those whose manifest cannot be read
+	Broken    []int64   `json:"damaged_snapshots"` // damaged ones of these, and those whose manifest cannot be read
 	Files     int       `json:"files"`
 	Bytes     int64     `json:"bytes"`
 	Calls     int64     `json:"calls"`
@@ -43,20 +43,20 @@ type Report struct {
 	Runs      int64     `json:"runs"`
 	Journal   int64     `json:"journal_records"` // fetched, not yet committed
 	Leftovers []string  `json:"leftovers"`       // of a crash; the next run removes them
-	Notes     []string  `json:"notes"`           // what could not be looked at, and why; what is odd and no damage
+	Notes     []string  `json:"notes"`           // skipped checks and their reasons; oddities that are not damage
 	Count     int64     `json:"problems"`
 	Problems  []Problem `json:"problem_list"`
 }
 
-// Whole says that nothing is wrong.
+// Whole reports whether there is no problem.
 func (r *Report) Whole() bool { return r.Count == 0 }
 
-// Damaged says that something is wrong besides secrets that are stored in clear.
+// Damaged reports whether there is a problem besides secrets stored in clear.
 func (r *Report) Damaged() bool {
 	return r.Count > int64(len(r.Problems)) || slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Kind != Secret })
 }
 
-// verifier proves a warehouse against itself.
+// verifier proves the consistency of a warehouse.
 type verifier struct {
 	opts       Options
 	bad        Problems
@@ -64,15 +64,14 @@ type verifier struct {
 	seen       *seenFiles
 	progress   func(int64)
 	tombstones *snapshot.Tombstones              // of the current snapshot
-	each       func(at string, call *calls.Call) // where set, is shown every call
+	each       func(at string, call *calls.Call) // if set, called for every call
 }
 
-// Warehouse reads a whole warehouse and compares it with what it says of itself:
-// names, checksums, columns, every row. It takes no lock and changes nothing,
-// so it may run beside a run; its memory goes with the size of a row group, and
-// with 8 bytes a call. The error is for what kept it from looking; what it
-// found is in the report. What a newer callhouse wrote it cannot judge: that is a
-// *layout.VersionError.
+// Warehouse reads a whole warehouse and checks it against its own records: names, checksums,
+// columns, every row. It takes no lock and changes nothing, so it may be called during a run. Its
+// memory depends on the size of a row group, plus 8 bytes per call. It returns an error only if it
+// could not finish; faults are in the report. It cannot judge what a newer callhouse wrote: that is
+// a *layout.VersionError.
 func Warehouse(ctx context.Context, opts Options) (*Report, error) {
 	if opts.FS == nil {
 		fsys, err := disk.OpenToRead(opts.Root)
@@ -137,8 +136,7 @@ func Warehouse(ctx context.Context, opts Options) (*Report, error) {
 	return &v.report, nil
 }
 
-// oddities counts what the service says that makes no sense. It is kept as it came,
-// and is no damage.
+// oddities counts implausible data from the service. It is stored as it came, and is not damage.
 type oddities struct {
 	mu       sync.Mutex
 	reversed int64            // calls that end before they start
@@ -178,7 +176,7 @@ func endsBeforeStart(c *calls.Call) bool {
 	return c.StartAt().OK && c.EndAt().OK && c.EndAt().V < c.StartAt().V
 }
 
-// current reads the current snapshot's manifest; nil when that is broken.
+// current reads the current snapshot's manifest; nil if that is broken.
 func (v *verifier) current() (*layout.Snapshot, error) {
 	s, err := snapshot.Current(v.opts.FS, v.opts.Root)
 	var damage *disk.DamageError
@@ -202,7 +200,7 @@ func (v *verifier) current() (*layout.Snapshot, error) {
 	return nil, nil
 }
 
-// snapshots returns the ones to look at, the current one first, if there is one.
+// snapshots returns the snapshots to verify, the current one first, if there is one.
 func (v *verifier) snapshots(current *layout.Snapshot) (out []*layout.Snapshot, _ error) {
 	if current != nil {
 		out = append(out, current)
@@ -236,8 +234,7 @@ func (v *verifier) snapshots(current *layout.Snapshot) (out []*layout.Snapshot, 
 	return out, nil
 }
 
-// isNewer reports whether err says that a newer callhouse wrote something: that is no
-// damage.
+// isNewer reports whether the data in question is of a newer callhouse, which is not damage.
 func isNewer(err error) bool {
 	var version *layout.VersionError
 	return errors.As(err, &version)
@@ -249,8 +246,8 @@ func filepathNumber(s *layout.Snapshot) int64 {
 	return n
 }
 
-// snapshot verifies one snapshot. What an earlier one shares with it, by hard
-// links, is not read again.
+// snapshot verifies one snapshot. Files that an earlier one shares with it, by hard links, are not
+// read again.
 func (v *verifier) snapshot(ctx context.Context, s *layout.Snapshot) error {
 	v.manifest(s)
 	work := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError().WithMaxGoroutines(runtime.GOMAXPROCS(0))
@@ -269,8 +266,8 @@ func (v *verifier) snapshot(ctx context.Context, s *layout.Snapshot) error {
 	return v.unique(s)
 }
 
-// byPeriod sorts a snapshot's files by what they hold: each period, each resource, and
-// the other tables that have one file.
+// byPeriod groups a snapshot's files by content: each period, each resource, and the other tables
+// that have one file.
 func byPeriod(m *layout.Manifest) [][]*layout.File {
 	at := map[string]int{}
 	var out [][]*layout.File
@@ -287,7 +284,7 @@ func byPeriod(m *layout.Manifest) [][]*layout.File {
 	return out
 }
 
-// rel names a file inside of the warehouse.
+// rel returns the path of a file inside the warehouse.
 func (v *verifier) rel(path string) string {
 	if rel, err := filepath.Rel(v.opts.Root, path); err == nil {
 		path = rel
@@ -295,7 +292,7 @@ func (v *verifier) rel(path string) string {
 	return filepath.ToSlash(path)
 }
 
-// RunReport is what CheckRun found.
+// RunReport is the result of CheckRun.
 type RunReport struct {
 	Files    int
 	Calls    int64 // rows that the run wrote
@@ -305,9 +302,9 @@ type RunReport struct {
 	Unknown map[string]int64
 }
 
-// CheckRun proves what one run wrote: the manifest of its snapshot, and every file of
-// the periods that it changed. In the rows of calls that it wrote, it also looks at
-// times and words. before is the snapshot that the run found; nil: none.
+// CheckRun verifies what one run wrote: the manifest of its snapshot, and every file of the periods
+// that it changed. In the rows of calls that it wrote, it also checks times and words. before is
+// the snapshot at the beginning of the run; nil: none.
 func CheckRun(ctx context.Context, fsys disk.FS, s, before *layout.Snapshot, run string,
 	forgotten *snapshot.Tombstones) (*RunReport, error) {
 	r := new(RunReport)
@@ -317,7 +314,7 @@ func CheckRun(ctx context.Context, fsys disk.FS, s, before *layout.Snapshot, run
 		if string(c.RunID()) != run {
 			return
 		}
-		r.Calls++ // one period is read after the other
+		r.Calls++ // periods are read one after the other
 		if endsBeforeStart(c) {
 			v.bad.Add("times", at, "call %s ends (%d) before it starts (%d)", c.ID(), c.EndAt().V, c.StartAt().V)
 		}
@@ -346,8 +343,8 @@ func CheckRun(ctx context.Context, fsys disk.FS, s, before *layout.Snapshot, run
 	return r, nil
 }
 
-// unchanged says that all files of a period were there before. The one of the
-// runs has the same name in every snapshot, and is never the same.
+// unchanged reports whether all files of a period existed before. The file of the runs has the same
+// name in every snapshot, and always differs.
 func unchanged(files []*layout.File, old map[string]bool) bool {
 	for _, f := range files {
 		if !old[f.Path] || f.Table == schema.Runs.Name {

@@ -1,5 +1,5 @@
-// Package zstd compresses with the C library, which is half as fast again as the
-// Go one at the same size.
+// Package zstd compresses with the C library, which is half as fast again as the Go one at the same
+// size.
 package zstd
 
 import (
@@ -10,15 +10,14 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// The contexts are used again. They hold megabytes of C memory, which a sync.Pool
-// would free at every collection, only for them to be made anew; and libc keeps
-// what was freed for the thread that freed it.
+// The contexts are reused. They hold megabytes of C memory. A sync.Pool would free them at every
+// collection, and libc keeps freed memory for the thread that freed it.
 var (
 	contextsMu sync.Mutex
 	contexts   []zstd.Ctx
 )
 
-// withContext runs f with a context that nobody else uses meanwhile.
+// withContext runs f with a context that nothing else uses meanwhile.
 func withContext[T any](f func(zstd.Ctx) (T, error)) (T, error) {
 	contextsMu.Lock()
 	var ctx zstd.Ctx
@@ -36,7 +35,7 @@ func withContext[T any](f func(zstd.Ctx) (T, error)) (T, error) {
 	return f(ctx)
 }
 
-// Bound returns how large n bytes can become.
+// Bound returns the maximum compressed size of n bytes.
 func Bound(n int) int { return zstd.CompressBound(n) }
 
 // Compress compresses src, into dst if that is large enough.
@@ -44,7 +43,7 @@ func Compress(dst, src []byte, level int) ([]byte, error) {
 	return withContext(func(c zstd.Ctx) ([]byte, error) { return c.CompressLevel(dst, src, level) })
 }
 
-// DecompressInto decompresses src into dst, and returns how many bytes it had.
+// DecompressInto decompresses src into dst, and returns the number of bytes.
 func DecompressInto(dst, src []byte) (int, error) {
 	return withContext(func(c zstd.Ctx) (int, error) { return c.DecompressInto(dst, src) })
 }

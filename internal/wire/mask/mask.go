@@ -1,5 +1,4 @@
-// Package mask replaces values of a call's JSON by keyed hashes, before anything of it is
-// written.
+// Package mask replaces values of a call's JSON by keyed hashes, before any of it is written.
 package mask
 
 import (
@@ -24,7 +23,7 @@ const Prefix = "masked:"
 // KeyBytes is the length of a key for masks.
 const KeyBytes = sha256.Size
 
-// ParseKey reads a key as its file has it: 64 hex digits.
+// ParseKey parses a key from its file: 64 hex digits.
 func ParseKey(raw []byte) ([]byte, error) {
 	key, err := hex.DecodeString(string(bytes.TrimSpace(raw)))
 	if err != nil || len(key) != KeyBytes {
@@ -33,7 +32,7 @@ func ParseKey(raw []byte) ([]byte, error) {
 	return key, nil
 }
 
-// KeyHash returns the hash by which a key is recognized.
+// KeyHash returns the hash that identifies a key.
 func KeyHash(key []byte) string {
 	h := hmac.New(sha256.New, key)
 	h.Write([]byte("callhouse: which key is this?"))
@@ -42,44 +41,40 @@ func KeyHash(key []byte) string {
 
 const digits = 32
 
-// Mask replaces values of a call's JSON by keyed hashes: the first half of the
-// HMAC-SHA-256 of a string's text, or of a number's or boolean's as it is
-// written. Equal values stay equal, wherever they stand; who has the key can
-// tell whether a value is a given one. Null and the empty string stay.
+// Mask replaces values of a call's JSON by keyed hashes: the first half of the HMAC-SHA-256 of a
+// string's text, or of the spelling of a number or boolean. Equal values stay equal, wherever they
+// are. With the key, one can check whether a value is a given one. Null and the empty string stay.
 //
-// A number of the call that is masked (from_number, to_number and
-// presentation_number) is masked wherever else it stands in the call as well: as
-// a value, or inside a text.
+// A masked number of the call (from_number, to_number and presentation_number) is masked everywhere
+// else in the call as well: as a value, or inside a text.
 //
 // It is safe for concurrent use.
 type Mask struct {
 	root   *node
-	spread map[string]bool // the numbers that are masked wherever they stand
+	spread map[string]bool // the numbers that are masked everywhere
 	sums   sync.Pool       // of hash.Hash
 	paths  []string
 }
 
-// leastSpread is the shortest number that is looked for elsewhere: shorter ones
-// are parts of anything.
+// leastSpread is the minimum length of a number that is searched for elsewhere: shorter ones occur
+// in other data.
 const leastSpread = 7
 
-// node is a place in a call's JSON. Nodes form a tree, as paths do.
+// node is a place in a call's JSON. Nodes form a tree, like paths.
 type node struct {
-	all     bool // everything here is masked
+	all     bool // everything in it is masked
 	members map[string]*node
 	any     *node // every member
 	each    *node // every element
 }
 
-// New returns the mask of the values at paths, by a key of KeyBytes.
-// It fails with a *PathError.
+// New returns the mask of the values at paths, with a key of KeyBytes. It fails with a *PathError.
 //
-// A path is a field of a call by its name in v3, and stands for that in v2 as
-// well: from_number. Of metadata, dynamic_variables, evaluation and other
-// objects it may go on: metadata.customer_name, metadata."a.b", metadata.* for
-// every member, items[] for every element of an array. A path that ends at an
-// object or array means every value in it. Where the JSON is not as the path
-// says (a string where it says there are members), all that is there is masked.
+// A path is a field of a call by its name in v3, and applies to v2 as well: from_number. For
+// metadata, dynamic_variables, evaluation and other objects it may continue:
+// metadata.customer_name, metadata."a.b", metadata.* for every member, items[] for every element of
+// an array. A path that ends at an object or array means every value in it. If the JSON does not
+// have the structure of the path (a string instead of an object), the whole value there is masked.
 func New(paths []string, key []byte) (*Mask, error) {
 	m := &Mask{root: &node{}, spread: map[string]bool{}, paths: slices.Sorted(slices.Values(paths))}
 	m.sums.New = func() any { return hmac.New(sha256.New, key) }
@@ -98,7 +93,7 @@ func New(paths []string, key []byte) (*Mask, error) {
 	return m, nil
 }
 
-// Paths returns what the mask was made of, sorted.
+// Paths returns the paths of the mask, sorted.
 func (m *Mask) Paths() []string { return m.paths }
 
 func (n *node) add(parts []string) {
@@ -128,7 +123,7 @@ func (n *node) add(parts []string) {
 	n.all = true
 }
 
-// Value returns what stands for a text: Prefix and 32 hex digits.
+// Value returns the replacement of a text: Prefix and 32 hex digits.
 func (m *Mask) Value(text string) string { return string(m.appendValue(nil, []byte(text))) }
 
 func (m *Mask) appendValue(dst, text []byte) []byte {
@@ -143,7 +138,7 @@ func (m *Mask) appendValue(dst, text []byte) []byte {
 	return hex.AppendEncode(append(dst, Prefix...), h.Sum(sum[:0])[:digits/2])
 }
 
-// masked says whether a text is one that a mask made.
+// masked reports whether a text is a masked value.
 func masked(text []byte) bool {
 	if len(text) != len(Prefix)+digits || string(text[:len(Prefix)]) != Prefix {
 		return false
@@ -156,9 +151,9 @@ func masked(text []byte) bool {
 	return true
 }
 
-// Apply returns body, the JSON of a call, with the values masked; body itself,
-// not copied, where there are none. It is for what Redact has left.
-// It fails with a *scan.Error inside where body is not one JSON object.
+// Apply returns body, the JSON of a call, with the values masked; body itself, not copied, if there
+// are none. It is applied after Redact. It fails with a *scan.Error inside if body is not one JSON
+// object.
 func (m *Mask) Apply(body []byte) (clean []byte, changed bool, err error) {
 	v, err := scan.Whole(body)
 	if err != nil {
@@ -172,15 +167,15 @@ func (m *Mask) Apply(body []byte) (clean []byte, changed bool, err error) {
 	return clean, true, nil
 }
 
-// masking is the masking of one call.
+// masking masks one call.
 type masking struct {
 	*Mask
-	top     bool     // at the call's own members
-	numbers [][]byte // to be masked wherever they stand
+	top     bool     // at the top level of the call
+	numbers [][]byte // to be masked everywhere
 }
 
-// withheld are words in the place of a number that the caller keeps back. They tell of
-// nobody, and stay: masked, all who do so would look like one caller.
+// withheld are words in place of a number that the caller hides. They identify nobody, and stay:
+// masked, all these callers would look like one.
 var withheld = []string{"anonymous", "blocked", "private", "restricted", "unavailable", "unknown", "withheld"}
 
 func isWithheld(v scan.Value) bool {
@@ -188,7 +183,7 @@ func isWithheld(v scan.Value) bool {
 		func(w string) bool { return strings.EqualFold(w, string(scan.KeyText(v))) })
 }
 
-// collect notes the numbers of a call that are to be masked wherever they stand.
+// collect collects the numbers of a call that are to be masked everywhere.
 func (m *masking) collect(text []byte) {
 	if len(m.spread) == 0 {
 		return
@@ -209,7 +204,7 @@ func (m *masking) collect(text []byte) {
 	}
 }
 
-// appendRest appends a value that no path means, without the call's numbers.
+// appendRest appends a value outside of all paths, without the call's numbers.
 func (m *masking) appendRest(dst []byte, v scan.Value) (out []byte, changed bool) {
 	switch {
 	case len(m.numbers) == 0:
@@ -231,14 +226,14 @@ func (m *masking) appendRest(dst []byte, v scan.Value) (out []byte, changed bool
 			}
 		}
 		if changed {
-			quoted, _ := json.Marshal(string(text)) // a string always encodes
+			quoted, _ := json.Marshal(string(text)) // a string cannot fail
 			return append(dst, quoted...), true
 		}
 	}
 	return append(dst, v.Raw...), false
 }
 
-// append appends a value that was scanned before, with what the nodes mask of it.
+// append appends a value that was scanned before, masked according to the nodes.
 func (m *masking) append(dst []byte, v scan.Value, at []*node) (out []byte, changed bool) {
 	switch v.Shape {
 	case scan.IsObject:
@@ -266,12 +261,12 @@ func (m *masking) appendObject(dst, text []byte, at []*node) (out []byte, change
 		v := member.Value
 		var inner []*node
 		for _, n := range at {
-			if n.each != nil && !n.all { // an object where the path says that there are several
+			if n.each != nil && !n.all { // an object where the path has an array
 				n = n.each
 			}
 			inner = n.member(inner, member.Name)
 		}
-		var of *field // of the call
+		var of *field // set at the top level of the call
 		if top {
 			of = callFields[string(member.Name)]
 		}
@@ -281,7 +276,7 @@ func (m *masking) appendObject(dst, text []byte, at []*node) (out []byte, change
 			dst = append(dst, v.Raw...)
 		case inner != nil:
 			dst, c = m.append(dst, v, inner)
-		case of != nil && !of.maskable: // a call's life goes by it
+		case of != nil && !of.maskable: // the call's life cycle depends on it
 			dst = append(dst, v.Raw...)
 		default:
 			dst, c = m.appendRest(dst, v)
@@ -291,7 +286,7 @@ func (m *masking) appendObject(dst, text []byte, at []*node) (out []byte, change
 	return append(dst, '}'), changed
 }
 
-// member appends the nodes of a member of the object that n is.
+// member appends the nodes of a member of n's object.
 func (n *node) member(to []*node, name []byte) []*node {
 	if n.all {
 		return append(to, n)
@@ -312,7 +307,7 @@ func (m *masking) appendArray(dst, text []byte, at []*node) (out []byte, changed
 			inner = append(inner, n.each)
 		}
 		if n.all || n.members != nil || n.any != nil {
-			inner = append(inner, n) // several where the path says that there is one
+			inner = append(inner, n) // several where the path has one
 		}
 	}
 	dst = append(dst, '[')

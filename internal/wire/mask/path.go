@@ -10,19 +10,19 @@ import (
 
 // field is a field of a call.
 type field struct {
-	names    []string // its own, and those of the fields which tell the same
+	names    []string // its own, and those of fields with the same meaning
 	phone    bool
-	maskable bool // something in it may be masked
+	maskable bool // some of it may be masked
 }
 
-// callFields are the fields of a call, by each of their names.
+// callFields are the fields of a call, by all their names.
 var callFields = func() map[string]*field {
 	fields := map[string]*field{}
 	lists := map[*schema.Table]*field{}
 	for i := range schema.Calls.Fields {
 		c := &schema.Calls.Fields[i]
 		f := &field{phone: c.Phone, maskable: len(placesIn([]schema.Column{*c}, nil)) > 0}
-		if c.List != nil && lists[c.List] != nil { // the same rows once more
+		if c.List != nil && lists[c.List] != nil { // another field with the same rows
 			f = lists[c.List]
 		}
 		for _, path := range []string{c.V3, c.V2} {
@@ -48,7 +48,7 @@ var callFields = func() map[string]*field {
 // namesIn returns the names in a place of the JSON.
 func namesIn(place string) []string { return strings.Split(strings.TrimSuffix(place, "?"), ".") }
 
-// spellings returns the paths that a path stands for in v3 and in v2.
+// spellings returns the forms of a path in v3 and in v2.
 func spellings(parts []string) (out [][]string) {
 	if parts[0] == "extra" {
 		return [][]string{parts[1:]}
@@ -59,7 +59,7 @@ func spellings(parts []string) (out [][]string) {
 	return out
 }
 
-// parsePath splits a path and checks that it is one.
+// parsePath splits a path and checks it.
 func parsePath(path string) ([]string, error) {
 	parts, ok := splitPath(path)
 	if !ok {
@@ -67,7 +67,7 @@ func parsePath(path string) ([]string, error) {
 	}
 	known := placesIn(schema.Calls.Fields, nil)
 	for _, place := range known {
-		// A column that lies deeper, or a name of v2.
+		// A nested column, or a name of v2.
 		if !slices.Contains(place.parts, "[]") && (parts[0] == place.column.Name || parts[0] == place.column.V2) {
 			parts = append(slices.Clone(place.parts), parts[1:]...)
 			break
@@ -91,15 +91,15 @@ func parsePath(path string) ([]string, error) {
 	return nil, &PathError{Path: path, Why: "there is no such field, or it cannot be masked", Known: Names()}
 }
 
-// place is a place that may be masked: what a person may be known by, and
-// nothing that a call's life goes by.
+// place is a place that may be masked: one that may identify a person, and that the call's life
+// cycle does not depend on.
 type place struct {
 	column *schema.Column
 	parts  []string
 }
 
-// placesIn returns the places that may be masked of an object with these fields, by
-// their names in v3. at is where the object lies.
+// placesIn returns the places that may be masked in an object with these fields, by their names in
+// v3. at is the object's own place.
 func placesIn(fields []schema.Column, at []string) (out []place) {
 	seen := map[*schema.Table]bool{}
 	for i := range fields {
@@ -116,7 +116,7 @@ func placesIn(fields []schema.Column, at []string) (out []place) {
 	return out
 }
 
-// Names returns the names of what may be masked, as paths spell them.
+// Names returns the names of the maskable fields, as paths spell them.
 func Names() []string {
 	var out, short []string
 	for _, m := range placesIn(schema.Calls.Fields, nil) {
@@ -163,11 +163,11 @@ func splitPath(path string) (parts []string, ok bool) {
 	}
 }
 
-// PathError says why a path cannot be masked.
+// PathError is the reason why a path cannot be masked.
 type PathError struct {
 	Path  string
 	Why   string
-	Known []string // those that can; nil: that is not what is wrong
+	Known []string // maskable paths; nil if these do not help
 }
 
 func (e *PathError) Error() string { return "mask " + e.Path + ": " + e.Why }

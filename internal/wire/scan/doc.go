@@ -1,3 +1,3 @@
-// Package scan walks over JSON text, strictly and without copying it, and writes what
-// is left of such text anew. It knows text, and not what it is about.
+// Package scan walks over JSON text, strictly and without copying it, and writes JSON text. It
+// handles text only, not its meaning.
 package scan

@@ -1,7 +1,7 @@
 package scan
 
-// PlainInt returns the value of digits with at most a sign: the spelling in
-// which nearly every integer comes, and which strconv gives back.
+// PlainInt returns the value of digits with an optional sign: the usual spelling of an integer,
+// which strconv reproduces.
 func PlainInt(text []byte) (n int64, ok bool) {
 	d := text
 	if d[0] == '-' {
@@ -22,7 +22,7 @@ func PlainInt(text []byte) (n int64, ok bool) {
 	return n, true
 }
 
-// IsJSONNumber says whether text is spelled as a JSON number.
+// IsJSONNumber reports whether text is spelled as a JSON number.
 func IsJSONNumber(text []byte) bool {
 	s := Scanner{b: text}
 	return s.number() && s.p == len(text)

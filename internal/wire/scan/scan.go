@@ -8,20 +8,19 @@ import (
 	"math/bits"
 )
 
-// maxDepth is how deep objects and arrays may nest.
+// maxDepth is the maximum nesting of objects and arrays.
 const maxDepth = 1000
 
-// Error says why a text is not JSON, or not what was asked for.
+// Error describes why a text is not JSON, or not what the caller expects.
 type Error struct {
 	Reason string
-	// Offset is the place in the text, in bytes. In a text that holds bytes
-	// which are no UTF-8, each of those counts as three.
+	// Offset is the place in the text, in bytes. Each byte that is not valid UTF-8 counts as three.
 	Offset int
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s at byte %d", e.Reason, e.Offset) }
 
-// Shape is the JSON type of a value. Its zero value is no value at all.
+// Shape is the JSON type of a value. Its zero value means no value at all.
 type Shape uint8
 
 // The JSON types.
@@ -36,16 +35,16 @@ const (
 	IsArray
 )
 
-// Marks say what was met inside a value.
+// Marks are special contents of a value.
 type Marks uint8
 
-// What may be met inside a value.
+// Special contents.
 const (
 	Escaped Marks = 1 << iota // a string with a backslash
 	Lone                      // an escaped half of a surrogate pair
 )
 
-// Value is one value found in the JSON: its text, verbatim, and what it is.
+// Value is one value found in the JSON: its text, verbatim, and its type.
 type Value struct {
 	Raw   []byte
 	Shape Shape
@@ -55,28 +54,27 @@ type Value struct {
 // Member is one member of an object.
 type Member struct {
 	Name  []byte // without quotes and escapes; half a surrogate pair as the bytes it would have
-	Key   Value  // as sent, or nothing: then Name tells it all
+	Key   Value  // as sent; empty if Name is enough
 	Value Value
 }
 
-// Scanner walks over JSON text, once and strictly: what RFC 8259 does not
-// allow stops it. It takes for granted that the text is valid UTF-8. It keeps
-// the first error and never recurses deeper than maxDepth.
+// Scanner walks over JSON text, once and strictly: anything that RFC 8259 does not allow stops it.
+// It assumes valid UTF-8. It keeps the first error and never recurses deeper than maxDepth.
 type Scanner struct {
 	b     []byte
 	p     int
-	marks Marks // of everything since they were last cleared
+	marks Marks // of everything since they were cleared
 	why   string
 	at    int
 }
 
-// Reset begins with a text.
+// Reset starts with a new text.
 func (s *Scanner) Reset(b []byte) { *s = Scanner{b: b} }
 
 // Text returns the whole text.
 func (s *Scanner) Text() []byte { return s.b }
 
-// Object begins with a text that should be one object, and moves into it.
+// Object starts with a text that should be one object, and moves into it.
 func (s *Scanner) Object(b []byte) bool {
 	s.Reset(b)
 	s.Space()
@@ -84,17 +82,16 @@ func (s *Scanner) Object(b []byte) bool {
 	return ok || s.Fail("not a JSON object")
 }
 
-// Before says whether the scanner is before a byte.
+// Before reports whether b is the next byte.
 func (s *Scanner) Before(b byte) bool { return s.p < len(s.b) && s.b[s.p] == b }
 
-// Opened is where an object or array began.
+// Opened is the beginning of an object or array.
 type Opened struct {
 	from  int
 	outer Marks
 }
 
-// Open moves into the object or array that the scanner is before, by its brace or
-// bracket.
+// Open moves into the object or array that begins here with the given brace or bracket.
 func (s *Scanner) Open(bracket byte) (o Opened, ok bool) {
 	if !s.Before(bracket) {
 		return o, false
@@ -105,14 +102,14 @@ func (s *Scanner) Open(bracket byte) (o Opened, ok bool) {
 	return o, true
 }
 
-// Closed returns the object or array behind which the scanner is.
+// Closed returns the object or array that just ended.
 func (s *Scanner) Closed(o Opened, is Shape) Value {
 	v := Value{s.b[o.from:s.p], is, s.marks}
 	s.marks |= o.outer
 	return v
 }
 
-// Fail notes the first error, at the present place, and returns false.
+// Fail records the first error, at the current place, and returns false.
 func (s *Scanner) Fail(why string) bool {
 	if s.why == "" {
 		s.why, s.at = why, s.p
@@ -128,7 +125,7 @@ func (s *Scanner) Err() error {
 	return &Error{Reason: s.why, Offset: s.at}
 }
 
-// Space moves behind white space.
+// Space skips white space.
 func (s *Scanner) Space() {
 	for s.p < len(s.b) {
 		switch s.b[s.p] {
@@ -140,24 +137,24 @@ func (s *Scanner) Space() {
 	}
 }
 
-// End demands that nothing but space is left.
+// End fails unless only space is left.
 func (s *Scanner) End() bool {
 	s.Space()
 	return s.p == len(s.b) || s.Fail("text after the value")
 }
 
-// Step is what a scanner finds between the elements of an object or array.
+// Step is the scanner's position between the elements of an object or array.
 type Step uint8
 
 const (
 	StepFail Step = iota
 	StepNext      // there is another element
-	StepEnd       // the object or array is over, and the scanner behind it
+	StepEnd       // the object or array has ended; the scanner is after it
 )
 
-// Key moves to the next member of the object that the scanner is in: behind
-// its opening brace (first) or behind the last member's value. It returns the
-// member's name with its quotes, and leaves the scanner before the value.
+// Key moves to the next member of the object that the scanner is in: after its opening brace
+// (first) or after the previous member's value. It returns the member's name with its quotes, and
+// leaves the scanner before the value.
 func (s *Scanner) Key(first bool) (name Value, st Step) {
 	s.Space()
 	if s.p >= len(s.b) {
@@ -201,9 +198,8 @@ func (s *Scanner) Key(first bool) (name Value, st Step) {
 	return name, StepNext
 }
 
-// Expected moves as key does if the next member has just the given name, with
-// its quotes and colon, no space around it, and its value behind it; else it
-// does not move.
+// Expected moves like Key if the next member has exactly the given name, with its quotes and colon,
+// no space around it, and its value after it; otherwise it does not move.
 func (s *Scanner) Expected(first bool, quoted []byte) bool {
 	p := s.p
 	if !first {
@@ -244,7 +240,7 @@ func (s *Scanner) Element(first bool) Step {
 
 func failed(bool) Step { return StepFail }
 
-// Lone says whether half a surrogate pair is in it.
+// Lone reports whether the member contains half a surrogate pair.
 func (m *Member) Lone() bool { return (m.Key.Marks|m.Value.Marks)&Lone != 0 }
 
 // Whole scans a text that should be one object.
@@ -262,7 +258,7 @@ func Whole(text []byte) (v Value, err error) {
 	return v, nil
 }
 
-// Members yields the members of an object, as far as the text is one.
+// Members yields the members of an object, as far as the text is valid.
 func Members(text []byte) iter.Seq[Member] {
 	return func(yield func(Member) bool) {
 		var s Scanner
@@ -282,7 +278,7 @@ func Members(text []byte) iter.Seq[Member] {
 	}
 }
 
-// Elements yields the elements of an array, as far as the text is one.
+// Elements yields the elements of an array, as far as the text is valid.
 func Elements(text []byte) iter.Seq[Value] {
 	return func(yield func(Value) bool) {
 		s := Scanner{b: text}
@@ -310,8 +306,7 @@ func KeyText(key Value) []byte {
 	return b
 }
 
-// Value scans the value that the scanner is before. depth is how many objects
-// and arrays it lies in.
+// Value scans the next value. depth is the number of objects and arrays around it.
 func (s *Scanner) Value(depth int) (v Value, ok bool) {
 	if s.p < len(s.b) && s.b[s.p] == '"' {
 		if end := unescaped(s.b, s.p); end > 0 {
@@ -330,7 +325,7 @@ func (s *Scanner) Value(depth int) (v Value, ok bool) {
 	return v, true
 }
 
-// skip moves behind a value and says of what type it is.
+// skip skips a value and sets its type.
 func (s *Scanner) skip(depth int, is *Shape) bool {
 	if s.p >= len(s.b) {
 		return s.Fail("no value")
@@ -387,7 +382,7 @@ func (s *Scanner) skip(depth int, is *Shape) bool {
 	return s.number()
 }
 
-// deeper moves behind an opening brace or bracket.
+// deeper skips an opening brace or bracket.
 func (s *Scanner) deeper(depth int) bool {
 	if depth >= maxDepth {
 		return s.Fail("nested too deep")
@@ -404,7 +399,7 @@ func (s *Scanner) literal(word string) bool {
 	return true
 }
 
-// number moves behind a number: -?(0|[1-9][0-9]*)(.[0-9]+)?([eE][+-]?[0-9]+)?
+// number skips a number: -?(0|[1-9][0-9]*)(.[0-9]+)?([eE][+-]?[0-9]+)?
 func (s *Scanner) number() bool {
 	b, p := s.b, s.p
 	if p < len(b) && b[p] == '-' {
@@ -445,7 +440,7 @@ func digits(b []byte, p int) int {
 	return p
 }
 
-// str moves behind the string whose opening quote the scanner is at.
+// str skips the string whose opening quote the scanner is at.
 func (s *Scanner) str() bool {
 	b, p := s.b, s.p+1
 	for {
@@ -475,8 +470,7 @@ func (s *Scanner) str() bool {
 	}
 }
 
-// unescaped returns where the string that begins at b[p] ends, or 0 where it is
-// not as simple as most strings are.
+// unescaped returns the end of the string that begins at b[p], or 0 if it is not a simple one.
 func unescaped(b []byte, p int) int {
 	if p = plain(b, p+1); p < len(b) && b[p] == '"' {
 		return p + 1
@@ -484,10 +478,10 @@ func unescaped(b []byte, p int) int {
 	return 0
 }
 
-// plain returns the first place from p on that holds a quote, a backslash or a
-// control character. It looks at eight bytes at a time: in each lane the top
-// bit of m is set where the byte is one of these. A borrow can set the bit of a
-// lane above such a byte, never of one below, so the lowest one is right.
+// plain returns the first place from p on with a quote, a backslash or a control character. It
+// checks eight bytes at a time: in each lane the top bit of m is set if the byte is one of these. A
+// borrow can set the bit of a lane above such a byte, never of one below, so the lowest one is
+// right.
 func plain(b []byte, p int) int {
 	const (
 		low  = 0x0101010101010101

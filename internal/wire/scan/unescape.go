@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Escape measures the escape that b begins with: n bytes, 0 where it is none.
-// half says that it is one half of a surrogate pair without the other.
+// Escape measures the escape at the beginning of b: n bytes, 0 if there is none. half reports
+// whether it is one half of a surrogate pair without the other.
 func Escape(b []byte) (n int, half bool) {
 	if len(b) < 2 {
 		return 0, false
@@ -56,9 +56,8 @@ func hex4(b []byte) (r rune, ok bool) {
 // already scanned. Each escaped half of a surrogate pair becomes U+FFFD.
 func AppendUnescaped(dst, b []byte) []byte { return unescapeWith(dst, b, utf8.AppendRune) }
 
-// AppendApart does the same, but gives each half of a surrogate pair the three
-// bytes that it would have if it were a character: no UTF-8, but no two names
-// become one.
+// AppendApart is AppendUnescaped, except that it gives each half of a surrogate pair the three
+// bytes that it would have as a character: this is not UTF-8, but distinct names stay distinct.
 func AppendApart(dst, b []byte) []byte {
 	return unescapeWith(dst, b, func(dst []byte, r rune) []byte {
 		if utf16.IsSurrogate(r) {
@@ -103,8 +102,8 @@ func unescapeWith(dst, b []byte, appendRune func([]byte, rune) []byte) []byte {
 	return dst
 }
 
-// AppendWhole appends JSON text, already scanned, with every escaped half of a
-// surrogate pair replaced by an escaped U+FFFD, so that any reader accepts it.
+// AppendWhole appends JSON text, already scanned, with every escaped half of a surrogate pair
+// replaced by an escaped U+FFFD, so that any reader accepts it.
 func AppendWhole(dst, b []byte) []byte {
 	for p := 0; p < len(b); {
 		if b[p] != '\\' {
@@ -123,7 +122,7 @@ func AppendWhole(dst, b []byte) []byte {
 	return dst
 }
 
-// AppendValid appends b with every byte that is no UTF-8 replaced by U+FFFD.
+// AppendValid appends b with every invalid UTF-8 byte replaced by U+FFFD.
 func AppendValid(dst, b []byte) []byte {
 	for p := 0; p < len(b); {
 		if b[p] < utf8.RuneSelf {
@@ -138,7 +137,7 @@ func AppendValid(dst, b []byte) []byte {
 	return dst
 }
 
-// AppendString appends text as a JSON string. What need not be escaped is not.
+// AppendString appends text as a JSON string. It escapes only where necessary.
 func AppendString(dst, text []byte) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')
@@ -174,7 +173,7 @@ func Comma(dst []byte, from int) []byte {
 	return append(dst, ',')
 }
 
-// AppendMember appends a member, with a value in place of its own.
+// AppendMember appends a member with another value.
 func AppendMember(dst []byte, from int, m *Member, raw []byte) []byte {
 	dst = append(append(Comma(dst, from), m.Key.Raw...), ':')
 	return append(dst, raw...)

@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// form is how the keys of a service look: what they begin with, and how long they are at least.
-// What follows are letters, digits, hyphens and underscores, and dots if it has any.
+// form describes the keys of a service: their prefix and their minimum length. The rest is letters,
+// digits, hyphens and underscores, and dots if it has any.
 type form struct {
 	prefix string
 	least  int  // in all
 	dots   int  // at least
-	hex    bool // nothing but hexadecimal digits behind the prefix
+	hex    bool // only hexadecimal digits after the prefix
 }
 
-// known are the keys of well-known services, as their documentation describes them: prefix, least length, and
-// dots or hexadecimal digits.
+// known are the keys of well-known services, as their documentation describes them: prefix, minimum
+// length, and dots or hexadecimal digits.
 const known = `
 	sk-:20 sk_live_:18 sk_test_:18 rk_live_:18 rk_test_:18 sk_:35 whsec_:20 pk_live_:18 AKIA:20 ASIA:20 ABIA:20 ACCA:20 ghp_:36
 	gho_:36 ghu_:36 ghs_:36 ghr_:36 github_pat_:30 glpat-:20 gldt-:20 glrt-:20 glptt-:30 xoxb-:20 xoxp-:20 xoxa-:20 xoxe-:20 xoxr-:20
@@ -30,7 +30,7 @@ const known = `
 	shippo_live_:40 shippo_test_:40 duffel_:40 ntfy_:30 A3-:30 cal_live_:25 phc_:40 phx_:40
 `
 
-// forms reads the table.
+// forms parses the table.
 func forms() (out []form) {
 	for _, text := range strings.Fields(known) {
 		parts := strings.Split(text, ":")
@@ -56,7 +56,7 @@ var byFirst = func() (out [256][]form) {
 // shortestForm is the length of the shortest key of any form.
 const shortestForm = 18
 
-// formats looks at each long run of letters and digits: whether it has the form of a key.
+// formats checks whether each long run of letters and digits has the form of a key.
 func (r *reader) formats() {
 	for p := 0; p < len(r.text); {
 		if !inKey(r.text[p]) {
@@ -73,7 +73,7 @@ func (r *reader) formats() {
 	}
 }
 
-// run looks at a run: a key may begin behind punctuation in it.
+// run checks one run: a key may begin after punctuation in it.
 func (r *reader) run(from, to int) {
 	for at := from; to-at >= shortestForm; at++ {
 		if at > from && isWordByte(r.text[at-1]) {
@@ -136,13 +136,13 @@ func classes(text []byte) int {
 }
 
 var (
-	// referenceRE are texts that say where a secret comes from: {{token}}, ${TOKEN}, <token>.
+	// referenceRE are texts that refer to a secret: {{token}}, ${TOKEN}, <token>.
 	referenceRE = regexp.MustCompile(`^(?i:(?:Bearer|Basic|Token|ApiKey)\s+)?(?:\{\{\{?[\s\pL\pN_.|-]{1,80}\}?\}\}|\$\{[\pL\pN_.:-]{1,80}\}|` +
 		`<[\pL\pN_ -]{1,60}>|\$[A-Z][A-Z0-9_]{2,60}|%[A-Z][A-Z0-9_]{2,60}%|\[?(?i:your)[_ -][A-Za-z_ -]{2,60}\]?|\*{3,}|[xX]{4,}|\.{3,}|…)$`)
 	uuidRE = regexp.MustCompile(`^(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 )
 
-// isReference reports whether a text stands for a secret without being it.
+// isReference reports whether a text refers to a secret without being one.
 func isReference(text []byte) bool {
 	if len(text) > 120 || len(text) == 0 {
 		return false
@@ -160,11 +160,11 @@ func allReferences(user []byte) bool {
 	return ok && isReference(a) && isReference(b)
 }
 
-// longestRandom is how long a text may be that one looks at whether it is random.
+// longestRandom is the maximum length of a text that is checked for randomness.
 const longestRandom = 4096
 
-// random reports whether a text looks as if a machine had drawn it: long, without spaces, and
-// with letters and digits that take turns.
+// random reports whether a text looks randomly generated: long, without spaces, and with
+// alternating letters and digits.
 func random(text []byte) bool {
 	if len(text) < 12 || len(text) > longestRandom || uuidRE.Match(text) || bytes.Contains(text, []byte(Mark)) {
 		return false
@@ -200,7 +200,7 @@ func random(text []byte) bool {
 	return letters > 0 && figures > 0 && longest >= 10 && turns >= 4
 }
 
-// mixed reports whether a text is a word that nobody speaks: one with letters and digits.
+// mixed reports whether a text mixes letters and digits, as no spoken word does.
 func mixed(text []byte) bool {
 	if len(text) < 6 || len(text) > longestRandom || bytes.Contains(text, []byte("://")) || bytes.IndexByte(text, ' ') >= 0 ||
 		bytes.Contains(text, []byte(Mark)) {
@@ -219,7 +219,7 @@ func mixed(text []byte) bool {
 	return letters > 0 && figures > 0 || len(text) >= 20 && letters == len(text) && turnsOf(text) > 5
 }
 
-// turnsOf counts where small letters and capitals take turns.
+// turnsOf counts the changes between small letters and capitals.
 func turnsOf(text []byte) (n int) {
 	for i := 1; i < len(text); i++ {
 		if (text[i] >= 'a') != (text[i-1] >= 'a') {

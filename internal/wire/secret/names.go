@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// level says how much a name tells of a secret.
+// level is how strongly a name indicates a secret.
 type level uint8
 
 const (
@@ -16,17 +16,17 @@ const (
 	certain        // every text is
 )
 
-// sense is what a name tells of its value.
+// sense is what a name reveals about its value.
 type sense struct {
 	level   level
 	why     string
 	numbers bool // a number is a secret as well
-	kinds   bool // the text may be a kind of authentication
+	kinds   bool // the text may name a kind of authentication
 	address bool // it is an address: its query is withheld
-	headers bool // it holds headers by their names
+	headers bool // it holds headers, by name
 }
 
-// longestName is how long a name may be that is looked at, in bytes and in words.
+// longestName is the maximum length of a name that is checked, in bytes and in words.
 const (
 	longestName = 100
 	mostWords   = 8
@@ -39,7 +39,7 @@ func isName(text []byte) bool {
 	})
 }
 
-// plainName returns a name in small letters and without punctuation.
+// plainName returns a name in lower case without punctuation.
 func plainName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '_' || r == '-' || r == ' ' || r == '.' {
@@ -49,7 +49,7 @@ func plainName(name string) string {
 	}, name)
 }
 
-// senseIn returns what a name tells, of a member or of a parameter of a query.
+// senseIn returns the sense of the name of a member, or of a parameter of a query.
 func senseIn(name string, query bool) sense {
 	s := senseOf(name)
 	if !query || s.level == certain {
@@ -65,7 +65,7 @@ func senseIn(name string, query bool) sense {
 	return s
 }
 
-// senseOf returns what a name tells of its value.
+// senseOf returns the sense of a name.
 func senseOf(name string) (s sense) {
 	if len(name) > longestName {
 		return s
@@ -94,7 +94,7 @@ func senseOf(name string) (s sense) {
 	return s
 }
 
-// foreignIn returns the word of another script that a name has.
+// foreignIn returns the word of another script in a name.
 func foreignIn(name string) string {
 	if strings.IndexFunc(name, func(r rune) bool { return r > unicode.MaxLatin1 }) >= 0 {
 		for _, word := range foreign {
@@ -110,7 +110,7 @@ func isAddress(word string) bool {
 	return word != "curl" && (strings.HasSuffix(word, "url") || strings.HasSuffix(word, "urls") || word == "uri" || word == "uris")
 }
 
-// at returns what the word at a place tells, by those before and behind it.
+// at returns the sense of the word at a place, given the words before and after it.
 func at(words []string, i int) sense {
 	word, before := words[i], ""
 	for _, w := range slices.Backward(words[:i]) {
@@ -145,8 +145,7 @@ func at(words []string, i int) sense {
 	return s
 }
 
-// noun returns what a word tells by itself and the word before it; of is how many words the
-// name has.
+// noun returns the level of a word with the word before it; of is the number of words in the name.
 func noun(word, before string, of int) level {
 	switch word {
 	case "key", "keys":
@@ -204,9 +203,9 @@ func noun(word, before string, of int) level {
 
 func isNumber(word string) bool { return word[0] >= '0' && word[0] <= '9' }
 
-// split returns the words of a name in small letters. They end at punctuation, at digits, and
-// where letters become capitals. Words that are written together are taken apart where one of
-// them is a noun of ours: apikey, dbpassword.
+// split returns the words of a name in lower case. They end at punctuation, at digits, and where
+// lower case changes to upper case. Compounds are split if one part is a known noun: apikey,
+// dbpassword.
 func split(name string) (words []string) {
 	runes := []rune(name)
 	from := 0
@@ -232,7 +231,7 @@ func split(name string) (words []string) {
 	return together(words)
 }
 
-// together joins what is one word and was written as two: passWord.
+// together joins single words that were written as two: passWord.
 func together(words []string) []string {
 	for i := 0; i+1 < len(words); i++ {
 		if both := words[i] + words[i+1]; words[i] == "pass" && (sure[both] || sure[both+"s"]) {
@@ -242,7 +241,7 @@ func together(words []string) []string {
 	return words
 }
 
-// Nouns that end or begin a word which is several written together.
+// Nouns that end or begin a compound.
 var (
 	endings = []string{"tokens", "token", "secrets", "secret", "passwords", "password", "passwd", "passphrase", "passcode",
 		"credentials", "credential", "cookies", "cookie", "pwd", "jwt"}
@@ -255,7 +254,7 @@ var (
 	beginnings = []string{"token", "secret", "password", "passwd", "credentials", "credential", "cookie", "auth", "pin", "otp"}
 )
 
-// apart takes a word apart that is several written together.
+// apart splits a compound into its words.
 func apart(word string) []string {
 	if sure[word] || nouns[word] || hints[word] || describing[word] || len(word) < 5 {
 		return []string{word}
@@ -283,7 +282,8 @@ func apart(word string) []string {
 	return []string{word}
 }
 
-// pairApart takes a word apart that ends with two, as apikey and basicauth do; nil: it does not.
+// pairApart splits a compound that ends with two nouns, such as apikey and basicauth; nil if it
+// does not.
 func pairApart(word string) []string {
 	for _, of := range pairsOfWords {
 		rest, ok := strings.CutSuffix(word, of.end)

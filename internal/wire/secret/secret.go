@@ -1,14 +1,14 @@
-// Package secret withholds secrets from JSON: texts under names such as accessToken, passwords
-// in addresses, keys in query strings, and texts that look like the keys of well-known services.
-// Its rules go by the shape of names and values and know no resource. Everything that is no
-// secret keeps its exact spelling, and prompts and other long texts lose only the secret part.
+// Package secret withholds secrets from JSON: texts under names such as accessToken, passwords in
+// addresses, keys in query strings, and texts that look like the keys of well-known services. Its
+// rules depend on the form of names and values, not on the resource. Everything else keeps its
+// exact spelling, and prompts and other long texts lose only the secret part.
 //
-// The rules err on the side of withholding where a name leaves no doubt (password), and on the
-// side of keeping where it does (key): there, only a text that looks random is withheld. The
-// corpus in testdata counts misses and false alarms.
+// If a name leaves no doubt (password), the rules prefer to withhold. If it does (key), they prefer
+// to keep: only a text that looks random is withheld. The corpus in testdata counts misses and
+// false alarms.
 //
-// Withholding is idempotent: what was withheld stays as it is. The sink relies on this to tell
-// which stored objects still hold a secret.
+// Withholding is idempotent: withheld values stay unchanged. The sink relies on this to find stored
+// objects that still hold a secret.
 package secret
 
 import (
@@ -20,19 +20,19 @@ import (
 	"callhouse/internal/wire/scan"
 )
 
-// Mark stands in the place of a secret.
+// Mark replaces a secret.
 const Mark = "[withheld]"
 
-// Place is a secret, or the mark where one was withheld before. It does not hold the secret.
+// Place is the place of a secret, or of a mark. It does not hold the secret.
 type Place struct {
-	Path  string // where it is, as in data.tools[0].url; a text that holds JSON has a path of its own: body/token
+	Path  string // such as data.tools[0].url; JSON inside a text has a path of its own: body/token
 	Why   string // the rule
 	Clear bool   // the secret is still there
 }
 
-// Rules are what a kind of object adds to the rules for all objects.
+// Rules are the additional rules of a kind of object.
 type Rules struct {
-	Hide []string // members, at any depth and in small letters, whose texts are all withheld
+	Hide []string // members, at any depth and in lower case, whose texts are all withheld
 	Keep []string // members of the object itself that are never changed: its key
 }
 
@@ -54,7 +54,7 @@ func AnyClear(places []Place) bool {
 	return slices.ContainsFunc(places, func(p Place) bool { return p.Clear })
 }
 
-// mostNested is how many texts of JSON are opened inside each other.
+// mostNested is the maximum nesting of JSON inside texts.
 const mostNested = 8
 
 // walker walks over one text of JSON.
@@ -73,12 +73,12 @@ type edit struct {
 	with     []byte
 }
 
-// view says how a value is looked at, which follows from the names above it.
+// view is how a value is checked, which depends on the names above it.
 type view struct {
 	sense
 	all   bool // every text is withheld, without exception
 	query bool // members are the parameters of a query
-	props bool // members are properties that are defined, not set
+	props bool // members define properties and do not set them
 }
 
 // edited returns the text with all edits applied.
@@ -98,7 +98,7 @@ func (w *walker) found(why string, isClear bool) {
 	w.places = append(w.places, Place{strings.TrimPrefix(strings.Join(w.path, ""), "."), why, isClear})
 }
 
-// replace puts another value in the place of one.
+// replace replaces a value.
 func (w *walker) replace(v scan.Value, with []byte) {
 	from := cap(w.text) - cap(v.Raw) // v.Raw is a part of w.text
 	w.edits = append(w.edits, edit{from, from + len(v.Raw), with})
@@ -126,8 +126,8 @@ func (w *walker) visit(v scan.Value, as view) {
 	}
 }
 
-// object looks at each member by its name. An object that names a value in one member and has
-// it in another is looked at as if the value had that name.
+// object checks each member by its name. An object that has a name in one member and its value in
+// another is checked as if the value had that name.
 func (w *walker) object(v scan.Value, as view) {
 	var pair sense
 	paired := false
@@ -145,7 +145,7 @@ func (w *walker) object(v scan.Value, as view) {
 	}
 }
 
-// inner returns how a member is looked at.
+// inner returns how a member is checked.
 func (w *walker) inner(name string, v *scan.Value, as view, pair sense, paired bool) view {
 	plain := plainName(name)
 	switch {
@@ -181,7 +181,7 @@ func (w *walker) inner(name string, v *scan.Value, as view, pair sense, paired b
 	return view{sense: s, query: queries[plain]}
 }
 
-// str looks at a text.
+// str checks a text.
 func (w *walker) str(v scan.Value, as view) {
 	text := v.Raw[1 : len(v.Raw)-1]
 	if v.Marks&scan.Escaped != 0 {
@@ -205,13 +205,13 @@ func (w *walker) str(v scan.Value, as view) {
 	}
 }
 
-// told reports whether a text under a certain name says what the secret is, or where it comes
-// from, without being it.
+// told reports whether a text under a certain name describes the secret, or where it comes from,
+// without being it.
 func (w *walker) told(text []byte, as sense) bool {
 	return isReference(text) || as.kinds && kindsOfAuth[plainName(string(text))]
 }
 
-// address cuts the query off an address, which often is a signature or a key.
+// address removes the query of an address, which often is a signature or a key.
 func (w *walker) address(text []byte) []byte {
 	query := bytes.IndexAny(text, "?#")
 	if query < 0 {
@@ -227,7 +227,7 @@ func (w *walker) address(text []byte) []byte {
 	return append(slices.Clip(clean), "?"+Mark...)
 }
 
-// inside looks for secrets in a text that is not one as a whole.
+// inside looks for secrets in a text that is not itself a secret.
 func (w *walker) inside(v scan.Value, text []byte, query bool) {
 	if inner, ok := w.json(text); ok {
 		w.part(v, inner)
@@ -238,7 +238,7 @@ func (w *walker) inside(v scan.Value, text []byte, query bool) {
 	w.part(v, w.masked(text, query, body))
 }
 
-// json withholds what a text of JSON holds; it returns false if the text is not JSON.
+// json withholds the secrets in a text of JSON; it returns false if the text is not JSON.
 func (w *walker) json(text []byte) (clean []byte, ok bool) {
 	var s scan.Scanner
 	s.Reset(text)
@@ -259,11 +259,11 @@ func (w *walker) json(text []byte) (clean []byte, ok bool) {
 	return in.edited(), true
 }
 
-// mostRounds bounds how often a text is looked through.
+// mostRounds limits how often a text is searched.
 const mostRounds = 8
 
-// masked replaces the secrets in a text by the mark. What stood beside one may look like another
-// without it, so the text is looked through until nothing is found.
+// masked replaces the secrets in a text by the mark. Without them, the text next to one may look
+// like another secret, so the search is repeated until nothing is found.
 func (w *walker) masked(text []byte, query, body bool) []byte {
 	for round := range mostRounds {
 		var out []byte
@@ -286,7 +286,7 @@ func (w *walker) masked(text []byte, query, body bool) []byte {
 	return []byte(Mark)
 }
 
-// part puts what is left of a text in its place, if that is less than it was.
+// part replaces a text by its clean form if that differs.
 func (w *walker) part(v scan.Value, clean []byte) {
 	if v.Marks&scan.Escaped == 0 && bytes.Equal(clean, v.Raw[1:len(v.Raw)-1]) {
 		return
@@ -304,8 +304,8 @@ func orFormat(why string) string {
 	return why
 }
 
-// pairOf returns what the value of a pair is, as in {"name": "token", "value": …}; ok is false
-// for an object that is no pair.
+// pairOf returns the sense of a pair's value, as in {"name": "token", "value": …}; ok is false if
+// the object is not a pair.
 func pairOf(v scan.Value, query bool) (s sense, ok bool) {
 	named, valued := false, false
 	for m := range scan.Members(v.Raw) {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// span is a part of a text that is a secret, and the rule that says so.
+// span is a part of a text that is a secret, and the rule that found it.
 type span struct {
 	from, to int
 	why      string
@@ -18,11 +18,11 @@ type span struct {
 type reader struct {
 	text  []byte
 	query bool // it is the query of an address
-	body  bool // it looks like JSON, with holes: quoted values are values
+	body  bool // it looks like JSON with holes: quoted values are values
 	found []span
 }
 
-// inText returns the secrets in a text, in order and apart from each other.
+// inText returns the secrets in a text, in order and without overlaps.
 func inText(text []byte, query, body bool) []span {
 	if len(text) < shortestText && !query {
 		return nil
@@ -43,7 +43,7 @@ func inText(text []byte, query, body bool) []span {
 	})
 }
 
-// shortestText is the least that a text with a secret and something around it has.
+// shortestText is the minimum length of a text with a secret and something around it.
 const shortestText = 8
 
 func (r *reader) add(from, to int, why string) {
@@ -52,7 +52,7 @@ func (r *reader) add(from, to int, why string) {
 	}
 }
 
-// marked notes a mark that was set before, and reports whether there is one.
+// marked records an existing mark, and reports whether there is one.
 func (r *reader) marked(at int, why string) bool {
 	if !bytes.HasPrefix(r.text[at:], []byte(Mark)) {
 		return false
@@ -61,7 +61,7 @@ func (r *reader) marked(at int, why string) bool {
 	return true
 }
 
-// separated looks at each colon and equals sign: at addresses, and at names with values.
+// separated checks each colon and equals sign: addresses, and names with values.
 func (r *reader) separated() {
 	for p := 0; p < len(r.text); p++ {
 		i := bytes.IndexAny(r.text[p:], ":=")
@@ -79,8 +79,8 @@ func (r *reader) separated() {
 	}
 }
 
-// address looks at an address, of which at is behind the slashes: at what stands before an @,
-// and at paths that are secret.
+// address checks an address; at is after its slashes. It finds the part before an @, and secret
+// paths.
 func (r *reader) address(at int) {
 	end := at
 	for end < len(r.text) && !endsAddress(r.text[end]) && bytes.IndexByte([]byte("/?#"), r.text[end]) < 0 {
@@ -134,7 +134,7 @@ var secretPaths = []string{"hooks.slack.com/services/", "hooks.slack.com/workflo
 	"outlook.office.com/webhook/", "hook.us1.make.com/", "hook.eu1.make.com/", "hook.us2.make.com/", "hook.eu2.make.com/", "webhook.site/",
 	"maker.ifttt.com/trigger/"}
 
-// startsPort reports whether what stands behind a host's colon is a port, or a place for one.
+// startsPort reports whether the text after a host's colon is a port, or a placeholder for one.
 func startsPort(text []byte) bool {
 	return len(text) == 0 || text[0] >= '0' && text[0] <= '9' || text[0] == '{' || text[0] == '$' || text[0] == '<' || text[0] == '['
 }
@@ -143,7 +143,7 @@ func endsAddress(c byte) bool {
 	return c <= ' ' || bytes.IndexByte([]byte("\"'<>`\\"), c) >= 0
 }
 
-// sip looks at an address of SIP, whose user may have a password: sip:1001:password@host.
+// sip checks a SIP address, whose user may have a password: sip:1001:password@host.
 func (r *reader) sip(colon int) bool {
 	before := bytes.ToLower(r.text[max(0, colon-4):colon])
 	if !bytes.HasSuffix(before, []byte("sip")) && !bytes.HasSuffix(before, []byte("sips")) {
@@ -164,8 +164,8 @@ func (r *reader) sip(colon int) bool {
 	return true
 }
 
-// setting looks at a name and its value: token=x, X-Api-Key: x, "password": "x". The sign
-// between them is at p, and n bytes long.
+// setting checks a name and its value: token=x, X-Api-Key: x, "password": "x". The sign between
+// them is at p, and n bytes long.
 func (r *reader) setting(p, n int) {
 	c, at := r.text[p], p+n
 	comparison := c == '=' && p > 0 && bytes.IndexByte([]byte("=!<>:"), r.text[p-1]) >= 0
@@ -200,8 +200,8 @@ func (r *reader) setting(p, n int) {
 	}
 }
 
-// isSet reports whether a name in a text is given a secret. sure says that nothing but a value can
-// stand there; elsewhere it may be a word of a sentence.
+// isSet reports whether a name in a text is given a secret. sure means that only a value can
+// follow; elsewhere it may be a word of a sentence.
 func isSet(s sense, value []byte, query, sure bool) bool {
 	switch {
 	case s.level == suspect:
@@ -212,7 +212,7 @@ func isSet(s sense, value []byte, query, sure bool) bool {
 	return sure && len(value) > 2 && !trivial[plainName(string(value))] && !isAmount(value)
 }
 
-// inQuery reports whether a name that begins at a place is that of a parameter of a query.
+// inQuery reports whether the name that begins at a place is a parameter of a query.
 func (r *reader) inQuery(at int) bool {
 	if at == 0 {
 		return r.query
@@ -221,7 +221,7 @@ func (r *reader) inQuery(at int) bool {
 	return before == '?' || before == '&' || before == ';' && r.query
 }
 
-// valueAt returns where the value behind a sign begins, and the quote that it is in; 0: none.
+// valueAt returns where the value after a sign begins, and its quote; 0: none.
 func (r *reader) valueAt(at int) (begin int, quoted byte) {
 	for at < len(r.text) && (r.text[at] == ' ' || r.text[at] == '\t') {
 		at++
@@ -283,7 +283,7 @@ func (r *reader) valueEnd(at int, quoted byte, query bool) int {
 	return trimmed(r.text, at, len(r.text), quoted != 0)
 }
 
-// trimmed leaves the punctuation of a sentence out of a value that is not quoted.
+// trimmed removes the punctuation of a sentence from an unquoted value.
 func trimmed(text []byte, from, to int, quoted bool) int {
 	for !quoted && to > from && bytes.IndexByte([]byte(".,;!?:"), text[to-1]) >= 0 {
 		to--
@@ -291,7 +291,7 @@ func trimmed(text []byte, from, to int, quoted bool) int {
 	return to
 }
 
-// sentences looks at those that tell a secret: the password is x.
+// sentences checks sentences that reveal a secret: the password is x.
 func (r *reader) sentences() {
 	for p := 0; ; p++ {
 		i := bytes.Index(r.text[p:], []byte(" is "))
@@ -303,7 +303,7 @@ func (r *reader) sentences() {
 	}
 }
 
-// schemes looks for what stands behind Bearer and Basic.
+// schemes looks for secrets after Bearer and Basic.
 func (r *reader) schemes() {
 	for _, scheme := range []string{"earer ", "asic "} {
 		for p := 0; ; {
@@ -320,7 +320,7 @@ func (r *reader) schemes() {
 	}
 }
 
-// scheme looks at what stands behind one of them.
+// scheme checks the text after one of them.
 func (r *reader) scheme(start, at int) {
 	why := string(r.text[start:at-1]) + " in a text"
 	if r.marked(at, why) {
@@ -373,7 +373,7 @@ func (r *reader) elements() {
 	}
 }
 
-// privateKeys looks for private keys as OpenSSL and others write them.
+// privateKeys looks for private keys in the form of OpenSSL and others.
 func (r *reader) privateKeys() {
 	for p := 0; ; {
 		i := bytes.Index(r.text[p:], []byte("-----BEGIN "))

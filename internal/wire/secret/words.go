@@ -13,13 +13,13 @@ func set(lists ...string) map[string]bool {
 	return out
 }
 
-// The nouns by which a name tells of a secret.
+// Nouns that indicate a secret.
 var (
-	// sure leave no doubt, whatever stands behind them, unless it describes the secret.
+	// sure leave no doubt, whatever follows, unless it describes the secret.
 	sure = set(`secret secrets password passwords passwd pwd pw passphrase passphrases passcode passcodes credential credentials cred
 		creds privkey passwort kennwort contrasena contraseña senha mdp sessid jsessionid phpsessid htpasswd pgpass mnemonic
 		psk`)
-	// nouns name a secret by themselves, and with a word behind them that only carries it.
+	// nouns name a secret by themselves, and with a following word that only carries it.
 	nouns = set(`token tokens jwt jwts bearer cookie cookies auth authentication authorization authorisation oauth pin otp totp cvv cvc
 		kubeconfig`)
 	// hints name one only if the text looks random.
@@ -52,14 +52,14 @@ var (
 	// counted make tokens those of a language model, or of a style.
 	counted = set(`max min stop special total prompt completion output input reasoning thinking cached cache eos bos pad unk mask sep cls
 		start end num n limit design used remaining image audio text context per budget allowed first last`)
-	// wired make a pin one of a circuit or a map.
+	// wired make a pin part of a circuit or a map.
 	wired = set(`gpio led map drop location digital analog input output clock data chip push bowling connector pull`)
 	// asking make a name a question, whose answer is no secret.
 	asking = set(`is has have needs need requires require required use uses using with without no enable enabled disable disabled allow
 		allows supports show hide ask asks should can must forgot skip`)
 )
 
-// Words behind a noun.
+// Words after a noun.
 var (
 	// carrying leave the secret in the value: token_value, password_hash.
 	carrying = set(`value values val vals raw plain plaintext clear cleartext text string str data current new old next previous prev
@@ -95,7 +95,7 @@ var (
 		isnullable deprecated readonly writeonly inputtype widget multiline validation validators errormessage contenttype
 		contentencoding contentmediatype discriminator tooltip help info displayname order group category visible hidden
 		sensitive advanced dependson icon`)
-	// structural members stand beside a secret and are none: {"auth": {"type": "bearer", …}}.
+	// structural members accompany a secret and are none: {"auth": {"type": "bearer", …}}.
 	structural = set(`type types kind scheme mode method in location placement format alg algorithm encoding realm style title description
 		help hint required optional enabled expiresat expiresin expiry createdat updatedat scope scopes granttype region`)
 	// combines hold further definitions of the same property.
@@ -121,7 +121,7 @@ var kindsOfAuth = set(`none basic bearer digest oauth oauth1 oauth2 oidc jwt api
 		basicauth accesstoken clientcredentials authorizationcode apikeyauth bearerauth disabled enabled auto default yes no
 		http iam sso anonymous session serviceaccount`)
 
-// trivial are words that stand behind a name in prose or code, and are no secret.
+// trivial are words that follow a name in prose or code, and are not secrets.
 var trivial = set(`true false null nil none undefined string str text number int integer boolean bool required optional empty default
 		value any yes no on off token tokens password passwords secret secrets key keys bearer basic auth authentication
 		authorization xxx xxxx`)

@@ -19,7 +19,7 @@ import (
 	"callhouse/internal/wire/scan"
 )
 
-// Hostile are bodies that a service under siege might send.
+// Hostile are hostile or broken bodies.
 var Hostile = []string{
 	``, `null`, `[]`, `{}`, `{"id":""}`, `{"id":null}`, `{"id":"a"}x`, `{"id":"a",}`, `{"id" "a"}`, `{"id":"a"`,
 	`{"id":01}`, `{"id":-}`, `{"id":1.}`, `{"id":1e}`, `{"id":"\x"}`, `{"id":"\u12"}`, "{\"id\":\"\x01\"}",
@@ -45,7 +45,7 @@ func folder(t testing.TB) string {
 	return ""
 }
 
-// Payloads returns the names of testdata/payloads, and what kind each is.
+// Payloads returns the names of testdata/payloads, and the kind of each.
 func Payloads(t testing.TB) map[string]schema.Kind {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(folder(t), "payloads", "*.json"))
@@ -73,8 +73,8 @@ func Payload(t testing.TB, name string) []byte {
 	return body
 }
 
-// ObservedDetail returns the JSON of a detail shaped as observed, without any
-// white space between its tokens, and about 7 KB long.
+// ObservedDetail returns the JSON of a detail shaped as observed, without any white space between
+// its tokens, and about 7 KB long.
 func ObservedDetail(t testing.TB) []byte {
 	t.Helper()
 	var small bytes.Buffer
@@ -137,9 +137,9 @@ type Observed struct {
 	} `json:"transcript"`
 }
 
-// Value parses JSON into what it says, by encoding/json: numbers as they are
-// spelled, of a repeated name the last value. Escaped halves of surrogate pairs,
-// which encoding/json all makes the same, are told apart first.
+// Value parses JSON with encoding/json: numbers in their spelling, of a repeated name the last
+// value. Escaped halves of surrogate pairs, which encoding/json makes all the same, are made
+// distinct first.
 func Value(t rapid.TB, text []byte) any {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader(SpellHalves(text)))
@@ -151,7 +151,7 @@ func Value(t rapid.TB, text []byte) any {
 	return v
 }
 
-// SpellHalves writes the escaped halves of surrogate pairs as plain text.
+// SpellHalves replaces the escaped halves of surrogate pairs by plain text.
 func SpellHalves(text []byte) []byte {
 	var out []byte
 	for p := 0; p < len(text); {

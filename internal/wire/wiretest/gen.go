@@ -14,8 +14,7 @@ import (
 type gen struct {
 	t *rapid.T
 	b []byte
-	// wild is the share, in percent, of values and names that are not what the
-	// service is known to send.
+	// wild is the percentage of values and names that the service is not known to send.
 	wild int
 }
 
@@ -30,7 +29,7 @@ func (g *gen) space() {
 	}
 }
 
-// str appends a string of ordinary or awful text.
+// str appends a string of ordinary or awkward text.
 func (g *gen) str() {
 	if !g.chance(g.wild) {
 		g.add(g.one(`"ok"`, `"결제 문의"`, `"Hi, how can I help?"`, `""`, `"{\"a\": 1.50}"`, `"line\nbreak"`))
@@ -233,7 +232,7 @@ func (g *gen) analysis(v2 bool) func() {
 	})
 }
 
-// id appends an id that is usable.
+// id appends a usable id.
 func (g *gen) id() { g.add(g.one(`"c-1"`, `"3f2a"`, `42`, `"한"`, `"a\u0062"`)) }
 
 func (g *gen) optOut() { g.add(g.one("false", "false", "null")) }
