@@ -159,7 +159,8 @@ func Plain(part string) string {
 
 // All are the resources besides calls, in the order of their requests: a parent is before its
 // children.
-var All = []*Resource{Agents, AgentVersions, Campaigns, CampaignCalls, Knowledges, KnowledgeDocuments, Tools, LLMs, Voices, Schemas, Numbers,
+var All = []*Resource{Agents, AgentVersions, Campaigns, CampaignCalls, Knowledges, KnowledgeDocuments, Tools, LLMs, Voices,
+	Schemas, Numbers,
 	AlertRules, Incidents, Customers, CustomerAttributes, Organizations}
 
 // Children returns the resources that have a list for each object of this one.

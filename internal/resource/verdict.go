@@ -31,7 +31,8 @@ func (r *Resource) Judge(here, there *schema.Object, listed int64) (v Verdict, f
 	own := !slices.ContainsFunc(cols, r.ofItem)
 	less := r.fromV2(there) && !r.fromV2(here)
 	cols = slices.DeleteFunc(cols, func(col int) bool {
-		return less && !r.told(there, col) || col == r.extra || col == r.ownExtra || r.nameOf(col) == "source" || slices.Contains(r.Moves, r.nameOf(col))
+		return less && !r.told(there, col) || col == r.extra || col == r.ownExtra || r.nameOf(col) == "source" ||
+			slices.Contains(r.Moves, r.nameOf(col))
 	})
 	for _, col := range cols {
 		fields = append(fields, r.nameOf(col))
