@@ -188,7 +188,7 @@ func TestCatalogWhileCommitting(t *testing.T) {
 // once the catalog is gone.
 func TestCatalogKeepsItsSnapshot(t *testing.T) {
 	longtest.Only(t)
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 22, Calls: 120, Days: 10}})
+	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 22, Calls: 120, Days: 10}}) // as old as the pin
 	catalog := filepath.Join(t.TempDir(), "callhouse.duckdb")
 	c.mustExtract()
 	first, err := layout.Current(c.warehouse)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
 	"syscall"
 )
 
@@ -20,6 +22,10 @@ func Limit(memory, file int64) error {
 	if err := limitData(memory + dataHeadroom); err != nil {
 		return err
 	}
+	// By default Go's heap doubles before it collects, which would take what DuckDB needs.
+	var held runtime.MemStats
+	runtime.ReadMemStats(&held)
+	debug.SetMemoryLimit(int64(held.Sys-held.HeapReleased) + dataHeadroom)
 	signal.Ignore(syscall.SIGXFSZ) // so that what writes too much gets an error
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: uint64(file), Max: uint64(file)}); err != nil {
 		return err
