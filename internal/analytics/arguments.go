@@ -40,13 +40,13 @@ func flagVariables(p Params) (string, error) {
 	if p.Field != "" {
 		before, after, ok := strings.Cut(p.Field, "=")
 		if !ok || before == "" {
-			return "", &GroupError{fmt.Sprintf("the field %q has no value", p.Field), "write NAME=VALUE, as in resolved=true"}
+			return "", &GroupError{fmt.Sprintf("the field %q has no value", p.Field), "write NAME=VALUE, e.g. resolved=true"}
 		}
 		name, v = stored.Quote(before), stored.Quote(after)
 	}
 	every := cmp.Or(p.Every, "day")
 	if !slices.Contains([]string{"day", "hour", "minute"}, every) {
-		return "", &GroupError{fmt.Sprintf("there is no step of time %q", every), "write --every day, hour or minute"}
+		return "", &GroupError{fmt.Sprintf("unknown step %q", every), "use --every day, hour or minute"}
 	}
 	most := "NULL"
 	if p.Most > 0 {

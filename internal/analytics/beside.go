@@ -24,12 +24,12 @@ type beside struct {
 var besides = map[string]beside{
 	// What was there when its list was first read is not new, nor is what was only looked at more closely.
 	"selected_changes": {
-		are: "changes that were seen",
+		are: "changes seen",
 		rows: `SELECT *, CASE WHEN resource IN ('agents', 'agent_versions') THEN url_decode(split_part(key, '/', 1)) END AS agent_id
 FROM changes
 WHERE since_at IS NOT NULL AND kind <> 'completed' AND resource NOT IN ('customers', 'incidents')`,
 		since: "since_at", at: "seen_at", ofAgents: true},
-	"selected_incidents": {are: "incidents that were raised", rows: "SELECT * FROM incidents", since: "created_at", at: "created_at"},
+	"selected_incidents": {are: "incidents raised", rows: "SELECT * FROM incidents", since: "created_at", at: "created_at"},
 }
 
 // besideOf returns the relation of what was seen that a report reads.

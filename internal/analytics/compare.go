@@ -29,7 +29,7 @@ func (w *Warehouse) Compare(report string, p Params, now time.Time) (Params, err
 		return p, err
 	}
 	if p.Since.IsZero() {
-		return p, &GroupError{"there is no period before the beginning", "say when the period begins: --since 7d, or --since 2026-11-01"}
+		return p, &GroupError{"--compare needs the start of the period", "set it, e.g. --since 7d or --since 2026-11-01"}
 	}
 	if p.Until.IsZero() {
 		p.Until = now
@@ -38,7 +38,7 @@ func (w *Warehouse) Compare(report string, p Params, now time.Time) (Params, err
 		}
 	}
 	if !p.Since.Before(p.Until) {
-		return p, &GroupError{"the period has not begun yet", "give --since an earlier time"}
+		return p, &GroupError{"the period starts in the future", "set --since to an earlier time"}
 	}
 	p.PreviousSince, p.PreviousUntil = before(p.Since.In(w.Location()), p.Until.In(w.Location()))
 	return p, nil
@@ -116,18 +116,18 @@ func DayOf(t time.Time, loc *time.Location) time.Time {
 // in common.
 func mayCompare(f *sqlfiles.File, p Params) error {
 	if !f.Selects() || !f.Grouped() {
-		return &GroupError{f.Name + " lists what there is, and has no figures to compare", "ask it for each period apart: --since and --until"}
+		return &GroupError{f.Name + " has no figures to compare", "run it for each period, with --since and --until"}
 	}
 	if f.Incomparable != "" {
-		return &GroupError{f.Name + " cannot be compared with the period before", f.Incomparable}
+		return &GroupError{f.Name + " cannot be compared with the previous period", f.Incomparable}
 	}
 	keys, err := asked(p)
 	if err != nil {
 		return err
 	}
 	if slices.ContainsFunc(keys, func(d dimension) bool { return d.once }) {
-		return &GroupError{"a day, week or month lies in one period alone, and cannot be compared with the one before",
-			"group by weekday or hour, or choose the days by --since and --until"}
+		return &GroupError{"a day, week or month lies in one period only and cannot be compared with the previous one",
+			"group by weekday or hour, or select days with --since and --until"}
 	}
 	return nil
 }

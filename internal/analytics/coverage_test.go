@@ -39,15 +39,15 @@ func TestCoverage(t *testing.T) {
 		want   string
 	}{
 		{"sentiment", analytics.Params{}, "of 8 calls, 1 is not over yet, 1 still waits for its analysis, 2 never got an analysis, 1 opted out of analysis; " +
-			"calls from 2024-11-08 00:00 to 2024-11-09 00:00 are not listed completely yet"},
-		{"disconnections", analytics.Params{Since: day(9)}, "of 7 calls, 1 is not over yet; 1 call without a start is left out"},
-		{"durations", analytics.Params{Since: day(9), Until: day(12)}, "of 7 calls, 1 is not over yet, 5 have no known duration; 1 call without a start is left out"},
-		{"disconnections", analytics.Params{Since: day(10), Until: day(14)}, "of 7 calls, 1 is not over yet; 1 call without a start is left out; " +
-			"calls from 2024-11-12 00:00 on are not listed completely yet"},
-		{"disconnections", analytics.Params{Since: day(11), Until: day(12)}, "1 call without a start is left out"},
-		{"disconnections", analytics.Params{Since: day(13)}, "1 call without a start is left out; calls from 2024-11-13 00:00 on are not listed completely yet"},
-		{"disconnections", analytics.Params{Since: day(4), Until: day(6)}, "1 call without a start is left out; " +
-			"calls from 2024-11-04 00:00 to 2024-11-05 00:00 are not listed completely yet"},
+			"calls from 2024-11-08 00:00 to 2024-11-09 00:00 are not fully listed yet"},
+		{"disconnections", analytics.Params{Since: day(9)}, "of 7 calls, 1 is not over yet; 1 call without a start is excluded"},
+		{"durations", analytics.Params{Since: day(9), Until: day(12)}, "of 7 calls, 1 is not over yet, 5 have no known duration; 1 call without a start is excluded"},
+		{"disconnections", analytics.Params{Since: day(10), Until: day(14)}, "of 7 calls, 1 is not over yet; 1 call without a start is excluded; " +
+			"calls from 2024-11-12 00:00 on are not fully listed yet"},
+		{"disconnections", analytics.Params{Since: day(11), Until: day(12)}, "1 call without a start is excluded"},
+		{"disconnections", analytics.Params{Since: day(13)}, "1 call without a start is excluded; calls from 2024-11-13 00:00 on are not fully listed yet"},
+		{"disconnections", analytics.Params{Since: day(4), Until: day(6)}, "1 call without a start is excluded; " +
+			"calls from 2024-11-04 00:00 to 2024-11-05 00:00 are not fully listed yet"},
 	} {
 		got, err := w.Coverage(t.Context(), c.report, c.p, day(13))
 		if err != nil {
@@ -70,7 +70,7 @@ func TestCoverageOfNothingListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := got.String(time.UTC); s != "no span of time is listed completely yet" {
+	if s := got.String(time.UTC); s != "no time range is fully listed yet" {
 		t.Error(s)
 	}
 }

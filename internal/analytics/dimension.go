@@ -89,11 +89,11 @@ func dimensions() map[string]dimension {
 		"outcome_kind":         {expr: "outcome_kind", columns: strings.Fields(ofOutcome)},
 		"day": {expr: "local_date", columns: []string{byDate}, natural: true, once: true, valid: date,
 			like: "2026-11-20", onDay: "day"},
-		"week": {expr: "week", columns: []string{byDate}, natural: true, once: true, valid: date, like: "2026-11-16, its Monday",
+		"week": {expr: "week", columns: []string{byDate}, natural: true, once: true, valid: date, like: "2026-11-16 (its Monday)",
 			onDay: "week_of(day)"},
 		"month": {expr: "local_month", columns: []string{byDate}, natural: true, once: true, valid: month, like: "2026-11",
 			onDay: "month_of(day)"},
-		"hour":    {expr: "local_hour", columns: []string{byHour}, natural: true, valid: hour, like: "9, of 0 to 23"},
+		"hour":    {expr: "local_hour", columns: []string{byHour}, natural: true, valid: hour, like: "9 (0 to 23)"},
 		"weekday": {expr: "weekday", columns: []string{byDate}, natural: true, known: value.Weekdays[:], onDay: "weekday_of(day)"},
 	}
 }
@@ -177,12 +177,12 @@ func ByNames(by string) []string {
 func keysOf(by string) (keys []dimension, err error) {
 	names := ByNames(by)
 	if len(names) > 2 {
-		return nil, &GroupError{"groups are of two dimensions at most, and " + strconv.Itoa(len(names)) + " are given",
-			"narrow the calls by the others: --where NAME=VALUE"}
+		return nil, &GroupError{"at most two groups are possible, got " + strconv.Itoa(len(names)),
+			"select by the other dimensions with --where NAME=VALUE"}
 	}
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
-			return nil, &GroupError{"groups are by " + name + " twice", "name two different dimensions"}
+			return nil, &GroupError{"the group " + name + " is repeated", "use two different dimensions"}
 		}
 		d, err := dimensionOf(name, i)
 		if err != nil {
@@ -233,7 +233,7 @@ func filtersOf(where []string) (out []filter, err error) {
 		name, v, ok := strings.Cut(text, "=")
 		if !ok {
 			return nil, &GroupError{fmt.Sprintf("the condition %q has no value", text),
-				"write NAME=VALUE, as in call_type=outbound; nothing behind the = stands for calls without a value"}
+				"write NAME=VALUE, e.g. call_type=outbound; an empty VALUE selects calls without a value"}
 		}
 		d, err := dimensionOf(name, 2+len(out))
 		if err != nil {
@@ -243,7 +243,7 @@ func filtersOf(where []string) (out []filter, err error) {
 			return nil, unknown(name, v, d.known)
 		}
 		if d.valid != nil && v != "" && !d.valid(v) {
-			return nil, &GroupError{fmt.Sprintf("there is no %s %q", name, v), "write it as " + d.like}
+			return nil, &GroupError{fmt.Sprintf("invalid %s %q", name, v), "for example " + d.like}
 		}
 		at := slices.IndexFunc(out, func(f filter) bool { return f.name == name })
 		if at < 0 {

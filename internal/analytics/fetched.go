@@ -31,7 +31,7 @@ func (w *Warehouse) NotFetched(f *sqlfiles.File, p Params) ([]string, error) {
 	}
 	if slices.Contains(f.Reads, resource.Changes.Name) && !w.fetched(resource.Changes.Name) &&
 		!slices.ContainsFunc(resource.All, func(r *resource.Resource) bool { return w.fetched(r.Name) }) {
-		out = append(out, "agents, tools and so on")
+		out = append(out, "agents, tools and other resources")
 	}
 	return out, nil
 }

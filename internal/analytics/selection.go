@@ -350,10 +350,10 @@ type Fit string
 
 // What a text can be.
 const (
-	FitsID       Fit = "have an id that begins with"
-	FitsName     Fit = "are called"
+	FitsID       Fit = "have an id that starts with"
+	FitsName     Fit = "are named"
 	FitsPart     Fit = "have a name that contains"
-	FitsIDOrName Fit = "have a name or an id like"
+	FitsIDOrName Fit = "match by name or id"
 )
 
 func (e *AmbiguousError) Error() string {

@@ -36,7 +36,7 @@ func inOrder(f *sqlfiles.File, text string, p Params) (string, error) {
 func sortKey(f *sqlfiles.File, p Params) (string, error) {
 	name, direction, _ := strings.Cut(p.Sort, ":")
 	if direction != "" && direction != "asc" && direction != "desc" {
-		return "", &GroupError{fmt.Sprintf("there is no direction %q", direction), "write COLUMN:asc or COLUMN:desc"}
+		return "", &GroupError{fmt.Sprintf("unknown sort order %q", direction), "use COLUMN:asc or COLUMN:desc"}
 	}
 	keys := map[string]string{}
 	groups := ByNames(p.By)
@@ -56,7 +56,7 @@ func sortKey(f *sqlfiles.File, p Params) (string, error) {
 	key, isKey := keys[name]
 	switch {
 	case name == "agent" || isKey && name == "campaign" || isColumn && isAgent(name):
-		return "", &GroupError{fmt.Sprintf("rows cannot be sorted by %s: names change, and ids have no order", name),
+		return "", &GroupError{fmt.Sprintf("cannot sort by %s: names change, and ids have no order", name),
 			"sort by one of: " + strings.Join(known, ", ")}
 	case isKey:
 		return key + " " + cmp.Or(direction, "asc"), nil

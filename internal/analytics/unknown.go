@@ -14,7 +14,7 @@ type UnknownError struct {
 	Known   []string
 }
 
-func (e *UnknownError) Error() string { return fmt.Sprintf("there is no %s %q", e.What, e.Name) }
+func (e *UnknownError) Error() string { return fmt.Sprintf("unknown %s %q", e.What, e.Name) }
 
 func unknown(what, name string, known []string) error {
 	return &UnknownError{What: what, Name: name, Nearest: words.Nearest(name, known), Known: known}

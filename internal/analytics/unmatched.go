@@ -50,7 +50,7 @@ func (w *Warehouse) Unmatched(ctx context.Context, p Params) (out []Unmatched, e
 			only := filter{f.dimension, f.name, []string{v}}
 			rows, err := conn.QuerySmall(ctx, "SELECT 1 FROM calls WHERE "+only.where(f.inCalls())+" LIMIT 1")
 			if err != nil {
-				return nil, fmt.Errorf("look for %s: %w", f.name, err)
+				return nil, fmt.Errorf("search for %s: %w", f.name, err)
 			}
 			_, err = rows.Next(ctx)
 			rows.Close()
@@ -58,12 +58,12 @@ func (w *Warehouse) Unmatched(ctx context.Context, p Params) (out []Unmatched, e
 				continue
 			}
 			if !errors.Is(err, io.EOF) {
-				return nil, fmt.Errorf("look for %s: %w", f.name, err)
+				return nil, fmt.Errorf("search for %s: %w", f.name, err)
 			}
 			known, err := conn.Column(ctx, fmt.Sprintf("SELECT DISTINCT %s AS v FROM calls WHERE v IS NOT NULL ORDER BY v LIMIT %d",
 				f.inCalls(), mostValues))
 			if err != nil {
-				return nil, fmt.Errorf("look for values of %s: %w", f.name, err)
+				return nil, fmt.Errorf("search for values of %s: %w", f.name, err)
 			}
 			out = append(out, Unmatched{f.name, v, words.Nearest(v, known)})
 		}

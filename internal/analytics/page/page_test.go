@@ -269,7 +269,7 @@ func TestEmptyWarehouse(t *testing.T) {
 	wellFormed(t, text)
 	alone(t, text)
 	if s.Calls != 0 || strings.Contains(text, "<svg") || !strings.Contains(text, "There are no calls in this period.") ||
-		!strings.Contains(text, "No span of time is listed completely yet") || !strings.Contains(text, "snapshot 7") {
+		!strings.Contains(text, "No time range is fully listed yet") || !strings.Contains(text, "snapshot 7") {
 		t.Errorf("%d calls:\n%s", s.Calls, text)
 	}
 }

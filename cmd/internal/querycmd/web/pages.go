@@ -39,7 +39,7 @@ const mostRows = 1000
 const perPage = 100
 
 // errNotThere marks what is not to be found under an address.
-var errNotThere = errors.New("not there")
+var errNotThere = errors.New("not found")
 
 // frame is what stands on every page: where it leads, and what may be chosen.
 type frame struct {
@@ -123,7 +123,7 @@ func (q *question) only(names ...string) error {
 	}
 	for name := range q.values {
 		if _, ok := left[name]; !ok {
-			return cli.Usage("take it away", "%s has no use for the parameter %q", q.path, name)
+			return cli.Usage("remove it", "%s does not take the parameter %q", q.path, name)
 		}
 	}
 	return nil
@@ -144,7 +144,7 @@ func (s *Server) page(q *question) (*answerTo, error) {
 			Title: s.Title, Lang: q.lang, Currency: s.Settings.Currency, Now: q.asOf, Version: cli.Version(),
 			Address: q.address, Above: template.HTML("<style>" + sheet() + "</style>" + above.String())}) //nolint:gosec // our own template
 		if none, ok := errors.AsType[*page.PeriodError](err); ok {
-			return cli.Usage("days are whole, and the last one is over and listed: begin earlier, or end later", "%v", none)
+			return cli.Usage("the page needs at least one complete, fully listed day: start earlier or end later", "%v", none)
 		}
 		return err
 	}}, nil
@@ -177,8 +177,8 @@ func (s *Server) report(q *question) (*answerTo, error) {
 	name, kind, asFile := strings.Cut(q.name, ".")
 	f, ok := sqlfiles.Report(name)
 	if !ok || f.Arguments == "CALL_ID" && !asFile {
-		return nil, cli.Fail(cli.ExitUsage, errors.Join(errNotThere, errors.New("there is no report "+strconv.Quote(name))),
-			"all of them are listed at /reports")
+		return nil, cli.Fail(cli.ExitUsage, errors.Join(errNotThere, errors.New("unknown report "+strconv.Quote(name))),
+			"/reports lists all reports")
 	}
 	allowed := append([]string{"sort", "top"}, f.Flags...)
 	if f.Grouped() {
@@ -193,7 +193,7 @@ func (s *Server) report(q *question) (*answerTo, error) {
 	case "WORD...":
 		allowed = append(allowed, "word")
 		if len(q.params.Words) == 0 {
-			return nil, cli.Usage("as in /reports/search?word=refund", "%s needs the parameter word", name)
+			return nil, cli.Usage("for example: /reports/search?word=refund", "%s requires the parameter word", name)
 		}
 	}
 	if slices.Contains(allowed, "most") {
@@ -220,7 +220,7 @@ var kinds = map[format.Format]string{
 func (s *Server) file(q *question, f *sqlfiles.File, ending string) (*answerTo, error) {
 	as, ok := format.Parse(ending)
 	if kinds[as] == "" || !ok {
-		return nil, cli.Usage(cli.Suggest(ending, answer.FormatNames(), ""), "there is no format %q", ending)
+		return nil, cli.Usage(cli.Suggest(ending, answer.FormatNames(), ""), "unknown format %q", ending)
 	}
 	return &answerTo{kind: kinds[as], name: f.Name + "." + as.Ending(), write: func(ctx context.Context, w io.Writer) error {
 		rows, p, err := s.run(ctx, q, f)
@@ -431,7 +431,7 @@ func (s *Server) call(q *question) (*answerTo, error) {
 		}
 		id, err := q.house.FindCall(ctx, q.id)
 		if unknown, ok := errors.AsType[*analytics.UnknownError](err); ok {
-			return cli.Fail(cli.ExitUsage, errors.Join(errNotThere, unknown), "calls are listed at /calls")
+			return cli.Fail(cli.ExitUsage, errors.Join(errNotThere, unknown), "/calls lists calls")
 		}
 		if err != nil {
 			return err
