@@ -296,10 +296,10 @@ func TestWhatIsNotCompared(t *testing.T) {
 		report, says string
 		p            analytics.Params
 	}{
-		{"costs", "before the beginning", analytics.Params{}},
-		{"costs", "not begun", analytics.Params{Since: now.AddDate(1, 0, 0)}},
-		{"costs", "one period alone", analytics.Params{Since: since, By: "agent,week"}},
-		{"costs", "one period alone", analytics.Params{Since: since, Where: []string{"month=2026-11"}}},
+		{"costs", "the start of the period", analytics.Params{}},
+		{"costs", "in the future", analytics.Params{Since: now.AddDate(1, 0, 0)}},
+		{"costs", "one period only", analytics.Params{Since: since, By: "agent,week"}},
+		{"costs", "one period only", analytics.Params{Since: since, Where: []string{"month=2026-11"}}},
 		{"anomalies", "cannot be compared", analytics.Params{Since: since}},
 		{"extracted", "cannot be compared", analytics.Params{Since: since}},
 		{"search", "no figures", analytics.Params{Since: since, Words: []string{"card"}}},

@@ -139,7 +139,7 @@ var Keys = []Key{
 		About: "resources to fetch besides calls: all, none, or tables, e.g. agents,campaigns (see query list)",
 		in:    func(v *Values) any { return &v.Resources }},
 	{Name: "agent_bodies", Kind: Boolean, For: Extract, Uses: "plan", Own: true, Default: "false",
-		About: "also fetch the settings of each agent version, at one request per version",
+		About: "also fetch the settings of each agent version, once, at one request each",
 		in:    func(v *Values) any { return &v.AgentBodies }},
 	{Name: "transcripts", Kind: Text, For: Extract, Uses: "plan", Own: true, Words: []string{"auto", "v3", "v2"}, Default: "auto",
 		About: "auto: use v2 pages when they save requests and match v3; v3: never; v2: always try them first, " +

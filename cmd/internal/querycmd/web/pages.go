@@ -69,7 +69,7 @@ func (s *Server) frame(q *question, title string, groups bool) frame {
 	}
 	all := "all"
 	if q.path == "/" {
-		all = "usual" // the last 28 days
+		all = "default" // the last 28 days
 	}
 	spans := []struct{ text, since string }{
 		{all, ""}, {"1 day", "1d"}, {"7 days", "7d"}, {"28 days", "28d"}, {"91 days", "91d"}, {"1 year", "364d"}}
