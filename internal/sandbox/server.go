@@ -212,7 +212,7 @@ func (s *Server) disturbed(e *exchange, d *disturbance) answer {
 	}
 	status, err := strconv.Atoi(d.name[:3])
 	if err != nil {
-		panic("sandbox: nothing is done for the fault " + d.name)
+		panic("sandbox: unhandled fault " + d.name)
 	}
 	a := failure(e.x, status, "injected fault", "")
 	if d.retry != nil {
