@@ -5,12 +5,12 @@
 --
 -- Reads: selected, transcript_turns
 
-WITH items AS (
+WITH items AS NOT MATERIALIZED (
     SELECT call_id, turn, role, tool_call_id, tool_name, content, extra, call_start_at,
         epoch_ms(start_at) AS begins, epoch_ms(end_at) AS ends
     FROM transcript_turns
     SEMI JOIN (SELECT call_id FROM selected WHERE spoken_turns IS NULL AND turn_count > 0) USING (call_id)
-), spoken AS (
+), spoken AS NOT MATERIALIZED (
     SELECT call_id, turn, role, begins, ends,
         lag(role) OVER in_order AS role_before,
         lag(ends) OVER in_order AS end_before,
