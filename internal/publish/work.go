@@ -88,7 +88,7 @@ func (w *work) load(ctx context.Context) (err error) {
 		if has {
 			return &catalog.UseError{What: "the tables there have a column organization: say whose calls these are (--organization)"}
 		}
-		return &catalog.UseError{What: "the tables there have no column organization, since one warehouse publishes to them: "+
+		return &catalog.UseError{What: "the tables there have no column organization, since one warehouse publishes to them: " +
 			"publish to another place"}
 	}
 	if err := w.mine(); err != nil {
