@@ -193,7 +193,7 @@ type SortField struct {
 	Nulls     string `json:"null-order"`
 }
 
-// LastAdded, as an id, refers to the object added by the previous update.
+// LastAdded is the id that refers to the object added by the previous update.
 var LastAdded = -1
 
 // Apply returns the metadata after updates at a time, as a catalog would make it. m is not changed;
