@@ -73,7 +73,7 @@ func handlerOf(o *operation.Operation) handler {
 func faulty(h handler) handler {
 	return func(s *api, e *exchange) answer {
 		e.wrong = s.trouble.of(e.req.Resource)
-		if status := e.wrong.status(e.req.Kind); status != 0 {
+		if status := statusOf(e.wrong, e.req.Kind); status != 0 {
 			return failure(e.x, status, "injected fault", "")
 		}
 		return h(s, e)

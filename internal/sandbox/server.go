@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"slices"
@@ -131,6 +132,38 @@ func (s *Server) setRevoked(key string, revoked bool) {
 	}
 }
 
+// SetResourceFaults replaces the faults of a resource (or of "all") from now on;
+// none makes it whole again.
+func (s *Server) SetResourceFaults(resource string, kinds ...ResourceFault) error {
+	if err := (ResourceFaults{resource: kinds}).check(); err != nil {
+		return fmt.Errorf("set resource faults: %w", err)
+	}
+	t := &s.api.trouble
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := ResourceFaults{}
+	maps.Copy(all, t.resources)
+	all[resource] = kinds
+	t.resources = all
+	return nil
+}
+
+// SetV2 changes how the calls of v2 are served from now on. Its ExtraCalls have to be
+// what they were at the start.
+func (s *Server) SetV2(v V2) error {
+	if err := v.check(); err != nil {
+		return fmt.Errorf("set v2: %w", err)
+	}
+	t := &s.api.trouble
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if v.ExtraCalls != t.v2.ExtraCalls {
+		return fmt.Errorf("set v2: the number of extra calls cannot change")
+	}
+	t.v2, t.listed = v, 0
+	return nil
+}
+
 // Do asks for an operation from inside: without key, limits, faults of requests, and
 // statistics.
 func (s *Server) Do(method, path, body string) (status int, answer []byte) {
@@ -196,8 +229,8 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, x *scratch) {
 		if asked := s.asked(e.req, e.fault); asked != "" {
 			w.Header().Set(faultHeader, asked)
 		}
-		if d := named(e.fault, requests); d != nil {
-			a = s.disturbed(e, d)
+		if slices.Contains(requestFaults, e.fault) {
+			a = s.disturbed(e)
 		} else {
 			a = s.api.answer(e)
 		}
@@ -206,17 +239,39 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, x *scratch) {
 }
 
 // disturbed is what a request gets that goes wrong.
-func (s *Server) disturbed(e *exchange, d *disturbance) answer {
-	if d.answer != nil {
-		return d.answer(s, e)
+func (s *Server) disturbed(e *exchange) answer {
+	switch e.fault {
+	case Fault503HTML:
+		return webAnswer(503, "503 Service Temporarily Unavailable")
+	case FaultNonJSON:
+		return webAnswer(200, "Please sign in")
+	case FaultReset, FaultHuge, FaultHang:
+		return answer{end: e.fault}
+	case FaultCut:
+		a := s.api.answer(e)
+		a.end = FaultCut
+		return a
+	case FaultTruncated:
+		a := s.api.answer(e)
+		a.body, a.view, a.object = a.body[:len(a.body)/2], nil, ""
+		return a
+	case FaultSlow:
+		if !sleep(e.r, s.opts.SlowFor) {
+			return answer{end: FaultSlow}
+		}
+		return s.api.answer(e)
 	}
-	status, err := strconv.Atoi(d.name[:3])
+	status, err := strconv.Atoi(string(e.fault[:3]))
 	if err != nil {
-		panic("sandbox: nothing is done for the fault " + d.name)
+		panic("sandbox: nothing is done for the fault " + e.fault)
 	}
 	a := failure(e.x, status, "injected fault", "")
-	if d.retry != nil {
-		a.header = [2]string{"Retry-After", d.retry(s, e)}
+	if retry := map[FaultKind]string{
+		"429":             strconv.Itoa(1 + int(e.number%3)),
+		Fault429Date:      s.opts.DateNow().Add(2 * time.Second).UTC().Format(http.TimeFormat),
+		Fault429Malformed: "soon",
+	}[e.fault]; retry != "" {
+		a.header = [2]string{"Retry-After", retry}
 	}
 	return a
 }
@@ -224,7 +279,7 @@ func (s *Server) disturbed(e *exchange, d *disturbance) answer {
 // fault decides whether and how a request goes wrong. The client may ask for it.
 func (s *Server) fault(number int64, e *exchange) FaultKind {
 	req := e.req
-	if k := FaultKind(e.r.Header.Get(faultHeader)); named(k, requests, pages) != nil {
+	if k := FaultKind(e.r.Header.Get(faultHeader)); slices.Contains(requestFaults, k) || slices.Contains(pageFaults, k) {
 		return k
 	}
 	if s.opts.Inject != nil {
@@ -254,7 +309,7 @@ func (s *Server) asked(req Request, fault FaultKind) string {
 		all = append(all, "v2")
 	}
 	for _, d := range s.api.trouble.of(req.Resource) {
-		all = append(all, d.name)
+		all = append(all, string(d))
 	}
 	slices.Sort(all)
 	return strings.Join(all, ",")
@@ -268,8 +323,8 @@ type exchange struct {
 	op      *operation.Operation // nil where the path is of none
 	allowed []string             // where the method is not one of the path's
 	number  int64
-	fault   FaultKind      // of the request; empty for none
-	wrong   resourceFaults // of its resource
+	fault   FaultKind       // of the request; empty for none
+	wrong   []ResourceFault // of its resource
 }
 
 // find finds what a request asks for.

@@ -11,14 +11,6 @@ import (
 	"callhouse/internal/sandbox/organisation"
 )
 
-// What v2 has of an organisation: other names, times as ISO 8601, a body instead of
-// query parameters. These are their names in Request.Resource and ResourceFaults.
-const (
-	v2Agents     = "v2_agents"
-	v2Campaigns  = "v2_campaigns"
-	v2Knowledges = "v2_knowledges"
-)
-
 // invalid is an answer of v2 to what it does not understand. The field may be one
 // of an object in the body, as in "filter_criteria.duration", or empty.
 func invalid(field, message string) answer {
@@ -132,7 +124,7 @@ func listV2(name string, agentOf func(organisation.Object) string, show func(*ap
 		if refusal != nil {
 			return invalid("pagination_key", refusal.message)
 		}
-		if ask.wrong.has(ResourceEmpty) {
+		if slices.Contains(ask.wrong, ResourceEmpty) {
 			p.items, p.next, p.total = nil, "", 0
 		}
 		items := make([]any, len(p.items))

@@ -9,10 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"callhouse/internal/sandbox/operation"
-	"callhouse/internal/sandbox/organisation"
 )
 
 // FaultKind names one way for a request to go wrong. Every documented status (400, 401, 403,
@@ -96,134 +94,24 @@ type V2 struct {
 	Slow      string
 }
 
-// subject is what a disturbance happens to.
-type subject int
-
-const (
-	requests  subject = iota // any request, once: a FaultKind
-	pages                    // a request for a page, once: a FaultKind; see page.distort
-	resources                // a resource: a ResourceFault
-	callsV2                  // the calls of v2: a field of V2
+// requestFaults, pageFaults and resourceFaults are all that there are, in the order in which messages
+// list them, and those of resources take effect.
+var (
+	requestFaults = []FaultKind{"400", "401", "403", "404", "409", "429", "500", "503", Fault429Bare, Fault429Date, Fault429Malformed,
+		Fault503HTML, FaultReset, FaultCut, FaultTruncated, FaultNonJSON, FaultHuge, FaultSlow, FaultHang}
+	pageFaults     = []FaultKind{FaultDuplicate, FaultShort, FaultEmpty, FaultLoop, FaultExpired, FaultTotal, FaultDisorder}
+	resourceFaults = []ResourceFault{"403", "404", "500", ResourceNoList, ResourceEmpty, ResourceCut, ResourceLoop, ResourceRenamed,
+		ResourceField, ResourceDrift, ResourceThin}
 )
 
-// disturbance is one way in which the sandbox is not as the service should be.
-type disturbance struct {
-	on   subject
-	name string
-
-	retry  func(s *Server, e *exchange) string // the header Retry-After; nil: none
-	answer func(s *Server, e *exchange) answer // what is answered; nil: the status that the name begins with
-	list   func(p *page[entry])                // what becomes of a resource's list, unless it has a fault that stands before this one
-	object func(r *operation.Resource, o organisation.Object)
-
-	usual string          // the value of a mode where none is given; empty where there has to be one, unless it is a truth
-	mode  func(v *V2) any // where the value of a mode goes
-}
-
-// disturbances are all that there are, in the order in which messages list them.
-var disturbances []disturbance
-
-func init() { // answers of some of them are those of the operations
-	disturbances = []disturbance{
-		{on: requests, name: "400"}, {on: requests, name: "401"}, {on: requests, name: "403"}, {on: requests, name: "404"},
-		{on: requests, name: "409"},
-		{on: requests, name: "429", retry: func(_ *Server, e *exchange) string { return strconv.Itoa(1 + int(e.number%3)) }},
-		{on: requests, name: "500"}, {on: requests, name: "503"},
-		{on: requests, name: string(Fault429Bare)},
-		{on: requests, name: string(Fault429Date), retry: func(s *Server, _ *exchange) string {
-			return s.opts.DateNow().Add(2 * time.Second).UTC().Format(http.TimeFormat)
-		}},
-		{on: requests, name: string(Fault429Malformed), retry: func(*Server, *exchange) string { return "soon" }},
-		{on: requests, name: string(Fault503HTML), answer: func(*Server, *exchange) answer {
-			return webAnswer(503, "503 Service Temporarily Unavailable")
-		}},
-		{on: requests, name: string(FaultReset), answer: func(*Server, *exchange) answer { return answer{end: FaultReset} }},
-		{on: requests, name: string(FaultCut), answer: func(s *Server, e *exchange) answer {
-			a := s.api.answer(e)
-			a.end = FaultCut
-			return a
-		}},
-		{on: requests, name: string(FaultTruncated), answer: func(s *Server, e *exchange) answer {
-			a := s.api.answer(e)
-			a.body, a.view, a.object = a.body[:len(a.body)/2], nil, ""
-			return a
-		}},
-		{on: requests, name: string(FaultNonJSON), answer: func(*Server, *exchange) answer { return webAnswer(200, "Please sign in") }},
-		{on: requests, name: string(FaultHuge), answer: func(*Server, *exchange) answer { return answer{end: FaultHuge} }},
-		{on: requests, name: string(FaultSlow), answer: func(s *Server, e *exchange) answer {
-			if !sleep(e.r, s.opts.SlowFor) {
-				return answer{end: FaultSlow}
-			}
-			return s.api.answer(e)
-		}},
-		{on: requests, name: string(FaultHang), answer: func(*Server, *exchange) answer { return answer{end: FaultHang} }},
-
-		{on: pages, name: string(FaultDuplicate)}, {on: pages, name: string(FaultShort)}, {on: pages, name: string(FaultEmpty)},
-		{on: pages, name: string(FaultLoop)}, {on: pages, name: string(FaultExpired)}, {on: pages, name: string(FaultTotal)},
-		{on: pages, name: string(FaultDisorder)},
-
-		{on: resources, name: "403"}, {on: resources, name: "404"}, {on: resources, name: "500"},
-		{on: resources, name: string(ResourceNoList)},
-		{on: resources, name: string(ResourceEmpty), list: func(p *page[entry]) { p.items, p.next, p.total = nil, "", 0 }},
-		{on: resources, name: string(ResourceCut), list: func(p *page[entry]) { p.shorten(len(p.items) / 2) }},
-		{on: resources, name: string(ResourceLoop), list: func(p *page[entry]) { p.next = p.seal(p.start) }},
-		{on: resources, name: string(ResourceRenamed), object: func(r *operation.Resource, o organisation.Object) {
-			if r.Own != "" {
-				o[r.Own] = o["id"]
-				delete(o, "id")
-			}
-		}},
-		{on: resources, name: string(ResourceField), object: func(_ *operation.Resource, o organisation.Object) {
-			o["x_tomorrow"] = map[string]any{"phase": 2, "tags": []string{"new"}}
-		}},
-		{on: resources, name: string(ResourceDrift), object: drift},
-		{on: resources, name: string(ResourceThin)},
-
-		{on: callsV2, name: "off", usual: "404", mode: func(v *V2) any { return &v.Off }},
-		{on: callsV2, name: "removed-after", mode: func(v *V2) any { return &v.RemovedAfter }},
-		{on: callsV2, name: "other-shape", mode: func(v *V2) any { return &v.OtherShape }},
-		{on: callsV2, name: "422", mode: func(v *V2) any { return &v.Refused }},
-		{on: callsV2, name: "wrong-turns", mode: func(v *V2) any { return &v.WrongTurns }},
-		{on: callsV2, name: "spoken-only", mode: func(v *V2) any { return &v.SpokenOnly }},
-		{on: callsV2, name: "duplicate-keys", mode: func(v *V2) any { return &v.DuplicateKeys }},
-		{on: callsV2, name: "shift", mode: func(v *V2) any { return &v.Shift }},
-		{on: callsV2, name: "ignore-filter", mode: func(v *V2) any { return &v.IgnoreStart }},
-		{on: callsV2, name: "extra-calls", mode: func(v *V2) any { return &v.ExtraCalls }},
-		{on: callsV2, name: "slow-above", mode: func(v *V2) any { return &v.SlowAbove }},
-	}
-}
-
-// drift turns times into texts of digits, and the name into an object.
-func drift(_ *operation.Resource, o organisation.Object) {
-	for name, value := range o {
-		if ms, ok := value.(int64); ok && strings.HasSuffix(name, "_at") {
-			o[name] = strconv.FormatInt(ms, 10)
-		}
-	}
-	if name, ok := o["name"].(string); ok {
-		o["name"] = map[string]any{"text": name, "as_of": time.Unix(0, 0).UTC().Format(time.DateOnly)}
-	}
-}
-
-// named returns the disturbance of a name on one of some subjects; nil for none.
-func named[N ~string](name N, on ...subject) *disturbance {
-	i := slices.IndexFunc(disturbances, func(d disturbance) bool { return d.name == string(name) && slices.Contains(on, d.on) })
-	if i < 0 {
-		return nil
-	}
-	return &disturbances[i]
-}
-
-// known refuses a name that is not known.
-func known[N ~string](what string, name N, on ...subject) error {
-	if named(name, on...) != nil {
+// known refuses a name that is none of those known.
+func known[N ~string](what string, name N, all []N) error {
+	if slices.Contains(all, name) {
 		return nil
 	}
 	var names []string
-	for _, d := range disturbances {
-		if slices.Contains(on, d.on) {
-			names = append(names, d.name)
-		}
+	for _, n := range all {
+		names = append(names, string(n))
 	}
 	return fmt.Errorf("no %s is called %q; there are %s", what, name, strings.Join(names, ", "))
 }
@@ -270,7 +158,7 @@ func ParseFaults(text string) (Faults, error) {
 func (fs Faults) check() error {
 	var sum float64
 	for _, f := range fs {
-		if err := known("fault", f.Kind, requests, pages); err != nil {
+		if err := known("fault", f.Kind, slices.Concat(requestFaults, pageFaults)); err != nil {
 			return err
 		}
 		if !(f.Rate >= 0 && f.Rate <= 1) {
@@ -288,7 +176,7 @@ func (fs Faults) check() error {
 func (fs Faults) draw(u float64, page bool) FaultKind {
 	for _, f := range fs {
 		if u -= f.Rate; u < 0 {
-			if !page && named(f.Kind, pages) != nil {
+			if !page && slices.Contains(pageFaults, f.Kind) {
 				return ""
 			}
 			return f.Kind
@@ -296,6 +184,14 @@ func (fs Faults) draw(u float64, page bool) FaultKind {
 	}
 	return ""
 }
+
+// What v2 has of an organisation: other names, times as ISO 8601, a body instead of
+// query parameters. These are their names in Request.Resource and ResourceFaults.
+const (
+	v2Agents     = "v2_agents"
+	v2Campaigns  = "v2_campaigns"
+	v2Knowledges = "v2_knowledges"
+)
 
 // ResourceFaults are the faults of each resource, by its name, or of all of them
 // under "all".
@@ -324,7 +220,7 @@ func (fs ResourceFaults) check() error {
 			return fmt.Errorf("no resource is called %q; there are %s", name, strings.Join(names, ", "))
 		}
 		for _, kind := range fs[name] {
-			if err := known("fault of resources", kind, resources); err != nil {
+			if err := known("fault of resources", kind, resourceFaults); err != nil {
 				return err
 			}
 		}
@@ -332,68 +228,47 @@ func (fs ResourceFaults) check() error {
 	return nil
 }
 
-// resourceFaults are those of one resource, as they stand in the table.
-type resourceFaults []*disturbance
-
-func (f resourceFaults) has(kind ResourceFault) bool {
-	return slices.ContainsFunc(f, func(d *disturbance) bool { return d.name == string(kind) })
-}
-
-// status is what every request of a kind is answered with; 0: it is served.
-func (f resourceFaults) status(kind string) int {
-	if kind == "list" && f.has(ResourceNoList) {
-		return http.StatusNotFound
-	}
-	for _, d := range f {
-		if status, err := strconv.Atoi(d.name); err == nil {
-			return status
-		}
-	}
-	return 0
-}
-
-// distort makes a list wrong.
-func (f resourceFaults) distort(p *page[entry]) {
-	for _, d := range f {
-		if d.list != nil {
-			d.list(p)
-			return
-		}
-	}
-}
-
-// object returns an object as the faults show it; the one given is not changed.
-func (f resourceFaults) object(r *operation.Resource, o organisation.Object) organisation.Object {
-	o = maps.Clone(o)
-	for _, d := range f {
-		if d.object != nil {
-			d.object(r, o)
-		}
-	}
-	return o
+// modes are the ways in which the calls of v2 are served: where each value goes, and the one where
+// none is given; that of a number without one has to be given.
+var modes = []struct {
+	name, usual string
+	of          func(v *V2) any
+}{
+	{"off", "404", func(v *V2) any { return &v.Off }},
+	{"removed-after", "", func(v *V2) any { return &v.RemovedAfter }},
+	{"other-shape", "true", func(v *V2) any { return &v.OtherShape }},
+	{"422", "true", func(v *V2) any { return &v.Refused }},
+	{"wrong-turns", "", func(v *V2) any { return &v.WrongTurns }},
+	{"spoken-only", "true", func(v *V2) any { return &v.SpokenOnly }},
+	{"duplicate-keys", "true", func(v *V2) any { return &v.DuplicateKeys }},
+	{"shift", "true", func(v *V2) any { return &v.Shift }},
+	{"ignore-filter", "true", func(v *V2) any { return &v.IgnoreStart }},
+	{"extra-calls", "", func(v *V2) any { return &v.ExtraCalls }},
+	{"slow-above", "", func(v *V2) any { return &v.SlowAbove }},
 }
 
 // ParseV2 reads "off=410,removed-after=3" or "wrong-turns=0.01,slow-above=200:cut".
 func ParseV2(text string) (V2, error) {
 	var v V2
+	var names []string
+	for _, m := range modes {
+		names = append(names, m.name)
+	}
 	for e, given := range entries(text) {
 		name, value := e[0], e[1]
-		if err := known("mode of v2", name, callsV2); err != nil {
+		if err := known("mode of v2", name, names); err != nil {
 			return v, err
 		}
-		d := named(name, callsV2)
-		into := d.mode(&v)
-		if _, ok := into.(*bool); ok && !given {
-			value = "true"
-		} else if !given {
-			value = d.usual
+		mode := modes[slices.Index(names, name)]
+		if !given {
+			value = mode.usual
 		}
 		text := value
 		if name == "slow-above" {
 			text, v.Slow, _ = strings.Cut(value, ":")
 		}
 		var err error
-		switch into := into.(type) {
+		switch into := mode.of(&v).(type) {
 		case *bool:
 			*into, err = strconv.ParseBool(text)
 		case *int:
@@ -430,50 +305,16 @@ type trouble struct {
 	listed    int // lists of v2 since it was set
 }
 
-// SetResourceFaults replaces the faults of a resource (or of "all") from now on;
-// none makes it whole again.
-func (s *Server) SetResourceFaults(resource string, kinds ...ResourceFault) error {
-	if err := (ResourceFaults{resource: kinds}).check(); err != nil {
-		return fmt.Errorf("set resource faults: %w", err)
-	}
-	t := &s.api.trouble
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	all := ResourceFaults{}
-	maps.Copy(all, t.resources)
-	all[resource] = kinds
-	t.resources = all
-	return nil
-}
-
-// SetV2 changes how the calls of v2 are served from now on. Its ExtraCalls have to be
-// what they were at the start.
-func (s *Server) SetV2(v V2) error {
-	if err := v.check(); err != nil {
-		return fmt.Errorf("set v2: %w", err)
-	}
-	t := &s.api.trouble
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if v.ExtraCalls != t.v2.ExtraCalls {
-		return fmt.Errorf("set v2: the number of extra calls cannot change")
-	}
-	t.v2, t.listed = v, 0
-	return nil
-}
-
 // of returns the faults of a resource.
-func (t *trouble) of(resource string) (set resourceFaults) {
+func (t *trouble) of(resource string) (set []ResourceFault) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.resources) == 0 {
 		return nil
 	}
-	for i := range disturbances {
-		d := &disturbances[i]
-		kind := ResourceFault(d.name)
-		if d.on == resources && (slices.Contains(t.resources["all"], kind) || slices.Contains(t.resources[resource], kind)) {
-			set = append(set, d)
+	for _, kind := range resourceFaults {
+		if slices.Contains(t.resources["all"], kind) || slices.Contains(t.resources[resource], kind) {
+			set = append(set, kind)
 		}
 	}
 	return set
