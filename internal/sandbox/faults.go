@@ -119,11 +119,11 @@ func known[N ~string](what string, name N, all []N) error {
 // entries yields the entries of "NAME=VALUE,…"; given is false where there is no value.
 func entries(text string) iter.Seq2[[2]string, bool] {
 	return func(yield func([2]string, bool) bool) {
-		for entry := range strings.SplitSeq(text, ",") {
-			if entry = strings.TrimSpace(entry); entry == "" {
+		for part := range strings.SplitSeq(text, ",") {
+			if part = strings.TrimSpace(part); part == "" {
 				continue
 			}
-			if name, value, given := strings.Cut(entry, "="); !yield([2]string{name, value}, given) {
+			if name, value, given := strings.Cut(part, "="); !yield([2]string{name, value}, given) {
 				return
 			}
 		}
@@ -173,10 +173,10 @@ func (fs Faults) check() error {
 }
 
 // draw returns the fault that u falls on; empty for none.
-func (fs Faults) draw(u float64, page bool) FaultKind {
+func (fs Faults) draw(u float64, ofPage bool) FaultKind {
 	for _, f := range fs {
 		if u -= f.Rate; u < 0 {
-			if !page && slices.Contains(pageFaults, f.Kind) {
+			if !ofPage && slices.Contains(pageFaults, f.Kind) {
 				return ""
 			}
 			return f.Kind
@@ -302,7 +302,7 @@ type trouble struct {
 	mu        sync.Mutex
 	resources ResourceFaults
 	v2        V2
-	listed    int // lists of v2 since it was set
+	lists    int // lists of v2 since it was set
 }
 
 // of returns the faults of a resource.
@@ -321,16 +321,16 @@ func (t *trouble) of(resource string) (set []ResourceFault) {
 }
 
 // modes returns how a request for calls of v2 is served now.
-func (t *trouble) modes(list bool) V2 {
+func (t *trouble) modes(ofList bool) V2 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	v := t.v2
 	if v.RemovedAfter == 0 {
 		return v
 	}
-	if t.listed < v.RemovedAfter {
-		if list {
-			t.listed++
+	if t.lists < v.RemovedAfter {
+		if ofList {
+			t.lists++
 		}
 		v.Off = 0
 	} else if v.Off == 0 {

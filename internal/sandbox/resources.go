@@ -2,8 +2,6 @@ package sandbox
 
 import (
 	"cmp"
-	"encoding/json"
-	"fmt"
 	"maps"
 	"math"
 	"net/http"
@@ -210,7 +208,7 @@ func thin(o organisation.Object) organisation.Object {
 func (s *api) answerObject(e *exchange) answer {
 	r, req, x, resource := e.r, e.req, e.x, organisation.Named(e.req.Resource)
 	values := r.URL.Query()
-	if refusal := check(e.op, values, e.op.Parameters(s.opts.ContractOnly)); refusal != nil {
+	if refusal := checkQuery(e.op, values, e.op.Parameters(s.opts.ContractOnly)); refusal != nil {
 		return e.no(refusal)
 	}
 	var o organisation.Object
@@ -225,15 +223,6 @@ func (s *api) answerObject(e *exchange) answer {
 	a := objectAnswer(distorted(resource, o, e.wrong))
 	a.object = r.URL.RequestURI()
 	return a
-}
-
-// objectAnswer writes an object as JSON.
-func objectAnswer(o any) answer {
-	body, err := json.Marshal(o)
-	if err != nil {
-		panic(fmt.Sprintf("sandbox: %v", err)) // every value is ours
-	}
-	return answer{status: http.StatusOK, body: body}
 }
 
 // statusOf is what every request of a kind is answered with, by a resource's faults; 0: it is served.
