@@ -1,4 +1,4 @@
-package publish
+package catalog
 
 import (
 	"bytes"
@@ -29,30 +29,32 @@ type server struct {
 	prefix    string // the server's prefix of namespaces
 	namespace []string
 	separator string // of a namespace's parts, in addresses
-	can       abilities
+	can       Abilities
 }
 
-// transactions is the endpoint for commits of several tables, as a catalog lists it.
-const transactions = "POST /v1/{prefix}/transactions/commit"
+// Transactions is the endpoint for commits of several tables, as a catalog lists it.
+const Transactions = "POST /v1/{prefix}/transactions/commit"
 
 // answerTime is the maximum time for a catalog's answer.
 const answerTime = time.Minute
 
 const (
-	// asked is the number of attempts of a request while the catalog is busy.
-	asked = 8
+	// Attempts is the number of attempts of a request while the catalog is busy.
+	Attempts = 8
+	// Patience is how long commits are retried that lose against others.
+	Patience = 10 * time.Minute
 	// longest is the maximum wait before a retry that a catalog may ask for.
 	longest = 5 * time.Minute
 )
 
-// statusError is an unsuccessful answer, or one that is not from a catalog.
-type statusError struct {
-	status  int
+// StatusError is an unsuccessful answer, or one that is not from a catalog.
+type StatusError struct {
+	Status  int
 	message string
 }
 
-func (e *statusError) Error() string {
-	text := strings.TrimSpace(fmt.Sprintf("the catalog answers %d %s", e.status, http.StatusText(e.status)))
+func (e *StatusError) Error() string {
+	text := strings.TrimSpace(fmt.Sprintf("the catalog answers %d %s", e.Status, http.StatusText(e.Status)))
 	if e.message == "" {
 		return text
 	}
@@ -60,33 +62,45 @@ func (e *statusError) Error() string {
 }
 
 // Hint returns advice for the operator.
-func (e *statusError) Hint() string {
+func (e *StatusError) Hint() string {
 	switch {
-	case e.status == http.StatusUnauthorized, e.status == http.StatusForbidden:
+	case e.Status == http.StatusUnauthorized, e.Status == http.StatusForbidden:
 		return "check CALLHOUSE_CATALOG_CREDENTIAL, CALLHOUSE_CATALOG_TOKEN or the credentials of AWS, and what they are allowed to do"
-	case e.status == http.StatusTooManyRequests, e.status >= http.StatusInternalServerError:
+	case e.Status == http.StatusTooManyRequests, e.Status >= http.StatusInternalServerError:
 		return "nothing was lost; publish again once the catalog answers"
-	case e.status/100 == 2:
+	case e.Status/100 == 2:
 		return "check --catalog: it is the part of the address before /v1, without a login page in front of it"
 	}
 	return ""
 }
 
 // busy reports whether the same request may succeed later.
-func (e *statusError) busy() bool {
-	return e.status == http.StatusTooManyRequests || e.status >= http.StatusInternalServerError && e.status != http.StatusNotImplemented
+func (e *StatusError) busy() bool {
+	return e.Status == http.StatusTooManyRequests || e.Status >= http.StatusInternalServerError && e.Status != http.StatusNotImplemented
 }
 
 func isStatus(err error, status int) bool {
-	var s *statusError
-	return errors.As(err, &s) && s.status == status
+	var s *StatusError
+	return errors.As(err, &s) && s.Status == status
 }
 
-// openServer connects to a catalog.
-func openServer(ctx context.Context, o *Options) (*server, error) {
+// Access configures a REST catalog.
+type Access struct {
+	Catalog   string // its address
+	Namespace string // of the tables
+	// CatalogWarehouse, Token and Credential are parameters that a catalog may require.
+	CatalogWarehouse, Token, Credential string
+	// SigningName is the AWS service for which its requests are signed, such as glue; empty: chosen
+	// by the catalog's address, or none. SigningRegion is the service's region; empty: the default
+	// one.
+	SigningName, SigningRegion string
+}
+
+// Open connects to a catalog.
+func Open(ctx context.Context, o *Access) (Catalog, error) {
 	uri := o.Catalog
 	s := &server{base: strings.TrimRight(uri, "/") + "/v1", namespace: strings.Split(o.Namespace, "."), separator: "\x1f",
-		can: abilities{tags: true}}
+		can: Abilities{Tags: true}}
 	service, region := signingOf(uri, o)
 	if err := s.authorize(o, s.base+"/oauth/tokens", service, region); err != nil {
 		return nil, err
@@ -116,9 +130,9 @@ func openServer(ctx context.Context, o *Options) (*server, error) {
 			return nil, err
 		}
 	}
-	s.can.atomic = slices.Contains(config.Endpoints, transactions)
+	s.can.Atomic = slices.Contains(config.Endpoints, Transactions)
 	if settings["nessie.is-nessie-catalog"] == "true" { // it refuses to remove snapshots, and forgets all but the newest
-		s.can.tags = false
+		s.can.Tags = false
 	}
 	if prefix := settings["prefix"]; prefix != "" {
 		s.prefix = "/" + prefix
@@ -141,7 +155,7 @@ func openServer(ctx context.Context, o *Options) (*server, error) {
 
 // authorize authenticates requests: by a signature for an AWS service, if it has a name, by a
 // token, or by one obtained with a credential (id:secret) from the address at.
-func (s *server) authorize(o *Options, at, service, region string) (err error) {
+func (s *server) authorize(o *Access, at, service, region string) (err error) {
 	transport := http.DefaultTransport
 	switch {
 	case service != "":
@@ -183,11 +197,11 @@ func (s *server) do(ctx context.Context, method, path string, body, into any) er
 func (s *server) retry(ctx context.Context, ask func() error) error {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := ask()
-		if status, ok := errors.AsType[*statusError](err); ok && !status.busy() || ctx.Err() != nil {
+		if status, ok := errors.AsType[*StatusError](err); ok && !status.busy() || ctx.Err() != nil {
 			err = backoff.Permanent(err)
 		}
 		return struct{}{}, err
-	}, backoff.WithMaxTries(asked), backoff.WithMaxElapsedTime(patience), backoff.WithBackOff(&backoff.ExponentialBackOff{
+	}, backoff.WithMaxTries(Attempts), backoff.WithMaxElapsedTime(Patience), backoff.WithBackOff(&backoff.ExponentialBackOff{
 		InitialInterval: 100 * time.Millisecond, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: 10 * time.Second,
 	}))
 	return err
@@ -210,7 +224,7 @@ func (s *server) once(ctx context.Context, method, path string, body, into any) 
 	r.Header.Set("Content-Type", "application/json")
 	answer, err := s.client.Do(r)
 	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.Response != nil { // it was not even sent
-		return later(&statusError{refused.Response.StatusCode, "no token: " + said(refused.Body)}, refused.Response)
+		return later(&StatusError{refused.Response.StatusCode, "no token: " + said(refused.Body)}, refused.Response)
 	}
 	if err != nil {
 		return err
@@ -219,21 +233,21 @@ func (s *server) once(ctx context.Context, method, path string, body, into any) 
 	raw, err := io.ReadAll(answer.Body)
 	switch {
 	case answer.StatusCode/100 != 2:
-		return later(&statusError{answer.StatusCode, said(raw)}, answer)
+		return later(&StatusError{answer.StatusCode, said(raw)}, answer)
 	case err != nil:
 		return err
 	case len(raw) > 0 && !json.Valid(raw):
-		return &statusError{answer.StatusCode, "not a catalog's answer, but " + said(raw)}
+		return &StatusError{answer.StatusCode, "not a catalog's answer, but " + said(raw)}
 	case into != nil:
 		if err := json.Unmarshal(raw, into); err != nil {
-			return &statusError{answer.StatusCode, "not what a catalog answers: " + err.Error()}
+			return &StatusError{answer.StatusCode, "not what a catalog answers: " + err.Error()}
 		}
 	}
 	return nil
 }
 
 // later adds the wait that the catalog asks for to an error.
-func later(err *statusError, answer *http.Response) error {
+func later(err *StatusError, answer *http.Response) error {
 	text := strings.TrimSpace(answer.Header.Get("Retry-After"))
 	if text == "" || !err.busy() {
 		return err
@@ -252,13 +266,13 @@ func later(err *statusError, answer *http.Response) error {
 
 // laterError is an answer with the time after which to retry.
 type laterError struct {
-	*statusError
+	*StatusError
 	wait time.Duration
 }
 
 // Unwrap returns the answer, and the error that controls the retries.
 func (e *laterError) Unwrap() []error {
-	return []error{e.statusError, &backoff.RetryAfterError{Duration: e.wait}}
+	return []error{e.StatusError, &backoff.RetryAfterError{Duration: e.wait}}
 }
 
 // said returns the message of an answer on one line: that of an error of the protocol, or the
@@ -291,23 +305,25 @@ type table struct {
 	Metadata json.RawMessage `json:"metadata"`
 }
 
-func (s *server) load(ctx context.Context, name string) (current, error) {
+// Load implements Catalog.
+func (s *server) Load(ctx context.Context, name string) (Current, error) {
 	var found table
 	err := s.do(ctx, http.MethodGet, s.path("tables", name), nil, &found)
 	if isStatus(err, http.StatusNotFound) {
-		return current{}, nil
+		return Current{}, nil
 	}
 	if err != nil {
-		return current{}, err
+		return Current{}, err
 	}
-	m, err := parse(found.Metadata)
+	m, err := Parse(found.Metadata)
 	if err != nil {
-		err = &BrokenError{fmt.Sprintf("the metadata of %s in the catalog cannot be used: %v", name, err)}
+		err = &BrokenError{What: fmt.Sprintf("the metadata of %s in the catalog cannot be used: %v", name, err)}
 	}
-	return current{metadata: m, location: found.Location}, err
+	return Current{Metadata: m, File: found.Location}, err
 }
 
-func (s *server) restart(ctx context.Context, name string) (now current, was relic, err error) {
+// Restart implements Catalog.
+func (s *server) Restart(ctx context.Context, name string) (now Current, was Relic, err error) {
 	var found table
 	if err := s.do(ctx, http.MethodGet, s.path("tables", name), nil, &found); err != nil {
 		return now, was, err
@@ -316,17 +332,16 @@ func (s *server) restart(ctx context.Context, name string) (now current, was rel
 		return now, was, err
 	}
 	// The catalog may refuse a UUID that it has dropped.
-	return now, relic{Location: was.Location}, s.do(ctx, http.MethodDelete, s.path("tables", name)+"?purgeRequested=false", nil, nil)
+	return now, Relic{Location: was.Location}, s.do(ctx, http.MethodDelete, s.path("tables", name)+"?purgeRequested=false", nil, nil)
 }
 
-func (s *server) abilities() abilities { return s.can }
+// Abilities implements Catalog.
+func (s *server) Abilities() Abilities { return s.can }
 
-func (s *server) stage(ctx context.Context, w *work) (relic, error) {
-	spec := w.spec(wholeSpec, w.Organization != "")
-	var staged struct{ Metadata relic }
-	err := s.do(ctx, http.MethodPost, s.path("tables"), map[string]any{
-		"name": w.of.Name, "location": w.location, "schema": w.schema, "partition-spec": &spec, "write-order": &w.order, "stage-create": true,
-	}, &staged)
+// Stage implements Catalog.
+func (s *server) Stage(ctx context.Context, t *New) (Relic, error) {
+	var staged struct{ Metadata Relic }
+	err := s.do(ctx, http.MethodPost, s.path("tables"), t, &staged)
 	if isStatus(err, http.StatusNotAcceptable) || isStatus(err, http.StatusConflict) { // it does not support staging, or the table exists now
 		err = nil
 	}
@@ -334,20 +349,21 @@ func (s *server) stage(ctx context.Context, w *work) (relic, error) {
 	return staged.Metadata, err
 }
 
-func (s *server) commit(ctx context.Context, changes ...change) error {
+// Commit implements Catalog.
+func (s *server) Commit(ctx context.Context, changes ...Change) error {
 	var all []map[string]any
 	for _, c := range changes {
 		requires := []map[string]any{{"type": "assert-create"}}
-		if c.base.metadata != nil {
-			requires = []map[string]any{{"type": "assert-table-uuid", "uuid": c.base.UUID},
-				{"type": "assert-ref-snapshot-id", "ref": mainBranch, "snapshot-id": c.base.CurrentSnapshot}}
+		if c.Base.Metadata != nil {
+			requires = []map[string]any{{"type": "assert-table-uuid", "uuid": c.Base.UUID},
+				{"type": "assert-ref-snapshot-id", "ref": MainBranch, "snapshot-id": c.Base.CurrentSnapshot}}
 		}
 		all = append(all, map[string]any{
-			"identifier":   map[string]any{"namespace": s.namespace, "name": c.name},
-			"requirements": requires, "updates": c.updates,
+			"identifier":   map[string]any{"namespace": s.namespace, "name": c.Name},
+			"requirements": requires, "updates": c.Updates,
 		})
 	}
-	path, body := s.path("tables", changes[0].name), all[0]
+	path, body := s.path("tables", changes[0].Name), all[0]
 	if len(all) > 1 {
 		path, body = s.prefix+"/transactions/commit", map[string]any{"table-changes": all}
 	}
@@ -359,12 +375,12 @@ func (s *server) commit(ctx context.Context, changes ...change) error {
 		}
 		return err
 	})
-	var status *statusError
+	var status *StatusError
 	switch {
 	case isStatus(err, http.StatusConflict):
-		return errConflict
-	case err != nil && (!errors.As(err, &status) || status.status >= http.StatusInternalServerError):
-		return fmt.Errorf("%w: %w", errUnsure, err)
+		return ErrConflict
+	case err != nil && (!errors.As(err, &status) || status.Status >= http.StatusInternalServerError):
+		return fmt.Errorf("%w: %w", ErrUnsure, err)
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package extractcmd
+package maintain
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/compare"
+	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/cmd/internal/intake"
 	"callhouse/cmd/internal/progress"
 	"callhouse/internal/api"
@@ -20,7 +21,7 @@ import (
 
 // questions are what a deep verification asks the service.
 type questions struct {
-	*settings
+	*settings.Settings
 	cfg    crawler.Config
 	sample int // details; compare.Everything for all of them
 	stderr io.Writer
@@ -33,8 +34,8 @@ type questions struct {
 // It locks the warehouse from beginning to end: two programs must not spend the
 // same budget, and this one needs to know what the last one spent.
 func (q *questions) ask(ctx context.Context) (_ *compare.Report, err error) {
-	started := q.now()
-	opts := q.options(runIDAt(started))
+	started := q.Now()
+	opts := q.Options(settings.RunID(started))
 	opts.ReadOnly = true
 	w, err := sink.Open(opts)
 	if err != nil {
@@ -46,22 +47,22 @@ func (q *questions) ask(ctx context.Context) (_ *compare.Report, err error) {
 		return nil, fmt.Errorf("keep what the service says: %w", err)
 	}
 	defer func() { err = errors.Join(err, dir.Remove()) }()
-	heard, err := sink.Open(sink.Options{Root: filepath.Join(dir.Path, "heard"), RunID: runIDAt(started), Now: q.now})
+	heard, err := sink.Open(sink.Options{Root: filepath.Join(dir.Path, "heard"), RunID: settings.RunID(started), Now: q.Now})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, heard.Close()) }()
-	if err := q.startMask(w, heard); err != nil {
+	if err := q.StartMask(w, heard); err != nil {
 		return nil, err
 	}
 
-	q.cfg.Resources = compare.Comparable(unmasked(q.cfg.Resources, w), w.Snapshot())
+	q.cfg.Resources = compare.Comparable(settings.Unmasked(q.cfg.Resources, w), w.Snapshot())
 	rep, err := q.listen(ctx, w, heard)
 	if err != nil {
 		return nil, err
 	}
 	// Also after an interrupt: the requests are spent.
-	r, err := compare.Run(context.WithoutCancel(ctx), w.Snapshot(), heard.Snapshot(), q.cfg.Since, q.cfg.Window, q.now(),
+	r, err := compare.Run(context.WithoutCancel(ctx), w.Snapshot(), heard.Snapshot(), q.cfg.Since, q.cfg.Window, q.Now(),
 		q.cfg.Resources, rep.Resources)
 	if err != nil {
 		return nil, err
@@ -83,15 +84,15 @@ func (q *questions) listen(ctx context.Context, w, heard *sink.Warehouse) (rep c
 	screen := progress.NewScreen(q.stderr, q.Quiet)
 	defer screen.Close()
 	log := screen.Logger(screen.Out, q.LogFormat, q.Quiet)
-	q.warnPlain(log)
+	q.WarnPlain(log)
 	cfg := q.cfg
-	remember(&cfg, w, log)
+	settings.Remember(&cfg, w, log)
 	cfg.Transcripts, cfg.ListOnly = crawler.FromV3, false
-	cfg.Logger, cfg.Now, cfg.CheckpointEvery, cfg.Full, cfg.AnyClock = log, q.now, intake.OfferEvery, true, true
+	cfg.Logger, cfg.Now, cfg.CheckpointEvery, cfg.Full, cfg.AnyClock = log, q.Now, intake.OfferEvery, true, true
 
-	st := intake.New(heard, q.now)
+	st := intake.New(heard, q.Now)
 	st.Row = func(sink.Stats, int64) schema.Run {
-		return schema.Run{ID: heard.RunID(), StartedAt: q.now().UnixMilli(), Outcome: schema.OutcomeRunning}
+		return schema.Run{ID: heard.RunID(), StartedAt: q.Now().UnixMilli(), Outcome: schema.OutcomeRunning}
 	}
 	l, err := compare.Listen(ctx, st, w.Snapshot(), cfg.Since, q.sample, cfg.Resources)
 	if err != nil {

@@ -1,4 +1,6 @@
-package publish
+// Package lease decides who may publish to an address: one program at a time for each organisation,
+// also among machines whose only connection is the store. It knows nothing of tables.
+package lease
 
 import (
 	"bytes"
@@ -22,37 +24,39 @@ import (
 )
 
 const (
-	// leaseFolder is beside the tables. Engines ignore names that begin with a point.
-	leaseFolder = ".callhouse"
-	// leaseTime is how long a lease is valid without renewal.
-	leaseTime = time.Minute
-	renewTime = leaseTime / 3
+	// Folder, of all leases, is beside the tables. Engines ignore names that begin with a point.
+	Folder = ".callhouse"
+	// validity is how long a lease is valid without renewal.
+	validity  = time.Minute
+	renewTime = validity / 3
 	watchTime = 5 * time.Second
-	// leaseSkew is the maximum difference between the clocks of machines. A lease that expired
+	// skew is the maximum difference between the clocks of machines. A lease that expired
 	// earlier than that, according to its own content, is taken at once; one that expired recently
 	// is watched.
-	leaseSkew = 10 * time.Minute
-	// keptLeases is how many superseded leases are kept, so that a publisher that slept cannot
+	skew = 10 * time.Minute
+	// Kept is how many superseded leases are kept, so that a publisher that slept cannot
 	// create one with an old number.
-	keptLeases = 20
+	Kept = 20
 )
 
-// lease is the right to change one organisation's part of the tables below an address. It is an
+// Lease is the right to change one organisation's part of the tables below an address. It is an
 // object with a number, which only one publisher can create (If-None-Match). Its holder renews it;
 // if it is no longer renewed, another publisher creates the next one. The number is the fencing
 // token: a holder that finds a higher one has lost the lease.
-type lease struct {
+type Lease struct {
 	store  store.Store
 	folder string // of all leases
 	name   string // prefix of the names of these leases
 	number int
-	note   leaseNote
+	// Shared means that the store allows two publishers to take the same lease.
+	Shared bool
+	note   content
 	stop   func()
 	done   chan struct{}
 }
 
-// leaseNote is the content of the object.
-type leaseNote struct {
+// content is the content of a lease's object.
+type content struct {
 	Holder   string    `json:"holder"` // the user's and machine's; hosts are for people to read
 	Host     string    `json:"host"`
 	Attempt  string    `json:"attempt"` // distinguishes two of the same holder
@@ -74,22 +78,23 @@ func (e *LockedError) Error() string { return fmt.Sprintf("%s is locked: %s", e.
 // Hint returns advice for the operator.
 func (e *LockedError) Hint() string { return "nothing was lost; publish again when it is done" }
 
-// own excludes other publications of this user to the same place, and returns the holder name of
-// this user's leases. It allows taking over at once the lease of a killed holder.
-func (p *publication) own() (holder string, free func(), err error) {
-	if p.State == "" {
+// Own excludes other publications of this user to the same place, and returns the holder name of
+// this user's leases. It allows taking over at once the lease of a killed holder. state is a folder
+// of this user on this machine; empty: none.
+func Own(state, to, organization string) (holder string, free func(), err error) {
+	if state == "" {
 		return random(), func() {}, nil
 	}
-	if err := os.MkdirAll(p.State, 0o700); err != nil {
+	if err := os.MkdirAll(state, 0o700); err != nil {
 		return "", nil, err
 	}
-	name := filepath.Join(p.State, fmt.Sprintf("publish-%s.lock", hashed(p.To+"\x00"+p.Organization)))
+	name := filepath.Join(state, fmt.Sprintf("publish-%s.lock", hashed(to+"\x00"+organization)))
 	lock := flock.New(name)
 	switch got, err := lock.TryLock(); {
 	case err != nil:
 		return "", nil, fmt.Errorf("lock %s: %w", name, err)
 	case !got:
-		return "", nil, &LockedError{p.To, "another program of this user is publishing to it"}
+		return "", nil, &LockedError{to, "another program of this user is publishing to it"}
 	}
 	free = func() { _ = lock.Close() }
 	raw, err := os.ReadFile(name)
@@ -110,40 +115,48 @@ func random() string {
 	return hex.EncodeToString(b[:])
 }
 
-// hold takes the lease for everything below a root, and renews it until release. The returned
+// Publisher is the program that takes leases.
+type Publisher struct {
+	Holder       string // from Own
+	Organization string // whose part of the tables is published; empty: all of them
+	Snapshot     int64  // of the warehouse, for others to read
+	Now          func() time.Time
+}
+
+// Take takes the lease for everything below a root, and renews it until Release. The returned
 // context ends when the lease is lost, with a *LockedError as its cause.
-func (p *publication) hold(ctx context.Context, root, holder string) (_ context.Context, l *lease, err error) {
+func (p *Publisher) Take(ctx context.Context, s store.Store, root string) (_ context.Context, l *Lease, err error) {
 	name := "lease-"
 	if p.Organization != "" {
 		name += p.Organization + "-"
 	}
 	host, _ := os.Hostname()
-	l = &lease{store: p.store, folder: root + "/" + leaseFolder, name: name, done: make(chan struct{}),
-		note: leaseNote{Holder: holder + "@" + host, Host: host, Attempt: random(), Snapshot: p.snap.Manifest.Snapshot}}
+	l = &Lease{store: s, folder: root + "/" + Folder, name: name, done: make(chan struct{}),
+		note: content{Holder: p.Holder + "@" + host, Host: host, Attempt: random(), Snapshot: p.Snapshot}}
 	var old []string
 	for {
-		var last leaseNote
+		var last content
 		if old, err = l.newest(ctx, &last); err != nil {
 			return nil, nil, err
 		}
-		if l.number > 0 && !last.Released && last.Holder != l.note.Holder && last.Expires.Add(leaseSkew).After(p.Now()) {
+		if l.number > 0 && !last.Released && last.Holder != l.note.Holder && last.Expires.Add(skew).After(p.Now()) {
 			if err := l.watch(ctx, root, last); err != nil {
 				return nil, nil, err
 			}
 		}
 		l.number++
-		l.note.Taken, l.note.Expires, l.note.Cleaned = p.Now().UTC(), p.Now().Add(leaseTime).UTC(), last.Cleaned
+		l.note.Taken, l.note.Expires, l.note.Cleaned = p.Now().UTC(), p.Now().Add(validity).UTC(), last.Cleaned
 		taken, err := l.create(ctx)
 		if err != nil {
 			return nil, nil, err
 		}
 		if taken != not {
-			p.shared = p.shared || taken == perhaps
+			l.Shared = taken == perhaps
 			break
 		}
 	}
 	if len(old) > 0 {
-		err = p.store.Remove(ctx, old)
+		err = s.Remove(ctx, old)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	l.stop = func() { cancel(nil) }
@@ -156,12 +169,12 @@ func (p *publication) hold(ctx context.Context, root, holder string) (_ context.
 	return ctx, l, err
 }
 
-func (l *lease) uri(number int) string {
+func (l *Lease) uri(number int) string {
 	return fmt.Sprintf("%s/%s%06d.json", l.folder, l.name, number)
 }
 
 // newest finds the lease with the highest number, and those that may be removed.
-func (l *lease) newest(ctx context.Context, note *leaseNote) (old []string, err error) {
+func (l *Lease) newest(ctx context.Context, note *content) (old []string, err error) {
 	objects, err := l.store.List(ctx, l.folder)
 	if err != nil {
 		return nil, err
@@ -170,7 +183,7 @@ func (l *lease) newest(ctx context.Context, note *leaseNote) (old []string, err 
 		l.number = max(l.number, l.numberOf(o.URI))
 	}
 	for _, o := range objects {
-		if n := l.numberOf(o.URI); n > 0 && n <= l.number-keptLeases {
+		if n := l.numberOf(o.URI); n > 0 && n <= l.number-Kept {
 			old = append(old, o.URI)
 		}
 	}
@@ -182,12 +195,12 @@ func (l *lease) newest(ctx context.Context, note *leaseNote) (old []string, err 
 		if err != nil {
 			return nil, err
 		}
-		l.number, *note = n, leaseNote{}
+		l.number, *note = n, content{}
 		_ = json.Unmarshal(raw, note) // an unreadable one has expired
 	}
 }
 
-func (l *lease) numberOf(uri string) int {
+func (l *Lease) numberOf(uri string) int {
 	rest, ok := strings.CutPrefix(uri, l.folder+"/"+l.name)
 	digits, isNote := strings.CutSuffix(rest, ".json")
 	if n, err := strconv.Atoi(digits); ok && isNote && err == nil && n > 0 && l.uri(n) == uri {
@@ -197,14 +210,14 @@ func (l *lease) numberOf(uri string) int {
 }
 
 // watch waits until a lease has not been renewed for its whole validity, by this machine's clock.
-func (l *lease) watch(ctx context.Context, to string, seen leaseNote) error {
-	for range int(leaseTime/watchTime) + 1 {
+func (l *Lease) watch(ctx context.Context, to string, seen content) error {
+	for range int(validity/watchTime) + 1 {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(watchTime):
 		}
-		var now leaseNote
+		var now content
 		raw, err := l.store.Get(ctx, l.uri(l.number))
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -233,7 +246,7 @@ const (
 )
 
 // create creates the lease, and tests whether the store refuses a second one.
-func (l *lease) create(ctx context.Context) (taking, error) {
+func (l *Lease) create(ctx context.Context) (taking, error) {
 	raw, err := json.Marshal(l.note)
 	if err != nil {
 		return not, err
@@ -261,7 +274,7 @@ func (l *lease) create(ctx context.Context) (taking, error) {
 	}
 }
 
-func (l *lease) put(ctx context.Context) error {
+func (l *Lease) put(ctx context.Context) error {
 	raw, err := json.Marshal(l.note)
 	if err != nil {
 		return err
@@ -272,7 +285,7 @@ func (l *lease) put(ctx context.Context) error {
 // renew renews the lease until the context ends, and calls lost when the lease is lost: when
 // another holder took it over, or when two renewals failed, which is before anyone may take it
 // over.
-func (l *lease) renew(ctx context.Context, now func() time.Time, lost func()) {
+func (l *Lease) renew(ctx context.Context, now func() time.Time, lost func()) {
 	last, tick := time.Now(), time.NewTicker(renewTime)
 	defer tick.Stop()
 	for {
@@ -281,7 +294,7 @@ func (l *lease) renew(ctx context.Context, now func() time.Time, lost func()) {
 			return
 		case <-tick.C:
 		}
-		gone, err := l.again(ctx, now().Add(leaseTime).UTC())
+		gone, err := l.again(ctx, now().Add(validity).UTC())
 		if err == nil && !gone {
 			last = time.Now()
 		}
@@ -293,7 +306,7 @@ func (l *lease) renew(ctx context.Context, now func() time.Time, lost func()) {
 }
 
 // again renews the lease once, unless there is one with a higher number.
-func (l *lease) again(ctx context.Context, expires time.Time) (gone bool, err error) {
+func (l *Lease) again(ctx context.Context, expires time.Time) (gone bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, renewTime)
 	defer cancel()
 	size, err := l.store.Size(ctx, l.uri(l.number+1))
@@ -304,9 +317,12 @@ func (l *lease) again(ctx context.Context, expires time.Time) (gone bool, err er
 	return false, l.put(ctx)
 }
 
-// release releases the lease, and passes cleaned to the next holder. If it fails, the next one
+// Cleaned returns the value that the last holder passed to Release; 0 if there was none.
+func (l *Lease) Cleaned() int64 { return l.note.Cleaned }
+
+// Release releases the lease, and passes cleaned to the next holder. If it fails, the next one
 // waits until the lease has expired.
-func (l *lease) release(ctx context.Context, cleaned int64) {
+func (l *Lease) Release(ctx context.Context, cleaned int64) {
 	l.stop()
 	<-l.done
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), watchTime)

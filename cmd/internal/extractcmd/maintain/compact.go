@@ -1,4 +1,4 @@
-package extractcmd
+package maintain
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/cmd/internal/progress"
 	"callhouse/internal/sink"
 	"callhouse/internal/sink/snapshot"
@@ -20,7 +21,7 @@ const compactAbout = `compact makes one file a table of a month whose calls lie 
 A run does so by itself for months that are over and settled, a few a night. This command does it
 now: for the oldest such month, for the one that --month names, or with --all for all of them.`
 
-func compactCommand(s *settings, stderr io.Writer) *cobra.Command {
+func compactCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	var month string
 	var all bool
 	cmd := &cobra.Command{
@@ -38,7 +39,7 @@ func compactCommand(s *settings, stderr io.Writer) *cobra.Command {
 	return cmd
 }
 
-func compact(ctx context.Context, s *settings, month string, all bool, stderr io.Writer) error {
+func compact(ctx context.Context, s *settings.Settings, month string, all bool, stderr io.Writer) error {
 	if month != "" {
 		if all {
 			return cli.Usage("leave one of them out", "--month and --all exclude each other")
@@ -47,7 +48,7 @@ func compact(ctx context.Context, s *settings, month string, all bool, stderr io
 			return cli.Usage("write a month as in 2026-10", "--month: %q is no month", month)
 		}
 	}
-	return s.maintain(ctx, func(w *sink.Warehouse) error {
+	return s.Maintain(ctx, func(w *sink.Warehouse) error {
 		months, waiting := []string{}, 0
 		for _, m := range snapshot.Months(w.Snapshot(), time.Now()) {
 			switch {
@@ -89,7 +90,7 @@ them. Until then user_turns is null in them, costs of more than four decimals ar
 over their months take longer. Other programs may need it: files before format version 3 have times in milliseconds,
 and bounds of texts by which some programs leave out rows.`
 
-func migrateCommand(s *settings, stderr io.Writer) *cobra.Command {
+func migrateCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	return &cobra.Command{
 		Use: "migrate", Short: "Write older files with today's columns, and withhold stored secrets", Long: migrateAbout,
 		Example: `  extract migrate
@@ -98,8 +99,8 @@ func migrateCommand(s *settings, stderr io.Writer) *cobra.Command {
 	}
 }
 
-func migrate(ctx context.Context, s *settings, stderr io.Writer) error {
-	return s.maintain(ctx, func(w *sink.Warehouse) error {
+func migrate(ctx context.Context, s *settings.Settings, stderr io.Writer) error {
+	return s.Maintain(ctx, func(w *sink.Warehouse) error {
 		withheld, err := w.Withhold(ctx)
 		if err != nil {
 			return err

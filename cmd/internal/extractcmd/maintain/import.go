@@ -1,4 +1,4 @@
-package extractcmd
+package maintain
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/dump"
+	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/cmd/internal/progress"
 	"callhouse/cmd/internal/runreport"
 	"callhouse/internal/layout"
@@ -42,7 +43,7 @@ type importFlags struct {
 	strict  bool
 }
 
-func importCommand(s *settings, stderr io.Writer) *cobra.Command {
+func importCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	var o importFlags
 	cmd := &cobra.Command{
 		Use: "import FILE... | -", Short: "Take in calls from files of JSON lines", Long: importAbout,
@@ -69,7 +70,7 @@ func importCommand(s *settings, stderr io.Writer) *cobra.Command {
 
 // importer is one import.
 type importer struct {
-	*settings
+	*settings.Settings
 	importFlags
 	id      string
 	started time.Time
@@ -82,9 +83,9 @@ type importer struct {
 	row     schema.Run
 }
 
-func importFiles(ctx context.Context, s *settings, o *importFlags, paths []string, stdin io.Reader, stderr io.Writer) error {
-	i := &importer{settings: s, importFlags: *o, started: s.now(), stderr: stderr, outcome: schema.OutcomeRunning}
-	i.id = runIDAt(i.started)
+func importFiles(ctx context.Context, s *settings.Settings, o *importFlags, paths []string, stdin io.Reader, stderr io.Writer) error {
+	i := &importer{Settings: s, importFlags: *o, started: s.Now(), stderr: stderr, outcome: schema.OutcomeRunning}
+	i.id = settings.RunID(i.started)
 	sources, err := i.sources(paths)
 	if err != nil {
 		return err
@@ -103,11 +104,11 @@ func importFiles(ctx context.Context, s *settings, o *importFlags, paths []strin
 		// A run waits for the service anyway; an import should be fast.
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))
 	}
-	opts := s.options(i.id)
+	opts := s.Options(i.id)
 	opts.Records, opts.Workers = true, runtime.GOMAXPROCS(0)
-	return s.openWith(opts, func(w *sink.Warehouse) error {
+	return s.OpenWith(opts, func(w *sink.Warehouse) error {
 		i.w = w
-		if err := s.startMask(w, w); err != nil {
+		if err := s.StartMask(w, w); err != nil {
 			return err
 		}
 		return i.fill(ctx, sources, stdin)
@@ -159,7 +160,7 @@ func (i *importer) check(ctx context.Context, sources []dump.Source) error {
 			_, err = src.File.Seek(0, io.SeekStart)
 		}
 		if err != nil {
-			return explain(err)
+			return settings.Explain(err)
 		}
 	}
 	return nil
@@ -168,7 +169,7 @@ func (i *importer) check(ctx context.Context, sources []dump.Source) error {
 // fill takes in the sources, and reports that.
 func (i *importer) fill(ctx context.Context, sources []dump.Source, stdin io.Reader) error {
 	if _, err := i.w.Recover(ctx); err != nil {
-		return explain(err)
+		return settings.Explain(err)
 	}
 	i.in = i.w.NewImport(i.runRow, i.nameAside)
 	var total int64
@@ -185,10 +186,10 @@ func (i *importer) fill(ctx context.Context, sources []dump.Source, stdin io.Rea
 		i.outcome, code, hint = schema.OutcomeInterrupted, cli.ExitInterrupted, "what was read is committed; import the same files again to go on"
 		err = errors.New("interrupted")
 	case err != nil:
-		i.outcome, code, hint = schema.OutcomeFailed, cli.Code(explain(err)), "what was read before is committed"
+		i.outcome, code, hint = schema.OutcomeFailed, cli.Code(settings.Explain(err)), "what was read before is committed"
 	}
 	cause := err
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitGrace)
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), settings.CommitGrace)
 	defer cancel()
 	if code == cli.ExitOK {
 		grace = ctx
@@ -198,15 +199,15 @@ func (i *importer) fill(ctx context.Context, sources []dump.Source, stdin io.Rea
 		if row.Outcome == schema.OutcomeDone && row.CallsSetAside > 0 {
 			row.Outcome = schema.OutcomeIncomplete
 		}
-		row.EndedAt = schema.Some(max(i.now().UnixMilli(), row.StartedAt))
+		row.EndedAt = schema.Some(max(i.Now().UnixMilli(), row.StartedAt))
 		if cause != nil {
-			row.Error = i.secrets.Error(cause)
+			row.Error = i.Secrets.Error(cause)
 		}
 		i.row = row
 		return row
 	})
 	if err != nil {
-		return explain(errors.Join(err, cause))
+		return settings.Explain(errors.Join(err, cause))
 	}
 	i.report()
 	if cause != nil {

@@ -1,4 +1,4 @@
-package extractcmd
+package maintain
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/compare"
+	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/cmd/internal/progress"
 	"callhouse/internal/layout"
 	"callhouse/internal/sink/verify"
@@ -65,7 +66,7 @@ type verification struct {
 	Service *compare.Report `json:"service,omitempty"`
 }
 
-func verifyCommand(s *settings, stderr io.Writer) *cobra.Command {
+func verifyCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	var all bool
 	var format string
 	var deep, sample *int
@@ -99,16 +100,16 @@ func verifyCommand(s *settings, stderr io.Writer) *cobra.Command {
 	return cmd
 }
 
-func runVerify(ctx context.Context, s *settings, deep *int, all bool, format string, stdout, stderr io.Writer) error {
+func runVerify(ctx context.Context, s *settings.Settings, deep *int, all bool, format string, stdout, stderr io.Writer) error {
 	var q *questions
 	if deep != nil {
-		cfg, err := s.crawl(s.now())
+		cfg, err := s.Crawl(s.Now())
 		if err != nil {
 			return err // before the long work
 		}
-		q = &questions{settings: s, cfg: cfg, sample: *deep, stderr: stderr}
+		q = &questions{Settings: s, cfg: cfg, sample: *deep, stderr: stderr}
 	}
-	key, err := s.givenMaskKey()
+	key, err := s.GivenMaskKey()
 	if err != nil {
 		return err
 	}
@@ -116,28 +117,28 @@ func runVerify(ctx context.Context, s *settings, deep *int, all bool, format str
 	r, err := verify.Warehouse(ctx, verify.Options{Root: s.Warehouse, All: all, Progress: b.Show, MaskKey: key})
 	b.Close()
 	if errors.Is(err, layout.ErrNoWarehouse) {
-		return s.noWarehouse()
+		return s.NoWarehouse()
 	}
 	if err != nil {
-		return explain(err)
+		return settings.Explain(err)
 	}
-	if err := verify.Save(s.Warehouse, s.GroupReadable, r, s.now()); err != nil {
+	if err := verify.Save(s.Warehouse, s.GroupReadable, r, s.Now()); err != nil {
 		words.Fprintf(stderr, "%v\n", err)
 	}
 	v := verification{Report: r}
 	// No requests are spent on a damaged warehouse.
 	if q != nil && r.Whole() {
 		if v.Service, err = q.ask(ctx); err != nil {
-			return explain(err)
+			return settings.Explain(err)
 		}
 	}
 	if format == "json" {
-		if err := writeJSON(stdout, v); err != nil {
+		if err := settings.WriteJSON(stdout, v); err != nil {
 			return err
 		}
 	} else {
-		writeVerified(r, s.text(stdout))
-		v.Service.Write(s.text(stdout))
+		writeVerified(r, s.Text(stdout))
+		v.Service.Write(s.Text(stdout))
 	}
 	if !r.Whole() && !r.Damaged() {
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("the warehouse is whole, but it holds secrets in clear, in %s", cli.Plural(r.Count, "file")),

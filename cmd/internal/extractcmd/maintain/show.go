@@ -1,4 +1,4 @@
-package extractcmd
+package maintain
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/words"
 )
@@ -17,7 +18,7 @@ import (
 const showAbout = `show writes the JSON of one call as the warehouse knows it: that which the service sent, value for
 value, rebuilt from the rows of all tables.`
 
-func showCommand(s *settings) *cobra.Command {
+func showCommand(s *settings.Settings) *cobra.Command {
 	var pretty bool
 	cmd := &cobra.Command{
 		Use: "show CALL_ID", Short: "Write a call's JSON, rebuilt from the warehouse", Long: showAbout,
@@ -40,14 +41,14 @@ func showCommand(s *settings) *cobra.Command {
 	return cmd
 }
 
-func show(ctx context.Context, s *settings, id string, pretty bool, stdout io.Writer) error {
-	current, err := s.current()
+func show(ctx context.Context, s *settings.Settings, id string, pretty bool, stdout io.Writer) error {
+	current, err := s.Current()
 	if err != nil {
 		return err
 	}
 	call, err := snapshot.Find(ctx, current, id)
 	if err != nil {
-		return explain(err)
+		return settings.Explain(err)
 	}
 	if call == nil {
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("there is no call %q in snapshot %d", id, current.Manifest.Snapshot),

@@ -1,4 +1,4 @@
-package extractcmd
+package settings
 
 import (
 	"callhouse/cmd/internal/cli"
@@ -44,8 +44,8 @@ func causeOf(err error) *cause {
 	return nil
 }
 
-// problemOf returns the word for what ended a run.
-func problemOf(err error) cli.Problem {
+// ProblemOf returns the word for what ended a run.
+func ProblemOf(err error) cli.Problem {
 	if err == nil {
 		return cli.NoProblem
 	}

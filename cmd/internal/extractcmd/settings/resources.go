@@ -1,4 +1,4 @@
-package extractcmd
+package settings
 
 import (
 	"slices"
@@ -9,9 +9,9 @@ import (
 	"callhouse/internal/sink"
 )
 
-// resources returns what the settings say is fetched besides calls. With a child comes
+// Wanted returns what the settings say is fetched besides calls. With a child comes
 // its parent, which tells when the child is worth a request.
-func (s *settings) resources() ([]*resource.Resource, error) {
+func (s *Settings) Wanted() ([]*resource.Resource, error) {
 	var names []string
 	for _, r := range resource.All {
 		names = append(names, r.Name)
@@ -34,18 +34,18 @@ func (s *settings) resources() ([]*resource.Resource, error) {
 	return slices.DeleteFunc(slices.Clone(resource.All), func(r *resource.Resource) bool { return !chosen[r] }), nil
 }
 
-// unasked names the resource that the settings choose and that is not asked for, since its
+// Unasked names the resource that the settings choose and that is not asked for, since its
 // id is not known; empty: there is none.
-func (s *settings) unasked(of []*resource.Resource) string {
+func (s *Settings) Unasked(of []*resource.Resource) string {
 	if s.OrganizationID != "" || !slices.Contains(of, resource.Organizations) {
 		return ""
 	}
 	return resource.Organizations.Name + ": set organization_id to the organisation's id"
 }
 
-// unmasked leaves out what holds people's numbers and names, where fields of calls are
+// Unmasked leaves out what holds people's numbers and names, where fields of calls are
 // masked: a mask knows calls alone.
-func unmasked(of []*resource.Resource, w *sink.Warehouse) []*resource.Resource {
+func Unmasked(of []*resource.Resource, w *sink.Warehouse) []*resource.Resource {
 	if !w.Masks() {
 		return of
 	}

@@ -1,4 +1,4 @@
-package extractcmd
+package maintain
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/cmd/internal/progress"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
@@ -39,10 +40,11 @@ prints what repair would do and changes nothing.`
 type repairs struct {
 	dry, amnesia bool
 	format       string
+	run          Run // to fetch what is missing
 }
 
-func repairCommand(s *settings, stderr io.Writer) *cobra.Command {
-	var r repairs
+func repairCommand(s *settings.Settings, stderr io.Writer, fetch Run) *cobra.Command {
+	r := repairs{run: fetch}
 	cmd := &cobra.Command{
 		Use: "repair", Short: "Replace what is damaged, and fetch it again", Long: repairAbout,
 		Example: `  extract repair --dry-run
@@ -51,34 +53,34 @@ func repairCommand(s *settings, stderr io.Writer) *cobra.Command {
 			return runRepair(cmd.Context(), s, &r, cmd.OutOrStdout(), stderr)
 		},
 	}
-	s.runFlags(cmd)
+	s.RunFlags(cmd)
 	cmd.Flags().BoolVar(&r.dry, "dry-run", false, "print what would be done, and change nothing")
 	cmd.Flags().BoolVar(&r.amnesia, "yes", false, "if the record of forgotten calls is damaged, go on without it: they may be fetched again")
 	cli.Choice(cmd, &r.format, "format", "", "text", "json")
 	return cmd
 }
 
-func runRepair(ctx context.Context, s *settings, r *repairs, stdout, stderr io.Writer) error {
+func runRepair(ctx context.Context, s *settings.Settings, r *repairs, stdout, stderr io.Writer) error {
 	if !r.dry {
-		if _, err := s.crawl(s.now()); err != nil {
+		if _, err := s.Crawl(s.Now()); err != nil {
 			return err // before anything is given up
 		}
 	}
-	plan, journal, err := s.mend(ctx, r, stderr)
+	plan, journal, err := mend(ctx, s, r, stderr)
 	if err != nil {
 		return err
 	}
 	if r.format == "json" {
-		if err := writeJSON(stdout, plan); err != nil {
+		if err := settings.WriteJSON(stdout, plan); err != nil {
 			return err
 		}
 	} else {
-		writeRepair(plan, r.dry, s.text(stdout))
+		writeRepair(plan, r.dry, s.Text(stdout))
 	}
 	if r.dry || !plan.Damaged() && !journal {
 		return nil
 	}
-	err = run(ctx, s, stderr)
+	err = r.run(ctx, s, stderr)
 	if err != nil && cli.Code(err) != cli.ExitIncomplete && cli.Hint(err) == "" {
 		err = cli.Fail(cli.Code(err), err, "the warehouse is whole again; extract run fetches what is still missing")
 	}
@@ -87,15 +89,15 @@ func runRepair(ctx context.Context, s *settings, r *repairs, stdout, stderr io.W
 
 // mend plans the repair of the warehouse and, unless it is a dry run, carries it out. journal
 // says that a killed run left one, which may be broken: a run takes in what can be read of it.
-func (s *settings) mend(ctx context.Context, r *repairs, stderr io.Writer) (plan *repair.Plan, journal bool, err error) {
-	if _, err := s.current(); err != nil && !adoptable(err) {
+func mend(ctx context.Context, s *settings.Settings, r *repairs, stderr io.Writer) (plan *repair.Plan, journal bool, err error) {
+	if _, err := s.Current(); err != nil && !settings.Adoptable(err) {
 		return nil, false, err
 	}
 	started := time.Now()
-	opts := s.options(runIDAt(started))
+	opts := s.Options(settings.RunID(started))
 	opts.Adopt, opts.Amnesia, opts.ReadOnly = true, r.amnesia, r.dry
 	b := progress.NewBar(stderr, s.LogFormat, s.Quiet)
-	err = s.openWith(opts, func(w *sink.Warehouse) error {
+	err = s.OpenWith(opts, func(w *sink.Warehouse) error {
 		plan, err = w.Repair(ctx, r.dry, func(plan *repair.Plan) schema.Run {
 			return schema.Run{ID: w.RunID(), StartedAt: started.UnixMilli(), EndedAt: schema.Some(time.Now().UnixMilli()),
 				Outcome: schema.OutcomeRepaired, Version: cli.Version(), Commits: 1, Error: summary(plan)}

@@ -1,4 +1,4 @@
-package extractcmd
+package maintain
 
 import (
 	"bufio"
@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/cmd/internal/progress"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
@@ -51,7 +52,7 @@ type forgetFlags struct {
 	check                   string
 }
 
-func forgetCommand(s *settings, stderr io.Writer) *cobra.Command {
+func forgetCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	var o forgetFlags
 	cmd := &cobra.Command{
 		Use: "forget", Short: "Erase calls for good", Long: forgetAbout,
@@ -97,7 +98,7 @@ func (o *forgetFlags) selection(country string, now time.Time) (sel erase.Select
 	return sel, nil
 }
 
-func forget(ctx context.Context, s *settings, o *forgetFlags, stdin io.Reader, stdout, stderr io.Writer) error {
+func forget(ctx context.Context, s *settings.Settings, o *forgetFlags, stdin io.Reader, stdout, stderr io.Writer) error {
 	sel, err := o.selection(s.Country, time.Now())
 	if err != nil {
 		return err
@@ -106,8 +107,8 @@ func forget(ctx context.Context, s *settings, o *forgetFlags, stdin io.Reader, s
 		return cli.Usage("look with --dry-run, then run it with --yes", "forget asks before it erases, and there is no terminal to ask on")
 	}
 	var receipt *erase.Receipt
-	err = s.maintain(ctx, func(w *sink.Warehouse) error {
-		if sel.Masked, err = s.asMasked(w, sel.Numbers); err != nil {
+	err = s.Maintain(ctx, func(w *sink.Warehouse) error {
+		if sel.Masked, err = s.AsMasked(w, sel.Numbers); err != nil {
 			return err
 		}
 		plan, err := w.Forget(ctx, sel, true, nil)
@@ -130,8 +131,8 @@ func forget(ctx context.Context, s *settings, o *forgetFlags, stdin io.Reader, s
 		return err
 	}
 	printScan(stderr, receipt.Scan, o.everywhere)
-	err = s.forgotten(ctx, receipt, stderr)
-	return cmp.Or(writeJSON(stdout, receipt), err)
+	err = forgotten(ctx, s, receipt, stderr)
+	return cmp.Or(settings.WriteJSON(stdout, receipt), err)
 }
 
 // printErased says what is erased, or would be, from a warehouse with customers or none.
@@ -235,13 +236,13 @@ func agreed(stdin io.Reader, stderr io.Writer) bool {
 	return answer == "y" || answer == "yes"
 }
 
-func checkReceipt(ctx context.Context, s *settings, o *forgetFlags, stdin io.Reader, stdout io.Writer) error {
+func checkReceipt(ctx context.Context, s *settings.Settings, o *forgetFlags, stdin io.Reader, stdout io.Writer) error {
 	path := o.check
 	sel, err := o.selection(s.Country, time.Now())
 	if err != nil {
 		return err
 	}
-	snapshot, err := s.current()
+	snapshot, err := s.Current()
 	if err != nil {
 		return err
 	}
@@ -261,7 +262,7 @@ func checkReceipt(ctx context.Context, s *settings, o *forgetFlags, stdin io.Rea
 	}
 	bad, err := erase.CheckReceipt(ctx, s.Warehouse, &r)
 	if err != nil {
-		return explain(err)
+		return settings.Explain(err)
 	}
 	for _, p := range bad {
 		words.Fprintln(stdout, p)
@@ -272,7 +273,7 @@ func checkReceipt(ctx context.Context, s *settings, o *forgetFlags, stdin io.Rea
 	if len(sel.CallIDs)+len(sel.Customers)+len(sel.Numbers) > 0 {
 		scan, err := erase.Traces(ctx, s.Warehouse, sel)
 		if err != nil {
-			return explain(err)
+			return settings.Explain(err)
 		}
 		printScan(stdout, scan, false)
 		if len(scan.Found) > 0 {
@@ -288,11 +289,24 @@ func checkReceipt(ctx context.Context, s *settings, o *forgetFlags, stdin io.Rea
 	return err
 }
 
-func writeJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(v); err != nil {
-		return fmt.Errorf("write the result: %w", err)
+// forgotten has a lake cleaned of what was just forgotten, where the setting publish says so, and notes
+// in the receipt how all lakes are.
+func forgotten(ctx context.Context, s *settings.Settings, r *erase.Receipt, stderr io.Writer) error {
+	var failed error
+	if s.Publish {
+		_, failed = s.AskQuery(ctx)
+	}
+	lakes, err := erase.LakesSince(s.Warehouse, r.Snapshot)
+	if err != nil {
+		return err
+	}
+	r.Lakes = lakes
+	for _, l := range lakes {
+		words.Fprintln(stderr, l.What)
+	}
+	if failed != nil {
+		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("forgotten in the warehouse, but not published: %w", failed),
+			"query publish iceberg does it now, and the next run in any case")
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package publish
+package catalog
 
 import (
 	"encoding/json"
@@ -11,10 +11,10 @@ import (
 	"github.com/apache/iceberg-go"
 )
 
-// metadata is the metadata of a table in Iceberg's format, versions 2 and 3. Unknown members, such
+// Metadata is the metadata of a table in Iceberg's format, versions 2 and 3. Unknown members, such
 // as statistics that engines add, are kept unchanged. (The library's own package for it includes an
 // engine for expressions, which took a tenth of a second at each start of the program, and 35 MB.)
-type metadata struct {
+type Metadata struct {
 	FormatVersion      int               `json:"format-version"`
 	UUID               string            `json:"table-uuid"`
 	Location           string            `json:"location"`
@@ -30,17 +30,17 @@ type metadata struct {
 	DefaultSortOrder   int               `json:"default-sort-order-id"`
 	Properties         map[string]string `json:"properties"`
 	CurrentSnapshot    *int64            `json:"current-snapshot-id,omitempty"`
-	Snapshots          []*snapshot       `json:"snapshots"`
+	Snapshots          []*Snapshot       `json:"snapshots"`
 	SnapshotLog        []logged          `json:"snapshot-log"`
 	MetadataLog        []logged          `json:"metadata-log"`
-	Refs               map[string]ref    `json:"refs"`
+	Refs               map[string]Ref    `json:"refs"`
 	NextRow            *int64            `json:"next-row-id,omitempty"` // of version 3, in which rows have numbers
 
-	rest map[string]json.RawMessage
+	Rest map[string]json.RawMessage `json:"-"`
 }
 
-// snapshot is a state of a table: the files in a list of manifests.
-type snapshot struct {
+// Snapshot is a state of a table: the files in a list of manifests.
+type Snapshot struct {
 	ID             int64             `json:"snapshot-id"`
 	Parent         *int64            `json:"parent-snapshot-id,omitempty"`
 	SequenceNumber int64             `json:"sequence-number"`
@@ -59,8 +59,8 @@ type logged struct {
 	Timestamp int64  `json:"timestamp-ms"`
 }
 
-// ref is a branch or a tag.
-type ref struct {
+// Ref is a branch or a tag.
+type Ref struct {
 	Snapshot  int64  `json:"snapshot-id"`
 	Type      string `json:"type"`
 	MinKept   *int   `json:"min-snapshots-to-keep,omitempty"`
@@ -69,19 +69,22 @@ type ref struct {
 }
 
 const (
-	mainBranch = "main"
+	FormatVersion = 2 // of the tables that we create
+	newestVersion = 3 // to which others may have upgraded them
+
+	MainBranch = "main"
 	lowestID   = 999 // of a partition's field, less one
 )
 
-// parse parses metadata. It refuses other versions of the format.
-func parse(raw []byte) (*metadata, error) {
-	m := new(metadata)
+// Parse parses metadata. It refuses other versions of the format.
+func Parse(raw []byte) (*Metadata, error) {
+	m := new(Metadata)
 	if err := json.Unmarshal(raw, m); err != nil {
 		return nil, err
 	}
-	if m.FormatVersion != formatVersion && m.FormatVersion != newestVersion {
+	if m.FormatVersion != FormatVersion && m.FormatVersion != newestVersion {
 		return nil, fmt.Errorf("the table is of version %d of Iceberg's format, and versions %d and %d are what is written here",
-			m.FormatVersion, formatVersion, newestVersion)
+			m.FormatVersion, FormatVersion, newestVersion)
 	}
 	if m.FormatVersion == newestVersion && m.NextRow == nil {
 		return nil, errors.New("it lacks next-row-id")
@@ -89,36 +92,36 @@ func parse(raw []byte) (*metadata, error) {
 	if m.CurrentSnapshot != nil && *m.CurrentSnapshot == -1 { // Java's spelling of none
 		m.CurrentSnapshot = nil
 	}
-	if m.schema() == nil {
+	if m.Columns() == nil {
 		return nil, errors.New("it lacks its current schema")
 	}
-	if m.CurrentSnapshot != nil && m.head() == nil {
+	if m.CurrentSnapshot != nil && m.Head() == nil {
 		return nil, errors.New("it lacks its current snapshot")
 	}
 	m.own()
-	err := json.Unmarshal(raw, &m.rest)
-	if keys := m.rest["encryption-keys"]; len(keys) > 0 && string(keys) != "[]" && string(keys) != "null" {
+	err := json.Unmarshal(raw, &m.Rest)
+	if keys := m.Rest["encryption-keys"]; len(keys) > 0 && string(keys) != "[]" && string(keys) != "null" {
 		return nil, errors.New("the table is encrypted")
 	}
-	delete(m.rest, "current-snapshot-id") // omitted if there is none
+	delete(m.Rest, "current-snapshot-id") // omitted if there is none
 	return m, err
 }
 
 // own gives the metadata its own lists and maps. Empty ones are then written as empty, not as null.
-func (m *metadata) own() {
+func (m *Metadata) own() {
 	m.Schemas, m.Specs, m.SortOrders = append([]*iceberg.Schema{}, m.Schemas...), append([]json.RawMessage{}, m.Specs...),
 		append([]json.RawMessage{}, m.SortOrders...)
-	m.Snapshots, m.SnapshotLog, m.MetadataLog = append([]*snapshot{}, m.Snapshots...), append([]logged{}, m.SnapshotLog...),
+	m.Snapshots, m.SnapshotLog, m.MetadataLog = append([]*Snapshot{}, m.Snapshots...), append([]logged{}, m.SnapshotLog...),
 		append([]logged{}, m.MetadataLog...)
 	m.Properties = maps.Collect(maps.All(m.Properties))
 	m.Refs = maps.Collect(maps.All(m.Refs))
-	m.rest = maps.Collect(maps.All(m.rest))
+	m.Rest = maps.Collect(maps.All(m.Rest))
 }
 
 // MarshalJSON implements json.Marshaler.
-func (m *metadata) MarshalJSON() ([]byte, error) {
-	type plain metadata
-	all, known := maps.Collect(maps.All(m.rest)), map[string]json.RawMessage{}
+func (m *Metadata) MarshalJSON() ([]byte, error) {
+	type plain Metadata
+	all, known := maps.Collect(maps.All(m.Rest)), map[string]json.RawMessage{}
 	raw, err := json.Marshal((*plain)(m))
 	if err := errors.Join(err, json.Unmarshal(raw, &known)); err != nil {
 		return nil, err
@@ -127,8 +130,8 @@ func (m *metadata) MarshalJSON() ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// schema returns the current schema; nil if there is none.
-func (m *metadata) schema() *iceberg.Schema {
+// Columns returns the current schema; nil if there is none.
+func (m *Metadata) Columns() *iceberg.Schema {
 	for _, s := range m.Schemas {
 		if s.ID == m.CurrentSchema {
 			return s
@@ -137,15 +140,16 @@ func (m *metadata) schema() *iceberg.Schema {
 	return nil
 }
 
-// head returns the current snapshot; nil if there is none.
-func (m *metadata) head() *snapshot {
+// Head returns the current snapshot; nil if there is none.
+func (m *Metadata) Head() *Snapshot {
 	if m == nil || m.CurrentSnapshot == nil {
 		return nil
 	}
-	return m.snapshot(*m.CurrentSnapshot)
+	return m.SnapshotOf(*m.CurrentSnapshot)
 }
 
-func (m *metadata) snapshot(id int64) *snapshot {
+// SnapshotOf returns the snapshot with an id; nil if there is none.
+func (m *Metadata) SnapshotOf(id int64) *Snapshot {
 	for _, s := range m.Snapshots {
 		if s.ID == id {
 			return s
@@ -154,8 +158,8 @@ func (m *metadata) snapshot(id int64) *snapshot {
 	return nil
 }
 
-// update is a change of a table's metadata, as sent to catalogs.
-type update struct {
+// Update is a change of a table's metadata, as sent to catalogs.
+type Update struct {
 	Action        string                 `json:"action"`
 	UUID          string                 `json:"uuid,omitempty"`
 	FormatVersion int                    `json:"format-version,omitempty"`
@@ -165,43 +169,44 @@ type update struct {
 	SchemaID      *int                   `json:"schema-id,omitempty"`      // -1: the one that was just added; likewise:
 	Spec          *iceberg.PartitionSpec `json:"spec,omitempty"`
 	SpecID        *int                   `json:"spec-id,omitempty"`
-	SortOrder     *sorted                `json:"sort-order,omitempty"`
+	SortOrder     *Order                 `json:"sort-order,omitempty"`
 	SortOrderID   *int                   `json:"sort-order-id,omitempty"`
 	Properties    map[string]string      `json:"updates,omitempty"`
-	Snapshot      *snapshot              `json:"snapshot,omitempty"`
+	Snapshot      *Snapshot              `json:"snapshot,omitempty"`
 	Ref           string                 `json:"ref-name,omitempty"`
 	RefType       string                 `json:"type,omitempty"`
 	RefTo         int64                  `json:"snapshot-id,omitempty"`
 	Gone          []int64                `json:"snapshot-ids,omitempty"`
 }
 
-// sorted is an order of rows.
-type sorted struct {
+// Order is an order of rows.
+type Order struct {
 	ID     int         `json:"order-id"`
-	Fields []sortField `json:"fields"`
+	Fields []SortField `json:"fields"`
 }
 
-type sortField struct {
+// SortField is a column by which rows are sorted.
+type SortField struct {
 	Source    int    `json:"source-id"`
 	Transform string `json:"transform"`
 	Direction string `json:"direction"`
 	Nulls     string `json:"null-order"`
 }
 
-// lastAdded refers to the object added by the previous update.
-var lastAdded = -1
+// LastAdded is the id that refers to the object added by the previous update.
+var LastAdded = -1
 
-// apply returns the metadata after updates at a time, as a catalog would make it. m is not changed;
+// Apply returns the metadata after updates at a time, as a catalog would make it. m is not changed;
 // from is its location. A table may have been changed by a clock that is ahead of this one.
-func (m *metadata) apply(updates []update, from string, at time.Time) (*metadata, error) {
-	out := &metadata{}
+func (m *Metadata) Apply(updates []Update, from string, at time.Time) (*Metadata, error) {
+	out := &Metadata{}
 	if m != nil {
 		*out = *m
 	}
 	out.own()
 	if m != nil {
 		out.MetadataLog = append(out.MetadataLog, logged{File: from, Timestamp: m.LastUpdated})
-		out.MetadataLog = out.MetadataLog[max(0, len(out.MetadataLog)-keptVersions):]
+		out.MetadataLog = out.MetadataLog[max(0, len(out.MetadataLog)-KeptVersions):]
 	}
 	for _, u := range updates {
 		if err := out.change(u); err != nil {
@@ -213,7 +218,7 @@ func (m *metadata) apply(updates []update, from string, at time.Time) (*metadata
 }
 
 // change makes one update.
-func (m *metadata) change(u update) error {
+func (m *Metadata) change(u Update) error {
 	switch u.Action {
 	case "assign-uuid":
 		m.UUID = u.UUID
@@ -248,8 +253,8 @@ func (m *metadata) change(u update) error {
 			m.NextRow = &next
 		}
 	case "set-snapshot-ref":
-		m.Refs[u.Ref] = ref{Snapshot: u.RefTo, Type: u.RefType}
-		if u.Ref == mainBranch {
+		m.Refs[u.Ref] = Ref{Snapshot: u.RefTo, Type: u.RefType}
+		if u.Ref == MainBranch {
 			m.CurrentSnapshot = &u.RefTo
 			m.SnapshotLog = append(m.SnapshotLog, logged{Snapshot: u.RefTo, Timestamp: m.LastUpdated})
 		}
@@ -264,13 +269,13 @@ func (m *metadata) change(u update) error {
 }
 
 // remove removes snapshots, and the references to them.
-func (m *metadata) remove(gone []int64) error {
+func (m *Metadata) remove(gone []int64) error {
 	has := func(id int64) bool { return slices.Contains(gone, id) }
-	m.Snapshots = slices.DeleteFunc(m.Snapshots, func(s *snapshot) bool { return has(s.ID) })
-	maps.DeleteFunc(m.Refs, func(_ string, r ref) bool { return has(r.Snapshot) })
+	m.Snapshots = slices.DeleteFunc(m.Snapshots, func(s *Snapshot) bool { return has(s.ID) })
+	maps.DeleteFunc(m.Refs, func(_ string, r Ref) bool { return has(r.Snapshot) })
 	// All entries of the log before a gap are removed, too.
 	for i := len(m.SnapshotLog) - 1; i >= 0; i-- {
-		if m.snapshot(m.SnapshotLog[i].Snapshot) == nil {
+		if m.SnapshotOf(m.SnapshotLog[i].Snapshot) == nil {
 			m.SnapshotLog = m.SnapshotLog[i+1:]
 			break
 		}
@@ -280,10 +285,10 @@ func (m *metadata) remove(gone []int64) error {
 			Snapshot int64 `json:"snapshot-id"`
 		}
 		var raw []json.RawMessage
-		if m.rest[name] == nil {
+		if m.Rest[name] == nil {
 			continue
 		}
-		if err := errors.Join(json.Unmarshal(m.rest[name], &all), json.Unmarshal(m.rest[name], &raw)); err != nil {
+		if err := errors.Join(json.Unmarshal(m.Rest[name], &all), json.Unmarshal(m.Rest[name], &raw)); err != nil {
 			return err
 		}
 		kept := []json.RawMessage{}
@@ -296,7 +301,7 @@ func (m *metadata) remove(gone []int64) error {
 		if err != nil {
 			return err
 		}
-		m.rest[name] = text
+		m.Rest[name] = text
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package extractcmd
+package maintain
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/words"
@@ -32,7 +33,7 @@ type withheldPlace struct {
 	Clear      bool       `json:"stored_in_clear"`
 }
 
-func secretsCommand(s *settings) *cobra.Command {
+func secretsCommand(s *settings.Settings) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use: "secrets", Short: "List where secrets were withheld", Long: secretsAbout,
@@ -46,19 +47,19 @@ func secretsCommand(s *settings) *cobra.Command {
 	return cmd
 }
 
-func listSecrets(ctx context.Context, s *settings, format string, stdout io.Writer) error {
-	current, err := s.current()
+func listSecrets(ctx context.Context, s *settings.Settings, format string, stdout io.Writer) error {
+	current, err := s.Current()
 	if err != nil {
 		return err
 	}
 	fsys, err := disk.OpenToRead(s.Warehouse)
 	if err != nil {
-		return explain(err)
+		return settings.Explain(err)
 	}
 	places, rows, clear := []withheldPlace{}, map[string]bool{}, 0
 	for at, err := range snapshot.NewReader(fsys, current, new(snapshot.Proofs)).Secrets(ctx) {
 		if err != nil {
-			return explain(err)
+			return settings.Explain(err)
 		}
 		places = append(places, withheldPlace{at.Resource, at.Key, at.Name, at.ChangeSeen, at.Path, at.Why, at.Clear})
 		if rows[at.Resource+" "+at.Key] = true; at.Clear {
@@ -66,9 +67,9 @@ func listSecrets(ctx context.Context, s *settings, format string, stdout io.Writ
 		}
 	}
 	if format == "json" {
-		return writeJSON(stdout, places)
+		return settings.WriteJSON(stdout, places)
 	}
-	w := s.text(stdout)
+	w := s.Text(stdout)
 	for _, p := range places {
 		state, of := "withheld", ""
 		if p.Clear {

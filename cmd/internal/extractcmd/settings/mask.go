@@ -1,4 +1,4 @@
-package extractcmd
+package settings
 
 import (
 	"crypto/sha256"
@@ -19,26 +19,26 @@ import (
 // maskNone, instead of fields, ends the masking of a warehouse.
 const maskNone = "none"
 
-// options are the options with which every command opens the warehouse for writing.
-func (s *settings) options(runID string) sink.Options {
-	return sink.Options{Root: s.Warehouse, RunID: runID, Now: s.now, Group: s.GroupReadable, Spent: s.spentFile(), Country: s.Country}
+// Options are the options with which every command opens the warehouse for writing.
+func (s *Settings) Options(runID string) sink.Options {
+	return sink.Options{Root: s.Warehouse, RunID: runID, Now: s.Now, Group: s.GroupReadable, Spent: s.spentFile(), Country: s.Country}
 }
 
 // spentFile is where the requests of a first run that failed are remembered: in the
 // user's cache, since there is no warehouse yet. It is empty if there is no cache.
-func (s *settings) spentFile() string {
+func (s *Settings) spentFile() string {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(s.place()))
+	sum := sha256.Sum256([]byte(s.Place()))
 	return filepath.Join(cache, "callhouse", "requests-"+hex.EncodeToString(sum[:8]))
 }
 
 // maskFields returns the fields to mask: those that the settings name, or else
 // those that the warehouse's last commit masked. So a run without the flag does not
 // let in what other runs keep out.
-func (s *settings) maskFields(was *layout.Mask) []string {
+func (s *Settings) maskFields(was *layout.Mask) []string {
 	var fields []string
 	for f := range strings.SplitSeq(s.Mask, ",") {
 		if f = strings.TrimSpace(f); f != "" {
@@ -62,9 +62,9 @@ func maskOf(w *sink.Warehouse) *layout.Mask {
 	return nil
 }
 
-// startMask makes the warehouse into mask what the settings and the warehouse w,
+// StartMask makes the warehouse into mask what the settings and the warehouse w,
 // usually the same one, say. It must come before anything is put or committed.
-func (s *settings) startMask(w, into *sink.Warehouse) error {
+func (s *Settings) StartMask(w, into *sink.Warehouse) error {
 	was := maskOf(w)
 	fields := s.maskFields(was)
 	if len(fields) == 0 && was == nil {
@@ -88,13 +88,13 @@ func (s *settings) startMask(w, into *sink.Warehouse) error {
 // maskKey returns the key for the masks: the one in --mask-key-file, or the
 // warehouse's own, which is made when masking begins. It must be the key that was
 // used before, or equal numbers would not stay equal.
-func (s *settings) maskKey(w *sink.Warehouse, was *layout.Mask) (key []byte, err error) {
-	if key, err = s.givenMaskKey(); err != nil {
+func (s *Settings) maskKey(w *sink.Warehouse, was *layout.Mask) (key []byte, err error) {
+	if key, err = s.GivenMaskKey(); err != nil {
 		return nil, err
 	}
 	if key == nil {
 		if key, err = w.MaskKey(was == nil); err != nil {
-			return nil, explain(err)
+			return nil, Explain(err)
 		}
 	}
 	switch {
@@ -108,8 +108,8 @@ func (s *settings) maskKey(w *sink.Warehouse, was *layout.Mask) (key []byte, err
 	return key, nil
 }
 
-// givenMaskKey returns the key in --mask-key-file; nil if that is not set.
-func (s *settings) givenMaskKey() ([]byte, error) {
+// GivenMaskKey returns the key in --mask-key-file; nil if that is not set.
+func (s *Settings) GivenMaskKey() ([]byte, error) {
 	if s.MaskKeyFile == "" {
 		return nil, nil
 	}
@@ -138,9 +138,9 @@ func explainMask(err error) error {
 	return cli.Usage(hint, "--%w", err)
 }
 
-// asMasked returns, for each number, what the warehouse's mask makes of its usual
+// AsMasked returns, for each number, what the warehouse's mask makes of its usual
 // spellings; nil if the warehouse masks nothing.
-func (s *settings) asMasked(w *sink.Warehouse, numbers []string) (out [][]string, err error) {
+func (s *Settings) AsMasked(w *sink.Warehouse, numbers []string) (out [][]string, err error) {
 	was := maskOf(w)
 	if was == nil || len(numbers) == 0 {
 		return nil, nil

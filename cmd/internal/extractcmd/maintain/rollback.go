@@ -1,4 +1,4 @@
-package extractcmd
+package maintain
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
@@ -28,7 +29,7 @@ whose current manifest is damaged.
 Snapshots stay for 24 hours, and the last three in any case. What the older one did not have yet is
 listed and fetched again by the next run. What was forgotten stays forgotten.`
 
-func rollbackCommand(s *settings, stderr io.Writer) *cobra.Command {
+func rollbackCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	var to int64
 	var list bool
 	var format string
@@ -54,15 +55,15 @@ func rollbackCommand(s *settings, stderr io.Writer) *cobra.Command {
 	return cmd
 }
 
-func rollback(ctx context.Context, s *settings, to int64, stderr io.Writer) error {
-	opts := s.options(runIDAt(time.Now()))
-	if _, err := s.current(); err != nil {
+func rollback(ctx context.Context, s *settings.Settings, to int64, stderr io.Writer) error {
+	opts := s.Options(settings.RunID(time.Now()))
+	if _, err := s.Current(); err != nil {
 		// Without --to it goes back from the current snapshot, which must be readable then.
-		if opts.Adopt = to > 0 && adoptable(err); !opts.Adopt {
+		if opts.Adopt = to > 0 && settings.Adoptable(err); !opts.Adopt {
 			return err
 		}
 	}
-	return s.openWith(opts, func(w *sink.Warehouse) error {
+	return s.OpenWith(opts, func(w *sink.Warehouse) error {
 		was := w.Snapshot().Manifest.Snapshot
 		started := time.Now()
 		target, err := w.Rollback(ctx, to, func(target *layout.Snapshot) schema.Run {
@@ -86,12 +87,6 @@ func rollback(ctx context.Context, s *settings, to int64, stderr io.Writer) erro
 		}
 		return nil
 	})
-}
-
-// adoptable says whether a rollback would solve the problem with the current
-// snapshot.
-func adoptable(err error) bool {
-	return cli.Is[*layout.CurrentError](err) || cli.Is[*layout.DamageError](err)
 }
 
 func explainRollback(err error) error {
@@ -121,16 +116,16 @@ type snapshotLine struct {
 	Current     bool      `json:"current"`
 }
 
-func listSnapshots(s *settings, format string, stdout io.Writer) error {
+func listSnapshots(s *settings.Settings, format string, stdout io.Writer) error {
 	var number int64 // 0: none is the current one
-	if current, err := s.current(); err == nil {
+	if current, err := s.Current(); err == nil {
 		number = current.Manifest.Snapshot
-	} else if !adoptable(err) {
+	} else if !settings.Adoptable(err) {
 		return err
 	}
 	all, err := snapshot.Retained(s.Warehouse)
 	if err != nil {
-		return explain(err)
+		return settings.Explain(err)
 	}
 	var lines []snapshotLine
 	for _, snapshot := range all {
@@ -139,7 +134,7 @@ func listSnapshots(s *settings, format string, stdout io.Writer) error {
 			m.Rows(schema.Turns.Name), m.Rows(schema.Items.Name), len(m.Files), m.Snapshot == number})
 	}
 	if format == "json" {
-		return writeJSON(stdout, lines)
+		return settings.WriteJSON(stdout, lines)
 	}
 	w := tabwriter.NewWriter(stdout, 0, 8, 2, ' ', 0)
 	words.Fprintf(w, "SNAPSHOT\tCOMMITTED\tRUN\tCALLS\tTURNS\t\n")

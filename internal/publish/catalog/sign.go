@@ -1,4 +1,4 @@
-package publish
+package catalog
 
 import (
 	"cmp"
@@ -28,7 +28,7 @@ var awsRE = regexp.MustCompile(`^(glue|s3tables)(?:-fips)?\.([a-z0-9-]+)\.(?:ama
 
 // signingOf returns the service and region for which requests to an address are signed; no name:
 // unsigned.
-func signingOf(uri string, o *Options) (name, region string) {
+func signingOf(uri string, o *Access) (name, region string) {
 	if u, err := url.Parse(uri); err == nil {
 		if m := awsRE.FindStringSubmatch(u.Hostname()); m != nil {
 			name, region = m[1], m[2]
@@ -44,7 +44,7 @@ func signingOf(uri string, o *Options) (name, region string) {
 func newSigning(name, region string) (*signing, error) {
 	s := &signing{name, region, store.Credentials()}
 	if v, err := s.who.GetWithContext(nil); err != nil || v.AccessKeyID == "" || v.SecretAccessKey == "" {
-		return nil, &UseError{"the catalog wants signed requests, and there are no credentials of AWS: set AWS_ACCESS_KEY_ID " +
+		return nil, &UseError{What: "the catalog wants signed requests, and there are no credentials of AWS: set AWS_ACCESS_KEY_ID " +
 			"and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"}
 	}
 	return s, nil

@@ -1,4 +1,4 @@
-package extractcmd
+package settings
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"callhouse/internal/sink/disk"
 )
 
-// explain gives an error its exit code and a hint that says what to do about it.
-func explain(err error) error {
+// Explain gives an error its exit code and a hint that says what to do about it.
+func Explain(err error) error {
 	if err == nil {
 		return nil
 	}
