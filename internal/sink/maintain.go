@@ -15,6 +15,21 @@ import (
 	"callhouse/internal/sink/verify"
 )
 
+// maintain commits a change of the files that changes no call. It leaves the journal alone, and
+// adds no row to the table runs.
+func (w *Warehouse) maintain(ctx context.Context, prepare func(*commit.Commit)) error {
+	w.committing.Lock()
+	defer w.committing.Unlock()
+	c := w.newCommit()
+	c.AsIs = true
+	prepare(c)
+	made, err := c.Run(ctx, w.opts.RunID, new(commit.Intake), nil, nil)
+	if err != nil {
+		return err
+	}
+	return w.goOn(made, nil)
+}
+
 // Compact makes one file per table of each month, each month in its own commit, and returns the
 // compacted months. A month without files of days, or one that must wait, is an error.
 func (w *Warehouse) Compact(ctx context.Context, months []string, progress func(snapshot.Progress)) (done []snapshot.Month, err error) {

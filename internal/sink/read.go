@@ -116,12 +116,6 @@ func (w *Warehouse) Kinds(ctx context.Context) (calls.Kinds, error) {
 	return maps.Clone(kinds), nil
 }
 
-// snapshotKinds are the kinds of a snapshot.
-type snapshotKinds struct {
-	of    *layout.Snapshot
-	kinds calls.Kinds
-}
-
 func countKinds(ctx context.Context, r *snapshot.Reader) (calls.Kinds, error) {
 	kinds := calls.Kinds{}
 	var rows int64
