@@ -16,13 +16,13 @@ import (
 // including this commit, and returns the run's row of the table runs. On failure the last snapshot
 // stays current and the journal stays.
 func (w *Warehouse) Commit(ctx context.Context, row func(total Stats, commits int64) schema.Run) error {
-	return w.commitRun(ctx, row, nil, func(*commit.Commit) {})
+	return w.commitRun(ctx, row, nil, func(*commit.Input) {})
 }
 
 // Finish is Commit for the end of an uninterrupted run. It also compacts months that are over and
 // settled, a few per night. If an interrupt or a full disk stops it, it commits without compacting.
 func (w *Warehouse) Finish(ctx context.Context, row func(total Stats, commits int64) schema.Run) error {
-	err := w.commitRun(ctx, row, nil, func(c *commit.Commit) { c.Nightly = true })
+	err := w.commitRun(ctx, row, nil, func(in *commit.Input) { in.Compact = commit.Nightly })
 	if err != nil && (ctx.Err() != nil || disk.IsNoSpace(err)) {
 		return w.Commit(context.WithoutCancel(ctx), row)
 	}
@@ -32,7 +32,7 @@ func (w *Warehouse) Finish(ctx context.Context, row func(total Stats, commits in
 // commitRun makes a commit of this run. read returns its input; nil reads the journal. It first
 // peeks at each record; if that was wrong, all are decoded.
 func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema.Run,
-	read func(exact bool) (*commit.Intake, error), prepare func(*commit.Commit)) error {
+	read func(exact bool) (*commit.Intake, error), prepare func(*commit.Input)) error {
 	w.committing.Lock()
 	defer w.committing.Unlock()
 	ref, ok, err := w.journal.Seal()
@@ -50,16 +50,22 @@ func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema
 	} else {
 		refs = nil // the journal waits for its own commit
 	}
-	var c *commit.Commit
-	var made *layout.Snapshot
+	var made *commit.Result
+	var wrote schema.Run
 	for _, exact := range []bool{false, true} {
 		in, rerr := read(exact)
 		if rerr != nil {
 			return fmt.Errorf("commit: %w", rerr)
 		}
-		c = w.newCommit()
-		prepare(c)
-		made, err = c.Run(ctx, w.opts.RunID, in, refs, func(s Stats) schema.Run { return row(before.Add(s), commits) })
+		input := &commit.Input{Intake: in, Segments: refs, Masker: w.masker, Stamp: w.stamp(), Row: func(s Stats) schema.Run {
+			wrote = row(before.Add(s), commits)
+			return wrote
+		}}
+		if !w.opts.KeepFrom.IsZero() {
+			input.KeepFrom = w.opts.KeepFrom.UnixMilli()
+		}
+		prepare(input)
+		made, err = w.base().Run(ctx, input)
 		if err = errors.Join(err, in.Close()); !errors.Is(err, commit.ErrMisread) {
 			break
 		}
@@ -68,21 +74,21 @@ func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema
 		return fmt.Errorf("commit: %w", err)
 	}
 	w.mu.Lock()
-	w.total, w.commits = before.Add(c.Stats), commits
+	w.total, w.commits = before.Add(made.Stats), commits
 	if w.sealed = w.sealed[len(refs):]; len(w.sealed) == 0 {
 		w.leftover = nil
 	}
 	w.mu.Unlock()
-	for _, name := range c.Doubted {
+	for _, name := range made.Doubted {
 		w.notice("the service's list of %s is empty, and was not before: what is known of them stays, until another run finds it empty too", name)
 	}
-	if n := c.Stats.Withheld; n > 0 {
+	if n := made.Withheld; n > 0 {
 		w.notice("an older callhouse stored secrets in %d objects and changes of them: they are withheld now; "+
 			"extract secrets lists where, and extract migrate looks through the rest", n)
 	}
-	w.proofs.Add(c.Made) // not those that it linked, which are unproven
-	w.noteRecorded(c.Wrote)
-	return w.goOn(made, refs)
+	w.proofs.Add(made.Made) // not those that it linked, which are unproven
+	w.noteRecorded(wrote)
+	return w.goOn(made.Snapshot, refs)
 }
 
 // readJournal reads segments, and records which parts cannot be read.
@@ -106,9 +112,8 @@ func (w *Warehouse) readJournal(refs []layout.Segment, exact bool) (*commit.Inta
 func (w *Warehouse) Record(ctx context.Context, run schema.Run) error {
 	w.committing.Lock()
 	defer w.committing.Unlock()
-	c := w.newCommit()
-	c.AsIs = true
-	made, err := c.Run(ctx, w.opts.RunID, new(commit.Intake), nil, func(s commit.Stats) schema.Run {
+	b := w.base()
+	made, err := b.Restore(ctx, b.Old, w.stamp(), func(s commit.Stats) schema.Run {
 		run.CallsPending = s.Due
 		return run
 	})
@@ -120,7 +125,7 @@ func (w *Warehouse) Record(ctx context.Context, run schema.Run) error {
 		return errors.Join(err, w.noteUnrecorded(cause, run.Problem))
 	}
 	w.noteRecorded(run)
-	return w.goOn(made, nil)
+	return w.goOn(made.Snapshot, nil)
 }
 
 // Unrecorded means that this run gets no row.

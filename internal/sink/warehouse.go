@@ -234,14 +234,15 @@ func (w *Warehouse) goOn(made *layout.Snapshot, refs []layout.Segment) error {
 	return snapshot.Retire(w.opts.FS, w.opts.Root, made, w.opts.Now())
 }
 
-func (w *Warehouse) newCommit() *commit.Commit {
+// base returns the base of the next commit.
+func (w *Warehouse) base() commit.Base {
+	return commit.Base{FS: w.opts.FS, Root: w.opts.Root, RunID: w.opts.RunID, Old: w.reader(), Now: w.opts.Now(), Workers: w.opts.Workers,
+		Country: w.opts.Country, Lost: w.unrecorded}
+}
+
+// stamp returns the entries of the next manifest that this run sets.
+func (w *Warehouse) stamp() commit.Stamp {
 	w.mu.Lock()
-	origin := w.origin
-	w.mu.Unlock()
-	c := &commit.Commit{FS: w.opts.FS, Root: w.opts.Root, Old: w.reader(), Now: w.opts.Now(), Workers: w.opts.Workers,
-		Forgotten: w.forgotten, Lost: w.unrecorded, Country: w.opts.Country, Masker: w.masker, Mask: w.mask, Origin: origin}
-	if !w.opts.KeepFrom.IsZero() {
-		c.KeepFrom = w.opts.KeepFrom.UnixMilli()
-	}
-	return c
+	defer w.mu.Unlock()
+	return commit.Stamp{Mask: w.mask, Origin: w.origin}
 }

@@ -15,7 +15,7 @@ import (
 // merger rewrites units, one after the other. Whatever the size of a period, it holds one call at a
 // time, and the Parquet writers' open row groups.
 type merger struct {
-	c     *Commit
+	*maker
 	stats Stats
 	feed  *table.Feed
 	dec   calls.Decoder // of rows from older files
@@ -24,15 +24,15 @@ type merger struct {
 // rewrite merges a unit's changes into its period. If nothing changed, it returns unchanged true
 // and leaves no file.
 func (m *merger) rewrite(u *unit) (files []layout.File, unchanged bool, err error) {
-	if copies, err := m.c.copies(u); err != nil {
+	if copies, err := m.copies(u); err != nil {
 		return nil, true, err
 	} else if copies {
 		files, err = m.join(u)
 		return files, false, err
 	}
-	old := snapshot.NewSources(m.c.Old, u.from, nil)
-	w := table.NewPeriodWriter(m.c.b, u.period, m.c.Country)
-	w.Tell = func(call *calls.Call) { m.c.lines.tell(call) }
+	old := snapshot.NewSources(m.Old, u.from, nil)
+	w := table.NewPeriodWriter(m.b, u.period, m.Country)
+	w.Tell = func(call *calls.Call) { m.lines.tell(call) }
 	m.feed = table.NewFeed(w)
 	news, err := m.merge(u, old)
 	if werr := m.feed.Close(); werr != nil {
@@ -59,7 +59,7 @@ type rewriting struct {
 
 // merge returns the number of rows that differ from the old ones.
 func (m *merger) merge(u *unit, old *snapshot.Sources) (news int, err error) {
-	r := &rewriting{merger: m, u: u, old: old, changes: u.changes, spelled: m.c.respells(u)}
+	r := &rewriting{merger: m, u: u, old: old, changes: u.changes, spelled: m.respells(u)}
 	r.anew = u.moved || r.spelled
 	for {
 		was, err := old.Next()
@@ -72,8 +72,8 @@ func (m *merger) merge(u *unit, old *snapshot.Sources) (news int, err error) {
 		if err := r.keep(was); err != nil {
 			return r.news, err
 		}
-		if u.progress != nil {
-			u.progress(1)
+		if m.progress != nil {
+			m.progress(1)
 		}
 	}
 }
@@ -102,13 +102,13 @@ func (r *rewriting) keep(was *calls.Call) error {
 	switch {
 	case len(r.changes) > 0 && r.changes[0].id == id && r.changes[0].start == was.StartAt():
 		return r.change(was)
-	case r.u.leaving[id], r.c.aged(was):
-		if r.c.aged(was) {
+	case r.u.leaving[id], r.aged(was):
+		if r.aged(was) {
 			r.stats.Aged++
 		}
 		r.news++
 		return r.old.Current.Skip(was)
-	case r.c.overdue(was), r.c.distrusts() && was.InBulk(), !r.old.Current.Current, r.spelled, len(r.u.lost) > 0, r.u.blanks[id]:
+	case r.overdue(was), r.distrusts() && was.InBulk(), !r.old.Current.Current, r.spelled, len(r.u.lost) > 0, r.u.blanks[id]:
 		return r.touch(was)
 	}
 	r.tell(was)
@@ -133,7 +133,7 @@ func (r *rewriting) change(was *calls.Call) error {
 		r.news++
 	}
 	r.tell(after)
-	if r.c.aged(after) {
+	if r.aged(after) {
 		r.stats.Aged++
 		r.news++
 		return nil
@@ -149,11 +149,11 @@ func (r *rewriting) touch(was *calls.Call) error {
 	}
 	call.Lose(r.u.loses(&schema.Turns), r.u.loses(&schema.Items))
 	if r.u.blanks[string(call.ID())] {
-		r.c.blank(&call.Object)
+		r.blankRows(&call.Object)
 		r.news++
 	}
-	if distrusted := r.distrust(call); distrusted || r.c.overdue(call) {
-		call.Settle(r.c.Now.UnixMilli())
+	if distrusted := r.distrust(call); distrusted || r.overdue(call) {
+		call.Settle(r.Now.UnixMilli())
 		r.news++
 	}
 	r.tell(call)
@@ -162,7 +162,7 @@ func (r *rewriting) touch(was *calls.Call) error {
 
 // tell sets the columns derived from the numbers of a call if they may have changed.
 func (r *rewriting) tell(call *calls.Call) {
-	if r.anew && r.c.lines.tell(call) {
+	if r.anew && r.lines.tell(call) {
 		r.news++
 	}
 }
@@ -177,11 +177,11 @@ func (m *merger) take(from *snapshot.Source, call *calls.Call) (*calls.Call, err
 }
 
 // distrust makes a call whose transcript is no longer trusted wait for its own record.
-func (m *merger) distrust(call *calls.Call) bool { return m.c.distrusts() && call.Distrust() }
+func (m *merger) distrust(call *calls.Call) bool { return m.distrusts() && call.Distrust() }
 
 // overdue reports whether a call has expired since it was written.
-func (c *Commit) overdue(call *calls.Call) bool {
-	return !c.AsIs && call.Unsettled() && call.ExpiresAt() <= c.Now.UnixMilli()
+func (m *maker) overdue(call *calls.Call) bool {
+	return m.settles && call.Unsettled() && call.ExpiresAt() <= m.Now.UnixMilli()
 }
 
 // fold merges the new records of a call into its known state, which may be nil, and counts it.
@@ -206,11 +206,11 @@ func (m *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 				m.stats.took(next)
 			}
 		}
-		next.Settle(m.c.Now.UnixMilli())
+		next.Settle(m.Now.UnixMilli())
 		cur = next
 	}
 	if cur != nil && m.distrust(cur) {
-		cur.Settle(m.c.Now.UnixMilli())
+		cur.Settle(m.Now.UnixMilli())
 	}
 	if start != ch.start {
 		return nil, fmt.Errorf("read the start of call %q anew: %w", ch.id, ErrMisread)
@@ -226,18 +226,18 @@ func (m *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 // that no list named, or of a page of v2 that is not trusted.
 func (m *merger) read(ch *change, e entry, isKnown bool) (call *calls.Call, fetchedAt int64, err error) {
 	slot := m.feed.Slot()
-	r, err := m.c.in.record(e, ch.id, &slot.Body)
+	r, err := m.in.record(e, ch.id, &slot.Body)
 	m.feed.Grow(len(r.Body))
-	if err == nil && m.c.Masker != nil && !e.kind.Bodiless() {
+	if err == nil && m.masker != nil && !e.kind.Bodiless() {
 		// Dumps are read in place; and a journal may be older than the mask.
-		if r.Body, _, err = m.c.Masker.Apply(r.Body); err != nil && !m.c.in.exact {
+		if r.Body, _, err = m.masker.Apply(r.Body); err != nil && !m.in.exact {
 			err = ErrMisread
 		}
 	}
 	if err != nil {
 		return nil, 0, err
 	}
-	if !isKnown && (e.kind.Bodiless() || e.kind == schema.KindBulk) || e.kind == schema.KindBulk && m.c.refused() {
+	if !isKnown && (e.kind.Bodiless() || e.kind == schema.KindBulk) || e.kind == schema.KindBulk && m.refused() {
 		return nil, 0, nil
 	}
 	call = &slot.Call
@@ -247,7 +247,7 @@ func (m *merger) read(ch *change, e entry, isKnown bool) (call *calls.Call, fetc
 			m.stats.Missing++
 		}
 	} else if err := slot.Dec.Decode(r.Body, e.kind, call); err != nil || string(call.ID()) != ch.id && e.dumped() {
-		if !m.c.in.exact {
+		if !m.in.exact {
 			err = ErrMisread
 		}
 		return nil, 0, fmt.Errorf("read call %q anew: %w", ch.id, err)
@@ -283,21 +283,21 @@ func addOlder(known, older *calls.Call) *calls.Call {
 }
 
 // respells reports whether the national numbers of a unit's files were read in another region.
-func (c *Commit) respells(u *unit) bool {
+func (m *maker) respells(u *unit) bool {
 	return slices.ContainsFunc(u.from, func(period string) bool {
-		f := c.Old.File(schema.Calls.Name, period)
-		return f != nil && f.Country != c.Country
+		f := m.Old.File(schema.Calls.Name, period)
+		return f != nil && f.Country != m.Country
 	})
 }
 
 // copies reports whether a unit only joins several files into one: no call changes, and all rows
 // may be copied unchanged.
-func (c *Commit) copies(u *unit) (bool, error) {
+func (m *maker) copies(u *unit) (bool, error) {
 	if !u.always || len(u.from) < 2 || len(u.changes) > 0 || len(u.leaving) > 0 || u.moved {
 		return false, nil
 	}
 	for _, period := range u.from {
-		if current, err := c.Old.UpToDate(period, c.Country); err != nil || !current {
+		if current, err := m.Old.UpToDate(period, m.Country); err != nil || !current {
 			return false, err
 		}
 	}
@@ -318,11 +318,11 @@ func (m *merger) join(u *unit) (files []layout.File, err error) {
 }
 
 func (m *merger) joinTable(u *unit, of *schema.Table) ([]layout.File, error) {
-	old := snapshot.NewSources(m.c.Old, u.from, of)
-	w := table.NewPeriodWriter(m.c.b, u.period, m.c.Country)
+	old := snapshot.NewSources(m.Old, u.from, of)
+	w := table.NewPeriodWriter(m.b, u.period, m.Country)
 	w.Only = of
 	feed := table.NewFeed(w)
-	err := copyAll(u, old, feed)
+	err := m.copyAll(old, feed)
 	if werr := feed.Close(); werr != nil {
 		err = werr
 	}
@@ -333,7 +333,7 @@ func (m *merger) joinTable(u *unit, of *schema.Table) ([]layout.File, error) {
 }
 
 // copyAll copies the rows of one table.
-func copyAll(u *unit, old *snapshot.Sources, to *table.Feed) error {
+func (m *maker) copyAll(old *snapshot.Sources, to *table.Feed) error {
 	for {
 		call, err := old.Next()
 		if err != nil || call == nil {
@@ -342,8 +342,8 @@ func copyAll(u *unit, old *snapshot.Sources, to *table.Feed) error {
 		if err := to.Copy(old.Current.Period, call); err != nil {
 			return err
 		}
-		if u.progress != nil && old.Only == &schema.Turns { // turns take the longest
-			u.progress(1)
+		if m.progress != nil && old.Only == &schema.Turns { // turns take the longest
+			m.progress(1)
 		}
 	}
 }

@@ -191,13 +191,3 @@ func (t *traces) blankRow(of *schema.Table, row schema.Row) {
 		}
 	}
 }
-
-// blankObject blanks the texts of an object and of its lists.
-func (t *traces) blankObject(o *schema.Object) {
-	t.blankRow(o.Of.Table, o.Row)
-	for i, list := range o.Of.Lists {
-		for n := range o.Lists[i].Len() {
-			t.blankRow(list, o.Lists[i].At(n))
-		}
-	}
-}
