@@ -128,8 +128,10 @@ type maker struct {
 	lines    *lines          // the organisation's numbers after the commit
 	replaced map[string]bool // periods and other parts of the old snapshot that are not linked
 	gone     map[*resource.Resource]map[string]listed
-	files    []layout.File
-	made     Result
+
+	mu    sync.Mutex
+	files []layout.File
+	made  Result
 }
 
 // rules are the changes of calls.
@@ -205,26 +207,13 @@ func (m *maker) fill(ctx context.Context, units []*unit, runs func() ([]schema.R
 
 // rewriteAll writes the units, several at a time.
 func (m *maker) rewriteAll(ctx context.Context, units []*unit) error {
-	var mu sync.Mutex
 	work := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError().WithMaxGoroutines(max(1, m.Workers))
 	for _, u := range units {
 		work.Go(func(ctx context.Context) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			w := &merger{maker: m}
-			files, unchanged, err := w.rewrite(u)
-			mu.Lock()
-			defer mu.Unlock()
-			m.made.Stats = m.made.Add(w.stats)
-			if err != nil || unchanged {
-				return err
-			}
-			for _, period := range u.from {
-				m.replaced[period] = true
-			}
-			m.written(files...)
-			return nil
+			return m.rewrite(u)
 		})
 	}
 	return work.Wait()
@@ -247,12 +236,34 @@ func (m *maker) linkRest() error {
 	return nil
 }
 
-func (m *maker) written(files ...layout.File) {
+// fileset are the data files of one part of a snapshot, in the making.
+type fileset interface {
+	Close() ([]layout.File, error)
+	Discard() error
+}
+
+// write fills files that replace parts of the old snapshot. If that fails, or if fill reports that
+// nothing changed, no file stays.
+func (m *maker) write(w fileset, replaces []string, fill func() (changed bool, err error)) error {
+	changed, err := fill()
+	if err != nil || !changed {
+		return errors.Join(err, w.Discard())
+	}
+	files, err := w.Close()
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, part := range replaces {
+		m.replaced[part] = true
+	}
 	for _, f := range files {
 		m.made.Written++
 		m.made.Bytes += f.Bytes
 	}
 	m.files, m.made.Made = append(m.files, files...), append(m.made.Made, files...)
+	return nil
 }
 
 // manifest describes the new snapshot, without its number.
@@ -349,18 +360,15 @@ func (m *maker) withRow(row func(Stats) schema.Run, restored ...schema.Run) func
 
 // writeRuns writes the table runs.
 func (m *maker) writeRuns(runs []schema.Run) error {
-	w := table.NewRunsWriter(m.b)
-	for i := range runs {
-		if err := w.Add(runs[i].Row()); err != nil {
-			return errors.Join(err, w.Discard())
+	w := table.NewFiles(m.b, "", &schema.Runs)
+	return m.write(w, nil, func() (bool, error) {
+		for i := range runs {
+			if err := w[0].Add(runs[i].Row()); err != nil {
+				return false, err
+			}
 		}
-	}
-	f, err := w.Close()
-	if err != nil || f == nil {
-		return err
-	}
-	m.written(*f)
-	return nil
+		return true, nil
+	})
 }
 
 // LostRuns makes the rows of runs that could not write them.

@@ -1,8 +1,8 @@
 package commit
 
 import (
+	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,6 +26,7 @@ type arrivals struct {
 
 // arrival is the set of new records of one object.
 type arrival struct {
+	key     string
 	run     string
 	entries []entry // in the order in which they came
 	seen    int64   // when a list last named it, ms UTC
@@ -61,7 +62,7 @@ func (in *Intake) addObject(at entry, r *schema.Record, run string) error {
 	}
 	o := a.objects[r.CallID]
 	if o == nil {
-		o = new(arrival)
+		o = &arrival{key: r.CallID}
 		a.objects[r.CallID] = o
 	}
 	o.run = run
@@ -92,26 +93,20 @@ func (m *maker) objects(others []*resource.Resource, clean bool) (moved []tenure
 			continue
 		}
 		o := &objectMerge{maker: m, of: of, a: a, left: map[string]listed{}}
-		files, err := o.rewrite()
-		if err != nil {
+		o.w = table.NewFiles(m.b, "", of.Tables()...)
+		if err := m.write(o.w, []string{of.Name}, func() (bool, error) { err := o.merge(); return o.edited > 0, err }); err != nil {
 			return nil, fmt.Errorf("%s: %w", of.Name, err)
 		}
 		m.gone[of] = o.left
 		if of == resource.Numbers {
 			numbers = o.rows
 		}
-		if o.edited == 0 {
-			continue // the file is unchanged
-		}
-		m.written(files...)
 		changes = append(changes, o.changes...)
-		m.replaced[of.Name] = true
 	}
 	if moved, err = m.setLines(numbers); err != nil {
 		return nil, fmt.Errorf("%s: %w", resource.Numbers.Name, err)
 	}
 	if len(changes) > 0 || clean {
-		m.replaced[resource.Changes.Name] = true
 		err = m.rewriteChanges(changes, func(schema.Row) bool { return false })
 	}
 	m.made.ObjectsChanged += resource.Edits(changes)
@@ -178,12 +173,12 @@ func changeOf(row schema.Row) changeID {
 // rows of their own, or joined to earlier changes of the same object in this run. Secrets that an
 // older callhouse stored are withheld.
 func (m *maker) rewriteChanges(rows []schema.Row, gone func(schema.Row) bool) error {
-	w := table.NewWriter(m.b, &resource.Changes, "")
 	later := map[changeID]int{} // index of the row of a change, from 1
 	for i, row := range rows {
 		later[changeOf(row)] = i + 1
 	}
-	add := func() error {
+	w := table.NewFiles(m.b, "", &resource.Changes)
+	return m.write(w, []string{resource.Changes.Name}, func() (bool, error) {
 		err := m.Old.EachChange(func(now schema.Row) error {
 			if gone(now) {
 				return nil
@@ -197,29 +192,15 @@ func (m *maker) rewriteChanges(rows []schema.Row, gone func(schema.Row) bool) er
 					now, rows[i-1] = both, nil
 				}
 			}
-			return w.Add(now)
+			return w[0].Add(now)
 		})
-		if err != nil {
-			return err
-		}
 		for _, row := range rows {
-			if row == nil {
-				continue
-			}
-			if err := w.Add(row); err != nil {
-				return err
+			if err == nil && row != nil {
+				err = w[0].Add(row)
 			}
 		}
-		return nil
-	}
-	if err := add(); err != nil {
-		return errors.Join(err, w.Discard())
-	}
-	f, err := w.Close()
-	if err == nil && f != nil {
-		m.written(*f)
-	}
-	return err
+		return true, err
+	})
 }
 
 // objectMerge merges the new records of one resource into its files.
@@ -228,23 +209,11 @@ type objectMerge struct {
 	of      *resource.Resource
 	a       *arrivals
 	left    map[string]listed // objects that are now deleted, by the list that no longer has them
-	w       *table.ObjectsWriter
+	w       table.Files
 	dec     wire.Decoder
 	changes []schema.Row
 	rows    []schema.Row // all objects, if these are numbers
 	edited  int          // objects whose row changed
-	cleaned bool         // the current object held secrets that an older callhouse stored
-}
-
-func (m *objectMerge) rewrite() (files []layout.File, err error) {
-	m.w = table.NewObjectsWriter(m.b, m.of)
-	if err := m.merge(); err != nil {
-		return nil, errors.Join(err, m.w.Discard())
-	}
-	if m.edited == 0 {
-		return nil, m.w.Discard()
-	}
-	return m.w.Close()
 }
 
 // doubtEmpty removes lists that are empty although objects were known: the service may be wrong. An
@@ -296,42 +265,24 @@ func (m *objectMerge) each(visit func(*schema.Object) error) error {
 
 // merge writes the current state of the objects in the order of their keys.
 func (m *objectMerge) merge() error {
-	keys := slices.Sorted(maps.Keys(m.a.objects))
-	news := func(before string, all bool) error {
-		for len(keys) > 0 && (all || keys[0] < before) {
-			m.cleaned = false
-			if err := m.fold(nil, keys[0]); err != nil {
-				return err
-			}
-			keys = keys[1:]
-		}
-		return nil
-	}
-	err := m.each(func(old *schema.Object) error {
-		key := m.of.KeyOf(old.Row)
-		if err := news(key, false); err != nil {
-			return err
-		}
-		if len(keys) > 0 && keys[0] == key {
-			keys = keys[1:]
-		}
-		old, places := m.of.Withhold(old) // before the comparison: the secret is not a change
-		if m.cleaned = resource.AnyClear(places); m.cleaned {
-			m.made.Withheld++
-		}
-		return m.fold(old, key)
-	})
-	if err != nil {
-		return err
-	}
-	return news("", true)
+	news := slices.SortedFunc(maps.Values(m.a.objects), func(a, b *arrival) int { return cmp.Compare(a.key, b.key) })
+	return weave(m.each, news, func(a *arrival, old *schema.Object) int { return cmp.Compare(a.key, m.of.KeyOf(old.Row)) }, m.fold)
 }
 
-// fold writes the current state of an object; old is nil for a new one.
-func (m *objectMerge) fold(old *schema.Object, key string) error {
-	f := folding{objectMerge: m, key: key, old: old, now: old}
-	a := m.a.objects[key]
+// fold writes the current state of an object, which has an old row, new records, or both.
+func (m *objectMerge) fold(old *schema.Object, a *arrival) error {
+	f := folding{objectMerge: m}
+	cleaned := false // it held secrets that an older callhouse stored
+	if old != nil {
+		var places []resource.Place
+		old, places = m.of.Withhold(old) // before the comparison: the secret is not a change
+		if cleaned = resource.AnyClear(places); cleaned {
+			m.made.Withheld++
+		}
+		f.key, f.old, f.now = m.of.KeyOf(old.Row), old, old
+	}
 	if a != nil {
+		f.key = a.key
 		for _, e := range a.entries {
 			if err := f.take(e, a.run); err != nil {
 				return err
@@ -343,13 +294,13 @@ func (m *objectMerge) fold(old *schema.Object, key string) error {
 	}
 	f.leave(a)
 	if f.changed {
-		if row := m.of.Change(old, f.now, f.at, m.listOf(m.of, m.of.ParentOf(key)).ListedAt); row != nil {
+		if row := m.of.Change(old, f.now, f.at, m.listOf(m.of, m.of.ParentOf(f.key)).ListedAt); row != nil {
 			m.changes = append(m.changes, row)
 		}
 	}
 	respelled := m.of == resource.Customers && resource.SetPhones(f.now,
 		func(number string) (string, bool) { return phone.Normal(number, m.Country) })
-	if f.changed || f.completed || m.cleaned || respelled {
+	if f.changed || f.completed || cleaned || respelled {
 		m.edited++
 	}
 	if m.of == resource.Numbers {

@@ -2,7 +2,6 @@ package commit
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 
@@ -120,22 +119,19 @@ func (m *maker) eraseObjects(e *Erasure) error {
 		return slices.Contains(e.Personal, of) && of.Forgot(key, func(id string) bool { return e.Keys[id] })
 	}
 	for _, of := range e.Resources {
-		w := table.NewObjectsWriter(m.b, of)
-		err := m.Old.EachObject(of, func(o *schema.Object) error {
-			if gone(of, of.KeyOf(o.Row)) {
-				return nil
-			}
-			m.blankRows(o)
-			return w.Write(o)
+		w := table.NewFiles(m.b, "", of.Tables()...)
+		err := m.write(w, nil, func() (bool, error) {
+			return true, m.Old.EachObject(of, func(o *schema.Object) error {
+				if gone(of, of.KeyOf(o.Row)) {
+					return nil
+				}
+				m.blankRows(o)
+				return w.Write(o)
+			})
 		})
-		if err != nil {
-			return errors.Join(err, w.Discard())
-		}
-		files, err := w.Close()
 		if err != nil {
 			return err
 		}
-		m.written(files...)
 	}
 	if !e.Changes {
 		return nil

@@ -72,22 +72,22 @@ func (r *Reader) OpenAsIs(f *layout.File) (*table.Reader, error) {
 // Period opens the files of a period; nil if there are none. only is the one table whose rows are
 // read; nil: all of them.
 func (r *Reader) Period(period string, only *schema.Table) (*table.Period, error) {
-	return table.OpenPeriod(only, func(t *schema.Table) (*table.Reader, error) {
-		if f := r.File(t.Name, period); f != nil {
-			return r.Open(f)
-		}
-		return nil, nil
-	})
+	return table.OpenPeriod(only, r.opener(period))
 }
 
 // Objects opens the files of a resource; nil if there are none.
 func (r *Reader) Objects(of *resource.Resource) (*table.Objects, error) {
-	return table.OpenObjects(of, func(t *schema.Table) (*table.Reader, error) {
-		if f := r.File(t.Name, ""); f != nil {
+	return table.OpenObjects(of.Resource, of.IsKey, nil, r.opener(""))
+}
+
+// opener returns a function that opens a table's file of a period, or returns nil.
+func (r *Reader) opener(period string) func(*schema.Table) (*table.Reader, error) {
+	return func(t *schema.Table) (*table.Reader, error) {
+		if f := r.File(t.Name, period); f != nil {
 			return r.Open(f)
 		}
 		return nil, nil
-	})
+	}
 }
 
 // EachObject visits the objects of a resource, if any, in the order of their keys. The visitor may

@@ -77,6 +77,19 @@ func (s *Sources) Next() (*calls.Call, error) {
 	}
 }
 
+// Each visits the calls, each of which must be taken, copied or skipped.
+func (s *Sources) Each(visit func(*calls.Call) error) error {
+	for {
+		call, err := s.Next()
+		if err != nil || call == nil {
+			return err
+		}
+		if err := visit(call); err != nil {
+			return err
+		}
+	}
+}
+
 // first returns the open source with the lowest call.
 func (s *Sources) first() *Source {
 	var low *Source
