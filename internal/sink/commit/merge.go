@@ -119,7 +119,7 @@ func (r *merger) keep(was *calls.Call) error {
 			r.stats.Aged++
 		}
 		r.news++
-		return r.old.Current.Skip(was)
+		return nil
 	case r.overdue(was), r.distrusts() && was.InBulk(), !r.old.Current.Current, r.spelled, len(r.u.lost) > 0, r.u.blanks[id]:
 		return r.touch(was)
 	}

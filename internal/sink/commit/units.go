@@ -202,21 +202,13 @@ func (p *planner) loadMoved(period string, changes []*change) error {
 	if err != nil {
 		return err
 	}
-	for {
-		call, err := in.Next()
-		if err != nil || call == nil {
-			return errors.Join(err, in.Close())
-		}
+	err = in.Each(func(call *calls.Call) (err error) {
 		if ch := byID[string(call.ID())]; ch != nil {
-			if ch.old, err = call, in.Take(call); err != nil {
-				return errors.Join(err, in.Close())
-			}
-			continue
+			ch.old, err = call, in.Take(call)
 		}
-		if err := in.Skip(call); err != nil {
-			return errors.Join(err, in.Close())
-		}
-	}
+		return err
+	})
+	return errors.Join(err, in.Close())
 }
 
 // busy returns the months with new records.

@@ -51,8 +51,7 @@ func lowest(f *layout.File) schema.Opt[int64] {
 	return schema.Some(*f.MinStart)
 }
 
-// Next returns the next call, or nil at the end. The previous call must have been taken, copied or
-// skipped.
+// Next returns the next call, or nil at the end.
 func (s *Sources) Next() (*calls.Call, error) {
 	if s.Current != nil {
 		if err := s.advance(s.Current); err != nil {
@@ -77,7 +76,7 @@ func (s *Sources) Next() (*calls.Call, error) {
 	}
 }
 
-// Each visits the calls, each of which must be taken, copied or skipped.
+// Each visits the calls.
 func (s *Sources) Each(visit func(*calls.Call) error) error {
 	for {
 		call, err := s.Next()

@@ -104,11 +104,6 @@ func (o *Objects) Take(to *schema.Object) error {
 	return o.each(to, func(i int, row parquet.Row) error { return o.lists[i].Row.Add(row, &to.Lists[i]) })
 }
 
-// Skip skips the rows of an object's lists.
-func (o *Objects) Skip(of *schema.Object) error {
-	return o.each(of, func(int, parquet.Row) error { return nil })
-}
-
 // each visits the rows of an object's lists.
 func (o *Objects) each(of *schema.Object, visit func(list int, row parquet.Row) error) error {
 	for i := range o.lists {

@@ -4,12 +4,17 @@ import (
 	"bytes"
 	"sync"
 
+	"github.com/parquet-go/parquet-go"
+
 	"callhouse/internal/calls"
 	"callhouse/internal/schema"
 )
 
 // Period reads the calls of one period with their turns and items.
-type Period struct{ *Objects }
+type Period struct {
+	*Objects
+	last *calls.Call // the one whose lists were not taken yet
+}
 
 // OpenPeriod opens the files of a period; nil if there are none. See OpenObjects for the rest.
 func OpenPeriod(only *schema.Table, open func(*schema.Table) (*Reader, error)) (*Period, error) {
@@ -17,28 +22,47 @@ func OpenPeriod(only *schema.Table, open func(*schema.Table) (*Reader, error)) (
 	if o == nil {
 		return nil, err
 	}
-	return &Period{o}, err
+	return &Period{Objects: o}, err
 }
 
 // callPool has calls whose memory is reused.
 var callPool = sync.Pool{New: func() any { return new(calls.Call) }}
 
-// Next returns the next call, without its lists, or nil at the end. The previous call must have
-// been taken or skipped.
+// Next returns the next call, without its lists, or nil at the end. Lists that were not taken are
+// skipped.
 func (p *Period) Next() (*calls.Call, error) {
+	if p.last != nil {
+		if err := p.each(&p.last.Object, func(int, parquet.Row) error { return nil }); err != nil {
+			return nil, err
+		}
+		p.last = nil
+	}
 	row, err := p.rows.Next()
 	if err != nil || row == nil {
 		return nil, err
 	}
-	call, _ := callPool.Get().(*calls.Call)
-	return call, p.rows.Call(row, call)
+	p.last, _ = callPool.Get().(*calls.Call)
+	return p.last, p.rows.Call(row, p.last)
 }
 
-// Take reads the call's turns and items into it.
-func (p *Period) Take(call *calls.Call) error { return p.Objects.Take(&call.Object) }
+// Each visits the remaining calls.
+func (p *Period) Each(visit func(*calls.Call) error) error {
+	for {
+		call, err := p.Next()
+		if err != nil || call == nil {
+			return err
+		}
+		if err := visit(call); err != nil {
+			return err
+		}
+	}
+}
 
-// Skip skips the call's turns and items.
-func (p *Period) Skip(call *calls.Call) error { return p.Objects.Skip(&call.Object) }
+// Take reads the turns and items of the call that Next returned last into it.
+func (p *Period) Take(call *calls.Call) error {
+	p.last = nil
+	return p.Objects.Take(&call.Object)
+}
 
 // Upgrade converts a call from an older file to the current tables: values that are in extra, since
 // there was no column for them, move into their column. It needs no request: extra holds the values

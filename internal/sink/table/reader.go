@@ -4,6 +4,7 @@ package table
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -290,6 +291,19 @@ func (t *Reader) Call(row parquet.Row, to *calls.Call) error {
 		return &disk.DamageError{Path: t.Path, What: err.Error()}
 	}
 	return nil
+}
+
+// EachCall visits the remaining rows of calls, until ctx is done. A call is valid until visit
+// returns.
+func (t *Reader) EachCall(ctx context.Context, visit func(*calls.Call)) error {
+	var call calls.Call
+	return t.All(func(row parquet.Row) error {
+		if err := errors.Join(ctx.Err(), t.Call(row, &call)); err != nil {
+			return err
+		}
+		visit(&call)
+		return nil
+	})
 }
 
 // Close closes the file.
