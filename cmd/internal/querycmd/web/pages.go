@@ -60,7 +60,7 @@ type choice struct {
 
 type input struct{ Name, Label, Value, Hint string }
 
-func (s *Server) frame(q *question, title string, groups bool) frame {
+func (s *Server) frame(q *request, title string, groups bool) frame {
 	f := frame{Title: title, Lang: q.lang, Path: q.path, Grouped: groups, Dimensions: analytics.Dimensions()}
 	kept := shared(q.values)
 	f.Page, f.Calls, f.Reports = link("/", kept), link("/calls", kept), link("/reports", kept)
@@ -116,7 +116,7 @@ func shared(v url.Values) url.Values {
 }
 
 // only says that a page has no use for other parameters than those named and the shared ones.
-func (q *question) only(names ...string) error {
+func (q *request) only(names ...string) error {
 	left := shared(q.values)
 	for _, name := range names {
 		left[name] = nil
@@ -130,7 +130,7 @@ func (q *question) only(names ...string) error {
 }
 
 // page is the morning page, whose numbers lead on.
-func (s *Server) page(q *question) (*answerTo, error) {
+func (s *Server) page(q *request) (*answerTo, error) {
 	if err := q.only(); err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (s *Server) page(q *question) (*answerTo, error) {
 }
 
 // index lists the reports.
-func (s *Server) index(q *question) (*answerTo, error) {
+func (s *Server) index(q *request) (*answerTo, error) {
 	if err := q.only(); err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func (s *Server) show(name string, data map[string]any) *answerTo {
 }
 
 // report is a report: a page or, with an ending as in funnel.csv, a file.
-func (s *Server) report(q *question) (*answerTo, error) {
+func (s *Server) report(q *request) (*answerTo, error) {
 	name, kind, asFile := strings.Cut(q.name, ".")
 	f, ok := sqlfiles.Report(name)
 	if !ok || f.Arguments == "CALL_ID" && !asFile {
@@ -217,7 +217,7 @@ var kinds = map[format.Format]string{
 }
 
 // file is a report for programs: all its rows, sent as they come.
-func (s *Server) file(q *question, f *sqlfiles.File, ending string) (*answerTo, error) {
+func (s *Server) file(q *request, f *sqlfiles.File, ending string) (*answerTo, error) {
 	as, ok := format.Parse(ending)
 	if kinds[as] == "" || !ok {
 		return nil, cli.Usage(cli.Suggest(ending, answer.FormatNames(), ""), "there is no format %q", ending)
@@ -238,7 +238,7 @@ func (s *Server) file(q *question, f *sqlfiles.File, ending string) (*answerTo, 
 }
 
 // run runs a report.
-func (s *Server) run(ctx context.Context, q *question, f *sqlfiles.File) (*analytics.Rows, analytics.Params, error) {
+func (s *Server) run(ctx context.Context, q *request, f *sqlfiles.File) (*analytics.Rows, analytics.Params, error) {
 	p := q.params
 	err := q.house.May(f, p)
 	if err != nil {
@@ -267,7 +267,7 @@ type cell struct {
 
 // cellOf is a value of a column: the beginning of a long id, the clock without its zone,
 // which the page names.
-func (q *question) cellOf(v any, c value.Column) cell {
+func (q *request) cellOf(v any, c value.Column) cell {
 	out := cell{Text: human.Cell(v, c, q.zone), Number: c.Kind.Numeric()}
 	switch t, isTime := v.(time.Time); {
 	case isTime:
@@ -280,7 +280,7 @@ func (q *question) cellOf(v any, c value.Column) cell {
 }
 
 // table is a report in the browser.
-func (s *Server) table(q *question, f *sqlfiles.File) (*answerTo, error) {
+func (s *Server) table(q *request, f *sqlfiles.File) (*answerTo, error) {
 	return &answerTo{kind: htmlType, small: true, write: func(ctx context.Context, w io.Writer) error {
 		data := map[string]any{"Frame": s.frame(q, heading(f.Name), f.Grouped()), "Answers": f.Answers, "Text": f.Text,
 			"Most": mostRows, "Files": q.files(f.Name)}
@@ -332,7 +332,7 @@ func part(w io.Writer, name string, data any) error {
 
 // lines reads the rows that are shown. A call leads to its conversation, and what tells a row
 // of counts from the others to the calls that it counts.
-func (s *Server) lines(ctx context.Context, q *question, rows *analytics.Rows, counts bool) (out [][]cell, more bool, err error) {
+func (s *Server) lines(ctx context.Context, q *request, rows *analytics.Rows, counts bool) (out [][]cell, more bool, err error) {
 	columns := rows.Columns()
 	dimensions := map[int]string{}
 	groups := analytics.ByNames(q.params.By)
@@ -382,7 +382,7 @@ func heading(name string) string {
 }
 
 // files are the formats in which programs get the same answer.
-func (q *question) files(report string) (out []choice) {
+func (q *request) files(report string) (out []choice) {
 	for _, f := range []format.Format{format.CSV, format.CSVExcel, format.XLSX, format.JSON, format.NDJSON, format.Parquet, format.Arrow} {
 		out = append(out, choice{Text: string(f), Link: q.file(report, string(f))})
 	}
@@ -390,7 +390,7 @@ func (q *question) files(report string) (out []choice) {
 }
 
 // calls are the calls that a number counts, a page of them.
-func (s *Server) calls(q *question) (*answerTo, error) {
+func (s *Server) calls(q *request) (*answerTo, error) {
 	if err := q.only("skip", "most"); err != nil {
 		return nil, err
 	}
@@ -402,7 +402,7 @@ func (s *Server) calls(q *question) (*answerTo, error) {
 }
 
 // pager leads to the calls before and after those that are shown.
-func (q *question) pager(shown int) (out []choice) {
+func (q *request) pager(shown int) (out []choice) {
 	at := func(text string, skip int64) {
 		values := q.without()
 		if skip > 0 {
@@ -420,7 +420,7 @@ func (q *question) pager(shown int) (out []choice) {
 }
 
 // call is one call: what it was, and what was said.
-func (s *Server) call(q *question) (*answerTo, error) {
+func (s *Server) call(q *request) (*answerTo, error) {
 	if err := q.only(); err != nil {
 		return nil, err
 	}
