@@ -59,7 +59,7 @@ func BenchmarkReports(b *testing.B) {
 					b.Skip("compared up to", benchJSONCalls, "calls")
 				}
 			}
-			for _, f := range analytics.Reports() {
+			for _, f := range sqlfiles.Reports() {
 				if f.Name == "call" || over != "parquet" && !onlyCalls(f) {
 					continue
 				}

@@ -149,7 +149,7 @@ func TestComparisonEqualsTwoReports(t *testing.T) {
 			continue
 		}
 		w := open(t, root, zone(t, c.zone))
-		for _, f := range analytics.Reports() {
+		for _, f := range sqlfiles.Reports() {
 			if !f.Comparable() || *everyQuestion > 1 && rand.IntN(2) > 0 {
 				continue
 			}

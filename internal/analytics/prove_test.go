@@ -13,6 +13,7 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/layout"
+	sqlfiles "callhouse/sql"
 )
 
 // provenFiles are the files that were to be proven.
@@ -68,7 +69,7 @@ func TestReportsReadOnlyWhatIsProven(t *testing.T) {
 	unproven := 0
 	every := min(*everyQuestion, 10)
 	first := rand.IntN(every)
-	for i, f := range analytics.Reports() {
+	for i, f := range sqlfiles.Reports() {
 		if i%every != first {
 			continue
 		}

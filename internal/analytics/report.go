@@ -60,17 +60,11 @@ func (r *Rows) Close() {
 	r.conn.Close()
 }
 
-// Reports returns the named reports, by name.
-func Reports() []*sqlfiles.File { return sqlfiles.Reports() }
-
-// Tables returns the tables that SQL can read, by name: the views.
-func Tables() []*sqlfiles.File { return sqlfiles.ViewsByName() }
-
 // Describe returns the report or table called name, or both, the report first;
 // or an *UnknownError.
 func Describe(name string) ([]*sqlfiles.File, error) {
 	var found []*sqlfiles.File
-	all := append(Reports(), Tables()...)
+	all := append(sqlfiles.Reports(), sqlfiles.ViewsByName()...)
 	for _, f := range all {
 		if f.Name == name {
 			found = append(found, f)
@@ -104,7 +98,7 @@ func reportCalled(name string) (*sqlfiles.File, error) {
 	if f, ok := sqlfiles.Report(name); ok {
 		return f, nil
 	}
-	return nil, unknown("report", name, names(Reports()))
+	return nil, unknown("report", name, names(sqlfiles.Reports()))
 }
 
 func names(files []*sqlfiles.File) (out []string) {

@@ -21,6 +21,7 @@ import (
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/longtest"
+	sqlfiles "callhouse/sql"
 )
 
 // everyQuestion leaves out most of what the oracle is asked.
@@ -164,7 +165,7 @@ func TestReportsEqualTheOracle(t *testing.T) {
 func checkReports(t *testing.T, root string, loc *time.Location, data analyticstest.Data, p analytics.Params) {
 	t.Helper()
 	w := open(t, root, loc)
-	for _, f := range analytics.Reports() {
+	for _, f := range sqlfiles.Reports() {
 		p := p
 		switch f.Name {
 		case "call": // TestCall

@@ -11,6 +11,7 @@ import (
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/longtest"
+	sqlfiles "callhouse/sql"
 )
 
 var scanFiltersRE = regexp.MustCompile(`"Filters": (\[[^\]]*\]|"[^"]*")`)
@@ -75,7 +76,7 @@ func TestReportsByRights(t *testing.T) {
 			t.Fatal(err)
 		}
 		var denied []string
-		for _, f := range Reports() {
+		for _, f := range sqlfiles.Reports() {
 			p := Params{Call: "c1", Words: []string{"hello"}}
 			rows, err := w.Report(t.Context(), f.Name, p)
 			switch {
@@ -87,7 +88,7 @@ func TestReportsByRights(t *testing.T) {
 				rows.Close()
 			}
 		}
-		if len(denied) == len(Reports()) {
+		if len(denied) == len(sqlfiles.Reports()) {
 			denied = []string{"every report"}
 		}
 		if got := strings.Join(denied, " "); got != x.denied {

@@ -14,6 +14,7 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/longtest"
+	sqlfiles "callhouse/sql"
 )
 
 // less compares two values of a column; null comes last in either direction.
@@ -57,7 +58,7 @@ func TestSort(t *testing.T) {
 	d := randomData(rand.New(rand.NewPCG(23, 1)), 60)
 	w := warehouse(t, d, nil)
 	tried, reports, sampled := 0, longtest.Each(4), longtest.Each(8)
-	for i, f := range analytics.Reports() {
+	for i, f := range sqlfiles.Reports() {
 		p := analytics.Params{}
 		if f.Arguments != "" || !reports(i) {
 			continue

@@ -14,7 +14,7 @@ import (
 func (w *Warehouse) Table(ctx context.Context, name string, p Params) (*Rows, error) {
 	f, ok := sqlfiles.View(name)
 	if !ok {
-		return nil, unknown("table", name, names(Tables()))
+		return nil, unknown("table", name, names(sqlfiles.ViewsByName()))
 	}
 	if err := w.Rights().May(name); err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ func TestViewsAreAsDescribed(t *testing.T) {
 	}
 	for name, d := range map[string]analyticstest.Data{"filled": full, "empty": {}} {
 		w := warehouse(t, d, nil)
-		for _, v := range analytics.Tables() {
+		for _, v := range sqlfiles.ViewsByName() {
 			rows, err := w.SQL(t.Context(), "SELECT * FROM "+v.Name)
 			if err != nil {
 				t.Fatal(err)
@@ -83,7 +83,7 @@ func TestViewsHoldEveryDeclaredColumn(t *testing.T) {
 func TestReportsAreAsDescribed(t *testing.T) {
 	w := warehouse(t, analyticstest.Data{Calls: []row{{"call_id": "c", "agent_id": "a", "duration_ms": int64(5)}},
 		Items: []row{{"call_id": "c", "name": "resolved", "value": "true"}}}, nil)
-	for _, f := range analytics.Reports() {
+	for _, f := range sqlfiles.Reports() {
 		p := analytics.Params{Call: "c", Words: []string{"w"}, Field: "resolved=true"}
 		if f.Grouped() {
 			p.By = "agent"

@@ -13,6 +13,7 @@ import (
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/layout"
 	"callhouse/internal/words"
+	sqlfiles "callhouse/sql"
 )
 
 // Explain turns an error into one that says what to do about it.
@@ -100,7 +101,7 @@ func ExplainSQL(err error) error {
 func SQLHint(d *duck.Error) string {
 	if missing, ok := d.MissingTable(); ok {
 		var known []string
-		for _, t := range analytics.Tables() {
+		for _, t := range sqlfiles.ViewsByName() {
 			known = append(known, t.Name)
 		}
 		return cli.Suggest(missing, known, "tables: "+strings.Join(known, ", "))
@@ -122,7 +123,7 @@ func SQLHint(d *duck.Error) string {
 // columnsOf returns the columns of a table, or of all tables if the name is an
 // alias.
 func columnsOf(table string) (out []string) {
-	for _, t := range analytics.Tables() {
+	for _, t := range sqlfiles.ViewsByName() {
 		if t.Name == table {
 			out = nil
 		}

@@ -157,7 +157,7 @@ func (s *Server) index(q *request) (*answerTo, error) {
 	}
 	type entry struct{ Name, Answers, Link string }
 	var all []entry
-	for _, f := range analytics.Reports() {
+	for _, f := range sqlfiles.Reports() {
 		if f.Arguments == "" && q.house.May(f, analytics.Params{}) == nil {
 			all = append(all, entry{f.Name, f.Answers, link("/reports/"+f.Name, shared(q.values))})
 		}
