@@ -21,6 +21,7 @@ import (
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/layout"
 	"callhouse/internal/scratch"
 	"callhouse/internal/words"
@@ -229,7 +230,7 @@ type exporter struct {
 	w               *analytics.Warehouse
 	loc             *time.Location
 	now             time.Time
-	params          analytics.Params
+	params          question.Params
 	format          format.Format
 	tables, reports []*sqlfiles.File
 	mode            os.FileMode // of its files

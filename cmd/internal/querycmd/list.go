@@ -9,8 +9,8 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd/answer"
-	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/words"
 	sqlfiles "callhouse/sql"
 )
@@ -53,7 +53,7 @@ all tables.`,
 			if len(args) == 0 {
 				return a.describeAll(cmd.Context())
 			}
-			found, err := analytics.Describe(args[0])
+			found, err := question.Describe(args[0])
 			if err != nil {
 				return err
 			}

@@ -20,6 +20,7 @@ import (
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/analytics/human"
 	"callhouse/internal/analytics/page"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/words"
 	sqlfiles "callhouse/sql"
@@ -61,7 +62,7 @@ type choice struct {
 type input struct{ Name, Label, Value, Hint string }
 
 func (s *Server) frame(q *request, title string, groups bool) frame {
-	f := frame{Title: title, Lang: q.lang, Path: q.path, Grouped: groups, Dimensions: analytics.Dimensions()}
+	f := frame{Title: title, Lang: q.lang, Path: q.path, Grouped: groups, Dimensions: question.Dimensions()}
 	kept := shared(q.values)
 	f.Page, f.Calls, f.Reports = link("/", kept), link("/calls", kept), link("/reports", kept)
 	if q.id != "" {
@@ -158,7 +159,7 @@ func (s *Server) index(q *request) (*answerTo, error) {
 	type entry struct{ Name, Answers, Link string }
 	var all []entry
 	for _, f := range sqlfiles.Reports() {
-		if f.Arguments == "" && q.house.May(f, analytics.Params{}) == nil {
+		if f.Arguments == "" && q.house.May(f, question.Params{}) == nil {
 			all = append(all, entry{f.Name, f.Answers, link("/reports/"+f.Name, shared(q.values))})
 		}
 	}
@@ -238,7 +239,7 @@ func (s *Server) file(q *request, f *sqlfiles.File, ending string) (*answerTo, e
 }
 
 // run runs a report.
-func (s *Server) run(ctx context.Context, q *request, f *sqlfiles.File) (*analytics.Rows, analytics.Params, error) {
+func (s *Server) run(ctx context.Context, q *request, f *sqlfiles.File) (*analytics.Rows, question.Params, error) {
 	p := q.params
 	err := q.house.May(f, p)
 	if err != nil {
@@ -335,14 +336,14 @@ func part(w io.Writer, name string, data any) error {
 func (s *Server) lines(ctx context.Context, q *request, rows *analytics.Rows, counts bool) (out [][]cell, more bool, err error) {
 	columns := rows.Columns()
 	dimensions := map[int]string{}
-	groups := analytics.ByNames(q.params.By)
+	groups := question.ByNames(q.params.By)
 	for i, c := range columns {
 		name := strings.TrimSuffix(c.Name, "_id")
 		switch {
 		case !counts:
 		case i < len(groups):
 			dimensions[i] = groups[i]
-		case slices.Contains(analytics.Dimensions(), name) && !slices.Contains(groups, name):
+		case slices.Contains(question.Dimensions(), name) && !slices.Contains(groups, name):
 			dimensions[i] = name
 		}
 	}
@@ -366,7 +367,7 @@ func (s *Server) lines(ctx context.Context, q *request, rows *analytics.Rows, co
 				p = p.Only(dimensions[i], text)
 			}
 			if columns[i].Name == "call_id" && v != nil {
-				line[i].Link = q.address("call", analytics.Params{Call: text})
+				line[i].Link = q.address("call", question.Params{Call: text})
 			}
 		}
 		for i := range dimensions {
@@ -426,11 +427,11 @@ func (s *Server) call(q *request) (*answerTo, error) {
 	}
 	return &answerTo{kind: htmlType, small: true, write: func(ctx context.Context, w io.Writer) error {
 		f, _ := sqlfiles.Report("call")
-		if err := q.house.May(f, analytics.Params{}); err != nil {
+		if err := q.house.May(f, question.Params{}); err != nil {
 			return err
 		}
 		id, err := q.house.FindCall(ctx, q.id)
-		if unknown, ok := errors.AsType[*analytics.UnknownError](err); ok {
+		if unknown, ok := errors.AsType[*question.UnknownError](err); ok {
 			return cli.Fail(cli.ExitUsage, errors.Join(errNotThere, unknown), "calls are listed at /calls")
 		}
 		if err != nil {
@@ -455,7 +456,7 @@ func (s *Server) call(q *request) (*answerTo, error) {
 				card = append(card, cell{Text: strings.ReplaceAll(c.Name, "_", " ")}, q.cellOf(row[i], c))
 			}
 		}
-		said, err := q.house.Report(ctx, f.Name, analytics.Params{Call: id})
+		said, err := q.house.Report(ctx, f.Name, question.Params{Call: id})
 		if err != nil {
 			return err
 		}

@@ -15,13 +15,14 @@ import (
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/page"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/rights"
 )
 
 // request is what an address asks for. Its parameters are called as the flags of query.
 type request struct {
 	typed    answer.Question
-	params   analytics.Params
+	params   question.Params
 	path     string
 	values   url.Values // without those that are empty
 	id, name string     // of the path
@@ -109,7 +110,7 @@ func (q *request) settle(now time.Time) (err error) {
 }
 
 // address is where the rows of a report are, in the question's zone and language.
-func (q *request) address(report string, p analytics.Params) string {
+func (q *request) address(report string, p question.Params) string {
 	v := url.Values{}
 	for _, name := range []string{"tz", "lang"} {
 		if q.values.Has(name) {
@@ -145,7 +146,7 @@ func (q *request) moment(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	if day := t.In(q.zone); analytics.DayBegin(analytics.DayOf(t, q.zone), q.zone).Equal(t) {
+	if day := t.In(q.zone); question.DayBegin(question.DayOf(t, q.zone), q.zone).Equal(t) {
 		return day.Format(time.DateOnly)
 	}
 	return t.UTC().Format(time.RFC3339Nano)
