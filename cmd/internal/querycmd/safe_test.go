@@ -16,8 +16,8 @@ import (
 	"callhouse/cmd/internal/querycmd"
 	"callhouse/cmd/internal/querycmd/safe"
 	"callhouse/cmd/internal/querycmd/serve"
-	"callhouse/internal/analytics"
 	"callhouse/internal/longtest"
+	sqlfiles "callhouse/sql"
 )
 
 // safeTemp gives the statements' processes a folder of their own to leave
@@ -165,7 +165,7 @@ func TestSafeShell(t *testing.T) {
 	safeTemp(t)
 	for script, want := range map[string]string{
 		"SELECT count(*) AS n FROM calls;": "", "sentiment --by agent": "",
-		"FROM '/etc/passwd';": "not allowed in safe mode", "COPY calls TO 'x';": "only statements that read", "SELECT range(500000000);": "memory",
+		"FROM '/etc/passwd';": "not allowed in safe mode", "COPY calls TO 'x';": "only read-only statements", "SELECT range(500000000);": "memory",
 		".output x": ".output is not allowed", "\\o x": ".output is not allowed", ".once x": ".output is not allowed",
 		"sentiment --output x": "--output is not allowed", "sentiment -ox": "-o is not allowed", "sentiment --output=x": "--output is not allowed",
 		"sentiment --warehouse /": "--warehouse is not allowed",
@@ -343,7 +343,7 @@ func TestSafeChecks(t *testing.T) {
 	}
 	t.Setenv("CALLHOUSE_SAFE", "1")
 	i := 0
-	for text, want := range map[string]string{"FROM read_text('/etc/passwd')": "not allowed in safe mode", "SELECT error('it ran')": "it ran", "SELECT range(500000000)": "memory", "COPY calls TO 'x'": "only statements that read"} {
+	for text, want := range map[string]string{"FROM read_text('/etc/passwd')": "not allowed in safe mode", "SELECT error('it ran')": "it ran", "SELECT range(500000000)": "memory", "COPY calls TO 'x'": "only read-only statements"} {
 		if i++; !tried(i) {
 			continue
 		}
@@ -363,7 +363,7 @@ func TestSafeChecks(t *testing.T) {
 func TestCommandsThatRunForeignSQL(t *testing.T) {
 	own := map[string]bool{"report": true, "list": true, "describe": true, "catalog": true, "init": true, "export": true, safe.Name: true, "help": true, "completion": true, "publish": true,
 		"serve": true, serve.WorkerName: true} // which runs nothing that is not safe
-	for _, f := range analytics.Reports() {
+	for _, f := range sqlfiles.Reports() {
 		own[f.Name] = true
 	}
 	for _, c := range querycmd.Command().Commands() {

@@ -22,7 +22,7 @@ var plainExplainRE = regexp.MustCompile(`(?is)^EXPLAIN\s*(?:\(\s*FORMAT\s+\w+\s*
 var commentRE = regexp.MustCompile(`(?s)--[^\n]*\n|/\*.*?\*/`)
 
 // ErrNotReading says that a statement may change something.
-var ErrNotReading = errors.New("only statements that read are run: SELECT, FROM, WITH, VALUES, DESCRIBE, SHOW, SUMMARIZE, EXPLAIN")
+var ErrNotReading = errors.New("only read-only statements are allowed: SELECT, FROM, WITH, VALUES, DESCRIBE, SHOW, SUMMARIZE, EXPLAIN")
 
 // What may stand in a text before the statement that EXPLAIN is about: spaces,
 // comments, its options.

@@ -35,7 +35,7 @@ const (
 )
 
 // ErrTooMany says that there were too many wrong passwords from an address.
-var ErrTooMany = errors.New("too many wrong passwords came from this address: wait a minute")
+var ErrTooMany = errors.New("too many wrong passwords from this address: wait a minute")
 
 // Try returns when a password of a user may be looked at that comes from an address, or
 // ErrTooMany. What came of it has to be told by done.
