@@ -15,7 +15,7 @@ import (
 	"callhouse/internal/schema"
 )
 
-// bulkWorld is the company of the tests of pages of v2.
+// bulkWorld is the company of the tests of v2 pages.
 var bulkWorld = sandbox.Config{Seed: 31, Calls: 260, Days: 2}
 
 // sum returns one text for all that a warehouse says of calls, turns and items, value by
@@ -29,7 +29,7 @@ func (c *company) sum() string {
 	return fmt.Sprint(rows)
 }
 
-// bulkState returns what status says of the pages of v2.
+// bulkState returns what status says of the v2 pages.
 func (c *company) bulkState() schema.BulkState {
 	c.t.Helper()
 	var status struct {
@@ -44,7 +44,7 @@ func (c *company) bulkState() schema.BulkState {
 	return status.Bulk.State
 }
 
-// Whatever the service does with its pages of v2, the warehouse holds what v3 tells, value
+// Whatever the service does with its v2 pages, the warehouse holds what v3 tells, value
 // by value, after the first run. What a night after it does follows from what the first
 // found and from what is due then: the quick tests look at one such night for each.
 func TestBulkPagesOfEveryKind(t *testing.T) {
@@ -72,8 +72,8 @@ func TestBulkPagesOfEveryKind(t *testing.T) {
 		says    string
 	}{
 		{"", 4, few, schema.BulkTrusted, cli.ExitOK, "compared with v3, 0 different"},
-		{"off", 1, 0, schema.BulkAbsent, cli.ExitOK, "given up: 404"},               // other statuses: TestServicesWithoutPages in the crawler
-		{"off=503", 4, 0, "", cli.ExitOK, "given up: pages of v2 fail: status 503"}, // other failures: TestOptionalWorkKeepsNoTranscriptAway
+		{"off", 1, 0, schema.BulkAbsent, cli.ExitOK, "given up: 404"},            // other statuses: TestServicesWithoutPages in the crawler
+		{"off=503", 4, 0, "", cli.ExitOK, "given up: v2 pages fail: status 503"}, // other failures: TestOptionalWorkKeepsNoTranscriptAway
 		{"other-shape", 1, 0, schema.BulkAbsent, cli.ExitOK, `it has no list "calls"`},
 		{"removed-after=1", 3, 0, schema.BulkAbsent, cli.ExitOK, "given up: 404"},
 		{"spoken-only", 1, 0, schema.BulkAbsent, cli.ExitOK, "no transcript that could stand for that of v3"},
@@ -83,7 +83,7 @@ func TestBulkPagesOfEveryKind(t *testing.T) {
 		{"extra-calls=90", 4, few, schema.BulkTrusted, cli.ExitOK, "that v3 does not list, left out"},
 		{"slow-above=40:500", 14, few, schema.BulkTrusted, cli.ExitOK, "0 different"},
 		{"slow-above=40:cut", 14, few, schema.BulkTrusted, cli.ExitOK, "0 different"},
-		{"slow-above=1:504", 4, 0, "", cli.ExitOK, "pages of v2 fail"},
+		{"slow-above=1:504", 4, 0, "", cli.ExitOK, "v2 pages fail"},
 		{"wrong-turns=1", 1, 0, schema.BulkRefuted, cli.ExitIncomplete, "v2 has another transcript of call"},
 	} {
 		t.Run(m.v2, func(t *testing.T) {
@@ -125,12 +125,12 @@ func TestBulkPagesOfEveryKind(t *testing.T) {
 			if v := extractAt(t.Context(), c.clock.Now, "verify", "--all", "--warehouse", c.warehouse); v.code != cli.ExitOK {
 				t.Errorf("verify: %s%s", v.stdout, v.stderr)
 			}
-			if r := c.extract(t.Context(), "status"); m.v2 == "off=503" && !strings.Contains(r.stdout, "\n  left alone    pages of v2, until ") {
-				t.Errorf("status does not say that pages of v2 are left alone:\n%s", r.stdout)
+			if r := c.extract(t.Context(), "status"); m.v2 == "off=503" && !strings.Contains(r.stdout, "\n  left alone    v2 pages, until ") {
+				t.Errorf("status does not say that v2 pages are left alone:\n%s", r.stdout)
 			}
 			again := c.service.Server.Stats().ByKind["bulk"] - asked
 			if off := m.state == schema.BulkAbsent || m.state == schema.BulkRefuted || m.v2 == "off=503"; off && again > 0 {
-				t.Errorf("the next night asked for %d pages of v2", again)
+				t.Errorf("the next night asked for %d v2 pages", again)
 			}
 		})
 	}
@@ -148,7 +148,7 @@ func (c *company) mode(v2 string) {
 	}
 }
 
-// Where the pages of v2 turn out to be wrong on a later night, nothing of what came on
+// Where the v2 pages turn out to be wrong on a later night, nothing of what came on
 // them before is believed any more. They are asked for again only if somebody says so, and
 // then have to prove themselves again.
 func TestBulkPagesThatBecomeWrong(t *testing.T) {
@@ -200,7 +200,7 @@ func TestBulkPagesThatBecomeWrong(t *testing.T) {
 // bulkKills is how many runs TestKilledAmongBulkPages kills; make crash has 50.
 var bulkKills = longtest.Int("bulk-kills", 1, 3, "how many runs TestKilledAmongBulkPages kills")
 
-// A run that is killed among pages of v2 loses nothing, and what was durable is not asked
+// A run that is killed among v2 pages loses nothing, and what was durable is not asked
 // for again.
 func TestKilledAmongBulkPages(t *testing.T) {
 	longtest.Only(t)
@@ -241,6 +241,6 @@ func TestKilledAmongBulkPages(t *testing.T) {
 	// A killed run may lose the four pages that are on their way, and begins with smaller
 	// ones anew. Some 450 of 500 calls are due.
 	if n, most := c.service.Server.Stats().ByKind["bulk"], int64(*bulkKills*(2+8)+12); n > most {
-		t.Errorf("%d pages of v2 were asked for, want at most %d", n, most)
+		t.Errorf("%d v2 pages were asked for, want at most %d", n, most)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// Evaluations come with pages of v2, in shapes that no document shows. The report counts those that
+// Evaluations come with v2 pages, in shapes that no document shows. The report counts those that
 // the sandbox knows to be good, whatever the shape.
 func TestScorecardsOfTheSandbox(t *testing.T) {
 	t.Parallel()
