@@ -177,7 +177,7 @@ func (f *File) finish(shares, means []string) error {
 			return fmt.Errorf("parse header: no column is the key %q", k)
 		}
 		if f.Incomparable == "" && (k == "call_id" || strings.HasPrefix(c.Type, "DATE") || strings.HasPrefix(c.Type, "TIMESTAMP")) {
-			f.Incomparable = "each of its rows is of a call or a time, which is in one period alone"
+			f.Incomparable = "each row belongs to one call or time, which lies in one period only"
 		}
 	}
 	return nil

@@ -54,8 +54,8 @@ func (f *serveFlags) chooseScenario(flags *pflag.FlagSet) (*scenario, error) {
 		for _, s := range all {
 			names = append(names, s.Name)
 		}
-		return nil, cli.Usage("sandbox --scenario list says what each is",
-			"no scenario is called %q; there are %s", f.scenario, strings.Join(names, ", "))
+		return nil, cli.Usage("sandbox --scenario list describes the scenarios",
+			"unknown scenario %q; available: %s", f.scenario, strings.Join(names, ", "))
 	}
 	for name, value := range all[i].Flags {
 		if flags.Changed(name) {
@@ -75,7 +75,7 @@ func listScenarios(w io.Writer) error {
 		fmt.Fprintf(t, "%s\t%s\n", s.Name, s.Says)
 	}
 	if err := t.Flush(); err != nil {
-		return cli.Fail(cli.ExitFailed, err, "what was written is not complete")
+		return cli.Fail(cli.ExitFailed, err, "the output is incomplete")
 	}
 	return nil
 }

@@ -120,7 +120,7 @@ func lines(r *Report) (out []string) {
 		out = append(out, "v2: "+r.BulkOff)
 	}
 	for _, of := range r.Resources {
-		if of.Problem != "" && !strings.Contains(of.Problem, "there is no such object") { // it is gone, and the store of the test knows no end
+		if of.Problem != "" && !strings.Contains(of.Problem, "no such object") { // it is gone, and the store of the test knows no end
 			out = append(out, of.Name+": "+of.Problem)
 		}
 	}

@@ -55,18 +55,18 @@ func deniedHint(err error) string {
 	}
 	owner, others := OwnerOf(path)
 	if !others {
-		return fmt.Sprintf("%s belongs to %s, who runs this: look at its mode (ls -ld), and whether it can be written to at all", path, owner)
+		return fmt.Sprintf("%s belongs to %s, the current user: check its mode (ls -ld) and whether the file system is writable", path, owner)
 	}
 	me := userName(os.Geteuid())
-	whose := fmt.Sprintf("%s belongs to %s, and this is %s: ", path, owner, me)
+	whose := fmt.Sprintf("%s belongs to %s, but the current user is %s: ", path, owner, me)
 	if house := warehouseOf(path); house != "" {
-		return fmt.Sprintf("%srun it as %s, or, where the warehouse should be %s's, as root: chown -R %s %s", whose, owner, me, me, house)
+		return fmt.Sprintf("%srun it as %s or, to give the warehouse to %s, as root: chown -R %s %s", whose, owner, me, me, house)
 	}
 	if _, err := os.ReadDir(path); path != wanted && err == nil {
-		return fmt.Sprintf("%scheck the path, since %s is not there and %s may not make it", whose, wanted, me)
+		return fmt.Sprintf("%scheck the path: %s does not exist and %s may not create it", whose, wanted, me)
 	}
 	return whose + "check the path, or run it as " + owner +
-		`; docs/reference/operations.md, "Messages", says how root gives a warehouse to another user`
+		`; to give a warehouse to another user, see "Messages" in docs/reference/operations.md`
 }
 
 // warehouseOf returns the warehouse that a file is in, or is; empty if it is in none, as

@@ -39,7 +39,7 @@ func ParseTime(s string, loc *time.Location, now time.Time) (time.Time, error) {
 	d, err := ParseAge(s)
 	if err != nil {
 		if _, ok := parseSpan(s); !ok {
-			err = fmt.Errorf("%q is no date, time or span", s)
+			err = fmt.Errorf("%q is not a date, time or duration", s)
 		}
 		return time.Time{}, err
 	}
@@ -53,7 +53,7 @@ func TimeOf(flag, s string, loc *time.Location, now time.Time) (time.Time, error
 	}
 	t, err := ParseTime(s, loc, now)
 	if err != nil {
-		err = Usage("write a date (2026-11-01), a time (2026-11-01T09:00:00Z) or a span back from now (7d, 24h)", "--%s: %w", flag, err)
+		err = Usage("use a date (2026-11-01), a time (2026-11-01T09:00:00Z) or an age (7d, 24h)", "--%s: %w", flag, err)
 	}
 	return t, err
 }
@@ -90,7 +90,7 @@ func ParseAge(s string) (time.Duration, error) {
 	d, err := ParseSpan(s)
 	number, bare := strings.CutSuffix(strings.TrimSpace(s), "m")
 	if n, nerr := strconv.ParseFloat(number, 64); err == nil && bare && nerr == nil && n > 0 && d < time.Hour {
-		return 0, fmt.Errorf("%q could be minutes or months: write %smin or %vd", s, number, math.Ceil(30*n))
+		return 0, fmt.Errorf("%q could be minutes or months: use %smin or %vd", s, number, math.Ceil(30*n))
 	}
 	return d, err
 }
@@ -99,7 +99,7 @@ func ParseAge(s string) (time.Duration, error) {
 func ParseSpan(s string) (time.Duration, error) {
 	d, ok := parseSpan(strings.TrimSpace(s))
 	if !ok {
-		return 0, fmt.Errorf("%q is no span", s)
+		return 0, fmt.Errorf("%q is not a duration", s)
 	}
 	return d, nil
 }
@@ -123,7 +123,7 @@ type age time.Duration
 func (a *age) Set(text string) error {
 	d, err := ParseAge(text)
 	if _, serr := ParseSpan(text); serr != nil {
-		return fmt.Errorf("%w: write it as in 36h, 7d or 30min", serr)
+		return fmt.Errorf("%w: use e.g. 36h, 7d or 30min", serr)
 	}
 	if err == nil {
 		*a = age(d)
@@ -150,7 +150,7 @@ type span time.Duration
 func (s *span) Set(text string) error {
 	d, err := ParseSpan(text)
 	if err != nil {
-		return fmt.Errorf("%w: write it as in 90m, 6h or 7d", err)
+		return fmt.Errorf("%w: use e.g. 90m, 6h or 7d", err)
 	}
 	*s = span(d)
 	return nil

@@ -100,7 +100,7 @@ func TestParseTime(t *testing.T) {
 // Where a month is as likely as a minute, m alone is refused, with both spellings.
 func TestAgeFlag(t *testing.T) {
 	for in, want := range map[string]string{"3d": "3d", "36h": "36h", "90m": "1h30m", "10min": "10min", "0": "0s", "2w": "14d",
-		"1m": `"1m" could be minutes or months: write 1min or 30d`, "6m": "write 6min or 180d", "x": "write it as in 36h, 7d or 30min"} {
+		"1m": `"1m" could be minutes or months: use 1min or 30d`, "6m": "use 6min or 180d", "x": "use e.g. 36h, 7d or 30min"} {
 		var d time.Duration
 		f := pflag.NewFlagSet("", pflag.ContinueOnError)
 		AgeVar(f, &d, "window", time.Hour, "")
@@ -112,7 +112,7 @@ func TestAgeFlag(t *testing.T) {
 			t.Errorf("--window %s: %s is shown, and refused", in, again)
 		}
 	}
-	if _, err := TimeOf("since", "1m", time.UTC, time.Now()); Code(err) != ExitUsage || !strings.Contains(err.Error(), "write 1min or 30d") {
+	if _, err := TimeOf("since", "1m", time.UTC, time.Now()); Code(err) != ExitUsage || !strings.Contains(err.Error(), "use 1min or 30d") {
 		t.Errorf("--since 1m: %v", err)
 	}
 }

@@ -21,7 +21,7 @@ func UnknownCommand(root *cobra.Command, what, name, hint string) error {
 	if near := words.Nearest(name, known); near != "" {
 		hint = DidYouMean(root.Name()+" "+near, hint)
 	}
-	return Usage(hint, "there is no %s %q", what, name)
+	return Usage(hint, "unknown %s %q", what, name)
 }
 
 // FlagError explains an error of flag parsing, and suggests the flag that was
@@ -47,7 +47,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 // NoArgs refuses arguments.
 func NoArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return Usage("run: "+cmd.CommandPath()+" --help", "%s takes no arguments, %q is given", cmd.Name(), args[0])
+		return Usage("run: "+cmd.CommandPath()+" --help", "%s takes no arguments, got %q", cmd.Name(), args[0])
 	}
 	return nil
 }

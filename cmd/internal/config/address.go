@@ -22,13 +22,13 @@ func (c *Config) OneService() error {
 		if p.from != "" {
 			from += " (" + p.from + ")"
 		}
-		return cli.Usage("a key goes only to the address that is given with it: give the key of this address with "+
-			"--api-key-file, or leave the address as it was",
-			"the API key is from %s, and the address from %s", from, at)
+		return cli.Usage("a key is only sent to the address set in the same place: give this address's key with "+
+			"--api-key-file, or do not override the address",
+			"the API key comes from %s, but the address from %s", from, at)
 	}
 	if house := c.Settings.From("warehouse"); c.elsewhere(at, house.Source, false) {
-		return cli.Usage("another address needs its own warehouse: give --warehouse as well",
-			"the warehouse is from %s, and the address from %s", house, at)
+		return cli.Usage("a different address requires its own warehouse: set --warehouse too",
+			"the warehouse comes from %s, but the address from %s", house, at)
 	}
 	return nil
 }

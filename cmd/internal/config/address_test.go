@@ -59,7 +59,7 @@ func TestKeyGoesToItsAddress(t *testing.T) {
 			switch {
 			case c.says == "" && err != nil:
 				t.Errorf("refused: %v", err)
-			case c.says != "" && (!errors.As(err, &e) || e.Code != cli.ExitUsage || !strings.Contains(e.Error(), "the "+c.says+" is from ") || e.Hint == ""):
+			case c.says != "" && (!errors.As(err, &e) || e.Code != cli.ExitUsage || !strings.Contains(e.Error(), "the "+c.says+" comes from ") || e.Hint == ""):
 				t.Errorf("error %v, want one of wrong use about the %s", err, c.says)
 			}
 		})

@@ -14,7 +14,7 @@ import (
 // profile ends in a dot and the profile's name.
 const credentialName = "callhouse-api-key"
 
-const keyHint = "put the organisation's key into " + EnvKey + ", or name a file that holds it with --api-key-file"
+const keyHint = "set " + EnvKey + " to the organisation's key, or --api-key-file to a file that contains it"
 
 // KeyPlace is where the API key is.
 type KeyPlace struct {
@@ -50,7 +50,7 @@ func (c *Config) KeyPlace() (KeyPlace, error) {
 	case file.Source == FromDefault && !inEnv:
 		return c.credential(), nil
 	case file.Source == FromEnv && inEnv:
-		return KeyPlace{}, cli.Usage("say one of them", "two API keys are named: %s and file %s", EnvKey, c.APIKeyFile)
+		return KeyPlace{}, cli.Usage("remove one of them", "two API keys are set: %s and file %s", EnvKey, c.APIKeyFile)
 	case file.Source > FromEnv || !inEnv:
 		if c.APIKeyFile == "" {
 			return KeyPlace{}, nil
@@ -91,13 +91,13 @@ func (c *Config) APIKey() (key, source string, err error) {
 		raw, err = ReadSecret(p.file, "API key", keyHint, p.Systemd)
 		if laid := c.credential(); err != nil && !p.Systemd && laid.file != "" {
 			// Not in the hint, which may be about the file's owner.
-			err = cli.Usage("", "%w; the %s is there, and not read, since %s names a file: take that away", err, laid.Source(), p.from)
+			err = cli.Usage("", "%w; %s exists but is not read, because %s names a file: remove that setting", err, laid.Source(), p.from)
 		}
 		if err != nil {
 			return "", "", err
 		}
 	case c.Profile != "":
-		return "", "", cli.Usage("give the profile an api_key_file, or systemd's service the credential "+credentialName+"."+c.Profile,
+		return "", "", cli.Usage("set api_key_file in the profile, or pass the systemd credential "+credentialName+"."+c.Profile,
 			"no API key for the profile %q", c.Profile)
 	default:
 		return "", "", cli.Usage(keyHint, "no API key: %s is not set", EnvKey)
@@ -115,7 +115,7 @@ func ReadSecret(path, what, hint string, credential bool) (string, error) {
 	st, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", cli.Usage(hint, "no %s: there is no file %s", what, path)
+		return "", cli.Usage(hint, "no %s: the file %s does not exist", what, path)
 	case err != nil:
 		return "", cli.Usage(hint, "no %s: %w", what, err)
 	case st.IsDir():

@@ -63,7 +63,7 @@ func with(pairs ...string) Environment { return Environment{Vars: Variables(pair
 func TestFileErrors(t *testing.T) {
 	for _, c := range []struct{ name, text, says, hint string }{
 		{"unknown key", "quiet = true\nwarehose = \"x\"", `:2: unknown key "warehose"`, "did you mean: warehouse?"},
-		{"a setting of earlier builds", "quiet = true\napi_key_env = \"SECRET\"", ":2: api_key_env is not a setting any more", "api_key_file"},
+		{"a setting of earlier builds", "quiet = true\napi_key_env = \"SECRET\"", ":2: api_key_env is no longer a setting", "api_key_file"},
 		{"dashes", "base-url = \"SECRET\"", `:1: unknown key "base-url"`, "did you mean: base_url?"},
 		{"unknown table", "\n[extract]\nquiet = true", `:2: unknown key "extract"`, "--example"},
 		{"unknown in a profile", "[profiles.a]\nbase_ulr = \"x\"", `:2: unknown key "base_ulr"`, "did you mean: base_url?"},
@@ -72,21 +72,21 @@ func TestFileErrors(t *testing.T) {
 		{"float for integer", "requests_per_second = 1.5", ":1: requests_per_second must be an integer", ""},
 		{"too large", "requests_per_second = 99999999999", ":1: requests_per_second must be an integer", ""},
 		{"integer for string", "warehouse = 7", ":1: warehouse must be a string, not this integer", ""},
-		{"bare duration", "window = 72", `:1: window must be a duration in quotes, as in "36h"`, ""},
-		{"minutes or months", "window = \"1m\"", `:1: window must be a duration in quotes, as in "36h", "7d" or "30min"`, ""},
+		{"bare duration", "window = 72", `:1: window must be a duration in quotes, e.g. "36h"`, ""},
+		{"minutes or months", "window = \"1m\"", `:1: window must be a duration in quotes, e.g. "36h", "7d" or "30min"`, ""},
 		{"bad duration", "window = \"SECRET\"", ":1: window must be a duration", ""},
 		{"string for boolean", "quiet = \"yes\"", ":1: quiet must be true or false", ""},
 		{"string for list", "mask = \"from_number\"", `:1: mask must be a list of strings`, ""},
 		{"list of numbers", "mask = [1]", ":1: mask must be a list of strings", ""},
 		{"date for string", "since = 2026-11-01", ":1: since must be a string, not a date or time", ""},
-		{"a key itself", "# keys\napi_key = \"SECRET\"", ":2: an API key must not stand in the configuration", "api_key_file"},
-		{"a key in a profile", "[profiles.a]\ntoken = \"SECRET\"", ":2: an API key must not stand in the configuration", "0600"},
-		{"a key with dots", "api.key = \"SECRET\"", ":1: an API key must not stand in the configuration", ""},
-		{"not TOML", "quiet = true\nwarehouse = SECRET", ":2: not TOML here", "in quotes"},
-		{"said twice", "quiet = true\nquiet = false", "not TOML here", ""},
+		{"a key itself", "# keys\napi_key = \"SECRET\"", ":2: the configuration must not contain an API key", "api_key_file"},
+		{"a key in a profile", "[profiles.a]\ntoken = \"SECRET\"", ":2: the configuration must not contain an API key", "0600"},
+		{"a key with dots", "api.key = \"SECRET\"", ":1: the configuration must not contain an API key", ""},
+		{"not TOML", "quiet = true\nwarehouse = SECRET", ":2: invalid TOML", "in quotes"},
+		{"said twice", "quiet = true\nquiet = false", "invalid TOML", ""},
 		{"profile is no table", "profiles.a = 1", ":1: a profile must be a table", ""},
-		{"profile in double brackets", "[[profiles.a]]", ":1: a table in double brackets", "[profiles.NAME]"},
-		{"name of a profile", "[profiles.\"a/b\"]", `:1: "a/b" is no name for a profile`, ""},
+		{"profile in double brackets", "[[profiles.a]]", ":1: tables in double brackets are not supported", "[profiles.NAME]"},
+		{"name of a profile", "[profiles.\"a/b\"]", `:1: invalid profile name "a/b"`, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := none.Open(written(t, c.text))
@@ -178,7 +178,7 @@ func TestAgentsInTheFile(t *testing.T) {
 		"[agents.\"Triage, = 1\"]\n":      {"": ""},
 		"[agents.triage]\nsuccess = \"transferred\"\n[agents.\"b c\"]\nsuccess=[\"failed\", \"completed\"]": {"": "triage=transferred,b c=failed,b c=completed"},
 		"agents = {x = {success = \"abandoned\"}}\n[profiles.p.agents.y]\nsuccess = \"completed\"":          {"": "x=abandoned", "p": "y=completed"},
-		"[agents.\"a,b\"]\nsuccess = \"failed\"":                                                            {"a,b": "has a comma"},
+		"[agents.\"a,b\"]\nsuccess = \"failed\"":                                                            {"a,b": "contains a comma"},
 		"[agents.a]\nsucces = \"failed\"":                                                                   {"?": "unknown key"},
 		"[agents.a]\nsuccess = 1":                                                                           {"?": "must be a list"},
 		"[agents.a.b]\nsuccess = \"failed\"":                                                                {"?": "unknown key"},
@@ -263,7 +263,7 @@ func TestWhereTheFileIs(t *testing.T) {
 	env.Vars = map[string]string{EnvFile: other}
 	is(other, "")
 	is(at(here), at(here))
-	if _, err := env.Open(filepath.Join(here, "none")); err == nil || !strings.Contains(err.Error(), "there is no file") {
+	if _, err := env.Open(filepath.Join(here, "none")); err == nil || !strings.Contains(err.Error(), "does not exist") {
 		t.Errorf("a file that is named and is not there: %v", err)
 	}
 	if f, err := none.Open(""); f != nil || err != nil {
@@ -303,8 +303,8 @@ func TestChoose(t *testing.T) {
 		{"initech, acme", nil, false, "initech acme"},
 		{"initech", []string{"acme"}, false, "acme"},
 		{"", []string{"acme"}, true, "--all and --profile exclude each other"},
-		{"", []string{"gloibex"}, false, `there is no profile "gloibex"`},
-		{"", []string{"acme", "acme"}, false, `"acme" is named twice`},
+		{"", []string{"gloibex"}, false, `unknown profile "gloibex"`},
+		{"", []string{"acme", "acme"}, false, `"acme" is repeated`},
 	} {
 		got, err := with(EnvProfile+"="+c.env).Choose(f, c.named, c.all)
 		if err != nil && strings.Contains(err.Error(), c.want) && c.want != "" {
@@ -314,7 +314,7 @@ func TestChoose(t *testing.T) {
 			t.Errorf("%+v: %v, %v", c, got, err)
 		}
 	}
-	if _, err := none.Choose(nil, []string{"a"}, false); err == nil || !strings.Contains(err.Error(), "there is none") {
+	if _, err := none.Choose(nil, []string{"a"}, false); err == nil || !strings.Contains(err.Error(), "none was found") {
 		t.Errorf("a profile without a file: %v", err)
 	}
 }
@@ -375,7 +375,7 @@ func TestIgnoredSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, err := with().Open(path)
-	if err != nil || len(f.Notes) != 2 || !strings.Contains(f.Notes[0], ":1: manners is not a setting any more, and is ignored") ||
+	if err != nil || len(f.Notes) != 2 || !strings.Contains(f.Notes[0], ":1: manners is no longer a setting and is ignored") ||
 		!strings.Contains(f.Notes[1], ":4: v2_path") {
 		t.Errorf("%+v, %v", f, err)
 	}
@@ -383,7 +383,7 @@ func TestIgnoredSettings(t *testing.T) {
 
 func TestStrayVariables(t *testing.T) {
 	got := with("CALLHOUSE_WARHOUSE=x", "CALLHOUSE_V2_PATH=x", "CALLHOUSE_WAREHOUSE=x", "CALLHOUSE_CATALOG_TOKEN=x", "CALLHOUSE_TEST_SEALED=x", "CALLHOUSE_IMAGE=x", "CALLHOUSE_HOST=x").StrayVariables()
-	if len(got) != 2 || !strings.Contains(got[0], "CALLHOUSE_V2_PATH is not a setting any more") || !strings.Contains(got[1], "did you mean CALLHOUSE_WAREHOUSE?") {
+	if len(got) != 2 || !strings.Contains(got[0], "CALLHOUSE_V2_PATH is no longer a setting") || !strings.Contains(got[1], "did you mean CALLHOUSE_WAREHOUSE?") {
 		t.Errorf("%q", got)
 	}
 }

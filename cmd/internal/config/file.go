@@ -53,7 +53,7 @@ func (e Environment) Open(named string) (*File, error) {
 	if path != "" {
 		raw, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, cli.Usage("extract config --example prints one to begin with", "%s: there is no file %s", must, path)
+			return nil, cli.Usage("extract config --example prints a template", "%s: the file %s does not exist", must, path)
 		}
 		if err != nil {
 			return nil, cli.Usage("", "%s: %w", must, err)
@@ -102,7 +102,7 @@ func (e Environment) parse(path string, raw []byte) (*File, error) {
 		if errors.As(err, &at) {
 			line, _ = at.Position()
 		}
-		return nil, f.wrong(line, "strings are in quotes, as in warehouse = \"/var/lib/callhouse\"", "not TOML here")
+		return nil, f.wrong(line, "put strings in quotes, e.g. warehouse = \"/var/lib/callhouse\"", "invalid TOML")
 	}
 	p := &unstable.Parser{}
 	p.Reset(raw)
@@ -114,7 +114,7 @@ func (e Environment) parse(path string, raw []byte) (*File, error) {
 			var line int
 			prefix, line = keyPath(p, e.Key())
 			if e.Kind == unstable.ArrayTable {
-				return nil, f.wrong(line, "a profile is one table: [profiles.NAME]", "a table in double brackets")
+				return nil, f.wrong(line, "write a profile as one table: [profiles.NAME]", "tables in double brackets are not supported")
 			}
 			if err := f.section(prefix, line); err != nil {
 				return nil, err
@@ -126,7 +126,7 @@ func (e Environment) parse(path string, raw []byte) (*File, error) {
 		}
 	}
 	if err := p.Error(); err != nil {
-		return nil, f.wrong(0, "", "not TOML: %w", err)
+		return nil, f.wrong(0, "", "invalid TOML: %w", err)
 	}
 	return f, nil
 }
@@ -159,7 +159,7 @@ func (f *File) section(path []string, line int) error {
 // profile adds a profile, unless it is there already.
 func (f *File) profile(name string, line int) error {
 	if !profileRE.MatchString(name) {
-		return f.wrong(line, "letters, digits, and . _ - after the first", "%q is no name for a profile", name)
+		return f.wrong(line, "use letters and digits and, after the first character, . _ -", "invalid profile name %q", name)
 	}
 	if f.profiles[name] == nil {
 		f.profiles[name] = table{}
@@ -196,19 +196,19 @@ func (f *File) read(p *unstable.Parser, prefix []string, e *unstable.Node) error
 		path = path[2:]
 	}
 	if len(path) == 0 {
-		return f.wrong(line, "as in [profiles.acme]", "a profile must be a table")
+		return f.wrong(line, "for example: [profiles.acme]", "a profile must be a table")
 	}
 	agent := ""
 	if len(path) == 3 && path[0] == "agents" && path[2] == "success" { // another way to write the setting
 		if agent = path[1]; strings.Contains(agent, ",") {
-			return f.wrong(line, "write its id: [agents.\"ID\"]", "the name of an agent has a comma here")
+			return f.wrong(line, "use its id: [agents.\"ID\"]", "the agent's name contains a comma")
 		}
 		path = path[2:]
 	}
 	name := strings.Join(path, ".")
 	if looksLikeKey(name) {
-		return f.wrong(line, "put it into a file of mode 0600 and name that: api_key_file = \"/etc/callhouse/key\"",
-			"an API key must not stand in the configuration")
+		return f.wrong(line, "put it in a file of mode 0600 and set api_key_file = \"/etc/callhouse/key\"",
+			"the configuration must not contain an API key")
 	}
 	k := keyOf(name)
 	if k == nil {
@@ -307,9 +307,9 @@ func (f *File) wrong(line int, hint, format string, args ...any) error {
 func (f *File) unknown(name string, line int, known []string) error {
 	if old, ok := gone[name]; ok {
 		if !old.ignored {
-			return f.wrong(line, old.hint, "%s is not a setting any more", name)
+			return f.wrong(line, old.hint, "%s is no longer a setting", name)
 		}
-		f.Notes = append(f.Notes, fmt.Sprintf("%s:%d: %s is not a setting any more, and is ignored; %s", f.Path, line, name, old.hint))
+		f.Notes = append(f.Notes, fmt.Sprintf("%s:%d: %s is no longer a setting and is ignored; %s", f.Path, line, name, old.hint))
 		return nil
 	}
 	hint := cli.Suggest(name, known, "extract config --example prints all keys")

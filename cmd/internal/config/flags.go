@@ -25,9 +25,9 @@ func (c *Config) AddFlags(root *cobra.Command, program Program) {
 			_ = f.MarkHidden(flag) // it fails for flags that do not exist
 		}
 	}
-	f.StringVar(&c.Path, "config", "", "configuration `FILE` ("+EnvFile+"); else callhouse.toml where it is looked for")
-	f.StringSliceVar(&c.Named, "profile", nil, "`NAME` of a profile in the configuration file ("+EnvProfile+
-		"); a,b for several, where they are taken")
+	f.StringVar(&c.Path, "config", "", "configuration `FILE` ("+EnvFile+"); default: the first callhouse.toml on the search path")
+	f.StringSliceVar(&c.Named, "profile", nil, "profile `NAME` in the configuration file ("+EnvProfile+
+		"); a,b for several, where supported")
 	cli.CompleteFrom(root, "profile", func() []string { return c.Env.ProfileNames(c.Path) })
 	for i := range Keys {
 		if words := Keys[i].Words; words != nil {
@@ -46,7 +46,7 @@ func (c *Config) Strays(flags *pflag.FlagSet) []string {
 	for name, old := range gone {
 		flag := strings.ReplaceAll(name, "_", "-")
 		if f := flags.Lookup(flag); f != nil && f.Changed {
-			notes = append(notes, "--"+flag+" is not a flag any more, and is ignored; "+old.hint)
+			notes = append(notes, "--"+flag+" is no longer a flag and is ignored; "+old.hint)
 		}
 	}
 	return notes
@@ -56,7 +56,7 @@ func (c *Config) Strays(flags *pflag.FlagSet) []string {
 func FlagError(cmd *cobra.Command, err error) error {
 	_, name, _ := strings.Cut(err.Error(), "unknown flag: --")
 	if old, ok := gone[strings.ReplaceAll(name, "-", "_")]; ok {
-		return cli.Usage(old.hint, "--%s is not a flag any more", name)
+		return cli.Usage(old.hint, "--%s is no longer a flag", name)
 	}
 	return cli.FlagError(cmd, err)
 }

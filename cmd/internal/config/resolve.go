@@ -99,7 +99,7 @@ func (c *Config) Whose() error {
 	if c.Profile != "" || c.File == nil || len(c.File.Profiles) == 0 || c.Settings.From("warehouse").Source != FromDefault {
 		return nil
 	}
-	return cli.Usage("name one with --profile", "%s has profiles, and none is named: %s", c.File.Path, strings.Join(c.File.Profiles, ", "))
+	return cli.Usage("name one with --profile", "%s has profiles, but none is selected: %s", c.File.Path, strings.Join(c.File.Profiles, ", "))
 }
 
 // Apply gives a value to every setting that no argument sets: from the environment,
@@ -127,7 +127,7 @@ func (e Environment) Apply(flags *pflag.FlagSet, program Program, f *File, profi
 				text, from = env, Origin{Source: FromEnv, Name: k.Env()}
 			}
 			if err := flag.Value.Set(text); err != nil {
-				return nil, cli.Usage("it must be "+k.Kind.String(), "%s: %s cannot have this value", from, k.Name)
+				return nil, cli.Usage("it must be "+k.Kind.String(), "%s: invalid value for %s", from, k.Name)
 			}
 		}
 		value := flag.Value.String()
@@ -157,8 +157,8 @@ func (f *File) find(k *Key, profile, def string) (string, Origin) {
 // overridden is the error of an environment that would change whose calls a profile
 // gets, or where they go.
 func (f *File) overridden(env, profile, name string) error {
-	return cli.Usage("unset it, or override the profile with flags: this decides whose calls go where, and is never guessed",
-		"%s is set, and the profile %q has a %s of its own (%s:%d)", env, profile, name, f.Path, f.profiles[profile][name].line)
+	return cli.Usage("unset it, or override the profile with flags: this setting decides where calls are stored, so it must be unambiguous",
+		"%s is set, but the profile %q has its own %s (%s:%d)", env, profile, name, f.Path, f.profiles[profile][name].line)
 }
 
 // checkKey refuses an environment that would give a profile another key than
@@ -182,7 +182,7 @@ func (f *File) checkKey(e Environment, profile string) error {
 // CALLHOUSE_PROFILE; nil if none are.
 func (e Environment) Choose(f *File, named []string, all bool) ([]string, error) {
 	if all && len(named) > 0 {
-		return nil, cli.Usage("give one of them", "--all and --profile exclude each other")
+		return nil, cli.Usage("remove one of them", "--all and --profile exclude each other")
 	}
 	if !all && len(named) == 0 {
 		for name := range strings.SplitSeq(e.Get(EnvProfile), ",") {
@@ -195,25 +195,25 @@ func (e Environment) Choose(f *File, named []string, all bool) ([]string, error)
 		return nil, nil
 	}
 	if f == nil {
-		return nil, cli.Usage("name the file with --config; else it is the first of "+strings.Join(e.Files, ", "),
-			"profiles stand in a configuration file, and there is none")
+		return nil, cli.Usage("set --config, or create one of "+strings.Join(e.Files, ", "),
+			"profiles require a configuration file, and none was found")
 	}
 	if all {
 		if len(f.Profiles) == 0 {
-			return nil, cli.Usage("a profile is a table: [profiles.acme]", "%s has no profiles", f.Path)
+			return nil, cli.Usage("add a table, e.g. [profiles.acme]", "%s has no profiles", f.Path)
 		}
 		return f.Profiles, nil
 	}
 	for i, name := range named {
 		if f.profiles[name] == nil {
-			hint := f.Path + " has no profiles; one is a table: [profiles.acme]"
+			hint := f.Path + " has no profiles; add a table, e.g. [profiles.acme]"
 			if len(f.Profiles) > 0 {
-				hint = "there are: " + strings.Join(f.Profiles, ", ")
+				hint = "available: " + strings.Join(f.Profiles, ", ")
 			}
-			return nil, cli.Usage(cli.Suggest(name, f.Profiles, hint), "there is no profile %q in %s", name, f.Path)
+			return nil, cli.Usage(cli.Suggest(name, f.Profiles, hint), "unknown profile %q in %s", name, f.Path)
 		}
 		if slices.Contains(named[:i], name) {
-			return nil, cli.Usage("", "the profile %q is named twice", name)
+			return nil, cli.Usage("", "the profile %q is repeated", name)
 		}
 	}
 	return named, nil
@@ -253,9 +253,9 @@ func (e Environment) StrayVariables() (out []string) {
 			continue
 		}
 		if old, ok := gone[strings.ToLower(name)]; ok {
-			out = append(out, fmt.Sprintf("the environment variable %s is not a setting any more, and is ignored; %s", full, old.hint))
+			out = append(out, fmt.Sprintf("the environment variable %s is no longer a setting and is ignored; %s", full, old.hint))
 		} else if near := words.Nearest(name, known); near != "" {
-			out = append(out, fmt.Sprintf("the environment variable %s is not a setting, and is ignored: did you mean %s?", full, prefix+near))
+			out = append(out, fmt.Sprintf("the environment variable %s is not a setting and is ignored: did you mean %s?", full, prefix+near))
 		}
 	}
 	slices.SortFunc(out, cmp.Compare[string])

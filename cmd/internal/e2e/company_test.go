@@ -122,7 +122,7 @@ func (c *company) mustExtract(args ...string) result {
 	c.t.Helper()
 	r := c.extract(c.t.Context(), args...)
 	if r.code != cli.ExitOK {
-		c.t.Fatalf("extract ended with exit code %d:\n%s", r.code, r.stderr)
+		c.t.Fatalf("extract failed with exit code %d:\n%s", r.code, r.stderr)
 	}
 	return r
 }
@@ -140,7 +140,7 @@ func (c *company) sql(statement string) []map[string]any {
 	c.t.Helper()
 	r := c.query("sql", statement, "--format", "json")
 	if r.code != cli.ExitOK {
-		c.t.Fatalf("query sql %q ended with exit code %d:\n%s", statement, r.code, r.stderr)
+		c.t.Fatalf("query sql %q failed with exit code %d:\n%s", statement, r.code, r.stderr)
 	}
 	dec := json.NewDecoder(strings.NewReader(r.stdout))
 	dec.UseNumber()

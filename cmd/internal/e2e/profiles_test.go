@@ -132,7 +132,7 @@ func TestProfilesRefused(t *testing.T) {
 		{"the environment", two, []string{"CALLHOUSE_WAREHOUSE=w"}, []string{"--profile=acme"}, "CALLHOUSE_WAREHOUSE is set"},
 		{"another's key", two, []string{"CALLHOUSE_API_KEY=k"}, []string{"--profile=acme"}, "CALLHOUSE_API_KEY is set"},
 		{"none named", two, nil, nil, "none is named: acme, globex"},
-		{"unknown", two, nil, []string{"--profile=acm"}, `there is no profile "acm"`},
+		{"unknown", two, nil, []string{"--profile=acm"}, `unknown profile "acm"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, pair := range c.env {

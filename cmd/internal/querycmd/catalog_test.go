@@ -50,7 +50,7 @@ func TestCatalog(t *testing.T) {
 	const attach = "ATTACH 'callhouse.duckdb' AS c (READ_ONLY)"
 	for range 2 { // made anew in its own place
 		r := run(t, "", "catalog", "--tz", "Asia/Seoul")
-		if r.code != 0 || r.out != "" || !strings.Contains(r.stderr, "views of snapshot 1") || !strings.Contains(r.stderr, "days of Asia/Seoul") {
+		if r.code != 0 || r.out != "" || !strings.Contains(r.stderr, "views of snapshot 1") || !strings.Contains(r.stderr, "days in Asia/Seoul") {
 			t.Fatal(r)
 		}
 		if n := ask(t, attach, "SELECT count(*) FROM c.calls WHERE local_date = DATE '2024-11-20'"); n != int64(4) {
@@ -155,8 +155,8 @@ func TestCatalogSparesOthers(t *testing.T) {
 	if err := os.Symlink("mine.duckdb", "link.duckdb"); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"notes.txt": "is no DuckDB file", "empty.duckdb": "is no DuckDB file", "mine.duckdb": "holds tables", "warehouse": "is a folder",
-		"link.duckdb": "is no regular file", "no/such/folder/x.duckdb": "write "} {
+	for name, want := range map[string]string{"notes.txt": "is not a DuckDB file", "empty.duckdb": "is not a DuckDB file", "mine.duckdb": "contains tables", "warehouse": "is a folder",
+		"link.duckdb": "is not a regular file", "no/such/folder/x.duckdb": "write "} {
 		before, _ := os.ReadFile(name)
 		r := run(t, "", "catalog", "--output", name)
 		after, _ := os.ReadFile(name)

@@ -44,18 +44,18 @@ func (a *app) checkCommand() *cobra.Command {
 	c := &checking{Command: &a.Command}
 	cmd := &cobra.Command{
 		Use:   "check [NAME...]",
-		Short: "Test the data, by tests of ours and of your own",
-		Long: `Test the data: each test is a SELECT, and its rows are what is wrong. Some come with
-the program; --checks names a folder of your own, one test a file NAME.sql. The
-comment at the top of a file says what it finds; the line "-- severity: warn" makes
-it a warning. A file that has the name of a test of ours replaces it. In the
-statement, $now is the time and $max_age the seconds of --max-age.
+		Short: "Run data tests, built-in and your own",
+		Long: `Run data tests. A test is a SELECT that returns the rows that violate it. Some are
+built in; --checks names a folder with your own, one per file NAME.sql. The comment
+at the top of a file describes the test; the line "-- severity: warn" makes it a
+warning. A file with the name of a built-in test replaces that test. Statements can
+use $now, the current time, and $max_age, the value of --max-age in seconds.
 
-With --safe, or CALLHOUSE_SAFE=1, the tests are held as query sql holds a
-statement of somebody else; the limits are for all of them together.
+With --safe or CALLHOUSE_SAFE=1, all tests run in one process with limits, as
+untrusted statements do in query sql.
 
-Exit code 0: nothing is wrong (warnings do not count). 3: something is. 2: a
-test is no SELECT that DuckDB understands; the file and the line are named.`,
+Exit codes: 0 if no test fails (warnings do not count), 3 if one fails, 2 if a
+test is not a valid SELECT; the error names its file and line.`,
 		Example: `  query check
   query check --checks ./checks --show 10
   query check freshness --max-age 26h`,
@@ -64,9 +64,9 @@ test is no SELECT that DuckDB understands; the file and the line are named.`,
 	}
 	c.safe.Flags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&c.dir, "checks", "", "`DIR` of tests of your own")
-	f.IntVar(&c.Show, "show", 3, "rows to show of each test that found something, `N`; 0 for none")
-	cli.SpanVar(f, &c.MaxAge, "max-age", 26*time.Hour, "how old the last success may be, for the test freshness")
+	f.StringVar(&c.dir, "checks", "", "`DIR` with your own tests")
+	f.IntVar(&c.Show, "show", 3, "show at most `N` rows of each failed test; 0 for none")
+	cli.SpanVar(f, &c.MaxAge, "max-age", 26*time.Hour, "maximum age of the last successful run, for the test freshness")
 	return cmd
 }
 
@@ -109,7 +109,7 @@ func (c *checking) run(ctx context.Context, names []string) (err error) {
 		return err
 	}
 	if len(failed) > 0 {
-		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("%d of %d tests found something: %s", len(failed), len(c.Tests),
+		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("%d of %d tests failed: %s", len(failed), len(c.Tests),
 			strings.Join(failed, ", ")), "")
 	}
 	return nil
@@ -167,13 +167,13 @@ func (c *checking) collect(names []string) ([]*verdict, error) {
 		by[t.Name] = &verdict{Check: t}
 	}
 	if c.dir != "" {
-		const hint = "--checks names a folder with files of SQL, NAME.sql"
+		const hint = "--checks needs a folder with tests, one per file NAME.sql"
 		files, err := filepath.Glob(filepath.Join(escapeGlob(c.dir), "*.sql"))
 		if err != nil {
 			return nil, cli.Usage(hint, "read the tests: %v", err)
 		}
 		if len(files) == 0 {
-			return nil, cli.Usage(hint, "there is no test in %s", c.dir)
+			return nil, cli.Usage(hint, "no tests in %s", c.dir)
 		}
 		for _, file := range files {
 			text, err := answer.ReadFile(file)
@@ -199,8 +199,8 @@ func (c *checking) collect(names []string) ([]*verdict, error) {
 	for _, name := range names {
 		v, ok := by[name]
 		if !ok {
-			hint := cli.Suggest(name, known, "there are: "+strings.Join(known, ", "))
-			return nil, cli.Usage(hint, "there is no test %q", name)
+			hint := cli.Suggest(name, known, "available: "+strings.Join(known, ", "))
+			return nil, cli.Usage(hint, "unknown test %q", name)
 		}
 		out = append(out, v)
 	}
@@ -271,11 +271,11 @@ func (v *verdict) explain(err error) error {
 		}
 		return cli.Usage(answer.SQLHint(d), "%s: %s", place, d.Text())
 	case cli.Is[*guard.UnsafeError](err):
-		return cli.Usage("a test may read the tables that query list names, and nothing else", "%s: %v", place, err)
+		return cli.Usage("a test can only read the tables of query list", "%s: %v", place, err)
 	case cli.Is[*analytics.ParamError](err):
-		return cli.Usage("a test has the parameters $now and $max_age", "%s: %v", place, err)
+		return cli.Usage("the parameters of a test are $now and $max_age", "%s: %v", place, err)
 	case errors.Is(err, guard.ErrNotReading), errors.Is(err, duck.ErrNoStatement), errors.Is(err, duck.ErrManyStatements):
-		return cli.Usage("a test is one SELECT", "%s: %v", place, err)
+		return cli.Usage("a test must be one SELECT", "%s: %v", place, err)
 	}
 	return fmt.Errorf("%s: %w", place, err)
 }
@@ -311,7 +311,7 @@ func (c *checking) tell(ctx context.Context, tests []*verdict, loc *time.Locatio
 		if len(v.rows) == 0 {
 			continue
 		}
-		words.Fprintf(c.Stdout, "\n%s: the first %d of %d\n", v.Name, len(v.rows), v.count)
+		words.Fprintf(c.Stdout, "\n%s: first %d of %d rows\n", v.Name, len(v.rows), v.count)
 		if _, err := c.Write(ctx, format.NewStatic(v.columns, v.rows), loc); err != nil {
 			return err
 		}
@@ -338,7 +338,7 @@ func (c *checking) tellJSON(ctx context.Context, tests []*verdict, loc *time.Loc
 	}
 	text, err := json.MarshalIndent(out, "", "  ")
 	if err != nil {
-		return fmt.Errorf("encode what the tests found: %w", err)
+		return fmt.Errorf("encode the results: %w", err)
 	}
 	text = append(text, '\n')
 	if c.Output == "" {

@@ -137,8 +137,8 @@ func TestChecksOfTheUser(t *testing.T) {
 	put("freshness.sql", "SELECT 1 WHERE false")
 	put("readme.txt", "no test")
 	r := run(t, "", "check", "--checks", dir, "--show", "1")
-	if r.code != cli.ExitIncomplete || !strings.Contains(r.out, "Calls without a cost") || !strings.Contains(r.out, "no_cost: the first 1 of 2\n") ||
-		!strings.HasSuffix(r.stderr, "tests found something: no_cost\n") {
+	if r.code != cli.ExitIncomplete || !strings.Contains(r.out, "Calls without a cost") || !strings.Contains(r.out, "no_cost: first 1 of 2 rows\n") ||
+		!strings.HasSuffix(r.stderr, "tests failed: no_cost\n") {
 		t.Errorf("%s", r)
 	}
 	got := checks(t, cli.ExitIncomplete, "--checks", dir)
@@ -155,7 +155,7 @@ func TestChecksOfTheUser(t *testing.T) {
 		{"syntax", "SELECT *\nFROM calls WHERE )", ":2:18: parser error: "},
 		{"value", "SELECT CAST(call_id AS INTEGER) FROM calls", ":1:8: conversion error: "},
 		{"changes", "DELETE FROM calls", ": only statements that read are run"},
-		{"two", "SELECT 1; SELECT 2", ": there is more than one statement"},
+		{"two", "SELECT 1; SELECT 2", ": the text contains more than one statement"},
 		{"none", "-- nothing\n", ": there is no SELECT in it"},
 		{"severity", "-- severity: mild\nSELECT 1", ": severity is warn or error, not mild"},
 		{"parameter", "SELECT $agent", ": the statement's parameter $agent has no value"},

@@ -47,7 +47,7 @@ func (a *app) configure(cmd *cobra.Command) error {
 		return err
 	}
 	if len(a.Named) > 1 {
-		return cli.Usage("name one with --profile", "query reads one warehouse, not those of %s", strings.Join(a.Named, ", "))
+		return cli.Usage("name one with --profile", "query reads one warehouse, but several profiles are given: %s", strings.Join(a.Named, ", "))
 	}
 	if err := a.Take(cmd.Flags(), config.Query|config.Publish, strings.Join(a.Named, "")); err != nil {
 		return err
@@ -60,12 +60,12 @@ func (a *app) configure(cmd *cobra.Command) error {
 	if a.Currency != "" {
 		unit, err := currency.ParseISO(a.Currency)
 		if err != nil {
-			return cli.Usage("write its ISO 4217 code, as KRW or USD", "there is no currency %q (%s)", a.Currency, a.Settings.From("currency"))
+			return cli.Usage("use an ISO 4217 code, e.g. KRW or USD", "unknown currency %q (%s)", a.Currency, a.Settings.From("currency"))
 		}
 		a.Currency = unit.String()
 	}
 	if a.Country = strings.ToUpper(a.Country); a.Country != "" && !twoLetters.MatchString(a.Country) {
-		return cli.Usage("write its two letters, as in KR", "there is no country %q (%s)", a.Country, a.Settings.From("country"))
+		return cli.Usage("use a two-letter code, e.g. KR", "unknown country %q (%s)", a.Country, a.Settings.From("country"))
 	}
 	a.Goals = nil
 	for _, text := range strings.FieldsFunc(a.Success, func(r rune) bool { return r == ',' }) {
@@ -81,7 +81,7 @@ func (a *app) configure(cmd *cobra.Command) error {
 	}
 	if a.excel {
 		if a.Format != "" && a.Format != string(format.CSV) && a.Format != string(format.CSVExcel) {
-			return cli.Usage("leave out one of them", "--csv-excel and --format %s are given", a.Format)
+			return cli.Usage("remove one of them", "--csv-excel conflicts with --format %s", a.Format)
 		}
 		a.Format = string(format.CSVExcel)
 	}

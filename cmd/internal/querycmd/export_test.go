@@ -137,7 +137,7 @@ func TestExportFailing(t *testing.T) {
 	}{
 		{"", cli.ExitUsage, "needs one folder"}, {"a b", cli.ExitUsage, "one folder"}, {"a --output b", cli.ExitUsage, "one folder"},
 		{"out --tables callz", cli.ExitUsage, "did you mean: calls?"}, {"out --reports sentimnt", cli.ExitUsage, "did you mean: sentiment?"},
-		{"out --reports search", cli.ExitUsage, "no report \"search\""}, {"out --format table", cli.ExitUsage, "formats: csv, csv-excel"}, {"out --agent 0", cli.ExitUsage, "several agents"},
+		{"out --reports search", cli.ExitUsage, "unknown report \"search\""}, {"out --format table", cli.ExitUsage, "formats: csv, csv-excel"}, {"out --agent 0", cli.ExitUsage, "several agents"},
 		{"out --by agnet --reports sentiment", cli.ExitUsage, "did you mean: agent?"},
 		{"mine", cli.ExitUsage, "notes.txt"}, {"mine/notes.txt", cli.ExitFailed, "not a directory"}, {"no/such/out", cli.ExitFailed, "no such file"}, {"out --warehouse elsewhere", cli.ExitFailed, "no warehouse"},
 	} {
@@ -229,7 +229,7 @@ func TestXLSX(t *testing.T) {
 	if !strings.Contains(out.String(), "1 text is cut to 32,767 characters") {
 		t.Error(out.String())
 	}
-	if r := run(t, "", "sql", "FROM range(1048576)", "-o", "full.xlsx"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "holds 1,048,576 rows") || !strings.Contains(r.stderr, "csv-excel") {
+	if r := run(t, "", "sql", "FROM range(1048576)", "-o", "full.xlsx"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "1,048,576 rows") || !strings.Contains(r.stderr, "csv-excel") {
 		t.Error(r)
 	}
 	if left, err := filepath.Glob("*full*"); err != nil || len(left) > 0 {

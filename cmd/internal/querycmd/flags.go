@@ -18,19 +18,20 @@ func (a *app) groupFlag(cmd *cobra.Command, usage string) {
 
 func (a *app) whereFlag(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&a.Where, "where", nil,
-		"only calls of which `NAME=VALUE` holds, as call_type=outbound; NAME as for --by; repeatable")
+		"only calls with `NAME=VALUE`, e.g. call_type=outbound; names as for --by. Repeat it to combine conditions: "+
+			"AND between names, OR within one")
 	cli.Complete(cmd, "where", conditions()...)
 }
 
 // skipFlag is the flag of commands that can answer without what is damaged.
 func (a *app) skipFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&a.SkipDamaged, "skip-damaged", false,
-		"answer without the days or months of which a file is damaged, list them, and exit with 3")
+		"skip days and months with damaged files, list them, and exit with 3")
 }
 
 // agentFlag is the flag that chooses what is of one agent: calls, or changes.
 func (a *app) agentFlag(cmd *cobra.Command, what string) {
-	cmd.Flags().StringVar(&a.Agent, "agent", "", "only "+what+" of one agent: its `ID`, the beginning of it, its name, or a part of that")
+	cmd.Flags().StringVar(&a.Agent, "agent", "", "only "+what+" of one agent: its `ID` or an ID prefix, its name or part of it")
 }
 
 // conditions are the possible beginnings of a condition.

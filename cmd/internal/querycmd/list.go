@@ -18,7 +18,7 @@ import (
 func (a *app) listCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "list",
-		Short:   "List the reports, and the tables that sql can read",
+		Short:   "List reports, and tables that sql can read",
 		GroupID: "more",
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -37,14 +37,13 @@ func (a *app) listCommand() *cobra.Command {
 func (a *app) describeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "describe [REPORT | TABLE]",
-		Short: "Explain a report or a table and its columns",
-		Long: `Explain a report or a table: what it answers, what a row stands for, and every
-column with its type, its unit and its meaning. Without a name, the columns of
-all tables.`,
+		Short: "Describe a report or table and its columns",
+		Long: `Describe a report or table: the question it answers, what one row is, and the
+type, unit and meaning of each column. Without a name: the columns of all tables.`,
 		GroupID: "more",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return cli.Usage("run: query list", "describe takes one name, %d are given", len(args))
+				return cli.Usage("run: query list", "describe takes one name, got %d", len(args))
 			}
 			return nil
 		},

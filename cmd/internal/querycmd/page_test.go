@@ -440,19 +440,19 @@ func TestPageErrors(t *testing.T) {
 		code int
 		want string
 	}{
-		{"report --format csv", cli.ExitUsage, "report makes html, not csv"},
+		{"report --format csv", cli.ExitUsage, "report writes html, not csv"},
 		{"report now", cli.ExitUsage, "report takes no arguments"},
 		{"report --by day", cli.ExitUsage, "unknown flag: --by"},
-		{"report --lang fr", cli.ExitUsage, `the page has no language "fr"`},
+		{"report --lang fr", cli.ExitUsage, `unknown language "fr"`},
 		{"report --lang kr", cli.ExitUsage, "did you mean"},
-		{"report --currency WON", cli.ExitUsage, `there is no currency "WON" (flag --currency)`},
+		{"report --currency WON", cli.ExitUsage, `unknown currency "WON" (flag --currency)`},
 		{"report --tz Europe/Berln", cli.ExitUsage, "Europe/Berlin"},
-		{"report --since soon", cli.ExitUsage, "write a date"},
-		{"report --agent 0c", cli.ExitUsage, `there is no agent "0c"`},
-		{"report --since 2024-11-19T08:00 --until 2024-11-19T20:00", cli.ExitUsage, "no whole day lies between 2024-11-19 and 2024-11-19"},
+		{"report --since soon", cli.ExitUsage, "use a date"},
+		{"report --agent 0c", cli.ExitUsage, `unknown agent "0c"`},
+		{"report --since 2024-11-19T08:00 --until 2024-11-19T20:00", cli.ExitUsage, "no complete day between 2024-11-19 and 2024-11-19"},
 		{"report --warehouse elsewhere", cli.ExitFailed, "no warehouse at elsewhere yet"},
 		{"report --output no/such/folder/x.html", cli.ExitFailed, "write no/such/folder/x.html: no such file or directory"},
-		{"report --output warehouse", cli.ExitFailed, "it is a folder"},
+		{"report --output warehouse", cli.ExitFailed, ": is a folder"},
 		{"report --since 2020-01-01 --until 2020-01-03 --output none.html", cli.ExitOK, "no calls match"},
 	} {
 		r := run(t, "", strings.Fields(c.args)...)
@@ -496,7 +496,7 @@ func TestCurrencyAndLanguage(t *testing.T) {
 		t.Errorf("neither the environment's language nor the flag's currency: %d %s %.300s", r.code, r.stderr, r.out)
 	}
 	t.Setenv("CALLHOUSE_CURRENCY", "money")
-	if r := run(t, "", "costs"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, `there is no currency "money" (environment variable CALLHOUSE_CURRENCY)`) {
+	if r := run(t, "", "costs"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, `unknown currency "money" (environment variable CALLHOUSE_CURRENCY)`) {
 		t.Error(r)
 	}
 }

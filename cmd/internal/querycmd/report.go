@@ -36,19 +36,19 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 	fl := cmd.Flags()
 	inTime, ofAgent := question.Chosen(f)
 	if f.Selects() {
-		fl.StringVar(&a.Since, "since", "", "only "+inTime+" at `TIME` or after: 2026-11-01, an RFC 3339 time, or an age as 7d")
-		fl.StringVar(&a.Until, "until", "", "only "+inTime+" before `TIME`; a date means its beginning")
+		fl.StringVar(&a.Since, "since", "", "only "+inTime+" at or after `TIME`: a date (2026-11-01), an RFC 3339 time, or an age (7d)")
+		fl.StringVar(&a.Until, "until", "", "only "+inTime+" before `TIME`; a date means 00:00 of that day")
 	}
 	if f.Grouped() {
 		cmd.Long += "\n\nGroups for --by: " + wrapList(question.Dimensions()) + "."
-		a.groupFlag(cmd, "one group of rows for each value of `GROUP`, see above; two as in agent,day, or repeated")
+		a.groupFlag(cmd, "group the rows by `GROUP`, see above; for two groups, use agent,day or repeat the flag")
 	}
 	if f.Selects() {
 		a.agentFlag(cmd, ofAgent)
 		a.whereFlag(cmd)
 	}
 	a.skipFlag(cmd)
-	fl.StringVar(&a.Compare, "compare", "", "beside each figure the same of the `PERIOD` before, and the change: previous; needs --since")
+	fl.StringVar(&a.Compare, "compare", "", "show each figure beside that of another `PERIOD`, and the change: previous; requires --since")
 	cli.Complete(cmd, "compare", answer.Previous)
 	if !f.Comparable() {
 		_ = fl.MarkHidden("compare") // it is told why not
@@ -58,20 +58,20 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 		if f.Fielded != nil {
 			without = "adds " + strings.Join(f.Fielded, ", ")
 		}
-		fl.StringVar(&a.Field, "field", "", "what a success is: `NAME=VALUE` of an extracted field, as resolved=true; "+without)
+		fl.StringVar(&a.Field, "field", "", "count calls with `NAME=VALUE` of an extracted field as successful, e.g. resolved=true; "+without)
 	}
 	if slices.Contains(f.Flags, "every") {
-		fl.StringVar(&a.Every, "every", "day", "a row for each `STEP` of time: day, hour or minute")
+		fl.StringVar(&a.Every, "every", "day", "one row per `STEP`: day, hour or minute")
 	}
 	if f.Arguments != "CALL_ID" {
-		fl.StringVar(&a.Sort, "sort", "", "sort by `COLUMN`: numbers and times from the largest, texts and days from the "+
-			"first; COLUMN:asc or COLUMN:desc")
+		fl.StringVar(&a.Sort, "sort", "", "sort by `COLUMN`: by default, numbers and times descending, texts and days ascending; "+
+			"COLUMN:asc or COLUMN:desc sets the order")
 		fl.Uint32Var(&a.Top, "top", 0, "only the first `N` rows; default: all")
 		cli.Complete(cmd, "sort", columnNames(f)...)
 	}
 	if slices.Contains(f.Flags, "most") {
-		fl.Uint32Var(&a.Most, "most", 0, "show at most `N` of them; default: all")
-		fl.Uint32Var(&a.Skip, "skip", 0, "leave out the first `N`")
+		fl.Uint32Var(&a.Most, "most", 0, "show at most `N` calls; default: all")
+		fl.Uint32Var(&a.Skip, "skip", 0, "skip the first `N` calls")
 	}
 	return cmd
 }
@@ -100,9 +100,9 @@ func reportArgs(f *sqlfiles.File) cobra.PositionalArgs {
 		}
 		switch {
 		case len(args) == 0:
-			return cli.Usage("run: "+cmd.CommandPath()+" --help", "%s needs its %s", f.Name, f.Arguments)
+			return cli.Usage("run: "+cmd.CommandPath()+" --help", "%s requires %s", f.Name, f.Arguments)
 		case len(args) > 1 && !many:
-			return cli.Usage("run: "+cmd.CommandPath()+" --help", "%s takes one %s, %d arguments are given", f.Name, f.Arguments, len(args))
+			return cli.Usage("run: "+cmd.CommandPath()+" --help", "%s takes one %s, got %d arguments", f.Name, f.Arguments, len(args))
 		}
 		return nil
 	}
@@ -183,11 +183,11 @@ func (a *app) remarks(ctx context.Context, w *analytics.Warehouse, f *sqlfiles.F
 		words.Fprintln(a.Stderr, u.String())
 	}
 	for _, name := range lacking {
-		words.Fprintf(a.Stderr, "%s were never fetched: extract run does it, unless --resources leaves them out\n",
+		words.Fprintf(a.Stderr, "%s were never fetched: extract run fetches them, unless --resources excludes them\n",
 			strings.ReplaceAll(name, "_", " "))
 	}
 	if f.Selects() && a.Country != "" && f.History > 0 && !slices.Contains(holiday.Countries(), a.Country) {
-		words.Fprintf(a.Stderr, "the public holidays of %s are not known here: they count as other days\n", a.Country)
+		words.Fprintf(a.Stderr, "the public holidays of %s are unknown and count as ordinary days\n", a.Country)
 	}
 	return nil
 }
@@ -198,7 +198,7 @@ func (a *app) compareNotes(p question.Params, loc *time.Location) {
 		words.Fprintln(a.Stderr, periods(p, loc))
 	}
 	if is, was, uneven := p.Uneven(loc); uneven {
-		words.Fprintf(a.Stderr, "the period has %d days of the weekend, the one before %d: numbers of calls differ by that alone\n", is, was)
+		words.Fprintf(a.Stderr, "the period has %d weekend days, the one before %d: call counts differ for that reason alone\n", is, was)
 	}
 }
 

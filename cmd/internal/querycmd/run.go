@@ -79,11 +79,11 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   Name,
 		Short: "Answer questions about a warehouse of calls",
-		Long: `Answer questions about a warehouse of calls, as extract leaves it.
+		Long: `Answer questions about a warehouse of calls that extract maintains.
 
-Reports give the numbers that most people ask for; sql takes any SELECT in
-DuckDB's SQL. Nothing here changes the warehouse, and every answer comes from
-one committed state of it, even while extract runs.`,
+Reports answer common questions; sql runs any SELECT in DuckDB's dialect. No
+command changes the warehouse, and each answer comes from one committed
+snapshot, even while extract runs.`,
 		Example: `  query sentiment --by week
   query disconnections --since 7d --by agent
   query durations --by metadata.campaign --format csv --output durations.csv
@@ -100,7 +100,7 @@ one committed state of it, even while extract runs.`,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(config.FlagError)
-	root.AddGroup(&cobra.Group{ID: "reports", Title: "Reports:"}, &cobra.Group{ID: "more", Title: "SQL and what there is:"})
+	root.AddGroup(&cobra.Group{ID: "reports", Title: "Reports:"}, &cobra.Group{ID: "more", Title: "Other commands:"})
 	root.SetHelpCommandGroupID("more")
 	root.SetCompletionCommandGroupID("more")
 	a.commonFlags(root)
@@ -129,6 +129,6 @@ one committed state of it, even while extract runs.`,
 func (a *app) commonFlags(root *cobra.Command) {
 	a.settingFlags(root)
 	f := root.PersistentFlags()
-	f.BoolVar(&a.excel, "csv-excel", false, "short for --format csv-excel: CSV for spreadsheets, in which no cell is a formula")
-	f.StringVarP(&a.Output, "output", "o", "", "write to `FILE` instead, all of it or nothing")
+	f.BoolVar(&a.excel, "csv-excel", false, "same as --format csv-excel: CSV for spreadsheets, in which no cell is read as a formula")
+	f.StringVarP(&a.Output, "output", "o", "", "write to `FILE` instead of stdout, completely or not at all")
 }

@@ -72,7 +72,7 @@ func TestSafeContains(t *testing.T) {
 	deep := func(open, middle, shut string, n int) string {
 		return "SELECT " + strings.Repeat(open, n) + middle + strings.Repeat(shut, n)
 	}
-	const memory, space, long, nested = "memory", "space beside it", "stopped after", "nested too deeply"
+	const memory, space, long, nested = "memory", "disk space", "timed out after", "nested too deeply"
 	tried := longtest.Each(8)
 	for i, c := range []struct {
 		name, text string
@@ -100,10 +100,10 @@ func TestSafeContains(t *testing.T) {
 		{"long error", "SELECT error(repeat('x', 1100000))", 1, "invalid input error: xxx", nil},
 		{"very long error", "SELECT error(repeat('x', 5000000))", 1, "invalid input error: xxx", nil},
 		{"long parameter", "SELECT $" + strings.Repeat("x", 1<<20-8), 2, "parameter $xxx", []string{"-f", "-"}},
-		{"long answer", "SELECT repeat('x', 1000) FROM range(3000000)", 1, "its answer has more than 3MiB", []string{"--format", "csv", "--max-output", "3MiB", "--output", "long.csv"}},
-		{"long answer in one row", "SELECT repeat('x', 9000000)", 1, "its answer has more than 3MiB", []string{"--max-output", "3MiB", "--format", "ndjson", "--output", "long.ndjson"}},
-		{"large sheet", "SELECT repeat(hash(range)::VARCHAR, 100) FROM range(100000)", 1, "its sheet takes more than 24MiB of space", []string{"--memory", "512MiB", "--temp", "24MiB", "--format", "xlsx", "--output", "x.xlsx"}},
-		{"sheet as an answer", "FROM calls", 1, "its answer has more than 1KiB", []string{"--max-output", "1KiB", "--format", "xlsx"}},
+		{"long answer", "SELECT repeat('x', 1000) FROM range(3000000)", 1, "its answer exceeds 3MiB", []string{"--format", "csv", "--max-output", "3MiB", "--output", "long.csv"}},
+		{"long answer in one row", "SELECT repeat('x', 9000000)", 1, "its answer exceeds 3MiB", []string{"--max-output", "3MiB", "--format", "ndjson", "--output", "long.ndjson"}},
+		{"large sheet", "SELECT repeat(hash(range)::VARCHAR, 100) FROM range(100000)", 1, "its sheet exceeds 24MiB of disk space", []string{"--memory", "512MiB", "--temp", "24MiB", "--format", "xlsx", "--output", "x.xlsx"}},
+		{"sheet as an answer", "FROM calls", 1, "its answer exceeds 1KiB", []string{"--max-output", "1KiB", "--format", "xlsx"}},
 		{"two megabytes", "SELECT '" + strings.Repeat("x", 2<<20) + "'", 2, "1 MiB", []string{"-f", "-"}},
 	} {
 		if !tried(i) {
@@ -141,12 +141,12 @@ func TestSafeFlags(t *testing.T) {
 		code      int
 		want      string
 	}{
-		{"", "--memory 1GiB", cli.ExitUsage, "--memory is a limit of --safe"},
+		{"", "--memory 1GiB", cli.ExitUsage, "--memory requires --safe"},
 		{"", "--safe --memory lots", cli.ExitUsage, "512MiB"},
-		{"", "--safe --memory 1KiB", cli.ExitUsage, "too little"},
-		{"", "--safe --timeout 0s", cli.ExitUsage, "no time"},
-		{"1", "", cli.ExitUsage, "refused in safe mode"},
-		{"true", "--timeout 1m", cli.ExitUsage, "refused in safe mode"},
+		{"", "--safe --memory 1KiB", cli.ExitUsage, "too small"},
+		{"", "--safe --timeout 0s", cli.ExitUsage, "not a positive duration"},
+		{"1", "", cli.ExitUsage, "not allowed in safe mode"},
+		{"true", "--timeout 1m", cli.ExitUsage, "not allowed in safe mode"},
 		{"1", "--safe=false", 0, ""},
 		{"0", "", 0, ""},
 		{"yes please", "", cli.ExitUsage, "CALLHOUSE_SAFE"},
@@ -165,10 +165,10 @@ func TestSafeShell(t *testing.T) {
 	safeTemp(t)
 	for script, want := range map[string]string{
 		"SELECT count(*) AS n FROM calls;": "", "sentiment --by agent": "",
-		"FROM '/etc/passwd';": "refused in safe mode", "COPY calls TO 'x';": "only statements that read", "SELECT range(500000000);": "memory",
-		".output x": ".output is refused", "\\o x": ".output is refused", ".once x": ".output is refused",
-		"sentiment --output x": "--output is refused", "sentiment -ox": "-o is refused", "sentiment --output=x": "--output is refused",
-		"sentiment --warehouse /": "--warehouse is refused",
+		"FROM '/etc/passwd';": "not allowed in safe mode", "COPY calls TO 'x';": "only statements that read", "SELECT range(500000000);": "memory",
+		".output x": ".output is not allowed", "\\o x": ".output is not allowed", ".once x": ".output is not allowed",
+		"sentiment --output x": "--output is not allowed", "sentiment -ox": "-o is not allowed", "sentiment --output=x": "--output is not allowed",
+		"sentiment --warehouse /": "--warehouse is not allowed",
 	} {
 		r := run(t, script, "shell", "--safe", "--memory", "256MiB", "--format", "csv")
 		if (r.code == 0) != (want == "") || !strings.Contains(r.stderr, want) || r.code == 0 && r.out == "" {
@@ -189,12 +189,12 @@ func TestSafeShellByEnvironment(t *testing.T) {
 		code              int
 		want              string // on either stream
 	}{
-		{"1", "FROM '/etc/passwd';", "", cli.ExitUsage, "refused in safe mode"},
-		{"1", ".output x", "", cli.ExitUsage, ".output is refused"},
+		{"1", "FROM '/etc/passwd';", "", cli.ExitUsage, "not allowed in safe mode"},
+		{"1", ".output x", "", cli.ExitUsage, ".output is not allowed"},
 		{"1", "SELECT count(*) AS n FROM calls;", "", 0, "n\n8\n"},
 		{"0", "SELECT current_setting('threads') > 0 AS settings;", "", 0, "settings\n"},
 		{"1", "SELECT current_setting('threads') > 0 AS settings;", "--safe=false", 0, "settings\n"},
-		{"1", "SELECT current_setting('threads') > 0 AS settings;", "", cli.ExitUsage, "refused in safe mode"},
+		{"1", "SELECT current_setting('threads') > 0 AS settings;", "", cli.ExitUsage, "not allowed in safe mode"},
 		{"yes please", "SELECT 1;", "", cli.ExitUsage, "CALLHOUSE_SAFE"},
 	} {
 		t.Setenv("CALLHOUSE_SAFE", c.env)
@@ -247,7 +247,7 @@ func TestSafeLimitsStdout(t *testing.T) {
 	safeTemp(t)
 	const text = "SELECT repeat('x', 999) AS x FROM range(3000)"
 	r := run(t, "", "sql", "--safe", "--format", "csv", text, "--max-output", "1MiB")
-	if r.code != cli.ExitFailed || len(r.out) > 1<<20 || !strings.Contains(r.stderr, "more than 1MiB") || !strings.Contains(r.stderr, "--max-output") {
+	if r.code != cli.ExitFailed || len(r.out) > 1<<20 || !strings.Contains(r.stderr, "exceeds 1MiB") || !strings.Contains(r.stderr, "--max-output") {
 		t.Errorf("exit code %d, %d bytes, %s", r.code, len(r.out), r.stderr)
 	}
 	if r := run(t, "", "sql", "--safe", "--format", "csv", text, "--max-output", "3MiB"); r.code != 0 || len(r.out) != 2+3000*1000 {
@@ -300,7 +300,7 @@ func TestLongStatements(t *testing.T) {
 		in := &torrent{head: "SELECT 1 AS one;\nSELECT '"}
 		var out, errs bytes.Buffer
 		code := querycmd.Run(t.Context(), cmdtest.Env(), strings.Fields(args), in, &out, &errs)
-		if code != cli.ExitUsage || !strings.Contains(errs.String(), "more than 1 MiB") || errs.Len() > 1000 {
+		if code != cli.ExitUsage || !strings.Contains(errs.String(), "exceed 1 MiB") || errs.Len() > 1000 {
 			t.Errorf("%s: exit code %d, %.1000s", args, code, errs.String())
 		}
 		if in.read > 2<<20 {
@@ -343,7 +343,7 @@ func TestSafeChecks(t *testing.T) {
 	}
 	t.Setenv("CALLHOUSE_SAFE", "1")
 	i := 0
-	for text, want := range map[string]string{"FROM read_text('/etc/passwd')": "refused in safe mode", "SELECT error('it ran')": "it ran", "SELECT range(500000000)": "memory", "COPY calls TO 'x'": "only statements that read"} {
+	for text, want := range map[string]string{"FROM read_text('/etc/passwd')": "not allowed in safe mode", "SELECT error('it ran')": "it ran", "SELECT range(500000000)": "memory", "COPY calls TO 'x'": "only statements that read"} {
 		if i++; !tried(i) {
 			continue
 		}

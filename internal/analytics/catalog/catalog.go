@@ -59,7 +59,7 @@ func snapshotView(snap *layout.Snapshot, loc *time.Location) string {
 	m := snap.Manifest
 	return fmt.Sprintf(`CREATE VIEW snapshot AS
 SELECT %d AS snapshot, %s AS run_id, make_timestamp(%d) AS committed_at_utc, %s AS zone, %s AS folder;
-COMMENT ON VIEW snapshot IS 'the commit that all views read, the zone of local days, and where the files are (are they gone, the warehouse has moved: run query catalog again); one row';
+COMMENT ON VIEW snapshot IS 'the commit that all views read, the zone of local days, and the location of the files (if they are missing, the warehouse has moved: run query catalog again); one row';
 `, m.Snapshot, stored.Quote(m.RunID), m.CommittedAt.UnixMicro(), stored.Quote(loc.String()), stored.Quote(snap.Dir))
 }
 
@@ -67,7 +67,7 @@ COMMENT ON VIEW snapshot IS 'the commit that all views read, the zone of local d
 // views of a snapshot, and leaves it closed.
 func Write(ctx context.Context, snap *layout.Snapshot, loc *time.Location, path string) error {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) { // DuckDB would go on in a database that is there
-		return &os.PathError{Op: "make the catalog", Path: path, Err: fs.ErrExist}
+		return &os.PathError{Op: "create the catalog", Path: path, Err: fs.ErrExist}
 	}
 	return duck.InMemory(func(conn *duck.Conn) error {
 		for _, text := range []string{
@@ -80,7 +80,7 @@ func Write(ctx context.Context, snap *layout.Snapshot, loc *time.Location, path 
 			"DETACH catalog_file", // which writes all of it, and leaves no log beside it
 		} {
 			if err := conn.Exec(ctx, text); err != nil {
-				return fmt.Errorf("make the catalog: %w", err)
+				return fmt.Errorf("create the catalog: %w", err)
 			}
 		}
 		return nil

@@ -44,7 +44,7 @@ func Open(c Config) (*DB, error) {
 	// the files in it 0644).
 	temp, err := scratch.Make(scratch.Query)
 	if err != nil {
-		return nil, fmt.Errorf("make a folder for what does not fit in memory: %w", err)
+		return nil, fmt.Errorf("create a folder for temporary data: %w", err)
 	}
 	settings := [][2]string{
 		{"autoinstall_known_extensions", "false"},
@@ -73,7 +73,7 @@ func (d *DB) open(settings [][2]string) error {
 	defer bindings.DestroyConfig(&config)
 	for _, s := range settings {
 		if bindings.SetConfig(config, s[0], s[1]) == bindings.StateError {
-			return fmt.Errorf("configure DuckDB: it refuses %s = %s", s[0], s[1])
+			return fmt.Errorf("configure DuckDB: %s = %s is rejected", s[0], s[1])
 		}
 	}
 	var msg string

@@ -14,8 +14,8 @@ import (
 
 // Errors of the text of a statement, before DuckDB looks at what it means.
 var (
-	ErrNoStatement    = errors.New("there is no statement in the text")
-	ErrManyStatements = errors.New("there is more than one statement in the text")
+	ErrNoStatement    = errors.New("the text contains no statement")
+	ErrManyStatements = errors.New("the text contains more than one statement")
 )
 
 // Kind says what a statement does.
@@ -158,7 +158,7 @@ func (s *Stmt) Query(ctx context.Context, args ...any) (*Rows, error) {
 		return nil, err
 	}
 	if len(args) != s.Params() {
-		return nil, fmt.Errorf("the statement has %d parameters, %d values are given", s.Params(), len(args))
+		return nil, fmt.Errorf("the statement has %d parameters, got %d values", s.Params(), len(args))
 	}
 	for i, a := range args {
 		if err := s.bind(i+1, a); err != nil {
@@ -214,7 +214,7 @@ func (s *Stmt) bind(i int, a any) error {
 		return fmt.Errorf("bind parameter %d: values of type %T are not supported", i, a)
 	}
 	if state == bindings.StateError {
-		return fmt.Errorf("bind parameter %d: DuckDB refuses %v", i, a)
+		return fmt.Errorf("bind parameter %d: DuckDB rejects %v", i, a)
 	}
 	return nil
 }
@@ -227,7 +227,7 @@ func cancelled(ctx context.Context, err error) error {
 		return cause
 	}
 	if e, ok := errors.AsType[*Error](err); ok && strings.EqualFold(e.Kind, "interrupt") {
-		return &Error{Kind: e.Kind, Message: "the statement failed while it ran, and DuckDB lost the reason: run it again"}
+		return &Error{Kind: e.Kind, Message: "the statement failed and DuckDB returned no reason: run it again"}
 	}
 	return err
 }

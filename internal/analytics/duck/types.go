@@ -152,9 +152,9 @@ func typeOf(lt bindings.LogicalType) (*typ, error) {
 		t.name = "UNION" + t.fields(t.kids[1:])
 		return t, nil
 	case bindings.TypeVariant:
-		return nil, fmt.Errorf("a VARIANT cannot be printed; cast it, as in CAST(x AS JSON)")
+		return nil, fmt.Errorf("a VARIANT cannot be printed; cast it, e.g. CAST(x AS JSON)")
 	}
-	return nil, fmt.Errorf("its type cannot be printed; cast it, as in CAST(x AS VARCHAR)")
+	return nil, fmt.Errorf("its type cannot be printed; cast it, e.g. CAST(x AS VARCHAR)")
 }
 
 // add appends a child type and frees its handle.

@@ -35,7 +35,7 @@ var dialects = map[string]dialect{
 			schema.Timestamp: "TIMESTAMP"},
 		ident:  "`",
 		schema: "callhouse",
-		notes:  "-- For Spark: spark-sql -f FILE. Where Spark sees the warehouse elsewhere, change the paths.\n",
+		notes:  "-- For Spark: spark-sql -f FILE. If Spark sees the warehouse at another path, change the paths.\n",
 		begin:  "CREATE DATABASE IF NOT EXISTS callhouse;\n",
 		table:  "\nDROP TABLE IF EXISTS %[1]s;\nCREATE TABLE %[1]s (\n%[2]s\n) USING PARQUET%[4]s\nLOCATION %[3]s;\n",
 
@@ -47,13 +47,13 @@ var dialects = map[string]dialect{
 		types:  map[schema.Type]string{schema.Text: "VARCHAR", schema.Word: "VARCHAR", schema.JSON: "VARCHAR", schema.Timestamp: "TIMESTAMP(6)"},
 		ident:  `"`,
 		schema: "hive.callhouse",
-		notes: "-- For Trino: trino --file FILE. Its catalog hive needs these lines in etc/catalog/hive.properties:\n" +
+		notes: "-- For Trino: trino --file FILE. Its catalog hive requires these lines in etc/catalog/hive.properties:\n" +
 			"--   connector.name=hive\n" +
 			"--   hive.parquet.time-zone=UTC\n" +
 			"--   hive.timestamp-precision=MICROSECONDS\n" +
 			"--   hive.non-managed-table-writes-enabled=true\n" +
-			"-- and access to the files, as by fs.hadoop.enabled=true. Where Trino sees the warehouse elsewhere, change the paths.\n" +
-			"-- Times are in UTC, and have no zone of their own.\n",
+			"-- and access to the files, e.g. fs.hadoop.enabled=true. If Trino sees the warehouse at another path, change the paths.\n" +
+			"-- Times are in UTC and have no time zone.\n",
 		begin: "CREATE SCHEMA IF NOT EXISTS hive.callhouse;\n",
 		table: "\nDROP TABLE IF EXISTS %[1]s;\nCREATE TABLE %[1]s (\n%[2]s\n) WITH (format = 'PARQUET', external_location = %[3]s%[4]s);\n",
 
@@ -81,11 +81,11 @@ func Script(snap *layout.Snapshot, engine string) (script string, ok bool) {
 	}
 	var b strings.Builder
 	m := snap.Manifest
-	fmt.Fprintf(&b, "%s%s-- The snapshot's files stay for 24 hours after the next commit: make the tables anew after every night.\n\n%s",
+	fmt.Fprintf(&b, "%s%s-- The snapshot's files are kept for 24 hours after the next commit: recreate the tables every night.\n\n%s",
 		Head(snap, "query init --dialect "+engine), d.notes, d.begin)
 	for _, t := range resource.Tables {
 		if len(snap.Manifest.FilesOf(t.Name)) == 0 {
-			fmt.Fprintf(&b, "\n-- %s: the snapshot has no rows of it.\n", t.Name)
+			fmt.Fprintf(&b, "\n-- %s: no rows in this snapshot.\n", t.Name)
 			continue
 		}
 		partitions := ""
@@ -107,7 +107,7 @@ func Script(snap *layout.Snapshot, engine string) (script string, ok bool) {
 			fmt.Fprintf(&b, d.fill, "callhouse", t.Name)
 		}
 	}
-	b.WriteString("\n-- This must answer true: as many calls, and the same first time, as were committed.\n" + d.check(m))
+	b.WriteString("\n-- Must return true: the number of calls and the earliest start are those of the commit.\n" + d.check(m))
 	return b.String(), true
 }
 

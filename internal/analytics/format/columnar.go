@@ -188,7 +188,7 @@ func (c *typed) cell(v any, loc *time.Location) (cell any, bytes int, err error)
 		}
 	}
 	if !ok && v != nil {
-		err = fmt.Errorf("%v cannot be written as %s; cast it, as in CAST(x AS VARCHAR)", v, c.typ)
+		err = fmt.Errorf("%v cannot be written as %s; cast it, e.g. CAST(x AS VARCHAR)", v, c.typ)
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("write column %s: %w", c.name, err)
@@ -246,7 +246,7 @@ func decimal(v any) (any, error) {
 	case int64:
 		units = big.NewInt(v)
 	default:
-		return nil, fmt.Errorf("%v is no decimal", v)
+		return nil, fmt.Errorf("%v is not a decimal", v)
 	}
 	if n := decimal128.FromBigInt(units); n.FitsInPrecision(38) && units.BitLen() < 128 {
 		return n, nil

@@ -152,7 +152,7 @@ func Write(ctx context.Context, w io.Writer, f Format, src Source, o Options) (R
 	case Markdown:
 		r, err = writeMarkdown(ctx, buf, src, o)
 	default:
-		return r, fmt.Errorf("write rows: there is no format %q", f)
+		return r, fmt.Errorf("write rows: unknown format %q", f)
 	}
 	return r, errors.Join(err, buf.Flush())
 }

@@ -72,7 +72,7 @@ func writeTable(ctx context.Context, w *bufio.Writer, src Source, o Options) (Re
 		writeRecords(w, columns, cells, o.Width)
 	} else {
 		if n := len(columns) - countShown(t); n > 0 {
-			r.Notes = append(r.Notes, fmt.Sprintf("… %d more columns, from %s on: widen the terminal, or use %s", n,
+			r.Notes = append(r.Notes, fmt.Sprintf("… %d more columns, starting with %s: widen the terminal, or use %s", n,
 				heading(columns[len(columns)-n]), o.instead()))
 		}
 		writeHead(w, t, o)

@@ -21,7 +21,7 @@ import (
 )
 
 // ErrSheetFull says that an answer has more rows than a sheet.
-var ErrSheetFull = errors.New("a sheet of Excel holds 1,048,576 rows, the first of which is the heading, and the answer has more")
+var ErrSheetFull = errors.New("the answer exceeds the 1,048,576 rows of an Excel sheet, heading included")
 
 // digits is how many digits of a number Excel keeps.
 const digits = 15
@@ -33,7 +33,7 @@ const sheetName = "Sheet1" // as Excel calls the first one
 func writeXLSX(ctx context.Context, w *bufio.Writer, src Source, o Options) (r Result, err error) {
 	temp, err := scratch.Make(scratch.Sheet)
 	if err != nil {
-		return r, fmt.Errorf("make a folder for the sheet's rows: %w", err)
+		return r, fmt.Errorf("create a folder for the sheet's rows: %w", err)
 	}
 	file := excelize.NewFile(excelize.Options{TmpDir: temp.Path})
 	defer func() { err = errors.Join(err, file.Close(), temp.Remove()) }()
@@ -50,7 +50,7 @@ func writeXLSX(ctx context.Context, w *bufio.Writer, src Source, o Options) (r R
 		if s.cut == 1 {
 			texts = "1 text is"
 		}
-		r.Notes = append(r.Notes, fmt.Sprintf("%s cut to %s characters, the most that a cell of Excel holds: use %s for all",
+		r.Notes = append(r.Notes, fmt.Sprintf("%s cut to %s characters, the maximum of an Excel cell: use %s for the full text",
 			texts, human.Thousands(fmt.Sprint(excelize.TotalCellChars)), o.instead()))
 	}
 	if err := errors.Join(s.to.Flush(), file.Write(io.Discard)); err != nil { // to w, see above

@@ -67,7 +67,7 @@ func Reads(ctx context.Context, conn *duck.Conn, text string, isSafe bool) error
 // which is the one to run.
 func (k Check) Text(ctx context.Context, conn *duck.Conn, text string) (string, error) {
 	if strings.IndexByte(text, 0) >= 0 { // where C would take the text to end
-		return "", &duck.Error{Kind: "Parser", Message: "there is a zero byte in the statement"}
+		return "", &duck.Error{Kind: "Parser", Message: "the statement contains a zero byte"}
 	}
 	if k.Safe && len(text) > MaxText {
 		return "", &UnsafeError{"a statement of more than 1 MiB"}
@@ -77,7 +77,7 @@ func (k Check) Text(ctx context.Context, conn *duck.Conn, text string) (string, 
 		explains, text = text[:at[1]], text[at[1]:]
 	}
 	if k.NoPlans && explains != "" {
-		return "", &UnsafeError{"EXPLAIN, which counts everybody's rows,"}
+		return "", &UnsafeError{"EXPLAIN, which counts the rows of all users,"}
 	}
 	raw, tree, err := parse(ctx, conn, text)
 	switch {
@@ -96,7 +96,7 @@ func (k Check) Text(ctx context.Context, conn *duck.Conn, text string) (string, 
 		return "", duck.ErrManyStatements
 	}
 	if k.Safe && explains != "" && !plainExplainRE.MatchString(strings.TrimSpace(commentRE.ReplaceAllString(explains, " "))) {
-		return "", &UnsafeError{"EXPLAIN with ANALYZE, which names files by their paths, or with an option other than FORMAT,"}
+		return "", &UnsafeError{"EXPLAIN with ANALYZE, which shows file paths, or with an option other than FORMAT,"}
 	}
 	if k.Rewrite != nil {
 		changed, err := k.rewritten(ctx, conn, text, raw)
@@ -143,7 +143,7 @@ func (k Check) rewritten(ctx context.Context, conn *duck.Conn, text, raw string)
 	}
 	row, err := one(ctx, conn, "SELECT json_deserialize_sql(CAST(CAST(? AS VARCHAR) AS JSON))", string(out))
 	if err != nil {
-		return "", fmt.Errorf("write the statement anew: %w", err)
+		return "", fmt.Errorf("rewrite the statement: %w", err)
 	}
 	made, _ := row.(string)
 	return made, nil

@@ -15,7 +15,7 @@ import (
 // UnsafeError says what a statement asks for that a safe warehouse refuses.
 type UnsafeError struct{ What string }
 
-func (e *UnsafeError) Error() string { return e.What + " is refused in safe mode" }
+func (e *UnsafeError) Error() string { return e.What + " is not allowed in safe mode" }
 
 // MaxText is the most that the text of a statement may have that somebody else
 // wrote. Who reads such a text need not read more.
@@ -35,7 +35,7 @@ func safeTableFunctions() map[string]bool {
 // unsafeFunctions are the functions in expressions that reach out of the
 // statement, or that build values of raw bytes without looking at them.
 func unsafeFunctions() map[string]string {
-	settings, log, plan, raw := "reading the program's settings", "writing to the log", "planning text as SQL", "making values of raw bytes"
+	settings, log, plan, raw := "reading the program's settings", "writing to the log", "planning text as SQL", "building values from raw bytes"
 	system := "reading a system table"
 	return map[string]string{
 		"getenv": "reading the environment", "current_setting": settings, "pg_conf_load_time": settings,
@@ -43,7 +43,7 @@ func unsafeFunctions() map[string]string {
 		"write_log": log, "parse_duckdb_log_message": log,
 		"json_serialize_plan": plan, "json_deserialize_sql": plan, "json_execute_serialized_sql": plan, "query": plan, "query_table": plan,
 		"combine": raw, "finalize": raw, "variant_bytes_to_variant": raw, "variant_normalize": raw, "create_sort_key": raw,
-		"stats": "reading what files tell of their values", "nextval": "a sequence", "currval": "a sequence", "setseed": "setting the seed",
+		"stats": "reading file statistics", "nextval": "a sequence", "currval": "a sequence", "setseed": "setting the seed",
 	}
 }
 
@@ -207,7 +207,7 @@ func (s *safety) node(n map[string]any, with *scope) error {
 		}
 	case "SHOW_REF": // DESCRIBE and SUMMARIZE hold a query, which is judged like any other
 		if n["query"] == nil && (text(n["show_type"]) != "SHOW_UNQUALIFIED" || strings.Trim(text(n["table_name"]), `"`) != "tables") {
-			return &UnsafeError{"SHOW of anything but TABLES"}
+			return &UnsafeError{"SHOW of anything except TABLES"}
 		}
 	}
 	if name := lower(text(n["function_name"])); name != "" && !s.ours(n) {
@@ -215,7 +215,7 @@ func (s *safety) node(n map[string]any, with *scope) error {
 			return &UnsafeError{fmt.Sprintf("%s (the function %s)", what, name)}
 		}
 		if s.shared && fragile[name] {
-			return &UnsafeError{"the function " + name + ", which can end a process that others use,"}
+			return &UnsafeError{"the function " + name + ", which can crash a shared process,"}
 		}
 		if strings.HasPrefix(name, "__internal_") || strings.HasPrefix(name, "icu_collate_") {
 			return &UnsafeError{"the internal function " + shown(name)}
@@ -255,7 +255,7 @@ func (s *safety) relation(name relationName, with *scope) error {
 }
 
 func noTable(name string) error {
-	return &UnsafeError{"reading " + shown(name) + ", which is no table of the warehouse,"}
+	return &UnsafeError{"reading " + shown(name) + ", which is not a table of the warehouse,"}
 }
 
 // lower makes small letters of the 26 that DuckDB knows in two sizes. Go's own

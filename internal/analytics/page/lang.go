@@ -53,7 +53,7 @@ func newLang(name, money string) (*lang, error) {
 		name = "en"
 	}
 	if !slices.Contains(Languages(), name) {
-		return nil, fmt.Errorf("the page has no language %q", name)
+		return nil, fmt.Errorf("unknown language %q", name)
 	}
 	raw, err := catalogues.ReadFile(path.Join("lang", name+".toml"))
 	if err != nil {
@@ -96,7 +96,7 @@ func langOf(name string, raw []byte, money string) (*lang, error) {
 	if money != "" {
 		u, err := currency.ParseISO(money)
 		if err != nil {
-			return nil, fmt.Errorf("there is no currency %q", money)
+			return nil, fmt.Errorf("unknown currency %q", money)
 		}
 		l.money = &u
 	}
@@ -107,7 +107,7 @@ func langOf(name string, raw []byte, money string) (*lang, error) {
 // is a bug, which every test finds.
 func (l *lang) say(id string, args ...any) string {
 	if _, ok := l.texts[id]; !ok {
-		panic("the page has no text " + id)
+		panic("missing page text " + id)
 	}
 	return l.printer.Sprintf(id, args...)
 }

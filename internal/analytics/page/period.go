@@ -21,7 +21,7 @@ type period struct {
 type PeriodError struct{ Since, Until string }
 
 func (e *PeriodError) Error() string {
-	return fmt.Sprintf("no whole day lies between %s and %s", e.Since, e.Until)
+	return fmt.Sprintf("no complete day between %s and %s", e.Since, e.Until)
 }
 
 // newPeriod returns the days from since on and before until, both taken at the

@@ -53,22 +53,22 @@ func (e *DeniedError) Error() string { return "permission denied for table " + e
 func (r Rights) Check() error {
 	for what, list := range map[string][]string{"tables": r.Tables, "agents": r.Agents, "masked columns": r.Masked} {
 		if list != nil && len(list) == 0 || slices.Contains(list, "") {
-			return fmt.Errorf("the list of %s has nothing in it, or an empty name", what)
+			return fmt.Errorf("the list of %s is empty or has an empty name", what)
 		}
 	}
 	for _, name := range r.Tables {
 		if _, ok := sqlfiles.View(name); !ok {
-			return fmt.Errorf("there is no table %q", name)
+			return fmt.Errorf("unknown table %q", name)
 		}
 		if err := r.May(name); err != nil {
-			return fmt.Errorf("the table %s does not tell whose calls its rows are about, so it is closed to who is limited to agents", name)
+			return fmt.Errorf("rows of the table %s cannot be assigned to an agent, so a user limited to agents cannot read it", name)
 		}
 	}
 	for _, name := range r.Masked {
 		if !slices.ContainsFunc(resource.Tables, func(t *schema.Table) bool {
 			return slices.ContainsFunc(t.Columns, func(c schema.Column) bool { return !c.Required && is(name, t, c) })
 		}) {
-			return fmt.Errorf("no stored column that may be null is called %q: a column of a view is masked by those that it is made of", name)
+			return fmt.Errorf("%q is not a nullable stored column; to mask a column of a view, mask the columns it is computed from", name)
 		}
 	}
 	return nil

@@ -25,7 +25,7 @@ import (
 
 // every keeps the quick tests quick: a page of calls takes longer to judge than to make.
 var every = flag.Int("judge-every", strictEvery,
-	"hold one in so many of the sandbox's answers to its OpenAPI documents, besides the first of each operation and status")
+	"validate one in this many sandbox responses against its OpenAPI documents, besides the first of each operation and status")
 
 // strictEvery is how many answers are looked at for each whose fields all have to be
 // described: that takes the validator six times as long.
@@ -50,8 +50,8 @@ type Tally struct {
 }
 
 func (c Tally) String() string {
-	return fmt.Sprintf("%d of the sandbox's answers were held to its OpenAPI documents, %d were not chosen, "+
-		"%d were wrong on purpose, %d were to requests that no document tells of", c.Judged, c.Left, c.Spoiled, c.Unknown)
+	return fmt.Sprintf("%d sandbox responses were validated against its OpenAPI documents, %d were not sampled, "+
+		"%d were wrong on purpose, %d answered requests that no document describes", c.Judged, c.Left, c.Spoiled, c.Unknown)
 }
 
 // chooser says which answers are judged.

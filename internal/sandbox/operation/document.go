@@ -40,10 +40,10 @@ func Document(v2 bool) []byte {
 		"openapi": "3.1.0",
 		"info": Object{
 			"title": title, "version": version,
-			"description": "A stand-in for the call service. x-from says where an operation is taken from; " +
-				"only what is of the contract can be relied on.",
+			"description": "A stand-in for the call service. x-from names the source of an operation; " +
+				"rely only on operations of the contract.",
 		},
-		"servers":  []any{Object{"url": "/", "description": "where this document is: paths begin with " + prefix}},
+		"servers":  []any{Object{"url": "/", "description": "location of this document; paths start with " + prefix}},
 		"security": []any{Object{"key": []any{}}},
 		"paths":    paths,
 		"components": Object{

@@ -150,7 +150,7 @@ var All = func() []Operation {
 func Named(id string) *Operation {
 	i := slices.IndexFunc(All, func(o Operation) bool { return o.ID == id })
 	if i < 0 {
-		panic(fmt.Sprintf("sandbox: no operation is called %q", id))
+		panic(fmt.Sprintf("sandbox: unknown operation %q", id))
 	}
 	return &All[i]
 }

@@ -38,7 +38,7 @@ func (o *Organisation) ChangeCampaign(id string, changes []world.Change) error {
 	}
 	c := o.Campaign(id, changes[0].At)
 	if c == nil {
-		return fmt.Errorf("write campaigns %s: it is not there", id)
+		return fmt.Errorf("write campaigns %s: it does not exist", id)
 	}
 	o.world.Change(c, changes...)
 	o.mu.Lock()

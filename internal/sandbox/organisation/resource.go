@@ -17,7 +17,7 @@ var All = operation.Resources
 func Named(name string) *Resource {
 	i := slices.IndexFunc(All, func(r *Resource) bool { return r.Name == name })
 	if i < 0 {
-		panic(fmt.Sprintf("sandbox: no resource is called %q", name))
+		panic(fmt.Sprintf("sandbox: unknown resource %q", name))
 	}
 	return All[i]
 }

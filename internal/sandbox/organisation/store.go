@@ -55,11 +55,11 @@ func (o *Organisation) Apply(w Write) error {
 	there := o.Find(r, w.Parent, w.ID, now) != nil
 	switch {
 	case there && w.Do == Created:
-		return fmt.Errorf("write %s %s: it is there already", w.Resource, w.ID)
+		return fmt.Errorf("write %s %s: it already exists", w.Resource, w.ID)
 	case !there && w.Do != Created:
-		return fmt.Errorf("write %s %s: it is not there", w.Resource, w.ID)
+		return fmt.Errorf("write %s %s: it does not exist", w.Resource, w.ID)
 	case w.Do == Edited && len(w.Fields) == 0:
-		return fmt.Errorf("write %s %s: no field is given", w.Resource, w.ID)
+		return fmt.Errorf("write %s %s: no fields given", w.Resource, w.ID)
 	}
 	if w.Do == Published {
 		p := publication{at: w.At, description: w.Fields["description"]}

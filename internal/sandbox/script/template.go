@@ -48,7 +48,7 @@ func parseTemplate(text string) (Template, error) {
 		if found {
 			name, after, ok := strings.Cut(rest, ">")
 			if p.slot = SlotOf(name); !ok || p.slot == 0 {
-				return t, fmt.Errorf("no slot is called <%s>", name)
+				return t, fmt.Errorf("unknown slot <%s>", name)
 			}
 			t.Runes += 6
 			text = after

@@ -94,16 +94,16 @@ func (s *writing) checkAgent() *Problem {
 	data, _ := s.body["data"].(Object)
 	for i, tool := range list(data["builtInTools"]) {
 		if id, ok := inside(tool, "agent", "agentId").(string); ok && s.find("agents", id) == nil {
-			return invalid(fmt.Sprintf("data.builtInTools.%d.agent.agentId", i), "there is no such agent")
+			return invalid(fmt.Sprintf("data.builtInTools.%d.agent.agentId", i), "no such agent")
 		}
 	}
 	for i, id := range list(data["toolIds"]) {
 		if s.find("tools", fmt.Sprint(id)) == nil {
-			return invalid(fmt.Sprintf("data.toolIds.%d", i), "there is no such tool")
+			return invalid(fmt.Sprintf("data.toolIds.%d", i), "no such tool")
 		}
 	}
 	if model, ok := inside(data, "llm", "model").(string); ok && s.find("llms", model) == nil {
-		return invalid("data.llm.model", "there is no such model")
+		return invalid("data.llm.model", "no such model")
 	}
 	voice, provider := inside(data, "voice", "id"), inside(data, "voice", "provider")
 	if voice != nil && provider != nil && s.find("voices", fmt.Sprintf("%v/%v", provider, voice)) == nil {
@@ -130,7 +130,7 @@ func (s *writing) checkAgent() *Problem {
 func (s *writing) checkKnowledge(field string, settings any) *Problem {
 	for i, id := range list(inside(settings, "knowledgeIds")) {
 		if s.find("knowledges", fmt.Sprint(id)) == nil {
-			return invalid(fmt.Sprintf("%s.knowledgeIds.%d", field, i), "there is no such knowledge base")
+			return invalid(fmt.Sprintf("%s.knowledgeIds.%d", field, i), "no such knowledge base")
 		}
 	}
 	return nil
@@ -170,7 +170,7 @@ func flaws(flow Object) []Object {
 		edges = append(edges, id)
 		for _, end := range []string{"source", "target"} {
 			if !slices.Contains(ids, fmt.Sprint(inside(edge, end))) {
-				add("there is no such node", "flow.edges.%d.%s", i, end)
+				add("no such node", "flow.edges.%d.%s", i, end)
 			}
 		}
 	}

@@ -17,7 +17,7 @@ func (s *writing) createCall() (Object, *Problem) {
 	from, _ := s.body["from_number"].(string)
 	switch split := s.company.Split(from); {
 	case split != nil && s.body["agent"] != nil:
-		return nil, invalid("agent", "the traffic of from_number is split: leave the agent out")
+		return nil, invalid("agent", "the traffic of from_number is split: omit the agent")
 	case split == nil && s.body["agent"] == nil:
 		return nil, invalid("agent", "is required, as the traffic of from_number is not split")
 	case split != nil:
@@ -70,7 +70,7 @@ func (s *writing) place(order Object, agent, versionField string) (Object, *Prob
 func (s *writing) version(agent any, field string, asked any, versionField string) (string, *Problem) {
 	id := fmt.Sprint(agent)
 	if s.find("agents", id) == nil {
-		return "", invalid(field, "there is no such agent")
+		return "", invalid(field, "no such agent")
 	}
 	switch name, _ := asked.(string); name {
 	case "", "production": // which there may be none of yet

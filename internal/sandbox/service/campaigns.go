@@ -82,7 +82,7 @@ func (s *writing) updateCampaign() (Object, *Problem) {
 		return nil, missing("")
 	}
 	if status := c["status"]; status != "draft" && status != "pending" {
-		return nil, &Problem{Conflict, "", fmt.Sprintf("a campaign can be modified only while in draft or pending; it is %v", status)}
+		return nil, &Problem{Conflict, "", fmt.Sprintf("a campaign can only be modified while in draft or pending; it is %v", status)}
 	}
 	fields := Object{}
 	if s.body["name"] != nil {

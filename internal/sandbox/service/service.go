@@ -53,7 +53,7 @@ const (
 )
 
 // missing names the part of the path that is of nothing, where v2 says so.
-func missing(field string) *Problem { return &Problem{Missing, field, "there is no such object"} }
+func missing(field string) *Problem { return &Problem{Missing, field, "no such object"} }
 
 func invalid(field, format string, args ...any) *Problem {
 	return &Problem{Invalid, field, fmt.Sprintf(format, args...)}
@@ -101,7 +101,7 @@ func (s *writing) write(do organisation.Deed, resource, parent, id string, field
 		err = s.keep(line)
 	}
 	if err != nil {
-		return &Problem{Unavailable, "", "nothing was done: " + err.Error()}
+		return &Problem{Unavailable, "", "no change was made: " + err.Error()}
 	}
 	if err := s.apply(w); err != nil {
 		panic("sandbox: " + err.Error()) // it was checked under the lock

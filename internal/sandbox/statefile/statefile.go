@@ -44,7 +44,7 @@ type File struct {
 }
 
 // ErrInUse says that another sandbox has the file open.
-var ErrInUse = errors.New("another sandbox uses it")
+var ErrInUse = errors.New("another sandbox is using it")
 
 // Open opens a state, or makes a file for one.
 func Open(name string) (*File, error) {
@@ -68,7 +68,7 @@ func (f *File) read(name string) error {
 	whole := text[:bytes.LastIndexByte(text, '\n')+1]
 	if f.Cut = len(whole) < len(text); len(whole) == 0 {
 		if !strings.HasPrefix(begin, string(text)) && !bytes.HasPrefix(text, []byte(begin)) {
-			return errors.New("it is no state of a sandbox")
+			return errors.New("not a state file of sandbox")
 		}
 		f.Cut = false // not even its head was written
 	} else if err := f.parse(whole); err != nil {
@@ -87,10 +87,10 @@ func (f *File) parse(text []byte) error {
 	first, rest, _ := bytes.Cut(text, []byte("\n"))
 	var h head
 	if err := json.Unmarshal(first, &h); err != nil || !bytes.HasPrefix(first, []byte(begin)) {
-		return errors.New("it is no state of a sandbox")
+		return errors.New("not a state file of sandbox")
 	}
 	if h.Version > version {
-		return fmt.Errorf("it was written by a later version of sandbox (format %d, this one knows %d)", h.Version, version)
+		return fmt.Errorf("written by a later version of sandbox (format %d, supported: %d)", h.Version, version)
 	}
 	if f.Settings = h.Settings; f.Settings == nil {
 		f.Settings = map[string]string{}

@@ -91,7 +91,7 @@ func (c *Config) setDefaults() error {
 	case c.Agents > 200:
 		return fmt.Errorf("agents must be 0 to 200, not %d", c.Agents)
 	case c.Agents < 0 && c.Calls > 0:
-		return errors.New("without agents there are no calls: calls must be 0")
+		return errors.New("without agents, calls must be 0")
 	case c.Campaigns > 1000:
 		return fmt.Errorf("campaigns must be 0 to 1000, not %d", c.Campaigns)
 	case c.Wordiness < 0 || c.Wordiness > 100:

@@ -97,11 +97,11 @@ func Zone(name string) (*time.Location, error) {
 }
 
 func zoneError(name string) error {
-	hint := "zones are spelled as in Asia/Seoul, Europe/Berlin, UTC"
+	hint := "use a name such as Asia/Seoul, Europe/Berlin or UTC"
 	if near, err := opened.NearestZone(context.Background(), name); err == nil {
 		hint = cli.DidYouMean(near, hint)
 	}
-	return cli.Usage(hint, "there is no time zone %q", name)
+	return cli.Usage(hint, "unknown time zone %q", name)
 }
 
 // OutputFormat returns the format that --format or the ending of --output names.
@@ -117,13 +117,13 @@ func (c *Command) OutputFormat() (format.Format, error) {
 	wanted := cmp.Or(c.Format, c.Usual)
 	if f, ok := format.Parse(wanted); ok {
 		if f.Binary() && c.Output == "" && c.Width() > 0 {
-			return "", cli.Usage("give it a file, as in --output calls."+string(f), "--format %s is not for a terminal", f)
+			return "", cli.Usage("write it to a file, e.g. --output calls."+string(f), "--format %s is binary and cannot be printed to a terminal", f)
 		}
 		return f, nil
 	}
 	names := FormatNames()
 	hint := cli.Suggest(wanted, names, "formats: "+strings.Join(names, ", "))
-	return "", cli.Usage(hint, "there is no format %q", wanted)
+	return "", cli.Usage(hint, "unknown format %q", wanted)
 }
 
 // FormatNames are the names of the formats.
@@ -159,7 +159,7 @@ func (c *Command) Open(ctx context.Context, loc *time.Location) (*analytics.Ware
 func (c *Command) LeftOut(skipped []opened.Skipped) {
 	for _, s := range skipped {
 		c.skipped = true
-		words.Fprintf(c.Stderr, "damaged, and left out: %s\n", s)
+		words.Fprintf(c.Stderr, "skipped as damaged: %s\n", s)
 	}
 }
 
@@ -169,7 +169,7 @@ func (c *Command) Incomplete() error {
 	if !c.skipped {
 		return nil
 	}
-	return cli.Reported(cli.Fail(cli.ExitIncomplete, errors.New("the answer leaves out what is damaged"), ""))
+	return cli.Reported(cli.Fail(cli.ExitIncomplete, errors.New("the answer skips damaged files"), ""))
 }
 
 // WriteStatic writes rows of text that need no warehouse.
@@ -186,7 +186,7 @@ func (c *Command) WriteStatic(ctx context.Context, heads []string, rows [][]any)
 }
 
 // ErrLongText says that a text is too long for a statement.
-var ErrLongText = errors.New("it has more than 1 MiB, and a statement may not")
+var ErrLongText = errors.New("a statement cannot exceed 1 MiB")
 
 // ReadText reads a statement, but no more than a statement may have.
 func ReadText(r io.Reader) (string, error) {

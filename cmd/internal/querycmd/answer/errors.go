@@ -36,13 +36,13 @@ func (c *Command) Explain(err error) error {
 	case errors.As(err, &group):
 		return cli.Usage(group.Hint, "%v", err)
 	case cli.Is[*layout.DamageError](err) && !c.SkipDamaged:
-		return cli.Fail(cli.ExitFailed, err, "extract repair replaces what is damaged, and fetches it again; --skip-damaged answers without it")
+		return cli.Fail(cli.ExitFailed, err, "extract repair replaces damaged files and fetches their calls again; --skip-damaged skips them")
 	case cli.Is[*opened.ZoneError](err):
 		return zoneError(c.TZ)
 	case errors.As(err, &d) && d.Kind == "Out of Memory":
-		return cli.Fail(cli.ExitFailed, err, "ask for less at once, such as fewer days; query serve allows more with --memory and --temp")
+		return cli.Fail(cli.ExitFailed, err, "query less at once, e.g. fewer days; for query serve, --memory and --temp raise the limits")
 	case errors.Is(err, format.ErrSheetFull):
-		return cli.Usage("ask for fewer of them, or write csv-excel or parquet", "%v", err)
+		return cli.Usage("reduce the number of rows, or write csv-excel or parquet", "%v", err)
 	}
 	return err
 }
@@ -51,7 +51,7 @@ func (c *Command) Explain(err error) error {
 const mostNamed = 10
 
 func ambiguousHint(e *question.AmbiguousError) string {
-	hint := "give the id of one of them: " + strings.Join(e.IDs[:min(len(e.IDs), mostNamed)], ", ")
+	hint := "give one of their ids: " + strings.Join(e.IDs[:min(len(e.IDs), mostNamed)], ", ")
 	if more := len(e.IDs) - mostNamed; more > 0 {
 		hint += fmt.Sprintf(", and %d more", more)
 	}
@@ -60,7 +60,7 @@ func ambiguousHint(e *question.AmbiguousError) string {
 
 func unknownHint(e *question.UnknownError) string {
 	if e.What == "call" {
-		return "query search WORD... finds calls by what was said, query sql by anything else"
+		return "find calls by their words with query search WORD..., by anything else with query sql"
 	}
 	known := e.Known
 	if e.What == "agent" || e.What == "extracted field" {
@@ -68,7 +68,7 @@ func unknownHint(e *question.UnknownError) string {
 	}
 	hint := ""
 	if len(known) > 0 {
-		hint = "there are: " + strings.Join(known, ", ")
+		hint = "available: " + strings.Join(known, ", ")
 	}
 	return cli.DidYouMean(e.Nearest, hint)
 }
@@ -79,15 +79,15 @@ func ExplainSQL(err error) error {
 	var p *analytics.ParamError
 	switch {
 	case cli.Is[*guard.UnsafeError](err):
-		return cli.Usage("a statement may read the tables that query list names, and nothing else", "%v", err)
+		return cli.Usage("a statement can only read the tables of query list", "%v", err)
 	case errors.As(err, &d) && d.Kind == "Parser" && strings.HasPrefix(d.Message, "memory exhausted"), errors.Is(err, guard.ErrTooDeep):
-		return cli.Usage("write it with WITH, or with lists", "%v", guard.ErrTooDeep) // the parser's stack is what is full
+		return cli.Usage("rewrite it using WITH or lists", "%v", guard.ErrTooDeep) // the parser's stack is what is full
 	case errors.As(err, &p) && len(p.Missing) > 0:
-		return cli.Usage("give it as --param "+p.Missing[0]+"=VALUE", "%v", err)
+		return cli.Usage("set it with --param "+p.Missing[0]+"=VALUE", "%v", err)
 	case errors.As(err, &p):
-		return cli.Usage("write it into the statement as $"+p.Unused[0], "%v", err)
+		return cli.Usage("use it in the statement as $"+p.Unused[0], "%v", err)
 	case errors.Is(err, guard.ErrNotReading):
-		return cli.Usage("the warehouse is changed by extract alone", "%v", err)
+		return cli.Usage("query is read-only; only extract changes the warehouse", "%v", err)
 	case errors.Is(err, duck.ErrNoStatement):
 		return cli.Usage("try: query sql 'SELECT count(*) FROM calls'", "%v", err)
 	case errors.Is(err, duck.ErrManyStatements):

@@ -98,7 +98,7 @@ func WriteFileMode(path string, mode os.FileMode, fill func(io.Writer) error) er
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		return writeDevice(path, fill)
 	} else if err == nil && info.IsDir() {
-		return cli.Fail(cli.ExitFailed, fmt.Errorf("write %s: it is a folder", path), "--output names a file")
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("write %s: is a folder", path), "--output must name a file")
 	}
 	f, tmp, err := scratch.File(path)
 	if err != nil {
@@ -136,7 +136,7 @@ func Unwritable(path string, err error) error {
 	if !errors.As(err, &p) {
 		return err
 	}
-	return cli.Fail(cli.ExitFailed, fmt.Errorf("write %s: %w", path, p.Err), "--output names a file in a folder that can be written to")
+	return cli.Fail(cli.ExitFailed, fmt.Errorf("write %s: %w", path, p.Err), "--output must name a file in a writable folder")
 }
 
 // Notes prints on stderr what a table does not show.

@@ -23,7 +23,7 @@ type Question struct {
 // Params reads a question. Dates are those of a zone, and ages count from now.
 func (q *Question) Params(loc *time.Location, now time.Time) (question.Params, error) {
 	if q.Compare != "" && q.Compare != Previous {
-		return question.Params{}, cli.Usage("write --compare previous", "there is no period %q to compare with", q.Compare)
+		return question.Params{}, cli.Usage("use --compare previous", "unknown period %q", q.Compare)
 	}
 	p := question.Params{By: strings.Join(q.By, ","), Agent: q.Agent, Where: q.Where, Field: q.Field, Every: q.Every,
 		Most: int64(q.Most), Skip: int64(q.Skip), Sort: q.Sort, Top: int64(q.Top)}

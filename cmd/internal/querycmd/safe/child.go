@@ -38,7 +38,7 @@ func ChildCommand(a *answer.Command, checks Checks) *cobra.Command {
 			var job Job
 			err := process.Job(a.Stdin, &job, func() { os.Exit(cli.ExitFailed) })
 			if tell == nil || err != nil {
-				return cli.Usage("run: query sql --safe", "%s is run by query itself", Name)
+				return cli.Usage("run: query sql --safe", "%s is an internal command of query", Name)
 			}
 			report := job.run(cmd.Context(), a.Stdout, checks)
 			return errors.Join(json.NewEncoder(tell).Encode(report), tell.Close())
@@ -59,16 +59,16 @@ func (j *Job) run(ctx context.Context, out io.Writer, checks Checks) *Report {
 	memory := size(j.Memory)
 	if errors.Is(err, syscall.EFBIG) {
 		temp := size(j.Temp)
-		err = cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: its sheet takes more than %s of space", temp.String()),
-			"--temp gives it more")
+		err = cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: its sheet exceeds %s of disk space", temp.String()),
+			"--temp raises the limit")
 	}
 	if errors.As(err, &d) && d.Kind != "Parser" && (d.Kind == "Out of Memory" || diedOfMemory(d.Message)) {
 		err = tooMuch(memory)
 		if strings.Contains(d.Message, "offload") {
 			temp := size(j.Temp)
-			err = fmt.Errorf("the statement was stopped: it takes more than %s of memory and %s of space beside it", memory.String(), temp.String())
+			err = fmt.Errorf("the statement was stopped: it exceeds %s of memory and %s of disk space", memory.String(), temp.String())
 			err = cli.Fail(cli.ExitFailed, err,
-				"--memory and --temp give it more")
+				"--memory and --temp raise the limits")
 		}
 	}
 	err = j.command(nil).Explain(answer.ExplainSQL(err))

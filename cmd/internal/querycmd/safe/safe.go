@@ -43,12 +43,12 @@ type Mode struct {
 func (s *Mode) Flags(cmd *cobra.Command) {
 	s.cmd, s.memory, s.temp, s.output = cmd, 1<<30, 1<<30, 64<<20
 	f := cmd.Flags()
-	f.BoolVar(&s.On, "safe", false, "for SQL that somebody else wrote: the warehouse's tables and nothing else, in a process with limits;\n"+
+	f.BoolVar(&s.On, "safe", false, "run untrusted SQL: only the warehouse's tables, in a process with limits;\n"+
 		"CALLHOUSE_SAFE=1 makes it the default")
-	f.Var(&s.memory, "memory", "with --safe: the most memory for a statement, as `SIZE`")
-	f.Var(&s.temp, "temp", "with --safe: the most space for what does not fit in memory, as `SIZE`")
-	f.Var(&s.output, "max-output", "with --safe: the most that an answer may have, as `SIZE`")
-	cli.SpanVar(f, &s.timeout, "timeout", 30*time.Second, "with --safe: the most `TIME`, as 30s or 5m")
+	f.Var(&s.memory, "memory", "with --safe: limit a statement's memory to `SIZE`")
+	f.Var(&s.temp, "temp", "with --safe: limit the disk space for data that exceeds memory to `SIZE`")
+	f.Var(&s.output, "max-output", "with --safe: limit the answer to `SIZE`")
+	cli.SpanVar(f, &s.timeout, "timeout", 30*time.Second, "with --safe: limit the run time to `TIME`, e.g. 30s or 5m")
 }
 
 // Read checks the flags after they are parsed.
@@ -57,20 +57,20 @@ func (s *Mode) Read(vars config.Environment) error {
 	if env != "" && !s.cmd.Flags().Changed("safe") {
 		on, err := strconv.ParseBool(env)
 		if err != nil { // not taken for "no": somebody meant to be safe
-			return cli.Usage("write 1 or 0", "CALLHOUSE_SAFE is %q", env)
+			return cli.Usage("set it to 1 or 0", "CALLHOUSE_SAFE is %q", env)
 		}
 		s.On = on
 	}
 	for _, name := range []string{"memory", "temp", "max-output", "timeout"} {
 		if !s.On && s.cmd.Flags().Changed(name) {
-			return cli.Usage("add --safe", "--%s is a limit of --safe", name)
+			return cli.Usage("add --safe", "--%s requires --safe", name)
 		}
 	}
 	if s.memory < 64<<20 {
-		return cli.Usage("the least is 64MiB", "--memory %s is too little", s.memory.String())
+		return cli.Usage("the minimum is 64MiB", "--memory %s is too small", s.memory.String())
 	}
 	if s.timeout <= 0 {
-		return cli.Usage("write it as in 30s or 5m", "--timeout %s is no time", s.timeout)
+		return cli.Usage("for example 30s or 5m", "--timeout %s is not a positive duration", s.timeout)
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ type size int64
 func (s *size) Set(text string) error {
 	n, err := humanize.ParseBytes(text)
 	if err != nil || n > 1<<50 {
-		return errors.New("write a size as in 512MiB or 4GB")
+		return errors.New("write a size such as 512MiB or 4GB")
 	}
 	*s = size(n)
 	return nil
@@ -206,7 +206,7 @@ func StaysInside(words []string) error {
 
 // Refused is the error of something that safe mode does not do.
 func Refused(what string) error {
-	return cli.Usage("leave it out, or leave out --safe", "%s is refused in safe mode", what)
+	return cli.Usage("remove it, or remove --safe", "%s is not allowed in safe mode", what)
 }
 
 // errTooLong is why a statement's process was stopped.
@@ -222,7 +222,7 @@ func (s *Mode) run(ctx context.Context, job Job, out io.Writer) (said *Report, e
 	case said != nil && said.Code != 0:
 		return nil, cli.Fail(said.Code, errors.New(said.Error), said.Hint)
 	case errors.Is(context.Cause(ctx), errTooLong):
-		return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped after %s", s.timeout), "--timeout 5m gives it more time")
+		return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("the statement timed out after %s", s.timeout), "--timeout raises the limit")
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe), cli.Is[*cli.Error](err):
@@ -230,19 +230,19 @@ func (s *Mode) run(ctx context.Context, job Job, out io.Writer) (said *Report, e
 	}
 	switch {
 	case err == nil:
-		err = errors.New("it ended without a word")
+		err = errors.New("the process exited without a report")
 	case !cli.Is[*exec.ExitError](err):
-		return nil, fmt.Errorf("run the statement in a process of its own: %w", err)
+		return nil, fmt.Errorf("run the statement in its own process: %w", err)
 	case diedOfMemory(trace):
 		return nil, tooMuch(s.memory)
 	}
-	return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("the statement broke its process: %w", err),
-		"it may have taken more memory than --memory gives it")
+	return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("the statement's process failed: %w", err),
+		"it may have exceeded --memory")
 }
 
 func tooMuch(memory size) error {
-	return cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: it takes more memory than %s", memory.String()),
-		"--memory 4GiB gives it more")
+	return cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: it exceeds %s of memory", memory.String()),
+		"--memory raises the limit")
 }
 
 // diedOfMemory reports whether a process that printed trace ran out of memory.
@@ -301,8 +301,8 @@ type onward struct {
 // Write implements io.Writer.
 func (o *onward) Write(p []byte) (n int, err error) {
 	if o.left -= int64(len(p)); o.left < 0 {
-		err = cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: its answer has more than %s", o.most.String()),
-			"--max-output 1GiB lets it have more")
+		err = cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: its answer exceeds %s", o.most.String()),
+			"--max-output raises the limit")
 	} else {
 		n, err = o.w.Write(p)
 	}

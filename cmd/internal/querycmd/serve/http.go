@@ -66,7 +66,7 @@ func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted
 		server.TLSConfig = who.tls.Clone()
 		scheme, run = "https", func(l net.Listener) error { return server.ServeTLS(l, "", "") }
 	}
-	words.Fprintf(c.Stderr, "answering browsers on %s://%s/; days of %s\n", scheme, listener.Addr(), loc)
+	words.Fprintf(c.Stderr, "serving HTTP on %s://%s/; days in %s\n", scheme, listener.Addr(), loc)
 	return func(ctx context.Context) error {
 		ready, stop := context.WithCancel(ctx)
 		defer stop()

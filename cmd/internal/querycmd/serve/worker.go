@@ -55,7 +55,7 @@ func WorkerCommand(a *answer.Command) *cobra.Command {
 				return b, err
 			})
 			if errors.Is(err, process.ErrAlone) {
-				return cli.Usage("run: query serve", "%s is run by query itself", WorkerName)
+				return cli.Usage("run: query serve", "%s is an internal command of query", WorkerName)
 			}
 			if free != nil {
 				err = cmp.Or(err, free())
@@ -88,7 +88,7 @@ func (c *command) job(ctx context.Context, loc *time.Location) (j job, err error
 	}
 	temp, err := humanize.ParseBytes(c.temp)
 	if err != nil || temp > 1<<50 {
-		return j, cli.Usage("write sizes as in 512MiB or 4GB", "--temp %s is no size", c.temp)
+		return j, cli.Usage("write a size such as 512MiB or 4GB", "--temp %s is not a size", c.temp)
 	}
 	if err := opened.CheckZone(ctx, loc); err != nil {
 		return j, err
@@ -104,10 +104,10 @@ func (c *command) job(ctx context.Context, loc *time.Location) (j job, err error
 func memorySize(text string) (int64, error) {
 	n, err := humanize.ParseBytes(text)
 	if err != nil || n > 1<<50 {
-		return 0, cli.Usage("write sizes as in 512MiB or 4GB", "--memory %s is no size", text)
+		return 0, cli.Usage("write a size such as 512MiB or 4GB", "--memory %s is not a size", text)
 	}
 	if n < 64<<20 {
-		return 0, cli.Usage("the least is 64MiB", "--memory %s is too little", text)
+		return 0, cli.Usage("the minimum is 64MiB", "--memory %s is too small", text)
 	}
 	return int64(n), nil
 }
@@ -219,7 +219,7 @@ func (j job) houses(log func(string), open func([]int64), dialect func(rights.Ri
 	// The pin holds for as long as this folder is there, which a killed process leaves to the next.
 	holder, err := scratch.Make(scratch.Serve)
 	if err != nil {
-		return nil, nil, fmt.Errorf("make a folder: %w", err)
+		return nil, nil, fmt.Errorf("create a folder: %w", err)
 	}
 	h.Hold = func(snapshots []int64) error {
 		if open != nil {
@@ -228,7 +228,7 @@ func (j job) houses(log func(string), open func([]int64), dialect func(rights.Ri
 		err := snapshot.Hold(j.Root, holder.Path, snapshots, time.Now())
 		if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 			if len(snapshots) == 1 {
-				log("the warehouse cannot be written to, so the snapshot is not pinned: it stays for 24 hours after the next commit")
+				log("the warehouse is read-only, so the snapshot cannot be pinned: it is kept for 24 hours after the next commit")
 			}
 			return nil
 		}

@@ -27,18 +27,18 @@ type dotCommand struct {
 
 func dotCommands() []dotCommand {
 	return []dotCommand{
-		{name: ".schema", takes: "[NAME]", says: `the reports and tables; the columns of one of them; \d is the same`,
+		{name: ".schema", takes: "[NAME]", says: `reports and tables, or the columns of one; same as \d`,
 			others: ".d .dt .dv .tables .reports .describe .desc",
 			words:  append(answer.Names(sqlfiles.ViewsByName()), answer.Names(sqlfiles.Reports())...), run: (*Session).schema},
 		{name: ".format", takes: "[FORMAT]", says: strings.Join(answer.FormatNames(), ", "), others: ".mode", flag: "format",
 			run: (*Session).setFormat},
-		{name: ".output", takes: "[FILE]", says: "answers go to a file; without one, to the terminal again", others: ".o .once",
+		{name: ".output", takes: "[FILE]", says: "write answers to a file; without FILE, to the terminal again", others: ".o .once",
 			outside: true, run: (*Session).setOutput},
-		{name: ".timer", takes: "[on | off]", says: "rows and seconds below each answer", others: ".timing",
+		{name: ".timer", takes: "[on | off]", says: "show rows and seconds below each answer", others: ".timing",
 			words: []string{"on", "off"}, run: (*Session).setTimer},
-		{name: ".tz", takes: "[ZONE]", says: "zone of days, hours and printed times", others: ".timezone", flag: "tz", run: (*Session).setZone},
-		{name: ".help", says: "this list", others: ".? .h help", run: (*Session).help},
-		{name: ".quit", says: "leave; as Ctrl-D does", others: ".q .exit quit exit", run: (*Session).quit},
+		{name: ".tz", takes: "[ZONE]", says: "time zone of days, hours and printed times", others: ".timezone", flag: "tz", run: (*Session).setZone},
+		{name: ".help", says: "show this list", others: ".? .h help", run: (*Session).help},
+		{name: ".quit", says: "leave the shell; same as Ctrl-D", others: ".q .exit quit exit", run: (*Session).quit},
 	}
 }
 
@@ -81,14 +81,14 @@ func unknownInput(word string) error {
 		for _, c := range dotCommands() {
 			known = append(append(known, c.name), strings.Fields(c.others)...)
 		}
-		return cli.Usage(cli.Suggest(word, known, ".help lists the commands"), "%s is not in this shell; psql connects to query serve", word)
+		return cli.Usage(cli.Suggest(word, known, ".help lists the commands"), "%s is not supported here; psql can connect to query serve", word)
 	}
 	known := answer.Names(sqlfiles.Reports())
 	for _, w := range reading() {
 		known = append(known, strings.ToLower(w))
 	}
-	hint := "SQL begins with SELECT, FROM, WITH …; .schema lists the reports, .help the rest"
-	return cli.Usage(cli.Suggest(word, known, hint), "there is no statement or report %q", word)
+	hint := "SQL starts with SELECT, FROM, WITH …; .schema lists the reports, .help the commands"
+	return cli.Usage(cli.Suggest(word, known, hint), "unknown statement or report %q", word)
 }
 
 func (s *Session) schema(ctx context.Context, name string) error {
@@ -129,7 +129,7 @@ func (s *Session) setOutput(_ context.Context, path string) error {
 		return nil
 	}
 	s.redirect(path)
-	s.say("answers go to %s as %s; .output alone brings them back", path, cmp.Or(s.file.format, "table"))
+	s.say("writing answers to %s as %s; .output without FILE returns to the terminal", path, cmp.Or(s.file.format, "table"))
 	return nil
 }
 
@@ -140,7 +140,7 @@ func (s *Session) setTimer(_ context.Context, word string) error {
 	case "on", "off":
 		s.timer = word == "on"
 	default:
-		return cli.Usage("write: .timer on, or .timer off", "%q is neither on nor off", word)
+		return cli.Usage("use .timer on or .timer off", "%q is neither on nor off", word)
 	}
 	return nil
 }
@@ -158,11 +158,11 @@ func (s *Session) setZone(_ context.Context, name string) error {
 }
 
 func (s *Session) help(context.Context, string) error {
-	out := "SQL ends with a semicolon. A report is run by its name: sentiment --by week --since 4w\n\n"
+	out := "SQL ends with a semicolon. A report runs by its name: sentiment --by week --since 4w\n\n"
 	for _, c := range dotCommands() {
 		out += fmt.Sprintf("  %-18s %s\n", strings.TrimSpace(c.name+" "+c.takes), c.says)
 	}
-	out += "\nTab completes, Ctrl-R searches what was typed, Ctrl-C cancels, Ctrl-D leaves.\nFor more, connect psql to query serve.\n"
+	out += "\nTab completes, Ctrl-R searches the history, Ctrl-C cancels, Ctrl-D leaves.\nFor other features, connect psql to query serve.\n"
 	_, err := io.WriteString(s.a.Stdout, out)
 	return err
 }

@@ -22,7 +22,7 @@ func isOver(err error) bool {
 
 // hintOf returns the hint of an error. The shell has no flags.
 func hintOf(err error) string {
-	return strings.Replace(cli.Hint(err), "give it as", "query sql takes it as", 1)
+	return strings.Replace(cli.Hint(err), "set it with", "query sql sets it with", 1)
 }
 
 // located adds to an error where in the script it is.

@@ -52,7 +52,7 @@ func OpenHistory(file string) (*History, error) {
 		err = os.MkdirAll(filepath.Dir(file), 0o700)
 	}
 	if err != nil {
-		return h, fmt.Errorf("keep the history: %w", err)
+		return h, fmt.Errorf("save the history: %w", err)
 	}
 	h.file = file
 	for line := range bytes.Lines(raw) {
@@ -94,7 +94,7 @@ func (h *History) Add(entry string) error {
 	}
 	if err != nil {
 		h.file = "" // once is enough to be told
-		return fmt.Errorf("keep the history: %w", err)
+		return fmt.Errorf("save the history: %w", err)
 	}
 	return nil
 }

@@ -135,8 +135,8 @@ func (f *outFile) add(a *answer.Command, do func(*answer.Command) error) error {
 		return err
 	}
 	if format.Format(f.format).Binary() {
-		return cli.Usage(".output FILE names another, .output alone is the terminal",
-			"%s holds an answer, and %s files hold one", f.path, f.format)
+		return cli.Usage("name another file with .output FILE, or return to the terminal with .output",
+			"%s already has an answer, and %s files hold only one", f.path, f.format)
 	}
 	file, err := os.OpenFile(f.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, a.FileMode(f.path))
 	if err != nil {

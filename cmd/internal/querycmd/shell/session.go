@@ -176,7 +176,7 @@ func (s *Session) cancellable(ctx context.Context, do func(context.Context) erro
 		case <-done:
 			return
 		case <-time.After(patience):
-			s.say("still stopping it; Ctrl-C leaves the shell")
+			s.say("still cancelling; press Ctrl-C again to leave the shell")
 		}
 		s.forgetInterrupts()
 		select {
@@ -213,7 +213,7 @@ func (s *Session) borrow(ctx context.Context) (w *analytics.Warehouse, giveBack 
 // tellNews says, once for each commit, that there is a new one.
 func (s *Session) tellNews() {
 	if now := s.houses.Current(); now != "" && now != s.news {
-		s.say("snapshot %s is committed: from now on statements read it", now)
+		s.say("snapshot %s was committed: statements now read it", now)
 		s.news = now
 	}
 }
@@ -227,7 +227,7 @@ func (s *Session) greet(ctx context.Context) error {
 	m := w.Snapshot().Manifest
 	s.say("snapshot %s of %s, committed %s: %s", filepath.Base(w.Snapshot().Dir), s.a.Warehouse,
 		m.CommittedAt.In(w.Location()).Format("2006-01-02 15:04 MST"), cli.Plural(m.Rows("calls"), "call"))
-	s.say("SQL ends with ; and reports run by name: sentiment --by week. More: .help")
+	s.say("End SQL with ;. Reports run by name: sentiment --by week. Help: .help")
 	return nil
 }
 

@@ -107,7 +107,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, q *request, a *ans
 
 // cut ends the connection in the middle of an answer, so that no reader takes a part for the whole.
 func (s *Server) cut(r *http.Request, err error) {
-	s.Log.Warn("an answer was cut", "path", r.URL.Path, "error", err)
+	s.Log.Warn("answer aborted", "path", r.URL.Path, "error", err)
 	panic(http.ErrAbortHandler)
 }
 
@@ -181,7 +181,7 @@ func (p *paced) Flush() {
 	_ = p.turn.take() // it fails if the context has ended, which the next question notices
 }
 
-var errTooLong = fmt.Errorf("the answer took longer than %s", Longest)
+var errTooLong = fmt.Errorf("the answer exceeded the time limit of %s", Longest)
 
 // stream sends an answer while it is made, and keeps it if it is small.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, number int64, key string, a *answerTo) error {
@@ -335,4 +335,4 @@ func (m *making) follow(ctx context.Context, w http.ResponseWriter, head func())
 	}
 }
 
-var errBroken = errors.New("the answer broke off")
+var errBroken = errors.New("the answer was aborted")

@@ -97,7 +97,7 @@ func TestAPageThatFailsAhead(t *testing.T) {
 		}
 	}
 	s.Ready(t.Context())
-	if !strings.Contains(log.String(), "an answer was cut") {
+	if !strings.Contains(log.String(), "answer aborted") {
 		t.Errorf("the log says %q", log.String())
 	}
 }
@@ -222,7 +222,7 @@ func TestReadersFollow(t *testing.T) {
 			rest, err := io.ReadAll(body)
 			_ = body.Close()
 			isWhole := err == nil && string(rest) == "second"
-			saysWhy := errors.Is(err, io.ErrUnexpectedEOF) && strings.Contains(string(rest), "the disk is full<br>ask for less")
+			saysWhy := errors.Is(err, io.ErrUnexpectedEOF) && strings.Contains(string(rest), "the disk is full<br>query less at once")
 			if n > 0 && (isWhole == (fails != nil) || saysWhy != (fails != nil)) {
 				t.Errorf("reader %d of an answer that fails by %v gets %q: %v", n, fails, rest, err)
 			}

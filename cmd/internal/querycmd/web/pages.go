@@ -40,7 +40,7 @@ const mostRows = 1000
 const perPage = 100
 
 // errNotThere marks what is not to be found under an address.
-var errNotThere = errors.New("not there")
+var errNotThere = errors.New("not found")
 
 // frame is what stands on every page: where it leads, and what may be chosen.
 type frame struct {
@@ -70,7 +70,7 @@ func (s *Server) frame(q *request, title string, groups bool) frame {
 	}
 	all := "all"
 	if q.path == "/" {
-		all = "usual" // the last 28 days
+		all = "default" // the last 28 days
 	}
 	spans := []struct{ text, since string }{
 		{all, ""}, {"1 day", "1d"}, {"7 days", "7d"}, {"28 days", "28d"}, {"91 days", "91d"}, {"1 year", "364d"}}
@@ -124,7 +124,7 @@ func (q *request) only(names ...string) error {
 	}
 	for name := range q.values {
 		if _, ok := left[name]; !ok {
-			return cli.Usage("take it away", "%s has no use for the parameter %q", q.path, name)
+			return cli.Usage("remove it", "%s does not take the parameter %q", q.path, name)
 		}
 	}
 	return nil
@@ -145,7 +145,7 @@ func (s *Server) page(q *request) (*answerTo, error) {
 			Title: s.Title, Lang: q.lang, Currency: s.Settings.Currency, Now: q.asOf, Version: cli.Version(),
 			Address: q.address, Above: template.HTML("<style>" + sheet() + "</style>" + above.String())}) //nolint:gosec // our own template
 		if none, ok := errors.AsType[*page.PeriodError](err); ok {
-			return cli.Usage("days are whole, and the last one is over and listed: begin earlier, or end later", "%v", none)
+			return cli.Usage("the page needs at least one complete, fully listed day: start earlier or end later", "%v", none)
 		}
 		return err
 	}}, nil
@@ -178,8 +178,8 @@ func (s *Server) report(q *request) (*answerTo, error) {
 	name, kind, asFile := strings.Cut(q.name, ".")
 	f, ok := sqlfiles.Report(name)
 	if !ok || f.Arguments == "CALL_ID" && !asFile {
-		return nil, cli.Fail(cli.ExitUsage, errors.Join(errNotThere, errors.New("there is no report "+strconv.Quote(name))),
-			"all of them are listed at /reports")
+		return nil, cli.Fail(cli.ExitUsage, errors.Join(errNotThere, errors.New("unknown report "+strconv.Quote(name))),
+			"/reports lists all reports")
 	}
 	allowed := append([]string{"sort", "top"}, f.Flags...)
 	if f.Grouped() {
@@ -194,7 +194,7 @@ func (s *Server) report(q *request) (*answerTo, error) {
 	case "WORD...":
 		allowed = append(allowed, "word")
 		if len(q.params.Words) == 0 {
-			return nil, cli.Usage("as in /reports/search?word=refund", "%s needs the parameter word", name)
+			return nil, cli.Usage("for example: /reports/search?word=refund", "%s requires the parameter word", name)
 		}
 	}
 	if slices.Contains(allowed, "most") {
@@ -221,7 +221,7 @@ var kinds = map[format.Format]string{
 func (s *Server) file(q *request, f *sqlfiles.File, ending string) (*answerTo, error) {
 	as, ok := format.Parse(ending)
 	if kinds[as] == "" || !ok {
-		return nil, cli.Usage(cli.Suggest(ending, answer.FormatNames(), ""), "there is no format %q", ending)
+		return nil, cli.Usage(cli.Suggest(ending, answer.FormatNames(), ""), "unknown format %q", ending)
 	}
 	return &answerTo{kind: kinds[as], name: f.Name + "." + as.Ending(), write: func(ctx context.Context, w io.Writer) error {
 		rows, p, err := s.run(ctx, q, f)
@@ -432,7 +432,7 @@ func (s *Server) call(q *request) (*answerTo, error) {
 		}
 		id, err := q.house.FindCall(ctx, q.id)
 		if unknown, ok := errors.AsType[*question.UnknownError](err); ok {
-			return cli.Fail(cli.ExitUsage, errors.Join(errNotThere, unknown), "calls are listed at /calls")
+			return cli.Fail(cli.ExitUsage, errors.Join(errNotThere, unknown), "/calls lists calls")
 		}
 		if err != nil {
 			return err

@@ -37,15 +37,15 @@ type request struct {
 // must not be left out in silence.
 func (s *Server) ask(r *http.Request) (*request, error) {
 	if len(r.URL.RawQuery) > mostHeader {
-		return nil, cli.Usage("ask for less", "the address is too long")
+		return nil, cli.Usage("use fewer parameters", "the address is too long")
 	}
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, cli.Usage("write it as ?since=7d&by=agent", "the address cannot be read: %v", err)
+		return nil, cli.Usage("for example: ?since=7d&by=agent", "malformed address: %v", err)
 	}
 	for _, text := range append(slices.Concat(slices.Collect(maps.Values(values))...), r.URL.Path) {
 		if !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 {
-			return nil, cli.Usage("write text as UTF-8", "there is a zero byte, or text that is not UTF-8, in the address")
+			return nil, cli.Usage("encode text as UTF-8", "the address contains a zero byte or invalid UTF-8")
 		}
 	}
 	q := &request{path: r.URL.Path, values: url.Values{}, id: r.PathValue("id"), name: r.PathValue("name"), lang: s.Settings.Lang}
@@ -70,21 +70,21 @@ func (s *Server) ask(r *http.Request) (*request, error) {
 				known = append(known, name)
 			}
 			slices.Sort(known)
-			return nil, cli.Usage(cli.Suggest(name, known, "parameters: "+strings.Join(known, ", ")), "there is no parameter %q", name)
+			return nil, cli.Usage(cli.Suggest(name, known, "parameters: "+strings.Join(known, ", ")), "unknown parameter %q", name)
 		case len(all) > 1:
-			return nil, cli.Usage("", "%s is given %d times", name, len(all))
+			return nil, cli.Usage("", "%s is given %d times, but takes one value", name, len(all))
 		case text != nil:
 			*text = all[0]
 		default:
 			n, err := strconv.ParseUint(all[0], 10, 32)
 			if err != nil {
-				return nil, cli.Usage("write a number, as 100", "%s is %q", name, all[0])
+				return nil, cli.Usage("use a number, e.g. 100", "%s is %q", name, all[0])
 			}
 			*number = uint32(n)
 		}
 	}
 	if !slices.Contains(page.Languages(), q.lang) {
-		return nil, cli.Usage("languages: "+strings.Join(page.Languages(), ", "), "there is no language %q", q.lang)
+		return nil, cli.Usage("languages: "+strings.Join(page.Languages(), ", "), "unknown language %q", q.lang)
 	}
 	q.zone, err = answer.Zone(zone)
 	return q, err

@@ -79,11 +79,11 @@ type Server struct {
 func New(c Config) *Server {
 	s := &Server{Config: c, working: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))), kept: map[string]*making{},
 		made: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "callhouse_serve", Name: "answers_total",
-			Help: "Answers by what became of them: made, kept (sent again), unchanged (the reader has it), failed."}, []string{"became"}),
+			Help: "Answers by result: made, kept (served from cache), unchanged (304), failed."}, []string{"became"}),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "callhouse_serve", Name: "request_duration_seconds",
-			Help: "How long requests took, by status.", Buckets: []float64{.01, .1, 1, 10, 100}}, []string{"code"}),
+			Help: "Duration of requests, by status.", Buckets: []float64{.01, .1, 1, 10, 100}}, []string{"code"}),
 		number: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "callhouse_serve", Name: "snapshot",
-			Help: "Number of the snapshot that was last answered from."})}
+			Help: "Number of the snapshot used by the latest answer."})}
 	c.Metrics.MustRegister(s.made, s.requests, s.number)
 	mux := http.NewServeMux()
 	mux.Handle("GET /{$}", s.answers(s.page))
@@ -152,7 +152,7 @@ func (s *Server) Ready(ctx context.Context) {
 	defer func() { // as net/http does for who asks
 		why := recover()
 		if err, _ := why.(error); why != nil && !errors.Is(err, http.ErrAbortHandler) {
-			s.Log.Error("the page could not be made ahead", "error", why, "stack", string(debug.Stack()))
+			s.Log.Error("the page could not be prepared", "error", why, "stack", string(debug.Stack()))
 		}
 	}()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "/", nil)
@@ -194,14 +194,14 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			}
 			if !ok {
 				h.Set("WWW-Authenticate", `Basic realm="callhouse", charset="UTF-8"`)
-				s.fail(w, r, http.StatusUnauthorized, errors.New("a user and a password are needed"), "query serve user add makes one")
+				s.fail(w, r, http.StatusUnauthorized, errors.New("user and password required"), "create a user with query serve user add")
 				return
 			}
 			r = r.WithContext(context.WithValue(r.Context(), rightsKey{}, may))
 		case !local(r.Host):
 			// Another site's page could reach a loopback address by a name of its own.
-			s.fail(w, r, http.StatusForbidden, fmt.Errorf("this server is asked as %q", r.Host),
-				"without users it answers to localhost and 127.0.0.1 alone")
+			s.fail(w, r, http.StatusForbidden, fmt.Errorf("the host %q is not allowed", r.Host),
+				"without --users, the server only accepts the hosts localhost and 127.0.0.1")
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -212,8 +212,8 @@ func (s *Server) guard(next http.Handler) http.Handler {
 func (s *Server) unlimited(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if may, _ := r.Context().Value(rightsKey{}).(rights.Rights); !may.None() {
-			s.fail(w, r, http.StatusForbidden, errors.New("metrics are about all users, and your user may see only some data"),
-				"use a user without limits: query serve user add NAME")
+			s.fail(w, r, http.StatusForbidden, errors.New("metrics cover all users, and your user may see only part of the data"),
+				"use a user without restrictions: query serve user add NAME")
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -245,7 +245,7 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		s.Log.Error("not healthy", "error", err)
 		w.WriteHeader(http.StatusServiceUnavailable)
-		_, _ = io.WriteString(w, "no snapshot can be opened: see the log\n")
+		_, _ = io.WriteString(w, "cannot open a snapshot: see the log\n")
 		return
 	}
 	_, _ = io.WriteString(w, "ok\n")
@@ -268,7 +268,7 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request, err error) {
 	case cli.Code(err) == cli.ExitUsage:
 		status = http.StatusBadRequest
 	default:
-		s.Log.Error("a request failed", "path", r.URL.Path, "error", err)
+		s.Log.Error("request failed", "path", r.URL.Path, "error", err)
 	}
 	s.fail(w, r, status, errors.New(layout.Inside(s.Settings.Warehouse, err.Error())), cli.Hint(err))
 }

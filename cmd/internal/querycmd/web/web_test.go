@@ -251,13 +251,13 @@ func TestAddressesThatAreWrong(t *testing.T) {
 		says    string
 	}{
 		{"/nothing", 404, ""},
-		{"/reports/funel", 404, "there is no report"},
-		{"/reports/funnel.doc", 400, "there is no format"},
+		{"/reports/funel", 404, "unknown report"},
+		{"/reports/funnel.doc", 400, "unknown format"},
 		{"/reports/search", 400, "word"},
 		{"/calls/no-such-call", 404, "no-such-call"},
 		{"/calls?wher=x", 400, "did you mean: where"},
-		{"/calls?by=agent", 400, "no use for the parameter"},
-		{"/reports/concurrency.csv?every=second", 400, "no step of time"},
+		{"/calls?by=agent", 400, "does not take the parameter"},
+		{"/reports/concurrency.csv?every=second", 400, "unknown step"},
 		{"/?since=soon", 400, "--since"},
 		{"/?since=2024-11-02&until=2024-11-01", 400, "not before"},
 		{"/?since=1d&since=2d", 400, "2 times"},
@@ -265,9 +265,9 @@ func TestAddressesThatAreWrong(t *testing.T) {
 		{"/?lang=tlh", 400, "languages"},
 		{"/?agent=nobody", 400, "nobody"},
 		{"/reports/funnel?where=call_type", 400, "has no value"},
-		{"/reports/funnel?by=" + url.QueryEscape("agent'); DROP TABLE calls; --"), 400, "there is no dimension"},
-		{"/calls?most=-1", 400, "write a number"},
-		{"/?x=%zz", 400, "cannot be read"},
+		{"/reports/funnel?by=" + url.QueryEscape("agent'); DROP TABLE calls; --"), 400, "unknown dimension"},
+		{"/calls?most=-1", 400, "use a number"},
+		{"/?x=%zz", 400, "malformed address"},
 	} {
 		for _, accept := range []string{"text/html", "*/*"} {
 			resp, body := s.get(c.address, "Accept", accept)
