@@ -72,10 +72,10 @@ func TestBulkPagesOfEveryKind(t *testing.T) {
 		says    string
 	}{
 		{"", 4, few, schema.BulkTrusted, cli.ExitOK, "compared with v3, 0 different"},
-		{"off", 1, 0, schema.BulkAbsent, cli.ExitOK, "given up: 404"},            // other statuses: TestServicesWithoutPages in the crawler
-		{"off=503", 4, 0, "", cli.ExitOK, "given up: v2 pages fail: status 503"}, // other failures: TestOptionalWorkKeepsNoTranscriptAway
+		{"off", 1, 0, schema.BulkAbsent, cli.ExitOK, "abandoned: 404"},            // other statuses: TestServicesWithoutPages in the crawler
+		{"off=503", 4, 0, "", cli.ExitOK, "abandoned: v2 pages fail: status 503"}, // other failures: TestOptionalWorkKeepsNoTranscriptAway
 		{"other-shape", 1, 0, schema.BulkAbsent, cli.ExitOK, `it has no list "calls"`},
-		{"removed-after=1", 3, 0, schema.BulkAbsent, cli.ExitOK, "given up: 404"},
+		{"removed-after=1", 3, 0, schema.BulkAbsent, cli.ExitOK, "abandoned: 404"},
 		{"spoken-only", 1, 0, schema.BulkAbsent, cli.ExitOK, "no transcript that could stand for that of v3"},
 		{"duplicate-keys", 4, few, schema.BulkTrusted, cli.ExitOK, "0 different"},
 		{"shift", 4, few, schema.BulkTrusted, cli.ExitOK, "0 different"},
@@ -125,7 +125,7 @@ func TestBulkPagesOfEveryKind(t *testing.T) {
 			if v := extractAt(t.Context(), c.clock.Now, "verify", "--all", "--warehouse", c.warehouse); v.code != cli.ExitOK {
 				t.Errorf("verify: %s%s", v.stdout, v.stderr)
 			}
-			if r := c.extract(t.Context(), "status"); m.v2 == "off=503" && !strings.Contains(r.stdout, "\n  left alone    v2 pages, until ") {
+			if r := c.extract(t.Context(), "status"); m.v2 == "off=503" && !strings.Contains(r.stdout, "\n  left alone    pages of v2, until ") {
 				t.Errorf("status does not say that v2 pages are left alone:\n%s", r.stdout)
 			}
 			again := c.service.Server.Stats().ByKind["bulk"] - asked

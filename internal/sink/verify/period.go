@@ -259,7 +259,7 @@ func (p *periodCheck) call(call *calls.Call) error {
 		return err
 	}
 	if int32(turns) != call.TurnCount().V {
-		bad("count", "call %s has %d turns, and says %d", call.ID(), turns, call.TurnCount().V)
+		bad("count", "call %s has %d turns, but turn_count %d", call.ID(), turns, call.TurnCount().V)
 	}
 	derived := call.Copy()
 	derived.Complete()
@@ -273,7 +273,7 @@ func (p *periodCheck) call(call *calls.Call) error {
 		}
 	}
 	if call.OptedOut() && (turns > 0 || items > 0 || call.Keeps()) {
-		bad("withheld", "call %s is opted out of storage, and has what must not be kept", call.ID())
+		bad("withheld", "call %s is opted out of storage, but has data that must not be stored", call.ID())
 	}
 	table.CountCall(&p.calls.counted, call)
 	return nil
@@ -286,7 +286,7 @@ func (p *periodCheck) figures() {
 			p.v.bad.Add("rows", c.at, "it has %d rows, the manifest says %d", c.counted.Rows, c.listed.Rows)
 		}
 		if what := differ(c.listed, &c.counted); what != "" {
-			p.v.bad.Add("figures", c.at, "the manifest's figures are not those of its rows: %s", what)
+			p.v.bad.Add("figures", c.at, "the manifest's figures differ from its rows: %s", what)
 		}
 	}
 }
@@ -328,7 +328,7 @@ func (c *childCheck) of(v *verifier, call *calls.Call) (n int, err error) {
 			if table.CompareKey(c.start(c.row), string(c.id), call.StartAt(), string(call.ID())) > 0 {
 				return n, nil
 			}
-			v.bad.Add("reference", c.at, "a %s of call %s stands where no such call is", c.kind, c.id)
+			v.bad.Add("reference", c.at, "a %s belongs to call %s, which is not in this file", c.kind, c.id)
 		} else {
 			if at := c.start(c.row); at != call.StartAt() {
 				v.bad.Add("reference", c.at, "a %s of call %s says that the call started at %d, not %d", c.kind, c.id, at.V, call.StartAt().V)
@@ -354,7 +354,7 @@ func (c *childCheck) of(v *verifier, call *calls.Call) (n int, err error) {
 // rest reports the rows after those of the last call.
 func (c *childCheck) rest(v *verifier) error {
 	for c.row != nil {
-		v.bad.Add("reference", c.at, "a %s of call %s stands where no such call is", c.kind, c.id)
+		v.bad.Add("reference", c.at, "a %s belongs to call %s, which is not in this file", c.kind, c.id)
 		table.Span(&c.counted, c.start(c.row))
 		if err := c.advance(v); err != nil {
 			return err
