@@ -40,7 +40,7 @@ func TestKeyStaysWithItsAddress(t *testing.T) {
 			t.Errorf("%s: exit code %d:\n%s", args, r.code, r.stderr)
 		}
 		r = extract(t.Context(), append(words, "--base-url", other.URL, "--api-key-file", key)...)
-		if r.code != cli.ExitUsage || !strings.Contains(r.stderr, "the warehouse is from ") {
+		if r.code != cli.ExitUsage || !strings.Contains(r.stderr, "the warehouse comes from ") {
 			t.Errorf("%s with a key: exit code %d:\n%s", args, r.code, r.stderr)
 		}
 	}

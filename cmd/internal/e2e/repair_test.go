@@ -138,9 +138,9 @@ func TestStatusNamesTheProblem(t *testing.T) {
 	for _, f := range []struct{ problem, help, flag, value string }{
 		{"refused", "correct the API key", "--api-key-file", wrongKey},
 		{"misaddressed", "set --base-url", "--base-url", elsewhere.URL},
-		{"untrusted", "see to the service's certificate", "--base-url", stranger.URL},
+		{"untrusted", "check the service's certificate", "--base-url", stranger.URL},
 		{"unreachable", "check --base-url and the network", "--base-url", gone.URL},
-		{"incomplete", "extract run continues", "--max-duration", "1ns"},
+		{"incomplete", "extract run resumes", "--max-duration", "1ns"},
 	} {
 		c.clock.Advance(time.Hour)
 		failed := c.extract(t.Context(), "run", f.flag, f.value)
