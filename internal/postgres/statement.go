@@ -239,7 +239,7 @@ func (c *client) bindTo(ctx context.Context, s *statement, m *pgproto3.Bind) err
 	if old := c.portals[m.DestinationPortal]; old != nil {
 		old.drop()
 	}
-	if s.query != nil { // unless in a transaction, a portal must not outlive what was before it
+	if s.query != nil { // outside a transaction, a portal lasts until Sync
 		if err := c.begin(ctx); err != nil {
 			return err
 		}
