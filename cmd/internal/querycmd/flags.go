@@ -10,7 +10,7 @@ import (
 	"callhouse/internal/analytics"
 )
 
-// groupFlag and whereFlag are flags that may be repeated.
+// groupFlag and whereFlag add flags that may be repeated.
 func (a *app) groupFlag(cmd *cobra.Command, usage string) {
 	cmd.Flags().StringArrayVar(&a.By, "by", nil, usage)
 	cli.Complete(cmd, "by", analytics.Dimensions()...)
@@ -22,18 +22,18 @@ func (a *app) whereFlag(cmd *cobra.Command) {
 	cli.Complete(cmd, "where", conditions()...)
 }
 
-// skipFlag is the flag of commands that can answer without what is damaged.
+// skipFlag adds the flag of commands that can leave out damaged files.
 func (a *app) skipFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&a.SkipDamaged, "skip-damaged", false,
 		"answer without the days or months of which a file is damaged, list them, and exit with 3")
 }
 
-// agentFlag is the flag that chooses what is of one agent: calls, or changes.
+// agentFlag adds the flag that selects one agent's calls or changes.
 func (a *app) agentFlag(cmd *cobra.Command, what string) {
 	cmd.Flags().StringVar(&a.Agent, "agent", "", "only "+what+" of one agent: its `ID`, the beginning of it, its name, or a part of that")
 }
 
-// conditions are the possible beginnings of a condition.
+// conditions returns the possible beginnings of a condition.
 func conditions() []string {
 	out := analytics.Dimensions()
 	for i := range out {
@@ -42,7 +42,7 @@ func conditions() []string {
 	return out
 }
 
-// heading tells which calls an answer is of.
+// heading describes the selected calls.
 func (a *app) heading(p analytics.Params, loc *time.Location) string {
 	var parts []string
 	if len(a.Where) > 0 {
@@ -57,7 +57,7 @@ func (a *app) heading(p analytics.Params, loc *time.Location) string {
 	return strings.Join(parts, "; ")
 }
 
-// asked reads the flags of reports: the zone, and which calls are asked for.
+// asked parses the flags of reports: the zone and the selected calls.
 func (a *app) asked() (loc *time.Location, now time.Time, p analytics.Params, err error) {
 	now = time.Now()
 	if loc, err = a.Location(); err == nil {

@@ -18,8 +18,7 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// reportCommand makes the command of a named report: its flags and arguments
-// follow from the report's header.
+// reportCommand makes the command of a report, with flags and arguments from its header.
 func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     strings.TrimSpace(f.Name + " " + f.Arguments),
@@ -50,7 +49,7 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 	fl.StringVar(&a.Compare, "compare", "", "beside each figure the same of the `PERIOD` before, and the change: previous; needs --since")
 	cli.Complete(cmd, "compare", answer.Previous)
 	if !f.Comparable() {
-		_ = fl.MarkHidden("compare") // it is told why not
+		_ = fl.MarkHidden("compare") // the error explains why not
 	}
 	if slices.Contains(f.Flags, "field") {
 		without := "default: every field that is true"
@@ -75,7 +74,7 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 	return cmd
 }
 
-// columnNames are those of a report that its rows can be sorted by.
+// columnNames returns the columns by which a report can be sorted.
 func columnNames(f *sqlfiles.File) (out []string) {
 	for _, c := range f.Columns {
 		if c.Name != "key" || !f.Grouped() {
@@ -85,7 +84,7 @@ func columnNames(f *sqlfiles.File) (out []string) {
 	return out
 }
 
-// reportArgs checks the arguments that a report asks for.
+// reportArgs checks the arguments of a report.
 func reportArgs(f *sqlfiles.File) cobra.PositionalArgs {
 	if f.Arguments == "" {
 		return cli.NoArgs
@@ -165,7 +164,7 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 	return a.coverage(ctx, w, f, "coverage before", before, now)
 }
 
-// remarks says why an answer may be empty or lack something.
+// remarks explains why an answer may be empty or incomplete.
 func (a *app) remarks(ctx context.Context, w *analytics.Warehouse, f *sqlfiles.File, p analytics.Params, isEmpty bool) error {
 	lacking, err := w.NotFetched(f, p)
 	if err != nil {
@@ -191,9 +190,10 @@ func (a *app) remarks(ctx context.Context, w *analytics.Warehouse, f *sqlfiles.F
 	return nil
 }
 
-// compareNotes names the two periods, and a difference between them that changes the numbers of calls.
+// compareNotes names the two periods, and a difference between them that affects the numbers of
+// calls.
 func (a *app) compareNotes(p analytics.Params, loc *time.Location) {
-	if kind, err := a.OutputFormat(); err == nil && kind.Exact() { // the others say it in their heading
+	if kind, err := a.OutputFormat(); err == nil && kind.Exact() { // other formats have it in their heading
 		words.Fprintln(a.Stderr, periods(p, loc))
 	}
 	if is, was, uneven := p.Uneven(loc); uneven {
@@ -201,13 +201,13 @@ func (a *app) compareNotes(p analytics.Params, loc *time.Location) {
 	}
 }
 
-// periods names the two periods that an answer compares.
+// periods names the two periods of a comparison.
 func periods(p analytics.Params, loc *time.Location) string {
 	at := func(t time.Time) string { return t.In(loc).Format("2006-01-02 15:04") }
 	return "now: " + at(p.Since) + " to " + at(p.Until) + "; before: " + at(p.PreviousSince) + " to " + at(p.PreviousUntil)
 }
 
-// coverage prints a line on stderr that says what the answer lacks.
+// coverage prints on stderr what the answer lacks.
 func (a *app) coverage(ctx context.Context, w *analytics.Warehouse, f *sqlfiles.File, of string, p analytics.Params, now time.Time) error {
 	c, err := w.Coverage(ctx, f.Name, p, now)
 	if err != nil {

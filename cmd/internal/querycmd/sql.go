@@ -60,7 +60,7 @@ every digit of decimals and big integers, times as RFC 3339, JSON columns as JSO
 	return cmd
 }
 
-// paramValues reads the values of --param.
+// paramValues parses the values of --param.
 func paramValues(params []string) (map[string]string, error) {
 	values := map[string]string{}
 	for _, p := range params {

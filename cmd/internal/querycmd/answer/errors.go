@@ -15,7 +15,7 @@ import (
 	"callhouse/internal/words"
 )
 
-// Explain turns an error into one that says what to do about it.
+// Explain adds a hint to an error.
 func (c *Command) Explain(err error) error {
 	var unknown *analytics.UnknownError
 	var ambiguous *analytics.AmbiguousError
@@ -45,7 +45,7 @@ func (c *Command) Explain(err error) error {
 	return err
 }
 
-// mostNamed is how many of the objects that a text fits are named.
+// mostNamed limits how many of several matching objects are named.
 const mostNamed = 10
 
 func ambiguousHint(e *analytics.AmbiguousError) string {
@@ -71,7 +71,7 @@ func unknownHint(e *analytics.UnknownError) string {
 	return cli.DidYouMean(e.Nearest, hint)
 }
 
-// ExplainSQL explains an error of a statement that the user wrote.
+// ExplainSQL explains an error of a user's statement.
 func ExplainSQL(err error) error {
 	var d *duck.Error
 	var p *analytics.ParamError
@@ -79,7 +79,7 @@ func ExplainSQL(err error) error {
 	case cli.Is[*guard.UnsafeError](err):
 		return cli.Usage("a statement may read the tables that query list names, and nothing else", "%v", err)
 	case errors.As(err, &d) && d.Kind == "Parser" && strings.HasPrefix(d.Message, "memory exhausted"), errors.Is(err, guard.ErrTooDeep):
-		return cli.Usage("write it with WITH, or with lists", "%v", guard.ErrTooDeep) // the parser's stack is what is full
+		return cli.Usage("write it with WITH, or with lists", "%v", guard.ErrTooDeep) // the parser's stack is full
 	case errors.As(err, &p) && len(p.Missing) > 0:
 		return cli.Usage("give it as --param "+p.Missing[0]+"=VALUE", "%v", err)
 	case errors.As(err, &p):
@@ -96,7 +96,7 @@ func ExplainSQL(err error) error {
 	return err
 }
 
-// SQLHint offers names like the one that DuckDB does not know.
+// SQLHint suggests names similar to an unknown one.
 func SQLHint(d *duck.Error) string {
 	if missing, ok := d.MissingTable(); ok {
 		var known []string
@@ -113,14 +113,13 @@ func SQLHint(d *duck.Error) string {
 		if near := words.Nearest(missing, offered); near != "" {
 			offered = []string{near}
 		} else if len(d.Nearest) == 0 {
-			return "query describe lists the columns" // which are too many to name
+			return "query describe lists the columns" // too many to list
 		}
 	}
 	return cli.DidYouMean(strings.Join(offered, ", "), "")
 }
 
-// columnsOf returns the columns of a table, or of all tables if the name is an
-// alias.
+// columnsOf returns the columns of a table, or of all tables if the name is an alias.
 func columnsOf(table string) (out []string) {
 	for _, t := range analytics.Tables() {
 		if t.Name == table {

@@ -117,10 +117,9 @@ All three hold over the Postgres protocol and over HTTP alike.`,
 	return cmd
 }
 
-// agentIDs returns the ids of agents that are given by id or by name. A text that is neither
-// may be the id of an agent to come.
+// agentIDs returns the ids of agents given by id or name. Other texts may be ids of future agents.
 func (c *command) agentIDs(ctx context.Context, texts []string) (ids []string, err error) {
-	if len(texts) == 0 || slices.Contains(texts, "") { // which Check refuses
+	if len(texts) == 0 || slices.Contains(texts, "") { // refused by Check
 		return texts, nil
 	}
 	loc, err := c.Location()
@@ -233,7 +232,7 @@ connections within some seconds.`,
 	}
 }
 
-// oneName wants the name of one user.
+// oneName requires one user name.
 func oneName(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return cli.Usage("as in: query serve user add metabase --users users.json",
