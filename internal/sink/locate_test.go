@@ -56,7 +56,7 @@ func TestFiltersPrune(t *testing.T) {
 	}
 }
 
-// An empty filter is damage: it excludes every id.
+// An empty filter is damage: it cannot be queried.
 func TestAnEmptyFilterIsDamage(t *testing.T) {
 	w := monthsBefore(t, "2026-06")
 	file := w.Snapshot().Manifest.FilesOf(schema.Calls.Name)[0]

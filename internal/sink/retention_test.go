@@ -105,7 +105,7 @@ func TestKeep(t *testing.T) {
 	if did, _ := w.Totals(); did.Aged != 0 || did.Written != 1 {
 		t.Errorf("the next run erased %d calls and wrote %d files", did.Aged, did.Written)
 	}
-	// Other commands without a retention setting erase nothing.
+	// Commands that only rewrite files erase nothing.
 	w = reopen(t, w, 4, date(t, "2026-11-01"))
 	if _, err := w.Compact(t.Context(), []string{"2026-10"}, nil); err != nil {
 		t.Fatal(err)
