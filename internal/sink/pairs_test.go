@@ -56,7 +56,7 @@ func TestEveryPairInAWarehouse(t *testing.T) {
 			}
 			x.list(items, 0)
 			x.wantChanges()
-			x.list(items, 1) // each object with the previous one's combination
+			x.list(items, 1) // each object with the next one's combination
 			x.back(items, 1, false)
 			x.list(items, 0)
 			x.back(items, 0, false)
@@ -108,7 +108,7 @@ func (x *paired) send(kind schema.Kind, key string, body []byte) {
 	}
 }
 
-// list commits a complete list. Each object has the combination of the one shift places before.
+// list commits a complete list. Each object has the combination of the one shift places after it.
 func (x *paired) list(items []sent, shift int) {
 	x.Helper()
 	x.open()

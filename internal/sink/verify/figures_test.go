@@ -9,8 +9,8 @@ import (
 	"callhouse/internal/layout"
 )
 
-// For every figure that differs, the reason names it, and nothing else. The figures are those of
-// the struct, so that a new one cannot be forgotten.
+// Whatever figure of a file differs, the reason names it; nothing else is a difference. The
+// figures are those of the struct, so that a new one cannot be left out of either.
 func TestEveryFigureIsNamed(t *testing.T) {
 	t.Parallel()
 	at := int64(1_795_000_000_000)
@@ -48,7 +48,7 @@ func TestEveryFigureIsNamed(t *testing.T) {
 	}
 }
 
-// uncounted are figures that earlier builds omitted.
+// uncounted are figures that earlier builds left out.
 var uncounted = map[string]bool{"undated": true, "credits": true}
 
 // change sets a figure to a larger value.
@@ -63,7 +63,7 @@ func change(v reflect.Value) {
 	}
 }
 
-// Figures counted by other rules in earlier versions are no damage where harmless.
+// What earlier versions counted by other rules is no damage where it does no harm.
 func TestFiguresOfEarlierVersions(t *testing.T) {
 	t.Parallel()
 	early, late := int64(1), int64(2)
