@@ -144,6 +144,10 @@ func (w *Warehouse) selected(ctx context.Context, conn *duck.Conn, f *sqlfiles.F
 			with = append(with, r+" AS ("+none+")")
 		case r == "selected_grouped", r == "selected_alone":
 			with = append(with, r+" AS NOT MATERIALIZED ("+calls+")")
+		case r == "selected_speech" && w.derived(s):
+			with = append(with, "selected_speech AS NOT MATERIALIZED (SELECT * FROM selected)")
+		case r == "selected_speech":
+			with = append(with, "selected_speech AS NOT MATERIALIZED ("+sqlfiles.SelectedSpeech()+")")
 		case r == "selected_campaign_calls":
 			with = append(with, fmt.Sprintf("%s AS NOT MATERIALIZED (SELECT %s AS %s, calls.* FROM calls WHERE %s)", r, madeOfCampaigns,
 				ofCampaign, s.ofCalls()))
@@ -323,6 +327,13 @@ func (s selection) ofQuarters() bool {
 		}
 	}
 	return true
+}
+
+// derived reports whether all calls that may be selected hold the facts of their transcripts.
+func (w *Warehouse) derived(s selection) bool {
+	return !slices.ContainsFunc(w.Snapshot().Manifest.FilesOf(schema.Calls.Name), func(f *layout.File) bool {
+		return (f.Underived == nil || *f.Underived > 0) && !s.misses(f)
+	})
 }
 
 // bounds returns the conditions that p's bounds are for a column of starts.
