@@ -15,7 +15,7 @@ import (
 	"callhouse/internal/longtest"
 )
 
-// without is a page without the words that its address asked for, which it repeats.
+// without returns a page without the words of its own address, which it repeats.
 func without(body, address string) string {
 	u, _ := url.Parse(address)
 	for _, all := range u.Query() {
@@ -30,8 +30,8 @@ func without(body, address string) string {
 	return strings.ReplaceAll(body, strings.TrimPrefix(u.Path, "/calls/"), "")
 }
 
-// Whatever address a reader with limits asks for, also one that was made for somebody else a
-// moment ago, it tells of no row that is not theirs.
+// No address reveals another user's row to a reader with limits, even just after it was answered
+// for someone else.
 func TestOthersRows(t *testing.T) {
 	of := map[string]rights.Rights{"boss": {}, "agency": {Agents: []string{"own"}}, "costs": {Tables: []string{"costs"}},
 		"masked": {Masked: []string{"from_number", "to_number", "content", "summary", "metadata", "value", "arguments", "tool_name", "user_sentiment", "agent_id"}}}
