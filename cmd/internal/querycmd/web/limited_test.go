@@ -90,7 +90,7 @@ func TestOthersRows(t *testing.T) {
 	if _, body := get("agency", "/reports"); strings.Contains(body, "incidents") || !strings.Contains(body, "funnel") {
 		t.Errorf("the list of the reports of an agency: %s", body)
 	}
-	// What is masked is not in any file, and is found by no word and no condition.
+	// Masked values are in no file, and are found by no word and no condition.
 	for _, address := range []string{"/reports/search.csv?word=SECRET", "/reports/funnel.csv?by=metadata.k", "/reports/sentiment.csv", "/reports/tools.csv", "/reports/callers.csv"} {
 		if resp, body := get("masked", address); strings.Contains(strings.ReplaceAll(body, "SECRET-", ""), analyticstest.Secret) || resp.StatusCode != http.StatusOK {
 			t.Errorf("%s tells what is masked (%s): %s", address, resp.Status, body)
