@@ -40,8 +40,8 @@ type company struct {
 	keyFile   string
 }
 
-// workday returns the last Wednesday afternoon in Seoul, the company's zone: at night and on
-// Sundays there are few calls, and sometimes no ongoing one.
+// workday is a Wednesday afternoon in Seoul, the company's zone: at night and on Sundays there are
+// few calls, and sometimes none in progress. It is fixed, since another day makes other calls.
 var workday = time.Date(2026, 11, 18, 5, 30, 0, 0, time.UTC)
 
 // found starts a company on a workday. Its service has no limits unless the options
