@@ -20,9 +20,9 @@ import (
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/cmd/internal/querycmd/safe"
 	"callhouse/cmd/internal/querycmd/serve"
-	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/words"
+	sqlfiles "callhouse/sql"
 )
 
 // Name is the command's name in its output.
@@ -102,7 +102,7 @@ one committed state of it, even while extract runs.`,
 	root.SetHelpCommandGroupID("more")
 	root.SetCompletionCommandGroupID("more")
 	a.commonFlags(root)
-	for _, f := range analytics.Reports() {
+	for _, f := range sqlfiles.Reports() {
 		root.AddCommand(a.reportCommand(f))
 	}
 	root.AddCommand(a.pageCommand(), a.sqlCommand(), a.checkCommand(), a.shellCommand(), a.listCommand(), a.describeCommand())

@@ -16,8 +16,8 @@ import (
 	"callhouse/cmd/internal/querycmd"
 	"callhouse/cmd/internal/querycmd/safe"
 	"callhouse/cmd/internal/querycmd/serve"
-	"callhouse/internal/analytics"
 	"callhouse/internal/longtest"
+	sqlfiles "callhouse/sql"
 )
 
 // safeTemp gives the statements' processes their own temporary folder, and checks that it stays
@@ -361,7 +361,7 @@ func TestSafeChecks(t *testing.T) {
 func TestCommandsThatRunForeignSQL(t *testing.T) {
 	own := map[string]bool{"report": true, "list": true, "describe": true, "catalog": true, "init": true, "export": true, safe.Name: true, "help": true, "completion": true, "publish": true,
 		"serve": true, serve.WorkerName: true} // which runs only safe statements
-	for _, f := range analytics.Reports() {
+	for _, f := range sqlfiles.Reports() {
 		own[f.Name] = true
 	}
 	for _, c := range querycmd.Command().Commands() {

@@ -18,6 +18,7 @@ import (
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/analytics/guard"
 	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/proven"
 	"callhouse/internal/words"
@@ -29,12 +30,12 @@ type Command struct {
 	config.Config
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	Output         string           // output file; empty: stdout
-	Usual          string           // default format
-	Goals          []analytics.Goal // of the setting success
-	SkipDamaged    bool             // leave out damaged files
-	skipped        bool             // damaged files were left out
-	Shell          *Shell           // the shell that runs the command; nil elsewhere
+	Output         string          // output file; empty: stdout
+	Usual          string          // default format
+	Goals          []question.Goal // of the setting success
+	SkipDamaged    bool            // leave out damaged files
+	skipped        bool            // damaged files were left out
+	Shell          *Shell          // the shell that runs the command; nil elsewhere
 }
 
 // Shell is what a shell passes to the commands that it runs.

@@ -22,6 +22,7 @@ import (
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/lend"
 	"callhouse/internal/lend/process"
@@ -71,7 +72,7 @@ type job struct {
 	Zone        string // default zone of sessions
 	Currency    string
 	Country     string
-	Goals       []analytics.Goal
+	Goals       []question.Goal
 	Users       string // file; empty: no logins
 	Memory      int64  // bytes, for all statements of a process over one snapshot
 	Temp        int64  // bytes of temporary files
