@@ -275,6 +275,18 @@ func (m *Manifest) Gaps() (out []schema.Span) {
 	return out
 }
 
+// Underived counts the calls in files that lack the facts of their transcripts.
+func (m *Manifest) Underived() (n int64) {
+	for _, f := range m.FilesOf(schema.Calls.Name) {
+		if f.Underived == nil {
+			n += f.Rows
+		} else {
+			n += *f.Underived
+		}
+	}
+	return n
+}
+
 // OlderFiles counts the data files of older formats.
 func (m *Manifest) OlderFiles() (n int) {
 	for i := range m.Files {

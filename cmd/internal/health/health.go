@@ -42,6 +42,7 @@ type State struct {
 	Unsettled   int64        `json:"calls_unsettled"`
 	UnheldCosts int64        `json:"costs_unheld"`          // costs too large or precise for the column total_cost
 	OlderFiles  int          `json:"files_of_older_format"` // which migrate would rewrite
+	Underived   int64        `json:"calls_without_facts"`   // in files that lack the facts of transcripts
 	Bulk        *bulkState   `json:"bulk,omitempty"`        // pages of v2; omitted: never requested
 	Resources   []listState  `json:"resources"`             // the listed ones
 	Resting     []restState  `json:"resting,omitempty"`     // skipped by runs for some time
@@ -241,7 +242,7 @@ func (h *State) measure(was *sink.History, now time.Time) {
 			h.Bulk.Transcripts += m.Files[i].Bulk
 		}
 	}
-	h.OlderFiles = m.OlderFiles()
+	h.OlderFiles, h.Underived = m.OlderFiles(), m.Underived()
 	if m.Watermark > 0 {
 		h.NewestCall = momentOf(m.Watermark, now)
 	}
@@ -412,6 +413,10 @@ func (h *State) Write(w io.Writer) error {
 	if h.OlderFiles > 0 {
 		line("older files", "%s: costs of more than four decimals in them are not summed yet (extract migrate)",
 			cli.Plural(int64(h.OlderFiles), "file"))
+	}
+	if h.Underived > 0 {
+		line("slow reports", "%s in files of an older version, over which reports of transcripts are slow: "+
+			"each night renews some, extract migrate all", cli.Plural(h.Underived, "call"))
 	}
 	if r := h.LastRun; r != nil {
 		line("last night", "%s; %s new, %s changed, %s set aside; drift %s", cli.Plural(r.Requests, "request"), humanize.Comma(r.New),
