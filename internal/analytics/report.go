@@ -23,8 +23,8 @@ func (w *Warehouse) Compare(report string, p question.Params, now time.Time) (qu
 
 // Denied reports whether an error means that the reader may not see what was asked for.
 func Denied(err error) bool {
-	var denied *rights.DeniedError
-	return errors.As(err, &denied)
+	_, denied := errors.AsType[*rights.DeniedError](err)
+	return denied
 }
 
 // May returns an error, which is Denied, if a report or its groups and conditions are made
@@ -35,26 +35,23 @@ func (w *Warehouse) May(f *sqlfiles.File, p question.Params) error {
 }
 
 // ask reads what p asks of a report, if the reader may see it.
-func (w *Warehouse) ask(f *sqlfiles.File, p question.Params) (q question.Question, err error) {
+func (w *Warehouse) ask(f *sqlfiles.File, p question.Params) (question.Question, error) {
+	q, err := question.Of(f, p)
 	if w.Rights().None() {
-		return question.Of(f, p)
-	}
-	for _, view := range question.Views(f) {
-		if err := w.Rights().May(view); err != nil {
-			return q, err
-		}
-	}
-	if q, err = question.Of(f, p); err != nil {
 		return q, err
 	}
+	views := question.Views(f)
 	for _, d := range q.Asked() {
-		if d.Of != nil {
-			if err := w.Rights().May(d.Of.Name); err != nil {
-				return q, err
-			}
+		if d.Resource != nil {
+			views = append(views, d.Resource.Name)
 		}
 	}
-	return q, nil
+	for _, view := range views {
+		if denied := w.Rights().May(view); denied != nil {
+			return q, denied
+		}
+	}
+	return q, err
 }
 
 // NotFetched returns the names of the resources that a report or its groups and conditions

@@ -158,7 +158,7 @@ const prose = "prose"
 
 // describe adds to the columns of a result what the report's header says.
 func describe(columns []value.Column, f *sqlfiles.File) []value.Column {
-	out := append([]value.Column(nil), columns...)
+	out := slices.Clone(columns)
 	for i := range out {
 		of := ""
 		if h, ok := f.Column(out[i].Name); ok {

@@ -140,3 +140,35 @@ func (q Question) OfCalls() bool {
 
 // ReadsGoals reports whether the report asks which outcomes are a success of an agent.
 func (q Question) ReadsGoals() bool { return strings.Contains(q.Report.SQL, "goals_of(") }
+
+// Around returns q about the calls beside what was seen from the first to the last instant, in
+// ms; 0: nothing was seen, which has no calls beside it.
+func (q Question) Around(first, last int64) Question {
+	q.Seen = q.Params
+	q.Since, q.Until = time.UnixMilli(first), time.UnixMilli(last)
+	if last > 0 {
+		q.Since, q.Until = q.Since.AddDate(0, 0, -12), q.Until.AddDate(0, 0, 9)
+	}
+	return q
+}
+
+// Goal is an outcome that is a success of an agent.
+type Goal struct{ Agent, Outcome string } // by its id or name, as with --agent
+
+// goals are the outcomes that an answered call may have.
+var goals = []string{"completed", "transferred", "abandoned", "failed"}
+
+// ParseGoal reads AGENT=OUTCOME. It returns an *UnknownError for any outcome that an answered call
+// cannot have.
+func ParseGoal(text string) (Goal, error) {
+	at := strings.LastIndexByte(text, '=')
+	if at < 1 {
+		return Goal{}, &GroupError{text + " names no outcome",
+			"write AGENT=OUTCOME, as in triage=transferred; name an agent again for each further outcome"}
+	}
+	g := Goal{text[:at], text[at+1:]}
+	if !slices.Contains(goals, g.Outcome) {
+		return g, Unknown("outcome of an answered call", g.Outcome, goals)
+	}
+	return g, nil
+}
