@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"callhouse/internal/analytics/duck"
@@ -117,7 +118,7 @@ func (w *Warehouse) run(ctx context.Context, conn *duck.Conn, q question.Questio
 // goalsOf returns the goals with their agents' ids, if a report asks for them. A reader of some
 // agents' calls does not learn that there are others.
 func (w *Warehouse) goalsOf(ctx context.Context, conn *duck.Conn, q question.Question) (out []question.Goal, err error) {
-	if !q.ReadsGoals() {
+	if !strings.Contains(q.Report.SQL, "goals_of(") {
 		return nil, nil
 	}
 	for _, g := range w.goals {

@@ -27,15 +27,17 @@ type Plan struct {
 
 // Report plans a report.
 func (p *Planner) Report(q question.Question) (out Plan, err error) {
-	previous, compares := q.Previous()
+	before, compares := q.Previous()
 	f := shown(q.Report, q.Field != "", compares)
 	out = Plan{Report: f, SQL: f.SQL, Small: f.Grouped() && q.Every != "minute" && !strings.Contains(q.By, ".")}
 	if f.Selects() {
-		q.Report, previous.Report = f, f
+		q.Report = f
 		out.Variables, out.SQL = p.variables(q), withList(p.relations(q), f.SQL)
 		if compares {
-			out.Variables = p.variables(previous)
-			out.Report = compared(f, out.SQL, withList(p.relations(previous), f.SQL), q.Params)
+			now := q.Params
+			q.Params = before
+			out.Variables = p.variables(q)
+			out.Report = compared(f, out.SQL, withList(p.relations(q), f.SQL), now)
 			out.SQL = out.Report.SQL
 		}
 	}

@@ -24,7 +24,7 @@ func (p *Planner) relations(q question.Question) string {
 	f := q.Report
 	var with []string
 	if b, ok := question.BesideOf(f); ok {
-		with = append(with, b.Name+" AS MATERIALIZED ("+seen(b, q.Seen)+")")
+		with = append(with, b.As+" AS MATERIALIZED ("+seen(b, q.Seen)+")")
 	}
 	q.Since = p.historyOf(q)
 	key, chosen := keyExpr(q.Keys, question.Dimension.InCalls), ofCalls(q)

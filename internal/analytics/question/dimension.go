@@ -3,8 +3,8 @@ package question
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -75,8 +75,8 @@ func madeOf(column string, of *resource.Resource, made string) Dimension {
 	return Dimension{Expr: column, Columns: []string{column}, Resource: of, Made: made}
 }
 
-// dimensions is the one place that says what --by and --where know. Nothing that
-// a user types becomes SQL but through it.
+// dimensions returns everything that --by and --where accept. Whatever a user types becomes SQL
+// only through it.
 func dimensions() map[string]Dimension {
 	word := func(column string) Dimension { return Dimension{Expr: column, Columns: []string{column}} }
 	date := func(text string) bool { _, err := time.Parse(time.DateOnly, text); return err == nil }
@@ -86,6 +86,9 @@ func dimensions() map[string]Dimension {
 		return err == nil && n >= 0 && n < 24 && strconv.Itoa(n) == text
 	}
 	byDate := []string{LocalDate}
+	inOne := func(expr, onDay string, valid func(string) bool, like string) Dimension {
+		return Dimension{Expr: expr, Columns: byDate, Natural: true, once: true, OnDay: onDay, valid: valid, like: like}
+	}
 	return map[string]Dimension{
 		"agent":                word("agent_id"),
 		"agent_type":           {Expr: agentType, Columns: []string{"agent_id"}, Resource: resource.Agents},
@@ -100,14 +103,11 @@ func dimensions() map[string]Dimension {
 		"variant_label":        word("variant_label"),
 		"outcome":              {Expr: "outcome", Columns: strings.Fields(OfOutcome), known: outcomes},
 		"outcome_kind":         {Expr: "outcome_kind", Columns: strings.Fields(OfOutcome)},
-		"day": {Expr: "local_date", Columns: byDate, Natural: true, once: true, valid: date,
-			like: "2026-11-20", OnDay: "day"},
-		"week": {Expr: "week", Columns: byDate, Natural: true, once: true, valid: date, like: "2026-11-16, its Monday",
-			OnDay: "week_of(day)"},
-		"month": {Expr: "local_month", Columns: byDate, Natural: true, once: true, valid: month, like: "2026-11",
-			OnDay: "month_of(day)"},
-		"hour":    {Expr: "local_hour", Columns: []string{LocalHour}, Natural: true, valid: hour, like: "9, of 0 to 23"},
-		"weekday": {Expr: "weekday", Columns: byDate, Natural: true, known: value.Weekdays[:], OnDay: "weekday_of(day)"},
+		"day":                  inOne(LocalDate, "day", date, "2026-11-20"),
+		"week":                 inOne("week", "week_of(day)", date, "2026-11-16, its Monday"),
+		"month":                inOne("local_month", "month_of(day)", month, "2026-11"),
+		"hour":                 {Expr: "local_hour", Columns: []string{LocalHour}, Natural: true, valid: hour, like: "9, of 0 to 23"},
+		"weekday":              {Expr: "weekday", Columns: byDate, Natural: true, known: value.Weekdays[:], OnDay: "weekday_of(day)"},
 	}
 }
 
@@ -123,11 +123,7 @@ var documents = []string{"metadata", "dynamic_variables"}
 // Dimensions returns the names that Params.By knows, sorted, those with a free
 // key last.
 func Dimensions() []string {
-	var out []string
-	for name := range dimensions() {
-		out = append(out, name)
-	}
-	sort.Strings(out)
+	out := slices.Sorted(maps.Keys(dimensions()))
 	for _, d := range documents {
 		out = append(out, d+".KEY")
 	}

@@ -105,13 +105,6 @@ func (q Question) Asked() []Dimension {
 	return out
 }
 
-// Previous returns the question about the period with which q compares; false where there is none.
-func (q Question) Previous() (Question, bool) {
-	p, ok := q.Params.Previous()
-	q.Params = p
-	return q, ok
-}
-
 // Resolve replaces the names of agents and campaigns by their ids. find returns the id that a
 // text stands for, of an agent or a campaign.
 func (q *Question) Resolve(find func(what, text string) (id string, err error)) (err error) {
@@ -137,9 +130,6 @@ func (q Question) OfCalls() bool {
 	_, ok := q.Report.Column("call_id")
 	return ok && (q.Agent != "" || len(q.Where) > 0)
 }
-
-// ReadsGoals reports whether the report asks which outcomes are a success of an agent.
-func (q Question) ReadsGoals() bool { return strings.Contains(q.Report.SQL, "goals_of(") }
 
 // Around returns q about the calls beside what was seen from the first to the last instant, in
 // ms; 0: nothing was seen, which has no calls beside it.

@@ -11,18 +11,18 @@ import (
 
 // Report returns the report called name, or an *UnknownError.
 func Report(name string) (*sqlfiles.File, error) {
-	return first(called("report", name, sqlfiles.Reports()))
+	return first(lookUp("report", name, sqlfiles.Reports()))
 }
 
 // Table returns the table called name, or an *UnknownError.
 func Table(name string) (*sqlfiles.File, error) {
-	return first(called("table", name, sqlfiles.ViewsByName()))
+	return first(lookUp("table", name, sqlfiles.ViewsByName()))
 }
 
 // Describe returns the report or table called name, or both, the report first;
 // or an *UnknownError.
 func Describe(name string) ([]*sqlfiles.File, error) {
-	return called("report or table", name, slices.Concat(sqlfiles.Reports(), sqlfiles.ViewsByName()))
+	return lookUp("report or table", name, slices.Concat(sqlfiles.Reports(), sqlfiles.ViewsByName()))
 }
 
 func first(files []*sqlfiles.File, err error) (*sqlfiles.File, error) {
@@ -32,7 +32,7 @@ func first(files []*sqlfiles.File, err error) (*sqlfiles.File, error) {
 	return files[0], nil
 }
 
-func called(what, name string, in []*sqlfiles.File) (found []*sqlfiles.File, err error) {
+func lookUp(what, name string, in []*sqlfiles.File) (found []*sqlfiles.File, err error) {
 	var known []string
 	for _, f := range in {
 		if known = append(known, f.Name); f.Name == name {
@@ -69,7 +69,7 @@ func Views(f *sqlfiles.File) (out []string) {
 			out = append(out, Views(other)...)
 		case Related[name] != "":
 			out = append(out, schema.Calls.Name, Related[name])
-		case name == beside.Name, slices.ContainsFunc(resource.All, func(r *resource.Resource) bool { return r.Name == of }):
+		case name == beside.As, slices.ContainsFunc(resource.All, func(r *resource.Resource) bool { return r.Name == of }):
 			out = append(out, schema.Calls.Name, of)
 		case isSelected, name == "selected", name == "surrounding", name == "tallied":
 			out = append(out, schema.Calls.Name)
@@ -95,7 +95,7 @@ func KeyName(by string, f *sqlfiles.File) string {
 // Beside is what was seen of the organisation in the time that is asked for. A report of
 // it has calls beside it: those of that time, and of some weeks before and days after.
 type Beside struct {
-	Name      string // of the relation
+	As        string // the name of the relation
 	Rows      string // its SELECT
 	Since, At string // between these two it came to be
 	OfAgents  bool   // the column agent_id is whose it is
@@ -105,21 +105,19 @@ type Beside struct {
 // besides are all of these.
 var besides = []Beside{
 	// What was there when its list was first read is not new, nor is what was only looked at more closely.
-	{Name: "selected_changes", are: "changes that were seen",
+	{As: "selected_changes", are: "changes that were seen",
 		Rows: `SELECT *, CASE WHEN resource IN ('agents', 'agent_versions') THEN url_decode(split_part(key, '/', 1)) END AS agent_id
 FROM changes
 WHERE since_at IS NOT NULL AND kind <> 'completed' AND resource NOT IN ('customers', 'incidents')`,
 		Since: "since_at", At: "seen_at", OfAgents: true},
-	{Name: "selected_incidents", are: "incidents that were raised", Rows: "SELECT * FROM incidents", Since: "created_at", At: "created_at"},
+	{As: "selected_incidents", are: "incidents that were raised", Rows: "SELECT * FROM incidents", Since: "created_at", At: "created_at"},
 }
 
 // BesideOf returns what a report reads of that kind.
 func BesideOf(f *sqlfiles.File) (Beside, bool) {
-	for _, name := range f.Reads {
-		for _, b := range besides {
-			if b.Name == name {
-				return b, true
-			}
+	for _, b := range besides {
+		if slices.Contains(f.Reads, b.As) {
+			return b, true
 		}
 	}
 	return Beside{}, false
