@@ -39,6 +39,10 @@ func (p *Planner) relations(q question.Question) string {
 			with = append(with, r+" AS ("+none+")")
 		case r == "selected_grouped", r == "selected_alone":
 			with = append(with, r+" AS NOT MATERIALIZED ("+calls+")")
+		case r == "selected_speech" && p.derived(q.Params):
+			with = append(with, "selected_speech AS NOT MATERIALIZED (SELECT * FROM selected)")
+		case r == "selected_speech":
+			with = append(with, "selected_speech AS NOT MATERIALIZED ("+sqlfiles.SelectedSpeech()+")")
 		case r == "selected_campaign_calls":
 			with = append(with, fmt.Sprintf("%s AS NOT MATERIALIZED (SELECT %s AS %s, calls.* FROM calls WHERE %s)", r,
 				question.Campaign.Made, question.Campaign.Expr, chosen))

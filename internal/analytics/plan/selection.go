@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	"callhouse/internal/analytics/localtime"
@@ -73,6 +74,13 @@ func holds(p question.Params, f *layout.File) bool {
 func misses(p question.Params, f *layout.File) bool {
 	return p.Bounded() && (f.MinStart == nil || f.MaxStart == nil || time.UnixMilli(*f.MaxStart).Before(p.Since) ||
 		!p.Until.IsZero() && !time.UnixMilli(*f.MinStart).Before(p.Until))
+}
+
+// derived reports whether all calls that may be selected hold the facts of their transcripts.
+func (p *Planner) derived(of question.Params) bool {
+	return !slices.ContainsFunc(p.snap.Manifest.FilesOf(schema.Calls.Name), func(f *layout.File) bool {
+		return (f.Underived == nil || *f.Underived > 0) && !misses(of, f)
+	})
 }
 
 // ofQuarters reports whether the bounds lie between two quarters of an hour.
