@@ -39,7 +39,7 @@ func (p *Planner) relations(q question.Question) string {
 			with = append(with, r+" AS ("+none+")")
 		case r == "selected_grouped", r == "selected_alone":
 			with = append(with, r+" AS NOT MATERIALIZED ("+calls+")")
-		case r == "selected_speech" && p.derived(q.Params):
+		case r == "selected_speech" && p.allDerived(q.Params):
 			with = append(with, "selected_speech AS NOT MATERIALIZED (SELECT * FROM selected)")
 		case r == "selected_speech":
 			with = append(with, "selected_speech AS NOT MATERIALIZED ("+sqlfiles.SelectedSpeech()+")")
