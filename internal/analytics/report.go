@@ -76,9 +76,11 @@ func (w *Warehouse) Report(ctx context.Context, name string, p question.Params) 
 }
 
 func (w *Warehouse) run(ctx context.Context, conn *duck.Conn, q question.Question) (*Rows, error) {
-	q, err := w.resolve(ctx, conn, q)
-	if err != nil {
-		return nil, err
+	var err error
+	if q.Report.Selects() {
+		if q, err = w.resolve(ctx, conn, q); err != nil {
+			return nil, err
+		}
 	}
 	if q.Goals, err = w.goalsOf(ctx, conn, q); err != nil {
 		return nil, err
@@ -149,7 +151,7 @@ func (w *Warehouse) Table(ctx context.Context, name string, p question.Params) (
 	if err != nil {
 		return nil, err
 	}
-	return w.stream(ctx, func(conn *duck.Conn) (*Rows, error) {
+	rows, err := w.stream(ctx, func(conn *duck.Conn) (*Rows, error) {
 		if q.OfCalls() {
 			if q, err = w.resolve(ctx, conn, q); err != nil {
 				return nil, err
@@ -157,8 +159,12 @@ func (w *Warehouse) Table(ctx context.Context, name string, p question.Params) (
 		}
 		rows, err := conn.Query(ctx, w.planner.Table(q))
 		if err != nil {
-			return nil, fmt.Errorf("read the table %s: %w", name, err)
+			return nil, err
 		}
 		return &Rows{rows: rows, columns: rows.Columns()}, nil
 	})
+	if err != nil {
+		return nil, fmt.Errorf("read the table %s: %w", name, err)
+	}
+	return rows, nil
 }
