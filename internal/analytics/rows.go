@@ -130,15 +130,11 @@ func (r *Rows) tell(row []any) []any {
 	r.told = append(r.told[:0], row...)
 	for _, at := range r.idsAt {
 		id, _ := row[at].(string)
-		name, known := r.labels[id]
-		switch {
-		case r.inPlace && known:
+		if !r.inPlace {
+			r.told, at = append(r.told, nil), len(r.told)
+		}
+		if name, known := r.labels[id]; known {
 			r.told[at] = name
-		case r.inPlace:
-		case known:
-			r.told = append(r.told, name)
-		default:
-			r.told = append(r.told, nil)
 		}
 	}
 	return r.told

@@ -202,6 +202,8 @@ func (p *Planner) split(t *schema.Table, q question.Question, byUnit bool) (tall
 // says it of those of documents.
 func (p *Planner) tallyColumn(name string, made map[string]string, from *schema.Table) string {
 	switch {
+	case made[name] != "":
+		return made[name] + " AS " + name
 	case name == question.LocalDate:
 		return "CAST(make_timestamp(" + p.localMicros + ") AS DATE) AS local_date"
 	case name == question.LocalHour:
@@ -211,8 +213,6 @@ func (p *Planner) tallyColumn(name string, made map[string]string, from *schema.
 		return "cost_unit(total_cost, credits_used) AS unit"
 	case name == unit:
 		return "CASE WHEN costed_calls > 0 THEN 'currency' END AS unit"
-	case name == question.Number.Expr:
-		return made[name] + " AS " + name
 	case name == "direction":
 		return "direction_of(direction, call_type) AS direction"
 	case from.Column(name) >= 0:
@@ -226,8 +226,6 @@ func (p *Planner) tallyColumn(name string, made map[string]string, from *schema.
 		return fmt.Sprintf("duration_ms // %d * %d AS duration_step", schema.DurationStep, schema.DurationStep)
 	case name == "short_step":
 		return "short_step_of(duration_ms) AS short_step"
-	case made[name] != "":
-		return made[name] + " AS " + name
 	}
 	return stored.Ident(name)
 }

@@ -65,16 +65,7 @@ func anyCase(words []string) string {
 			longest = w
 		}
 	}
-	var b strings.Builder
-	for _, r := range longest {
-		switch r {
-		case 'i', 'I', 'İ':
-			b.WriteString("[iİ]")
-		default:
-			b.WriteString(regexp.QuoteMeta(string(r)))
-		}
-	}
-	return b.String()
+	return strings.NewReplacer("i", "[iİ]", "I", "[iİ]", "İ", "[iİ]").Replace(regexp.QuoteMeta(longest))
 }
 
 // wholeDays returns, as literals of SQL, the first local day of which the selection leaves
@@ -82,8 +73,7 @@ func anyCase(words []string) string {
 func (p *Planner) wholeDays(of question.Params) (from, until string) {
 	from, until = "CAST(NULL AS DATE)", "CAST(NULL AS DATE)"
 	day := func(t time.Time, after bool) string {
-		t = t.In(p.loc)
-		y, m, d := t.Date()
+		y, m, d := t.In(p.loc).Date()
 		if midnight := time.Date(y, m, d, 0, 0, 0, 0, p.loc); after && t.After(midnight) {
 			d++
 		}
