@@ -6,8 +6,6 @@
 package dialect
 
 import (
-	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -43,12 +41,10 @@ type Asked struct {
 	refused error
 }
 
-type node = map[string]any
-
 // Rewrite changes a tree that DuckDB made of a statement.
 func (a *Asked) Rewrite(tree map[string]any, at func(any) string) (bool, error) {
 	a.changed, a.at, a.withs, a.quotes, a.given, a.tree = false, at, map[string]bool{}, nil, nil, tree
-	statements, _ := tree["statements"].([]any)
+	statements := listOf(tree, "statements")
 	if len(statements) != 1 {
 		return false, nil
 	}
@@ -76,10 +72,9 @@ func (a *Asked) findWiths(n any) {
 		}
 	case node:
 		if with, ok := n["cte_map"].(node); ok {
-			entries, _ := with["map"].([]any)
-			for _, e := range entries {
+			for _, e := range listOf(with, "map") {
 				if e, ok := e.(node); ok {
-					a.withs[strings.ToLower(text(e["key"]))] = true
+					a.withs[small(e, "key")] = true
 				}
 			}
 		}
@@ -97,7 +92,7 @@ func (a *Asked) walk(n any) {
 			a.walk(kid)
 		}
 	case node:
-		if text(n["class"]) == "CAST" {
+		if word(n, "class") == "CAST" {
 			a.nestedCast(n)
 		}
 		a.fold(n)
@@ -114,7 +109,7 @@ func (a *Asked) walk(n any) {
 				a.walk(kid)
 			}
 		}
-		switch text(n["type"]) {
+		switch word(n, "type") {
 		case "BASE_TABLE":
 			a.relation(n)
 		case "JOIN":
@@ -136,7 +131,7 @@ func (a *Asked) walk(n any) {
 		case "SUBQUERY":
 			a.anyOf(n)
 		case "ARRAY_EXTRACT":
-			if of, _ := n["children"].([]any); len(of) == 2 && isVector(of[0]) {
+			if of := listOf(n, "children"); len(of) == 2 && isVector(of[0]) {
 				of[1] = plus(of[1], 1)
 				a.changed = true
 			}
@@ -170,10 +165,9 @@ func (a *Asked) fold(n node) {
 		a.changed = true
 		return folded
 	}
-	items, _ := n["select_list"].([]any)
-	for _, item := range items {
-		if e, ok := item.(node); ok && text(e["alias"]) != "" {
-			e["alias"] = small(text(e["alias"]))
+	for _, item := range listOf(n, "select_list") {
+		if e, ok := item.(node); ok && word(e, "alias") != "" {
+			e["alias"] = small(word(e, "alias"))
 		}
 	}
 	for _, list := range []string{"column_name_alias", "aliases"} { // of FROM (…) AS t(a), and of WITH t(a)
@@ -214,14 +208,13 @@ func (a *Asked) isQuoted(name string) bool {
 // columns gives columns that are calls of our functions the name that they have in
 // Postgres, as other parts of the statement may look for it, and makes rows of a series.
 func (a *Asked) columns(n node) {
-	items, _ := n["select_list"].([]any)
-	for _, item := range items {
-		e, _ := item.(node)
-		name := strings.ToLower(text(e["function_name"]))
-		if text(e["class"]) != "FUNCTION" {
+	for _, item := range listOf(n, "select_list") {
+		e := asNode(item)
+		name := small(e, "function_name")
+		if word(e, "class") != "FUNCTION" {
 			continue
 		}
-		if text(e["alias"]) == "" && (pgcatalog.Functions()[name] || name == "generate_series") {
+		if word(e, "alias") == "" && (pgcatalog.Functions()[name] || name == "generate_series") {
 			e["alias"] = name
 		}
 		if name == "generate_series" {
@@ -242,12 +235,12 @@ func isVector(n any) bool { return vectors[lastName(n)] }
 // anyOf looks for a value in a list of the catalog by a function: DuckDB has a subquery for
 // ANY, which an outer join cannot have.
 func (a *Asked) anyOf(n node) {
-	if text(n["subquery_type"]) != "ANY" || text(n["comparison_type"]) != "COMPARE_EQUAL" {
+	if word(n, "subquery_type") != "ANY" || word(n, "comparison_type") != "COMPARE_EQUAL" {
 		return
 	}
 	if list := anyList(n); list != nil {
-		if name := text(list["function_name"]); slices.Contains(lexer.Likes, name) {
-			patterns, _ := list["children"].([]any)
+		if name := word(list, "function_name"); slices.Contains(lexer.Likes, name) {
+			patterns := listOf(list, "children")
 			a.list(patterns[0])
 			a.put(n, call(schemaOf, name, n["child"], patterns[0]))
 			return
@@ -267,68 +260,4 @@ func (a *Asked) put(n, by node) {
 		n["alias"] = alias
 	}
 	a.changed = true
-}
-
-func text(v any) string {
-	s, _ := v.(string)
-	return s
-}
-
-// constant is the tree of a text.
-func constant(s string) node {
-	return node{"class": "CONSTANT", "type": "VALUE_CONSTANT", "alias": "", "query_location": nowhere,
-		"value": node{"type": node{"id": "VARCHAR", "type_info": nil}, "is_null": false, "value": s}}
-}
-
-// zero is the place of the beginning of the text.
-const zero = json.Number("0")
-
-// number returns a number of a tree.
-func number(v any) int {
-	n, _ := v.(json.Number)
-	i, _ := n.Int64()
-	return int(i)
-}
-
-// nowhere is the place of what does not stand in the text.
-const nowhere = uint64(1<<64 - 1)
-
-// call is the tree of a call of one of our functions.
-func call(schema, name string, args ...any) node {
-	if args == nil {
-		args = []any{}
-	}
-	return node{"class": "FUNCTION", "type": "FUNCTION", "alias": "", "query_location": nowhere, "function_name": name,
-		"schema": schema, "children": args,
-		"filter": nil, "order_bys": node{"type": "ORDER_MODIFIER", "orders": []any{}}, "distinct": false, "is_operator": false,
-		"export_state": false, "catalog": ""}
-}
-
-// plus is the tree of a number more than another.
-func plus(what any, n int) node {
-	sum := call("", "+", what, node{"class": "CONSTANT", "type": "VALUE_CONSTANT", "alias": "", "query_location": nowhere,
-		"value": node{"type": node{"id": "INTEGER", "type_info": nil}, "is_null": false, "value": n}})
-	sum["is_operator"] = true
-	return sum
-}
-
-// castTo is the tree of a cast to a type of DuckDB's, by its name.
-func castTo(what node, name string) node {
-	return node{"class": "CAST", "type": "OPERATOR_CAST", "alias": "", "query_location": nowhere, "child": what,
-		"cast_type": typeOf(name), "try_cast": false}
-}
-
-func typeOf(name string) node {
-	var width, scale int
-	if n, _ := fmt.Sscanf(name, "DECIMAL(%d,%d)", &width, &scale); n == 2 && !strings.HasSuffix(name, "]") {
-		return node{"id": "DECIMAL",
-			"type_info": node{"type": "DECIMAL_TYPE_INFO", "alias": "", "extension_info": nil, "width": width, "scale": scale}}
-	}
-	if inner, ok := strings.CutSuffix(name, "[]"); ok {
-		return node{"id": "LIST", "type_info": node{"type": "LIST_TYPE_INFO", "alias": "", "extension_info": nil, "child_type": typeOf(inner)}}
-	}
-	if name == "JSON" {
-		return node{"id": "VARCHAR", "type_info": node{"type": "GENERIC_TYPE_INFO", "alias": "JSON", "extension_info": nil}}
-	}
-	return node{"id": name, "type_info": nil}
 }

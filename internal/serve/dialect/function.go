@@ -21,8 +21,8 @@ var renamed = map[string]string{"json_build_object": "json_object", "jsonb_build
 
 // function leads calls to our functions, and changes those that DuckDB has otherwise.
 func (a *Asked) function(n node) {
-	name, schema := strings.ToLower(text(n["function_name"])), strings.ToLower(text(n["schema"]))
-	args, _ := n["children"].([]any)
+	name, schema := small(n, "function_name"), small(n, "schema")
+	args := listOf(n, "children")
 	if schema == "pg_catalog" || schema == "information_schema" || schema == "public" {
 		n["schema"], schema = "", ""
 		a.changed = true
@@ -30,7 +30,7 @@ func (a *Asked) function(n node) {
 	if schema != "" && schema != "main" {
 		return
 	}
-	if isOperator, _ := n["is_operator"].(bool); isOperator {
+	if isOperator := isSet(n, "is_operator"); isOperator {
 		a.operator(n, name, args)
 		return
 	}
@@ -55,7 +55,7 @@ func (a *Asked) function(n node) {
 var rewrites map[string]func(a *Asked, n node, args []any)
 
 func init() {
-	unnested := func(a *Asked, n node, args []any) { a.unnested(n, strings.ToLower(text(n["function_name"])), args) }
+	unnested := func(a *Asked, n node, args []any) { a.unnested(n, small(n, "function_name"), args) }
 	patterned := func(a *Asked, _ node, args []any) { a.patternOf(args) }
 	aggregated := func(a *Asked, n node, _ []any) { a.aggregated(n) }
 	rewrites = map[string]func(a *Asked, n node, args []any){
@@ -147,10 +147,10 @@ func (a *Asked) datePart(n node, args []any) {
 // round rounds doubles to even numbers.
 func (a *Asked) round(n node, args []any) {
 	of := args[0]
-	if kids, _ := asNode(of)["children"].([]any); len(kids) == 1 && text(asNode(of)["function_name"]) == "-" {
+	if kids := listOf(of, "children"); len(kids) == 1 && word(of, "function_name") == "-" {
 		of = kids[0]
 	}
-	if len(args) == 1 && a.kindOf(of) == float8 && text(asNode(of)["class"]) == "CAST" { // averages are numerics there
+	if len(args) == 1 && a.kindOf(of) == float8 && word(of, "class") == "CAST" { // averages are numerics there
 		a.put(n, call("", "round_even", args[0], integer(0)))
 	}
 	if len(args) == 2 {
@@ -173,7 +173,7 @@ func (a *Asked) parsed(n node, args []any, as string) {
 
 // aggregate changes sums and averages.
 func (a *Asked) aggregate(n node) {
-	switch strings.ToLower(text(n["function_name"])) {
+	switch small(n, "function_name") {
 	case "sum":
 		a.sum(n)
 	case "avg":
@@ -239,7 +239,7 @@ func (a *Asked) isMatch(n node) bool {
 // list makes a list of what ANY compares with, if that is a parameter of no type or the
 // text of an array.
 func (a *Asked) list(of any) {
-	n, _ := of.(node)
+	n := asNode(of)
 	if s, ok := constantText(n); ok && strings.HasPrefix(s, "{") {
 		a.array(n)
 		inner := node{}

@@ -10,8 +10,8 @@ import (
 // byKey adds to GROUP BY the columns of a table whose key stands there: they are the same in all
 // rows of a group, and Postgres takes them as well.
 func (a *Asked) byKey(n node) {
-	groups, _ := n["group_expressions"].([]any)
-	sets, _ := n["group_sets"].([]any)
+	groups := listOf(n, "group_expressions")
+	sets := listOf(n, "group_sets")
 	if len(groups) == 0 || len(sets) != 1 {
 		return
 	}
@@ -45,7 +45,7 @@ func (a *Asked) byKey(n node) {
 // isColumn says whether an expression is a column of a table, whose alias may be left out where
 // there is no other one.
 func isColumn(n any, alias, column string, isAlone bool) bool {
-	names, _ := asNode(n)["column_names"].([]any)
+	names := listOf(n, "column_names")
 	if lastName(n) != column || len(names) == 0 {
 		return false
 	}

@@ -10,20 +10,19 @@ import (
 // names returns what Postgres calls the columns of a statement that does not say so itself;
 // nil where a star stands among them.
 func (a *Asked) names(n any) []string {
-	of, _ := n.(node)
-	if text(of["type"]) == "SET_OPERATION_NODE" {
+	of := asNode(n)
+	if word(of, "type") == "SET_OPERATION_NODE" {
 		if left, ok := of["left"]; ok {
 			return a.names(left)
 		}
-		if kids, _ := of["children"].([]any); len(kids) > 0 {
+		if kids := listOf(of, "children"); len(kids) > 0 {
 			return a.names(kids[0])
 		}
 	}
-	items, _ := of["select_list"].([]any)
 	var out []string
-	for _, item := range items {
-		e, _ := item.(node)
-		if text(e["class"]) == "STAR" {
+	for _, item := range listOf(of, "select_list") {
+		e := asNode(item)
+		if word(e, "class") == "STAR" {
 			return nil
 		}
 		out = append(out, a.name(e))
@@ -33,10 +32,10 @@ func (a *Asked) names(n any) []string {
 
 // name returns what Postgres calls an expression, "" where DuckDB calls it the same.
 func (a *Asked) name(e node) string {
-	if text(e["alias"]) != "" {
+	if word(e, "alias") != "" {
 		return ""
 	}
-	switch text(e["class"]) {
+	switch word(e, "class") {
 	case "COLUMN_REF":
 		if name := lastName(e); isWord[name] {
 			return name
@@ -47,8 +46,8 @@ func (a *Asked) name(e node) string {
 	case "CAST":
 		return a.castNameOf(e)
 	case "CASE":
-		if last, ok := e["else_expr"].(node); ok && text(last["class"]) != "CONSTANT" {
-			if names, _ := last["column_names"].([]any); len(names) > 0 {
+		if last, ok := e["else_expr"].(node); ok && word(last, "class") != "CONSTANT" {
+			if names := listOf(last, "column_names"); len(names) > 0 {
 				return text(names[len(names)-1])
 			}
 			if of := a.name(last); of != "" && of != "?column?" {
@@ -70,10 +69,10 @@ var calledNames = map[string]string{"count_star": "count", "quantile_cont": "per
 
 // callName returns the name of a call.
 func (a *Asked) callName(e node) string {
-	if isOperator, _ := e["is_operator"].(bool); isOperator {
+	if isOperator := isSet(e, "is_operator"); isOperator {
 		return "?column?"
 	}
-	name := strings.ToLower(text(e["function_name"]))
+	name := small(e, "function_name")
 	if by := calledNames[name]; by != "" {
 		return by
 	}
@@ -89,15 +88,15 @@ func (a *Asked) callName(e node) string {
 
 // castNameOf returns the name of a cast: that of what is cast, or else of the type.
 func (a *Asked) castNameOf(e node) string {
-	child, _ := e["child"].(node)
-	t, _ := e["cast_type"].(node)
-	if text(child["class"]) == "CAST" {
-		if inner := text(asNode(child["child"])["class"]); inner == "CONSTANT" || inner == "CAST" {
+	child := kidOf(e, "child")
+	t := kidOf(e, "cast_type")
+	if word(child, "class") == "CAST" {
+		if inner := word(kidOf(child, "child"), "class"); inner == "CONSTANT" || inner == "CAST" {
 			return castName(t)
 		}
 	}
 	if of := a.name(child); of != "?column?" {
-		if names, _ := child["column_names"].([]any); of == "" && len(names) > 0 {
+		if names := listOf(child, "column_names"); of == "" && len(names) > 0 {
 			return text(names[len(names)-1])
 		}
 		return of
@@ -110,28 +109,27 @@ func (a *Asked) castNameOf(e node) string {
 }
 
 func (a *Asked) subqueryName(e node) string {
-	switch text(e["subquery_type"]) {
+	switch word(e, "subquery_type") {
 	case "EXISTS", "NOT_EXISTS":
 		return "exists"
 	case "ANY", "ALL":
 		return "?column?"
 	}
-	inner, _ := e["subquery"].(node)
-	if names := a.names(inner["node"]); len(names) == 1 && text(e["subquery_type"]) == "SCALAR" && names[0] != "" {
+	if names := a.names(kidOf(e, "subquery")["node"]); len(names) == 1 && word(e, "subquery_type") == "SCALAR" && names[0] != "" {
 		return names[0]
 	}
 	return ""
 }
 
 func (a *Asked) operatorName(e node) string {
-	switch text(e["type"]) {
+	switch word(e, "type") {
 	case "OPERATOR_COALESCE":
 		return "coalesce"
 	case "ARRAY_CONSTRUCTOR":
 		return "array"
 	case "ARRAY_EXTRACT", "ARRAY_SLICE":
-		if kids, _ := e["children"].([]any); len(kids) > 0 {
-			if of, _ := kids[0].(node); text(of["class"]) != "COLUMN_REF" {
+		if kids := listOf(e, "children"); len(kids) > 0 {
+			if of, _ := kids[0].(node); word(of, "class") != "COLUMN_REF" {
 				return a.name(of)
 			}
 		}
@@ -149,11 +147,9 @@ func castName(t node) string {
 	if name := unbound(t); name != "" {
 		return name
 	}
-	switch id := text(t["id"]); id {
+	switch id := word(t, "id"); id {
 	case "LIST":
-		info, _ := t["type_info"].(node)
-		inner, _ := info["child_type"].(node)
-		return castName(inner)
+		return castName(kidOf(t, "type_info", "child_type"))
 	case "VARCHAR":
 		return "text"
 	case "BIGINT":
@@ -206,7 +202,7 @@ func (a *Asked) findGiven(n any) {
 			a.findGiven(kid)
 		}
 	case node:
-		if alias := text(n["alias"]); alias != "" {
+		if alias := word(n, "alias"); alias != "" {
 			a.given[alias] = true
 		}
 		for _, list := range []string{"column_name_alias", "aliases"} {

@@ -12,7 +12,7 @@ import (
 // sum gives a sum the type that it has in Postgres: DuckDB's of integers is one of more bytes,
 // which divides as integers do.
 func (a *Asked) sum(n node) {
-	args, _ := n["children"].([]any)
+	args := listOf(n, "children")
 	if len(args) != 1 {
 		return
 	}
@@ -31,7 +31,7 @@ func (a *Asked) sum(n node) {
 // average computes the average of intervals from the sums of their parts: DuckDB's own is
 // off by milliseconds beyond some thousand rows.
 func (a *Asked) average(n node) {
-	args, _ := n["children"].([]any)
+	args := listOf(n, "children")
 	if len(args) != 1 || a.kindOf(args[0]) != interval || n["distinct"] == true {
 		return
 	}
@@ -73,10 +73,9 @@ func (a *Asked) extract(n node, args []any) {
 // roundTo gives what is rounded to so many places the places that Postgres writes, which rounds
 // numerics so and no doubles. A double becomes one by its shortest text.
 func (a *Asked) roundTo(n node, args []any) {
-	v, _ := asNode(args[1])["value"].(node)
-	t, _ := v["type"].(node)
+	v := kidOf(args[1], "value")
 	places := number(v["value"])
-	if text(t["id"]) != "INTEGER" || places < 0 || places > 15 {
+	if word(kidOf(v, "type"), "id") != "INTEGER" || places < 0 || places > 15 {
 		return
 	}
 	of := args[0]
@@ -93,12 +92,12 @@ var shortRE = regexp.MustCompile(`\(\s*18\s*,\s*3\s*\)`)
 // toNumeric casts to numeric: a double by way of its shortest text, as Postgres does, and to one
 // of no precision, of which DuckDB keeps three places.
 func (a *Asked) toNumeric(n, t node) {
-	info, _ := t["type_info"].(node)
-	if text(t["id"]) == "DECIMAL" && a.kindOf(n["child"]) == float8 {
-		n["child"] = castTo(asNode(n["child"]), "VARCHAR")
+	info := kidOf(t, "type_info")
+	if word(t, "id") == "DECIMAL" && a.kindOf(n["child"]) == float8 {
+		n["child"] = castTo(kidOf(n, "child"), "VARCHAR")
 		a.changed = true
 	}
-	if text(t["id"]) != "DECIMAL" || number(info["width"]) != 18 || number(info["scale"]) != 3 || shortRE.MatchString(a.at(zero)) {
+	if word(t, "id") != "DECIMAL" || number(info["width"]) != 18 || number(info["scale"]) != 3 || shortRE.MatchString(a.at(zero)) {
 		return
 	}
 	info["width"], info["scale"] = 38, 15
@@ -112,14 +111,14 @@ func (a *Asked) toNumeric(n, t node) {
 	case numeric:
 		info["scale"] = 18
 	case unknown:
-		n["child"] = castTo(asNode(n["child"]), "VARCHAR")
+		n["child"] = castTo(kidOf(n, "child"), "VARCHAR")
 	}
 }
 
 // times multiplies numerics, of which DuckDB keeps the places of both and no room for more.
 func (a *Asked) times(n node, args []any) {
 	for _, arg := range args {
-		if class := text(asNode(arg)["class"]); a.kindOf(arg) != numeric || class == "CONSTANT" {
+		if class := word(arg, "class"); a.kindOf(arg) != numeric || class == "CONSTANT" {
 			return
 		}
 	}
@@ -130,7 +129,7 @@ func (a *Asked) times(n node, args []any) {
 func (a *Asked) divide(n node, args []any) {
 	v, isConstant := asNode(args[1])["value"].(node)
 	if isConstant && number(v["value"]) != 0 || a.kindOf(args[0]) == interval ||
-		strings.EqualFold(text(asNode(args[1])["function_name"]), "nullif") {
+		strings.EqualFold(word(args[1], "function_name"), "nullif") {
 		return
 	}
 	args[1] = call(schemaOf, "not_zero", args[1])
@@ -145,7 +144,7 @@ func columnIs(n any, t string) bool {
 
 // nullsFirst sorts nulls as Postgres does where a statement says nothing of them.
 func (a *Asked) nullsFirst(n node) {
-	if text(n["type"]) == "DESCENDING" && text(n["null_order"]) == "ORDER_DEFAULT" {
+	if word(n, "type") == "DESCENDING" && word(n, "null_order") == "ORDER_DEFAULT" {
 		n["null_order"] = "NULLS FIRST"
 		a.changed = true
 	}

@@ -26,10 +26,10 @@ const (
 
 // parameterOf returns the number of a parameter.
 func (a *Asked) parameterOf(n node) (number int, ok bool) {
-	if text(n["type"]) != "VALUE_PARAMETER" {
+	if word(n, "type") != "VALUE_PARAMETER" {
 		return 0, false
 	}
-	number, err := strconv.Atoi(text(n["identifier"]))
+	number, err := strconv.Atoi(word(n, "identifier"))
 	return number, err == nil && number > 0
 }
 
@@ -79,7 +79,7 @@ func (a *Asked) findCasts(n any) {
 			a.findCasts(kid)
 		}
 	case node:
-		if number, ok := a.parameterOf(asNode(n["child"])); ok && text(n["class"]) == "CAST" {
+		if number, ok := a.parameterOf(kidOf(n, "child")); ok && word(n, "class") == "CAST" {
 			a.casts[number], _ = n["cast_type"].(node)
 		}
 		for _, kid := range n {
@@ -93,15 +93,14 @@ func (a *Asked) CastTo(parameter int) string { return nameOf(a.casts[parameter])
 
 // nameOf returns DuckDB's name of a type; empty where there is none.
 func nameOf(t node) string {
-	id := text(t["id"])
-	switch info, _ := t["type_info"].(node); id {
+	id := word(t, "id")
+	switch info := kidOf(t, "type_info"); id {
 	case "UNBOUND":
 		return instead[unbound(t)]
 	case "DECIMAL":
 		return "DECIMAL(38,18)"
 	case "LIST":
-		inner, _ := info["child_type"].(node)
-		return nameOf(inner) + "[]"
+		return nameOf(kidOf(info, "child_type")) + "[]"
 	}
 	return id
 }
@@ -114,41 +113,37 @@ func (a *Asked) guess(n any) {
 			a.guess(kid)
 		}
 	case node:
-		switch text(n["class"]) {
+		switch word(n, "class") {
 		case "FUNCTION", "WINDOW":
 			a.guessOperands(n)
 		case "CASE":
 			a.asTexts(branches(n))
 		case "OPERATOR":
-			if kind := text(n["type"]); kind == "OPERATOR_COALESCE" || kind == "ARRAY_CONSTRUCTOR" {
-				kids, _ := n["children"].([]any)
-				a.asTexts(kids)
+			if kind := word(n, "type"); kind == "OPERATOR_COALESCE" || kind == "ARRAY_CONSTRUCTOR" {
+				a.asTexts(listOf(n, "children"))
 			}
 		}
-		switch text(n["type"]) {
+		switch word(n, "type") {
 		case "SUBQUERY":
 			a.guessAny(n)
 		case "SELECT_NODE":
-			items, _ := n["select_list"].([]any)
-			a.rows([][]any{items}, nil)
+			a.rows([][]any{listOf(n, "select_list")}, nil)
 		case "SET_OPERATION_NODE":
 			selects := a.selects(n)
 			var rows [][]any
 			for _, s := range selects {
-				items, _ := s["select_list"].([]any)
-				rows = append(rows, items)
+				rows = append(rows, listOf(s, "select_list"))
 			}
 			a.rows(rows, selects)
 		case "EXPRESSION_LIST":
 			var rows [][]any
-			values, _ := n["values"].([]any)
-			for _, row := range values {
+			for _, row := range listOf(n, "values") {
 				cells, _ := row.([]any)
 				rows = append(rows, cells)
 			}
 			a.rows(rows, nil)
 		}
-		if text(n["type"]) == "SET_OPERATION_NODE" {
+		if word(n, "type") == "SET_OPERATION_NODE" {
 			a.eachPart(n, a.guessWithin)
 			return
 		}
@@ -158,8 +153,8 @@ func (a *Asked) guess(n any) {
 
 // guessWithin is guess for what a node holds.
 func (a *Asked) guessWithin(n any) {
-	of, _ := n.(node)
-	if text(of["type"]) == "SET_OPERATION_NODE" { // whose columns are those of the whole
+	of := asNode(n)
+	if word(of, "type") == "SET_OPERATION_NODE" { // whose columns are those of the whole
 		a.eachPart(of, a.guessWithin)
 		return
 	}
@@ -173,7 +168,7 @@ func (a *Asked) guessWithin(n any) {
 // selects returns the SELECTs of a UNION.
 func (a *Asked) selects(n node) (out []node) {
 	a.eachPart(n, func(part any) {
-		if of := asNode(part); text(of["type"]) == "SET_OPERATION_NODE" {
+		if of := asNode(part); word(of, "type") == "SET_OPERATION_NODE" {
 			out = append(out, a.selects(of)...)
 		} else if of["select_list"] != nil {
 			out = append(out, of)
@@ -193,12 +188,12 @@ func (a *Asked) rows(rows [][]any, of []node) {
 			}
 		}
 		a.asTexts(cells)
-		typed := slices.IndexFunc(cells, func(c any) bool { return !isLoose(c) && text(asNode(c)["class"]) != "STAR" })
+		typed := slices.IndexFunc(cells, func(c any) bool { return !isLoose(c) && word(c, "class") != "STAR" })
 		if typed < 0 || len(cells) < len(rows) {
 			continue
 		}
 		model := cells[typed]
-		if class := text(asNode(model)["class"]); of != nil && class != "CONSTANT" && class != "CAST" {
+		if class := word(model, "class"); of != nil && class != "CONSTANT" && class != "CAST" {
 			model = column1(of[typed], model)
 		}
 		for _, c := range cells {
@@ -227,14 +222,12 @@ func (a *Asked) guessAny(n node) {
 
 // anyList returns the list that ANY compares with.
 func anyList(n node) node {
-	of, _ := n["subquery"].(node)
-	query, _ := of["node"].(node)
-	items, _ := query["select_list"].([]any)
-	if text(n["subquery_type"]) != "ANY" || len(items) != 1 {
+	items := listOf(kidOf(n, "subquery", "node"), "select_list")
+	if word(n, "subquery_type") != "ANY" || len(items) != 1 {
 		return nil
 	}
-	list, _ := asNode(items[0])["children"].([]any)
-	if text(asNode(items[0])["function_name"]) != "unnest" || len(list) != 1 {
+	list := listOf(items[0], "children")
+	if word(items[0], "function_name") != "unnest" || len(list) != 1 {
 		return nil
 	}
 	return asNode(list[0])
@@ -242,20 +235,17 @@ func anyList(n node) node {
 
 // branches returns what a CASE answers.
 func branches(n node) (out []any) {
-	checks, _ := n["case_checks"].([]any)
-	for _, check := range checks {
-		c, _ := check.(node)
-		out = append(out, c["then_expr"])
+	for _, check := range listOf(n, "case_checks") {
+		out = append(out, asNode(check)["then_expr"])
 	}
 	return append(out, n["else_expr"])
 }
 
 // isLoose says whether an expression has no type of its own: a parameter, a text or NULL.
 func isLoose(n any) bool {
-	e, _ := n.(node)
-	v, _ := e["value"].(node)
+	e := asNode(n)
 	_, isText := constantText(n)
-	return text(e["type"]) == "VALUE_PARAMETER" || isText || v["is_null"] == true
+	return word(e, "type") == "VALUE_PARAMETER" || isText || kidOf(e, "value")["is_null"] == true
 }
 
 // asTexts makes texts of parameters, if nothing beside them has another type.
@@ -268,11 +258,6 @@ func (a *Asked) asTexts(of []any) {
 	for _, n := range of {
 		a.asText(n)
 	}
-}
-
-func asNode(n any) node {
-	e, _ := n.(node)
-	return e
 }
 
 // isTyped says whether a client declares a type that parameter casts to.
@@ -301,8 +286,7 @@ func (a *Asked) like(n node, other any) {
 	if number, ok := a.parameterOf(n); !ok || a.typeOf(number) != 0 {
 		return
 	}
-	v, _ := asNode(other)["value"].(node)
-	if t, _ := v["type"].(node); text(t["id"]) == "DECIMAL" { // which is as short as its digits
+	if t := kidOf(other, "value", "type"); word(t, "id") == "DECIMAL" { // which is as short as its digits
 		a.castParameter(n, "DECIMAL(38,18)")
 		return
 	}
@@ -321,9 +305,8 @@ var ofNumbers = []string{"abs", "round", "ceil", "floor", "sqrt", "power", "exp"
 
 // guessOperands gives types to the parameters that a function or an operator takes.
 func (a *Asked) guessOperands(n node) {
-	name := strings.ToLower(text(n["function_name"]))
-	args, _ := n["children"].([]any)
-	isOperator, _ := n["is_operator"].(bool)
+	name := small(n, "function_name")
+	args := listOf(n, "children")
 	switch {
 	case name == "nullif", name == "greatest", name == "least": // of one type with the others
 		a.asTexts(args)
@@ -333,11 +316,10 @@ func (a *Asked) guessOperands(n node) {
 		}
 	case slices.Contains(ofNumbers, name) && len(args) > 0:
 		a.asNumber(args[0])
-	case isOperator && len(args) == 2 && a.Guess == Likely && strings.Contains("+-*/%^", name):
+	case isSet(n, "is_operator") && len(args) == 2 && a.Guess == Likely && strings.Contains("+-*/%^", name):
 		for i, arg := range args {
-			t, _ := asNode(args[1-i])["cast_type"].(node)
 			switch {
-			case text(t["id"]) == "INTERVAL" && strings.Contains("*/", name):
+			case word(kidOf(args[1-i], "cast_type"), "id") == "INTERVAL" && strings.Contains("*/", name):
 				a.asNumber(arg)
 			case !isParameter(args[1-i]):
 				a.like(asNode(arg), args[1-i])
@@ -356,5 +338,3 @@ func (a *Asked) asNumber(n any) {
 		a.castParameter(asNode(n), "DOUBLE")
 	}
 }
-
-func isParameter(n any) bool { return text(asNode(n)["type"]) == "VALUE_PARAMETER" }

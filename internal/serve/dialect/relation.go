@@ -9,16 +9,6 @@ import (
 	"callhouse/internal/serve/pgcatalog"
 )
 
-// lastName returns the name of a column without what stands before it; empty if it is none.
-func lastName(n any) string {
-	c, _ := n.(node)
-	names, _ := c["column_names"].([]any)
-	if len(names) == 0 {
-		return ""
-	}
-	return strings.ToLower(text(names[len(names)-1]))
-}
-
 // systemColumn are columns that all of Postgres' tables have.
 var systemColumn = map[string]bool{"tableoid": true, "xmin": true}
 
@@ -39,9 +29,8 @@ func (a *Asked) systemColumns(n any, above map[string]string) {
 			relations(from, scope)
 			above = scope
 		}
-		items, _ := n["select_list"].([]any)
-		for _, item := range items {
-			if name := lastName(item); systemColumn[name] && text(item.(node)["alias"]) == "" {
+		for _, item := range listOf(n, "select_list") {
+			if name := lastName(item); systemColumn[name] && word(item.(node), "alias") == "" {
 				item.(node)["alias"] = name
 			}
 		}
@@ -56,7 +45,7 @@ func (a *Asked) systemColumns(n any, above map[string]string) {
 
 // systemColumnOf fills in one such column, if it is of a relation of the catalog.
 func (a *Asked) systemColumnOf(n node, above map[string]string) bool {
-	names, _ := n["column_names"].([]any)
+	names := listOf(n, "column_names")
 	of := ""
 	if len(names) > 1 {
 		of = above[strings.ToLower(text(names[len(names)-2]))]
@@ -77,28 +66,28 @@ func (a *Asked) systemColumnOf(n node, above map[string]string) bool {
 
 // relations adds the tables of a FROM to a scope.
 func relations(from any, scope map[string]string) {
-	n, _ := from.(node)
-	switch text(n["type"]) {
+	n := asNode(from)
+	switch word(n, "type") {
 	case "JOIN":
 		relations(n["left"], scope)
 		relations(n["right"], scope)
 	case "BASE_TABLE":
-		name := strings.ToLower(text(n["table_name"]))
-		alias := strings.ToLower(text(n["alias"]))
+		name := small(n, "table_name")
+		alias := small(n, "alias")
 		if alias == "" {
 			alias = name
 		}
 		scope[alias] = name
 	case "SUBQUERY", "TABLE_FUNCTION":
-		scope[strings.ToLower(text(n["alias"]))] = ""
+		scope[small(n, "alias")] = ""
 	}
 }
 
 // relation leads names of the catalog to our schema, and drops those of the database and
 // of the schema public.
 func (a *Asked) relation(n node) {
-	catalog, schema, name := strings.ToLower(text(n["catalog_name"])), strings.ToLower(text(n["schema_name"])),
-		strings.ToLower(text(n["table_name"]))
+	catalog, schema, name := small(n, "catalog_name"), small(n, "schema_name"),
+		small(n, "table_name")
 	if catalog == database {
 		n["catalog_name"], catalog = "", ""
 		a.changed = true
@@ -120,7 +109,7 @@ func (a *Asked) relation(n node) {
 		return
 	}
 	n["schema_name"], n["table_name"] = pgcatalog.Schema, ours
-	if text(n["alias"]) == "" {
+	if word(n, "alias") == "" {
 		n["alias"] = name
 	}
 	a.changed = true
@@ -129,11 +118,11 @@ func (a *Asked) relation(n node) {
 // innerCross gives the cross joins within another join a condition. DuckDB writes a cross join as a comma, without
 // parentheses, and a comma binds less than the join around it.
 func innerCross(n node) {
-	if text(n["ref_type"]) == "CROSS" {
+	if word(n, "ref_type") == "CROSS" {
 		return
 	}
 	for _, side := range []string{"left", "right"} {
-		if kid := asNode(n[side]); text(kid["type"]) == "JOIN" && text(kid["ref_type"]) == "CROSS" {
+		if kid := asNode(n[side]); word(kid, "type") == "JOIN" && word(kid, "ref_type") == "CROSS" {
 			kid["ref_type"], kid["condition"] = "REGULAR", castTo(constant("true"), "BOOLEAN")
 			innerCross(kid)
 		}
@@ -142,8 +131,8 @@ func innerCross(n node) {
 
 // values gives the columns of VALUES the names that they have in Postgres.
 func (a *Asked) values(n node) {
-	rows, _ := n["values"].([]any)
-	if names, _ := n["expected_names"].([]any); len(names) > 0 || len(rows) == 0 {
+	rows := listOf(n, "values")
+	if names := listOf(n, "expected_names"); len(names) > 0 || len(rows) == 0 {
 		return
 	}
 	cells, _ := rows[0].([]any)
@@ -157,14 +146,14 @@ func (a *Asked) values(n node) {
 
 // tableFunction gives the one column of a function's rows the name of its alias, as Postgres does.
 func (a *Asked) tableFunction(n node) {
-	of, _ := n["function"].(node)
-	columns, _ := n["column_name_alias"].([]any)
-	alias := text(n["alias"])
-	if strings.EqualFold(text(of["function_name"]), "pg_partition_ancestors") { // nothing has any
+	of := kidOf(n, "function")
+	columns := listOf(n, "column_name_alias")
+	alias := word(n, "alias")
+	if strings.EqualFold(word(of, "function_name"), "pg_partition_ancestors") { // nothing has any
 		n["function"] = call("", "unnest", castTo(call("", "list_value"), "UINTEGER[]"))
 		a.changed = true
 	}
-	if name := strings.ToLower(text(of["function_name"])); name == "string_split" || text(of["schema"]) == schemaOf &&
+	if name := small(of, "function_name"); name == "string_split" || word(of, "schema") == schemaOf &&
 		pgcatalog.Functions()[name] && !pgcatalog.TableFunctions()[name] {
 		if alias == "" {
 			n["alias"], alias = name, name
@@ -187,7 +176,7 @@ func (a *Asked) tableFunction(n node) {
 		a.changed = true
 		return
 	}
-	list, _ := of["children"].([]any)
+	list := listOf(of, "children")
 	if len(columns) == 0 && len(list) == 1 && isElements(list[0]) && a.says("value") {
 		n["column_name_alias"] = []any{"value"}
 		if alias == "" {
@@ -199,7 +188,7 @@ func (a *Asked) tableFunction(n node) {
 	if len(columns) > 0 || alias == "" {
 		return
 	}
-	switch strings.ToLower(text(of["function_name"])) {
+	switch small(of, "function_name") {
 	case "generate_series", "unnest", "generate_subscripts":
 		n["column_name_alias"] = []any{alias}
 		a.changed = true
@@ -208,22 +197,19 @@ func (a *Asked) tableFunction(n node) {
 
 // isElements says whether an expression is the elements of a JSON array.
 func isElements(n any) bool {
-	return strings.HasPrefix(text(asNode(n)["function_name"]), "json_extract")
+	return strings.HasPrefix(word(n, "function_name"), "json_extract")
 }
 
 // isShortSeries says whether a series is one of integers, and short enough to be made as a list.
 func isShortSeries(of node) bool {
-	args, _ := of["children"].([]any)
-	for _, arg := range args {
-		c, _ := arg.(node)
-		v, _ := c["value"].(node)
-		t, _ := v["type"].(node)
+	for _, arg := range listOf(of, "children") {
+		v := kidOf(arg, "value")
 		number, ok := v["value"].(json.Number)
-		if i, err := number.Int64(); !ok || err != nil || text(t["id"]) != "INTEGER" || i < -shortSeries || i > shortSeries {
+		if i, err := number.Int64(); !ok || err != nil || word(kidOf(v, "type"), "id") != "INTEGER" || i < -shortSeries || i > shortSeries {
 			return false
 		}
 	}
-	return strings.EqualFold(text(of["function_name"]), "generate_series")
+	return strings.EqualFold(word(of, "function_name"), "generate_series")
 }
 
 const shortSeries = 10_000
@@ -233,7 +219,7 @@ const database = "callhouse"
 
 // column drops the schema before a column, and fills in what looks like a column and is none.
 func (a *Asked) column(n node) {
-	names, _ := n["column_names"].([]any)
+	names := listOf(n, "column_names")
 	a.otherCase(n, names)
 	for len(names) > 2 {
 		first := strings.ToLower(text(names[0]))

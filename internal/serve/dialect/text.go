@@ -83,8 +83,7 @@ func (a *Asked) substr(n node, args []any) {
 }
 
 func isPositive(n any) bool {
-	v, _ := asNode(n)["value"].(node)
-	return number(v["value"]) > 0
+	return number(kidOf(n, "value")["value"]) > 0
 }
 
 // numberRE finds formats of to_char that are for numbers.
@@ -115,17 +114,6 @@ func (a *Asked) numberToChar(n node, of any, format string) {
 		e = call(schemaOf, "unless_null", of, call("", "concat", e, constant("%")))
 	}
 	a.put(n, e)
-}
-
-// integer and boolean are the trees of constants.
-func integer(i int) node {
-	n := constant("")
-	n["value"] = node{"type": node{"id": "INTEGER", "type_info": nil}, "is_null": false, "value": i}
-	return n
-}
-
-func boolean(b bool) node {
-	return castTo(constant(strconv.FormatBool(b)), "BOOLEAN")
 }
 
 // aggregated makes JSON of the list that an aggregate collects.

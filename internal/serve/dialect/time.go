@@ -36,14 +36,14 @@ func (a *Asked) asInstant(of any) {
 // compared looks for texts of times that are compared with times.
 func (a *Asked) compared(n node) {
 	var of []any
-	switch text(n["class"]) {
+	switch word(n, "class") {
 	case "COMPARISON":
 		of = []any{n["left"], n["right"]}
 	case "BETWEEN":
 		of = []any{n["input"], n["lower"], n["upper"]}
 	case "OPERATOR":
-		if kind := text(n["type"]); kind == "COMPARE_IN" || kind == "COMPARE_NOT_IN" {
-			of, _ = n["children"].([]any)
+		if kind := word(n, "type"); kind == "COMPARE_IN" || kind == "COMPARE_NOT_IN" {
+			of = listOf(n, "children")
 		}
 	}
 	if !slices.ContainsFunc(of, func(e any) bool { return a.isTime(e) }) {
@@ -61,12 +61,12 @@ func (a *Asked) isTime(n any) bool {
 
 // castTime casts to times what DuckDB cannot cast.
 func (a *Asked) castTime(n, t node) {
-	switch id := text(t["id"]); id {
+	switch id := word(t, "id"); id {
 	case "TIMESTAMP WITH TIME ZONE", "TIMESTAMP", "DATE":
 		a.asInstant(n["child"])
 	case "TIME":
 		if a.kindOf(n["child"]) == instant {
-			n["child"] = castTo(asNode(n["child"]), "TIMESTAMP")
+			n["child"] = castTo(kidOf(n, "child"), "TIMESTAMP")
 			a.changed = true
 		}
 	}
