@@ -45,8 +45,7 @@ func (a *Asked) cast(n node) {
 	a.toNumeric(n, t)
 	a.castTime(n, t)
 	a.shorten(n, t)
-	if spelled := strings.TrimPrefix(strings.ToLower(a.at(n["query_location"])), "::"); strings.HasPrefix(spelled, "oid") ||
-		strings.HasPrefix(spelled, "pg_catalog.oid") {
+	if a.spelled(n, "::oid", "oid", "::pg_catalog.oid", "pg_catalog.oid") {
 		a.oids(t) // which DuckDB's parser takes for bigint
 	}
 	if word(t, "id") == "LIST" {
@@ -75,9 +74,7 @@ func (a *Asked) shorten(n, t node) {
 	}
 	if m := lengthRE.FindStringSubmatch(a.at(n["query_location"])); m != nil {
 		length, _ := strconv.Atoi(m[1])
-		inner := maps.Clone(n)
-		inner["alias"] = ""
-		a.put(n, call("", "left", inner, integer(length)))
+		a.put(n, call("", "left", bare(n), integer(length)))
 	}
 }
 
@@ -129,10 +126,8 @@ var functionColumns = map[string]bool{"typinput": true, "typoutput": true, "typr
 func (a *Asked) asName(n any) {
 	c, ok := n.(node)
 	if name := lastName(n); functionColumns[name] {
-		inner := maps.Clone(c)
-		inner["alias"] = ""
-		a.put(c, call(schemaOf, "proc_name", inner))
-		if word(c, "alias") == "" {
+		a.put(c, call(schemaOf, "proc_name", bare(c)))
+		if aliasOf(c) == "" {
 			c["alias"] = name
 		}
 		return
@@ -156,13 +151,11 @@ func (a *Asked) nestedCast(n node) {
 // top has the things that a statement answers tell their names.
 func (a *Asked) top(n any, inUnion bool) {
 	of := asNode(n)
-	for _, item := range listOf(of, "select_list") {
+	for _, item := range selectOf(of) {
 		a.asName(item)
 		if c := asNode(item); word(c, "type") == "VALUE_CONSTANT" && word(of, "type") == "SELECT_NODE" && !inUnion {
-			if v := kidOf(c, "value"); v["is_null"] == true { // which is a text if nothing says otherwise
-				inner := maps.Clone(c)
-				inner["alias"] = ""
-				a.put(c, castTo(inner, "VARCHAR"))
+			if isNull(c) { // which is a text if nothing says otherwise
+				a.put(c, castTo(bare(c), "VARCHAR"))
 			}
 		}
 	}

@@ -16,11 +16,11 @@ const deepest = 8
 func (a *Asked) contains(n node, args []any) {
 	info := kidOf(args[0], "cast_type", "type_info")
 	sought, of := args[1], asNode(args[0])
-	for word(sought, "class") == "CAST" {
+	for classOf(sought) == "CAST" {
 		sought = asNode(sought)["child"]
 	}
 	s, isText := constantText(sought)
-	isJSON := word(info, "alias") == "JSON" || columnIs(args[0], "JSON") || isText && strings.HasPrefix(strings.TrimSpace(s), "{\"")
+	isJSON := aliasOf(info) == "JSON" || columnIs(args[0], "JSON") || isText && strings.HasPrefix(strings.TrimSpace(s), "{\"")
 	parameter, isParameter := a.parameterOf(asNode(sought))
 	switch {
 	case !isJSON:
@@ -42,7 +42,7 @@ func (a *Asked) contains(n node, args []any) {
 		a.refused = &UnsupportedError{Message: "invalid input syntax for type json", Code: "22P02"}
 		return
 	}
-	if word(info, "alias") != "JSON" {
+	if aliasOf(info) != "JSON" {
 		of = castTo(of, "JSON")
 	}
 	found, ok := a.within(of, v, deepest)

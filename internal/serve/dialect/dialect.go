@@ -64,22 +64,10 @@ func (a *Asked) Rewrite(tree map[string]any, at func(any) string) (bool, error) 
 }
 
 // findWiths collects the names of WITH.
-func (a *Asked) findWiths(n any) {
-	switch n := n.(type) {
-	case []any:
-		for _, kid := range n {
-			a.findWiths(kid)
-		}
-	case node:
-		if with, ok := n["cte_map"].(node); ok {
-			for _, e := range listOf(with, "map") {
-				if e, ok := e.(node); ok {
-					a.withs[small(e, "key")] = true
-				}
-			}
-		}
-		for _, kid := range n {
-			a.findWiths(kid)
+func (a *Asked) findWiths(tree any) {
+	for n := range nodes(tree) {
+		for _, with := range listOf(kidOf(n, "cte_map"), "map") {
+			a.withs[small(with, "key")] = true
 		}
 	}
 }
@@ -92,7 +80,7 @@ func (a *Asked) walk(n any) {
 			a.walk(kid)
 		}
 	case node:
-		if word(n, "class") == "CAST" {
+		if classOf(n) == "CAST" {
 			a.nestedCast(n)
 		}
 		a.fold(n)
@@ -131,7 +119,7 @@ func (a *Asked) walk(n any) {
 		case "SUBQUERY":
 			a.anyOf(n)
 		case "ARRAY_EXTRACT":
-			if of := listOf(n, "children"); len(of) == 2 && isVector(of[0]) {
+			if of := argsOf(n); len(of) == 2 && isVector(of[0]) {
 				of[1] = plus(of[1], 1)
 				a.changed = true
 			}
@@ -165,9 +153,9 @@ func (a *Asked) fold(n node) {
 		a.changed = true
 		return folded
 	}
-	for _, item := range listOf(n, "select_list") {
-		if e, ok := item.(node); ok && word(e, "alias") != "" {
-			e["alias"] = small(word(e, "alias"))
+	for _, item := range selectOf(n) {
+		if e, ok := item.(node); ok && aliasOf(e) != "" {
+			e["alias"] = small(aliasOf(e))
 		}
 	}
 	for _, list := range []string{"column_name_alias", "aliases"} { // of FROM (…) AS t(a), and of WITH t(a)
@@ -190,6 +178,13 @@ func (a *Asked) says(word string) bool {
 	return false
 }
 
+// spelled reports whether the text of an expression begins in one of several ways, whatever its case. It
+// is for what DuckDB's parser makes equal, and Postgres does not.
+func (a *Asked) spelled(n node, ways ...string) bool {
+	at := strings.ToLower(a.at(n["query_location"]))
+	return slices.ContainsFunc(ways, func(way string) bool { return strings.HasPrefix(at, way) })
+}
+
 // isQuoted says whether a name stands in quotes anywhere in the statement.
 func (a *Asked) isQuoted(name string) bool {
 	if a.quotes == nil {
@@ -208,19 +203,17 @@ func (a *Asked) isQuoted(name string) bool {
 // columns gives columns that are calls of our functions the name that they have in
 // Postgres, as other parts of the statement may look for it, and makes rows of a series.
 func (a *Asked) columns(n node) {
-	for _, item := range listOf(n, "select_list") {
+	for _, item := range selectOf(n) {
 		e := asNode(item)
-		name := small(e, "function_name")
-		if word(e, "class") != "FUNCTION" {
+		name := callee(e)
+		if classOf(e) != "FUNCTION" {
 			continue
 		}
-		if word(e, "alias") == "" && (pgcatalog.Functions()[name] || name == "generate_series") {
+		if aliasOf(e) == "" && (pgcatalog.Functions()[name] || name == "generate_series") {
 			e["alias"] = name
 		}
 		if name == "generate_series" {
-			inner := maps.Clone(e)
-			inner["alias"] = ""
-			a.put(e, call("", "unnest", inner))
+			a.put(e, call("", "unnest", bare(e)))
 		}
 	}
 }
@@ -240,7 +233,7 @@ func (a *Asked) anyOf(n node) {
 	}
 	if list := anyList(n); list != nil {
 		if name := word(list, "function_name"); slices.Contains(lexer.Likes, name) {
-			patterns := listOf(list, "children")
+			patterns := argsOf(list)
 			a.list(patterns[0])
 			a.put(n, call(schemaOf, name, n["child"], patterns[0]))
 			return

@@ -21,8 +21,8 @@ var renamed = map[string]string{"json_build_object": "json_object", "jsonb_build
 
 // function leads calls to our functions, and changes those that DuckDB has otherwise.
 func (a *Asked) function(n node) {
-	name, schema := small(n, "function_name"), small(n, "schema")
-	args := listOf(n, "children")
+	name, schema := callee(n), small(n, "schema")
+	args := argsOf(n)
 	if schema == "pg_catalog" || schema == "information_schema" || schema == "public" {
 		n["schema"], schema = "", ""
 		a.changed = true
@@ -30,7 +30,7 @@ func (a *Asked) function(n node) {
 	if schema != "" && schema != "main" {
 		return
 	}
-	if isOperator := isSet(n, "is_operator"); isOperator {
+	if isOperator(n) {
 		a.operator(n, name, args)
 		return
 	}
@@ -55,7 +55,7 @@ func (a *Asked) function(n node) {
 var rewrites map[string]func(a *Asked, n node, args []any)
 
 func init() {
-	unnested := func(a *Asked, n node, args []any) { a.unnested(n, small(n, "function_name"), args) }
+	unnested := func(a *Asked, n node, args []any) { a.unnested(n, callee(n), args) }
 	patterned := func(a *Asked, _ node, args []any) { a.patternOf(args) }
 	aggregated := func(a *Asked, n node, _ []any) { a.aggregated(n) }
 	rewrites = map[string]func(a *Asked, n node, args []any){
@@ -87,7 +87,7 @@ func (a *Asked) fullMatch(n node, args []any) {
 	case a.isMatch(n):
 		a.pattern(args[1])
 		a.put(n, call(schemaOf, "matches", args...))
-	case !strings.HasPrefix(strings.ToLower(a.at(n["query_location"])), "regexp_full_match"):
+	case !a.spelled(n, "regexp_full_match"):
 		a.similar(n, args)
 	}
 }
@@ -147,10 +147,10 @@ func (a *Asked) datePart(n node, args []any) {
 // round rounds doubles to even numbers.
 func (a *Asked) round(n node, args []any) {
 	of := args[0]
-	if kids := listOf(of, "children"); len(kids) == 1 && word(of, "function_name") == "-" {
+	if kids := argsOf(of); len(kids) == 1 && word(of, "function_name") == "-" {
 		of = kids[0]
 	}
-	if len(args) == 1 && a.kindOf(of) == float8 && word(of, "class") == "CAST" { // averages are numerics there
+	if len(args) == 1 && a.kindOf(of) == float8 && classOf(of) == "CAST" { // averages are numerics there
 		a.put(n, call("", "round_even", args[0], integer(0)))
 	}
 	if len(args) == 2 {
@@ -173,7 +173,7 @@ func (a *Asked) parsed(n node, args []any, as string) {
 
 // aggregate changes sums and averages.
 func (a *Asked) aggregate(n node) {
-	switch small(n, "function_name") {
+	switch callee(n) {
 	case "sum":
 		a.sum(n)
 	case "avg":
@@ -232,8 +232,7 @@ func (a *Asked) path(of any) node {
 // isMatch says whether a full match is what DuckDB took the operators ~ and !~ for, which
 // look for a part of a text. Of !~ there is no place.
 func (a *Asked) isMatch(n node) bool {
-	at := a.at(n["query_location"])
-	return at == "" || strings.HasPrefix(at, "~")
+	return a.at(n["query_location"]) == "" || a.spelled(n, "~")
 }
 
 // list makes a list of what ANY compares with, if that is a parameter of no type or the
@@ -242,14 +241,10 @@ func (a *Asked) list(of any) {
 	n := asNode(of)
 	if s, ok := constantText(n); ok && strings.HasPrefix(s, "{") {
 		a.array(n)
-		inner := node{}
-		maps.Copy(inner, n)
-		a.put(n, castTo(inner, "VARCHAR[]"))
+		a.put(n, castTo(maps.Clone(n), "VARCHAR[]"))
 	}
 	if number, ok := a.parameterOf(n); ok && a.typeOf(number) == 0 {
-		inner := node{}
-		maps.Copy(inner, n)
-		a.put(n, castTo(inner, "VARCHAR[]"))
+		a.put(n, castTo(maps.Clone(n), "VARCHAR[]"))
 	}
 }
 

@@ -45,14 +45,10 @@ func (a *Asked) byKey(n node) {
 // isColumn says whether an expression is a column of a table, whose alias may be left out where
 // there is no other one.
 func isColumn(n any, alias, column string, isAlone bool) bool {
-	names := listOf(n, "column_names")
-	if lastName(n) != column || len(names) == 0 {
-		return false
+	if table := tableOf(n); table != "" {
+		return lastName(n) == column && strings.EqualFold(table, alias)
 	}
-	if len(names) == 1 {
-		return isAlone
-	}
-	return strings.EqualFold(text(names[len(names)-2]), alias)
+	return lastName(n) == column && isAlone
 }
 
 // eachColumn finds the columns in a part of a tree, apart from those of subqueries.

@@ -48,18 +48,10 @@ func add(to map[string]kind, name string, k kind) {
 }
 
 // findAliases notes the kinds of the columns that the statement names itself.
-func (a *Asked) findAliases(n any) {
-	switch n := n.(type) {
-	case []any:
-		for _, kid := range n {
-			a.findAliases(kid)
-		}
-	case node:
-		for _, kid := range n { // those within first
-			a.findAliases(kid)
-		}
+func (a *Asked) findAliases(tree any) {
+	for n := range nodes(tree) {
 		a.nameColumns(n)
-		for _, item := range listOf(n, "select_list") {
+		for _, item := range selectOf(n) {
 			if alias := small(item, "alias"); alias != "" {
 				k := a.kindOf(item)
 				if of, ok := columnKinds()[alias]; ok && of != k {
@@ -89,7 +81,7 @@ func (a *Asked) nameColumns(n node) {
 	for query["left"] != nil {
 		query = kidOf(query, "left")
 	}
-	items := listOf(query, "select_list")
+	items := selectOf(query)
 	for i, name := range names {
 		if i < len(items) {
 			add(a.aliases, strings.ToLower(text(name)), a.kindOf(items[i]))
@@ -100,11 +92,11 @@ func (a *Asked) nameColumns(n node) {
 // kindOf returns what is known of an expression's type.
 func (a *Asked) kindOf(of any) kind {
 	n := asNode(of)
-	switch word(n, "class") {
+	switch classOf(n) {
 	case "CONSTANT":
 		return kinds[word(kidOf(n, "value", "type"), "id")]
 	case "CAST":
-		return kinds[word(kidOf(n, "cast_type"), "id")]
+		return kinds[castTarget(n)]
 	case "COLUMN_REF":
 		name := lastName(n)
 		if k, ok := a.aliases[name]; ok {
@@ -114,11 +106,11 @@ func (a *Asked) kindOf(of any) kind {
 	case "CASE":
 		return a.common(branches(n))
 	case "OPERATOR":
-		if kids := listOf(n, "children"); word(n, "type") == "OPERATOR_COALESCE" {
+		if kids := argsOf(n); word(n, "type") == "OPERATOR_COALESCE" {
 			return a.common(kids)
 		}
 	case "SUBQUERY":
-		if items := listOf(kidOf(n, "subquery", "node"), "select_list"); len(items) == 1 && word(n, "subquery_type") == "SCALAR" {
+		if items := selectOf(kidOf(n, "subquery", "node")); len(items) == 1 && word(n, "subquery_type") == "SCALAR" {
 			return a.kindOf(items[0])
 		}
 	case "FUNCTION", "WINDOW":
@@ -131,7 +123,7 @@ func (a *Asked) kindOf(of any) kind {
 func (a *Asked) common(of []any) kind {
 	k := unknown
 	for _, n := range of {
-		if n == nil || kidOf(n, "value")["is_null"] == true {
+		if n == nil || isNull(n) {
 			continue
 		}
 		if other := a.kindOf(n); k == unknown || k == other {
@@ -153,9 +145,9 @@ var answers = map[string]kind{"count": int8, "count_star": int8, "row_number": i
 
 // kindOfCall returns the kind of what a function or an operator answers.
 func (a *Asked) kindOfCall(n node) kind {
-	args := listOf(n, "children")
-	name := small(n, "function_name")
-	if isOperator := isSet(n, "is_operator"); isOperator && len(args) == 2 {
+	args := argsOf(n)
+	name := callee(n)
+	if isOperator(n) && len(args) == 2 {
 		return operation(name, a.kindOf(args[0]), a.kindOf(args[1]))
 	}
 	if len(args) == 0 {

@@ -15,14 +15,14 @@ func (a *Asked) names(n any) []string {
 		if left, ok := of["left"]; ok {
 			return a.names(left)
 		}
-		if kids := listOf(of, "children"); len(kids) > 0 {
+		if kids := argsOf(of); len(kids) > 0 {
 			return a.names(kids[0])
 		}
 	}
 	var out []string
-	for _, item := range listOf(of, "select_list") {
+	for _, item := range selectOf(of) {
 		e := asNode(item)
-		if word(e, "class") == "STAR" {
+		if classOf(e) == "STAR" {
 			return nil
 		}
 		out = append(out, a.name(e))
@@ -32,10 +32,10 @@ func (a *Asked) names(n any) []string {
 
 // name returns what Postgres calls an expression, "" where DuckDB calls it the same.
 func (a *Asked) name(e node) string {
-	if word(e, "alias") != "" {
+	if aliasOf(e) != "" {
 		return ""
 	}
-	switch word(e, "class") {
+	switch classOf(e) {
 	case "COLUMN_REF":
 		if name := lastName(e); isWord[name] {
 			return name
@@ -46,8 +46,8 @@ func (a *Asked) name(e node) string {
 	case "CAST":
 		return a.castNameOf(e)
 	case "CASE":
-		if last, ok := e["else_expr"].(node); ok && word(last, "class") != "CONSTANT" {
-			if names := listOf(last, "column_names"); len(names) > 0 {
+		if last, ok := e["else_expr"].(node); ok && classOf(last) != "CONSTANT" {
+			if names := pathOf(last); len(names) > 0 {
 				return text(names[len(names)-1])
 			}
 			if of := a.name(last); of != "" && of != "?column?" {
@@ -69,18 +69,17 @@ var calledNames = map[string]string{"count_star": "count", "quantile_cont": "per
 
 // callName returns the name of a call.
 func (a *Asked) callName(e node) string {
-	if isOperator := isSet(e, "is_operator"); isOperator {
+	if isOperator(e) {
 		return "?column?"
 	}
-	name := small(e, "function_name")
+	name := callee(e)
 	if by := calledNames[name]; by != "" {
 		return by
 	}
-	spelled := strings.ToLower(a.at(e["query_location"]))
 	switch {
-	case name == "date_part" && strings.HasPrefix(spelled, "extract"):
+	case name == "date_part" && a.spelled(e, "extract"):
 		return "extract"
-	case name == "regexp_full_match" && !strings.HasPrefix(spelled, name):
+	case name == "regexp_full_match" && !a.spelled(e, name):
 		return "?column?"
 	}
 	return name
@@ -90,19 +89,18 @@ func (a *Asked) callName(e node) string {
 func (a *Asked) castNameOf(e node) string {
 	child := kidOf(e, "child")
 	t := kidOf(e, "cast_type")
-	if word(child, "class") == "CAST" {
-		if inner := word(kidOf(child, "child"), "class"); inner == "CONSTANT" || inner == "CAST" {
+	if classOf(child) == "CAST" {
+		if inner := classOf(kidOf(child, "child")); inner == "CONSTANT" || inner == "CAST" {
 			return castName(t)
 		}
 	}
 	if of := a.name(child); of != "?column?" {
-		if names := listOf(child, "column_names"); of == "" && len(names) > 0 {
+		if names := pathOf(child); of == "" && len(names) > 0 {
 			return text(names[len(names)-1])
 		}
 		return of
 	}
-	spelled := strings.ToLower(a.at(e["query_location"]))
-	if strings.HasPrefix(spelled, "::varchar") || strings.HasPrefix(spelled, "::character varying") {
+	if a.spelled(e, "::varchar", "::character varying") {
 		return "varchar"
 	}
 	return castName(t)
@@ -128,8 +126,8 @@ func (a *Asked) operatorName(e node) string {
 	case "ARRAY_CONSTRUCTOR":
 		return "array"
 	case "ARRAY_EXTRACT", "ARRAY_SLICE":
-		if kids := listOf(e, "children"); len(kids) > 0 {
-			if of, _ := kids[0].(node); word(of, "class") != "COLUMN_REF" {
+		if kids := argsOf(e); len(kids) > 0 {
+			if of, _ := kids[0].(node); classOf(of) != "COLUMN_REF" {
 				return a.name(of)
 			}
 		}
@@ -147,34 +145,17 @@ func castName(t node) string {
 	if name := unbound(t); name != "" {
 		return name
 	}
-	switch id := word(t, "id"); id {
-	case "LIST":
+	if word(t, "id") == "LIST" {
 		return castName(kidOf(t, "type_info", "child_type"))
-	case "VARCHAR":
-		return "text"
-	case "BIGINT":
-		return "int8"
-	case "INTEGER":
-		return "int4"
-	case "SMALLINT":
-		return "int2"
-	case "DOUBLE":
-		return "float8"
-	case "FLOAT":
-		return "float4"
-	case "BOOLEAN":
-		return "bool"
-	case "DECIMAL":
-		return "numeric"
-	case "TIMESTAMP WITH TIME ZONE":
-		return "timestamptz"
-	case "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS":
-		return "timestamp"
-	case "DATE", "TIME", "TIMESTAMP", "INTERVAL", "UUID":
-		return strings.ToLower(id)
 	}
-	return ""
+	return typeNames[word(t, "id")]
 }
+
+// typeNames are Postgres' names of DuckDB's types.
+var typeNames = map[string]string{"VARCHAR": "text", "BIGINT": "int8", "INTEGER": "int4", "SMALLINT": "int2", "DOUBLE": "float8",
+	"FLOAT": "float4", "BOOLEAN": "bool", "DECIMAL": "numeric", "TIMESTAMP WITH TIME ZONE": "timestamptz", "TIMESTAMP": "timestamp",
+	"TIMESTAMP_S": "timestamp", "TIMESTAMP_MS": "timestamp", "TIMESTAMP_NS": "timestamp", "DATE": "date", "TIME": "time",
+	"INTERVAL": "interval", "UUID": "uuid"}
 
 // otherCase refuses a name in quotes that is a column's in other letters: DuckDB takes it for that
 // column. A name that the statement itself gives is whatever it says.
@@ -195,14 +176,9 @@ func (a *Asked) otherCase(n node, names []any) {
 }
 
 // findGiven collects the names that a statement gives columns.
-func (a *Asked) findGiven(n any) {
-	switch n := n.(type) {
-	case []any:
-		for _, kid := range n {
-			a.findGiven(kid)
-		}
-	case node:
-		if alias := word(n, "alias"); alias != "" {
+func (a *Asked) findGiven(tree any) {
+	for n := range nodes(tree) {
+		if alias := aliasOf(n); alias != "" {
 			a.given[alias] = true
 		}
 		for _, list := range []string{"column_name_alias", "aliases"} {
@@ -210,9 +186,6 @@ func (a *Asked) findGiven(n any) {
 			for _, name := range names {
 				a.given[text(name)] = true
 			}
-		}
-		for _, kid := range n {
-			a.findGiven(kid)
 		}
 	}
 }

@@ -29,14 +29,14 @@ func (a *Asked) newestFirst(n node) {
 
 // sortedBy returns the column that an expression of ORDER BY means; empty: none.
 func (a *Asked) sortedBy(n node, by any) string {
-	items := listOf(n, "select_list")
+	items := selectOf(n)
 	v := kidOf(by, "value")
 	if i := number(v["value"]); v != nil && i > 0 && i <= len(items) {
 		return lastName(items[i-1])
 	}
 	name := lastName(by)
 	for _, item := range items {
-		if name != "" && strings.EqualFold(word(item, "alias"), name) {
+		if name != "" && strings.EqualFold(aliasOf(item), name) {
 			return lastName(item)
 		}
 	}

@@ -3,6 +3,8 @@ package dialect
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
+	"maps"
 	"strconv"
 	"strings"
 )
@@ -35,7 +37,47 @@ func word(n any, name string) string { return text(asNode(n)[name]) }
 
 func small(n any, name string) string { return strings.ToLower(word(n, name)) }
 
-func isSet(n any, name string) bool { return asNode(n)[name] == true }
+// Members that many kinds of nodes have.
+func classOf(n any) string    { return word(n, "class") }
+func aliasOf(n any) string    { return word(n, "alias") }
+func argsOf(n any) []any      { return listOf(n, "children") }
+func selectOf(n any) []any    { return listOf(n, "select_list") }
+func pathOf(n any) []any      { return listOf(n, "column_names") } // of a column: schema, table, column, as far as they are named
+func callee(n any) string     { return small(n, "function_name") }
+func isOperator(n any) bool   { return asNode(n)["is_operator"] == true }
+func isNull(n any) bool       { return kidOf(n, "value")["is_null"] == true }
+func castTarget(n any) string { return word(kidOf(n, "cast_type"), "id") }
+
+// nodes yields the nodes in a part of a tree, those within a node before it.
+func nodes(n any) iter.Seq[node] {
+	return func(yield func(node) bool) { eachNode(n, yield) }
+}
+
+func eachNode(n any, yield func(node) bool) bool {
+	switch n := n.(type) {
+	case []any:
+		for _, kid := range n {
+			if !eachNode(kid, yield) {
+				return false
+			}
+		}
+	case node:
+		for _, kid := range n {
+			if !eachNode(kid, yield) {
+				return false
+			}
+		}
+		return yield(n)
+	}
+	return true
+}
+
+// bare returns a copy of a node without its alias.
+func bare(n node) node {
+	n = maps.Clone(n)
+	n["alias"] = ""
+	return n
+}
 
 func text(v any) string {
 	s, _ := v.(string)
@@ -49,6 +91,15 @@ func lastName(n any) string {
 		return ""
 	}
 	return strings.ToLower(text(names[len(names)-1]))
+}
+
+// tableOf returns the table that a column names, in small letters; empty: none.
+func tableOf(n any) string {
+	path := pathOf(n)
+	if len(path) < 2 {
+		return ""
+	}
+	return strings.ToLower(text(path[len(path)-2]))
 }
 
 // unbound returns the name of a type that DuckDB does not know, in small letters.
@@ -111,8 +162,7 @@ func call(schema, name string, args ...any) node {
 
 // plus is the tree of a number more than another.
 func plus(what any, n int) node {
-	sum := call("", "+", what, node{"class": "CONSTANT", "type": "VALUE_CONSTANT", "alias": "", "query_location": nowhere,
-		"value": node{"type": node{"id": "INTEGER", "type_info": nil}, "is_null": false, "value": n}})
+	sum := call("", "+", what, integer(n))
 	sum["is_operator"] = true
 	return sum
 }

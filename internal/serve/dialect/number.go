@@ -2,7 +2,6 @@ package dialect
 
 import (
 	"fmt"
-	"maps"
 	"regexp"
 	"strings"
 
@@ -12,12 +11,11 @@ import (
 // sum gives a sum the type that it has in Postgres: DuckDB's of integers is one of more bytes,
 // which divides as integers do.
 func (a *Asked) sum(n node) {
-	args := listOf(n, "children")
+	args := argsOf(n)
 	if len(args) != 1 {
 		return
 	}
-	inner := maps.Clone(n)
-	inner["alias"] = ""
+	inner := bare(n)
 	switch a.kindOf(args[0]) {
 	case int4:
 		a.put(n, castTo(inner, "BIGINT"))
@@ -31,29 +29,27 @@ func (a *Asked) sum(n node) {
 // average computes the average of intervals from the sums of their parts: DuckDB's own is
 // off by milliseconds beyond some thousand rows.
 func (a *Asked) average(n node) {
-	args := listOf(n, "children")
+	args := argsOf(n)
 	if len(args) != 1 || a.kindOf(args[0]) != interval || n["distinct"] == true {
 		return
 	}
-	count := maps.Clone(n)
-	count["alias"], count["function_name"] = "", "count"
+	count := bare(n)
+	count["function_name"] = "count"
 	a.put(n, call(schemaOf, "avg_of_intervals", a.each(n, "months", args[0]), a.each(n, "days", args[0]), a.each(n, "micros", args[0]), count))
 }
 
 // each is the sum of a part of intervals, over the rows and groups of a call.
 func (a *Asked) each(n node, part string, of any) node {
-	sum := maps.Clone(n)
-	sum["alias"], sum["function_name"] = "", "sum"
-	sum["children"] = []any{call(schemaOf, "interval_"+part, of)}
+	sum := bare(n)
+	sum["function_name"], sum["children"] = "sum", []any{call(schemaOf, "interval_"+part, of)}
 	return sum
 }
 
 // extract gives EXTRACT the numeric that it is in Postgres, and date_part the double.
 func (a *Asked) extract(n node, args []any) {
-	inner := maps.Clone(n)
-	inner["alias"] = ""
+	inner := bare(n)
 	field, _ := constantText(args[0])
-	exact := strings.HasPrefix(strings.ToLower(a.at(n["query_location"])), "extract")
+	exact := a.spelled(n, "extract")
 	by := castTo(inner, "DECIMAL(18,0)")
 	switch field = strings.ToLower(field); field {
 	case "second", "seconds", "millisecond", "milliseconds": // which DuckDB cuts to whole ones
@@ -118,7 +114,7 @@ func (a *Asked) toNumeric(n, t node) {
 // times multiplies numerics, of which DuckDB keeps the places of both and no room for more.
 func (a *Asked) times(n node, args []any) {
 	for _, arg := range args {
-		if class := word(arg, "class"); a.kindOf(arg) != numeric || class == "CONSTANT" {
+		if class := classOf(arg); a.kindOf(arg) != numeric || class == "CONSTANT" {
 			return
 		}
 	}

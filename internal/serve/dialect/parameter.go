@@ -66,24 +66,14 @@ func (a *Asked) parameter(n node) {
 }
 
 func (a *Asked) castParameter(n node, to string) {
-	parameter := maps.Clone(n)
-	parameter["alias"] = ""
-	a.put(n, castTo(parameter, to))
+	a.put(n, castTo(bare(n), to))
 }
 
 // findCasts collects the types that a statement casts parameters to.
-func (a *Asked) findCasts(n any) {
-	switch n := n.(type) {
-	case []any:
-		for _, kid := range n {
-			a.findCasts(kid)
-		}
-	case node:
-		if number, ok := a.parameterOf(kidOf(n, "child")); ok && word(n, "class") == "CAST" {
+func (a *Asked) findCasts(tree any) {
+	for n := range nodes(tree) {
+		if number, ok := a.parameterOf(kidOf(n, "child")); ok && classOf(n) == "CAST" {
 			a.casts[number], _ = n["cast_type"].(node)
-		}
-		for _, kid := range n {
-			a.findCasts(kid)
 		}
 	}
 }
@@ -113,26 +103,26 @@ func (a *Asked) guess(n any) {
 			a.guess(kid)
 		}
 	case node:
-		switch word(n, "class") {
+		switch classOf(n) {
 		case "FUNCTION", "WINDOW":
 			a.guessOperands(n)
 		case "CASE":
 			a.asTexts(branches(n))
 		case "OPERATOR":
 			if kind := word(n, "type"); kind == "OPERATOR_COALESCE" || kind == "ARRAY_CONSTRUCTOR" {
-				a.asTexts(listOf(n, "children"))
+				a.asTexts(argsOf(n))
 			}
 		}
 		switch word(n, "type") {
 		case "SUBQUERY":
 			a.guessAny(n)
 		case "SELECT_NODE":
-			a.rows([][]any{listOf(n, "select_list")}, nil)
+			a.rows([][]any{selectOf(n)}, nil)
 		case "SET_OPERATION_NODE":
 			selects := a.selects(n)
 			var rows [][]any
 			for _, s := range selects {
-				rows = append(rows, listOf(s, "select_list"))
+				rows = append(rows, selectOf(s))
 			}
 			a.rows(rows, selects)
 		case "EXPRESSION_LIST":
@@ -188,12 +178,12 @@ func (a *Asked) rows(rows [][]any, of []node) {
 			}
 		}
 		a.asTexts(cells)
-		typed := slices.IndexFunc(cells, func(c any) bool { return !isLoose(c) && word(c, "class") != "STAR" })
+		typed := slices.IndexFunc(cells, func(c any) bool { return !isLoose(c) && classOf(c) != "STAR" })
 		if typed < 0 || len(cells) < len(rows) {
 			continue
 		}
 		model := cells[typed]
-		if class := word(model, "class"); of != nil && class != "CONSTANT" && class != "CAST" {
+		if class := classOf(model); of != nil && class != "CONSTANT" && class != "CAST" {
 			model = column1(of[typed], model)
 		}
 		for _, c := range cells {
@@ -205,10 +195,8 @@ func (a *Asked) rows(rows [][]any, of []node) {
 // column1 is a subquery of one column of a SELECT, and of no row.
 func column1(of node, item any) node {
 	one := maps.Clone(of)
-	none := constant("0")
-	none["value"] = node{"type": node{"id": "INTEGER", "type_info": nil}, "is_null": false, "value": 0}
 	one["select_list"] = []any{item}
-	one["modifiers"] = []any{node{"type": "LIMIT_MODIFIER", "limit": none, "offset": nil}}
+	one["modifiers"] = []any{node{"type": "LIMIT_MODIFIER", "limit": integer(0), "offset": nil}}
 	return node{"class": "SUBQUERY", "type": "SUBQUERY", "alias": "", "query_location": nowhere, "subquery_type": "SCALAR",
 		"subquery": node{"node": one, "named_param_map": []any{}}, "child": nil, "comparison_type": "INVALID"}
 }
@@ -222,11 +210,11 @@ func (a *Asked) guessAny(n node) {
 
 // anyList returns the list that ANY compares with.
 func anyList(n node) node {
-	items := listOf(kidOf(n, "subquery", "node"), "select_list")
+	items := selectOf(kidOf(n, "subquery", "node"))
 	if word(n, "subquery_type") != "ANY" || len(items) != 1 {
 		return nil
 	}
-	list := listOf(items[0], "children")
+	list := argsOf(items[0])
 	if word(items[0], "function_name") != "unnest" || len(list) != 1 {
 		return nil
 	}
@@ -245,7 +233,7 @@ func branches(n node) (out []any) {
 func isLoose(n any) bool {
 	e := asNode(n)
 	_, isText := constantText(n)
-	return word(e, "type") == "VALUE_PARAMETER" || isText || kidOf(e, "value")["is_null"] == true
+	return word(e, "type") == "VALUE_PARAMETER" || isText || isNull(e)
 }
 
 // asTexts makes texts of parameters, if nothing beside them has another type.
@@ -290,10 +278,8 @@ func (a *Asked) like(n node, other any) {
 		a.castParameter(n, "DECIMAL(38,18)")
 		return
 	}
-	parameter, model := maps.Clone(n), maps.Clone(asNode(other))
-	parameter["alias"], model["alias"] = "", ""
-	a.put(n, node{"class": "CASE", "type": "CASE_EXPR", "alias": "", "query_location": nowhere, "else_expr": model,
-		"case_checks": []any{node{"when_expr": castTo(constant("true"), "BOOLEAN"), "then_expr": parameter}}})
+	a.put(n, node{"class": "CASE", "type": "CASE_EXPR", "alias": "", "query_location": nowhere, "else_expr": bare(asNode(other)),
+		"case_checks": []any{node{"when_expr": castTo(constant("true"), "BOOLEAN"), "then_expr": bare(n)}}})
 }
 
 // ofTexts are functions of any type, which take a parameter without one as a text.
@@ -305,8 +291,8 @@ var ofNumbers = []string{"abs", "round", "ceil", "floor", "sqrt", "power", "exp"
 
 // guessOperands gives types to the parameters that a function or an operator takes.
 func (a *Asked) guessOperands(n node) {
-	name := small(n, "function_name")
-	args := listOf(n, "children")
+	name := callee(n)
+	args := argsOf(n)
 	switch {
 	case name == "nullif", name == "greatest", name == "least": // of one type with the others
 		a.asTexts(args)
@@ -316,10 +302,10 @@ func (a *Asked) guessOperands(n node) {
 		}
 	case slices.Contains(ofNumbers, name) && len(args) > 0:
 		a.asNumber(args[0])
-	case isSet(n, "is_operator") && len(args) == 2 && a.Guess == Likely && strings.Contains("+-*/%^", name):
+	case isOperator(n) && len(args) == 2 && a.Guess == Likely && strings.Contains("+-*/%^", name):
 		for i, arg := range args {
 			switch {
-			case word(kidOf(args[1-i], "cast_type"), "id") == "INTERVAL" && strings.Contains("*/", name):
+			case castTarget(args[1-i]) == "INTERVAL" && strings.Contains("*/", name):
 				a.asNumber(arg)
 			case !isParameter(args[1-i]):
 				a.like(asNode(arg), args[1-i])

@@ -33,16 +33,15 @@ func (a *Asked) callOf(where any, of string) string {
 	n := asNode(where)
 	switch word(n, "type") {
 	case "CONJUNCTION_AND":
-		for _, kid := range listOf(n, "children") {
+		for _, kid := range argsOf(n) {
 			if id := a.callOf(kid, of); id != "" {
 				return id
 			}
 		}
 	case "COMPARE_EQUAL":
 		for _, sides := range [][2]any{{n["left"], n["right"]}, {n["right"], n["left"]}} {
-			names := listOf(sides[0], "column_names")
-			isOf := len(names) == 1 || len(names) > 1 && strings.EqualFold(text(names[len(names)-2]), of) // and not another table's
-			if isOf && lastName(sides[0]) == "call_id" {
+			table := tableOf(sides[0])
+			if lastName(sides[0]) == "call_id" && (table == "" || strings.EqualFold(table, of)) { // and not another table's
 				return a.textOf(sides[1])
 			}
 		}

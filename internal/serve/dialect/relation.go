@@ -29,8 +29,8 @@ func (a *Asked) systemColumns(n any, above map[string]string) {
 			relations(from, scope)
 			above = scope
 		}
-		for _, item := range listOf(n, "select_list") {
-			if name := lastName(item); systemColumn[name] && word(item.(node), "alias") == "" {
+		for _, item := range selectOf(n) {
+			if name := lastName(item); systemColumn[name] && aliasOf(item.(node)) == "" {
 				item.(node)["alias"] = name
 			}
 		}
@@ -45,11 +45,8 @@ func (a *Asked) systemColumns(n any, above map[string]string) {
 
 // systemColumnOf fills in one such column, if it is of a relation of the catalog.
 func (a *Asked) systemColumnOf(n node, above map[string]string) bool {
-	names := listOf(n, "column_names")
-	of := ""
-	if len(names) > 1 {
-		of = above[strings.ToLower(text(names[len(names)-2]))]
-	} else if len(above) == 1 {
+	of := above[tableOf(n)]
+	if tableOf(n) == "" && len(above) == 1 {
 		for _, of = range above { // the only one
 		}
 	}
@@ -109,7 +106,7 @@ func (a *Asked) relation(n node) {
 		return
 	}
 	n["schema_name"], n["table_name"] = pgcatalog.Schema, ours
-	if word(n, "alias") == "" {
+	if aliasOf(n) == "" {
 		n["alias"] = name
 	}
 	a.changed = true
@@ -147,52 +144,37 @@ func (a *Asked) values(n node) {
 // tableFunction gives the one column of a function's rows the name of its alias, as Postgres does.
 func (a *Asked) tableFunction(n node) {
 	of := kidOf(n, "function")
-	columns := listOf(n, "column_name_alias")
-	alias := word(n, "alias")
-	if strings.EqualFold(word(of, "function_name"), "pg_partition_ancestors") { // nothing has any
+	name, args, isNamed := callee(of), argsOf(of), len(listOf(n, "column_name_alias")) > 0
+	switch {
+	case name == "pg_partition_ancestors": // nothing has any
 		n["function"] = call("", "unnest", castTo(call("", "list_value"), "UINTEGER[]"))
-		a.changed = true
-	}
-	if name := small(of, "function_name"); name == "string_split" || word(of, "schema") == schemaOf &&
-		pgcatalog.Functions()[name] && !pgcatalog.TableFunctions()[name] {
-		if alias == "" {
-			n["alias"], alias = name, name
+		if !isNamed {
+			n["column_name_alias"] = []any{"relid"}
 		}
-		if len(columns) == 0 {
-			n["column_name_alias"] = []any{alias}
-		}
+		a.nameRows(n, name)
+	case name == "string_split", word(of, "schema") == schemaOf && pgcatalog.Functions()[name] && !pgcatalog.TableFunctions()[name]:
 		n["function"] = call("", "unnest", call("", "list_value", of)) // its one value as a row
-		a.changed = true
-		return
-	}
-	if isShortSeries(of) {
+		a.nameRows(n, name)
+	case isShortSeries(of):
 		n["function"] = call("", "unnest", castTo(of, "INTEGER[]")) // DuckDB's are of bigint
-		if alias == "" {
-			n["alias"], alias = "generate_series", "generate_series"
-		}
-		if len(columns) == 0 {
-			n["column_name_alias"] = []any{alias}
-		}
-		a.changed = true
-		return
-	}
-	list := listOf(of, "children")
-	if len(columns) == 0 && len(list) == 1 && isElements(list[0]) && a.says("value") {
+		a.nameRows(n, name)
+	case !isNamed && len(args) == 1 && isElements(args[0]) && a.says("value"):
 		n["column_name_alias"] = []any{"value"}
-		if alias == "" {
-			n["alias"] = "value"
-		}
-		a.changed = true
-		return
+		a.nameRows(n, "value")
+	case !isNamed && aliasOf(n) != "" && (name == "generate_series" || name == "unnest" || name == "generate_subscripts"):
+		a.nameRows(n, name)
 	}
-	if len(columns) > 0 || alias == "" {
-		return
+}
+
+// nameRows names the rows of a function, and their one column as these, where the statement does not.
+func (a *Asked) nameRows(n node, name string) {
+	if aliasOf(n) == "" {
+		n["alias"] = name
 	}
-	switch small(of, "function_name") {
-	case "generate_series", "unnest", "generate_subscripts":
-		n["column_name_alias"] = []any{alias}
-		a.changed = true
+	if len(listOf(n, "column_name_alias")) == 0 {
+		n["column_name_alias"] = []any{aliasOf(n)}
 	}
+	a.changed = true
 }
 
 // isElements says whether an expression is the elements of a JSON array.
@@ -202,7 +184,7 @@ func isElements(n any) bool {
 
 // isShortSeries says whether a series is one of integers, and short enough to be made as a list.
 func isShortSeries(of node) bool {
-	for _, arg := range listOf(of, "children") {
+	for _, arg := range argsOf(of) {
 		v := kidOf(arg, "value")
 		number, ok := v["value"].(json.Number)
 		if i, err := number.Int64(); !ok || err != nil || word(kidOf(v, "type"), "id") != "INTEGER" || i < -shortSeries || i > shortSeries {
@@ -219,7 +201,7 @@ const database = "callhouse"
 
 // column drops the schema before a column, and fills in what looks like a column and is none.
 func (a *Asked) column(n node) {
-	names := listOf(n, "column_names")
+	names := pathOf(n)
 	a.otherCase(n, names)
 	for len(names) > 2 {
 		first := strings.ToLower(text(names[0]))
@@ -230,7 +212,7 @@ func (a *Asked) column(n node) {
 		n["column_names"] = names
 		a.changed = true
 	}
-	if len(names) != 1 || strings.HasPrefix(a.at(n["query_location"]), `"`) {
+	if len(names) != 1 || a.spelled(n, `"`) {
 		return
 	}
 	switch strings.ToLower(text(names[0])) {

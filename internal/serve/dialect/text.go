@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"maps"
 	"regexp"
 	"strconv"
 	"strings"
@@ -118,8 +117,8 @@ func (a *Asked) numberToChar(n node, of any, format string) {
 
 // aggregated makes JSON of the list that an aggregate collects.
 func (a *Asked) aggregated(n node) {
-	inner := maps.Clone(n)
-	inner["alias"], inner["function_name"], inner["schema"], inner["catalog"] = "", "list", "", ""
+	inner := bare(n)
+	inner["function_name"], inner["schema"], inner["catalog"] = "list", "", ""
 	a.put(n, call("", "to_json", inner))
 }
 

@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -36,14 +35,14 @@ func (a *Asked) asInstant(of any) {
 // compared looks for texts of times that are compared with times.
 func (a *Asked) compared(n node) {
 	var of []any
-	switch word(n, "class") {
+	switch classOf(n) {
 	case "COMPARISON":
 		of = []any{n["left"], n["right"]}
 	case "BETWEEN":
 		of = []any{n["input"], n["lower"], n["upper"]}
 	case "OPERATOR":
 		if kind := word(n, "type"); kind == "COMPARE_IN" || kind == "COMPARE_NOT_IN" {
-			of = listOf(n, "children")
+			of = argsOf(n)
 		}
 	}
 	if !slices.ContainsFunc(of, func(e any) bool { return a.isTime(e) }) {
@@ -74,8 +73,7 @@ func (a *Asked) castTime(n, t node) {
 
 // dateTrunc truncates in a zone, and to centuries that begin with their first year.
 func (a *Asked) dateTrunc(n node, args []any) {
-	inner := maps.Clone(n)
-	inner["alias"] = ""
+	inner := bare(n)
 	field, _ := constantText(args[0])
 	switch field = strings.ToLower(field); {
 	case len(args) == 3: // of an instant, in a zone

@@ -45,7 +45,7 @@ func (a *Asked) plainTable(n node) node {
 		n["where_clause"] != nil || n["having"] != nil || n["sample"] != nil || n["qualify"] != nil {
 		return nil
 	}
-	for _, item := range listOf(n, "select_list") {
+	for _, item := range selectOf(n) {
 		if !isPlain(asNode(item)) {
 			return nil
 		}
@@ -72,26 +72,25 @@ func (a *Asked) plainTable(n node) node {
 
 // isPlain says whether an item of a SELECT is one value of each row: a column, a constant, a cast of these, or a star.
 func isPlain(item node) bool {
-	switch word(item, "class") {
+	switch classOf(item) {
 	case "CONSTANT":
 		return true
 	case "COLUMN_REF":
-		names := listOf(item, "column_names")
-		return len(names) < 3 // or else it names a schema
+		return len(pathOf(item)) < 3 // or else it names a schema
 	case "CAST":
 		return isPlain(kidOf(item, "child"))
 	case "STAR":
-		return !isSet(item, "columns") && item["expr"] == nil && isEmpty(item["replace_list"]) && isEmpty(item["rename_list"])
+		return item["columns"] != true && item["expr"] == nil && isEmpty(item["replace_list"]) && isEmpty(item["rename_list"])
 	}
 	return false
 }
 
 // renames says whether a SELECT has columns under other names than their own.
 func renames(n node) bool {
-	for _, item := range listOf(n, "select_list") {
+	for _, item := range selectOf(n) {
 		e := asNode(item)
-		isStar := word(e, "class") == "STAR"
-		if !isStar && (lastName(e) == "" || word(e, "alias") != "" && !strings.EqualFold(word(e, "alias"), lastName(e))) {
+		isStar := classOf(e) == "STAR"
+		if !isStar && (lastName(e) == "" || aliasOf(e) != "" && !strings.EqualFold(aliasOf(e), lastName(e))) {
 			return true
 		}
 	}
@@ -103,7 +102,7 @@ func (a *Asked) newestBy(n node, orders []any, time string) bool {
 	for i, o := range orders {
 		order := asNode(o)
 		by := kidOf(order, "expression")
-		names := listOf(by, "column_names")
+		names := pathOf(by)
 		if len(names) != 1 && len(names) != 2 {
 			return false
 		}
@@ -111,8 +110,8 @@ func (a *Asked) newestBy(n node, orders []any, time string) bool {
 			return false
 		}
 	}
-	for _, item := range listOf(n, "select_list") { // under the name of the time there is nothing else
-		if e := asNode(item); strings.EqualFold(word(e, "alias"), time) && lastName(e) != time {
+	for _, item := range selectOf(n) { // under the name of the time there is nothing else
+		if e := asNode(item); strings.EqualFold(aliasOf(e), time) && lastName(e) != time {
 			return false
 		}
 	}
