@@ -80,7 +80,7 @@ func (a *Asked) shorten(n, t node) {
 
 // oids makes oids of the bigints in a type.
 func (a *Asked) oids(t node) {
-	if inner, ok := kidOf(t, "type_info")["child_type"].(node); ok {
+	if inner := kidOf(t, "type_info", "child_type"); inner != nil {
 		a.oids(inner)
 	} else if word(t, "id") == "BIGINT" {
 		t["id"] = "UINTEGER"
@@ -102,7 +102,7 @@ func (a *Asked) types(t node) {
 		a.changed = true
 		return
 	}
-	if inner, ok := kidOf(t, "type_info")["child_type"].(node); ok {
+	if inner := kidOf(t, "type_info", "child_type"); inner != nil {
 		a.types(inner)
 	}
 }
@@ -164,17 +164,15 @@ func (a *Asked) top(n any, inUnion bool) {
 
 // eachPart does the same for the parts of a UNION and of WITH.
 func (a *Asked) eachPart(of node, do func(any)) {
-	if of == nil {
+	if word(of, "type") != "SET_OPERATION_NODE" {
 		return
 	}
 	for _, side := range []string{"left", "right"} {
-		if _, ok := of[side].(node); ok && word(of, "type") == "SET_OPERATION_NODE" {
-			do(of[side])
-		}
-	}
-	if kids, ok := of["children"].([]any); ok && word(of, "type") == "SET_OPERATION_NODE" {
-		for _, kid := range kids {
+		if kid := kidOf(of, side); kid != nil {
 			do(kid)
 		}
+	}
+	for _, kid := range argsOf(of) {
+		do(kid)
 	}
 }

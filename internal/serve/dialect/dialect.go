@@ -48,7 +48,7 @@ func (a *Asked) Rewrite(tree map[string]any, at func(any) string) (bool, error) 
 	if len(statements) != 1 {
 		return false, nil
 	}
-	statement, _ := statements[0].(node)
+	statement := asNode(statements[0])
 	a.Names = a.names(statement["node"])
 	a.findWiths(statement)
 	a.systemColumns(statement, nil)
@@ -159,7 +159,7 @@ func (a *Asked) fold(n node) {
 		}
 	}
 	for _, list := range []string{"column_name_alias", "aliases"} { // of FROM (…) AS t(a), and of WITH t(a)
-		names, _ := n[list].([]any)
+		names := listOf(n, list)
 		for i, name := range names {
 			names[i] = small(text(name))
 		}

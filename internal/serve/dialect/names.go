@@ -127,7 +127,7 @@ func (a *Asked) operatorName(e node) string {
 		return "array"
 	case "ARRAY_EXTRACT", "ARRAY_SLICE":
 		if kids := argsOf(e); len(kids) > 0 {
-			if of, _ := kids[0].(node); classOf(of) != "COLUMN_REF" {
+			if of := asNode(kids[0]); classOf(of) != "COLUMN_REF" {
 				return a.name(of)
 			}
 		}
@@ -182,8 +182,7 @@ func (a *Asked) findGiven(tree any) {
 			a.given[alias] = true
 		}
 		for _, list := range []string{"column_name_alias", "aliases"} {
-			names, _ := n[list].([]any)
-			for _, name := range names {
+			for _, name := range listOf(n, list) {
 				a.given[text(name)] = true
 			}
 		}

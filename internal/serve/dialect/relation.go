@@ -30,8 +30,8 @@ func (a *Asked) systemColumns(n any, above map[string]string) {
 			above = scope
 		}
 		for _, item := range selectOf(n) {
-			if name := lastName(item); systemColumn[name] && aliasOf(item.(node)) == "" {
-				item.(node)["alias"] = name
+			if name := lastName(item); systemColumn[name] && aliasOf(item) == "" {
+				asNode(item)["alias"] = name
 			}
 		}
 		if systemColumn[lastName(n)] && a.systemColumnOf(n, above) {
