@@ -63,11 +63,11 @@ var (
 	notFound     = &rule{name: "404 not found", statuses: []int{404}, tries: [2]int{1, 1}, then: [2]Then{stopAddress, Missing}, cursor: true}
 	conflict     = &rule{name: "409 conflict", statuses: []int{409}, tries: [2]int{5, 3}, then: [2]Then{EndList, SetAside},
 		pause: 2 * time.Second}
-	cursorGone   = &rule{statuses: []int{410}, tries: [2]int{1, 1}, then: [2]Then{stopAddress, SetAside}, cursor: true}
-	rateLimited  = &rule{name: "429 rate limited", statuses: []int{429}, tries: [2]int{always, always},
+	cursorGone  = &rule{statuses: []int{410}, tries: [2]int{1, 1}, then: [2]Then{stopAddress, SetAside}, cursor: true}
+	rateLimited = &rule{name: "429 rate limited", statuses: []int{429}, tries: [2]int{always, always},
 		budget: (*budget).limited, count: limited}
-	serverError  = &rule{name: "500 server error", tries: [2]int{8, 4}, then: [2]Then{Narrow, SetAside}, pause: time.Second, outage: true}
-	unavailable  = &rule{statuses: []int{502, 503, 504}, tries: [2]int{8, 5}, then: [2]Then{EndList, SetAside}, pause: 2 * time.Second,
+	serverError = &rule{name: "500 server error", tries: [2]int{8, 4}, then: [2]Then{Narrow, SetAside}, pause: time.Second, outage: true}
+	unavailable = &rule{statuses: []int{502, 503, 504}, tries: [2]int{8, 5}, then: [2]Then{EndList, SetAside}, pause: 2 * time.Second,
 		outage: true, budget: hold(0)}
 	redirected  = &rule{tries: [2]int{1, 1}, then: [2]Then{stopAddress, SetAside}}
 	otherStatus = &rule{tries: [2]int{1, 1}, then: [2]Then{stopAddress, SetAside}}
@@ -80,7 +80,7 @@ var (
 		count: network}
 	wrongBody = &rule{name: "200 with a wrong body", tries: [2]int{5, 4}, then: [2]Then{stopAddress, SetAside},
 		pause: time.Second, count: wrong}
-	broken    = &rule{name: "200 with a page that cannot be taken apart", tries: [2]int{1, 3}, then: [2]Then{Narrow, SetAside},
+	broken = &rule{name: "200 with a page that cannot be taken apart", tries: [2]int{1, 3}, then: [2]Then{Narrow, SetAside},
 		pause: time.Second, count: wrong}
 	tooLarge = &rule{name: "body too large", tries: [2]int{1, 1}, then: [2]Then{Narrow, SetAside}, count: wrong}
 	canceled = &rule{name: "canceled", tries: [2]int{1, 1}}

@@ -302,7 +302,7 @@ type trouble struct {
 	mu        sync.Mutex
 	resources ResourceFaults
 	v2        V2
-	lists    int // lists of v2 since it was set
+	lists     int // lists of v2 since it was set
 }
 
 // of returns the faults of a resource.

@@ -79,11 +79,11 @@ func story(fsys disk.FS, root string, workers int, kept told) error {
 					}
 					kept[id] = version + 10*n
 				}
-				err := w.commitRun(ctx, doneRow(w), nil, func(c *commit.Commit) {
-					if n == 0 && version == 2 {
-						c.Months = []string{"2026-11"}
-					}
-				})
+				prepare := func(*commit.Input) {}
+				if n == 0 && version == 2 {
+					prepare = compacting("2026-11")
+				}
+				err := w.commitRun(ctx, doneRow(w), nil, prepare)
 				if err == nil && n == 1 && version == 2 {
 					kept["f"] = inDoubt
 					if _, err = w.Forget(ctx, erase.Selection{CallIDs: []string{"f"}}, false, nil); err == nil {
@@ -92,7 +92,7 @@ func story(fsys disk.FS, root string, workers int, kept told) error {
 					}
 				}
 				if err == nil && n == 1 && version == 1 {
-					err = w.maintain(ctx, func(c *commit.Commit) { c.Months = []string{"2026-10"} })
+					err = compact(w, "2026-10")
 				}
 				if err != nil {
 					return err

@@ -283,7 +283,7 @@ var damages = map[string]struct {
 	"runs-out-of-order": {"order", func(d *damage) {
 		f := d.s.Manifest.FilesOf("runs")[0]
 		d.must(os.Remove(d.s.Path(f)))
-		w := table.NewRunsWriter(folder(d.s.Dir))
+		w := table.NewWriter(folder(d.s.Dir), &schema.Runs, "")
 		for _, n := range []uint32{2, 1} {
 			d.must(w.Add((&schema.Run{ID: layout.RunID(testDay, n), Outcome: schema.OutcomeDone}).Row()))
 		}

@@ -121,7 +121,7 @@ func (i *Import) take(ctx context.Context, p *commit.Part, tell func()) (rest *c
 
 // commit commits what was read.
 func (i *Import) commit(ctx context.Context, row func(commit.Stats, int64) schema.Run) error {
-	if err := i.w.commitRun(ctx, row, i.intake, func(c *commit.Commit) { c.PageSize = table.ImportPageBytes }); err != nil {
+	if err := i.w.commitRun(ctx, row, i.intake, func(in *commit.Input) { in.PageSize = table.ImportPageBytes }); err != nil {
 		return err
 	}
 	for _, p := range i.in.Parts {

@@ -15,6 +15,18 @@ import (
 	"callhouse/internal/sink/verify"
 )
 
+// maintain commits a change of the files that changes no call. It leaves the journal alone, and
+// adds no row to the table runs.
+func (w *Warehouse) maintain(change func(commit.Base) (*commit.Result, error)) (*commit.Result, error) {
+	w.committing.Lock()
+	defer w.committing.Unlock()
+	made, err := change(w.base())
+	if err != nil {
+		return nil, err
+	}
+	return made, w.goOn(made.Snapshot, nil)
+}
+
 // Compact makes one file per table of each month, each month in its own commit, and returns the
 // compacted months. A month without files of days, or one that must wait, is an error.
 func (w *Warehouse) Compact(ctx context.Context, months []string, progress func(snapshot.Progress)) (done []snapshot.Month, err error) {
@@ -27,9 +39,8 @@ func (w *Warehouse) Compact(ctx context.Context, months []string, progress func(
 		if all[i].Waits != "" {
 			return done, fmt.Errorf("compact %s: %s", name, all[i].Waits)
 		}
-		err := w.maintain(ctx, func(c *commit.Commit) {
-			c.Months = []string{name}
-			c.Progress = snapshot.Counter(progress, name, all[i].Calls)
+		_, err := w.maintain(func(b commit.Base) (*commit.Result, error) {
+			return b.Compact(ctx, []string{name}, snapshot.Counter(progress, name, all[i].Calls))
 		})
 		if err != nil {
 			return done, fmt.Errorf("compact %s: %w", name, err)
@@ -87,11 +98,11 @@ func (w *Warehouse) Forget(ctx context.Context, sel erase.Selection, dry bool, p
 func (w *Warehouse) Rollback(ctx context.Context, to int64, row func(target *layout.Snapshot) schema.Run) (*layout.Snapshot, error) {
 	w.committing.Lock()
 	defer w.committing.Unlock()
-	c := w.newCommit()
-	if c.Old == nil {
+	b := w.base()
+	if b.Old == nil {
 		return nil, &snapshot.NotRetainedError{Snapshot: to}
 	}
-	target, err := w.rollbackTarget(ctx, c.Old.Snapshot, to)
+	target, err := w.rollbackTarget(ctx, b.Old.Snapshot, to)
 	if err != nil {
 		return nil, err
 	}
@@ -101,11 +112,12 @@ func (w *Warehouse) Rollback(ctx context.Context, to int64, row func(target *lay
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	made, err := c.GoBack(snapshot.NewReader(w.opts.FS, target, w.proofs), row(target))
+	made, err := b.Restore(ctx, snapshot.NewReader(w.opts.FS, target, w.proofs), w.stamp(),
+		func(commit.Stats) schema.Run { return row(target) })
 	if err != nil {
 		return nil, fmt.Errorf("roll back: %w", err)
 	}
-	return target, w.goOn(made, nil)
+	return target, w.goOn(made.Snapshot, nil)
 }
 
 // rollbackTarget finds the snapshot to go back to, and compares each of its files with its
@@ -188,7 +200,7 @@ func (w *Warehouse) Migrate(ctx context.Context, progress func(snapshot.Progress
 	}
 	tell := snapshot.Counter(progress, "migrated", calls)
 	for _, batch := range batches {
-		if err := w.maintain(ctx, func(c *commit.Commit) { c.Rewrites, c.Progress = batch, tell }); err != nil {
+		if _, err := w.maintain(func(b commit.Base) (*commit.Result, error) { return b.Migrate(ctx, batch, tell) }); err != nil {
 			return periods, calls, fmt.Errorf("migrate: %w", err)
 		}
 		periods += len(batch)
@@ -207,12 +219,11 @@ func (w *Warehouse) Withhold(ctx context.Context) (rows int64, err error) {
 		if !at.Clear {
 			continue
 		}
-		var made *commit.Commit
-		err := w.maintain(ctx, func(c *commit.Commit) { made, c.Withhold = c, true })
+		made, err := w.maintain(func(b commit.Base) (*commit.Result, error) { return b.Withhold(ctx) })
 		if err != nil {
 			return 0, fmt.Errorf("withhold secrets: %w", err)
 		}
-		return made.Stats.Withheld, nil
+		return made.Withheld, nil
 	}
 	return 0, nil
 }

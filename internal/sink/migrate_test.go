@@ -16,7 +16,6 @@ import (
 	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
-	"callhouse/internal/sink/commit"
 	"callhouse/internal/sink/erase"
 	"callhouse/internal/sink/verify"
 )
@@ -222,7 +221,7 @@ func TestPromote(t *testing.T) {
 				mustCommit(t, w)
 				mustForget(t, w, erase.Selection{CallIDs: []string{"a"}})
 			case "compaction":
-				if err := w.maintain(context.Background(), func(c *commit.Commit) { c.Months = []string{"2026-11"} }); err != nil {
+				if err := compact(w, "2026-11"); err != nil {
 					t.Fatal(err)
 				}
 			}

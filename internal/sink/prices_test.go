@@ -14,7 +14,6 @@ import (
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
-	"callhouse/internal/sink/commit"
 	"callhouse/internal/sink/verify"
 )
 
@@ -71,7 +70,7 @@ func TestKeepPrices(t *testing.T) {
 	}
 	mustCommit(t, w)
 	first := w.Snapshot().Dir
-	if err := w.maintain(context.Background(), func(c *commit.Commit) { c.Months = []string{"2026-10"} }); err != nil {
+	if err := compact(w, "2026-10"); err != nil {
 		t.Fatal(err)
 	}
 	want := spoken(t, w.Snapshot())

@@ -14,6 +14,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/sink/table"
 )
 
 // Due yields the calls of the last commit whose detail should be fetched now, newest start first;
@@ -57,27 +58,20 @@ func (w *Warehouse) Due(ctx context.Context, scope calls.DueScope) iter.Seq2[cal
 }
 
 func (w *Warehouse) dueIn(ctx context.Context, s *layout.Snapshot, f *layout.File, asks *calls.Asking) (due []calls.Due, err error) {
-	r, err := snapshot.NewReader(w.opts.FS, s, w.proofs).Open(f)
-	if err != nil {
-		return nil, err
-	}
-	r.Pick("call_id", "status", "disconnection_reason", "start_at", "end_at", "transcript_state", "settlement", "turn_count",
-		"first_seen_at", "fetched_at")
-	var call calls.Call
 	later := f.Rows
-	err = r.All(func(row parquet.Row) error {
-		later--
-		if err := errors.Join(ctx.Err(), r.Call(row, &call)); err != nil {
-			return err
-		}
-		if d, ok := asks.Due(&call); ok {
-			d.Rank = later
-			due = append(due, d)
-		}
-		return nil
+	err = snapshot.NewReader(w.opts.FS, s, w.proofs).Read(f, func(t *table.Reader) error {
+		t.Pick("call_id", "status", "disconnection_reason", "start_at", "end_at", "transcript_state", "settlement", "turn_count",
+			"first_seen_at", "fetched_at")
+		return t.EachCall(ctx, func(call *calls.Call) {
+			later--
+			if d, ok := asks.Due(call); ok {
+				d.Rank = later
+				due = append(due, d)
+			}
+		})
 	})
 	slices.Reverse(due)
-	return due, errors.Join(err, r.Close())
+	return due, err
 }
 
 // looksInto reports whether a file may hold due calls.
@@ -116,28 +110,15 @@ func (w *Warehouse) Kinds(ctx context.Context) (calls.Kinds, error) {
 	return maps.Clone(kinds), nil
 }
 
-// snapshotKinds are the kinds of a snapshot.
-type snapshotKinds struct {
-	of    *layout.Snapshot
-	kinds calls.Kinds
-}
-
 func countKinds(ctx context.Context, r *snapshot.Reader) (calls.Kinds, error) {
 	kinds := calls.Kinds{}
 	var rows int64
 	for _, f := range slices.Backward(r.Files(schema.Calls.Name)) {
-		t, err := r.Open(f)
-		if err != nil {
-			return nil, err
-		}
-		t.Pick("call_id", "status", "disconnection_reason", "start_at", "end_at", "transcript_state", "turn_count")
-		var call calls.Call
-		err = t.All(func(row parquet.Row) error {
-			err := errors.Join(ctx.Err(), t.Call(row, &call))
-			kinds.Add(&call)
-			return err
+		err := r.Read(f, func(t *table.Reader) error {
+			t.Pick("call_id", "status", "disconnection_reason", "start_at", "end_at", "transcript_state", "turn_count")
+			return t.EachCall(ctx, kinds.Add)
 		})
-		if err = errors.Join(err, t.Close()); err != nil {
+		if err != nil {
 			return nil, err
 		}
 		if rows += f.Rows; rows >= kindRows {
@@ -192,12 +173,10 @@ func (w *Warehouse) Unlisted(ctx context.Context, from, to int64, ids map[string
 		if f.MinStart == nil || *f.MinStart > to || *f.MaxStart < from {
 			continue
 		}
-		t, err := r.Open(f)
-		if err != nil {
-			return err
-		}
-		err = t.Each([]string{"call_id"}, func(row []parquet.Value) { delete(ids, string(row[0].ByteArray())) })
-		if err = errors.Join(err, t.Close(), ctx.Err()); err != nil {
+		err := r.Read(f, func(t *table.Reader) error {
+			return t.Each([]string{"call_id"}, func(row []parquet.Value) { delete(ids, string(row[0].ByteArray())) })
+		})
+		if err = errors.Join(err, ctx.Err()); err != nil {
 			return err
 		}
 	}
@@ -243,20 +222,15 @@ type unsettledRow struct {
 }
 
 func unsettledIn(ctx context.Context, r *snapshot.Reader, f *layout.File, now int64) (rows []unsettledRow, err error) {
-	t, err := r.Open(f)
-	if err != nil {
-		return nil, err
-	}
-	t.Pick("call_id", "start_at", "end_at", "settlement", "first_seen_at")
-	var call calls.Call
-	err = t.All(func(row parquet.Row) error {
-		err := errors.Join(ctx.Err(), t.Call(row, &call))
-		if call.StartAt().OK {
-			rows = append(rows, unsettledRow{call.StartAt().V, call.Unsettled() && call.ExpiresAt() > now})
-		}
-		return err
+	err = r.Read(f, func(t *table.Reader) error {
+		t.Pick("call_id", "start_at", "end_at", "settlement", "first_seen_at")
+		return t.EachCall(ctx, func(call *calls.Call) {
+			if call.StartAt().OK {
+				rows = append(rows, unsettledRow{call.StartAt().V, call.Unsettled() && call.ExpiresAt() > now})
+			}
+		})
 	})
-	return rows, errors.Join(err, t.Close())
+	return rows, err
 }
 
 // Coverage returns the spans of start_at that were listed completely as of the last commit,
@@ -286,17 +260,15 @@ func (w *Warehouse) Newest() (*Known, error) {
 	k := &Known{map[string]bool{}, map[string]bool{}}
 	r := w.reader()
 	for _, f := range slices.Backward(r.Files(schema.Calls.Name)) {
-		t, err := r.Open(f)
-		if err != nil {
-			return nil, err
-		}
-		err = t.Each([]string{"call_id", "agent_id"}, func(row []parquet.Value) {
-			k.Calls[string(row[0].ByteArray())] = true
-			if !row[1].IsNull() {
-				k.Agents[string(row[1].ByteArray())] = true
-			}
+		err := r.Read(f, func(t *table.Reader) error {
+			return t.Each([]string{"call_id", "agent_id"}, func(row []parquet.Value) {
+				k.Calls[string(row[0].ByteArray())] = true
+				if !row[1].IsNull() {
+					k.Agents[string(row[1].ByteArray())] = true
+				}
+			})
 		})
-		if err = errors.Join(err, t.Close()); err != nil {
+		if err != nil {
 			return nil, err
 		}
 		if len(k.Calls) >= knownRows {
@@ -331,15 +303,13 @@ func (w *Warehouse) Aging() (aged, total int64, err error) {
 }
 
 func (w *Warehouse) startedBefore(s *layout.Snapshot, f *layout.File, from int64) (n int64, err error) {
-	t, err := snapshot.NewReader(w.opts.FS, s, w.proofs).Open(f)
-	if err != nil {
-		return 0, err
-	}
-	at := t.Column("start_at")
-	err = t.Each([]string{"start_at"}, func(row []parquet.Value) {
-		if start := t.Instant(at, row[0]); start.OK && start.V < from {
-			n++
-		}
+	err = snapshot.NewReader(w.opts.FS, s, w.proofs).Read(f, func(t *table.Reader) error {
+		at := t.Column("start_at")
+		return t.Each([]string{"start_at"}, func(row []parquet.Value) {
+			if start := t.Instant(at, row[0]); start.OK && start.V < from {
+				n++
+			}
+		})
 	})
-	return n, errors.Join(err, t.Close())
+	return n, err
 }

@@ -103,14 +103,13 @@ func (w *Warehouse) mend(ctx context.Context, plan *repair.Plan, run schema.Run)
 	for _, run := range w.Leftover() {
 		w.lostRun(run)
 	}
-	c := w.newCommit()
-	made, err := c.Mend(ctx, run, &plan.Mending)
+	made, err := w.base().Mend(ctx, &plan.Mending, run, nil)
 	if err != nil {
 		return err
 	}
 	w.proofs = new(snapshot.Proofs)
 	w.noteRecorded(run)
-	return w.goOn(made, nil)
+	return w.goOn(made.Snapshot, nil)
 }
 
 // clearCurrent moves a folder away that is in the place of the link current, as after a copy that

@@ -13,7 +13,6 @@ import (
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
-	"callhouse/internal/sink/commit"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/sink/verify"
@@ -154,7 +153,7 @@ func keepSome(t *testing.T, draw *rand.Rand) {
 	put("a")
 	mustCommit(t, w)
 	if draw.IntN(2) == 0 && slices.ContainsFunc(snapshot.Months(w.Snapshot(), testDay), func(m snapshot.Month) bool { return m.Month == "2026-08" }) {
-		if err := w.maintain(context.Background(), func(c *commit.Commit) { c.Months = []string{"2026-08"} }); err != nil {
+		if err := compact(w, "2026-08"); err != nil {
 			t.Fatal(err)
 		}
 	}

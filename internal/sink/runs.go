@@ -12,6 +12,99 @@ import (
 	"callhouse/internal/sink/disk"
 )
 
+// Commit commits everything that was put before it. row is called once, with the totals of the run
+// including this commit, and returns the run's row of the table runs. On failure the last snapshot
+// stays current and the journal stays.
+func (w *Warehouse) Commit(ctx context.Context, row func(total Stats, commits int64) schema.Run) error {
+	return w.commitRun(ctx, row, nil, func(*commit.Input) {})
+}
+
+// Finish is Commit for the end of an uninterrupted run. It also compacts months that are over and
+// settled, a few per night. If an interrupt or a full disk stops it, it commits without compacting.
+func (w *Warehouse) Finish(ctx context.Context, row func(total Stats, commits int64) schema.Run) error {
+	err := w.commitRun(ctx, row, nil, func(in *commit.Input) { in.Compact = commit.Nightly })
+	if err != nil && (ctx.Err() != nil || disk.IsNoSpace(err)) {
+		return w.Commit(context.WithoutCancel(ctx), row)
+	}
+	return err
+}
+
+// commitRun makes a commit of this run. read returns its input; nil reads the journal. It first
+// peeks at each record; if that was wrong, all are decoded.
+func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema.Run,
+	read func(exact bool) (*commit.Intake, error), prepare func(*commit.Input)) error {
+	w.committing.Lock()
+	defer w.committing.Unlock()
+	ref, ok, err := w.journal.Seal()
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	if ok {
+		w.sealed = append(w.sealed, ref)
+	}
+	refs, before, commits := slices.Clone(w.sealed), w.total, w.commits+1
+	w.mu.Unlock()
+	if read == nil {
+		read = func(exact bool) (*commit.Intake, error) { return w.readJournal(refs, exact) }
+	} else {
+		refs = nil // the journal waits for its own commit
+	}
+	var made *commit.Result
+	var wrote schema.Run
+	for _, exact := range []bool{false, true} {
+		in, rerr := read(exact)
+		if rerr != nil {
+			return fmt.Errorf("commit: %w", rerr)
+		}
+		input := &commit.Input{Intake: in, Segments: refs, Masker: w.masker, Stamp: w.stamp(), Row: func(s Stats) schema.Run {
+			wrote = row(before.Add(s), commits)
+			return wrote
+		}}
+		if !w.opts.KeepFrom.IsZero() {
+			input.KeepFrom = w.opts.KeepFrom.UnixMilli()
+		}
+		prepare(input)
+		made, err = w.base().Run(ctx, input)
+		if err = errors.Join(err, in.Close()); !errors.Is(err, commit.ErrMisread) {
+			break
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	w.mu.Lock()
+	w.total, w.commits = before.Add(made.Stats), commits
+	if w.sealed = w.sealed[len(refs):]; len(w.sealed) == 0 {
+		w.leftover = nil
+	}
+	w.mu.Unlock()
+	for _, name := range made.Doubted {
+		w.notice("the service's list of %s is empty, and was not before: what is known of them stays, until another run finds it empty too", name)
+	}
+	if n := made.Withheld; n > 0 {
+		w.notice("an older callhouse stored secrets in %d objects and changes of them: they are withheld now; "+
+			"extract secrets lists where, and extract migrate looks through the rest", n)
+	}
+	w.proofs.Add(made.Made) // not those that it linked, which are unproven
+	w.noteRecorded(wrote)
+	return w.goOn(made.Snapshot, refs)
+}
+
+// readJournal reads segments, and records which parts cannot be read.
+func (w *Warehouse) readJournal(refs []layout.Segment, exact bool) (*commit.Intake, error) {
+	in, err := commit.ReadIntake(w.opts.FS, w.opts.Root, refs, w.forgotten, exact)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range in.Broken {
+		w.lostJournal(l)
+	}
+	// The lost part may have been on the pages that these represent.
+	in.Covered = slices.DeleteFunc(in.Covered, func(s commit.Covered) bool { return !w.hasAll(s.Run) })
+	return in, nil
+}
+
 // Record commits only the run's row of the table runs: for a run that cannot commit its data, or
 // whose row was wrong. Fetched data stays in the journal. If even the row cannot be written, as on
 // a full disk, the lock file keeps a note of the run, and the next run writes its row, without
@@ -19,9 +112,8 @@ import (
 func (w *Warehouse) Record(ctx context.Context, run schema.Run) error {
 	w.committing.Lock()
 	defer w.committing.Unlock()
-	c := w.newCommit()
-	c.AsIs = true
-	made, err := c.Run(ctx, w.opts.RunID, new(commit.Intake), nil, func(s commit.Stats) schema.Run {
+	b := w.base()
+	made, err := b.Restore(ctx, b.Old, w.stamp(), func(s commit.Stats) schema.Run {
 		run.CallsPending = s.Due
 		return run
 	})
@@ -33,7 +125,7 @@ func (w *Warehouse) Record(ctx context.Context, run schema.Run) error {
 		return errors.Join(err, w.noteUnrecorded(cause, run.Problem))
 	}
 	w.noteRecorded(run)
-	return w.goOn(made, nil)
+	return w.goOn(made.Snapshot, nil)
 }
 
 // Unrecorded means that this run gets no row.

@@ -13,7 +13,6 @@ import (
 	"callhouse/internal/calls"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
-	"callhouse/internal/sink/commit"
 	"callhouse/internal/sink/erase"
 	"callhouse/internal/sink/verify"
 	"callhouse/internal/wire/mask"
@@ -223,7 +222,7 @@ func TestDirection(t *testing.T) {
 
 	// Nothing moves without a reason, also where months are made of days.
 	x.open()
-	if err := x.w.maintain(context.Background(), func(c *commit.Commit) { c.Months = []string{"2026-11"} }); err != nil {
+	if err := compact(x.w, "2026-11"); err != nil {
 		t.Fatal(err)
 	}
 	x.whole()

@@ -99,281 +99,204 @@ func (s Stats) AddTo(run *schema.Run) {
 	run.Turns += s.Turns
 }
 
-// Commit is one commit in progress.
-type Commit struct {
-	FS       disk.FS
-	Root     string
-	Old      *snapshot.Reader // nil: the first commit
-	Now      time.Time
-	Workers  int // number of periods written concurrently; 0 is 1
-	PageSize int // see snapshot.Builder
-
-	Nightly  bool            // compact months that are over and settled, up to the limit for a night
-	Months   []string        // compact these, whatever they hold
-	Rewrites []string        // rewrite these periods, whatever they hold
-	Withhold bool            // search all resources and changes for secrets, not only those with new records
-	AsIs     bool            // do not expire or settle calls
-	KeepFrom int64           // drop calls that started earlier, ms UTC; 0: none
-	leftOut  map[string]bool // periods of the old snapshot that are dropped as a whole
-	Progress func(rows int64)
-
-	Forgotten    *snapshot.Tombstones // calls to keep out
-	Country      string               // region of national telephone numbers; empty: as before
-	Masker       *mask.Mask           // for data that did not pass through Clean
-	Mask         *layout.Mask         // masked values from now on; nil: as before
-	Origin       *layout.Origin       // owner of the calls from now on; nil: as before
-	Lost         []schema.Run         // rows of runs that could not be written
-	Wrote        schema.Run           // the row that this commit wrote
-	Doubted      []string             // resources with a suspicious empty list
-	tombstonesOf *layout.Snapshot     // source of the new snapshot's tombstones; nil: old
-
-	in    *Intake
-	lines *lines                                   // the organisation's numbers after the commit
-	moved []tenure                                 // days on which the set of its numbers changes
-	blank func(*schema.Object)                     // changes the calls of a unit's blanks
-	gone  map[*resource.Resource]map[string]listed // objects that this commit marks as deleted
-	b     *snapshot.Builder
-	Stats Stats
-	files []layout.File
-	Made  []layout.File // those of files that it wrote
+// Base is the warehouse that a commit changes, and the run that does.
+type Base struct {
+	FS      disk.FS
+	Root    string
+	RunID   string
+	Old     *snapshot.Reader // nil: the first commit
+	Now     time.Time
+	Workers int          // number of periods written concurrently; 0 is 1
+	Country string       // region of national telephone numbers; empty: as before
+	Lost    []schema.Run // rows of runs that could not be written; the next row is written with them
 }
 
-// Run merges new records, from these segments or elsewhere, into a new snapshot and publishes it.
-// row returns the run's row of the table runs; nil: the commit adds none.
-func (c *Commit) Run(ctx context.Context, id string, in *Intake, refs []layout.Segment,
-	row func(Stats) schema.Run) (*layout.Snapshot, error) {
-	c.in = in
-	return c.publish(func() (*layout.Manifest, error) { return c.build(ctx, id, refs, row) })
+// Result is a published snapshot.
+type Result struct {
+	*layout.Snapshot
+	Stats
+	Made    []layout.File // files that were written; the others are linked
+	Doubted []string      // resources with a suspicious empty list
+}
+
+// maker makes the files of one snapshot.
+type maker struct {
+	Base
+	rules
+	keeper   *snapshot.Reader // source of the tombstones and the table runs
+	b        *snapshot.Builder
+	lines    *lines          // the organisation's numbers after the commit
+	replaced map[string]bool // periods and other parts of the old snapshot that are not linked
+	gone     map[*resource.Resource]map[string]listed
+
+	mu    sync.Mutex
+	files []layout.File
+	made  Result
+}
+
+// rules are the changes of calls.
+type rules struct {
+	in       *Intake    // new records
+	masker   *mask.Mask // for data that did not pass through Clean
+	settles  bool       // calls that waited for too long expire
+	keepFrom int64      // drop calls that started earlier, ms UTC; 0: none
+	blank    func(*schema.Table, schema.Row)
+	progress func(rows int64)
+}
+
+func (b Base) begin(r rules) *maker {
+	if r.in == nil {
+		r.in = new(Intake)
+	}
+	if b.Old != nil {
+		b.Country = cmp.Or(b.Country, b.Old.Manifest.Country)
+	}
+	return &maker{Base: b, rules: r, keeper: b.Old, replaced: map[string]bool{}, gone: map[*resource.Resource]map[string]listed{}}
 }
 
 // publish publishes the snapshot made by build.
-func (c *Commit) publish(build func() (*layout.Manifest, error)) (made *layout.Snapshot, err error) {
-	next, err := snapshot.NextNumber(c.FS, c.Root)
+func (m *maker) publish(build func() (*layout.Manifest, error)) (*Result, error) {
+	next, err := snapshot.NextNumber(m.FS, m.Root)
 	if err != nil {
 		return nil, err
 	}
-	var m *layout.Manifest
-	if c.b, err = snapshot.NewBuilder(c.FS, c.Root, next); err == nil {
-		c.b.PageSize = c.PageSize
-		m, err = build()
+	var manifest *layout.Manifest
+	if m.b, err = snapshot.NewBuilder(m.FS, m.Root, next); err == nil {
+		manifest, err = build()
 	}
 	if err == nil {
-		m.Snapshot = next
-		made, err = c.b.Publish(m)
+		manifest.Snapshot = next
+		snapshot.SortFiles(manifest)
+		m.made.Snapshot, err = m.b.Publish(manifest)
 	}
 	if err != nil {
 		if disk.IsNoSpace(err) {
-			err = disk.NoSpace(c.Root, c.wants(), err)
+			err = disk.NoSpace(m.Root, m.wants(), err)
 		}
-		c.b.Discard()
+		m.b.Discard()
 		return nil, err
 	}
-	return made, nil
+	return &m.made, nil
 }
 
-// GoBack publishes a snapshot with the content of an older one. But the table runs keeps its rows
-// and gains one, and forgotten calls stay forgotten.
-func (c *Commit) GoBack(target *snapshot.Reader, run schema.Run) (*layout.Snapshot, error) {
-	runs, err := c.Old.Runs()
-	if err != nil {
+// fill writes the units, links the parts of the old snapshot that are not replaced, and returns the
+// manifest. runs returns the new rows of the table runs; nil: it stays.
+func (m *maker) fill(ctx context.Context, units []*unit, runs func() ([]schema.Run, error)) (*layout.Manifest, error) {
+	if err := m.rewriteAll(ctx, units); err != nil {
 		return nil, err
 	}
-	now := c.Old.Snapshot
-	c.Old, c.tombstonesOf, c.in = target, now, new(Intake)
-	return c.publish(func() (*layout.Manifest, error) {
-		if err := c.linkRest(func(f *layout.File) bool { return f.Table == schema.Runs.Name }); err != nil {
+	m.replaced[schema.Runs.Name] = runs != nil
+	if err := m.linkRest(); err != nil {
+		return nil, err
+	}
+	for _, f := range m.files {
+		m.made.Due += f.Due
+		m.made.Unsettled += f.Unsettled
+	}
+	if runs != nil {
+		rows, err := runs()
+		if err == nil {
+			err = m.writeRuns(rows)
+		}
+		if err != nil {
 			return nil, err
 		}
-		if err := c.writeRuns(c.withRun(runs, run)); err != nil {
-			return nil, err
-		}
-		m := c.manifest(nil, run.ID)
-		m.Journal = now.Manifest.Journal
-		return m, nil
-	})
+	}
+	return m.manifest(), nil
 }
 
-// Without rewrites periods of the old snapshot into b, each without the given calls, and returns
-// the files. The calls of blanks stay, changed by the function blank.
-func (c *Commit) Without(ctx context.Context, b *snapshot.Builder, calls, blanks map[string]map[string]bool,
-	blank func(*schema.Object),
-) ([]layout.File, error) {
-	c.AsIs, c.in, c.b, c.blank = true, new(Intake), b, blank
-	if err := c.setLines(nil); err != nil {
-		return nil, err
-	}
-	periods := maps.Clone(calls)
-	maps.Copy(periods, blanks)
-	var units []*unit
-	for _, period := range slices.Sorted(maps.Keys(periods)) {
-		units = append(units, &unit{period: period, from: []string{period}, leaving: calls[period], blanks: blanks[period], always: true})
-	}
-	_, err := c.rewriteAll(ctx, units)
-	return c.files, err
-}
-
-// WithoutTraces rewrites the table runs of the old snapshot into c's builder, with its texts
-// changed by blank, and returns its files.
-func (c *Commit) WithoutTraces(blank func(text []byte, json bool) []byte) ([]layout.File, error) {
-	runs, err := c.Old.Runs()
-	if err != nil {
-		return nil, err
-	}
-	for i := range runs {
-		runs[i].Error, runs[i].DriftFields = string(blank([]byte(runs[i].Error), false)), blank(runs[i].DriftFields, true)
-	}
-	from := len(c.files)
-	err = c.writeRuns(runs)
-	return c.files[from:], err
-}
-
-// build makes the files of the new snapshot, and returns its manifest.
-func (c *Commit) build(ctx context.Context, id string, refs []layout.Segment, row func(Stats) schema.Run) (*layout.Manifest, error) {
-	replaced, err := c.objects() // first: other columns of a call depend on the organisation's numbers
-	if err != nil {
-		return nil, err
-	}
-	units, err := c.planUnits()
-	if err != nil {
-		return nil, err
-	}
-	gone, err := c.rewriteAll(ctx, units)
-	if err != nil {
-		return nil, err
-	}
-	newRuns := row != nil || len(c.Rewrites) > 0
-	if err := c.linkRest(func(f *layout.File) bool {
-		return gone[f.Period] || replaced[f.Table] || c.leftOut[f.Period] || f.Table == schema.Runs.Name && newRuns
-	}); err != nil {
-		return nil, err
-	}
-	for _, f := range c.files {
-		c.Stats.Due += f.Due
-		c.Stats.Unsettled += f.Unsettled
-	}
-	c.Stats.Details = c.in.details
-	if !newRuns {
-		return c.manifest(refs, id), nil
-	}
-	runs, err := c.Old.Runs()
-	if err != nil {
-		return nil, err
-	}
-	if row != nil {
-		run := row(c.Stats)
-		c.Wrote, id = run, run.ID
-		runs = c.withRun(runs, run)
-	}
-	if err := c.writeRuns(runs); err != nil {
-		return nil, err
-	}
-	return c.manifest(refs, id), nil
-}
-
-// rewriteAll writes the units, several at a time, and returns the periods of the old snapshot that
-// they replace.
-func (c *Commit) rewriteAll(ctx context.Context, units []*unit) (gone map[string]bool, err error) {
-	gone = map[string]bool{}
-	var mu sync.Mutex
-	work := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError().WithMaxGoroutines(max(1, c.Workers))
+// rewriteAll writes the units, several at a time.
+func (m *maker) rewriteAll(ctx context.Context, units []*unit) error {
+	work := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError().WithMaxGoroutines(max(1, m.Workers))
 	for _, u := range units {
 		work.Go(func(ctx context.Context) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			m := &merger{c: c}
-			files, unchanged, err := m.rewrite(u)
-			mu.Lock()
-			defer mu.Unlock()
-			c.Stats = c.Stats.Add(m.stats)
-			if err != nil || unchanged {
-				return err
-			}
-			for _, period := range u.from {
-				gone[period] = true
-			}
-			c.written(files...)
-			return nil
+			return m.rewrite(u)
 		})
 	}
-	return gone, work.Wait()
+	return work.Wait()
 }
 
 // linkRest links the files of the old snapshot that were not replaced.
-func (c *Commit) linkRest(replaced func(*layout.File) bool) error {
-	if c.Old == nil {
+func (m *maker) linkRest() error {
+	if m.Old == nil {
 		return nil
 	}
-	files, err := c.b.LinkAll(c.Old.Snapshot, replaced)
+	files, err := m.b.LinkAll(m.Old.Snapshot, func(f *layout.File) bool { return m.replaced[cmp.Or(f.Period, f.Part())] })
 	if err != nil {
 		return err
 	}
-	c.files = append(c.files, files...)
-	c.Stats.Linked += len(files)
-	keeper := cmp.Or(c.tombstonesOf, c.Old.Snapshot)
-	if f := keeper.Manifest.Forgotten; f != nil {
-		return c.b.Link(keeper, f.Path, f.Bytes)
+	m.files = append(m.files, files...)
+	m.made.Linked += len(files)
+	if f := m.keeper.Manifest.Forgotten; f != nil {
+		return m.b.Link(m.keeper.Snapshot, f.Path, f.Bytes)
 	}
 	return nil
 }
 
-func (c *Commit) written(files ...layout.File) {
-	for _, f := range files {
-		c.Stats.Written++
-		c.Stats.Bytes += f.Bytes
+// fileset are the data files of one part of a snapshot, in the making.
+type fileset interface {
+	Close() ([]layout.File, error)
+	Discard() error
+}
+
+// write fills files that replace parts of the old snapshot. If that fails, or if fill reports that
+// nothing changed, no file stays.
+func (m *maker) write(w fileset, replaces []string, fill func() (changed bool, err error)) error {
+	changed, err := fill()
+	if err != nil || !changed {
+		return errors.Join(err, w.Discard())
 	}
-	c.files, c.Made = append(c.files, files...), append(c.Made, files...)
+	files, err := w.Close()
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, part := range replaces {
+		m.replaced[part] = true
+	}
+	for _, f := range files {
+		m.made.Written++
+		m.made.Bytes += f.Bytes
+	}
+	m.files, m.made.Made = append(m.files, files...), append(m.made.Made, files...)
+	return nil
 }
 
 // manifest describes the new snapshot, without its number.
-func (c *Commit) manifest(refs []layout.Segment, runID string) *layout.Manifest {
-	m := &layout.Manifest{
-		FormatVersion: layout.FormatVersion, RunID: runID, CommittedAt: c.Now.UTC(),
-		Coverage: []schema.Span{}, Columns: layout.Columns(), Files: c.files,
+func (m *maker) manifest() *layout.Manifest {
+	out := &layout.Manifest{
+		FormatVersion: layout.FormatVersion, RunID: m.RunID, CommittedAt: m.Now.UTC(), Country: m.Country,
+		Coverage: []schema.Span{}, Columns: layout.Columns(), Files: m.files,
+		Lists: m.lists(), Bulk: m.bulk(), Resting: m.resting(),
 	}
-	if c.Old != nil {
-		m.Coverage, m.Mask, m.Origin = c.Old.Manifest.Coverage, c.Old.Manifest.Mask, c.Old.Manifest.Origin
-		m.Country = c.Old.Manifest.Country
-		if c.AsIs {
-			m.Journal = c.Old.Manifest.Journal // its segments that are still to be removed
-		}
-		keeper := cmp.Or(c.tombstonesOf, c.Old.Snapshot).Manifest
-		m.Oldest, m.Forgotten = keeper.Oldest, keeper.Forgotten
+	if m.Old != nil {
+		old, keeper := m.Old.Manifest, m.keeper.Manifest
+		out.Coverage, out.Mask, out.Origin = old.Coverage, old.Mask, old.Origin
+		out.Journal = keeper.Journal // its segments that are still to be removed
+		out.Oldest, out.Forgotten = keeper.Oldest, keeper.Forgotten
 	}
-	if c.Mask != nil {
-		m.Mask = c.Mask
-	}
-	m.Country = cmp.Or(c.Country, m.Country)
-	if c.Origin != nil {
-		m.Origin = c.Origin
-	}
-	for _, s := range c.in.Covered {
-		m.Coverage = snapshot.Cover(m.Coverage, s.Span)
-	}
-	if c.KeepFrom > 0 && !c.AsIs {
-		m.Coverage = snapshot.Since(m.Coverage, c.KeepFrom)
-	}
-	m.Lists, m.Bulk, m.Resting = c.lists(), c.bulk(), c.resting()
-	m.Journal = append(m.Journal, refs...)
-	snapshot.SortFiles(m)
-	return m
+	return out
 }
 
 // bulk returns the state of the pages of v2.
-func (c *Commit) bulk() *schema.Bulk {
-	if c.in.bulk != nil || c.Old == nil {
-		return c.in.bulk.Nameless()
+func (m *maker) bulk() *schema.Bulk {
+	if m.in.bulk != nil || m.Old == nil {
+		return m.in.bulk.Nameless()
 	}
-	return c.Old.Manifest.Bulk.Nameless()
+	return m.Old.Manifest.Bulk.Nameless()
 }
 
 // resting returns the operations that are not retried for a time.
-func (c *Commit) resting() map[string]schema.Rest {
+func (m *maker) resting() map[string]schema.Rest {
 	out := map[string]schema.Rest{}
-	if c.Old != nil {
-		maps.Copy(out, c.Old.Manifest.Resting)
+	if m.Old != nil {
+		maps.Copy(out, m.Old.Manifest.Resting)
 	}
-	for _, r := range c.in.rests {
+	for _, r := range m.in.rests {
 		if r.Times > 0 {
 			out[r.Of] = r
 		} else {
@@ -385,61 +308,67 @@ func (c *Commit) resting() map[string]schema.Rest {
 
 // distrusts reports whether transcripts from pages of v2 are no longer trusted: the commit makes
 // their calls wait for their own records.
-func (c *Commit) distrusts() bool { return c.in.refuted }
+func (m *maker) distrusts() bool { return m.in.refuted }
 
 // refused reports whether nothing is taken from pages of v2.
-func (c *Commit) refused() bool {
-	b := c.bulk()
+func (m *maker) refused() bool {
+	b := m.bulk()
 	return b != nil && b.State == schema.BulkRefuted
 }
 
 // wants estimates the number of bytes that the commit needs: the current size of the files that it
 // changes, and twice the journal or a quarter of the dumps.
-func (c *Commit) wants() int64 {
+func (m *maker) wants() int64 {
 	var n int64
-	for _, s := range c.in.frames.Segments {
+	for _, s := range m.in.frames.Segments {
 		n += 2 * s.Size
 	}
-	for _, p := range c.in.Parts {
+	for _, p := range m.in.Parts {
 		n += (p.To - p.From) / 4
 	}
 	touched := map[string]bool{}
-	for _, ch := range c.in.changes {
+	for _, ch := range m.in.changes {
 		if ch.start.OK {
 			day := layout.Day(ch.start.V)
 			touched[day], touched[day[:7]] = true, true
 		}
 	}
-	for _, f := range c.Old.Files(schema.Calls.Name) {
+	for _, f := range m.Old.Files(schema.Calls.Name) {
 		if touched[f.Period] {
-			n += c.Old.Manifest.BytesOf(f.Period)
+			n += m.Old.Manifest.BytesOf(f.Period)
 		}
 	}
 	return n
 }
 
-// withRun returns the rows of the table runs with the committing run's row.
-func (c *Commit) withRun(runs []schema.Run, run schema.Run) []schema.Run {
-	runs = CloseRuns(runs, c.Lost, "")
-	runs = append(slices.DeleteFunc(runs, func(r schema.Run) bool { return r.ID == run.ID }), run)
-	slices.SortStableFunc(runs, func(a, b schema.Run) int { return cmp.Compare(a.ID, b.ID) })
-	return runs
+// withRow returns the rows of the table runs with the committing run's row. restored are rows that
+// were lost.
+func (m *maker) withRow(row func(Stats) schema.Run, restored ...schema.Run) func() ([]schema.Run, error) {
+	return func() ([]schema.Run, error) {
+		runs, err := m.keeper.Runs()
+		if err != nil {
+			return nil, err
+		}
+		run := row(m.made.Stats)
+		m.RunID = run.ID
+		runs = CloseRuns(append(runs, restored...), m.Lost, "")
+		runs = append(slices.DeleteFunc(runs, func(r schema.Run) bool { return r.ID == run.ID }), run)
+		slices.SortStableFunc(runs, func(a, b schema.Run) int { return cmp.Compare(a.ID, b.ID) })
+		return runs, nil
+	}
 }
 
 // writeRuns writes the table runs.
-func (c *Commit) writeRuns(runs []schema.Run) error {
-	w := table.NewRunsWriter(c.b)
-	for i := range runs {
-		if err := w.Add(runs[i].Row()); err != nil {
-			return errors.Join(err, w.Discard())
+func (m *maker) writeRuns(runs []schema.Run) error {
+	w := table.NewFiles(m.b, "", &schema.Runs)
+	return m.write(w, nil, func() (bool, error) {
+		for i := range runs {
+			if err := w[0].Add(runs[i].Row()); err != nil {
+				return false, err
+			}
 		}
-	}
-	f, err := w.Close()
-	if err != nil || f == nil {
-		return err
-	}
-	c.written(*f)
-	return nil
+		return true, nil
+	})
 }
 
 // LostRuns makes the rows of runs that could not write them.

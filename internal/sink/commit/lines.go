@@ -1,7 +1,6 @@
 package commit
 
 import (
-	"cmp"
 	"slices"
 
 	"callhouse/internal/calls"
@@ -139,29 +138,19 @@ func (t tenure) touches(period string) bool {
 	return period >= t.from[:min(len(t.from), len(period))] && period <= t.to[:min(len(t.to), len(period))]
 }
 
-// country returns the region in which national numbers are read.
-func (c *Commit) country() string {
-	if c.Old == nil {
-		return c.Country
-	}
-	return cmp.Or(c.Country, c.Old.Manifest.Country)
-}
-
-// setLines sets the organisation's numbers after the commit, and the days on which they change.
-// rows are those of telephone_numbers; nil: unchanged.
-func (c *Commit) setLines(rows []schema.Row) error {
-	c.Country = c.country()
-	before, err := numbersOf(c.Old)
+// setLines sets the organisation's numbers after the commit, and returns the days on which they
+// change. rows are those of telephone_numbers; nil: unchanged.
+func (m *maker) setLines(rows []schema.Row) (moved []tenure, err error) {
+	before, err := numbersOf(m.Old)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if c.lines = linesOf(c.Country, before); rows == nil {
-		return nil
+	if m.lines = linesOf(m.Country, before); rows == nil {
+		return nil, nil
 	}
-	was := c.lines
-	c.lines = linesOf(c.Country, rows)
-	c.moved = was.moved(c.lines)
-	return nil
+	was := m.lines
+	m.lines = linesOf(m.Country, rows)
+	return was.moved(m.lines), nil
 }
 
 // numbersOf returns the rows of telephone_numbers in a snapshot.
@@ -175,12 +164,12 @@ func numbersOf(in *snapshot.Reader) (rows []schema.Row, err error) {
 
 // planMoved includes the calls of the days on which the organisation's numbers change. Files of
 // earlier versions without these columns wait for extract migrate.
-func (c *Commit) planMoved(p *planner) error {
-	for _, f := range c.Old.Files(schema.Calls.Name) {
-		if !slices.ContainsFunc(c.moved, func(t tenure) bool { return t.touches(f.Period) }) {
+func (p *planner) planMoved(moved []tenure) error {
+	for _, f := range p.Old.Files(schema.Calls.Name) {
+		if !slices.ContainsFunc(moved, func(t tenure) bool { return t.touches(f.Period) }) {
 			continue
 		}
-		current, err := c.Old.UpToDate(f.Period, f.Country)
+		current, err := p.Old.UpToDate(f.Period, f.Country)
 		if err != nil {
 			return err
 		}

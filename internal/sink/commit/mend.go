@@ -31,46 +31,33 @@ type Mending struct {
 
 // Mend publishes the intact parts of a damaged snapshot, and adds run to the table runs. It fetches
 // nothing: the next listing does, since the manifest no longer covers the rest.
-func (c *Commit) Mend(ctx context.Context, run schema.Run, m *Mending) (*layout.Snapshot, error) {
-	c.AsIs, c.in = true, new(Intake)
-	c.Old = snapshot.NewReader(c.FS, m.Sound, new(snapshot.Proofs))
-	return c.publish(func() (*layout.Manifest, error) {
+func (b Base) Mend(ctx context.Context, d *Mending, run schema.Run, progress func(rows int64)) (*Result, error) {
+	b.Old = snapshot.NewReader(b.FS, d.Sound, new(snapshot.Proofs))
+	m := b.begin(rules{progress: progress})
+	return m.publish(func() (*layout.Manifest, error) {
 		var numbers []schema.Row // nil: those of the sound snapshot
-		for _, l := range m.Loans {
+		for _, l := range d.Loans {
 			if slices.ContainsFunc(l.Files, func(f layout.File) bool { return f.Table == resource.Numbers.Name }) {
 				var err error
-				if numbers, err = numbersOf(snapshot.NewReader(c.FS, l.From, new(snapshot.Proofs))); err != nil {
+				if numbers, err = numbersOf(snapshot.NewReader(m.FS, l.From, new(snapshot.Proofs))); err != nil {
 					return nil, err
 				}
 			}
+			for _, f := range l.Files {
+				if err := m.b.Link(l.From, f.Path, f.Bytes); err != nil {
+					return nil, err
+				}
+				m.files = append(m.files, f)
+			}
 		}
-		if err := c.setLines(numbers); err != nil {
+		if _, err := m.setLines(numbers); err != nil {
 			return nil, err
 		}
 		var units []*unit
-		for _, period := range slices.Sorted(maps.Keys(m.Rewrites)) {
-			units = append(units, &unit{period: period, from: []string{period}, always: true, lost: m.Rewrites[period], progress: c.Progress})
+		for _, period := range slices.Sorted(maps.Keys(d.Rewrites)) {
+			units = append(units, &unit{period: period, from: []string{period}, always: true, lost: d.Rewrites[period]})
 		}
-		gone, err := c.rewriteAll(ctx, units)
-		if err != nil {
-			return nil, err
-		}
-		if err := c.linkRest(func(f *layout.File) bool { return gone[f.Period] || f.Table == schema.Runs.Name }); err != nil {
-			return nil, err
-		}
-		for _, l := range m.Loans {
-			for _, f := range l.Files {
-				if err := c.b.Link(l.From, f.Path, f.Bytes); err != nil {
-					return nil, err
-				}
-				c.files = append(c.files, f)
-			}
-		}
-		runs, err := c.Old.Runs()
-		if err == nil {
-			err = c.writeRuns(c.withRun(append(runs, m.Runs...), run))
-		}
-		return c.manifest(nil, run.ID), err
+		return m.fill(ctx, units, m.withRow(func(Stats) schema.Run { return run }, d.Runs...))
 	})
 }
 

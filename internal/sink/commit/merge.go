@@ -6,109 +6,121 @@ import (
 	"slices"
 
 	"callhouse/internal/calls"
-	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/sink/table"
 )
 
-// merger rewrites units, one after the other. Whatever the size of a period, it holds one call at a
-// time, and the Parquet writers' open row groups.
+// weave visits old rows and new records in their common order: each row with its record, if it has
+// one, and the other records without a row.
+func weave[O, N any](each func(visit func(*O) error) error, news []*N, compare func(*N, *O) int, visit func(*O, *N) error) error {
+	err := each(func(old *O) error {
+		for len(news) > 0 {
+			now := news[0]
+			order := compare(now, old)
+			if order > 0 {
+				break
+			}
+			news = news[1:]
+			if order == 0 {
+				return visit(old, now)
+			}
+			if err := visit(nil, now); err != nil {
+				return err
+			}
+		}
+		return visit(old, nil)
+	})
+	for _, now := range news {
+		if err == nil {
+			err = visit(nil, now)
+		}
+	}
+	return err
+}
+
+// merger rewrites a unit. Whatever the size of a period, it holds one call at a time, and the
+// Parquet writers' open row groups.
 type merger struct {
-	c     *Commit
-	stats Stats
-	feed  *table.Feed
-	dec   calls.Decoder // of rows from older files
-}
-
-// rewrite merges a unit's changes into its period. If nothing changed, it returns unchanged true
-// and leaves no file.
-func (m *merger) rewrite(u *unit) (files []layout.File, unchanged bool, err error) {
-	if copies, err := m.c.copies(u); err != nil {
-		return nil, true, err
-	} else if copies {
-		files, err = m.join(u)
-		return files, false, err
-	}
-	old := snapshot.NewSources(m.c.Old, u.from, nil)
-	w := table.NewPeriodWriter(m.c.b, u.period, m.c.Country)
-	w.Tell = func(call *calls.Call) { m.c.lines.tell(call) }
-	m.feed = table.NewFeed(w)
-	news, err := m.merge(u, old)
-	if werr := m.feed.Close(); werr != nil {
-		err = werr
-	}
-	err = errors.Join(err, old.Close())
-	if err != nil || news == 0 && len(u.from) > 0 && !u.always {
-		return nil, true, errors.Join(err, w.Discard())
-	}
-	files, err = w.Close()
-	return files, false, err
-}
-
-// rewriting is a unit's period while it is rewritten.
-type rewriting struct {
-	*merger
+	*maker
 	u       *unit
 	old     *snapshot.Sources
-	changes []*change // still to be merged
-	spelled bool      // the region of national numbers changed
-	anew    bool      // columns derived from the calls' numbers may change
-	news    int       // rows that differ from the old ones
+	feed    *table.Feed
+	dec     calls.Decoder // of rows from older files
+	spelled bool          // the region of national numbers changed
+	anew    bool          // columns derived from the calls' numbers may change
+	news    int           // rows that differ from the old ones
+	stats   Stats
 }
 
-// merge returns the number of rows that differ from the old ones.
-func (m *merger) merge(u *unit, old *snapshot.Sources) (news int, err error) {
-	r := &rewriting{merger: m, u: u, old: old, changes: u.changes, spelled: m.c.respells(u)}
-	r.anew = u.moved || r.spelled
-	for {
-		was, err := old.Next()
-		if err == nil {
-			err = r.addBefore(was)
-		}
-		if err != nil || was == nil {
-			return r.news, err
-		}
-		if err := r.keep(was); err != nil {
-			return r.news, err
-		}
-		if u.progress != nil {
-			u.progress(1)
-		}
+// rewrite merges a unit's changes into its period. If nothing changed, it leaves no file.
+func (m *maker) rewrite(u *unit) error {
+	if copies, err := m.copies(u); err != nil {
+		return err
+	} else if copies {
+		return m.join(u)
 	}
+	w := table.NewPeriodWriter(m.b, u.period, m.Country)
+	w.Tell = func(call *calls.Call) { m.lines.tell(call) }
+	r := &merger{maker: m, u: u, spelled: m.respells(u)}
+	r.anew = u.moved || r.spelled
+	err := m.write(w, u.from, func() (bool, error) {
+		err := r.fill(w, nil, func() error {
+			return weave(r.old.Each, u.changes, func(ch *change, was *calls.Call) int {
+				return table.CompareKey(ch.start, ch.id, was.StartAt(), string(was.ID()))
+			}, r.visit)
+		})
+		return r.news > 0 || len(u.from) == 0 || u.always, err
+	})
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.made.Stats = m.made.Add(r.stats)
+	return err
 }
 
-// addBefore writes the new calls that sort before an existing one; all remaining ones for nil.
-func (r *rewriting) addBefore(was *calls.Call) error {
-	for len(r.changes) > 0 && (was == nil ||
-		table.CompareKey(r.changes[0].start, r.changes[0].id, was.StartAt(), string(was.ID())) < 0) {
-		call, err := r.fold(r.changes[0].old, r.changes[0])
-		if err != nil {
-			return err
-		}
-		if err := r.feed.Write(call); err != nil {
+// fill opens the sources of a unit and the feed into w while merge runs. only is the one table whose
+// rows are read; nil: all of them.
+func (r *merger) fill(w *table.PeriodWriter, only *schema.Table, merge func() error) error {
+	w.Only = only
+	r.old, r.feed = snapshot.NewSources(r.Old, r.u.from, only), table.NewFeed(w)
+	err := merge()
+	if werr := r.feed.Close(); werr != nil {
+		err = werr
+	}
+	return errors.Join(err, r.old.Close())
+}
+
+// visit writes a call, which has an old row, new records, or both.
+func (r *merger) visit(was *calls.Call, ch *change) (err error) {
+	switch {
+	case was == nil:
+		if was, err = r.fold(ch.old, ch); err != nil {
 			return err
 		}
 		r.news++
-		r.changes = r.changes[1:]
+		return r.feed.Write(was)
+	case ch != nil:
+		err = r.change(was, ch)
+	default:
+		err = r.keep(was)
 	}
-	return nil
+	if r.progress != nil {
+		r.progress(1)
+	}
+	return err
 }
 
-// keep writes an existing call: merged with its new records, without the data that it loses, or
-// unchanged.
-func (r *rewriting) keep(was *calls.Call) error {
+// keep writes a call without new records: without the data that it loses, or unchanged.
+func (r *merger) keep(was *calls.Call) error {
 	id := string(was.ID())
 	switch {
-	case len(r.changes) > 0 && r.changes[0].id == id && r.changes[0].start == was.StartAt():
-		return r.change(was)
-	case r.u.leaving[id], r.c.aged(was):
-		if r.c.aged(was) {
+	case r.u.leaving[id], r.aged(was):
+		if r.aged(was) {
 			r.stats.Aged++
 		}
 		r.news++
-		return r.old.Current.Skip(was)
-	case r.c.overdue(was), r.c.distrusts() && was.InBulk(), !r.old.Current.Current, r.spelled, len(r.u.lost) > 0, r.u.blanks[id]:
+		return nil
+	case r.overdue(was), r.distrusts() && was.InBulk(), !r.old.Current.Current, r.spelled, len(r.u.lost) > 0, r.u.blanks[id]:
 		return r.touch(was)
 	}
 	r.tell(was)
@@ -116,9 +128,7 @@ func (r *rewriting) keep(was *calls.Call) error {
 }
 
 // change merges the new records of a call.
-func (r *rewriting) change(was *calls.Call) error {
-	ch := r.changes[0]
-	r.changes = r.changes[1:]
+func (r *merger) change(was *calls.Call, ch *change) error {
 	before, err := r.take(r.old.Current, was)
 	if err != nil {
 		return err
@@ -133,7 +143,7 @@ func (r *rewriting) change(was *calls.Call) error {
 		r.news++
 	}
 	r.tell(after)
-	if r.c.aged(after) {
+	if r.aged(after) {
 		r.stats.Aged++
 		r.news++
 		return nil
@@ -142,18 +152,18 @@ func (r *rewriting) change(was *calls.Call) error {
 }
 
 // touch writes a call without new records that may nevertheless have to change.
-func (r *rewriting) touch(was *calls.Call) error {
+func (r *merger) touch(was *calls.Call) error {
 	call, err := r.take(r.old.Current, was)
 	if err != nil {
 		return err
 	}
 	call.Lose(r.u.loses(&schema.Turns), r.u.loses(&schema.Items))
 	if r.u.blanks[string(call.ID())] {
-		r.c.blank(&call.Object)
+		r.blankRows(&call.Object)
 		r.news++
 	}
-	if distrusted := r.distrust(call); distrusted || r.c.overdue(call) {
-		call.Settle(r.c.Now.UnixMilli())
+	if distrusted := r.distrust(call); distrusted || r.overdue(call) {
+		call.Settle(r.Now.UnixMilli())
 		r.news++
 	}
 	r.tell(call)
@@ -161,34 +171,34 @@ func (r *rewriting) touch(was *calls.Call) error {
 }
 
 // tell sets the columns derived from the numbers of a call if they may have changed.
-func (r *rewriting) tell(call *calls.Call) {
-	if r.anew && r.c.lines.tell(call) {
+func (r *merger) tell(call *calls.Call) {
+	if r.anew && r.lines.tell(call) {
 		r.news++
 	}
 }
 
 // take reads a whole call from its source. Values without a column in an older file move from extra
 // into their current column.
-func (m *merger) take(from *snapshot.Source, call *calls.Call) (*calls.Call, error) {
+func (r *merger) take(from *snapshot.Source, call *calls.Call) (*calls.Call, error) {
 	if err := from.Take(call); err != nil || from.Current {
 		return call, err
 	}
-	return table.Upgrade(&m.dec, call), nil
+	return table.Upgrade(&r.dec, call), nil
 }
 
 // distrust makes a call whose transcript is no longer trusted wait for its own record.
-func (m *merger) distrust(call *calls.Call) bool { return m.c.distrusts() && call.Distrust() }
+func (r *merger) distrust(call *calls.Call) bool { return r.distrusts() && call.Distrust() }
 
 // overdue reports whether a call has expired since it was written.
-func (c *Commit) overdue(call *calls.Call) bool {
-	return !c.AsIs && call.Unsettled() && call.ExpiresAt() <= c.Now.UnixMilli()
+func (m *maker) overdue(call *calls.Call) bool {
+	return m.settles && call.Unsettled() && call.ExpiresAt() <= m.Now.UnixMilli()
 }
 
 // fold merges the new records of a call into its known state, which may be nil, and counts it.
-func (m *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
+func (r *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 	cur, start := old, ch.start
 	for _, e := range ch.entries {
-		next, fetchedAt, err := m.read(ch, e, cur != nil)
+		next, fetchedAt, err := r.read(ch, e, cur != nil)
 		if err != nil {
 			return nil, err
 		}
@@ -203,14 +213,14 @@ func (m *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 			}
 			calls.Merge(cur, next, e.kind)
 			if e.kind == schema.KindBulk && next.InBulk() && !cur.InBulk() {
-				m.stats.took(next)
+				r.stats.took(next)
 			}
 		}
-		next.Settle(m.c.Now.UnixMilli())
+		next.Settle(r.Now.UnixMilli())
 		cur = next
 	}
-	if cur != nil && m.distrust(cur) {
-		cur.Settle(m.c.Now.UnixMilli())
+	if cur != nil && r.distrust(cur) {
+		cur.Settle(r.Now.UnixMilli())
 	}
 	if start != ch.start {
 		return nil, fmt.Errorf("read the start of call %q anew: %w", ch.id, ErrMisread)
@@ -218,45 +228,45 @@ func (m *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 	if cur == nil {
 		return nil, fmt.Errorf("read call %q from the journal: no record describes it", ch.id)
 	}
-	m.stats.folded(old, cur, ch.run)
+	r.stats.folded(old, cur, ch.run)
 	return cur, nil
 }
 
 // read decodes one of a call's records. It returns nil for a record that adds nothing: of a call
 // that no list named, or of a page of v2 that is not trusted.
-func (m *merger) read(ch *change, e entry, isKnown bool) (call *calls.Call, fetchedAt int64, err error) {
-	slot := m.feed.Slot()
-	r, err := m.c.in.record(e, ch.id, &slot.Body)
-	m.feed.Grow(len(r.Body))
-	if err == nil && m.c.Masker != nil && !e.kind.Bodiless() {
+func (r *merger) read(ch *change, e entry, isKnown bool) (call *calls.Call, fetchedAt int64, err error) {
+	slot := r.feed.Slot()
+	rec, err := r.in.record(e, ch.id, &slot.Body)
+	r.feed.Grow(len(rec.Body))
+	if err == nil && r.masker != nil && !e.kind.Bodiless() {
 		// Dumps are read in place; and a journal may be older than the mask.
-		if r.Body, _, err = m.c.Masker.Apply(r.Body); err != nil && !m.c.in.exact {
+		if rec.Body, _, err = r.masker.Apply(rec.Body); err != nil && !r.in.exact {
 			err = ErrMisread
 		}
 	}
 	if err != nil {
 		return nil, 0, err
 	}
-	if !isKnown && (e.kind.Bodiless() || e.kind == schema.KindBulk) || e.kind == schema.KindBulk && m.c.refused() {
+	if !isKnown && (e.kind.Bodiless() || e.kind == schema.KindBulk) || e.kind == schema.KindBulk && r.refused() {
 		return nil, 0, nil
 	}
 	call = &slot.Call
 	if e.kind.Bodiless() {
 		call = calls.NewCall(ch.id) // not the slot's: once merged, it shares slices with the known state
 		if e.kind == schema.KindMissing {
-			m.stats.Missing++
+			r.stats.Missing++
 		}
-	} else if err := slot.Dec.Decode(r.Body, e.kind, call); err != nil || string(call.ID()) != ch.id && e.dumped() {
-		if !m.c.in.exact {
+	} else if err := slot.Dec.Decode(rec.Body, e.kind, call); err != nil || string(call.ID()) != ch.id && e.dumped() {
+		if !r.in.exact {
 			err = ErrMisread
 		}
 		return nil, 0, fmt.Errorf("read call %q anew: %w", ch.id, err)
 	}
-	call.Fetched(r.FetchedAt, r.FetchedAt, []byte(ch.run))
+	call.Fetched(rec.FetchedAt, rec.FetchedAt, []byte(ch.run))
 	if e.kind == schema.KindDetail || e.dumped() {
-		m.stats.took(call)
+		r.stats.took(call)
 	}
-	return call, r.FetchedAt, nil
+	return call, rec.FetchedAt, nil
 }
 
 // lacksTranscript reports whether a call's own record was fetched without a transcript. The time of
@@ -283,21 +293,21 @@ func addOlder(known, older *calls.Call) *calls.Call {
 }
 
 // respells reports whether the national numbers of a unit's files were read in another region.
-func (c *Commit) respells(u *unit) bool {
+func (m *maker) respells(u *unit) bool {
 	return slices.ContainsFunc(u.from, func(period string) bool {
-		f := c.Old.File(schema.Calls.Name, period)
-		return f != nil && f.Country != c.Country
+		f := m.Old.File(schema.Calls.Name, period)
+		return f != nil && f.Country != m.Country
 	})
 }
 
 // copies reports whether a unit only joins several files into one: no call changes, and all rows
 // may be copied unchanged.
-func (c *Commit) copies(u *unit) (bool, error) {
+func (m *maker) copies(u *unit) (bool, error) {
 	if !u.always || len(u.from) < 2 || len(u.changes) > 0 || len(u.leaving) > 0 || u.moved {
 		return false, nil
 	}
 	for _, period := range u.from {
-		if current, err := c.Old.UpToDate(period, c.Country); err != nil || !current {
+		if current, err := m.Old.UpToDate(period, m.Country); err != nil || !current {
 			return false, err
 		}
 	}
@@ -306,44 +316,23 @@ func (c *Commit) copies(u *unit) (bool, error) {
 
 // join writes such a unit one table after the other: all tables of a month at once would take more
 // memory than anything else in a run.
-func (m *merger) join(u *unit) (files []layout.File, err error) {
-	for _, table := range schema.CallTables {
-		f, err := m.joinTable(u, table)
+func (m *maker) join(u *unit) error {
+	for _, of := range schema.CallTables {
+		w := table.NewPeriodWriter(m.b, u.period, m.Country)
+		r := &merger{maker: m, u: u}
+		err := m.write(w, u.from, func() (bool, error) {
+			return true, r.fill(w, of, func() error {
+				return r.old.Each(func(call *calls.Call) error {
+					if m.progress != nil && of == &schema.Turns { // turns take the longest
+						m.progress(1)
+					}
+					return r.feed.Copy(r.old.Current.Period, call)
+				})
+			})
+		})
 		if err != nil {
-			return nil, err
-		}
-		files = append(files, f...)
-	}
-	return files, nil
-}
-
-func (m *merger) joinTable(u *unit, of *schema.Table) ([]layout.File, error) {
-	old := snapshot.NewSources(m.c.Old, u.from, of)
-	w := table.NewPeriodWriter(m.c.b, u.period, m.c.Country)
-	w.Only = of
-	feed := table.NewFeed(w)
-	err := copyAll(u, old, feed)
-	if werr := feed.Close(); werr != nil {
-		err = werr
-	}
-	if err = errors.Join(err, old.Close()); err != nil {
-		return nil, errors.Join(err, w.Discard())
-	}
-	return w.Close()
-}
-
-// copyAll copies the rows of one table.
-func copyAll(u *unit, old *snapshot.Sources, to *table.Feed) error {
-	for {
-		call, err := old.Next()
-		if err != nil || call == nil {
 			return err
 		}
-		if err := to.Copy(old.Current.Period, call); err != nil {
-			return err
-		}
-		if u.progress != nil && old.Only == &schema.Turns { // turns take the longest
-			u.progress(1)
-		}
 	}
+	return nil
 }

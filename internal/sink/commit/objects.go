@@ -1,8 +1,8 @@
 package commit
 
 import (
+	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,6 +26,7 @@ type arrivals struct {
 
 // arrival is the set of new records of one object.
 type arrival struct {
+	key     string
 	run     string
 	entries []entry // in the order in which they came
 	seen    int64   // when a list last named it, ms UTC
@@ -61,7 +62,7 @@ func (in *Intake) addObject(at entry, r *schema.Record, run string) error {
 	}
 	o := a.objects[r.CallID]
 	if o == nil {
-		o = new(arrival)
+		o = &arrival{key: r.CallID}
 		a.objects[r.CallID] = o
 	}
 	o.run = run
@@ -71,68 +72,60 @@ func (in *Intake) addObject(at entry, r *schema.Record, run string) error {
 	return nil
 }
 
-// objects merges the new records of the resources. It returns the tables whose files are replaced.
-func (c *Commit) objects() (replaced map[string]bool, err error) {
-	replaced = map[string]bool{}
+// objects merges the new records of the resources, and rewrites also those of others. With clean it
+// also rewrites the table of changes. It returns the days on which the organisation's numbers
+// change.
+func (m *maker) objects(others []*resource.Resource, clean bool) (moved []tenure, err error) {
 	var changes, numbers []schema.Row
-	c.gone = map[*resource.Resource]map[string]listed{}
 	for _, of := range resource.All {
-		if a := c.in.arrivals[of]; a != nil {
-			if err := (&objectMerge{c: c, of: of, a: a}).doubtEmpty(); err != nil {
+		if a := m.in.arrivals[of]; a != nil {
+			if err := (&objectMerge{maker: m, of: of, a: a}).doubtEmpty(); err != nil {
 				return nil, fmt.Errorf("%s: %w", of.Name, err)
 			}
 		}
 	}
 	for _, of := range resource.All {
-		a := c.in.arrivals[of]
-		if a == nil && (len(c.gone[of.Parent]) > 0 || c.Withhold || of == resource.Customers && len(c.Rewrites) > 0) {
+		a := m.in.arrivals[of]
+		if a == nil && (len(m.gone[of.Parent]) > 0 || slices.Contains(others, of)) {
 			a = new(arrivals)
 		}
 		if a == nil {
 			continue
 		}
-		m := &objectMerge{c: c, of: of, a: a, gone: map[string]listed{}}
-		files, err := m.rewrite()
-		if err != nil {
+		o := &objectMerge{maker: m, of: of, a: a, left: map[string]listed{}}
+		o.w = table.NewFiles(m.b, "", of.Tables()...)
+		if err := m.write(o.w, []string{of.Name}, func() (bool, error) { err := o.merge(); return o.edited > 0, err }); err != nil {
 			return nil, fmt.Errorf("%s: %w", of.Name, err)
 		}
-		c.gone[of] = m.gone
+		m.gone[of] = o.left
 		if of == resource.Numbers {
-			numbers = m.rows
+			numbers = o.rows
 		}
-		if m.edited == 0 {
-			continue // the file is unchanged
-		}
-		c.written(files...)
-		changes = append(changes, m.changes...)
-		for _, t := range of.Tables() {
-			replaced[t.Name] = true
-		}
+		changes = append(changes, o.changes...)
 	}
-	if err := c.setLines(numbers); err != nil {
+	if moved, err = m.setLines(numbers); err != nil {
 		return nil, fmt.Errorf("%s: %w", resource.Numbers.Name, err)
 	}
-	if len(changes) > 0 || c.Withhold {
-		replaced[resource.Changes.Name] = true
-		err = c.rewriteChanges(changes, func(schema.Row) bool { return false })
+	if len(changes) > 0 || clean {
+		err = m.rewriteChanges(changes, func(schema.Row) bool { return false })
 	}
-	c.Stats.ObjectsChanged += resource.Edits(changes)
-	return replaced, err
+	m.made.ObjectsChanged += resource.Edits(changes)
+	return moved, err
 }
 
 // listOf returns the previous snapshot's state of a resource's list, or of the list of one parent.
-func (c *Commit) listOf(of *resource.Resource, parent string) layout.List {
-	if c.Old == nil {
+func (m *maker) listOf(of *resource.Resource, parent string) layout.List {
+	if m.Old == nil {
 		return layout.List{}
 	}
-	return c.Old.Manifest.ListOf(of, parent)
+	return m.Old.Manifest.ListOf(of, parent)
 }
 
 // lists returns the new snapshot's states of the lists.
-func (c *Commit) lists() map[string]layout.List {
+func (m *maker) lists() map[string]layout.List {
 	out := map[string]layout.List{}
-	if c.Old != nil {
-		maps.Copy(out, c.Old.Manifest.Lists)
+	if m.Old != nil {
+		maps.Copy(out, m.Old.Manifest.Lists)
 	}
 	for _, of := range resource.All {
 		all := out[of.Name]
@@ -147,15 +140,15 @@ func (c *Commit) lists() map[string]layout.List {
 			all.ListedAt, all.Of[parent] = max(all.ListedAt, l.ListedAt), l
 		}
 		all.Of = maps.Clone(all.Of)
-		if a := c.in.arrivals[of]; a != nil {
+		if a := m.in.arrivals[of]; a != nil {
 			for parent, l := range a.listed {
 				set(parent, layout.List{ListedAt: l.Begun})
 			}
 			for parent, l := range a.kept {
-				set(parent, layout.List{ListedAt: c.listOf(of, parent).ListedAt, EmptyAt: l.Begun})
+				set(parent, layout.List{ListedAt: m.listOf(of, parent).ListedAt, EmptyAt: l.Begun})
 			}
 		}
-		for parent := range c.gone[of.Parent] {
+		for parent := range m.gone[of.Parent] {
 			delete(all.Of, parent)
 		}
 		if all.ListedAt > 0 || all.EmptyAt > 0 {
@@ -179,116 +172,48 @@ func changeOf(row schema.Row) changeID {
 // rewriteChanges rewrites the table of changes without some of its rows, and with others added: as
 // rows of their own, or joined to earlier changes of the same object in this run. Secrets that an
 // older callhouse stored are withheld.
-func (c *Commit) rewriteChanges(rows []schema.Row, gone func(schema.Row) bool) error {
-	w := table.NewWriter(c.b, &resource.Changes, "")
+func (m *maker) rewriteChanges(rows []schema.Row, gone func(schema.Row) bool) error {
 	later := map[changeID]int{} // index of the row of a change, from 1
 	for i, row := range rows {
 		later[changeOf(row)] = i + 1
 	}
-	add := func() error {
-		err := c.Old.EachChange(func(now schema.Row) error {
+	w := table.NewFiles(m.b, "", &resource.Changes)
+	return m.write(w, []string{resource.Changes.Name}, func() (bool, error) {
+		err := m.Old.EachChange(func(now schema.Row) error {
 			if gone(now) {
 				return nil
 			}
 			now, places := resource.WithholdChange(now)
 			if resource.AnyClear(places) {
-				c.Stats.Withheld++
+				m.made.Withheld++
 			}
 			if i := later[changeOf(now)]; i > 0 && rows[i-1] != nil {
 				if both := resource.Join(now, rows[i-1]); both != nil {
 					now, rows[i-1] = both, nil
 				}
 			}
-			return w.Add(now)
+			return w[0].Add(now)
 		})
-		if err != nil {
-			return err
-		}
 		for _, row := range rows {
-			if row == nil {
-				continue
-			}
-			if err := w.Add(row); err != nil {
-				return err
+			if err == nil && row != nil {
+				err = w[0].Add(row)
 			}
 		}
-		return nil
-	}
-	if err := add(); err != nil {
-		return errors.Join(err, w.Discard())
-	}
-	f, err := w.Close()
-	if err == nil && f != nil {
-		c.written(*f)
-	}
-	return err
-}
-
-// WithoutObjects rewrites the files of resources, and of the table of changes, of the old snapshot
-// into c's builder, without the objects of personal resources that have these keys. blank changes
-// the rest; nil: it stays unchanged.
-func (c *Commit) WithoutObjects(all, personal []*resource.Resource, keys map[string]bool,
-	blank func(*schema.Table, schema.Row),
-) ([]layout.File, error) {
-	from := len(c.files)
-	for _, of := range all {
-		m := &objectMerge{c: c, of: of, w: table.NewObjectsWriter(c.b, of)}
-		err := m.each(func(o *schema.Object) error {
-			if slices.Contains(personal, of) && of.Forgot(of.KeyOf(o.Row), func(id string) bool { return keys[id] }) {
-				return nil
-			}
-			if blank != nil {
-				for t, row := range o.Rows() {
-					blank(t, row)
-				}
-			}
-			return m.w.Write(o)
-		})
-		if err != nil {
-			return nil, errors.Join(err, m.w.Discard())
-		}
-		files, err := m.w.Close()
-		if err != nil {
-			return nil, err
-		}
-		c.written(files...)
-	}
-	resourceOf, keyOf := resource.Changes.Column("resource"), resource.Changes.Column("key")
-	err := c.rewriteChanges(nil, func(row schema.Row) bool {
-		gone := keys[string(schema.TextOf(row[keyOf]))] && slices.ContainsFunc(personal, func(of *resource.Resource) bool {
-			return of.Name == string(schema.TextOf(row[resourceOf]))
-		})
-		if !gone && blank != nil {
-			blank(&resource.Changes, row)
-		}
-		return gone
+		return true, err
 	})
-	return c.files[from:], err
 }
 
 // objectMerge merges the new records of one resource into its files.
 type objectMerge struct {
-	c       *Commit
+	*maker
 	of      *resource.Resource
 	a       *arrivals
-	gone    map[string]listed // objects that are now deleted, by the list that no longer has them
-	w       *table.ObjectsWriter
+	left    map[string]listed // objects that are now deleted, by the list that no longer has them
+	w       table.Files
 	dec     wire.Decoder
 	changes []schema.Row
 	rows    []schema.Row // all objects, if these are numbers
 	edited  int          // objects whose row changed
-	cleaned bool         // the current object held secrets that an older callhouse stored
-}
-
-func (m *objectMerge) rewrite() (files []layout.File, err error) {
-	m.w = table.NewObjectsWriter(m.c.b, m.of)
-	if err := m.merge(); err != nil {
-		return nil, errors.Join(err, m.w.Discard())
-	}
-	if m.edited == 0 {
-		return nil, m.w.Discard()
-	}
-	return m.w.Close()
 }
 
 // doubtEmpty removes lists that are empty although objects were known: the service may be wrong. An
@@ -296,7 +221,7 @@ func (m *objectMerge) rewrite() (files []layout.File, err error) {
 func (m *objectMerge) doubtEmpty() error {
 	empty := map[string]listed{}
 	for parent, l := range m.a.listed {
-		if l.Items == 0 && m.c.listOf(m.of, parent).EmptyAt == 0 {
+		if l.Items == 0 && m.listOf(m.of, parent).EmptyAt == 0 {
 			empty[parent] = l
 		}
 	}
@@ -312,8 +237,8 @@ func (m *objectMerge) doubtEmpty() error {
 			delete(empty, parent)
 			delete(m.a.listed, parent)
 			m.a.kept[parent] = l
-			if !slices.Contains(m.c.Doubted, m.of.Name) {
-				m.c.Doubted = append(m.c.Doubted, m.of.Name)
+			if !slices.Contains(m.made.Doubted, m.of.Name) {
+				m.made.Doubted = append(m.made.Doubted, m.of.Name)
 			}
 		}
 		return nil
@@ -325,57 +250,39 @@ func (m *objectMerge) doubtEmpty() error {
 func (m *objectMerge) doubted(key string) bool {
 	return slices.ContainsFunc(m.of.Children(), func(child *resource.Resource) bool {
 		empty, believed := false, false
-		if a := m.c.in.arrivals[child]; a != nil {
+		if a := m.in.arrivals[child]; a != nil {
 			_, empty = a.kept[key]
 			_, believed = a.listed[key]
 		}
-		return empty || !believed && m.c.listOf(child, key).EmptyAt > 0
+		return empty || !believed && m.listOf(child, key).EmptyAt > 0
 	})
 }
 
 // each visits the objects of the previous snapshot.
 func (m *objectMerge) each(visit func(*schema.Object) error) error {
-	return m.c.Old.EachObject(m.of, visit)
+	return m.Old.EachObject(m.of, visit)
 }
 
 // merge writes the current state of the objects in the order of their keys.
 func (m *objectMerge) merge() error {
-	keys := slices.Sorted(maps.Keys(m.a.objects))
-	news := func(before string, all bool) error {
-		for len(keys) > 0 && (all || keys[0] < before) {
-			m.cleaned = false
-			if err := m.fold(nil, keys[0]); err != nil {
-				return err
-			}
-			keys = keys[1:]
-		}
-		return nil
-	}
-	err := m.each(func(old *schema.Object) error {
-		key := m.of.KeyOf(old.Row)
-		if err := news(key, false); err != nil {
-			return err
-		}
-		if len(keys) > 0 && keys[0] == key {
-			keys = keys[1:]
-		}
-		old, places := m.of.Withhold(old) // before the comparison: the secret is not a change
-		if m.cleaned = resource.AnyClear(places); m.cleaned {
-			m.c.Stats.Withheld++
-		}
-		return m.fold(old, key)
-	})
-	if err != nil {
-		return err
-	}
-	return news("", true)
+	news := slices.SortedFunc(maps.Values(m.a.objects), func(a, b *arrival) int { return cmp.Compare(a.key, b.key) })
+	return weave(m.each, news, func(a *arrival, old *schema.Object) int { return cmp.Compare(a.key, m.of.KeyOf(old.Row)) }, m.fold)
 }
 
-// fold writes the current state of an object; old is nil for a new one.
-func (m *objectMerge) fold(old *schema.Object, key string) error {
-	f := folding{objectMerge: m, key: key, old: old, now: old}
-	a := m.a.objects[key]
+// fold writes the current state of an object, which has an old row, new records, or both.
+func (m *objectMerge) fold(old *schema.Object, a *arrival) error {
+	f := folding{objectMerge: m}
+	cleaned := false // it held secrets that an older callhouse stored
+	if old != nil {
+		var places []resource.Place
+		old, places = m.of.Withhold(old) // before the comparison: the secret is not a change
+		if cleaned = resource.AnyClear(places); cleaned {
+			m.made.Withheld++
+		}
+		f.key, f.old, f.now = m.of.KeyOf(old.Row), old, old
+	}
 	if a != nil {
+		f.key = a.key
 		for _, e := range a.entries {
 			if err := f.take(e, a.run); err != nil {
 				return err
@@ -387,13 +294,13 @@ func (m *objectMerge) fold(old *schema.Object, key string) error {
 	}
 	f.leave(a)
 	if f.changed {
-		if row := m.of.Change(old, f.now, f.at, m.c.listOf(m.of, m.of.ParentOf(key)).ListedAt); row != nil {
+		if row := m.of.Change(old, f.now, f.at, m.listOf(m.of, m.of.ParentOf(f.key)).ListedAt); row != nil {
 			m.changes = append(m.changes, row)
 		}
 	}
 	respelled := m.of == resource.Customers && resource.SetPhones(f.now,
-		func(number string) (string, bool) { return phone.Normal(number, m.c.country()) })
-	if f.changed || f.completed || m.cleaned || respelled {
+		func(number string) (string, bool) { return phone.Normal(number, m.Country) })
+	if f.changed || f.completed || cleaned || respelled {
 		m.edited++
 	}
 	if m.of == resource.Numbers {
@@ -414,7 +321,7 @@ type folding struct {
 
 // take merges one record: an item of a list, or the object's own record.
 func (f *folding) take(e entry, run string) error {
-	r, err := f.c.in.record(e, f.key, nil)
+	r, err := f.in.record(e, f.key, nil)
 	if err != nil {
 		return err
 	}
@@ -453,7 +360,7 @@ func (f *folding) leave(a *arrival) {
 	parent := f.of.ParentOf(f.key)
 	l, ok := f.a.listed[parent]
 	if !ok {
-		l, ok = f.c.gone[f.of.Parent][parent]
+		l, ok = f.gone[f.of.Parent][parent]
 	}
 	if !ok || a != nil && a.seen >= l.Begun || f.of.Outlives(f.now, l.Listed) {
 		return
@@ -461,7 +368,7 @@ func (f *folding) leave(a *arrival) {
 	f.now = copied(f.now, f.old)
 	if f.of.MergeGone(f.now, l.Fetched) {
 		f.at, f.changed = l.Fetched, true
-		f.gone[f.key] = l
+		f.left[f.key] = l
 	}
 }
 

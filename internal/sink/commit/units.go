@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -18,15 +19,14 @@ import (
 // unit is the part of a commit that writes one period: a day, or a compacted month. Its files of
 // all tables are written together.
 type unit struct {
-	period   string
-	from     []string        // periods of the old snapshot that it replaces
-	changes  []*change       // sorted like the table calls
-	leaving  map[string]bool // rows that move to another period, or are removed
-	blanks   map[string]bool // calls that Commit.blank changes
-	moved    bool            // derive the columns of its calls' numbers again
-	always   bool            // write it even if no row changes
-	lost     []*schema.Table // tables whose rows of this period are lost
-	progress func(rows int64)
+	period  string
+	from    []string        // periods of the old snapshot that it replaces
+	changes []*change       // sorted like the table calls
+	leaving map[string]bool // rows that move to another period, or are removed
+	blanks  map[string]bool // calls whose texts are blanked
+	moved   bool            // derive the columns of its calls' numbers again
+	always  bool            // write it even if no row changes
+	lost    []*schema.Table // tables whose rows of this period are lost
 }
 
 // periodOf returns the period whose file holds the calls of a UTC day: the month if it was
@@ -40,10 +40,19 @@ func periodOf(periods map[string]bool, day string) string {
 
 // planner decides which periods a commit writes, and from which sources.
 type planner struct {
-	c       *Commit
+	*maker
 	periods map[string]bool // of the old snapshot
 	after   map[string]bool // the same after the commit, as far as months are concerned
 	units   map[string]*unit
+}
+
+func (m *maker) planner() *planner {
+	p := &planner{maker: m, periods: map[string]bool{}, units: map[string]*unit{}}
+	for _, f := range m.Old.Files(schema.Calls.Name) {
+		p.periods[f.Period] = true
+	}
+	p.after = maps.Clone(p.periods)
+	return p
 }
 
 // unitOf returns the unit that writes a period of the old snapshot, or a day.
@@ -72,55 +81,53 @@ func (p *planner) compact(month string) {
 	}
 }
 
-// planUnits returns the periods that a commit writes, with their changes.
-func (c *Commit) planUnits() ([]*unit, error) {
-	p := &planner{c: c, periods: map[string]bool{}, units: map[string]*unit{}}
-	for _, f := range c.Old.Files(schema.Calls.Name) {
-		p.periods[f.Period] = true
-	}
-	p.after = maps.Clone(p.periods)
-	found, err := c.locate(p.periods)
+// planUnits returns the periods that a run's commit writes, with their changes. moved are the days
+// on which the organisation's numbers change.
+func (m *maker) planUnits(in *Input, moved []tenure) ([]*unit, error) {
+	p := m.planner()
+	found, err := p.locate()
 	if err != nil {
 		return nil, err
 	}
-	for _, month := range c.monthsToCompact(found) {
-		p.compact(month)
+	if in.Compact != nil {
+		for _, month := range in.Compact(p.Old, p.Now, p.busy(found)) {
+			p.compact(month)
+		}
+		p.renew()
 	}
 	if err := p.place(found); err != nil {
 		return nil, err
 	}
-	for _, f := range c.Old.Files(schema.Calls.Name) {
-		if !c.AsIs && f.NextExpiry != nil && *f.NextExpiry <= c.Now.UnixMilli() {
-			p.unitOf(f.Period)
-		}
-		if c.distrusts() && f.Bulk > 0 {
+	for _, f := range p.Old.Files(schema.Calls.Name) {
+		if f.NextExpiry != nil && *f.NextExpiry <= p.Now.UnixMilli() || p.distrusts() && f.Bulk > 0 {
 			p.unitOf(f.Period)
 		}
 	}
-	for _, period := range c.Rewrites {
-		p.unitOf(period).always = true
-	}
-	if err := c.planMoved(p); err != nil {
+	if err := p.planMoved(moved); err != nil {
 		return nil, err
 	}
-	c.ageOut(p)
+	p.ageOut()
+	return p.sorted(), nil
+}
+
+// sorted returns the units and their changes in order.
+func (p *planner) sorted() []*unit {
 	out := slices.Collect(maps.Values(p.units))
 	for _, u := range out {
-		u.progress = c.Progress
 		slices.SortFunc(u.changes, func(a, b *change) int { return table.CompareKey(a.start, a.id, b.start, b.id) })
 	}
 	slices.SortFunc(out, func(a, b *unit) int { return cmp.Compare(a.period, b.period) })
-	return out, nil
+	return out
 }
 
 // place puts every change into the unit of its period. If its row was elsewhere, it removes the row
 // there.
 func (p *planner) place(found map[string]located) error {
-	if err := p.c.placeDumped(found); err != nil {
+	if err := p.placeDumped(found); err != nil {
 		return err
 	}
 	leaving := map[string][]*change{}
-	for id, ch := range p.c.in.changes {
+	for id, ch := range p.in.changes {
 		was, known := found[id]
 		switch {
 		case ch.startSent:
@@ -129,7 +136,7 @@ func (p *planner) place(found map[string]located) error {
 		case !ch.described:
 			continue // a call that returns 404 and that no list named: nothing to store
 		}
-		if p.c.KeepFrom > 0 && ch.start.OK && ch.start.V < p.c.KeepFrom {
+		if p.keepFrom > 0 && ch.start.OK && ch.start.V < p.keepFrom {
 			if known {
 				p.unitOf(was.period).leaving[id] = true
 			}
@@ -150,13 +157,13 @@ func (p *planner) place(found map[string]located) error {
 			leaving[was.period] = append(leaving[was.period], ch)
 		}
 	}
-	return p.c.loadAll(leaving)
+	return p.loadAll(leaving)
 }
 
 // loadAll reads the rows of the calls that leave their periods.
-func (c *Commit) loadAll(leaving map[string][]*change) error {
+func (p *planner) loadAll(leaving map[string][]*change) error {
 	for period, changes := range leaving {
-		if err := c.loadMoved(period, changes); err != nil {
+		if err := p.loadMoved(period, changes); err != nil {
 			return err
 		}
 	}
@@ -165,14 +172,14 @@ func (c *Commit) loadAll(leaving map[string][]*change) error {
 
 // placeDumped corrects the start of calls from dumps: if the snapshot has a newer state of a call,
 // its start counts.
-func (c *Commit) placeDumped(found map[string]located) error {
+func (p *planner) placeDumped(found map[string]located) error {
 	doubtful := map[string][]*change{}
 	for id, was := range found {
-		if ch := c.in.changes[id]; ch.asOf > 0 && ch.start != was.start {
+		if ch := p.in.changes[id]; ch.asOf > 0 && ch.start != was.start {
 			doubtful[was.period] = append(doubtful[was.period], ch)
 		}
 	}
-	if err := c.loadAll(doubtful); err != nil {
+	if err := p.loadAll(doubtful); err != nil {
 		return err
 	}
 	for _, changes := range doubtful {
@@ -187,46 +194,28 @@ func (c *Commit) placeDumped(found map[string]located) error {
 }
 
 // loadMoved reads the rows of the calls that leave a period.
-func (c *Commit) loadMoved(period string, changes []*change) error {
+func (p *planner) loadMoved(period string, changes []*change) error {
 	byID := map[string]*change{}
 	for _, ch := range changes {
 		byID[ch.id] = ch
 	}
-	in, err := c.Old.Period(period, nil)
+	in, err := p.Old.Period(period, nil)
 	if err != nil {
 		return err
 	}
-	for {
-		call, err := in.Next()
-		if err != nil || call == nil {
-			return errors.Join(err, in.Close())
-		}
+	err = in.Each(func(call *calls.Call) (err error) {
 		if ch := byID[string(call.ID())]; ch != nil {
-			if ch.old, err = call, in.Take(call); err != nil {
-				return errors.Join(err, in.Close())
-			}
-			continue
+			ch.old, err = call, in.Take(call)
 		}
-		if err := in.Skip(call); err != nil {
-			return errors.Join(err, in.Close())
-		}
-	}
+		return err
+	})
+	return errors.Join(err, in.Close())
 }
 
-// Limits on the months and bytes that a night compacts; one month is always allowed.
-const (
-	nightMonths = 3
-	nightBytes  = 1 << 30
-)
-
-// monthsToCompact returns the months that this commit compacts. A nightly commit skips months with
-// new records.
-func (c *Commit) monthsToCompact(found map[string]located) []string {
-	if !c.Nightly || c.Old == nil {
-		return c.Months
-	}
+// busy returns the months with new records.
+func (p *planner) busy(found map[string]located) map[string]bool {
 	busy := map[string]bool{}
-	for id, ch := range c.in.changes {
+	for id, ch := range p.in.changes {
 		if ch.start.OK {
 			busy[layout.Day(ch.start.V)[:7]] = true
 		} else {
@@ -236,9 +225,43 @@ func (c *Commit) monthsToCompact(found map[string]located) []string {
 			busy[was.period[:7]] = true
 		}
 	}
-	var out []string
+	return busy
+}
+
+// Limits on the months and bytes that a night compacts, and on the bytes of older builds that it
+// rewrites; one month is always allowed.
+const (
+	nightMonths = 3
+	nightBytes  = 1 << 30
+	renewBytes  = 256 << 20
+)
+
+// renew rewrites files that an older build wrote without the facts of transcripts, the newest
+// first, which are asked for most.
+func (p *planner) renew() {
 	var bytes int64
-	for _, m := range snapshot.Months(c.Old.Snapshot, c.Now) {
+	files := p.Old.Files(schema.Calls.Name)
+	slices.SortFunc(files, func(a, b *layout.File) int { return cmp.Compare(b.Period, a.Period) })
+	for _, f := range files {
+		if f.Underived != nil {
+			continue
+		}
+		size := p.Old.Manifest.BytesOf(f.Period)
+		if bytes > 0 && bytes+size > renewBytes {
+			return
+		}
+		bytes += size
+		p.unitOf(f.Period).always = true
+	}
+}
+
+// Nightly returns the months that a night compacts: see Input.Compact.
+func Nightly(old *snapshot.Reader, now time.Time, busy map[string]bool) (out []string) {
+	if old == nil {
+		return nil
+	}
+	var bytes int64
+	for _, m := range snapshot.Months(old.Snapshot, now) {
 		if m.Waits != "" || busy[m.Month] {
 			continue
 		}
@@ -252,38 +275,37 @@ func (c *Commit) monthsToCompact(found map[string]located) []string {
 
 // ageOut drops calls past their retention. Files of whole days and months are not linked; a partly
 // retained month is rewritten.
-func (c *Commit) ageOut(p *planner) {
-	c.leftOut = map[string]bool{}
-	if c.KeepFrom == 0 || c.AsIs {
+func (p *planner) ageOut() {
+	if p.keepFrom == 0 {
 		return
 	}
-	for _, f := range c.Old.Files(schema.Calls.Name) {
+	for _, f := range p.Old.Files(schema.Calls.Name) {
 		switch {
-		case snapshot.EndOf(f.Period) <= c.KeepFrom:
-			c.leftOut[f.Period] = true
-			c.Stats.Aged += f.Rows
-		case f.MinStart != nil && *f.MinStart < c.KeepFrom:
+		case snapshot.EndOf(f.Period) <= p.keepFrom:
+			p.replaced[f.Period] = true
+			p.made.Aged += f.Rows
+		case f.MinStart != nil && *f.MinStart < p.keepFrom:
 			p.unitOf(f.Period).always = true
 		}
 	}
 	for period, u := range p.units {
-		if snapshot.EndOf(period) <= c.KeepFrom {
+		if snapshot.EndOf(period) <= p.keepFrom {
 			delete(p.units, period)
 		}
-		u.from = slices.DeleteFunc(u.from, func(from string) bool { return c.leftOut[from] })
+		u.from = slices.DeleteFunc(u.from, func(from string) bool { return p.replaced[from] })
 	}
 }
 
 // aged reports whether a call is past its retention: by its start, or else by when it was first
 // seen.
-func (c *Commit) aged(call *calls.Call) bool {
-	if c.KeepFrom == 0 || c.AsIs {
+func (m *maker) aged(call *calls.Call) bool {
+	if m.keepFrom == 0 {
 		return false
 	}
 	if call.StartAt().OK {
-		return call.StartAt().V < c.KeepFrom
+		return call.StartAt().V < m.keepFrom
 	}
-	return call.FirstSeenAt() < c.KeepFrom
+	return call.FirstSeenAt() < m.keepFrom
 }
 
 // located is the place of a call in the snapshot.
@@ -296,23 +318,23 @@ type located struct {
 // start belongs, then in files with calls whose start may still change. The remaining calls are
 // new, or their start changed nevertheless: the filters of the other files show which of them to
 // read.
-func (c *Commit) locate(periods map[string]bool) (map[string]located, error) {
+func (p *planner) locate() (map[string]located, error) {
 	found := map[string]located{}
-	if c.Old == nil || len(c.in.changes) == 0 {
+	if p.Old == nil || len(p.in.changes) == 0 {
 		return found, nil
 	}
 	home := map[string]bool{}
-	for _, ch := range c.in.changes {
+	for _, ch := range p.in.changes {
 		if ch.startSent && ch.start.OK {
-			home[periodOf(periods, layout.Day(ch.start.V))] = true
+			home[periodOf(p.periods, layout.Day(ch.start.V))] = true
 		}
 	}
 	var likely, others []*layout.File
 	var missing *table.IDs
-	for _, f := range c.Old.Files(schema.Calls.Name) {
+	for _, f := range p.Old.Files(schema.Calls.Name) {
 		switch {
 		case home[f.Period]:
-			if err := c.search(f, nil, found); err != nil {
+			if err := p.search(f, nil, found); err != nil {
 				return nil, err
 			}
 		case f.Unsettled > 0 || f.Due > 0:
@@ -322,13 +344,13 @@ func (c *Commit) locate(periods map[string]bool) (map[string]located, error) {
 		}
 	}
 	for i, f := range append(likely, others...) {
-		if len(found) == len(c.in.changes) {
+		if len(found) == len(p.in.changes) {
 			break
 		}
 		if i == len(likely) {
-			missing = c.missing(found)
+			missing = p.missing(found)
 		}
-		if err := c.search(f, missing, found); err != nil {
+		if err := p.search(f, missing, found); err != nil {
 			return nil, err
 		}
 	}
@@ -336,9 +358,9 @@ func (c *Commit) locate(periods map[string]bool) (map[string]located, error) {
 }
 
 // missing returns the changed calls that have not been found.
-func (c *Commit) missing(found map[string]located) *table.IDs {
+func (p *planner) missing(found map[string]located) *table.IDs {
 	out := new(table.IDs)
-	for id := range c.in.changes {
+	for id := range p.in.changes {
 		if _, ok := found[id]; !ok {
 			out.Add(id)
 		}
@@ -348,10 +370,10 @@ func (c *Commit) missing(found map[string]located) *table.IDs {
 
 // search looks for changed calls in a file. If missing is given, it reads only the row groups whose
 // filter may contain one of these calls.
-func (c *Commit) search(f *layout.File, missing *table.IDs, found map[string]located) (err error) {
-	open := c.Old.Open
+func (p *planner) search(f *layout.File, missing *table.IDs, found map[string]located) (err error) {
+	open := p.Old.Open
 	if missing != nil {
-		open = c.Old.OpenAsIs
+		open = p.Old.OpenAsIs
 	}
 	t, err := open(f)
 	if err != nil {
@@ -368,12 +390,12 @@ func (c *Commit) search(f *layout.File, missing *table.IDs, found map[string]loc
 				continue
 			}
 		}
-		if err := c.Old.Prove(f); err != nil {
+		if err := p.Old.Prove(f); err != nil {
 			return err
 		}
 		err := t.EachOf(g, []string{"call_id", "start_at"}, func(_ int64, row []parquet.Value) bool {
 			id := row[0].ByteArray()
-			if _, ok := c.in.changes[string(id)]; ok {
+			if _, ok := p.in.changes[string(id)]; ok {
 				found[string(id)] = located{period: f.Period, start: t.Instant(start, row[1])}
 			}
 			return true

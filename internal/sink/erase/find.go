@@ -2,7 +2,6 @@ package erase
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/parquet-go/parquet-go"
@@ -92,11 +91,8 @@ func (f *erasure) eachFile(ctx context.Context, visit func(*table.Reader, *layou
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			t, err := snapshot.NewReader(f.w.FS, s, f.w.Proofs).Open(file)
+			err := snapshot.NewReader(f.w.FS, s, f.w.Proofs).Read(file, func(t *table.Reader) error { return visit(t, file) })
 			if err != nil {
-				return err
-			}
-			if err := errors.Join(visit(t, file), t.Close()); err != nil {
 				return err
 			}
 		}
@@ -119,11 +115,7 @@ var numberColumns = []string{"from_number", "to_number", "presentation_number", 
 
 // selected adds the selected calls of a file.
 func (f *erasure) selected(ctx context.Context, t *table.Reader, sel Selection) error {
-	var call calls.Call
-	return t.All(func(row parquet.Row) error {
-		if err := errors.Join(ctx.Err(), t.Call(row, &call)); err != nil {
-			return err
-		}
+	return t.EachCall(ctx, func(call *calls.Call) {
 		began := call.FirstSeenAt()
 		if call.StartAt().OK {
 			began = call.StartAt().V
@@ -141,7 +133,6 @@ func (f *erasure) selected(ctx context.Context, t *table.Reader, sel Selection) 
 				f.ids[id], n.calls[id] = true, true
 			}
 		}
-		return nil
 	})
 }
 
@@ -193,26 +184,13 @@ func (f *erasure) tally(ctx context.Context) error {
 }
 
 func countErased(ctx context.Context, r *snapshot.Reader, period string, held map[string]bool) (n Erased, err error) {
-	p, err := r.Period(period, nil)
-	if err != nil {
-		return n, err
-	}
-	defer func() { err = errors.Join(err, p.Close()) }()
-	for {
-		call, err := p.Next()
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil || call == nil {
-			return n, err
-		}
-		if err := p.Take(call); err != nil {
-			return n, err
-		}
+	err = r.EachCall(ctx, period, nil, func(call *calls.Call) error {
 		if held[string(call.ID())] {
 			n.Calls++
 			n.Turns += int64(call.Turns().Len())
 			n.Items += int64(call.Items().Len())
 		}
-	}
+		return nil
+	})
+	return n, err
 }

@@ -3,7 +3,6 @@ package erase
 import (
 	"cmp"
 	"context"
-	"errors"
 	"runtime"
 	"slices"
 	"sync"
@@ -66,15 +65,13 @@ func (f *erasure) findPlaces(ctx context.Context) error {
 			}
 			seen[placeKey(file)] = true
 			work.Go(func(ctx context.Context) error {
-				r, err := snapshot.NewReader(f.w.FS, s, f.w.Proofs).Open(file)
-				if err != nil {
+				return snapshot.NewReader(f.w.FS, s, f.w.Proofs).Read(file, func(r *table.Reader) error {
+					found, err := f.traces.file(ctx, r, file.Table, f.erases(r, file.Table))
+					mu.Lock()
+					defer mu.Unlock()
+					f.places[placeKey(file)] = found
 					return err
-				}
-				found, err := f.traces.file(ctx, r, file.Table, f.erases(r, file.Table))
-				mu.Lock()
-				defer mu.Unlock()
-				f.places[placeKey(file)] = found
-				return errors.Join(err, r.Close())
+				})
 			})
 		}
 	}
@@ -188,16 +185,6 @@ func (t *traces) blankRow(of *schema.Table, row schema.Row) {
 		}
 		if text := row[i].ByteArray(); t.in(text, c.Type == schema.JSON) {
 			row[i] = schema.TextValue(t.blank(text, c.Type == schema.JSON))
-		}
-	}
-}
-
-// blankObject blanks the texts of an object and of its lists.
-func (t *traces) blankObject(o *schema.Object) {
-	t.blankRow(o.Of.Table, o.Row)
-	for i, list := range o.Of.Lists {
-		for n := range o.Lists[i].Len() {
-			t.blankRow(list, o.Lists[i].At(n))
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package erase
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -25,18 +26,19 @@ func (f *erasure) remake(ctx context.Context, i int, first int64, content []byte
 			b.Discard()
 		}
 	}()
-	c := &commit.Commit{FS: w.FS, Root: w.Root, Old: snapshot.NewReader(w.FS, s, w.Proofs), Now: w.Now(), Workers: w.Workers}
-	files, gone, err := f.remakePeriods(ctx, b, i, c)
+	e, gone := f.losses(i)
+	files, err := f.planPeriods(b, i, e, gone)
 	if err != nil {
 		return err
 	}
-	made, tables, err := f.remakeTables(i, c)
+	base := commit.Base{FS: w.FS, Root: w.Root, Old: snapshot.NewReader(w.FS, s, w.Proofs), Now: w.Now(), Workers: w.Workers}
+	made, err := base.Erase(ctx, b, e)
 	if err != nil {
 		return err
 	}
 	files = append(files, made...)
 	f.erased[i].Now, f.erased[i].Files = number, slices.Clone(files)
-	linked, err := b.LinkAll(s, func(file *layout.File) bool { return gone[file.Period] || tables[file.Table] })
+	linked, err := b.LinkAll(s, func(file *layout.File) bool { return gone[cmp.Or(file.Period, file.Table)] })
 	if err != nil {
 		return err
 	}
@@ -59,13 +61,10 @@ func (f *erasure) remake(ctx context.Context, i int, first int64, content []byte
 	return nil
 }
 
-// remakePeriods rewrites the periods of the i-th snapshot that hold calls to erase or texts to
-// blank, and returns these periods.
-func (f *erasure) remakePeriods(ctx context.Context, b *snapshot.Builder, i int, c *commit.Commit,
-) (files []layout.File, gone map[string]bool, err error) {
+// planPeriods adds the periods of the i-th snapshot that hold calls to erase or texts to blank. It
+// returns the files of those that were made for an earlier snapshot.
+func (f *erasure) planPeriods(b *snapshot.Builder, i int, e *commit.Erasure, gone map[string]bool) (files []layout.File, err error) {
 	m := f.all[i].Manifest
-	gone = map[string]bool{}
-	calls, blanks := map[string]map[string]bool{}, map[string]map[string]bool{}
 	for _, file := range m.FilesOf(schema.Calls.Name) {
 		stained := f.stained(m, file.Period)
 		if len(f.held[file.Path]) == 0 && len(stained) == 0 {
@@ -74,14 +73,13 @@ func (f *erasure) remakePeriods(ctx context.Context, b *snapshot.Builder, i int,
 		gone[file.Period] = true
 		made, err := f.reuse(b, i, file)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if files = append(files, made...); made == nil {
-			calls[file.Period], blanks[file.Period] = f.held[file.Path], stained
+			e.Calls[file.Period], e.Blanks[file.Period] = f.held[file.Path], stained
 		}
 	}
-	made, err := c.Without(ctx, b, calls, blanks, f.traces.blankObject)
-	return append(files, made...), gone, err
+	return files, nil
 }
 
 // stained returns the calls of a period with texts to blank in their rows.
@@ -97,43 +95,31 @@ func (f *erasure) stained(m *layout.Manifest, period string) map[string]bool {
 	return out
 }
 
-// remakeTables rewrites the tables of the i-th snapshot that are not about calls alone and that
-// hold something to erase or blank, and returns these tables.
-func (f *erasure) remakeTables(i int, c *commit.Commit) (files []layout.File, tables map[string]bool, err error) {
-	e := &f.erased[i]
-	tables = map[string]bool{}
+// losses returns what the i-th snapshot loses in the tables that are not about calls alone, and
+// these tables.
+func (f *erasure) losses(i int) (e *commit.Erasure, gone map[string]bool) {
+	n := &f.erased[i]
+	gone = map[string]bool{}
 	stained := func(name string) bool {
-		return f.blanks(name) && slices.ContainsFunc(e.Places, func(p Place) bool { return p.Table == name && !p.Key })
+		return f.blanks(name) && slices.ContainsFunc(n.Places, func(p Place) bool { return p.Table == name && !p.Key })
 	}
-	var all []*resource.Resource
+	e = &commit.Erasure{Calls: map[string]map[string]bool{}, Blanks: map[string]map[string]bool{}, Personal: personal, Keys: f.ids,
+		Runs: stained(schema.Runs.Name), Text: f.traces.blank}
+	if f.everywhere {
+		e.Row = f.traces.blankRow
+	}
 	for _, of := range resource.All {
-		erases := slices.Contains(personal, of) && (e.Customers > 0 || e.Rows > 0)
+		erases := slices.Contains(personal, of) && (n.Customers > 0 || n.Rows > 0)
 		if erases || slices.ContainsFunc(of.Tables(), func(t *schema.Table) bool { return stained(t.Name) }) {
-			all = append(all, of)
+			e.Resources = append(e.Resources, of)
 			for _, t := range of.Tables() {
-				tables[t.Name] = true
+				gone[t.Name] = true
 			}
 		}
 	}
-	if len(all) > 0 || stained(resource.Changes.Name) {
-		tables[resource.Changes.Name] = true
-		blank := f.traces.blankRow
-		if !f.everywhere {
-			blank = nil
-		}
-		if files, err = c.WithoutObjects(all, personal, f.ids, blank); err != nil {
-			return nil, nil, err
-		}
-	}
-	if stained(schema.Runs.Name) {
-		tables[schema.Runs.Name] = true
-		made, err := c.WithoutTraces(f.traces.blank)
-		if err != nil {
-			return nil, nil, err
-		}
-		files = append(files, made...)
-	}
-	return files, tables, nil
+	e.Changes = len(e.Resources) > 0 || stained(resource.Changes.Name)
+	gone[resource.Changes.Name], gone[schema.Runs.Name] = e.Changes, e.Runs
+	return e, gone
 }
 
 // reuse links the files of a period that were made for an earlier snapshot, and returns them; nil

@@ -64,6 +64,15 @@ func (r *Reader) Open(f *layout.File) (*table.Reader, error) {
 	return r.OpenAsIs(f)
 }
 
+// Read proves a file, and opens it while read reads it.
+func (r *Reader) Read(f *layout.File, read func(*table.Reader) error) error {
+	t, err := r.Open(f)
+	if err != nil {
+		return err
+	}
+	return errors.Join(read(t), t.Close())
+}
+
 // OpenAsIs opens an unproven file, for its columns and its filters.
 func (r *Reader) OpenAsIs(f *layout.File) (*table.Reader, error) {
 	return table.Open(r.fsys, r.Path(f), table.ByName(f.Table))
@@ -72,22 +81,22 @@ func (r *Reader) OpenAsIs(f *layout.File) (*table.Reader, error) {
 // Period opens the files of a period; nil if there are none. only is the one table whose rows are
 // read; nil: all of them.
 func (r *Reader) Period(period string, only *schema.Table) (*table.Period, error) {
-	return table.OpenPeriod(only, func(t *schema.Table) (*table.Reader, error) {
-		if f := r.File(t.Name, period); f != nil {
-			return r.Open(f)
-		}
-		return nil, nil
-	})
+	return table.OpenPeriod(only, r.opener(period))
 }
 
 // Objects opens the files of a resource; nil if there are none.
 func (r *Reader) Objects(of *resource.Resource) (*table.Objects, error) {
-	return table.OpenObjects(of, func(t *schema.Table) (*table.Reader, error) {
-		if f := r.File(t.Name, ""); f != nil {
+	return table.OpenObjects(of.Resource, of.IsKey, nil, r.opener(""))
+}
+
+// opener returns a function that opens a table's file of a period, or returns nil.
+func (r *Reader) opener(period string) func(*schema.Table) (*table.Reader, error) {
+	return func(t *schema.Table) (*table.Reader, error) {
+		if f := r.File(t.Name, period); f != nil {
 			return r.Open(f)
 		}
 		return nil, nil
-	})
+	}
 }
 
 // EachObject visits the objects of a resource, if any, in the order of their keys. The visitor may
@@ -136,21 +145,19 @@ func (r *Reader) UpToDate(period, country string) (bool, error) {
 // Runs returns the rows of the table runs.
 func (r *Reader) Runs() (out []schema.Run, err error) {
 	for _, f := range r.Files(schema.Runs.Name) {
-		t, err := r.Open(f)
-		if err != nil {
-			return nil, err
-		}
-		err = t.All(func(row parquet.Row) error {
-			today := make(schema.Row, len(schema.Runs.Columns))
-			if err := t.Row.Read(row, today); err != nil {
-				return &disk.DamageError{Path: t.Path, What: err.Error()}
-			}
-			var run schema.Run
-			run.Set(today)
-			out = append(out, run)
-			return nil
+		err = r.Read(f, func(t *table.Reader) error {
+			return t.All(func(row parquet.Row) error {
+				today := make(schema.Row, len(schema.Runs.Columns))
+				if err := t.Row.Read(row, today); err != nil {
+					return &disk.DamageError{Path: t.Path, What: err.Error()}
+				}
+				var run schema.Run
+				run.Set(today)
+				out = append(out, run)
+				return nil
+			})
 		})
-		if err := errors.Join(err, t.Close()); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -211,48 +218,41 @@ func CallRows(ctx context.Context, s *layout.Snapshot) iter.Seq2[*calls.Call, er
 func callsOf(ctx context.Context, s *layout.Snapshot, only *schema.Table) iter.Seq2[*calls.Call, error] {
 	return func(yield func(*calls.Call, error) bool) {
 		r, err := readOf(s)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
+		enough := errors.New("enough")
 		for _, f := range s.Manifest.FilesOf(schema.Calls.Name) {
-			in, err := r.Period(f.Period, only)
 			if err != nil {
-				yield(nil, err)
-				return
+				break
 			}
-			on, err := each(ctx, in, yield)
-			if err = errors.Join(err, in.Close()); err != nil {
-				yield(nil, err)
-				return
-			}
-			if !on {
-				return
-			}
+			err = r.EachCall(ctx, f.Period, only, func(call *calls.Call) error {
+				if !yield(call, nil) {
+					return enough
+				}
+				return nil
+			})
+		}
+		if err != nil && !errors.Is(err, enough) {
+			yield(nil, err)
 		}
 	}
 }
 
-// each yields the calls of one period, and reports whether to continue.
-func each(ctx context.Context, in *table.Period, yield func(*calls.Call, error) bool) (on bool, err error) {
-	for {
-		if err := ctx.Err(); err != nil {
-			return false, err
-		}
-		call, err := in.Next()
-		if err != nil {
-			return false, err
-		}
-		if call == nil {
-			return true, in.Done()
-		}
-		if err := in.Take(call); err != nil {
-			return false, err
-		}
-		if !yield(call, nil) {
-			return false, nil
-		}
+// EachCall visits the calls of a period with their turns and items, until ctx is done. only is the
+// one table whose rows are read; nil: all of them.
+func (r *Reader) EachCall(ctx context.Context, period string, only *schema.Table, visit func(*calls.Call) error) error {
+	in, err := r.Period(period, only)
+	if err != nil || in == nil {
+		return err
 	}
+	err = in.Each(func(call *calls.Call) error {
+		if err := errors.Join(ctx.Err(), in.Take(call)); err != nil {
+			return err
+		}
+		return visit(call)
+	})
+	if err == nil {
+		err = in.Done()
+	}
+	return errors.Join(err, in.Close())
 }
 
 // Objects yields the objects of a resource in a snapshot, in the order of their keys. The caller

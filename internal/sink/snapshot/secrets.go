@@ -10,6 +10,7 @@ import (
 
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
+	"callhouse/internal/sink/table"
 )
 
 // Withheld is a place in a stored object, or in a change of one, where something was withheld. It
@@ -68,19 +69,17 @@ func (r *Reader) Secrets(ctx context.Context) iter.Seq2[Withheld, error] {
 // EachChange visits the rows of the table of changes. A row is valid until the next one.
 func (r *Reader) EachChange(visit func(schema.Row) error) error {
 	for _, f := range r.Files(resource.Changes.Name) {
-		t, err := r.Open(f)
-		if err != nil {
-			return err
-		}
 		var room schema.Rows
-		err = t.All(func(in parquet.Row) error {
-			room.Empty(&resource.Changes)
-			if err := t.Row.Add(in, &room); err != nil {
-				return err
-			}
-			return visit(room.At(0))
+		err := r.Read(f, func(t *table.Reader) error {
+			return t.All(func(in parquet.Row) error {
+				room.Empty(&resource.Changes)
+				if err := t.Row.Add(in, &room); err != nil {
+					return err
+				}
+				return visit(room.At(0))
+			})
 		})
-		if err := errors.Join(err, t.Close()); err != nil {
+		if err != nil {
 			return err
 		}
 	}

@@ -51,8 +51,7 @@ func lowest(f *layout.File) schema.Opt[int64] {
 	return schema.Some(*f.MinStart)
 }
 
-// Next returns the next call, or nil at the end. The previous call must have been taken, copied or
-// skipped.
+// Next returns the next call, or nil at the end.
 func (s *Sources) Next() (*calls.Call, error) {
 	if s.Current != nil {
 		if err := s.advance(s.Current); err != nil {
@@ -74,6 +73,19 @@ func (s *Sources) Next() (*calls.Call, error) {
 		}
 		s.Current = first
 		return first.call, nil
+	}
+}
+
+// Each visits the calls.
+func (s *Sources) Each(visit func(*calls.Call) error) error {
+	for {
+		call, err := s.Next()
+		if err != nil || call == nil {
+			return err
+		}
+		if err := visit(call); err != nil {
+			return err
+		}
 	}
 }
 

@@ -4,43 +4,55 @@ import (
 	"bytes"
 	"errors"
 
+	"github.com/parquet-go/parquet-go"
+
 	"callhouse/internal/layout"
-	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
 )
 
-// Objects reads the objects of a resource, with the rows of their lists, in the order
-// of their keys.
+// Objects reads the objects of a resource with the rows of their lists, in the tables' common
+// order. Texts stay valid: the Parquet reader never reuses the memory of byte arrays.
 type Objects struct {
-	of    *resource.Resource
-	rows  *Reader
-	lists []objectList // as of.Lists; without a file if there are no rows
+	of      *schema.Resource
+	rows    *Reader
+	lists   []list // as of.Lists
+	Current bool   // the rows may be copied unchanged
 }
 
-// objectList reads the rows of one list, object by object.
-type objectList struct {
-	*Reader
-	row  schema.Rows // the row that is read and not yet taken, or none
-	keys [][2]int    // its columns that repeat the object's key, and the corresponding key columns
+// list reads the rows of one list, object by object.
+type list struct {
+	*Reader             // nil: there is no such file
+	row     parquet.Row // read, not yet taken
+	keys    [][2]int    // its columns that repeat the object's key, and the corresponding columns of the object
 }
 
-// OpenObjects opens the files of a resource. open opens the file of a table, or returns nil.
-// OpenObjects returns nil if the resource has no files.
-func OpenObjects(of *resource.Resource, open func(*schema.Table) (*Reader, error)) (_ *Objects, err error) {
-	o := &Objects{of: of, lists: make([]objectList, len(of.Lists))}
+// OpenObjects opens the files of a resource; nil if there are none. isKey reports whether a column
+// identifies an object. open opens the file of a table, or returns nil. only is the one table whose
+// rows are read, with only the columns of the objects that it repeats; nil: all tables.
+func OpenObjects(of *schema.Resource, isKey func(column int) bool, only *schema.Table,
+	open func(*schema.Table) (*Reader, error)) (_ *Objects, err error) {
+	o := &Objects{of: of, lists: make([]list, len(of.Lists))}
 	if o.rows, err = open(of.Table); err != nil || o.rows == nil {
 		return nil, err
 	}
+	o.Current = o.rows.Current
+	if only != nil && only != of.Table {
+		o.rows.Pick(parentsOf(only)...)
+	}
 	for i, t := range of.Lists {
+		if only != nil && only != t {
+			continue
+		}
 		l := &o.lists[i]
-		if l.Reader, err = open(t); err == nil {
-			for col := range t.Columns {
-				if from := of.Table.Column(t.Columns[col].Parent); from >= 0 && of.IsKey(from) {
-					l.keys = append(l.keys, [2]int{col, from})
+		if l.Reader, err = open(t); err == nil && l.Reader != nil {
+			o.Current = o.Current && l.Current
+			for col, from := range of.Repeats(i) {
+				if from >= 0 && isKey(from) {
+					l.keys = append(l.keys, [2]int{l.Column(t.Columns[col].Name), from})
 				}
 			}
-			err = l.advance(t)
+			l.row, err = l.Next()
 		}
 		if err != nil {
 			return nil, errors.Join(err, o.Close())
@@ -49,68 +61,93 @@ func OpenObjects(of *resource.Resource, open func(*schema.Table) (*Reader, error
 	return o, nil
 }
 
-func (l *objectList) advance(t *schema.Table) error {
-	l.row.Empty(t)
-	if l.Reader == nil {
-		return nil
+// parentsOf returns the columns that the rows of a list repeat; the first one is the id.
+func parentsOf(list *schema.Table) []string {
+	var names []string
+	for _, c := range list.Columns {
+		if c.Parent != "" && c.Parent != schema.Position {
+			names = append(names, c.Parent)
+		}
 	}
-	row, err := l.Next()
-	if err != nil || row == nil {
-		return err
-	}
-	return l.Row.Add(row, &l.row)
+	return names
 }
 
 // belongs reports whether the next row belongs to an object.
-func (l *objectList) belongs(o *schema.Object) bool {
-	if l.row.Len() == 0 {
-		return false
-	}
+func (l *list) belongs(o *schema.Object) bool {
 	for _, k := range l.keys {
-		if !bytes.Equal(l.row.At(0)[k[0]].ByteArray(), o.Row[k[1]].ByteArray()) {
+		if l.row == nil || !bytes.Equal(l.row[k[0]].ByteArray(), o.Row[k[1]].ByteArray()) {
 			return false
 		}
 	}
-	return true
+	return l.row != nil
 }
 
-// Next reads the next object, and returns false if there is none. Its texts stay valid.
+// Next reads the next object, and returns false if there is none.
 func (o *Objects) Next(to *schema.Object) (bool, error) {
 	row, err := o.rows.Next()
 	if err != nil || row == nil {
 		return false, err
 	}
-	if err := o.rows.Row.Object(row, o.of.Resource, to); err != nil {
+	if err := o.rows.Row.Object(row, o.of, to); err != nil {
 		return false, &disk.DamageError{Path: o.rows.Path, What: err.Error()}
 	}
-	for i := range o.lists {
-		l := &o.lists[i]
-		for l.belongs(to) {
-			copy(to.Lists[i].Add(), l.row.At(0))
-			if err := l.advance(o.of.Lists[i]); err != nil {
-				return false, err
-			}
-		}
-	}
-	return true, nil
+	return true, o.Take(to)
 }
 
-// Done returns an error if rows belong to no object.
-func (o *Objects) Done() error {
+// Take reads the rows of an object's lists into it.
+func (o *Objects) Take(to *schema.Object) error {
 	for i := range o.lists {
-		if l := &o.lists[i]; l.row.Len() > 0 {
-			return &disk.DamageError{Path: l.Path, What: "it holds a row whose object is not where it should be"}
+		if l := &o.lists[i]; l.Reader != nil {
+			to.Took(l.Row.Lacks())
+		}
+	}
+	return o.each(to, func(i int, row parquet.Row) error { return o.lists[i].Row.Add(row, &to.Lists[i]) })
+}
+
+// each visits the rows of an object's lists.
+func (o *Objects) each(of *schema.Object, visit func(list int, row parquet.Row) error) error {
+	for i := range o.lists {
+		for l := &o.lists[i]; l.belongs(of); {
+			if err := visit(i, l.row); err != nil {
+				return err
+			}
+			var err error
+			if l.row, err = l.Next(); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// Readers returns the open files, that of the objects first.
-func (o *Objects) Readers() []*Reader {
+// Done returns an error if rows belong to no object: the files are then in a wrong order, and
+// rewriting them would lose rows.
+func (o *Objects) Done() error {
+	for _, l := range o.lists {
+		if l.row != nil {
+			return &disk.DamageError{Path: l.Path, What: "it holds a row whose owner is not where it should be"}
+		}
+	}
+	return nil
+}
+
+// Lossless returns an error if the files have columns that rewriting their rows would lose.
+func (o *Objects) Lossless() error {
+	for _, r := range o.readers() {
+		if len(r.Unknown) > 0 {
+			return errors.Join(&layout.ColumnError{Column: layout.Column{Table: r.table.Name, Name: r.Unknown[0],
+				Since: "what wrote it"}}, o.Close())
+		}
+	}
+	return nil
+}
+
+// readers returns the open files.
+func (o *Objects) readers() []*Reader {
 	out := []*Reader{o.rows}
-	for i := range o.lists {
-		if o.lists[i].Reader != nil {
-			out = append(out, o.lists[i].Reader)
+	for _, l := range o.lists {
+		if l.Reader != nil {
+			out = append(out, l.Reader)
 		}
 	}
 	return out
@@ -119,54 +156,8 @@ func (o *Objects) Readers() []*Reader {
 // Close closes the files.
 func (o *Objects) Close() error {
 	var errs []error
-	for _, r := range o.Readers() {
+	for _, r := range o.readers() {
 		errs = append(errs, r.Close())
-	}
-	return errors.Join(errs...)
-}
-
-// ObjectsWriter writes the files of a resource.
-type ObjectsWriter struct {
-	tables map[*schema.Table]*Writer
-	order  []*Writer
-}
-
-// NewObjectsWriter returns the writer of a resource's files into a folder.
-func NewObjectsWriter(in Folder, of *resource.Resource) *ObjectsWriter {
-	w := &ObjectsWriter{tables: map[*schema.Table]*Writer{}}
-	for _, t := range of.Tables() {
-		w.tables[t] = NewWriter(in, t, "")
-		w.order = append(w.order, w.tables[t])
-	}
-	return w
-}
-
-// Write writes an object.
-func (w *ObjectsWriter) Write(o *schema.Object) error {
-	for t, row := range o.Rows() {
-		if err := w.tables[t].Add(row); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Close makes the files durable and returns their entries of the manifest.
-func (w *ObjectsWriter) Close() (out []layout.File, err error) {
-	for _, t := range w.order {
-		f, ferr := t.Close()
-		if err = errors.Join(err, ferr); f != nil {
-			out = append(out, *f)
-		}
-	}
-	return out, err
-}
-
-// Discard removes the files.
-func (w *ObjectsWriter) Discard() error {
-	var errs []error
-	for _, t := range w.order {
-		errs = append(errs, t.Discard())
 	}
 	return errors.Join(errs...)
 }

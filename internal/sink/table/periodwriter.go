@@ -3,8 +3,7 @@ package table
 import (
 	"errors"
 	"fmt"
-
-	"github.com/parquet-go/parquet-go"
+	"slices"
 
 	"callhouse/internal/calls"
 	"callhouse/internal/layout"
@@ -13,9 +12,9 @@ import (
 
 // PeriodWriter writes the files of one period.
 type PeriodWriter struct {
-	tables  []*Writer // as schema.CallTables
-	tallies *tallyWriter
-	Only    *schema.Table // the table whose rows write writes; nil: all tables
+	Files                 // of schema.CallTables; for a month, also of schema.TallyTables
+	counts *calls.Tallies // of a month; nil: a day has too few calls
+	Only   *schema.Table  // the table whose rows write writes; nil: all tables
 	// Tell sets the columns derived from the numbers of a call whose rows are not copied; nil:
 	// none.
 	Tell func(*calls.Call)
@@ -24,11 +23,12 @@ type PeriodWriter struct {
 // NewPeriodWriter returns the writer of a period into a folder. country is the region of its calls'
 // national telephone numbers.
 func NewPeriodWriter(in Folder, period, country string) *PeriodWriter {
-	w := &PeriodWriter{tallies: newTallyWriter(in, period)}
-	for _, t := range schema.CallTables {
-		w.tables = append(w.tables, NewWriter(in, t, period))
+	w := &PeriodWriter{Files: NewFiles(in, period, schema.CallTables...)}
+	w.Files[0].info.Country = country
+	if len(period) == len("2026-10") {
+		w.Files = append(w.Files, NewFiles(in, period, schema.TallyTables...)...)
+		w.counts = calls.NewTallies(w.Add)
 	}
-	w.tables[0].info.Country = country
 	return w
 }
 
@@ -52,6 +52,12 @@ func CountCall(info *layout.File, call *calls.Call) {
 	}
 	if call.InBulk() {
 		info.Bulk++
+	}
+	if info.Underived == nil {
+		info.Underived = new(int64)
+	}
+	if call.Underived() {
+		*info.Underived++
 	}
 	if info.Credits == nil {
 		info.Credits = new(int64)
@@ -97,18 +103,18 @@ func Span(info *layout.File, start schema.Opt[int64]) {
 // write writes a call, which is complete, with all its rows.
 func (w *PeriodWriter) write(call *calls.Call) error {
 	if w.Only == nil || w.Only == &schema.Calls {
-		CountCall(&w.tables[0].info, call)
-		if err := w.tables[0].Add(call.Row); err != nil {
+		CountCall(&w.Files[0].info, call)
+		if err := w.Files[0].Add(call.Row); err != nil {
 			return err
 		}
-		if w.tallies != nil {
-			if err := w.tallies.counts.Add(call); err != nil {
+		if w.counts != nil {
+			if err := w.counts.Add(call); err != nil {
 				return err
 			}
 		}
 	}
 	for i := range call.Lists {
-		t, rows := w.tables[i+1], &call.Lists[i]
+		t, rows := w.Files[i+1], &call.Lists[i]
 		if rows.Len() == 0 {
 			continue
 		}
@@ -123,7 +129,7 @@ func (w *PeriodWriter) write(call *calls.Call) error {
 
 // failed returns the first error so far.
 func (w *PeriodWriter) failed() error {
-	for _, t := range w.tables {
+	for _, t := range w.Files {
 		if t.w == nil {
 			continue
 		}
@@ -135,77 +141,22 @@ func (w *PeriodWriter) failed() error {
 }
 
 // Close makes the files durable and returns their entries of the manifest.
-func (w *PeriodWriter) Close() (out []layout.File, err error) {
-	for _, t := range w.tables {
-		f, ferr := t.Close()
-		if err = errors.Join(err, ferr); f != nil {
-			out = append(out, *f)
+func (w *PeriodWriter) Close() ([]layout.File, error) {
+	if w.counts == nil {
+		return w.Files.Close()
+	}
+	n := len(schema.CallTables)
+	out, err := w.Files[:n].Close()
+	if err = errors.Join(err, w.counts.Close()); err != nil {
+		return nil, errors.Join(err, w.Files[n:].Discard())
+	}
+	counted := slices.DeleteFunc(w.Files[n:], func(f *Writer) bool {
+		useless := w.counts.GivenUp(f.table)
+		if useless {
+			err = errors.Join(err, f.Discard())
 		}
-	}
-	counted, terr := w.tallies.close()
-	return append(out, counted...), errors.Join(err, terr)
-}
-
-// Discard removes the files.
-func (w *PeriodWriter) Discard() error {
-	err := w.tallies.discard()
-	for _, t := range w.tables {
-		err = errors.Join(err, t.Discard())
-	}
-	return err
-}
-
-// tallyWriter counts a month's calls and writes the tallies. A nil one has nothing to write.
-type tallyWriter struct {
-	counts *calls.Tallies
-	files  map[*schema.Table]*Writer
-}
-
-// newTallyWriter returns the writer of a period's tallies; nil for a day, which has few calls.
-func newTallyWriter(in Folder, period string) *tallyWriter {
-	if !tallied(period) {
-		return nil
-	}
-	w := &tallyWriter{files: map[*schema.Table]*Writer{}}
-	for _, t := range schema.TallyTables {
-		w.files[t] = NewWriter(in, t, period)
-	}
-	w.counts = calls.NewTallies(func(t *schema.Table, row parquet.Row) error { return w.files[t].Add(row) })
-	return w
-}
-
-// tallied reports whether the calls of a period are counted: those of a month are.
-func tallied(period string) bool { return len(period) == len("2026-10") }
-
-// close makes the files durable and returns their entries of the manifest.
-func (w *tallyWriter) close() (out []layout.File, err error) {
-	if w == nil {
-		return nil, nil
-	}
-	if err := w.counts.Close(); err != nil {
-		return nil, errors.Join(err, w.discard())
-	}
-	for _, t := range schema.TallyTables {
-		if w.counts.GivenUp(t) {
-			err = errors.Join(err, w.files[t].Discard())
-			continue
-		}
-		f, ferr := w.files[t].Close()
-		if err = errors.Join(err, ferr); f != nil {
-			out = append(out, *f)
-		}
-	}
-	return out, err
-}
-
-// discard removes the files.
-func (w *tallyWriter) discard() error {
-	if w == nil {
-		return nil
-	}
-	var errs []error
-	for _, t := range schema.TallyTables {
-		errs = append(errs, w.files[t].Discard())
-	}
-	return errors.Join(errs...)
+		return useless
+	})
+	more, merr := counted.Close()
+	return append(out, more...), errors.Join(err, merr)
 }

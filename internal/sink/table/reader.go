@@ -4,6 +4,7 @@ package table
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -33,7 +34,6 @@ type Reader struct {
 	rows   parquet.RowReadSeekCloser
 	left   int64 // rows of the group that rows has not returned yet
 	Row    *columnar.RowReader
-	id     int   // position of call_id in a row from Next; -1: none
 	picked []int // the columns that are read; nil: all
 	// Current means that the file has exactly the current columns, so that its rows may be copied
 	// unchanged.
@@ -80,7 +80,6 @@ func (t *Reader) init(table *schema.Table) error {
 		return &disk.DamageError{Path: t.Path, What: err.Error()}
 	}
 	t.schema = p.Schema()
-	t.id = t.Column("call_id")
 	t.Groups = p.RowGroups()
 	t.Unknown = t.Row.Unknown(p.Schema())
 	t.Unfetched = t.unfetched()
@@ -135,7 +134,6 @@ func (t *Reader) Pick(names ...string) {
 			t.picked = append(t.picked, at)
 		}
 	}
-	t.id = 0
 }
 
 // open starts reading a row group.
@@ -295,8 +293,18 @@ func (t *Reader) Call(row parquet.Row, to *calls.Call) error {
 	return nil
 }
 
-// callID returns the id of the call that a row belongs to.
-func (t *Reader) callID(row parquet.Row) []byte { return row[t.id].ByteArray() }
+// EachCall visits the remaining rows of calls, until ctx is done. A call is valid until visit
+// returns.
+func (t *Reader) EachCall(ctx context.Context, visit func(*calls.Call)) error {
+	var call calls.Call
+	return t.All(func(row parquet.Row) error {
+		if err := errors.Join(ctx.Err(), t.Call(row, &call)); err != nil {
+			return err
+		}
+		visit(&call)
+		return nil
+	})
+}
 
 // Close closes the file.
 func (t *Reader) Close() error {

@@ -58,16 +58,11 @@ type Writer struct {
 
 // NewWriter returns the writer of a table of a period into a folder.
 func NewWriter(in Folder, table *schema.Table, period string) *Writer {
-	return &Writer{in: in, table: table, info: layout.File{
-		Table: table.Name, Format: layout.FormatVersion, Period: period, Path: layout.DataFile(table.Name, period, disk.NewID()),
-	}}
-}
-
-// NewRunsWriter writes the table runs, which is not partitioned.
-func NewRunsWriter(in Folder) *Writer {
-	return &Writer{in: in, table: &schema.Runs, info: layout.File{
-		Table: schema.Runs.Name, Format: layout.FormatVersion, Path: layout.RunsFile,
-	}}
+	path := layout.RunsFile
+	if table != &schema.Runs {
+		path = layout.DataFile(table.Name, period, disk.NewID())
+	}
+	return &Writer{in: in, table: table, info: layout.File{Table: table.Name, Format: layout.FormatVersion, Period: period, Path: path}}
 }
 
 // Write implements io.Writer for the Parquet writer: to the file, the checksum
@@ -195,4 +190,54 @@ func (t *Writer) Discard() error {
 		return nil
 	}
 	return errors.Join(t.file.Close(), t.in.Remove(t.info.Path))
+}
+
+// Files writes the data files of one part of a snapshot.
+type Files []*Writer
+
+// NewFiles returns the writers of tables of a period, or without one, into a folder.
+func NewFiles(in Folder, period string, tables ...*schema.Table) (fs Files) {
+	for _, t := range tables {
+		fs = append(fs, NewWriter(in, t, period))
+	}
+	return fs
+}
+
+// Add adds a row of a table.
+func (fs Files) Add(t *schema.Table, row parquet.Row) error {
+	for _, f := range fs {
+		if f.table == t {
+			return f.Add(row)
+		}
+	}
+	return fmt.Errorf("write %s: it is no table of this part", t.Name)
+}
+
+// Write writes an object with all its rows.
+func (fs Files) Write(o *schema.Object) error {
+	for t, row := range o.Rows() {
+		if err := fs.Add(t, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close makes the files durable and returns their entries of the manifest.
+func (fs Files) Close() (out []layout.File, err error) {
+	for _, f := range fs {
+		info, ferr := f.Close()
+		if err = errors.Join(err, ferr); info != nil {
+			out = append(out, *info)
+		}
+	}
+	return out, err
+}
+
+// Discard removes the files.
+func (fs Files) Discard() (err error) {
+	for _, f := range fs {
+		err = errors.Join(err, f.Discard())
+	}
+	return err
 }

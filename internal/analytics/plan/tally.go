@@ -1,22 +1,17 @@
-package analytics
+package plan
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/stored"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 )
 
-// Grains of local time in tallied: a date is enough for days, weeks and months.
-const (
-	byDate = "local_date"
-	byHour = "local_hour"
-)
-
-// success is the column of tallied that says whether a call was one by Params.Field;
+// success is the column of tallied that says whether a call was one by Paramq.Field;
 // null where it is not known, and without a field.
 const success = "success"
 
@@ -31,50 +26,53 @@ const hoursAgo = 1_000_000_000
 // connected, which day it was and so on, takes a third of the time of asking it
 // of every call. For a compacted month the groups lie in the snapshot already.
 // columns are those by which it counts; those that groups and conditions need are added.
-func (w *Warehouse) tallied(columns []string, keys []dimension, s selection) string {
+func (p *Planner) tallied(columns []string, q question.Question) string {
 	columns = slices.Clone(columns)
 	// beside them, columns of documents
-	made := map[string]string{success: "CAST(NULL AS BOOLEAN)", ownNumber: madeOfNumbers, ofCampaign: madeOfCampaigns}
-	if s.Field != "" {
+	made := map[string]string{success: "CAST(NULL AS BOOLEAN)"}
+	for _, d := range []question.Dimension{question.Number, question.Campaign} {
+		made[d.Expr] = d.Made
+	}
+	if q.Field != "" {
 		made[success] = "found." + success
 	}
-	need := func(d dimension) {
-		for _, c := range d.columns {
+	need := func(d question.Dimension) {
+		for _, c := range d.Columns {
 			if !slices.Contains(columns, c) {
 				columns = append(columns, c)
 			}
-			if d.made != "" {
-				made[c] = d.made
+			if d.Made != "" {
+				made[c] = d.Made
 			}
 		}
 	}
-	for _, d := range keys {
+	for _, d := range q.Keys {
 		need(d)
 	}
 	where := "true"
-	for _, f := range s.filters {
-		need(f.dimension)
-		where += " AND " + f.where(f.expr)
+	for _, f := range q.Filters {
+		need(f.Dimension)
+		where += " AND " + f.Where(f.Expr)
 	}
-	if slices.Contains(columns, byHour) { // tells the date as well
-		columns = slices.DeleteFunc(columns, func(c string) bool { return c == byDate })
+	if slices.Contains(columns, question.LocalHour) { // tells the date as well
+		columns = slices.DeleteFunc(columns, func(c string) bool { return c == question.LocalDate })
 	}
-	counted := fmt.Sprintf("SELECT *%s\nFROM (%s)", tallyStart(columns), w.counted(columns, made, s))
-	expr := func(d dimension) string { return d.expr }
-	return fmt.Sprintf("SELECT %s AS key, *\nFROM (%s)\nWHERE %s", keyExpr(keys, expr), withFacts(columns, counted), where)
+	counted := fmt.Sprintf("SELECT *%s\nFROM (%s)", tallyStart(columns), p.counted(columns, made, q))
+	expr := func(d question.Dimension) string { return d.Expr }
+	return fmt.Sprintf("SELECT %s AS key, *\nFROM (%s)\nWHERE %s", keyExpr(q.Keys, expr), withFacts(columns, counted), where)
 }
 
 // counted returns the SELECT of the groups, and of numbers of them. A group may
 // have several rows.
-func (w *Warehouse) counted(columns []string, made map[string]string, s selection) string {
-	table := w.tallyOf(columns, s)
-	tallies, calls := w.split(table, s, slices.Contains(columns, unit))
+func (p *Planner) counted(columns []string, made map[string]string, q question.Question) string {
+	table := p.tallyOf(columns, q)
+	tallies, calls := p.split(table, q, slices.Contains(columns, unit))
 	if len(tallies) == 0 {
-		return w.countCalls("stored.calls", columns, made, s)
+		return p.countCalls("stored.calls", columns, made, q)
 	}
 	var terms []string
 	for _, c := range columns {
-		terms = append(terms, w.tallyColumn(c, made, table))
+		terms = append(terms, p.tallyColumn(c, made, table))
 	}
 	// Quarters of an hour are many rows: what an outcome is, which takes longer to say
 	// than which day it was, is asked of those of a day together.
@@ -90,18 +88,18 @@ func (w *Warehouse) counted(columns []string, made map[string]string, s selectio
 		terms = append(terms, "CAST(NULL AS DOUBLE) AS "+n.name)
 	}
 	text := fmt.Sprintf("SELECT %s\nFROM (%s)\nWHERE %s%s",
-		strings.Join(terms, ", "), stored.Relation(w.Snapshot(), tallies, table, false), s.where(table), grouped)
+		strings.Join(terms, ", "), stored.Relation(p.snap, tallies, table, false), where(q, table), grouped)
 	if len(calls) == 0 {
 		return text
 	}
-	return text + "\nUNION ALL\n" + w.countCalls("("+w.Relation(calls, &schema.Calls)+")", columns, made, s)
+	return text + "\nUNION ALL\n" + p.countCalls("("+p.relation(calls)+")", columns, made, q)
 }
 
 // countCalls returns the SELECT that counts calls.
-func (w *Warehouse) countCalls(from string, columns []string, made map[string]string, s selection) string {
+func (p *Planner) countCalls(from string, columns []string, made map[string]string, q question.Question) string {
 	var inner []string
 	for _, c := range columns {
-		inner = append(inner, w.tallyColumn(c, made, &schema.Calls))
+		inner = append(inner, p.tallyColumn(c, made, &schema.Calls))
 	}
 	for _, n := range numbers {
 		inner = append(inner, n.of+" AS "+n.name)
@@ -109,13 +107,13 @@ func (w *Warehouse) countCalls(from string, columns []string, made map[string]st
 	for _, n := range powers {
 		inner = append(inner, n.of+" AS "+n.name)
 	}
-	if s.Field != "" && slices.Contains(columns, success) {
+	if q.Field != "" && slices.Contains(columns, success) {
 		from += fmt.Sprintf(" LEFT JOIN (SELECT call_id, any_success(value_text) AS success FROM analysis_items"+
 			" WHERE name = getvariable('field_name') AND value_text IS NOT NULL AND %s GROUP BY call_id) found USING (call_id)",
-			strings.Join(bounds(s.Params, "call_start_at"), " AND "))
+			strings.Join(bounds(q.Params, "call_start_at"), " AND "))
 	}
 	return fmt.Sprintf("SELECT %s\nFROM %s\nWHERE %s\nGROUP BY ALL\nHAVING count(*) > 0",
-		strings.Join(inner, ", "), from, s.where(&schema.Calls))
+		strings.Join(inner, ", "), from, where(q, &schema.Calls))
 }
 
 // amount is what a call cost, in the account's currency or, where that is not known, in credits. A
@@ -150,15 +148,15 @@ var powers = []struct{ name, of string }{
 
 // tallyOf returns the smallest of the tables of tallies that knows all of the
 // columns, and what bounds the selection; nil where there is none.
-func (w *Warehouse) tallyOf(columns []string, s selection) *schema.Table {
-	if !w.Rights().Tallied() || s.Params.spreads {
+func (p *Planner) tallyOf(columns []string, q question.Question) *schema.Table {
+	if !p.rights.Tallied() || q.Spreads {
 		return nil
 	}
 	for _, t := range schema.TallyTables {
-		if s.agent != "" && t.Column("agent_id") < 0 {
+		if q.Agent != "" && t.Column("agent_id") < 0 {
 			continue
 		}
-		if !slices.ContainsFunc(columns, func(c string) bool { return !w.tells(t, c) && !(c == success && s.Field == "") }) {
+		if !slices.ContainsFunc(columns, func(c string) bool { return !p.tells(t, c) && !(c == success && q.Field == "") }) {
 			return t
 		}
 	}
@@ -166,14 +164,14 @@ func (w *Warehouse) tallyOf(columns []string, s selection) *schema.Table {
 }
 
 // tells says whether the rows of a table of tallies tell a column of tallied.
-func (w *Warehouse) tells(t *schema.Table, column string) bool {
+func (p *Planner) tells(t *schema.Table, column string) bool {
 	switch column {
 	case unit:
 		return true
 	case "is_started":
 		return t.Column(column) >= 0 || t.Column("start_at") >= 0
-	case byDate, byHour:
-		return t.Column("start_at") >= 0 && w.InQuarters()
+	case question.LocalDate, question.LocalHour:
+		return t.Column("start_at") >= 0 && p.inQuarters
 	}
 	return t.Column(column) >= 0
 }
@@ -183,25 +181,25 @@ func (w *Warehouse) tells(t *schema.Table, column string) bool {
 // which none is selected are in neither. Tallies of old formats, which know less,
 // are left alone. If amounts are asked for by their unit, so are those of months that may have
 // some in credits, which are in no tally.
-func (w *Warehouse) split(t *schema.Table, s selection, byUnit bool) (tallies, calls []*layout.File) {
+func (p *Planner) split(t *schema.Table, q question.Question, byUnit bool) (tallies, calls []*layout.File) {
 	if t == nil {
 		return nil, nil
 	}
 	byPeriod := map[string]*layout.File{}
-	for _, f := range w.Snapshot().Manifest.FilesOf(t.Name) {
+	for _, f := range p.snap.Manifest.FilesOf(t.Name) {
 		if f.Format >= layout.TallyVersion {
 			byPeriod[f.Period] = f
 		}
 	}
-	fine := t == &schema.QuarterTallies && s.ofQuarters()
-	for _, f := range w.Snapshot().Manifest.FilesOf(schema.Calls.Name) {
+	fine := t == &schema.QuarterTallies && ofQuarters(q.Params)
+	for _, f := range p.snap.Manifest.FilesOf(schema.Calls.Name) {
 		of := byPeriod[f.Period]
 		if byUnit && (f.Credits == nil || *f.Credits > 0) {
 			of = nil
 		}
 		switch {
-		case s.misses(f):
-		case of != nil && (fine || s.holds(f)):
+		case misses(q.Params, f):
+		case of != nil && (fine || holds(q.Params, f)):
 			tallies = append(tallies, of)
 		default:
 			calls = append(calls, f)
@@ -212,18 +210,18 @@ func (w *Warehouse) split(t *schema.Table, s selection, byUnit bool) (tallies, c
 
 // tallyColumn returns how a column of tallied is made of those of a table; made
 // says it of those of documents.
-func (w *Warehouse) tallyColumn(name string, made map[string]string, from *schema.Table) string {
+func (p *Planner) tallyColumn(name string, made map[string]string, from *schema.Table) string {
 	switch {
-	case name == byDate:
-		return "CAST(make_timestamp(" + w.LocalMicros() + ") AS DATE) AS local_date"
-	case name == byHour:
+	case name == question.LocalDate:
+		return "CAST(make_timestamp(" + p.localMicros + ") AS DATE) AS local_date"
+	case name == question.LocalHour:
 		// From a multiple of an hour so long ago that no time is negative.
-		return fmt.Sprintf("(%s + %d) // 3600000000 AS local_hours", w.LocalMicros(), int64(hoursAgo)*3_600_000_000)
+		return fmt.Sprintf("(%s + %d) // 3600000000 AS local_hours", p.localMicros, int64(hoursAgo)*3_600_000_000)
 	case name == unit && from == &schema.Calls:
 		return "cost_unit(total_cost, credits_used) AS unit"
 	case name == unit:
 		return "CASE WHEN costed_calls > 0 THEN 'currency' END AS unit"
-	case name == ownNumber:
+	case name == question.Number.Expr:
 		return made[name] + " AS " + name
 	case name == "direction":
 		return "direction_of(direction, call_type) AS direction"
@@ -247,19 +245,13 @@ func (w *Warehouse) tallyColumn(name string, made map[string]string, from *schem
 // tallyStart returns the local time of a row, which the view calls has for a call.
 func tallyStart(columns []string) string {
 	switch {
-	case slices.Contains(columns, byHour):
+	case slices.Contains(columns, question.LocalHour):
 		return fmt.Sprintf(", make_timestamp((local_hours - %d) * 3600000000) AS local_start", hoursAgo)
-	case slices.Contains(columns, byDate):
+	case slices.Contains(columns, question.LocalDate):
 		return ", CAST(local_date AS TIMESTAMP) AS local_start"
 	}
 	return ""
 }
-
-// What an outcome is made of.
-const (
-	ofSpeech  = "transcript_state caller_spoke"
-	ofOutcome = "settlement is_started status disconnection_reason short_step " + ofSpeech
-)
 
 // derived is what follows from columns of tallied, as in the view calls.
 type derived struct{ name, expr, from string }
@@ -271,21 +263,22 @@ func derivedFacts() [][]derived {
 		{"is_over", "call_over(settlement)", "settlement"},
 		{"is_connected", "call_connected(is_started, status, disconnection_reason)", "is_started status disconnection_reason"},
 		{"is_voicemail", "call_voicemail(disconnection_reason)", "disconnection_reason"},
-		{"spoke", "call_spoke(caller_spoke, transcript_state)", ofSpeech},
-		{"local_hour", "hour(local_start)", byHour},
-		{"local_date", "CAST(local_start AS DATE)", byHour},
+		{"spoke", "call_spoke(caller_spoke, transcript_state)", question.OfSpeech},
+		{"local_hour", "hour(local_start)", question.LocalHour},
+		{"local_date", "CAST(local_start AS DATE)", question.LocalHour},
 		{"weekday", "weekday_of(local_start)", "local_start"},
 		{"week", "week_of(local_start)", "local_start"},
 		{"local_month", "month_of(local_start)", "local_start"},
 	}, {
-		{"is_conversed", "call_conversed(is_connected, is_voicemail, spoke)", "is_started status disconnection_reason " + ofSpeech},
-		{"outcome_kind", "call_kind(is_over, is_connected, status, disconnection_reason, transcript_state, spoke, short_step)", ofOutcome},
+		{"is_conversed", "call_conversed(is_connected, is_voicemail, spoke)", "is_started status disconnection_reason " + question.OfSpeech},
+		{"outcome_kind", "call_kind(is_over, is_connected, status, disconnection_reason, transcript_state, spoke, short_step)",
+			question.OfOutcome},
 	}, {
-		{"outcome", "outcome_of(outcome_kind)", ofOutcome},
+		{"outcome", "outcome_of(outcome_kind)", question.OfOutcome},
 	}, {
-		{"is_answered", "outcome_answered(outcome, is_over, spoke)", ofOutcome},
-		{"is_unheard", "outcome_unheard(outcome, is_over, spoke)", ofOutcome},
-		{"is_completed", "outcome = 'completed'", ofOutcome},
+		{"is_answered", "outcome_answered(outcome, is_over, spoke)", question.OfOutcome},
+		{"is_unheard", "outcome_unheard(outcome, is_over, spoke)", question.OfOutcome},
+		{"is_completed", "outcome = 'completed'", question.OfOutcome},
 	}}
 }
 

@@ -15,13 +15,14 @@ import (
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/page"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/rights"
 )
 
-// question is what an address asks for. Its parameters are called as the flags of query.
-type question struct {
+// request is what an address asks for. Its parameters are called as the flags of query.
+type request struct {
 	typed    answer.Question
-	params   analytics.Params
+	params   question.Params
 	path     string
 	values   url.Values // without those that are empty
 	id, name string     // of the path
@@ -34,7 +35,7 @@ type question struct {
 
 // ask reads an address. What it does not know is an error: a condition that is misspelled
 // must not be left out in silence.
-func (s *Server) ask(r *http.Request) (*question, error) {
+func (s *Server) ask(r *http.Request) (*request, error) {
 	if len(r.URL.RawQuery) > mostHeader {
 		return nil, cli.Usage("ask for less", "the address is too long")
 	}
@@ -47,7 +48,7 @@ func (s *Server) ask(r *http.Request) (*question, error) {
 			return nil, cli.Usage("write text as UTF-8", "there is a zero byte, or text that is not UTF-8, in the address")
 		}
 	}
-	q := &question{path: r.URL.Path, values: url.Values{}, id: r.PathValue("id"), name: r.PathValue("name"), lang: s.Settings.Lang}
+	q := &request{path: r.URL.Path, values: url.Values{}, id: r.PathValue("id"), name: r.PathValue("name"), lang: s.Settings.Lang}
 	q.rights, _ = r.Context().Value(rightsKey{}).(rights.Rights) // none where nobody logs in
 	zone := s.Settings.TZ
 	texts := map[string]*string{"since": &q.typed.Since, "until": &q.typed.Until, "agent": &q.typed.Agent, "compare": &q.typed.Compare,
@@ -100,7 +101,7 @@ func asOf(house *analytics.Warehouse, now time.Time) time.Time {
 }
 
 // settle reads what depends on the snapshot.
-func (q *question) settle(now time.Time) (err error) {
+func (q *request) settle(now time.Time) (err error) {
 	call, found := q.params.Call, q.params.Words
 	q.asOf = asOf(q.house, now)
 	q.params, err = q.typed.Params(q.zone, q.asOf)
@@ -109,7 +110,7 @@ func (q *question) settle(now time.Time) (err error) {
 }
 
 // address is where the rows of a report are, in the question's zone and language.
-func (q *question) address(report string, p analytics.Params) string {
+func (q *request) address(report string, p question.Params) string {
 	v := url.Values{}
 	for _, name := range []string{"tz", "lang"} {
 		if q.values.Has(name) {
@@ -141,11 +142,11 @@ func (q *question) address(report string, p analytics.Params) string {
 }
 
 // moment writes a bound as short as it can be read again.
-func (q *question) moment(t time.Time) string {
+func (q *request) moment(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	if day := t.In(q.zone); analytics.DayBegin(analytics.DayOf(t, q.zone), q.zone).Equal(t) {
+	if day := t.In(q.zone); question.DayBegin(question.DayOf(t, q.zone), q.zone).Equal(t) {
 		return day.Format(time.DateOnly)
 	}
 	return t.UTC().Format(time.RFC3339Nano)
@@ -153,7 +154,7 @@ func (q *question) moment(t time.Time) string {
 
 // without is the values of the address but those with these names. They begin at the first
 // page.
-func (q *question) without(names ...string) url.Values {
+func (q *request) without(names ...string) url.Values {
 	v := maps.Clone(q.values)
 	for _, name := range append(names, "skip") {
 		v.Del(name)
@@ -169,6 +170,6 @@ func link(path string, v url.Values) string {
 }
 
 // file is the address of the same answer in another format.
-func (q *question) file(report, format string) string {
+func (q *request) file(report, format string) string {
 	return link(fmt.Sprintf("/reports/%s.%s", report, format), q.values)
 }

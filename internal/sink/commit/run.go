@@ -1,0 +1,70 @@
+package commit
+
+import (
+	"context"
+	"time"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/wire/mask"
+)
+
+// Stamp are entries of the manifest from now on; nil: as before.
+type Stamp struct {
+	Mask   *layout.Mask   // masked values
+	Origin *layout.Origin // owner of the calls
+}
+
+// put sets the entries of a manifest.
+func (s *Stamp) put(m *layout.Manifest) {
+	if s.Mask != nil {
+		m.Mask = s.Mask
+	}
+	if s.Origin != nil {
+		m.Origin = s.Origin
+	}
+}
+
+// Input is what a run commits.
+type Input struct {
+	*Intake
+	Segments []layout.Segment       // the segments of the journal that the intake was read from
+	Row      func(Stats) schema.Run // the run's row of the table runs
+	Stamp
+	Masker   *mask.Mask // for data that did not pass through Clean
+	KeepFrom int64      // drop calls that started earlier, ms UTC; 0: none
+	PageSize int        // see snapshot.Builder
+	// Compact returns the months to compact; busy ones have new records. nil: none.
+	Compact func(old *snapshot.Reader, now time.Time, busy map[string]bool) []string
+}
+
+// Run merges a run's records into a new snapshot and publishes it.
+func (b Base) Run(ctx context.Context, in *Input) (*Result, error) {
+	m := b.begin(rules{in: in.Intake, masker: in.Masker, settles: true, keepFrom: in.KeepFrom})
+	return m.publish(func() (*layout.Manifest, error) {
+		m.b.PageSize = in.PageSize
+		moved, err := m.objects(nil, false) // first: other columns of a call depend on the organisation's numbers
+		if err != nil {
+			return nil, err
+		}
+		units, err := m.planUnits(in, moved)
+		if err != nil {
+			return nil, err
+		}
+		m.made.Details = in.details
+		out, err := m.fill(ctx, units, m.withRow(in.Row))
+		if err != nil {
+			return nil, err
+		}
+		in.put(out)
+		for _, s := range in.Covered {
+			out.Coverage = snapshot.Cover(out.Coverage, s.Span)
+		}
+		if in.KeepFrom > 0 {
+			out.Coverage = snapshot.Since(out.Coverage, in.KeepFrom)
+		}
+		out.Journal = append([]layout.Segment(nil), in.Segments...)
+		return out, nil
+	})
+}

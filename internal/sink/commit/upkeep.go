@@ -1,0 +1,159 @@
+package commit
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/resource"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/sink/table"
+)
+
+// Compact joins the days of months into one file per table.
+func (b Base) Compact(ctx context.Context, months []string, progress func(rows int64)) (*Result, error) {
+	m := b.begin(rules{progress: progress})
+	return m.publish(func() (*layout.Manifest, error) {
+		if _, err := m.setLines(nil); err != nil {
+			return nil, err
+		}
+		p := m.planner()
+		for _, month := range months {
+			p.compact(month)
+		}
+		return m.fill(ctx, p.sorted(), nil)
+	})
+}
+
+// Migrate rewrites periods, the customers and the table runs with the current columns and in the
+// current region.
+func (b Base) Migrate(ctx context.Context, periods []string, progress func(rows int64)) (*Result, error) {
+	m := b.begin(rules{progress: progress})
+	return m.publish(func() (*layout.Manifest, error) {
+		if _, err := m.objects([]*resource.Resource{resource.Customers}, false); err != nil {
+			return nil, err
+		}
+		p := m.planner()
+		for _, period := range periods {
+			p.unitOf(period).always = true
+		}
+		return m.fill(ctx, p.sorted(), m.Old.Runs)
+	})
+}
+
+// Withhold removes secrets from all resources and changes.
+func (b Base) Withhold(ctx context.Context) (*Result, error) {
+	m := b.begin(rules{})
+	return m.publish(func() (*layout.Manifest, error) {
+		if _, err := m.objects(resource.All, true); err != nil {
+			return nil, err
+		}
+		return m.fill(ctx, nil, nil)
+	})
+}
+
+// Restore publishes a snapshot with the content of another one, which may be the old one itself.
+// But the table runs keeps its rows and gains one, and forgotten calls stay forgotten.
+func (b Base) Restore(ctx context.Context, content *snapshot.Reader, stamp Stamp, row func(Stats) schema.Run) (*Result, error) {
+	keeper := b.Old
+	b.Old = content
+	m := b.begin(rules{})
+	m.keeper = keeper
+	return m.publish(func() (*layout.Manifest, error) {
+		out, err := m.fill(ctx, nil, m.withRow(row))
+		if err == nil {
+			stamp.put(out)
+		}
+		return out, err
+	})
+}
+
+// Erasure is what a snapshot loses.
+type Erasure struct {
+	Calls, Blanks map[string]map[string]bool // by period: the calls to remove, and those to blank
+	// Resources are rewritten, and the table of changes with them: without the objects of Personal
+	// with one of the keys.
+	Resources, Personal []*resource.Resource
+	Keys                map[string]bool
+	Changes, Runs       bool                                // whether these tables are rewritten
+	Row                 func(*schema.Table, schema.Row)     // blanks the remaining rows; nil: they stay unchanged
+	Text                func(text []byte, json bool) []byte // blanks the texts of the table runs
+}
+
+// Erase rewrites parts of the old snapshot into another one, and returns the files.
+func (b Base) Erase(ctx context.Context, to *snapshot.Builder, e *Erasure) ([]layout.File, error) {
+	m := b.begin(rules{blank: e.Row})
+	m.b = to
+	if _, err := m.setLines(nil); err != nil {
+		return nil, err
+	}
+	periods := maps.Clone(e.Calls)
+	maps.Copy(periods, e.Blanks)
+	var units []*unit
+	for _, period := range slices.Sorted(maps.Keys(periods)) {
+		units = append(units, &unit{period: period, from: []string{period}, leaving: e.Calls[period], blanks: e.Blanks[period], always: true})
+	}
+	err := m.rewriteAll(ctx, units)
+	if err == nil {
+		err = m.eraseObjects(e)
+	}
+	if err != nil || !e.Runs {
+		return m.files, err
+	}
+	runs, err := m.Old.Runs()
+	if err != nil {
+		return nil, err
+	}
+	for i := range runs {
+		runs[i].Error, runs[i].DriftFields = string(e.Text([]byte(runs[i].Error), false)), e.Text(runs[i].DriftFields, true)
+	}
+	err = m.writeRuns(runs)
+	return m.files, err
+}
+
+// eraseObjects rewrites the resources and the changes.
+func (m *maker) eraseObjects(e *Erasure) error {
+	gone := func(of *resource.Resource, key string) bool {
+		return slices.Contains(e.Personal, of) && of.Forgot(key, func(id string) bool { return e.Keys[id] })
+	}
+	for _, of := range e.Resources {
+		w := table.NewFiles(m.b, "", of.Tables()...)
+		err := m.write(w, nil, func() (bool, error) {
+			return true, m.Old.EachObject(of, func(o *schema.Object) error {
+				if gone(of, of.KeyOf(o.Row)) {
+					return nil
+				}
+				m.blankRows(o)
+				return w.Write(o)
+			})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if !e.Changes {
+		return nil
+	}
+	resourceOf, keyOf := resource.Changes.Column("resource"), resource.Changes.Column("key")
+	return m.rewriteChanges(nil, func(row schema.Row) bool {
+		gone := e.Keys[string(schema.TextOf(row[keyOf]))] && slices.ContainsFunc(e.Personal, func(of *resource.Resource) bool {
+			return of.Name == string(schema.TextOf(row[resourceOf]))
+		})
+		if !gone && e.Row != nil {
+			e.Row(&resource.Changes, row)
+		}
+		return gone
+	})
+}
+
+// blankRows blanks the rows of an object.
+func (m *maker) blankRows(o *schema.Object) {
+	if m.blank == nil {
+		return
+	}
+	for t, row := range o.Rows() {
+		m.blank(t, row)
+	}
+}

@@ -1,0 +1,232 @@
+package sink
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/sink/commit"
+	"callhouse/internal/sink/disk"
+	"callhouse/internal/sink/journal"
+	"callhouse/internal/sink/snapshot"
+)
+
+// takeTries is the number of attempts of Open if another run removes the empty warehouse at the
+// same time.
+const takeTries = 3
+
+// Open opens the warehouse for writing. It returns a *LockedError if another run holds it, a
+// *layout.VersionError or *layout.ColumnError if a newer callhouse wrote it, and a *DamageError if
+// its content cannot be trusted. It removes the leftovers of a crash; the next Commit commits what
+// the journal still holds.
+func Open(opts Options) (_ *Warehouse, err error) {
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.Workers <= 0 {
+		opts.Workers = min((runtime.GOMAXPROCS(0)+1)/2, maxWorkers)
+	}
+	if _, ok := layout.ParseRunID(opts.RunID); !ok {
+		return nil, fmt.Errorf("open the warehouse: %q is no run id", opts.RunID)
+	}
+	w := &Warehouse{opts: opts, proofs: new(snapshot.Proofs)}
+	for try := 0; ; try++ {
+		if err = w.take(opts.FS); err == nil {
+			break
+		}
+		if try == takeTries || !disk.IsGone(err) { // otherwise another run has removed it
+			return nil, err
+		}
+	}
+	w.unrecorded = commit.LostRuns(w.lock.Lost())
+	w.journal = journal.New(w.opts.FS, opts.Root, opts.RunID)
+	if err := w.recover(); err != nil {
+		problem := ""
+		if opts.ProblemOf != nil {
+			problem = opts.ProblemOf(err)
+		}
+		return nil, errors.Join(err, w.noteUnrecorded(err, problem), w.giveBack())
+	}
+	return w, nil
+}
+
+// recover finds the current snapshot and the rest of the journal.
+func (w *Warehouse) recover() (err error) {
+	fsys, root := w.opts.FS, w.opts.Root
+	if w.current, err = w.findCurrent(); err != nil {
+		return err
+	}
+	w.forgotten, err = snapshot.ReadTombstones(fsys, w.current)
+	if newer := new(layout.VersionError); err != nil && w.opts.Amnesia && !errors.As(err, &newer) {
+		w.amnesia, err = true, nil
+	}
+	if err != nil {
+		return err
+	}
+	if !w.opts.ReadOnly {
+		if w.current != nil {
+			if err := w.current.Manifest.Writable(); err != nil {
+				return err
+			}
+		}
+		for _, name := range []string{layout.SnapshotsName, layout.JournalName} {
+			if err := disk.EnsureDir(fsys, filepath.Join(root, name)); err != nil {
+				return fmt.Errorf("open the warehouse: %w", err)
+			}
+		}
+		if err := disk.SettleModes(fsys, root); err != nil {
+			return err
+		}
+		if err := snapshot.Sweep(fsys, root, w.current); err != nil {
+			return err
+		}
+	}
+	refs, odd, err := journal.List(fsys, root)
+	if err != nil {
+		return err
+	}
+	var committed []layout.Segment
+	if w.current != nil {
+		committed = w.current.Manifest.Journal
+	}
+	// The commit of these segments was interrupted before it removed them.
+	var done []layout.Segment
+	refs = slices.DeleteFunc(refs, func(ref layout.Segment) bool {
+		in := slices.Contains(committed, ref)
+		if in {
+			done = append(done, ref)
+		}
+		return in
+	})
+	w.sealed, w.leftover = refs, slices.Clone(refs)
+	for _, l := range append(odd, journal.Missing(refs, w.current)...) {
+		w.lostJournal(l)
+		if l.Path != "" {
+			w.strange = append(w.strange, l.Path)
+		}
+	}
+	if w.opts.ReadOnly {
+		return nil
+	}
+	if err := journal.Remove(fsys, root, done, ""); err != nil {
+		return err
+	}
+	return journal.RemoveEmpty(w.opts.FS, w.opts.Root)
+}
+
+// findCurrent returns the snapshot to continue from, or nil if there is none yet.
+func (w *Warehouse) findCurrent() (*layout.Snapshot, error) {
+	fsys, root := w.opts.FS, w.opts.Root
+	s, err := snapshot.Current(fsys, root)
+	var lost *layout.CurrentError
+	var damage *disk.DamageError
+	switch {
+	case errors.As(err, &lost) && w.opts.Adopt && lost.Newest > 0:
+		return snapshot.Open(fsys, root, layout.SnapshotName(lost.Newest))
+	case errors.As(err, &damage) && w.opts.Adopt:
+		return snapshot.NewestComplete(fsys, root)
+	case !errors.As(err, &lost) || !lost.FirstCommit() || w.opts.ReadOnly:
+		return s, err
+	}
+	// The very first commit was interrupted between its last two renames.
+	if s, err = snapshot.Open(fsys, root, layout.SnapshotName(1)); err != nil {
+		return nil, err
+	}
+	w.notice("the link current was missing, as after a crash in the first commit; it leads to snapshot 1, the only one, again")
+	return s, snapshot.MakeCurrent(fsys, root, s)
+}
+
+// take makes the warehouse's folder if it does not exist, and takes its lock. fsys is that of the
+// options.
+func (w *Warehouse) take(fsys disk.FS) error {
+	root := w.opts.Root
+	made, err := disk.MakeRoot(root)
+	own := fsys == nil
+	if err == nil && own {
+		fsys, err = disk.Open(root, w.opts.Group)
+	}
+	if err != nil {
+		disk.RemoveRoot(root, made)
+		return fmt.Errorf("open the warehouse: %w", err)
+	}
+	if made > 0 && w.opts.Spent != "" {
+		disk.Restore(root, w.opts.Spent)
+	}
+	host, _ := os.Hostname() // a courtesy to those who find the lock
+	w.lock, w.spent, err = disk.TakeLock(root, disk.Holder{PID: os.Getpid(), Host: host, RunID: w.opts.RunID, Since: w.opts.Now().UTC(),
+		Records: w.opts.Records, Made: made})
+	if c, ok := fsys.(io.Closer); ok && own { // two runs that wait for each other must not exhaust the process's files
+		err = errors.Join(err, c.Close())
+	}
+	if err != nil {
+		disk.RemoveRoot(root, made)
+		return err
+	}
+	if own { // until the lock was taken, another run could replace the folder
+		if fsys, err = disk.Open(root, w.opts.Group); err != nil {
+			return errors.Join(fmt.Errorf("open the warehouse: %w", err), w.lock.Release())
+		}
+	}
+	if w.opts.FS = fsys; w.opts.ReadOnly {
+		w.opts.FS = disk.ReadOnly(fsys)
+	}
+	return nil
+}
+
+// Empty reports whether nothing is committed and nothing waits for a commit.
+func (w *Warehouse) Empty() bool {
+	records, _ := w.journal.Size()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.current == nil && len(w.sealed) == 0 && records == 0
+}
+
+// giveBack releases the warehouse. If nothing was ever committed, it removes the warehouse: a run
+// with a wrong address or key, or of a mistyped folder, leaves no trace. A folder that existed
+// before keeps its lock, which remembers the requests.
+func (w *Warehouse) giveBack() error {
+	if w.Snapshot() != nil {
+		return w.lock.Release()
+	}
+	root, fsys := w.opts.Root, w.opts.FS
+	if !w.opts.ReadOnly {
+		empty := true
+		for _, name := range []string{layout.SnapshotsName, layout.JournalName} {
+			path := filepath.Join(root, name)
+			info, err := fsys.Lstat(path)
+			if err == nil && info.IsDir() { // a link in its place is damage, and leads to other data
+				err = fsys.Remove(path) // fails if it is not empty
+			} else if err == nil {
+				return w.lock.Release()
+			}
+			empty = empty && (err == nil || disk.IsGone(err))
+		}
+		if empty && w.madeKey {
+			_ = fsys.Remove(filepath.Join(root, layout.MaskKeyName))
+		}
+	}
+	left, err := fsys.ReadDir(root)
+	made := w.lock.Made()
+	if made == 0 || err != nil || len(left) > 1 || len(left) == 1 && left[0].Name() != layout.LockName {
+		return w.lock.Release()
+	}
+	// Processes that wait for the lock notice this, and make the warehouse anew.
+	err = w.lock.Remove(w.opts.Spent)
+	disk.RemoveRoot(root, made)
+	return err
+}
+
+// Close releases the warehouse. Uncommitted data stays in the journal for the next run.
+func (w *Warehouse) Close() error {
+	if w.opts.ReadOnly {
+		return w.giveBack()
+	}
+	_, _, err := w.journal.Seal()
+	return errors.Join(err, journal.RemoveEmpty(w.opts.FS, w.opts.Root), w.noteUnrecorded(nil, ""), w.giveBack())
+}
