@@ -146,15 +146,6 @@ var All = func() []Operation {
 	return all
 }()
 
-// Named returns an operation; it panics if there is none of that name.
-func Named(id string) *Operation {
-	i := slices.IndexFunc(All, func(o Operation) bool { return o.ID == id })
-	if i < 0 {
-		panic(fmt.Sprintf("sandbox: no operation is called %q", id))
-	}
-	return &All[i]
-}
-
 // hidden are helpers of the service that are not part of its public contract and must
 // not be exposed, where the path would be one of an object otherwise.
 var hidden = []string{"/v3/agents/autofix-flow-data", "/v3/agents/validate-flow-data"}
