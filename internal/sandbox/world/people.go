@@ -8,9 +8,6 @@ import (
 // customers is how many people the company knows; the same ones call again.
 const customers = 4000
 
-// Customer is which of them takes part in the call.
-func (c *Call) Customer() int { return c.customer }
-
 // CustomerName and CustomerPhone are how agents of a language know somebody.
 func CustomerName(language string, customer int) string {
 	return string(appendName(nil, language, customer))
