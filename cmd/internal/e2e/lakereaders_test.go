@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"callhouse/internal/layout"
+	"callhouse/internal/publish"
 	"callhouse/internal/publish/s3test"
 	"callhouse/internal/resource"
 	"callhouse/internal/sandbox"
@@ -200,9 +201,10 @@ func TestLakeReaders(t *testing.T) {
 		places["bucket"] = "s3://lake"
 	}
 
-	all := schema.Calls.Columns
-	late := all[len(all)-1].Name
-	t.Cleanup(func() { schema.Calls.Columns = all })
+	// The first commit is published by a program that does not know the last column.
+	older, calls := publish.Tables(), schema.Calls
+	late := calls.Columns[len(calls.Columns)-1].Name
+	calls.Columns, older[len(older)-1] = calls.Columns[:len(calls.Columns)-1], &calls
 	questions := map[string]string{}
 	truth := map[string]lakeAnswers{}
 	night := func() string {
@@ -210,17 +212,17 @@ func TestLakeReaders(t *testing.T) {
 		if r := e.extract(); r.code != 0 {
 			t.Fatal(r.stderr)
 		}
-		if len(questions) == 0 { // published by a program that does not know the last column
-			schema.Calls.Columns = all[: len(all)-1 : len(all)-1]
-		}
 		for _, to := range places {
-			if r := c.query("publish", "iceberg", "--to", to+"/callhouse"); r.code != 0 {
+			if len(questions) == 0 {
+				if _, err := publish.Run(t.Context(), publish.Options{Warehouse: c.warehouse, To: to + "/callhouse", Tables: older, Now: time.Now}); err != nil {
+					t.Fatal(err)
+				}
+			} else if r := c.query("publish", "iceberg", "--to", to+"/callhouse"); r.code != 0 {
 				t.Fatal(r.stderr)
 			} else {
 				t.Log(strings.TrimSpace(r.stderr))
 			}
 		}
-		schema.Calls.Columns = all
 		if len(questions) == 0 {
 			month := c.clock.Now().UTC().AddDate(0, -1, 0)
 			month = time.Date(month.Year(), month.Month(), 1, 0, 0, 0, 0, time.UTC)

@@ -14,14 +14,13 @@ const deepest = 8
 // contains tests JSON containment by the paths of the operand: DuckDB's own function recurses as
 // deep as a value, which can end its process.
 func (a *Asked) contains(n node, args []any) {
-	t, _ := asNode(args[0])["cast_type"].(node)
-	info, _ := t["type_info"].(node)
+	info := kidOf(args[0], "cast_type", "type_info")
 	sought, of := args[1], asNode(args[0])
-	for text(asNode(sought)["class"]) == "CAST" {
+	for classOf(sought) == "CAST" {
 		sought = asNode(sought)["child"]
 	}
 	s, isText := constantText(sought)
-	isJSON := text(info["alias"]) == "JSON" || columnIs(args[0], "JSON") || isText && strings.HasPrefix(strings.TrimSpace(s), "{\"")
+	isJSON := aliasOf(info) == "JSON" || columnIs(args[0], "JSON") || isText && strings.HasPrefix(strings.TrimSpace(s), "{\"")
 	parameter, isParameter := a.parameterOf(asNode(sought))
 	switch {
 	case !isJSON:
@@ -43,7 +42,7 @@ func (a *Asked) contains(n node, args []any) {
 		a.refused = &UnsupportedError{Message: "invalid input syntax for type json", Code: "22P02"}
 		return
 	}
-	if text(info["alias"]) != "JSON" {
+	if aliasOf(info) != "JSON" {
 		of = castTo(of, "JSON")
 	}
 	found, ok := a.within(of, v, deepest)
@@ -104,12 +103,4 @@ func scalar(v any) (kind, s string) {
 		return "VARCHAR", v
 	}
 	return "", ""
-}
-
-func and(all ...any) node { return conjunction("CONJUNCTION_AND", all) }
-
-func or(all ...any) node { return conjunction("CONJUNCTION_OR", all) }
-
-func conjunction(kind string, of []any) node {
-	return node{"class": "CONJUNCTION", "type": kind, "alias": "", "query_location": nowhere, "children": of}
 }

@@ -5,8 +5,6 @@
 package dialect
 
 import (
-	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -43,16 +41,14 @@ type Asked struct {
 	refused error
 }
 
-type node = map[string]any
-
 // Rewrite changes DuckDB's tree of a statement.
 func (a *Asked) Rewrite(tree map[string]any, at func(any) string) (bool, error) {
 	a.changed, a.at, a.withs, a.quotes, a.given, a.tree = false, at, map[string]bool{}, nil, nil, tree
-	statements, _ := tree["statements"].([]any)
+	statements := listOf(tree, "statements")
 	if len(statements) != 1 {
 		return false, nil
 	}
-	statement, _ := statements[0].(node)
+	statement := asNode(statements[0])
 	a.Names = a.names(statement["node"])
 	a.findWiths(statement)
 	a.systemColumns(statement, nil)
@@ -68,23 +64,10 @@ func (a *Asked) Rewrite(tree map[string]any, at func(any) string) (bool, error) 
 }
 
 // findWiths collects the names of WITH.
-func (a *Asked) findWiths(n any) {
-	switch n := n.(type) {
-	case []any:
-		for _, kid := range n {
-			a.findWiths(kid)
-		}
-	case node:
-		if with, ok := n["cte_map"].(node); ok {
-			entries, _ := with["map"].([]any)
-			for _, e := range entries {
-				if e, ok := e.(node); ok {
-					a.withs[strings.ToLower(text(e["key"]))] = true
-				}
-			}
-		}
-		for _, kid := range n {
-			a.findWiths(kid)
+func (a *Asked) findWiths(tree any) {
+	for n := range nodes(tree) {
+		for _, with := range listOf(kidOf(n, "cte_map"), "map") {
+			a.withs[small(with, "key")] = true
 		}
 	}
 }
@@ -97,7 +80,7 @@ func (a *Asked) walk(n any) {
 			a.walk(kid)
 		}
 	case node:
-		if text(n["class"]) == "CAST" {
+		if classOf(n) == "CAST" {
 			a.nestedCast(n)
 		}
 		a.fold(n)
@@ -114,7 +97,7 @@ func (a *Asked) walk(n any) {
 				a.walk(kid)
 			}
 		}
-		switch text(n["type"]) {
+		switch word(n, "type") {
 		case "BASE_TABLE":
 			a.relation(n)
 		case "JOIN":
@@ -136,7 +119,7 @@ func (a *Asked) walk(n any) {
 		case "SUBQUERY":
 			a.anyOf(n)
 		case "ARRAY_EXTRACT":
-			if of, _ := n["children"].([]any); len(of) == 2 && isVector(of[0]) {
+			if of := argsOf(n); len(of) == 2 && isVector(of[0]) {
 				of[1] = plus(of[1], 1)
 				a.changed = true
 			}
@@ -170,14 +153,13 @@ func (a *Asked) fold(n node) {
 		a.changed = true
 		return folded
 	}
-	items, _ := n["select_list"].([]any)
-	for _, item := range items {
-		if e, ok := item.(node); ok && text(e["alias"]) != "" {
-			e["alias"] = small(text(e["alias"]))
+	for _, item := range selectOf(n) {
+		if e, ok := item.(node); ok && aliasOf(e) != "" {
+			e["alias"] = small(aliasOf(e))
 		}
 	}
 	for _, list := range []string{"column_name_alias", "aliases"} { // of FROM (…) AS t(a), and of WITH t(a)
-		names, _ := n[list].([]any)
+		names := listOf(n, list)
 		for i, name := range names {
 			names[i] = small(text(name))
 		}
@@ -196,7 +178,14 @@ func (a *Asked) says(word string) bool {
 	return false
 }
 
-// isQuoted reports whether a name occurs in quotes in the statement.
+// spelled reports whether the text of an expression begins in one of several ways, whatever its case. It
+// is for what DuckDB's parser makes equal, and Postgres does not.
+func (a *Asked) spelled(n node, ways ...string) bool {
+	at := strings.ToLower(a.at(n["query_location"]))
+	return slices.ContainsFunc(ways, func(way string) bool { return strings.HasPrefix(at, way) })
+}
+
+// isQuoted says whether a name stands in quotes anywhere in the statement.
 func (a *Asked) isQuoted(name string) bool {
 	if a.quotes == nil {
 		a.quotes = map[string]bool{}
@@ -214,20 +203,17 @@ func (a *Asked) isQuoted(name string) bool {
 // columns gives columns that are calls of our functions their Postgres names, to which other parts
 // of the statement may refer, and turns a series into rows.
 func (a *Asked) columns(n node) {
-	items, _ := n["select_list"].([]any)
-	for _, item := range items {
-		e, _ := item.(node)
-		name := strings.ToLower(text(e["function_name"]))
-		if text(e["class"]) != "FUNCTION" {
+	for _, item := range selectOf(n) {
+		e := asNode(item)
+		name := callee(e)
+		if classOf(e) != "FUNCTION" {
 			continue
 		}
-		if text(e["alias"]) == "" && (pgcatalog.Functions()[name] || name == "generate_series") {
+		if aliasOf(e) == "" && (pgcatalog.Functions()[name] || name == "generate_series") {
 			e["alias"] = name
 		}
 		if name == "generate_series" {
-			inner := maps.Clone(e)
-			inner["alias"] = ""
-			a.put(e, call("", "unnest", inner))
+			a.put(e, call("", "unnest", bare(e)))
 		}
 	}
 }
@@ -242,12 +228,12 @@ func isVector(n any) bool { return vectors[lastName(n)] }
 // anyOf replaces ANY over a list of the catalog by a function: DuckDB uses a subquery for ANY,
 // which an outer join cannot contain.
 func (a *Asked) anyOf(n node) {
-	if text(n["subquery_type"]) != "ANY" || text(n["comparison_type"]) != "COMPARE_EQUAL" {
+	if word(n, "subquery_type") != "ANY" || word(n, "comparison_type") != "COMPARE_EQUAL" {
 		return
 	}
 	if list := anyList(n); list != nil {
-		if name := text(list["function_name"]); slices.Contains(lexer.Likes, name) {
-			patterns, _ := list["children"].([]any)
+		if name := word(list, "function_name"); slices.Contains(lexer.Likes, name) {
+			patterns := argsOf(list)
 			a.list(patterns[0])
 			a.put(n, call(schemaOf, name, n["child"], patterns[0]))
 			return
@@ -267,68 +253,4 @@ func (a *Asked) put(n, by node) {
 		n["alias"] = alias
 	}
 	a.changed = true
-}
-
-func text(v any) string {
-	s, _ := v.(string)
-	return s
-}
-
-// constant returns the tree of a text.
-func constant(s string) node {
-	return node{"class": "CONSTANT", "type": "VALUE_CONSTANT", "alias": "", "query_location": nowhere,
-		"value": node{"type": node{"id": "VARCHAR", "type_info": nil}, "is_null": false, "value": s}}
-}
-
-// zero is the location of the beginning of the text.
-const zero = json.Number("0")
-
-// number returns a number of a tree.
-func number(v any) int {
-	n, _ := v.(json.Number)
-	i, _ := n.Int64()
-	return int(i)
-}
-
-// nowhere is the location of nodes that are not in the text.
-const nowhere = uint64(1<<64 - 1)
-
-// call returns the tree of a call of one of our functions.
-func call(schema, name string, args ...any) node {
-	if args == nil {
-		args = []any{}
-	}
-	return node{"class": "FUNCTION", "type": "FUNCTION", "alias": "", "query_location": nowhere, "function_name": name,
-		"schema": schema, "children": args,
-		"filter": nil, "order_bys": node{"type": "ORDER_MODIFIER", "orders": []any{}}, "distinct": false, "is_operator": false,
-		"export_state": false, "catalog": ""}
-}
-
-// plus returns the tree of a sum with a constant.
-func plus(what any, n int) node {
-	sum := call("", "+", what, node{"class": "CONSTANT", "type": "VALUE_CONSTANT", "alias": "", "query_location": nowhere,
-		"value": node{"type": node{"id": "INTEGER", "type_info": nil}, "is_null": false, "value": n}})
-	sum["is_operator"] = true
-	return sum
-}
-
-// castTo returns the tree of a cast to a DuckDB type.
-func castTo(what node, name string) node {
-	return node{"class": "CAST", "type": "OPERATOR_CAST", "alias": "", "query_location": nowhere, "child": what,
-		"cast_type": typeOf(name), "try_cast": false}
-}
-
-func typeOf(name string) node {
-	var width, scale int
-	if n, _ := fmt.Sscanf(name, "DECIMAL(%d,%d)", &width, &scale); n == 2 && !strings.HasSuffix(name, "]") {
-		return node{"id": "DECIMAL",
-			"type_info": node{"type": "DECIMAL_TYPE_INFO", "alias": "", "extension_info": nil, "width": width, "scale": scale}}
-	}
-	if inner, ok := strings.CutSuffix(name, "[]"); ok {
-		return node{"id": "LIST", "type_info": node{"type": "LIST_TYPE_INFO", "alias": "", "extension_info": nil, "child_type": typeOf(inner)}}
-	}
-	if name == "JSON" {
-		return node{"id": "VARCHAR", "type_info": node{"type": "GENERIC_TYPE_INFO", "alias": "JSON", "extension_info": nil}}
-	}
-	return node{"id": name, "type_info": nil}
 }

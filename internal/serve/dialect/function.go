@@ -21,8 +21,8 @@ var renamed = map[string]string{"json_build_object": "json_object", "jsonb_build
 
 // function maps calls to our functions and rewrites those that differ in DuckDB.
 func (a *Asked) function(n node) {
-	name, schema := strings.ToLower(text(n["function_name"])), strings.ToLower(text(n["schema"]))
-	args, _ := n["children"].([]any)
+	name, schema := callee(n), small(n, "schema")
+	args := argsOf(n)
 	if schema == "pg_catalog" || schema == "information_schema" || schema == "public" {
 		n["schema"], schema = "", ""
 		a.changed = true
@@ -30,7 +30,7 @@ func (a *Asked) function(n node) {
 	if schema != "" && schema != "main" {
 		return
 	}
-	if isOperator, _ := n["is_operator"].(bool); isOperator {
+	if isOperator(n) {
 		a.operator(n, name, args)
 		return
 	}
@@ -55,7 +55,7 @@ func (a *Asked) function(n node) {
 var rewrites map[string]func(a *Asked, n node, args []any)
 
 func init() {
-	unnested := func(a *Asked, n node, args []any) { a.unnested(n, strings.ToLower(text(n["function_name"])), args) }
+	unnested := func(a *Asked, n node, args []any) { a.unnested(n, callee(n), args) }
 	patterned := func(a *Asked, _ node, args []any) { a.patternOf(args) }
 	aggregated := func(a *Asked, n node, _ []any) { a.aggregated(n) }
 	rewrites = map[string]func(a *Asked, n node, args []any){
@@ -87,7 +87,7 @@ func (a *Asked) fullMatch(n node, args []any) {
 	case a.isMatch(n):
 		a.pattern(args[1])
 		a.put(n, call(schemaOf, "matches", args...))
-	case !strings.HasPrefix(strings.ToLower(a.at(n["query_location"])), "regexp_full_match"):
+	case !a.spelled(n, "regexp_full_match"):
 		a.similar(n, args)
 	}
 }
@@ -147,10 +147,10 @@ func (a *Asked) datePart(n node, args []any) {
 // round rounds doubles half to even.
 func (a *Asked) round(n node, args []any) {
 	of := args[0]
-	if kids, _ := asNode(of)["children"].([]any); len(kids) == 1 && text(asNode(of)["function_name"]) == "-" {
+	if kids := argsOf(of); len(kids) == 1 && word(of, "function_name") == "-" {
 		of = kids[0]
 	}
-	if len(args) == 1 && a.kindOf(of) == float8 && text(asNode(of)["class"]) == "CAST" { // averages are numerics in Postgres
+	if len(args) == 1 && a.kindOf(of) == float8 && classOf(of) == "CAST" { // averages are numerics there
 		a.put(n, call("", "round_even", args[0], integer(0)))
 	}
 	if len(args) == 2 {
@@ -173,7 +173,7 @@ func (a *Asked) parsed(n node, args []any, as string) {
 
 // aggregate changes sums and averages.
 func (a *Asked) aggregate(n node) {
-	switch strings.ToLower(text(n["function_name"])) {
+	switch callee(n) {
 	case "sum":
 		a.sum(n)
 	case "avg":
@@ -232,23 +232,18 @@ func (a *Asked) path(of any) node {
 // isMatch reports whether a full match comes from the operators ~ and !~, which search. !~ has no
 // location.
 func (a *Asked) isMatch(n node) bool {
-	at := a.at(n["query_location"])
-	return at == "" || strings.HasPrefix(at, "~")
+	return a.at(n["query_location"]) == "" || a.spelled(n, "~")
 }
 
 // list converts the operand of ANY to a list if it is an untyped parameter or the text of an array.
 func (a *Asked) list(of any) {
-	n, _ := of.(node)
+	n := asNode(of)
 	if s, ok := constantText(n); ok && strings.HasPrefix(s, "{") {
 		a.array(n)
-		inner := node{}
-		maps.Copy(inner, n)
-		a.put(n, castTo(inner, "VARCHAR[]"))
+		a.put(n, castTo(maps.Clone(n), "VARCHAR[]"))
 	}
 	if number, ok := a.parameterOf(n); ok && a.typeOf(number) == 0 {
-		inner := node{}
-		maps.Copy(inner, n)
-		a.put(n, castTo(inner, "VARCHAR[]"))
+		a.put(n, castTo(maps.Clone(n), "VARCHAR[]"))
 	}
 }
 

@@ -48,20 +48,11 @@ func add(to map[string]kind, name string, k kind) {
 }
 
 // findAliases records the kinds of the columns that the statement names.
-func (a *Asked) findAliases(n any) {
-	switch n := n.(type) {
-	case []any:
-		for _, kid := range n {
-			a.findAliases(kid)
-		}
-	case node:
-		for _, kid := range n { // inner ones first
-			a.findAliases(kid)
-		}
+func (a *Asked) findAliases(tree any) {
+	for n := range nodes(tree) {
 		a.nameColumns(n)
-		items, _ := n["select_list"].([]any)
-		for _, item := range items {
-			if alias := strings.ToLower(text(asNode(item)["alias"])); alias != "" {
+		for _, item := range selectOf(n) {
+			if alias := small(item, "alias"); alias != "" {
 				k := a.kindOf(item)
 				if of, ok := columnKinds()[alias]; ok && of != k {
 					k = unknown
@@ -74,23 +65,23 @@ func (a *Asked) findAliases(n any) {
 
 // nameColumns records the kinds of columns named outside their query: AS t(a), WITH t(a).
 func (a *Asked) nameColumns(n node) {
-	names, _ := n["column_name_alias"].([]any)
-	of := asNode(n["function"])
-	if text(n["type"]) == "TABLE_FUNCTION" && isShortSeries(of) {
+	names := listOf(n, "column_name_alias")
+	of := kidOf(n, "function")
+	if word(n, "type") == "TABLE_FUNCTION" && isShortSeries(of) {
 		if len(names) == 0 {
 			names = []any{n["alias"]}
 		}
 		add(a.aliases, strings.ToLower(text(names[0])), int4)
 		return
 	}
-	query := asNode(asNode(n["subquery"])["node"])
+	query := kidOf(n["subquery"], "node")
 	if list, ok := n["aliases"].([]any); ok {
-		names, query = list, asNode(asNode(n["query"])["node"])
+		names, query = list, kidOf(n["query"], "node")
 	}
 	for query["left"] != nil {
-		query = asNode(query["left"])
+		query = kidOf(query, "left")
 	}
-	items, _ := query["select_list"].([]any)
+	items := selectOf(query)
 	for i, name := range names {
 		if i < len(items) {
 			add(a.aliases, strings.ToLower(text(name)), a.kindOf(items[i]))
@@ -101,14 +92,11 @@ func (a *Asked) nameColumns(n node) {
 // kindOf returns what is known of an expression's type.
 func (a *Asked) kindOf(of any) kind {
 	n := asNode(of)
-	switch text(n["class"]) {
+	switch classOf(n) {
 	case "CONSTANT":
-		v, _ := n["value"].(node)
-		t, _ := v["type"].(node)
-		return kinds[text(t["id"])]
+		return kinds[word(kidOf(n, "value", "type"), "id")]
 	case "CAST":
-		t, _ := n["cast_type"].(node)
-		return kinds[text(t["id"])]
+		return kinds[castTarget(n)]
 	case "COLUMN_REF":
 		name := lastName(n)
 		if k, ok := a.aliases[name]; ok {
@@ -118,12 +106,11 @@ func (a *Asked) kindOf(of any) kind {
 	case "CASE":
 		return a.common(branches(n))
 	case "OPERATOR":
-		if kids, _ := n["children"].([]any); text(n["type"]) == "OPERATOR_COALESCE" {
+		if kids := argsOf(n); word(n, "type") == "OPERATOR_COALESCE" {
 			return a.common(kids)
 		}
 	case "SUBQUERY":
-		inner, _ := n["subquery"].(node)
-		if items, _ := asNode(inner["node"])["select_list"].([]any); len(items) == 1 && text(n["subquery_type"]) == "SCALAR" {
+		if items := selectOf(kidOf(n, "subquery", "node")); len(items) == 1 && word(n, "subquery_type") == "SCALAR" {
 			return a.kindOf(items[0])
 		}
 	case "FUNCTION", "WINDOW":
@@ -136,8 +123,7 @@ func (a *Asked) kindOf(of any) kind {
 func (a *Asked) common(of []any) kind {
 	k := unknown
 	for _, n := range of {
-		v, _ := asNode(n)["value"].(node)
-		if n == nil || v["is_null"] == true {
+		if n == nil || isNull(n) {
 			continue
 		}
 		if other := a.kindOf(n); k == unknown || k == other {
@@ -159,9 +145,9 @@ var answers = map[string]kind{"count": int8, "count_star": int8, "row_number": i
 
 // kindOfCall returns the kind of the result of a function or operator.
 func (a *Asked) kindOfCall(n node) kind {
-	args, _ := n["children"].([]any)
-	name := strings.ToLower(text(n["function_name"]))
-	if isOperator, _ := n["is_operator"].(bool); isOperator && len(args) == 2 {
+	args := argsOf(n)
+	name := callee(n)
+	if isOperator(n) && len(args) == 2 {
 		return operation(name, a.kindOf(args[0]), a.kindOf(args[1]))
 	}
 	if len(args) == 0 {

@@ -2,7 +2,6 @@ package dialect
 
 import (
 	"fmt"
-	"maps"
 	"regexp"
 	"strings"
 
@@ -12,12 +11,11 @@ import (
 // sum gives a sum its Postgres type: DuckDB's sum of integers has a wider type, which divides like
 // integers.
 func (a *Asked) sum(n node) {
-	args, _ := n["children"].([]any)
+	args := argsOf(n)
 	if len(args) != 1 {
 		return
 	}
-	inner := maps.Clone(n)
-	inner["alias"] = ""
+	inner := bare(n)
 	switch a.kindOf(args[0]) {
 	case int4:
 		a.put(n, castTo(inner, "BIGINT"))
@@ -31,29 +29,27 @@ func (a *Asked) sum(n node) {
 // average computes the average of intervals from sums of their parts: DuckDB's own is off by
 // milliseconds beyond some thousand rows.
 func (a *Asked) average(n node) {
-	args, _ := n["children"].([]any)
+	args := argsOf(n)
 	if len(args) != 1 || a.kindOf(args[0]) != interval || n["distinct"] == true {
 		return
 	}
-	count := maps.Clone(n)
-	count["alias"], count["function_name"] = "", "count"
+	count := bare(n)
+	count["function_name"] = "count"
 	a.put(n, call(schemaOf, "avg_of_intervals", a.each(n, "months", args[0]), a.each(n, "days", args[0]), a.each(n, "micros", args[0]), count))
 }
 
 // each is the sum of a part of the intervals, with the filter and window of the call.
 func (a *Asked) each(n node, part string, of any) node {
-	sum := maps.Clone(n)
-	sum["alias"], sum["function_name"] = "", "sum"
-	sum["children"] = []any{call(schemaOf, "interval_"+part, of)}
+	sum := bare(n)
+	sum["function_name"], sum["children"] = "sum", []any{call(schemaOf, "interval_"+part, of)}
 	return sum
 }
 
 // extract makes EXTRACT numeric and date_part double, as in Postgres.
 func (a *Asked) extract(n node, args []any) {
-	inner := maps.Clone(n)
-	inner["alias"] = ""
+	inner := bare(n)
 	field, _ := constantText(args[0])
-	exact := strings.HasPrefix(strings.ToLower(a.at(n["query_location"])), "extract")
+	exact := a.spelled(n, "extract")
 	by := castTo(inner, "DECIMAL(18,0)")
 	switch field = strings.ToLower(field); field {
 	case "second", "seconds", "millisecond", "milliseconds": // DuckDB truncates these to integers
@@ -72,10 +68,9 @@ func (a *Asked) extract(n node, args []any) {
 
 // roundTo rounds numerics, and doubles by their shortest text, to the places that Postgres prints.
 func (a *Asked) roundTo(n node, args []any) {
-	v, _ := asNode(args[1])["value"].(node)
-	t, _ := v["type"].(node)
+	v := kidOf(args[1], "value")
 	places := number(v["value"])
-	if text(t["id"]) != "INTEGER" || places < 0 || places > 15 {
+	if word(kidOf(v, "type"), "id") != "INTEGER" || places < 0 || places > 15 {
 		return
 	}
 	of := args[0]
@@ -92,12 +87,12 @@ var shortRE = regexp.MustCompile(`\(\s*18\s*,\s*3\s*\)`)
 // toNumeric casts to numeric: a double by its shortest text, as Postgres does; without precision
 // DuckDB would keep three places.
 func (a *Asked) toNumeric(n, t node) {
-	info, _ := t["type_info"].(node)
-	if text(t["id"]) == "DECIMAL" && a.kindOf(n["child"]) == float8 {
-		n["child"] = castTo(asNode(n["child"]), "VARCHAR")
+	info := kidOf(t, "type_info")
+	if word(t, "id") == "DECIMAL" && a.kindOf(n["child"]) == float8 {
+		n["child"] = castTo(kidOf(n, "child"), "VARCHAR")
 		a.changed = true
 	}
-	if text(t["id"]) != "DECIMAL" || number(info["width"]) != 18 || number(info["scale"]) != 3 || shortRE.MatchString(a.at(zero)) {
+	if word(t, "id") != "DECIMAL" || number(info["width"]) != 18 || number(info["scale"]) != 3 || shortRE.MatchString(a.at(zero)) {
 		return
 	}
 	info["width"], info["scale"] = 38, 15
@@ -111,14 +106,14 @@ func (a *Asked) toNumeric(n, t node) {
 	case numeric:
 		info["scale"] = 18
 	case unknown:
-		n["child"] = castTo(asNode(n["child"]), "VARCHAR")
+		n["child"] = castTo(kidOf(n, "child"), "VARCHAR")
 	}
 }
 
 // times multiplies numerics: DuckDB keeps the places of both and leaves no room for more.
 func (a *Asked) times(n node, args []any) {
 	for _, arg := range args {
-		if class := text(asNode(arg)["class"]); a.kindOf(arg) != numeric || class == "CONSTANT" {
+		if class := classOf(arg); a.kindOf(arg) != numeric || class == "CONSTANT" {
 			return
 		}
 	}
@@ -129,7 +124,7 @@ func (a *Asked) times(n node, args []any) {
 func (a *Asked) divide(n node, args []any) {
 	v, isConstant := asNode(args[1])["value"].(node)
 	if isConstant && number(v["value"]) != 0 || a.kindOf(args[0]) == interval ||
-		strings.EqualFold(text(asNode(args[1])["function_name"]), "nullif") {
+		strings.EqualFold(word(args[1], "function_name"), "nullif") {
 		return
 	}
 	args[1] = call(schemaOf, "not_zero", args[1])
@@ -144,7 +139,7 @@ func columnIs(n any, t string) bool {
 
 // nullsFirst sorts nulls like Postgres where the statement does not say.
 func (a *Asked) nullsFirst(n node) {
-	if text(n["type"]) == "DESCENDING" && text(n["null_order"]) == "ORDER_DEFAULT" {
+	if word(n, "type") == "DESCENDING" && word(n, "null_order") == "ORDER_DEFAULT" {
 		n["null_order"] = "NULLS FIRST"
 		a.changed = true
 	}

@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"maps"
 	"regexp"
 	"strconv"
 	"strings"
@@ -83,8 +82,7 @@ func (a *Asked) substr(n node, args []any) {
 }
 
 func isPositive(n any) bool {
-	v, _ := asNode(n)["value"].(node)
-	return number(v["value"]) > 0
+	return number(kidOf(n, "value")["value"]) > 0
 }
 
 // numberRE matches numeric formats of to_char.
@@ -117,21 +115,10 @@ func (a *Asked) numberToChar(n node, of any, format string) {
 	a.put(n, e)
 }
 
-// integer and boolean return the trees of constants.
-func integer(i int) node {
-	n := constant("")
-	n["value"] = node{"type": node{"id": "INTEGER", "type_info": nil}, "is_null": false, "value": i}
-	return n
-}
-
-func boolean(b bool) node {
-	return castTo(constant(strconv.FormatBool(b)), "BOOLEAN")
-}
-
-// aggregated converts the list of an aggregate to JSON.
+// aggregated makes JSON of the list that an aggregate collects.
 func (a *Asked) aggregated(n node) {
-	inner := maps.Clone(n)
-	inner["alias"], inner["function_name"], inner["schema"], inner["catalog"] = "", "list", "", ""
+	inner := bare(n)
+	inner["function_name"], inner["schema"], inner["catalog"] = "list", "", ""
 	a.put(n, call("", "to_json", inner))
 }
 

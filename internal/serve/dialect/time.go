@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -36,14 +35,14 @@ func (a *Asked) asInstant(of any) {
 // compared rewrites constant times in comparisons with times.
 func (a *Asked) compared(n node) {
 	var of []any
-	switch text(n["class"]) {
+	switch classOf(n) {
 	case "COMPARISON":
 		of = []any{n["left"], n["right"]}
 	case "BETWEEN":
 		of = []any{n["input"], n["lower"], n["upper"]}
 	case "OPERATOR":
-		if kind := text(n["type"]); kind == "COMPARE_IN" || kind == "COMPARE_NOT_IN" {
-			of, _ = n["children"].([]any)
+		if kind := word(n, "type"); kind == "COMPARE_IN" || kind == "COMPARE_NOT_IN" {
+			of = argsOf(n)
 		}
 	}
 	if !slices.ContainsFunc(of, func(e any) bool { return a.isTime(e) }) {
@@ -61,12 +60,12 @@ func (a *Asked) isTime(n any) bool {
 
 // castTime casts texts to times that DuckDB cannot cast.
 func (a *Asked) castTime(n, t node) {
-	switch id := text(t["id"]); id {
+	switch id := word(t, "id"); id {
 	case "TIMESTAMP WITH TIME ZONE", "TIMESTAMP", "DATE":
 		a.asInstant(n["child"])
 	case "TIME":
 		if a.kindOf(n["child"]) == instant {
-			n["child"] = castTo(asNode(n["child"]), "TIMESTAMP")
+			n["child"] = castTo(kidOf(n, "child"), "TIMESTAMP")
 			a.changed = true
 		}
 	}
@@ -74,8 +73,7 @@ func (a *Asked) castTime(n, t node) {
 
 // dateTrunc truncates in a zone, and to centuries from their first year.
 func (a *Asked) dateTrunc(n node, args []any) {
-	inner := maps.Clone(n)
-	inner["alias"] = ""
+	inner := bare(n)
 	field, _ := constantText(args[0])
 	switch field = strings.ToLower(field); {
 	case len(args) == 3: // of an instant, in a zone
