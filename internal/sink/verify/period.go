@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"maps"
 	"slices"
 	"strings"
 
@@ -38,11 +37,7 @@ func (v *verifier) period(ctx context.Context, s *layout.Snapshot, files []*layo
 	if files[0].Table == schema.Runs.Name {
 		return v.runs(s, files[0])
 	}
-	rows := v.rows
-	if files[0].Period == "" {
-		rows = v.whole
-	}
-	err := rows(ctx, s, files)
+	err := v.rows(ctx, s, files)
 	var damage *disk.DamageError
 	if errors.As(err, &damage) {
 		v.bad.Add("unreadable", v.rel(damage.Path), "%s", damage.What)
@@ -51,7 +46,7 @@ func (v *verifier) period(ctx context.Context, s *layout.Snapshot, files []*layo
 	return err
 }
 
-// tableCheck is one file of a period while its rows are read.
+// tableCheck is one file while its rows are read.
 type tableCheck struct {
 	r       *table.Reader
 	listed  *layout.File
@@ -122,11 +117,11 @@ func (c *tableCheck) start(row parquet.Row) schema.Opt[int64] {
 	return c.r.Instant(c.key, row[c.key])
 }
 
-// rows verifies the rows of a period, all tables together.
+// rows verifies the rows of a period or of a resource, all tables together.
 func (v *verifier) rows(ctx context.Context, s *layout.Snapshot, files []*layout.File) (err error) {
-	p := &periodCheck{v: v, tallies: newTallyCheck(v)}
+	checks := map[string]*tableCheck{}
 	defer func() {
-		for _, c := range p.tables() {
+		for _, c := range checks {
 			err = errors.Join(err, c.r.Close())
 		}
 	}()
@@ -135,21 +130,21 @@ func (v *verifier) rows(ctx context.Context, s *layout.Snapshot, files []*layout
 		if err != nil {
 			return err
 		}
-		switch f.Table {
-		case schema.Calls.Name:
-			p.calls = c
-		case schema.Turns.Name:
-			p.turns = childCheck{tableCheck: c, kind: "turn", fetchedAt: schema.Turns.Column("fetched_at")}
-		case schema.Items.Name:
-			p.items = childCheck{tableCheck: c, kind: "item", fetchedAt: schema.Items.Column("fetched_at")}
-		default:
-			p.tallies.files[table.ByName(f.Table)] = c
+		checks[f.Table] = c
+	}
+	if files[0].Period == "" {
+		err = v.whole(s, checks[files[0].Table], checks)
+	} else if checks[schema.Calls.Name] != nil { // otherwise the manifest's check reported it
+		err = newPeriodCheck(v, checks).run(ctx)
+	} else {
+		return nil
+	}
+	for _, c := range checks {
+		if err == nil {
+			c.figures(v)
 		}
 	}
-	if p.calls == nil {
-		return nil // the manifest's check reported it
-	}
-	return p.run(ctx)
+	return err
 }
 
 // periodCheck verifies the calls of a period.
@@ -161,14 +156,18 @@ type periodCheck struct {
 	ids          []uint64
 }
 
-// tables returns the files that the period has.
-func (p *periodCheck) tables() (out []*tableCheck) {
-	for _, c := range []*tableCheck{p.calls, p.turns.tableCheck, p.items.tableCheck} {
-		if c != nil {
-			out = append(out, c)
+func newPeriodCheck(v *verifier, checks map[string]*tableCheck) *periodCheck {
+	child := func(kind string, of *schema.Table) childCheck {
+		return childCheck{tableCheck: checks[of.Name], kind: kind, fetchedAt: of.Column("fetched_at")}
+	}
+	p := &periodCheck{v: v, calls: checks[schema.Calls.Name], tallies: newTallyCheck(v),
+		turns: child("turn", &schema.Turns), items: child("item", &schema.Items)}
+	for _, of := range schema.TallyTables {
+		if c := checks[of.Name]; c != nil {
+			p.tallies.files[of] = c
 		}
 	}
-	return slices.AppendSeq(out, maps.Values(p.tallies.files))
+	return p
 }
 
 func (p *periodCheck) run(ctx context.Context) error {
@@ -214,7 +213,6 @@ func (p *periodCheck) run(ctx context.Context) error {
 		return err
 	}
 	p.v.seen.keepIDs(p.calls.listed.Path, p.ids)
-	p.figures()
 	return nil
 }
 
@@ -273,15 +271,13 @@ func (p *periodCheck) call(call *calls.Call) error {
 	return nil
 }
 
-// figures compares the figures in the manifest with the content of the files.
-func (p *periodCheck) figures() {
-	for _, c := range p.tables() {
-		if c.counted.Rows != c.listed.Rows {
-			p.v.bad.Add("rows", c.at, "it has %d rows, the manifest says %d", c.counted.Rows, c.listed.Rows)
-		}
-		if what := differ(c.listed, &c.counted); what != "" {
-			p.v.bad.Add("figures", c.at, "the manifest's figures are not those of its rows: %s", what)
-		}
+// figures compares the figures in the manifest with the content of the file.
+func (c *tableCheck) figures(v *verifier) {
+	if c.counted.Rows != c.listed.Rows {
+		v.bad.Add("rows", c.at, "it has %d rows, the manifest says %d", c.counted.Rows, c.listed.Rows)
+	}
+	if what := differ(c.listed, &c.counted); what != "" {
+		v.bad.Add("figures", c.at, "the manifest's figures are not those of its rows: %s", what)
 	}
 }
 
