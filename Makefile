@@ -87,8 +87,15 @@ vet: ## go vet
 	go vet -tags judged ./cmd/internal/e2e
 
 .PHONY: lint
-lint: ## golangci-lint, with the rules on which package may import which
+lint: package-sizes ## golangci-lint, with the rules on which package may import which; sizes of packages
 	$(LINT) run --allow-parallel-runners ./...
+
+.PHONY: package-sizes
+package-sizes:
+	@find . -name '*.go' ! -name '*_test.go' ! -path '*/testdata/*' -exec awk -v most=3000 ' \
+		FNR == 1 { dir = FILENAME; sub("/[^/]*$$", "", dir) } \
+		{ lines[dir]++ } \
+		END { for (d in lines) if (lines[d] > most) { print d " has " lines[d] " lines without tests, and may have " most; bad = 1 }; exit bad }' {} +
 
 .PHONY: fmt
 fmt: ## Format the code

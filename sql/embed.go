@@ -53,7 +53,7 @@ import (
 	"sync"
 )
 
-//go:embed *.sql views/*.sql reports/*.sql checks/*.sql
+//go:embed *.sql views/*.sql reports/*.sql relations/*.sql checks/*.sql
 var files embed.FS
 
 // Macros returns the statements that every view and report builds on.
@@ -70,6 +70,10 @@ func Views() []*File { return slices.Clone(views()) }
 
 // Reports returns the named reports, by name.
 func Reports() []*File { return slices.Clone(reports()) }
+
+// SelectedSpeech returns the SELECT of the relation selected_speech: the calls selected, with the
+// facts of their transcripts where files of earlier versions lack them.
+func SelectedSpeech() string { return mustRead("relations/selected_speech.sql") }
 
 // Report returns the report called name.
 func Report(name string) (*File, bool) { return find(reports(), name) }

@@ -13,6 +13,7 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
@@ -51,15 +52,15 @@ type aDay struct {
 }
 
 // anomaliesOf judges every day of every group by the days before it: p chooses which.
-func anomaliesOf(groups []*group, p analytics.Params, loc *time.Location, holidays ...string) (out [][]any) {
-	cut := analytics.Params{Until: p.Until}
+func anomaliesOf(groups []*group, p question.Params, loc *time.Location, holidays ...string) (out [][]any) {
+	cut := question.Params{Until: p.Until}
 	if !p.Since.IsZero() {
 		cut.Since = p.Since.In(loc).AddDate(0, 0, -120)
 	}
 	for _, g := range groups {
 		byDay := map[time.Time][]row{}
 		var first, last time.Time
-		for _, d := range groupsOf(g.calls, analytics.Params{By: "day"}, loc) {
+		for _, d := range groupsOf(g.calls, question.Params{By: "day"}, loc) {
 			if d.key == nil {
 				continue
 			}
@@ -225,7 +226,7 @@ func TestSteadyDaysAreNotOff(t *testing.T) {
 		if !tried(i) {
 			continue
 		}
-		rows, err := w.Report(t.Context(), "anomalies", analytics.Params{By: by})
+		rows, err := w.Report(t.Context(), "anomalies", question.Params{By: by})
 		if got := all(t, rows, err); len(got) > 0 {
 			t.Errorf("by %q %d days are off: %v …", by, len(got), got[0])
 		}
@@ -233,7 +234,7 @@ func TestSteadyDaysAreNotOff(t *testing.T) {
 }
 
 // cutOff reports whether p's bounds leave out a part of a day.
-func cutOff(midnight, next time.Time, p analytics.Params) bool {
+func cutOff(midnight, next time.Time, p question.Params) bool {
 	return !p.Since.IsZero() && p.Since.After(midnight) || !p.Until.IsZero() && p.Until.Before(next)
 }
 
@@ -279,7 +280,7 @@ func TestAnomalies(t *testing.T) {
 			"metric_value": "1.5", "created_at": first.AddDate(0, 0, day).Add(time.Hour).UnixMilli()})
 	}
 	w := warehouse(t, data, loc)
-	for _, p := range []analytics.Params{{}, {Since: first.AddDate(0, 0, 60), Until: first.AddDate(0, 0, 70)}} {
+	for _, p := range []question.Params{{}, {Since: first.AddDate(0, 0, 60), Until: first.AddDate(0, 0, 70)}} {
 		rows, err := w.Report(t.Context(), "incidents", p)
 		got := all(t, rows, err)
 		if d := diffNear(oracle("incidents", data, p, loc), got); d != "" {
@@ -290,7 +291,7 @@ func TestAnomalies(t *testing.T) {
 		}
 	}
 	tried := longtest.Each(6)
-	for i, p := range []analytics.Params{{}, {By: "agent"}, {By: "user_sentiment"}, {By: "weekday"}, {By: "month,agent"}, {Since: first.Add(300 * time.Hour)}, {Until: first.Add(1500 * time.Hour)}} {
+	for i, p := range []question.Params{{}, {By: "agent"}, {By: "user_sentiment"}, {By: "weekday"}, {By: "month,agent"}, {Since: first.Add(300 * time.Hour)}, {Until: first.Add(1500 * time.Hour)}} {
 		if !tried(i) {
 			continue
 		}
@@ -302,11 +303,11 @@ func TestAnomalies(t *testing.T) {
 		}
 	}
 	for _, since := range []time.Time{{}, first.AddDate(0, 0, 39), first.AddDate(0, 0, 70)} { // what is judged may begin late
-		checkFound(t, w, analytics.Params{Since: since}, "2026-09-29 calls", "2026-10-09 calls", "2026-10-19 completed_percent", "2026-10-29 handle_ms")
+		checkFound(t, w, question.Params{Since: since}, "2026-09-29 calls", "2026-10-09 calls", "2026-10-19 completed_percent", "2026-10-29 handle_ms")
 	}
 }
 
-func checkFound(t *testing.T, w *analytics.Warehouse, p analytics.Params, days ...string) {
+func checkFound(t *testing.T, w *analytics.Warehouse, p question.Params, days ...string) {
 	t.Helper()
 	rows, err := w.Report(t.Context(), "anomalies", p)
 	found := map[string]bool{}
@@ -348,7 +349,7 @@ func TestWeekdaysAndHolidays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows, err := w.Report(t.Context(), "anomalies", analytics.Params{Since: first.AddDate(0, 0, 60)})
+		rows, err := w.Report(t.Context(), "anomalies", question.Params{Since: first.AddDate(0, 0, 60)})
 		var got []string
 		for _, line := range all(t, rows, err) {
 			got = append(got, time.Time(line[0].(value.Date)).Format(time.DateOnly))

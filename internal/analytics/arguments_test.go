@@ -7,8 +7,8 @@ import (
 	"testing"
 	"unicode"
 
-	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/question"
 )
 
 func TestCall(t *testing.T) {
@@ -31,7 +31,7 @@ func TestCall(t *testing.T) {
 			turn(6, row{"role": "user", "start_at": int64(1900)}),
 		},
 	}, nil)
-	rows, err := w.Report(t.Context(), "call", analytics.Params{Call: "abc-1"})
+	rows, err := w.Report(t.Context(), "call", question.Params{Call: "abc-1"})
 	want := [][]any{
 		{int64(0), int64(300), "agent", "Hello?"},
 		{int64(1), nil, "find", `→ {"a":1}`},
@@ -49,11 +49,11 @@ func TestCall(t *testing.T) {
 			t.Errorf("FindCall(%q) = %q, %v", prefix, got, err)
 		}
 	}
-	var ambiguous *analytics.AmbiguousError
+	var ambiguous *question.AmbiguousError
 	if _, err := w.FindCall(t.Context(), "abc"); !errors.As(err, &ambiguous) || len(ambiguous.IDs) != 2 {
 		t.Errorf("several: %v", err)
 	}
-	var unknown *analytics.UnknownError
+	var unknown *question.UnknownError
 	for _, prefix := range []string{"z", "", "%", "' OR true --"} {
 		if _, err := w.FindCall(t.Context(), prefix); !errors.As(err, &unknown) {
 			t.Errorf("none: %v", err)
@@ -144,7 +144,7 @@ func TestSearchInAnyCase(t *testing.T) {
 				want = append(want, []any{c["call_id"]})
 			}
 		}
-		rows, err := w.Report(t.Context(), "search", analytics.Params{Words: words})
+		rows, err := w.Report(t.Context(), "search", question.Params{Words: words})
 		var got [][]any
 		for _, r := range all(t, rows, err) {
 			got = append(got, r[:1])

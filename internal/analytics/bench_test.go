@@ -16,6 +16,7 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	sqlfiles "callhouse/sql"
@@ -59,13 +60,13 @@ func BenchmarkReports(b *testing.B) {
 					b.Skip("compared up to", benchJSONCalls, "calls")
 				}
 			}
-			for _, f := range analytics.Reports() {
+			for _, f := range sqlfiles.Reports() {
 				if f.Name == "call" || over != "parquet" && !onlyCalls(f) {
 					continue
 				}
 				for _, by := range bys {
 					if by == "" || f.Grouped() {
-						p := analytics.Params{By: by, Words: []string{"sorry"}}
+						p := question.Params{By: by, Words: []string{"sorry"}}
 						b.Run(f.Name+"/by="+by, func(b *testing.B) { benchReport(b, w, f.Name, p) })
 					}
 				}
@@ -120,7 +121,7 @@ func benchInstead(b *testing.B, w *analytics.Warehouse, over string) bool {
 	return true
 }
 
-func benchReport(b *testing.B, w *analytics.Warehouse, name string, p analytics.Params) {
+func benchReport(b *testing.B, w *analytics.Warehouse, name string, p question.Params) {
 	run := func() time.Duration {
 		start := time.Now()
 		rows, err := w.Report(b.Context(), name, p)

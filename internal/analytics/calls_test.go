@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/calls"
 	"callhouse/internal/schema"
 )
@@ -93,7 +93,7 @@ func TestOutcomesPartitionTheCalls(t *testing.T) {
 			}
 		}
 		for _, by := range []string{"", "status", "week"} {
-			p := analytics.Params{By: by}
+			p := question.Params{By: by}
 			rows, err := w.Report(t.Context(), "outcomes", p)
 			got := all(t, rows, err)
 			if d := diffNear(oracle("outcomes", d, p, w.Location()), got); d != "" {
@@ -172,7 +172,7 @@ func TestFailingVersionIsNotBetter(t *testing.T) {
 		}
 	}
 	w := warehouse(t, analyticstest.Data{Calls: calls}, nil)
-	rows, err := w.Report(t.Context(), "versions", analytics.Params{})
+	rows, err := w.Report(t.Context(), "versions", question.Params{})
 	lines := all(t, rows, err)
 	if len(lines) != 2*len(fails) {
 		t.Errorf("%d versions are shown", len(lines))

@@ -11,13 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/catalog"
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
+	sqlfiles "callhouse/sql"
 )
 
 // stock is a DuckDB as any program has it: nothing of callhouse in it, and a
@@ -142,7 +142,7 @@ func TestCatalogAnswersAsTheWarehouse(t *testing.T) {
 				if err := conn.Exec(t.Context(), "USE memory"); err != nil {
 					t.Fatal(err)
 				}
-				for _, v := range analytics.Tables() {
+				for _, v := range sqlfiles.ViewsByName() {
 					rows, err := w.SQL(t.Context(), "SELECT * FROM "+v.Name+" ORDER BY ALL")
 					if err != nil {
 						t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/longtest"
 	sqlfiles "callhouse/sql"
 )
@@ -54,14 +55,14 @@ type told struct {
 	group map[string]string
 }
 
-func ask(t *testing.T, w *analytics.Warehouse, f *sqlfiles.File, p analytics.Params) told {
+func ask(t *testing.T, w *analytics.Warehouse, f *sqlfiles.File, p question.Params) told {
 	t.Helper()
 	rows, err := w.Report(t.Context(), f.Name, p)
 	if err != nil {
 		t.Fatalf("%s, %+v: %v", f.Name, p, err)
 	}
 	a := told{rows: map[string][]any{}, group: map[string]string{}}
-	groups := len(analytics.ByNames(p.By))
+	groups := len(question.ByNames(p.By))
 	for i, c := range rows.Columns() {
 		if i < groups {
 			c.Name = fmt.Sprint("key ", i)
@@ -149,16 +150,16 @@ func TestComparisonEqualsTwoReports(t *testing.T) {
 			continue
 		}
 		w := open(t, root, zone(t, c.zone))
-		for _, f := range analytics.Reports() {
+		for _, f := range sqlfiles.Reports() {
 			if !f.Comparable() || *everyQuestion > 1 && rand.IntN(2) > 0 {
 				continue
 			}
-			p, err := w.Compare(f.Name, analytics.Params{By: c.by, Field: "colour=true", Since: parse(t, c.since), Until: parse(t, c.until)}, now)
+			p, err := w.Compare(f.Name, question.Params{By: c.by, Field: "colour=true", Since: parse(t, c.since), Until: parse(t, c.until)}, now)
 			if err != nil || !p.PreviousSince.Equal(parse(t, c.before)) {
 				t.Fatalf("%s: the period before %s to %s begins at %s, %v, want %s", c.zone, c.since, c.until, p.PreviousSince, err, c.before)
 			}
 			q, _ := p.Previous()
-			is, was, got := ask(t, w, f, analytics.Params{By: p.By, Field: p.Field, Since: p.Since, Until: p.Until}), ask(t, w, f, q), ask(t, w, f, p)
+			is, was, got := ask(t, w, f, question.Params{By: p.By, Field: p.Field, Since: p.Since, Until: p.Until}), ask(t, w, f, q), ask(t, w, f, p)
 			checkComparison(t, f, c.zone, is, was, got)
 		}
 	}
@@ -294,19 +295,19 @@ func TestWhatIsNotCompared(t *testing.T) {
 	now := since.AddDate(0, 0, 30)
 	for _, c := range []struct {
 		report, says string
-		p            analytics.Params
+		p            question.Params
 	}{
-		{"costs", "before the beginning", analytics.Params{}},
-		{"costs", "not begun", analytics.Params{Since: now.AddDate(1, 0, 0)}},
-		{"costs", "one period alone", analytics.Params{Since: since, By: "agent,week"}},
-		{"costs", "one period alone", analytics.Params{Since: since, Where: []string{"month=2026-11"}}},
-		{"anomalies", "cannot be compared", analytics.Params{Since: since}},
-		{"extracted", "cannot be compared", analytics.Params{Since: since}},
-		{"search", "no figures", analytics.Params{Since: since, Words: []string{"card"}}},
-		{"call", "no figures", analytics.Params{Call: "x"}},
+		{"costs", "before the beginning", question.Params{}},
+		{"costs", "not begun", question.Params{Since: now.AddDate(1, 0, 0)}},
+		{"costs", "one period alone", question.Params{Since: since, By: "agent,week"}},
+		{"costs", "one period alone", question.Params{Since: since, Where: []string{"month=2026-11"}}},
+		{"anomalies", "cannot be compared", question.Params{Since: since}},
+		{"extracted", "cannot be compared", question.Params{Since: since}},
+		{"search", "no figures", question.Params{Since: since, Words: []string{"card"}}},
+		{"call", "no figures", question.Params{Call: "x"}},
 	} {
 		_, err := w.Compare(c.report, c.p, now)
-		var g *analytics.GroupError
+		var g *question.GroupError
 		if !errors.As(err, &g) || !strings.Contains(g.What, c.says) || g.Hint == "" {
 			t.Errorf("%s, %+v: %v", c.report, c.p, err)
 		}
@@ -322,7 +323,7 @@ func TestWhatIsNotCompared(t *testing.T) {
 		{"2024-09-08T01:00:00-03:00", "2024-09-09T00:00:00-03:00", "2024-09-01T00:00:00-04:00", "2024-09-02T00:00:00-04:00", "America/Santiago"}, // whose midnight is skipped
 	} {
 		w := open(t, w.Snapshot().Dir+"/../..", zone(t, c.zone))
-		p, err := w.Compare("costs", analytics.Params{Since: parse(t, c.since), Until: parse(t, c.until)}, now)
+		p, err := w.Compare("costs", question.Params{Since: parse(t, c.since), Until: parse(t, c.until)}, now)
 		if err != nil || !p.PreviousSince.Equal(parse(t, c.before)) || !p.PreviousUntil.Equal(parse(t, c.beforeEnds)) {
 			t.Errorf("%s to %s is compared with %s to %s, %v", c.since, c.until, p.PreviousSince, p.PreviousUntil, err)
 		}
@@ -339,7 +340,7 @@ func TestUnevenWeekends(t *testing.T) {
 		{"2026-11-01T00:00:00Z", "2026-12-01T00:00:00Z", 9, 9}, {"2026-08-01T00:00:00Z", "2026-09-01T00:00:00Z", 10, 8},
 		{"2026-10-20T00:00:00Z", "2026-11-19T00:00:00Z", 8, 8}, {"2026-11-20T09:00:00Z", "2026-11-21T09:00:00Z", 1, 1},
 	} {
-		p, err := w.Compare("costs", analytics.Params{Since: parse(t, c.since), Until: parse(t, c.until)}, time.Now())
+		p, err := w.Compare("costs", question.Params{Since: parse(t, c.since), Until: parse(t, c.until)}, time.Now())
 		now, before, uneven := p.Uneven(time.UTC)
 		if err != nil || now != c.now || before != c.before || uneven != (now != before) {
 			t.Errorf("%s to %s has %d days of the weekend, %d before, %v", c.since, c.until, now, before, err)

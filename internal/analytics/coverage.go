@@ -2,18 +2,16 @@ package analytics
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
 
-	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/human"
 	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/question"
+	"callhouse/internal/schema"
 )
 
 // Coverage says how far a report's numbers can be trusted.
@@ -69,12 +67,14 @@ type Gap struct{ From, To time.Time }
 
 // Coverage returns how complete the calls are, as far as now, that p selects
 // for a report.
-func (w *Warehouse) Coverage(ctx context.Context, report string, p Params, now time.Time) (*Coverage, error) {
-	found, err := Describe(report)
+func (w *Warehouse) Coverage(ctx context.Context, report string, p question.Params, now time.Time) (*Coverage, error) {
+	f, err := question.Report(report)
 	if err != nil {
 		return nil, err
 	}
-	if err := w.May(found[0], p); err != nil {
+	p.PreviousSince, p.PreviousUntil = time.Time{}, time.Time{}
+	q, err := w.ask(f, p)
+	if err != nil {
 		return nil, err
 	}
 	conn, err := w.Conn(ctx)
@@ -82,18 +82,12 @@ func (w *Warehouse) Coverage(ctx context.Context, report string, p Params, now t
 		return nil, err
 	}
 	defer conn.Close()
-	s, err := w.selection(ctx, conn, p)
-	if err != nil {
+	if q, err = w.resolve(ctx, conn, q); err != nil {
 		return nil, err
 	}
-	if s, err = w.around(ctx, conn, found[0], s); err != nil {
-		return nil, err
-	}
-	bounded := p.bounded()
-	p = s.Params
-	c := &Coverage{Unlisted: w.unlisted(p, now), Skipped: w.Skipped()}
-	names, columns, into := []string{"total_of(calls)"}, []string{}, []*int64{&c.Calls}
-	needs := found[0].Needs
+	c := &Coverage{Unlisted: unlisted(w.Snapshot().Manifest.Coverage, q.Params, now), Skipped: w.Skipped()}
+	numbers, columns, into := []string{"total_of(calls)"}, []string{}, []*int64{&c.Calls}
+	needs := f.Needs
 	if p.Field != "" && !slices.Contains(needs, "analysis") {
 		needs = append(slices.Clone(needs), "analysis")
 	}
@@ -106,51 +100,20 @@ func (w *Warehouse) Coverage(ctx context.Context, report string, p Params, now t
 	}
 	c.counts = make([]int64, len(c.facts))
 	for i, f := range c.facts {
-		names, into = append(names, f.count), append(into, &c.counts[i])
+		numbers, into = append(numbers, f.count), append(into, &c.counts[i])
 		columns = append(columns, strings.Fields(f.columns)...)
 	}
-	if err := w.tallyOne(ctx, conn, names, columns, s, into...); err != nil || !bounded {
+	if err := one(ctx, conn, w.planner.Sums(q, numbers, columns), into...); err != nil || !p.Bounded() {
 		return c, err
 	}
-	s.Params = Params{}
-	return c, w.tallyOne(ctx, conn, []string{"sum_if(calls, NOT is_started)"}, []string{"is_started"}, s, &c.Undated)
+	q.Params = question.Params{Agent: q.Agent}
+	undated := w.planner.Sums(q, []string{"sum_if(calls, NOT is_started)"}, []string{"is_started"})
+	return c, one(ctx, conn, undated, &c.Undated)
 }
 
-// tallyOne reads numbers of selected calls, as one group.
-func (w *Warehouse) tallyOne(ctx context.Context, conn *duck.Conn, names, columns []string, s selection, into ...*int64) error {
-	slices.Sort(columns)
-	return one(ctx, conn, "SELECT "+strings.Join(names, ", ")+" FROM ("+w.tallied(slices.Compact(columns), nil, s)+")", into...)
-}
-
-// one reads the numbers of a result's one row.
-func one(ctx context.Context, conn *duck.Conn, text string, into ...*int64) error {
-	rows, err := conn.QuerySmall(ctx, text)
-	if err != nil {
-		return fmt.Errorf("read numbers: %w", err)
-	}
-	defer rows.Close()
-	row, err := rows.Next(ctx)
-	if errors.Is(err, io.EOF) || err == nil && len(row) != len(into) {
-		return fmt.Errorf("read numbers: there is no such row")
-	}
-	if err != nil {
-		return fmt.Errorf("read numbers: %w", err)
-	}
-	for i, v := range row {
-		n, ok := v.(int64)
-		if !ok {
-			return fmt.Errorf("read numbers: column %d is %T", i, v)
-		}
-		*into[i] = n
-	}
-	return nil
-}
-
-// unlisted returns what of the selection's span the manifest does not call
-// listed. Where p has no bound, nothing is said of what lies outside, and nothing
-// is said of the future.
-func (w *Warehouse) unlisted(p Params, now time.Time) []Gap {
-	spans := w.Snapshot().Manifest.Coverage
+// unlisted returns the parts of the selection's span that are not listed. Where p has no bound,
+// nothing is said of what lies outside, and nothing is said of the future.
+func unlisted(spans []schema.Span, p question.Params, now time.Time) []Gap {
 	if len(spans) == 0 {
 		return []Gap{{p.Since, p.Until}}
 	}

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/schema"
 )
 
@@ -35,18 +35,18 @@ func TestCoverage(t *testing.T) {
 	w := warehouse(t, analyticstest.Data{Calls: calls, Coverage: spans}, nil)
 	for _, c := range []struct {
 		report string
-		p      analytics.Params
+		p      question.Params
 		want   string
 	}{
-		{"sentiment", analytics.Params{}, "of 8 calls, 1 is not over yet, 1 still waits for its analysis, 2 never got an analysis, 1 opted out of analysis; " +
+		{"sentiment", question.Params{}, "of 8 calls, 1 is not over yet, 1 still waits for its analysis, 2 never got an analysis, 1 opted out of analysis; " +
 			"calls from 2024-11-08 00:00 to 2024-11-09 00:00 are not listed completely yet"},
-		{"disconnections", analytics.Params{Since: day(9)}, "of 7 calls, 1 is not over yet; 1 call without a start is left out"},
-		{"durations", analytics.Params{Since: day(9), Until: day(12)}, "of 7 calls, 1 is not over yet, 5 have no known duration; 1 call without a start is left out"},
-		{"disconnections", analytics.Params{Since: day(10), Until: day(14)}, "of 7 calls, 1 is not over yet; 1 call without a start is left out; " +
+		{"disconnections", question.Params{Since: day(9)}, "of 7 calls, 1 is not over yet; 1 call without a start is left out"},
+		{"durations", question.Params{Since: day(9), Until: day(12)}, "of 7 calls, 1 is not over yet, 5 have no known duration; 1 call without a start is left out"},
+		{"disconnections", question.Params{Since: day(10), Until: day(14)}, "of 7 calls, 1 is not over yet; 1 call without a start is left out; " +
 			"calls from 2024-11-12 00:00 on are not listed completely yet"},
-		{"disconnections", analytics.Params{Since: day(11), Until: day(12)}, "1 call without a start is left out"},
-		{"disconnections", analytics.Params{Since: day(13)}, "1 call without a start is left out; calls from 2024-11-13 00:00 on are not listed completely yet"},
-		{"disconnections", analytics.Params{Since: day(4), Until: day(6)}, "1 call without a start is left out; " +
+		{"disconnections", question.Params{Since: day(11), Until: day(12)}, "1 call without a start is left out"},
+		{"disconnections", question.Params{Since: day(13)}, "1 call without a start is left out; calls from 2024-11-13 00:00 on are not listed completely yet"},
+		{"disconnections", question.Params{Since: day(4), Until: day(6)}, "1 call without a start is left out; " +
 			"calls from 2024-11-04 00:00 to 2024-11-05 00:00 are not listed completely yet"},
 	} {
 		got, err := w.Coverage(t.Context(), c.report, c.p, day(13))
@@ -58,7 +58,7 @@ func TestCoverage(t *testing.T) {
 		}
 	}
 	// The future is not missing.
-	got, err := w.Coverage(t.Context(), "disconnections", analytics.Params{Since: day(9), Until: day(30)}, day(12))
+	got, err := w.Coverage(t.Context(), "disconnections", question.Params{Since: day(9), Until: day(30)}, day(12))
 	if err != nil || len(got.Unlisted) > 0 {
 		t.Errorf("until the future: %+v, %v", got, err)
 	}
@@ -66,7 +66,7 @@ func TestCoverage(t *testing.T) {
 
 func TestCoverageOfNothingListed(t *testing.T) {
 	w := warehouse(t, analyticstest.Data{Calls: []row{{"call_id": "c", "start_at": int64(5)}}, Coverage: []schema.Span{}}, nil)
-	got, err := w.Coverage(t.Context(), "disconnections", analytics.Params{}, time.UnixMilli(10))
+	got, err := w.Coverage(t.Context(), "disconnections", question.Params{}, time.UnixMilli(10))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,14 +84,14 @@ func TestCoverageLineAndReportAgree(t *testing.T) {
 		}
 	}
 	w := warehouse(t, analyticstest.Data{Calls: calls}, nil)
-	rows, err := w.Report(t.Context(), "coverage", analytics.Params{})
+	rows, err := w.Report(t.Context(), "coverage", question.Params{})
 	told := map[string]int64{}
 	for _, line := range all(t, rows, err) {
 		told[line[0].(string)] = line[2].(int64)
 	}
 	lines := ""
 	for _, report := range []string{"agents", "conversation", "durations"} {
-		c, err := w.Coverage(t.Context(), report, analytics.Params{}, time.Now())
+		c, err := w.Coverage(t.Context(), report, question.Params{}, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 )
@@ -56,7 +57,7 @@ func TestDefinitionsComeWhenTheyAreNamed(t *testing.T) {
 	}
 
 	w := open(Options{Options: opened.Options{Prover: everything{}}})
-	read(w.Report(t.Context(), "volume", Params{}))
+	read(w.Report(t.Context(), "volume", question.Params{}))
 	some := defined(t, w)
 	for _, name := range []string{"main.calls", "main.costs", "stored.runs", "wilson"} {
 		if slices.Contains(some, name) {
@@ -68,7 +69,7 @@ func TestDefinitionsComeWhenTheyAreNamed(t *testing.T) {
 	}
 	var wg sync.WaitGroup // a warehouse may be asked several things at once
 	for _, name := range []string{"callers", "tools", "coverage", "durations", "worst"} {
-		wg.Go(func() { read(w.Report(t.Context(), name, Params{})) })
+		wg.Go(func() { read(w.Report(t.Context(), name, question.Params{})) })
 	}
 	wg.Wait()
 

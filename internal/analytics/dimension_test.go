@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/longtest"
 )
@@ -21,7 +21,7 @@ func TestTwoDimensionsAndConditions(t *testing.T) {
 	d := randomData(rand.New(rand.NewPCG(11, 6)), 120)
 	root := t.TempDir()
 	analyticstest.Write(t, root, 1, d)
-	for i, p := range []analytics.Params{
+	for i, p := range []question.Params{
 		{By: "agent,day"},
 		{By: "hour,weekday", Where: []string{"agent=b-three"}},
 		{By: "metadata.campaign,dynamic_variables.campaign", Where: []string{"metadata.n=1.5", "metadata.n="}},
@@ -34,7 +34,7 @@ func TestTwoDimensionsAndConditions(t *testing.T) {
 		whole := p
 		whole.By = ""
 		for _, report := range []string{"outcomes", "volume", "callers", "attempts", "concurrency"} {
-			sum := func(p analytics.Params) (n int64) {
+			sum := func(p question.Params) (n int64) {
 				rows, err := w.Report(t.Context(), report, p)
 				if err != nil {
 					t.Fatal(err)
@@ -57,7 +57,7 @@ func TestTwoWordsSpareTheCalls(t *testing.T) {
 	root, _ := compacted(t, 4, 200, "")
 	w := open(t, root, zone(t, "Europe/Berlin"))
 	withoutCalls(t, root)
-	for _, p := range []analytics.Params{{By: "agent,call_type"}, {By: "status,day"}, {By: "agent", Where: []string{"version=v262", "outcome=transferred"}}, {By: "agent_type"}, {Where: []string{"weekday=Sunday"}}} {
+	for _, p := range []question.Params{{By: "agent,call_type"}, {By: "status,day"}, {By: "agent", Where: []string{"version=v262", "outcome=transferred"}}, {By: "agent_type"}, {Where: []string{"weekday=Sunday"}}} {
 		rows, err := w.Report(t.Context(), "sentiment", p)
 		if len(all(t, rows, err)) == 0 {
 			t.Errorf("%+v: nothing is found", p)
@@ -68,31 +68,31 @@ func TestTwoWordsSpareTheCalls(t *testing.T) {
 // What cannot be a group or a condition is refused, and why is told.
 func TestGroupsThatThereAreNot(t *testing.T) {
 	w := warehouse(t, analyticstest.Data{}, nil)
-	for _, p := range []analytics.Params{
+	for _, p := range []question.Params{
 		{By: "agent,day,hour"}, {By: "day,day"}, {Where: []string{"agent"}}, {Where: []string{"hour=24"}},
 		{Where: []string{"day=yesterday"}}, {Where: []string{"month=2026-11-01"}},
 	} {
 		_, err := w.Report(t.Context(), "sentiment", p)
-		var group *analytics.GroupError
+		var group *question.GroupError
 		if !errors.As(err, &group) || group.Hint == "" {
 			t.Errorf("%+v: %v", p, err)
 		}
 	}
 	for condition, nearest := range map[string]string{"weekday=monday": "Monday", "outcome=complete": "completed", "outcome=x": "", "direction=in": "inbound"} {
-		_, err := w.Report(t.Context(), "sentiment", analytics.Params{Where: []string{condition}})
-		var unknown *analytics.UnknownError
+		_, err := w.Report(t.Context(), "sentiment", question.Params{Where: []string{condition}})
+		var unknown *question.UnknownError
 		if !errors.As(err, &unknown) || unknown.Nearest != nearest || len(unknown.Known) < 3 {
 			t.Errorf("%s: %v", condition, err)
 		}
 	}
-	for _, p := range []analytics.Params{{By: "agent,dya"}, {By: ","}, {Where: []string{"agnet=x"}}} {
+	for _, p := range []question.Params{{By: "agent,dya"}, {By: ","}, {Where: []string{"agnet=x"}}} {
 		_, err := w.Report(t.Context(), "sentiment", p)
-		var unknown *analytics.UnknownError
+		var unknown *question.UnknownError
 		if !errors.As(err, &unknown) || unknown.What != "dimension" {
 			t.Errorf("%+v: %v", p, err)
 		}
 	}
-	if got := fmt.Sprint(analytics.ByNames("metadata.a,b,day")); got != "[metadata.a,b day]" {
+	if got := fmt.Sprint(question.ByNames("metadata.a,b,day")); got != "[metadata.a,b day]" {
 		t.Errorf("the names are %s", got)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/question"
 )
 
 // Paths equal the oracle's where most calls walk: with loops, moves that fail, nodes that no graph
@@ -26,7 +26,7 @@ func TestFlowsEqualTheOracle(t *testing.T) {
 		}
 	}
 	w := warehouse(t, d, zone(t, "Asia/Seoul"))
-	for _, p := range []analytics.Params{{}, {By: "agent_version"}} {
+	for _, p := range []question.Params{{}, {By: "agent_version"}} {
 		p.NamesInPlace = true
 		rows, err := w.Report(t.Context(), "flows", p)
 		got := all(t, rows, err)

@@ -11,6 +11,7 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/question"
 )
 
 // An agent that hangs up on everybody does not lead, one whose callers are unhappy is marked, and
@@ -38,7 +39,7 @@ func TestWhoLeads(t *testing.T) {
 		t.Helper()
 		o := analytics.Options{Options: opened.Options{Threads: 1}}
 		for _, text := range goals {
-			goal, err := analytics.ParseGoal(text)
+			goal, err := question.ParseGoal(text)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -49,8 +50,8 @@ func TestWhoLeads(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer w.Close()
-		rows, err := w.Report(t.Context(), "agents", analytics.Params{})
-		var unknown *analytics.UnknownError
+		rows, err := w.Report(t.Context(), "agents", question.Params{})
+		var unknown *question.UnknownError
 		if errors.As(err, &unknown) {
 			return []string{unknown.Nearest}
 		}
@@ -77,8 +78,8 @@ func TestWhoLeads(t *testing.T) {
 		t.Error(d)
 	}
 	for text, nearest := range map[string]string{"triage=complete": "completed", "triage=voicemail": "", "triage": "", "=completed": ""} {
-		_, err := analytics.ParseGoal(text)
-		var unknown *analytics.UnknownError
+		_, err := question.ParseGoal(text)
+		var unknown *question.UnknownError
 		if err == nil || errors.As(err, &unknown) && nearest != "" && unknown.Nearest != nearest {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -92,14 +93,14 @@ func TestGoalsEqualTheOracle(t *testing.T) {
 	analyticstest.Write(t, root, 1, d)
 	goalsOfAgent = map[any][]string{"b-three": {"transferred"}, "a1-one": {"completed", "abandoned"}}
 	defer func() { goalsOfAgent = nil }()
-	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Threads: 1}, Goals: []analytics.Goal{{Agent: "b-three", Outcome: "transferred"},
+	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Threads: 1}, Goals: []question.Goal{{Agent: "b-three", Outcome: "transferred"},
 		{Agent: "a1-one", Outcome: "completed"}, {Agent: "a1-one", Outcome: "abandoned"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	rows, err := w.Report(t.Context(), "agents", analytics.Params{})
-	if d := diffNear(oracle("agents", d, analytics.Params{}, w.Location()), all(t, rows, err)); d != "" {
+	rows, err := w.Report(t.Context(), "agents", question.Params{})
+	if d := diffNear(oracle("agents", d, question.Params{}, w.Location()), all(t, rows, err)); d != "" {
 		t.Errorf("(-oracle +report):\n%s", d)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/question"
 )
 
 // meanBounds are the bounds of a mean: the true one is where Hall's polynomial of its distance, in
@@ -82,8 +82,8 @@ func TestMeansAreJudged(t *testing.T) {
 	}
 	compacted := func(string) bool { return true }
 	w := warehouse(t, analyticstest.Data{Calls: calls, Compacted: compacted}, nil)
-	p := analytics.Params{Since: since, Until: since.AddDate(0, 0, 7), PreviousSince: since.AddDate(0, 0, -7), PreviousUntil: since}
-	check := func(report, column, agent string, amounts map[string][]float64, z float64, p analytics.Params) {
+	p := question.Params{Since: since, Until: since.AddDate(0, 0, 7), PreviousSince: since.AddDate(0, 0, -7), PreviousUntil: since}
+	check := func(report, column, agent string, amounts map[string][]float64, z float64, p question.Params) {
 		t.Helper()
 		rows, err := w.Report(t.Context(), report, p)
 		if err != nil {
@@ -116,7 +116,7 @@ func TestMeansAreJudged(t *testing.T) {
 	check("durations", "handle_ms", "", times, quantile(2), p)
 	check("agents", "handle_ms", "few", times, quantile(3*5), p) // with the shares of connected, completed, successful and transferred calls
 	alone := p
-	alone.Columns, alone.Strict = []string{"handle_ms", "change_low_handle_ms", "change_high_handle_ms"}, analytics.Strict{Answers: 4, Changes: 5}
+	alone.Columns, alone.Strict = []string{"handle_ms", "change_low_handle_ms", "change_high_handle_ms"}, question.Strict{Answers: 4, Changes: 5}
 	check("durations", "handle_ms", "", times, quantile(20), alone)
 	rows, err := w.Report(t.Context(), "agents", p)
 	if err != nil {
@@ -185,7 +185,7 @@ func TestVersionsAtEqualMix(t *testing.T) {
 		{"", "[v1 baseline 80 <nil> <nil>] [v2 better 65.3 86.8 outbound 67 %, baseline 20 %]"},
 		{"call_type", "[v1 baseline 90 <nil> <nil>] [v2 better 96 96 <nil>] [v1 baseline 40 <nil> <nil>] [v2 better 50 50 <nil>]"},
 	} {
-		rows, err := w.Report(t.Context(), "versions", analytics.Params{By: c.by, Columns: []string{"agent_version", "verdict", "completed_percent", "equal_mix_percent", "mix"}})
+		rows, err := w.Report(t.Context(), "versions", question.Params{By: c.by, Columns: []string{"agent_version", "verdict", "completed_percent", "equal_mix_percent", "mix"}})
 		var got []string
 		for _, line := range all(t, rows, err) {
 			for i, v := range line {

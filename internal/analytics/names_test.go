@@ -9,6 +9,7 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
@@ -42,7 +43,7 @@ func TestNamesThatFitSeveral(t *testing.T) {
 		{"a1111111-one", "Same"}, {"a1111111-two", "Same"}, {"b2222222-one", "same"}, {"c3333333-one", "Other"},
 		{"d4444444-one", "b2"}, {"e5555555-one", "Café"}, {"e5555555-two", "Cafe\u0301"}, {"f6666666-one", "Night  Line "}, {"a7777777-one", "Line"},
 	}, [][2]string{{"c-1", "Spring"}, {"c-2", "spring"}, {"c-3", "Autumn"}})
-	calls := func(p analytics.Params) (int64, error) {
+	calls := func(p question.Params) (int64, error) {
 		rows, err := w.Report(t.Context(), "durations", p)
 		if err != nil {
 			return 0, err
@@ -61,12 +62,12 @@ func TestNamesThatFitSeveral(t *testing.T) {
 		"café": 2, "CAFE\u0301": 2, "Other": int64(4), "oth": int64(4), "night line": int64(8), "line": int64(9), "night": int64(8), "d4": int64(5),
 	} {
 		tried := longtest.Each(3)
-		for i, p := range []analytics.Params{{Agent: text}, {Where: []string{"agent=" + text}}, {Where: []string{"agent=" + text, "agent=c3333333-one"}}} {
+		for i, p := range []question.Params{{Agent: text}, {Where: []string{"agent=" + text}}, {Where: []string{"agent=" + text, "agent=c3333333-one"}}} {
 			if !tried(i) {
 				continue
 			}
 			got, err := calls(p)
-			var ambiguous *analytics.AmbiguousError
+			var ambiguous *question.AmbiguousError
 			switch n, one := want.(int64); {
 			case one && len(p.Where) == 2 && n != 4:
 				n += 4
@@ -83,14 +84,14 @@ func TestNamesThatFitSeveral(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]any{"Spring": 2, "SPRING": 2, "c-1": int64(100), "autumn": int64(300), "c-9": int64(0), "": int64(45)} {
-		got, err := calls(analytics.Params{Where: []string{"campaign=" + text}})
-		var ambiguous *analytics.AmbiguousError
+		got, err := calls(question.Params{Where: []string{"campaign=" + text}})
+		var ambiguous *question.AmbiguousError
 		if n, one := want.(int64); one && (got != n || err != nil) || !one && (!errors.As(err, &ambiguous) || len(ambiguous.IDs) != want.(int)) {
 			t.Errorf("campaign %q: %d calls, %v, want %v", text, got, err, want)
 		}
 	}
-	var unknown *analytics.UnknownError
-	for _, p := range []analytics.Params{{Agent: "nobody"}, {Where: []string{"agent=nobody"}}} {
+	var unknown *question.UnknownError
+	for _, p := range []question.Params{{Agent: "nobody"}, {Where: []string{"agent=nobody"}}} {
 		if _, err := calls(p); !errors.As(err, &unknown) {
 			t.Errorf("%+v: %v", p, err)
 		}
@@ -105,7 +106,7 @@ func TestLabelsDiffer(t *testing.T) {
 		{"c3333333-one", "Unique"}, {"d4444444-one", "Twin"}, {"d5555555-one", "Twin"}, {"e6666666-one", "Twin (d4444444)"}, {"short", "Twin"}, {"é7777777é", "twin"},
 	}
 	w := namesakes(t, agents, nil)
-	rows, err := w.Report(t.Context(), "durations", analytics.Params{By: "agent", NamesInPlace: true})
+	rows, err := w.Report(t.Context(), "durations", question.Params{By: "agent", NamesInPlace: true})
 	seen := map[string]bool{}
 	for _, r := range all(t, rows, err) {
 		label := r[0].(string)
@@ -114,7 +115,7 @@ func TestLabelsDiffer(t *testing.T) {
 		} else {
 			seen[folded] = true
 		}
-		one, err := w.Report(t.Context(), "durations", analytics.Params{Agent: label})
+		one, err := w.Report(t.Context(), "durations", question.Params{Agent: label})
 		if got := all(t, one, err)[0][0]; got != r[1] {
 			t.Errorf("%q selects %v calls, want %v", label, got, r[1])
 		}

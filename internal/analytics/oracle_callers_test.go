@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/schema"
 )
 
@@ -126,7 +126,7 @@ func TestCallersAtTheEnd(t *testing.T) {
 	to := time.Date(2026, 10, 25, 6, 0, 0, 0, time.UTC)
 	d.Coverage = []schema.Span{{From: -1 << 60, To: to.UnixMilli()}}
 	w := warehouse(t, d, nil)
-	for _, p := range []analytics.Params{{}, {By: "agent"}, {By: "call_type", Since: to.Add(-24 * time.Hour), Until: to.Add(-12 * time.Hour)}, {Agent: "b-three", Since: to}} {
+	for _, p := range []question.Params{{}, {By: "agent"}, {By: "call_type", Since: to.Add(-24 * time.Hour), Until: to.Add(-12 * time.Hour)}, {Agent: "b-three", Since: to}} {
 		rows, err := w.Report(t.Context(), "callers", p)
 		want := oracle("callers", d, p, w.Location())
 		if diff := diffNear(want, all(t, rows, err)); diff != "" || len(want) == 0 {
@@ -147,7 +147,7 @@ func TestCallersAtTheEnd(t *testing.T) {
 	call("c", "821012345678", 0)
 	call("c", "821012345678", 0)
 	w = warehouse(t, analyticstest.Data{Calls: calls, Coverage: []schema.Span{{From: 0, To: to.UnixMilli() + 73*hour}}}, nil)
-	rows, err := w.Report(t.Context(), "callers", analytics.Params{By: "agent", Until: to.Add(50 * time.Hour)})
+	rows, err := w.Report(t.Context(), "callers", question.Params{By: "agent", Until: to.Add(50 * time.Hour)})
 	ofOneLow, ofOneHigh := wilson(0, 1)
 	ofTwoLow, ofTwoHigh := wilson(0, 2)
 	allLow, allHigh := wilson(1, 1)

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/question"
 )
 
 func reasonIs(r row, reason string) bool { return r["disconnection_reason"] == reason }
@@ -180,8 +180,8 @@ func wastedOf(g *group, all *big.Int) (out []any) {
 }
 
 func volumeOf(g *group, loc *time.Location) (out [][]any) {
-	for _, day := range groupsOf(g.calls, analytics.Params{By: "weekday"}, loc) {
-		for _, hour := range groupsOf(day.calls, analytics.Params{By: "hour"}, loc) {
+	for _, day := range groupsOf(g.calls, question.Params{By: "weekday"}, loc) {
+		for _, hour := range groupsOf(day.calls, question.Params{By: "hour"}, loc) {
 			n := len(hour.calls)
 			out = append(out, []any{g.key, day.key, hour.key, int64(n), percentOf(n, len(g.calls)), int64(count(hour.calls, connected))})
 		}
@@ -468,7 +468,7 @@ func lastRunOf(runs []row) (out [][]any) {
 }
 
 // callsOf are the calls themselves, the newest first.
-func callsOf(groups []*group, p analytics.Params) (out [][]any) {
+func callsOf(groups []*group, p question.Params) (out [][]any) {
 	var all []row
 	for _, g := range groups {
 		all = append(all, g.calls...)

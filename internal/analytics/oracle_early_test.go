@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/question"
 )
 
 func attempt(r row) bool {
@@ -200,7 +200,7 @@ func TestConcurrency(t *testing.T) {
 	analyticstest.Write(t, root, 1, d)
 	for i, every := range []string{"", "hour", "minute"} {
 		w := open(t, root, zone(t, []string{"Australia/Lord_Howe", "Europe/Berlin", "Asia/Kathmandu"}[i]))
-		for _, p := range []analytics.Params{{Every: every}, {Every: every, By: "agent,call_type", Where: []string{"status=ended"}}} {
+		for _, p := range []question.Params{{Every: every}, {Every: every, By: "agent,call_type", Where: []string{"status=ended"}}} {
 			rows, err := w.Report(t.Context(), "concurrency", p)
 			if d := diff(oracle("concurrency", d, p, w.Location()), all(t, rows, err)); d != "" {
 				t.Errorf("%+v (-oracle +report):\n%s", p, d)
@@ -208,7 +208,7 @@ func TestConcurrency(t *testing.T) {
 		}
 	}
 	w := open(t, root, nil)
-	if _, err := w.Report(t.Context(), "concurrency", analytics.Params{Every: "second"}); err == nil {
+	if _, err := w.Report(t.Context(), "concurrency", question.Params{Every: "second"}); err == nil {
 		t.Error("a step that there is not is taken")
 	}
 }
@@ -238,7 +238,7 @@ func TestEarlyAttemptsAndTransfersByHand(t *testing.T) {
 		"attempts":  {{"all", nil, int64(4)}, {"day", int64(1), int64(3)}, {"day", int64(3), int64(1)}, {"week", int64(1), int64(2)}, {"week", int64(3), int64(1)}, {"week", int64(4), int64(1)}},
 		"transfers": {{"pass on", int64(1), 20.0}},
 	} {
-		rows, err := w.Report(t.Context(), report, analytics.Params{})
+		rows, err := w.Report(t.Context(), report, question.Params{})
 		got := all(t, rows, err)
 		for i, line := range got {
 			got[i] = line[:len(want[0])]

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
@@ -191,7 +191,7 @@ func wall(ms int64, loc *time.Location) time.Time {
 	return time.UnixMilli(ms).UTC().Add(time.Duration(offset) * time.Second)
 }
 
-func changesOf(d analyticstest.Data, p analytics.Params, loc *time.Location) (out [][]any) {
+func changesOf(d analyticstest.Data, p question.Params, loc *time.Location) (out [][]any) {
 	names, judged := map[any]string{}, map[string]bool{}
 	for _, c := range d.Others[&resource.Changes] {
 		object, key := c["resource"], c["key"].(string)
@@ -229,7 +229,7 @@ func changesOf(d analyticstest.Data, p analytics.Params, loc *time.Location) (ou
 			}
 			for _, call := range d.Calls {
 				ms, started := call["start_at"].(int64)
-				if call["agent_id"] != agentID || !started || !selects(call, analytics.Params{Where: p.Where}, loc) {
+				if call["agent_id"] != agentID || !started || !selects(call, question.Params{Where: p.Where}, loc) {
 					continue
 				}
 				at := wall(ms, loc)
@@ -281,7 +281,7 @@ func changesOf(d analyticstest.Data, p analytics.Params, loc *time.Location) (ou
 	return out
 }
 
-func incidentsOf(d analyticstest.Data, p analytics.Params, loc *time.Location) (out [][]any) {
+func incidentsOf(d analyticstest.Data, p question.Params, loc *time.Location) (out [][]any) {
 	rules := map[any]row{}
 	for _, r := range d.Others[resource.AlertRules.Table] {
 		rules[r["alert_rule_id"]] = r
@@ -299,8 +299,8 @@ func incidentsOf(d analyticstest.Data, p analytics.Params, loc *time.Location) (
 		}
 		last = max(last, at)
 	}
-	around := analytics.Params{Where: p.Where, Agent: p.Agent, Since: time.UnixMilli(first).AddDate(0, 0, -12), Until: time.UnixMilli(last).AddDate(0, 0, 9)}
-	off, day := map[time.Time][]string{}, func(ms int64) time.Time { return analytics.DayOf(time.UnixMilli(ms), loc) }
+	around := question.Params{Where: p.Where, Agent: p.Agent, Since: time.UnixMilli(first).AddDate(0, 0, -12), Until: time.UnixMilli(last).AddDate(0, 0, 9)}
+	off, day := map[time.Time][]string{}, func(ms int64) time.Time { return question.DayOf(time.UnixMilli(ms), loc) }
 	before := around
 	before.Since = around.Since.In(loc).AddDate(0, 0, -120)
 	for _, line := range anomaliesOf(groupsOf(d.Calls, before, loc), around, loc) {
@@ -337,7 +337,7 @@ func incidentsOf(d analyticstest.Data, p analytics.Params, loc *time.Location) (
 // falseFirst compares what holds of two rows.
 func falseFirst(a, b bool) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) }
 
-func campaignsOf(d analyticstest.Data, p analytics.Params, loc *time.Location) (out [][]any) {
+func campaignsOf(d analyticstest.Data, p question.Params, loc *time.Location) (out [][]any) {
 	rows := slices.Clone(d.Others[resource.Campaigns.Table])
 	slices.SortFunc(rows, func(a, b row) int {
 		newest, _ := b["created_at"].(int64)
@@ -358,7 +358,7 @@ func campaignsOf(d analyticstest.Data, p analytics.Params, loc *time.Location) (
 }
 
 // placedBy are the figures of the calls that a campaign placed.
-func placedBy(campaign any, d analyticstest.Data, p analytics.Params, loc *time.Location) []any {
+func placedBy(campaign any, d analyticstest.Data, p question.Params, loc *time.Location) []any {
 	mine := func(r row) bool {
 		return selects(r, p, loc) && r["campaign"] == campaign && r["start_at"] != nil && wayOf(r) != "inbound"
 	}
@@ -463,7 +463,7 @@ func TestReportsOnTheOrganisation(t *testing.T) {
 		d := randomData(r, 200)
 		organisation(r, &d)
 		w := warehouse(t, d, zone(t, "Asia/Seoul"))
-		for _, p := range []analytics.Params{{}, {By: "agent"}, {By: "weekday,call_type", Where: []string{"agent_type=flow"}}, {Where: []string{"status=none"}},
+		for _, p := range []question.Params{{}, {By: "agent"}, {By: "weekday,call_type", Where: []string{"agent_type=flow"}}, {Where: []string{"status=none"}},
 			{Agent: "a1-one", Since: time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)}, {Until: time.Date(2026, 10, 26, 0, 0, 0, 0, time.UTC)}} {
 			for _, report := range []string{"lines", "campaigns", "changes", "incidents", "flows"} {
 				p := p
@@ -495,7 +495,7 @@ func TestDimensionsOfTheOrganisation(t *testing.T) {
 	analyticstest.Write(t, root, 1, d)
 	w := open(t, root, zone(t, "Asia/Seoul"))
 	first, tried := rand.IntN(*everyQuestion), longtest.Each(6)
-	for i, p := range []analytics.Params{
+	for i, p := range []question.Params{
 		{By: "agent_type"},
 		{By: "number"},
 		{By: "agent_type,day"},
@@ -532,8 +532,8 @@ func TestWhatWasNeverFetched(t *testing.T) {
 		got := ""
 		for _, q := range []struct {
 			of *sqlfiles.File
-			p  analytics.Params
-		}{{incidents, analytics.Params{}}, {changes, analytics.Params{}}, {volume, analytics.Params{By: "agent_type", Where: []string{"number="}}}, {volume, analytics.Params{By: "agent"}}} {
+			p  question.Params
+		}{{incidents, question.Params{}}, {changes, question.Params{}}, {volume, question.Params{By: "agent_type", Where: []string{"number="}}}, {volume, question.Params{By: "agent"}}} {
 			names, err := w.NotFetched(q.of, q.p)
 			got += fmt.Sprint(names, err, " ")
 		}

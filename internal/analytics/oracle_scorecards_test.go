@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/question"
 )
 
 // randomEvaluation is an evaluation in one of the shapes that the service may send: it says only
@@ -203,7 +203,7 @@ func TestScorecards(t *testing.T) {
 		calls = append(calls, c)
 	}
 	w := warehouse(t, analyticstest.Data{Calls: calls}, nil)
-	rows, err := w.Report(t.Context(), "scorecards", analytics.Params{By: "agent", Since: since, PreviousSince: since.AddDate(0, 0, -7), PreviousUntil: since})
+	rows, err := w.Report(t.Context(), "scorecards", question.Params{By: "agent", Since: since, PreviousSince: since.AddDate(0, 0, -7), PreviousUntil: since})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,12 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/longtest"
 )
 
 // successOf counts the calls in which a field was found, and was what was asked for.
-func successOf(g *group, items map[any][]row, p analytics.Params, unit any) (out [][]any) {
+func successOf(g *group, items map[any][]row, p question.Params, unit any) (out [][]any) {
 	g = &group{key: g.key, calls: inUnit(g.calls, unit)}
 	asked, wanted, _ := strings.Cut(p.Field, "=")
 	if p.Field == "" {
@@ -74,7 +74,7 @@ func successOf(g *group, items map[any][]row, p analytics.Params, unit any) (out
 }
 
 // withField are the calls in which a field was found, once for each field.
-func withField(calls []row, items map[any][]row, p analytics.Params) (out []row) {
+func withField(calls []row, items map[any][]row, p question.Params) (out []row) {
 	asked, _, _ := strings.Cut(p.Field, "=")
 	for _, c := range calls {
 		found := map[any]bool{}
@@ -96,7 +96,7 @@ type aim struct {
 	isField bool
 }
 
-func aimOf(items map[any][]row, p analytics.Params) aim {
+func aimOf(items map[any][]row, p question.Params) aim {
 	name, wanted, isField := strings.Cut(p.Field, "=")
 	if !isField {
 		return aim{answered, completed, false}
@@ -152,7 +152,7 @@ func TestSuccess(t *testing.T) {
 				if n++; !tried(n) {
 					continue
 				}
-				p := analytics.Params{By: by, Field: field}
+				p := question.Params{By: by, Field: field}
 				rows, err := w.Report(t.Context(), report, p)
 				if d := diffNear(oracle(report, d, p, w.Location()), all(t, rows, err)); d != "" {
 					t.Errorf("%s, %+v (-oracle +report):\n%s", report, p, d)
@@ -160,12 +160,12 @@ func TestSuccess(t *testing.T) {
 			}
 		}
 	}
-	_, err := w.Report(t.Context(), "success", analytics.Params{Field: "resolved"})
+	_, err := w.Report(t.Context(), "success", question.Params{Field: "resolved"})
 	if err == nil {
 		t.Error("a field without a value is taken")
 	}
-	_, err = w.Report(t.Context(), "costs", analytics.Params{Field: "color=1"})
-	var u *analytics.UnknownError
+	_, err = w.Report(t.Context(), "costs", question.Params{Field: "color=1"})
+	var u *question.UnknownError
 	if !errors.As(err, &u) || u.Nearest != "colour" {
 		t.Errorf("a field that no call has: %v", err)
 	}

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/value"
 )
 
@@ -99,7 +99,7 @@ func documentKey(r row, doc, key string) any {
 	return nil
 }
 
-func selects(r row, p analytics.Params, loc *time.Location) bool {
+func selects(r row, p question.Params, loc *time.Location) bool {
 	meets := map[string]bool{}
 	for _, condition := range p.Where {
 		name, want, _ := strings.Cut(condition, "=")
@@ -140,7 +140,7 @@ type group struct {
 
 // groupsOf returns the groups in the order of the reports: those of time by
 // time, others the largest first; the group without a key comes last.
-func groupsOf(calls []row, p analytics.Params, loc *time.Location) []*group {
+func groupsOf(calls []row, p question.Params, loc *time.Location) []*group {
 	byKey := map[any]*group{}
 	var out []*group
 	for _, r := range calls {
@@ -192,11 +192,11 @@ func keyLess(a, b any) bool {
 // counted splits a group by a column: the largest part first, ties by value, no
 // value last among them.
 func counted(g *group, column string) []*group {
-	parts := groupsOf(g.calls, analytics.Params{By: column}, time.UTC)
+	parts := groupsOf(g.calls, question.Params{By: column}, time.UTC)
 	return parts
 }
 
-func oracle(report string, d analyticstest.Data, p analytics.Params, loc *time.Location) [][]any {
+func oracle(report string, d analyticstest.Data, p question.Params, loc *time.Location) [][]any {
 	var out [][]any
 	switch report {
 	case "search":
@@ -233,7 +233,7 @@ func oracle(report string, d analyticstest.Data, p analytics.Params, loc *time.L
 	return out
 }
 
-func linesOf(report string, groups []*group, d analyticstest.Data, p analytics.Params, loc *time.Location) (out [][]any) {
+func linesOf(report string, groups []*group, d analyticstest.Data, p question.Params, loc *time.Location) (out [][]any) {
 	turns, items := byCall(d.Turns), byCall(d.Items)
 	aim := aimOf(items, p)
 	if report == "flows" {
@@ -318,7 +318,7 @@ func linesOf(report string, groups []*group, d analyticstest.Data, p analytics.P
 
 // sortGroups puts groups, where the largest comes first, in the order of what
 // the report counts: not always calls.
-func sortGroups(groups []*group, report string, p analytics.Params, turns, items map[any][]row) {
+func sortGroups(groups []*group, report string, p question.Params, turns, items map[any][]row) {
 	if ofTime(p.By) {
 		return
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/value"
 )
 
@@ -321,7 +321,7 @@ func decimalOf(v *big.Rat) string {
 }
 
 // searched is what the report search finds.
-func searched(calls []row, turns map[any][]row, p analytics.Params, loc *time.Location) (out [][]any) {
+func searched(calls []row, turns map[any][]row, p question.Params, loc *time.Location) (out [][]any) {
 	has := func(t row) bool {
 		s, ok := t["content"].(string)
 		for _, w := range p.Words {

@@ -12,7 +12,9 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/layout"
+	sqlfiles "callhouse/sql"
 )
 
 // provenFiles are the files that were to be proven.
@@ -55,7 +57,7 @@ func TestReportsReadOnlyWhatIsProven(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer := func(name string, p analytics.Params, prover opened.Prover) [][]any {
+	answer := func(name string, p question.Params, prover opened.Prover) [][]any {
 		t.Helper()
 		w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Location: time.UTC, Prover: prover}})
 		if err != nil {
@@ -68,11 +70,11 @@ func TestReportsReadOnlyWhatIsProven(t *testing.T) {
 	unproven := 0
 	every := min(*everyQuestion, 10)
 	first := rand.IntN(every)
-	for i, f := range analytics.Reports() {
+	for i, f := range sqlfiles.Reports() {
 		if i%every != first {
 			continue
 		}
-		p := analytics.Params{Call: data.Calls[0]["call_id"].(string), Words: []string{"a"}}
+		p := question.Params{Call: data.Calls[0]["call_id"].(string), Words: []string{"a"}}
 		if f.Grouped() {
 			p.By = "agent"
 		}

@@ -3,8 +3,10 @@ package analytics_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"testing"
 
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/calls"
 )
 
 // answer is what a tool may answer, and whether that tells of a failure.
@@ -123,4 +125,20 @@ func randomData(r *rand.Rand, n int) analyticstest.Data {
 		}
 	}
 	return d
+}
+
+// The sink, which stores the number of failed tool calls, and the view tool_calls define failures
+// alike.
+func TestFailuresOfTools(t *testing.T) {
+	w := warehouse(t, analyticstest.Data{}, nil)
+	for _, a := range answers {
+		content, ok := a.content.(string)
+		if !ok {
+			continue
+		}
+		rows, err := w.SQLWith(t.Context(), "SELECT tells_failure($content) AS failed", map[string]string{"content": content})
+		if got := all(t, rows, err)[0][0]; calls.TellsFailure([]byte(content)) != a.failed || got != a.failed {
+			t.Errorf("%q is a failure for the sink: %t, for the view: %v, want %t", content, calls.TellsFailure([]byte(content)), got, a.failed)
+		}
+	}
 }

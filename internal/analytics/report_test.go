@@ -19,8 +19,10 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/longtest"
+	sqlfiles "callhouse/sql"
 )
 
 // everyQuestion leaves out most of what the oracle is asked.
@@ -138,7 +140,7 @@ func TestReportsEqualTheOracle(t *testing.T) {
 				if i%len(zones) == 0 {
 					r.Shuffle(len(zones), func(i, j int) { zones[i], zones[j] = zones[j], zones[i] })
 				}
-				p := analytics.Params{By: by}
+				p := question.Params{By: by}
 				switch r.IntN(4) {
 				case 0:
 					p.Since = bound(r, calls)
@@ -161,10 +163,10 @@ func TestReportsEqualTheOracle(t *testing.T) {
 }
 
 // checkReports compares every report over the calls that p selects with the oracle.
-func checkReports(t *testing.T, root string, loc *time.Location, data analyticstest.Data, p analytics.Params) {
+func checkReports(t *testing.T, root string, loc *time.Location, data analyticstest.Data, p question.Params) {
 	t.Helper()
 	w := open(t, root, loc)
-	for _, f := range analytics.Reports() {
+	for _, f := range sqlfiles.Reports() {
 		p := p
 		switch f.Name {
 		case "call": // TestCall
@@ -226,7 +228,7 @@ func TestPercentilesAreNearestRank(t *testing.T) {
 			calls = append(calls, row{"call_id": fmt.Sprint(i), "status": "ended", "start_at": int64(i), "duration_ms": ms})
 		}
 		w := warehouse(t, analyticstest.Data{Calls: calls}, nil)
-		rows, err := w.Report(t.Context(), "durations", analytics.Params{})
+		rows, err := w.Report(t.Context(), "durations", question.Params{})
 		got := all(t, rows, err)
 		if d := diff([][]any{c.want}, [][]any{got[0][1:7]}); d != "" {
 			t.Errorf("durations of %v (-want +got):\n%s", c.durations, d)
@@ -301,7 +303,7 @@ func TestHoursOfAnyTime(t *testing.T) {
 	for _, name := range []string{"UTC", "Asia/Kathmandu", "America/St_Johns"} {
 		loc := zone(t, name)
 		w := warehouse(t, d, loc)
-		for _, p := range []analytics.Params{{}, {By: "hour"}, {By: "day"}, {By: "week"}} {
+		for _, p := range []question.Params{{}, {By: "hour"}, {By: "day"}, {By: "week"}} {
 			rows, err := w.Report(t.Context(), "volume", p)
 			if d := diff(oracle("volume", d, p, loc), all(t, rows, err)); d != "" {
 				t.Errorf("%s, by %q (-oracle +report):\n%s", name, p.By, d)

@@ -9,8 +9,10 @@ import (
 
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/longtest"
+	sqlfiles "callhouse/sql"
 )
 
 var scanFiltersRE = regexp.MustCompile(`"Filters": (\[[^\]]*\]|"[^"]*")`)
@@ -75,8 +77,8 @@ func TestReportsByRights(t *testing.T) {
 			t.Fatal(err)
 		}
 		var denied []string
-		for _, f := range Reports() {
-			p := Params{Call: "c1", Words: []string{"hello"}}
+		for _, f := range sqlfiles.Reports() {
+			p := question.Params{Call: "c1", Words: []string{"hello"}}
 			rows, err := w.Report(t.Context(), f.Name, p)
 			switch {
 			case Denied(err):
@@ -87,17 +89,17 @@ func TestReportsByRights(t *testing.T) {
 				rows.Close()
 			}
 		}
-		if len(denied) == len(Reports()) {
+		if len(denied) == len(sqlfiles.Reports()) {
 			denied = []string{"every report"}
 		}
 		if got := strings.Join(denied, " "); got != x.denied {
 			t.Errorf("%+v: denied are %s, want %s", x.rights, got, x.denied)
 		}
 		// A month that is compacted is counted without its calls, but not for everybody.
-		if c, err := w.Coverage(t.Context(), "volume", Params{}, time.Now()); err == nil && c.Calls != int64(strings.Count(x.calls, "c1")+strings.Count(x.calls, "c2")) {
+		if c, err := w.Coverage(t.Context(), "volume", question.Params{}, time.Now()); err == nil && c.Calls != int64(strings.Count(x.calls, "c1")+strings.Count(x.calls, "c2")) {
 			t.Errorf("%+v: %d calls are counted, want those of %s", x.rights, c.Calls, x.calls)
 		}
-		rows, err := w.Table(t.Context(), "calls", Params{})
+		rows, err := w.Table(t.Context(), "calls", question.Params{})
 		if Denied(err) != (x.calls == "") || err != nil && !Denied(err) {
 			t.Errorf("%+v: calls: %v", x.rights, err)
 		}

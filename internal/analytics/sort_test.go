@@ -11,9 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/longtest"
+	sqlfiles "callhouse/sql"
 )
 
 // less compares two values of a column; null comes last in either direction.
@@ -57,8 +58,8 @@ func TestSort(t *testing.T) {
 	d := randomData(rand.New(rand.NewPCG(23, 1)), 60)
 	w := warehouse(t, d, nil)
 	tried, reports, sampled := 0, longtest.Each(4), longtest.Each(8)
-	for i, f := range analytics.Reports() {
-		p := analytics.Params{}
+	for i, f := range sqlfiles.Reports() {
+		p := question.Params{}
 		if f.Arguments != "" || !reports(i) {
 			continue
 		}
@@ -78,7 +79,7 @@ func TestSort(t *testing.T) {
 			desc := (at+i)%2 == 0
 			p.Sort, p.Top = c.Name+map[bool]string{true: ":desc", false: ":asc"}[desc], 0
 			rows, err := w.Report(t.Context(), f.Name, p)
-			if group := (*analytics.GroupError)(nil); errors.As(err, &group) && strings.Contains(c.Name, "agent") || strings.HasSuffix(c.Name, "_name") && err != nil {
+			if group := (*question.GroupError)(nil); errors.As(err, &group) && strings.Contains(c.Name, "agent") || strings.HasSuffix(c.Name, "_name") && err != nil {
 				continue
 			}
 			got := all(t, rows, err)
@@ -99,9 +100,9 @@ func TestSort(t *testing.T) {
 		t.Errorf("only %d columns were tried", tried)
 	}
 	for sort, nearest := range map[string]string{"call": "calls", "calls:up": "", "agent": "", "agent_id:asc": ""} {
-		_, err := w.Report(t.Context(), "agents", analytics.Params{Sort: sort})
-		var unknown *analytics.UnknownError
-		var group *analytics.GroupError
+		_, err := w.Report(t.Context(), "agents", question.Params{Sort: sort})
+		var unknown *question.UnknownError
+		var group *question.GroupError
 		if nearest != "" && (!errors.As(err, &unknown) || unknown.Nearest != nearest) || nearest == "" && (!errors.As(err, &group) || group.Hint == "") {
 			t.Errorf("--sort %s: %v", sort, err)
 		}

@@ -2,6 +2,7 @@ package analytics
 
 import (
 	"context"
+	"fmt"
 	"sort"
 
 	"callhouse/internal/analytics/duck"
@@ -62,40 +63,33 @@ func arguments(stmt *duck.Stmt, values map[string]string) ([]any, error) {
 }
 
 // runSQL runs one statement that reads, with what arguments returns for it.
-func (w *Warehouse) runSQL(ctx context.Context, text string, arguments func(*duck.Stmt) ([]any, error)) (_ *Rows, err error) {
-	conn, err := w.Conn(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			conn.Close()
+func (w *Warehouse) runSQL(ctx context.Context, text string, arguments func(*duck.Stmt) ([]any, error)) (*Rows, error) {
+	return w.stream(ctx, func(conn *duck.Conn) (*Rows, error) {
+		if err := w.Reads(ctx, conn, text); err != nil {
+			return nil, err
 		}
-	}()
-	if err := w.Reads(ctx, conn, text); err != nil {
-		return nil, err
-	}
-	var stmt *duck.Stmt
-	err = w.Defined(ctx, conn, text, func() (err error) {
-		stmt, err = conn.Prepare(ctx, text)
-		return err
+		var stmt *duck.Stmt
+		err := w.Defined(ctx, conn, text, func() (err error) {
+			stmt, err = conn.Prepare(ctx, text)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		rows, err := query(ctx, stmt, arguments)
+		if err != nil {
+			stmt.Close()
+			return nil, err
+		}
+		r := &Rows{rows: rows, columns: rows.Columns()}
+		for i := range r.columns {
+			r.columns[i].Null = "NULL"
+		}
+		if n := len(r.columns); stmt.Kind() == duck.Explains && n > 0 {
+			r.columns[n-1].Kind = value.Drawing
+		}
+		return r, nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	rows, err := query(ctx, stmt, arguments)
-	if err != nil {
-		stmt.Close()
-		return nil, err
-	}
-	r := &Rows{rows: rows, conn: conn, columns: rows.Columns()}
-	for i := range r.columns {
-		r.columns[i].Null = "NULL"
-	}
-	if n := len(r.columns); stmt.Kind() == duck.Explains && n > 0 {
-		r.columns[n-1].Kind = value.Drawing
-	}
-	return r, nil
 }
 
 func query(ctx context.Context, stmt *duck.Stmt, arguments func(*duck.Stmt) ([]any, error)) (*duck.Rows, error) {
@@ -107,4 +101,26 @@ func query(ctx context.Context, stmt *duck.Stmt, arguments func(*duck.Stmt) ([]a
 		return nil, err
 	}
 	return stmt.Query(ctx, args...)
+}
+
+// Card tells what the call is: names and values, for people.
+func (w *Warehouse) Card(ctx context.Context, id string) (*Rows, error) {
+	rows, err := w.SQL(ctx, `SELECT call_id AS call, agent_id AS agent, agent_version AS version, variant_label AS variant,
+		start_at AS started, duration_ms AS duration, call_type AS type, status, disconnection_reason AS ended_for,
+		from_number AS "from", to_number AS "to", user_sentiment AS sentiment, total_cost AS cost, summary,
+		CASE WHEN transcript_state <> 'present' THEN transcript_state END AS transcript
+		FROM calls WHERE call_id = ?`, id)
+	if err != nil {
+		return nil, fmt.Errorf("describe the call: %w", err)
+	}
+	for i, c := range rows.columns {
+		switch c.Name {
+		case "duration":
+			rows.columns[i].Unit = value.Millis
+		case "cost":
+			rows.columns[i].Unit = value.Money
+		}
+	}
+	nameCurrency(rows.columns, w.currency)
+	return rows, nil
 }

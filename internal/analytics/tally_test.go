@@ -13,6 +13,7 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/layout"
 )
 
@@ -61,7 +62,7 @@ func TestTalliesEqualTheOracle(t *testing.T) {
 			if n++; n%*everyQuestion != first {
 				continue
 			}
-			p := analytics.Params{By: by, Since: b.since, Until: b.until}
+			p := question.Params{By: by, Since: b.since, Until: b.until}
 			if j == 1 {
 				p.Agent = "a1-o"
 			}
@@ -108,20 +109,20 @@ func TestTalliesSpareTheCalls(t *testing.T) {
 	day := time.Date(2026, 10, 25, 0, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
 		reports string
-		p       analytics.Params
+		p       question.Params
 		spared  bool
 	}{
-		{"sentiment disconnections costs distribution funnel outcomes agents versions coverage volume anomalies", analytics.Params{}, true},
-		{"sentiment disconnections costs funnel agents versions coverage", analytics.Params{By: "variant_label"}, true},
-		{"sentiment disconnections costs volume funnel outcomes", analytics.Params{By: "day"}, true},
-		{"sentiment disconnections costs volume anomalies", analytics.Params{By: "weekday", Since: day, Until: day.AddDate(0, 0, 7)}, true},
-		{"sentiment agents funnel", analytics.Params{Since: day.AddDate(0, 0, -24)}, true},
-		{"sentiment agents funnel", analytics.Params{Agent: "b", By: "call_type"}, true},
-		{"agents funnel", analytics.Params{Since: day}, false},
-		{"volume", analytics.Params{Since: day.Add(time.Millisecond)}, false},
-		{"sentiment", analytics.Params{By: "metadata.campaign"}, false},
-		{"volume", analytics.Params{Agent: "b"}, false},
-		{"durations callers attempts transfers concurrency early", analytics.Params{}, false},
+		{"sentiment disconnections costs distribution funnel outcomes agents versions coverage volume anomalies", question.Params{}, true},
+		{"sentiment disconnections costs funnel agents versions coverage", question.Params{By: "variant_label"}, true},
+		{"sentiment disconnections costs volume funnel outcomes", question.Params{By: "day"}, true},
+		{"sentiment disconnections costs volume anomalies", question.Params{By: "weekday", Since: day, Until: day.AddDate(0, 0, 7)}, true},
+		{"sentiment agents funnel", question.Params{Since: day.AddDate(0, 0, -24)}, true},
+		{"sentiment agents funnel", question.Params{Agent: "b", By: "call_type"}, true},
+		{"agents funnel", question.Params{Since: day}, false},
+		{"volume", question.Params{Since: day.Add(time.Millisecond)}, false},
+		{"sentiment", question.Params{By: "metadata.campaign"}, false},
+		{"volume", question.Params{Agent: "b"}, false},
+		{"durations callers attempts transfers concurrency early", question.Params{}, false},
 	} {
 		for report := range strings.FieldsSeq(c.reports) {
 			rows, err := w.Report(t.Context(), report, c.p)
@@ -161,7 +162,7 @@ func TestTalliesKnowNoCredits(t *testing.T) {
 		w := open(t, root, nil)
 		withoutCalls(t, root)
 		for report, spared := range map[string]bool{"costs": false, "agents": false, "coverage": false, "sentiment": true, "outcomes": true} {
-			rows, err := w.Report(t.Context(), report, analytics.Params{})
+			rows, err := w.Report(t.Context(), report, question.Params{})
 			if err == nil {
 				_, err = rows.Skip(t.Context())
 				rows.Close()
@@ -202,9 +203,9 @@ func TestTalliesInOddZones(t *testing.T) {
 		loc := zone(t, c.zone)
 		w := open(t, root, loc)
 		for by, groups := range groups {
-			rows, err := w.Report(t.Context(), "sentiment", analytics.Params{By: by})
+			rows, err := w.Report(t.Context(), "sentiment", question.Params{By: by})
 			got := all(t, rows, err)
-			want := oracle("sentiment", d, analytics.Params{By: by}, loc)
+			want := oracle("sentiment", d, question.Params{By: by}, loc)
 			if d := diffNear(want, got); d != "" || len(want) != groups {
 				t.Errorf("%s by %s, far %v, in %d groups (-oracle +report):\n%s", c.zone, by, c.far, len(want), d)
 			}
@@ -223,7 +224,7 @@ func TestDurationsBelowZero(t *testing.T) {
 	analyticstest.Write(t, root, 1, d)
 	w := open(t, root, nil)
 	for n := range len(calls) {
-		p := analytics.Params{Since: time.Date(2026, 10, n+1, 0, 0, 0, 0, time.UTC)}
+		p := question.Params{Since: time.Date(2026, 10, n+1, 0, 0, 0, 0, time.UTC)}
 		for _, report := range []string{"durations", "distribution"} {
 			rows, err := w.Report(t.Context(), report, p)
 			if d := diff(oracle(report, d, p, time.UTC), all(t, rows, err)); d != "" {

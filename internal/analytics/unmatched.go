@@ -2,10 +2,9 @@ package analytics
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/words"
 )
 
@@ -29,43 +28,35 @@ const mostValues = 10_000
 // Unmatched returns the values of p's conditions that no call of the warehouse has, in any
 // period: most likely they are misspelt. Hours, days and the like are left out, and what must
 // be known to be accepted.
-func (w *Warehouse) Unmatched(ctx context.Context, p Params) (out []Unmatched, err error) {
-	if len(p.Where) == 0 {
-		return nil, nil
+func (w *Warehouse) Unmatched(ctx context.Context, p question.Params) (out []Unmatched, err error) {
+	filters, err := question.Filters(p.Where)
+	if err != nil || len(filters) == 0 {
+		return nil, err
 	}
 	conn, err := w.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close()
-	s, err := w.selection(ctx, conn, p)
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range s.filters {
-		if f.natural || f.known != nil || f.named() {
+	for _, f := range filters {
+		if !f.Open() {
 			continue
 		}
-		for _, v := range f.values {
-			only := filter{f.dimension, f.name, []string{v}}
-			rows, err := conn.QuerySmall(ctx, "SELECT 1 FROM calls WHERE "+only.where(f.inCalls())+" LIMIT 1")
+		for _, v := range f.Values {
+			only := question.Filter{Dimension: f.Dimension, Values: []string{v}}
+			found, err := conn.Column(ctx, "SELECT '' FROM calls WHERE "+only.Where(f.InCalls())+" LIMIT 1")
 			if err != nil {
-				return nil, fmt.Errorf("look for %s: %w", f.name, err)
+				return nil, fmt.Errorf("look for %s: %w", f.Name, err)
 			}
-			_, err = rows.Next(ctx)
-			rows.Close()
-			if err == nil || v == "" {
+			if len(found) > 0 || v == "" {
 				continue
 			}
-			if !errors.Is(err, io.EOF) {
-				return nil, fmt.Errorf("look for %s: %w", f.name, err)
-			}
 			known, err := conn.Column(ctx, fmt.Sprintf("SELECT DISTINCT %s AS v FROM calls WHERE v IS NOT NULL ORDER BY v LIMIT %d",
-				f.inCalls(), mostValues))
+				f.InCalls(), mostValues))
 			if err != nil {
-				return nil, fmt.Errorf("look for values of %s: %w", f.name, err)
+				return nil, fmt.Errorf("look for values of %s: %w", f.Name, err)
 			}
-			out = append(out, Unmatched{f.name, v, words.Nearest(v, known)})
+			out = append(out, Unmatched{f.Name, v, words.Nearest(v, known)})
 		}
 	}
 	return out, nil

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/question"
 )
 
 // What was extracted is shown as it was sent, and numbers in documents group by
@@ -29,7 +29,7 @@ func TestNumbersAsSent(t *testing.T) {
 			t.Errorf("%s is shown as %v, want %v", d.Items[i]["value"], line[0], want)
 		}
 	}
-	rows, err = w.Report(t.Context(), "volume", analytics.Params{By: "metadata.n"})
+	rows, err = w.Report(t.Context(), "volume", question.Params{By: "metadata.n"})
 	got := map[string]int64{}
 	for _, line := range all(t, rows, err) {
 		got[line[0].(string)] += line[3].(int64)
@@ -58,7 +58,7 @@ func TestToolResultAsObject(t *testing.T) {
 	if d := diff([][]any{{`{"status":"error"}`, true}, {`{"status":"ok"}`, false}}, all(t, rows, err)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
-	rows, err = w.Report(t.Context(), "call", analytics.Params{Call: "c"})
+	rows, err = w.Report(t.Context(), "call", question.Params{Call: "c"})
 	if got := fmt.Sprint(all(t, rows, err)); !strings.Contains(got, `✗ {"status":"error"}`) || !strings.Contains(got, `← {"status":"ok"}`) {
 		t.Errorf("the conversation is %s", got)
 	}

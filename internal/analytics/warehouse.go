@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/plan"
+	"callhouse/internal/analytics/question"
 )
 
 // Options set how a warehouse is opened, and what its reports assume. The zero value is ready
@@ -15,16 +17,16 @@ type Options struct {
 	// Country is the one whose public holidays have fewer calls, as two letters; empty: none.
 	Country string
 	// Goals define success for agents whose success is not a completed call.
-	Goals []Goal
+	Goals []question.Goal
 }
 
 // Warehouse is one snapshot, open for reports and SQL. It may be used by several goroutines at
 // once.
 type Warehouse struct {
 	*opened.DB
+	planner  *plan.Planner
 	currency string
-	country  string
-	goals    []Goal
+	goals    []question.Goal
 }
 
 // Open opens the current snapshot of the warehouse at root. Its errors are those of
@@ -34,5 +36,6 @@ func Open(ctx context.Context, root string, o Options) (*Warehouse, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Warehouse{DB: db, currency: o.Currency, country: o.Country, goals: o.Goals}, nil
+	planner := plan.New(db.Snapshot(), db.Location(), db.Rights(), o.Safe != nil, o.Country)
+	return &Warehouse{DB: db, planner: planner, currency: o.Currency, goals: o.Goals}, nil
 }

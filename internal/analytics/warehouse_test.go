@@ -16,6 +16,7 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/guard"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
@@ -35,7 +36,7 @@ func TestViewsAreAsDescribed(t *testing.T) {
 	}
 	for name, d := range map[string]analyticstest.Data{"filled": full, "empty": {}} {
 		w := warehouse(t, d, nil)
-		for _, v := range analytics.Tables() {
+		for _, v := range sqlfiles.ViewsByName() {
 			rows, err := w.SQL(t.Context(), "SELECT * FROM "+v.Name)
 			if err != nil {
 				t.Fatal(err)
@@ -83,8 +84,8 @@ func TestViewsHoldEveryDeclaredColumn(t *testing.T) {
 func TestReportsAreAsDescribed(t *testing.T) {
 	w := warehouse(t, analyticstest.Data{Calls: []row{{"call_id": "c", "agent_id": "a", "duration_ms": int64(5)}},
 		Items: []row{{"call_id": "c", "name": "resolved", "value": "true"}}}, nil)
-	for _, f := range analytics.Reports() {
-		p := analytics.Params{Call: "c", Words: []string{"w"}, Field: "resolved=true"}
+	for _, f := range sqlfiles.Reports() {
+		p := question.Params{Call: "c", Words: []string{"w"}, Field: "resolved=true"}
 		if f.Grouped() {
 			p.By = "agent"
 		}
@@ -217,13 +218,13 @@ func TestOpenErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := open(t, root, nil)
-	var unknown *analytics.UnknownError
-	_, err = w.Report(t.Context(), "sentimnt", analytics.Params{})
+	var unknown *question.UnknownError
+	_, err = w.Report(t.Context(), "sentimnt", question.Params{})
 	if !errors.As(err, &unknown) || unknown.Nearest != "sentiment" {
 		t.Errorf("unknown report: %v", err)
 	}
 	for by, near := range map[string]string{"agnet": "agent", "metadata": "metadata.KEY", "metadata.": "metadata.KEY", "agent_id; DROP": "agent", "zzz": ""} {
-		_, err = w.Report(t.Context(), "sentiment", analytics.Params{By: by})
+		_, err = w.Report(t.Context(), "sentiment", question.Params{By: by})
 		if !errors.As(err, &unknown) || unknown.Nearest != near {
 			t.Errorf("--by %q: %v, nearest %q, want %q", by, err, unknown.Nearest, near)
 		}
@@ -235,17 +236,17 @@ func TestAgents(t *testing.T) {
 		{"call_id": "1", "agent_id": "ab"}, {"call_id": "2", "agent_id": "abc"}, {"call_id": "3", "agent_id": "x'y"},
 	}}, nil)
 	for prefix, want := range map[string]int64{"ab": 1, "abc": 1, "x": 1, "x'y": 1} {
-		rows, err := w.Report(t.Context(), "durations", analytics.Params{Agent: prefix})
+		rows, err := w.Report(t.Context(), "durations", question.Params{Agent: prefix})
 		if got := all(t, rows, err); got[0][0] != want {
 			t.Errorf("--agent %s: %v calls, want %d", prefix, got[0][0], want)
 		}
 	}
-	var ambiguous *analytics.AmbiguousError
-	if _, err := w.Report(t.Context(), "durations", analytics.Params{Agent: "a"}); !errors.As(err, &ambiguous) || len(ambiguous.IDs) != 2 {
+	var ambiguous *question.AmbiguousError
+	if _, err := w.Report(t.Context(), "durations", question.Params{Agent: "a"}); !errors.As(err, &ambiguous) || len(ambiguous.IDs) != 2 {
 		t.Errorf("--agent a: %v", err)
 	}
-	var unknown *analytics.UnknownError
-	if _, err := w.Report(t.Context(), "durations", analytics.Params{Agent: "abd"}); !errors.As(err, &unknown) || unknown.Nearest == "" {
+	var unknown *question.UnknownError
+	if _, err := w.Report(t.Context(), "durations", question.Params{Agent: "abd"}); !errors.As(err, &unknown) || unknown.Nearest == "" {
 		t.Errorf("--agent abd: %v", err)
 	}
 }
@@ -315,7 +316,7 @@ func consistent(ctx context.Context, root string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	rows, err := w.Report(ctx, "durations", analytics.Params{})
+	rows, err := w.Report(ctx, "durations", question.Params{})
 	if err != nil {
 		return err
 	}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/question"
 )
 
 // A tool that fails in every call of happy callers does not keep the unhappy ones from the list.
@@ -30,7 +30,7 @@ func TestWorstIsNotFlooded(t *testing.T) {
 	add(30, "angry", "negative", "user_hangup", 0)
 	add(3, "broken", "neutral", "error_voxai", 0)
 	w := warehouse(t, d, nil)
-	rows, err := w.Report(t.Context(), "worst", analytics.Params{})
+	rows, err := w.Report(t.Context(), "worst", question.Params{})
 	got := map[any]int{}
 	order := ""
 	for _, line := range all(t, rows, err) {

@@ -54,6 +54,7 @@ type Client struct {
 	closeIdle func()
 	secrets   *words.Secrets // omitted from failures
 	large     chan struct{}  // held while there is a large body
+	rules     []*rule        // the table of failures
 
 	budget    *budget
 	health    *health
@@ -79,6 +80,7 @@ func New(cfg Config) (*Client, error) {
 		closeIdle: func() {},
 		secrets:   words.NewSecrets(string(cfg.Key)),
 		large:     make(chan struct{}, 1),
+		rules:     rules,
 		health:    newHealth(),
 		looks:     make(chan look, 1),
 	}
@@ -145,7 +147,7 @@ func (c *Client) send(ctx context.Context, r *Request, began func()) (Answer, *R
 	req, err := c.request(rctx, r)
 	if err != nil {
 		began()
-		return Answer{}, &RequestError{class: otherStatus, Err: err}
+		return Answer{}, &RequestError{rule: otherStatus, Err: err}
 	}
 	res, err := c.http.Do(req)
 	began()
@@ -181,7 +183,7 @@ func (c *Client) send(ctx context.Context, r *Request, began func()) (Answer, *R
 	ans.At = c.cfg.Clock.Local()
 	switch {
 	case errors.Is(err, errTooLarge):
-		return ans, &RequestError{class: tooLarge, Status: res.StatusCode, limit: limit}
+		return ans, &RequestError{rule: tooLarge, Status: res.StatusCode, limit: limit}
 	case err != nil:
 		f := c.failed(ctx, rctx, err, true)
 		f.Status = res.StatusCode
@@ -221,17 +223,17 @@ func (c *Client) failed(ctx, rctx context.Context, err error, began bool) *Reque
 	}
 	if cause := context.Cause(rctx); cause != nil {
 		if ctx.Err() != nil && !errors.Is(cause, errTimeout) {
-			return &RequestError{class: canceled, Err: ctx.Err()}
+			return &RequestError{rule: canceled, Err: ctx.Err()}
 		}
 		err = cause
 	}
-	return &RequestError{class: classOfError(err, began), Err: err}
+	return &RequestError{rule: ruleOfError(err, began), Err: err}
 }
 
 // refused converts an unsuccessful answer into a failure.
 func (c *Client) refused(res *http.Response, raw []byte) *RequestError {
-	f := &RequestError{class: classOf(res.StatusCode), Status: res.StatusCode, wait: retryAfter(res.Header, c.cfg.Now())}
-	if f.class == redirected {
+	f := &RequestError{rule: c.ruleOf(res.StatusCode), Status: res.StatusCode, wait: retryAfter(res.Header, c.cfg.Now())}
+	if f.rule == redirected {
 		if to, err := res.Location(); err == nil {
 			to.User, to.RawQuery = nil, ""
 			f.target = c.secrets.Clip(to.String(), 300)

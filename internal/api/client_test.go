@@ -54,7 +54,7 @@ func TestBrokenConnectionIsNotSentTwiceUnseen(t *testing.T) {
 				}
 				return
 			}
-			if f == nil || f.class != noConnection && f.class != cutShort {
+			if f == nil || f.rule != noConnection && f.rule != cutShort {
 				t.Errorf("failure %v", f)
 			}
 			if n := got.Load(); n != 2 {
@@ -158,21 +158,21 @@ func TestBodies(t *testing.T) {
 	defer tr.CloseIdleConnections()
 	c := tester(t, tr, func(cfg *Config) { cfg.BaseURL = s.URL })
 	for path, want := range map[string]struct {
-		size  int
-		class class
+		size int
+		rule *rule
 	}{
 		"/gzip":  {size: 7},
 		"/full":  {size: MaxBody},
-		"/over":  {class: tooLarge},
-		"/bomb":  {class: tooLarge},
-		"/short": {class: cutShort},
+		"/over":  {rule: tooLarge},
+		"/bomb":  {rule: tooLarge},
+		"/short": {rule: cutShort},
 	} {
 		a, f := c.send(t.Context(), &Request{Path: path}, func() {})
 		a.done()
 		switch {
 		case want.size > 0 && (f != nil || len(a.Body) != want.size):
 			t.Errorf("%s: %d bytes, %v", path, len(a.Body), f)
-		case want.size == 0 && (f == nil || f.class != want.class):
+		case want.size == 0 && (f == nil || f.rule != want.rule):
 			t.Errorf("%s: %v", path, f)
 		}
 	}

@@ -72,7 +72,7 @@ func (c *counter) ended(f *RequestError) {
 		c.n.Status5xx++
 		c.n.ServerErrors++
 	}
-	if count := f.rule().count; count != nil {
+	if count := f.rule.count; count != nil {
 		*count(&c.n)++
 	}
 }

@@ -32,7 +32,7 @@ func (c *Client) Do(ctx context.Context, r Request, accept func(*Answer) error) 
 			return f, err
 		}
 		c.log.Debug("attempt failed", "kind", r.Kind, "attempt", attempt, "failure", f)
-		rule := f.rule()
+		rule := f.rule
 		if rule.outage {
 			if down, err := c.outage(ctx); err != nil {
 				return f, err
@@ -41,7 +41,7 @@ func (c *Client) Do(ctx context.Context, r Request, accept func(*Answer) error) 
 			}
 		}
 		if err := ctx.Err(); err != nil {
-			return &RequestError{class: canceled, Err: err}, nil
+			return &RequestError{rule: canceled, Err: err}, nil
 		}
 		if tries := rule.attempts(r.Kind); tries != always {
 			if attempt >= tries {
@@ -58,7 +58,7 @@ func (c *Client) Do(ctx context.Context, r Request, accept func(*Answer) error) 
 			waits = pauses(rule.pause)
 		}
 		if err := sleep(ctx, waits.NextBackOff()); err != nil {
-			return &RequestError{class: canceled, Err: err}, nil
+			return &RequestError{rule: canceled, Err: err}, nil
 		}
 	}
 }
@@ -68,7 +68,7 @@ func (c *Client) attempt(ctx context.Context, r *Request, retry bool, accept fun
 	took *time.Duration) (*RequestError, error) {
 	t, err := c.budget.acquire(ctx)
 	if err != nil {
-		return &RequestError{class: canceled, Err: err}, nil
+		return &RequestError{rule: canceled, Err: err}, nil
 	}
 	c.counter.sent(r.Kind, retry)
 	began := time.Now()
@@ -83,7 +83,7 @@ func (c *Client) attempt(ctx context.Context, r *Request, retry bool, accept fun
 		}
 	}
 	c.counter.ended(f)
-	if f != nil && f.rule().budget != nil {
+	if f != nil && f.rule.budget != nil {
 		if wait := c.heldBack(r.Stream, t, f); wait > 0 {
 			c.log.Info("the service holds us back", "failure", f, "wait", wait)
 		}
@@ -93,7 +93,7 @@ func (c *Client) attempt(ctx context.Context, r *Request, retry bool, accept fun
 
 // conclude returns the consequence of a failure that is not retried. Its error ends the run.
 func (c *Client) conclude(ctx context.Context, r *Request, f *RequestError) error {
-	f.Then, f.CursorLost = f.rule().after(r.Kind), f.rule().cursor
+	f.Then, f.CursorLost = f.rule.after(r.Kind), f.rule.cursor
 	switch f.Then {
 	case stopKey:
 		return &AuthError{Status: f.Status, Code: f.code, KeySource: c.cfg.KeySource}
@@ -113,7 +113,7 @@ func (c *Client) conclude(ctx context.Context, r *Request, f *RequestError) erro
 	case askList:
 		// A refused key stops the run. One refused record must not stop it every night.
 		f.Then = SetAside
-		if probe := c.probe(ctx); probe != nil && probe.rule().after(Page) == stopKey {
+		if probe := c.probe(ctx); probe != nil && probe.rule.after(Page) == stopKey {
 			return c.conclude(ctx, &c.cfg.Probe, probe)
 		}
 	}

@@ -25,7 +25,7 @@ func TestTimeouts(t *testing.T) {
 				c := tester(t, tr, nil)
 				c.health.good()
 				f, err := c.Do(t.Context(), Request{Path: "/", Kind: Record}, ok)
-				if err != nil || f == nil || f.class != timedOut || n.Load() != 3 {
+				if err != nil || f == nil || f.rule != timedOut || n.Load() != 3 {
 					t.Errorf("%d attempts, %v, %v", n.Load(), f, err)
 				}
 			})

@@ -15,32 +15,6 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// class is a kind of failed attempt.
-type class uint8
-
-const (
-	badRequest class = iota
-	unauthorized
-	forbidden
-	notFound
-	conflict
-	cursorGone
-	rateLimited
-	serverError
-	unavailable
-	redirected
-	otherStatus
-	timedOut
-	noConnection
-	untrusted
-	cutShort
-	wrongBody
-	broken
-	tooLarge
-	canceled
-	spent
-)
-
 // Then is the consequence of a failure that is not retried.
 type Then uint8
 
@@ -57,11 +31,11 @@ const (
 	askList          // stopKey if the list is refused too, else SetAside
 )
 
-// rule is the handling of a class of failure. Every attempt is charged to the budget, whatever its
-// class.
+// rule is the handling of a kind of failed attempt. Every attempt is charged to the budget, whatever
+// its kind.
 type rule struct {
 	name     string // empty: its status names it
-	statuses []int  // the statuses of this class; for all others see classOf
+	statuses []int  // its statuses; for all others see ruleOf
 	// Of two values, the first is for pages, the second for records.
 	tries [2]int // attempts in all; always: without limit, since the request is not at fault
 	then  [2]Then
@@ -79,36 +53,43 @@ type rule struct {
 
 const always = 0
 
-// rules is the table of failures; docs/design/crawler.md describes it. Two rules override it: if
-// there was never an answer, the run soon stops (*UnreachableError, *CertificateError), and if
-// there is no good answer for long, it stops too (*ServiceDownError).
-var rules = []rule{
-	badRequest:   {name: "400 bad request", statuses: []int{400}, tries: [2]int{1, 1}, then: [2]Then{Simplify, SetAside}, cursor: true},
-	unauthorized: {name: "401 unauthorized", statuses: []int{401}, tries: [2]int{1, 1}, then: [2]Then{stopKey, stopKey}},
-	forbidden:    {name: "403 forbidden", statuses: []int{403}, tries: [2]int{1, 1}, then: [2]Then{stopKey, askList}},
-	notFound:     {name: "404 not found", statuses: []int{404}, tries: [2]int{1, 1}, then: [2]Then{stopAddress, Missing}, cursor: true},
-	conflict:     {name: "409 conflict", statuses: []int{409}, tries: [2]int{5, 3}, then: [2]Then{EndList, SetAside}, pause: 2 * time.Second},
-	cursorGone:   {statuses: []int{410}, tries: [2]int{1, 1}, then: [2]Then{stopAddress, SetAside}, cursor: true},
-	rateLimited:  {name: "429 rate limited", statuses: []int{429}, tries: [2]int{always, always}, budget: (*budget).limited, count: limited},
-	serverError:  {name: "500 server error", tries: [2]int{8, 4}, then: [2]Then{Narrow, SetAside}, pause: time.Second, outage: true},
-	unavailable: {statuses: []int{502, 503, 504}, tries: [2]int{8, 5}, then: [2]Then{EndList, SetAside}, pause: 2 * time.Second,
-		outage: true, budget: hold(0)},
-	redirected:  {tries: [2]int{1, 1}, then: [2]Then{stopAddress, SetAside}},
-	otherStatus: {tries: [2]int{1, 1}, then: [2]Then{stopAddress, SetAside}},
-	timedOut: {name: "no answer in time", statuses: []int{408}, tries: [2]int{6, 3}, then: [2]Then{Narrow, SetAside},
-		pause: time.Second, outage: true, count: network},
-	noConnection: {name: "no connection, or lost", tries: [2]int{8, 4}, then: [2]Then{EndList, SetAside}, pause: time.Second,
-		outage: true, count: network},
-	untrusted: {name: "certificate not trusted", tries: [2]int{1, 1}, then: [2]Then{EndList, SetAside}, count: network},
-	cutShort: {name: "body cut short", tries: [2]int{6, 4}, then: [2]Then{Narrow, SetAside}, pause: time.Second, outage: true,
-		count: network},
-	wrongBody: {name: "200 with a wrong body", tries: [2]int{5, 4}, then: [2]Then{stopAddress, SetAside}, pause: time.Second, count: wrong},
-	broken: {name: "200 with a page that cannot be taken apart", tries: [2]int{1, 3}, then: [2]Then{Narrow, SetAside},
-		pause: time.Second, count: wrong},
-	tooLarge: {name: "body too large", tries: [2]int{1, 1}, then: [2]Then{Narrow, SetAside}, count: wrong},
-	canceled: {name: "canceled", tries: [2]int{1, 1}},
-	spent:    {name: "given up", tries: [2]int{1, 1}, then: [2]Then{EndList, SetAside}},
-}
+// The table of failures; docs/design/crawler.md describes it. Two rules override it: if there was
+// never an answer, the run soon stops (*UnreachableError, *CertificateError), and if there is no good
+// answer for long, it stops too (*ServiceDownError).
+var (
+	badRequest   = &rule{name: "400 bad request", statuses: []int{400}, tries: [2]int{1, 1}, then: [2]Then{Simplify, SetAside}, cursor: true}
+	unauthorized = &rule{name: "401 unauthorized", statuses: []int{401}, tries: [2]int{1, 1}, then: [2]Then{stopKey, stopKey}}
+	forbidden    = &rule{name: "403 forbidden", statuses: []int{403}, tries: [2]int{1, 1}, then: [2]Then{stopKey, askList}}
+	notFound     = &rule{name: "404 not found", statuses: []int{404}, tries: [2]int{1, 1}, then: [2]Then{stopAddress, Missing}, cursor: true}
+	conflict     = &rule{name: "409 conflict", statuses: []int{409}, tries: [2]int{5, 3}, then: [2]Then{EndList, SetAside},
+		pause: 2 * time.Second}
+	cursorGone  = &rule{statuses: []int{410}, tries: [2]int{1, 1}, then: [2]Then{stopAddress, SetAside}, cursor: true}
+	rateLimited = &rule{name: "429 rate limited", statuses: []int{429}, tries: [2]int{always, always},
+		budget: (*budget).limited, count: limited}
+	serverError = &rule{name: "500 server error", tries: [2]int{8, 4}, then: [2]Then{Narrow, SetAside}, pause: time.Second, outage: true}
+	unavailable = &rule{statuses: []int{502, 503, 504}, tries: [2]int{8, 5}, then: [2]Then{EndList, SetAside}, pause: 2 * time.Second,
+		outage: true, budget: hold(0)}
+	redirected  = &rule{tries: [2]int{1, 1}, then: [2]Then{stopAddress, SetAside}}
+	otherStatus = &rule{tries: [2]int{1, 1}, then: [2]Then{stopAddress, SetAside}}
+	timedOut    = &rule{name: "no answer in time", statuses: []int{408}, tries: [2]int{6, 3}, then: [2]Then{Narrow, SetAside},
+		pause: time.Second, outage: true, count: network}
+	noConnection = &rule{name: "no connection, or lost", tries: [2]int{8, 4}, then: [2]Then{EndList, SetAside}, pause: time.Second,
+		outage: true, count: network}
+	untrusted = &rule{name: "certificate not trusted", tries: [2]int{1, 1}, then: [2]Then{EndList, SetAside}, count: network}
+	cutShort  = &rule{name: "body cut short", tries: [2]int{6, 4}, then: [2]Then{Narrow, SetAside}, pause: time.Second, outage: true,
+		count: network}
+	wrongBody = &rule{name: "200 with a wrong body", tries: [2]int{5, 4}, then: [2]Then{stopAddress, SetAside},
+		pause: time.Second, count: wrong}
+	broken = &rule{name: "200 with a page that cannot be taken apart", tries: [2]int{1, 3}, then: [2]Then{Narrow, SetAside},
+		pause: time.Second, count: wrong}
+	tooLarge = &rule{name: "body too large", tries: [2]int{1, 1}, then: [2]Then{Narrow, SetAside}, count: wrong}
+	canceled = &rule{name: "canceled", tries: [2]int{1, 1}}
+	spent    = &rule{name: "given up", tries: [2]int{1, 1}, then: [2]Then{EndList, SetAside}}
+)
+
+// rules is the table as a client takes it.
+var rules = []*rule{badRequest, unauthorized, forbidden, notFound, conflict, cursorGone, rateLimited, serverError, unavailable,
+	redirected, otherStatus, timedOut, noConnection, untrusted, cutShort, wrongBody, broken, tooLarge, canceled, spent}
 
 func limited(n *Counts) *int64 { return &n.RateLimited }
 func network(n *Counts) *int64 { return &n.NetworkErrors }
@@ -167,7 +148,7 @@ type RequestError struct {
 	CursorLost bool     // of a page reached by a cursor: the service may have dropped the cursor
 	Err        error
 
-	class    class
+	rule     *rule
 	code     string // the service's error code
 	message  string // and message, shortened
 	contract bool   // the body was the contract's error envelope
@@ -176,18 +157,16 @@ type RequestError struct {
 	wait     time.Duration
 }
 
-func (f *RequestError) rule() *rule { return &rules[f.class] }
-
 // Class names the kind of failure in our own words. Unlike Error it repeats nothing from the
 // service, whose text may name a call or a person.
 func (f *RequestError) Class() string {
-	if inner, ok := errors.AsType[*RequestError](f.Err); ok && f.class == spent {
+	if inner, ok := errors.AsType[*RequestError](f.Err); ok && f.rule == spent {
 		return inner.Class()
 	}
 	if own, ok := errors.AsType[ownWordsError](f.Err); ok {
 		return string(own)
 	}
-	switch name := f.rule().name; {
+	switch name := f.rule.name; {
 	case f.TooLarge():
 		return fmt.Sprintf("body over %d MiB", f.limit>>20)
 	case name == "":
@@ -219,10 +198,10 @@ func (f *RequestError) Error() string {
 func (f *RequestError) Unwrap() error { return f.Err }
 
 // Canceled reports whether the attempt ended because its context did.
-func (f *RequestError) Canceled() bool { return f.class == canceled }
+func (f *RequestError) Canceled() bool { return f.rule == canceled }
 
 // TooLarge reports whether the body was larger than the limit.
-func (f *RequestError) TooLarge() bool { return f.class == tooLarge }
+func (f *RequestError) TooLarge() bool { return f.rule == tooLarge }
 
 // ErrBroken is the error of a page that cannot be split into its items.
 var ErrBroken = errors.New("the page cannot be taken apart")
@@ -230,16 +209,16 @@ var ErrBroken = errors.New("the page cannot be taken apart")
 // wrongBodyOf makes a failure of an answer whose content was not requested.
 func wrongBodyOf(a *Answer, err error) *RequestError {
 	if errors.Is(err, ErrBroken) {
-		return &RequestError{class: broken, Status: a.Status, Err: err}
+		return &RequestError{rule: broken, Status: a.Status, Err: err}
 	}
-	return &RequestError{class: wrongBody, Status: a.Status, Err: err}
+	return &RequestError{rule: wrongBody, Status: a.Status, Err: err}
 }
 
-// classOf returns the class of an unsuccessful status.
-func classOf(status int) class {
-	for c := range rules {
-		if slices.Contains(rules[c].statuses, status) {
-			return class(c)
+// ruleOf returns the rule of an unsuccessful status.
+func (c *Client) ruleOf(status int) *rule {
+	for _, r := range c.rules {
+		if slices.Contains(r.statuses, status) {
+			return r
 		}
 	}
 	switch status / 100 {
@@ -251,9 +230,9 @@ func classOf(status int) class {
 	return otherStatus
 }
 
-// classOfError returns the class of an attempt that ended without a complete answer. began reports
+// ruleOfError returns the rule of an attempt that ended without a complete answer. began reports
 // whether an answer had begun.
-func classOfError(err error, began bool) class {
+func ruleOfError(err error, began bool) *rule {
 	var cert *tls.CertificateVerificationError
 	var authority x509.UnknownAuthorityError
 	var record tls.RecordHeaderError

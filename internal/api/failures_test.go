@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,8 +12,6 @@ import (
 
 // A failure that the table does not know yet takes one row, and nothing else.
 func TestFailureIsOneRow(t *testing.T) {
-	was := rules
-	defer func() { rules = was }()
 	for _, tc := range []struct {
 		name  string
 		row   rule
@@ -28,13 +27,13 @@ func TestFailureIsOneRow(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			tc.row.name, tc.row.statuses = "477 invented", []int{477}
-			rules = append(was[:len(was):len(was)], tc.row)
 			var asked []time.Time
 			c := tester(t, serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				if asked = append(asked, time.Now()); len(asked) <= tc.tries {
 					w.WriteHeader(477)
 				}
 			})), nil)
+			c.rules = append(slices.Clip(rules), &tc.row)
 			f, err := c.Do(t.Context(), Request{Path: "/x", Kind: Record}, ok)
 			if err != nil || (f != nil) != tc.fails || f != nil && (f.Then != SetAside || f.Error() != "477 invented") {
 				t.Errorf("%s: %v, %v", tc.name, f, err)
@@ -61,9 +60,9 @@ func TestRequestWithBody(t *testing.T) {
 			got = append(got, r.Method+" "+r.URL.String()+" "+r.Header.Get("Content-Type")+" "+string(body[:n]))
 			_, _ = w.Write([]byte(`{"items":[]}`))
 		})), nil)
-		for limit, class := range map[int]class{11: tooLarge, 12: canceled} {
+		for limit, rule := range map[int]*rule{11: tooLarge, 12: canceled} {
 			f, err := c.Do(t.Context(), Request{Method: http.MethodPost, Path: "/v2/things", Body: []byte(`{"limit":500}`), MaxBody: limit}, ok)
-			if err != nil || (f != nil) != (class == tooLarge) || f != nil && f.class != class {
+			if err != nil || (f != nil) != (rule == tooLarge) || f != nil && f.rule != rule {
 				t.Errorf("limit %d: %v, %v", limit, f, err)
 			}
 		}
@@ -77,8 +76,8 @@ func TestRequestWithBody(t *testing.T) {
 
 // The class of a failure repeats nothing that the service said.
 func TestClassQuotesNothing(t *testing.T) {
-	for c := range rules {
-		f := &RequestError{class: class(c), Status: 418, code: "secret_code", message: "no call secret-id", Err: errors.New("call secret-id")}
+	for _, r := range rules {
+		f := &RequestError{rule: r, Status: 418, code: "secret_code", message: "no call secret-id", Err: errors.New("call secret-id")}
 		if strings.Contains(f.Class(), "secret") || f.Class() == "" || !strings.HasPrefix(f.Error(), f.Class()) {
 			t.Errorf("%q of %q", f.Class(), f.Error())
 		}

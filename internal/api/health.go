@@ -98,12 +98,12 @@ func (h *health) bad(f *RequestError, cfg *Config, base string) error {
 	h.failures++
 	h.last = f
 	h.heard = h.heard || f.Status != 0
-	if !h.heard && f.class == untrusted {
+	if !h.heard && f.rule == untrusted {
 		return &CertificateError{BaseURL: base, Err: f.Err}
 	}
 	if !h.heard {
 		long := now.Sub(h.began) >= firstContact && h.failures > 1
-		if f.rule().attempts(Page) == 1 || h.failures >= firstContactTries || long {
+		if f.rule.attempts(Page) == 1 || h.failures >= firstContactTries || long {
 			return &UnreachableError{BaseURL: base, Tries: h.failures, Err: f.Err}
 		}
 	}
@@ -170,7 +170,7 @@ func (c *Client) outage(ctx context.Context) (bool, error) {
 	waits := pauses(2 * time.Second)
 	for down := false; ; down = true {
 		f := c.probe(ctx)
-		if f == nil || !f.rule().outage {
+		if f == nil || !f.rule.outage {
 			last = look{time.Now(), down}
 			return down, nil
 		}
@@ -200,7 +200,7 @@ func (c *Client) checkClock(a *Answer, f *RequestError) error {
 	if a.date.IsZero() {
 		return nil
 	}
-	if f != nil && (f.rule().after(Page) == stopAddress || f.rule().after(Page) == stopKey) {
+	if f != nil && (f.rule.after(Page) == stopAddress || f.rule.after(Page) == stopKey) {
 		return nil
 	}
 	if !c.clockSeen.CompareAndSwap(false, true) {

@@ -79,7 +79,7 @@ func (s *Stream) End(why error) {
 	if _, ok := errors.AsType[*RequestError](why); !ok {
 		why = ownWordsError(why.Error())
 	}
-	s.end(&RequestError{class: spent, Err: why})
+	s.end(&RequestError{rule: spent, Err: why})
 }
 
 func (s *Stream) end(f *RequestError) {
@@ -94,10 +94,10 @@ func (s *Stream) over() *RequestError {
 	if off == nil && s.group != nil {
 		off = s.group.Over()
 	}
-	if off == nil || off.class == spent {
+	if off == nil || off.rule == spent {
 		return off
 	}
-	return &RequestError{class: spent, Err: off}
+	return &RequestError{rule: spent, Err: off}
 }
 
 // good counts a good answer.
@@ -110,7 +110,7 @@ func (s *Stream) good(took time.Duration) {
 	}
 	s.mu.Unlock()
 	if slow {
-		s.spend(took, &RequestError{class: spent, Err: ownWordsError(fmt.Sprintf("answers take too long, the last %v", took.Round(time.Second)))})
+		s.spend(took, &RequestError{rule: spent, Err: ownWordsError(fmt.Sprintf("answers take too long, the last %v", took.Round(time.Second)))})
 	}
 }
 
@@ -122,7 +122,7 @@ func (s *Stream) spend(d time.Duration, last *RequestError) {
 	}
 	s.mu.Unlock()
 	if s.group != nil {
-		s.group.spend(d, &RequestError{class: spent,
+		s.group.spend(d, &RequestError{rule: spent,
 			Err: fmt.Errorf("too much time was lost on requests of this sort, the last time with: %w", last)})
 	}
 }
@@ -177,12 +177,12 @@ func (s *Stream) patience() time.Duration {
 // failures of a stream, only a 429 that may concern all requests does that.
 func (c *Client) heldBack(s *Stream, t ticket, f *RequestError) time.Duration {
 	switch {
-	case s == nil && f.class == rateLimited:
+	case s == nil && f.rule == rateLimited:
 		c.health.blame(false)
 		fallthrough
 	case s == nil:
-		return f.rule().budget(c.budget, t, f.wait)
-	case f.class != rateLimited || c.health.blames():
+		return f.rule.budget(c.budget, t, f.wait)
+	case f.rule != rateLimited || c.health.blames():
 		return 0
 	}
 	s.mu.Lock()
@@ -195,14 +195,14 @@ func (c *Client) heldBack(s *Stream, t ticket, f *RequestError) time.Duration {
 }
 
 // doubtful reports whether the whole service, rather than the stream, may have caused a failure.
-func (f *RequestError) doubtful() bool { return f.class == rateLimited || f.rule().outage }
+func (f *RequestError) doubtful() bool { return f.rule == rateLimited || f.rule.outage }
 
 // tries is the number of attempts for a request of a stream.
 func (f *RequestError) tries(k Kind) int {
-	if f.class == rateLimited {
+	if f.rule == rateLimited {
 		return streamRefusals
 	}
-	return f.rule().attempts(k)
+	return f.rule.attempts(k)
 }
 
 // optional is Do for a request of a stream.
@@ -225,7 +225,7 @@ func (c *Client) optional(ctx context.Context, r *Request, accept func(*Answer) 
 		}
 		c.log.Debug("attempt failed", "kind", r.Kind, "attempt", attempt, "failure", f)
 		if waits == nil {
-			waits = pauses(max(f.rule().pause, time.Second))
+			waits = pauses(max(f.rule.pause, time.Second))
 		}
 		pause := max(f.wait, waits.NextBackOff())
 		last := attempt >= f.tries(r.Kind) || !r.Stream.allows(pause)
@@ -237,9 +237,9 @@ func (c *Client) optional(ctx context.Context, r *Request, accept func(*Answer) 
 			attempt--
 			continue
 		case last || r.Stream.Over() != nil:
-			if f.class == rateLimited || !r.Stream.allows(pause) {
+			if f.rule == rateLimited || !r.Stream.allows(pause) {
 				r.Stream.end(f)
-				if f.class == rateLimited {
+				if f.rule == rateLimited {
 					c.health.blame(true)
 				}
 			}
@@ -247,7 +247,7 @@ func (c *Client) optional(ctx context.Context, r *Request, accept func(*Answer) 
 		}
 		r.Stream.spend(pause, f)
 		if err := sleep(ctx, pause); err != nil {
-			return &RequestError{class: canceled, Err: err}, nil
+			return &RequestError{rule: canceled, Err: err}, nil
 		}
 	}
 }
@@ -256,16 +256,16 @@ func (c *Client) optional(ctx context.Context, r *Request, accept func(*Answer) 
 // service answers others. A first failure is presumed to be the stream's, unless it has a
 // consequence.
 func (c *Client) guilty(ctx context.Context, s *Stream, f *RequestError, began time.Time, took time.Duration, last bool) (bool, error) {
-	if f.class == notFound { // a valid answer
+	if f.rule == notFound { // a valid answer
 		s.good(took)
 		return true, nil
 	}
 	row, first := s.failed(began, took, f)
-	if !f.doubtful() || row == 1 && !last && !(f.class == rateLimited && c.health.blames()) {
+	if !f.doubtful() || row == 1 && !last && !(f.rule == rateLimited && c.health.blames()) {
 		return true, nil
 	}
 	since := first
-	if f.class == rateLimited {
+	if f.rule == rateLimited {
 		since = began.Add(took) // others may have been refused until now
 	}
 	works, err := c.vouch(ctx, since)
@@ -273,7 +273,7 @@ func (c *Client) guilty(ctx context.Context, s *Stream, f *RequestError, began t
 		s.excuse(took, f)
 		return false, err
 	}
-	if f.class == rateLimited {
+	if f.rule == rateLimited {
 		s.mu.Lock()
 		s.limited = true
 		s.mu.Unlock()
@@ -305,7 +305,7 @@ func (c *Client) vouch(ctx context.Context, since time.Time) (bool, error) {
 			return failures == 0, nil
 		case f.Canceled():
 			return false, nil
-		case f.rule().after(Page) == stopKey:
+		case f.rule.after(Page) == stopKey:
 			return false, c.conclude(ctx, &c.cfg.Probe, f)
 		case !f.doubtful():
 			return true, nil
@@ -313,7 +313,7 @@ func (c *Client) vouch(ctx context.Context, since time.Time) (bool, error) {
 		if down, patience := time.Since(began), 2*c.cfg.DownAfter; down+f.wait >= patience {
 			return false, &ServiceDownError{Failures: failures + 1, For: down, Wait: f.wait, Patience: patience, Err: f}
 		}
-		if f.rule().outage {
+		if f.rule.outage {
 			c.budget.hold(max(f.wait, waits.NextBackOff()))
 		}
 	}
@@ -322,7 +322,7 @@ func (c *Client) vouch(ctx context.Context, since time.Time) (bool, error) {
 // concludeOptional returns the consequence of a failure of a stream's request that is not retried.
 // Its error ends the run.
 func (c *Client) concludeOptional(ctx context.Context, r *Request, f *RequestError) error {
-	f.Then, f.CursorLost = f.rule().after(r.Kind), f.rule().cursor
+	f.Then, f.CursorLost = f.rule.after(r.Kind), f.rule.cursor
 	instead := SetAside
 	if !r.Kind.alone() {
 		instead = EndList

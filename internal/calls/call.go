@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"fmt"
 
-	"github.com/parquet-go/parquet-go"
-
 	"callhouse/internal/schema"
 	"callhouse/internal/schema/columnar"
 	"callhouse/internal/schema/decimal"
@@ -202,22 +200,6 @@ func (c *Call) AppendJSON(dst []byte) []byte { return wire.AppendJSON(dst, &c.Ob
 // fetched, when it was first seen, and the query of recording_url: signed links expire and change
 // although the call does not.
 func Same(a, b *Call) bool { return schema.SameObject(&a.Object, &b.Object) }
-
-// Complete sets user_turns from the turns: the number of turns in which the caller speaks, null if
-// turn_count is null.
-func (c *Call) Complete() {
-	c.Row[colUserTurns] = parquet.Value{}
-	if !c.TurnCount().OK {
-		return
-	}
-	n := int32(0)
-	for i := range c.Turns().Len() {
-		if ByUser(c.Turns().At(i)) {
-			n++
-		}
-	}
-	c.Row[colUserTurns] = parquet.Int32Value(n)
-}
 
 // UserTurns returns the number of turns in which the caller speaks, as counted by Complete.
 func (c *Call) UserTurns() schema.Opt[int32] {

@@ -13,7 +13,8 @@ func (c *Call) Lose(turns, items bool) {
 	}
 	if turns {
 		c.Turns().Cut(0)
-		c.Row[colTurnCount], c.Row[colUserTurns] = parquet.Value{}, parquet.Value{}
+		c.Row[colTurnCount] = parquet.Value{}
+		c.Complete()
 	}
 	if items {
 		c.Items().Cut(0)

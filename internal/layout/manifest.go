@@ -191,6 +191,9 @@ type File struct {
 	// Credits counts the rows of a calls file with credits but no cost in the account's currency,
 	// which tallies do not include; null in manifests of versions that did not count them.
 	Credits *int64 `json:"credits,omitempty"`
+	// Underived counts the rows of a calls file that have turns but lack the facts of their
+	// transcript, such as spoken_turns; null in manifests of versions that did not count them.
+	Underived *int64 `json:"underived,omitempty"`
 	// Country is the region in which the national numbers of a calls file were read when it was
 	// written; empty if none.
 	Country string `json:"country,omitempty"`
@@ -270,6 +273,18 @@ func (m *Manifest) Gaps() (out []schema.Span) {
 		}
 	}
 	return out
+}
+
+// Underived counts the calls in files that lack the facts of their transcripts.
+func (m *Manifest) Underived() (n int64) {
+	for _, f := range m.FilesOf(schema.Calls.Name) {
+		if f.Underived == nil {
+			n += f.Rows
+		} else {
+			n += *f.Underived
+		}
+	}
+	return n
 }
 
 // OlderFiles counts the data files of older formats.

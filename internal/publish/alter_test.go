@@ -11,27 +11,28 @@ import (
 	"github.com/apache/iceberg-go"
 
 	"callhouse/internal/longtest"
+	"callhouse/internal/publish/catalog"
 	"callhouse/internal/schema"
 )
 
 // alter commits another version of a table, as another program would.
-func (l *lake) alter(name string, change func(m *metadata)) {
+func (l *lake) alter(name string, change func(m *catalog.Metadata)) {
 	l.house.t.Helper()
 	now := l.load(name)
-	m, err := now.apply(nil, now.location, l.house.now)
+	m, err := now.Apply(nil, now.File, l.house.now)
 	l.house.must(err)
 	change(m)
 	raw, err := json.Marshal(m)
 	l.house.must(err)
-	l.house.must(l.store.Create(context.Background(), l.catalog.(*files).version(name, now.version+1), raw))
+	l.house.must(l.store.Create(context.Background(), l.catalog.(*catalog.Files).File(name, now.Version+1), raw))
 }
 
 // TestAltered publishes to tables whose columns others have changed: they are ours again, with the same
 // ids. What cannot be undone is refused, with the way out, which is tried.
 func TestAltered(t *testing.T) {
-	columns := func(change func([]iceberg.NestedField) []iceberg.NestedField) func(*metadata) {
-		return func(m *metadata) {
-			s := iceberg.NewSchema(m.CurrentSchema+1, change(m.schema().Fields())...)
+	columns := func(change func([]iceberg.NestedField) []iceberg.NestedField) func(*catalog.Metadata) {
+		return func(m *catalog.Metadata) {
+			s := iceberg.NewSchema(m.CurrentSchema+1, change(m.Columns().Fields())...)
 			m.Schemas, m.CurrentSchema, m.LastColumn = append(m.Schemas, s), s.ID, max(m.LastColumn, s.HighestFieldID())
 		}
 	}
@@ -41,7 +42,7 @@ func TestAltered(t *testing.T) {
 	tried, n := longtest.Each(5), 0
 	next := schema.Calls.Columns[len(schema.Calls.Columns)-1].ID + 1
 	for name, c := range map[string]struct {
-		change func(*metadata)
+		change func(*catalog.Metadata)
 		broken string
 		kept   string // a column that stays
 	}{
@@ -70,19 +71,19 @@ func TestAltered(t *testing.T) {
 		"an added column": {kept: "mood", change: columns(func(f []iceberg.NestedField) []iceberg.NestedField {
 			return append(f, iceberg.NestedField{ID: next, Name: "mood", Type: iceberg.PrimitiveTypes.String})
 		})},
-		"another property": {change: func(m *metadata) { m.Properties["gc.enabled"] = "true" }},
-		"no property":      {change: func(m *metadata) { delete(m.Properties, "read.parquet.vectorization.enabled") }},
-		"no snapshot":      {change: func(m *metadata) { m.CurrentSnapshot = nil; delete(m.Refs, mainBranch) }},
-		"another current snapshot": {change: func(m *metadata) {
+		"another property": {change: func(m *catalog.Metadata) { m.Properties["gc.enabled"] = "true" }},
+		"no property":      {change: func(m *catalog.Metadata) { delete(m.Properties, "read.parquet.vectorization.enabled") }},
+		"no snapshot":      {change: func(m *catalog.Metadata) { m.CurrentSnapshot = nil; delete(m.Refs, catalog.MainBranch) }},
+		"another current snapshot": {change: func(m *catalog.Metadata) {
 			m.CurrentSnapshot = &m.Snapshots[0].ID
-			m.Refs[mainBranch] = ref{Snapshot: m.Snapshots[0].ID, Type: "branch"}
+			m.Refs[catalog.MainBranch] = catalog.Ref{Snapshot: m.Snapshots[0].ID, Type: "branch"}
 		}},
-		"no tags": {change: func(m *metadata) {
-			maps.DeleteFunc(m.Refs, func(name string, _ ref) bool { return name != mainBranch })
+		"no tags": {change: func(m *catalog.Metadata) {
+			maps.DeleteFunc(m.Refs, func(name string, _ catalog.Ref) bool { return name != catalog.MainBranch })
 		}},
-		"version 3":          {kept: "v3", change: func(m *metadata) { m.FormatVersion, m.NextRow = 3, new(int64) }},
-		"version 4":          {broken: "version 4", change: func(m *metadata) { m.FormatVersion = 4 }},
-		"an encrypted table": {broken: "encrypted", change: func(m *metadata) { m.rest["encryption-keys"] = json.RawMessage(`[{"key-id": "k"}]`) }},
+		"version 3":          {kept: "v3", change: func(m *catalog.Metadata) { m.FormatVersion, m.NextRow = 3, new(int64) }},
+		"version 4":          {broken: "version 4", change: func(m *catalog.Metadata) { m.FormatVersion = 4 }},
+		"an encrypted table": {broken: "encrypted", change: func(m *catalog.Metadata) { m.Rest["encryption-keys"] = json.RawMessage(`[{"key-id": "k"}]`) }},
 	} {
 		if n++; !tried(n) {
 			continue
@@ -103,7 +104,7 @@ func TestAltered(t *testing.T) {
 			h.night(call{"b", "y", 3, 1, 1})
 			_, err := h.publish(to)
 			if c.broken != "" {
-				if !isBroken(err) || !strings.Contains(err.Error(), c.broken) {
+				if !catalog.IsBroken(err) || !strings.Contains(err.Error(), c.broken) {
 					t.Fatalf("published: %v", err)
 				}
 				_, err = h.publish(to, func(o *Options) { o.Rebuild = []string{"calls"} })
@@ -119,7 +120,7 @@ func TestAltered(t *testing.T) {
 			}
 			now := l.load("calls")
 			ours := formOf(&schema.Calls, false).schema
-			for _, f := range now.schema().Fields() {
+			for _, f := range now.Columns().Fields() {
 				if own, ok := ours.FindFieldByID(f.ID); f.Name != c.kept && (!ok || own.Name != f.Name || !own.Type.Equals(f.Type) || own.Required != f.Required) {
 					t.Errorf("the column %v", f)
 				}
@@ -127,8 +128,8 @@ func TestAltered(t *testing.T) {
 			if now.FormatVersion == 3 {
 				h.numbered(l, now)
 			}
-			if want := ours.NumFields() + len(c.kept)/4; now.schema().NumFields() != want || now.UUID != was.UUID || now.Properties["gc.enabled"] != "false" || now.Properties["read.parquet.vectorization.enabled"] != "false" {
-				t.Errorf("%d columns, not %d; the UUID was %s, and is %s", now.schema().NumFields(), want, was.UUID, now.UUID)
+			if want := ours.NumFields() + len(c.kept)/4; now.Columns().NumFields() != want || now.UUID != was.UUID || now.Properties["gc.enabled"] != "false" || now.Properties["read.parquet.vectorization.enabled"] != "false" {
+				t.Errorf("%d columns, not %d; the UUID was %s, and is %s", now.Columns().NumFields(), want, was.UUID, now.UUID)
 			}
 		})
 	}
@@ -136,7 +137,7 @@ func TestAltered(t *testing.T) {
 
 // numbered looks at the numbers of rows in a table of version 3: no two files have the same ones, and
 // those of a file stay the same, in every tag.
-func (h *house) numbered(l *lake, now current) {
+func (h *house) numbered(l *lake, now catalog.Current) {
 	h.t.Helper()
 	first := map[string]int64{}
 	w := &work{publication: &publication{Options: Options{store: l.store}}}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/apache/iceberg-go"
 	"github.com/sourcegraph/conc/pool"
+
+	"callhouse/internal/publish/catalog"
 )
 
 // Problem is a fault at the destination.
@@ -83,15 +85,15 @@ func (c *checking) table(w *work, ctx context.Context) error {
 			c.add(w, "", FixNone, "%v", foreign)
 			return nil
 		}
-		if !isBroken(err) {
+		if !catalog.IsBroken(err) {
 			return err
 		}
-		if w.metadata == nil {
+		if w.Metadata == nil {
 			c.add(w, "", FixRebuild, "%v", err)
 			return nil
 		}
 	}
-	if w.metadata == nil {
+	if w.Metadata == nil {
 		if len(w.files) > 0 {
 			c.add(w, "", FixPublish, "it was never published")
 		}
@@ -103,15 +105,15 @@ func (c *checking) table(w *work, ctx context.Context) error {
 	c.mu.Lock()
 	c.out.Tables++
 	c.mu.Unlock()
-	if w.fields(w.metadata.schema()) != nil {
+	if w.fields(w.Metadata.Columns()) != nil {
 		c.add(w, "", FixPublish, "its columns are not those that were published")
 	}
 	if w.Properties[w.published()] != w.publishes() {
 		c.add(w, "", FixPublish, "the warehouse's snapshot %d is not published", w.snap.Manifest.Snapshot)
 	}
-	if w.head() == nil {
+	if w.Head() == nil {
 		c.add(w, "", FixPublish, "it has no current snapshot")
-	} else if _, tagged := w.Refs[w.tag(w.snap.Manifest.Snapshot)]; !tagged && w.catalog.abilities().tags {
+	} else if _, tagged := w.Refs[w.tag(w.snap.Manifest.Snapshot)]; !tagged && w.catalog.Abilities().Tags {
 		c.add(w, "", FixPublish, "it has no tag %s", w.tag(w.snap.Manifest.Snapshot))
 	}
 	for name := range w.properties() {
@@ -140,22 +142,22 @@ func (c *checking) table(w *work, ctx context.Context) error {
 // refs checks the Iceberg snapshots that the table names.
 func (c *checking) refs(ctx context.Context, w *work) error {
 	seen, used := map[int64]bool{}, map[string]bool{}
-	for _, name := range append([]string{mainBranch}, slices.Sorted(maps.Keys(w.Refs))...) { // readers see the first one
+	for _, name := range append([]string{catalog.MainBranch}, slices.Sorted(maps.Keys(w.Refs))...) { // readers see the first one
 		ref, has := w.Refs[name]
 		if !has {
 			continue
 		}
-		if _, ours := w.tagged(name); seen[ref.Snapshot] || !ours && name != mainBranch {
+		if _, ours := w.tagged(name); seen[ref.Snapshot] || !ours && name != catalog.MainBranch {
 			continue
 		}
 		seen[ref.Snapshot] = true
-		s := w.snapshot(ref.Snapshot)
+		s := w.SnapshotOf(ref.Snapshot)
 		if s == nil {
 			c.add(w, "", FixRebuild, "%s names snapshot %d, which the table does not have", name, ref.Snapshot)
 			continue
 		}
 		manifests, err := w.manifests(ctx, s)
-		if isBroken(err) {
+		if catalog.IsBroken(err) {
 			c.add(w, s.ManifestList, FixRebuild, "%s: %v", name, err)
 			continue
 		}
@@ -178,7 +180,7 @@ func (c *checking) refs(ctx context.Context, w *work) error {
 // manifest checks the files that a manifest names.
 func (c *checking) manifest(ctx context.Context, w *work, name string, m iceberg.ManifestFile) error {
 	raw, err := w.fetch(ctx, m.FilePath())
-	if isBroken(err) {
+	if catalog.IsBroken(err) {
 		c.add(w, m.FilePath(), FixRebuild, "%s: %v", name, err)
 		return nil
 	}
@@ -195,7 +197,7 @@ func (c *checking) manifest(ctx context.Context, w *work, name string, m iceberg
 	}
 	for _, e := range found {
 		f := e.DataFile()
-		if _, ours := w.have[f.FilePath()]; name != mainBranch || !ours {
+		if _, ours := w.have[f.FilePath()]; name != catalog.MainBranch || !ours {
 			continue
 		}
 		switch same, err := c.told(w, f); {

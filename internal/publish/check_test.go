@@ -17,6 +17,7 @@ import (
 	"github.com/apache/iceberg-go"
 
 	"callhouse/internal/longtest"
+	"callhouse/internal/publish/catalog"
 	"callhouse/internal/schema"
 )
 
@@ -87,7 +88,7 @@ func TestDamagedLake(t *testing.T) {
 						}
 					}
 					isData := strings.HasPrefix(kind, "data/")
-					if len(found) == 0 && (isData || way != "flipped") && !strings.HasSuffix(kind, hintName) {
+					if len(found) == 0 && (isData || way != "flipped") && !strings.HasSuffix(kind, catalog.HintName) {
 						t.Error("the check finds nothing")
 					}
 					if isData && way != "flipped" {
@@ -96,7 +97,7 @@ func TestDamagedLake(t *testing.T) {
 						if len(made.Repaired) != 1 {
 							t.Errorf("repaired: %v", made.Repaired)
 						}
-					} else if _, err := h.publish(to, deep, organization(whose)); err != nil && !isBroken(err) && !errors.As(err, new(*ForeignError)) && !errors.As(err, new(*UseError)) {
+					} else if _, err := h.publish(to, deep, organization(whose)); err != nil && !catalog.IsBroken(err) && !errors.As(err, new(*ForeignError)) && !errors.As(err, new(*catalog.UseError)) {
 						t.Fatalf("published: %v", err)
 					} else if err != nil {
 						_, err = h.publish(to, organization(whose), func(o *Options) { o.Rebuild, o.Adopt = []string{"calls"}, true })
@@ -176,7 +177,7 @@ func TestRebuildOfMany(t *testing.T) {
 		}
 	}
 	_, err = one.publish(to, organization("one"))
-	if !isBroken(err) && !errors.Is(err, fs.ErrNotExist) {
+	if !catalog.IsBroken(err) && !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("published: %v", err)
 	}
 	_, err = one.publish(to, organization("one"), func(o *Options) { o.Rebuild = []string{"calls"} })
@@ -194,13 +195,13 @@ func TestDamagedManifests(t *testing.T) {
 	l := newLake(h, to)
 	now := l.load("calls")
 	w := (&publication{Options: Options{store: l.store}}).workOf(&schema.Calls)
-	manifests, err := w.manifests(t.Context(), now.head())
+	manifests, err := w.manifests(t.Context(), now.Head())
 	h.must(err)
 	raw, err := l.store.Get(t.Context(), manifests[0].FilePath())
 	h.must(err)
-	list, err := l.store.Get(t.Context(), now.head().ManifestList)
+	list, err := l.store.Get(t.Context(), now.Head().ManifestList)
 	h.must(err)
-	metadata, err := l.store.Get(t.Context(), now.location)
+	metadata, err := l.store.Get(t.Context(), now.File)
 	h.must(err)
 	flips := 300
 	if longtest.On() {
@@ -216,7 +217,7 @@ func TestDamagedManifests(t *testing.T) {
 			for _, m := range found {
 				_, _ = w.mayBeOurs(m), m.Length()
 			}
-			_, err3 := parse(metadata)
+			_, err3 := catalog.Parse(metadata)
 			if errors.Join(err, err2, err3) != nil {
 				refused++
 			}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"callhouse/internal/layout"
+	"callhouse/internal/publish/catalog"
 )
 
 // young is how long a file without a commit stays: another publication may be about to commit it,
@@ -48,15 +49,15 @@ func (w *work) doubtful() (out []string) {
 		}
 	}
 	data, metadata := w.folder(w.location, "data")+"/", w.folder(w.location, "metadata")+"/"
-	_, own := w.catalog.(*files)
+	_, own := w.catalog.(*catalog.Files)
 	for _, o := range w.listed {
 		name := path.Base(o.URI)
 		old := !w.cleaned || o.Modified.Before(w.Now().Add(-young))
-		oldest := w.version - keptVersions
+		oldest := w.Version - catalog.KeptVersions
 		if !w.cleaned {
-			oldest = w.version
+			oldest = w.Version
 		}
-		switch n := versionOf(o.URI); {
+		switch n := catalog.VersionOf(o.URI); {
 		case n > 0:
 			// A slow publisher of another organisation may still build on a young one.
 			if !own || !old || n >= oldest || o.URI != w.location+"/metadata/"+name {
@@ -84,12 +85,12 @@ func (w *work) doubtful() (out []string) {
 // data and metadata, whatever they hold.
 func (w *work) foreigners() (out []string) {
 	data, metadata := w.folder(w.location, "data")+"/", w.folder(w.location, "metadata")+"/"
-	_, own := w.catalog.(*files)
+	_, own := w.catalog.(*catalog.Files)
 	for _, o := range w.listed {
 		name := path.Base(o.URI)
 		switch {
 		case strings.HasPrefix(o.URI, data) && objectRE.MatchString(name), strings.HasPrefix(o.URI, metadata) && manifestRE.MatchString(name),
-			versionOf(o.URI) > 0, name == hintName,
+			catalog.VersionOf(o.URI) > 0, name == catalog.HintName,
 			!own && strings.HasSuffix(name, ".metadata.json"), // the catalog's
 			w.Organization != "" && strings.Contains(o.URI, "/organization=") && !strings.Contains(o.URI, "/organization="+w.Organization+"/"):
 		default:
@@ -109,23 +110,23 @@ func (w *work) newer(name string) bool {
 // used reads the table again and returns the addresses of its current manifests and lists; nil if
 // it was published again since: nothing may then be removed.
 func (w *work) used(ctx context.Context) (map[string]bool, error) {
-	now, err := w.catalog.load(ctx, w.of.Name)
-	if err != nil || now.metadata == nil || now.Properties[w.published()] != w.publishes() {
+	now, err := w.catalog.Load(ctx, w.of.Name)
+	if err != nil || now.Metadata == nil || now.Properties[w.published()] != w.publishes() {
 		return nil, err
 	}
-	used := map[string]bool{now.location: true}
-	main := now.head()
+	used := map[string]bool{now.File: true}
+	main := now.Head()
 	for name, ref := range now.Refs {
 		if _, ours := w.tagged(name); !ours && (main == nil || ref.Snapshot != main.ID) {
 			continue
 		}
-		s := now.snapshot(ref.Snapshot)
+		s := now.SnapshotOf(ref.Snapshot)
 		if s == nil || used[s.ManifestList] {
 			continue
 		}
 		used[s.ManifestList] = true
 		manifests, err := w.manifests(ctx, s)
-		if isBroken(err) {
+		if catalog.IsBroken(err) {
 			continue // files that only this list names can no longer be read
 		}
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"callhouse/internal/layout"
+	"callhouse/internal/publish/catalog"
 	"callhouse/internal/schema"
 	"callhouse/internal/schema/columnar"
 )
@@ -119,7 +120,7 @@ func (f *form) scrubbed(told iceberg.DataFile, organization, gone bool) (iceberg
 	b, err := iceberg.NewDataFileBuilder(f.spec(int(told.SpecID()), organization), told.ContentType(), told.FilePath(), told.FileFormat(),
 		told.Partition(), nil, nil, told.Count(), told.FileSizeBytes())
 	if err != nil {
-		return nil, &BrokenError{fmt.Sprintf("what a manifest says of %s makes no sense: %v", told.FilePath(), err)}
+		return nil, &catalog.BrokenError{What: fmt.Sprintf("what a manifest says of %s makes no sense: %v", told.FilePath(), err)}
 	}
 	b.ColumnSizes(told.ColumnSizes()).ValueCounts(told.ValueCounts()).NullValueCounts(told.NullValueCounts()).
 		LowerBoundValues(lower).UpperBoundValues(upper).SplitOffsets(told.SplitOffsets())

@@ -1,7 +1,5 @@
 package publish
 
-import "errors"
-
 // conditionError means that two publishers could commit the same version of a table.
 type conditionError struct{ to string }
 
@@ -12,26 +10,6 @@ func (e *conditionError) Error() string {
 
 // Hint returns advice for the operator.
 func (e *conditionError) Hint() string { return "publish through a catalog: --catalog URL" }
-
-// BrokenError means that a table's metadata is missing, or cannot be read or extended.
-type BrokenError struct{ What string }
-
-func (e *BrokenError) Error() string { return e.What }
-
-// Hint returns advice for the operator.
-func (e *BrokenError) Hint() string {
-	return "query publish iceberg --check lists all problems, and --rebuild TABLE writes a table anew from the warehouse"
-}
-
-func isBroken(err error) bool {
-	_, broken := errors.AsType[*BrokenError](err)
-	return broken
-}
-
-// UseError means that the options are wrong.
-type UseError struct{ What string }
-
-func (e *UseError) Error() string { return e.What }
 
 // OldFilesError means that a warehouse has files of an older format, whose times and amounts
 // engines misread.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/apache/iceberg-go"
 
+	"callhouse/internal/publish/catalog"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 )
@@ -28,7 +29,7 @@ type form struct {
 	schema *iceberg.Schema
 	// start is the column by whose month files are partitioned; nil if there is none.
 	start *schema.Column
-	order sorted
+	order catalog.Order
 	// personal means that the rows are people, or are about calls or people.
 	personal bool
 }
@@ -46,7 +47,7 @@ func tables() (out []*schema.Table) {
 
 // formOf returns the form of a table, with the column organization or without.
 func formOf(t *schema.Table, organization bool) *form {
-	f := &form{of: t, order: sorted{Fields: []sortField{}}, personal: t == &resource.Changes ||
+	f := &form{of: t, order: catalog.Order{Fields: []catalog.SortField{}}, personal: t == &resource.Changes ||
 		slices.ContainsFunc(resource.All, func(r *resource.Resource) bool { return r.Name == t.Name && (len(r.Contact) > 0 || r.OfCall != "") })}
 	var fields []iceberg.NestedField
 	for _, c := range t.Columns {
@@ -71,7 +72,7 @@ func formOf(t *schema.Table, organization bool) *form {
 		if f.start == nil {
 			f.start = c
 		}
-		f.order.Fields = append(f.order.Fields, sortField{c.ID, "identity", "asc", "nulls-last"})
+		f.order.Fields = append(f.order.Fields, catalog.SortField{Source: c.ID, Transform: "identity", Direction: "asc", Nulls: "nulls-last"})
 	}
 	return f
 }

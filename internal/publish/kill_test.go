@@ -19,6 +19,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/loopback"
+	"callhouse/internal/publish/lease"
 	"callhouse/internal/publish/s3test"
 )
 
@@ -37,7 +38,7 @@ func TestMain(m *testing.M) {
 	loopback.Only()
 	if root := os.Getenv(envChild); root != "" {
 		_, err := Run(context.Background(), Options{Warehouse: root, To: "s3://lake/killed", Now: time.Now, State: fmt.Sprint(root, ".state", os.Getuid())})
-		if locked := new(LockedError); errors.As(err, &locked) {
+		if locked := new(lease.LockedError); errors.As(err, &locked) {
 			os.Exit(lockedOut)
 		} else if err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -136,11 +137,11 @@ func (c committed) check(l *lake) {
 	l.house.t.Helper()
 	for _, table := range tables() {
 		cur := l.load(table.Name)
-		if cur.metadata == nil {
+		if cur.Metadata == nil {
 			continue
 		}
 		var have []*layout.File
-		for uri := range l.data(cur.head()) {
+		for uri := range l.data(cur.Head()) {
 			have = append(have, &layout.File{Path: uri})
 		}
 		if !c[table.Name+" "+names(have)] {

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"callhouse/internal/publish/lease"
 	"callhouse/internal/publish/store"
 )
 
@@ -58,7 +59,7 @@ func TestOlderPublicationBetween(t *testing.T) {
 	h.night(call{"b", "y", 2, 1, 1})
 	l := newLake(h, "s3://lake/ch")
 	once := sync.OnceFunc(func() {
-		leases, err := l.store.List(t.Context(), "s3://lake/ch/"+leaseFolder)
+		leases, err := l.store.List(t.Context(), "s3://lake/ch/"+lease.Folder)
 		h.must(err)
 		for _, o := range leases {
 			h.must(l.store.Remove(t.Context(), []string{o.URI}))
@@ -96,7 +97,7 @@ func TestLease(t *testing.T) {
 		go func() {
 			_, lost = older.publish(to+"/", now, func(o *Options) {
 				o.store = hooked{s, func(uri string) error {
-					switch isLease := strings.Contains(uri, leaseFolder); {
+					switch isLease := strings.Contains(uri, lease.Folder); {
 					case isLease && dead:
 						return errDead
 					case !isLease:
@@ -107,7 +108,7 @@ func TestLease(t *testing.T) {
 			})
 		}()
 		synctest.Wait()
-		var locked *LockedError
+		var locked *lease.LockedError
 		if _, err := h.publish(to, now); !errors.As(err, &locked) {
 			t.Errorf("while another machine publishes: %v", err)
 		}
@@ -124,7 +125,7 @@ func TestLease(t *testing.T) {
 		}
 	})
 	newLake(h, to).check("")
-	leases, err := s.List(t.Context(), "file://"+to+"/"+leaseFolder)
+	leases, err := s.List(t.Context(), "file://"+to+"/"+lease.Folder)
 	h.must(err)
 	if len(leases) != 2 {
 		t.Errorf("%d leases", len(leases))
@@ -135,15 +136,15 @@ func TestLease(t *testing.T) {
 func TestManyLeases(t *testing.T) {
 	h, to := newHouse(t), t.TempDir()
 	h.night(call{"a", "x", 1, 1, 0})
-	for range keptLeases + 3 {
+	for range lease.Kept + 3 {
 		_, err := h.publish(to)
 		h.must(err)
 	}
 	s, _, err := store.Open(to)
 	h.must(err)
-	leases, err := s.List(t.Context(), "file://"+to+"/"+leaseFolder)
+	leases, err := s.List(t.Context(), "file://"+to+"/"+lease.Folder)
 	h.must(err)
-	if last := leases[len(leases)-1].URI; len(leases) != keptLeases+1 || !strings.HasSuffix(last, "lease-000023.json") {
+	if last := leases[len(leases)-1].URI; len(leases) != lease.Kept+1 || !strings.HasSuffix(last, "lease-000023.json") {
 		t.Errorf("%d leases, the last one is %s", len(leases), last)
 	}
 }

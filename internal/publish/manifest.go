@@ -15,10 +15,11 @@ import (
 	"github.com/apache/iceberg-go"
 
 	"callhouse/internal/layout"
+	"callhouse/internal/publish/catalog"
 )
 
 // manifests reads the list of an Iceberg snapshot.
-func (w *work) manifests(ctx context.Context, s *snapshot) ([]iceberg.ManifestFile, error) {
+func (w *work) manifests(ctx context.Context, s *catalog.Snapshot) ([]iceberg.ManifestFile, error) {
 	raw, err := w.fetch(ctx, s.ManifestList)
 	if err != nil {
 		return nil, err
@@ -44,7 +45,7 @@ func decoded[T any](uri string, decode func() (T, error)) (out T, err error) {
 			err = fmt.Errorf("%v", r)
 		}
 		if err != nil {
-			err = &BrokenError{fmt.Sprintf("%s cannot be read: %v", uri, err)}
+			err = &catalog.BrokenError{What: fmt.Sprintf("%s cannot be read: %v", uri, err)}
 		}
 	}()
 	return decode()
@@ -54,7 +55,7 @@ func decoded[T any](uri string, decode func() (T, error)) (out T, err error) {
 func (w *work) fetch(ctx context.Context, uri string) ([]byte, error) {
 	raw, err := w.store.Get(ctx, uri)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = &BrokenError{uri + " is missing"}
+		err = &catalog.BrokenError{What: uri + " is missing"}
 	}
 	return raw, err
 }
@@ -94,13 +95,13 @@ var manifestRE = regexp.MustCompile(`^[0-9]{6,}-[0-9a-f]{16}-(?:[mo][0-9]|(?:own
 
 // snapshots writes the manifests of the table's new state, and returns its Iceberg snapshots: that
 // of the table and, if others publish to it, one with our files only.
-func (w *work) snapshots(ctx context.Context, lacking []*layout.File, gone []iceberg.ManifestEntry) ([]*snapshot, error) {
-	s := &snapshot{ID: rand.Int64(), SequenceNumber: 1, Timestamp: w.Now().UnixMilli(), Schema: &w.schema.ID}
-	if w.metadata != nil {
+func (w *work) snapshots(ctx context.Context, lacking []*layout.File, gone []iceberg.ManifestEntry) ([]*catalog.Snapshot, error) {
+	s := &catalog.Snapshot{ID: rand.Int64(), SequenceNumber: 1, Timestamp: w.Now().UnixMilli(), Schema: &w.schema.ID}
+	if w.Metadata != nil {
 		s.FirstRow = w.NextRow
 		s.SequenceNumber = w.LastSequenceNumber + 1
 		s.Timestamp = max(s.Timestamp, w.LastUpdated)
-		if now := w.head(); now != nil {
+		if now := w.Head(); now != nil {
 			s.Parent = &now.ID
 		}
 	}
@@ -157,30 +158,32 @@ func (w *work) snapshots(ctx context.Context, lacking []*layout.File, gone []ice
 		return nil, err
 	}
 	s.Summary = w.summary(entries)
-	if w.Organization == "" || !w.catalog.abilities().tags {
-		return []*snapshot{s}, nil
+	if w.Organization == "" || !w.catalog.Abilities().Tags {
+		return []*catalog.Snapshot{s}, nil
 	}
 	// The list has assigned our manifests their permanent sequence numbers.
 	listed, err := w.manifests(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	alone := &snapshot{ID: rand.Int64(), SequenceNumber: s.SequenceNumber + 1, Timestamp: s.Timestamp, Summary: s.Summary, Schema: s.Schema}
+	alone := &catalog.Snapshot{ID: rand.Int64(), SequenceNumber: s.SequenceNumber + 1, Timestamp: s.Timestamp,
+		Summary: s.Summary, Schema: s.Schema}
 	if s.FirstRow != nil {
 		next := *s.FirstRow + *s.AddedRows
 		alone.FirstRow = &next
 	}
-	return []*snapshot{s, alone}, w.list(ctx, alone, name+"-own-list.avro", slices.DeleteFunc(listed, func(m iceberg.ManifestFile) bool {
+	listed = slices.DeleteFunc(listed, func(m iceberg.ManifestFile) bool {
 		return !slices.ContainsFunc(ours, func(o iceberg.ManifestFile) bool { return o.FilePath() == m.FilePath() })
-	}))
+	})
+	return []*catalog.Snapshot{s, alone}, w.list(ctx, alone, name+"-own-list.avro", listed)
 }
 
 // format returns the version of the table's Iceberg format.
 func (w *work) format() int {
-	if w.metadata != nil {
+	if w.Metadata != nil {
 		return w.FormatVersion
 	}
-	return formatVersion
+	return catalog.FormatVersion
 }
 
 // existing returns a file's entry marked as added by an earlier commit.
@@ -191,7 +194,7 @@ func (w *work) existing(e iceberg.ManifestEntry) (iceberg.ManifestEntry, error) 
 }
 
 // write writes manifests, one for each partitioning.
-func (w *work) write(ctx context.Context, s *snapshot, name string,
+func (w *work) write(ctx context.Context, s *catalog.Snapshot, name string,
 	entries []iceberg.ManifestEntry) (out []iceberg.ManifestFile, err error) {
 	by := map[int32][]iceberg.ManifestEntry{}
 	for _, e := range entries {
@@ -213,7 +216,7 @@ func (w *work) write(ctx context.Context, s *snapshot, name string,
 }
 
 // list writes the list of a snapshot's manifests.
-func (w *work) list(ctx context.Context, s *snapshot, uri string, manifests []iceberg.ManifestFile) error {
+func (w *work) list(ctx context.Context, s *catalog.Snapshot, uri string, manifests []iceberg.ManifestFile) error {
 	var b bytes.Buffer
 	first := int64(0)
 	if s.FirstRow != nil { // the list numbers the rows of manifests that have no numbers yet
@@ -245,8 +248,8 @@ func (w *work) summary(entries []iceberg.ManifestEntry) map[string]string {
 		size[e.Status()] += e.DataFile().FileSizeBytes()
 	}
 	totalSize := int64(0)
-	if w.metadata != nil && w.head() != nil {
-		totalSize, _ = strconv.ParseInt(w.head().Summary["total-files-size"], 10, 64)
+	if w.Metadata != nil && w.Head() != nil {
+		totalSize, _ = strconv.ParseInt(w.Head().Summary["total-files-size"], 10, 64)
 	}
 	const existing, added, deleted = iceberg.EntryStatusEXISTING, iceberg.EntryStatusADDED, iceberg.EntryStatusDELETED
 	total, totalRows := files[existing]+files[added], rows[existing]+rows[added]

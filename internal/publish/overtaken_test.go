@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"callhouse/internal/publish/catalog"
 	"callhouse/internal/publish/store"
 )
 
@@ -17,27 +18,27 @@ func TestOvertakenByFar(t *testing.T) {
 	h.must(err)
 	s, root, err := store.Open(to)
 	h.must(err)
-	c := &files{s, root}
-	base, err := c.load(t.Context(), "calls")
+	c := catalog.NewFiles(s, root)
+	base, err := c.Load(t.Context(), "calls")
 	h.must(err)
-	set := func(to string) []update {
-		return []update{{Action: "set-properties", Properties: map[string]string{"comment": to}}}
+	set := func(to string) []catalog.Update {
+		return []catalog.Update{{Action: "set-properties", Properties: map[string]string{"comment": to}}}
 	}
 	now := base
-	for n := range keptVersions + 5 {
-		h.must(c.commit(t.Context(), change{"calls", now, set(fmt.Sprint(n))}))
-		now, err = c.load(t.Context(), "calls")
+	for n := range catalog.KeptVersions + 5 {
+		h.must(c.Commit(t.Context(), catalog.Change{Name: "calls", Base: now, Updates: set(fmt.Sprint(n))}))
+		now, err = c.Load(t.Context(), "calls")
 		h.must(err)
 	}
-	next := c.version("calls", base.version+1)
-	h.must(s.Remove(t.Context(), []string{c.version("calls", base.version), next}))
-	if err := c.commit(t.Context(), change{"calls", base, set("too late")}); !errors.Is(err, errConflict) {
+	next := c.File("calls", base.Version+1)
+	h.must(s.Remove(t.Context(), []string{c.File("calls", base.Version), next}))
+	if err := c.Commit(t.Context(), catalog.Change{Name: "calls", Base: base, Updates: set("too late")}); !errors.Is(err, catalog.ErrConflict) {
 		t.Errorf("the overtaken commit: %v", err)
 	}
 	if size, err := s.Size(t.Context(), next); err != nil || size >= 0 {
 		t.Errorf("the removed version has %d bytes, %v", size, err)
 	}
-	if after, err := c.load(t.Context(), "calls"); err != nil || after.version != now.version {
-		t.Errorf("the table is at version %d, not %d: %v", after.version, now.version, err)
+	if after, err := c.Load(t.Context(), "calls"); err != nil || after.Version != now.Version {
+		t.Errorf("the table is at version %d, not %d: %v", after.Version, now.Version, err)
 	}
 }

@@ -25,17 +25,15 @@ import (
 	"github.com/sourcegraph/conc/pool"
 
 	"callhouse/internal/layout"
+	"callhouse/internal/publish/catalog"
+	"callhouse/internal/publish/lease"
 	"callhouse/internal/publish/store"
 	"callhouse/internal/schema"
 )
 
 const (
-	formatVersion = 2 // of Iceberg's tables
-	newestVersion = 3 // to which others may have upgraded them
 	// abreast is the number of uploads, and of tables, processed concurrently.
 	abreast = 8
-	// patience is how long commits are retried that lose against others.
-	patience = 10 * time.Minute
 	// tries is the number of attempts of a commit whose answer is lost.
 	tries = 5
 )
@@ -44,16 +42,8 @@ const (
 type Options struct {
 	Warehouse string // its folder
 	To        string // s3://bucket/prefix, file:///folder or a folder
-	// Catalog is the address of a REST catalog; empty: the files of the tables are their own
-	// catalog.
-	Catalog   string
-	Namespace string // of the tables in the catalog
-	// CatalogWarehouse, Token and Credential are parameters that a catalog may require.
-	CatalogWarehouse, Token, Credential string
-	// SigningName is the AWS service for which its requests are signed, such as glue; empty: chosen
-	// by the catalog's address, or none. SigningRegion is the service's region; empty: the default
-	// one.
-	SigningName, SigningRegion string
+	// Server is a REST catalog; without an address, the files of the tables are their own catalog.
+	catalog.Access
 	// Organization is the value of the column of that name, for tables that several warehouses
 	// share; empty: the tables have no such column.
 	Organization string
@@ -105,7 +95,7 @@ var organizationRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 // publication is one run.
 type publication struct {
 	Options
-	catalog catalog
+	catalog catalog.Catalog
 	dir     *layout.Dir
 	snap    *layout.Snapshot
 	kept    []*layout.Snapshot // all of the warehouse's, lowest number first
@@ -130,17 +120,17 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 // prepare opens the source and the destination of a publication. The caller closes its folder.
 func prepare(ctx context.Context, o Options) (*publication, error) {
 	if o.Organization != "" && !organizationRE.MatchString(o.Organization) {
-		return nil, &UseError{fmt.Sprintf("the organisation %q has other characters than letters, digits, - and _, or more than 64",
+		return nil, &catalog.UseError{What: fmt.Sprintf("the organisation %q has other characters than letters, digits, - and _, or more than 64",
 			o.Organization)}
 	}
 	for _, name := range o.Rebuild {
 		if !slices.ContainsFunc(tables(), func(t *schema.Table) bool { return t.Name == name }) {
-			return nil, &UseError{fmt.Sprintf("no table %q is published", name)}
+			return nil, &catalog.UseError{What: fmt.Sprintf("no table %q is published", name)}
 		}
 	}
 	s, to, err := store.Open(o.To)
 	if err != nil {
-		return nil, &UseError{err.Error()}
+		return nil, &catalog.UseError{What: err.Error()}
 	}
 	if o.store == nil {
 		o.store = s
@@ -148,8 +138,8 @@ func prepare(ctx context.Context, o Options) (*publication, error) {
 	o.To = to
 	p := &publication{Options: o}
 	if o.Catalog == "" {
-		p.catalog = &files{o.store, to}
-	} else if p.catalog, err = openServer(ctx, &o); err != nil {
+		p.catalog = catalog.NewFiles(o.store, to)
+	} else if p.catalog, err = catalog.Open(ctx, &o.Access); err != nil {
 		return nil, err
 	}
 	if p.dir, err = layout.OpenDir(o.Warehouse); err != nil {
@@ -167,39 +157,41 @@ func prepare(ctx context.Context, o Options) (*publication, error) {
 
 // leased publishes while it holds the lease.
 func (p *publication) leased(ctx context.Context) error {
-	holder, free, err := p.own()
+	holder, free, err := lease.Own(p.State, p.To, p.Organization)
 	if err != nil {
 		return err
 	}
 	defer free()
+	by := &lease.Publisher{Holder: holder, Organization: p.Organization, Snapshot: p.snap.Manifest.Snapshot, Now: p.Now}
 	oldest := p.snap.Manifest.Oldest
 	p.cleaned = true
-	var leases []*lease
+	var leases []*lease.Lease
 	take := func(root string) (context.Context, error) {
-		held, l, err := p.hold(ctx, root, holder)
+		held, l, err := by.Take(ctx, p.store, root)
 		if err == nil {
-			ctx, leases, p.cleaned = held, append(leases, l), p.cleaned && l.note.Cleaned == oldest
+			ctx, leases, p.cleaned = held, append(leases, l), p.cleaned && l.Cleaned() == oldest
+			p.shared = p.shared || l.Shared
 		}
 		return ctx, err
 	}
 	before := ctx
 	_, err = take(p.To)
-	if _, ok := p.catalog.(*files); ok && err == nil && p.shared {
+	if _, ok := p.catalog.(*catalog.Files); ok && err == nil && p.shared {
 		err = &conditionError{p.To}
 	}
 	if err == nil {
 		err = p.run(ctx, take)
 	}
 	p.report.Unprotected = p.shared
-	if locked, ok := errors.AsType[*LockedError](context.Cause(ctx)); ok {
+	if locked, ok := errors.AsType[*lease.LockedError](context.Cause(ctx)); ok {
 		err = locked
 	}
 	for _, l := range leases {
-		cleaned := l.note.Cleaned
+		cleaned := l.Cleaned()
 		if err == nil {
 			cleaned = oldest
 		}
-		l.release(before, cleaned)
+		l.Release(before, cleaned)
 	}
 	return err
 }
@@ -239,7 +231,7 @@ func (p *publication) choose() (err error) {
 	}
 	p.report = Report{Snapshot: m.Snapshot, CommittedAt: m.CommittedAt, To: p.To, Repaired: []string{}, Removed: []string{},
 		Foreign: []string{}}
-	if p.catalog.abilities().tags {
+	if p.catalog.Abilities().Tags {
 		p.report.Tag = p.tag(m.Snapshot)
 	}
 	return nil
@@ -281,7 +273,7 @@ func (p *publication) run(ctx context.Context, take func(root string) (context.C
 	if err := each(ctx, works, (*work).load); err != nil {
 		return err
 	}
-	works = slices.DeleteFunc(works, func(w *work) bool { return w.metadata == nil && len(w.files) == 0 })
+	works = slices.DeleteFunc(works, func(w *work) bool { return w.Metadata == nil && len(w.files) == 0 })
 	if err := each(ctx, works, (*work).stage); err != nil {
 		return err
 	}
@@ -310,7 +302,7 @@ func (p *publication) commitAll(ctx context.Context, works []*work) error {
 	one := func(w *work, ctx context.Context) error { return p.commit(ctx, w) }
 	var alone, together []*work
 	for _, w := range works {
-		if p.catalog.abilities().atomic && w.metadata != nil {
+		if p.catalog.Abilities().Atomic && w.Metadata != nil {
 			together = append(together, w)
 		} else {
 			alone = append(alone, w)
@@ -344,20 +336,20 @@ func (p *publication) commit(ctx context.Context, works ...*work) error {
 		if err := each(ctx, works, (*work).plan); err != nil {
 			return err
 		}
-		var changes []change
+		var changes []catalog.Change
 		for _, w := range works {
 			if len(w.planned) > 0 {
-				changes = append(changes, change{w.of.Name, w.current, w.planned})
+				changes = append(changes, catalog.Change{Name: w.of.Name, Base: w.Current, Updates: w.planned})
 			}
 		}
 		if len(changes) == 0 {
 			return nil
 		}
-		return p.catalog.commit(ctx, changes...)
+		return p.catalog.Commit(ctx, changes...)
 	})
 	for _, w := range works {
 		if err == nil && len(w.planned) > 0 {
-			w.version++
+			w.Version++
 		}
 	}
 	return err
@@ -409,14 +401,14 @@ func again(ctx context.Context, do func() error) error {
 	unsure := 0
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := do()
-		if errors.Is(err, errUnsure) {
+		if errors.Is(err, catalog.ErrUnsure) {
 			unsure++
 		}
-		if err != nil && !errors.Is(err, errConflict) && (!errors.Is(err, errUnsure) || unsure == tries) {
+		if err != nil && !errors.Is(err, catalog.ErrConflict) && (!errors.Is(err, catalog.ErrUnsure) || unsure == tries) {
 			err = backoff.Permanent(err)
 		}
 		return struct{}{}, err
-	}, backoff.WithMaxElapsedTime(patience), backoff.WithBackOff(&backoff.ExponentialBackOff{
+	}, backoff.WithMaxElapsedTime(catalog.Patience), backoff.WithBackOff(&backoff.ExponentialBackOff{
 		InitialInterval: 50 * time.Millisecond, RandomizationFactor: 0.9, Multiplier: 1.5, MaxInterval: 5 * time.Second,
 	}))
 	return err

@@ -27,6 +27,8 @@ import (
 
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
+	"callhouse/internal/publish/catalog"
+	"callhouse/internal/publish/lease"
 	"callhouse/internal/publish/store"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
@@ -119,7 +121,7 @@ func (c call) record(now time.Time, fields string) schema.Record {
 
 // options publish the warehouse some days from now: nothing at the destination is young then.
 func (h *house) options(to string) Options {
-	return Options{Warehouse: h.root, To: to, Catalog: *catalogURL, Namespace: namespaceOf(to), State: h.root + ".state",
+	return Options{Warehouse: h.root, To: to, Access: catalog.Access{Catalog: *catalogURL, Namespace: namespaceOf(to)}, State: h.root + ".state",
 		Now: func() time.Time { return time.Now().Add(3 * young) }}
 }
 
@@ -146,9 +148,9 @@ func newLake(h *house, to string) *lake {
 	h.t.Helper()
 	s, root, err := store.Open(to)
 	h.must(err)
-	l := &lake{h, s, &files{s, root}}
+	l := &lake{h, s, catalog.NewFiles(s, root)}
 	if *catalogURL != "" {
-		l.catalog, err = openServer(context.Background(), &Options{Catalog: *catalogURL, Namespace: namespaceOf(to)})
+		l.catalog, err = catalog.Open(context.Background(), &catalog.Access{Catalog: *catalogURL, Namespace: namespaceOf(to)})
 		h.must(err)
 	}
 	return l
@@ -178,18 +180,18 @@ func (h *house) snapshots() (current *layout.Snapshot, kept map[int64]*layout.Sn
 type lake struct {
 	house   *house
 	store   store.Store
-	catalog catalog
+	catalog catalog.Catalog
 }
 
-func (l *lake) load(name string) current {
+func (l *lake) load(name string) catalog.Current {
 	l.house.t.Helper()
-	now, err := l.catalog.load(context.Background(), name)
+	now, err := l.catalog.Load(context.Background(), name)
 	l.house.must(err)
 	return now
 }
 
 // data returns the files of a snapshot of Iceberg's, by their addresses.
-func (l *lake) data(s *snapshot) map[string]iceberg.DataFile {
+func (l *lake) data(s *catalog.Snapshot) map[string]iceberg.DataFile {
 	l.house.t.Helper()
 	out := map[string]iceberg.DataFile{}
 	raw, err := l.store.Get(context.Background(), s.ManifestList)
@@ -220,7 +222,7 @@ func (l *lake) check(organization string) {
 	p := &publication{Options: Options{Organization: organization}}
 	for _, t := range tables() {
 		cur := l.load(t.Name)
-		if cur.metadata == nil {
+		if cur.Metadata == nil {
 			if len(now.Manifest.FilesOf(t.Name)) > 0 {
 				l.house.t.Fatalf("%s is not there", t.Name)
 			}
@@ -235,13 +237,13 @@ func (l *lake) check(organization string) {
 			of := now
 			if n, ours := (&work{publication: p}).tagged(name); ours {
 				of = kept[n]
-			} else if name != mainBranch {
+			} else if name != catalog.MainBranch {
 				continue
 			}
 			if of == nil {
 				l.house.t.Fatalf("%s: %s names a snapshot that the warehouse does not have", t.Name, name)
 			}
-			got := l.data(cur.snapshot(ref.Snapshot))
+			got := l.data(cur.SnapshotOf(ref.Snapshot))
 			var want, have []string
 			for _, f := range of.Manifest.FilesOf(t.Name) {
 				uri := p.object(cur.Location, f)
@@ -254,7 +256,7 @@ func (l *lake) check(organization string) {
 				used[uri] = true
 				if organization == "" || strings.Contains(uri, "/organization="+organization+"/") {
 					have = append(have, uri)
-				} else if name != mainBranch {
+				} else if name != catalog.MainBranch {
 					l.house.t.Fatalf("%s has %s of somebody else", name, uri)
 				}
 			}
@@ -475,7 +477,7 @@ func (m *mortal) Get(ctx context.Context, uri string) (raw []byte, err error) {
 }
 
 func (m *mortal) Put(ctx context.Context, uri string, body io.ReaderAt, size int64) error {
-	if strings.Contains(uri, leaseFolder) { // to release the lease, which does not fail the publication
+	if strings.Contains(uri, lease.Folder) { // to release the lease, which does not fail the publication
 		return m.Store.Put(ctx, uri, body, size)
 	}
 	return m.do(func() error { m.mu.Lock(); m.puts[uri]++; m.mu.Unlock(); return m.Store.Put(ctx, uri, body, size) })
@@ -556,8 +558,8 @@ func TestKilledAnywhere(t *testing.T) {
 func (l *lake) states() map[string]int64 {
 	out := map[string]int64{}
 	for _, t := range tables() {
-		if cur := l.load(t.Name); cur.metadata != nil {
-			out[t.Name] = cur.head().ID
+		if cur := l.load(t.Name); cur.Metadata != nil {
+			out[t.Name] = cur.Head().ID
 		}
 	}
 	return out

@@ -21,13 +21,14 @@ import (
 	"github.com/google/uuid"
 
 	"callhouse/internal/longtest"
+	"callhouse/internal/publish/catalog"
 	"callhouse/internal/publish/store"
 )
 
 // catalogServer is a catalog that speaks REST and keeps its tables in files. It wants a
 // token, a prefix and another separator of namespaces, loses answers and has rivals.
 type catalogServer struct {
-	files
+	*catalog.Files
 	t         *testing.T
 	mu        sync.Mutex
 	namespace bool
@@ -35,7 +36,7 @@ type catalogServer struct {
 	seen      map[string]int
 	// elsewhere is where it wants tables to lie; empty: where it is told.
 	elsewhere string
-	staged    map[string]relic
+	staged    map[string]catalog.Relic
 	atomic    bool              // it commits several tables at once
 	nessie    bool              // it refuses tags, and to remove snapshots
 	separator string            // of namespaces; empty: a dot, as it says
@@ -82,7 +83,7 @@ func (c *catalogServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			config["defaults"] = c.settings
 		}
 		if c.atomic {
-			config["endpoints"] = []string{"GET /v1/{prefix}/namespaces", transactions}
+			config["endpoints"] = []string{"GET /v1/{prefix}/namespaces", catalog.Transactions}
 		}
 		reply(http.StatusOK, config)
 	case path == "/v1/a/b/transactions/commit" && c.atomic:
@@ -95,9 +96,9 @@ func (c *catalogServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if err := json.NewDecoder(r.Body).Decode(&all); err != nil || len(all.Changes) < 2 {
 			c.t.Error(err, all)
 		}
-		bases := make([]current, len(all.Changes))
+		bases := make([]catalog.Current, len(all.Changes))
 		for i, asked := range all.Changes {
-			bases[i], _ = c.load(r.Context(), asked.Identifier.Name)
+			bases[i], _ = c.Load(r.Context(), asked.Identifier.Name)
 			if status, what := c.refuses(&asked.commitAsked, bases[i]); what != "" {
 				fault(status, what)
 				return
@@ -108,7 +109,7 @@ func (c *catalogServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		for i, asked := range all.Changes {
-			if err := c.commit(r.Context(), change{asked.Identifier.Name, bases[i], asked.Updates}); err != nil {
+			if err := c.Commit(r.Context(), catalog.Change{Name: asked.Identifier.Name, Base: bases[i], Updates: asked.Updates}); err != nil {
 				c.t.Error(err)
 			}
 		}
@@ -137,19 +138,19 @@ func (c *catalogServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if c.elsewhere != "" {
 			asked.Location = c.elsewhere + "/" + asked.Name + "-0a1b"
 		}
-		c.staged[asked.Name] = relic{uuid.NewString(), asked.Location + "/", []*iceberg.Schema{renumbered(asked.Schema)}}
+		c.staged[asked.Name] = catalog.Relic{UUID: uuid.NewString(), Location: asked.Location + "/", Schemas: []*iceberg.Schema{renumbered(asked.Schema)}}
 		reply(http.StatusOK, map[string]any{"metadata": c.staged[asked.Name]})
 	case table == "":
 		reply(http.StatusOK, struct{}{})
 	default:
-		now, err := c.load(r.Context(), table)
+		now, err := c.Load(r.Context(), table)
 		if err != nil {
 			c.t.Error(err)
 		}
-		if r.Method == http.MethodGet && now.metadata == nil {
+		if r.Method == http.MethodGet && now.Metadata == nil {
 			fault(http.StatusNotFound, "no table")
 		} else if r.Method == http.MethodGet {
-			reply(http.StatusOK, map[string]any{"metadata-location": now.location, "metadata": now.metadata})
+			reply(http.StatusOK, map[string]any{"metadata-location": now.File, "metadata": now.Metadata})
 		} else if status, what := c.change(r, table, now); what != "" {
 			fault(status, what)
 		} else {
@@ -164,11 +165,11 @@ type commitAsked struct {
 		Type, UUID string
 		Snapshot   *int64 `json:"snapshot-id"`
 	}
-	Updates []update
+	Updates []catalog.Update
 }
 
 // change commits what a request says, or says what is wrong.
-func (c *catalogServer) change(r *http.Request, name string, now current) (status int, what string) {
+func (c *catalogServer) change(r *http.Request, name string, now catalog.Current) (status int, what string) {
 	var asked commitAsked
 	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil || len(asked.Requirements) == 0 {
 		c.t.Error(err, asked)
@@ -176,11 +177,11 @@ func (c *catalogServer) change(r *http.Request, name string, now current) (statu
 	if status, what := c.refuses(&asked, now); what != "" {
 		return status, what
 	}
-	if now.metadata == nil && (asked.Updates[0].UUID != c.staged[name].UUID || asked.Updates[2].Location+"/" != c.staged[name].Location) {
+	if now.Metadata == nil && (asked.Updates[0].UUID != c.staged[name].UUID || asked.Updates[2].Location+"/" != c.staged[name].Location) {
 		c.t.Errorf("%s is created as %v, and was staged as %v", name, asked.Updates[:3], c.staged[name])
 	}
 	for i, u := range asked.Updates { // a table's first schema is numbered anew
-		if c.nessie && now.metadata == nil && u.Action == "add-schema" {
+		if c.nessie && now.Metadata == nil && u.Action == "add-schema" {
 			asked.Updates[i].Schema = renumbered(u.Schema)
 			break
 		}
@@ -189,7 +190,7 @@ func (c *catalogServer) change(r *http.Request, name string, now current) (statu
 	if c.commits%5 == 1 {
 		return http.StatusConflict, "a rival"
 	}
-	if err := c.commit(r.Context(), change{name, now, asked.Updates}); err != nil {
+	if err := c.Commit(r.Context(), catalog.Change{Name: name, Base: now, Updates: asked.Updates}); err != nil {
 		c.t.Error(err)
 	}
 	if c.commits%5 == 3 {
@@ -208,18 +209,18 @@ func renumbered(s *iceberg.Schema) *iceberg.Schema {
 }
 
 // refuses says what is wrong with a request.
-func (c *catalogServer) refuses(asked *commitAsked, now current) (status int, what string) {
+func (c *catalogServer) refuses(asked *commitAsked, now catalog.Current) (status int, what string) {
 	for _, q := range asked.Requirements {
 		switch {
-		case q.Type == "assert-create" && now.metadata == nil, q.Type == "assert-table-uuid" && now.metadata != nil && q.UUID == now.UUID:
-		case q.Type == "assert-ref-snapshot-id" && now.metadata != nil && *q.Snapshot == *now.CurrentSnapshot:
+		case q.Type == "assert-create" && now.Metadata == nil, q.Type == "assert-table-uuid" && now.Metadata != nil && q.UUID == now.UUID:
+		case q.Type == "assert-ref-snapshot-id" && now.Metadata != nil && *q.Snapshot == *now.CurrentSnapshot:
 		default:
 			return http.StatusConflict, "requirement"
 		}
 	}
 	set := 0
 	for _, u := range asked.Updates { // as servers that follow the specification to the letter want it
-		if u.Action == "add-schema" && (u.LastColumn < u.Schema.HighestFieldID() || now.metadata != nil && u.LastColumn < now.LastColumn) {
+		if u.Action == "add-schema" && (u.LastColumn < u.Schema.HighestFieldID() || now.Metadata != nil && u.LastColumn < now.LastColumn) {
 			return http.StatusBadRequest, "last-column-id"
 		}
 		if u.Action == "set-properties" {
@@ -228,7 +229,7 @@ func (c *catalogServer) refuses(asked *commitAsked, now current) (status int, wh
 		if len(u.Gone) > 1 {
 			return http.StatusBadRequest, "several snapshots in an update"
 		}
-		if c.nessie && (u.Action == "remove-snapshots" || strings.HasSuffix(u.Action, "-ref") && u.Ref != mainBranch) {
+		if c.nessie && (u.Action == "remove-snapshots" || strings.HasSuffix(u.Action, "-ref") && u.Ref != catalog.MainBranch) {
 			return http.StatusInternalServerError, "does not allow external snapshot management"
 		}
 	}
@@ -250,7 +251,7 @@ func TestCatalogServer(t *testing.T) {
 			h, dir := newHouse(t), t.TempDir()
 			s, root, err := store.Open(filepath.Join(dir, "catalog"))
 			h.must(err)
-			c := &catalogServer{files: files{s, root}, t: t, seen: map[string]int{}, staged: map[string]relic{}, atomic: strings.HasPrefix(name, "atomic"), nessie: strings.HasPrefix(name, "nessie")}
+			c := &catalogServer{Files: catalog.NewFiles(s, root), t: t, seen: map[string]int{}, staged: map[string]catalog.Relic{}, atomic: strings.HasPrefix(name, "atomic"), nessie: strings.HasPrefix(name, "nessie")}
 			if strings.HasSuffix(name, "elsewhere") {
 				c.elsewhere = "file://" + filepath.Join(dir, "own", "place")
 			}
@@ -271,7 +272,7 @@ func TestCatalogServer(t *testing.T) {
 					t.Errorf("the tag is %q", made.Tag)
 				}
 				l := newLake(h, to)
-				l.catalog, err = openServer(context.Background(), &Options{Catalog: server.URL, Namespace: "one.two", CatalogWarehouse: "w", Token: "t0ken"})
+				l.catalog, err = catalog.Open(context.Background(), &catalog.Access{Catalog: server.URL, Namespace: "one.two", CatalogWarehouse: "w", Token: "t0ken"})
 				h.must(err)
 				if now := l.load("calls"); c.nessie && len(now.Refs) > 1 {
 					t.Errorf("the names are %v", now.Refs)
@@ -294,7 +295,7 @@ func TestCatalogServer(t *testing.T) {
 				t.Errorf("beside the lease it left %v, %v", there, err)
 			}
 			_, err = h.publish(to, through, func(o *Options) { o.Credential, o.Token = "", "wrong" })
-			if var401 := new(statusError); !errors.As(err, &var401) || var401.status != http.StatusUnauthorized || !strings.Contains(err.Error(), "authorization Bearer wrong") {
+			if var401 := new(catalog.StatusError); !errors.As(err, &var401) || var401.Status != http.StatusUnauthorized || !strings.Contains(err.Error(), "authorization Bearer wrong") {
 				t.Errorf("with another token: %v", err)
 			}
 		})
@@ -310,11 +311,11 @@ func TestMetadataOfOthers(t *testing.T) {
 		h.must(err)
 	}
 	l := newLake(h, dir)
-	raw, err := json.Marshal(l.load("calls").metadata)
+	raw, err := json.Marshal(l.load("calls").Metadata)
 	h.must(err)
 	var all map[string]json.RawMessage
 	h.must(json.Unmarshal(raw, &all))
-	m, err := parse(raw)
+	m, err := catalog.Parse(raw)
 	h.must(err)
 	if len(m.Snapshots) != 2 || len(m.SnapshotLog) != 2 || len(m.MetadataLog) != 1 {
 		t.Fatalf("%d snapshots, %d and %d lines of logs", len(m.Snapshots), len(m.SnapshotLog), len(m.MetadataLog))
@@ -324,10 +325,10 @@ func TestMetadataOfOthers(t *testing.T) {
 	all["statistics"] = fmt.Appendf(nil, `[{"snapshot-id": %d}, {"snapshot-id": %d, "statistics-path": "p"}]`, first, m.Snapshots[1].ID)
 	raw, err = json.Marshal(all)
 	h.must(err)
-	if m, err = parse(raw); err != nil {
+	if m, err = catalog.Parse(raw); err != nil {
 		t.Fatal(err)
 	}
-	after, err := m.apply([]update{{Action: "remove-snapshots", Gone: []int64{first}}}, "v2", time.Now())
+	after, err := m.Apply([]catalog.Update{{Action: "remove-snapshots", Gone: []int64{first}}}, "v2", time.Now())
 	h.must(err)
 	raw, err = json.Marshal(after)
 	h.must(err)
@@ -338,7 +339,7 @@ func TestMetadataOfOthers(t *testing.T) {
 	all["format-version"] = json.RawMessage("4")
 	raw, err = json.Marshal(all)
 	h.must(err)
-	if _, err := parse(raw); err == nil || !strings.Contains(err.Error(), "version 4") {
+	if _, err := catalog.Parse(raw); err == nil || !strings.Contains(err.Error(), "version 4") {
 		t.Errorf("of another version: %v", err)
 	}
 }
@@ -355,7 +356,7 @@ func TestCatalogFailsWithoutAWord(t *testing.T) {
 			w.WriteHeader(http.StatusNotImplemented)
 			_, _ = w.Write([]byte(body))
 		}))
-		_, err := openServer(t.Context(), &Options{Catalog: server.URL, Namespace: "calls"})
+		_, err := catalog.Open(t.Context(), &catalog.Access{Catalog: server.URL, Namespace: "calls"})
 		server.Close()
 		if err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", body, err, want)
@@ -369,7 +370,7 @@ func TestBusyCatalog(t *testing.T) {
 	h, dir := newHouse(t), t.TempDir()
 	s, root, err := store.Open(filepath.Join(dir, "catalog"))
 	h.must(err)
-	c := &catalogServer{files: files{s, root}, t: t, seen: map[string]int{}, staged: map[string]relic{}}
+	c := &catalogServer{Files: catalog.NewFiles(s, root), t: t, seen: map[string]int{}, staged: map[string]catalog.Relic{}}
 	var mu sync.Mutex
 	seen, n := map[string]int{}, 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -405,7 +406,7 @@ func TestBusyCatalog(t *testing.T) {
 		h.must(err)
 	}
 	l := newLake(h, filepath.Join(dir, "lake"))
-	l.catalog, err = openServer(context.Background(), &Options{Catalog: server.URL, Namespace: "one.two", CatalogWarehouse: "w", Token: "t0ken"})
+	l.catalog, err = catalog.Open(context.Background(), &catalog.Access{Catalog: server.URL, Namespace: "one.two", CatalogWarehouse: "w", Token: "t0ken"})
 	h.must(err)
 	l.check("")
 	t.Log(seen)
@@ -426,9 +427,9 @@ func TestNoCatalog(t *testing.T) {
 		"a login page":      {200, "<!DOCTYPE html>\n<html><head><title>Sign in\n</title></head>", "the catalog answers 200 OK: not a catalog's answer, but a web page (Sign in)", "--catalog", 1},
 		"a page of nothing": {200, "<html></html>", "the catalog answers 200 OK: not a catalog's answer, but a web page", "--catalog", 1},
 		"another program":   {200, `["a"]`, "the catalog answers 200 OK: not what a catalog answers", "--catalog", 1},
-		"a broken program":  {500, "Internal\nError\n", "the catalog answers 500 Internal Server Error: Internal Error", "publish again", asked},
+		"a broken program":  {500, "Internal\nError\n", "the catalog answers 500 Internal Server Error: Internal Error", "publish again", catalog.Attempts},
 		"no access":         {403, `{"error":{"message":"not\nyou"}}`, "the catalog answers 403 Forbidden: not you", "CALLHOUSE_CATALOG_CREDENTIAL", 1},
-		"too much":          {429, "", "the catalog answers 429 Too Many Requests", "publish again", asked},
+		"too much":          {429, "", "the catalog answers 429 Too Many Requests", "publish again", catalog.Attempts},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -440,7 +441,7 @@ func TestNoCatalog(t *testing.T) {
 				fmt.Fprint(w, c.body)
 			}))
 			defer server.Close()
-			_, err := openServer(t.Context(), &Options{Catalog: server.URL, Namespace: "calls"})
+			_, err := catalog.Open(t.Context(), &catalog.Access{Catalog: server.URL, Namespace: "calls"})
 			var hinted interface{ Hint() string }
 			if err == nil || !strings.Contains(err.Error(), c.want) || !errors.As(err, &hinted) || !strings.Contains(hinted.Hint(), c.hint) {
 				t.Errorf("%v", err)

@@ -19,6 +19,7 @@ import (
 	"github.com/sourcegraph/conc/pool"
 
 	"callhouse/internal/longtest"
+	"callhouse/internal/publish/catalog"
 )
 
 // bucket is S3 on the loopback, with faults.
@@ -269,7 +270,7 @@ func TestRefusals(t *testing.T) {
 	if _, err := other.publish(to); !errors.As(err, &foreign) {
 		t.Errorf("another warehouse: %v", err)
 	}
-	var use *UseError
+	var use *catalog.UseError
 	if _, err := one.publish(to, organization("acme")); !errors.As(err, &use) {
 		t.Errorf("tables without organisations: %v", err)
 	}

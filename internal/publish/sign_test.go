@@ -5,7 +5,6 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -17,6 +16,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"callhouse/internal/publish/catalog"
 	"callhouse/internal/publish/store"
 )
 
@@ -78,7 +78,7 @@ func TestSignedCatalog(t *testing.T) {
 			h, dir := newHouse(t), t.TempDir()
 			s, root, err := store.Open(filepath.Join(dir, "catalog"))
 			h.must(err)
-			c := &catalogServer{files: files{s, root}, t: t, seen: map[string]int{}, staged: map[string]relic{}, separator: "\x1f"}
+			c := &catalogServer{Files: catalog.NewFiles(s, root), t: t, seen: map[string]int{}, staged: map[string]catalog.Relic{}, separator: "\x1f"}
 			if !told {
 				c.settings = map[string]string{"rest.sigv4-enabled": "true", "rest.signing-name": "glue", "rest.signing-region": "eu-west-3"}
 			}
@@ -106,37 +106,5 @@ func TestSignedCatalog(t *testing.T) {
 				t.Errorf("only %d requests were signed", requests.Load())
 			}
 		})
-	}
-	t.Setenv("AWS_ACCESS_KEY_ID", "")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
-	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(t.TempDir(), "none"))
-	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
-	if use := new(UseError); !errors.As(newSigningError(), &use) {
-		t.Errorf("without credentials: %v", newSigningError())
-	}
-}
-
-func newSigningError() error {
-	_, err := newSigning("glue", "eu-west-3")
-	return err
-}
-
-// AWS's own catalogs are known by their addresses.
-func TestSigningOf(t *testing.T) {
-	t.Setenv("AWS_REGION", "eu-north-1")
-	for uri, want := range map[string]string{
-		"https://glue.us-east-1.amazonaws.com/iceberg":       "glue us-east-1",
-		"https://glue-fips.us-gov-west-1.api.aws/iceberg":    "glue us-gov-west-1",
-		"https://s3tables.eu-west-3.amazonaws.com/iceberg":   "s3tables eu-west-3",
-		"https://glue.cn-north-1.amazonaws.com.cn/iceberg":   "glue cn-north-1",
-		"https://catalog.example.com/glue.us-east-1":         " eu-north-1",
-		"https://glue.us-east-1.amazonaws.com.example.com/a": " eu-north-1",
-	} {
-		if name, region := signingOf(uri, &Options{}); name+" "+region != want {
-			t.Errorf("%s: %s in %s, want %s", uri, name, region, want)
-		}
-	}
-	if name, region := signingOf("https://glue.us-east-1.amazonaws.com", &Options{SigningName: "execute-api", SigningRegion: "eu-west-3"}); name != "execute-api" || region != "eu-west-3" {
-		t.Errorf("%s in %s", name, region)
 	}
 }

@@ -42,7 +42,7 @@ func (w *work) wants() (out []*wanted) {
 	}
 	add(w.snap, false)
 	for _, s := range w.kept {
-		if w.metadata == nil || len(s.Manifest.FilesOf(w.of.Name)) == 0 {
+		if w.Metadata == nil || len(s.Manifest.FilesOf(w.of.Name)) == 0 {
 			continue
 		}
 		if _, tagged := w.Refs[w.tag(s.Manifest.Snapshot)]; tagged {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"callhouse/internal/layout"
+	"callhouse/internal/publish/catalog"
 	"callhouse/internal/publish/store"
 )
 
@@ -20,7 +21,7 @@ import (
 type work struct {
 	*publication
 	*form
-	current
+	catalog.Current
 	location string         // of the table
 	files    []*layout.File // that it should have
 	foreign  bool           // another warehouse published it, and its publication is replaced
@@ -37,11 +38,11 @@ type work struct {
 	before map[string]bool
 
 	rebuild   bool                        // the table is rewritten
-	was       relic                       // the rest of it, if its metadata was lost
+	was       catalog.Relic               // the rest of it, if its metadata was lost
 	anew      map[string]bool             // our files in the table that need a new description, by address
 	described map[string]iceberg.DataFile // files that the table lacked, by address
 	written   []string                    // addresses of the commit's manifests and lists
-	planned   []update
+	planned   []catalog.Update
 	result    Table
 }
 
@@ -68,31 +69,32 @@ func (w *work) load(ctx context.Context) (err error) {
 	w.files = w.snap.Manifest.FilesOf(w.of.Name)
 	w.location = w.To + "/" + w.of.Name
 	w.have, w.other, w.mixed, w.alien, w.leaky, w.before = map[string]iceberg.ManifestEntry{}, nil, nil, false, false, map[string]bool{}
-	w.current, err = w.catalog.load(ctx, w.of.Name)
-	if _, own := w.catalog.(*files); own && w.metadata != nil && w.Location != w.location {
-		err = &BrokenError{fmt.Sprintf("%s is of a table at %s", w.current.location, w.Location)}
-		w.current = current{}
+	w.Current, err = w.catalog.Load(ctx, w.of.Name)
+	if _, own := w.catalog.(*catalog.Files); own && w.Metadata != nil && w.Location != w.location {
+		err = &catalog.BrokenError{What: fmt.Sprintf("%s is of a table at %s", w.Current.File, w.Location)}
+		w.Current = catalog.Current{}
 	}
-	if w.rebuild && isBroken(err) {
-		w.current, w.was, err = w.catalog.restart(ctx, w.of.Name)
+	if w.rebuild && catalog.IsBroken(err) {
+		w.Current, w.was, err = w.catalog.Restart(ctx, w.of.Name)
 	}
-	if err == nil && w.metadata == nil && w.was.Location != "" {
+	if err == nil && w.Metadata == nil && w.was.Location != "" {
 		w.location = w.was.Location
 	}
-	if err != nil || w.metadata == nil {
+	if err != nil || w.Metadata == nil {
 		return err
 	}
 	w.location = w.Location
-	if _, has := w.metadata.schema().FindFieldByID(organizationColumn); has != (w.Organization != "") {
+	if _, has := w.Metadata.Columns().FindFieldByID(organizationColumn); has != (w.Organization != "") {
 		if has {
-			return &UseError{"the tables there have a column organization: say whose calls these are (--organization)"}
+			return &catalog.UseError{What: "the tables there have a column organization: say whose calls these are (--organization)"}
 		}
-		return &UseError{"the tables there have no column organization, since one warehouse publishes to them: publish to another place"}
+		return &catalog.UseError{What: "the tables there have no column organization, since one warehouse publishes to them: " +
+			"publish to another place"}
 	}
 	if err := w.mine(); err != nil {
 		return err
 	}
-	if now := w.head(); now != nil {
+	if now := w.Head(); now != nil {
 		return w.readAll(ctx, now)
 	}
 	return nil
@@ -100,9 +102,9 @@ func (w *work) load(ctx context.Context) (err error) {
 
 // readAll reads the files of an Iceberg snapshot. For a table that is rebuilt, files of others are
 // kept as far as they can be read.
-func (w *work) readAll(ctx context.Context, now *snapshot) error {
+func (w *work) readAll(ctx context.Context, now *catalog.Snapshot) error {
 	manifests, err := w.manifests(ctx, now)
-	if w.rebuild && isBroken(err) {
+	if w.rebuild && catalog.IsBroken(err) {
 		return nil
 	}
 	if err != nil {
@@ -117,7 +119,7 @@ func (w *work) readAll(ctx context.Context, now *snapshot) error {
 		case !w.mayBeOurs(m):
 			w.other = append(w.other, m)
 		default:
-			if err := w.read(ctx, m); err != nil && (!w.rebuild || !isBroken(err)) {
+			if err := w.read(ctx, m); err != nil && (!w.rebuild || !catalog.IsBroken(err)) {
 				return err
 			}
 		}
@@ -181,10 +183,12 @@ func (w *work) lacking() (out []*layout.File) {
 
 // stage asks the catalog for the location of a new table.
 func (w *work) stage(ctx context.Context) (err error) {
-	if w.metadata != nil {
+	if w.Metadata != nil {
 		return nil
 	}
-	staged, err := w.catalog.stage(ctx, w)
+	spec := w.spec(wholeSpec, w.Organization != "")
+	staged, err := w.catalog.Stage(ctx, &catalog.New{Name: w.of.Name, Location: w.location, Schema: w.schema, Spec: &spec,
+		Order: &w.order, Staged: true})
 	if staged.Location != "" {
 		w.was, w.location = staged, staged.Location
 	}
@@ -212,7 +216,7 @@ func (w *work) tell(f *layout.File) (iceberg.DataFile, error) {
 
 // updates returns the changes of the table's metadata; none if it is up to date. It writes the
 // manifests that they name.
-func (w *work) updates(ctx context.Context) ([]update, error) {
+func (w *work) updates(ctx context.Context) ([]catalog.Update, error) {
 	updates := w.shape()
 	var gone []iceberg.ManifestEntry
 	wanted := map[string]bool{}
@@ -230,19 +234,19 @@ func (w *work) updates(ctx context.Context) ([]update, error) {
 	w.result.Added, w.result.Deleted = len(lacking), len(gone)
 
 	refs := map[string]int64{}
-	if w.metadata != nil {
+	if w.Metadata != nil {
 		for name, ref := range w.Refs {
 			refs[name] = ref.Snapshot
 		}
 	}
 	tag, tagged := w.tag(w.snap.Manifest.Snapshot), int64(0)
-	tags := w.catalog.abilities().tags
+	tags := w.catalog.Abilities().Tags
 	switch id, ok := w.lastTagged(refs); {
 	case w.foreign, w.rebuild:
 	case ok:
 		tagged = id
-	case !tags && w.head() != nil && w.Properties[w.published()] != "":
-		tagged = w.head().ID
+	case !tags && w.Head() != nil && w.Properties[w.published()] != "":
+		tagged = w.Head().ID
 	}
 	if len(lacking) > 0 || len(gone) > 0 || w.alien || w.leaky || len(w.mixed) > 0 || tagged == 0 {
 		snapshots, err := w.snapshots(ctx, lacking, gone)
@@ -250,78 +254,79 @@ func (w *work) updates(ctx context.Context) ([]update, error) {
 			return nil, err
 		}
 		for _, s := range snapshots {
-			updates = append(updates, update{Action: "add-snapshot", Snapshot: s})
+			updates = append(updates, catalog.Update{Action: "add-snapshot", Snapshot: s})
 			tagged = s.ID
 		}
-		refs[mainBranch] = snapshots[0].ID
-		updates = append(updates, update{Action: "set-snapshot-ref", Ref: mainBranch, RefType: "branch", RefTo: snapshots[0].ID})
+		refs[catalog.MainBranch] = snapshots[0].ID
+		updates = append(updates, catalog.Update{Action: "set-snapshot-ref", Ref: catalog.MainBranch, RefType: "branch", RefTo: snapshots[0].ID})
 	}
 	if tags && refs[tag] != tagged {
-		updates = append(updates, update{Action: "set-snapshot-ref", Ref: tag, RefType: "tag", RefTo: tagged})
+		updates = append(updates, catalog.Update{Action: "set-snapshot-ref", Ref: tag, RefType: "tag", RefTo: tagged})
 		refs[tag] = tagged
 	}
 	for _, name := range slices.Sorted(maps.Keys(refs)) {
 		if name != tag && w.stale(name) {
-			updates = append(updates, update{Action: "remove-snapshot-ref", Ref: name})
+			updates = append(updates, catalog.Update{Action: "remove-snapshot-ref", Ref: name})
 			delete(refs, name)
 		}
 	}
 	// Snapshots without a tag are removed: the tags are the history. Servers before Iceberg 1.9
 	// accept one snapshot per update.
-	if w.metadata != nil && tags {
+	if w.Metadata != nil && tags {
 		for _, s := range w.Snapshots {
 			if !slices.Contains(slices.Collect(maps.Values(refs)), s.ID) {
-				updates = append(updates, update{Action: "remove-snapshots", Gone: []int64{s.ID}})
+				updates = append(updates, catalog.Update{Action: "remove-snapshots", Gone: []int64{s.ID}})
 			}
 		}
 	}
 	if properties := w.properties(); len(properties) > 0 { // in one update: some catalogs refuse two
-		updates = append(updates, update{Action: "set-properties", Properties: properties})
+		updates = append(updates, catalog.Update{Action: "set-properties", Properties: properties})
 	}
 	return updates, nil
 }
 
 // shape returns the updates that create the table, or restore our columns.
-func (w *work) shape() []update {
-	if w.metadata != nil {
-		have := w.metadata.schema()
+func (w *work) shape() []catalog.Update {
+	if w.Metadata != nil {
+		have := w.Metadata.Columns()
 		if fields := w.fields(have); fields != nil {
 			next := 0
 			for _, s := range w.Schemas {
 				next = max(next, s.ID+1)
 			}
 			w.schema = iceberg.NewSchema(next, fields...)
-			return []update{{Action: "add-schema", Schema: w.schema, LastColumn: max(w.LastColumn, w.schema.HighestFieldID())},
-				{Action: "set-current-schema", SchemaID: &lastAdded}}
+			return []catalog.Update{{Action: "add-schema", Schema: w.schema, LastColumn: max(w.LastColumn, w.schema.HighestFieldID())},
+				{Action: "set-current-schema", SchemaID: &catalog.LastAdded}}
 		}
 		w.schema = have
 		return nil
 	}
-	updates := []update{
+	updates := []catalog.Update{
 		{Action: "assign-uuid", UUID: cmp.Or(w.was.UUID, uuid.NewString())},
-		{Action: "upgrade-format-version", FormatVersion: formatVersion},
+		{Action: "upgrade-format-version", FormatVersion: catalog.FormatVersion},
 		{Action: "set-location", Location: w.location},
 	}
 	// A catalog may number the columns of a table's first schema itself. If its numbers differ from
 	// those in the files, its schema comes first and ours second.
 	for _, s := range w.was.Schemas {
 		if !w.numbered(s) {
-			updates = append(updates, update{Action: "add-schema", Schema: s, LastColumn: s.HighestFieldID()})
+			updates = append(updates, catalog.Update{Action: "add-schema", Schema: s, LastColumn: s.HighestFieldID()})
 			w.schema = iceberg.NewSchema(s.ID+1, w.schema.Fields()...)
 		}
 	}
-	updates = append(updates, update{Action: "add-schema", Schema: w.schema, LastColumn: w.schema.HighestFieldID()},
-		update{Action: "set-current-schema", SchemaID: &lastAdded})
+	updates = append(updates, catalog.Update{Action: "add-schema", Schema: w.schema, LastColumn: w.schema.HighestFieldID()},
+		catalog.Update{Action: "set-current-schema", SchemaID: &catalog.LastAdded})
 	specs := []int{wholeSpec}
 	if w.start != nil {
 		specs = append(specs, monthSpec)
 	}
 	for _, id := range specs {
 		spec := w.spec(id, w.Organization != "")
-		updates = append(updates, update{Action: "add-spec", Spec: &spec})
+		updates = append(updates, catalog.Update{Action: "add-spec", Spec: &spec})
 	}
-	return append(updates, update{Action: "set-default-spec", SpecID: &lastAdded},
-		update{Action: "add-sort-order", SortOrder: &w.order}, update{Action: "set-default-sort-order", SortOrderID: &lastAdded})
+	return append(updates, catalog.Update{Action: "set-default-spec", SpecID: &catalog.LastAdded},
+		catalog.Update{Action: "add-sort-order", SortOrder: &w.order},
+		catalog.Update{Action: "set-default-sort-order", SortOrderID: &catalog.LastAdded})
 }
 
 // numbered reports whether the columns of a schema have our ids.
@@ -340,7 +345,7 @@ func (w *work) properties() map[string]string {
 		// Engines that expire snapshots or remove orphans would delete files of ours.
 		"gc.enabled": "false",
 		// A catalog removes the metadata that it replaces.
-		"write.metadata.previous-versions-max":       strconv.Itoa(keptVersions),
+		"write.metadata.previous-versions-max":       strconv.Itoa(catalog.KeptVersions),
 		"write.metadata.delete-after-commit.enabled": "true",
 		// Spark's vectorized reader of Iceberg 1.10 and earlier refuses texts encoded as
 		// DELTA_LENGTH_BYTE_ARRAY.
@@ -348,7 +353,7 @@ func (w *work) properties() map[string]string {
 		"comment":                            "published by callhouse, which makes it what its warehouse is: changes by others do not last",
 		w.published():                        w.publishes(),
 	}
-	if w.metadata != nil {
+	if w.Metadata != nil {
 		maps.DeleteFunc(properties, func(name, value string) bool { return w.Properties[name] == value })
 	}
 	return properties

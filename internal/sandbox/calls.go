@@ -3,95 +3,13 @@ package sandbox
 import (
 	"net/http"
 	"strconv"
-	"strings"
 
 	"callhouse/internal/sandbox/dice"
-	"callhouse/internal/sandbox/operation"
 	"callhouse/internal/sandbox/organisation"
 	"callhouse/internal/sandbox/render"
 	"callhouse/internal/sandbox/wire"
 	"callhouse/internal/sandbox/world"
 )
-
-// codes are the values of error.code, by status. The contract names only
-// RATE_LIMIT_EXCEEDED.
-var codes = map[int]string{
-	400: "VALIDATION_ERROR", 401: "UNAUTHORIZED", 403: "FORBIDDEN", 404: "NOT_FOUND",
-	405: "METHOD_NOT_ALLOWED", 409: "CONFLICT", 429: "RATE_LIMIT_EXCEEDED",
-	500: "INTERNAL_ERROR", 503: "SERVICE_UNAVAILABLE",
-}
-
-// failure is an answer in the error envelope, or in v2 as detail.
-func failure(x *scratch, status int, message, details string) answer {
-	if x.v2 {
-		return denied(status, message)
-	}
-	if details == "" {
-		details = "{}"
-	}
-	b := append(x.body[:0], `{"error":{"code":"`...)
-	b = append(b, codes[status]...)
-	b = append(b, `","message":`...)
-	b = wire.AppendString(b, message)
-	b = append(b, `,"details":`...)
-	b = append(b, details...)
-	x.body = append(b, "}}"...)
-	return answer{status: status, body: x.body}
-}
-
-// handler answers an operation.
-type handler func(*api, *exchange) answer
-
-// handlers are by the operation's name, or by its kind for all operations that are alike.
-var handlers = map[string]handler{
-	"listCalls":       (*api).answerPage,
-	"getCall":         (*api).answerDetail,
-	"createCall":      (*api).answerCreateCall,
-	"createCallV2":    (*api).answerCreateCall,
-	"listCallsV2":     (*api).answerBulk,
-	"listCallsLegacy": (*api).answerBulk,
-	"getCallV2":       (*api).answerBulk,
-	"listAgentsV2":    faulty(listV2("agents", agentID, agentV2)),
-	"listCampaignsV2": faulty(listV2("campaigns", campaignAgent, (*api).campaignV2)),
-	"getCampaignV2":   faulty(getV2("campaigns", (*api).campaignV2)),
-	"getKnowledgeV2":  faulty(getV2("knowledges", (*api).knowledgeV2)),
-
-	"list":   faulty((*api).answerList),
-	"object": faulty((*api).answerObject),
-	"write":  faulty((*api).answerWrite),
-}
-
-// handlerOf returns what answers an operation; nil for none.
-func handlerOf(o *operation.Operation) handler {
-	if h := handlers[o.ID]; h != nil {
-		return h
-	}
-	return handlers[o.Kind]
-}
-
-// faulty lets a handler answer for a resource unless its faults do.
-func faulty(h handler) handler {
-	return func(s *api, e *exchange) answer {
-		e.wrong = s.trouble.of(e.req.Resource)
-		if status := e.wrong.status(e.req.Kind); status != 0 {
-			return failure(e.x, status, "injected fault", "")
-		}
-		return h(s, e)
-	}
-}
-
-// answer works out what a request that is let in gets.
-func (s *api) answer(e *exchange) answer {
-	if e.op == nil {
-		return failure(e.x, http.StatusNotFound, "no such resource", "")
-	}
-	if e.allowed != nil {
-		a := failure(e.x, http.StatusMethodNotAllowed, e.r.Method+" is not allowed here", "")
-		a.header = [2]string{"Allow", strings.Join(e.allowed, ", ")}
-		return a
-	}
-	return handlerOf(e.op)(s, e)
-}
 
 func (s *api) answerPage(e *exchange) answer {
 	x := e.x

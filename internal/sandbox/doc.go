@@ -9,9 +9,12 @@
 // counts requests; dice draws numbers, and wire appends JSON.
 //
 // A [Server] is the HTTP side. It checks keys and rate limits, draws faults, sends and
-// counts; api answers the operations by the table in calls.go, with cursors and filters.
-// What can be wrong on demand ([Options]) is the table in disturbances.go. Apart from the
-// operations there are /sandbox/truth, /sandbox/stats and /sandbox/clock.
+// counts; api answers the operations by the table in handlers.go, with cursors and filters.
+// What can be wrong on demand ([Options]) is listed in faults.go. Apart from the operations
+// there are /sandbox/truth, /sandbox/stats and /sandbox/clock.
+//
+// Its files know each other in one direction: serve -> control, send -> server -> stats,
+// handlers -> calls, resources, v2 -> api -> list -> query -> answer -> options -> faults.
 //
 // The package and its rooms stand outside the pipeline: they import none of its
 // packages, and nothing but commands and tests may import them. They start no

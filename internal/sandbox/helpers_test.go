@@ -117,13 +117,3 @@ func ids(items []map[string]any) []string {
 	}
 	return all
 }
-
-// pageFaults are those that only pages have.
-func pageFaults() (all []FaultKind) {
-	for _, d := range disturbances {
-		if d.on == pages {
-			all = append(all, FaultKind(d.name))
-		}
-	}
-	return all
-}

@@ -74,10 +74,10 @@ func (p *page[T]) shorten(keep int) {
 	p.next = p.seal(position)
 }
 
-// list answers a query at an instant. Newest start first means by falling index:
+// callList answers a query at an instant. Newest start first means by falling index:
 // a call that is still queued starts after all that have started, so it comes
 // first. Equal starts are ordered by index, so the order is total.
-type list struct {
+type callList struct {
 	world        *world.World
 	organisation *organisation.Organisation
 	opts         *Options
@@ -93,7 +93,7 @@ type list struct {
 }
 
 // span returns the indexes lo <= i < hi that a query can concern at t.
-func (l *list) span(q *query, t int64) (lo, hi int64) {
+func (l *callList) span(q *query, t int64) (lo, hi int64) {
 	w := l.world
 	hi = w.Top(t)
 	if q.campaign != nil { // its calls lie between its first and its last day
@@ -116,7 +116,7 @@ func (l *list) span(q *query, t int64) (lo, hi int64) {
 }
 
 // page returns one page of a query at t.
-func (l *list) page(q *query, t int64) (*page[world.View], *refusal) {
+func (l *callList) page(q *query, t int64) (*page[world.View], *refusal) {
 	list := q.fingerprint(l.key)
 	if ids, ok := q.attributes["campaign_id"]; ok {
 		q.campaign = l.organisation.Campaign(ids[0], t)
@@ -177,7 +177,7 @@ type listed struct {
 }
 
 // seal writes the cursor of a position in a list.
-func (l *list) seal(position int64, list uint64, t int64) string {
+func (l *callList) seal(position int64, list uint64, t int64) string {
 	if l.keyed {
 		return l.world.ID(position).String()
 	}
@@ -185,7 +185,7 @@ func (l *list) seal(position int64, list uint64, t int64) string {
 }
 
 // open reads what seal wrote.
-func (l *list) open(text string, list uint64, t int64) (position int64, _ *refusal) {
+func (l *callList) open(text string, list uint64, t int64) (position int64, _ *refusal) {
 	if l.keyed {
 		if id, ok := world.ParseUUID(text); ok {
 			if position, ok = l.world.IndexOf(id); ok {
@@ -199,7 +199,7 @@ func (l *list) open(text string, list uint64, t int64) (position int64, _ *refus
 }
 
 // before is a position in front of a call, computed or ordered.
-func (l *list) before(index int64, ascending bool) int64 {
+func (l *callList) before(index int64, ascending bool) int64 {
 	if index < 0 { // in front of the computed one that is next to it
 		index = l.world.Started(time.UnixMilli(l.world.Start(index)))
 		if !ascending {
@@ -213,7 +213,7 @@ func (l *list) before(index int64, ascending bool) int64 {
 
 // walk yields the calls that q asks for, in its order: computed ones of lo <= index < hi,
 // and those that were ordered. The view is overwritten by the next one.
-func (l *list) walk(q *query, t, lo, hi int64) iter.Seq[*world.View] {
+func (l *callList) walk(q *query, t, lo, hi int64) iter.Seq[*world.View] {
 	if q.behind != nil && q.ascending {
 		lo = max(lo, l.world.Behind(*q.behind))
 	} else if q.behind != nil {
@@ -237,7 +237,7 @@ func (l *list) walk(q *query, t, lo, hi int64) iter.Seq[*world.View] {
 
 // total counts the calls that match. It may have to look at each of them, so the
 // answer is kept for the next page of the same list at the same instant.
-func (l *list) total(q *query, list uint64, t, lo, hi int64) int64 {
+func (l *callList) total(q *query, list uint64, t, lo, hi int64) int64 {
 	l.counted.Lock()
 	defer l.counted.Unlock()
 	if c, ordering := &l.counted, l.world.Ordering(); c.list != list || c.at != t || c.ordering != ordering {

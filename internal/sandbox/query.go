@@ -1,9 +1,10 @@
 package sandbox
 
 import (
+	"encoding/base64"
+	"encoding/binary"
 	"fmt"
 	"maps"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -67,21 +68,6 @@ func newQuery(limit int) *query {
 	return &query{paging: paging{limit: limit}, after: -1 << 62, before: 1 << 62, attributes: map[string][]string{}}
 }
 
-// refusal is an answer of 400.
-type refusal struct {
-	message string
-	details string // JSON; empty for {}
-}
-
-func refuse(format string, args ...any) *refusal {
-	return &refusal{message: fmt.Sprintf(format, args...)}
-}
-
-// no is the answer to a request that is refused.
-func (e *exchange) no(r *refusal) answer {
-	return failure(e.x, http.StatusBadRequest, r.message, r.details)
-}
-
 // parse reads the parameters of a list, as strict as the service: each at most once, none
 // unknown, none empty.
 func parse(op *operation.Operation, raw string, allowed []string) (url.Values, *refusal) {
@@ -89,7 +75,7 @@ func parse(op *operation.Operation, raw string, allowed []string) (url.Values, *
 	if err != nil {
 		return nil, refuse("the query string is malformed")
 	}
-	return values, check(op, values, allowed)
+	return values, checkQuery(op, values, allowed)
 }
 
 // parseQuery reads the parameters of a page of calls.
@@ -110,9 +96,9 @@ func parseQuery(op *operation.Operation, raw string, opts *Options) (*query, *re
 	return q, nil
 }
 
-// check refuses parameters that are not allowed, and values that an operation does
+// checkQuery refuses parameters that are not allowed, and values that an operation does
 // not take.
-func check(op *operation.Operation, values url.Values, allowed []string) *refusal {
+func checkQuery(op *operation.Operation, values url.Values, allowed []string) *refusal {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !slices.Contains(allowed, name) {
 			return refuseParameter(name, allowed)
@@ -221,4 +207,43 @@ func (q *query) fingerprint(key uint64) uint64 {
 		}
 	}
 	return h
+}
+
+// cursor is a position in a list. To clients it is opaque: 43 characters that
+// say nothing and cannot be made up.
+type cursor struct {
+	position int64 // the index of the last item, or with offset paging how many came before
+	issued   int64 // unix ms by the data's clock
+}
+
+// seal writes a cursor for a list. A cursor is good for the list that it comes
+// from alone, so the list's fingerprint is part of its signature.
+func (c cursor) seal(key, list uint64) string {
+	var b [32]byte
+	sign := dice.Hash(dice.Hash(dice.Hash(key, uint64(c.position)), uint64(c.issued)), list)
+	binary.BigEndian.PutUint64(b[0:], sign)
+	binary.BigEndian.PutUint64(b[8:], uint64(c.position)^dice.Hash(key, sign))
+	binary.BigEndian.PutUint64(b[16:], uint64(c.issued)^dice.Hash(key, sign+1))
+	binary.BigEndian.PutUint64(b[24:], dice.Hash(key, sign+2))
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+var notOfThisList = refuse("cursor is not valid for this list")
+
+// openCursor reads what seal wrote, if it is still good at t.
+func (o *Options) openCursor(text string, key, list uint64, t int64) (c cursor, _ *refusal) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil || len(b) != 32 {
+		return c, notOfThisList
+	}
+	sign := binary.BigEndian.Uint64(b)
+	c.position = int64(binary.BigEndian.Uint64(b[8:]) ^ dice.Hash(key, sign))
+	c.issued = int64(binary.BigEndian.Uint64(b[16:]) ^ dice.Hash(key, sign+1))
+	switch {
+	case c.seal(key, list) != text:
+		return c, notOfThisList
+	case o.CursorTTL > 0 && t-c.issued > o.CursorTTL.Milliseconds():
+		return c, refuse("cursor has expired")
+	}
+	return c, nil
 }

@@ -2,11 +2,11 @@ package sandbox
 
 import (
 	"cmp"
-	"encoding/json"
-	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -166,23 +166,23 @@ func (s *api) answerList(e *exchange) answer {
 	if refusal != nil {
 		return e.no(refusal)
 	}
-	if e.wrong.has(ResourceCut) && q.cursor != "" {
+	if slices.Contains(e.wrong, ResourceCut) && q.cursor != "" {
 		return failure(e.x, http.StatusInternalServerError, "injected fault", "")
 	}
 	if !resource.Unpaged || e.fault != FaultShort && e.fault != FaultEmpty { // no next page could bring the rest
 		p.distort(e.fault, dice.Hash(s.world.Key+6, uint64(e.number)), q.cursor, s.opts.OffsetPaging,
 			func() (e entry, ok bool) { return e, false })
 	}
-	e.wrong.distort(p)
+	distortList(p, e.wrong)
 	items := make([]organisation.Object, len(p.items))
 	for i := range p.items {
-		items[i] = e.wrong.object(resource, p.items[i].Object)
+		items[i] = distorted(resource, p.items[i].Object, e.wrong)
 		if !q.inside {
 			for _, name := range resource.Inside {
 				delete(items[i], name)
 			}
 		}
-		if e.wrong.has(ResourceThin) {
+		if slices.Contains(e.wrong, ResourceThin) {
 			items[i] = thin(items[i])
 		}
 	}
@@ -208,7 +208,7 @@ func thin(o organisation.Object) organisation.Object {
 func (s *api) answerObject(e *exchange) answer {
 	r, req, x, resource := e.r, e.req, e.x, organisation.Named(e.req.Resource)
 	values := r.URL.Query()
-	if refusal := check(e.op, values, e.op.Parameters(s.opts.ContractOnly)); refusal != nil {
+	if refusal := checkQuery(e.op, values, e.op.Parameters(s.opts.ContractOnly)); refusal != nil {
 		return e.no(refusal)
 	}
 	var o organisation.Object
@@ -220,16 +220,66 @@ func (s *api) answerObject(e *exchange) answer {
 	if o == nil {
 		return failure(x, http.StatusNotFound, "there is no such object", "")
 	}
-	a := objectAnswer(e.wrong.object(resource, o))
+	a := objectAnswer(distorted(resource, o, e.wrong))
 	a.object = r.URL.RequestURI()
 	return a
 }
 
-// objectAnswer writes an object as JSON.
-func objectAnswer(o any) answer {
-	body, err := json.Marshal(o)
-	if err != nil {
-		panic(fmt.Sprintf("sandbox: %v", err)) // every value is ours
+// statusOf is what every request of a kind is answered with, by a resource's faults; 0: it is served.
+func statusOf(faults []ResourceFault, kind string) int {
+	if kind == "list" && slices.Contains(faults, ResourceNoList) {
+		return http.StatusNotFound
 	}
-	return answer{status: http.StatusOK, body: body}
+	for _, f := range faults {
+		if status, err := strconv.Atoi(string(f)); err == nil {
+			return status
+		}
+	}
+	return 0
+}
+
+// distortList makes a resource's list wrong, by the first of its faults that are of lists.
+func distortList(p *page[entry], faults []ResourceFault) {
+	for _, f := range faults {
+		switch f {
+		case ResourceEmpty:
+			p.items, p.next, p.total = nil, "", 0
+		case ResourceCut:
+			p.shorten(len(p.items) / 2)
+		case ResourceLoop:
+			p.next = p.seal(p.start)
+		default:
+			continue
+		}
+		return
+	}
+}
+
+// distorted returns an object as the faults of its resource show it; the one given is not changed.
+func distorted(r *operation.Resource, o organisation.Object, faults []ResourceFault) organisation.Object {
+	o = maps.Clone(o)
+	for _, f := range faults {
+		switch {
+		case f == ResourceRenamed && r.Own != "":
+			o[r.Own] = o["id"]
+			delete(o, "id")
+		case f == ResourceField:
+			o["x_tomorrow"] = map[string]any{"phase": 2, "tags": []string{"new"}}
+		case f == ResourceDrift:
+			drift(o)
+		}
+	}
+	return o
+}
+
+// drift turns times into texts of digits, and the name into an object.
+func drift(o organisation.Object) {
+	for name, value := range o {
+		if ms, ok := value.(int64); ok && strings.HasSuffix(name, "_at") {
+			o[name] = strconv.FormatInt(ms, 10)
+		}
+	}
+	if name, ok := o["name"].(string); ok {
+		o["name"] = map[string]any{"text": name, "as_of": time.Unix(0, 0).UTC().Format(time.DateOnly)}
+	}
 }

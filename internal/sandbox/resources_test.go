@@ -561,7 +561,7 @@ func TestStatsOfObjects(t *testing.T) {
 // TestPageFaultsOfResourcesLoseNothing lets every other page of a list go wrong,
 // and follows it with care.
 func TestPageFaultsOfResourcesLoseNothing(t *testing.T) {
-	for _, kind := range pageFaults() {
+	for _, kind := range pageFaults {
 		o := lively()
 		o.Inject = func(n int64, r Request) FaultKind {
 			if r.Resource == "tools" && n%2 == 1 {

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"strconv"
-	"strings"
 )
 
 // send writes an answer and counts it.
@@ -76,12 +75,4 @@ func huge(w http.ResponseWriter) {
 		}
 	}
 	_, _ = io.WriteString(w, "{}")
-}
-
-const webPage = "<!DOCTYPE html>\n<html><head><title>%</title></head>\n<body><center><h1>%</h1></center><hr>" +
-	"<center>edge proxy</center></body></html>\n"
-
-func webAnswer(status int, title string) answer {
-	body := []byte(strings.ReplaceAll(webPage, "%", title))
-	return answer{status: status, kind: "text/html; charset=utf-8", body: body}
 }

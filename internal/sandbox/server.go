@@ -3,20 +3,18 @@ package sandbox
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
-	"math"
+	"maps"
 	"net/http"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"callhouse/internal/sandbox/dice"
-	"callhouse/internal/sandbox/operation"
 	"callhouse/internal/sandbox/organisation"
-	"callhouse/internal/sandbox/render"
 	"callhouse/internal/sandbox/service"
 	"callhouse/internal/sandbox/world"
 )
@@ -29,24 +27,6 @@ type Server struct {
 	ledger  *ledger
 	begun   atomic.Int64 // requests, in the order of their coming
 	scratch sync.Pool    // of *scratch
-}
-
-// api answers the operations.
-type api struct {
-	opts         *Options
-	world        *world.World
-	organisation *organisation.Organisation
-	service      *service.Service
-	list         *list
-	list2        *list // of v2
-	trouble      trouble
-}
-
-// scratch is what one answer is written with.
-type scratch struct {
-	renderer render.Renderer
-	body     []byte
-	v2       bool // failures are told as in v2
 }
 
 // New checks the options and prepares a server.
@@ -79,8 +59,8 @@ func New(opts Options) (*Server, error) {
 	s := &Server{opts: opts}
 	s.api = &api{
 		opts: &s.opts, world: shown, organisation: company, service: service.New(company, shown, s.keep),
-		list:    &list{world: shown, organisation: company, opts: &s.opts, key: dice.Hash(shown.Key, 2)},
-		list2:   &list{world: shown2, opts: &s.opts, keyed: true},
+		list:    &callList{world: shown, organisation: company, opts: &s.opts, key: dice.Hash(shown.Key, 2)},
+		list2:   &callList{world: shown2, opts: &s.opts, keyed: true},
 		trouble: trouble{resources: opts.ResourceFaults, v2: opts.V2},
 	}
 	s.ledger = newLedger(&s.opts)
@@ -131,6 +111,38 @@ func (s *Server) setRevoked(key string, revoked bool) {
 	}
 }
 
+// SetResourceFaults replaces the faults of a resource (or of "all") from now on;
+// none makes it whole again.
+func (s *Server) SetResourceFaults(resource string, kinds ...ResourceFault) error {
+	if err := (ResourceFaults{resource: kinds}).check(); err != nil {
+		return fmt.Errorf("set resource faults: %w", err)
+	}
+	t := &s.api.trouble
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := ResourceFaults{}
+	maps.Copy(all, t.resources)
+	all[resource] = kinds
+	t.resources = all
+	return nil
+}
+
+// SetV2 changes how the calls of v2 are served from now on. Its ExtraCalls have to be
+// what they were at the start.
+func (s *Server) SetV2(v V2) error {
+	if err := v.check(); err != nil {
+		return fmt.Errorf("set v2: %w", err)
+	}
+	t := &s.api.trouble
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if v.ExtraCalls != t.v2.ExtraCalls {
+		return fmt.Errorf("set v2: the number of extra calls cannot change")
+	}
+	t.v2, t.lists = v, 0
+	return nil
+}
+
 // Do asks for an operation from inside: without key, limits, faults of requests, and
 // statistics.
 func (s *Server) Do(method, path, body string) (status int, answer []byte) {
@@ -144,178 +156,74 @@ func (s *Server) Do(method, path, body string) (status int, answer []byte) {
 	return a.status, bytes.Clone(a.body)
 }
 
-// ServeHTTP answers /v3 and /v2 as the service does, and /sandbox.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if strings.HasPrefix(r.URL.Path, "/sandbox/") || isDocument(r.URL.Path) {
-		s.serveControl(w, r)
-		return
+// WorldV2 returns the data that v2 shows: that of World, and the extra calls.
+func (s *Server) WorldV2() *world.World { return s.api.list2.world }
+
+// hideExtra makes a configuration hide n calls for ever, all over the first ones.
+func hideExtra(c *Config, n int64) error {
+	if n > c.Calls {
+		return fmt.Errorf("extra calls must be at most the calls, %d, not %d", c.Calls, n)
 	}
-	x := s.scratch.Get().(*scratch)
-	defer s.scratch.Put(x)
-	s.serveAPI(w, r, x)
+	every, others := c.Calls/n, c.DeletedAt
+	c.DeletedAt = func(index int64) (time.Time, bool) {
+		if index/every < n && index%every == every/2 {
+			return time.UnixMilli(1), true
+		}
+		if others == nil {
+			return time.Time{}, false
+		}
+		return others(index)
+	}
+	return nil
 }
 
-// answer is a response before it is sent.
-type answer struct {
-	status int
-	header [2]string // one more header; empty for none
-	kind   string    // content type; empty for JSON
-	body   []byte
-	view   *world.View // the call, of a detail
-	object string      // path and query of an object of another resource
-	end    FaultKind   // how it ends: cut, hang, huge, reset, or slow for a client that gave up; empty: well
+// V2Wrong reports whether v2 shows another transcript of a call than v3, by WrongTurns
+// as they are now.
+func (s *Server) V2Wrong(c *world.Call) bool {
+	v := s.api.trouble.modes(false)
+	return v.wrong(c) != 0
 }
 
-func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, x *scratch) {
-	e := find(r, x)
-	w.Header().Set("Date", s.opts.DateNow().UTC().Format(http.TimeFormat))
-	before, after := s.latency(s.begun.Add(1))
-	if !sleep(r, before) {
-		s.ledger.arrive(e.req, bearer(r))
-		s.ledger.answered(0, 0, "")
-		return
+// moved is a move of the clock, as the state keeps it.
+const moved organisation.Deed = "moved"
+
+// keep keeps a line in the state, if there is one.
+func (s *Server) keep(line []byte) error {
+	if s.opts.State == nil {
+		return nil
 	}
-	number, verdict := s.ledger.arrive(e.req, bearer(r))
-	if !sleep(r, after) {
-		s.ledger.answered(0, 0, "")
-		return
-	}
-	var a answer
-	switch {
-	case verdict.unknown:
-		w.Header().Set("WWW-Authenticate", "Bearer")
-		a = failure(x, http.StatusUnauthorized, "the API key is missing or not valid", "")
-	case verdict.refused:
-		a = failure(x, http.StatusTooManyRequests, "rate limit exceeded", "")
-		if !s.opts.NoRetryAfter {
-			a.header = [2]string{"Retry-After", strconv.Itoa(int(math.Ceil(verdict.wait.Seconds())))}
-		}
-	default:
-		e.number = number
-		e.fault = s.fault(number, e)
-		if asked := s.asked(e.req, e.fault); asked != "" {
-			w.Header().Set(faultHeader, asked)
-		}
-		if d := named(e.fault, requests); d != nil {
-			a = s.disturbed(e, d)
-		} else {
-			a = s.api.answer(e)
-		}
-	}
-	s.send(w, r, a, e.fault)
+	return s.opts.State.Append(line)
 }
 
-// disturbed is what a request gets that goes wrong.
-func (s *Server) disturbed(e *exchange, d *disturbance) answer {
-	if d.answer != nil {
-		return d.answer(s, e)
-	}
-	status, err := strconv.Atoi(d.name[:3])
+// keepClock keeps what the clock shows.
+func (s *Server) keepClock() error {
+	line, err := json.Marshal(organisation.Write{At: s.Now().UnixMilli(), Do: moved, Resource: "clock"})
 	if err != nil {
-		panic("sandbox: nothing is done for the fault " + d.name)
+		return err
 	}
-	a := failure(e.x, status, "injected fault", "")
-	if d.retry != nil {
-		a.header = [2]string{"Retry-After", d.retry(s, e)}
-	}
-	return a
+	return s.keep(line)
 }
 
-// fault decides whether and how a request goes wrong. The client may ask for it.
-func (s *Server) fault(number int64, e *exchange) FaultKind {
-	req := e.req
-	if k := FaultKind(e.r.Header.Get(faultHeader)); named(k, requests, pages) != nil {
-		return k
+// ErrState says that what a state kept could not be done again.
+var ErrState = errors.New("state")
+
+// replay does what the state kept.
+func (s *Server) replay() error {
+	if s.opts.State == nil {
+		return nil
 	}
-	if s.opts.Inject != nil {
-		if k := s.opts.Inject(number, req); k != "" {
-			return k
+	for i, line := range s.opts.State.Lines {
+		w, err := organisation.ReadWrite(line)
+		switch {
+		case err != nil:
+		case w.Do != moved:
+			err = s.api.service.Replay(w)
+		case s.opts.Clock != nil:
+			s.opts.Clock.Set(time.UnixMilli(w.At))
+		}
+		if err != nil {
+			return fmt.Errorf("%w, line %d: %w", ErrState, i+2, err)
 		}
 	}
-	page := req.Kind == "page" || req.Kind == "list" || req.Kind == "bulk" && req.ID == ""
-	return s.opts.Faults.draw(dice.Unit(dice.Hash(s.api.world.Key+4, uint64(number))), page)
-}
-
-// faultHeader is the header of a request that asks for a fault of its answer, and of an
-// answer that is perhaps wrong because somebody asked for it. It says what was asked for.
-const faultHeader = "Sandbox-Fault"
-
-// asked names all that was asked to be wrong with the answer to a request.
-func (s *Server) asked(req Request, fault FaultKind) string {
-	var all []string
-	if fault != "" {
-		all = append(all, string(fault))
-	}
-	ofCalls := req.Kind == "page" || req.Kind == "detail" || req.Kind == "bulk"
-	if ofCalls && s.opts.World.DriftRate > 0 {
-		all = append(all, "drift")
-	}
-	if v2 := s.api.trouble.modes(false); strings.HasPrefix(req.Resource, "v2_call") && v2 != (V2{}) {
-		all = append(all, "v2")
-	}
-	for _, d := range s.api.trouble.of(req.Resource) {
-		all = append(all, d.name)
-	}
-	slices.Sort(all)
-	return strings.Join(all, ",")
-}
-
-// exchange is a request on its way to its answer.
-type exchange struct {
-	r       *http.Request
-	x       *scratch
-	req     Request
-	op      *operation.Operation // nil where the path is of none
-	allowed []string             // where the method is not one of the path's
-	number  int64
-	fault   FaultKind      // of the request; empty for none
-	wrong   resourceFaults // of its resource
-}
-
-// find finds what a request asks for.
-func find(r *http.Request, x *scratch) *exchange {
-	e := &exchange{r: r, x: x, req: Request{Kind: "other"}}
-	var id string
-	if e.op, id, e.allowed = operation.Match(r.Method, r.URL.Path); e.op != nil {
-		e.req = Request{Kind: e.op.Kind, Resource: e.op.Resource, ID: id}
-	}
-	if r.Method == http.MethodGet && (e.req.Kind == "page" || e.req.Kind == "list") {
-		e.req.Query = r.URL.RawQuery
-	}
-	x.v2 = operation.IsV2(r.URL.Path)
-	return e
-}
-
-func bearer(r *http.Request) string {
-	scheme, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if !strings.EqualFold(scheme, "Bearer") {
-		return ""
-	}
-	return strings.TrimSpace(key)
-}
-
-// latency returns how long the n-th request takes to arrive and to be answered.
-func (s *Server) latency(n int64) (before, after time.Duration) {
-	total := s.opts.Latency
-	h := dice.Hash(s.api.world.Key+5, uint64(n))
-	if s.opts.Jitter > 0 {
-		total += time.Duration(dice.Unit(h) * float64(s.opts.Jitter))
-	}
-	before = time.Duration(dice.Unit(dice.Mix(h)) * float64(total))
-	return before, total - before
-}
-
-// sleep waits, and returns false if the client gave up first.
-func sleep(r *http.Request, d time.Duration) bool {
-	if d <= 0 {
-		return true
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-r.Context().Done():
-		return false
-	}
+	return nil
 }

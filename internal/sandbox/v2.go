@@ -11,38 +11,6 @@ import (
 	"callhouse/internal/sandbox/organisation"
 )
 
-// What v2 has of an organisation: other names, times as ISO 8601, a body instead of
-// query parameters. These are their names in Request.Resource and ResourceFaults.
-const (
-	v2Agents     = "v2_agents"
-	v2Campaigns  = "v2_campaigns"
-	v2Knowledges = "v2_knowledges"
-)
-
-// invalid is an answer of v2 to what it does not understand. The field may be one
-// of an object in the body, as in "filter_criteria.duration", or empty.
-func invalid(field, message string) answer {
-	loc := []string{"body"}
-	if field != "" {
-		loc = append(loc, strings.Split(field, ".")...)
-	}
-	return detail(http.StatusUnprocessableEntity, loc, message, "value_error")
-}
-
-// detail is an answer of v2 about one place in a request.
-func detail(status int, loc []string, message, kind string) answer {
-	a := objectAnswer(map[string]any{"detail": []any{map[string]any{"loc": loc, "msg": message, "type": kind}}})
-	a.status = status
-	return a
-}
-
-// denied is an answer of v2 without anything asked for.
-func denied(status int, detail string) answer {
-	a := objectAnswer(map[string]any{"detail": detail})
-	a.status = status
-	return a
-}
-
 // listing is what the body of a list of v2 asks for.
 type listing struct {
 	paging
@@ -132,7 +100,7 @@ func listV2(name string, agentOf func(organisation.Object) string, show func(*ap
 		if refusal != nil {
 			return invalid("pagination_key", refusal.message)
 		}
-		if ask.wrong.has(ResourceEmpty) {
+		if slices.Contains(ask.wrong, ResourceEmpty) {
 			p.items, p.next, p.total = nil, "", 0
 		}
 		items := make([]any, len(p.items))
@@ -141,14 +109,6 @@ func listV2(name string, agentOf func(organisation.Object) string, show func(*ap
 		}
 		return objectAnswer(map[string]any{name: items, "next_cursor": orNull(p.next), "total_count": p.total})
 	}
-}
-
-// orNull is a text, or null where it is empty.
-func orNull(text string) any {
-	if text == "" {
-		return nil
-	}
-	return text
 }
 
 func agentID(o organisation.Object) string { return fmt.Sprint(o["id"]) }

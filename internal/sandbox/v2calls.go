@@ -1,10 +1,8 @@
 package sandbox
 
 import (
-	"fmt"
 	"net/http"
 	"strconv"
-	"time"
 
 	"callhouse/internal/sandbox/dice"
 	"callhouse/internal/sandbox/render"
@@ -80,34 +78,6 @@ func (v *V2) appendPage(b []byte, r *render.Renderer, p *page[world.View], legac
 	b = wire.AppendOptional(append(b, `],"next_cursor":`...), p.next)
 	b = strconv.AppendInt(append(b, `,"total_count":`...), p.total, 10)
 	return append(b, '}')
-}
-
-// WorldV2 returns the data that v2 shows: that of World, and the extra calls.
-func (s *Server) WorldV2() *world.World { return s.api.list2.world }
-
-// hideExtra makes a configuration hide n calls for ever, all over the first ones.
-func hideExtra(c *Config, n int64) error {
-	if n > c.Calls {
-		return fmt.Errorf("extra calls must be at most the calls, %d, not %d", c.Calls, n)
-	}
-	every, others := c.Calls/n, c.DeletedAt
-	c.DeletedAt = func(index int64) (time.Time, bool) {
-		if index/every < n && index%every == every/2 {
-			return time.UnixMilli(1), true
-		}
-		if others == nil {
-			return time.Time{}, false
-		}
-		return others(index)
-	}
-	return nil
-}
-
-// V2Wrong reports whether v2 shows another transcript of a call than v3, by WrongTurns
-// as they are now.
-func (s *Server) V2Wrong(c *world.Call) bool {
-	v := s.api.trouble.modes(false)
-	return v.wrong(c) != 0
 }
 
 // wrong returns the draw for what is wrong with a call's transcript; 0: nothing is.

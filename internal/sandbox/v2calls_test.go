@@ -367,7 +367,7 @@ func TestBulkOfWordyCalls(t *testing.T) {
 
 // TestBulkUnderFaults leads to every call all the same.
 func TestBulkUnderFaults(t *testing.T) {
-	faults := pageFaults()
+	faults := pageFaults
 	s := newServer(t, Options{World: Config{Calls: 300},
 		Inject: func(number int64, _ Request) FaultKind { return faults[int(number)%len(faults)] }})
 	seen := map[string]bool{}

@@ -106,6 +106,32 @@ var Calls = NewTable("calls",
 		Doc: "the organisation's own number, as in telephone_numbers: the called number of an inbound call, " +
 			"otherwise the number shown to the callee, or else the calling number; " +
 			"null: not owned on that day, or written by an earlier version (extract migrate)"},
+	Column{ID: 39, Name: "spoken_turns", Type: Int32, Fetch: true, Since: "1.0.0", Unit: "count",
+		Doc: "turns of the agent and the caller with a known start and end; null: never fetched, or written by an earlier version " +
+			"(extract migrate)"},
+	Column{ID: 40, Name: "agent_talk_ms", Type: Int64, Fetch: true, Since: "1.0.0", Unit: "ms",
+		Doc: "speech time of the agent: the sum over its spoken turns"},
+	Column{ID: 41, Name: "user_talk_ms", Type: Int64, Fetch: true, Since: "1.0.0", Unit: "ms",
+		Doc: "speech time of the caller"},
+	Column{ID: 42, Name: "response_ms", Type: JSON, Fetch: true, Since: "1.0.0", Unit: "ms",
+		Doc: "response latencies in order, such as [812,1040]: each is the time from the end of a caller's spoken turn to the start of " +
+			"the agent's next one, unless it began before that end; null: none"},
+	Column{ID: 43, Name: "agent_interruptions", Type: Int32, Fetch: true, Since: "1.0.0", Unit: "count",
+		Doc: "spoken turns of the agent that start before the caller's latest end so far"},
+	Column{ID: 44, Name: "user_interruptions", Type: Int32, Fetch: true, Since: "1.0.0", Unit: "count",
+		Doc: "spoken turns of the caller that start before the agent's latest end so far"},
+	Column{ID: 45, Name: "longest_silence_ms", Type: Int64, Fetch: true, Since: "1.0.0", Unit: "ms",
+		Doc: "longest time from the latest end of a spoken turn so far to the next start; null: fewer than two spoken turns"},
+	Column{ID: 46, Name: "agent_first_word_ms", Type: Int64, Fetch: true, Since: "1.0.0", Unit: "ms",
+		Doc: "time from the call's start to the start of the agent's first turn; null: unknown"},
+	Column{ID: 47, Name: "user_first_word_ms", Type: Int64, Fetch: true, Since: "1.0.0", Unit: "ms",
+		Doc: "time from the call's start to the start of the caller's first turn; null: unknown"},
+	Column{ID: 48, Name: "tool_uses", Type: Int32, Fetch: true, Since: "1.0.0", Unit: "count",
+		Doc: "tool calls, as in tool_calls"},
+	Column{ID: 49, Name: "failed_tool_uses", Type: Int32, Fetch: true, Since: "1.0.0", Unit: "count",
+		Doc: "failed tool calls"},
+	Column{ID: 50, Name: "last_tool", Type: Word, Fetch: true, Since: "1.0.0",
+		Doc: "name of the tool that the agent invoked last"},
 )
 
 // Turns holds one row per transcript item, in the order of its call's time line. Sorted as Calls,

@@ -75,6 +75,23 @@ func TestEveryBuild(t *testing.T) {
 			if d := cmp.Diff(want, spoken(t, s)); d != "" {
 				t.Fatalf("calls (-then +now):\n%s", d)
 			}
+			again := filepath.Join(t.TempDir(), "w")
+			if err := os.CopyFS(again, os.DirFS(root)); err != nil {
+				t.Fatal(err)
+			}
+			nightly := night(t, nil, again, 9)
+			if s.Manifest.Underived() == 0 {
+				t.Error("the build knew the facts of transcripts")
+			}
+			if err := nightly.Finish(context.Background(), doneRow(nightly)); err != nil {
+				t.Fatal(err)
+			}
+			if n := nightly.Snapshot().Manifest.Underived(); n > 0 {
+				t.Errorf("after a night %d calls lack the facts of their transcripts", n)
+			}
+			if d := cmp.Diff(want, spoken(t, nightly.Snapshot())); d != "" {
+				t.Fatalf("calls (-before the night +after):\n%s", d)
+			}
 			w := night(t, nil, root, 9)
 			if _, _, err := w.Migrate(context.Background(), nil); err != nil {
 				t.Fatal(err)

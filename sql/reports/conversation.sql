@@ -10,7 +10,7 @@
 -- the next start. pNN is as in durations: that of a real turn or call.
 --
 -- Grain: one row per group that has spoken turns
--- Reads: selected, selected_turns
+-- Reads: selected, selected_speech
 -- Needs: end, transcripts
 -- Shares: interrupted_percent of calls
 -- Example: query conversation --by agent
@@ -28,48 +28,23 @@
 --   silence_max_ms          BIGINT   ms       longest silence
 --   responses               BIGINT   count    turns that have a response latency
 
-WITH spoken AS (
-    SELECT key, call_id, role, epoch_ms(start_at) AS begins, epoch_ms(end_at) AS ends,
-        lag(role) OVER in_order AS role_before,
-        lag(epoch_ms(end_at)) OVER in_order AS end_before,
-        max(epoch_ms(end_at)) FILTER (role = 'agent') OVER so_far AS agent_until,
-        max(epoch_ms(end_at)) FILTER (role = 'user') OVER so_far AS user_until
-    FROM selected_turns
-    WHERE (role = 'agent' OR role = 'user') AND start_at IS NOT NULL AND end_at IS NOT NULL
-    WINDOW in_order AS (PARTITION BY call_start_at, call_id ORDER BY turn),
-        so_far AS (PARTITION BY call_start_at, call_id ORDER BY turn ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
-), turns AS (
-    SELECT key, call_id, role, ends - begins AS talk_ms,
-        CASE WHEN role = 'agent' AND role_before = 'user' AND begins >= end_before THEN begins - end_before END AS latency_ms,
-        coalesce(begins < CASE role WHEN 'agent' THEN user_until ELSE agent_until END, false) AS interrupts,
-        begins - greatest(agent_until, user_until) AS silence_ms
-    FROM spoken
-), by_call AS (
-    SELECT key, call_id,
-        count(*) AS turns,
-        sum(talk_ms) AS talk_ms,
-        sum(talk_ms) FILTER (role = 'agent') AS agent_ms,
-        count(*) FILTER (interrupts AND role = 'user') AS by_caller,
-        count(*) FILTER (interrupts AND role = 'agent') AS by_agent,
-        CASE WHEN max(silence_ms) < 0 THEN 0 ELSE max(silence_ms) END AS silence_ms
-    FROM turns
-    GROUP BY key, call_id
-), conversations AS (
+WITH conversations AS (
     SELECT key,
         count(*) AS calls,
-        sum(turns) AS turns,
-        sum(talk_ms) AS talk_ms,
-        coalesce(sum(agent_ms), 0) AS agent_ms,
-        count(*) FILTER (by_caller > 0) AS interrupted,
-        sum(by_caller) AS by_caller,
-        sum(by_agent) AS by_agent,
-        quantile_disc(silence_ms, 0.50) AS silence_p50_ms,
-        max(silence_ms) AS silence_max_ms
-    FROM by_call
+        sum(spoken_turns) AS turns,
+        sum(agent_talk_ms) AS agent_ms,
+        sum(agent_talk_ms + user_talk_ms) AS talk_ms,
+        count(*) FILTER (user_interruptions > 0) AS interrupted,
+        sum(user_interruptions) AS by_caller,
+        sum(agent_interruptions) AS by_agent,
+        quantile_disc(longest_silence_ms, 0.50) AS silence_p50_ms,
+        max(longest_silence_ms) AS silence_max_ms
+    FROM selected_speech
+    WHERE spoken_turns > 0
     GROUP BY key
 ), latencies AS (
-    SELECT key, count(latency_ms) AS responses, quantile_disc(latency_ms, [0.50, 0.95]) AS p
-    FROM turns
+    SELECT key, count(*) AS responses, quantile_disc(ms, [0.50, 0.95]) AS p
+    FROM (SELECT key, unnest(CAST(response_ms AS BIGINT[])) AS ms FROM selected_speech WHERE response_ms IS NOT NULL)
     GROUP BY key
 )
 SELECT c.key AS key, calls,
@@ -79,6 +54,7 @@ SELECT c.key AS key, calls,
     percent_of(interrupted, calls) AS interrupted_percent,
     CAST(by_caller AS BIGINT) AS caller_interruptions,
     CAST(by_agent AS BIGINT) AS agent_interruptions,
-    silence_p50_ms, silence_max_ms, responses
-FROM conversations c JOIN latencies l ON c.key IS NOT DISTINCT FROM l.key
+    silence_p50_ms, silence_max_ms,
+    coalesce(responses, 0) AS responses
+FROM conversations c LEFT JOIN latencies l ON c.key IS NOT DISTINCT FROM l.key
 ORDER BY group_rank(calls), c.key NULLS LAST

@@ -11,7 +11,7 @@
 -- in the answered calls that have one. pNN is as in durations: that of a real call.
 --
 -- Grain: one row per group
--- Reads: tallied, selected, selected_turns
+-- Reads: tallied, selected, selected_speech
 -- Tallies: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
 -- Needs: end, words, transcripts
 -- Shares: hung_up_5s_percent of answered_calls, hung_up_10s_percent of answered_calls, silent_percent of answered_calls
@@ -38,14 +38,10 @@ WITH counted AS (
         sum_if(calls, is_answered AND NOT spoke) AS silent_calls
     FROM tallied
     GROUP BY key
-), first_words AS (
-    SELECT key, epoch_ms(min(start_at)) - epoch_ms(call_start_at) AS ms
-    FROM selected_turns SEMI JOIN (SELECT call_id FROM selected WHERE is_answered) USING (call_id)
-    WHERE role = 'agent' AND start_at IS NOT NULL AND call_start_at IS NOT NULL
-    GROUP BY key, call_start_at, call_id
 ), waited AS (
-    SELECT key, count(*) AS first_word_calls, quantile_disc(ms, [0.50, 0.90, 0.95]) AS p
-    FROM first_words
+    SELECT key, count(*) AS first_word_calls, quantile_disc(agent_first_word_ms, [0.50, 0.90, 0.95]) AS p
+    FROM selected_speech
+    WHERE is_answered AND agent_first_word_ms IS NOT NULL
     GROUP BY key
 )
 SELECT counted.key AS key, answered_calls, hung_up_5s_calls,

@@ -8,7 +8,7 @@
 -- all transfers: query durations --where outcome=transferred.
 --
 -- Grain: one row per group that has answered calls, and last tool of its transferred calls
--- Reads: tallied, selected, selected_turns
+-- Reads: tallied, selected, selected_speech
 -- Tallies: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
 -- Needs: end, words, transcripts
 -- Shares: answered_percent of answered_calls, transferred_percent of sum(transferred_calls)
@@ -30,19 +30,14 @@ WITH answered AS (
     FROM tallied
     GROUP BY key
 ), ended AS ( -- what is a condition here would be asked of every call
-    SELECT key, call_id, duration_ms, outcome = 'transferred' AND is_answered AS is_transferred
-    FROM selected
+    SELECT key, last_tool, duration_ms, outcome = 'transferred' AND is_answered AS is_transferred
+    FROM selected_speech
     WHERE disconnection_reason IN ('call_transfer', 'operator_hangup')
-), tools AS (
-    SELECT call_id, arg_max(tool_name, turn) AS last_tool
-    FROM selected_turns
-    WHERE role = 'tool_call_invocation' AND tool_name IS NOT NULL
-    GROUP BY call_id
 ), counted AS (
     SELECT key, last_tool,
         count(*) FILTER (is_transferred) AS transferred_calls,
         quantile_disc(duration_ms, [0.50, 0.90]) FILTER (is_transferred) AS p
-    FROM ended LEFT JOIN tools USING (call_id)
+    FROM ended
     GROUP BY key, last_tool
     HAVING transferred_calls > 0
 )

@@ -8,7 +8,7 @@
 -- first mark, unless there are too few others.
 --
 -- Grain: one row per group and call, the 20 worst of each group
--- Reads: selected, selected_tool_calls
+-- Reads: selected, selected_speech
 -- Needs: end, transcripts, analysis
 -- Example: query worst --since 1d
 -- Columns:
@@ -22,18 +22,13 @@
 --   outcome         VARCHAR  -      outcome
 --   failed_uses     BIGINT   count  failed tool calls
 
-WITH failing AS (
-    SELECT call_id, count(*) AS failed_uses
-    FROM selected_tool_calls
-    WHERE failed
-    GROUP BY call_id
-), marked AS (
-    SELECT s.key, s.call_id, s.start_at, s.agent_id, s.duration_ms, s.user_sentiment, s.outcome,
-        coalesce(f.failed_uses, 0) AS failed_uses,
-        [CASE WHEN s.user_sentiment = 'negative' THEN 'negative' END, CASE WHEN s.outcome = 'failed' THEN 'failed' END,
-            CASE WHEN f.failed_uses > 0 THEN 'tool failed' END] AS marks
-    FROM selected s LEFT JOIN failing f USING (call_id)
-    WHERE s.transcript_state = 'present' AND s.is_conversed IS NOT FALSE
+WITH marked AS (
+    SELECT key, call_id, start_at, agent_id, duration_ms, user_sentiment, outcome,
+        CAST(coalesce(failed_tool_uses, 0) AS BIGINT) AS failed_uses,
+        [CASE WHEN user_sentiment = 'negative' THEN 'negative' END, CASE WHEN outcome = 'failed' THEN 'failed' END,
+            CASE WHEN failed_tool_uses > 0 THEN 'tool failed' END] AS marks
+    FROM selected_speech
+    WHERE transcript_state = 'present' AND is_conversed IS NOT FALSE
 ), ranked AS (
     SELECT *, list_filter(marks, mark -> mark IS NOT NULL)[1] AS reason, count(*) OVER (PARTITION BY key) AS group_calls,
         row_number() OVER (PARTITION BY key

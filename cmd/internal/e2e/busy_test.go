@@ -15,6 +15,7 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
@@ -360,7 +361,7 @@ func (b *busy) ask(ctx context.Context) (out saw, err error) {
 		return out, err
 	}
 	out.totals = totals{row[0].(int64), row[1].(int64), row[2].(int64), row[3].(int64), row[4].(int64)}
-	report, err := w.Report(ctx, "sentiment", analytics.Params{})
+	report, err := w.Report(ctx, "sentiment", question.Params{})
 	if err != nil {
 		return out, err
 	}

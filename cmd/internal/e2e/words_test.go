@@ -26,8 +26,8 @@ import (
 	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/extractcmd"
 	"callhouse/cmd/internal/querycmd"
-	"callhouse/internal/analytics"
 	"callhouse/internal/longtest"
+	sqlfiles "callhouse/sql"
 )
 
 const (
@@ -383,7 +383,7 @@ func foulQueries(t *testing.T, h *foulHouse) {
 		return out.String(), errs.String()
 	}
 	skip := func() bool { return rand.IntN(*every) > 0 }
-	for _, f := range analytics.Reports() {
+	for _, f := range sqlfiles.Reports() {
 		if skip() {
 			continue
 		}

@@ -1,5 +1,5 @@
-// Package extractcmd holds the commands of extract. They read the settings, and
-// join the crawler with the warehouse.
+// Package extractcmd holds extract: its tree of commands, and those that crawl or tell of
+// it (run, plan, status, config). They join the crawler with the warehouse.
 //
 // What to fetch is decided in internal/crawler, how to keep it in internal/sink.
 package extractcmd
@@ -15,6 +15,8 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
+	"callhouse/cmd/internal/extractcmd/maintain"
+	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/cmd/internal/progress"
 	"callhouse/internal/api"
 	"callhouse/internal/layout"
@@ -69,7 +71,7 @@ func Command() *cobra.Command { return newRoot(Program{Now: time.Now}, new(words
 
 func newRoot(p Program, secrets *words.Secrets, stderr io.Writer) *cobra.Command {
 	clock := api.NewClock(p.Now)
-	s := &settings{Config: config.Config{Env: p.Env}, clock: clock, now: clock.Now, secrets: secrets, stderr: stderr}
+	s := &settings.Settings{Config: config.Config{Env: p.Env}, Clock: clock, Now: clock.Now, Secrets: secrets, Stderr: stderr}
 	doRun := func(cmd *cobra.Command, _ []string) error { return runProfiles(cmd, s, stderr) }
 	root := &cobra.Command{
 		Use: program, Short: "Copy new and changed calls into the warehouse", Long: about,
@@ -97,11 +99,11 @@ func newRoot(p Program, secrets *words.Secrets, stderr io.Writer) *cobra.Command
 	root.SetFlagErrorFunc(config.FlagError)
 	root.PersistentFlags().SortFlags = false
 	s.AddFlags(root, config.Extract)
-	s.runFlags(root)
-	s.yesFlags(root)
-	s.allFlag(root)
+	s.RunFlags(root)
+	s.YesFlags(root)
+	s.AllFlag(root)
 	root.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = true }) // they are run's
-	root.PersistentPreRunE = s.prepare
+	root.PersistentPreRunE = s.Prepare
 	runCmd := &cobra.Command{
 		Use: "run", Short: "Fetch what is new or changed, and commit it",
 		Example: `  extract run --base-url https://api.example.com --api-key-file /etc/callhouse/key
@@ -109,9 +111,9 @@ func newRoot(p Program, secrets *words.Secrets, stderr io.Writer) *cobra.Command
   extract run --all --quiet --metrics-file /var/lib/node_exporter/callhouse-{profile}.prom`,
 		Args: cli.NoArgs, RunE: doRun,
 	}
-	s.runFlags(runCmd)
-	s.yesFlags(runCmd)
-	s.allFlag(runCmd)
+	s.RunFlags(runCmd)
+	s.YesFlags(runCmd)
+	s.AllFlag(runCmd)
 	var planFormat string
 	var planJSON bool
 	planCmd := &cobra.Command{
@@ -125,14 +127,14 @@ func newRoot(p Program, secrets *words.Secrets, stderr io.Writer) *cobra.Command
 			return plan(cmd.Context(), s, planJSON || planFormat == "json", cmd.OutOrStdout(), stderr)
 		},
 	}
-	s.runFlags(planCmd)
+	s.RunFlags(planCmd)
 	cli.Choice(planCmd, &planFormat, "format", "", "text", "json")
 	planCmd.Flags().BoolVar(&planJSON, "json", false, "print JSON")
 	_ = planCmd.Flags().MarkHidden("json") // --format json is how all commands say it
 	configCmd := configCommand(s)
-	s.runFlags(configCmd)
-	root.AddCommand(runCmd, planCmd, configCmd)
-	root.AddCommand(maintenance(s, stderr)...)
+	s.RunFlags(configCmd)
+	root.AddCommand(runCmd, planCmd, configCmd, statusCommand(s))
+	root.AddCommand(maintain.Commands(s, stderr, run)...)
 	config.Uses(root, "warehouse", "config", "profile")
 	for _, cmd := range root.Commands() {
 		if cmd != runCmd && cmd != configCmd { // they use all settings

@@ -8,6 +8,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
+	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/internal/api"
 	"callhouse/internal/words"
 )
@@ -17,7 +18,7 @@ line of the configuration file, or nowhere (default). Of the API key it says onl
 
 Flags are over the environment, the environment over the file, and in the file a profile over its top.`
 
-func configCommand(s *settings) *cobra.Command {
+func configCommand(s *settings.Settings) *cobra.Command {
 	var example bool
 	var format string
 	cmd := &cobra.Command{
@@ -38,12 +39,12 @@ func configCommand(s *settings) *cobra.Command {
 			}
 			return nil
 		}
-		return s.configure(cmd)
+		return s.Configure(cmd)
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&example, "example", false, "print a file with all keys, commented, and nothing else")
 	cli.Choice(cmd, &format, "format", "", "text", "json")
-	s.allFlag(cmd)
+	s.AllFlag(cmd)
 	return cmd
 }
 
@@ -64,33 +65,33 @@ type shownSetting struct {
 	Line  int    `json:"line,omitempty"`
 }
 
-func printConfig(cmd *cobra.Command, s *settings, format string) error {
+func printConfig(cmd *cobra.Command, s *settings.Settings, format string) error {
 	profiles := s.Named
 	if len(profiles) == 0 {
 		profiles = []string{""}
 	}
 	var all []shownConfig
 	for _, name := range profiles {
-		p, err := s.of(cmd, name)
+		p, err := s.Of(cmd, name)
 		if err != nil {
 			return err
 		}
-		all = append(all, p.shown())
+		all = append(all, shown(p))
 	}
 	if format == "json" {
-		return writeJSON(cmd.OutOrStdout(), all)
+		return settings.WriteJSON(cmd.OutOrStdout(), all)
 	}
 	for i := range all {
 		if i > 0 {
 			words.Fprintln(cmd.OutOrStdout())
 		}
-		all[i].write(s.text(cmd.OutOrStdout()))
+		all[i].write(s.Text(cmd.OutOrStdout()))
 	}
 	return nil
 }
 
 // shown returns the settings as they are printed. It does not read the API key.
-func (s *settings) shown() shownConfig {
+func shown(s *settings.Settings) shownConfig {
 	out := shownConfig{Profile: s.Profile, APIKey: shownSetting{Name: "api_key", Value: "none", From: "nowhere", Kind: "none"},
 		Notes: s.Env.StrayVariables()}
 	if s.File != nil {

@@ -1,7 +1,6 @@
 package extractcmd
 
 import (
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,22 +12,17 @@ import (
 	"callhouse/internal/sink/disk"
 )
 
-// metricsPath returns the file of this profile's metrics; empty if there is none.
-func (s *settings) metricsPath() string {
-	return strings.ReplaceAll(s.MetricsFile, "{profile}", s.Profile)
-}
-
 // pulseEvery is how often the metrics are written anew while a run is on.
 const pulseEvery = time.Minute
 
 // pulse writes the metrics of a run that is going on, now and every minute until
 // stop is called: those of the run before it, and the progress of this one.
 func (n *night) pulse() (stop func()) {
-	if n.metricsPath() == "" {
+	if n.MetricsPath() == "" {
 		return func() {}
 	}
 	beat := func() {
-		m := &health.Metrics{Now: n.now(), Running: true, Started: n.started, Profile: n.Profile, Secrets: n.secrets}
+		m := &health.Metrics{Now: n.Now(), Running: true, Started: n.started, Profile: n.Profile, Secrets: n.Secrets}
 		if poll := n.poll.Load(); poll != nil {
 			p := (*poll)()
 			m.Progress = &p
@@ -43,7 +37,7 @@ func (n *night) pulse() (stop func()) {
 // warehouse locked does not overwrite what the other run wrote, nor does a run
 // whose settings were refused while another is going on.
 func (n *night) publish(err error) {
-	if n.metricsPath() == "" || cli.Code(err) == cli.ExitLocked {
+	if n.MetricsPath() == "" || cli.Code(err) == cli.ExitLocked {
 		return
 	}
 	if !n.held {
@@ -51,7 +45,7 @@ func (n *night) publish(err error) {
 			return
 		}
 	}
-	m := &health.Metrics{Now: n.now(), Profile: n.Profile, Secrets: n.secrets, Started: n.started, Ended: true,
+	m := &health.Metrics{Now: n.Now(), Profile: n.Profile, Secrets: n.Secrets, Started: n.started, Ended: true,
 		Code: cli.Code(err), Last: n.row, Report: n.rep, Failures: len(n.failures)}
 	if n.rep != nil {
 		m.Progress = &n.rep.Progress
@@ -68,7 +62,7 @@ func (n *night) write(m *health.Metrics) {
 	if err != nil {
 		h = new(sink.History) // a warehouse that cannot be read still has a last run
 	}
-	if err := prometheus.WriteToTextfile(n.metricsPath(), m.Gather(h)); err != nil {
+	if err := prometheus.WriteToTextfile(n.MetricsPath(), m.Gather(h)); err != nil {
 		n.log.Warn("cannot write the metrics", "error", err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"callhouse/cmd/internal/config"
+	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/cmd/internal/health"
 	"callhouse/internal/api"
 	"callhouse/internal/crawler"
@@ -28,7 +29,7 @@ func TestMetricsWhileARunIsOn(t *testing.T) {
 	// that belong to this test's bubble, and the next test to get one would crash.
 	path, root := filepath.Join(t.TempDir(), "callhouse.prom"), filepath.Join(t.TempDir(), "none")
 	synctest.Test(t, func(t *testing.T) {
-		n := &night{settings: &settings{Config: withMetrics(root, path), now: time.Now}, started: time.Now(), log: slog.New(slog.DiscardHandler)}
+		n := &night{Settings: &settings.Settings{Config: withMetrics(root, path), Now: time.Now}, started: time.Now(), log: slog.New(slog.DiscardHandler)}
 		read := func(line string) bool {
 			raw, err := os.ReadFile(path)
 			if err != nil {
@@ -69,7 +70,7 @@ func TestMetricsWhileARunIsOn(t *testing.T) {
 // Whoever reads the metrics while they are written sees a whole file, and nothing
 // is left beside it.
 func TestMetricsAreReplacedAsAWhole(t *testing.T) {
-	n := &night{settings: &settings{Config: withMetrics(tended(t), filepath.Join(t.TempDir(), "callhouse.prom")), now: time.Now},
+	n := &night{Settings: &settings.Settings{Config: withMetrics(tended(t), filepath.Join(t.TempDir(), "callhouse.prom")), Now: time.Now},
 		log: slog.New(slog.DiscardHandler)}
 	m := &health.Metrics{Now: time.Now(), Running: true, Started: time.Now()}
 	n.write(m)

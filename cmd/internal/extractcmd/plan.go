@@ -11,6 +11,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/cmd/internal/intake"
 	"callhouse/cmd/internal/progress"
 	"callhouse/internal/crawler"
@@ -51,19 +52,19 @@ type plannedStretch struct {
 }
 
 // plan says what run would cost.
-func plan(ctx context.Context, s *settings, asJSON bool, stdout, stderr io.Writer) error {
-	started := s.now()
-	cfg, err := s.crawl(started)
+func plan(ctx context.Context, s *settings.Settings, asJSON bool, stdout, stderr io.Writer) error {
+	started := s.Now()
+	cfg, err := s.Crawl(started)
 	if err != nil {
 		return err
 	}
-	s.warnPlain(progress.Logger(stderr, s.LogFormat, s.Quiet))
-	opts := s.options(runIDAt(started))
+	s.WarnPlain(progress.Logger(stderr, s.LogFormat, s.Quiet))
+	opts := s.Options(settings.RunID(started))
 	opts.ReadOnly = true
-	return s.openWith(opts, func(w *sink.Warehouse) error {
-		cfg.Now, cfg.AnyClock = s.now, true // it stores nothing
-		remember(&cfg, w, slog.New(slog.DiscardHandler))
-		c, err := crawler.New(cfg, intake.New(w, s.now))
+	return s.OpenWith(opts, func(w *sink.Warehouse) error {
+		cfg.Now, cfg.AnyClock = s.Now, true // it stores nothing
+		settings.Remember(&cfg, w, slog.New(slog.DiscardHandler))
+		c, err := crawler.New(cfg, intake.New(w, s.Now))
 		if err != nil {
 			return cli.Usage("", "%w", err)
 		}
@@ -73,7 +74,7 @@ func plan(ctx context.Context, s *settings, asJSON bool, stdout, stderr io.Write
 		}
 		p, err := c.Plan(ctx, known)
 		if err != nil {
-			return explain(err)
+			return settings.Explain(err)
 		}
 		if left := w.Leftover(); len(left) > 0 {
 			words.Fprintf(stderr, "a killed run left records in the journal; the next run takes them in first, so it needs less than this\n")
@@ -81,7 +82,7 @@ func plan(ctx context.Context, s *settings, asJSON bool, stdout, stderr io.Write
 		out := plannedRun{
 			Total: p.Total, Known: p.Known, Pages: p.Pages, Again: p.Again, Due: p.Due, Skipped: p.Skipped, Unsettled: p.Unsettled, New: p.New,
 			BulkPages: p.Bulk.Pages, BulkCalls: p.Bulk.Calls, Compared: p.Bulk.Compared, Side: p.Side, Unlisted: p.Unlisted,
-			Unasked: s.unasked(cfg.Resources), Requests: p.Requests(), Minutes: math.Ceil(c.Takes(p.Requests()).Minutes()*10) / 10,
+			Unasked: s.Unasked(cfg.Resources), Requests: p.Requests(), Minutes: math.Ceil(c.Takes(p.Requests()).Minutes()*10) / 10,
 			PlanningBy: p.Asked,
 		}
 		for _, st := range p.Stretches {
@@ -99,9 +100,9 @@ func plan(ctx context.Context, s *settings, asJSON bool, stdout, stderr io.Write
 			out.Remaining = max(0, out.Requests-out.Allowed)
 		}
 		if asJSON {
-			return writeJSON(stdout, out)
+			return settings.WriteJSON(stdout, out)
 		}
-		writePlan(s.text(stdout), &out, c, s.MaxDuration, s.ListOnly)
+		writePlan(s.Text(stdout), &out, c, s.MaxDuration, s.ListOnly)
 		return nil
 	})
 }

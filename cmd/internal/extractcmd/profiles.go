@@ -17,6 +17,8 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
+	"callhouse/cmd/internal/extractcmd/maintain"
+	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/internal/api"
 )
 
@@ -31,13 +33,13 @@ func byWorst(a, b int) int { return slices.Index(worst, a) - slices.Index(worst,
 func worse(a, b int) int { return slices.MinFunc([]int{a, b}, byWorst) }
 
 // runProfiles runs what was asked for: one profile, or several side by side.
-func runProfiles(cmd *cobra.Command, s *settings, stderr io.Writer) error {
+func runProfiles(cmd *cobra.Command, s *settings.Settings, stderr io.Writer) error {
 	if len(s.Named) < 2 {
 		return run(cmd.Context(), s, stderr)
 	}
-	var all []*settings
+	var all []*settings.Settings
 	for _, name := range s.Named {
-		p, err := s.of(cmd, name)
+		p, err := s.Of(cmd, name)
 		if err != nil {
 			return err
 		}
@@ -55,19 +57,19 @@ func runProfiles(cmd *cobra.Command, s *settings, stderr io.Writer) error {
 
 // apart refuses profiles that would disturb each other, because they share a
 // warehouse, a metrics file or an organisation's budget.
-func apart(all []*settings) error {
+func apart(all []*settings.Settings) error {
 	type organisation struct {
 		base string
 		key  [sha256.Size]byte
 	}
 	places, metrics, organisations := map[string]string{}, map[string]string{}, map[organisation]string{}
 	for _, s := range all {
-		place := s.place()
+		place := s.Place()
 		if other, ok := places[place]; ok {
 			return cli.Usage("give each a warehouse of its own", "the profiles %q and %q share a warehouse: %s", other, s.Profile, place)
 		}
 		places[place] = s.Profile
-		if path := s.metricsPath(); path != "" {
+		if path := s.MetricsPath(); path != "" {
 			if other, ok := metrics[path]; ok {
 				return cli.Usage("write {profile} into its name", "the profiles %q and %q share a metrics file: %s", other, s.Profile, path)
 			}
@@ -91,7 +93,7 @@ func apart(all []*settings) error {
 
 // sideBySide calls do for several profiles at once. Each runs to its own end,
 // whatever happens to the others. The error carries the worst exit code.
-func sideBySide(ctx context.Context, all []*settings, stderr io.Writer, do func(context.Context, *settings, io.Writer) error) error {
+func sideBySide(ctx context.Context, all []*settings.Settings, stderr io.Writer, do maintain.Run) error {
 	var mu sync.Mutex
 	codes := make([]int, len(all))
 	var work sync.WaitGroup

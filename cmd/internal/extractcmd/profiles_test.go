@@ -12,6 +12,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
+	"callhouse/cmd/internal/extractcmd/settings"
 )
 
 // The exit code of several is the worst of theirs, and each comes to its end.
@@ -22,14 +23,14 @@ func TestWorstExitCode(t *testing.T) {
 	}{
 		{[]int{0, 0, 0}, 0}, {[]int{0, 3}, 3}, {[]int{3, 130}, 130}, {[]int{130, 4, 3}, 4}, {[]int{4, 1, 0}, 1}, {[]int{1, 2, 4}, 2},
 	} {
-		var all []*settings
+		var all []*settings.Settings
 		for i := range c.codes {
-			all = append(all, &settings{Config: config.Config{Profile: fmt.Sprint(i)}})
+			all = append(all, &settings.Settings{Config: config.Config{Profile: fmt.Sprint(i)}})
 		}
 		var begun sync.WaitGroup
 		begun.Add(len(all))
 		var out bytes.Buffer
-		err := sideBySide(t.Context(), all, &out, func(_ context.Context, s *settings, stderr io.Writer) error {
+		err := sideBySide(t.Context(), all, &out, func(_ context.Context, s *settings.Settings, stderr io.Writer) error {
 			begun.Done()
 			begun.Wait() // all of them at once
 			var n int

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"os"
 	"sync/atomic"
 	"time"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/cmd/internal/intake"
 	"callhouse/cmd/internal/ping"
 	"callhouse/cmd/internal/progress"
@@ -21,17 +21,12 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
-	"callhouse/internal/sink/disk"
 	"callhouse/internal/words"
 )
 
-// commitGrace bounds the last commit after an interrupt. A service manager that
-// stops a run usually waits 90 seconds before it kills; the ping needs some too.
-const commitGrace = 75 * time.Second
-
 // night is one run, and what is reported of it when it is over.
 type night struct {
-	*settings
+	*settings.Settings
 	id      string
 	begun   time.Time // by this machine's clock
 	started time.Time
@@ -53,17 +48,17 @@ type night struct {
 
 // run fetches what is new or changed, and commits it. Then it reports: to a person,
 // to the metrics, to the ping.
-func run(ctx context.Context, s *settings, stderr io.Writer) error {
-	n := &night{settings: s, begun: s.clock.Local(), started: s.now(), screen: progress.NewScreen(stderr, s.Quiet)}
-	n.id = runIDAt(n.started)
+func run(ctx context.Context, s *settings.Settings, stderr io.Writer) error {
+	n := &night{Settings: s, begun: s.Clock.Local(), started: s.Now(), screen: progress.NewScreen(stderr, s.Quiet)}
+	n.id = settings.RunID(n.started)
 	n.logTo(n.screen.Out)
-	cfg, err := s.crawl(n.started)
+	cfg, err := s.Crawl(n.started)
 	if err == nil {
-		n.kept, err = s.keepFrom(n.started)
+		n.kept, err = s.KeepFrom(n.started)
 	}
 	if err == nil {
 		n.cfg = cfg
-		n.warnPlain(n.log)
+		n.WarnPlain(n.log)
 		n.warnRoot()
 		err = n.collect(ctx)
 	}
@@ -72,7 +67,7 @@ func run(ctx context.Context, s *settings, stderr io.Writer) error {
 	n.report(stderr)
 	err = n.toLake(ctx, err)
 	n.publish(err)
-	ping.Send(ctx, n.PingURL, err, n.secrets, n.log)
+	ping.Send(ctx, n.PingURL, err, n.Secrets, n.log)
 	return n.logged(err)
 }
 
@@ -100,15 +95,15 @@ func (n *night) logTo(out io.Writer) {
 // even if the crawl failed. The table runs always gets a row of the run, at the
 // latest from the next run.
 func (n *night) collect(ctx context.Context) (err error) {
-	opts := n.options(n.id)
-	opts.Records, opts.ProblemOf = true, func(err error) string { return string(problemOf(err)) }
+	opts := n.Options(n.id)
+	opts.Records, opts.ProblemOf = true, func(err error) string { return string(settings.ProblemOf(err)) }
 	w, err := sink.Open(opts)
 	if err != nil {
-		return explain(err)
+		return settings.Explain(err)
 	}
 	defer func() {
 		if cerr := w.Close(); cerr != nil && err == nil {
-			err = explain(cerr)
+			err = settings.Explain(cerr)
 		}
 	}()
 	n.held = true
@@ -129,16 +124,16 @@ func (n *night) collect(ctx context.Context) (err error) {
 // fill crawls and commits. The run's row is set once it is committed.
 func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 	log := n.log
-	if err := n.startMask(w, w); err != nil {
+	if err := n.StartMask(w, w); err != nil {
 		return err
 	}
 	cfg := n.cfg
-	if left := unmasked(cfg.Resources, w); len(left) < len(cfg.Resources) {
+	if left := settings.Unmasked(cfg.Resources, w); len(left) < len(cfg.Resources) {
 		log.Info("customers are not fetched, since fields of calls are masked")
 		cfg.Resources = left
 	}
-	remember(&cfg, w, log)
-	cfg.Logger, cfg.Now, cfg.CheckpointEvery, cfg.AnyClock = log, n.now, intake.OfferEvery, n.yes
+	settings.Remember(&cfg, w, log)
+	cfg.Logger, cfg.Now, cfg.CheckpointEvery, cfg.AnyClock = log, n.Now, intake.OfferEvery, n.Yes
 	// Before the service's clock is known, nothing is committed, and no age is
 	// computed.
 	var c *crawler.Crawler
@@ -154,8 +149,8 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 		return taken
 	}
 
-	st := intake.New(w, n.now)
-	st.Gate = intake.NewGate(w, intake.OriginOf(&cfg), n.adopt)
+	st := intake.New(w, n.Now)
+	st.Gate = intake.NewGate(w, intake.OriginOf(&cfg), n.Adopt)
 	var err error
 	c, err = crawler.New(cfg, st)
 	if err != nil {
@@ -163,7 +158,7 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 	}
 	st.Row = func(did sink.Stats, commits int64) schema.Run {
 		p := c.Progress()
-		return runreport.Row(n.id, cfg.Version, n.started, &p, nil, did, commits, n.secrets)
+		return runreport.Row(n.id, cfg.Version, n.started, &p, nil, did, commits, n.Secrets)
 	}
 	st.Over = func() bool { return c.Progress().Phase == crawler.Finishing }
 	log.Info("run started", "run", n.id, "warehouse", n.Warehouse, "service", cfg.BaseURL, "key_from", cfg.KeySource)
@@ -177,16 +172,16 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 	stop()
 	n.rep = &report
 	if cli.Is[*api.ClockError](crawlErr) {
-		return explain(crawlErr)
+		return settings.Explain(crawlErr)
 	}
 	if errors.Is(taken, errNotReady) { // the service did not answer: what is there is taken in all the same
 		before, taken = n.takeIn(ctx, w)
 	}
 	if taken != nil {
-		return explain(taken)
+		return settings.Explain(taken)
 	}
 	outcome, crawlErr := runreport.Judge(&report, crawlErr)
-	crawlErr = explain(crawlErr)
+	crawlErr = settings.Explain(crawlErr)
 	if crawlErr == nil && n.spared != nil {
 		outcome, crawlErr = schema.OutcomeIncomplete, n.spared
 	}
@@ -210,7 +205,7 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 		if crawlErr != nil {
 			err = fmt.Errorf("%w; before that: %w", err, crawlErr)
 		}
-		return explain(err)
+		return settings.Explain(err)
 	}
 	n.row = &last
 	did, _ := w.Totals()
@@ -222,17 +217,17 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 	if err := n.check(ctx, w, before); err != nil {
 		return err
 	}
-	return explain(crawlErr)
+	return settings.Explain(crawlErr)
 }
 
 // setClock goes over to the service's clock, once that is known: the run began by it, and what it
 // lists and keeps goes by it.
 func (n *night) setClock(c *crawler.Crawler) error {
-	n.started = n.clock.At(n.begun)
-	since, err := n.since(n.started)
+	n.started = n.Clock.At(n.begun)
+	since, err := n.ListFrom(n.started)
 	if err == nil {
 		c.SetSince(since)
-		n.kept, err = n.keepFrom(n.started)
+		n.kept, err = n.KeepFrom(n.started)
 	}
 	return err
 }
@@ -271,7 +266,7 @@ func (n *night) commit(ctx context.Context, w *sink.Warehouse, outcome string, r
 		return w.Finish(ctx, row)
 	}
 	// Also when the run was interrupted: what came in is committed.
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitGrace)
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), settings.CommitGrace)
 	defer cancel()
 	return w.Commit(grace, row)
 }
@@ -283,11 +278,11 @@ func (n *night) lastRow(outcome string, err error, did sink.Stats, commits int64
 	if n.rep != nil {
 		crawl, drift = &n.rep.Progress, n.rep.DriftFields
 	}
-	row := runreport.Row(n.id, cli.Version(), n.started, crawl, drift, did, commits, n.secrets)
-	row.EndedAt = schema.Some(max(n.now().UnixMilli(), row.StartedAt)) // a clock may be set back
+	row := runreport.Row(n.id, cli.Version(), n.started, crawl, drift, did, commits, n.Secrets)
+	row.EndedAt = schema.Some(max(n.Now().UnixMilli(), row.StartedAt)) // a clock may be set back
 	row.Outcome = outcome
 	if err != nil {
-		row.Error, row.Problem = n.secrets.Error(err), string(problemOf(err))
+		row.Error, row.Problem = n.Secrets.Error(err), string(settings.ProblemOf(err))
 	}
 	return row
 }
@@ -305,27 +300,10 @@ func (n *night) record(w *sink.Warehouse, err error) {
 		w.Unrecorded()
 		return
 	}
-	grace, cancel := context.WithTimeout(context.Background(), commitGrace)
+	grace, cancel := context.WithTimeout(context.Background(), settings.CommitGrace)
 	defer cancel()
 	if err := w.Record(grace, row); err != nil {
 		n.log.Warn("cannot write this run's row of the table runs; the next run does", "error", err)
-	}
-}
-
-// runIDAt names a run that starts at now.
-func runIDAt(now time.Time) string { return layout.RunID(now, rand.Uint32()) }
-
-// remember gives the budget what earlier runs spent, and keeps what this run spends
-// for the next one.
-func remember(cfg *crawler.Config, w *sink.Warehouse, log *slog.Logger) {
-	cfg.Version = cli.Version()
-	for _, sp := range w.Recall() {
-		cfg.Recall = append(cfg.Recall, api.Spend(sp))
-	}
-	cfg.Note = func(slot int, sp api.Spend) {
-		if err := w.Note(slot, disk.Spend(sp)); err != nil {
-			log.Warn("cannot note a request for the runs after this one", "error", err)
-		}
 	}
 }
 
@@ -350,13 +328,13 @@ func (n *night) check(ctx context.Context, w *sink.Warehouse, before *layout.Sna
 	if row.Error != "" {
 		row.Error += "; "
 	}
-	row.Error += n.secrets.Error(failed)
+	row.Error += n.Secrets.Error(failed)
 	if row.Outcome == schema.OutcomeDone {
 		row.Outcome, row.Problem = schema.OutcomeIncomplete, string(cli.Incomplete)
 	}
 	n.row = &row
 	if err := w.Record(context.WithoutCancel(ctx), row); err != nil {
-		return explain(err)
+		return settings.Explain(err)
 	}
 	if row.Outcome != schema.OutcomeIncomplete {
 		return nil // it has failed for another reason, which its caller tells

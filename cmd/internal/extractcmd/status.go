@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/cmd/internal/health"
 	"callhouse/internal/sink"
 )
@@ -29,7 +30,7 @@ found, or there is none.
 With --all, or several profiles, each line begins with the profile's name, --format json prints a
 list, and the exit code is the worst one.`
 
-func statusCommand(s *settings) *cobra.Command {
+func statusCommand(s *settings.Settings) *cobra.Command {
 	var maxAge time.Duration
 	var format string
 	cmd := &cobra.Command{
@@ -38,7 +39,7 @@ func statusCommand(s *settings) *cobra.Command {
   extract status --max-age 2d --format json
   extract status --all`,
 		Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-			if s.allProfiles || len(s.Named) > 1 {
+			if s.AllProfiles || len(s.Named) > 1 {
 				return printStatuses(cmd, s, maxAge, format)
 			}
 			return printStatus(s, maxAge, format, cmd.OutOrStdout())
@@ -47,46 +48,46 @@ func statusCommand(s *settings) *cobra.Command {
 	cmd.Flags().SortFlags = false
 	cli.SpanVar(cmd.Flags(), &maxAge, "max-age", nightly, "how old the last success may be; 0 for any age")
 	cli.Choice(cmd, &format, "format", "", "text", "json")
-	s.allFlag(cmd)
+	s.AllFlag(cmd)
 	return cmd
 }
 
-// health returns how the warehouse is.
-func (s *settings) health(maxAge time.Duration) (*health.State, error) {
+// healthOf returns how the warehouse is.
+func healthOf(s *settings.Settings, maxAge time.Duration) (*health.State, error) {
 	if _, err := os.Stat(s.Warehouse); errors.Is(err, fs.ErrNotExist) {
-		return nil, s.noWarehouse()
+		return nil, s.NoWarehouse()
 	}
 	history, err := sink.ReadHistory(s.Warehouse)
-	if problemOf(err) == cli.Damaged {
+	if settings.ProblemOf(err) == cli.Damaged {
 		h := health.Unreadable(err)
 		h.Warehouse, h.Profile = s.Warehouse, s.Profile
 		return h, nil
 	}
 	if err != nil {
-		return nil, explain(err)
+		return nil, settings.Explain(err)
 	}
 	if history.Snapshot == nil && len(history.Runs) == 0 && !history.Held {
-		return nil, s.noWarehouse()
+		return nil, s.NoWarehouse()
 	}
-	h := health.Examine(history, s.now(), maxAge)
+	h := health.Examine(history, s.Now(), maxAge)
 	h.Warehouse, h.Profile = s.Warehouse, s.Profile
-	of, err := s.resources()
+	of, err := s.Wanted()
 	if err != nil {
 		return nil, err
 	}
-	h.Unasked = s.unasked(of)
+	h.Unasked = s.Unasked(of)
 	return h, nil
 }
 
-func printStatus(s *settings, maxAge time.Duration, format string, stdout io.Writer) error {
-	h, err := s.health(maxAge)
+func printStatus(s *settings.Settings, maxAge time.Duration, format string, stdout io.Writer) error {
+	h, err := healthOf(s, maxAge)
 	if err != nil {
 		return err
 	}
 	if format == "json" {
-		err = writeJSON(stdout, h)
+		err = settings.WriteJSON(stdout, h)
 	} else {
-		err = h.Write(s.text(stdout))
+		err = h.Write(s.Text(stdout))
 	}
 	if err != nil {
 		return err
@@ -97,20 +98,20 @@ func printStatus(s *settings, maxAge time.Duration, format string, stdout io.Wri
 // printStatuses prints the status of several profiles: lines with the profile's
 // name, or one list in JSON. If a warehouse cannot be read, the error is printed.
 // The exit code is the worst one.
-func printStatuses(cmd *cobra.Command, s *settings, maxAge time.Duration, format string) error {
+func printStatuses(cmd *cobra.Command, s *settings.Settings, maxAge time.Duration, format string) error {
 	var mu sync.Mutex // prefixed wants one; nothing else writes
 	all, code := []*health.State{}, cli.ExitOK
 	for _, name := range s.Named {
-		p, err := s.of(cmd, name)
+		p, err := s.Of(cmd, name)
 		if err != nil {
 			return err
 		}
 		prefix := "[" + name + "] "
-		h, err := p.health(maxAge)
+		h, err := healthOf(p, maxAge)
 		if err == nil {
 			all = append(all, h)
 			if format == "text" {
-				if err := h.Write(p.text(&prefixed{mu: &mu, out: cmd.OutOrStdout(), prefix: prefix})); err != nil {
+				if err := h.Write(p.Text(&prefixed{mu: &mu, out: cmd.OutOrStdout(), prefix: prefix})); err != nil {
 					return err
 				}
 			}
@@ -119,7 +120,7 @@ func printStatuses(cmd *cobra.Command, s *settings, maxAge time.Duration, format
 		code = worse(code, cli.Report(&prefixed{mu: &mu, out: cmd.ErrOrStderr(), prefix: prefix}, program, err))
 	}
 	if format == "json" {
-		if err := writeJSON(cmd.OutOrStdout(), all); err != nil {
+		if err := settings.WriteJSON(cmd.OutOrStdout(), all); err != nil {
 			return err
 		}
 	}

@@ -44,6 +44,7 @@ type State struct {
 	Unsettled   int64        `json:"calls_unsettled"`
 	UnheldCosts int64        `json:"costs_unheld"`          // costs that the column total_cost cannot hold
 	OlderFiles  int          `json:"files_of_older_format"` // what migrate writes anew
+	Underived   int64        `json:"calls_without_facts"`   // in files that lack the facts of transcripts
 	Bulk        *bulkState   `json:"bulk,omitempty"`        // pages of v2; left out: they were never asked for
 	Resources   []listState  `json:"resources"`             // besides calls, those that were listed
 	Resting     []restState  `json:"resting,omitempty"`     // what runs leave alone for a time
@@ -245,7 +246,7 @@ func (h *State) measure(was *sink.History, now time.Time) {
 			h.Bulk.Transcripts += m.Files[i].Bulk
 		}
 	}
-	h.OlderFiles = m.OlderFiles()
+	h.OlderFiles, h.Underived = m.OlderFiles(), m.Underived()
 	if m.Watermark > 0 {
 		h.NewestCall = momentOf(m.Watermark, now)
 	}
@@ -418,6 +419,10 @@ func (h *State) Write(w io.Writer) error {
 	if h.OlderFiles > 0 {
 		line("older files", "%s: costs of more than four decimals in them are not summed yet (extract migrate)",
 			cli.Plural(int64(h.OlderFiles), "file"))
+	}
+	if h.Underived > 0 {
+		line("slow reports", "%s in files of an older version, over which reports of transcripts are slow: "+
+			"each night renews some, extract migrate all", cli.Plural(h.Underived, "call"))
 	}
 	if r := h.LastRun; r != nil {
 		line("last night", "%s; %s new, %s changed, %s set aside; drift %s", cli.Plural(r.Requests, "request"), humanize.Comma(r.New),

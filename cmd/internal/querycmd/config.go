@@ -12,9 +12,9 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/querycmd/answer"
-	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/words"
 )
 
@@ -69,7 +69,7 @@ func (a *app) configure(cmd *cobra.Command) error {
 	}
 	a.Goals = nil
 	for _, text := range strings.FieldsFunc(a.Success, func(r rune) bool { return r == ',' }) {
-		goal, err := analytics.ParseGoal(text)
+		goal, err := question.ParseGoal(text)
 		if err != nil {
 			return fmt.Errorf("success (%s): %w", a.Settings.From("success"), err)
 		}

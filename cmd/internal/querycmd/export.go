@@ -21,6 +21,7 @@ import (
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/layout"
 	"callhouse/internal/scratch"
 	"callhouse/internal/words"
@@ -113,14 +114,14 @@ another, or of an empty folder, keeps the mode of that, and its files go by it.`
 	a.whereFlag(cmd)
 	a.skipFlag(cmd)
 	a.agentFlag(cmd, "calls")
-	cli.Complete(cmd, "tables", answer.Names(analytics.Tables())...)
+	cli.Complete(cmd, "tables", answer.Names(sqlfiles.ViewsByName())...)
 	cli.Complete(cmd, "reports", answer.Names(exportable())...)
 	return cmd
 }
 
 // exportable are the reports that need no arguments.
 func exportable() []*sqlfiles.File {
-	return slices.DeleteFunc(analytics.Reports(), func(f *sqlfiles.File) bool { return f.Arguments != "" })
+	return slices.DeleteFunc(sqlfiles.Reports(), func(f *sqlfiles.File) bool { return f.Arguments != "" })
 }
 
 // named returns the definitions of the names, each once.
@@ -166,9 +167,9 @@ func (a *app) export(ctx context.Context, tableNames, reportNames []string, chos
 		return err
 	}
 	if !chosen {
-		tableNames = answer.Names(analytics.Tables())
+		tableNames = answer.Names(sqlfiles.ViewsByName())
 	}
-	if e.tables, err = named("table", tableNames, analytics.Tables()); err != nil {
+	if e.tables, err = named("table", tableNames, sqlfiles.ViewsByName()); err != nil {
 		return err
 	}
 	if e.reports, err = named("report", reportNames, exportable()); err != nil {
@@ -229,7 +230,7 @@ type exporter struct {
 	w               *analytics.Warehouse
 	loc             *time.Location
 	now             time.Time
-	params          analytics.Params
+	params          question.Params
 	format          format.Format
 	tables, reports []*sqlfiles.File
 	mode            os.FileMode // of its files

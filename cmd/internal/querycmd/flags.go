@@ -7,13 +7,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/question"
 )
 
 // groupFlag and whereFlag are flags that may be repeated.
 func (a *app) groupFlag(cmd *cobra.Command, usage string) {
 	cmd.Flags().StringArrayVar(&a.By, "by", nil, usage)
-	cli.Complete(cmd, "by", analytics.Dimensions()...)
+	cli.Complete(cmd, "by", question.Dimensions()...)
 }
 
 func (a *app) whereFlag(cmd *cobra.Command) {
@@ -35,7 +35,7 @@ func (a *app) agentFlag(cmd *cobra.Command, what string) {
 
 // conditions are the possible beginnings of a condition.
 func conditions() []string {
-	out := analytics.Dimensions()
+	out := question.Dimensions()
 	for i := range out {
 		out[i] += "="
 	}
@@ -43,7 +43,7 @@ func conditions() []string {
 }
 
 // heading tells which calls an answer is of.
-func (a *app) heading(p analytics.Params, loc *time.Location) string {
+func (a *app) heading(p question.Params, loc *time.Location) string {
 	var parts []string
 	if len(a.Where) > 0 {
 		parts = append(parts, "where "+strings.Join(a.Where, ", "))
@@ -58,7 +58,7 @@ func (a *app) heading(p analytics.Params, loc *time.Location) string {
 }
 
 // asked reads the flags of reports: the zone, and which calls are asked for.
-func (a *app) asked() (loc *time.Location, now time.Time, p analytics.Params, err error) {
+func (a *app) asked() (loc *time.Location, now time.Time, p question.Params, err error) {
 	now = time.Now()
 	if loc, err = a.Location(); err == nil {
 		p, err = a.Params(loc, now)

@@ -9,8 +9,8 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd/answer"
-	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/words"
 	sqlfiles "callhouse/sql"
 )
@@ -23,10 +23,10 @@ func (a *app) listCommand() *cobra.Command {
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var rows [][]any
-			for _, f := range analytics.Reports() {
+			for _, f := range sqlfiles.Reports() {
 				rows = append(rows, []any{f.Name, "report", f.Answers})
 			}
-			for _, f := range analytics.Tables() {
+			for _, f := range sqlfiles.ViewsByName() {
 				rows = append(rows, []any{f.Name, "table", f.Answers})
 			}
 			return a.WriteStatic(cmd.Context(), []string{"name", "kind", "answers"}, rows)
@@ -48,12 +48,12 @@ all tables.`,
 			}
 			return nil
 		},
-		ValidArgs: append(answer.Names(analytics.Reports()), answer.Names(analytics.Tables())...),
+		ValidArgs: append(answer.Names(sqlfiles.Reports()), answer.Names(sqlfiles.ViewsByName())...),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return a.describeAll(cmd.Context())
 			}
-			found, err := analytics.Describe(args[0])
+			found, err := question.Describe(args[0])
 			if err != nil {
 				return err
 			}
@@ -64,7 +64,7 @@ all tables.`,
 
 func (a *app) describeAll(ctx context.Context) error {
 	var rows [][]any
-	for _, f := range analytics.Tables() {
+	for _, f := range sqlfiles.ViewsByName() {
 		for _, c := range f.Columns {
 			rows = append(rows, append([]any{f.Name}, columnRow(c)...))
 		}

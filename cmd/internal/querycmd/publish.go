@@ -19,6 +19,8 @@ import (
 	"callhouse/cmd/internal/config"
 	"callhouse/internal/layout"
 	"callhouse/internal/publish"
+	"callhouse/internal/publish/catalog"
+	"callhouse/internal/publish/lease"
 	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/words"
 )
@@ -91,17 +93,18 @@ func (a *app) publish(ctx context.Context, f *publishFlags) error {
 	if f.check && (f.adopt || len(f.rebuild) > 0) {
 		return cli.Usage("", "--check changes nothing: it takes neither --adopt nor --rebuild")
 	}
-	catalog := a.PublishCatalog
-	if catalog == hadoop {
-		catalog = ""
-	} else if !strings.HasPrefix(catalog, "https://") && !strings.HasPrefix(catalog, "http://") {
-		return cli.Usage("it is the address of a REST catalog, as in https://catalog.example.com, or "+hadoop, "unknown catalog %q", catalog)
+	server := a.PublishCatalog
+	if server == hadoop {
+		server = ""
+	} else if !strings.HasPrefix(server, "https://") && !strings.HasPrefix(server, "http://") {
+		return cli.Usage("it is the address of a REST catalog, as in https://catalog.example.com, or "+hadoop, "unknown catalog %q", server)
 	}
 	o := publish.Options{
-		Warehouse: a.Warehouse, To: a.PublishTo, Catalog: catalog, Namespace: a.PublishNamespace, Organization: a.PublishOrganization,
-		CatalogWarehouse: a.Env.Get(config.EnvCatalogWarehouse), Token: a.Env.Get(config.EnvCatalogToken),
-		Credential:  a.Env.Get(config.EnvCatalogCredential),
-		SigningName: a.Env.Get(config.EnvSigningName), SigningRegion: a.Env.Get(config.EnvSigningRegion),
+		Warehouse: a.Warehouse, To: a.PublishTo, Organization: a.PublishOrganization,
+		Access: catalog.Access{Catalog: server, Namespace: a.PublishNamespace,
+			CatalogWarehouse: a.Env.Get(config.EnvCatalogWarehouse), Token: a.Env.Get(config.EnvCatalogToken),
+			Credential:  a.Env.Get(config.EnvCatalogCredential),
+			SigningName: a.Env.Get(config.EnvSigningName), SigningRegion: a.Env.Get(config.EnvSigningRegion)},
 		Adopt: f.adopt, Deep: f.deep, Rebuild: f.rebuild, Now: time.Now, State: stateFolder(),
 	}
 	namespace := ""
@@ -132,9 +135,9 @@ func (a *app) publish(ctx context.Context, f *publishFlags) error {
 
 func publishError(err error) error {
 	switch {
-	case cli.Is[*publish.UseError](err):
+	case cli.Is[*catalog.UseError](err):
 		return cli.Usage("", "%w", err)
-	case cli.Is[*publish.LockedError](err):
+	case cli.Is[*lease.LockedError](err):
 		return cli.Fail(cli.ExitLocked, err, cli.Hint(err))
 	}
 	return err

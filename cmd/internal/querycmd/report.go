@@ -14,6 +14,7 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/analytics/holiday"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/words"
 	sqlfiles "callhouse/sql"
 )
@@ -33,13 +34,13 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	inTime, ofAgent := analytics.Chosen(f)
+	inTime, ofAgent := question.Chosen(f)
 	if f.Selects() {
 		fl.StringVar(&a.Since, "since", "", "only "+inTime+" at `TIME` or after: 2026-11-01, an RFC 3339 time, or an age as 7d")
 		fl.StringVar(&a.Until, "until", "", "only "+inTime+" before `TIME`; a date means its beginning")
 	}
 	if f.Grouped() {
-		cmd.Long += "\n\nGroups for --by: " + wrapList(analytics.Dimensions()) + "."
+		cmd.Long += "\n\nGroups for --by: " + wrapList(question.Dimensions()) + "."
 		a.groupFlag(cmd, "one group of rows for each value of `GROUP`, see above; two as in agent,day, or repeated")
 	}
 	if f.Selects() {
@@ -166,7 +167,7 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 }
 
 // remarks says why an answer may be empty or lack something.
-func (a *app) remarks(ctx context.Context, w *analytics.Warehouse, f *sqlfiles.File, p analytics.Params, isEmpty bool) error {
+func (a *app) remarks(ctx context.Context, w *analytics.Warehouse, f *sqlfiles.File, p question.Params, isEmpty bool) error {
 	lacking, err := w.NotFetched(f, p)
 	if err != nil {
 		return err
@@ -192,7 +193,7 @@ func (a *app) remarks(ctx context.Context, w *analytics.Warehouse, f *sqlfiles.F
 }
 
 // compareNotes names the two periods, and a difference between them that changes the numbers of calls.
-func (a *app) compareNotes(p analytics.Params, loc *time.Location) {
+func (a *app) compareNotes(p question.Params, loc *time.Location) {
 	if kind, err := a.OutputFormat(); err == nil && kind.Exact() { // the others say it in their heading
 		words.Fprintln(a.Stderr, periods(p, loc))
 	}
@@ -202,13 +203,13 @@ func (a *app) compareNotes(p analytics.Params, loc *time.Location) {
 }
 
 // periods names the two periods that an answer compares.
-func periods(p analytics.Params, loc *time.Location) string {
+func periods(p question.Params, loc *time.Location) string {
 	at := func(t time.Time) string { return t.In(loc).Format("2006-01-02 15:04") }
 	return "now: " + at(p.Since) + " to " + at(p.Until) + "; before: " + at(p.PreviousSince) + " to " + at(p.PreviousUntil)
 }
 
 // coverage prints a line on stderr that says what the answer lacks.
-func (a *app) coverage(ctx context.Context, w *analytics.Warehouse, f *sqlfiles.File, of string, p analytics.Params, now time.Time) error {
+func (a *app) coverage(ctx context.Context, w *analytics.Warehouse, f *sqlfiles.File, of string, p question.Params, now time.Time) error {
 	c, err := w.Coverage(ctx, f.Name, p, now)
 	if err != nil {
 		return err

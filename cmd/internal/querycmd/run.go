@@ -21,9 +21,9 @@ import (
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/cmd/internal/querycmd/safe"
 	"callhouse/cmd/internal/querycmd/serve"
-	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/words"
+	sqlfiles "callhouse/sql"
 )
 
 // Name is what the command is called in what it prints.
@@ -104,7 +104,7 @@ one committed state of it, even while extract runs.`,
 	root.SetHelpCommandGroupID("more")
 	root.SetCompletionCommandGroupID("more")
 	a.commonFlags(root)
-	for _, f := range analytics.Reports() {
+	for _, f := range sqlfiles.Reports() {
 		root.AddCommand(a.reportCommand(f))
 	}
 	root.AddCommand(a.pageCommand(), a.sqlCommand(), a.checkCommand(), a.shellCommand(), a.listCommand(), a.describeCommand())

@@ -16,8 +16,8 @@ import (
 	"callhouse/cmd/internal/querycmd"
 	"callhouse/cmd/internal/querycmd/safe"
 	"callhouse/cmd/internal/querycmd/serve"
-	"callhouse/internal/analytics"
 	"callhouse/internal/longtest"
+	sqlfiles "callhouse/sql"
 )
 
 // safeTemp gives the statements' processes a folder of their own to leave
@@ -363,7 +363,7 @@ func TestSafeChecks(t *testing.T) {
 func TestCommandsThatRunForeignSQL(t *testing.T) {
 	own := map[string]bool{"report": true, "list": true, "describe": true, "catalog": true, "init": true, "export": true, safe.Name: true, "help": true, "completion": true, "publish": true,
 		"serve": true, serve.WorkerName: true} // which runs nothing that is not safe
-	for _, f := range analytics.Reports() {
+	for _, f := range sqlfiles.Reports() {
 		own[f.Name] = true
 	}
 	for _, c := range querycmd.Command().Commands() {

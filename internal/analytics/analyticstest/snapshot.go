@@ -99,7 +99,7 @@ func Write(t testing.TB, root string, n int64, d Data) {
 	if d.Coverage == nil {
 		m.Coverage = []schema.Span{{From: -1 << 60, To: 1 << 60}}
 	}
-	m.Files = append(m.Files, w.table(&schema.Calls, d.Calls, d.Lacking)...)
+	m.Files = append(m.Files, w.table(&schema.Calls, withFacts(t, d), d.Lacking)...)
 	m.Files = append(m.Files, w.table(&schema.Turns, d.Turns, nil)...)
 	m.Files = append(m.Files, w.table(&schema.Items, d.Items, nil)...)
 	m.Files = append(m.Files, w.table(&schema.Runs, d.Runs, nil)...)
@@ -268,9 +268,12 @@ func (w *writer) file(t *schema.Table, period string, rows []Row) layout.File {
 		f.Path = layout.DataFile(t.Name, period, fmt.Sprintf("%08x%08x", w.n, w.made))
 	}
 	if t == &schema.Calls {
-		f.Credits = new(int64)
+		f.Credits, f.Underived = new(int64), new(int64)
 	}
 	for _, r := range rows {
+		if n, _ := r["turn_count"].(int64); f.Underived != nil && n > 0 && r[factsFrom] == nil {
+			*f.Underived++
+		}
 		if f.Credits != nil && r["total_cost"] == nil && r["credits_used"] != nil {
 			*f.Credits++
 		}

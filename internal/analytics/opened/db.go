@@ -58,14 +58,12 @@ type DB struct {
 	defining  sync.Mutex
 	undefined []definition // what DuckDB does not know yet, in order; see define.go
 
-	ids         *IDs
-	parts       map[string]bool // pieces of files of calls that have views of their own
-	copies      *copies
-	prover      Prover
-	skipped     []Skipped
-	dialect     *Dialect
-	localMicros string
-	inQuarters  bool
+	ids     *IDs
+	parts   map[string]bool // pieces of files of calls that have views of their own
+	copies  *copies
+	prover  Prover
+	skipped []Skipped
+	dialect *Dialect
 }
 
 // ZoneError says that a time zone is not known to DuckDB.
@@ -109,8 +107,7 @@ func Open(ctx context.Context, root string, o Options) (*DB, error) {
 		return nil, err
 	}
 	db := &DB{snap: snap, loc: o.Location, engine: engine, safe: o.Safe != nil, rights: o.Rights,
-		prover: o.Prover, ids: o.IDs, parts: map[string]bool{}, skipped: skipped, dialect: o.Dialect,
-		localMicros: localtime.Micros(o.Location, snap.Manifest), inQuarters: localtime.InQuarters(o.Location, snap.Manifest)}
+		prover: o.Prover, ids: o.IDs, parts: map[string]bool{}, skipped: skipped, dialect: o.Dialect}
 	db.undefined = db.definitions(localtime.Macro(o.Location, snap.Manifest))
 	db.copies = newCopies(db, o)
 	if err := db.prepare(ctx, o.Safe); err != nil {
@@ -142,13 +139,6 @@ func (db *DB) Location() *time.Location { return db.loc }
 
 // Rights returns what of the warehouse is there.
 func (db *DB) Rights() rights.Rights { return db.rights }
-
-// LocalMicros returns, in SQL, the local time of a stored call's start, in µs.
-func (db *DB) LocalMicros() string { return db.localMicros }
-
-// InQuarters reports whether every offset of the zone is a multiple of a quarter of an hour, so that
-// counts by quarter of an hour suffice for local times.
-func (db *DB) InQuarters() bool { return db.inQuarters }
 
 // prepare makes the database ready for definitions, which come when a statement needs
 // them. One that is safe is shut.

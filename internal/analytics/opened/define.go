@@ -59,7 +59,7 @@ func (db *DB) definitions(localTime string) []definition {
 	out := withLocalTime(localTime)
 	for _, t := range resource.Tables {
 		name := "stored." + t.Name
-		out = append(out, definition{name, "CREATE VIEW " + name + " AS " + db.Relation(db.snap.Manifest.FilesOf(t.Name), t)})
+		out = append(out, definition{name, "CREATE VIEW " + name + " AS " + db.relation(db.snap.Manifest.FilesOf(t.Name), t)})
 	}
 	for _, v := range sqlfiles.Views() {
 		out = append(out, definition{v.Name, "CREATE VIEW " + v.Name + " AS " + v.SQL})
@@ -70,8 +70,8 @@ func (db *DB) definitions(localTime string) []definition {
 	return append(out, pastMacros()...)
 }
 
-// Relation returns a SELECT of the rows of some of a table's files.
-func (db *DB) Relation(files []*layout.File, t *schema.Table) string {
+// relation returns a SELECT of the rows of some of a table's files.
+func (db *DB) relation(files []*layout.File, t *schema.Table) string {
 	return db.rights.Relation(db.snap, files, t, db.safe)
 }
 

@@ -29,7 +29,7 @@ func (db *DB) newest() (out []definition) {
 		if t.ByMonth() {
 			files := db.snap.Manifest.FilesOf(t.Name)
 			slices.SortFunc(files, func(a, b *layout.File) int { return strings.Compare(b.Path, a.Path) })
-			add("stored_"+t.Name, db.Relation(files, t))
+			add("stored_"+t.Name, db.relation(files, t))
 		}
 	}
 	for _, v := range sqlfiles.Views() {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/value"
 )
 
@@ -20,7 +21,7 @@ import (
 type asked struct {
 	Command command
 	report  string
-	params  analytics.Params
+	params  question.Params
 	address Address
 	columns []value.Column
 	rows    [][]any
@@ -40,7 +41,7 @@ type reader struct {
 }
 
 // params are what reports take for a period.
-func (r reader) params(p period, by string) analytics.Params {
+func (r reader) params(p period, by string) question.Params {
 	out := p.params()
 	out.Agent, out.Where, out.By = r.agent, r.where, by
 	return out
@@ -94,10 +95,10 @@ func (r reader) compare(ctx context.Context, report string, p period) (*asked, e
 // before is the period before one, as --compare previous has it.
 func (r reader) before(p period) (period, error) {
 	both, err := r.w.Compare("funnel", p.params(), time.Time{})
-	return period{since: analytics.DayOf(both.PreviousSince, p.loc), until: analytics.DayOf(both.PreviousUntil, p.loc), loc: p.loc}, err
+	return period{since: question.DayOf(both.PreviousSince, p.loc), until: question.DayOf(both.PreviousUntil, p.loc), loc: p.loc}, err
 }
 
-func (r reader) run(ctx context.Context, report string, p analytics.Params, bounds string) (*asked, error) {
+func (r reader) run(ctx context.Context, report string, p question.Params, bounds string) (*asked, error) {
 	p.NamesInPlace = true
 	key := fmt.Sprint(report, p)
 	if a := r.known[key]; a != nil {
@@ -183,7 +184,7 @@ func (a *asked) calls(where map[string]string) string {
 		if column == "agent_id" {
 			column = "agent"
 		}
-		if !slices.Contains(analytics.Dimensions(), column) {
+		if !slices.Contains(question.Dimensions(), column) {
 			return a.Command.Link
 		}
 		p = p.Only(column, text)

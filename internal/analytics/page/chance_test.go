@@ -14,6 +14,7 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
@@ -152,7 +153,7 @@ func (c *company) judge(t *testing.T) (v verdicts) {
 	if !errors.Is(err, errEnough) {
 		t.Fatal(err)
 	}
-	p := analytics.Params{Since: companyEnds.AddDate(0, 0, -7), Until: companyEnds}
+	p := question.Params{Since: companyEnds.AddDate(0, 0, -7), Until: companyEnds}
 	if p, err = w.Compare("agents", p, companyEnds); err != nil {
 		t.Fatal(err)
 	}
@@ -164,19 +165,19 @@ func (c *company) judge(t *testing.T) (v verdicts) {
 			}
 		}
 	}
-	rows, columns = answers(t, w, "anomalies", analytics.Params{Since: companyEnds.AddDate(0, 0, -28)})
+	rows, columns = answers(t, w, "anomalies", question.Params{Since: companyEnds.AddDate(0, 0, -28)})
 	marked := map[string]bool{}
 	for _, line := range rows {
 		marked[fmt.Sprint(line[columns["day"]])] = true
 	}
 	v.off, v.days = len(marked), 28
-	rows, columns = answers(t, w, "changes", analytics.Params{})
+	rows, columns = answers(t, w, "changes", question.Params{})
 	v.edit, _ = rows[0][columns["verdict"]].(string)
 	return v
 }
 
 // answers are a report's rows, and where its columns are.
-func answers(t *testing.T, w *analytics.Warehouse, report string, p analytics.Params) (all [][]any, columns map[string]int) {
+func answers(t *testing.T, w *analytics.Warehouse, report string, p question.Params) (all [][]any, columns map[string]int) {
 	t.Helper()
 	r := reader{w: w, l: english(t), known: map[string]*asked{}}
 	a, err := r.run(t.Context(), report, p, "")
@@ -319,7 +320,7 @@ func TestOneBadDay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows, columns := answers(t, w, "anomalies", analytics.Params{By: "agent", Since: companyEnds.AddDate(0, 0, -1)})
+		rows, columns := answers(t, w, "anomalies", question.Params{By: "agent", Since: companyEnds.AddDate(0, 0, -1)})
 		found := 0
 		for _, line := range rows {
 			if line[columns["measure"]] == "completed_percent" {

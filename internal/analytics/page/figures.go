@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/value"
 )
 
@@ -158,7 +158,7 @@ type change struct {
 // beside is a span beside an earlier one.
 type beside struct {
 	now, before *span
-	strict      analytics.Strict
+	strict      question.Strict
 	reports     map[string]*asked // the figures that chance has a part in, compared
 	restless    float64           // how many times more than by chance the calls of days differ; 0: not known
 }
@@ -166,16 +166,16 @@ type beside struct {
 // The changes that are judged together, so that of a hundred pages without any change no more than
 // five have one there: those of the last day's figures; and those of the period's, with what is
 // found among agents, reasons and tools.
-func ofDay(figures []figure) analytics.Strict { return analytics.Strict{Changes: len(figures)} }
+func ofDay(figures []figure) question.Strict { return question.Strict{Changes: len(figures)} }
 
-func ofPeriod(figures []figure) analytics.Strict {
-	return analytics.Strict{Answers: answersOfPeriod, Changes: len(figures)}
+func ofPeriod(figures []figure) question.Strict {
+	return question.Strict{Answers: answersOfPeriod, Changes: len(figures)}
 }
 
 const answersOfPeriod = 4
 
 // beside compares the figures of two spans.
-func (r reader) beside(ctx context.Context, now, before *span, figures []figure, strict analytics.Strict,
+func (r reader) beside(ctx context.Context, now, before *span, figures []figure, strict question.Strict,
 	restless float64) (*beside, error) {
 	b := &beside{now: now, before: before, strict: strict, reports: map[string]*asked{}, restless: restless}
 	for _, f := range figures {
@@ -196,7 +196,7 @@ func (r reader) beside(ctx context.Context, now, before *span, figures []figure,
 		slices.Sort(q.Columns)
 		q.Columns = slices.Compact(q.Columns)
 		a, err := r.run(ctx, now.reports[f.report].report, q, "")
-		var alone *analytics.GroupError
+		var alone *question.GroupError
 		if errors.As(err, &alone) {
 			return b, nil
 		}
@@ -227,7 +227,7 @@ func (a *asked) clear(row []any, column string) bool {
 }
 
 // quantile is the macro chance_z.
-func quantile(s analytics.Strict) float64 {
+func quantile(s question.Strict) float64 {
 	return math.Sqrt2 * math.Erfinv(1-.05/float64(max(s.Answers, 1)*max(s.Changes, 1)))
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/value"
 )
 
@@ -116,7 +117,7 @@ func (r reader) findings(ctx context.Context, p period, figures []figure, b *bes
 	for _, f := range r.l.families() {
 		if answers[f.report] == nil {
 			a, err := r.compare(ctx, f.report, p)
-			var alone *analytics.GroupError
+			var alone *question.GroupError
 			if errors.As(err, &alone) {
 				break
 			}
@@ -163,7 +164,7 @@ func (r reader) worst(ctx context.Context, p period) (*section, error) {
 		l := a.named(row, a.index("call_id"), "")
 		l.Show = "query call " + shellWord(l.Key)
 		if r.at != nil {
-			l.Link = r.at("call", analytics.Params{Call: l.Key})
+			l.Link = r.at("call", question.Params{Call: l.Key})
 		}
 		for _, h := range t.Heads {
 			c := a.cell(row[a.index(h.Column)], h.Column)

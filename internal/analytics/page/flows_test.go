@@ -11,6 +11,7 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 )
@@ -52,7 +53,7 @@ func TestPaths(t *testing.T) {
 		return s
 	}
 	s := part("a1")
-	rows, err := w.Report(t.Context(), "flows", analytics.Params{Agent: "a1"})
+	rows, err := w.Report(t.Context(), "flows", question.Params{Agent: "a1"})
 	if err != nil {
 		t.Fatal(err)
 	}

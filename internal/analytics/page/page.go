@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/words"
 )
 
@@ -35,7 +36,7 @@ type Options struct {
 }
 
 // Address returns where the rows of a report are: also of calls, and of call, which shows one.
-type Address func(report string, p analytics.Params) string
+type Address func(report string, p question.Params) string
 
 // Summary is what a page says, for who does not see it.
 type Summary struct {
@@ -193,7 +194,7 @@ func (c *composer) head(context.Context) error {
 		}
 	}
 	c.d.head(c.w, l, c.listed, o)
-	c.d.days(l, c.p, c.before, c.last, c.over, analytics.DayOf(o.Now, c.w.Location()))
+	c.d.days(l, c.p, c.before, c.last, c.over, question.DayOf(o.Now, c.w.Location()))
 	return c.show(c.d, "head")
 }
 
@@ -370,9 +371,9 @@ func (d *document) head(w *analytics.Warehouse, l *lang, listed time.Time, o Opt
 	switch {
 	case listed.IsZero():
 		d.Warnings = append(d.Warnings, l.say("warning.no_list"))
-	case listed.Before(analytics.DayBegin(analytics.DayOf(o.Now, loc), loc)):
+	case listed.Before(question.DayBegin(question.DayOf(o.Now, loc), loc)):
 		d.Warnings = append(d.Warnings, l.say("warning.stale", l.time("minute", listed.In(loc)),
-			l.day(analytics.DayOf(listed, loc).AddDate(0, 0, -1))))
+			l.day(question.DayOf(listed, loc).AddDate(0, 0, -1))))
 	}
 	if !listed.IsZero() {
 		d.Listed = l.say("page.listed", l.time("minute", known(listed, o.Now).In(loc)))

@@ -20,6 +20,7 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
 )
@@ -131,7 +132,7 @@ func TestBegin(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := analytics.DayBegin(day, zone(t, c.zone)).UTC().Format(time.RFC3339); got != c.want {
+		if got := question.DayBegin(day, zone(t, c.zone)).UTC().Format(time.RFC3339); got != c.want {
 			t.Errorf("%s begins at %s in %s, want %s", c.day, got, c.zone, c.want)
 		}
 	}

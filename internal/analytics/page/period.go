@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/question"
 )
 
 // usualDays is the length of a period that nobody chose.
@@ -30,13 +30,13 @@ func (e *PeriodError) Error() string {
 // weeks, so that it has as many weekends as the four before.
 func newPeriod(since, until, listed, now time.Time, loc *time.Location) (period, error) {
 	p := period{loc: loc}
-	p.until = analytics.DayOf(known(listed, now), loc)
+	p.until = question.DayOf(known(listed, now), loc)
 	if !until.IsZero() {
-		p.until = analytics.DayOf(until, loc)
+		p.until = question.DayOf(until, loc)
 	}
 	p.since = p.until.AddDate(0, 0, -usualDays)
 	if !since.IsZero() {
-		p.since = analytics.DayOf(since, loc)
+		p.since = question.DayOf(since, loc)
 	}
 	if !p.since.Before(p.until) {
 		return p, &PeriodError{p.since.Format(time.DateOnly), p.until.Format(time.DateOnly)}
@@ -51,10 +51,10 @@ func (p period) days() int { return int(p.until.Sub(p.since).Hours() / 24) }
 // none, the last of all; whole tells which.
 func (p period) last(at time.Time) (day period, whole bool) {
 	until := p.until
-	if d := analytics.DayOf(at, p.loc); d.Before(until) && d.After(p.since) {
+	if d := question.DayOf(at, p.loc); d.Before(until) && d.After(p.since) {
 		until = d
 	}
-	return period{since: until.AddDate(0, 0, -1), until: until, loc: p.loc}, !analytics.DayBegin(until, p.loc).After(at)
+	return period{since: until.AddDate(0, 0, -1), until: until, loc: p.loc}, !question.DayBegin(until, p.loc).After(at)
 }
 
 // known is up to when calls are known: listed, and not of the future.
@@ -71,8 +71,8 @@ func (p period) back(days int) period {
 }
 
 // params are the bounds as reports take them.
-func (p period) params() analytics.Params {
-	return analytics.Params{Since: analytics.DayBegin(p.since, p.loc), Until: analytics.DayBegin(p.until, p.loc)}
+func (p period) params() question.Params {
+	return question.Params{Since: question.DayBegin(p.since, p.loc), Until: question.DayBegin(p.until, p.loc)}
 }
 
 // flags are the bounds as they are typed.
@@ -141,7 +141,7 @@ func (p period) bins(listed time.Time, l *lang) []bin {
 			next = at.AddDate(0, 1, 0)
 			b.key, b.name, b.label, b.group = at.Format("2006-01"), l.time("month", at), at.Format("01"), l.time("year", at)
 		}
-		b.part = at.Before(p.since) || next.After(p.until) || !listed.IsZero() && analytics.DayBegin(next, p.loc).After(listed)
+		b.part = at.Before(p.since) || next.After(p.until) || !listed.IsZero() && question.DayBegin(next, p.loc).After(listed)
 		out = append(out, b)
 		at = next
 	}

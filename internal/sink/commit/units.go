@@ -93,6 +93,7 @@ func (m *maker) planUnits(in *Input, moved []tenure) ([]*unit, error) {
 		for _, month := range in.Compact(p.Old, p.Now, p.busy(found)) {
 			p.compact(month)
 		}
+		p.renew()
 	}
 	if err := p.place(found); err != nil {
 		return nil, err
@@ -227,11 +228,32 @@ func (p *planner) busy(found map[string]located) map[string]bool {
 	return busy
 }
 
-// Limits on the months and bytes that a night compacts; one month is always allowed.
+// Limits on the months and bytes that a night compacts, and on the bytes of older builds that it
+// rewrites; one month is always allowed.
 const (
 	nightMonths = 3
 	nightBytes  = 1 << 30
+	renewBytes  = 256 << 20
 )
+
+// renew rewrites files that an older build wrote without the facts of transcripts, the newest
+// first, which are asked for most.
+func (p *planner) renew() {
+	var bytes int64
+	files := p.Old.Files(schema.Calls.Name)
+	slices.SortFunc(files, func(a, b *layout.File) int { return cmp.Compare(b.Period, a.Period) })
+	for _, f := range files {
+		if f.Underived != nil {
+			continue
+		}
+		size := p.Old.Manifest.BytesOf(f.Period)
+		if bytes > 0 && bytes+size > renewBytes {
+			return
+		}
+		bytes += size
+		p.unitOf(f.Period).always = true
+	}
+}
 
 // Nightly returns the months that a night compacts: see Input.Compact.
 func Nightly(old *snapshot.Reader, now time.Time, busy map[string]bool) (out []string) {

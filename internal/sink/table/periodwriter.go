@@ -53,6 +53,12 @@ func CountCall(info *layout.File, call *calls.Call) {
 	if call.InBulk() {
 		info.Bulk++
 	}
+	if info.Underived == nil {
+		info.Underived = new(int64)
+	}
+	if call.Underived() {
+		*info.Underived++
+	}
 	if info.Credits == nil {
 		info.Credits = new(int64)
 	}

@@ -248,20 +248,26 @@ func (p *periodCheck) call(call *calls.Call) error {
 	if p.v.each != nil {
 		p.v.each(p.calls.at, call)
 	}
-	turns, byUser, err := p.turns.of(p.v, call)
+	turns, err := p.turns.of(p.v, call)
 	if err != nil {
 		return err
 	}
-	items, _, err := p.items.of(p.v, call)
+	items, err := p.items.of(p.v, call)
 	if err != nil {
 		return err
 	}
 	if int32(turns) != call.TurnCount().V {
 		bad("count", "call %s has %d turns, and says %d", call.ID(), turns, call.TurnCount().V)
 	}
-	if p.calls.r.Version >= blankVersion && p.calls.r.Row.Has(schema.Calls.Column("user_turns")) {
-		if says := call.UserTurns(); says.OK != call.TurnCount().OK || says.OK && int(says.V) != byUser {
-			bad("count", "call %s has %d turns in which the caller says something, and says %v", call.ID(), byUser, says)
+	derived := call.Copy()
+	derived.Complete()
+	for _, col := range calls.Derived {
+		c := &schema.Calls.Columns[col]
+		if !p.calls.r.Row.Has(col) || c.Name == "user_turns" && p.calls.r.Version < blankVersion {
+			continue
+		}
+		if !schema.SameValue(c.Type, call.Row[col], derived.Row[col]) {
+			bad("count", "call %s: %s is %v; its transcript says %v", call.ID(), c.Name, call.Row[col], derived.Row[col])
 		}
 	}
 	if call.OptedOut() && (turns > 0 || items > 0 || call.Keeps()) {
@@ -288,7 +294,6 @@ type childCheck struct {
 	row         parquet.Row // read, not yet taken
 	id          []byte
 	n           int32
-	byUser      bool
 	fetchedAt   int               // its column
 	fetched     schema.Opt[int64] // null if an earlier version wrote it
 	rows        schema.Rows
@@ -308,17 +313,16 @@ func (c *childCheck) advance(v *verifier) (err error) {
 	}
 	row := c.rows.At(0)
 	c.fetched = schema.MillisOf(row[c.fetchedAt])
-	c.id, c.n, c.byUser = row[0].ByteArray(), row[1].Int32(), c.kind == "turn" && calls.ByUser(row)
+	c.id, c.n = row[0].ByteArray(), row[1].Int32()
 	return nil
 }
 
-// of skips the rows of a call and counts them, and those in which the caller speaks. Rows before
-// them belong to no call.
-func (c *childCheck) of(v *verifier, call *calls.Call) (n, byUser int, err error) {
+// of counts the rows of a call, and adds its turns to it. Rows before them belong to no call.
+func (c *childCheck) of(v *verifier, call *calls.Call) (n int, err error) {
 	for c.row != nil {
 		if !bytes.Equal(c.id, call.ID()) {
 			if table.CompareKey(c.start(c.row), string(c.id), call.StartAt(), string(call.ID())) > 0 {
-				return n, byUser, nil
+				return n, nil
 			}
 			v.bad.Add("reference", c.at, "a %s of call %s stands where no such call is", c.kind, c.id)
 		} else {
@@ -331,16 +335,16 @@ func (c *childCheck) of(v *verifier, call *calls.Call) (n, byUser int, err error
 			if int(c.n) != n {
 				v.bad.Add("gap", c.at, "%s %d of call %s has the number %d", c.kind, n, c.id, c.n)
 			}
-			if n++; c.byUser {
-				byUser++
+			if n++; c.kind == "turn" {
+				copy(call.Turns().Add(), c.rows.At(0))
 			}
 		}
 		table.Span(&c.counted, c.start(c.row))
 		if err := c.advance(v); err != nil {
-			return n, byUser, err
+			return n, err
 		}
 	}
-	return n, byUser, nil
+	return n, nil
 }
 
 // rest reports the rows after those of the last call.

@@ -18,6 +18,7 @@ import (
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/analytics/guard"
 	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/proven"
 	"callhouse/internal/words"
@@ -29,12 +30,12 @@ type Command struct {
 	config.Config
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	Output         string           // the file to write to; empty: stdout
-	Usual          string           // the format where no flag and no ending says one
-	Goals          []analytics.Goal // what the setting success says
-	SkipDamaged    bool             // answer without what is damaged
-	skipped        bool             // something was
-	Shell          *Shell           // that runs the command; nil elsewhere
+	Output         string          // the file to write to; empty: stdout
+	Usual          string          // the format where no flag and no ending says one
+	Goals          []question.Goal // what the setting success says
+	SkipDamaged    bool            // answer without what is damaged
+	skipped        bool            // something was
+	Shell          *Shell          // that runs the command; nil elsewhere
 }
 
 // Shell is what a shell lends to the commands that it runs.

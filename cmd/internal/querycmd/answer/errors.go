@@ -11,15 +11,17 @@ import (
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/analytics/guard"
 	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/layout"
 	"callhouse/internal/words"
+	sqlfiles "callhouse/sql"
 )
 
 // Explain turns an error into one that says what to do about it.
 func (c *Command) Explain(err error) error {
-	var unknown *analytics.UnknownError
-	var ambiguous *analytics.AmbiguousError
-	var group *analytics.GroupError
+	var unknown *question.UnknownError
+	var ambiguous *question.AmbiguousError
+	var group *question.GroupError
 	var d *duck.Error
 	switch {
 	case err == nil, cli.Is[*cli.Error](err):
@@ -48,7 +50,7 @@ func (c *Command) Explain(err error) error {
 // mostNamed is how many of the objects that a text fits are named.
 const mostNamed = 10
 
-func ambiguousHint(e *analytics.AmbiguousError) string {
+func ambiguousHint(e *question.AmbiguousError) string {
 	hint := "give the id of one of them: " + strings.Join(e.IDs[:min(len(e.IDs), mostNamed)], ", ")
 	if more := len(e.IDs) - mostNamed; more > 0 {
 		hint += fmt.Sprintf(", and %d more", more)
@@ -56,7 +58,7 @@ func ambiguousHint(e *analytics.AmbiguousError) string {
 	return hint
 }
 
-func unknownHint(e *analytics.UnknownError) string {
+func unknownHint(e *question.UnknownError) string {
 	if e.What == "call" {
 		return "query search WORD... finds calls by what was said, query sql by anything else"
 	}
@@ -100,7 +102,7 @@ func ExplainSQL(err error) error {
 func SQLHint(d *duck.Error) string {
 	if missing, ok := d.MissingTable(); ok {
 		var known []string
-		for _, t := range analytics.Tables() {
+		for _, t := range sqlfiles.ViewsByName() {
 			known = append(known, t.Name)
 		}
 		return cli.Suggest(missing, known, "tables: "+strings.Join(known, ", "))
@@ -122,7 +124,7 @@ func SQLHint(d *duck.Error) string {
 // columnsOf returns the columns of a table, or of all tables if the name is an
 // alias.
 func columnsOf(table string) (out []string) {
-	for _, t := range analytics.Tables() {
+	for _, t := range sqlfiles.ViewsByName() {
 		if t.Name == table {
 			out = nil
 		}

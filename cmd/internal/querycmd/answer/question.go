@@ -5,14 +5,14 @@ import (
 	"time"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/question"
 )
 
 // Previous is the one period that Compare may name.
 const Previous = "previous"
 
 // Question says which calls a report is over, and how it groups them, as somebody typed
-// it. See analytics.Params.
+// it. See question.Params.
 type Question struct {
 	Since, Until, Agent, Compare string
 	Field, Every, Sort           string
@@ -21,11 +21,11 @@ type Question struct {
 }
 
 // Params reads a question. Dates are those of a zone, and ages count from now.
-func (q *Question) Params(loc *time.Location, now time.Time) (analytics.Params, error) {
+func (q *Question) Params(loc *time.Location, now time.Time) (question.Params, error) {
 	if q.Compare != "" && q.Compare != Previous {
-		return analytics.Params{}, cli.Usage("write --compare previous", "there is no period %q to compare with", q.Compare)
+		return question.Params{}, cli.Usage("write --compare previous", "there is no period %q to compare with", q.Compare)
 	}
-	p := analytics.Params{By: strings.Join(q.By, ","), Agent: q.Agent, Where: q.Where, Field: q.Field, Every: q.Every,
+	p := question.Params{By: strings.Join(q.By, ","), Agent: q.Agent, Where: q.Where, Field: q.Field, Every: q.Every,
 		Most: int64(q.Most), Skip: int64(q.Skip), Sort: q.Sort, Top: int64(q.Top)}
 	var err error
 	if p.Since, err = cli.TimeOf("since", q.Since, loc, now); err != nil {

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/layout"
 	"callhouse/internal/serve/users"
@@ -137,7 +137,7 @@ func (c *command) agentIDs(ctx context.Context, texts []string) (ids []string, e
 	defer func() { err = errors.Join(err, c.Release(w)) }()
 	for _, text := range texts {
 		id, err := w.FindAgent(ctx, text)
-		var unknown *analytics.UnknownError
+		var unknown *question.UnknownError
 		switch {
 		case errors.As(err, &unknown):
 			words.Fprintf(c.Stderr, "the warehouse has no agent with the id or name %q: "+

@@ -22,6 +22,7 @@ import (
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/lend"
 	"callhouse/internal/lend/process"
@@ -71,7 +72,7 @@ type job struct {
 	Zone        string // of sessions that name none
 	Currency    string
 	Country     string
-	Goals       []analytics.Goal
+	Goals       []question.Goal
 	Users       string // file; empty: nobody logs in
 	Memory      int64  // bytes, of all statements of a process over one snapshot
 	Temp        int64  // bytes, of what does not fit

@@ -12,7 +12,6 @@ import (
 	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/cmd/internal/querycmd/safe"
-	"callhouse/internal/analytics"
 	sqlfiles "callhouse/sql"
 )
 
@@ -30,7 +29,7 @@ func dotCommands() []dotCommand {
 	return []dotCommand{
 		{name: ".schema", takes: "[NAME]", says: `the reports and tables; the columns of one of them; \d is the same`,
 			others: ".d .dt .dv .tables .reports .describe .desc",
-			words:  append(answer.Names(analytics.Tables()), answer.Names(analytics.Reports())...), run: (*Session).schema},
+			words:  append(answer.Names(sqlfiles.ViewsByName()), answer.Names(sqlfiles.Reports())...), run: (*Session).schema},
 		{name: ".format", takes: "[FORMAT]", says: strings.Join(answer.FormatNames(), ", "), others: ".mode", flag: "format",
 			run: (*Session).setFormat},
 		{name: ".output", takes: "[FILE]", says: "answers go to a file; without one, to the terminal again", others: ".o .once",
@@ -84,7 +83,7 @@ func unknownInput(word string) error {
 		}
 		return cli.Usage(cli.Suggest(word, known, ".help lists the commands"), "%s is not in this shell; psql connects to query serve", word)
 	}
-	known := answer.Names(analytics.Reports())
+	known := answer.Names(sqlfiles.Reports())
 	for _, w := range reading() {
 		known = append(known, strings.ToLower(w))
 	}

@@ -8,13 +8,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"callhouse/internal/analytics"
+	sqlfiles "callhouse/sql"
 )
 
 // vocabulary is what Tab completes.
 func (s *Session) vocabulary(ctx context.Context) *Vocabulary {
 	v := &Vocabulary{Keywords: keywords, Starts: reading(), Functions: s.functions(ctx), IsCommand: isCommand, Follow: s.follow}
-	for _, f := range analytics.Tables() {
+	for _, f := range sqlfiles.ViewsByName() {
 		t := Table{Candidate: Candidate{Text: f.Name, Says: f.Answers, Group: "tables"}}
 		for _, c := range f.Columns {
 			says := strings.ToLower(strings.ReplaceAll(c.Type, "TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ")) + ", " + c.Meaning
@@ -32,7 +32,7 @@ func (s *Session) vocabulary(ctx context.Context) *Vocabulary {
 		}
 		return 0
 	})
-	for _, f := range analytics.Reports() {
+	for _, f := range sqlfiles.Reports() {
 		v.Commands = append(v.Commands, Candidate{Text: f.Name, Says: f.Answers, Group: "reports"})
 	}
 	for _, c := range dotCommands() {

@@ -37,7 +37,7 @@ type answerTo struct {
 }
 
 // answers sends what find finds for a request. find does nothing that takes long.
-func (s *Server) answers(find func(q *question) (*answerTo, error)) http.Handler {
+func (s *Server) answers(find func(q *request) (*answerTo, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		q, err := s.ask(r)
 		if err != nil {
@@ -63,7 +63,7 @@ func (s *Server) answers(find func(q *question) (*answerTo, error)) http.Handler
 }
 
 // send sends an answer, unless the reader has it. An error means that nothing was sent.
-func (s *Server) send(w http.ResponseWriter, r *http.Request, q *question, a *answerTo) error {
+func (s *Server) send(w http.ResponseWriter, r *http.Request, q *request, a *answerTo) error {
 	number := q.house.Snapshot().Manifest.Snapshot
 	sum := sha256.Sum256([]byte(strings.Join([]string{q.house.Snapshot().Manifest.RunID, cli.Version(), q.path, q.values.Encode(),
 		q.asOf.String(), q.rights.Key()}, "\n")))

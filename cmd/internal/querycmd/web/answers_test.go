@@ -119,8 +119,8 @@ func TestHeadComesFirst(t *testing.T) {
 		var out flushed
 		var err error
 		mux := http.NewServeMux()
-		for pattern, find := range map[string]func(*question) (*answerTo, error){"/calls": s.calls, "/calls/{id}": s.call, "/reports/{name}": s.report} {
-			mux.Handle(pattern, s.answers(func(q *question) (*answerTo, error) {
+		for pattern, find := range map[string]func(*request) (*answerTo, error){"/calls": s.calls, "/calls/{id}": s.call, "/reports/{name}": s.report} {
+			mux.Handle(pattern, s.answers(func(q *request) (*answerTo, error) {
 				a, wrong := find(q)
 				if err = wrong; err == nil {
 					err = a.write(t.Context(), &out)
@@ -187,7 +187,7 @@ func TestReadersFollow(t *testing.T) {
 	s := newServer(t)
 	var made atomic.Int32
 	goOn := make(chan error)
-	server := httptest.NewServer(s.answers(func(*question) (*answerTo, error) {
+	server := httptest.NewServer(s.answers(func(*request) (*answerTo, error) {
 		return &answerTo{kind: htmlType, small: true, write: func(_ context.Context, w io.Writer) error {
 			made.Add(1)
 			_, _ = io.WriteString(w, "first")

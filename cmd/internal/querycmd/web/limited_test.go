@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/longtest"
+	sqlfiles "callhouse/sql"
 )
 
 // without is a page without the words that its address asked for, which it repeats.
@@ -50,7 +50,7 @@ func TestOthersRows(t *testing.T) {
 	others := []string{"/calls/SECRET-1", "/calls/SEC", "/?agent=SECRET-agent&" + span, "/calls?agent=SEC", "/reports/call.csv?call=SECRET-1", "/reports/search.csv?word=SEC", "/reports/search.json?word=1",
 		"/reports/calls.ndjson?where=metadata.k=SECRET+1", "/reports/calls.csv?where=agent=SECRET-agent", "/reports/funnel.csv?by=agent", "/reports/funnel.csv?by=campaign", "/reports/funnel.csv?by=number", "/reports/funnel.csv?by=agent_type",
 		"/reports/funnel?by=metadata.k", "/reports/success.csv?field=SECRET+1=SECRET", "/reports/success.csv?field=x=y", "/calls?most=1&skip=1", "/reports/funnel.csv?by=user_sentiment&compare=previous&" + span}
-	for _, f := range analytics.Reports() {
+	for _, f := range sqlfiles.Reports() {
 		if f.Arguments == "" {
 			others = append(others, "/reports/"+f.Name, "/reports/"+f.Name+".csv", "/reports/"+f.Name+".json?by=agent&"+span)
 		}

@@ -20,6 +20,7 @@ import (
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/analytics/human"
 	"callhouse/internal/analytics/page"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/words"
 	sqlfiles "callhouse/sql"
@@ -60,8 +61,8 @@ type choice struct {
 
 type input struct{ Name, Label, Value, Hint string }
 
-func (s *Server) frame(q *question, title string, groups bool) frame {
-	f := frame{Title: title, Lang: q.lang, Path: q.path, Grouped: groups, Dimensions: analytics.Dimensions()}
+func (s *Server) frame(q *request, title string, groups bool) frame {
+	f := frame{Title: title, Lang: q.lang, Path: q.path, Grouped: groups, Dimensions: question.Dimensions()}
 	kept := shared(q.values)
 	f.Page, f.Calls, f.Reports = link("/", kept), link("/calls", kept), link("/reports", kept)
 	if q.id != "" {
@@ -116,7 +117,7 @@ func shared(v url.Values) url.Values {
 }
 
 // only says that a page has no use for other parameters than those named and the shared ones.
-func (q *question) only(names ...string) error {
+func (q *request) only(names ...string) error {
 	left := shared(q.values)
 	for _, name := range names {
 		left[name] = nil
@@ -130,7 +131,7 @@ func (q *question) only(names ...string) error {
 }
 
 // page is the morning page, whose numbers lead on.
-func (s *Server) page(q *question) (*answerTo, error) {
+func (s *Server) page(q *request) (*answerTo, error) {
 	if err := q.only(); err != nil {
 		return nil, err
 	}
@@ -151,14 +152,14 @@ func (s *Server) page(q *question) (*answerTo, error) {
 }
 
 // index lists the reports.
-func (s *Server) index(q *question) (*answerTo, error) {
+func (s *Server) index(q *request) (*answerTo, error) {
 	if err := q.only(); err != nil {
 		return nil, err
 	}
 	type entry struct{ Name, Answers, Link string }
 	var all []entry
-	for _, f := range analytics.Reports() {
-		if f.Arguments == "" && q.house.May(f, analytics.Params{}) == nil {
+	for _, f := range sqlfiles.Reports() {
+		if f.Arguments == "" && q.house.May(f, question.Params{}) == nil {
 			all = append(all, entry{f.Name, f.Answers, link("/reports/"+f.Name, shared(q.values))})
 		}
 	}
@@ -173,7 +174,7 @@ func (s *Server) show(name string, data map[string]any) *answerTo {
 }
 
 // report is a report: a page or, with an ending as in funnel.csv, a file.
-func (s *Server) report(q *question) (*answerTo, error) {
+func (s *Server) report(q *request) (*answerTo, error) {
 	name, kind, asFile := strings.Cut(q.name, ".")
 	f, ok := sqlfiles.Report(name)
 	if !ok || f.Arguments == "CALL_ID" && !asFile {
@@ -217,7 +218,7 @@ var kinds = map[format.Format]string{
 }
 
 // file is a report for programs: all its rows, sent as they come.
-func (s *Server) file(q *question, f *sqlfiles.File, ending string) (*answerTo, error) {
+func (s *Server) file(q *request, f *sqlfiles.File, ending string) (*answerTo, error) {
 	as, ok := format.Parse(ending)
 	if kinds[as] == "" || !ok {
 		return nil, cli.Usage(cli.Suggest(ending, answer.FormatNames(), ""), "there is no format %q", ending)
@@ -238,7 +239,7 @@ func (s *Server) file(q *question, f *sqlfiles.File, ending string) (*answerTo, 
 }
 
 // run runs a report.
-func (s *Server) run(ctx context.Context, q *question, f *sqlfiles.File) (*analytics.Rows, analytics.Params, error) {
+func (s *Server) run(ctx context.Context, q *request, f *sqlfiles.File) (*analytics.Rows, question.Params, error) {
 	p := q.params
 	err := q.house.May(f, p)
 	if err != nil {
@@ -267,7 +268,7 @@ type cell struct {
 
 // cellOf is a value of a column: the beginning of a long id, the clock without its zone,
 // which the page names.
-func (q *question) cellOf(v any, c value.Column) cell {
+func (q *request) cellOf(v any, c value.Column) cell {
 	out := cell{Text: human.Cell(v, c, q.zone), Number: c.Kind.Numeric()}
 	switch t, isTime := v.(time.Time); {
 	case isTime:
@@ -280,7 +281,7 @@ func (q *question) cellOf(v any, c value.Column) cell {
 }
 
 // table is a report in the browser.
-func (s *Server) table(q *question, f *sqlfiles.File) (*answerTo, error) {
+func (s *Server) table(q *request, f *sqlfiles.File) (*answerTo, error) {
 	return &answerTo{kind: htmlType, small: true, write: func(ctx context.Context, w io.Writer) error {
 		data := map[string]any{"Frame": s.frame(q, heading(f.Name), f.Grouped()), "Answers": f.Answers, "Text": f.Text,
 			"Most": mostRows, "Files": q.files(f.Name)}
@@ -332,17 +333,17 @@ func part(w io.Writer, name string, data any) error {
 
 // lines reads the rows that are shown. A call leads to its conversation, and what tells a row
 // of counts from the others to the calls that it counts.
-func (s *Server) lines(ctx context.Context, q *question, rows *analytics.Rows, counts bool) (out [][]cell, more bool, err error) {
+func (s *Server) lines(ctx context.Context, q *request, rows *analytics.Rows, counts bool) (out [][]cell, more bool, err error) {
 	columns := rows.Columns()
 	dimensions := map[int]string{}
-	groups := analytics.ByNames(q.params.By)
+	groups := question.ByNames(q.params.By)
 	for i, c := range columns {
 		name := strings.TrimSuffix(c.Name, "_id")
 		switch {
 		case !counts:
 		case i < len(groups):
 			dimensions[i] = groups[i]
-		case slices.Contains(analytics.Dimensions(), name) && !slices.Contains(groups, name):
+		case slices.Contains(question.Dimensions(), name) && !slices.Contains(groups, name):
 			dimensions[i] = name
 		}
 	}
@@ -366,7 +367,7 @@ func (s *Server) lines(ctx context.Context, q *question, rows *analytics.Rows, c
 				p = p.Only(dimensions[i], text)
 			}
 			if columns[i].Name == "call_id" && v != nil {
-				line[i].Link = q.address("call", analytics.Params{Call: text})
+				line[i].Link = q.address("call", question.Params{Call: text})
 			}
 		}
 		for i := range dimensions {
@@ -382,7 +383,7 @@ func heading(name string) string {
 }
 
 // files are the formats in which programs get the same answer.
-func (q *question) files(report string) (out []choice) {
+func (q *request) files(report string) (out []choice) {
 	for _, f := range []format.Format{format.CSV, format.CSVExcel, format.XLSX, format.JSON, format.NDJSON, format.Parquet, format.Arrow} {
 		out = append(out, choice{Text: string(f), Link: q.file(report, string(f))})
 	}
@@ -390,7 +391,7 @@ func (q *question) files(report string) (out []choice) {
 }
 
 // calls are the calls that a number counts, a page of them.
-func (s *Server) calls(q *question) (*answerTo, error) {
+func (s *Server) calls(q *request) (*answerTo, error) {
 	if err := q.only("skip", "most"); err != nil {
 		return nil, err
 	}
@@ -402,7 +403,7 @@ func (s *Server) calls(q *question) (*answerTo, error) {
 }
 
 // pager leads to the calls before and after those that are shown.
-func (q *question) pager(shown int) (out []choice) {
+func (q *request) pager(shown int) (out []choice) {
 	at := func(text string, skip int64) {
 		values := q.without()
 		if skip > 0 {
@@ -420,17 +421,17 @@ func (q *question) pager(shown int) (out []choice) {
 }
 
 // call is one call: what it was, and what was said.
-func (s *Server) call(q *question) (*answerTo, error) {
+func (s *Server) call(q *request) (*answerTo, error) {
 	if err := q.only(); err != nil {
 		return nil, err
 	}
 	return &answerTo{kind: htmlType, small: true, write: func(ctx context.Context, w io.Writer) error {
 		f, _ := sqlfiles.Report("call")
-		if err := q.house.May(f, analytics.Params{}); err != nil {
+		if err := q.house.May(f, question.Params{}); err != nil {
 			return err
 		}
 		id, err := q.house.FindCall(ctx, q.id)
-		if unknown, ok := errors.AsType[*analytics.UnknownError](err); ok {
+		if unknown, ok := errors.AsType[*question.UnknownError](err); ok {
 			return cli.Fail(cli.ExitUsage, errors.Join(errNotThere, unknown), "calls are listed at /calls")
 		}
 		if err != nil {
@@ -455,7 +456,7 @@ func (s *Server) call(q *question) (*answerTo, error) {
 				card = append(card, cell{Text: strings.ReplaceAll(c.Name, "_", " ")}, q.cellOf(row[i], c))
 			}
 		}
-		said, err := q.house.Report(ctx, f.Name, analytics.Params{Call: id})
+		said, err := q.house.Report(ctx, f.Name, question.Params{Call: id})
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,128 @@
+package maintain
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/extractcmd/settings"
+	"callhouse/cmd/internal/progress"
+	"callhouse/internal/sink"
+	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/words"
+)
+
+const compactAbout = `compact makes one file a table of a month whose calls lie in one file a day. No row changes.
+
+A run does so by itself for months that are over and settled, a few a night. This command does it
+now: for the oldest such month, for the one that --month names, or with --all for all of them.`
+
+func compactCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
+	var month string
+	var all bool
+	cmd := &cobra.Command{
+		Use: "compact", Short: "Make one file of each month that is over and settled", Long: compactAbout,
+		Example: `  extract compact
+  extract compact --month 2026-10
+  extract compact --all`,
+		Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+			return compact(cmd.Context(), s, month, all, stderr)
+		},
+	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().StringVar(&month, "month", "", "only this month, as in 2026-10")
+	cmd.Flags().BoolVar(&all, "all", false, "all months that may be compacted, not only the oldest one")
+	return cmd
+}
+
+func compact(ctx context.Context, s *settings.Settings, month string, all bool, stderr io.Writer) error {
+	if month != "" {
+		if all {
+			return cli.Usage("leave one of them out", "--month and --all exclude each other")
+		}
+		if t, err := time.Parse("2006-01", month); err != nil || t.Format("2006-01") != month {
+			return cli.Usage("write a month as in 2026-10", "--month: %q is no month", month)
+		}
+	}
+	return s.Maintain(ctx, func(w *sink.Warehouse) error {
+		months, waiting := []string{}, 0
+		for _, m := range snapshot.Months(w.Snapshot(), time.Now()) {
+			switch {
+			case m.Waits != "":
+				waiting++
+			case month == "" && (all || len(months) == 0):
+				months = append(months, m.Month)
+			}
+		}
+		if month != "" {
+			months = []string{month}
+		}
+		b := progress.NewBar(stderr, s.LogFormat, s.Quiet)
+		done, err := w.Compact(ctx, months, b.Show)
+		b.Close()
+		if !s.Quiet {
+			for _, m := range done {
+				words.Fprintf(stderr, "compacted %s: %s calls of %d days (%s)\n", m.Month, humanize.Comma(m.Calls), m.Days,
+					humanize.IBytes(uint64(m.Bytes)))
+			}
+			if len(months) == 0 {
+				words.Fprintf(stderr, "nothing to compact (%d months are not over and settled yet)\n", waiting)
+			}
+		}
+		return err
+	})
+}
+
+const migrateAbout = `migrate writes the files that an older callhouse made as this one makes them: with the columns that it
+had not yet, filled from what was kept in extra or counted, and with the tallies of months that are one file. It also
+withholds the secrets of agents, tools and other objects that an older callhouse stored in clear, in the objects and in
+their changes. It asks the service for nothing.
+
+Superseded snapshots keep such secrets until they are removed: 24 hours after they were superseded, or later if fewer
+than three would be left or a catalog pins them. Replace those secrets at the service: others may have read them.
+
+No call is lost without it: older files are read as they are, and written anew whenever a run changes something in
+them. Until then user_turns is null in them, costs of more than four decimals are counted but not summed, and reports
+over their months take longer. Other programs may need it: files before format version 3 have times in milliseconds,
+and bounds of texts by which some programs leave out rows.`
+
+func migrateCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
+	return &cobra.Command{
+		Use: "migrate", Short: "Write older files with today's columns, and withhold stored secrets", Long: migrateAbout,
+		Example: `  extract migrate
+  extract migrate --warehouse /var/lib/callhouse --quiet`,
+		Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return migrate(cmd.Context(), s, stderr) },
+	}
+}
+
+func migrate(ctx context.Context, s *settings.Settings, stderr io.Writer) error {
+	return s.Maintain(ctx, func(w *sink.Warehouse) error {
+		withheld, err := w.Withhold(ctx)
+		if err != nil {
+			return err
+		}
+		if withheld > 0 && !s.Quiet {
+			words.Fprintf(stderr, "withheld the secrets that %s held in clear; extract secrets lists where\n"+
+				"replace them at the service: superseded snapshots hold them for another 24 hours or longer, and others may have read them\n",
+				cli.Plural(withheld, "row"))
+		}
+		b := progress.NewBar(stderr, s.LogFormat, s.Quiet)
+		periods, calls, err := w.Migrate(ctx, b.Show)
+		b.Close()
+		switch {
+		case err != nil:
+			return err
+		case s.Quiet:
+		case periods == 0 && withheld > 0:
+		case periods == 0:
+			words.Fprintln(stderr, "nothing to migrate: all files have today's columns")
+		default:
+			words.Fprintf(stderr, "migrated %s of %s\n", cli.Plural(calls, "call"), cli.Plural(int64(periods), "file set"))
+		}
+		return nil
+	})
+}

@@ -1,0 +1,312 @@
+package maintain
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/extractcmd/settings"
+	"callhouse/cmd/internal/progress"
+	"callhouse/internal/resource"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink"
+	"callhouse/internal/sink/erase"
+	"callhouse/internal/words"
+)
+
+const forgetAbout = `forget erases calls for good: their rows in every snapshot that is kept, and their records in the journal.
+With --number it also erases the customers who have the number, and with --customer-id others. A keyed hash of
+each id stays behind, so that no later run brings the call or customer back.
+
+--number finds a number in every spelling: +1 (201) 555-0100, 0012015550100, tel:+1-201-555-0100. A number without
+a country code is read in the country that --country names.
+
+The number, or an id, may also stand in rows of others: in the metadata of another call, or in what was said in
+it. forget lists these places and leaves them as they are; --everywhere replaces the number there by [forgotten].
+What the service still has comes back when a run lists it again, so remove it there first.
+At the end forget looks for the ids and numbers in every byte of the warehouse, and reports where they still are.
+
+It writes a receipt (JSON) to standard output. Keep it: forget --check RECEIPT proves at any later time that it
+still holds, and with --number or --call-id also looks for these again. The receipt names no call, customer or
+number.
+
+Running queries may fail; started again, they find the warehouse without the calls. Copies of the warehouse
+elsewhere are not touched.`
+
+// forgetFlags are the flags of forget.
+type forgetFlags struct {
+	ids, customers, numbers []string
+	before                  string
+	everywhere, dryRun, yes bool
+	check                   string
+}
+
+func forgetCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
+	var o forgetFlags
+	cmd := &cobra.Command{
+		Use: "forget", Short: "Erase calls for good", Long: forgetAbout,
+		Example: `  extract forget --number +15550001111 --dry-run
+  extract forget --call-id 0014e571-6a1e-4ac3-8f7e-3c1f6e7f2a10 > receipt.json
+  extract forget --number 010-1234-5678 --country KR --everywhere > receipt.json
+  extract forget --before 365d --yes > receipt.json
+  extract forget --check receipt.json`,
+		Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.check != "" {
+				return checkReceipt(cmd.Context(), s, &o, cmd.InOrStdin(), cmd.OutOrStdout())
+			}
+			return forget(cmd.Context(), s, &o, cmd.InOrStdin(), cmd.OutOrStdout(), stderr)
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringArrayVar(&o.ids, "call-id", nil, "a call to forget; may be given several times")
+	f.StringArrayVar(&o.numbers, "number", nil, "forget the calls from and to this number, in any spelling, and customers "+
+		"who have it;\nmay be given several times")
+	f.StringArrayVar(&o.customers, "customer-id", nil, "a customer to forget; may be given several times")
+	f.StringVar(&o.before, "before", "", "forget the calls that started before: 2026-11-01, 2026-11-01T08:00:00Z, 365d")
+	f.BoolVar(&o.everywhere, "everywhere", false, "also replace the ids and numbers by [forgotten] in rows of other calls and customers")
+	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be erased, and change nothing")
+	f.BoolVar(&o.yes, "yes", false, "do not ask")
+	f.StringVar(&o.check, "check", "", "prove that a receipt holds; - reads it from standard input")
+	return cmd
+}
+
+func (o *forgetFlags) selection(country string, now time.Time) (sel erase.Selection, err error) {
+	sel = erase.Selection{CallIDs: o.ids, Customers: o.customers, Numbers: o.numbers, Country: country, Everywhere: o.everywhere}
+	for _, text := range slices.Concat(o.ids, o.customers, o.numbers) {
+		if strings.TrimSpace(text) == "" {
+			return sel, cli.Usage("", "--call-id, --customer-id and --number must not be empty")
+		}
+	}
+	if sel.Before, err = cli.TimeOf("before", o.before, time.UTC, now); err != nil {
+		return sel, err
+	}
+	if o.check == "" && len(sel.CallIDs) == 0 && len(sel.Customers) == 0 && len(sel.Numbers) == 0 && sel.Before.IsZero() {
+		return sel, cli.Usage("name them with --call-id, --customer-id, --number or --before", "which calls are to be forgotten?")
+	}
+	return sel, nil
+}
+
+func forget(ctx context.Context, s *settings.Settings, o *forgetFlags, stdin io.Reader, stdout, stderr io.Writer) error {
+	sel, err := o.selection(s.Country, time.Now())
+	if err != nil {
+		return err
+	}
+	if !o.yes && !o.dryRun && !cli.IsTerminal(stdin) {
+		return cli.Usage("look with --dry-run, then run it with --yes", "forget asks before it erases, and there is no terminal to ask on")
+	}
+	var receipt *erase.Receipt
+	err = s.Maintain(ctx, func(w *sink.Warehouse) error {
+		if sel.Masked, err = s.AsMasked(w, sel.Numbers); err != nil {
+			return err
+		}
+		plan, err := w.Forget(ctx, sel, true, nil)
+		if err != nil {
+			return err
+		}
+		printErased(stderr, plan, o, w.Snapshot().Manifest.Rows(resource.Customers.Name) > 0)
+		if o.dryRun {
+			return nil
+		}
+		if !o.yes && !agreed(stdin, stderr) {
+			return cli.Fail(cli.ExitFailed, fmt.Errorf("nothing was erased"), "")
+		}
+		b := progress.NewBar(stderr, s.LogFormat, s.Quiet)
+		receipt, err = w.Forget(ctx, sel, false, b.Show)
+		b.Close()
+		return err
+	})
+	if err != nil || receipt == nil {
+		return err
+	}
+	printScan(stderr, receipt.Scan, o.everywhere)
+	err = forgotten(ctx, s, receipt, stderr)
+	return cmp.Or(settings.WriteJSON(stdout, receipt), err)
+}
+
+// printErased says what is erased, or would be, from a warehouse with customers or none.
+func printErased(stderr io.Writer, plan *erase.Receipt, o *forgetFlags, customers bool) {
+	var last erase.Erased
+	if n := len(plan.Erased); n > 0 {
+		last = plan.Erased[n-1]
+	}
+	people := ""
+	if last.Customers > 0 {
+		people = ", " + cli.Plural(last.Customers, "customer")
+	}
+	verb := "erasing"
+	if o.dryRun {
+		verb = "would erase"
+	}
+	words.Fprintf(stderr, "%s %s with %s and %s%s, and what older snapshots hold of them (%s)\n", verb, cli.Plural(last.Calls, "call"),
+		cli.Plural(last.Turns, "turn"), cli.Plural(last.Items, "analysis item"), people, cli.Plural(int64(len(plan.Erased)), "snapshot"))
+	for i, found := range plan.Numbers {
+		printNumber(stderr, o.numbers[i], found, customers)
+	}
+	if missing := int64(len(plan.Calls)) - last.Calls - last.Customers; missing > 0 {
+		words.Fprintf(stderr, "not in the current snapshot: %s; calls and customers with such ids are kept out from now on\n",
+			cli.Plural(missing, "id"))
+	}
+	var places []erase.Place
+	for _, p := range last.Places {
+		if p.Table != schema.Runs.Name { // these are always blanked
+			places = append(places, p)
+		}
+	}
+	if len(places) == 0 {
+		return
+	}
+	switch {
+	case !o.everywhere:
+		words.Fprintf(stderr, "the ids and numbers also stand in rows of others, and stay there unless --everywhere is given:\n")
+	case o.dryRun:
+		words.Fprintf(stderr, "would replace the ids and numbers by %s in rows of others:\n", erase.Blank)
+	default:
+		words.Fprintf(stderr, "replacing the ids and numbers by %s in rows of others:\n", erase.Blank)
+	}
+	printPlaces(stderr, places)
+}
+
+// printNumber says if a number was found among calls or customers only, or nowhere. In a
+// warehouse without customers, calls alone are as it should be.
+func printNumber(stderr io.Writer, number string, found erase.Found, customers bool) {
+	switch {
+	case found.Calls == 0 && found.Customers == 0:
+		words.Fprintf(stderr, "%s: no call is from or to this number, and no customer has it\n", number)
+	case found.Calls == 0:
+		words.Fprintf(stderr, "%s: %s, but no call is from or to this number\n", number, cli.Plural(found.Customers, "customer"))
+	case found.Customers == 0 && customers:
+		words.Fprintf(stderr, "%s: %s, but no customer has this number\n", number, cli.Plural(found.Calls, "call"))
+	default:
+		return
+	}
+	if !strings.HasPrefix(strings.TrimSpace(number), "+") {
+		words.Fprintf(stderr, "  write it with a plus and its country code, or name the country with --country, to be sure\n")
+	}
+}
+
+// printPlaces lists where ids and numbers stand.
+func printPlaces(w io.Writer, places []erase.Place) {
+	for _, p := range places {
+		name, of := p.Table+"."+p.Column, cli.Plural(p.Rows, "row")
+		if p.Path != "" {
+			name, of = p.Path, "the file"
+		}
+		if p.Calls > 0 {
+			of += " of " + cli.Plural(p.Calls, "call")
+		}
+		if p.Key {
+			of += "; a key, which is never replaced"
+		}
+		words.Fprintf(w, "  %-32s %s\n", name, of)
+	}
+}
+
+// printScan says what the look at every byte found.
+func printScan(stderr io.Writer, scan *erase.Scan, everywhere bool) {
+	looked := fmt.Sprintf("looked at every byte of %s (%s)", cli.Plural(scan.Files, "file"), humanize.Bytes(uint64(scan.Bytes)))
+	if len(scan.Found) == 0 {
+		words.Fprintf(stderr, "%s: the ids and numbers are nowhere\n", looked)
+		return
+	}
+	words.Fprintf(stderr, "%s: the ids and numbers still stand in %s, counted over all snapshots:\n", looked,
+		cli.Plural(int64(len(scan.Found)), "place"))
+	printPlaces(stderr, scan.Found)
+	if !everywhere {
+		words.Fprintf(stderr, "give the command again with --everywhere to replace them\n")
+	}
+}
+
+// agreed asks whether to go on.
+func agreed(stdin io.Reader, stderr io.Writer) bool {
+	words.Fprintf(stderr, "this cannot be undone; go on? [y/N] ")
+	answer, _ := bufio.NewReader(stdin).ReadString('\n') // what cannot be read is no yes
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes"
+}
+
+func checkReceipt(ctx context.Context, s *settings.Settings, o *forgetFlags, stdin io.Reader, stdout io.Writer) error {
+	path := o.check
+	sel, err := o.selection(s.Country, time.Now())
+	if err != nil {
+		return err
+	}
+	snapshot, err := s.Current()
+	if err != nil {
+		return err
+	}
+	sel.Country = cmp.Or(sel.Country, snapshot.Manifest.Country)
+	in := stdin
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return cli.Usage("--check takes the file that forget's output was written to", "read the receipt: %w", err)
+		}
+		defer f.Close()
+		in = f
+	}
+	var r erase.Receipt
+	if err := json.NewDecoder(in).Decode(&r); err != nil || r.RunID == "" {
+		return cli.Usage("--check takes the file that forget's output was written to", "%s is no receipt of forget", path)
+	}
+	bad, err := erase.CheckReceipt(ctx, s.Warehouse, &r)
+	if err != nil {
+		return settings.Explain(err)
+	}
+	for _, p := range bad {
+		words.Fprintln(stdout, p)
+	}
+	if len(bad) > 0 {
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("the receipt does not hold: %s", cli.Plural(int64(len(bad)), "problem")), "")
+	}
+	if len(sel.CallIDs)+len(sel.Customers)+len(sel.Numbers) > 0 {
+		scan, err := erase.Traces(ctx, s.Warehouse, sel)
+		if err != nil {
+			return settings.Explain(err)
+		}
+		printScan(stdout, scan, false)
+		if len(scan.Found) > 0 {
+			return cli.Fail(cli.ExitFailed, fmt.Errorf("the ids and numbers are still in the warehouse"), "")
+		}
+	}
+	words.Fprintf(stdout, "the receipt of %s holds: none of what it names (%s) is in any snapshot or in the journal\n",
+		r.ForgottenAt.Format(time.RFC3339), cli.Plural(int64(len(r.Calls)), "id"))
+	lakes, err := erase.LakesSince(s.Warehouse, r.Snapshot)
+	for _, l := range lakes {
+		words.Fprintln(stdout, l.What)
+	}
+	return err
+}
+
+// forgotten has a lake cleaned of what was just forgotten, where the setting publish says so, and notes
+// in the receipt how all lakes are.
+func forgotten(ctx context.Context, s *settings.Settings, r *erase.Receipt, stderr io.Writer) error {
+	var failed error
+	if s.Publish {
+		_, failed = s.AskQuery(ctx)
+	}
+	lakes, err := erase.LakesSince(s.Warehouse, r.Snapshot)
+	if err != nil {
+		return err
+	}
+	r.Lakes = lakes
+	for _, l := range lakes {
+		words.Fprintln(stderr, l.What)
+	}
+	if failed != nil {
+		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("forgotten in the warehouse, but not published: %w", failed),
+			"query publish iceberg does it now, and the next run in any case")
+	}
+	return nil
+}

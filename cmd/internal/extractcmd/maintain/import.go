@@ -1,0 +1,285 @@
+package maintain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/dump"
+	"callhouse/cmd/internal/extractcmd/settings"
+	"callhouse/cmd/internal/progress"
+	"callhouse/cmd/internal/runreport"
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink"
+	"callhouse/internal/sink/commit"
+	"callhouse/internal/words"
+)
+
+const importAbout = `import takes calls out of files that somebody else fetched, and asks the service for nothing: one JSON object
+a line (NDJSON), a call's own record or an item of the list, of the API's v3 or v2. FILE may end in .gz or .zst;
+- is standard input. jq -c '.items[]' makes lines of list pages.
+
+A call that is known gets what the newer of the two says. A file is as old as its last change, or as --as-of says; what
+is older than the warehouse only adds what that lacks, as a transcript. The same file a second time changes no call.
+
+A line that is no call is set aside, named and counted (exit code 3).`
+
+// importFlags are the flags of import.
+type importFlags struct {
+	asOf    string
+	details bool
+	strict  bool
+}
+
+func importCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
+	var o importFlags
+	cmd := &cobra.Command{
+		Use: "import FILE... | -", Short: "Take in calls from files of JSON lines", Long: importAbout,
+		Example: `  extract import calls.ndjson.gz --as-of 2026-11-01
+  extract import --details --strict details/2026-10.ndjson details/2026-11.ndjson
+  jq -c '.items[]' pages/*.json | extract import -`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cli.Usage("extract import FILE..., or - for standard input", "which files?")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return importFiles(cmd.Context(), s, &o, args, cmd.InOrStdin(), stderr)
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&o.asOf, "as-of", "", "when the calls were as the files say, if not when these were last changed: 2026-11-01, 30d")
+	f.BoolVar(&o.details, "details", false, "the lines are calls' own records: one with an empty transcript has none")
+	f.BoolVar(&o.strict, "strict", false, "read all files first, and take in nothing if any line is no call")
+	return cmd
+}
+
+// importer is one import.
+type importer struct {
+	*settings.Settings
+	importFlags
+	id      string
+	started time.Time
+	stderr  io.Writer
+	w       *sink.Warehouse
+	in      *sink.Import
+	named   int64        // lines set aside that were named
+	read    atomic.Int64 // bytes of what is not read in place
+	outcome string
+	row     schema.Run
+}
+
+func importFiles(ctx context.Context, s *settings.Settings, o *importFlags, paths []string, stdin io.Reader, stderr io.Writer) error {
+	i := &importer{Settings: s, importFlags: *o, started: s.Now(), stderr: stderr, outcome: schema.OutcomeRunning}
+	i.id = settings.RunID(i.started)
+	sources, err := i.sources(paths)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		for _, src := range sources {
+			if src.File != nil {
+				_ = src.File.Close() // only read
+			}
+		}
+	}()
+	if err := i.check(ctx, sources); err != nil {
+		return err
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		// A run waits for the service anyway; an import should be fast.
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))
+	}
+	opts := s.Options(i.id)
+	opts.Records, opts.Workers = true, runtime.GOMAXPROCS(0)
+	return s.OpenWith(opts, func(w *sink.Warehouse) error {
+		i.w = w
+		if err := s.StartMask(w, w); err != nil {
+			return err
+		}
+		return i.fill(ctx, sources, stdin)
+	})
+}
+
+// sources opens the files, so that a wrong name is noticed before anything is done.
+func (i *importer) sources(paths []string) (list []dump.Source, err error) {
+	given, err := cli.TimeOf("as-of", i.asOf, time.UTC, i.started)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range paths {
+		src := dump.Source{Path: path, AsOf: i.started.UnixMilli()}
+		if path != "-" {
+			if err := src.Open(); err != nil {
+				return list, err
+			}
+		} else if i.strict {
+			return list, cli.Usage("write it to a file first", "--strict reads everything twice, which standard input does not allow")
+		}
+		if !given.IsZero() {
+			src.AsOf = given.UnixMilli()
+		}
+		src.AsOf = min(src.AsOf, i.started.UnixMilli())
+		list = append(list, src)
+	}
+	return list, nil
+}
+
+// check reads all files first, for --strict.
+func (i *importer) check(ctx context.Context, sources []dump.Source) error {
+	if !i.strict {
+		return nil
+	}
+	for _, src := range sources {
+		r, err := src.Lines(src.File)
+		if err != nil {
+			return err
+		}
+		err = commit.CheckDump(ctx, src.Path, r)
+		if cli.Is[*commit.AsideError](err) {
+			return cli.Fail(cli.ExitFailed, err, "nothing was taken in; without --strict such lines are set aside")
+		}
+		if err == nil {
+			err = r.Close()
+		}
+		if err == nil {
+			_, err = src.File.Seek(0, io.SeekStart)
+		}
+		if err != nil {
+			return settings.Explain(err)
+		}
+	}
+	return nil
+}
+
+// fill takes in the sources, and reports that.
+func (i *importer) fill(ctx context.Context, sources []dump.Source, stdin io.Reader) error {
+	if _, err := i.w.Recover(ctx); err != nil {
+		return settings.Explain(err)
+	}
+	i.in = i.w.NewImport(i.runRow, i.nameAside)
+	var total int64
+	for _, src := range sources {
+		total += max(src.Size, 0)
+	}
+	tell, done := progress.Bytes(i.stderr, i.Quiet, total, func() int64 { return i.in.Bytes + i.read.Load() })
+	err := i.add(ctx, sources, stdin, tell)
+	done()
+	i.outcome = schema.OutcomeDone
+	code, hint := cli.ExitOK, ""
+	switch {
+	case err != nil && ctx.Err() != nil:
+		i.outcome, code, hint = schema.OutcomeInterrupted, cli.ExitInterrupted, "what was read is committed; import the same files again to go on"
+		err = errors.New("interrupted")
+	case err != nil:
+		i.outcome, code, hint = schema.OutcomeFailed, cli.Code(settings.Explain(err)), "what was read before is committed"
+	}
+	cause := err
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), settings.CommitGrace)
+	defer cancel()
+	if code == cli.ExitOK {
+		grace = ctx
+	}
+	err = i.in.Finish(grace, func(did sink.Stats, commits int64) schema.Run {
+		row := i.runRow(did, commits)
+		if row.Outcome == schema.OutcomeDone && row.CallsSetAside > 0 {
+			row.Outcome = schema.OutcomeIncomplete
+		}
+		row.EndedAt = schema.Some(max(i.Now().UnixMilli(), row.StartedAt))
+		if cause != nil {
+			row.Error = i.Secrets.Error(cause)
+		}
+		i.row = row
+		return row
+	})
+	if err != nil {
+		return settings.Explain(errors.Join(err, cause))
+	}
+	i.report()
+	if cause != nil {
+		return cli.Fail(code, cause, hint)
+	}
+	if n := i.in.SetAside(); n > 0 {
+		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("%s set aside: no call", cli.Plural(n, "line")), "all others are committed")
+	}
+	return nil
+}
+
+// add takes in one source after the other.
+func (i *importer) add(ctx context.Context, sources []dump.Source, stdin io.Reader, tell func()) error {
+	kind := schema.KindItem
+	if i.details {
+		kind = schema.KindDetail
+	}
+	for _, src := range sources {
+		d := &commit.Dump{Name: src.Path, AsOf: src.AsOf, Kind: kind}
+		if src.InPlace() {
+			d.File, d.Size = src.File, src.Size
+			if err := i.in.Add(ctx, d, tell); err != nil {
+				return err
+			}
+			continue
+		}
+		in := stdin
+		if src.File != nil {
+			in = src.File
+		}
+		r, err := src.Lines(&dump.Counted{R: in, N: &i.read})
+		if err != nil {
+			return err
+		}
+		d.Lines = r
+		if err := errors.Join(i.in.Add(ctx, d, tell), r.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runRow makes the import's row of the table runs.
+func (i *importer) runRow(did sink.Stats, commits int64) schema.Run {
+	row := schema.Run{
+		ID: i.id, StartedAt: i.started.UnixMilli(), Outcome: i.outcome, Version: cli.Version(),
+		CallsListed: i.in.Lines, CallsSetAside: i.in.SetAside(), Commits: commits,
+	}
+	did.AddTo(&row)
+	return row
+}
+
+// nameAside names the first lines that are not calls.
+func (i *importer) nameAside(a commit.AsideError) {
+	if i.named++; i.named <= runreport.Listed {
+		words.Fprintf(i.stderr, "set aside: %s\n", a.Error())
+	}
+}
+
+func (i *importer) report() {
+	if i.Quiet {
+		return
+	}
+	r, n := &i.row, humanize.Comma
+	words.Fprintf(i.stderr, "import %s %s in %s\n", r.ID, r.Outcome, cli.Clock(time.Duration(r.EndedAt.V-r.StartedAt)*time.Millisecond))
+	line := func(name, format string, args ...any) {
+		words.Fprintf(i.stderr, "  %-12s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	line("lines", "%s read, %s set aside", n(r.CallsListed), n(r.CallsSetAside))
+	line("calls", "%s new, %s changed, %s settled", n(r.CallsNew), n(r.CallsChanged), n(r.CallsSettled))
+	line("transcripts", "%s read (%s turns), %s pending", n(r.Transcripts), n(r.Turns), n(r.CallsPending))
+	if snapshot, err := layout.Current(i.Warehouse); err == nil {
+		line("warehouse", "%s", snapshot.Dir)
+	}
+}

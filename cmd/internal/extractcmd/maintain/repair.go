@@ -1,0 +1,179 @@
+package maintain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/extractcmd/settings"
+	"callhouse/cmd/internal/progress"
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink"
+	"callhouse/internal/sink/repair"
+	"callhouse/internal/sink/verify"
+	"callhouse/internal/words"
+)
+
+const repairAbout = `repair finds what is damaged in the warehouse, replaces it, and then runs extract run to fetch
+what is missing. A damaged day or month is
+
+  recounted   if only counts are wrong: they are computed again from its calls
+  restored    from an older snapshot, if one holds an intact copy; the run brings it up to date
+  kept        if its calls are intact but their turns or items are not: their records are fetched again
+  dropped     otherwise: its calls are listed and fetched again
+
+Calls that the service no longer has cannot be fetched again. Calls that were forgotten stay
+forgotten. The snapshots that are there already are not touched.
+
+repair also replaces a missing link current, and removes pins that cannot be read. --dry-run
+prints what repair would do and changes nothing.`
+
+// repairs are what extract repair is asked for.
+type repairs struct {
+	dry, amnesia bool
+	format       string
+	run          Run // to fetch what is missing
+}
+
+func repairCommand(s *settings.Settings, stderr io.Writer, fetch Run) *cobra.Command {
+	r := repairs{run: fetch}
+	cmd := &cobra.Command{
+		Use: "repair", Short: "Replace what is damaged, and fetch it again", Long: repairAbout,
+		Example: `  extract repair --dry-run
+  extract repair --max-duration 6h`,
+		Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+			return runRepair(cmd.Context(), s, &r, cmd.OutOrStdout(), stderr)
+		},
+	}
+	s.RunFlags(cmd)
+	cmd.Flags().BoolVar(&r.dry, "dry-run", false, "print what would be done, and change nothing")
+	cmd.Flags().BoolVar(&r.amnesia, "yes", false, "if the record of forgotten calls is damaged, go on without it: they may be fetched again")
+	cli.Choice(cmd, &r.format, "format", "", "text", "json")
+	return cmd
+}
+
+func runRepair(ctx context.Context, s *settings.Settings, r *repairs, stdout, stderr io.Writer) error {
+	if !r.dry {
+		if _, err := s.Crawl(s.Now()); err != nil {
+			return err // before anything is given up
+		}
+	}
+	plan, journal, err := mend(ctx, s, r, stderr)
+	if err != nil {
+		return err
+	}
+	if r.format == "json" {
+		if err := settings.WriteJSON(stdout, plan); err != nil {
+			return err
+		}
+	} else {
+		writeRepair(plan, r.dry, s.Text(stdout))
+	}
+	if r.dry || !plan.Damaged() && !journal {
+		return nil
+	}
+	err = r.run(ctx, s, stderr)
+	if err != nil && cli.Code(err) != cli.ExitIncomplete && cli.Hint(err) == "" {
+		err = cli.Fail(cli.Code(err), err, "the warehouse is whole again; extract run fetches what is still missing")
+	}
+	return err
+}
+
+// mend plans the repair of the warehouse and, unless it is a dry run, carries it out. journal
+// says that a killed run left one, which may be broken: a run takes in what can be read of it.
+func mend(ctx context.Context, s *settings.Settings, r *repairs, stderr io.Writer) (plan *repair.Plan, journal bool, err error) {
+	if _, err := s.Current(); err != nil && !settings.Adoptable(err) {
+		return nil, false, err
+	}
+	started := time.Now()
+	opts := s.Options(settings.RunID(started))
+	opts.Adopt, opts.Amnesia, opts.ReadOnly = true, r.amnesia, r.dry
+	b := progress.NewBar(stderr, s.LogFormat, s.Quiet)
+	err = s.OpenWith(opts, func(w *sink.Warehouse) error {
+		plan, err = w.Repair(ctx, r.dry, func(plan *repair.Plan) schema.Run {
+			return schema.Run{ID: w.RunID(), StartedAt: started.UnixMilli(), EndedAt: schema.Some(time.Now().UnixMilli()),
+				Outcome: schema.OutcomeRepaired, Version: cli.Version(), Commits: 1, Error: summary(plan)}
+		}, b.Show)
+		journal = len(w.Leftover()) > 0 || len(w.Notices()) > 0
+		return err
+	})
+	b.Close()
+	var damage *layout.DamageError
+	if errors.As(err, &damage) && layout.IsForgottenFile(path.Join(path.Base(path.Dir(damage.Path)), path.Base(damage.Path))) {
+		err = cli.Fail(cli.ExitFailed, err, "this is the record of forgotten calls; restore the file from a backup, "+
+			"or give it up with extract repair --yes: forgotten calls that the service still has may be fetched again")
+	}
+	return plan, journal, err
+}
+
+// summary says in a line what a repair did.
+func summary(plan *repair.Plan) string {
+	var parts []string
+	for _, p := range plan.Parts {
+		parts = append(parts, p.Name+" "+verb(p))
+	}
+	for _, p := range plan.Rest {
+		parts = append(parts, p.Path+" replaced")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// verb says what happens to a damaged part.
+func verb(p *repair.Part) string {
+	switch p.Remedy {
+	case repair.Recounted:
+		return "recounted"
+	case repair.Restored:
+		return fmt.Sprintf("restored from snapshot %d", p.From)
+	case repair.Kept:
+		return "kept, without what is damaged"
+	}
+	return "dropped"
+}
+
+// writeRepair writes a plan for a person.
+func writeRepair(plan *repair.Plan, dry bool, w io.Writer) {
+	if !plan.Damaged() {
+		words.Fprintf(w, "snapshot %d is whole: nothing to repair\n", plan.Snapshot)
+		return
+	}
+	for _, p := range plan.Parts {
+		words.Fprintf(w, "%s: %s (%s; damaged: %s)\n", p.Name, verb(p), contents(p), strings.Join(p.Tables, ", "))
+		writeProblems(w, p.Problems)
+	}
+	for _, p := range plan.Rest {
+		words.Fprintf(w, "%s: replaced (%s)\n", p.Path, p.What)
+	}
+	if dry {
+		words.Fprintf(w, "nothing was changed: extract repair does this, and fetches what is missing\n")
+	}
+}
+
+// shownProblems is how many problems of a part a person is shown.
+const shownProblems = 3
+
+func writeProblems(w io.Writer, problems []verify.Problem) {
+	for i, p := range problems {
+		if i == shownProblems {
+			words.Fprintf(w, "  and %d more\n", len(problems)-i)
+			return
+		}
+		words.Fprintf(w, "  %s\n", p)
+	}
+}
+
+// contents says what a part held.
+func contents(p *repair.Part) string {
+	if p.Rows > 0 || p.Calls+p.Turns+p.Items == 0 {
+		return cli.Plural(p.Rows, "row")
+	}
+	return fmt.Sprintf("%s, %s, %s", cli.Plural(p.Calls, "call"), cli.Plural(p.Turns, "turn"), cli.Plural(p.Items, "item"))
+}

@@ -1,0 +1,150 @@
+package maintain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/extractcmd/settings"
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink"
+	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/words"
+)
+
+const rollbackAbout = `rollback makes an older snapshot the current one again: as a new snapshot, so that numbers only
+rise and a rollback can be rolled back. Without --to it undoes the last run: it goes back to what
+the run before it left. With --to it also mends a warehouse whose link current is missing, or
+whose current manifest is damaged.
+
+Snapshots stay for 24 hours, and the last three in any case. What the older one did not have yet is
+listed and fetched again by the next run. What was forgotten stays forgotten.`
+
+func rollbackCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
+	var to int64
+	var list bool
+	var format string
+	cmd := &cobra.Command{
+		Use: "rollback", Short: "Go back to an older snapshot", Long: rollbackAbout,
+		Example: `  extract rollback --list
+  extract rollback
+  extract rollback --to 42`,
+		Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+			if list {
+				return listSnapshots(s, format, cmd.OutOrStdout())
+			}
+			if to < 0 || to == 0 && cmd.Flags().Changed("to") {
+				return cli.Usage("extract rollback --list shows the numbers", "--to takes the number of a snapshot")
+			}
+			return rollback(cmd.Context(), s, to, stderr)
+		},
+	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().Int64Var(&to, "to", 0, "number of the snapshot to go back to")
+	cmd.Flags().BoolVar(&list, "list", false, "list the snapshots that are there, and change nothing")
+	cli.Choice(cmd, &format, "format", ", for --list", "text", "json")
+	return cmd
+}
+
+func rollback(ctx context.Context, s *settings.Settings, to int64, stderr io.Writer) error {
+	opts := s.Options(settings.RunID(time.Now()))
+	if _, err := s.Current(); err != nil {
+		// Without --to it goes back from the current snapshot, which must be readable then.
+		if opts.Adopt = to > 0 && settings.Adoptable(err); !opts.Adopt {
+			return err
+		}
+	}
+	return s.OpenWith(opts, func(w *sink.Warehouse) error {
+		was := w.Snapshot().Manifest.Snapshot
+		started := time.Now()
+		target, err := w.Rollback(ctx, to, func(target *layout.Snapshot) schema.Run {
+			return schema.Run{
+				ID: w.RunID(), StartedAt: started.UnixMilli(), EndedAt: schema.Some(time.Now().UnixMilli()),
+				Outcome: schema.OutcomeRolledBack, Version: cli.Version(), Commits: 1,
+				Error: fmt.Sprintf("from snapshot %d back to snapshot %d", was, target.Manifest.Snapshot),
+			}
+		})
+		if err != nil {
+			return explainRollback(err)
+		}
+		if !s.Quiet {
+			now := w.Snapshot().Manifest
+			words.Fprintf(stderr, "snapshot %d is what snapshot %d was: %s calls, committed %s; the next run goes on from there\n",
+				now.Snapshot, target.Manifest.Snapshot, humanize.Comma(now.Rows(schema.Calls.Name)),
+				target.Manifest.CommittedAt.UTC().Format(time.RFC3339))
+			if left := w.Leftover(); len(left) > 0 {
+				words.Fprintf(stderr, "a killed run (%s) left records in the journal; the next run takes them in\n", left[len(left)-1])
+			}
+		}
+		return nil
+	})
+}
+
+func explainRollback(err error) error {
+	var missing *snapshot.NotRetainedError
+	if !errors.As(err, &missing) {
+		return err
+	}
+	if len(missing.Have) == 0 {
+		return cli.Fail(cli.ExitFailed, err, "extract rollback --list shows what is there; nothing was changed")
+	}
+	var have []string
+	for _, n := range missing.Have {
+		have = append(have, fmt.Sprint(n))
+	}
+	return cli.Usage("there are: "+strings.Join(have, ", "), "%w", err)
+}
+
+// snapshotLine is one line of the list of snapshots.
+type snapshotLine struct {
+	Snapshot    int64     `json:"snapshot"`
+	CommittedAt time.Time `json:"committed_at"`
+	RunID       string    `json:"run_id"`
+	Calls       int64     `json:"calls"`
+	Turns       int64     `json:"transcript_turns"`
+	Items       int64     `json:"analysis_items"`
+	Files       int       `json:"files"`
+	Current     bool      `json:"current"`
+}
+
+func listSnapshots(s *settings.Settings, format string, stdout io.Writer) error {
+	var number int64 // 0: none is the current one
+	if current, err := s.Current(); err == nil {
+		number = current.Manifest.Snapshot
+	} else if !settings.Adoptable(err) {
+		return err
+	}
+	all, err := snapshot.Retained(s.Warehouse)
+	if err != nil {
+		return settings.Explain(err)
+	}
+	var lines []snapshotLine
+	for _, snapshot := range all {
+		m := snapshot.Manifest
+		lines = append(lines, snapshotLine{m.Snapshot, m.CommittedAt, m.RunID, m.Rows(schema.Calls.Name),
+			m.Rows(schema.Turns.Name), m.Rows(schema.Items.Name), len(m.Files), m.Snapshot == number})
+	}
+	if format == "json" {
+		return settings.WriteJSON(stdout, lines)
+	}
+	w := tabwriter.NewWriter(stdout, 0, 8, 2, ' ', 0)
+	words.Fprintf(w, "SNAPSHOT\tCOMMITTED\tRUN\tCALLS\tTURNS\t\n")
+	for _, l := range lines {
+		mark := ""
+		if l.Current {
+			mark = "current"
+		}
+		words.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", l.Snapshot, l.CommittedAt.UTC().Format(time.RFC3339), l.RunID,
+			humanize.Comma(l.Calls), humanize.Comma(l.Turns), mark)
+	}
+	return w.Flush()
+}

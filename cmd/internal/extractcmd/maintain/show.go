@@ -1,0 +1,72 @@
+package maintain
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/extractcmd/settings"
+	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/words"
+)
+
+const showAbout = `show writes the JSON of one call as the warehouse knows it: that which the service sent, value for
+value, rebuilt from the rows of all tables.`
+
+func showCommand(s *settings.Settings) *cobra.Command {
+	var pretty bool
+	cmd := &cobra.Command{
+		Use: "show CALL_ID", Short: "Write a call's JSON, rebuilt from the warehouse", Long: showAbout,
+		Example: `  extract show 0014e571-6a1e-4ac3-8f7e-3c1f6e7f2a10
+  extract show 0014e571-6a1e-4ac3-8f7e-3c1f6e7f2a10 | jq .call_analysis`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 || args[0] == "" {
+				return cli.Usage("extract show CALL_ID", "show takes the id of one call")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !cmd.Flags().Changed("pretty") {
+				pretty = cli.CanDraw(cmd.OutOrStdout())
+			}
+			return show(cmd.Context(), s, args[0], pretty, cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().BoolVar(&pretty, "pretty", false, "indent it (the default on a terminal)")
+	return cmd
+}
+
+func show(ctx context.Context, s *settings.Settings, id string, pretty bool, stdout io.Writer) error {
+	current, err := s.Current()
+	if err != nil {
+		return err
+	}
+	call, err := snapshot.Find(ctx, current, id)
+	if err != nil {
+		return settings.Explain(err)
+	}
+	if call == nil {
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("there is no call %q in snapshot %d", id, current.Manifest.Snapshot),
+			"query sql 'SELECT call_id FROM calls' lists the ids")
+	}
+	text := call.AppendJSON(nil)
+	if pretty {
+		var b bytes.Buffer
+		if err := json.Indent(&b, text, "", "  "); err != nil {
+			return fmt.Errorf("indent the call's JSON: %w", err)
+		}
+		text = b.Bytes()
+	}
+	if cli.CanDraw(stdout) { // elsewhere it is exact
+		text = []byte(words.Lines(string(text)))
+	}
+	if _, err := stdout.Write(append(text, '\n')); err != nil {
+		return fmt.Errorf("write the call: %w", err)
+	}
+	return nil
+}

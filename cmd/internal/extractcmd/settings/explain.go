@@ -1,0 +1,65 @@
+package settings
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/api"
+	"callhouse/internal/sink/disk"
+)
+
+// Explain gives an error its exit code and a hint that says what to do about it.
+func Explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	c := causeOf(err)
+	switch {
+	case cli.Is[*cli.Error](err):
+		return err
+	case cli.Is[*disk.LockedError](err):
+		return cli.Fail(cli.ExitLocked, err, "wait for it to end; the lock goes with its process, so there is never one to remove by hand")
+	case disk.IsNoSpace(err):
+		return explainNoSpace(err)
+	case cli.Hint(err) != "": // it says so itself
+		return err
+	case c != nil:
+		return cli.Fail(cli.ExitFailed, err, c.hint(err))
+	case cli.Is[*fs.PathError](err):
+		return cli.Fail(cli.ExitFailed, err, "--warehouse (CALLHOUSE_WAREHOUSE) must name a folder that this user may write to")
+	case errors.Is(err, context.Canceled):
+		return cli.Fail(cli.ExitInterrupted, errors.New("interrupted"), "what was fetched is kept; run again to go on")
+	}
+	return cli.Fail(cli.ExitFailed, err, "")
+}
+
+// certificateHint says what to do about a certificate that cannot be trusted.
+func certificateHint(err error) string {
+	e, _ := errors.AsType[*api.CertificateError](err)
+	switch {
+	case e.Plain():
+		return "nothing was sent. Check --base-url (CALLHOUSE_BASE_URL); with http:// others can read the key and the calls on the way"
+	case e.Outdated():
+		return "nothing was sent. The service must renew it; or set this machine's clock, if that is wrong"
+	case e.Foreign():
+		return "nothing was sent. Check --base-url (CALLHOUSE_BASE_URL), and whether a proxy answers for the service"
+	}
+	return "nothing was sent. A proxy may answer for the service; if the authority is your own, name its certificate in SSL_CERT_FILE"
+}
+
+// explainNoSpace gives an error of a full disk the hint that fits it.
+func explainNoSpace(err error) error {
+	var full *disk.NoSpaceError
+	if !errors.As(err, &full) {
+		var path *fs.PathError
+		if !errors.As(err, &path) {
+			return cli.Fail(cli.ExitFailed, err, new(disk.NoSpaceError).Hint())
+		}
+		full = disk.NoSpace(filepath.Dir(path.Path), 0, err)
+		err = full
+	}
+	return cli.Fail(cli.ExitFailed, err, full.Hint())
+}

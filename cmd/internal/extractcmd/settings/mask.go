@@ -1,0 +1,164 @@
+package settings
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/config"
+	"callhouse/internal/layout"
+	"callhouse/internal/phone"
+	"callhouse/internal/sink"
+	"callhouse/internal/wire/mask"
+)
+
+// maskNone, instead of fields, ends the masking of a warehouse.
+const maskNone = "none"
+
+// Options are the options with which every command opens the warehouse for writing.
+func (s *Settings) Options(runID string) sink.Options {
+	return sink.Options{Root: s.Warehouse, RunID: runID, Now: s.Now, Group: s.GroupReadable, Spent: s.spentFile(), Country: s.Country}
+}
+
+// spentFile is where the requests of a first run that failed are remembered: in the
+// user's cache, since there is no warehouse yet. It is empty if there is no cache.
+func (s *Settings) spentFile() string {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(s.Place()))
+	return filepath.Join(cache, "callhouse", "requests-"+hex.EncodeToString(sum[:8]))
+}
+
+// maskFields returns the fields to mask: those that the settings name, or else
+// those that the warehouse's last commit masked. So a run without the flag does not
+// let in what other runs keep out.
+func (s *Settings) maskFields(was *layout.Mask) []string {
+	var fields []string
+	for f := range strings.SplitSeq(s.Mask, ",") {
+		if f = strings.TrimSpace(f); f != "" {
+			fields = append(fields, f)
+		}
+	}
+	switch {
+	case len(fields) == 0 && was != nil:
+		return was.Fields
+	case len(fields) == 1 && fields[0] == maskNone:
+		return nil
+	}
+	return fields
+}
+
+// maskOf returns what the last commit masked; nil if nothing ever was.
+func maskOf(w *sink.Warehouse) *layout.Mask {
+	if snapshot := w.Snapshot(); snapshot != nil {
+		return snapshot.Manifest.Mask
+	}
+	return nil
+}
+
+// StartMask makes the warehouse into mask what the settings and the warehouse w,
+// usually the same one, say. It must come before anything is put or committed.
+func (s *Settings) StartMask(w, into *sink.Warehouse) error {
+	was := maskOf(w)
+	fields := s.maskFields(was)
+	if len(fields) == 0 && was == nil {
+		return nil
+	}
+	if _, err := mask.New(fields, nil); err != nil {
+		return explainMask(err)
+	}
+	key, err := s.maskKey(w, was)
+	if err != nil {
+		return err
+	}
+	m, err := mask.New(fields, key)
+	if err != nil {
+		return explainMask(err)
+	}
+	into.Mask(m, key)
+	return nil
+}
+
+// maskKey returns the key for the masks: the one in --mask-key-file, or the
+// warehouse's own, which is made when masking begins. It must be the key that was
+// used before, or equal numbers would not stay equal.
+func (s *Settings) maskKey(w *sink.Warehouse, was *layout.Mask) (key []byte, err error) {
+	if key, err = s.GivenMaskKey(); err != nil {
+		return nil, err
+	}
+	if key == nil {
+		if key, err = w.MaskKey(was == nil); err != nil {
+			return nil, Explain(err)
+		}
+	}
+	switch {
+	case key == nil:
+		return nil, cli.Usage("name it with --mask-key-file, or put "+layout.MaskKeyName+" back into the warehouse",
+			"the key that masked %s is not there", s.Warehouse)
+	case was != nil && mask.KeyHash(key) != was.Key:
+		return nil, cli.Usage("name the right one with --mask-key-file",
+			"this is not the key that masked %s: equal values would not stay equal", s.Warehouse)
+	}
+	return key, nil
+}
+
+// GivenMaskKey returns the key in --mask-key-file; nil if that is not set.
+func (s *Settings) GivenMaskKey() ([]byte, error) {
+	if s.MaskKeyFile == "" {
+		return nil, nil
+	}
+	raw, err := config.ReadSecret(s.MaskKeyFile, "mask key", "", false)
+	if err != nil {
+		return nil, err
+	}
+	key, err := mask.ParseKey([]byte(raw))
+	if err != nil {
+		return nil, cli.Usage("make one with: (umask 077; openssl rand -hex 32 > "+s.MaskKeyFile+")", "the mask key file %s: %w",
+			s.MaskKeyFile, err)
+	}
+	return key, nil
+}
+
+// explainMask suggests the field that was probably meant by an unknown one.
+func explainMask(err error) error {
+	var e *mask.PathError
+	if !errors.As(err, &e) {
+		return err
+	}
+	hint := ""
+	if e.Known != nil {
+		hint = cli.Suggest(e.Path, e.Known, "there are: "+strings.Join(e.Known, ", ")+", and extra.NAME")
+	}
+	return cli.Usage(hint, "--%w", err)
+}
+
+// AsMasked returns, for each number, what the warehouse's mask makes of its usual
+// spellings; nil if the warehouse masks nothing.
+func (s *Settings) AsMasked(w *sink.Warehouse, numbers []string) (out [][]string, err error) {
+	was := maskOf(w)
+	if was == nil || len(numbers) == 0 {
+		return nil, nil
+	}
+	key, err := s.maskKey(w, was)
+	if err != nil {
+		return nil, err
+	}
+	m, err := mask.New(nil, key)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range numbers {
+		var masked []string
+		for _, spelling := range phone.Parse(n, s.Country).Spellings() {
+			masked = append(masked, m.Value(spelling))
+		}
+		out = append(out, masked)
+	}
+	return out, nil
+}

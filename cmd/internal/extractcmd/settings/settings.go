@@ -1,0 +1,257 @@
+// Package settings holds what all commands of extract are given: the settings as the crawler
+// and the sink take them, the clock, the secrets, and the warehouse, opened by them. It also
+// decides what an error means: its exit code, its hint and its word. It has no commands.
+package settings
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/config"
+	"callhouse/cmd/internal/progress"
+	"callhouse/internal/api"
+	"callhouse/internal/crawler"
+	"callhouse/internal/phone"
+	"callhouse/internal/wire/mask"
+	"callhouse/internal/words"
+)
+
+// leastKeep is the shortest time for which calls may be kept. With less, calls
+// would be erased before they are settled.
+const leastKeep = 7 * 24 * time.Hour
+
+// Settings are what the flags, the environment and the file say.
+type Settings struct {
+	config.Config
+	Clock       *api.Clock       // of the service, as soon as it has answered
+	Now         func() time.Time // by this clock
+	Secrets     *words.Secrets   // what no message repeats
+	Stderr      io.Writer        // of commands that mend a warehouse as they open it
+	Full        bool             // list all calls again
+	Yes         bool             // do what a safety check refuses
+	Adopt       bool             // take another service or organisation for the warehouse's own
+	AllProfiles bool
+}
+
+// transcripts are the words of the setting.
+var transcripts = map[string]crawler.Transcripts{"auto": crawler.Auto, "v3": crawler.FromV3, "v2": crawler.FromV2}
+
+// ListFrom returns when the calls started, at the earliest, that a run at now lists.
+func (s *Settings) ListFrom(now time.Time) (time.Time, error) {
+	since, err := cli.TimeOf("since", s.Since, time.UTC, now)
+	if err != nil {
+		return since, err
+	}
+	from, err := s.KeepFrom(now)
+	if from.After(since) {
+		since = from // what is kept no longer is not listed either
+	}
+	return since, err
+}
+
+// KeepFrom returns the start of the calls that are kept, a UTC midnight, so that
+// whole days are erased; zero if all are kept.
+func (s *Settings) KeepFrom(now time.Time) (time.Time, error) {
+	if s.Keep == "" {
+		return time.Time{}, nil
+	}
+	span, err := cli.ParseAge(s.Keep)
+	if err != nil {
+		return time.Time{}, cli.Usage("write a span as in 400d, 60w or 9600h", "--keep: %w", err)
+	}
+	if span < leastKeep {
+		return time.Time{}, cli.Usage("calls change for some days after their end", "--keep must be 7d or more, not %s", s.Keep)
+	}
+	return now.Add(-span).UTC().Truncate(24 * time.Hour), nil
+}
+
+// Crawl returns what the crawler is asked to do.
+func (s *Settings) Crawl(now time.Time) (crawler.Config, error) {
+	cfg := crawler.Config{
+		Config: api.Config{BaseURL: s.BaseURL, PerSecond: s.PerSecond, PerMinute: s.PerMinute, Share: s.Share},
+		Window: s.Window, RelistEvery: s.RelistEvery, Full: s.Full, ListOnly: s.ListOnly, MaxDuration: s.MaxDuration,
+	}
+	if s.BaseURL == "" {
+		return cfg, cli.Usage("set CALLHOUSE_BASE_URL or --base-url to the part of the address before /v3", "no service address")
+	}
+	if err := api.CheckBaseURL(s.BaseURL); err != nil {
+		return cfg, cli.Usage("set CALLHOUSE_BASE_URL or --base-url to the part of the address before /v3; "+
+			"the API key is set separately", "%w", err)
+	}
+	if s.PerSecond < 1 || s.PerMinute < 1 {
+		return cfg, cli.Usage("the service allows 5 a second and 120 a minute",
+			"--requests-per-second and --requests-per-minute must be 1 or more")
+	}
+	if s.Share <= 0 || s.Share > 1 {
+		return cfg, cli.Usage("--share 0.5 leaves half of the budget to others", "--share must be above 0 and not above 1, not %v", s.Share)
+	}
+	cfg.Clock = s.Clock
+	var err error
+	if cfg.Since, err = s.ListFrom(now); err != nil {
+		return cfg, err
+	}
+	if _, err = mask.New(s.maskFields(nil), nil); err != nil {
+		return cfg, explainMask(err)
+	}
+	if cfg.Resources, err = s.Wanted(); err != nil {
+		return cfg, err
+	}
+	cfg.Organization, cfg.Bodies = s.OrganizationID, s.AgentBodies
+	cfg.Transcripts = transcripts[s.Transcripts]
+	if err := s.OneService(); err != nil {
+		return cfg, err
+	}
+	key, source, err := s.APIKey()
+	s.Secrets.Add(key)
+	if err != nil {
+		return cfg, err
+	}
+	cfg.Key, cfg.KeySource = api.Secret(key), source
+	if err := cfg.Check(); err != nil {
+		return cfg, cli.Usage("", "%w", err)
+	}
+	return cfg, nil
+}
+
+// Text returns what a command writes to that tells a person something.
+func (s *Settings) Text(stdout io.Writer) io.Writer { return words.NewWriter(stdout, s.Secrets) }
+
+// WarnPlain warns if requests and answers go over the network unencrypted.
+func (s *Settings) WarnPlain(log *slog.Logger) {
+	u, err := url.Parse(s.BaseURL)
+	if err != nil || u.Scheme != "http" {
+		return
+	}
+	host := u.Hostname()
+	if ip, err := netip.ParseAddr(host); err == nil && ip.IsLoopback() || host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return
+	}
+	log.Warn("the API key and the calls are not encrypted on their way: use https", "host", u.Host)
+}
+
+// manyProfiles marks the commands that take several profiles.
+const manyProfiles = "callhouse_many_profiles"
+
+// RunFlags adds the flags of run, which plan and config take as well.
+func (s *Settings) RunFlags(cmd *cobra.Command) {
+	cmd.Flags().SortFlags = false
+	s.AddOwnFlags(cmd, config.Extract)
+	cmd.Flags().BoolVar(&s.Full, "full", false, "list all calls again, whatever was listed before")
+}
+
+// YesFlags adds the flags that overrule a safety check.
+func (s *Settings) YesFlags(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&s.Yes, "yes", false, "do what a safety check refuses: erase much at once (--keep), or go by the "+
+		"service's clock where this machine's is more than a day apart")
+	cmd.Flags().BoolVar(&s.Adopt, "adopt", false,
+		"take the calls of this address and key into the warehouse, though they look like another organisation's")
+}
+
+// AllFlag adds --all to a command that takes several profiles.
+func (s *Settings) AllFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&s.AllProfiles, "all", false, "all profiles of the configuration file, side by side")
+	if cmd.Annotations == nil {
+		cmd.Annotations = map[string]string{}
+	}
+	cmd.Annotations[manyProfiles] = "yes"
+}
+
+// Prepare is configure for commands that use a warehouse: all but config and
+// cobra's own.
+func (s *Settings) Prepare(cmd *cobra.Command, _ []string) error {
+	for c := cmd; c != nil; c = c.Parent() {
+		if c.Name() == "completion" || strings.HasPrefix(c.Name(), "__complete") {
+			return nil
+		}
+	}
+	err := s.Configure(cmd)
+	for _, note := range s.Strays(cmd.Flags()) { // one may be what the error is about
+		progress.Logger(s.Stderr, s.LogFormat, s.Quiet).Warn(note)
+	}
+	if err != nil {
+		return err
+	}
+	return s.Whose()
+}
+
+// Configure sets what no flag sets, from the environment and the file, before any
+// command runs.
+func (s *Settings) Configure(cmd *cobra.Command) error {
+	if err := s.Read(s.AllProfiles); err != nil {
+		return err
+	}
+	switch {
+	case len(s.Named) > 1 && cmd.Annotations[manyProfiles] == "":
+		return cli.Usage("extract run, extract status and extract config take several", "%s takes one profile", cmd.CommandPath())
+	case len(s.Named) > 0:
+		return s.apply(cmd, s.Named[0])
+	}
+	return s.apply(cmd, "")
+}
+
+// apply sets the settings to those of a profile; "" means the top of the file.
+func (s *Settings) apply(cmd *cobra.Command, profile string) error {
+	err := s.Take(cmd.Flags(), config.Extract, profile)
+	s.Secrets.AddURL(s.PingURL)
+	given := s.Country
+	if s.Country = strings.ToUpper(given); err == nil && given != "" && !phone.IsCountry(s.Country) {
+		err = cli.Usage("write its two letters, as in --country KR", "--country %s is not a country", given)
+	}
+	return err
+}
+
+// Of returns a copy with the settings of a profile.
+func (s *Settings) Of(cmd *cobra.Command, profile string) (*Settings, error) {
+	if err := s.apply(cmd, profile); err != nil {
+		return nil, err
+	}
+	out := *s
+	out.Clock = api.NewClock(s.Clock.Local) // each service has its own
+	out.Now = out.Clock.Now
+	return &out, nil
+}
+
+// Place returns the path of the warehouse's folder, with all links resolved.
+func (s *Settings) Place() string {
+	path, err := filepath.Abs(s.Warehouse)
+	if err != nil {
+		return s.Warehouse
+	}
+	// What does not exist yet has no links, but its parent may have.
+	rest := ""
+	for {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			return filepath.Join(real, rest)
+		}
+		up := filepath.Dir(path)
+		if up == path {
+			return filepath.Join(path, rest)
+		}
+		path, rest = up, filepath.Join(filepath.Base(path), rest)
+	}
+}
+
+// MetricsPath returns the file of this profile's metrics; empty if there is none.
+func (s *Settings) MetricsPath() string {
+	return strings.ReplaceAll(s.MetricsFile, "{profile}", s.Profile)
+}
+
+// WriteJSON writes the result of a command.
+func WriteJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		return fmt.Errorf("write the result: %w", err)
+	}
+	return nil
+}

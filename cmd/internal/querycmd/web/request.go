@@ -1,0 +1,175 @@
+package web
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/querycmd/answer"
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/page"
+	"callhouse/internal/analytics/question"
+	"callhouse/internal/analytics/rights"
+)
+
+// request is what an address asks for. Its parameters are called as the flags of query.
+type request struct {
+	typed    answer.Question
+	params   question.Params
+	path     string
+	values   url.Values // without those that are empty
+	id, name string     // of the path
+	lang     string
+	zone     *time.Location
+	rights   rights.Rights // of who asks
+	house    *analytics.Warehouse
+	asOf     time.Time // ages count from then
+}
+
+// ask reads an address. What it does not know is an error: a condition that is misspelled
+// must not be left out in silence.
+func (s *Server) ask(r *http.Request) (*request, error) {
+	if len(r.URL.RawQuery) > mostHeader {
+		return nil, cli.Usage("ask for less", "the address is too long")
+	}
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, cli.Usage("write it as ?since=7d&by=agent", "the address cannot be read: %v", err)
+	}
+	for _, text := range append(slices.Concat(slices.Collect(maps.Values(values))...), r.URL.Path) {
+		if !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 {
+			return nil, cli.Usage("write text as UTF-8", "there is a zero byte, or text that is not UTF-8, in the address")
+		}
+	}
+	q := &request{path: r.URL.Path, values: url.Values{}, id: r.PathValue("id"), name: r.PathValue("name"), lang: s.Settings.Lang}
+	q.rights, _ = r.Context().Value(rightsKey{}).(rights.Rights) // none where nobody logs in
+	zone := s.Settings.TZ
+	texts := map[string]*string{"since": &q.typed.Since, "until": &q.typed.Until, "agent": &q.typed.Agent, "compare": &q.typed.Compare,
+		"field": &q.typed.Field, "every": &q.typed.Every, "sort": &q.typed.Sort, "tz": &zone, "lang": &q.lang, "call": &q.params.Call}
+	lists := map[string]*[]string{"by": &q.typed.By, "where": &q.typed.Where, "word": &q.params.Words}
+	numbers := map[string]*uint32{"most": &q.typed.Most, "skip": &q.typed.Skip, "top": &q.typed.Top}
+	for name, all := range values {
+		all = slices.DeleteFunc(all, func(s string) bool { return s == "" }) // fields of a form that nobody filled in
+		if len(all) == 0 {
+			continue
+		}
+		q.values[name] = all
+		switch text, list, number := texts[name], lists[name], numbers[name]; {
+		case list != nil:
+			*list = all
+		case text == nil && number == nil:
+			known := []string{"by", "where", "word", "most", "skip", "top"}
+			for name := range texts {
+				known = append(known, name)
+			}
+			slices.Sort(known)
+			return nil, cli.Usage(cli.Suggest(name, known, "parameters: "+strings.Join(known, ", ")), "there is no parameter %q", name)
+		case len(all) > 1:
+			return nil, cli.Usage("", "%s is given %d times", name, len(all))
+		case text != nil:
+			*text = all[0]
+		default:
+			n, err := strconv.ParseUint(all[0], 10, 32)
+			if err != nil {
+				return nil, cli.Usage("write a number, as 100", "%s is %q", name, all[0])
+			}
+			*number = uint32(n)
+		}
+	}
+	if !slices.Contains(page.Languages(), q.lang) {
+		return nil, cli.Usage("languages: "+strings.Join(page.Languages(), ", "), "there is no language %q", q.lang)
+	}
+	q.zone, err = answer.Zone(zone)
+	return q, err
+}
+
+// asOf is when ages count from: the snapshot's commit, so that an answer stays the same as
+// long as the snapshot does. Where that is more than a day ago it is the hour that it is now.
+func asOf(house *analytics.Warehouse, now time.Time) time.Time {
+	at := house.Snapshot().Manifest.CommittedAt.Truncate(time.Second)
+	if now.Sub(at) > 24*time.Hour {
+		at = now.Truncate(time.Hour)
+	}
+	return at
+}
+
+// settle reads what depends on the snapshot.
+func (q *request) settle(now time.Time) (err error) {
+	call, found := q.params.Call, q.params.Words
+	q.asOf = asOf(q.house, now)
+	q.params, err = q.typed.Params(q.zone, q.asOf)
+	q.params.Call, q.params.Words = call, found
+	return err
+}
+
+// address is where the rows of a report are, in the question's zone and language.
+func (q *request) address(report string, p question.Params) string {
+	v := url.Values{}
+	for _, name := range []string{"tz", "lang"} {
+		if q.values.Has(name) {
+			v.Set(name, q.values.Get(name))
+		}
+	}
+	if report == "call" {
+		return link("/calls/"+url.PathEscape(p.Call), v)
+	}
+	set := func(name, text string) {
+		if text != "" {
+			v.Set(name, text)
+		}
+	}
+	set("since", q.moment(p.Since))
+	set("until", q.moment(p.Until))
+	set("agent", p.Agent)
+	set("field", p.Field)
+	v["where"] = p.Where
+	if report == "calls" {
+		return link("/calls", v)
+	}
+	set("every", p.Every)
+	set("by", p.By)
+	if _, compares := p.Previous(); compares {
+		v.Set("compare", answer.Previous)
+	}
+	return link("/reports/"+report, v)
+}
+
+// moment writes a bound as short as it can be read again.
+func (q *request) moment(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	if day := t.In(q.zone); question.DayBegin(question.DayOf(t, q.zone), q.zone).Equal(t) {
+		return day.Format(time.DateOnly)
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
+// without is the values of the address but those with these names. They begin at the first
+// page.
+func (q *request) without(names ...string) url.Values {
+	v := maps.Clone(q.values)
+	for _, name := range append(names, "skip") {
+		v.Del(name)
+	}
+	return v
+}
+
+func link(path string, v url.Values) string {
+	if len(v) == 0 {
+		return path
+	}
+	return path + "?" + v.Encode()
+}
+
+// file is the address of the same answer in another format.
+func (q *request) file(report, format string) string {
+	return link(fmt.Sprintf("/reports/%s.%s", report, format), q.values)
+}

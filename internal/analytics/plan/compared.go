@@ -1,0 +1,146 @@
+package plan
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"callhouse/internal/analytics/question"
+	"callhouse/internal/analytics/stored"
+	"callhouse/internal/analytics/value"
+	sqlfiles "callhouse/sql"
+)
+
+// compared returns the report of f's answers over two selections of calls, given
+// as statements, their rows joined on the keys.
+//
+// A row that one period lacks has nothing to count there: its counts are 0, and
+// so are its shares of what the group has. What else it would say is null.
+//
+// The more shares and means an answer has, the wider are the bounds of each change: all of
+// them together have 95 %. p.Strict sets what is judged with them.
+func compared(f *sqlfiles.File, now, previous string, p question.Params) *sqlfiles.File {
+	out := *f
+	out.Columns = nil
+	var on, joined, columns, judged []string
+	for _, c := range f.Columns {
+		x := stored.Ident(c.Name)
+		if c.Name == "key" || slices.Contains(f.Keys, c.Name) {
+			on = append(on, "n."+x+" IS NOT DISTINCT FROM p."+x)
+			joined = append(joined, "coalesce(n."+x+", p."+x+") AS "+x)
+			columns = append(columns, x)
+			out.Columns = append(out.Columns, c)
+			continue
+		}
+		was, of, wasOf := stored.Ident(value.PreviousOf+c.Name), stored.Ident("whole_"+c.Name), stored.Ident("previous_whole_"+c.Name)
+		n, before := wholeOf(f, c, "n"), wholeOf(f, c, "p")
+		joined = append(joined, orZero(f, c, "n", "p", n)+" AS "+x, orZero(f, c, "p", "n", before)+" AS "+was, n+" AS "+of, before+" AS "+wasOf)
+		add := func(prefix, unit, expr string) {
+			columns = append(columns, expr+" AS "+stored.Ident(prefix+c.Name))
+			out.Columns = append(out.Columns, sqlfiles.Column{Name: prefix + c.Name, Unit: unit, Of: c.Of})
+		}
+		bounds := func(unit, call, there string) {
+			add(value.ChangeLowOf, unit, fmt.Sprintf(call, -1))
+			add(value.ChangeHighOf, unit, fmt.Sprintf(call, 1))
+			if len(p.Columns) == 0 || slices.Contains(p.Columns, c.Name) {
+				judged = append(judged, fmt.Sprintf("if(%s IS NOT NULL AND %s IS NOT NULL AND "+there+", 1, 0)", x, was, of, wasOf))
+			}
+		}
+		add("", c.Unit, x)
+		add(value.PreviousOf, c.Unit, was)
+		switch {
+		case c.Unit == "percent" && c.Of != "":
+			add(value.ChangeOf, "points", x+" - "+was)
+			if c.Whole != "" {
+				bounds("points", fmt.Sprintf("share_change(%s, %s, %s, %s, z, %%d)", x, of, was, wasOf), "%s > 0 AND %s > 0")
+			}
+		case slices.Contains([]string{"count", "ms", "money", "number"}, c.Unit): // no word, and no bound of a share
+			add(value.ChangeOf, c.Unit, x+" - "+was)
+			if c.Spread != "" {
+				bounds(c.Unit, fmt.Sprintf("CAST(mean_change(%s, %s, z, %%d) AS %s)", of, wasOf, c.Type), "%s IS NOT NULL AND %s IS NOT NULL")
+			}
+		}
+	}
+	changes := "1"
+	if len(judged) > 0 {
+		changes = "sum(" + strings.Join(judged, " + ") + ") OVER ()"
+	}
+	if p.Strict.Changes > 0 {
+		changes = strconv.Itoa(p.Strict.Changes)
+	}
+	out.SQL = fmt.Sprintf(`WITH now AS (SELECT row_number() OVER () AS place, * FROM (%s)),
+previous AS (SELECT row_number() OVER () AS place, * FROM (%s)),
+joined AS (
+SELECT %s,
+n.place AS place, p.place AS previous_place,
+min(n.place) OVER whole_group AS group_place, min(p.place) OVER whole_group AS previous_group_place
+FROM now n FULL JOIN previous p ON %s
+WINDOW whole_group AS (PARTITION BY coalesce(n.key, p.key))),
+strict AS (SELECT *, chance_z(%d * (%s)) AS z FROM joined)
+SELECT %s
+FROM strict
+ORDER BY group_rank(-group_place) NULLS LAST, group_rank(-previous_group_place), key NULLS LAST, place NULLS LAST, previous_place`,
+		now, previous, strings.Join(joined, ", "), strings.Join(on, " AND "),
+		max(p.Strict.Answers, 1), changes, strings.Join(columns, ", "))
+	return &out
+}
+
+var wordRE = regexp.MustCompile(`[a-z_][a-z0-9_]*`)
+
+// wholeOf returns how many a share is of, or the spread of a mean, in the rows called alias.
+func wholeOf(f *sqlfiles.File, c sqlfiles.Column, alias string) string {
+	switch {
+	case c.Spread != "":
+		return alias + "." + c.Spread
+	case c.Whole == "":
+		return "NULL"
+	}
+	text := wordRE.ReplaceAllStringFunc(c.Whole, func(word string) string {
+		if _, ok := f.Column(word); ok || f.Repeats[word] != nil {
+			return figure(f, word, alias)
+		}
+		return word
+	})
+	if ofGroup(c) {
+		text += " OVER whole_group"
+	}
+	return text
+}
+
+// figure returns a figure of the rows called alias: that of the row, or of the rows with the same keys where all have
+// the same.
+func figure(f *sqlfiles.File, name, alias string) string {
+	x := alias + "." + stored.Ident(name)
+	keys := f.Repeats[name]
+	if keys == nil {
+		return x
+	}
+	by := "coalesce(n.key, p.key)"
+	for _, k := range keys {
+		if k != "key" {
+			by += fmt.Sprintf(", coalesce(n.%[1]s, p.%[1]s)", stored.Ident(k))
+		}
+	}
+	return fmt.Sprintf("max(%s) OVER (PARTITION BY %s)", x, by)
+}
+
+// ofGroup says that a share is of what its group has, in all its rows.
+func ofGroup(c sqlfiles.Column) bool { return strings.Contains(c.Whole, "(") }
+
+// orZero returns a figure of the rows called alias; 0 where these have none, but
+// the other ones do, and it counts.
+func orZero(f *sqlfiles.File, c sqlfiles.Column, alias, other, whole string) string {
+	x := figure(f, c.Name, alias)
+	counts := alias + ".place IS NULL AND " + other + "." + stored.Ident(c.Name) + " IS NOT NULL"
+	switch {
+	case ofGroup(c), f.Repeats[c.Whole] != nil:
+		counts += " AND " + whole + " > 0"
+	case c.Unit != "count":
+		return x
+	case f.Repeats[c.Name] != nil:
+		counts += " AND " + x + " IS NULL"
+	}
+	return fmt.Sprintf("CASE WHEN %s THEN 0 ELSE %s END", counts, x)
+}

@@ -1,0 +1,119 @@
+package plan
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"callhouse/internal/analytics/question"
+	"callhouse/internal/analytics/stored"
+	"callhouse/internal/schema"
+	sqlfiles "callhouse/sql"
+)
+
+var readsSelected = regexp.MustCompile(`\b(FROM|JOIN) selected\b`)
+
+// relations returns the WITH list of the relations that a report reads: the
+// calls that q selects, with their group as key (selected; as selected_grouped if
+// groups are asked for, else as selected_alone, of which the other one is empty; as
+// selected_campaign_calls with the campaign that placed each), what belongs to them, all
+// calls of about their time (surrounding), tallied, and what else was seen in that time.
+// They are no views of the connection, which DuckDB would plan twice.
+func (p *Planner) relations(q question.Question) string {
+	f := q.Report
+	var with []string
+	if b, ok := question.BesideOf(f); ok {
+		with = append(with, b.Name+" AS MATERIALIZED ("+seen(b, q.Seen)+")")
+	}
+	q.Since = p.historyOf(q)
+	calls := fmt.Sprintf("SELECT %s AS key, calls.* FROM calls WHERE %s", keyExpr(q.Keys, question.Dimension.InCalls), ofCalls(q))
+	none := "SELECT CAST(NULL AS VARCHAR) AS key, * FROM (" + stored.Empty(&schema.Calls) + ")" // costs nothing to plan
+	for _, r := range f.Reads {
+		of, ok := question.Related()[r]
+		switch {
+		case ok:
+			with = append(with, related(r, of, q))
+		case r == "selected_grouped" && q.By == "", r == "selected_alone" && q.By != "":
+			with = append(with, r+" AS ("+none+")")
+		case r == "selected_grouped", r == "selected_alone":
+			with = append(with, r+" AS NOT MATERIALIZED ("+calls+")")
+		case r == "selected_speech" && p.derived(q.Params):
+			with = append(with, "selected_speech AS NOT MATERIALIZED (SELECT * FROM selected)")
+		case r == "selected_speech":
+			with = append(with, "selected_speech AS NOT MATERIALIZED ("+sqlfiles.SelectedSpeech()+")")
+		case r == "selected_campaign_calls":
+			with = append(with, fmt.Sprintf("%s AS NOT MATERIALIZED (SELECT %s AS %s, calls.* FROM calls WHERE %s)", r,
+				question.Campaign.Made, question.Campaign.Expr, ofCalls(q)))
+		case r == "surrounding":
+			with = append(with, fmt.Sprintf("surrounding AS NOT MATERIALIZED (SELECT %s AS key, coalesce(%s, false) AS "+
+				"is_selected, calls.* FROM calls WHERE %s)",
+				keyExpr(q.Keys, question.Dimension.InCalls), ofCalls(q), strings.Join(bounds(wider(q.Params), "start_at"), " AND ")))
+		case r == "tallied":
+			kept := "NOT MATERIALIZED" // or the columns that nobody asks for are made as well
+			if strings.Count(f.SQL+strings.Join(reportsIn(f), ""), "FROM tallied") > 1 {
+				kept = "MATERIALIZED"
+			}
+			with = append(with, "tallied AS "+kept+" ("+p.tallied(f.Tallies, q)+")")
+		}
+	}
+	with = append(with, reportsIn(f)...)
+	list := strings.Join(with, ",\n")
+	if !readsSelected.MatchString(f.SQL + "\n" + list) {
+		return list
+	}
+	return strings.Join(append([]string{"selected AS NOT MATERIALIZED (" + calls + ")"}, with...), ",\n")
+}
+
+// seen returns the SELECT of what was seen in a period.
+func seen(b question.Beside, p question.Params) string {
+	terms := bounds(p, b.At)
+	if b.OfAgents && p.Agent != "" {
+		terms = append(terms, "agent_id = "+stored.Quote(p.Agent))
+	}
+	return fmt.Sprintf("SELECT * FROM (%s) WHERE %s", b.Rows, strings.Join(terms, " AND "))
+}
+
+// historyOf returns the time from which a report reads the calls, if it is asked about those since a
+// time.
+func (p *Planner) historyOf(q question.Question) time.Time {
+	days := history(q.Report)
+	if q.Since.IsZero() || days == 0 {
+		return q.Since
+	}
+	return question.DaysBack(q.Since.In(p.loc), days)
+}
+
+// history is how many days a report, or one that it reads, needs before those that it is asked about.
+func history(f *sqlfiles.File) int {
+	days := f.History
+	for _, r := range f.Reads {
+		if other, ok := sqlfiles.Report(r); ok {
+			days = max(days, other.History)
+		}
+	}
+	return days
+}
+
+// reportsIn returns the other reports that a report reads, as of a WITH list. They are over the
+// relations that it reads itself.
+func reportsIn(f *sqlfiles.File) (with []string) {
+	for _, r := range f.Reads {
+		_, isView := sqlfiles.View(r)
+		if other, ok := sqlfiles.Report(r); ok && !isView {
+			with = append(with, r+" AS ("+other.SQL+")")
+		}
+	}
+	return with
+}
+
+// related returns a relation of what belongs to the selected calls, as of a WITH list. Its rows carry the
+// start of their call, so that bounds need no join; groups and other conditions do.
+func related(name, of string, q question.Question) string {
+	where := strings.Join(bounds(q.Params, "call_start_at"), " AND ")
+	if q.By == "" && q.Agent == "" && len(q.Where) == 0 {
+		return fmt.Sprintf("%s AS NOT MATERIALIZED (SELECT CAST(NULL AS VARCHAR) AS key, * FROM %s WHERE %s)", name, of, where)
+	}
+	return fmt.Sprintf("%s AS NOT MATERIALIZED (SELECT s.key, t.* FROM %s t JOIN (SELECT key, call_id FROM selected) s "+
+		"USING (call_id) WHERE %s)", name, of, where)
+}

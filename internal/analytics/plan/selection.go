@@ -1,0 +1,114 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"callhouse/internal/analytics/localtime"
+	"callhouse/internal/analytics/question"
+	"callhouse/internal/analytics/stored"
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+)
+
+// where returns the condition that the selection is for the rows of calls, or of
+// tallies that stand for calls of it alone but for what the condition leaves out.
+func where(q question.Question, t *schema.Table) string {
+	terms := []string{"true"}
+	switch {
+	case t == &schema.Calls || t == &schema.QuarterTallies && ofQuarters(q.Params):
+		terms = bounds(q.Params, "start_at")
+	case t == &schema.QuarterTallies && q.Bounded():
+		terms = append(terms, "start_at IS NOT NULL")
+	case q.Bounded():
+		terms = append(terms, "is_started")
+	}
+	if q.Agent != "" {
+		terms = append(terms, "agent_id = "+stored.Quote(q.Agent))
+	}
+	return strings.Join(terms, " AND ")
+}
+
+// ofCalls returns the condition that the selection is for the rows of the view calls.
+func ofCalls(q question.Question) string {
+	terms := []string{where(q, &schema.Calls)}
+	for _, f := range q.Filters {
+		terms = append(terms, f.Where(f.InCalls()))
+	}
+	return strings.Join(terms, " AND ")
+}
+
+// bounds returns the conditions that p's bounds are for a column of starts.
+func bounds(p question.Params, column string) []string {
+	terms := []string{"true"}
+	if !p.Since.IsZero() {
+		terms = append(terms, column+" >= "+localtime.Instant(p.Since))
+	}
+	if !p.Until.IsZero() {
+		terms = append(terms, column+" < "+localtime.Instant(p.Until))
+	}
+	return terms
+}
+
+// wider returns p with bounds so far apart that all calls lie between them that
+// start up to a local week before or after those that p selects.
+func wider(p question.Params) question.Params {
+	const more = 8 * 24 * time.Hour
+	if !p.Since.IsZero() {
+		p.Since = p.Since.Add(-more)
+	}
+	if !p.Until.IsZero() {
+		p.Until = p.Until.Add(more)
+	}
+	return p
+}
+
+// holds reports whether all calls of a file that have a start are selected, as far
+// as their start goes.
+func holds(p question.Params, f *layout.File) bool {
+	return f.MinStart == nil || f.MaxStart == nil || !time.UnixMilli(*f.MinStart).Before(p.Since) &&
+		(p.Until.IsZero() || time.UnixMilli(*f.MaxStart).Before(p.Until))
+}
+
+// misses reports whether no call of a file is selected, as far as their start goes.
+func misses(p question.Params, f *layout.File) bool {
+	return p.Bounded() && (f.MinStart == nil || f.MaxStart == nil || time.UnixMilli(*f.MaxStart).Before(p.Since) ||
+		!p.Until.IsZero() && !time.UnixMilli(*f.MinStart).Before(p.Until))
+}
+
+// derived reports whether all calls that may be selected hold the facts of their transcripts.
+func (p *Planner) derived(of question.Params) bool {
+	return !slices.ContainsFunc(p.snap.Manifest.FilesOf(schema.Calls.Name), func(f *layout.File) bool {
+		return (f.Underived == nil || *f.Underived > 0) && !misses(of, f)
+	})
+}
+
+// ofQuarters reports whether the bounds lie between two quarters of an hour.
+func ofQuarters(p question.Params) bool {
+	for _, t := range []time.Time{p.Since, p.Until} {
+		if !t.IsZero() && (!t.Equal(t.Truncate(time.Millisecond)) || t.UnixMilli()%schema.Quarter != 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// keyExpr returns the key of a group, with each dimension as expr returns it.
+func keyExpr(keys []question.Dimension, expr func(question.Dimension) string) string {
+	switch len(keys) {
+	case 0:
+		return "CAST(NULL AS VARCHAR)"
+	case 1:
+		return expr(keys[0])
+	}
+	return "struct_pack(first := " + expr(keys[0]) + ", second := " + expr(keys[1]) + ")"
+}
+
+// keyColumn returns the column of a group's key that has the dimension at i.
+func keyColumn(keys []question.Dimension, i int) string {
+	if len(keys) == 1 {
+		return "key"
+	}
+	return []string{"key.first", "key.second"}[i]
+}

@@ -1,0 +1,304 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"callhouse/internal/analytics/question"
+	"callhouse/internal/analytics/stored"
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+)
+
+// success is the column of tallied that says whether a call was one by Paramq.Field;
+// null where it is not known, and without a field.
+const success = "success"
+
+// hoursAgo is longer ago than any call, in hours before 1970.
+const hoursAgo = 1_000_000_000
+
+// tallied returns the SELECT of the relation tallied: the selected calls as rows
+// of calls that are alike, with numbers of them.
+//
+// A report's questions are answered from few values of few columns. To group by
+// the columns as they are stored first, and to ask of each group what is
+// connected, which day it was and so on, takes a third of the time of asking it
+// of every call. For a compacted month the groups lie in the snapshot already.
+// columns are those by which it counts; those that groups and conditions need are added.
+func (p *Planner) tallied(columns []string, q question.Question) string {
+	columns = slices.Clone(columns)
+	// beside them, columns of documents
+	made := map[string]string{success: "CAST(NULL AS BOOLEAN)"}
+	for _, d := range []question.Dimension{question.Number, question.Campaign} {
+		made[d.Expr] = d.Made
+	}
+	if q.Field != "" {
+		made[success] = "found." + success
+	}
+	need := func(d question.Dimension) {
+		for _, c := range d.Columns {
+			if !slices.Contains(columns, c) {
+				columns = append(columns, c)
+			}
+			if d.Made != "" {
+				made[c] = d.Made
+			}
+		}
+	}
+	for _, d := range q.Keys {
+		need(d)
+	}
+	where := "true"
+	for _, f := range q.Filters {
+		need(f.Dimension)
+		where += " AND " + f.Where(f.Expr)
+	}
+	if slices.Contains(columns, question.LocalHour) { // tells the date as well
+		columns = slices.DeleteFunc(columns, func(c string) bool { return c == question.LocalDate })
+	}
+	counted := fmt.Sprintf("SELECT *%s\nFROM (%s)", tallyStart(columns), p.counted(columns, made, q))
+	expr := func(d question.Dimension) string { return d.Expr }
+	return fmt.Sprintf("SELECT %s AS key, *\nFROM (%s)\nWHERE %s", keyExpr(q.Keys, expr), withFacts(columns, counted), where)
+}
+
+// counted returns the SELECT of the groups, and of numbers of them. A group may
+// have several rows.
+func (p *Planner) counted(columns []string, made map[string]string, q question.Question) string {
+	table := p.tallyOf(columns, q)
+	tallies, calls := p.split(table, q, slices.Contains(columns, unit))
+	if len(tallies) == 0 {
+		return p.countCalls("stored.calls", columns, made, q)
+	}
+	var terms []string
+	for _, c := range columns {
+		terms = append(terms, p.tallyColumn(c, made, table))
+	}
+	// Quarters of an hour are many rows: what an outcome is, which takes longer to say
+	// than which day it was, is asked of those of a day together.
+	grouped := ""
+	for _, n := range numbers {
+		if table == &schema.QuarterTallies && slices.Contains(columns, "short_step") {
+			terms, grouped = append(terms, n.add+"("+n.name+") AS "+n.name), "\nGROUP BY ALL"
+		} else {
+			terms = append(terms, n.name)
+		}
+	}
+	for _, n := range powers {
+		terms = append(terms, "CAST(NULL AS DOUBLE) AS "+n.name)
+	}
+	text := fmt.Sprintf("SELECT %s\nFROM (%s)\nWHERE %s%s",
+		strings.Join(terms, ", "), stored.Relation(p.snap, tallies, table, false), where(q, table), grouped)
+	if len(calls) == 0 {
+		return text
+	}
+	return text + "\nUNION ALL\n" + p.countCalls("("+p.relation(calls)+")", columns, made, q)
+}
+
+// countCalls returns the SELECT that counts calls.
+func (p *Planner) countCalls(from string, columns []string, made map[string]string, q question.Question) string {
+	var inner []string
+	for _, c := range columns {
+		inner = append(inner, p.tallyColumn(c, made, &schema.Calls))
+	}
+	for _, n := range numbers {
+		inner = append(inner, n.of+" AS "+n.name)
+	}
+	for _, n := range powers {
+		inner = append(inner, n.of+" AS "+n.name)
+	}
+	if q.Field != "" && slices.Contains(columns, success) {
+		from += fmt.Sprintf(" LEFT JOIN (SELECT call_id, any_success(value_text) AS success FROM analysis_items"+
+			" WHERE name = getvariable('field_name') AND value_text IS NOT NULL AND %s GROUP BY call_id) found USING (call_id)",
+			strings.Join(bounds(q.Params, "call_start_at"), " AND "))
+	}
+	return fmt.Sprintf("SELECT %s\nFROM %s\nWHERE %s\nGROUP BY ALL\nHAVING count(*) > 0",
+		strings.Join(inner, ", "), from, where(q, &schema.Calls))
+}
+
+// amount is what a call cost, in the account's currency or, where that is not known, in credits. A
+// report that adds amounts up counts its calls by the unit as well.
+const amount = "coalesce(total_cost, credits_used)"
+
+// unit is the column of tallied that says of what the amounts are.
+const unit = "unit"
+
+// numbers are what tallied knows of the calls that a row stands for, how that is
+// counted, and how the numbers of several rows add up. What a report does not ask
+// for is not computed.
+var numbers = []struct{ name, of, add string }{
+	{"calls", "count(*)", "sum"},
+	{"timed_calls", "count(duration_ms)", "sum"},
+	{"total_ms", "sum(duration_ms)", "sum"},
+	{"max_ms", "max(duration_ms)", "max"},
+	{"costed_calls", "count(" + amount + ")", "sum"},
+	{"total_cost", "sum(" + amount + ")", "sum"},
+	{"timed_cost", "sum(" + amount + ") FILTER (duration_ms IS NOT NULL)", "sum"},
+	{"costed_ms", "sum(duration_ms) FILTER (" + amount + " IS NOT NULL)", "sum"},
+	{"unheld_costs", "count(*) FILTER (cost_unheld(total_cost, extra))", "sum"},
+}
+
+// powers are sums that only comparisons ask for. No tallies have them.
+var powers = []struct{ name, of string }{
+	{"ms_squares", "sum(pow(duration_ms, 2))"},
+	{"ms_cubes", "sum(pow(duration_ms, 3))"},
+	{"cost_squares", "sum(pow(CAST(total_cost AS DOUBLE), 2))"},
+	{"cost_cubes", "sum(pow(CAST(total_cost AS DOUBLE), 3))"},
+}
+
+// tallyOf returns the smallest of the tables of tallies that knows all of the
+// columns, and what bounds the selection; nil where there is none.
+func (p *Planner) tallyOf(columns []string, q question.Question) *schema.Table {
+	if !p.rights.Tallied() || q.Spreads {
+		return nil
+	}
+	for _, t := range schema.TallyTables {
+		if q.Agent != "" && t.Column("agent_id") < 0 {
+			continue
+		}
+		if !slices.ContainsFunc(columns, func(c string) bool { return !p.tells(t, c) && !(c == success && q.Field == "") }) {
+			return t
+		}
+	}
+	return nil
+}
+
+// tells says whether the rows of a table of tallies tell a column of tallied.
+func (p *Planner) tells(t *schema.Table, column string) bool {
+	switch column {
+	case unit:
+		return true
+	case "is_started":
+		return t.Column(column) >= 0 || t.Column("start_at") >= 0
+	case question.LocalDate, question.LocalHour:
+		return t.Column("start_at") >= 0 && p.inQuarters
+	}
+	return t.Column(column) >= 0
+}
+
+// split returns the files of a table of tallies that stand for all the calls
+// that are selected of their month, and the files of the other calls. Files of
+// which none is selected are in neither. Tallies of old formats, which know less,
+// are left alone. If amounts are asked for by their unit, so are those of months that may have
+// some in credits, which are in no tally.
+func (p *Planner) split(t *schema.Table, q question.Question, byUnit bool) (tallies, calls []*layout.File) {
+	if t == nil {
+		return nil, nil
+	}
+	byPeriod := map[string]*layout.File{}
+	for _, f := range p.snap.Manifest.FilesOf(t.Name) {
+		if f.Format >= layout.TallyVersion {
+			byPeriod[f.Period] = f
+		}
+	}
+	fine := t == &schema.QuarterTallies && ofQuarters(q.Params)
+	for _, f := range p.snap.Manifest.FilesOf(schema.Calls.Name) {
+		of := byPeriod[f.Period]
+		if byUnit && (f.Credits == nil || *f.Credits > 0) {
+			of = nil
+		}
+		switch {
+		case misses(q.Params, f):
+		case of != nil && (fine || holds(q.Params, f)):
+			tallies = append(tallies, of)
+		default:
+			calls = append(calls, f)
+		}
+	}
+	return tallies, calls
+}
+
+// tallyColumn returns how a column of tallied is made of those of a table; made
+// says it of those of documents.
+func (p *Planner) tallyColumn(name string, made map[string]string, from *schema.Table) string {
+	switch {
+	case name == question.LocalDate:
+		return "CAST(make_timestamp(" + p.localMicros + ") AS DATE) AS local_date"
+	case name == question.LocalHour:
+		// From a multiple of an hour so long ago that no time is negative.
+		return fmt.Sprintf("(%s + %d) // 3600000000 AS local_hours", p.localMicros, int64(hoursAgo)*3_600_000_000)
+	case name == unit && from == &schema.Calls:
+		return "cost_unit(total_cost, credits_used) AS unit"
+	case name == unit:
+		return "CASE WHEN costed_calls > 0 THEN 'currency' END AS unit"
+	case name == question.Number.Expr:
+		return made[name] + " AS " + name
+	case name == "direction":
+		return "direction_of(direction, call_type) AS direction"
+	case from.Column(name) >= 0:
+	case name == "is_started":
+		return "start_at IS NOT NULL AS is_started"
+	case name == "caller_spoke":
+		return "user_turns > 0 AS caller_spoke"
+	case name == "opted_out":
+		return "coalesce(opt_out_sensitive_data_storage, false) AS opted_out"
+	case name == "duration_step":
+		return fmt.Sprintf("duration_ms // %d * %d AS duration_step", schema.DurationStep, schema.DurationStep)
+	case name == "short_step":
+		return "short_step_of(duration_ms) AS short_step"
+	case made[name] != "":
+		return made[name] + " AS " + name
+	}
+	return stored.Ident(name)
+}
+
+// tallyStart returns the local time of a row, which the view calls has for a call.
+func tallyStart(columns []string) string {
+	switch {
+	case slices.Contains(columns, question.LocalHour):
+		return fmt.Sprintf(", make_timestamp((local_hours - %d) * 3600000000) AS local_start", hoursAgo)
+	case slices.Contains(columns, question.LocalDate):
+		return ", CAST(local_date AS TIMESTAMP) AS local_start"
+	}
+	return ""
+}
+
+// derived is what follows from columns of tallied, as in the view calls.
+type derived struct{ name, expr, from string }
+
+// derivedFacts are in layers, each made of the columns and the layers before: SQL that
+// names a column of its own SELECT would be made of a copy of its text.
+func derivedFacts() [][]derived {
+	return [][]derived{{
+		{"is_over", "call_over(settlement)", "settlement"},
+		{"is_connected", "call_connected(is_started, status, disconnection_reason)", "is_started status disconnection_reason"},
+		{"is_voicemail", "call_voicemail(disconnection_reason)", "disconnection_reason"},
+		{"spoke", "call_spoke(caller_spoke, transcript_state)", question.OfSpeech},
+		{"local_hour", "hour(local_start)", question.LocalHour},
+		{"local_date", "CAST(local_start AS DATE)", question.LocalHour},
+		{"weekday", "weekday_of(local_start)", "local_start"},
+		{"week", "week_of(local_start)", "local_start"},
+		{"local_month", "month_of(local_start)", "local_start"},
+	}, {
+		{"is_conversed", "call_conversed(is_connected, is_voicemail, spoke)", "is_started status disconnection_reason " + question.OfSpeech},
+		{"outcome_kind", "call_kind(is_over, is_connected, status, disconnection_reason, transcript_state, spoke, short_step)",
+			question.OfOutcome},
+	}, {
+		{"outcome", "outcome_of(outcome_kind)", question.OfOutcome},
+	}, {
+		{"is_answered", "outcome_answered(outcome, is_over, spoke)", question.OfOutcome},
+		{"is_unheard", "outcome_unheard(outcome, is_over, spoke)", question.OfOutcome},
+		{"is_completed", "outcome = 'completed'", question.OfOutcome},
+	}}
+}
+
+// withFacts returns a SELECT of rows that have the columns, and of what follows
+// from these.
+func withFacts(columns []string, from string) string {
+	for _, layer := range derivedFacts() {
+		var b strings.Builder
+		for _, f := range layer {
+			known := true
+			for _, c := range strings.Fields(f.from) {
+				known = known && (slices.Contains(columns, c) || c == "local_start" && tallyStart(columns) != "")
+			}
+			if known {
+				fmt.Fprintf(&b, ", %s AS %s", f.expr, f.name)
+			}
+		}
+		if b.Len() > 0 {
+			from = fmt.Sprintf("SELECT *%s\nFROM (%s)", b.String(), from)
+		}
+	}
+	return from
+}

@@ -1,0 +1,150 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"callhouse/internal/analytics/holiday"
+	"callhouse/internal/analytics/question"
+	"callhouse/internal/analytics/stored"
+)
+
+// variables returns the statements that set what the SQL of a report over selected calls reads
+// besides its relations.
+func (p *Planner) variables(q question.Question) string {
+	judged, _ := p.wholeDays(q.Params)
+	q.Since = p.historyOf(q)
+	from, until := p.wholeDays(q.Params)
+	field, wanted := "NULL", "NULL"
+	if name, v, ok := strings.Cut(q.Field, "="); ok {
+		field, wanted = stored.Quote(name), stored.Quote(v)
+	}
+	most := "NULL"
+	if q.Most > 0 {
+		most = strconv.FormatInt(q.Most, 10)
+	}
+	natural := slices.ContainsFunc(q.Keys, func(d question.Dimension) bool { return d.Natural })
+	return couldHave(q.Keys) +
+		set("field_name", "CAST("+field+" AS VARCHAR)") + set("field_value", "CAST("+wanted+" AS VARCHAR)") +
+		set("every", stored.Quote(cmp.Or(q.Every, "day"))) + set("most", "CAST("+most+" AS BIGINT)") + set("skip", q.Skip) +
+		set("largest_first", !natural) + set("grouped", q.By != "") + set("whole_from", from) + set("whole_until", until) +
+		set("judged_from", judged) + set("holidays", p.holidays(q)) + set("listed_until", p.listedUntil()) + set("goals", goals(q))
+}
+
+// arguments returns the statements that set what a report with arguments reads.
+func arguments(q question.Question) string {
+	words := make([]string, len(q.Words))
+	for i, w := range q.Words {
+		words[i] = stored.Quote(w)
+	}
+	return set("call_id", stored.Quote(q.Call)) + set("words", "CAST(["+strings.Join(words, ", ")+"] AS VARCHAR[])") +
+		set("longest_word", stored.Quote(anyCase(q.Words)))
+}
+
+func set(name string, to any) string { return fmt.Sprintf("SET VARIABLE %s = %v;\n", name, to) }
+
+// couldHave returns the statement that makes the macro could_have of the groups.
+func couldHave(keys []question.Dimension) string {
+	condition := "true"
+	for i, d := range keys {
+		if d.OnDay != "" {
+			condition += " AND " + keyColumn(keys, i) + " = " + d.OnDay
+		}
+	}
+	return "CREATE OR REPLACE TEMP MACRO could_have(key, day) AS " + condition + ";\n"
+}
+
+// anyCase returns a pattern that the longest of the words matches in any case.
+// Patterns and lower() agree on which letters are alike, but for the dotted
+// capital I of Turkish, whose small letter is i.
+func anyCase(words []string) string {
+	var longest string
+	for _, w := range words {
+		if len(w) > len(longest) {
+			longest = w
+		}
+	}
+	var b strings.Builder
+	for _, r := range longest {
+		switch r {
+		case 'i', 'I', 'İ':
+			b.WriteString("[iİ]")
+		default:
+			b.WriteString(regexp.QuoteMeta(string(r)))
+		}
+	}
+	return b.String()
+}
+
+// wholeDays returns, as literals of SQL, the first local day of which the selection leaves
+// out no call, and the day after the last that is listed whole; NULL: no bound.
+func (p *Planner) wholeDays(of question.Params) (from, until string) {
+	from, until = "CAST(NULL AS DATE)", "CAST(NULL AS DATE)"
+	day := func(t time.Time, after bool) string {
+		t = t.In(p.loc)
+		y, m, d := t.Date()
+		if midnight := time.Date(y, m, d, 0, 0, 0, 0, p.loc); after && t.After(midnight) {
+			d++
+		}
+		return date(time.Date(y, m, d, 0, 0, 0, 0, time.UTC))
+	}
+	if !of.Since.IsZero() {
+		from = day(of.Since, true)
+	}
+	end := of.Until
+	if to := p.snap.Manifest.ListedTo(); !to.IsZero() && (end.IsZero() || to.Before(end)) {
+		end = to
+	}
+	// Beyond what a date can say nothing is cut off.
+	if y := end.Year(); !end.IsZero() && y > 0 && y < 10_000 {
+		until = day(end, false)
+	}
+	return from, until
+}
+
+// date returns a day as a literal of SQL.
+func date(day time.Time) string { return "DATE " + stored.Quote(day.Format(time.DateOnly)) }
+
+// listedUntil returns, in ms, up to where all calls are known that have started:
+// where the list was read to or, if it never was, the last call.
+func (p *Planner) listedUntil() int64 {
+	if to := p.snap.Manifest.ListedTo(); !to.IsZero() {
+		return to.UnixMilli()
+	}
+	_, last := p.snap.Manifest.Starts()
+	return last
+}
+
+// holidays returns, as a literal of SQL, the public holidays of the country that is set, if a
+// report judges days.
+func (p *Planner) holidays(q question.Question) string {
+	var days []string
+	if p.country != "" && history(q.Report) > 0 {
+		first, last := p.snap.Manifest.Starts()
+		for _, day := range holiday.In(p.country, max(time.UnixMilli(first).Year()-1, 1970), min(time.UnixMilli(last).Year()+1, 2200)) {
+			days = append(days, date(day))
+		}
+	}
+	return "CAST([" + strings.Join(days, ", ") + "] AS DATE[])"
+}
+
+// goals returns, as a literal of SQL, the outcomes that are a success by agent.
+func goals(q question.Question) string {
+	of := map[string][]string{}
+	var ids, entries []string
+	for _, g := range q.Goals {
+		if of[g.Agent] == nil {
+			ids = append(ids, g.Agent)
+		}
+		of[g.Agent] = append(of[g.Agent], stored.Quote(g.Outcome))
+	}
+	for _, id := range ids {
+		entries = append(entries, stored.Quote(id)+": ["+strings.Join(of[id], ", ")+"]")
+	}
+	return "CAST(MAP {" + strings.Join(entries, ", ") + "} AS MAP(VARCHAR, VARCHAR[]))"
+}

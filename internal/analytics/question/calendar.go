@@ -1,0 +1,56 @@
+package question
+
+import "time"
+
+// before returns the period before one, by its zone's calendar.
+func before(since, until time.Time) (time.Time, time.Time) {
+	months := (until.Year()-since.Year())*12 + int(until.Month()-since.Month())
+	if months > 0 && isDayBegin(since) && since.Day() == 1 && isDayBegin(until) && until.Day() == 1 {
+		return DayBegin(time.Date(since.Year(), since.Month()-time.Month(months), 1, 0, 0, 0, 0, time.UTC), since.Location()), since
+	}
+	days := 7
+	for DaysBack(until, days).After(since) {
+		days += 7
+	}
+	return DaysBack(since, days), DaysBack(until, days)
+}
+
+func weekendDays(since, until time.Time, loc *time.Location) (n int) {
+	for day := DayOf(since, loc); day.Before(until) && DayBegin(day, loc).Before(until); day = day.AddDate(0, 0, 1) {
+		if weekday := day.Weekday(); weekday == time.Saturday || weekday == time.Sunday {
+			n++
+		}
+	}
+	return n
+}
+
+// DaysBack returns the same time of day a number of days earlier.
+func DaysBack(t time.Time, days int) time.Time {
+	if back := t.AddDate(0, 0, -days); !isDayBegin(t) {
+		return back
+	}
+	y, m, d := t.Date()
+	return DayBegin(time.Date(y, m, d-days, 0, 0, 0, 0, time.UTC), t.Location())
+}
+
+func isDayBegin(t time.Time) bool { return t.Equal(DayBegin(t, t.Location())) }
+
+// DayBegin returns the first instant in a zone of the date of day. Where clocks skip
+// midnight, that is when they go on; where they repeat it, the first.
+func DayBegin(day time.Time, loc *time.Location) time.Time {
+	y, m, d := day.Date()
+	t := time.Date(y, m, d, 0, 0, 0, 0, loc)
+	switch {
+	case DayOf(t, loc).Before(time.Date(y, m, d, 0, 0, 0, 0, time.UTC)):
+		return t.Add(time.Hour)
+	case DayOf(t.Add(-time.Hour), loc).Equal(DayOf(t, loc)):
+		return t.Add(-time.Hour)
+	}
+	return t
+}
+
+// DayOf returns the date of an instant in a zone, as midnight UTC.
+func DayOf(t time.Time, loc *time.Location) time.Time {
+	y, m, d := t.In(loc).Date()
+	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
+}

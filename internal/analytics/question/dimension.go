@@ -1,0 +1,204 @@
+package question
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"callhouse/internal/analytics/stored"
+	"callhouse/internal/analytics/value"
+	"callhouse/internal/resource"
+)
+
+// Dimension is an attribute by which a report can be grouped and narrowed.
+type Dimension struct {
+	Name string // as it was typed
+	Expr string // over the view calls, and over the relation tallied
+	// Columns are those of tallied that Expr needs. Where Made is not empty, Expr is the
+	// one column, and Made is how it is made of the stored columns of calls.
+	Columns []string
+	Made    string
+	// Of is the resource that has the key; nil: calls have it themselves.
+	Of *resource.Resource
+	// Natural: the keys have an order of their own; otherwise the largest
+	// group comes first.
+	Natural bool
+	// OnDay is the value that all calls of a day have, over day; empty: they may have any.
+	OnDay string
+	known []string               // all possible values; nil: others may turn up
+	valid func(text string) bool // whether a text can be a value; nil: every text can
+	like  string                 // an example of a value, for the hint
+	once  bool                   // a value belongs to a single period
+}
+
+// Grains of local time in tallied: a date is enough for days, weeks and months.
+const (
+	LocalDate = "local_date"
+	LocalHour = "local_hour"
+)
+
+// Columns of tallied of which an outcome is made.
+const (
+	OfSpeech  = "transcript_state caller_spoke"
+	OfOutcome = "settlement is_started status disconnection_reason short_step " + OfSpeech
+)
+
+// agentType is the type of a call's agent. What a name means inside, where agents have an
+// agent_id as well, must not depend on it.
+const agentType = "(SELECT any_value(kinds.kind) FROM (SELECT agent_id AS of_agent, type AS kind FROM stored.agents) " +
+	"kinds WHERE kinds.of_agent = agent_id)"
+
+// Number is the organisation's own number in a call: the called number of an inbound call, else
+// the one that was shown, or that it was placed from. Files of earlier versions lack it: there,
+// equal texts are one number.
+var Number = madeOf("own_number", resource.Numbers, fmt.Sprintf(
+	"coalesce(own_number, CASE WHEN direction_of(direction, call_type) = 'inbound' THEN %s ELSE coalesce(%s, %s) END)",
+	ifOwn("to_number"), ifOwn("presentation_number"), ifOwn("from_number")))
+
+// ifOwn returns a number where it is one of the organisation's, and null else.
+func ifOwn(number string) string {
+	return fmt.Sprintf("CASE WHEN %s IN (SELECT number FROM stored.telephone_numbers) THEN %s END", number, number)
+}
+
+// Campaign is the campaign that placed a call, according to the call itself or else to the
+// lists of campaigns' calls.
+var Campaign = madeOf("of_campaign", resource.CampaignCalls,
+	"coalesce(extra ->> '$.campaign_id', (SELECT any_value(placed.campaign) FROM "+
+		"(SELECT call_id AS of_call, campaign_id AS campaign FROM stored.campaign_calls) placed WHERE placed.of_call = call_id))")
+
+// madeOf is a dimension by one column that is made of stored ones.
+func madeOf(column string, of *resource.Resource, made string) Dimension {
+	return Dimension{Expr: column, Columns: []string{column}, Of: of, Made: made}
+}
+
+// dimensions is the one place that says what --by and --where know. Nothing that
+// a user types becomes SQL but through it.
+func dimensions() map[string]Dimension {
+	word := func(column string) Dimension { return Dimension{Expr: column, Columns: []string{column}} }
+	date := func(text string) bool { _, err := time.Parse(time.DateOnly, text); return err == nil }
+	month := func(text string) bool { _, err := time.Parse("2006-01", text); return err == nil }
+	hour := func(text string) bool {
+		n, err := strconv.Atoi(text)
+		return err == nil && n >= 0 && n < 24 && strconv.Itoa(n) == text
+	}
+	byDate := []string{LocalDate}
+	return map[string]Dimension{
+		"agent":                word("agent_id"),
+		"agent_type":           {Expr: agentType, Columns: []string{"agent_id"}, Of: resource.Agents},
+		"agent_version":        word("agent_version"),
+		"call_type":            word("call_type"),
+		"direction":            {Expr: "direction", Columns: []string{"direction"}, known: []string{"inbound", "outbound", "unknown"}},
+		"campaign":             Campaign,
+		"number":               Number,
+		"status":               word("status"),
+		"disconnection_reason": word("disconnection_reason"),
+		"user_sentiment":       word("user_sentiment"),
+		"variant_label":        word("variant_label"),
+		"outcome":              {Expr: "outcome", Columns: strings.Fields(OfOutcome), known: outcomes()},
+		"outcome_kind":         {Expr: "outcome_kind", Columns: strings.Fields(OfOutcome)},
+		"day": {Expr: "local_date", Columns: byDate, Natural: true, once: true, valid: date,
+			like: "2026-11-20", OnDay: "day"},
+		"week": {Expr: "week", Columns: byDate, Natural: true, once: true, valid: date, like: "2026-11-16, its Monday",
+			OnDay: "week_of(day)"},
+		"month": {Expr: "local_month", Columns: byDate, Natural: true, once: true, valid: month, like: "2026-11",
+			OnDay: "month_of(day)"},
+		"hour":    {Expr: "local_hour", Columns: []string{LocalHour}, Natural: true, valid: hour, like: "9, of 0 to 23"},
+		"weekday": {Expr: "weekday", Columns: byDate, Natural: true, known: value.Weekdays[:], OnDay: "weekday_of(day)"},
+	}
+}
+
+// outcomes are those of calls, as macros.sql defines them.
+func outcomes() []string {
+	return []string{"not_connected", "voicemail", "failed", "abandoned", "transferred", "completed", "unknown"}
+}
+
+// shortNames are other spellings that are understood.
+func shortNames() map[string]string {
+	return map[string]string{"version": "agent_version", "variant": "variant_label"}
+}
+
+// documents are the JSON columns that --by reaches into, as in metadata.campaign.
+func documents() []string { return []string{"metadata", "dynamic_variables"} }
+
+// Dimensions returns the names that Params.By knows, sorted, those with a free
+// key last.
+func Dimensions() []string {
+	var out []string
+	for name := range dimensions() {
+		out = append(out, name)
+	}
+	sort.Strings(out)
+	for _, d := range documents() {
+		out = append(out, d+".KEY")
+	}
+	return out
+}
+
+// dimensionOf returns the dimension called name. n numbers the dimensions of a
+// question, so that two of documents have two columns.
+func dimensionOf(name string, n int) (Dimension, error) {
+	long := name
+	if other, ok := shortNames()[name]; ok {
+		long = other
+	}
+	d, ok := dimensions()[long]
+	if doc, key, of := strings.Cut(name, "."); !ok && of && key != "" && slices.Contains(documents(), doc) {
+		d, ok = madeOf(fmt.Sprint("in_document_", n), nil, "document_value("+doc+", "+stored.Quote(pointer(key))+")"), true
+	}
+	if !ok {
+		return d, Unknown("dimension", long, Dimensions())
+	}
+	d.Name = name
+	return d, nil
+}
+
+// InCalls returns the dimension as SQL over the view calls.
+func (d Dimension) InCalls() string { return cmp.Or(d.Made, d.Expr) }
+
+// ByNames returns the one or two dimensions of Params.By. A comma inside the key
+// of a document belongs to it, unless a dimension's name follows.
+func ByNames(by string) []string {
+	if by == "" {
+		return nil
+	}
+	var out []string
+	for part := range strings.SplitSeq(by, ",") {
+		_, err := dimensionOf(part, 0)
+		if last := len(out) - 1; last >= 0 && err != nil && strings.Contains(out[last], ".") {
+			out[last] += "," + part
+			continue
+		}
+		out = append(out, part)
+	}
+	return out
+}
+
+// keysOf returns the dimensions that by names: none for one group of all.
+func keysOf(by string) (keys []Dimension, err error) {
+	names := ByNames(by)
+	if len(names) > 2 {
+		return nil, &GroupError{"groups are of two dimensions at most, and " + strconv.Itoa(len(names)) + " are given",
+			"narrow the calls by the others: --where NAME=VALUE"}
+	}
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return nil, &GroupError{"groups are by " + name + " twice", "name two different dimensions"}
+		}
+		d, err := dimensionOf(name, i)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, d)
+	}
+	return keys, nil
+}
+
+// pointer returns the JSON pointer (RFC 6901) to a key of an object; unlike a
+// path it can spell every key.
+func pointer(key string) string {
+	return "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+}

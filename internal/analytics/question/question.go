@@ -1,0 +1,142 @@
+// Package question is what a user asks of a report: a period, groups, conditions and names, read
+// and checked as far as that takes no warehouse. It opens nothing and runs nothing; package plan
+// turns a question into SQL.
+package question
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	sqlfiles "callhouse/sql"
+)
+
+// Question is what is asked of a report or table. The zero value is about all calls.
+type Question struct {
+	Params
+	Report  *sqlfiles.File // or the view
+	Keys    []Dimension    // of By
+	Filters []Filter       // of Where
+	Goals   []Goal         // by the agents' ids, for a report that reads them
+	Spreads bool           // bounds for the changes of means are asked for
+	Seen    Params         // after Around: what the user asked, where the period is that of the calls beside it
+}
+
+// Of reads what p asks of a report or view.
+func Of(f *sqlfiles.File, p Params) (q Question, err error) {
+	q = Question{Params: p, Report: f}
+	if p.By != "" && !f.Grouped() {
+		return q, fmt.Errorf("run report %s: it has no groups", f.Name)
+	}
+	if q.Keys, err = keysOf(p.By); err != nil {
+		return q, err
+	}
+	if q.Filters, err = Filters(p.Where); err != nil {
+		return q, err
+	}
+	if name, _, ok := strings.Cut(p.Field, "="); p.Field != "" && (!ok || name == "") {
+		return q, &GroupError{fmt.Sprintf("the field %q has no value", p.Field), "write NAME=VALUE, as in resolved=true"}
+	}
+	if !slices.Contains([]string{"", "day", "hour", "minute"}, p.Every) {
+		return q, &GroupError{fmt.Sprintf("there is no step of time %q", p.Every), "write --every day, hour or minute"}
+	}
+	if _, compares := p.Previous(); compares && f.Selects() {
+		q.Spreads = len(f.Hidden) > 0
+		return q, q.mayCompare()
+	}
+	return q, nil
+}
+
+// Compare returns p with a period that has an end, and the period before it, as
+// [Params] has them. It returns a *GroupError where a report cannot be compared.
+//
+// The one before a period of whole calendar months is of as many months. Before
+// any other it is the same time as many weeks earlier as the period lasts, rounded
+// up: so it has as many hours of the same times of day and days of the week. Without
+// an end it ends where the list of calls was last read, which is listed.
+func Compare(f *sqlfiles.File, p Params, listed, now time.Time, loc *time.Location) (Params, error) {
+	q, err := Of(f, p)
+	if err == nil {
+		err = q.mayCompare()
+	}
+	if err != nil {
+		return p, err
+	}
+	if p.Since.IsZero() {
+		return p, &GroupError{"there is no period before the beginning", "say when the period begins: --since 7d, or --since 2026-11-01"}
+	}
+	if p.Until.IsZero() {
+		p.Until = now
+		if listed.Before(now) && listed.After(p.Since) {
+			p.Until = listed
+		}
+	}
+	if !p.Since.Before(p.Until) {
+		return p, &GroupError{"the period has not begun yet", "give --since an earlier time"}
+	}
+	p.PreviousSince, p.PreviousUntil = before(p.Since.In(loc), p.Until.In(loc))
+	return p, nil
+}
+
+// mayCompare returns a *GroupError where the answers of two periods have no rows
+// in common.
+func (q Question) mayCompare() error {
+	f := q.Report
+	if !f.Selects() || !f.Grouped() {
+		return &GroupError{f.Name + " lists what there is, and has no figures to compare", "ask it for each period apart: --since and --until"}
+	}
+	if f.Incomparable != "" {
+		return &GroupError{f.Name + " cannot be compared with the period before", f.Incomparable}
+	}
+	if slices.ContainsFunc(q.Asked(), func(d Dimension) bool { return d.once }) {
+		return &GroupError{"a day, week or month lies in one period alone, and cannot be compared with the one before",
+			"group by weekday or hour, or choose the days by --since and --until"}
+	}
+	return nil
+}
+
+// Asked returns the dimensions of the groups and conditions.
+func (q Question) Asked() []Dimension {
+	out := slices.Clone(q.Keys)
+	for _, f := range q.Filters {
+		out = append(out, f.Dimension)
+	}
+	return out
+}
+
+// Previous returns the question about the period with which q compares; false where there is none.
+func (q Question) Previous() (Question, bool) {
+	p, ok := q.Params.Previous()
+	q.Params = p
+	return q, ok
+}
+
+// Resolve replaces the names of agents and campaigns by their ids. find returns the id that a
+// text stands for, of an agent or a campaign.
+func (q *Question) Resolve(find func(what, text string) (id string, err error)) (err error) {
+	if q.Agent != "" {
+		if q.Agent, err = find("agent", q.Agent); err != nil {
+			return err
+		}
+	}
+	for _, f := range q.Filters {
+		for i, v := range f.Values {
+			if v != "" && f.Named() {
+				if f.Values[i], err = find(f.Name, v); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// OfCalls reports whether q chooses among the rows of a table by their calls.
+func (q Question) OfCalls() bool {
+	_, ok := q.Report.Column("call_id")
+	return ok && (q.Agent != "" || len(q.Where) > 0)
+}
+
+// ReadsGoals reports whether the report asks which outcomes are a success of an agent.
+func (q Question) ReadsGoals() bool { return strings.Contains(q.Report.SQL, "goals_of(") }

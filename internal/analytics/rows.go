@@ -1,0 +1,197 @@
+package analytics
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"callhouse/internal/analytics/duck"
+	"callhouse/internal/analytics/question"
+	"callhouse/internal/analytics/value"
+	sqlfiles "callhouse/sql"
+)
+
+// Rows is an answer, streamed: at no time is all of it in memory.
+type Rows struct {
+	rows    *duck.Rows
+	conn    *duck.Conn
+	columns []value.Column
+	hidden  int  // leading columns that are not shown
+	isPair  bool // the first column is a pair of keys, which are shown as two
+	buf     []any
+
+	// Where agents or campaigns have labels: the columns of their ids, and where the labels go.
+	labels  map[string]string
+	idsAt   []int
+	inPlace bool
+	told    []any
+	exact   []any
+}
+
+// Columns returns the answer's columns.
+func (r *Rows) Columns() []value.Column { return r.columns }
+
+// Next returns the next row, or io.EOF after the last. The slice is reused by
+// the next call, the values are not.
+func (r *Rows) Next(ctx context.Context) ([]any, error) {
+	row, err := r.rows.Next(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if r.isPair {
+		pair, _ := row[0].(value.Struct)
+		r.buf = append(append(r.buf[:0], pair.Values...), row[1:]...)
+		return r.tell(r.buf), nil
+	}
+	return r.tell(row[r.hidden:]), nil
+}
+
+// Exact returns the row that Next returned last, with ids also where that has names. The
+// next call of Next reuses it.
+func (r *Rows) Exact() []any { return r.exact }
+
+// Skip drops some rows unread, and returns how many; 0 after the last.
+func (r *Rows) Skip(ctx context.Context) (int, error) { return r.rows.Skip(ctx) }
+
+// Close frees the answer; it may be called before its end.
+func (r *Rows) Close() {
+	r.rows.Close()
+	r.conn.Close()
+}
+
+// stream returns the rows that run makes on a connection of their own, which they close.
+func (w *Warehouse) stream(ctx context.Context, run func(*duck.Conn) (*Rows, error)) (*Rows, error) {
+	conn, err := w.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := run(conn)
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	rows.conn = conn
+	return rows, nil
+}
+
+// keys names the columns of the groups.
+func (r *Rows) keys(f *sqlfiles.File, keys []question.Dimension) {
+	switch {
+	case !f.Grouped():
+		r.columns[0].Key = r.columns[0].Name == "call_id"
+	case len(keys) == 0:
+		r.hidden = 1
+		r.columns = r.columns[1:]
+	default:
+		if r.isPair = len(keys) == 2; r.isPair {
+			r.columns = append(describe(r.columns[0].Fields, f), r.columns[1:]...)
+		}
+		for i, d := range keys {
+			r.columns[i].Name = question.KeyName(d.Name, f)
+			r.columns[i].Label = d.Name
+			r.columns[i].Key = true
+		}
+	}
+}
+
+// tellNames has the rows of a report tell the names of agents and campaigns: in the place
+// of their ids for people, and beside them, in the last columns, else.
+func (r *Rows) tellNames(labels map[string]string, q question.Question) {
+	if labels == nil {
+		return
+	}
+	r.labels, r.inPlace = labels, q.NamesInPlace
+	r.columns = slices.Clone(r.columns)
+	for i, c := range r.columns {
+		if i < len(q.Keys) && q.Keys[i].Name != "agent" && q.Keys[i].Name != "campaign" || i >= len(q.Keys) && !question.IsAgent(c.Name) {
+			continue
+		}
+		what := strings.TrimSuffix(c.Name, "_id")
+		named := value.Column{Name: what + "_name", Type: "VARCHAR", Kind: value.Text}
+		switch {
+		case r.inPlace && what != c.Name:
+			r.columns[i].Label = strings.ReplaceAll(what, "_", " ")
+		case !r.inPlace && slices.ContainsFunc(r.columns, func(c value.Column) bool { return c.Name == named.Name }):
+			continue // the group's is that of its rows
+		case !r.inPlace:
+			r.columns = append(r.columns, named)
+		}
+		r.idsAt = append(r.idsAt, i)
+	}
+}
+
+// tell adds the names to a row.
+func (r *Rows) tell(row []any) []any {
+	r.exact = row
+	if len(r.idsAt) == 0 {
+		return row
+	}
+	r.told = append(r.told[:0], row...)
+	for _, at := range r.idsAt {
+		id, _ := row[at].(string)
+		name, known := r.labels[id]
+		switch {
+		case r.inPlace && known:
+			r.told[at] = name
+		case r.inPlace:
+		case known:
+			r.told = append(r.told, name)
+		default:
+			r.told = append(r.told, nil)
+		}
+	}
+	return r.told
+}
+
+// nameCurrency puts the currency into the headings of money.
+func nameCurrency(columns []value.Column, currency string) {
+	for i, c := range columns {
+		if c.Unit == value.Money && currency != "" {
+			columns[i].Label = cmp.Or(c.Label, c.Name) + " (" + currency + ")"
+		}
+	}
+}
+
+// prose is the unit, in headers, of texts that tables show whole.
+const prose = "prose"
+
+// describe adds to the columns of a result what the report's header says.
+func describe(columns []value.Column, f *sqlfiles.File) []value.Column {
+	out := append([]value.Column(nil), columns...)
+	for i := range out {
+		of := ""
+		if h, ok := f.Column(out[i].Name); ok {
+			out[i].Unit, of = value.Unit(h.Unit), h.Of
+			if h.Unit == prose {
+				out[i].Unit, out[i].Wrap = value.NoUnit, true
+			}
+		}
+		out[i].Label = label(out[i], of)
+		out[i].Null = "(none)"
+		if f.Arguments != "" { // read as a text, where marks of what is not there disturb
+			out[i].Null = ""
+		} else if out[i].Kind.Numeric() {
+			out[i].Null = "-"
+		}
+	}
+	return out
+}
+
+// label is a column's heading: its name without the unit, which the cells show,
+// and what it is a share of.
+func label(c value.Column, of string) string {
+	name := c.Name
+	switch c.Unit {
+	case value.Millis, value.Percent, value.Points:
+		name = strings.TrimSuffix(name, "_"+string(c.Unit))
+	}
+	name = strings.ReplaceAll(name, "_", " ")
+	switch of {
+	case "":
+		return name
+	case name:
+		return "of " + of
+	}
+	return name + " of " + of
+}

@@ -1,0 +1,24 @@
+package catalog
+
+import "errors"
+
+// UseError means that the options are wrong.
+type UseError struct{ What string }
+
+func (e *UseError) Error() string { return e.What }
+
+// BrokenError means that a table's metadata is missing, or cannot be read or extended.
+type BrokenError struct{ What string }
+
+func (e *BrokenError) Error() string { return e.What }
+
+// Hint returns advice for the operator.
+func (e *BrokenError) Hint() string {
+	return "query publish iceberg --check lists all problems, and --rebuild TABLE writes a table anew from the warehouse"
+}
+
+// IsBroken reports whether an error is a BrokenError.
+func IsBroken(err error) bool {
+	_, broken := errors.AsType[*BrokenError](err)
+	return broken
+}

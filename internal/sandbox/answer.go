@@ -1,0 +1,181 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"callhouse/internal/sandbox/operation"
+	"callhouse/internal/sandbox/organisation"
+	"callhouse/internal/sandbox/render"
+	"callhouse/internal/sandbox/wire"
+	"callhouse/internal/sandbox/world"
+)
+
+// exchange is a request on its way to its answer.
+type exchange struct {
+	r       *http.Request
+	x       *scratch
+	req     Request
+	op      *operation.Operation // nil where the path is of none
+	allowed []string             // where the method is not one of the path's
+	number  int64
+	fault   FaultKind       // of the request; empty for none
+	wrong   []ResourceFault // of its resource
+}
+
+// find finds what a request asks for.
+func find(r *http.Request, x *scratch) *exchange {
+	e := &exchange{r: r, x: x, req: Request{Kind: "other"}}
+	var id string
+	if e.op, id, e.allowed = operation.Match(r.Method, r.URL.Path); e.op != nil {
+		e.req = Request{Kind: e.op.Kind, Resource: e.op.Resource, ID: id}
+	}
+	if r.Method == http.MethodGet && (e.req.Kind == "page" || e.req.Kind == "list") {
+		e.req.Query = r.URL.RawQuery
+	}
+	x.v2 = operation.IsV2(r.URL.Path)
+	return e
+}
+
+// scratch is what one answer is written with.
+type scratch struct {
+	renderer render.Renderer
+	body     []byte
+	v2       bool // failures are told as in v2
+}
+
+// answer is a response before it is sent.
+type answer struct {
+	status int
+	header [2]string // one more header; empty for none
+	kind   string    // content type; empty for JSON
+	body   []byte
+	view   *world.View // the call, of a detail
+	object string      // path and query of an object of another resource
+	end    FaultKind   // how it ends: cut, hang, huge, reset, or slow for a client that gave up; empty: well
+}
+
+// codes are the values of error.code, by status. The contract names only
+// RATE_LIMIT_EXCEEDED.
+var codes = map[int]string{
+	400: "VALIDATION_ERROR", 401: "UNAUTHORIZED", 403: "FORBIDDEN", 404: "NOT_FOUND",
+	405: "METHOD_NOT_ALLOWED", 409: "CONFLICT", 429: "RATE_LIMIT_EXCEEDED",
+	500: "INTERNAL_ERROR", 503: "SERVICE_UNAVAILABLE",
+}
+
+// failure is an answer in the error envelope, or in v2 as detail.
+func failure(x *scratch, status int, message, details string) answer {
+	if x.v2 {
+		return denied(status, message)
+	}
+	if details == "" {
+		details = "{}"
+	}
+	b := append(x.body[:0], `{"error":{"code":"`...)
+	b = append(b, codes[status]...)
+	b = append(b, `","message":`...)
+	b = wire.AppendString(b, message)
+	b = append(b, `,"details":`...)
+	b = append(b, details...)
+	x.body = append(b, "}}"...)
+	return answer{status: status, body: x.body}
+}
+
+// invalid is an answer of v2 to what it does not understand. The field may be one
+// of an object in the body, as in "filter_criteria.duration", or empty.
+func invalid(field, message string) answer {
+	loc := []string{"body"}
+	if field != "" {
+		loc = append(loc, strings.Split(field, ".")...)
+	}
+	return detail(http.StatusUnprocessableEntity, loc, message, "value_error")
+}
+
+// detail is an answer of v2 about one place in a request.
+func detail(status int, loc []string, message, kind string) answer {
+	a := objectAnswer(map[string]any{"detail": []any{map[string]any{"loc": loc, "msg": message, "type": kind}}})
+	a.status = status
+	return a
+}
+
+// denied is an answer of v2 without anything asked for.
+func denied(status int, detail string) answer {
+	a := objectAnswer(map[string]any{"detail": detail})
+	a.status = status
+	return a
+}
+
+// objectAnswer writes an object as JSON.
+func objectAnswer(o any) answer {
+	body, err := json.Marshal(o)
+	if err != nil {
+		panic(fmt.Sprintf("sandbox: %v", err)) // every value is ours
+	}
+	return answer{status: http.StatusOK, body: body}
+}
+
+// orNull is a text, or null where it is empty.
+func orNull(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
+const webPage = "<!DOCTYPE html>\n<html><head><title>%</title></head>\n<body><center><h1>%</h1></center><hr>" +
+	"<center>edge proxy</center></body></html>\n"
+
+func webAnswer(status int, title string) answer {
+	body := []byte(strings.ReplaceAll(webPage, "%", title))
+	return answer{status: status, kind: "text/html; charset=utf-8", body: body}
+}
+
+// refusal is an answer of 400.
+type refusal struct {
+	message string
+	details string // JSON; empty for {}
+}
+
+func refuse(format string, args ...any) *refusal {
+	return &refusal{message: fmt.Sprintf(format, args...)}
+}
+
+// no is the answer to a request that is refused.
+func (e *exchange) no(r *refusal) answer {
+	return failure(e.x, http.StatusBadRequest, r.message, r.details)
+}
+
+// maxBody is how long a body may be. The contract does not say.
+const maxBody = 4 << 20
+
+// decode reads the body of a request and holds it to its schema; if ok is false, the answer
+// says why not.
+func (e *exchange) decode() (body organisation.Object, a answer, ok bool) {
+	text, err := io.ReadAll(http.MaxBytesReader(nil, e.r.Body, maxBody))
+	if err != nil {
+		return nil, e.refuse("", "the body could not be read: "+err.Error()), false
+	}
+	value, flaw := e.op.ReadBody(text)
+	if flaw != nil {
+		return nil, e.refuse(strings.Join(flaw.Place, "."), flaw.Reason), false
+	}
+	return value.(organisation.Object), answer{}, true // no schema takes anything else
+}
+
+// refuse is an answer to a body that is not valid: v3 names the field in the details of
+// the envelope, v2 in detail.
+func (e *exchange) refuse(field, reason string) answer {
+	if e.x.v2 {
+		return invalid(field, reason)
+	}
+	message, details := reason, []byte("{}")
+	if field != "" {
+		message = field + ": " + reason
+		details = wire.AppendString([]byte(`{"field":`), field)
+		details = append(wire.AppendString(append(details, `,"reason":`...), reason), '}')
+	}
+	return failure(e.x, http.StatusBadRequest, message, string(details))
+}

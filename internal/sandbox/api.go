@@ -1,0 +1,50 @@
+package sandbox
+
+import (
+	"net/http"
+
+	"callhouse/internal/sandbox/organisation"
+	"callhouse/internal/sandbox/service"
+	"callhouse/internal/sandbox/world"
+)
+
+// api answers the operations.
+type api struct {
+	opts         *Options
+	world        *world.World
+	organisation *organisation.Organisation
+	service      *service.Service
+	list         *callList
+	list2        *callList // of v2
+	trouble      trouble
+}
+
+// handler answers an operation.
+type handler func(*api, *exchange) answer
+
+// decodeWrite is decode for an operation that may have no body, and has no parameters.
+func (e *exchange) decodeWrite() (body organisation.Object, a answer, ok bool) {
+	if values := e.r.URL.Query(); len(values) > 0 {
+		return nil, e.no(checkQuery(e.op, values, nil)), false
+	}
+	if e.op.Body == "" {
+		return nil, answer{}, true
+	}
+	return e.decode()
+}
+
+// problem is the answer to what was not done.
+func (e *exchange) problem(p *service.Problem) answer {
+	switch p.Kind {
+	case service.Invalid:
+		return e.refuse(p.Field, p.Reason)
+	case service.Conflict:
+		return failure(e.x, http.StatusConflict, p.Reason, "")
+	case service.Unavailable:
+		return failure(e.x, http.StatusServiceUnavailable, p.Reason, "")
+	}
+	if e.x.v2 && p.Field != "" {
+		return detail(http.StatusNotFound, []string{"path", p.Field}, p.Reason, "not_found")
+	}
+	return failure(e.x, http.StatusNotFound, p.Reason, "")
+}

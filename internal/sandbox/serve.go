@@ -1,0 +1,173 @@
+package sandbox
+
+import (
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"callhouse/internal/sandbox/dice"
+)
+
+// ServeHTTP answers /v3 and /v2 as the service does, and /sandbox.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasPrefix(r.URL.Path, "/sandbox/") || isDocument(r.URL.Path) {
+		s.serveControl(w, r)
+		return
+	}
+	x := s.scratch.Get().(*scratch)
+	defer s.scratch.Put(x)
+	s.serveAPI(w, r, x)
+}
+
+func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, x *scratch) {
+	e := find(r, x)
+	w.Header().Set("Date", s.opts.DateNow().UTC().Format(http.TimeFormat))
+	before, after := s.latency(s.begun.Add(1))
+	if !sleep(r, before) {
+		s.ledger.arrive(e.req, bearer(r))
+		s.ledger.answered(0, 0, "")
+		return
+	}
+	number, verdict := s.ledger.arrive(e.req, bearer(r))
+	if !sleep(r, after) {
+		s.ledger.answered(0, 0, "")
+		return
+	}
+	var a answer
+	switch {
+	case verdict.unknown:
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		a = failure(x, http.StatusUnauthorized, "the API key is missing or not valid", "")
+	case verdict.refused:
+		a = failure(x, http.StatusTooManyRequests, "rate limit exceeded", "")
+		if !s.opts.NoRetryAfter {
+			a.header = [2]string{"Retry-After", strconv.Itoa(int(math.Ceil(verdict.wait.Seconds())))}
+		}
+	default:
+		e.number = number
+		e.fault = s.fault(number, e)
+		if asked := s.asked(e.req, e.fault); asked != "" {
+			w.Header().Set(faultHeader, asked)
+		}
+		if slices.Contains(requestFaults, e.fault) {
+			a = s.disturbed(e)
+		} else {
+			a = s.api.answer(e)
+		}
+	}
+	s.send(w, r, a, e.fault)
+}
+
+// disturbed is what a request gets that goes wrong.
+func (s *Server) disturbed(e *exchange) answer {
+	switch e.fault {
+	case Fault503HTML:
+		return webAnswer(503, "503 Service Temporarily Unavailable")
+	case FaultNonJSON:
+		return webAnswer(200, "Please sign in")
+	case FaultReset, FaultHuge, FaultHang:
+		return answer{end: e.fault}
+	case FaultCut:
+		a := s.api.answer(e)
+		a.end = FaultCut
+		return a
+	case FaultTruncated:
+		a := s.api.answer(e)
+		a.body, a.view, a.object = a.body[:len(a.body)/2], nil, ""
+		return a
+	case FaultSlow:
+		if !sleep(e.r, s.opts.SlowFor) {
+			return answer{end: FaultSlow}
+		}
+		return s.api.answer(e)
+	}
+	status, err := strconv.Atoi(string(e.fault[:3]))
+	if err != nil {
+		panic("sandbox: nothing is done for the fault " + e.fault)
+	}
+	a := failure(e.x, status, "injected fault", "")
+	if retry := map[FaultKind]string{
+		"429":             strconv.Itoa(1 + int(e.number%3)),
+		Fault429Date:      s.opts.DateNow().Add(2 * time.Second).UTC().Format(http.TimeFormat),
+		Fault429Malformed: "soon",
+	}[e.fault]; retry != "" {
+		a.header = [2]string{"Retry-After", retry}
+	}
+	return a
+}
+
+// fault decides whether and how a request goes wrong. The client may ask for it.
+func (s *Server) fault(number int64, e *exchange) FaultKind {
+	req := e.req
+	if k := FaultKind(e.r.Header.Get(faultHeader)); slices.Contains(requestFaults, k) || slices.Contains(pageFaults, k) {
+		return k
+	}
+	if s.opts.Inject != nil {
+		if k := s.opts.Inject(number, req); k != "" {
+			return k
+		}
+	}
+	page := req.Kind == "page" || req.Kind == "list" || req.Kind == "bulk" && req.ID == ""
+	return s.opts.Faults.draw(dice.Unit(dice.Hash(s.api.world.Key+4, uint64(number))), page)
+}
+
+// faultHeader is the header of a request that asks for a fault of its answer, and of an
+// answer that is perhaps wrong because somebody asked for it. It says what was asked for.
+const faultHeader = "Sandbox-Fault"
+
+// asked names all that was asked to be wrong with the answer to a request.
+func (s *Server) asked(req Request, fault FaultKind) string {
+	var all []string
+	if fault != "" {
+		all = append(all, string(fault))
+	}
+	ofCalls := req.Kind == "page" || req.Kind == "detail" || req.Kind == "bulk"
+	if ofCalls && s.opts.World.DriftRate > 0 {
+		all = append(all, "drift")
+	}
+	if v2 := s.api.trouble.modes(false); strings.HasPrefix(req.Resource, "v2_call") && v2 != (V2{}) {
+		all = append(all, "v2")
+	}
+	for _, d := range s.api.trouble.of(req.Resource) {
+		all = append(all, string(d))
+	}
+	slices.Sort(all)
+	return strings.Join(all, ",")
+}
+
+func bearer(r *http.Request) string {
+	scheme, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(key)
+}
+
+// latency returns how long the n-th request takes to arrive and to be answered.
+func (s *Server) latency(n int64) (before, after time.Duration) {
+	total := s.opts.Latency
+	h := dice.Hash(s.api.world.Key+5, uint64(n))
+	if s.opts.Jitter > 0 {
+		total += time.Duration(dice.Unit(h) * float64(s.opts.Jitter))
+	}
+	before = time.Duration(dice.Unit(dice.Mix(h)) * float64(total))
+	return before, total - before
+}
+
+// sleep waits, and returns false if the client gave up first.
+func sleep(r *http.Request, d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-r.Context().Done():
+		return false
+	}
+}
