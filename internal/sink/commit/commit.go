@@ -1,5 +1,6 @@
-// Package commit folds new records, from the journal or from dumps, into the files of the previous
-// snapshot, and makes a new snapshot of the result.
+// Package commit makes the next snapshot of the previous one: it merges new records, from the journal
+// or from dumps, and compacts, migrates, restores, mends or erases parts. Each operation is a method
+// of [Base]. It never changes a file of an existing snapshot, and fetches nothing.
 package commit
 
 import (
