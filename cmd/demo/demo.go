@@ -23,7 +23,7 @@ import (
 
 const program = "demo"
 
-// The service's limits, and how many times faster the demo's sandbox is.
+// The service's limits, and the demo's speed-up of the sandbox.
 const (
 	perSecond = 5
 	perMinute = 120
@@ -41,7 +41,7 @@ type options struct {
 	seed      uint64
 }
 
-// run runs the demo, and returns its exit code.
+// run runs the demo and returns its exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	o := options{}
 	cmd := &cobra.Command{
@@ -64,7 +64,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return cli.Report(stderr, program, cmd.ExecuteContext(ctx))
 }
 
-// demo runs the three commands as a user would, within one process.
+// demo runs the three commands in one process.
 func demo(ctx context.Context, o *options, stdin io.Reader, stdout, stderr io.Writer) (err error) {
 	dir, err := scratch.Make(scratch.Demo)
 	if err != nil {
@@ -93,7 +93,7 @@ func demo(ctx context.Context, o *options, stdin io.Reader, stdout, stderr io.Wr
 	say("   Its limits are raised %d-fold for this demo: %d requests per second, %d per minute.", faster, perSecond*faster, perMinute*faster)
 	say("")
 	say("2. extract copies the calls into %s", o.warehouse)
-	// No settings but these: the demo reads nobody's configuration.
+	// The demo reads no configuration of the machine.
 	code := extractcmd.Run(ctx, config.Environment{}, []string{
 		"run", "--warehouse", o.warehouse, "--base-url", service.URL, "--api-key-file", keyFile,
 		"--organization-id", server.Organisation().ID(),

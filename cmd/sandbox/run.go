@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 	"time"
-	_ "time/tzdata" // zones on machines that have none
+	_ "time/tzdata" // for machines without time zones
 
 	"github.com/spf13/cobra"
 
@@ -65,7 +65,7 @@ func (w *worldFlags) add(c *cobra.Command) {
 	f.Var(&w.driftFrom, "drift-from", "start of these changes (RFC 3339; default: the first call)")
 }
 
-// world returns the configuration, with the instant by which its calls have started.
+// world returns the configuration for calls that have started by an instant.
 func (w *worldFlags) world(origin time.Time) sandbox.Config {
 	cfg := w.config
 	cfg.Origin, cfg.DriftFrom = origin, w.driftFrom.Time
@@ -81,7 +81,7 @@ func (w *worldFlags) world(origin time.Time) sandbox.Config {
 	return cfg
 }
 
-// instant is a flag that holds a time in RFC 3339.
+// instant is a flag for a time in RFC 3339.
 type instant struct{ time.Time }
 
 func (i *instant) String() string {
@@ -102,6 +102,6 @@ func (i *instant) Set(s string) error {
 	return nil
 }
 
-// defaultNow is what a frozen clock shows unless told otherwise: a Thursday
-// evening in the company's zone, when everything is going on.
+// defaultNow is the default of a frozen clock: a Thursday evening in the company's zone, when
+// much is going on.
 var defaultNow = time.Date(2026, 11, 19, 9, 30, 0, 0, time.UTC)

@@ -28,12 +28,12 @@ type serveFlags struct {
 	size, wrong, v2    string
 	now, origin        instant
 	state, scenario    string
-	shaping            []string // names of flags without which a state is of another world
+	shaping            []string // names of flags that determine the world of a state
 }
 
 func newServe() *cobra.Command { return newServeInto(&serveFlags{}) }
 
-// newServeInto is the command whose flags are read into f.
+// newServeInto returns the command whose flags are parsed into f.
 func newServeInto(f *serveFlags) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "sandbox",
@@ -103,7 +103,7 @@ Control endpoints, without key or limits:
 	return c
 }
 
-// resourceList is the help's list of what is served besides calls.
+// resourceList lists the resources for the help.
 func resourceList() string {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -116,12 +116,11 @@ func resourceList() string {
 	return b.String()
 }
 
-// prepare turns flags into options.
+// prepare converts flags to options.
 func (f *serveFlags) prepare(now time.Time) (sandbox.Options, error) {
 	o := f.options
 	o.Limiter = limit.Algorithm(f.limiter)
-	// The data's clock may be frozen, far from now; an extract that goes by the real
-	// one would take that for a wrong clock.
+	// The data's clock may be frozen far from now, which extract would take for a wrong clock.
 	o.DateNow = time.Now
 	origin := now.UTC().Truncate(24 * time.Hour)
 	if !f.now.IsZero() {
@@ -205,7 +204,7 @@ func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, stderr io.
 			return err
 		}
 	}
-	if file == nil || len(file.Lines) == 0 { // otherwise it was done before
+	if file == nil || len(file.Lines) == 0 { // otherwise done before
 		if err := scenario.play(s); err != nil {
 			return cli.Fail(cli.ExitFailed, err, "remove --scenario, or flags that conflict with it")
 		}
@@ -223,7 +222,7 @@ func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, stderr io.
 	return nil
 }
 
-// greet says what is served and how to reach it.
+// greet prints what is served and how to reach it.
 func (f *serveFlags) greet(w io.Writer, r *sandbox.Running, o sandbox.Options) {
 	s := r.Server
 	now := s.Now()
@@ -264,7 +263,7 @@ func limited(n int) string {
 	return fmt.Sprint(n)
 }
 
-// summarise says what was asked of the server in its life.
+// summarise prints the server's request statistics.
 func summarise(w io.Writer, s *sandbox.Stats) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "\nrequests\t%d\t%d pages, %d details (%d calls, %d repeated, %d of these without changes)\n",

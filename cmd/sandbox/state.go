@@ -13,8 +13,8 @@ import (
 	"callhouse/internal/sandbox/statefile"
 )
 
-// openState opens the file of --state; nil for none. The flags that shape the company
-// come from its head. One that is given has to be the same.
+// openState opens the file of --state; nil for none. The flags that determine the world come from
+// its head; a given one must be the same.
 func (f *serveFlags) openState(flags *pflag.FlagSet) (*statefile.File, error) {
 	if f.state == "" {
 		return nil, nil
@@ -44,8 +44,8 @@ func (f *serveFlags) openState(flags *pflag.FlagSet) (*statefile.File, error) {
 	return file, nil
 }
 
-// beginState writes the head of a new file: the flags that shape the company, with the
-// instants that were chosen for it.
+// beginState writes the head of a new file: the flags that determine the world, and the instants
+// chosen for it.
 func (f *serveFlags) beginState(flags *pflag.FlagSet, o sandbox.Options) error {
 	f.origin.Time = o.World.Origin
 	settings := map[string]string{}
@@ -58,7 +58,7 @@ func (f *serveFlags) beginState(flags *pflag.FlagSet, o sandbox.Options) error {
 	return nil
 }
 
-// keeps says what a state holds.
+// keeps describes the content of a state.
 func (f *serveFlags) keeps(file *statefile.File) string {
 	text := f.state
 	if file.Settings == nil {

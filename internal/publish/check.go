@@ -56,7 +56,7 @@ func Check(ctx context.Context, o Options) (*Checked, error) {
 	defer p.dir.Close()
 	c := &checking{publication: p, out: Checked{Snapshot: p.snap.Manifest.Snapshot, To: p.To, Deep: o.Deep, Problems: []Problem{}}}
 	var works []*work
-	for _, t := range tables() {
+	for _, t := range p.Tables {
 		works = append(works, p.workOf(t))
 	}
 	err = each(ctx, works, c.table)

@@ -34,9 +34,9 @@ type form struct {
 	personal bool
 }
 
-// tables returns the published tables: all except the tallies. The calls come last, so that all
+// Tables returns the published tables: all except the tallies. The calls come last, so that all
 // other tables have a commit when they do.
-func tables() (out []*schema.Table) {
+func Tables() (out []*schema.Table) {
 	for _, t := range resource.Tables {
 		if t != &schema.Calls {
 			out = append(out, t)
@@ -63,11 +63,11 @@ func formOf(t *schema.Table, organization bool) *form {
 			Doc: "whose calls these are"})
 	}
 	f.schema = iceberg.NewSchema(0, fields...)
-	if !t.ByMonth() {
+	if sorts[t.Name] == nil {
 		return f
 	}
 	f.order.ID = sortOrder
-	for _, name := range sorts[t] {
+	for _, name := range sorts[t.Name] {
 		c := &t.Columns[t.Column(name)]
 		if f.start == nil {
 			f.start = c
@@ -77,11 +77,12 @@ func formOf(t *schema.Table, organization bool) *form {
 	return f
 }
 
-// sorts holds the columns by which the rows of a file are sorted.
-var sorts = map[*schema.Table][]string{
-	&schema.Calls: {"start_at", "call_id"},
-	&schema.Turns: {"call_start_at", "call_id", "turn"},
-	&schema.Items: {"call_start_at", "call_id", "position"},
+// sorts holds the columns by which the rows of a file are sorted, of the tables with a file for each day
+// or month.
+var sorts = map[string][]string{
+	schema.Calls.Name: {"start_at", "call_id"},
+	schema.Turns.Name: {"call_start_at", "call_id", "turn"},
+	schema.Items.Name: {"call_start_at", "call_id", "position"},
 }
 
 var types = map[schema.Type]iceberg.Type{

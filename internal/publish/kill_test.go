@@ -127,7 +127,7 @@ type committed map[string]bool
 
 func (c committed) add(h *house) {
 	now, _ := h.snapshots()
-	for _, table := range tables() {
+	for _, table := range Tables() {
 		c[table.Name+" "+names(now.Manifest.FilesOf(table.Name))] = true
 	}
 }
@@ -135,7 +135,7 @@ func (c committed) add(h *house) {
 // check fails if a table cannot be read, or has the files of no commit.
 func (c committed) check(l *lake) {
 	l.house.t.Helper()
-	for _, table := range tables() {
+	for _, table := range Tables() {
 		cur := l.load(table.Name)
 		if cur.Metadata == nil {
 			continue

@@ -53,7 +53,9 @@ type Options struct {
 	Deep bool
 	// Rebuild names tables that are rewritten, whatever their state.
 	Rebuild []string
-	Now     func() time.Time
+	// Tables are those to publish, with the columns that they are to have; nil: Tables().
+	Tables []*schema.Table
+	Now    func() time.Time
 	// State is a folder of this user on this machine, for locks. Empty: none; the publication then
 	// waits for a lease that a killed program left.
 	State string
@@ -123,8 +125,11 @@ func prepare(ctx context.Context, o Options) (*publication, error) {
 		return nil, &catalog.UseError{What: fmt.Sprintf("the organisation %q must have at most 64 characters: letters, digits, - and _",
 			o.Organization)}
 	}
+	if o.Tables == nil {
+		o.Tables = Tables()
+	}
 	for _, name := range o.Rebuild {
-		if !slices.ContainsFunc(tables(), func(t *schema.Table) bool { return t.Name == name }) {
+		if !slices.ContainsFunc(o.Tables, func(t *schema.Table) bool { return t.Name == name }) {
 			return nil, &catalog.UseError{What: fmt.Sprintf("unknown table %q", name)}
 		}
 	}
@@ -219,7 +224,7 @@ func (p *publication) choose() (err error) {
 		}
 		p.kept = append(p.kept, s)
 	}
-	for _, t := range tables() {
+	for _, t := range p.Tables {
 		for _, f := range m.FilesOf(t.Name) {
 			switch {
 			case len(f.SHA256) != 64:
@@ -267,7 +272,7 @@ var objectRE = regexp.MustCompile(`^.+-[0-9a-f]{16}\.parquet$`)
 
 func (p *publication) run(ctx context.Context, take func(root string) (context.Context, error)) error {
 	var works []*work
-	for _, t := range tables() {
+	for _, t := range p.Tables {
 		works = append(works, p.workOf(t))
 	}
 	if err := each(ctx, works, (*work).load); err != nil {

@@ -220,7 +220,7 @@ func (l *lake) check(organization string) {
 	l.house.t.Helper()
 	now, kept := l.house.snapshots()
 	p := &publication{Options: Options{Organization: organization}}
-	for _, t := range tables() {
+	for _, t := range Tables() {
 		cur := l.load(t.Name)
 		if cur.Metadata == nil {
 			if len(now.Manifest.FilesOf(t.Name)) > 0 {
@@ -557,7 +557,7 @@ func TestKilledAnywhere(t *testing.T) {
 // states returns which snapshot each table has.
 func (l *lake) states() map[string]int64 {
 	out := map[string]int64{}
-	for _, t := range tables() {
+	for _, t := range Tables() {
 		if cur := l.load(t.Name); cur.Metadata != nil {
 			out[t.Name] = cur.Head().ID
 		}

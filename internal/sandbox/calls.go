@@ -2,11 +2,9 @@ package sandbox
 
 import (
 	"net/http"
-	"strconv"
 
 	"callhouse/internal/sandbox/dice"
 	"callhouse/internal/sandbox/organisation"
-	"callhouse/internal/sandbox/render"
 	"callhouse/internal/sandbox/wire"
 	"callhouse/internal/sandbox/world"
 )
@@ -34,7 +32,12 @@ func (s *api) answerPage(e *exchange) answer {
 		}
 		return v, ok
 	})
-	x.body = s.appendPage(x.body[:0], &x.renderer, p)
+	x.body = p.write(x.body[:0], "items", "next_cursor", func(b []byte, v *world.View) []byte {
+		if s.opts.ThinList {
+			return x.renderer.Thin(b, v)
+		}
+		return s.withCampaign(x.renderer.Item(b, v), v)
+	})
 	return answer{status: http.StatusOK, body: x.body}
 }
 
@@ -61,25 +64,6 @@ func (s *api) answerCreateCall(e *exchange) answer {
 	}
 	e.x.body = s.withCampaign(e.x.renderer.Detail(e.x.body[:0], v), v)
 	return answer{status: http.StatusCreated, body: e.x.body}
-}
-
-func (s *api) appendPage(b []byte, r *render.Renderer, p *page[world.View]) []byte {
-	b = append(b, `{"items":[`...)
-	for i := range p.items {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		if s.opts.ThinList {
-			b = r.Thin(b, &p.items[i])
-		} else {
-			b = s.withCampaign(r.Item(b, &p.items[i]), &p.items[i])
-		}
-	}
-	b = append(b, `],"next_cursor":`...)
-	b = wire.AppendOptional(b, p.next)
-	b = append(b, `,"total_count":`...)
-	b = strconv.AppendInt(b, p.total, 10)
-	return append(b, '}')
 }
 
 func (s *api) answerDetail(e *exchange) answer {

@@ -33,8 +33,9 @@ func send(t testing.TB, s http.Handler, method, target, body string) (status int
 // documents to each other.
 func TestEveryRouteIsDescribed(t *testing.T) {
 	for id := range handlers {
-		if id != "list" && id != "object" && id != "write" {
-			operation.Named(id) // it panics where there is none
+		isOne := slices.ContainsFunc(operation.All, func(o operation.Operation) bool { return o.ID == id })
+		if !isOne && id != "list" && id != "object" && id != "write" {
+			t.Errorf("no operation is called %s", id)
 		}
 	}
 	s := newServer(t, Options{World: Config{Calls: 50}})

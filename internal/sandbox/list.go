@@ -3,11 +3,13 @@ package sandbox
 import (
 	"iter"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
 	"callhouse/internal/sandbox/dice"
 	"callhouse/internal/sandbox/organisation"
+	"callhouse/internal/sandbox/wire"
 	"callhouse/internal/sandbox/world"
 )
 
@@ -72,6 +74,23 @@ func (p *page[T]) shorten(keep int) {
 	}
 	p.items = slices.Clip(p.items[:keep])
 	p.next = p.seal(position)
+}
+
+// write appends the page as JSON, under the names that the list has for its items and the next cursor.
+// The older list of v2, which has keys, tells no total.
+func (p *page[T]) write(b []byte, items, next string, item func(b []byte, it *T) []byte) []byte {
+	b = append(append(append(b, `{"`...), items...), `":[`...)
+	for i := range p.items {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = item(b, &p.items[i])
+	}
+	b = append(append(append(b, `],"`...), next...), `":`...)
+	if b = wire.AppendOptional(b, p.next); next == "next_cursor" {
+		b = strconv.AppendInt(append(b, `,"total_count":`...), p.total, 10)
+	}
+	return append(b, '}')
 }
 
 // callList answers a query at an instant. Newest start first means by falling index:

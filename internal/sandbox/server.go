@@ -89,13 +89,6 @@ func (s *Server) Truth() *world.Truth { return s.api.world.Truth(s.Now()) }
 // Stats returns what the server has been asked so far.
 func (s *Server) Stats() *Stats { return s.ledger.snapshot() }
 
-// DetailFetches returns how many whole answers the details of call index got.
-func (s *Server) DetailFetches(index int64) int {
-	s.ledger.mu.Lock()
-	defer s.ledger.mu.Unlock()
-	return int(s.ledger.details[index].times)
-}
-
 // Revoke makes a key unknown; Restore makes it known again. Keys that were never
 // known stay so.
 func (s *Server) Revoke(key string) { s.setRevoked(key, true) }

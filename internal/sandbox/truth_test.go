@@ -205,7 +205,7 @@ func TestStatsOfDetails(t *testing.T) {
 		MaxPerSecond: got.MaxPerSecond, MaxPerMinute: got.MaxPerMinute, Faults: map[FaultKind]int64{},
 		DetailsDistinct: 3, DetailsAgain: 2, DetailsUnchanged: 1,
 	}
-	if diff := cmp.Diff(want, got); diff != "" || s.DetailFetches(100) != 2 || s.DetailFetches(5) != 0 {
+	if diff := cmp.Diff(want, got); diff != "" || s.ledger.details[100].times != 2 || s.ledger.details[5].times != 0 {
 		t.Error(diff)
 	}
 }

@@ -2,11 +2,9 @@ package sandbox
 
 import (
 	"net/http"
-	"strconv"
 
 	"callhouse/internal/sandbox/dice"
 	"callhouse/internal/sandbox/render"
-	"callhouse/internal/sandbox/wire"
 	"callhouse/internal/sandbox/world"
 )
 
@@ -59,25 +57,14 @@ func (s *api) answerBulk(e *exchange) answer {
 	if e.fault != FaultEmpty { // the next key is the id of a call on the page, so there has to be one
 		p.distort(e.fault, dice.Hash(s.world.Key+6, uint64(e.number)), q.cursor, q.offset, func() (v world.View, ok bool) { return v, false })
 	}
-	x.body = modes.appendPage(x.body[:0], &x.renderer, p, req.Resource == v2Legacy)
+	next := "next_cursor"
+	if req.Resource == v2Legacy {
+		next = "next_pagination_key"
+	}
+	x.body = p.write(x.body[:0], "calls", next, func(b []byte, v *world.View) []byte {
+		return x.renderer.FormV2(b, v, modes.form(&v.Call, false))
+	})
 	return modes.slow(answer{status: http.StatusOK, body: x.body}, len(p.items), x)
-}
-
-func (v *V2) appendPage(b []byte, r *render.Renderer, p *page[world.View], legacy bool) []byte {
-	b = append(b, `{"calls":[`...)
-	for i := range p.items {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = r.FormV2(b, &p.items[i], v.form(&p.items[i].Call, false))
-	}
-	if legacy {
-		b = wire.AppendOptional(append(b, `],"next_pagination_key":`...), p.next)
-		return append(b, '}')
-	}
-	b = wire.AppendOptional(append(b, `],"next_cursor":`...), p.next)
-	b = strconv.AppendInt(append(b, `,"total_count":`...), p.total, 10)
-	return append(b, '}')
 }
 
 // wrong returns the draw for what is wrong with a call's transcript; 0: nothing is.

@@ -1,23 +1,23 @@
 package cli
 
-// Problem is one word for what keeps a run or a warehouse from being well. It is the first word
-// that extract status prints, and stands in the column problem of the table runs.
+// Problem is one word for the state of a failed run or warehouse. extract status prints it first,
+// and runs has it in the column problem.
 type Problem string
 
-// The problems. Each has its help in the map below.
+// The problems. The map below has a hint for each.
 const (
 	NoProblem    Problem = ""
-	Refused      Problem = "refused"      // the service does not accept the key
+	Refused      Problem = "refused"      // the service refuses the key
 	Unreachable  Problem = "unreachable"  // nothing answers at the address
-	Untrusted    Problem = "untrusted"    // the certificate of what answers there
-	Misaddressed Problem = "misaddressed" // something else than the service answers
+	Untrusted    Problem = "untrusted"    // the certificate is not trusted
+	Misaddressed Problem = "misaddressed" // something other than the service answers
 	Down         Problem = "down"         // the service fails
-	WrongClock   Problem = "clock"        // this machine's clock and the service's disagree
-	Full         Problem = "full"         // the disk
-	Damaged      Problem = "damaged"      // files of the warehouse
+	WrongClock   Problem = "clock"        // the clocks of this machine and the service disagree
+	Full         Problem = "full"         // the disk is full
+	Damaged      Problem = "damaged"      // files of the warehouse are damaged
 	Newer        Problem = "newer"        // a newer callhouse wrote the warehouse
-	Foreign      Problem = "foreign"      // the calls of another organisation
-	Incomplete   Problem = "incomplete"   // committed, but not all
+	Foreign      Problem = "foreign"      // calls of another organisation
+	Incomplete   Problem = "incomplete"   // committed, but incomplete
 	Killed       Problem = "killed"
 	Interrupted  Problem = "interrupted"
 	Failed       Problem = "failed" // anything else
@@ -44,5 +44,5 @@ var help = map[Problem]string{
 	Overdue:      "extract run; then check that cron or systemd still starts it",
 }
 
-// Help returns what to do about a problem; empty for a word that this version does not know.
+// Help returns the hint for a problem; empty for a word unknown to this version.
 func (p Problem) Help() string { return help[p] }

@@ -9,8 +9,7 @@ import (
 	"callhouse/internal/words"
 )
 
-// UnknownCommand is the error of a name that no command of root has; what says what
-// the names stand for.
+// UnknownCommand returns the error for an unknown command of root; what names the kind of command.
 func UnknownCommand(root *cobra.Command, what, name, hint string) error {
 	var known []string
 	for _, c := range root.Commands() {
@@ -24,8 +23,7 @@ func UnknownCommand(root *cobra.Command, what, name, hint string) error {
 	return Usage(hint, "unknown %s %q", what, name)
 }
 
-// FlagError explains an error of flag parsing, and suggests the flag that was
-// probably meant.
+// FlagError explains an error of flag parsing and suggests the most similar flag.
 func FlagError(cmd *cobra.Command, err error) error {
 	hint := "run: " + cmd.CommandPath() + " --help"
 	if _, name, ok := strings.Cut(err.Error(), "unknown flag: --"); ok {

@@ -15,7 +15,7 @@ import (
 	"callhouse/internal/golden"
 )
 
-// flagsOf returns flags for all settings of a program, as its commands have them.
+// flagsOf returns flags for all settings of a program, like its commands.
 func flagsOf(t *testing.T, program Program, args ...string) *pflag.FlagSet {
 	t.Helper()
 	return takeFlags(t, new(Config), program, args...)
@@ -42,7 +42,7 @@ func written(t *testing.T, text string) string {
 	return path
 }
 
-// same says whether two texts are the same value of a key.
+// same reports whether two texts are the same value of a key.
 func same(k *Key, a, b string) bool {
 	if k.Kind == Duration || k.Kind == Age {
 		x, xerr := cli.ParseSpan(a)
@@ -58,8 +58,7 @@ var none Environment
 // with returns an environment with variables.
 func with(pairs ...string) Environment { return Environment{Vars: Variables(pairs)} }
 
-// What is wrong in a file is said with its line, what to write instead, and
-// nothing of the value.
+// An error in a file has its line and a hint, but nothing of the value.
 func TestFileErrors(t *testing.T) {
 	for _, c := range []struct{ name, text, says, hint string }{
 		{"unknown key", "quiet = true\nwarehose = \"x\"", `:2: unknown key "warehose"`, "did you mean: warehouse?"},
@@ -101,7 +100,7 @@ func TestFileErrors(t *testing.T) {
 	}
 }
 
-// Every setting can be said in all ways, and each is over those below it.
+// Every setting can be given in every way, with the right precedence.
 func TestPrecedence(t *testing.T) {
 	values := map[Kind][5]string{ // default, top, profile, environment, flag
 		Text: {"", "t1", "t2", "t3", "t4"}, Path: {"", "/p1", "/p2", "/p3", "/p4"}, Integer: {"0", "11", "12", "13", "14"},
@@ -154,7 +153,7 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
-// A list goes on where its flag is repeated, and takes the place of the file's.
+// A repeated list flag appends, and replaces the file's list.
 func TestRepeatedFlags(t *testing.T) {
 	f, err := none.Open(written(t, "mask = [\"summary\"]\n"))
 	if err != nil {
@@ -163,7 +162,7 @@ func TestRepeatedFlags(t *testing.T) {
 	for want, args := range map[string][]string{"summary": nil, "a": {"--mask", "a"}, "a,b,c": {"--mask", "a", "--mask=b,c"}} {
 		c := new(Config)
 		flags := takeFlags(t, c, Extract, args...)
-		for range 2 { // as for one profile after the other
+		for range 2 { // as for consecutive profiles
 			if _, err := none.Apply(flags, Extract, f, ""); err != nil || c.Mask != want {
 				t.Errorf("%v: %q, %v", args, c.Mask, err)
 			}
@@ -171,7 +170,7 @@ func TestRepeatedFlags(t *testing.T) {
 	}
 }
 
-// What is a success of an agent may stand in a table of the agent.
+// An agent's successes may be in a table of the agent.
 func TestAgentsInTheFile(t *testing.T) {
 	for text, want := range map[string]map[string]string{
 		"success = [\"a=transferred\"]\n": {"": "a=transferred"},
@@ -202,7 +201,7 @@ func TestAgentsInTheFile(t *testing.T) {
 	}
 }
 
-// One set of flags is good for one profile after the other.
+// One set of flags serves one profile after another.
 func TestApplyAgain(t *testing.T) {
 	f, err := none.Open(written(t, "share = 0.5\n[profiles.a]\nshare = 0.25\nmask = [\"from_number\"]\n[profiles.b]"))
 	if err != nil {
@@ -219,7 +218,7 @@ func TestApplyAgain(t *testing.T) {
 	}
 }
 
-// A relative path starts at the file's folder, not where the command runs.
+// A relative path starts at the file's folder, not the working directory.
 func TestPathsOfTheFile(t *testing.T) {
 	path := written(t, "warehouse = \"w\"\napi_key_file = \"/k\"\nmask_key_file = \"~/m\"")
 	f, err := with("HOME=/home/me").Open(path)
@@ -233,7 +232,7 @@ func TestPathsOfTheFile(t *testing.T) {
 	}
 }
 
-// The first of the places that has a file is read, and no other.
+// Only the first existing file is read.
 func TestWhereTheFileIs(t *testing.T) {
 	home, machine, here := t.TempDir(), t.TempDir(), t.TempDir()
 	t.Chdir(here)
@@ -271,7 +270,7 @@ func TestWhereTheFileIs(t *testing.T) {
 	}
 }
 
-// A program reads the variables and the places of its machine.
+// A program reads the variables and places of its machine.
 func TestSystem(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", "/xdg")
 	t.Setenv("HOME", "/home/me")
@@ -295,7 +294,7 @@ func TestChoose(t *testing.T) {
 		env   string
 		named []string
 		all   bool
-		want  string // or what an error says
+		want  string // or the error
 	}{
 		{"", nil, false, ""},
 		{"", nil, true, "acme globex initech"},
@@ -319,8 +318,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// The example is a file that changes nothing; with all its comments taken away
-// it is one as well.
+// The example changes nothing; with its comments removed it is a valid file as well.
 func TestExample(t *testing.T) {
 	f, err := none.Open(written(t, Example()))
 	if err != nil {
@@ -330,7 +328,7 @@ func TestExample(t *testing.T) {
 		k := &Keys[i]
 		v, ok := f.top[k.Name]
 		if k.Kind == Path {
-			continue // it starts at the file's folder
+			continue // relative to the file's folder
 		}
 		if ok != (k.Default != "") || ok && !same(k, v.text, k.Default) {
 			t.Errorf("%s: the example has %q (%v), the default is %q", k.Name, v.text, ok, k.Default)
@@ -350,7 +348,7 @@ func TestExample(t *testing.T) {
 	}
 }
 
-// The reference in docs/reference/configuration.md is that of the code.
+// docs/reference/configuration.md has the reference generated from the code.
 func TestReference(t *testing.T) {
 	golden.Part(t, "../../../docs/reference/configuration.md", "<!-- keys -->\n", "<!-- end of keys -->", Table())
 }
@@ -368,7 +366,7 @@ func TestKeysAreDistinct(t *testing.T) {
 	}
 }
 
-// A file of an earlier build costs no night: settings that a run does without are ignored with a warning.
+// A file of an earlier build costs no night: obsolete settings are ignored with a warning.
 func TestIgnoredSettings(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "old.toml")
 	if err := os.WriteFile(path, []byte("manners = \"greedy\"\nquiet = true\n[profiles.a]\nv2_path = \"/x\"\n"), 0o600); err != nil {

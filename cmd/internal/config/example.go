@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Example returns a file with every key in it. Keys with a default have that value,
-// and change nothing; the others are commented out.
+// Example returns a file with every key. Keys with a default have that value; the others are
+// commented out.
 func Example() string {
 	var b strings.Builder
 	b.WriteString("# callhouse.toml: settings of extract and query. Flags override environment variables, which override this\n" +
@@ -47,7 +47,7 @@ func Example() string {
 	return b.String()
 }
 
-// literal writes a value as the file has it.
+// literal formats a value for the file.
 func (k *Key) literal(text string) string {
 	switch k.Kind {
 	case Integer, Number, Boolean:

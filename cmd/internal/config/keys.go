@@ -1,8 +1,6 @@
-// Package config holds the settings of extract and query: what they are called, and
-// their values, from flags, environment variables and the file callhouse.toml with
-// its profiles. It says of every setting where its value came from.
-//
-// What a setting means only the commands know.
+// Package config holds the settings of extract and query: their names, their values from flags,
+// environment variables and callhouse.toml with its profiles, and the source of each value. The
+// commands define what a setting means.
 package config
 
 import (
@@ -11,19 +9,19 @@ import (
 	"time"
 )
 
-// Kind is the type that a setting has in the file.
+// Kind is the type of a setting in the file.
 type Kind uint8
 
 // Kinds of settings.
 const (
 	Text     Kind = iota
-	Path          // a relative one in the file starts at the file's folder
+	Path          // relative to the file's folder
 	Integer       //
-	Number        // an integer does as well
+	Number        // or an integer
 	Boolean       //
-	Duration      // a string as in "90m" or "7d"
-	Age           // the same where days are usual: an m alone is refused
-	List          // strings; on the command line, parted by commas
+	Duration      // a string such as "90m" or "7d"
+	Age           // the same where days are usual: m alone is refused
+	List          // strings; comma-separated on the command line
 )
 
 func (k Kind) String() string {
@@ -32,7 +30,7 @@ func (k Kind) String() string {
 		List: `a list of strings, e.g. ["a", "b"]`}[k]
 }
 
-// Program says which commands a setting is for.
+// Program is the program of a setting.
 type Program uint8
 
 // The programs.
@@ -42,34 +40,32 @@ const (
 	Publish // query publish alone
 )
 
-// Key declares one setting. Its flag, its environment variable, its line in the
-// file, its default, its help and its line in the docs all come from here.
+// Key declares a setting: its flag, environment variable, key in the file, default, help and line
+// in the docs.
 type Key struct {
 	Name string // in the file
-	// Flagged is what its flag is called, where that is not the name.
+	// Flagged is the name of the flag, if it differs.
 	Flagged string
 	Kind    Kind
 	For     Program
-	// Uses names the commands that use it. Some commands use all settings:
-	// extract's run and config, query's reports and shell. The help of other
-	// commands does not list it.
+	// Uses names the commands that use it, besides those that use all settings: extract's run and
+	// config, query's reports and shell. The help of other commands omits it.
 	Uses string
-	// Own: only run, plan and config accept its flag, and in query only report.
-	// Every command accepts the flags of the other settings, so that one set of
-	// arguments can serve several commands.
+	// Own: only run, plan and config accept its flag, and in query only report. The flags of other
+	// settings are accepted by every command, so that one set of arguments can serve several.
 	Own     bool
-	Letter  string   // of the short flag, if there is one
-	Value   string   // what the help calls its value; empty: its type
-	Words   []string // the values that it may have; nil: any
-	Default string   // as the flag has it; empty: none
-	Sample  string   // for one that has no default
+	Letter  string   // of the short flag; may be empty
+	Value   string   // name of its value in the help; empty: its type
+	Words   []string // allowed values; nil: any
+	Default string   // in the form of the flag; empty: none
+	Sample  string   // an example, if there is no default
 	About   string
-	// Whose says that it decides whose calls go where. If a profile's own table has
-	// it, no environment variable may change it.
+	// Whose: it decides which calls go where. If a profile's own table has it, environment
+	// variables must not override it.
 	Whose bool
-	// Masked says that its value is not shown.
+	// Masked hides its value in output.
 	Masked bool
-	in     func(*Values) any // where its value is kept
+	in     func(*Values) any // returns its place in Values
 }
 
 // Flag returns the name of the flag.
@@ -78,14 +74,14 @@ func (k *Key) Flag() string { return strings.ReplaceAll(cmp.Or(k.Flagged, k.Name
 // Env returns the name of the environment variable.
 func (k *Key) Env() string { return "CALLHOUSE_" + strings.ToUpper(k.Name) }
 
-// Names of the environment variables that are no key of the file.
+// Environment variables without a key in the file.
 const (
 	EnvFile    = "CALLHOUSE_CONFIG"
 	EnvProfile = "CALLHOUSE_PROFILE"
 	EnvKey     = "CALLHOUSE_API_KEY" // the API key itself
 	EnvSafe    = "CALLHOUSE_SAFE"    // the default of query's --safe
 
-	// The credentials of a REST catalog.
+	// Credentials of a REST catalog.
 	EnvCatalogToken      = "CALLHOUSE_CATALOG_TOKEN"
 	EnvCatalogCredential = "CALLHOUSE_CATALOG_CREDENTIAL"
 	EnvCatalogWarehouse  = "CALLHOUSE_CATALOG_WAREHOUSE"
@@ -111,7 +107,7 @@ type Values struct {
 	Publish                                 bool
 }
 
-// Keys are all settings, in the order in which they are listed.
+// Keys are all settings, in the order of their listing.
 var Keys = []Key{
 	{Name: "base_url", Kind: Text, For: Extract, Uses: "plan verify", Value: "URL", Sample: "https://api.example.com", Whose: true,
 		About: "address of the service, without /v3", in: func(v *Values) any { return &v.BaseURL }},
@@ -220,8 +216,8 @@ func keyOf(name string) *Key {
 	return nil
 }
 
-// gone are the settings of earlier builds, and what to do instead. An upgrade must not cost a night:
-// those that a run does without are ignored with a warning.
+// gone are settings of earlier builds and their replacements. An upgrade must not cost a night:
+// those that a run can ignore cause only a warning.
 var gone = map[string]struct {
 	hint    string
 	ignored bool

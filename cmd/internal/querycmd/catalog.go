@@ -25,7 +25,7 @@ import (
 	"callhouse/internal/words"
 )
 
-// catalogName is the file of the catalog if --output does not name one.
+// catalogName is the default file of the catalog.
 const catalogName = "callhouse.duckdb"
 
 func (a *app) catalogCommand() *cobra.Command {
@@ -53,8 +53,8 @@ refers to it, and for 24 hours after. --tz sets the zone of local days and hours
 	}
 }
 
-// opened resolves the warehouse for a file that outlives this process: its
-// snapshot by an absolute path, and the zone.
+// opened resolves the warehouse for a file that outlives this process: its snapshot by absolute
+// path, and the zone.
 func (a *app) opened(ctx context.Context) (*layout.Snapshot, *time.Location, error) {
 	loc, err := a.Location()
 	if err != nil {
@@ -90,8 +90,7 @@ func (a *app) makeCatalog(ctx context.Context) error {
 	if err := proven.Open(a.Warehouse, time.Now).Prove(ctx, snap, files); err != nil {
 		return err
 	}
-	// The pin comes before the catalog, so that a catalog never points at a
-	// snapshot that may be removed.
+	// The pin comes first, so that a catalog never refers to a snapshot that may be removed.
 	pin, err := snapshot.Pin(house, path, snap.Manifest.Snapshot, time.Now())
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
@@ -114,7 +113,7 @@ func (a *app) makeCatalog(ctx context.Context) error {
 	return nil
 }
 
-// swapCatalog makes the catalog in a folder beside path, and renames it to path.
+// swapCatalog makes the catalog in a folder beside path and renames it to path.
 func swapCatalog(ctx context.Context, snap *layout.Snapshot, loc *time.Location, path string) error {
 	tmp, err := scratch.Folder(path)
 	if err != nil {
@@ -151,8 +150,7 @@ func syncDir(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// replaceable returns nil if a catalog may replace what is at path: nothing or an
-// older catalog, but not some other file.
+// replaceable returns nil if path is free or has an older catalog.
 func replaceable(ctx context.Context, root, path string) error {
 	foreign := func(what string) error {
 		return cli.Usage("give another name, e.g. --output callhouse.duckdb, or remove the file first",

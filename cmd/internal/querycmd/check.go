@@ -33,11 +33,11 @@ type checking struct {
 	dir             string // of the user's tests; empty: none
 	safe            safe.Mode
 
-	// In safe mode, a process of its own gets these fields as JSON.
-	Show    int // rows to show of each test that found something
+	// In safe mode, a separate process gets these fields as JSON.
+	Show    int // number of faulty rows shown per test
 	MaxAge  time.Duration
 	Tests   []*verdict
-	Summary bool // tell no rows of tests, even where a table is told
+	Summary bool // show no faulty rows, even in a table
 }
 
 func (a *app) checkCommand() *cobra.Command {
@@ -70,13 +70,13 @@ test is not a valid SELECT; the error names its file and line.`,
 	return cmd
 }
 
-// verdict is what a test found.
+// verdict is the result of a test.
 type verdict struct {
 	*sqlfiles.Check
-	File    string // empty: it came with the program
+	File    string // empty: built-in
 	count   int64
 	columns []value.Column
-	rows    [][]any // the first of them
+	rows    [][]any // the first faulty rows
 }
 
 func (v *verdict) severity() string {
@@ -115,7 +115,7 @@ func (c *checking) run(ctx context.Context, names []string) (err error) {
 	return nil
 }
 
-// answer runs the tests, prints what they found, and returns those that failed.
+// answer runs the tests, prints the results, and returns the failed tests.
 func (c *checking) answer(ctx context.Context, loc *time.Location) (failed []string, err error) {
 	if c.safe.On {
 		raw, err := json.Marshal(c)
@@ -136,7 +136,7 @@ func (c *checking) answer(ctx context.Context, loc *time.Location) (failed []str
 	return c.check(ctx, w)
 }
 
-// check is answer, for a warehouse that is open.
+// check is answer for an open warehouse.
 func (c *checking) check(ctx context.Context, w *analytics.Warehouse) (failed []string, err error) {
 	now := time.Now()
 	for _, v := range c.Tests {
@@ -150,7 +150,7 @@ func (c *checking) check(ctx context.Context, w *analytics.Warehouse) (failed []
 	return failed, c.tell(ctx, c.Tests, w.Location())
 }
 
-// checkAll is check in a process of its own; raw is the JSON of the tests.
+// checkAll is check in a separate process; raw is the JSON of the tests.
 func checkAll(ctx context.Context, a *answer.Command, w *analytics.Warehouse, raw json.RawMessage) ([]string, error) {
 	c := &checking{Command: a}
 	if err := json.Unmarshal(raw, c); err != nil {
@@ -159,8 +159,8 @@ func checkAll(ctx context.Context, a *answer.Command, w *analytics.Warehouse, ra
 	return c.check(ctx, w)
 }
 
-// collect returns the tests to run, by name: ours, and the user's, which replace
-// ours of the same name.
+// collect returns the tests to run by name: built-in ones, and the user's, which replace built-in
+// ones of the same name.
 func (c *checking) collect(names []string) ([]*verdict, error) {
 	by := map[string]*verdict{}
 	for _, t := range sqlfiles.Checks() {
@@ -207,12 +207,12 @@ func (c *checking) collect(names []string) ([]*verdict, error) {
 	return out, nil
 }
 
-// escapeGlob makes a pattern that matches only the path itself.
+// escapeGlob returns a pattern that matches only the path itself.
 func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// test runs one test: it counts the rows, and keeps the first ones.
+// test runs one test: it counts the faulty rows and keeps the first ones.
 func (c *checking) test(ctx context.Context, w *analytics.Warehouse, v *verdict, now time.Time) error {
 	rows, err := ask(ctx, w, v.SQL, map[string]string{
 		"now": now.UTC().Format(time.RFC3339Nano), "max_age": fmt.Sprint(int64(c.MaxAge.Seconds()))})
@@ -244,7 +244,7 @@ func (c *checking) test(ctx context.Context, w *analytics.Warehouse, v *verdict,
 	}
 }
 
-// ask runs a statement with the values for which it has parameters.
+// ask runs a statement with values for its parameters.
 func ask(ctx context.Context, w *analytics.Warehouse, text string, values map[string]string) (*analytics.Rows, error) {
 	rows, err := w.SQLWith(ctx, text, values)
 	var p *analytics.ParamError
@@ -257,7 +257,7 @@ func ask(ctx context.Context, w *analytics.Warehouse, text string, values map[st
 	return w.SQLWith(ctx, text, values)
 }
 
-// explain adds to a test's error where it is.
+// explain adds the location to a test's error.
 func (v *verdict) explain(err error) error {
 	place := v.File
 	if place == "" {
@@ -280,9 +280,8 @@ func (v *verdict) explain(err error) error {
 	return fmt.Errorf("%s: %w", place, err)
 }
 
-// tell writes what the tests found: for people a table, and below it the first rows
-// of each test that found something; in JSON everything; in other formats the
-// table.
+// tell writes the results: for people a table and the first faulty rows of each test; in JSON
+// everything; in other formats the table.
 func (c *checking) tell(ctx context.Context, tests []*verdict, loc *time.Location) error {
 	kind, err := c.OutputFormat()
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// tested makes a warehouse in a new working folder, whose run was done hours
-// ago, and which is broken as told.
+// tested makes a warehouse in a new working folder, whose run ended hours ago, with the given
+// faults.
 func tested(t *testing.T, hours int, calls, turns, items []row) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -56,7 +56,7 @@ func checks(t *testing.T, code int, args ...string) map[string]found {
 	return by
 }
 
-// Each test of ours finds what it is for, and nothing where nothing is wrong.
+// Each built-in test finds its fault, and nothing in a sound warehouse.
 func TestChecksOfOurs(t *testing.T) {
 	tested(t, 1, nil, nil, nil)
 	for name, f := range checks(t, cli.ExitOK) {
@@ -104,7 +104,7 @@ func TestChecksOfOurs(t *testing.T) {
 	}
 }
 
-// The call types that the test knows are those that extract knows.
+// The call types known to the test are those known to extract.
 func TestChecksKnowTheCallTypes(t *testing.T) {
 	c := sqlfiles.Checks()[slices.IndexFunc(sqlfiles.Checks(), func(c *sqlfiles.Check) bool { return c.Name == "unknown_call_type" })]
 	words := strings.Split(regexp.MustCompile(`'([a-z_|]+)'`).FindStringSubmatch(c.SQL)[1], "|")
@@ -120,7 +120,7 @@ func TestChecksKnowTheCallTypes(t *testing.T) {
 	}
 }
 
-// A folder of the user's own tests.
+// The user's own tests.
 func TestChecksOfTheUser(t *testing.T) {
 	longtest.Only(t)
 	tested(t, 1, []row{{"call_id": "b", "status": "ended"}, {"call_id": "c", "status": "ended"}}, nil, nil)
@@ -175,7 +175,7 @@ func TestChecksOfTheUser(t *testing.T) {
 	}
 }
 
-// The sample of docs/reference/monitoring.md is a test that runs as it stands there.
+// The sample in docs/reference/monitoring.md is a valid test.
 func TestCheckOfTheManual(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/reference/monitoring.md")
 	if err != nil {

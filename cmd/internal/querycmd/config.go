@@ -18,8 +18,7 @@ import (
 	"callhouse/internal/words"
 )
 
-// settingFlags adds the flags of the settings, and has the file read before any
-// command.
+// settingFlags adds the flags of the settings, and reads the file before any command.
 func (a *app) settingFlags(root *cobra.Command) {
 	a.AddFlags(root, config.Query)
 	root.PersistentFlags().Lookup("format").Usage += "; one of " + strings.Join(answer.FormatNames(), ", ")
@@ -31,14 +30,14 @@ func (a *app) settingFlags(root *cobra.Command) {
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return a.configure(cmd) }
 }
 
-// configure sets what no flag sets, from the environment and the file.
+// configure sets what no flag sets from the environment and the file.
 func (a *app) configure(cmd *cobra.Command) error {
 	for c := cmd; c != nil; c = c.Parent() {
 		if c.Hidden || c.Name() == "completion" || strings.HasPrefix(c.Name(), "__complete") {
 			return nil
 		}
 	}
-	if a.Shell == nil { // it has warned already
+	if a.Shell == nil { // warned already
 		for _, note := range a.Env.StrayVariables() {
 			words.Fprintln(a.Stderr, "note:", note)
 		}
@@ -75,7 +74,7 @@ func (a *app) configure(cmd *cobra.Command) error {
 		}
 		a.Goals = append(a.Goals, goal)
 	}
-	// The ending of --output comes before the file's format.
+	// The extension of --output takes precedence over the file's format.
 	if f := cmd.Flags().Lookup("format"); f != nil && !f.Changed {
 		a.Usual, a.Format = a.Format, ""
 	}

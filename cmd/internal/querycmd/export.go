@@ -28,13 +28,13 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// exportName is the file of an export that describes the others.
+// exportName is the file that describes an export.
 const exportName = "manifest.json"
 
-// exportVersion is the version of that file.
+// exportVersion is the version of its format.
 const exportVersion = 1
 
-// exported is that file.
+// exported is its content.
 type exported struct {
 	ExportVersion int            `json:"export_version"`
 	Warehouse     string         `json:"warehouse"`
@@ -55,13 +55,13 @@ type exported struct {
 
 type exportedFile struct {
 	Name    string           `json:"name"`
-	Kind    string           `json:"kind"` // table, report
+	Kind    string           `json:"kind"` // table or report
 	Path    string           `json:"path"` // beside the manifest
 	Rows    int64            `json:"rows"`
 	Bytes   int64            `json:"bytes"`
 	SHA256  string           `json:"sha256"`
 	Columns []exportedColumn `json:"columns"`
-	// Coverage says what a report lacks; empty if nothing.
+	// Coverage is what a report lacks; may be empty.
 	Coverage string `json:"coverage,omitempty"`
 }
 
@@ -119,12 +119,12 @@ or an empty folder, keeps that folder's mode and derives the files' mode from it
 	return cmd
 }
 
-// exportable are the reports that need no arguments.
+// exportable returns the reports without arguments.
 func exportable() []*sqlfiles.File {
 	return slices.DeleteFunc(sqlfiles.Reports(), func(f *sqlfiles.File) bool { return f.Arguments != "" })
 }
 
-// named returns the definitions of the names, each once.
+// named returns the named definitions, each once.
 func named(what string, asked []string, all []*sqlfiles.File) ([]*sqlfiles.File, error) {
 	var out []*sqlfiles.File
 	for _, n := range asked {
@@ -141,7 +141,7 @@ func named(what string, asked []string, all []*sqlfiles.File) ([]*sqlfiles.File,
 	return out, nil
 }
 
-// exportFormat is the format of an export's files.
+// exportFormat returns the format of an export's files.
 func (a *app) exportFormat() (format.Format, error) {
 	if a.Format == "" {
 		return format.Parquet, nil
@@ -194,8 +194,7 @@ func (a *app) export(ctx context.Context, tableNames, reportNames []string, chos
 	return nil
 }
 
-// exportTarget returns nil if an export may be written to a folder: if it does not
-// exist, is empty, or holds an earlier export.
+// exportTarget returns nil if a folder does not exist, is empty, or has an earlier export.
 func exportTarget(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {
@@ -224,7 +223,7 @@ func exportTarget(dir string) error {
 	return nil
 }
 
-// exporter is one export in the making.
+// exporter is an export in progress.
 type exporter struct {
 	*app
 	w               *analytics.Warehouse
@@ -236,7 +235,7 @@ type exporter struct {
 	mode            os.FileMode // of its files
 }
 
-// run writes everything into a folder beside the target, and swaps it in.
+// run writes everything into a folder beside the target and swaps it in.
 func (e *exporter) run(ctx context.Context) (m *exported, err error) {
 	target, err := filepath.Abs(e.Output)
 	if err != nil {
@@ -248,7 +247,7 @@ func (e *exporter) run(ctx context.Context) (m *exported, err error) {
 	if err != nil {
 		return nil, answer.Unwritable(e.Output, err)
 	}
-	defer func() { err = cmp.Or(err, tmp.Remove()) }() // the old export, if it was swapped
+	defer func() { err = cmp.Or(err, tmp.Remove()) }() // the old export, after the swap
 	dir := tmp.Path
 	if m, err = e.fill(ctx, dir); err != nil {
 		return nil, answer.Unwritable(e.Output, err)
@@ -328,7 +327,7 @@ func (e *exporter) report(ctx context.Context, dir string, r *sqlfiles.File) (*e
 	return f, nil
 }
 
-// file writes rows as a file called name, and closes them.
+// file writes rows to a named file and closes them.
 func (e *exporter) file(ctx context.Context, dir, name string, rows *analytics.Rows) (*exportedFile, error) {
 	defer rows.Close()
 	f := &exportedFile{Name: name, Path: name + "." + e.format.Ending()}
@@ -359,7 +358,7 @@ func (e *exporter) file(ctx context.Context, dir, name string, rows *analytics.R
 	return f, nil
 }
 
-// root is the folder of the warehouse that a snapshot is of.
+// root returns the warehouse folder of a snapshot.
 func root(snap *layout.Snapshot) string {
 	path := filepath.Dir(filepath.Dir(snap.Dir))
 	if abs, err := filepath.Abs(path); err == nil {

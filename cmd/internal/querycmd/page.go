@@ -18,10 +18,10 @@ import (
 	"callhouse/internal/words"
 )
 
-// html is the format of the page, and its only one.
+// html is the page's only format.
 const html = "html"
 
-// pageCommand makes the page that is looked at every morning.
+// pageCommand makes the command of the morning page.
 func (a *app) pageCommand() *cobra.Command {
 	var title string
 	cmd := &cobra.Command{
@@ -96,7 +96,7 @@ func (a *app) writePage(ctx context.Context, w *analytics.Warehouse, o page.Opti
 	}
 	var err error
 	if a.Output == "" {
-		var whole bytes.Buffer // nothing of a page that fails is printed
+		var whole bytes.Buffer // a page that fails is not printed at all
 		if err = write(&whole); err == nil {
 			_, err = whole.WriteTo(a.Stdout)
 		}

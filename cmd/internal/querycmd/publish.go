@@ -25,7 +25,7 @@ import (
 	"callhouse/internal/words"
 )
 
-// hadoop is the catalog of those who have none.
+// hadoop is the catalog used without a REST catalog.
 const hadoop = "hadoop"
 
 func (a *app) publishCommand() *cobra.Command {
@@ -76,7 +76,7 @@ Athena, Snowflake, BigQuery, ClickHouse and DuckDB read the tables.`,
 	return cmd
 }
 
-// publishFlags are the flags of publish that are no settings.
+// publishFlags are the flags of publish that are not settings.
 type publishFlags struct {
 	adopt, check, deep bool
 	receipt            string
@@ -143,7 +143,7 @@ func publishError(err error) error {
 	return err
 }
 
-// receipt writes what was done as JSON, if there is a file for it.
+// receipt writes the result as JSON, if a file is given.
 func (a *app) receipt(to string, what any) error {
 	if to == "" {
 		return nil
@@ -155,7 +155,7 @@ func (a *app) receipt(to string, what any) error {
 	})
 }
 
-// published says what was published.
+// published prints what was published.
 func (a *app) published(made *publish.Report) {
 	var rows int64
 	for _, t := range made.Tables {
@@ -191,7 +191,7 @@ func (a *app) published(made *publish.Report) {
 	}
 }
 
-// checked says what a check found. Problems are an error.
+// checked prints the result of a check. Problems are an error.
 func (a *app) checked(found *publish.Checked) error {
 	bad, rebuild := int64(0), []string{}
 	for _, p := range found.Problems {
@@ -223,7 +223,7 @@ func (a *app) checked(found *publish.Checked) error {
 	return cli.Fail(cli.ExitFailed, fmt.Errorf("the tables differ from what was published: %s", cli.Plural(bad, "problem")), hint)
 }
 
-// stateFolder is where this user's locks are.
+// stateFolder is the folder of this user's locks.
 func stateFolder() string {
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -19,8 +19,7 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// reportCommand makes the command of a named report: its flags and arguments
-// follow from the report's header.
+// reportCommand makes the command of a report, with flags and arguments from its header.
 func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     strings.TrimSpace(f.Name + " " + f.Arguments),
@@ -51,7 +50,7 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 	fl.StringVar(&a.Compare, "compare", "", "show each figure beside that of another `PERIOD`, and the change: previous; requires --since")
 	cli.Complete(cmd, "compare", answer.Previous)
 	if !f.Comparable() {
-		_ = fl.MarkHidden("compare") // it is told why not
+		_ = fl.MarkHidden("compare") // the error explains why not
 	}
 	if slices.Contains(f.Flags, "field") {
 		without := "default: every field that is true"
@@ -76,7 +75,7 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 	return cmd
 }
 
-// columnNames are those of a report that its rows can be sorted by.
+// columnNames returns the columns by which a report can be sorted.
 func columnNames(f *sqlfiles.File) (out []string) {
 	for _, c := range f.Columns {
 		if c.Name != "key" || !f.Grouped() {
@@ -86,7 +85,7 @@ func columnNames(f *sqlfiles.File) (out []string) {
 	return out
 }
 
-// reportArgs checks the arguments that a report asks for.
+// reportArgs checks the arguments of a report.
 func reportArgs(f *sqlfiles.File) cobra.PositionalArgs {
 	if f.Arguments == "" {
 		return cli.NoArgs
@@ -166,7 +165,7 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 	return a.coverage(ctx, w, f, "coverage before", before, now)
 }
 
-// remarks says why an answer may be empty or lack something.
+// remarks explains why an answer may be empty or incomplete.
 func (a *app) remarks(ctx context.Context, w *analytics.Warehouse, f *sqlfiles.File, p question.Params, isEmpty bool) error {
 	lacking, err := w.NotFetched(f, p)
 	if err != nil {
@@ -192,9 +191,10 @@ func (a *app) remarks(ctx context.Context, w *analytics.Warehouse, f *sqlfiles.F
 	return nil
 }
 
-// compareNotes names the two periods, and a difference between them that changes the numbers of calls.
+// compareNotes names the two periods, and a difference between them that affects the numbers of
+// calls.
 func (a *app) compareNotes(p question.Params, loc *time.Location) {
-	if kind, err := a.OutputFormat(); err == nil && kind.Exact() { // the others say it in their heading
+	if kind, err := a.OutputFormat(); err == nil && kind.Exact() { // other formats have it in their heading
 		words.Fprintln(a.Stderr, periods(p, loc))
 	}
 	if is, was, uneven := p.Uneven(loc); uneven {
@@ -202,13 +202,13 @@ func (a *app) compareNotes(p question.Params, loc *time.Location) {
 	}
 }
 
-// periods names the two periods that an answer compares.
+// periods names the two periods of a comparison.
 func periods(p question.Params, loc *time.Location) string {
 	at := func(t time.Time) string { return t.In(loc).Format("2006-01-02 15:04") }
 	return "now: " + at(p.Since) + " to " + at(p.Until) + "; before: " + at(p.PreviousSince) + " to " + at(p.PreviousUntil)
 }
 
-// coverage prints a line on stderr that says what the answer lacks.
+// coverage prints on stderr what the answer lacks.
 func (a *app) coverage(ctx context.Context, w *analytics.Warehouse, f *sqlfiles.File, of string, p question.Params, now time.Time) error {
 	c, err := w.Coverage(ctx, f.Name, p, now)
 	if err != nil {

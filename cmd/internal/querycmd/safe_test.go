@@ -20,8 +20,8 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// safeTemp gives the statements' processes a folder of their own to leave
-// something behind in, and checks that they do not.
+// safeTemp gives the statements' processes their own temporary folder, and checks that it stays
+// empty.
 func safeTemp(t *testing.T) {
 	t.Helper()
 	dir := t.TempDir()
@@ -33,7 +33,7 @@ func safeTemp(t *testing.T) {
 	})
 }
 
-// In safe mode the answers are those of the usual one, byte for byte.
+// Safe mode gives the same answers as the usual mode, byte for byte.
 func TestSafeAnswers(t *testing.T) {
 	house(t)
 	safeTemp(t)
@@ -63,9 +63,8 @@ func TestSafeAnswers(t *testing.T) {
 	}
 }
 
-// Statements that mean harm end with one clear line, and leave nothing behind.
-// The guard's own cases stand in internal/analytics; here is what only a
-// process of its own and its limits can hold.
+// Malicious statements end with one clear line and leave nothing behind. The guard's own cases are
+// in internal/analytics; these need a separate process with limits.
 func TestSafeContains(t *testing.T) {
 	house(t)
 	safeTemp(t)
@@ -159,7 +158,7 @@ func TestSafeFlags(t *testing.T) {
 	}
 }
 
-// The shell's statements, commands and reports are held as well.
+// The shell's statements, commands and reports are limited as well.
 func TestSafeShell(t *testing.T) {
 	house(t)
 	safeTemp(t)
@@ -180,7 +179,7 @@ func TestSafeShell(t *testing.T) {
 	}
 }
 
-// The environment makes the shell safe as it does sql.
+// The environment makes the shell safe like sql.
 func TestSafeShellByEnvironment(t *testing.T) {
 	house(t)
 	safeTemp(t)
@@ -205,7 +204,7 @@ func TestSafeShellByEnvironment(t *testing.T) {
 	}
 }
 
-// Ctrl-C ends the statement's process too.
+// Ctrl-C ends the statement's process, too.
 func TestSafeInterrupted(t *testing.T) {
 	house(t)
 	safeTemp(t)
@@ -219,7 +218,7 @@ func TestSafeInterrupted(t *testing.T) {
 	}
 }
 
-// A reader that goes away ends it as well.
+// So does a closed pipe.
 func TestSafeBrokenPipe(t *testing.T) {
 	house(t)
 	safeTemp(t)
@@ -258,7 +257,7 @@ func TestSafeLimitsStdout(t *testing.T) {
 	}
 }
 
-// torrent is a text that does not end, until somebody has read far too much of it.
+// torrent is an endless text, which fails when far too much was read.
 type torrent struct {
 	head string
 	read int
@@ -277,7 +276,7 @@ func (e *torrent) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A statement is read up to a mebibyte, wherever it comes from.
+// A statement is read up to one mebibyte, from any source.
 func TestLongStatements(t *testing.T) {
 	house(t)
 	safeTemp(t)
@@ -313,7 +312,7 @@ func TestLongStatements(t *testing.T) {
 	}
 }
 
-// The tests of query check are SQL of others as well.
+// The tests of query check are untrusted SQL as well.
 func TestSafeChecks(t *testing.T) {
 	longtest.Only(t)
 	tested(t, 30, []row{{"call_id": "odd", "status": "vanished"}}, nil, nil)
@@ -358,11 +357,10 @@ func TestSafeChecks(t *testing.T) {
 	}
 }
 
-// Whoever adds a command decides whether it runs SQL that the user brings, and
-// then gives it --safe.
+// A new command must declare whether it runs the user's SQL, and then needs --safe.
 func TestCommandsThatRunForeignSQL(t *testing.T) {
 	own := map[string]bool{"report": true, "list": true, "describe": true, "catalog": true, "init": true, "export": true, safe.Name: true, "help": true, "completion": true, "publish": true,
-		"serve": true, serve.WorkerName: true} // which runs nothing that is not safe
+		"serve": true, serve.WorkerName: true} // which runs only safe statements
 	for _, f := range sqlfiles.Reports() {
 		own[f.Name] = true
 	}
@@ -389,8 +387,7 @@ func TestSafeCommandAlone(t *testing.T) {
 	}
 }
 
-// In safe mode no error tells where the warehouse lies: the statement, and so the reader of the error, may be
-// somebody else's.
+// In safe mode no error contains the warehouse's path, since its reader may be someone else.
 func TestSafeErrorsNameNoFolder(t *testing.T) {
 	house(t)
 	safeTemp(t)

@@ -21,7 +21,7 @@ import (
 	"callhouse/internal/longtest"
 )
 
-// The shell as its user meets it.
+// The shell in a terminal.
 func TestShellInATerminal(t *testing.T) {
 	house(t)
 	x := start(t, 100, 40, "shell")
@@ -54,7 +54,7 @@ func TestShellInATerminal(t *testing.T) {
 	x.see("weekday") // week too
 	x.drop()
 
-	// What is wrong is told, with what was meant.
+	// Errors come with a suggestion.
 	x.run("select agnt_id from calls;", `Referenced column "agnt_id" not found`, "^ did you mean: agent_id?")
 	x.run("select * from call_s;", "Table with name call_s does not exist", "did you mean: calls?")
 	x.run("selct 2;", `unknown statement or report "selct"`, "did you mean: select?")
@@ -92,7 +92,7 @@ func TestShellInATerminal(t *testing.T) {
 	}
 }
 
-// Ctrl-C cancels what runs, and drops what is typed, and nothing else.
+// Ctrl-C cancels the running statement or the input, and nothing else.
 func TestShellInterrupted(t *testing.T) {
 	house(t)
 	x := start(t, 80, 24, "shell")
@@ -102,7 +102,7 @@ func TestShellInterrupted(t *testing.T) {
 	for i := range 2 {
 		x.typed("select count(*) from range(10000000000) a, range(10000000000) b;")
 		x.press(enter)
-		// Cooked again: the statement runs, and Ctrl-C is a signal.
+		// Cooked mode again: the statement runs, and Ctrl-C is a signal.
 		x.wait("the statement's start", func() bool { return x.lflag()&unix.ISIG != 0 })
 		x.keys(ctrlC)
 		x.wait("the end", func() bool { return strings.Count(x.drawn(), "cancelled") == i+1 })
@@ -123,7 +123,7 @@ func (x *terminal) lflag() uint32 {
 	return state.Lflag
 }
 
-// What was typed is there in the next session, and with --no-history in none.
+// Input is available in the next session, except with --no-history.
 func TestShellHistory(t *testing.T) {
 	house(t)
 	state := t.TempDir()
@@ -153,7 +153,7 @@ func TestShellHistory(t *testing.T) {
 	x.keys(ctrlR)
 	x.see("inc-search")
 	x.keys("222")
-	// The first of the three keys finds it: the last one's frame is waited for.
+	// The first of the three keys finds it; the last frame is awaited.
 	x.see("inc-search): 222_", "query> select 222 as second_one;")
 	x.keys(enter)
 	x.see("second_one\n──────────\n       222")
@@ -175,7 +175,7 @@ func TestShellHistory(t *testing.T) {
 	}
 }
 
-// A commit between two statements is told, and the second reads it.
+// A commit between two statements is announced, and the second one reads it.
 func TestShellSeesCommits(t *testing.T) {
 	house(t)
 	x := start(t, 80, 24, "shell")
@@ -191,8 +191,7 @@ func TestShellSeesCommits(t *testing.T) {
 	x.leave()
 }
 
-// Colours are left out where they are not wanted, and nothing breaks where
-// there is little room.
+// Colours can be disabled, and nothing breaks on a small terminal.
 func TestShellPlain(t *testing.T) {
 	house(t)
 	x := start(t, 34, 8, "shell", "NO_COLOR=1")
@@ -213,7 +212,7 @@ func TestShellPlain(t *testing.T) {
 	x.see("call_type")
 	x.keys(tab)
 	x.see("select call_id")
-	x.press(ctrlC) // the choice first
+	x.press(ctrlC) // the selection first
 	x.drop()
 	x.keys(ctrlR)
 	x.see("inc-search")
@@ -229,7 +228,7 @@ func TestShellPlain(t *testing.T) {
 	}
 }
 
-// What an error repeats of the data is shown, and steers no terminal.
+// Data quoted in an error cannot control the terminal.
 func TestShellErrorsSteerNothing(t *testing.T) {
 	house(t)
 	x := start(t, 100, 20, "shell")
@@ -262,7 +261,7 @@ func TestShellTerminated(t *testing.T) {
 	}
 }
 
-// Where stdin is no terminal the shell runs a script.
+// Without a terminal on stdin the shell runs a script.
 func TestShellScript(t *testing.T) {
 	house(t)
 	for _, c := range []struct {
@@ -304,7 +303,7 @@ func TestShellScript(t *testing.T) {
 	}
 }
 
-// Every statement reads one commit, the newest, however fast they follow each other.
+// Every statement reads one commit, the newest, however fast they follow.
 func TestShellWhileCommitting(t *testing.T) {
 	longtest.Only(t)
 	house(t)

@@ -60,7 +60,7 @@ digits of decimals and large integers, times as RFC 3339, JSON columns as JSON.`
 	return cmd
 }
 
-// paramValues reads the values of --param.
+// paramValues parses the values of --param.
 func paramValues(params []string) (map[string]string, error) {
 	values := map[string]string{}
 	for _, p := range params {

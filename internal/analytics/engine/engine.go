@@ -1,5 +1,5 @@
-// Package engine writes, for engines other than DuckDB, the statements that make tables
-// of a snapshot's folders. It runs nothing.
+// Package engine writes the statements that create tables over a snapshot's folders in engines
+// other than DuckDB. It runs nothing.
 package engine
 
 import (
@@ -15,20 +15,20 @@ import (
 	"callhouse/internal/schema"
 )
 
-// dialect is how an engine other than DuckDB makes a table of a folder of Parquet files.
+// dialect describes how an engine creates a table over a folder of Parquet files.
 type dialect struct {
-	types  map[schema.Type]string // where they are not DuckDB's
-	ident  string                 // what stands around a name
+	types  map[schema.Type]string // where they differ from DuckDB's
+	ident  string                 // quotes a name
 	schema string
 	notes  string
 	begin  string // of the schema
-	table  string // with its name, columns, folder, and byMonth where it has months
-	// What gives a table a partition for each month, and has the engine look for them.
+	table  string // with its name, columns, folder, and byMonth if it has months
+	// byMonth partitions a table by month; fill makes the engine discover the partitions.
 	byMonth, fill string
-	instant       string // a time of UTC
+	instant       string // a UTC time
 }
 
-// dialects are the engines for whom Script writes.
+// dialects are the supported engines.
 var dialects = map[string]dialect{
 	"spark": {
 		types: map[schema.Type]string{schema.Text: "STRING", schema.Word: "STRING", schema.JSON: "STRING", schema.Int32: "INT",
@@ -63,7 +63,7 @@ var dialects = map[string]dialect{
 	},
 }
 
-// Names are the engines for whom Script writes.
+// Names returns the supported engines.
 func Names() []string { return slices.Sorted(maps.Keys(dialects)) }
 
 // Head says, as SQL comments, which snapshot a script is of, and what made it.
@@ -111,7 +111,7 @@ func Script(snap *layout.Snapshot, engine string) (script string, ok bool) {
 	return b.String(), true
 }
 
-// check returns a statement that tells whether the engine reads what was committed.
+// check returns a statement that tests whether the engine reads the committed rows.
 func (d dialect) check(m *layout.Manifest) string {
 	first := ""
 	if lo, hi := m.Starts(); lo < hi {

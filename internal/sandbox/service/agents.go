@@ -9,7 +9,7 @@ import (
 	"callhouse/internal/sandbox/organisation"
 )
 
-// createAgent makes an agent. It is of type flow if it has a flow.
+// createAgent makes an agent, of type flow if it has a flow.
 func (s *writing) createAgent() (Object, *Problem) {
 	if p := s.checkAgent(); p != nil {
 		return nil, p
@@ -37,8 +37,8 @@ func (s *writing) createAgent() (Object, *Problem) {
 	return s.agent(id), nil
 }
 
-// updateAgent changes an agent. Settings that the body does not name keep their values,
-// however deep they are; an array takes the place of the old one.
+// updateAgent changes an agent. Settings not in the body keep their values at any depth; an array
+// replaces the old one.
 func (s *writing) updateAgent() (Object, *Problem) {
 	agent := s.find("agents", s.id)
 	if agent == nil {
@@ -66,12 +66,12 @@ func (s *writing) updateAgent() (Object, *Problem) {
 	return s.agent(s.id), nil
 }
 
-// agent is an agent as its own answer shows it.
+// agent returns an agent as in its own answer.
 func (s *writing) agent(id string) Object {
 	return s.company.AgentAt(id, "", s.now.UnixMilli())
 }
 
-// merge sets what is named, and leaves the rest as it was. Neither is changed.
+// merge returns was with the members of is set. Neither is changed.
 func merge(was, is Object) Object {
 	all := maps.Clone(was)
 	if all == nil {
@@ -88,8 +88,8 @@ func merge(was, is Object) Object {
 	return all
 }
 
-// checkAgent looks at what no schema can tell: what the settings refer to has to be in
-// the organisation, and a flow has to be a graph.
+// checkAgent validates what schemas cannot: references must exist in the organisation, and a flow
+// must be a graph.
 func (s *writing) checkAgent() *Problem {
 	data, _ := s.body["data"].(Object)
 	for i, tool := range list(data["builtInTools"]) {
@@ -136,7 +136,7 @@ func (s *writing) checkKnowledge(field string, settings any) *Problem {
 	return nil
 }
 
-// validateFlow says whether a flow could be saved, and what is wrong with it.
+// validateFlow reports whether a flow could be saved, with its errors.
 func (s *writing) validateFlow() (Object, *Problem) {
 	flow, _ := s.body["flow"].(Object)
 	all := []any{}
@@ -146,7 +146,7 @@ func (s *writing) validateFlow() (Object, *Problem) {
 	return Object{"valid": len(all) == 0, "errors": all}, nil
 }
 
-// flaws are what is wrong with a graph of nodes whose shape is right.
+// flaws returns the errors of a graph with valid nodes.
 func flaws(flow Object) []Object {
 	var all []Object
 	add := func(message, format string, args ...any) {
@@ -177,13 +177,13 @@ func flaws(flow Object) []Object {
 	return all
 }
 
-// list is an array; nothing else.
+// list returns an array, or nil.
 func list(value any) []any {
 	all, _ := value.([]any)
 	return all
 }
 
-// inside is a member of a member; nil where there is none.
+// inside returns a nested member; nil if missing.
 func inside(value any, names ...string) any {
 	for _, name := range names {
 		o, _ := value.(Object)

@@ -10,12 +10,12 @@ import (
 	"callhouse/internal/serve/pgcatalog"
 )
 
-// lookups are Postgres' types whose values are numbers of things, and are written as the
-// things' names: the functions that find the one and the other.
+// lookups are Postgres' types that hold an object's number and print its name, with the functions
+// that convert both ways.
 var lookups = map[string]string{"regclass": "relation", "regtype": "type", "regproc": "proc", "regprocedure": "proc",
 	"regnamespace": "namespace", "regrole": "role"}
 
-// instead are types that DuckDB lacks, and those that stand for them.
+// instead maps types that DuckDB lacks to replacements.
 var instead = map[string]string{"name": "VARCHAR", "xid": "BIGINT", "cid": "BIGINT", "tid": "VARCHAR", "xid8": "BIGINT",
 	"jsonb": "JSON", "money": "DOUBLE", "citext": "VARCHAR", "aclitem": "VARCHAR", "pg_node_tree": "VARCHAR",
 	"inet": "VARCHAR", "cidr": "VARCHAR", "macaddr": "VARCHAR", "xml": "VARCHAR", "int2vector": "USMALLINT[]",
@@ -23,27 +23,17 @@ var instead = map[string]string{"name": "VARCHAR", "xid": "BIGINT", "cid": "BIGI
 	"cardinal_number": "INTEGER", "sql_identifier": "VARCHAR", "character_data": "VARCHAR", "yes_or_no": "VARCHAR",
 	"time_stamp": "TIMESTAMP WITH TIME ZONE", "char": "VARCHAR"}
 
-// unbound returns the name of a type that DuckDB does not know, in small letters.
-func unbound(t node) string {
-	if text(t["id"]) != "UNBOUND" {
-		return ""
-	}
-	info, _ := t["type_info"].(node)
-	return strings.ToLower(text(info["name"]))
-}
-
 // cast gives a cast to a type that DuckDB lacks another one. Where a thing's number or its
 // name may be meant, it is the number: [Asked.top] and [Asked.nestedCast] have seen to the names.
 func (a *Asked) cast(n node) {
-	t, _ := n["cast_type"].(node)
-	child, _ := n["child"].(node)
+	t := kidOf(n, "cast_type")
+	child := kidOf(n, "child")
 	if thing := lookups[unbound(t)]; thing != "" {
 		a.put(n, oidOf(thing, child))
 		return
 	}
-	info, _ := t["type_info"].(node)
-	of, _ := info["child_type"].(node)
-	if names, ok := constantText(child); ok && text(t["id"]) == "LIST" && lookups[unbound(of)] != "" { // '{int4,int8}'::regtype[]
+	of := kidOf(t, "type_info", "child_type")
+	if names, ok := constantText(child); ok && word(t, "id") == "LIST" && lookups[unbound(of)] != "" { // '{int4,int8}'::regtype[]
 		var oids []any
 		for _, name := range strings.Split(strings.Trim(names, "{} "), ",") {
 			oids = append(oids, call(schemaOf, lookups[unbound(of)]+"_oid", constant(strings.Trim(name, `" `))))
@@ -55,17 +45,16 @@ func (a *Asked) cast(n node) {
 	a.toNumeric(n, t)
 	a.castTime(n, t)
 	a.shorten(n, t)
-	if spelled := strings.TrimPrefix(strings.ToLower(a.at(n["query_location"])), "::"); strings.HasPrefix(spelled, "oid") ||
-		strings.HasPrefix(spelled, "pg_catalog.oid") {
+	if a.spelled(n, "::oid", "oid", "::pg_catalog.oid", "pg_catalog.oid") {
 		a.oids(t) // which DuckDB's parser takes for bigint
 	}
-	if text(t["id"]) == "LIST" {
+	if word(t, "id") == "LIST" {
 		a.array(child)
 	}
 }
 
-// oidOf is the tree of a thing's number. Those of the catalog's own tables are constants, because an outer join
-// takes no subquery in its condition.
+// oidOf returns the tree of an object's number. Numbers of the catalog's own tables are constants,
+// because the condition of an outer join cannot contain a subquery.
 func oidOf(thing string, name any) node {
 	if s, ok := constantText(name); ok && thing == "relation" {
 		if oid, ok := pgcatalog.Classes()[strings.TrimPrefix(s, "pg_catalog.")]; ok {
@@ -75,34 +64,31 @@ func oidOf(thing string, name any) node {
 	return call(schemaOf, thing+"_oid", name)
 }
 
-// lengthRE finds the length in the spelling of a type of texts.
+// lengthRE matches the length in the spelling of a text type.
 var lengthRE = regexp.MustCompile(`^(?i)::\s*(?:character varying|varchar|character|char|bpchar)\s*\(\s*(\d+)\s*\)`)
 
-// shorten cuts a text to the length of its type, which DuckDB's parser loses.
+// shorten truncates a text to the length of its type, which DuckDB's parser drops.
 func (a *Asked) shorten(n, t node) {
-	if text(t["id"]) != "VARCHAR" {
+	if word(t, "id") != "VARCHAR" {
 		return
 	}
 	if m := lengthRE.FindStringSubmatch(a.at(n["query_location"])); m != nil {
 		length, _ := strconv.Atoi(m[1])
-		inner := maps.Clone(n)
-		inner["alias"] = ""
-		a.put(n, call("", "left", inner, integer(length)))
+		a.put(n, call("", "left", bare(n), integer(length)))
 	}
 }
 
-// oids makes oids of the bigints in a type.
+// oids changes the bigints in a type to oids.
 func (a *Asked) oids(t node) {
-	info, _ := t["type_info"].(node)
-	if inner, ok := info["child_type"].(node); ok {
+	if inner := kidOf(t, "type_info", "child_type"); inner != nil {
 		a.oids(inner)
-	} else if text(t["id"]) == "BIGINT" {
+	} else if word(t, "id") == "BIGINT" {
 		t["id"] = "UINTEGER"
 		a.changed = true
 	}
 }
 
-// types replaces the types in a type.
+// types replaces the types within a type.
 func (a *Asked) types(t node) {
 	if by := instead[unbound(t)]; by != "" {
 		clear(t)
@@ -116,13 +102,12 @@ func (a *Asked) types(t node) {
 		a.changed = true
 		return
 	}
-	info, _ := t["type_info"].(node)
-	if inner, ok := info["child_type"].(node); ok {
+	if inner := kidOf(t, "type_info", "child_type"); inner != nil {
 		a.types(inner)
 	}
 }
 
-// array turns the text of an array, as in '{1,2}', into DuckDB's of a list.
+// array converts the text of an array, such as '{1,2}', to DuckDB's text of a list.
 func (a *Asked) array(n node) {
 	s, ok := constantText(n)
 	if !ok || !strings.HasPrefix(strings.TrimSpace(s), "{") {
@@ -134,61 +119,43 @@ func (a *Asked) array(n node) {
 	}
 }
 
-// constantText returns the text of a constant.
-func constantText(n any) (string, bool) {
-	c, _ := n.(node)
-	if text(c["type"]) != "VALUE_CONSTANT" {
-		return "", false
-	}
-	v, _ := c["value"].(node)
-	t, _ := v["type"].(node)
-	s, ok := v["value"].(string)
-	return s, ok && text(t["id"]) == "VARCHAR"
-}
-
 // functionColumns are columns of the catalog whose values are functions.
 var functionColumns = map[string]bool{"typinput": true, "typoutput": true, "typreceive": true, "typsend": true}
 
-// asName has a cast to a thing tell its name, if it is one.
+// asName makes a cast to an object type return the object's name.
 func (a *Asked) asName(n any) {
 	c, ok := n.(node)
 	if name := lastName(n); functionColumns[name] {
-		inner := maps.Clone(c)
-		inner["alias"] = ""
-		a.put(c, call(schemaOf, "proc_name", inner))
-		if text(c["alias"]) == "" {
+		a.put(c, call(schemaOf, "proc_name", bare(c)))
+		if aliasOf(c) == "" {
 			c["alias"] = name
 		}
 		return
 	}
-	if !ok || text(c["type"]) != "OPERATOR_CAST" {
+	if !ok || word(c, "type") != "OPERATOR_CAST" {
 		return
 	}
-	t, _ := c["cast_type"].(node)
-	if thing := lookups[unbound(t)]; thing != "" {
+	if thing := lookups[unbound(kidOf(c, "cast_type"))]; thing != "" {
 		a.put(c, call(schemaOf, thing+"_name", c["child"]))
 	}
 }
 
-// nestedCast has a thing that is cast to text tell its name.
+// nestedCast makes an object cast to text return its name.
 func (a *Asked) nestedCast(n node) {
-	t, _ := n["cast_type"].(node)
-	if text(t["id"]) == "VARCHAR" || unbound(t) == "name" {
+	t := kidOf(n, "cast_type")
+	if word(t, "id") == "VARCHAR" || unbound(t) == "name" {
 		a.asName(n["child"])
 	}
 }
 
-// top has the things that a statement answers tell their names.
+// top makes the objects in a statement's output return their names.
 func (a *Asked) top(n any, inUnion bool) {
-	of, _ := n.(node)
-	items, _ := of["select_list"].([]any)
-	for _, item := range items {
+	of := asNode(n)
+	for _, item := range selectOf(of) {
 		a.asName(item)
-		if c, _ := item.(node); text(c["type"]) == "VALUE_CONSTANT" && text(of["type"]) == "SELECT_NODE" && !inUnion {
-			if v, _ := c["value"].(node); v["is_null"] == true { // which is a text if nothing says otherwise
-				inner := maps.Clone(c)
-				inner["alias"] = ""
-				a.put(c, castTo(inner, "VARCHAR"))
+		if c := asNode(item); word(c, "type") == "VALUE_CONSTANT" && word(of, "type") == "SELECT_NODE" && !inUnion {
+			if isNull(c) { // which is a text if nothing says otherwise
+				a.put(c, castTo(bare(c), "VARCHAR"))
 			}
 		}
 	}
@@ -197,17 +164,15 @@ func (a *Asked) top(n any, inUnion bool) {
 
 // eachPart does the same for the parts of a UNION and of WITH.
 func (a *Asked) eachPart(of node, do func(any)) {
-	if of == nil {
+	if word(of, "type") != "SET_OPERATION_NODE" {
 		return
 	}
 	for _, side := range []string{"left", "right"} {
-		if _, ok := of[side].(node); ok && text(of["type"]) == "SET_OPERATION_NODE" {
-			do(of[side])
-		}
-	}
-	if kids, ok := of["children"].([]any); ok && text(of["type"]) == "SET_OPERATION_NODE" {
-		for _, kid := range kids {
+		if kid := kidOf(of, side); kid != nil {
 			do(kid)
 		}
+	}
+	for _, kid := range argsOf(of) {
+		do(kid)
 	}
 }

@@ -1,13 +1,10 @@
-// Package dialect turns the trees of statements that are written for Postgres into such
-// as DuckDB runs: the catalog's relations and functions into those of package pgcatalog,
-// types that DuckDB lacks into others, operators that it has otherwise, and formats of
-// dates. It works on DuckDB's own tree of a statement, so that what is judged is what is
-// run. It runs nothing, and knows no warehouse.
+// Package dialect translates the trees of statements written for Postgres into ones for DuckDB:
+// relations and functions of the catalog (package pgcatalog), types that DuckDB lacks, operators,
+// formats of dates. It changes DuckDB's own tree of a statement, so that what is checked is what
+// runs. It runs nothing and does not depend on a warehouse.
 package dialect
 
 import (
-	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -16,43 +13,42 @@ import (
 	"callhouse/internal/serve/pgcatalog"
 )
 
-// Asked is a statement, and who asks it.
+// Asked is a statement and its context.
 type Asked struct {
 	User    string
 	Setting func(name string) (string, bool)
-	Types   []uint32 // of the parameters, as the client declares them
-	Found   []string // DuckDB's types of the parameters, where they are known and are to be cast to; may be short
+	Types   []uint32 // of the parameters, as declared by the client
+	Found   []string // DuckDB's types of the parameters to cast to, if known; may be shorter
 	Guess   Guess
-	// Part returns the schema in which the tables of calls have the rows of the one piece of a file that can
-	// hold a call; empty: there is none. nil: nobody knows.
+	// Part returns the schema whose tables of calls have only the piece of a file that can contain
+	// a call; empty: none. nil: unsupported.
 	Part func(id string) (string, error)
-	// Top returns the schema in which a table has a copy of its first rows, or of its newest; empty: there is none. nil: as Part.
+	// Top returns the schema with a copy of a table's first or newest rows; empty: none. nil:
+	// unsupported.
 	Top     func(table string, isNewest bool) string
-	Values  []any    // of the parameters, where they are known
-	ByValue bool     // set by Rewrite: what is run depends on the value of a parameter
-	Names   []string // set by Rewrite: what Postgres calls the columns; empty: what DuckDB calls them
+	Values  []any    // of the parameters, if known
+	ByValue bool     // set by Rewrite: the result depends on a parameter's value
+	Names   []string // set by Rewrite: Postgres' names of the columns; empty: DuckDB's
 
 	changed bool
 	at      func(any) string
-	withs   map[string]bool // names that WITH makes known anywhere
-	quotes  map[string]bool // names in quotes; nil: not looked for yet
-	given   map[string]bool // names of columns; nil: not looked for yet
+	withs   map[string]bool // all names defined by WITH
+	quotes  map[string]bool // quoted names; nil: not collected yet
+	given   map[string]bool // names of columns; nil: not collected yet
 	tree    any
-	casts   map[int]node    // what the statement casts parameters to
+	casts   map[int]node    // the statement's casts of parameters
 	aliases map[string]kind // of the columns that it names
 	refused error
 }
 
-type node = map[string]any
-
-// Rewrite changes a tree that DuckDB made of a statement.
+// Rewrite changes DuckDB's tree of a statement.
 func (a *Asked) Rewrite(tree map[string]any, at func(any) string) (bool, error) {
 	a.changed, a.at, a.withs, a.quotes, a.given, a.tree = false, at, map[string]bool{}, nil, nil, tree
-	statements, _ := tree["statements"].([]any)
+	statements := listOf(tree, "statements")
 	if len(statements) != 1 {
 		return false, nil
 	}
-	statement, _ := statements[0].(node)
+	statement := asNode(statements[0])
 	a.Names = a.names(statement["node"])
 	a.findWiths(statement)
 	a.systemColumns(statement, nil)
@@ -68,28 +64,15 @@ func (a *Asked) Rewrite(tree map[string]any, at func(any) string) (bool, error) 
 }
 
 // findWiths collects the names of WITH.
-func (a *Asked) findWiths(n any) {
-	switch n := n.(type) {
-	case []any:
-		for _, kid := range n {
-			a.findWiths(kid)
-		}
-	case node:
-		if with, ok := n["cte_map"].(node); ok {
-			entries, _ := with["map"].([]any)
-			for _, e := range entries {
-				if e, ok := e.(node); ok {
-					a.withs[strings.ToLower(text(e["key"]))] = true
-				}
-			}
-		}
-		for _, kid := range n {
-			a.findWiths(kid)
+func (a *Asked) findWiths(tree any) {
+	for n := range nodes(tree) {
+		for _, with := range listOf(kidOf(n, "cte_map"), "map") {
+			a.withs[small(with, "key")] = true
 		}
 	}
 }
 
-// walk rewrites a part of the tree, its own parts first.
+// walk rewrites a part of the tree, children first.
 func (a *Asked) walk(n any) {
 	switch n := n.(type) {
 	case []any:
@@ -97,7 +80,7 @@ func (a *Asked) walk(n any) {
 			a.walk(kid)
 		}
 	case node:
-		if text(n["class"]) == "CAST" {
+		if classOf(n) == "CAST" {
 			a.nestedCast(n)
 		}
 		a.fold(n)
@@ -114,7 +97,7 @@ func (a *Asked) walk(n any) {
 				a.walk(kid)
 			}
 		}
-		switch text(n["type"]) {
+		switch word(n, "type") {
 		case "BASE_TABLE":
 			a.relation(n)
 		case "JOIN":
@@ -136,7 +119,7 @@ func (a *Asked) walk(n any) {
 		case "SUBQUERY":
 			a.anyOf(n)
 		case "ARRAY_EXTRACT":
-			if of, _ := n["children"].([]any); len(of) == 2 && isVector(of[0]) {
+			if of := argsOf(n); len(of) == 2 && isVector(of[0]) {
 				of[1] = plus(of[1], 1)
 				a.changed = true
 			}
@@ -144,15 +127,15 @@ func (a *Asked) walk(n any) {
 	}
 }
 
-// UnsupportedError says that a statement means something else in DuckDB than it says.
+// UnsupportedError reports a statement that means something else in DuckDB.
 type UnsupportedError struct {
 	Message, Hint string
-	Code          string // the SQLSTATE; empty: what is asked for is not supported
+	Code          string // the SQLSTATE; empty: feature not supported
 }
 
 func (e *UnsupportedError) Error() string { return e.Message }
 
-// sample refuses a sample that DuckDB takes before WHERE.
+// sample refuses a sample together with WHERE, which DuckDB applies after sampling.
 func (a *Asked) sample(n node) {
 	if n["sample"] != nil && n["where_clause"] != nil {
 		a.refused = &UnsupportedError{Message: "USING SAMPLE with WHERE is not supported: DuckDB samples rows before WHERE filters them",
@@ -160,7 +143,7 @@ func (a *Asked) sample(n node) {
 	}
 }
 
-// fold writes names of columns that a statement gives without quotes in small letters.
+// fold changes unquoted column names of a statement to lower case.
 func (a *Asked) fold(n node) {
 	small := func(name string) string {
 		folded := strings.ToLower(name)
@@ -170,21 +153,20 @@ func (a *Asked) fold(n node) {
 		a.changed = true
 		return folded
 	}
-	items, _ := n["select_list"].([]any)
-	for _, item := range items {
-		if e, ok := item.(node); ok && text(e["alias"]) != "" {
-			e["alias"] = small(text(e["alias"]))
+	for _, item := range selectOf(n) {
+		if e, ok := item.(node); ok && aliasOf(e) != "" {
+			e["alias"] = small(aliasOf(e))
 		}
 	}
 	for _, list := range []string{"column_name_alias", "aliases"} { // of FROM (…) AS t(a), and of WITH t(a)
-		names, _ := n[list].([]any)
+		names := listOf(n, list)
 		for i, name := range names {
 			names[i] = small(text(name))
 		}
 	}
 }
 
-// says reports whether a word stands anywhere in the statement.
+// says reports whether a word occurs in the statement.
 func (a *Asked) says(word string) bool {
 	for _, s := range lexer.Split(a.at(zero)) {
 		for _, t := range s.Tokens {
@@ -194,6 +176,13 @@ func (a *Asked) says(word string) bool {
 		}
 	}
 	return false
+}
+
+// spelled reports whether the text of an expression begins in one of several ways, whatever its case. It
+// is for what DuckDB's parser makes equal, and Postgres does not.
+func (a *Asked) spelled(n node, ways ...string) bool {
+	at := strings.ToLower(a.at(n["query_location"]))
+	return slices.ContainsFunc(ways, func(way string) bool { return strings.HasPrefix(at, way) })
 }
 
 // isQuoted says whether a name stands in quotes anywhere in the statement.
@@ -211,43 +200,40 @@ func (a *Asked) isQuoted(name string) bool {
 	return a.quotes[name]
 }
 
-// columns gives columns that are calls of our functions the name that they have in
-// Postgres, as other parts of the statement may look for it, and makes rows of a series.
+// columns gives columns that are calls of our functions their Postgres names, to which other parts
+// of the statement may refer, and turns a series into rows.
 func (a *Asked) columns(n node) {
-	items, _ := n["select_list"].([]any)
-	for _, item := range items {
-		e, _ := item.(node)
-		name := strings.ToLower(text(e["function_name"]))
-		if text(e["class"]) != "FUNCTION" {
+	for _, item := range selectOf(n) {
+		e := asNode(item)
+		name := callee(e)
+		if classOf(e) != "FUNCTION" {
 			continue
 		}
-		if text(e["alias"]) == "" && (pgcatalog.Functions()[name] || name == "generate_series") {
+		if aliasOf(e) == "" && (pgcatalog.Functions()[name] || name == "generate_series") {
 			e["alias"] = name
 		}
 		if name == "generate_series" {
-			inner := maps.Clone(e)
-			inner["alias"] = ""
-			a.put(e, call("", "unnest", inner))
+			a.put(e, call("", "unnest", bare(e)))
 		}
 	}
 }
 
-// vectors are columns of the catalog that are lists without nulls, and whether Postgres counts their
+// vectors are list columns of the catalog without nulls, with whether Postgres counts their
 // elements from 0.
 var vectors = map[string]bool{"indkey": true, "indclass": true, "indcollation": true, "indoption": true, "proargtypes": true,
 	"conkey": false, "confkey": false}
 
 func isVector(n any) bool { return vectors[lastName(n)] }
 
-// anyOf looks for a value in a list of the catalog by a function: DuckDB has a subquery for
-// ANY, which an outer join cannot have.
+// anyOf replaces ANY over a list of the catalog by a function: DuckDB uses a subquery for ANY,
+// which an outer join cannot contain.
 func (a *Asked) anyOf(n node) {
-	if text(n["subquery_type"]) != "ANY" || text(n["comparison_type"]) != "COMPARE_EQUAL" {
+	if word(n, "subquery_type") != "ANY" || word(n, "comparison_type") != "COMPARE_EQUAL" {
 		return
 	}
 	if list := anyList(n); list != nil {
-		if name := text(list["function_name"]); slices.Contains(lexer.Likes, name) {
-			patterns, _ := list["children"].([]any)
+		if name := word(list, "function_name"); slices.Contains(lexer.Likes, name) {
+			patterns := argsOf(list)
 			a.list(patterns[0])
 			a.put(n, call(schemaOf, name, n["child"], patterns[0]))
 			return
@@ -267,68 +253,4 @@ func (a *Asked) put(n, by node) {
 		n["alias"] = alias
 	}
 	a.changed = true
-}
-
-func text(v any) string {
-	s, _ := v.(string)
-	return s
-}
-
-// constant is the tree of a text.
-func constant(s string) node {
-	return node{"class": "CONSTANT", "type": "VALUE_CONSTANT", "alias": "", "query_location": nowhere,
-		"value": node{"type": node{"id": "VARCHAR", "type_info": nil}, "is_null": false, "value": s}}
-}
-
-// zero is the place of the beginning of the text.
-const zero = json.Number("0")
-
-// number returns a number of a tree.
-func number(v any) int {
-	n, _ := v.(json.Number)
-	i, _ := n.Int64()
-	return int(i)
-}
-
-// nowhere is the place of what does not stand in the text.
-const nowhere = uint64(1<<64 - 1)
-
-// call is the tree of a call of one of our functions.
-func call(schema, name string, args ...any) node {
-	if args == nil {
-		args = []any{}
-	}
-	return node{"class": "FUNCTION", "type": "FUNCTION", "alias": "", "query_location": nowhere, "function_name": name,
-		"schema": schema, "children": args,
-		"filter": nil, "order_bys": node{"type": "ORDER_MODIFIER", "orders": []any{}}, "distinct": false, "is_operator": false,
-		"export_state": false, "catalog": ""}
-}
-
-// plus is the tree of a number more than another.
-func plus(what any, n int) node {
-	sum := call("", "+", what, node{"class": "CONSTANT", "type": "VALUE_CONSTANT", "alias": "", "query_location": nowhere,
-		"value": node{"type": node{"id": "INTEGER", "type_info": nil}, "is_null": false, "value": n}})
-	sum["is_operator"] = true
-	return sum
-}
-
-// castTo is the tree of a cast to a type of DuckDB's, by its name.
-func castTo(what node, name string) node {
-	return node{"class": "CAST", "type": "OPERATOR_CAST", "alias": "", "query_location": nowhere, "child": what,
-		"cast_type": typeOf(name), "try_cast": false}
-}
-
-func typeOf(name string) node {
-	var width, scale int
-	if n, _ := fmt.Sscanf(name, "DECIMAL(%d,%d)", &width, &scale); n == 2 && !strings.HasSuffix(name, "]") {
-		return node{"id": "DECIMAL",
-			"type_info": node{"type": "DECIMAL_TYPE_INFO", "alias": "", "extension_info": nil, "width": width, "scale": scale}}
-	}
-	if inner, ok := strings.CutSuffix(name, "[]"); ok {
-		return node{"id": "LIST", "type_info": node{"type": "LIST_TYPE_INFO", "alias": "", "extension_info": nil, "child_type": typeOf(inner)}}
-	}
-	if name == "JSON" {
-		return node{"id": "VARCHAR", "type_info": node{"type": "GENERIC_TYPE_INFO", "alias": "JSON", "extension_info": nil}}
-	}
-	return node{"id": name, "type_info": nil}
 }

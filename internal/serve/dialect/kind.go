@@ -7,7 +7,7 @@ import (
 	"callhouse/internal/serve/pgcatalog"
 )
 
-// kind is what is known of the type of an expression before DuckDB looks at it.
+// kind is what is known of an expression's type before DuckDB binds it.
 type kind uint8
 
 const (
@@ -17,17 +17,17 @@ const (
 	numeric
 	float8
 	interval
-	instant // with a zone or without
+	instant // with or without a zone
 	date
 	other
 )
 
-// kinds are those of DuckDB's types.
+// kinds maps DuckDB's types.
 var kinds = map[string]kind{"TINYINT": int4, "SMALLINT": int4, "INTEGER": int4, "UINTEGER": int8, "BIGINT": int8, "HUGEINT": numeric,
 	"DECIMAL": numeric, "FLOAT": float8, "DOUBLE": float8,
 	"INTERVAL": interval, "TIMESTAMP": instant, "TIMESTAMP WITH TIME ZONE": instant, "DATE": date, "VARCHAR": other, "BOOLEAN": other}
 
-// columnKinds are the kinds of the warehouse's columns, where those of one name have the same.
+// columnKinds are the kinds of the warehouse's columns whose name has one kind everywhere.
 var columnKinds = sync.OnceValue(func() map[string]kind {
 	out := map[string]kind{}
 	for name, types := range pgcatalog.ColumnTypes() {
@@ -39,7 +39,7 @@ var columnKinds = sync.OnceValue(func() map[string]kind {
 	return out
 })
 
-// add notes the kind of a name; two that differ are unknown.
+// add records the kind of a name; conflicting kinds are unknown.
 func add(to map[string]kind, name string, k kind) {
 	if before, ok := to[name]; ok && before != k {
 		k = unknown
@@ -47,21 +47,12 @@ func add(to map[string]kind, name string, k kind) {
 	to[name] = k
 }
 
-// findAliases notes the kinds of the columns that the statement names itself.
-func (a *Asked) findAliases(n any) {
-	switch n := n.(type) {
-	case []any:
-		for _, kid := range n {
-			a.findAliases(kid)
-		}
-	case node:
-		for _, kid := range n { // those within first
-			a.findAliases(kid)
-		}
+// findAliases records the kinds of the columns that the statement names.
+func (a *Asked) findAliases(tree any) {
+	for n := range nodes(tree) {
 		a.nameColumns(n)
-		items, _ := n["select_list"].([]any)
-		for _, item := range items {
-			if alias := strings.ToLower(text(asNode(item)["alias"])); alias != "" {
+		for _, item := range selectOf(n) {
+			if alias := small(item, "alias"); alias != "" {
 				k := a.kindOf(item)
 				if of, ok := columnKinds()[alias]; ok && of != k {
 					k = unknown
@@ -72,25 +63,25 @@ func (a *Asked) findAliases(n any) {
 	}
 }
 
-// nameColumns notes the kinds of columns that are named beside their query: AS t(a), WITH t(a).
+// nameColumns records the kinds of columns named outside their query: AS t(a), WITH t(a).
 func (a *Asked) nameColumns(n node) {
-	names, _ := n["column_name_alias"].([]any)
-	of := asNode(n["function"])
-	if text(n["type"]) == "TABLE_FUNCTION" && isShortSeries(of) {
+	names := listOf(n, "column_name_alias")
+	of := kidOf(n, "function")
+	if word(n, "type") == "TABLE_FUNCTION" && isShortSeries(of) {
 		if len(names) == 0 {
 			names = []any{n["alias"]}
 		}
 		add(a.aliases, strings.ToLower(text(names[0])), int4)
 		return
 	}
-	query := asNode(asNode(n["subquery"])["node"])
+	query := kidOf(n["subquery"], "node")
 	if list, ok := n["aliases"].([]any); ok {
-		names, query = list, asNode(asNode(n["query"])["node"])
+		names, query = list, kidOf(n["query"], "node")
 	}
 	for query["left"] != nil {
-		query = asNode(query["left"])
+		query = kidOf(query, "left")
 	}
-	items, _ := query["select_list"].([]any)
+	items := selectOf(query)
 	for i, name := range names {
 		if i < len(items) {
 			add(a.aliases, strings.ToLower(text(name)), a.kindOf(items[i]))
@@ -101,14 +92,11 @@ func (a *Asked) nameColumns(n node) {
 // kindOf returns what is known of an expression's type.
 func (a *Asked) kindOf(of any) kind {
 	n := asNode(of)
-	switch text(n["class"]) {
+	switch classOf(n) {
 	case "CONSTANT":
-		v, _ := n["value"].(node)
-		t, _ := v["type"].(node)
-		return kinds[text(t["id"])]
+		return kinds[word(kidOf(n, "value", "type"), "id")]
 	case "CAST":
-		t, _ := n["cast_type"].(node)
-		return kinds[text(t["id"])]
+		return kinds[castTarget(n)]
 	case "COLUMN_REF":
 		name := lastName(n)
 		if k, ok := a.aliases[name]; ok {
@@ -118,12 +106,11 @@ func (a *Asked) kindOf(of any) kind {
 	case "CASE":
 		return a.common(branches(n))
 	case "OPERATOR":
-		if kids, _ := n["children"].([]any); text(n["type"]) == "OPERATOR_COALESCE" {
+		if kids := argsOf(n); word(n, "type") == "OPERATOR_COALESCE" {
 			return a.common(kids)
 		}
 	case "SUBQUERY":
-		inner, _ := n["subquery"].(node)
-		if items, _ := asNode(inner["node"])["select_list"].([]any); len(items) == 1 && text(n["subquery_type"]) == "SCALAR" {
+		if items := selectOf(kidOf(n, "subquery", "node")); len(items) == 1 && word(n, "subquery_type") == "SCALAR" {
 			return a.kindOf(items[0])
 		}
 	case "FUNCTION", "WINDOW":
@@ -132,12 +119,11 @@ func (a *Asked) kindOf(of any) kind {
 	return unknown
 }
 
-// common returns the kind of expressions of one kind, apart from nulls.
+// common returns the kind shared by the expressions, ignoring nulls.
 func (a *Asked) common(of []any) kind {
 	k := unknown
 	for _, n := range of {
-		v, _ := asNode(n)["value"].(node)
-		if n == nil || v["is_null"] == true {
+		if n == nil || isNull(n) {
 			continue
 		}
 		if other := a.kindOf(n); k == unknown || k == other {
@@ -149,7 +135,7 @@ func (a *Asked) common(of []any) kind {
 	return k
 }
 
-// answers are the kinds of what functions answer.
+// answers maps functions to the kinds of their results.
 var answers = map[string]kind{"count": int8, "count_star": int8, "row_number": int8, "rank": int8,
 	"length": int4, "char_length": int4, "position": int4, "strpos": int4,
 	"now": instant, "current_timestamp": instant, "date_trunc": instant, "get_current_timestamp": instant, "to_timestamp": instant,
@@ -157,11 +143,11 @@ var answers = map[string]kind{"count": int8, "count_star": int8, "row_number": i
 	"stddev": float8, "stddev_samp": float8, "stddev_pop": float8, "sqrt": float8, "random": float8,
 	"concat": other, "string_agg": other, "upper": other, "lower": other, "to_char": other}
 
-// kindOfCall returns the kind of what a function or an operator answers.
+// kindOfCall returns the kind of the result of a function or operator.
 func (a *Asked) kindOfCall(n node) kind {
-	args, _ := n["children"].([]any)
-	name := strings.ToLower(text(n["function_name"]))
-	if isOperator, _ := n["is_operator"].(bool); isOperator && len(args) == 2 {
+	args := argsOf(n)
+	name := callee(n)
+	if isOperator(n) && len(args) == 2 {
 		return operation(name, a.kindOf(args[0]), a.kindOf(args[1]))
 	}
 	if len(args) == 0 {
@@ -182,7 +168,7 @@ func (a *Asked) kindOfCall(n node) kind {
 	return answers[name]
 }
 
-// operation returns the kind of what an operator makes of two kinds.
+// operation returns the kind of an operator's result for two kinds.
 func operation(name string, left, right kind) kind {
 	isTime := func(k kind) bool { return k == instant || k == date }
 	switch {

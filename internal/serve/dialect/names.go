@@ -7,23 +7,21 @@ import (
 	"callhouse/internal/serve/pgcatalog"
 )
 
-// names returns what Postgres calls the columns of a statement that does not say so itself;
-// nil where a star stands among them.
+// names returns Postgres' names of a statement's unnamed columns; nil if they include a star.
 func (a *Asked) names(n any) []string {
-	of, _ := n.(node)
-	if text(of["type"]) == "SET_OPERATION_NODE" {
+	of := asNode(n)
+	if word(of, "type") == "SET_OPERATION_NODE" {
 		if left, ok := of["left"]; ok {
 			return a.names(left)
 		}
-		if kids, _ := of["children"].([]any); len(kids) > 0 {
+		if kids := argsOf(of); len(kids) > 0 {
 			return a.names(kids[0])
 		}
 	}
-	items, _ := of["select_list"].([]any)
 	var out []string
-	for _, item := range items {
-		e, _ := item.(node)
-		if text(e["class"]) == "STAR" {
+	for _, item := range selectOf(of) {
+		e := asNode(item)
+		if classOf(e) == "STAR" {
 			return nil
 		}
 		out = append(out, a.name(e))
@@ -31,12 +29,12 @@ func (a *Asked) names(n any) []string {
 	return out
 }
 
-// name returns what Postgres calls an expression, "" where DuckDB calls it the same.
+// name returns Postgres' name of an expression, "" if DuckDB's is the same.
 func (a *Asked) name(e node) string {
-	if text(e["alias"]) != "" {
+	if aliasOf(e) != "" {
 		return ""
 	}
-	switch text(e["class"]) {
+	switch classOf(e) {
 	case "COLUMN_REF":
 		if name := lastName(e); isWord[name] {
 			return name
@@ -47,8 +45,8 @@ func (a *Asked) name(e node) string {
 	case "CAST":
 		return a.castNameOf(e)
 	case "CASE":
-		if last, ok := e["else_expr"].(node); ok && text(last["class"]) != "CONSTANT" {
-			if names, _ := last["column_names"].([]any); len(names) > 0 {
+		if last, ok := e["else_expr"].(node); ok && classOf(last) != "CONSTANT" {
+			if names := pathOf(last); len(names) > 0 {
 				return text(names[len(names)-1])
 			}
 			if of := a.name(last); of != "" && of != "?column?" {
@@ -64,74 +62,71 @@ func (a *Asked) name(e node) string {
 	return "?column?"
 }
 
-// calledNames are the names that functions have in Postgres.
+// calledNames maps functions to their names in Postgres.
 var calledNames = map[string]string{"count_star": "count", "quantile_cont": "percentile_cont", "quantile_disc": "percentile_disc",
 	"trim": "btrim", "list_value": "array", "struct_pack": "row"}
 
 // callName returns the name of a call.
 func (a *Asked) callName(e node) string {
-	if isOperator, _ := e["is_operator"].(bool); isOperator {
+	if isOperator(e) {
 		return "?column?"
 	}
-	name := strings.ToLower(text(e["function_name"]))
+	name := callee(e)
 	if by := calledNames[name]; by != "" {
 		return by
 	}
-	spelled := strings.ToLower(a.at(e["query_location"]))
 	switch {
-	case name == "date_part" && strings.HasPrefix(spelled, "extract"):
+	case name == "date_part" && a.spelled(e, "extract"):
 		return "extract"
-	case name == "regexp_full_match" && !strings.HasPrefix(spelled, name):
+	case name == "regexp_full_match" && !a.spelled(e, name):
 		return "?column?"
 	}
 	return name
 }
 
-// castNameOf returns the name of a cast: that of what is cast, or else of the type.
+// castNameOf returns the name of a cast: that of its operand, or else of the type.
 func (a *Asked) castNameOf(e node) string {
-	child, _ := e["child"].(node)
-	t, _ := e["cast_type"].(node)
-	if text(child["class"]) == "CAST" {
-		if inner := text(asNode(child["child"])["class"]); inner == "CONSTANT" || inner == "CAST" {
+	child := kidOf(e, "child")
+	t := kidOf(e, "cast_type")
+	if classOf(child) == "CAST" {
+		if inner := classOf(kidOf(child, "child")); inner == "CONSTANT" || inner == "CAST" {
 			return castName(t)
 		}
 	}
 	if of := a.name(child); of != "?column?" {
-		if names, _ := child["column_names"].([]any); of == "" && len(names) > 0 {
+		if names := pathOf(child); of == "" && len(names) > 0 {
 			return text(names[len(names)-1])
 		}
 		return of
 	}
-	spelled := strings.ToLower(a.at(e["query_location"]))
-	if strings.HasPrefix(spelled, "::varchar") || strings.HasPrefix(spelled, "::character varying") {
+	if a.spelled(e, "::varchar", "::character varying") {
 		return "varchar"
 	}
 	return castName(t)
 }
 
 func (a *Asked) subqueryName(e node) string {
-	switch text(e["subquery_type"]) {
+	switch word(e, "subquery_type") {
 	case "EXISTS", "NOT_EXISTS":
 		return "exists"
 	case "ANY", "ALL":
 		return "?column?"
 	}
-	inner, _ := e["subquery"].(node)
-	if names := a.names(inner["node"]); len(names) == 1 && text(e["subquery_type"]) == "SCALAR" && names[0] != "" {
+	if names := a.names(kidOf(e, "subquery")["node"]); len(names) == 1 && word(e, "subquery_type") == "SCALAR" && names[0] != "" {
 		return names[0]
 	}
 	return ""
 }
 
 func (a *Asked) operatorName(e node) string {
-	switch text(e["type"]) {
+	switch word(e, "type") {
 	case "OPERATOR_COALESCE":
 		return "coalesce"
 	case "ARRAY_CONSTRUCTOR":
 		return "array"
 	case "ARRAY_EXTRACT", "ARRAY_SLICE":
-		if kids, _ := e["children"].([]any); len(kids) > 0 {
-			if of, _ := kids[0].(node); text(of["class"]) != "COLUMN_REF" {
+		if kids := argsOf(e); len(kids) > 0 {
+			if of := asNode(kids[0]); classOf(of) != "COLUMN_REF" {
 				return a.name(of)
 			}
 		}
@@ -140,45 +135,26 @@ func (a *Asked) operatorName(e node) string {
 	return "?column?"
 }
 
-// isWord are words that look like columns, and in whose place stands a text.
+// isWord are words that look like columns but are replaced by texts.
 var isWord = map[string]bool{"current_user": true, "session_user": true, "user": true, "current_role": true,
 	"current_catalog": true, "current_schema": true}
 
-// castName returns what Postgres calls a constant that is cast.
+// castName returns Postgres' name of a constant with a cast.
 func castName(t node) string {
 	if name := unbound(t); name != "" {
 		return name
 	}
-	switch id := text(t["id"]); id {
-	case "LIST":
-		info, _ := t["type_info"].(node)
-		inner, _ := info["child_type"].(node)
-		return castName(inner)
-	case "VARCHAR":
-		return "text"
-	case "BIGINT":
-		return "int8"
-	case "INTEGER":
-		return "int4"
-	case "SMALLINT":
-		return "int2"
-	case "DOUBLE":
-		return "float8"
-	case "FLOAT":
-		return "float4"
-	case "BOOLEAN":
-		return "bool"
-	case "DECIMAL":
-		return "numeric"
-	case "TIMESTAMP WITH TIME ZONE":
-		return "timestamptz"
-	case "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS":
-		return "timestamp"
-	case "DATE", "TIME", "TIMESTAMP", "INTERVAL", "UUID":
-		return strings.ToLower(id)
+	if word(t, "id") == "LIST" {
+		return castName(kidOf(t, "type_info", "child_type"))
 	}
-	return ""
+	return typeNames[word(t, "id")]
 }
+
+// typeNames are Postgres' names of DuckDB's types.
+var typeNames = map[string]string{"VARCHAR": "text", "BIGINT": "int8", "INTEGER": "int4", "SMALLINT": "int2", "DOUBLE": "float8",
+	"FLOAT": "float4", "BOOLEAN": "bool", "DECIMAL": "numeric", "TIMESTAMP WITH TIME ZONE": "timestamptz", "TIMESTAMP": "timestamp",
+	"TIMESTAMP_S": "timestamp", "TIMESTAMP_MS": "timestamp", "TIMESTAMP_NS": "timestamp", "DATE": "date", "TIME": "time",
+	"INTERVAL": "interval", "UUID": "uuid"}
 
 // otherCase refuses a name in quotes that is a column's in other letters: DuckDB takes it for that
 // column. A name that the statement itself gives is whatever it says.
@@ -198,25 +174,16 @@ func (a *Asked) otherCase(n node, names []any) {
 	}
 }
 
-// findGiven collects the names that a statement gives columns.
-func (a *Asked) findGiven(n any) {
-	switch n := n.(type) {
-	case []any:
-		for _, kid := range n {
-			a.findGiven(kid)
-		}
-	case node:
-		if alias := text(n["alias"]); alias != "" {
+// findGiven collects the column names that a statement defines.
+func (a *Asked) findGiven(tree any) {
+	for n := range nodes(tree) {
+		if alias := aliasOf(n); alias != "" {
 			a.given[alias] = true
 		}
 		for _, list := range []string{"column_name_alias", "aliases"} {
-			names, _ := n[list].([]any)
-			for _, name := range names {
+			for _, name := range listOf(n, list) {
 				a.given[text(name)] = true
 			}
-		}
-		for _, kid := range n {
-			a.findGiven(kid)
 		}
 	}
 }

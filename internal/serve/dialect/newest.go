@@ -7,20 +7,19 @@ import (
 	"callhouse/internal/serve/pgcatalog"
 )
 
-// times are the columns in whose order files are.
+// times are the columns by which files are ordered.
 var times = []string{"start_at", "call_start_at", "end_at", "local_start", "local_date",
 	"week", "local_month", "month", "first_seen_at", "fetched_at"}
 
-// newestFirst has a SELECT of the newest rows read the newest files first.
+// newestFirst makes a SELECT of the newest rows read the newest files first.
 func (a *Asked) newestFirst(n node) {
-	modifiers, _ := n["modifiers"].([]any)
 	isLimited, isNewest := false, false
-	for _, m := range modifiers {
+	for _, m := range listOf(n, "modifiers") {
 		of := asNode(m)
-		isLimited = isLimited || text(of["type"]) == "LIMIT_MODIFIER"
-		if orders, _ := of["orders"].([]any); len(orders) > 0 {
+		isLimited = isLimited || word(of, "type") == "LIMIT_MODIFIER"
+		if orders := listOf(of, "orders"); len(orders) > 0 {
 			first := asNode(orders[0])
-			isNewest = text(first["type"]) == "DESCENDING" && slices.Contains(times, a.sortedBy(n, first["expression"]))
+			isNewest = word(first, "type") == "DESCENDING" && slices.Contains(times, a.sortedBy(n, first["expression"]))
 		}
 	}
 	if isLimited && isNewest {
@@ -28,28 +27,28 @@ func (a *Asked) newestFirst(n node) {
 	}
 }
 
-// sortedBy returns the column that an expression of ORDER BY means; empty: none.
+// sortedBy returns the column that an expression of ORDER BY refers to; empty: none.
 func (a *Asked) sortedBy(n node, by any) string {
-	items, _ := n["select_list"].([]any)
-	v, _ := asNode(by)["value"].(node)
+	items := selectOf(n)
+	v := kidOf(by, "value")
 	if i := number(v["value"]); v != nil && i > 0 && i <= len(items) {
 		return lastName(items[i-1])
 	}
 	name := lastName(by)
 	for _, item := range items {
-		if name != "" && strings.EqualFold(text(asNode(item)["alias"]), name) {
+		if name != "" && strings.EqualFold(aliasOf(item), name) {
 			return lastName(item)
 		}
 	}
 	return name
 }
 
-// readNewest changes the tables that a FROM reads.
+// readNewest replaces the tables in a FROM.
 func (a *Asked) readNewest(from any) {
 	n := asNode(from)
-	switch text(n["type"]) {
+	switch word(n, "type") {
 	case "BASE_TABLE":
-		name, schema := strings.ToLower(text(n["table_name"])), strings.ToLower(text(n["schema_name"]))
+		name, schema := small(n, "table_name"), small(n, "schema_name")
 		if pgcatalog.Newest[name] != "" && (schema == "public" || schema == "" && !a.withs[name]) {
 			n["schema_name"] = pgcatalog.NewestSchema
 			a.changed = true
@@ -58,7 +57,6 @@ func (a *Asked) readNewest(from any) {
 		a.readNewest(n["left"])
 		a.readNewest(n["right"])
 	case "SUBQUERY":
-		inner, _ := n["subquery"].(node)
-		a.readNewest(asNode(inner["node"])["from_table"])
+		a.readNewest(kidOf(n, "subquery", "node")["from_table"])
 	}
 }

@@ -2,22 +2,20 @@ package dialect
 
 import (
 	"fmt"
-	"maps"
 	"regexp"
 	"strings"
 
 	"callhouse/internal/serve/pgcatalog"
 )
 
-// sum gives a sum the type that it has in Postgres: DuckDB's of integers is one of more bytes,
-// which divides as integers do.
+// sum gives a sum its Postgres type: DuckDB's sum of integers has a wider type, which divides like
+// integers.
 func (a *Asked) sum(n node) {
-	args, _ := n["children"].([]any)
+	args := argsOf(n)
 	if len(args) != 1 {
 		return
 	}
-	inner := maps.Clone(n)
-	inner["alias"] = ""
+	inner := bare(n)
 	switch a.kindOf(args[0]) {
 	case int4:
 		a.put(n, castTo(inner, "BIGINT"))
@@ -28,35 +26,33 @@ func (a *Asked) sum(n node) {
 	}
 }
 
-// average computes the average of intervals from the sums of their parts: DuckDB's own is
-// off by milliseconds beyond some thousand rows.
+// average computes the average of intervals from sums of their parts: DuckDB's own is off by
+// milliseconds beyond some thousand rows.
 func (a *Asked) average(n node) {
-	args, _ := n["children"].([]any)
+	args := argsOf(n)
 	if len(args) != 1 || a.kindOf(args[0]) != interval || n["distinct"] == true {
 		return
 	}
-	count := maps.Clone(n)
-	count["alias"], count["function_name"] = "", "count"
+	count := bare(n)
+	count["function_name"] = "count"
 	a.put(n, call(schemaOf, "avg_of_intervals", a.each(n, "months", args[0]), a.each(n, "days", args[0]), a.each(n, "micros", args[0]), count))
 }
 
-// each is the sum of a part of intervals, over the rows and groups of a call.
+// each is the sum of a part of the intervals, with the filter and window of the call.
 func (a *Asked) each(n node, part string, of any) node {
-	sum := maps.Clone(n)
-	sum["alias"], sum["function_name"] = "", "sum"
-	sum["children"] = []any{call(schemaOf, "interval_"+part, of)}
+	sum := bare(n)
+	sum["function_name"], sum["children"] = "sum", []any{call(schemaOf, "interval_"+part, of)}
 	return sum
 }
 
-// extract gives EXTRACT the numeric that it is in Postgres, and date_part the double.
+// extract makes EXTRACT numeric and date_part double, as in Postgres.
 func (a *Asked) extract(n node, args []any) {
-	inner := maps.Clone(n)
-	inner["alias"] = ""
+	inner := bare(n)
 	field, _ := constantText(args[0])
-	exact := strings.HasPrefix(strings.ToLower(a.at(n["query_location"])), "extract")
+	exact := a.spelled(n, "extract")
 	by := castTo(inner, "DECIMAL(18,0)")
 	switch field = strings.ToLower(field); field {
-	case "second", "seconds", "millisecond", "milliseconds": // which DuckDB cuts to whole ones
+	case "second", "seconds", "millisecond", "milliseconds": // DuckDB truncates these to integers
 		inner["children"] = []any{constant("microseconds"), args[1]}
 		by = call(schemaOf, "of_micros_"+strings.TrimSuffix(field, "s"), inner)
 	case "epoch":
@@ -70,13 +66,11 @@ func (a *Asked) extract(n node, args []any) {
 	a.put(n, by)
 }
 
-// roundTo gives what is rounded to so many places the places that Postgres writes, which rounds
-// numerics so and no doubles. A double becomes one by its shortest text.
+// roundTo rounds numerics, and doubles by their shortest text, to the places that Postgres prints.
 func (a *Asked) roundTo(n node, args []any) {
-	v, _ := asNode(args[1])["value"].(node)
-	t, _ := v["type"].(node)
+	v := kidOf(args[1], "value")
 	places := number(v["value"])
-	if text(t["id"]) != "INTEGER" || places < 0 || places > 15 {
+	if word(kidOf(v, "type"), "id") != "INTEGER" || places < 0 || places > 15 {
 		return
 	}
 	of := args[0]
@@ -90,15 +84,15 @@ func (a *Asked) roundTo(n node, args []any) {
 
 var shortRE = regexp.MustCompile(`\(\s*18\s*,\s*3\s*\)`)
 
-// toNumeric casts to numeric: a double by way of its shortest text, as Postgres does, and to one
-// of no precision, of which DuckDB keeps three places.
+// toNumeric casts to numeric: a double by its shortest text, as Postgres does; without precision
+// DuckDB would keep three places.
 func (a *Asked) toNumeric(n, t node) {
-	info, _ := t["type_info"].(node)
-	if text(t["id"]) == "DECIMAL" && a.kindOf(n["child"]) == float8 {
-		n["child"] = castTo(asNode(n["child"]), "VARCHAR")
+	info := kidOf(t, "type_info")
+	if word(t, "id") == "DECIMAL" && a.kindOf(n["child"]) == float8 {
+		n["child"] = castTo(kidOf(n, "child"), "VARCHAR")
 		a.changed = true
 	}
-	if text(t["id"]) != "DECIMAL" || number(info["width"]) != 18 || number(info["scale"]) != 3 || shortRE.MatchString(a.at(zero)) {
+	if word(t, "id") != "DECIMAL" || number(info["width"]) != 18 || number(info["scale"]) != 3 || shortRE.MatchString(a.at(zero)) {
 		return
 	}
 	info["width"], info["scale"] = 38, 15
@@ -112,40 +106,40 @@ func (a *Asked) toNumeric(n, t node) {
 	case numeric:
 		info["scale"] = 18
 	case unknown:
-		n["child"] = castTo(asNode(n["child"]), "VARCHAR")
+		n["child"] = castTo(kidOf(n, "child"), "VARCHAR")
 	}
 }
 
-// times multiplies numerics, of which DuckDB keeps the places of both and no room for more.
+// times multiplies numerics: DuckDB keeps the places of both and leaves no room for more.
 func (a *Asked) times(n node, args []any) {
 	for _, arg := range args {
-		if class := text(asNode(arg)["class"]); a.kindOf(arg) != numeric || class == "CONSTANT" {
+		if class := classOf(arg); a.kindOf(arg) != numeric || class == "CONSTANT" {
 			return
 		}
 	}
 	a.put(n, call(schemaOf, "times", args...))
 }
 
-// divide refuses to divide by zero, which is null in DuckDB.
+// divide fails on division by zero, which is null in DuckDB.
 func (a *Asked) divide(n node, args []any) {
 	v, isConstant := asNode(args[1])["value"].(node)
 	if isConstant && number(v["value"]) != 0 || a.kindOf(args[0]) == interval ||
-		strings.EqualFold(text(asNode(args[1])["function_name"]), "nullif") {
+		strings.EqualFold(word(args[1], "function_name"), "nullif") {
 		return
 	}
 	args[1] = call(schemaOf, "not_zero", args[1])
 	a.changed = true
 }
 
-// columnIs says whether a column of the warehouse has a type.
+// columnIs reports whether a column of the warehouse has a type.
 func columnIs(n any, t string) bool {
 	types := pgcatalog.ColumnTypes()[lastName(n)]
 	return len(types) > 0 && types[0] == t
 }
 
-// nullsFirst sorts nulls as Postgres does where a statement says nothing of them.
+// nullsFirst sorts nulls like Postgres where the statement does not say.
 func (a *Asked) nullsFirst(n node) {
-	if text(n["type"]) == "DESCENDING" && text(n["null_order"]) == "ORDER_DEFAULT" {
+	if word(n, "type") == "DESCENDING" && word(n, "null_order") == "ORDER_DEFAULT" {
 		n["null_order"] = "NULLS FIRST"
 		a.changed = true
 	}

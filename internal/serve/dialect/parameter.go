@@ -9,31 +9,31 @@ import (
 	"callhouse/internal/postgres/cell"
 )
 
-// Guess says what Rewrite makes of parameters whose type neither the client nor DuckDB knows.
+// Guess controls how Rewrite types parameters whose type neither the client nor DuckDB knows.
 type Guess uint8
 
 const (
-	// None leaves them to DuckDB, which takes the types of the values: a column of such a
-	// parameter has no type before there are any.
+	// None leaves them to DuckDB, which uses the types of the values: the types of result columns
+	// are then unknown in advance.
 	None Guess = iota
-	// Likely gives them types as Postgres does: text where they are output, and the type of the
-	// other operand in arithmetic.
+	// Likely types them as Postgres does: text in output, the type of the other operand in
+	// arithmetic.
 	Likely
-	// Texts is Likely without arithmetic, for an operand that is to have another type, as the
-	// interval that is added to an instant.
+	// Texts is Likely without arithmetic, for operands of another type, such as an interval added
+	// to an instant.
 	Texts
 )
 
 // parameterOf returns the number of a parameter.
 func (a *Asked) parameterOf(n node) (number int, ok bool) {
-	if text(n["type"]) != "VALUE_PARAMETER" {
+	if word(n, "type") != "VALUE_PARAMETER" {
 		return 0, false
 	}
-	number, err := strconv.Atoi(text(n["identifier"]))
+	number, err := strconv.Atoi(word(n, "identifier"))
 	return number, err == nil && number > 0
 }
 
-// typeOf returns the type that the client declares for a parameter; 0: none.
+// typeOf returns the client's declared type of a parameter; 0: none.
 func (a *Asked) typeOf(parameter int) uint32 {
 	if parameter > len(a.Types) || a.Types[parameter-1] == 705 { // unknown
 		return 0
@@ -41,8 +41,7 @@ func (a *Asked) typeOf(parameter int) uint32 {
 	return a.Types[parameter-1]
 }
 
-// parameter casts a parameter to its type, so that the type of a column that is made of it does
-// not depend on a value.
+// parameter casts a parameter to its type, so that the types of columns do not depend on values.
 func (a *Asked) parameter(n node) {
 	number, ok := a.parameterOf(n)
 	if !ok {
@@ -57,7 +56,7 @@ func (a *Asked) parameter(n node) {
 		return
 	}
 	switch t := cell.ByOID(oid); t.Name {
-	case "text", "numeric", "bytea": // of any length, or written otherwise than DuckDB does
+	case "text", "numeric", "bytea": // of any length, or with another text form than DuckDB's
 	case "oid":
 		a.castParameter(n, "UINTEGER")
 	default:
@@ -66,47 +65,36 @@ func (a *Asked) parameter(n node) {
 }
 
 func (a *Asked) castParameter(n node, to string) {
-	parameter := maps.Clone(n)
-	parameter["alias"] = ""
-	a.put(n, castTo(parameter, to))
+	a.put(n, castTo(bare(n), to))
 }
 
-// findCasts collects the types that a statement casts parameters to.
-func (a *Asked) findCasts(n any) {
-	switch n := n.(type) {
-	case []any:
-		for _, kid := range n {
-			a.findCasts(kid)
-		}
-	case node:
-		if number, ok := a.parameterOf(asNode(n["child"])); ok && text(n["class"]) == "CAST" {
+// findCasts collects the types to which a statement casts parameters.
+func (a *Asked) findCasts(tree any) {
+	for n := range nodes(tree) {
+		if number, ok := a.parameterOf(kidOf(n, "child")); ok && classOf(n) == "CAST" {
 			a.casts[number], _ = n["cast_type"].(node)
-		}
-		for _, kid := range n {
-			a.findCasts(kid)
 		}
 	}
 }
 
-// CastTo returns DuckDB's type that the statement casts a parameter to; empty: none.
+// CastTo returns the DuckDB type to which the statement casts a parameter; empty: none.
 func (a *Asked) CastTo(parameter int) string { return nameOf(a.casts[parameter]) }
 
-// nameOf returns DuckDB's name of a type; empty where there is none.
+// nameOf returns DuckDB's name of a type; empty: none.
 func nameOf(t node) string {
-	id := text(t["id"])
-	switch info, _ := t["type_info"].(node); id {
+	id := word(t, "id")
+	switch info := kidOf(t, "type_info"); id {
 	case "UNBOUND":
 		return instead[unbound(t)]
 	case "DECIMAL":
 		return "DECIMAL(38,18)"
 	case "LIST":
-		inner, _ := info["child_type"].(node)
-		return nameOf(inner) + "[]"
+		return nameOf(kidOf(info, "child_type")) + "[]"
 	}
 	return id
 }
 
-// guess casts the parameters that have no type as yet, where DuckDB finds none by itself.
+// guess casts untyped parameters where DuckDB cannot infer the type.
 func (a *Asked) guess(n any) {
 	switch n := n.(type) {
 	case []any:
@@ -114,41 +102,37 @@ func (a *Asked) guess(n any) {
 			a.guess(kid)
 		}
 	case node:
-		switch text(n["class"]) {
+		switch classOf(n) {
 		case "FUNCTION", "WINDOW":
 			a.guessOperands(n)
 		case "CASE":
 			a.asTexts(branches(n))
 		case "OPERATOR":
-			if kind := text(n["type"]); kind == "OPERATOR_COALESCE" || kind == "ARRAY_CONSTRUCTOR" {
-				kids, _ := n["children"].([]any)
-				a.asTexts(kids)
+			if kind := word(n, "type"); kind == "OPERATOR_COALESCE" || kind == "ARRAY_CONSTRUCTOR" {
+				a.asTexts(argsOf(n))
 			}
 		}
-		switch text(n["type"]) {
+		switch word(n, "type") {
 		case "SUBQUERY":
 			a.guessAny(n)
 		case "SELECT_NODE":
-			items, _ := n["select_list"].([]any)
-			a.rows([][]any{items}, nil)
+			a.rows([][]any{selectOf(n)}, nil)
 		case "SET_OPERATION_NODE":
 			selects := a.selects(n)
 			var rows [][]any
 			for _, s := range selects {
-				items, _ := s["select_list"].([]any)
-				rows = append(rows, items)
+				rows = append(rows, selectOf(s))
 			}
 			a.rows(rows, selects)
 		case "EXPRESSION_LIST":
 			var rows [][]any
-			values, _ := n["values"].([]any)
-			for _, row := range values {
+			for _, row := range listOf(n, "values") {
 				cells, _ := row.([]any)
 				rows = append(rows, cells)
 			}
 			a.rows(rows, nil)
 		}
-		if text(n["type"]) == "SET_OPERATION_NODE" {
+		if word(n, "type") == "SET_OPERATION_NODE" {
 			a.eachPart(n, a.guessWithin)
 			return
 		}
@@ -156,10 +140,10 @@ func (a *Asked) guess(n any) {
 	}
 }
 
-// guessWithin is guess for what a node holds.
+// guessWithin applies guess to a node's children.
 func (a *Asked) guessWithin(n any) {
-	of, _ := n.(node)
-	if text(of["type"]) == "SET_OPERATION_NODE" { // whose columns are those of the whole
+	of := asNode(n)
+	if word(of, "type") == "SET_OPERATION_NODE" { // whose columns are those of the whole
 		a.eachPart(of, a.guessWithin)
 		return
 	}
@@ -173,7 +157,7 @@ func (a *Asked) guessWithin(n any) {
 // selects returns the SELECTs of a UNION.
 func (a *Asked) selects(n node) (out []node) {
 	a.eachPart(n, func(part any) {
-		if of := asNode(part); text(of["type"]) == "SET_OPERATION_NODE" {
+		if of := asNode(part); word(of, "type") == "SET_OPERATION_NODE" {
 			out = append(out, a.selects(of)...)
 		} else if of["select_list"] != nil {
 			out = append(out, of)
@@ -182,8 +166,8 @@ func (a *Asked) selects(n node) (out []node) {
 	return out
 }
 
-// rows gives the parameters in each column of some rows one type: that of another row's, or
-// text. of are the SELECTs that the rows are of, if they are those of a UNION.
+// rows gives the parameters in each column of some rows one type: that of another row, or text. of
+// are the SELECTs of the rows, in a UNION.
 func (a *Asked) rows(rows [][]any, of []node) {
 	for column := 0; len(rows) > 0 && column < len(rows[0]); column++ {
 		var cells []any
@@ -193,12 +177,12 @@ func (a *Asked) rows(rows [][]any, of []node) {
 			}
 		}
 		a.asTexts(cells)
-		typed := slices.IndexFunc(cells, func(c any) bool { return !isLoose(c) && text(asNode(c)["class"]) != "STAR" })
+		typed := slices.IndexFunc(cells, func(c any) bool { return !isLoose(c) && classOf(c) != "STAR" })
 		if typed < 0 || len(cells) < len(rows) {
 			continue
 		}
 		model := cells[typed]
-		if class := text(asNode(model)["class"]); of != nil && class != "CONSTANT" && class != "CAST" {
+		if class := classOf(model); of != nil && class != "CONSTANT" && class != "CAST" {
 			model = column1(of[typed], model)
 		}
 		for _, c := range cells {
@@ -207,58 +191,51 @@ func (a *Asked) rows(rows [][]any, of []node) {
 	}
 }
 
-// column1 is a subquery of one column of a SELECT, and of no row.
+// column1 is a subquery of one column of a SELECT without rows.
 func column1(of node, item any) node {
 	one := maps.Clone(of)
-	none := constant("0")
-	none["value"] = node{"type": node{"id": "INTEGER", "type_info": nil}, "is_null": false, "value": 0}
 	one["select_list"] = []any{item}
-	one["modifiers"] = []any{node{"type": "LIMIT_MODIFIER", "limit": none, "offset": nil}}
+	one["modifiers"] = []any{node{"type": "LIMIT_MODIFIER", "limit": integer(0), "offset": nil}}
 	return node{"class": "SUBQUERY", "type": "SUBQUERY", "alias": "", "query_location": nowhere, "subquery_type": "SCALAR",
 		"subquery": node{"node": one, "named_param_map": []any{}}, "child": nil, "comparison_type": "INVALID"}
 }
 
-// guessAny makes a parameter that ANY compares with a list of what is on the other side.
+// guessAny makes a parameter compared by ANY a list of the other operand's type.
 func (a *Asked) guessAny(n node) {
 	if list := anyList(n); list != nil && !isParameter(n["child"]) {
 		a.like(list, call("", "list_value", n["child"]))
 	}
 }
 
-// anyList returns the list that ANY compares with.
+// anyList returns the list operand of ANY.
 func anyList(n node) node {
-	of, _ := n["subquery"].(node)
-	query, _ := of["node"].(node)
-	items, _ := query["select_list"].([]any)
-	if text(n["subquery_type"]) != "ANY" || len(items) != 1 {
+	items := selectOf(kidOf(n, "subquery", "node"))
+	if word(n, "subquery_type") != "ANY" || len(items) != 1 {
 		return nil
 	}
-	list, _ := asNode(items[0])["children"].([]any)
-	if text(asNode(items[0])["function_name"]) != "unnest" || len(list) != 1 {
+	list := argsOf(items[0])
+	if word(items[0], "function_name") != "unnest" || len(list) != 1 {
 		return nil
 	}
 	return asNode(list[0])
 }
 
-// branches returns what a CASE answers.
+// branches returns the results of a CASE.
 func branches(n node) (out []any) {
-	checks, _ := n["case_checks"].([]any)
-	for _, check := range checks {
-		c, _ := check.(node)
-		out = append(out, c["then_expr"])
+	for _, check := range listOf(n, "case_checks") {
+		out = append(out, asNode(check)["then_expr"])
 	}
 	return append(out, n["else_expr"])
 }
 
-// isLoose says whether an expression has no type of its own: a parameter, a text or NULL.
+// isLoose reports whether an expression has no type of its own: a parameter, a text or NULL.
 func isLoose(n any) bool {
-	e, _ := n.(node)
-	v, _ := e["value"].(node)
+	e := asNode(n)
 	_, isText := constantText(n)
-	return text(e["type"]) == "VALUE_PARAMETER" || isText || v["is_null"] == true
+	return word(e, "type") == "VALUE_PARAMETER" || isText || isNull(e)
 }
 
-// asTexts makes texts of parameters, if nothing beside them has another type.
+// asTexts makes parameters texts unless one of the expressions has another type.
 func (a *Asked) asTexts(of []any) {
 	for _, n := range of {
 		if number, ok := a.parameterOf(asNode(n)); !isLoose(n) || ok && a.isTyped(number) {
@@ -270,18 +247,13 @@ func (a *Asked) asTexts(of []any) {
 	}
 }
 
-func asNode(n any) node {
-	e, _ := n.(node)
-	return e
-}
-
-// isTyped says whether a client declares a type that parameter casts to.
+// isTyped reports whether the client declares a type to which parameter casts.
 func (a *Asked) isTyped(number int) bool {
 	oid := a.typeOf(number)
 	return oid != 0 && cell.ByOID(oid).OID != cell.Text.OID
 }
 
-// asText makes a text of a parameter, or what the client declares or the statement casts it to.
+// asText makes a parameter a text, unless the client declares or the statement casts another type.
 func (a *Asked) asText(n any) {
 	number, ok := a.parameterOf(asNode(n))
 	switch {
@@ -301,31 +273,27 @@ func (a *Asked) like(n node, other any) {
 	if number, ok := a.parameterOf(n); !ok || a.typeOf(number) != 0 {
 		return
 	}
-	v, _ := asNode(other)["value"].(node)
-	if t, _ := v["type"].(node); text(t["id"]) == "DECIMAL" { // which is as short as its digits
+	if t := kidOf(other, "value", "type"); word(t, "id") == "DECIMAL" { // which is as short as its digits
 		a.castParameter(n, "DECIMAL(38,18)")
 		return
 	}
-	parameter, model := maps.Clone(n), maps.Clone(asNode(other))
-	parameter["alias"], model["alias"] = "", ""
-	a.put(n, node{"class": "CASE", "type": "CASE_EXPR", "alias": "", "query_location": nowhere, "else_expr": model,
-		"case_checks": []any{node{"when_expr": castTo(constant("true"), "BOOLEAN"), "then_expr": parameter}}})
+	a.put(n, node{"class": "CASE", "type": "CASE_EXPR", "alias": "", "query_location": nowhere, "else_expr": bare(asNode(other)),
+		"case_checks": []any{node{"when_expr": castTo(constant("true"), "BOOLEAN"), "then_expr": bare(n)}}})
 }
 
-// ofTexts are functions of any type, which take a parameter without one as a text.
+// ofTexts are functions of any type, in which an untyped parameter is a text.
 var ofTexts = []string{"min", "max", "nullif", "greatest", "least", "first", "any_value", "mode",
 	"array_agg", "list", "string_agg", "concat", "concat_ws", "to_json", "length", "lag", "lead", "date_trunc", "||"}
 
-// ofNumbers are functions of numbers of any type.
+// ofNumbers are functions of any numeric type.
 var ofNumbers = []string{"abs", "round", "ceil", "floor", "sqrt", "power", "exp", "ln", "sign", "trunc"}
 
-// guessOperands gives types to the parameters that a function or an operator takes.
+// guessOperands types the parameters of a function or operator.
 func (a *Asked) guessOperands(n node) {
-	name := strings.ToLower(text(n["function_name"]))
-	args, _ := n["children"].([]any)
-	isOperator, _ := n["is_operator"].(bool)
+	name := callee(n)
+	args := argsOf(n)
 	switch {
-	case name == "nullif", name == "greatest", name == "least": // of one type with the others
+	case name == "nullif", name == "greatest", name == "least": // arguments share one type
 		a.asTexts(args)
 	case slices.Contains(ofTexts, name):
 		for _, arg := range args {
@@ -333,11 +301,10 @@ func (a *Asked) guessOperands(n node) {
 		}
 	case slices.Contains(ofNumbers, name) && len(args) > 0:
 		a.asNumber(args[0])
-	case isOperator && len(args) == 2 && a.Guess == Likely && strings.Contains("+-*/%^", name):
+	case isOperator(n) && len(args) == 2 && a.Guess == Likely && strings.Contains("+-*/%^", name):
 		for i, arg := range args {
-			t, _ := asNode(args[1-i])["cast_type"].(node)
 			switch {
-			case text(t["id"]) == "INTERVAL" && strings.Contains("*/", name):
+			case castTarget(args[1-i]) == "INTERVAL" && strings.Contains("*/", name):
 				a.asNumber(arg)
 			case !isParameter(args[1-i]):
 				a.like(asNode(arg), args[1-i])
@@ -350,11 +317,9 @@ func (a *Asked) guessOperands(n node) {
 	}
 }
 
-// asNumber makes a number of a parameter.
+// asNumber makes a parameter a number.
 func (a *Asked) asNumber(n any) {
 	if number, ok := a.parameterOf(asNode(n)); ok && (!a.isTyped(number) || cell.ByOID(a.typeOf(number)).Name == "numeric") {
 		a.castParameter(asNode(n), "DOUBLE")
 	}
 }
-
-func isParameter(n any) bool { return text(asNode(n)["type"]) == "VALUE_PARAMETER" }

@@ -8,15 +8,15 @@ import (
 	"callhouse/internal/serve/pgcatalog"
 )
 
-// partOf has a SELECT of one call read the file that it is in.
+// partOf makes a SELECT of one call read only the piece of a file with it.
 func (a *Asked) partOf(n node) {
-	from := asNode(n["from_table"])
-	name, schema := strings.ToLower(text(from["table_name"])), strings.ToLower(text(from["schema_name"]))
-	if a.Part == nil || text(from["type"]) != "BASE_TABLE" || !slices.Contains(pgcatalog.Parted, name) ||
+	from := kidOf(n, "from_table")
+	name, schema := small(from, "table_name"), small(from, "schema_name")
+	if a.Part == nil || word(from, "type") != "BASE_TABLE" || !slices.Contains(pgcatalog.Parted, name) ||
 		schema != "public" && schema != pgcatalog.NewestSchema && (schema != "" || a.withs[name]) {
 		return
 	}
-	id := a.callOf(n["where_clause"], cmp.Or(strings.ToLower(text(from["alias"])), name))
+	id := a.callOf(n["where_clause"], cmp.Or(small(from, "alias"), name))
 	if id == "" || a.refused != nil {
 		return
 	}
@@ -27,23 +27,21 @@ func (a *Asked) partOf(n node) {
 	}
 }
 
-// callOf returns the id that a condition demands of the calls of a table; empty: it demands none, or
-// one that is not known yet.
+// callOf returns the id that a condition requires of a table's calls; empty: none, or not known
+// yet.
 func (a *Asked) callOf(where any, of string) string {
 	n := asNode(where)
-	switch text(n["type"]) {
+	switch word(n, "type") {
 	case "CONJUNCTION_AND":
-		kids, _ := n["children"].([]any)
-		for _, kid := range kids {
+		for _, kid := range argsOf(n) {
 			if id := a.callOf(kid, of); id != "" {
 				return id
 			}
 		}
 	case "COMPARE_EQUAL":
 		for _, sides := range [][2]any{{n["left"], n["right"]}, {n["right"], n["left"]}} {
-			names, _ := asNode(sides[0])["column_names"].([]any)
-			isOf := len(names) == 1 || len(names) > 1 && strings.EqualFold(text(names[len(names)-2]), of) // and not another table's
-			if isOf && lastName(sides[0]) == "call_id" {
+			table := tableOf(sides[0])
+			if lastName(sides[0]) == "call_id" && (table == "" || strings.EqualFold(table, of)) { // and not another table's
 				return a.textOf(sides[1])
 			}
 		}
@@ -51,9 +49,9 @@ func (a *Asked) callOf(where any, of string) string {
 	return ""
 }
 
-// textOf returns the text that a constant or a parameter is.
+// textOf returns the text of a constant or parameter.
 func (a *Asked) textOf(n any) string {
-	if t, _ := asNode(n)["cast_type"].(node); text(t["id"]) == "VARCHAR" {
+	if t := kidOf(n, "cast_type"); word(t, "id") == "VARCHAR" {
 		n = asNode(n)["child"]
 	}
 	if s, ok := constantText(n); ok {

@@ -9,21 +9,11 @@ import (
 	"callhouse/internal/serve/pgcatalog"
 )
 
-// lastName returns the name of a column without what stands before it; empty if it is none.
-func lastName(n any) string {
-	c, _ := n.(node)
-	names, _ := c["column_names"].([]any)
-	if len(names) == 0 {
-		return ""
-	}
-	return strings.ToLower(text(names[len(names)-1]))
-}
-
 // systemColumn are columns that all of Postgres' tables have.
 var systemColumn = map[string]bool{"tableoid": true, "xmin": true}
 
-// systemColumns fills in the columns of the catalog's relations that no star shows.
-// above are the relations of the queries around, by their aliases.
+// systemColumns fills in the hidden columns of the catalog's relations. above are the relations of
+// the outer queries by alias.
 func (a *Asked) systemColumns(n any, above map[string]string) {
 	switch n := n.(type) {
 	case []any:
@@ -39,10 +29,9 @@ func (a *Asked) systemColumns(n any, above map[string]string) {
 			relations(from, scope)
 			above = scope
 		}
-		items, _ := n["select_list"].([]any)
-		for _, item := range items {
-			if name := lastName(item); systemColumn[name] && text(item.(node)["alias"]) == "" {
-				item.(node)["alias"] = name
+		for _, item := range selectOf(n) {
+			if name := lastName(item); systemColumn[name] && aliasOf(item) == "" {
+				asNode(item)["alias"] = name
 			}
 		}
 		if systemColumn[lastName(n)] && a.systemColumnOf(n, above) {
@@ -54,13 +43,10 @@ func (a *Asked) systemColumns(n any, above map[string]string) {
 	}
 }
 
-// systemColumnOf fills in one such column, if it is of a relation of the catalog.
+// systemColumnOf fills in one such column of a catalog relation.
 func (a *Asked) systemColumnOf(n node, above map[string]string) bool {
-	names, _ := n["column_names"].([]any)
-	of := ""
-	if len(names) > 1 {
-		of = above[strings.ToLower(text(names[len(names)-2]))]
-	} else if len(above) == 1 {
+	of := above[tableOf(n)]
+	if tableOf(n) == "" && len(above) == 1 {
 		for _, of = range above { // the only one
 		}
 	}
@@ -77,28 +63,27 @@ func (a *Asked) systemColumnOf(n node, above map[string]string) bool {
 
 // relations adds the tables of a FROM to a scope.
 func relations(from any, scope map[string]string) {
-	n, _ := from.(node)
-	switch text(n["type"]) {
+	n := asNode(from)
+	switch word(n, "type") {
 	case "JOIN":
 		relations(n["left"], scope)
 		relations(n["right"], scope)
 	case "BASE_TABLE":
-		name := strings.ToLower(text(n["table_name"]))
-		alias := strings.ToLower(text(n["alias"]))
+		name := small(n, "table_name")
+		alias := small(n, "alias")
 		if alias == "" {
 			alias = name
 		}
 		scope[alias] = name
 	case "SUBQUERY", "TABLE_FUNCTION":
-		scope[strings.ToLower(text(n["alias"]))] = ""
+		scope[small(n, "alias")] = ""
 	}
 }
 
-// relation leads names of the catalog to our schema, and drops those of the database and
-// of the schema public.
+// relation maps names of the catalog to our schema, and drops the database and the schema public.
 func (a *Asked) relation(n node) {
-	catalog, schema, name := strings.ToLower(text(n["catalog_name"])), strings.ToLower(text(n["schema_name"])),
-		strings.ToLower(text(n["table_name"]))
+	catalog, schema, name := small(n, "catalog_name"), small(n, "schema_name"),
+		small(n, "table_name")
 	if catalog == database {
 		n["catalog_name"], catalog = "", ""
 		a.changed = true
@@ -120,30 +105,30 @@ func (a *Asked) relation(n node) {
 		return
 	}
 	n["schema_name"], n["table_name"] = pgcatalog.Schema, ours
-	if text(n["alias"]) == "" {
+	if aliasOf(n) == "" {
 		n["alias"] = name
 	}
 	a.changed = true
 }
 
-// innerCross gives the cross joins within another join a condition. DuckDB writes a cross join as a comma, without
-// parentheses, and a comma binds less than the join around it.
+// innerCross gives cross joins within another join a condition. DuckDB serializes a cross join as a
+// comma without parentheses, which binds weaker than the surrounding join.
 func innerCross(n node) {
-	if text(n["ref_type"]) == "CROSS" {
+	if word(n, "ref_type") == "CROSS" {
 		return
 	}
 	for _, side := range []string{"left", "right"} {
-		if kid := asNode(n[side]); text(kid["type"]) == "JOIN" && text(kid["ref_type"]) == "CROSS" {
+		if kid := asNode(n[side]); word(kid, "type") == "JOIN" && word(kid, "ref_type") == "CROSS" {
 			kid["ref_type"], kid["condition"] = "REGULAR", castTo(constant("true"), "BOOLEAN")
 			innerCross(kid)
 		}
 	}
 }
 
-// values gives the columns of VALUES the names that they have in Postgres.
+// values gives the columns of VALUES their Postgres names.
 func (a *Asked) values(n node) {
-	rows, _ := n["values"].([]any)
-	if names, _ := n["expected_names"].([]any); len(names) > 0 || len(rows) == 0 {
+	rows := listOf(n, "values")
+	if names := listOf(n, "expected_names"); len(names) > 0 || len(rows) == 0 {
 		return
 	}
 	cells, _ := rows[0].([]any)
@@ -155,85 +140,67 @@ func (a *Asked) values(n node) {
 	a.changed = true
 }
 
-// tableFunction gives the one column of a function's rows the name of its alias, as Postgres does.
+// tableFunction names the single column of a table function after its alias, as Postgres does.
 func (a *Asked) tableFunction(n node) {
-	of, _ := n["function"].(node)
-	columns, _ := n["column_name_alias"].([]any)
-	alias := text(n["alias"])
-	if strings.EqualFold(text(of["function_name"]), "pg_partition_ancestors") { // nothing has any
+	of := kidOf(n, "function")
+	name, args, isNamed := callee(of), argsOf(of), len(listOf(n, "column_name_alias")) > 0
+	switch {
+	case name == "pg_partition_ancestors": // nothing has any
 		n["function"] = call("", "unnest", castTo(call("", "list_value"), "UINTEGER[]"))
-		a.changed = true
-	}
-	if name := strings.ToLower(text(of["function_name"])); name == "string_split" || text(of["schema"]) == schemaOf &&
-		pgcatalog.Functions()[name] && !pgcatalog.TableFunctions()[name] {
-		if alias == "" {
-			n["alias"], alias = name, name
+		if !isNamed {
+			n["column_name_alias"] = []any{"relid"}
 		}
-		if len(columns) == 0 {
-			n["column_name_alias"] = []any{alias}
-		}
+		a.nameRows(n, name)
+	case name == "string_split", word(of, "schema") == schemaOf && pgcatalog.Functions()[name] && !pgcatalog.TableFunctions()[name]:
 		n["function"] = call("", "unnest", call("", "list_value", of)) // its one value as a row
-		a.changed = true
-		return
-	}
-	if isShortSeries(of) {
+		a.nameRows(n, name)
+	case isShortSeries(of):
 		n["function"] = call("", "unnest", castTo(of, "INTEGER[]")) // DuckDB's are of bigint
-		if alias == "" {
-			n["alias"], alias = "generate_series", "generate_series"
-		}
-		if len(columns) == 0 {
-			n["column_name_alias"] = []any{alias}
-		}
-		a.changed = true
-		return
-	}
-	list, _ := of["children"].([]any)
-	if len(columns) == 0 && len(list) == 1 && isElements(list[0]) && a.says("value") {
+		a.nameRows(n, name)
+	case !isNamed && len(args) == 1 && isElements(args[0]) && a.says("value"):
 		n["column_name_alias"] = []any{"value"}
-		if alias == "" {
-			n["alias"] = "value"
-		}
-		a.changed = true
-		return
-	}
-	if len(columns) > 0 || alias == "" {
-		return
-	}
-	switch strings.ToLower(text(of["function_name"])) {
-	case "generate_series", "unnest", "generate_subscripts":
-		n["column_name_alias"] = []any{alias}
-		a.changed = true
+		a.nameRows(n, "value")
+	case !isNamed && aliasOf(n) != "" && (name == "generate_series" || name == "unnest" || name == "generate_subscripts"):
+		a.nameRows(n, name)
 	}
 }
 
-// isElements says whether an expression is the elements of a JSON array.
+// nameRows names the rows of a function, and their one column as these, where the statement does not.
+func (a *Asked) nameRows(n node, name string) {
+	if aliasOf(n) == "" {
+		n["alias"] = name
+	}
+	if len(listOf(n, "column_name_alias")) == 0 {
+		n["column_name_alias"] = []any{aliasOf(n)}
+	}
+	a.changed = true
+}
+
+// isElements reports whether an expression is the elements of a JSON array.
 func isElements(n any) bool {
-	return strings.HasPrefix(text(asNode(n)["function_name"]), "json_extract")
+	return strings.HasPrefix(word(n, "function_name"), "json_extract")
 }
 
-// isShortSeries says whether a series is one of integers, and short enough to be made as a list.
+// isShortSeries reports whether a series has integers and is short enough for a list.
 func isShortSeries(of node) bool {
-	args, _ := of["children"].([]any)
-	for _, arg := range args {
-		c, _ := arg.(node)
-		v, _ := c["value"].(node)
-		t, _ := v["type"].(node)
+	for _, arg := range argsOf(of) {
+		v := kidOf(arg, "value")
 		number, ok := v["value"].(json.Number)
-		if i, err := number.Int64(); !ok || err != nil || text(t["id"]) != "INTEGER" || i < -shortSeries || i > shortSeries {
+		if i, err := number.Int64(); !ok || err != nil || word(kidOf(v, "type"), "id") != "INTEGER" || i < -shortSeries || i > shortSeries {
 			return false
 		}
 	}
-	return strings.EqualFold(text(of["function_name"]), "generate_series")
+	return strings.EqualFold(word(of, "function_name"), "generate_series")
 }
 
 const shortSeries = 10_000
 
-// database is what clients are told that the database is called.
+// database is the name of the database for clients.
 const database = "callhouse"
 
-// column drops the schema before a column, and fills in what looks like a column and is none.
+// column drops the schema of a column, and replaces words that only look like columns.
 func (a *Asked) column(n node) {
-	names, _ := n["column_names"].([]any)
+	names := pathOf(n)
 	a.otherCase(n, names)
 	for len(names) > 2 {
 		first := strings.ToLower(text(names[0]))
@@ -244,7 +211,7 @@ func (a *Asked) column(n node) {
 		n["column_names"] = names
 		a.changed = true
 	}
-	if len(names) != 1 || strings.HasPrefix(a.at(n["query_location"]), `"`) {
+	if len(names) != 1 || a.spelled(n, `"`) {
 		return
 	}
 	switch strings.ToLower(text(names[0])) {

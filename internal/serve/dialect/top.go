@@ -6,21 +6,20 @@ import (
 	"callhouse/internal/serve/pgcatalog"
 )
 
-// topOf has a SELECT of the first rows of a view, or of the newest, read a copy of them. Such a SELECT names columns and
-// constants alone, has no condition, and is sorted by nothing, or first by the time with the newest first.
+// topOf makes a SELECT of a view's first or newest rows read a copy of them. Such a SELECT has only
+// columns and constants, no condition, and either no order or first the time, newest first.
 func (a *Asked) topOf(n node) {
-	modifiers, _ := n["modifiers"].([]any)
 	limited, isNewest := false, false
 	var orders []any
-	for _, m := range modifiers {
+	for _, m := range listOf(n, "modifiers") {
 		of := asNode(m)
-		switch text(of["type"]) {
+		switch word(of, "type") {
 		case "LIMIT_MODIFIER":
 			most, isKnown := constantNumber(of["limit"])
 			skipped, isKnownToo := constantNumber(of["offset"])
 			limited = isKnown && (isKnownToo || of["offset"] == nil) && most >= 0 && skipped >= 0 && most+skipped <= pgcatalog.TopRows
 		case "ORDER_MODIFIER":
-			orders, _ = of["orders"].([]any)
+			orders = listOf(of, "orders")
 			isNewest = true
 		default:
 			return
@@ -30,7 +29,7 @@ func (a *Asked) topOf(n node) {
 	if a.Top == nil || !limited || from == nil {
 		return
 	}
-	table := strings.ToLower(text(from["table_name"]))
+	table := small(from, "table_name")
 	if isNewest && !a.newestBy(n, orders, pgcatalog.Newest[table]) {
 		return
 	}
@@ -40,32 +39,30 @@ func (a *Asked) topOf(n node) {
 	}
 }
 
-// plainTable returns the only table that a SELECT reads, if it has all its rows; nil: it does not.
+// plainTable returns the only table of a SELECT without conditions; nil: not one.
 func (a *Asked) plainTable(n node) node {
-	groups, _ := n["group_sets"].([]any)
-	if text(n["type"]) != "SELECT_NODE" || text(n["aggregate_handling"]) != "STANDARD_HANDLING" || len(groups) > 0 ||
+	if word(n, "type") != "SELECT_NODE" || word(n, "aggregate_handling") != "STANDARD_HANDLING" || len(listOf(n, "group_sets")) > 0 ||
 		n["where_clause"] != nil || n["having"] != nil || n["sample"] != nil || n["qualify"] != nil {
 		return nil
 	}
-	items, _ := n["select_list"].([]any)
-	for _, item := range items {
+	for _, item := range selectOf(n) {
 		if !isPlain(asNode(item)) {
 			return nil
 		}
 	}
-	from := asNode(n["from_table"])
+	from := kidOf(n, "from_table")
 	if from["sample"] != nil || !isEmpty(from["column_name_alias"]) {
 		return nil
 	}
-	switch text(from["type"]) {
+	switch word(from, "type") {
 	case "BASE_TABLE":
-		name, schema := strings.ToLower(text(from["table_name"])), strings.ToLower(text(from["schema_name"]))
+		name, schema := small(from, "table_name"), small(from, "schema_name")
 		isView := schema == "public" || schema == "" && !a.withs[name]
-		if pgcatalog.Newest[name] != "" && isView && text(from["catalog_name"]) == "" && from["at_clause"] == nil {
+		if pgcatalog.Newest[name] != "" && isView && word(from, "catalog_name") == "" && from["at_clause"] == nil {
 			return from
 		}
 	case "SUBQUERY":
-		inner := asNode(asNode(from["subquery"])["node"])
+		inner := kidOf(from["subquery"], "node")
 		if isEmpty(inner["modifiers"]) && !renames(inner) {
 			return a.plainTable(inner)
 		}
@@ -73,63 +70,53 @@ func (a *Asked) plainTable(n node) node {
 	return nil
 }
 
-// isPlain says whether an item of a SELECT is one value of each row: a column, a constant, a cast of these, or a star.
+// isPlain reports whether an item of a SELECT is one value per row: a column, a constant, a cast of
+// these, or a star.
 func isPlain(item node) bool {
-	switch text(item["class"]) {
+	switch classOf(item) {
 	case "CONSTANT":
 		return true
 	case "COLUMN_REF":
-		names, _ := item["column_names"].([]any)
-		return len(names) < 3 // or else it names a schema
+		return len(pathOf(item)) < 3 // or else it names a schema
 	case "CAST":
-		return isPlain(asNode(item["child"]))
+		return isPlain(kidOf(item, "child"))
 	case "STAR":
-		isColumns, _ := item["columns"].(bool)
-		return !isColumns && item["expr"] == nil && isEmpty(item["replace_list"]) && isEmpty(item["rename_list"])
+		return item["columns"] != true && item["expr"] == nil && isEmpty(item["replace_list"]) && isEmpty(item["rename_list"])
 	}
 	return false
 }
 
-// renames says whether a SELECT has columns under other names than their own.
+// renames reports whether a SELECT renames columns.
 func renames(n node) bool {
-	items, _ := n["select_list"].([]any)
-	for _, item := range items {
+	for _, item := range selectOf(n) {
 		e := asNode(item)
-		isStar := text(e["class"]) == "STAR"
-		if !isStar && (lastName(e) == "" || text(e["alias"]) != "" && !strings.EqualFold(text(e["alias"]), lastName(e))) {
+		isStar := classOf(e) == "STAR"
+		if !isStar && (lastName(e) == "" || aliasOf(e) != "" && !strings.EqualFold(aliasOf(e), lastName(e))) {
 			return true
 		}
 	}
 	return false
 }
 
-// newestBy says whether rows are sorted by columns alone, first by the one that tells the time, with the newest first.
+// newestBy reports whether rows are sorted by columns only, first by the time, newest first.
 func (a *Asked) newestBy(n node, orders []any, time string) bool {
-	items, _ := n["select_list"].([]any)
 	for i, o := range orders {
 		order := asNode(o)
-		by := asNode(order["expression"])
-		names, _ := by["column_names"].([]any)
+		by := kidOf(order, "expression")
+		names := pathOf(by)
 		if len(names) != 1 && len(names) != 2 {
 			return false
 		}
-		if i == 0 && (lastName(by) != time || text(order["type"]) != "DESCENDING") {
+		if i == 0 && (lastName(by) != time || word(order, "type") != "DESCENDING") {
 			return false
 		}
 	}
-	for _, item := range items { // under the name of the time there is nothing else
-		if e := asNode(item); strings.EqualFold(text(e["alias"]), time) && lastName(e) != time {
+	for _, item := range selectOf(n) { // under the name of the time there is nothing else
+		if e := asNode(item); strings.EqualFold(aliasOf(e), time) && lastName(e) != time {
 			return false
 		}
 	}
 	return len(orders) > 0
-}
-
-// constantNumber returns the whole number that an expression is.
-func constantNumber(n any) (int, bool) {
-	v := asNode(asNode(n)["value"])
-	kind := text(asNode(v["type"])["id"])
-	return number(v["value"]), text(asNode(n)["type"]) == "VALUE_CONSTANT" && (kind == "INTEGER" || kind == "BIGINT")
 }
 
 func isEmpty(list any) bool {

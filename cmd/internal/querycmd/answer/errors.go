@@ -17,7 +17,7 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// Explain turns an error into one that says what to do about it.
+// Explain adds a hint to an error.
 func (c *Command) Explain(err error) error {
 	var unknown *question.UnknownError
 	var ambiguous *question.AmbiguousError
@@ -47,7 +47,7 @@ func (c *Command) Explain(err error) error {
 	return err
 }
 
-// mostNamed is how many of the objects that a text fits are named.
+// mostNamed limits how many of several matching objects are named.
 const mostNamed = 10
 
 func ambiguousHint(e *question.AmbiguousError) string {
@@ -73,7 +73,7 @@ func unknownHint(e *question.UnknownError) string {
 	return cli.DidYouMean(e.Nearest, hint)
 }
 
-// ExplainSQL explains an error of a statement that the user wrote.
+// ExplainSQL explains an error of a user's statement.
 func ExplainSQL(err error) error {
 	var d *duck.Error
 	var p *analytics.ParamError
@@ -98,7 +98,7 @@ func ExplainSQL(err error) error {
 	return err
 }
 
-// SQLHint offers names like the one that DuckDB does not know.
+// SQLHint suggests names similar to an unknown one.
 func SQLHint(d *duck.Error) string {
 	if missing, ok := d.MissingTable(); ok {
 		var known []string
@@ -115,14 +115,13 @@ func SQLHint(d *duck.Error) string {
 		if near := words.Nearest(missing, offered); near != "" {
 			offered = []string{near}
 		} else if len(d.Nearest) == 0 {
-			return "query describe lists the columns" // which are too many to name
+			return "query describe lists the columns" // too many to list
 		}
 	}
 	return cli.DidYouMean(strings.Join(offered, ", "), "")
 }
 
-// columnsOf returns the columns of a table, or of all tables if the name is an
-// alias.
+// columnsOf returns the columns of a table, or of all tables if the name is an alias.
 func columnsOf(table string) (out []string) {
 	for _, t := range sqlfiles.ViewsByName() {
 		if t.Name == table {

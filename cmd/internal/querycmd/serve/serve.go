@@ -1,5 +1,5 @@
-// Package serve is the command query serve: it opens the addresses, and joins the
-// protocols with the warehouse.
+// Package serve is the command query serve: it opens the addresses and connects the protocols to
+// the warehouse.
 package serve
 
 import (
@@ -94,7 +94,7 @@ addresses require --users and TLS; query serve user add NAME creates a user. Wit
 	return cmd
 }
 
-// Where is served without addresses.
+// The default addresses.
 const usualPostgres, usualHTTP = "127.0.0.1:5433", "127.0.0.1:8080"
 
 func (c *command) run(ctx context.Context) (err error) {
@@ -160,7 +160,7 @@ func (c *command) run(ctx context.Context) (err error) {
 	return all.Wait()
 }
 
-// openPostgres listens for the Postgres protocol, if that is to be served.
+// openPostgres listens for the Postgres protocol, if requested.
 func (c *command) openPostgres(ctx context.Context, loc *time.Location, who admitted,
 	workers *worker.Pool) (func(context.Context) error, error) {
 	if c.postgres == "" {
@@ -181,8 +181,8 @@ func (c *command) openPostgres(ctx context.Context, loc *time.Location, who admi
 	}, nil
 }
 
-// server returns the server of the Postgres protocol. With a certificate, connections have to be
-// encrypted from everywhere.
+// server returns the server of the Postgres protocol. With a certificate, all connections must be
+// encrypted.
 func (c *command) server(who admitted, host postgres.Host) *postgres.Server {
 	s := &postgres.Server{Host: host, Most: c.most, Log: c.note, TLS: who.tls, NeedTLS: who.tls != nil || !isLoopback(c.postgres),
 		Limits: postgres.Limits{Connections: c.perUser, Statement: c.timeout, Idle: c.idle}}
@@ -192,8 +192,7 @@ func (c *command) server(who admitted, host postgres.Host) *postgres.Server {
 	return s
 }
 
-// endGone returns a function that ends the connections of users whose entries were removed or
-// changed.
+// endGone returns a function that ends the connections of removed or changed users.
 func endGone(server *postgres.Server, list *users.List, note func(string)) func() {
 	changed := list.Watch()
 	_, _ = changed()
@@ -209,7 +208,7 @@ func endGone(server *postgres.Server, list *users.List, note func(string)) func(
 }
 
 func (c *command) listen(ctx context.Context, flag, address string) (net.Listener, error) {
-	// A client whose machine is gone says nothing more. Its connection ends after a minute and a half.
+	// A dead client sends nothing. Its connection ends after a minute and a half.
 	l, err := (&net.ListenConfig{Control: unacknowledged, KeepAliveConfig: net.KeepAliveConfig{Enable: true,
 		Idle: 30 * time.Second, Interval: 15 * time.Second, Count: 4}}).Listen(ctx, "tcp", address)
 	if err != nil {
@@ -229,7 +228,7 @@ func pids(workers *worker.Pool) []int {
 	return all
 }
 
-// residentMemory returns that of processes, in bytes, where the system tells it.
+// residentMemory returns the memory of processes in bytes, if the system reports it.
 func residentMemory(pids []int) (bytes int) {
 	for _, pid := range pids {
 		p, err := procfs.NewProc(pid)
@@ -245,14 +244,14 @@ func residentMemory(pids []int) (bytes int) {
 
 func (c *command) note(text string) { words.Fprintf(c.Stderr, "%s\n", text) }
 
-// admitted is who may come in, and how.
+// admitted is who may connect, and how.
 type admitted struct {
-	list  *users.List // nil: everybody who reaches the address
+	list  *users.List // nil: everyone who reaches the address
 	brake *users.Brake
 	tls   *tls.Config // nil: none
 }
 
-// admission reads who may come in.
+// admission reads who may connect.
 func (c *command) admission() (who admitted, err error) {
 	if (c.cert == "") != (c.key == "") {
 		return who, cli.Usage("give both --tls-cert and --tls-key", "a certificate requires its key")
@@ -279,12 +278,12 @@ func (c *command) admission() (who admitted, err error) {
 	return who, nil
 }
 
-// isLoopback says whether only this machine reaches an address.
+// isLoopback reports whether only this machine reaches an address.
 func isLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return false
 	}
 	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback() // a name may mean anything
+	return ip != nil && ip.IsLoopback() // a name may resolve to anything
 }

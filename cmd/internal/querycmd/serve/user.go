@@ -116,10 +116,9 @@ apply to the Postgres protocol and to HTTP.`,
 	return cmd
 }
 
-// agentIDs returns the ids of agents that are given by id or by name. A text that is neither
-// may be the id of an agent to come.
+// agentIDs returns the ids of agents given by id or name. Other texts may be ids of future agents.
 func (c *command) agentIDs(ctx context.Context, texts []string) (ids []string, err error) {
-	if len(texts) == 0 || slices.Contains(texts, "") { // which Check refuses
+	if len(texts) == 0 || slices.Contains(texts, "") { // refused by Check
 		return texts, nil
 	}
 	loc, err := c.Location()
@@ -232,7 +231,7 @@ connections within seconds.`,
 	}
 }
 
-// oneName wants the name of one user.
+// oneName requires one user name.
 func oneName(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return cli.Usage("for example: query serve user add metabase --users users.json",

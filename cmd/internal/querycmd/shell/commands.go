@@ -15,11 +15,11 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// dotCommand is a command of the shell itself. It takes at most one word.
+// dotCommand is a command of the shell with at most one argument.
 type dotCommand struct {
 	name, takes, says string
 	others            string // its names in other shells
-	flag              string // of query, whose values the word may be
+	flag              string // a flag of query, whose values complete the argument
 	words             []string
 	outside           bool // it writes files, and is refused in safe mode
 	run               func(s *Session, ctx context.Context, word string) error
@@ -42,7 +42,7 @@ func dotCommands() []dotCommand {
 	}
 }
 
-// dotCommandOf returns the command that a word names, with a dot or a backslash; nil if there is none.
+// dotCommandOf returns the command of a word with a dot or backslash; nil if there is none.
 func dotCommandOf(word string) *dotCommand {
 	name := strings.ToLower(word)
 	if after, ok := strings.CutPrefix(name, `\`); ok {
@@ -56,7 +56,7 @@ func dotCommandOf(word string) *dotCommand {
 	return nil
 }
 
-// command runs a line that is not SQL: a command of the shell, or a report.
+// command runs a line that is not SQL: a shell command or a report.
 func (s *Session) command(ctx context.Context, line string) error {
 	words, _ := Words(line)
 	c := dotCommandOf(words[0])
@@ -98,7 +98,7 @@ func (s *Session) schema(ctx context.Context, name string) error {
 			words = []string{"describe", name}
 		}
 		err := s.invoke(ctx, a, words...)
-		a.Shell.Wrote = nil // no line of rows and seconds
+		a.Shell.Wrote = nil // no line with rows and seconds
 		return err
 	})
 }
@@ -110,7 +110,7 @@ func (s *Session) setFormat(_ context.Context, name string) error {
 	}
 	a := &answer.Command{Config: config.Config{Values: config.Values{Format: name}}, Stdout: s.a.Stdout}
 	if s.file != nil {
-		a.Output = s.file.path // what a file can hold, a terminal need not
+		a.Output = s.file.path // a file may have formats that a terminal cannot show
 	}
 	f, err := a.OutputFormat()
 	if err != nil {

@@ -1,0 +1,208 @@
+package dialect
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+	"maps"
+	"strconv"
+	"strings"
+)
+
+// node is a part of a tree, as DuckDB writes it in JSON. The functions below read its members: of what
+// is no node, or lacks the member, they return nothing.
+type node = map[string]any
+
+func asNode(n any) node {
+	e, _ := n.(node)
+	return e
+}
+
+// kidOf returns the part at the end of a path of members.
+func kidOf(n any, path ...string) node {
+	for _, name := range path {
+		n = asNode(n)[name]
+	}
+	return asNode(n)
+}
+
+// listOf returns a member that is a list.
+func listOf(n any, name string) []any {
+	list, _ := asNode(n)[name].([]any)
+	return list
+}
+
+// word returns a member that is a text; small returns it in small letters.
+func word(n any, name string) string { return text(asNode(n)[name]) }
+
+func small(n any, name string) string { return strings.ToLower(word(n, name)) }
+
+// Members that many kinds of nodes have.
+func classOf(n any) string    { return word(n, "class") }
+func aliasOf(n any) string    { return word(n, "alias") }
+func argsOf(n any) []any      { return listOf(n, "children") }
+func selectOf(n any) []any    { return listOf(n, "select_list") }
+func pathOf(n any) []any      { return listOf(n, "column_names") } // of a column: schema, table, column, as far as they are named
+func callee(n any) string     { return small(n, "function_name") }
+func isOperator(n any) bool   { return asNode(n)["is_operator"] == true }
+func isNull(n any) bool       { return kidOf(n, "value")["is_null"] == true }
+func castTarget(n any) string { return word(kidOf(n, "cast_type"), "id") }
+
+// nodes yields the nodes in a part of a tree, those within a node before it.
+func nodes(n any) iter.Seq[node] {
+	return func(yield func(node) bool) { eachNode(n, yield) }
+}
+
+func eachNode(n any, yield func(node) bool) bool {
+	switch n := n.(type) {
+	case []any:
+		for _, kid := range n {
+			if !eachNode(kid, yield) {
+				return false
+			}
+		}
+	case node:
+		for _, kid := range n {
+			if !eachNode(kid, yield) {
+				return false
+			}
+		}
+		return yield(n)
+	}
+	return true
+}
+
+// bare returns a copy of a node without its alias.
+func bare(n node) node {
+	n = maps.Clone(n)
+	n["alias"] = ""
+	return n
+}
+
+func text(v any) string {
+	s, _ := v.(string)
+	return s
+}
+
+// lastName returns the name of a column without what stands before it; empty if it is none.
+func lastName(n any) string {
+	names := listOf(n, "column_names")
+	if len(names) == 0 {
+		return ""
+	}
+	return strings.ToLower(text(names[len(names)-1]))
+}
+
+// tableOf returns the table that a column names, in small letters; empty: none.
+func tableOf(n any) string {
+	path := pathOf(n)
+	if len(path) < 2 {
+		return ""
+	}
+	return strings.ToLower(text(path[len(path)-2]))
+}
+
+// unbound returns the name of a type that DuckDB does not know, in small letters.
+func unbound(t node) string {
+	if word(t, "id") != "UNBOUND" {
+		return ""
+	}
+	return small(kidOf(t, "type_info"), "name")
+}
+
+// constantText returns the text of a constant.
+func constantText(n any) (string, bool) {
+	c := asNode(n)
+	if word(c, "type") != "VALUE_CONSTANT" {
+		return "", false
+	}
+	v := kidOf(c, "value")
+	s, ok := v["value"].(string)
+	return s, ok && word(kidOf(v, "type"), "id") == "VARCHAR"
+}
+
+// constantNumber returns the whole number that an expression is.
+func constantNumber(n any) (int, bool) {
+	v := kidOf(n, "value")
+	kind := word(kidOf(v, "type"), "id")
+	return number(v["value"]), word(n, "type") == "VALUE_CONSTANT" && (kind == "INTEGER" || kind == "BIGINT")
+}
+
+func isParameter(n any) bool { return word(n, "type") == "VALUE_PARAMETER" }
+
+// constant is the tree of a text.
+func constant(s string) node {
+	return node{"class": "CONSTANT", "type": "VALUE_CONSTANT", "alias": "", "query_location": nowhere,
+		"value": node{"type": node{"id": "VARCHAR", "type_info": nil}, "is_null": false, "value": s}}
+}
+
+// zero is the place of the beginning of the text.
+const zero = json.Number("0")
+
+// number returns a number of a tree.
+func number(v any) int {
+	n, _ := v.(json.Number)
+	i, _ := n.Int64()
+	return int(i)
+}
+
+// nowhere is the place of what does not stand in the text.
+const nowhere = uint64(1<<64 - 1)
+
+// call is the tree of a call of one of our functions.
+func call(schema, name string, args ...any) node {
+	if args == nil {
+		args = []any{}
+	}
+	return node{"class": "FUNCTION", "type": "FUNCTION", "alias": "", "query_location": nowhere, "function_name": name,
+		"schema": schema, "children": args,
+		"filter": nil, "order_bys": node{"type": "ORDER_MODIFIER", "orders": []any{}}, "distinct": false, "is_operator": false,
+		"export_state": false, "catalog": ""}
+}
+
+// plus is the tree of a number more than another.
+func plus(what any, n int) node {
+	sum := call("", "+", what, integer(n))
+	sum["is_operator"] = true
+	return sum
+}
+
+// castTo is the tree of a cast to a type of DuckDB's, by its name.
+func castTo(what node, name string) node {
+	return node{"class": "CAST", "type": "OPERATOR_CAST", "alias": "", "query_location": nowhere, "child": what,
+		"cast_type": typeOf(name), "try_cast": false}
+}
+
+func typeOf(name string) node {
+	var width, scale int
+	if n, _ := fmt.Sscanf(name, "DECIMAL(%d,%d)", &width, &scale); n == 2 && !strings.HasSuffix(name, "]") {
+		return node{"id": "DECIMAL",
+			"type_info": node{"type": "DECIMAL_TYPE_INFO", "alias": "", "extension_info": nil, "width": width, "scale": scale}}
+	}
+	if inner, ok := strings.CutSuffix(name, "[]"); ok {
+		return node{"id": "LIST", "type_info": node{"type": "LIST_TYPE_INFO", "alias": "", "extension_info": nil, "child_type": typeOf(inner)}}
+	}
+	if name == "JSON" {
+		return node{"id": "VARCHAR", "type_info": node{"type": "GENERIC_TYPE_INFO", "alias": "JSON", "extension_info": nil}}
+	}
+	return node{"id": name, "type_info": nil}
+}
+
+// integer and boolean are the trees of constants.
+func integer(i int) node {
+	n := constant("")
+	n["value"] = node{"type": node{"id": "INTEGER", "type_info": nil}, "is_null": false, "value": i}
+	return n
+}
+
+func boolean(b bool) node {
+	return castTo(constant(strconv.FormatBool(b)), "BOOLEAN")
+}
+
+func and(all ...any) node { return conjunction("CONJUNCTION_AND", all) }
+
+func or(all ...any) node { return conjunction("CONJUNCTION_OR", all) }
+
+func conjunction(kind string, of []any) node {
+	return node{"class": "CONJUNCTION", "type": kind, "alias": "", "query_location": nowhere, "children": of}
+}
