@@ -35,7 +35,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	}{
 		{"wrong key", []string{wh, base, "--api-key-file=" + file("wrong", "nope", 0o600)}, cli.ExitFailed, []string{"does not accept the API key", "401"}},
 		{"no key", []string{wh, base}, cli.ExitUsage, []string{"no API key", "CALLHOUSE_API_KEY"}},
-		{"no such key file", []string{wh, base, "--api-key-file=" + dir + "/none"}, cli.ExitUsage, []string{"there is no file"}},
+		{"no such key file", []string{wh, base, "--api-key-file=" + dir + "/none"}, cli.ExitUsage, []string{"does not exist"}},
 		{"empty key file", []string{wh, base, "--api-key-file=" + plain}, cli.ExitUsage, []string{"is empty"}},
 		{"open key file", []string{wh, base, "--api-key-file=" + file("open", "k", 0o644)}, cli.ExitUsage, []string{"can be read by others", "chmod 600"}},
 		{"unreachable", []string{wh, "--base-url=http://127.0.0.1:1", key}, cli.ExitFailed, []string{"no response from http://127.0.0.1:1", "refused", "--base-url"}},

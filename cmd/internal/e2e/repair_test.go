@@ -85,7 +85,7 @@ func TestADamagedDayIsRepaired(t *testing.T) {
 	}
 	left := number(t, all) - day.Rows
 	if r := c.query("sql", "SELECT count(*) AS n FROM calls", "--format", "csv", "--skip-damaged"); r.code != cli.ExitIncomplete ||
-		r.stdout != fmt.Sprintf("n\n%d\n", left) || !strings.Contains(r.stderr, "left out: "+day.Period) {
+		r.stdout != fmt.Sprintf("n\n%d\n", left) || !strings.Contains(r.stderr, "skipped as damaged: "+day.Period) {
 		t.Errorf("without what is damaged: %+v, want %d calls", r, left)
 	}
 	if r := c.query("report", "--skip-damaged"); r.code != cli.ExitIncomplete || !strings.Contains(r.stdout, "A file of "+day.Period+" is damaged") {
