@@ -73,7 +73,7 @@ func TestCostsWithManyDecimals(t *testing.T) {
 	if r := c.query("coverage", "--format", "csv"); !strings.Contains(r.stdout, "cost that total_cost cannot hold,lost,"+strconv.Itoa(unheld)+",") {
 		t.Errorf("coverage tells\n%s", r.stdout)
 	}
-	if r := extractAt(t.Context(), c.clock.Now, "status", "--warehouse", c.warehouse); !strings.Contains(r.stdout, strconv.Itoa(unheld)+" calls with a cost that total_cost cannot hold") {
+	if r := extractAt(t.Context(), c.clock.Now, "status", "--warehouse", c.warehouse); !strings.Contains(r.stdout, strconv.Itoa(unheld)+" calls with a cost that does not fit total_cost") {
 		t.Errorf("status tells\n%s", r.stdout)
 	}
 }
@@ -128,7 +128,7 @@ func TestCostsOfAnOlderWarehouse(t *testing.T) {
 	}
 	ask("migrated", strings.TrimRight(sum.Mul(sum, big.NewRat(3, 1)).FloatString(18), "0"), 12)
 	if r := extract(t.Context(), "status", "--warehouse", root, "--max-age", "0"); strings.Contains(r.stdout, "older files") ||
-		!strings.Contains(r.stdout, "12 calls with a cost that total_cost cannot hold") {
+		!strings.Contains(r.stdout, "12 calls with a cost that does not fit total_cost") {
 		t.Errorf("status tells\n%s", r.stdout)
 	}
 }

@@ -127,7 +127,7 @@ func TestRunsAreWatched(t *testing.T) {
 func TestDataTestThatFails(t *testing.T) {
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 32, Calls: 40, Days: 5}, Faults: sandbox.Faults{{Kind: sandbox.FaultTotal, Rate: 1}}})
 	n := &nights{company: c, metrics: filepath.Join(filepath.Dir(c.warehouse), "callhouse.prom")}
-	const says = "1 data test failed: total: the service says that it has "
+	const says = "1 data test failed: total: the service reports "
 	for try := 0; ; try++ { // the error of the total depends on the number of the request
 		c.clock.Advance(time.Minute)
 		r := c.extract(t.Context(), "--full", "--metrics-file", n.metrics)

@@ -130,7 +130,7 @@ func TestProfilesRefused(t *testing.T) {
 		{"a flag for all", two, nil, []string{"--all", "--warehouse=w"}, "share a warehouse"},
 		{"the environment", two, []string{"CALLHOUSE_WAREHOUSE=w"}, []string{"--profile=acme"}, "CALLHOUSE_WAREHOUSE is set"},
 		{"another's key", two, []string{"CALLHOUSE_API_KEY=k"}, []string{"--profile=acme"}, "CALLHOUSE_API_KEY is set"},
-		{"none named", two, nil, nil, "none is named: acme, globex"},
+		{"none named", two, nil, nil, "none is selected: acme, globex"},
 		{"unknown", two, nil, []string{"--profile=acm"}, `unknown profile "acm"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -226,7 +226,7 @@ func TestQueryHonoursTheFile(t *testing.T) {
 	if raw, err := os.ReadFile(out); err != nil || !strings.HasPrefix(string(raw), "{") {
 		t.Errorf("the ending of --output is over the file's format: %q, %v", raw, err)
 	}
-	if r = ask("sql", "SELECT 1"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "none is named: acme") {
+	if r = ask("sql", "SELECT 1"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "none is selected: acme") {
 		t.Errorf("no profile named: exit code %d:\n%s", r.code, r.stderr)
 	}
 	if r = ask("list"); r.code != cli.ExitOK {
@@ -237,7 +237,7 @@ func TestQueryHonoursTheFile(t *testing.T) {
 		t.Errorf("the environment is over the file: %q", r.stdout)
 	}
 	t.Setenv("CALLHOUSE_WAREHOSE", "x")
-	const warned = "CALLHOUSE_WAREHOSE is not a setting, and is ignored: did you mean CALLHOUSE_WAREHOUSE?"
+	const warned = "CALLHOUSE_WAREHOSE is not a setting and is ignored: did you mean CALLHOUSE_WAREHOUSE?"
 	for _, args := range []string{"sql 'SELECT 1' --profile=acme", "list", "volume --profile=acme", "sql 'SELECT 1' --profile=none"} {
 		if r = ask(strings.Fields(strings.ReplaceAll(args, "'SELECT 1'", "VALUES(1)"))...); strings.Count(r.stderr, warned) != 1 {
 			t.Errorf("query %s with a misspelt variable says:\n%s", args, r.stderr)

@@ -250,7 +250,7 @@ func TestVerifyDeep(t *testing.T) {
 		{name: "identical", says: "consistent with the service: "},
 		{name: "a call is gone", edit: only(func(map[string]any) bool { return false }), gone: 1, says: "1 call is no longer at the service"},
 		{name: "a field has changed", code: cli.ExitIncomplete, changed: "user_sentiment neutral/positive",
-			says: "changed since it was settled: user_sentiment is neutral here and positive there",
+			says: "changed since it was settled: user_sentiment is neutral in the warehouse, positive at the service",
 			edit: only(func(f map[string]any) bool {
 				f["call_analysis"].(map[string]any)["user_sentiment"] = "positive"
 				return true

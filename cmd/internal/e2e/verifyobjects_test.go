@@ -100,16 +100,16 @@ func TestVerifyDeepComparesObjects(t *testing.T) {
 		fresh, moved                      int64
 		says                              string
 	}{
-		{name: "identical", of: "tools", says: "besides calls: "},
+		{name: "identical", of: "tools", says: "other resources: "},
 		{name: "gone", of: "tools", whole: tools(func(all []any, _ map[string]any) []any { return all[1:] }), gone: "1",
 			says: "1 object is no longer at the service: tools "},
-		{name: "edited since", of: "tools", moved: 1, says: "1 object has changed since; the next run takes it in",
+		{name: "edited since", of: "tools", moved: 1, says: "1 object has changed since; the next run fetches the change",
 			whole: tools(func(all []any, o map[string]any) []any {
 				o["description"], o["updated_at"] = "edited", c.clock.Now().UnixMilli()
 				return all
 			})},
 		{name: "another one, and nobody edited it", of: "tools", code: cli.ExitIncomplete, changed: "1 description",
-			says:  ": nobody edited it, and the service tells it in another way: description",
+			says:  ": not edited, but the service sends it differently: description",
 			whole: tools(func(all []any, o map[string]any) []any { o["description"] = "another"; return all })},
 		{name: "a new one", of: "tools", whole: tools(another(c.clock.Now().UnixMilli())), fresh: 1,
 			says: "1 object is new at the service"},
