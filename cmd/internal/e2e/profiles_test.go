@@ -90,7 +90,7 @@ func TestProfilesSideBySide(t *testing.T) {
 	if r = run("run", "--profile", "acme"); r.code != cli.ExitOK || strings.Contains(r.stderr, "[acme]") {
 		t.Errorf("one profile: exit code %d:\n%s", r.code, r.stderr)
 	}
-	if r = run("show", "--profile", "acme", "none"); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "there is no call") {
+	if r = run("show", "--profile", "acme", "none"); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "no call") {
 		t.Errorf("show in a profile: exit code %d:\n%s", r.code, r.stderr)
 	}
 	if n := len(a.sql("SELECT * FROM runs")); n != 3 {
