@@ -104,9 +104,9 @@ func dimensions() map[string]Dimension {
 		"outcome":              {Expr: "outcome", Columns: strings.Fields(OfOutcome), known: outcomes},
 		"outcome_kind":         {Expr: "outcome_kind", Columns: strings.Fields(OfOutcome)},
 		"day":                  inOne(LocalDate, "day", date, "2026-11-20"),
-		"week":                 inOne("week", "week_of(day)", date, "2026-11-16, its Monday"),
+		"week":                 inOne("week", "week_of(day)", date, "2026-11-16 (its Monday)"),
 		"month":                inOne("local_month", "month_of(day)", month, "2026-11"),
-		"hour":                 {Expr: "local_hour", Columns: []string{LocalHour}, Natural: true, valid: hour, like: "9, of 0 to 23"},
+		"hour":                 {Expr: "local_hour", Columns: []string{LocalHour}, Natural: true, valid: hour, like: "9 (0 to 23)"},
 		"weekday":              {Expr: "weekday", Columns: byDate, Natural: true, known: value.Weekdays[:], OnDay: "weekday_of(day)"},
 	}
 }
@@ -173,12 +173,12 @@ func ByNames(by string) []string {
 func keysOf(by string) (keys []Dimension, err error) {
 	names := ByNames(by)
 	if len(names) > 2 {
-		return nil, &GroupError{"groups are of two dimensions at most, and " + strconv.Itoa(len(names)) + " are given",
-			"narrow the calls by the others: --where NAME=VALUE"}
+		return nil, &GroupError{"at most two groups are possible, got " + strconv.Itoa(len(names)),
+			"select by the other dimensions with --where NAME=VALUE"}
 	}
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
-			return nil, &GroupError{"groups are by " + name + " twice", "name two different dimensions"}
+			return nil, &GroupError{"the group " + name + " is repeated", "use two different dimensions"}
 		}
 		d, err := dimensionOf(name, i)
 		if err != nil {
@@ -214,7 +214,7 @@ func Filters(where []string) (out []Filter, err error) {
 		name, v, ok := strings.Cut(text, "=")
 		if !ok {
 			return nil, &GroupError{fmt.Sprintf("the condition %q has no value", text),
-				"write NAME=VALUE, as in call_type=outbound; nothing behind the = stands for calls without a value"}
+				"write NAME=VALUE, e.g. call_type=outbound; an empty VALUE selects calls without a value"}
 		}
 		d, err := dimensionOf(name, 2+len(out))
 		if err != nil {
@@ -224,7 +224,7 @@ func Filters(where []string) (out []Filter, err error) {
 			return nil, Unknown(name, v, d.known)
 		}
 		if d.valid != nil && v != "" && !d.valid(v) {
-			return nil, &GroupError{fmt.Sprintf("there is no %s %q", name, v), "write it as " + d.like}
+			return nil, &GroupError{fmt.Sprintf("invalid %s %q", name, v), "for example " + d.like}
 		}
 		at := slices.IndexFunc(out, func(f Filter) bool { return f.Name == name })
 		if at < 0 {

@@ -76,7 +76,7 @@ func Views(f *sqlfiles.File) (out []string) {
 		case isSelected, name == "selected", name == "surrounding", name == "tallied":
 			out = append(out, schema.Calls.Name)
 		default:
-			panic("nobody knows what " + name + " is made of") // a test asks for every report
+			panic("the tables behind " + name + " are not declared") // a test asks for every report
 		}
 	}
 	return out
@@ -107,12 +107,12 @@ type Beside struct {
 // besides are all of these.
 var besides = []Beside{
 	// What was there when its list was first read is not new, nor is what was only looked at more closely.
-	{As: "selected_changes", are: "changes that were seen",
+	{As: "selected_changes", are: "changes seen",
 		Rows: `SELECT *, CASE WHEN resource IN ('agents', 'agent_versions') THEN url_decode(split_part(key, '/', 1)) END AS agent_id
 FROM changes
 WHERE since_at IS NOT NULL AND kind <> 'completed' AND resource NOT IN ('customers', 'incidents')`,
 		Since: "since_at", At: "seen_at", OfAgents: true},
-	{As: "selected_incidents", are: "incidents that were raised", Rows: "SELECT * FROM incidents", Since: "created_at", At: "created_at"},
+	{As: "selected_incidents", are: "incidents raised", Rows: "SELECT * FROM incidents", Since: "created_at", At: "created_at"},
 }
 
 // BesideOf returns what a report reads of that kind.

@@ -8,7 +8,7 @@ import (
 	"callhouse/internal/serve/pgcatalog"
 )
 
-// partOf has a SELECT of one call read the file that it is in.
+// partOf makes a SELECT of one call read only the piece of a file with it.
 func (a *Asked) partOf(n node) {
 	from := asNode(n["from_table"])
 	name, schema := strings.ToLower(text(from["table_name"])), strings.ToLower(text(from["schema_name"]))
@@ -27,8 +27,8 @@ func (a *Asked) partOf(n node) {
 	}
 }
 
-// callOf returns the id that a condition demands of the calls of a table; empty: it demands none, or
-// one that is not known yet.
+// callOf returns the id that a condition requires of a table's calls; empty: none, or not known
+// yet.
 func (a *Asked) callOf(where any, of string) string {
 	n := asNode(where)
 	switch text(n["type"]) {
@@ -42,7 +42,7 @@ func (a *Asked) callOf(where any, of string) string {
 	case "COMPARE_EQUAL":
 		for _, sides := range [][2]any{{n["left"], n["right"]}, {n["right"], n["left"]}} {
 			names, _ := asNode(sides[0])["column_names"].([]any)
-			isOf := len(names) == 1 || len(names) > 1 && strings.EqualFold(text(names[len(names)-2]), of) // and not another table's
+			isOf := len(names) == 1 || len(names) > 1 && strings.EqualFold(text(names[len(names)-2]), of) // not another table's
 			if isOf && lastName(sides[0]) == "call_id" {
 				return a.textOf(sides[1])
 			}
@@ -51,7 +51,7 @@ func (a *Asked) callOf(where any, of string) string {
 	return ""
 }
 
-// textOf returns the text that a constant or a parameter is.
+// textOf returns the text of a constant or parameter.
 func (a *Asked) textOf(n any) string {
 	if t, _ := asNode(n)["cast_type"].(node); text(t["id"]) == "VARCHAR" {
 		n = asNode(n)["child"]

@@ -9,7 +9,7 @@ import (
 	"callhouse/internal/serve/pgcatalog"
 )
 
-// lastName returns the name of a column without what stands before it; empty if it is none.
+// lastName returns a column's name without qualifiers; empty: no column.
 func lastName(n any) string {
 	c, _ := n.(node)
 	names, _ := c["column_names"].([]any)
@@ -19,11 +19,11 @@ func lastName(n any) string {
 	return strings.ToLower(text(names[len(names)-1]))
 }
 
-// systemColumn are columns that all of Postgres' tables have.
+// systemColumn are columns of every Postgres table.
 var systemColumn = map[string]bool{"tableoid": true, "xmin": true}
 
-// systemColumns fills in the columns of the catalog's relations that no star shows.
-// above are the relations of the queries around, by their aliases.
+// systemColumns fills in the hidden columns of the catalog's relations. above are the relations of
+// the outer queries by alias.
 func (a *Asked) systemColumns(n any, above map[string]string) {
 	switch n := n.(type) {
 	case []any:
@@ -54,7 +54,7 @@ func (a *Asked) systemColumns(n any, above map[string]string) {
 	}
 }
 
-// systemColumnOf fills in one such column, if it is of a relation of the catalog.
+// systemColumnOf fills in one such column of a catalog relation.
 func (a *Asked) systemColumnOf(n node, above map[string]string) bool {
 	names, _ := n["column_names"].([]any)
 	of := ""
@@ -94,8 +94,7 @@ func relations(from any, scope map[string]string) {
 	}
 }
 
-// relation leads names of the catalog to our schema, and drops those of the database and
-// of the schema public.
+// relation maps names of the catalog to our schema, and drops the database and the schema public.
 func (a *Asked) relation(n node) {
 	catalog, schema, name := strings.ToLower(text(n["catalog_name"])), strings.ToLower(text(n["schema_name"])),
 		strings.ToLower(text(n["table_name"]))
@@ -126,8 +125,8 @@ func (a *Asked) relation(n node) {
 	a.changed = true
 }
 
-// innerCross gives the cross joins within another join a condition. DuckDB writes a cross join as a comma, without
-// parentheses, and a comma binds less than the join around it.
+// innerCross gives cross joins within another join a condition. DuckDB serializes a cross join as a
+// comma without parentheses, which binds weaker than the surrounding join.
 func innerCross(n node) {
 	if text(n["ref_type"]) == "CROSS" {
 		return
@@ -140,7 +139,7 @@ func innerCross(n node) {
 	}
 }
 
-// values gives the columns of VALUES the names that they have in Postgres.
+// values gives the columns of VALUES their Postgres names.
 func (a *Asked) values(n node) {
 	rows, _ := n["values"].([]any)
 	if names, _ := n["expected_names"].([]any); len(names) > 0 || len(rows) == 0 {
@@ -155,12 +154,12 @@ func (a *Asked) values(n node) {
 	a.changed = true
 }
 
-// tableFunction gives the one column of a function's rows the name of its alias, as Postgres does.
+// tableFunction names the single column of a table function after its alias, as Postgres does.
 func (a *Asked) tableFunction(n node) {
 	of, _ := n["function"].(node)
 	columns, _ := n["column_name_alias"].([]any)
 	alias := text(n["alias"])
-	if strings.EqualFold(text(of["function_name"]), "pg_partition_ancestors") { // nothing has any
+	if strings.EqualFold(text(of["function_name"]), "pg_partition_ancestors") { // there are no partitions
 		n["function"] = call("", "unnest", castTo(call("", "list_value"), "UINTEGER[]"))
 		a.changed = true
 	}
@@ -172,12 +171,12 @@ func (a *Asked) tableFunction(n node) {
 		if len(columns) == 0 {
 			n["column_name_alias"] = []any{alias}
 		}
-		n["function"] = call("", "unnest", call("", "list_value", of)) // its one value as a row
+		n["function"] = call("", "unnest", call("", "list_value", of)) // its single value as a row
 		a.changed = true
 		return
 	}
 	if isShortSeries(of) {
-		n["function"] = call("", "unnest", castTo(of, "INTEGER[]")) // DuckDB's are of bigint
+		n["function"] = call("", "unnest", castTo(of, "INTEGER[]")) // DuckDB returns bigint
 		if alias == "" {
 			n["alias"], alias = "generate_series", "generate_series"
 		}
@@ -206,12 +205,12 @@ func (a *Asked) tableFunction(n node) {
 	}
 }
 
-// isElements says whether an expression is the elements of a JSON array.
+// isElements reports whether an expression is the elements of a JSON array.
 func isElements(n any) bool {
 	return strings.HasPrefix(text(asNode(n)["function_name"]), "json_extract")
 }
 
-// isShortSeries says whether a series is one of integers, and short enough to be made as a list.
+// isShortSeries reports whether a series has integers and is short enough for a list.
 func isShortSeries(of node) bool {
 	args, _ := of["children"].([]any)
 	for _, arg := range args {
@@ -228,10 +227,10 @@ func isShortSeries(of node) bool {
 
 const shortSeries = 10_000
 
-// database is what clients are told that the database is called.
+// database is the name of the database for clients.
 const database = "callhouse"
 
-// column drops the schema before a column, and fills in what looks like a column and is none.
+// column drops the schema of a column, and replaces words that only look like columns.
 func (a *Asked) column(n node) {
 	names, _ := n["column_names"].([]any)
 	a.otherCase(n, names)

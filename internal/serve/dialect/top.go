@@ -6,8 +6,8 @@ import (
 	"callhouse/internal/serve/pgcatalog"
 )
 
-// topOf has a SELECT of the first rows of a view, or of the newest, read a copy of them. Such a SELECT names columns and
-// constants alone, has no condition, and is sorted by nothing, or first by the time with the newest first.
+// topOf makes a SELECT of a view's first or newest rows read a copy of them. Such a SELECT has only
+// columns and constants, no condition, and either no order or first the time, newest first.
 func (a *Asked) topOf(n node) {
 	modifiers, _ := n["modifiers"].([]any)
 	limited, isNewest := false, false
@@ -40,7 +40,7 @@ func (a *Asked) topOf(n node) {
 	}
 }
 
-// plainTable returns the only table that a SELECT reads, if it has all its rows; nil: it does not.
+// plainTable returns the only table of a SELECT without conditions; nil: not one.
 func (a *Asked) plainTable(n node) node {
 	groups, _ := n["group_sets"].([]any)
 	if text(n["type"]) != "SELECT_NODE" || text(n["aggregate_handling"]) != "STANDARD_HANDLING" || len(groups) > 0 ||
@@ -73,14 +73,15 @@ func (a *Asked) plainTable(n node) node {
 	return nil
 }
 
-// isPlain says whether an item of a SELECT is one value of each row: a column, a constant, a cast of these, or a star.
+// isPlain reports whether an item of a SELECT is one value per row: a column, a constant, a cast of
+// these, or a star.
 func isPlain(item node) bool {
 	switch text(item["class"]) {
 	case "CONSTANT":
 		return true
 	case "COLUMN_REF":
 		names, _ := item["column_names"].([]any)
-		return len(names) < 3 // or else it names a schema
+		return len(names) < 3 // otherwise it names a schema
 	case "CAST":
 		return isPlain(asNode(item["child"]))
 	case "STAR":
@@ -90,7 +91,7 @@ func isPlain(item node) bool {
 	return false
 }
 
-// renames says whether a SELECT has columns under other names than their own.
+// renames reports whether a SELECT renames columns.
 func renames(n node) bool {
 	items, _ := n["select_list"].([]any)
 	for _, item := range items {
@@ -103,7 +104,7 @@ func renames(n node) bool {
 	return false
 }
 
-// newestBy says whether rows are sorted by columns alone, first by the one that tells the time, with the newest first.
+// newestBy reports whether rows are sorted by columns only, first by the time, newest first.
 func (a *Asked) newestBy(n node, orders []any, time string) bool {
 	items, _ := n["select_list"].([]any)
 	for i, o := range orders {
@@ -117,7 +118,7 @@ func (a *Asked) newestBy(n node, orders []any, time string) bool {
 			return false
 		}
 	}
-	for _, item := range items { // under the name of the time there is nothing else
+	for _, item := range items { // the time's name is not used for another column
 		if e := asNode(item); strings.EqualFold(text(e["alias"]), time) && lastName(e) != time {
 			return false
 		}
@@ -125,7 +126,7 @@ func (a *Asked) newestBy(n node, orders []any, time string) bool {
 	return len(orders) > 0
 }
 
-// constantNumber returns the whole number that an expression is.
+// constantNumber returns the value of a whole-number constant.
 func constantNumber(n any) (int, bool) {
 	v := asNode(asNode(n)["value"])
 	kind := text(asNode(v["type"])["id"])
