@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// Check is a data test: a SELECT whose rows are what is wrong.
+// Check is a data test: a SELECT that returns the faulty rows.
 type Check struct {
-	Name  string // that of its file
-	About string // what it finds, from the comment at its top
-	Warn  bool   // what it finds is worth a look, and no failure
-	// SQL is the whole text of the file, so that the lines of errors are the file's.
+	Name  string // of its file
+	About string // the comment at its top
+	Warn  bool   // findings are no failure
+	// SQL is the whole text of the file, so that error lines match the file's.
 	SQL string
 }
 
-// Checks returns the data tests that come with the program, by name.
+// Checks returns the built-in data tests by name.
 func Checks() []*Check {
 	entries, err := files.ReadDir("checks")
 	if err != nil {
@@ -32,9 +32,8 @@ func Checks() []*Check {
 	return out
 }
 
-// ParseCheck reads a data test. The comment lines at its top say what it finds;
-// one that says "severity: warn" makes it a warning ("severity: error" is what
-// it is without).
+// ParseCheck parses a data test. The comment lines at its top describe it; a line "severity: warn"
+// makes it a warning ("severity: error" is the default).
 func ParseCheck(name, text string) (*Check, error) {
 	header, sql := split(strings.TrimPrefix(text, "\ufeff"))
 	if sql == "" {

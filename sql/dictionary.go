@@ -8,7 +8,7 @@ import (
 	"callhouse/internal/resource"
 )
 
-// dictionaryHead stands above the tables of the data dictionary.
+// dictionaryHead precedes the tables of the data dictionary.
 const dictionaryHead = `# Data dictionary
 
 All tables and columns that SQL can read, as ` + "`query describe TABLE`" + ` prints them. This
@@ -20,7 +20,7 @@ page is generated from ` + "`internal/schema`, `internal/resource` and `sql/view
 
 `
 
-// resourceHead stands above the columns that all resources have.
+// resourceHead precedes the columns common to all resources.
 const resourceHead = `
 ## Columns of every resource
 
@@ -65,7 +65,7 @@ func Dictionary() string {
 	return b.String()
 }
 
-// units are what a number is in, for those whose meaning does not say it.
+// units are the units of numbers whose description does not include them.
 var units = map[string]string{"ms": ", in ms", "s": ", in seconds", "percent": ", in percent (0 to 100)", "money": " (account's currency)"}
 
 func writeColumns(b *strings.Builder, columns []Column) {
@@ -84,7 +84,7 @@ func writeColumns(b *strings.Builder, columns []Column) {
 	}
 }
 
-// wrapped breaks a text into lines of at most 100 bytes, as the other pages have them.
+// wrapped breaks a text into lines of at most 100 bytes, like the other pages.
 func wrapped(text string) string {
 	var b strings.Builder
 	column := 0
@@ -104,7 +104,7 @@ func wrapped(text string) string {
 	return b.String()
 }
 
-// ViewsByName returns the views as people look for them.
+// ViewsByName returns the views in alphabetical order.
 func ViewsByName() []*File {
 	all := Views()
 	slices.SortFunc(all, func(a, b *File) int { return strings.Compare(a.Name, b.Name) })

@@ -56,10 +56,10 @@ import (
 //go:embed *.sql views/*.sql reports/*.sql relations/*.sql checks/*.sql
 var files embed.FS
 
-// Macros returns the statements that every view and report builds on.
+// Macros returns the statements that all views and reports use.
 func Macros() string { return mustRead("macros.sql") }
 
-// The files are read once. Nobody may change what they say.
+// The files are parsed once. The results must not be changed.
 var (
 	views   = sync.OnceValue(func() []*File { return inOrder(append(mustParseAll("views"), resourceViews()...)) })
 	reports = sync.OnceValue(func() []*File { return mustParseAll("reports") })
@@ -75,10 +75,10 @@ func Reports() []*File { return slices.Clone(reports()) }
 // facts of their transcripts where files of earlier versions lack them.
 func SelectedSpeech() string { return mustRead("relations/selected_speech.sql") }
 
-// Report returns the report called name.
+// Report returns a named report.
 func Report(name string) (*File, bool) { return find(reports(), name) }
 
-// View returns the view called name.
+// View returns a named view.
 func View(name string) (*File, bool) { return find(views(), name) }
 
 func find(in []*File, name string) (*File, bool) {
@@ -90,8 +90,7 @@ func find(in []*File, name string) (*File, bool) {
 	return nil, false
 }
 
-// The files are part of the program, so a bad one is a bug that the first test
-// finds, and no error that a caller could handle.
+// The files are embedded, so an invalid one is a bug that the first test finds.
 
 func mustRead(name string) string {
 	raw, err := files.ReadFile(name)
@@ -122,7 +121,7 @@ func mustParseAll(dir string) []*File {
 	return out
 }
 
-// inOrder puts every view after the views that it reads.
+// inOrder sorts views after those that they read.
 func inOrder(views []*File) []*File {
 	out := make([]*File, 0, len(views))
 	done := map[string]bool{}

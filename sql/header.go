@@ -13,43 +13,41 @@ import (
 // File is a view or a report.
 type File struct {
 	Name    string
-	Answers string // what it answers, in one line
-	Text    string // for people: paragraphs, lines joined
+	Answers string // one line
+	Text    string // paragraphs, lines joined
 	Grain   string
 	Reads   []string
 	Needs   []string
-	// Tallies are the columns that the relation tallied is grouped by.
+	// Tallies are the columns by which the relation tallied is grouped.
 	Tallies []string
-	// Arguments says what follows the report's name, as in "CALL_ID" or
-	// "WORD..."; empty: nothing does.
+	// Arguments describes the report's arguments, such as "CALL_ID" or "WORD..."; empty: none.
 	Arguments string
-	// Flags are those that only this report has: field.
+	// Flags are the report's own flags: field.
 	Flags []string
-	// Fielded are the columns that only the flag --field gives it.
+	// Fielded are columns that exist only with --field.
 	Fielded []string
-	// Map names three columns (down, across, number) of which a terminal draws a
-	// heat map instead of a table; none: a table.
+	// Map names three columns (down, across, number) drawn as a heat map on a terminal; empty: a
+	// table.
 	Map []string
-	// History is how many days the calls reach back before those that are asked for: the days
-	// by which these are judged.
+	// History is the number of days read before the requested ones, as their past.
 	History int
-	// Repeats are the columns that have one value in all rows with the same keys, which it names.
+	// Repeats maps columns to the keys within which their value is constant.
 	Repeats map[string][]string
-	// Keys are the columns that tell a row from the others of its group.
+	// Keys are the columns that identify a row within its group.
 	Keys []string
-	// Incomparable says why periods cannot be compared; empty: they can.
+	// Incomparable is why periods cannot be compared; empty: they can.
 	Incomparable string
-	Empty        string // what it means that there are no rows
+	Empty        string // the meaning of an empty result
 	Example      string // a command line
 	Columns      []Column
-	Hidden       []string // columns of the SELECT that are for comparisons alone: spreads of means
-	SQL          string   // the SELECT, without the header
+	Hidden       []string // columns only for comparisons: spreads of means
+	SQL          string   // the SELECT without header
 }
 
-// Grouped reports whether the report has groups: --by gives it a key.
+// Grouped reports whether --by adds a key to the report.
 func (f *File) Grouped() bool { return len(f.Columns) > 0 && f.Columns[0].Name == "key" }
 
-// Selects reports whether the report is over calls that its user selects.
+// Selects reports whether the report selects calls.
 func (f *File) Selects() bool {
 	for _, r := range f.Reads {
 		if strings.HasPrefix(r, "selected") || r == "surrounding" || r == "tallied" {
@@ -59,24 +57,24 @@ func (f *File) Selects() bool {
 	return false
 }
 
-// Comparable reports whether the figures of two periods can stand side by side.
+// Comparable reports whether two periods can be compared.
 func (f *File) Comparable() bool { return f.Selects() && f.Grouped() && f.Incomparable == "" }
 
-// Column is a column of a view's or report's result.
+// Column is a column of a view or report.
 type Column struct {
 	Name    string
 	Type    string
 	Unit    string // ms, percent, count, money, number, points, prose, s; empty: none
-	Of      string // what it is a share of, in a word or two: "percent of calls"
+	Of      string // denominator of a share, in a word or two: "percent of calls"
 	NotNull bool
 	Meaning string
-	// Whole is how many a share is of, in SQL over the report's columns: of its row or,
-	// with an aggregate, of the rows of its group. Spread is the column of the SELECT that
-	// has what bounds of a mean are made of. Both empty: chance says nothing of it.
+	// Whole is the denominator of a share, in SQL over the report's columns: of its row or, with an
+	// aggregate, of its group's rows. Spread is the column of the SELECT for the bounds of a mean.
+	// Both empty: no bounds.
 	Whole, Spread string
 }
 
-// Column returns the column called name.
+// Column returns a named column.
 func (f *File) Column(name string) (Column, bool) {
 	for _, c := range f.Columns {
 		if c.Name == name {
@@ -91,7 +89,7 @@ var (
 	nameRE = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 )
 
-// Parse reads a file's header. name is the file's own, which the header repeats.
+// Parse parses a file's header. name is the file's, which the header repeats.
 func Parse(name, text string) (*File, error) {
 	header, sql := split(text)
 	f := &File{SQL: sql}
@@ -147,9 +145,8 @@ func Parse(name, text string) (*File, error) {
 	return f, f.finish(shares, means)
 }
 
-// finish adds to the columns what other lines of the header say of them, as in
-// "connected_percent of calls", finds the keys where none are named, and whether
-// two periods can have rows in common.
+// finish adds other header lines to the columns, such as "connected_percent of calls", derives keys
+// that are not named, and whether two periods can share rows.
 func (f *File) finish(shares, means []string) error {
 	for i, judged := range slices.Concat(shares, means) {
 		name, of, _ := strings.Cut(judged, " of ")
@@ -177,13 +174,13 @@ func (f *File) finish(shares, means []string) error {
 			return fmt.Errorf("parse header: no column is the key %q", k)
 		}
 		if f.Incomparable == "" && (k == "call_id" || strings.HasPrefix(c.Type, "DATE") || strings.HasPrefix(c.Type, "TIMESTAMP")) {
-			f.Incomparable = "each of its rows is of a call or a time, which is in one period alone"
+			f.Incomparable = "each row belongs to one call or time, which lies in one period only"
 		}
 	}
 	return nil
 }
 
-// split returns the comment lines at the top, unmarked, and the rest.
+// split returns the comment lines at the top without markers, and the rest.
 func split(text string) (header []string, sql string) {
 	for text != "" {
 		line, rest, _ := strings.Cut(text, "\n")
@@ -218,7 +215,7 @@ func (f *File) text(line string) {
 	}
 }
 
-// stored adds the columns of the table that the view reads, as they are declared.
+// stored adds the declared columns of the view's table.
 func (f *File) stored() error {
 	for _, t := range resource.Tables {
 		if !slices.Contains(f.Reads, "stored."+t.Name) {
@@ -236,13 +233,13 @@ func (f *File) stored() error {
 	return fmt.Errorf("it reads no stored table: %v", f.Reads)
 }
 
-// columnOf returns a declared column as views have it.
+// columnOf converts a declared column to a view's.
 func columnOf(c *schema.Column) Column {
 	return Column{Name: c.Name, Type: c.Type.DuckDB(), Unit: c.Unit, NotNull: c.Required, Meaning: c.Doc}
 }
 
-// column reads "  name  TYPE  unit  meaning", or more of the meaning before; or "*",
-// which stands for the columns of the stored table.
+// column parses " name TYPE unit meaning", a continuation of the meaning, or "*" for the columns of
+// the stored table.
 func (f *File) column(line string) error {
 	trimmed := strings.TrimLeft(line, " ")
 	if trimmed == "*" {

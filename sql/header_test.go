@@ -50,7 +50,7 @@ func TestParse(t *testing.T) {
 		Arguments: "WORD...", Flags: []string{"field"}, Fielded: []string{"at"}, Map: []string{"key", "at", "wait_ms"}, Keys: []string{"at"},
 		Hidden:       []string{"total", "waits"},
 		Repeats:      map[string][]string{"long_percent": {"key"}, "total": {"at"}},
-		Incomparable: "each of its rows is of a call or a time, which is in one period alone",
+		Incomparable: "each row belongs to one call or time, which lies in one period only",
 		Columns: []Column{
 			{Name: "key", Type: "VARCHAR", Meaning: "the group"},
 			{Name: "wait_ms", Type: "BIGINT", Unit: "ms", NotNull: true, Spread: "waits", Meaning: "the wait, which needs two lines"},

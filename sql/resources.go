@@ -9,8 +9,7 @@ import (
 	"callhouse/internal/schema"
 )
 
-// resourceViews returns the views of what the organisation has besides calls, and of
-// its changes, as their declarations say.
+// resourceViews returns the views of the resources and of their changes, from the declarations.
 func resourceViews() []*File {
 	var out []*File
 	for _, r := range resource.All {
@@ -42,8 +41,7 @@ func storedView(name, answers, text, grain string) *File {
 	return f
 }
 
-// PastMacros returns the macros over the views that tell how the resources were at a
-// time.
+// PastMacros returns the macros that return the resources as of a time.
 var PastMacros = sync.OnceValue(pastMacros)
 
 func pastMacros() string {

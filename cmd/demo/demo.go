@@ -23,16 +23,16 @@ import (
 
 const program = "demo"
 
-// The service's limits, and how many times faster the demo's sandbox is.
+// The service's limits, and the demo's speed-up of the sandbox.
 const (
 	perSecond = 5
 	perMinute = 120
 	faster    = 100
 )
 
-const about = `demo starts the sandbox (a stand-in for the service) on a free port of this machine, with its
-request limits raised 100-fold, copies its calls with extract, and prints three reports with query.
-The warehouse stays behind. Run again, it copies only what is new.`
+const about = `demo starts the sandbox, a stand-in for the service, on a free port with its request limits raised
+100-fold, copies its calls with extract, and prints three reports with query. It keeps the warehouse;
+a second run copies only new calls.`
 
 type options struct {
 	warehouse string
@@ -41,7 +41,7 @@ type options struct {
 	seed      uint64
 }
 
-// run runs the demo, and returns its exit code.
+// run runs the demo and returns its exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	o := options{}
 	cmd := &cobra.Command{
@@ -54,9 +54,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	})
 	f := cmd.Flags()
 	f.StringVar(&o.warehouse, "warehouse", "./demo-warehouse", "folder of the warehouse")
-	f.Int64Var(&o.calls, "calls", 2000, "calls that the sandbox has")
-	f.IntVar(&o.days, "days", 30, "days over which they started")
-	f.Uint64Var(&o.seed, "seed", 1, "which company to invent")
+	f.Int64Var(&o.calls, "calls", 2000, "number of calls in the sandbox")
+	f.IntVar(&o.days, "days", 30, "days over which the calls are spread")
+	f.Uint64Var(&o.seed, "seed", 1, "seed of the invented company")
 	cmd.SetArgs(args)
 	cmd.SetIn(stdin)
 	cmd.SetOut(stdout)
@@ -64,11 +64,11 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return cli.Report(stderr, program, cmd.ExecuteContext(ctx))
 }
 
-// demo runs the three commands as a user would, within one process.
+// demo runs the three commands in one process.
 func demo(ctx context.Context, o *options, stdin io.Reader, stdout, stderr io.Writer) (err error) {
 	dir, err := scratch.Make(scratch.Demo)
 	if err != nil {
-		return fmt.Errorf("make a folder for the key: %w", err)
+		return fmt.Errorf("create a folder for the key: %w", err)
 	}
 	defer func() { err = cmp.Or(err, dir.Remove()) }()
 	key, keyFile := rand.Text(), filepath.Join(dir.Path, "key")
@@ -89,32 +89,32 @@ func demo(ctx context.Context, o *options, stdin io.Reader, stdout, stderr io.Wr
 	defer service.Close()
 
 	say := func(format string, args ...any) { fmt.Fprintf(stderr, format+"\n", args...) }
-	say("1. A service: the sandbox at %s invents a company with %d calls in %d days.", service.URL, o.calls, o.days)
-	say("   Its limits are raised %d-fold for this demo: %d requests a second, %d a minute.", faster, perSecond*faster, perMinute*faster)
+	say("1. Service: the sandbox at %s invents a company with %d calls in %d days.", service.URL, o.calls, o.days)
+	say("   Its limits are raised %d-fold for this demo: %d requests per second, %d per minute.", faster, perSecond*faster, perMinute*faster)
 	say("")
 	say("2. extract copies the calls into %s", o.warehouse)
-	// No settings but these: the demo reads nobody's configuration.
+	// The demo reads no configuration of the machine.
 	code := extractcmd.Run(ctx, config.Environment{}, []string{
 		"run", "--warehouse", o.warehouse, "--base-url", service.URL, "--api-key-file", keyFile,
 		"--organization-id", server.Organisation().ID(),
 		"--requests-per-second", strconv.Itoa(perSecond * faster), "--requests-per-minute", strconv.Itoa(perMinute * faster),
 	}, stdin, stdout, stderr)
 	if code != cli.ExitOK {
-		return cli.Fail(code, fmt.Errorf("extract ended with exit code %d", code), "")
+		return cli.Fail(code, fmt.Errorf("extract failed with exit code %d", code), "")
 	}
 	if st := service.Server.Stats(); st.AboveLimit > 0 || st.RateLimited > 0 {
-		return fmt.Errorf("extract sent %d requests above a limit, and %d were refused", st.AboveLimit, st.RateLimited)
+		return fmt.Errorf("extract exceeded a limit with %d requests, and %d were rejected", st.AboveLimit, st.RateLimited)
 	}
 
-	say("\n3. query answers")
+	say("\n3. query prints reports")
 	for _, report := range [][]string{{"sentiment"}, {"disconnections"}, {"durations", "--by", "call_type"}} {
 		args := append(report, "--warehouse", o.warehouse)
 		say("\n   query %s", strings.Join(report, " "))
 		if code := querycmd.Run(ctx, config.Environment{}, args, stdin, stdout, stderr); code != cli.ExitOK {
-			return cli.Fail(code, fmt.Errorf("query %s ended with exit code %d", report[0], code), "")
+			return cli.Fail(code, fmt.Errorf("query %s failed with exit code %d", report[0], code), "")
 		}
 	}
-	say("\nGo on with the warehouse that this left behind:")
+	say("\nTry more queries on this warehouse:")
 	for _, next := range []string{
 		"durations --by agent",
 		"sentiment --by day --since 7d --tz Asia/Seoul",

@@ -1,6 +1,5 @@
-// Command demo shows callhouse at work, from calls behind a rate-limited API to
-// answers: it starts the sandbox, runs extract against it, and asks query for
-// three reports. The warehouse stays behind for playing.
+// Command demo shows callhouse at work: it starts the sandbox, runs extract against it, and prints
+// three reports of query. The warehouse stays for experiments.
 package main
 
 import (

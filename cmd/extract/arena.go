@@ -12,6 +12,6 @@ package main
 // }
 import "C"
 
-// oneArena has the C library keep its memory in one place. By itself it keeps one
-// for every thread that compresses, and what is given back in one serves no other.
+// oneArena makes the C library use one memory arena. By default it has one per compressing thread,
+// and memory freed in one serves no other.
 func oneArena() { C.one_arena() }

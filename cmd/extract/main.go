@@ -1,5 +1,5 @@
-// Command extract copies an organisation's calls from the service into a local
-// warehouse: what is new or changed, within the service's request budget.
+// Command extract copies new and changed calls of an organisation from the service into a local
+// warehouse, within the service's request budget.
 package main
 
 import (
@@ -11,11 +11,11 @@ import (
 	"callhouse/cmd/internal/extractcmd"
 )
 
-// Memory is kept small rather than time: the service's limits leave the
-// processor idle. GOGC and GOMEMLIMIT in the environment say otherwise.
+// Small memory is preferred to speed: the service's limits leave the processor idle. GOGC and
+// GOMEMLIMIT in the environment override this.
 const (
 	gcPercent   = 50
-	memoryLimit = 56 << 20 // soft: what Go itself may hold before it collects harder
+	memoryLimit = 56 << 20 // soft: above it, Go collects harder
 )
 
 func main() {

@@ -27,7 +27,7 @@ func newGenerate() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "generate",
-		Short: "Write calls as NDJSON, one API object a line, oldest first",
+		Short: "Write calls as NDJSON, one API object per line, oldest first",
 		Args:  noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if now.IsZero() {
@@ -46,16 +46,16 @@ func newGenerate() *cobra.Command {
 			if err := writeTo(output, c.OutOrStdout(), func(out io.Writer) error {
 				return generate(c.Context(), w, company.config.Calls, now.Time, write, out)
 			}); err != nil {
-				return cli.Fail(cli.ExitFailed, err, "what was written is not complete; choose another --output or make room")
+				return cli.Fail(cli.ExitFailed, err, "the output is incomplete; choose another --output or free some space")
 			}
 			return nil
 		},
 	}
 	company.add(c)
-	c.Flags().BoolVar(&details, "details", false, "write details, transcript included, instead of list items")
+	c.Flags().BoolVar(&details, "details", false, "write call details with transcripts instead of list items")
 	c.Flags().BoolVar(&v2, "v2", false, "write the objects of the deprecated v2 API")
-	c.Flags().StringVar(&output, "output", "-", "file to write; - is standard output")
-	c.Flags().Var(&now, "now", "as of when (RFC 3339; default "+defaultNow.Format(time.RFC3339)+")")
+	c.Flags().StringVar(&output, "output", "-", "file to write; - is stdout")
+	c.Flags().Var(&now, "now", "time of the data (RFC 3339; default "+defaultNow.Format(time.RFC3339)+")")
 	return c
 }
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 	"time"
-	_ "time/tzdata" // zones on machines that have none
+	_ "time/tzdata" // for machines without time zones
 
 	"github.com/spf13/cobra"
 
@@ -33,7 +33,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 // noArguments refuses positional arguments as wrong use.
 func noArguments(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return cli.Usage("see "+c.CommandPath()+" --help", "%q is not a command of %s", args[0], c.CommandPath())
+		return cli.Usage("see "+c.CommandPath()+" --help", "unknown command %q of %s", args[0], c.CommandPath())
 	}
 	return nil
 }
@@ -46,26 +46,26 @@ type worldFlags struct {
 
 func (w *worldFlags) add(c *cobra.Command) {
 	f, cfg := c.Flags(), &w.config
-	f.Int64Var(&cfg.Calls, "calls", 5000, "how many calls the company has made so far")
-	f.IntVar(&cfg.Days, "days", 30, "over about how many days they are spread; new ones go on arriving at this pace")
-	f.Uint64Var(&cfg.Seed, "seed", 1, "which company")
-	f.IntVar(&cfg.Agents, "agents", 30, "how many voice agents it runs; 0: none, and no calls but those that clients make")
-	f.IntVar(&cfg.Campaigns, "campaigns", 3, "how many campaigns its agents have had so far; they are some of the calls, and add none")
-	f.BoolVar(&cfg.NewReasons, "new-reasons", false, "some calls have the disconnection reasons that came after the contract's twelve")
-	f.BoolVar(&cfg.Redial, "redial", false, "campaigns call people again who did not answer, up to three times")
-	f.IntVar(&cfg.Wordiness, "wordiness", 1, "how many times over everything is said, for larger transcripts; "+
-		"with 30 a page of 500 calls of v2 has about 20 MB")
-	f.IntVar(&cfg.Lines, "lines", 0, "how many telephone numbers the agents share; 0: each has its own")
-	f.Float64Var(&cfg.TieRate, "tie-rate", 0.002, "share of calls that start on the same millisecond as the one before")
-	f.Float64Var(&cfg.DeleteRate, "delete-rate", 0, "share of calls that vanish within 10 days")
-	f.Float64Var(&cfg.LateVisibleRate, "late-visible-rate", 0, "share of calls that are listed only up to 6 hours after their start")
+	f.Int64Var(&cfg.Calls, "calls", 5000, "number of calls so far")
+	f.IntVar(&cfg.Days, "days", 30, "days over which the calls are spread, approximately; new calls arrive at the same rate")
+	f.Uint64Var(&cfg.Seed, "seed", 1, "seed of the company: the same seed gives the same data")
+	f.IntVar(&cfg.Agents, "agents", 30, "number of voice agents; 0: none, and only calls created by clients")
+	f.IntVar(&cfg.Campaigns, "campaigns", 3, "number of campaigns so far; their calls are among --calls")
+	f.BoolVar(&cfg.NewReasons, "new-reasons", false, "give some calls disconnection reasons that the contract does not list")
+	f.BoolVar(&cfg.Redial, "redial", false, "campaigns retry unanswered calls up to three times")
+	f.IntVar(&cfg.Wordiness, "wordiness", 1, "factor by which transcripts are longer; "+
+		"at 30, a v2 page of 500 calls has about 20 MB")
+	f.IntVar(&cfg.Lines, "lines", 0, "number of telephone numbers the agents share; 0: one per agent")
+	f.Float64Var(&cfg.TieRate, "tie-rate", 0.002, "share of calls that start in the same millisecond as the previous one")
+	f.Float64Var(&cfg.DeleteRate, "delete-rate", 0, "share of calls that are deleted within 10 days")
+	f.Float64Var(&cfg.LateVisibleRate, "late-visible-rate", 0, "share of calls that are listed late, up to 6 hours after their start")
 	f.Float64Var(&cfg.LateFillRate, "late-fill-rate", 0, "share of calls whose analysis and cost take 12 to 60 hours")
 	f.Float64Var(&cfg.StuckRate, "stuck-rate", 0, "share of calls that never get analysis and cost")
-	f.Float64Var(&cfg.DriftRate, "drift-rate", 0, "share of calls in a shape of tomorrow: unknown values, fields, types")
-	f.Var(&w.driftFrom, "drift-from", "when these begin (RFC 3339; default from the first call on)")
+	f.Float64Var(&cfg.DriftRate, "drift-rate", 0, "share of calls with future changes of the API: unknown values, fields, types")
+	f.Var(&w.driftFrom, "drift-from", "start of these changes (RFC 3339; default: the first call)")
 }
 
-// world returns the configuration, with the instant by which its calls have started.
+// world returns the configuration for calls that have started by an instant.
 func (w *worldFlags) world(origin time.Time) sandbox.Config {
 	cfg := w.config
 	cfg.Origin, cfg.DriftFrom = origin, w.driftFrom.Time
@@ -81,7 +81,7 @@ func (w *worldFlags) world(origin time.Time) sandbox.Config {
 	return cfg
 }
 
-// instant is a flag that holds a time in RFC 3339.
+// instant is a flag for a time in RFC 3339.
 type instant struct{ time.Time }
 
 func (i *instant) String() string {
@@ -96,12 +96,12 @@ func (i *instant) Type() string { return "time" }
 func (i *instant) Set(s string) error {
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil {
-		return fmt.Errorf("want a time like 2026-11-19T12:00:00Z")
+		return fmt.Errorf("use a time such as 2026-11-19T12:00:00Z")
 	}
 	i.Time = t
 	return nil
 }
 
-// defaultNow is what a frozen clock shows unless told otherwise: a Thursday
-// evening in the company's zone, when everything is going on.
+// defaultNow is the default of a frozen clock: a Thursday evening in the company's zone, when
+// much is going on.
 var defaultNow = time.Date(2026, 11, 19, 9, 30, 0, 0, time.UTC)

@@ -33,29 +33,29 @@ func TestMain(m *testing.M) {
 func TestWrongUse(t *testing.T) {
 	for args, want := range map[string]string{
 		"--cals 5":                       "sandbox: unknown flag: --cals\n         see sandbox --help\n",
-		"serve":                          "sandbox: \"serve\" is not a command of sandbox\n         see sandbox --help\n",
+		"serve":                          "sandbox: unknown command \"serve\" of sandbox\n         see sandbox --help\n",
 		"--calls many":                   "invalid argument \"many\" for \"--calls\"",
 		"--calls -1":                     "calls must be 0 to 1,000,000,000, not -1",
 		"--clock fast":                   `--clock must be real or frozen, not "fast"`,
-		"--now yesterday":                "want a time like 2026-11-19T12:00:00Z",
+		"--now yesterday":                "use a time such as 2026-11-19T12:00:00Z",
 		"--limiter leaky":                "limiter must be sliding-log, fixed-window or token-bucket",
-		"--faults boom=1":                `no fault is called "boom"; there are 400,`,
+		"--faults boom=1":                `unknown fault "boom"; available: 400,`,
 		"--faults 500":                   "want KIND=RATE",
 		"--organisation huge":            `--organisation must be small, large or none, not "huge"`,
 		"--pace -1":                      "--pace must not be negative",
-		"--v2 maybe":                     `no mode of v2 is called "maybe"; there are off, removed-after,`,
+		"--v2 maybe":                     `unknown v2 mode "maybe"; available: off, removed-after,`,
 		"--wordiness 101":                "wordiness must be 1 to 100, not 101",
-		"--scenario none":                `no scenario is called "none"; there are empty, campaign,`,
-		"--agents 0":                     "without agents there are no calls: calls must be 0",
-		"--v2 off=200":                   "status of v2 must be 400 to 599, not 200",
-		"--resource-faults agent=404":    `no resource is called "agent"; there are all, agents,`,
-		"--requests-per-second -1":       "a limit must not be negative; 0 is none",
+		"--scenario none":                `unknown scenario "none"; available: empty, campaign,`,
+		"--agents 0":                     "without agents, calls must be 0",
+		"--v2 off=200":                   "the v2 status must be 400 to 599, not 200",
+		"--resource-faults agent=404":    `unknown resource "agent"; available: all, agents,`,
+		"--requests-per-second -1":       "a limit must not be negative; 0 is no limit",
 		"--delete-rate 2":                "delete rate must be 0 to 1, not 2",
 		"--key=":                         "a key is empty",
 		"generate --agents 1000":         "agents must be 0 to 200, not 1000",
-		"openapi v2":                     `"v2" is not a command of sandbox openapi`,
-		"generate everything":            `"everything" is not a command of sandbox generate`,
-		"generate --drift-from tomorrow": "want a time like",
+		"openapi v2":                     `unknown command "v2" of sandbox openapi`,
+		"generate everything":            `unknown command "everything" of sandbox generate`,
+		"generate --drift-from tomorrow": "use a time such as",
 	} {
 		var stdout, stderr bytes.Buffer
 		code := run(t.Context(), strings.Fields(args), strings.NewReader(""), &stdout, &stderr)
@@ -121,18 +121,18 @@ func TestServe(t *testing.T) {
 	}
 	want := `  export CALLHOUSE_API_KEY=k1
 
-Ctrl-C stops.
+Press Ctrl-C to stop.
 
-requests       3  3 pages, 0 details (0 calls, 0 again, 0 of these for nothing new)
-above a limit  1  at most 3 in a second, 3 in a minute
+requests       3  3 pages, 0 details (0 calls, 0 repeated, 0 of these without changes)
+above a limit  1  peak 3 per second, 3 per minute
 answered 429   1  1 by the limiter
 `
 	if said.String() != want {
 		t.Errorf("said at the end:\n%s", said.String())
 	}
 	for _, part := range []string{
-		"calls   300 at 2026-11-19T09:30:00Z, about 10 more a day, seed 1, clock frozen",
-		"2 requests a second, 120 a minute for all keys, by sliding-log",
+		"calls   300 at 2026-11-19T09:30:00Z, about 10 more per day, seed 1, frozen clock",
+		"2 requests per second, 120 per minute for all keys, counted by sliding-log",
 		"faults  409=0", "truth   " + base + "/sandbox/truth",
 	} {
 		if !strings.Contains(greeting, part) {

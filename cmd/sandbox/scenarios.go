@@ -31,18 +31,18 @@ type scenario struct {
 	}
 }
 
-// scenarios are those that there are.
+// scenarios returns the built-in scenarios.
 func scenarios() []scenario {
 	var all []scenario
 	d := yaml.NewDecoder(bytes.NewReader(scenariosYAML))
 	d.KnownFields(true)
 	if err := d.Decode(&all); err != nil {
-		panic("sandbox: scenarios: " + err.Error()) // they are ours
+		panic("sandbox: scenarios: " + err.Error()) // built-in
 	}
 	return all
 }
 
-// chooseScenario finds the one of --scenario, and sets its flags where they are not given.
+// chooseScenario finds the scenario of --scenario and sets its flags, unless given.
 func (f *serveFlags) chooseScenario(flags *pflag.FlagSet) (*scenario, error) {
 	if f.scenario == "" {
 		return &scenario{}, nil
@@ -54,8 +54,8 @@ func (f *serveFlags) chooseScenario(flags *pflag.FlagSet) (*scenario, error) {
 		for _, s := range all {
 			names = append(names, s.Name)
 		}
-		return nil, cli.Usage("sandbox --scenario list says what each is",
-			"no scenario is called %q; there are %s", f.scenario, strings.Join(names, ", "))
+		return nil, cli.Usage("sandbox --scenario list describes the scenarios",
+			"unknown scenario %q; available: %s", f.scenario, strings.Join(names, ", "))
 	}
 	for name, value := range all[i].Flags {
 		if flags.Changed(name) {
@@ -68,19 +68,19 @@ func (f *serveFlags) chooseScenario(flags *pflag.FlagSet) (*scenario, error) {
 	return &all[i], nil
 }
 
-// listScenarios says what there is to start from.
+// listScenarios prints the scenarios.
 func listScenarios(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, s := range scenarios() {
 		fmt.Fprintf(t, "%s\t%s\n", s.Name, s.Says)
 	}
 	if err := t.Flush(); err != nil {
-		return cli.Fail(cli.ExitFailed, err, "what was written is not complete")
+		return cli.Fail(cli.ExitFailed, err, "the output is incomplete")
 	}
 	return nil
 }
 
-// play asks a sandbox for what its scenario begins with.
+// play sends a scenario's initial requests.
 func (s *scenario) play(server *sandbox.Server) error {
 	ids := []string{}
 	for _, ask := range s.Asks {

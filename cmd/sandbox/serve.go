@@ -28,31 +28,31 @@ type serveFlags struct {
 	size, wrong, v2    string
 	now, origin        instant
 	state, scenario    string
-	shaping            []string // names of flags without which a state is of another world
+	shaping            []string // names of flags that determine the world of a state
 }
 
 func newServe() *cobra.Command { return newServeInto(&serveFlags{}) }
 
-// newServeInto is the command whose flags are read into f.
+// newServeInto returns the command whose flags are parsed into f.
 func newServeInto(f *serveFlags) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "sandbox",
-		Short: "Serve a made-up company's calls through the call API",
-		Long: `Serve a made-up company's calls through the call API: GET /v3/calls and
-GET /v3/calls/{call_id}, and of the deprecated v2 POST /v2/calls/list, the same at its
-older path /functions/v1/v1/list-calls, and GET /v2/calls/{call_id}; with the service's
-key, limits, cursors and filters, and with faults on demand. Calls are computed from
-the seed, never stored. So is the rest of the company, which lives with the clock. Agents,
-calls and campaigns can be made, too; sandbox openapi tells all operations.
+		Short: "Serve the call API for an invented company",
+		Long: `Serve the call API for an invented company: GET /v3/calls and GET /v3/calls/{call_id}, and
+of the deprecated v2 POST /v2/calls/list, also at its older path
+/functions/v1/v1/list-calls, and GET /v2/calls/{call_id}. Authentication, limits, cursors
+and filters work as in the real service, and faults can be injected. Calls are computed
+from the seed, not stored; so are the company's other objects, which change with the
+clock. Clients can create agents, calls and campaigns; sandbox openapi lists all operations.
 ` + resourceList() + `
-Apart from the API, without key or limit:
-  GET  /sandbox/truth            exact counts of the calls that are served now (?at=TIME: then)
-  GET  /sandbox/truth/RESOURCE   every object of a resource now (?at=TIME: then)
-  GET  /sandbox/edits/RESOURCE   what happened to its objects (?after=TIME&until=TIME)
-  GET  /sandbox/stats            what was asked, and whether a limit was passed
+Control endpoints, without key or limits:
+  GET  /sandbox/truth            exact counts of the calls now (?at=TIME: at that time)
+  GET  /sandbox/truth/RESOURCE   all objects of a resource now (?at=TIME: at that time)
+  GET  /sandbox/edits/RESOURCE   changes of its objects (?after=TIME&until=TIME)
+  GET  /sandbox/stats            requests received, and whether they exceeded a limit
   GET  /sandbox/clock            the data's clock; with --clock frozen,
   POST /sandbox/clock            {"advance":"24h"} or {"set":"2026-11-19T12:00:00Z"} moves it
-  GET  /v3/openapi.json          what is served, as OpenAPI 3.1; of v2: /v2/openapi.json`,
+  GET  /v3/openapi.json          the API as OpenAPI 3.1; of v2: /v2/openapi.json`,
 		Example: `  sandbox --calls 5000
   sandbox --scenario campaign --state sandbox.ndjson
   sandbox --calls 200000 --clock frozen --faults 500=0.05,429=0.01,reset=0.01
@@ -69,41 +69,41 @@ Apart from the API, without key or limit:
 	fs, o := c.Flags(), &f.options
 	f.shaping = []string{"organisation", "pace", "named-versions", "clock", "now", "origin"}
 	fs.VisitAll(func(flag *pflag.Flag) { f.shaping = append(f.shaping, flag.Name) }) // so far they are the world's
-	fs.StringVar(&f.addr, "addr", "127.0.0.1:8080", "address to listen on; port 0 chooses a free one")
-	fs.StringArrayVar(&o.Keys, "key", []string{"sandbox-key"}, "API key that is let in; each one has its own limits (repeatable)")
-	fs.IntVar(&o.PerSecond, "requests-per-second", 5, "limit for all keys together; 0 for none")
-	fs.IntVar(&o.PerMinute, "requests-per-minute", 120, "limit for all keys together; 0 for none")
-	fs.StringVar(&f.limiter, "limiter", string(limit.SlidingLog), "how they are counted: sliding-log, fixed-window or token-bucket")
-	fs.BoolVar(&o.NoRetryAfter, "no-retry-after", false, "answer 429 without the header Retry-After")
-	fs.BoolVar(&o.ContractOnly, "contract-only", false, "accept only cursor and limit, no filter and no order")
-	fs.BoolVar(&o.ThinList, "thin-list", false, "list items hold only id, status and start_at")
-	fs.BoolVar(&o.OldFilters, "old-filters", false, "refuse the filters campaign_id and customer_id of calls")
+	fs.StringVar(&f.addr, "addr", "127.0.0.1:8080", "address to listen on; port 0 picks a free port")
+	fs.StringArrayVar(&o.Keys, "key", []string{"sandbox-key"}, "accepted API key; each key has its own limits (repeatable)")
+	fs.IntVar(&o.PerSecond, "requests-per-second", 5, "limit for all keys together; 0 for no limit")
+	fs.IntVar(&o.PerMinute, "requests-per-minute", 120, "limit for all keys together; 0 for no limit")
+	fs.StringVar(&f.limiter, "limiter", string(limit.SlidingLog), "rate limit algorithm: sliding-log, fixed-window or token-bucket")
+	fs.BoolVar(&o.NoRetryAfter, "no-retry-after", false, "omit the header Retry-After from 429")
+	fs.BoolVar(&o.ContractOnly, "contract-only", false, "accept only cursor and limit, no filters or order")
+	fs.BoolVar(&o.ThinList, "thin-list", false, "list items contain only id, status and start_at")
+	fs.BoolVar(&o.OldFilters, "old-filters", false, "reject the filters campaign_id and customer_id of calls")
 	fs.BoolVar(&o.CampaignInCalls, "campaign-in-calls", false, "calls have the field campaign_id")
 	fs.BoolVar(&o.NamedVersions, "named-versions", false,
-		"calls name the version in production by its number, and some versions do better than others")
-	fs.BoolVar(&o.OffsetPaging, "offset-paging", false, "pages shift when calls arrive or vanish")
-	fs.BoolVar(&o.InclusiveBounds, "inclusive-bounds", false, "start_at_after and start_at_before include their instant")
-	fs.DurationVar(&o.CursorTTL, "cursor-ttl", 0, "how long a cursor is good; 0 for ever")
-	fs.StringVar(&f.fault, "faults", "", "shares of requests that go wrong, as KIND=RATE,…; an unknown KIND lists them all")
+		"calls name the production version by its number, and some versions perform better than others")
+	fs.BoolVar(&o.OffsetPaging, "offset-paging", false, "pages shift when calls arrive or are deleted")
+	fs.BoolVar(&o.InclusiveBounds, "inclusive-bounds", false, "start_at_after and start_at_before are inclusive")
+	fs.DurationVar(&o.CursorTTL, "cursor-ttl", 0, "lifetime of a cursor; 0 for unlimited")
+	fs.StringVar(&f.fault, "faults", "", "shares of requests that fail, as KIND=RATE,…; an unknown KIND lists all kinds")
 	fs.StringVar(&f.size, "organisation", "small",
-		"how much there is besides calls: small, large as seen of a real company, or none but models, voices and schemas")
-	fs.Float64Var(&o.Organisation.Pace, "pace", 1, "how much is edited, published and deleted there, times the usual; 0 for nothing")
+		"resources besides calls: small, large (the sizes of a real company), or none except models, voices and schemas")
+	fs.Float64Var(&o.Organisation.Pace, "pace", 1, "rate of edits, publications and deletions of those resources, relative to the default; 0 for none")
 	fs.StringVar(&f.wrong, "resource-faults", "",
-		"what is wrong there for ever, as RESOURCE=KIND,…; an unknown RESOURCE or KIND lists them all")
-	fs.StringVar(&f.v2, "v2", "", "what is wrong with calls of v2, as MODE or MODE=VALUE,…; an unknown MODE lists them all")
-	fs.DurationVar(&o.SlowFor, "slow-for", 5*time.Second, "how long the fault slow takes")
-	fs.DurationVar(&o.Latency, "latency", 0, "time that every answer takes")
-	fs.DurationVar(&o.Jitter, "jitter", 0, "up to how much longer some take")
+		"permanent faults of those resources, as RESOURCE=KIND,…; an unknown RESOURCE or KIND lists all of them")
+	fs.StringVar(&f.v2, "v2", "", "faults of v2 calls, as MODE or MODE=VALUE,…; an unknown MODE lists all modes")
+	fs.DurationVar(&o.SlowFor, "slow-for", 5*time.Second, "delay of the fault slow")
+	fs.DurationVar(&o.Latency, "latency", 0, "delay of every response")
+	fs.DurationVar(&o.Jitter, "jitter", 0, "maximum additional random delay")
 	fs.StringVar(&f.clock, "clock", "real", "the data's clock: real, or frozen until /sandbox/clock moves it")
-	fs.Var(&f.now, "now", "what a frozen clock shows (RFC 3339; default "+defaultNow.Format(time.RFC3339)+"); implies --clock frozen")
-	fs.Var(&f.origin, "origin", "by when --calls have been made (RFC 3339; default last midnight UTC, or what a frozen clock shows)")
-	fs.StringVar(&f.scenario, "scenario", "", "company to start from, by its name; list says which there are")
+	fs.Var(&f.now, "now", "time of a frozen clock (RFC 3339; default "+defaultNow.Format(time.RFC3339)+"); implies --clock frozen")
+	fs.Var(&f.origin, "origin", "time at which --calls have been made (RFC 3339; default: last midnight UTC, or the frozen clock's time)")
+	fs.StringVar(&f.scenario, "scenario", "", "predefined company to start from, by name; list describes them")
 	fs.StringVar(&f.state, "state", "",
-		"file that keeps what clients do, and the flags of this company, for the next start; empty: nothing is kept")
+		"file that keeps clients' changes and this company's flags for the next start; empty: none")
 	return c
 }
 
-// resourceList is the help's list of what is served besides calls.
+// resourceList lists the resources for the help.
 func resourceList() string {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -116,12 +116,11 @@ func resourceList() string {
 	return b.String()
 }
 
-// prepare turns flags into options.
+// prepare converts flags to options.
 func (f *serveFlags) prepare(now time.Time) (sandbox.Options, error) {
 	o := f.options
 	o.Limiter = limit.Algorithm(f.limiter)
-	// The data's clock may be frozen, far from now; an extract that goes by the real
-	// one would take that for a wrong clock.
+	// The data's clock may be frozen far from now, which extract would take for a wrong clock.
 	o.DateNow = time.Now
 	origin := now.UTC().Truncate(24 * time.Hour)
 	if !f.now.IsZero() {
@@ -167,7 +166,7 @@ func (f *serveFlags) prepare(now time.Time) (sandbox.Options, error) {
 	}
 	for _, limit := range []*int{&o.PerSecond, &o.PerMinute} {
 		if *limit < 0 {
-			return o, errors.New("a limit must not be negative; 0 is none")
+			return o, errors.New("a limit must not be negative; 0 is no limit")
 		} else if *limit == 0 {
 			*limit = -1
 		}
@@ -196,7 +195,7 @@ func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, stderr io.
 	s, err := sandbox.New(opts)
 	if errors.Is(err, sandbox.ErrState) {
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("%s: %w", f.state, err),
-			"the file is damaged, or was written by another version of sandbox: name another one with --state")
+			"the file is damaged or was written by another version of sandbox: use another one with --state")
 	} else if err != nil {
 		return cli.Usage(hint, "%w", err)
 	}
@@ -205,14 +204,14 @@ func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, stderr io.
 			return err
 		}
 	}
-	if file == nil || len(file.Lines) == 0 { // otherwise it was done before
+	if file == nil || len(file.Lines) == 0 { // otherwise done before
 		if err := scenario.play(s); err != nil {
-			return cli.Fail(cli.ExitFailed, err, "leave out --scenario, or the flags that are not its own")
+			return cli.Fail(cli.ExitFailed, err, "remove --scenario, or flags that conflict with it")
 		}
 	}
 	r, err := sandbox.Listen(ctx, f.addr, s)
 	if err != nil {
-		return cli.Fail(cli.ExitFailed, err, "choose another address with --addr; port 0 is any free one")
+		return cli.Fail(cli.ExitFailed, err, "choose another address with --addr; port 0 picks a free port")
 	}
 	f.greet(stderr, r, opts)
 	<-r.Done()
@@ -223,20 +222,20 @@ func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, stderr io.
 	return nil
 }
 
-// greet says what is served and how to reach it.
+// greet prints what is served and how to reach it.
 func (f *serveFlags) greet(w io.Writer, r *sandbox.Running, o sandbox.Options) {
 	s := r.Server
 	now := s.Now()
-	clock := "on real time"
+	clock := "real-time clock"
 	if o.Clock != nil {
-		clock = "clock frozen, POST /sandbox/clock moves it"
+		clock = "frozen clock, POST /sandbox/clock moves it"
 	}
-	limits := fmt.Sprintf("%s requests a second, %s a minute for all keys, by %s", limited(o.PerSecond), limited(o.PerMinute), o.Limiter)
+	limits := fmt.Sprintf("%s requests per second, %s per minute for all keys, counted by %s", limited(o.PerSecond), limited(o.PerMinute), o.Limiter)
 	if o.PerSecond < 0 && o.PerMinute < 0 {
 		limits = "none"
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "calls\t%d at %s, about %.0f more a day, seed %d, %s\n",
+	fmt.Fprintf(t, "calls\t%d at %s, about %.0f more per day, seed %d, %s\n",
 		s.World().Count(now), now.UTC().Format(time.RFC3339), s.World().PerDay(), f.world.config.Seed, clock)
 	fmt.Fprintf(t, "limits\t%s\n", limits)
 	if len(o.Faults) > 0 {
@@ -251,10 +250,10 @@ func (f *serveFlags) greet(w io.Writer, r *sandbox.Running, o sandbox.Options) {
 	if f.v2 != "" {
 		fmt.Fprintf(t, "v2\t%s\n", f.v2)
 	}
-	fmt.Fprintf(t, "truth\t%s/sandbox/truth, and what was asked: %s/sandbox/stats\n", r.URL, r.URL)
+	fmt.Fprintf(t, "truth\t%s/sandbox/truth; requests received: %s/sandbox/stats\n", r.URL, r.URL)
 	_ = t.Flush() // stderr: nobody to tell
-	fmt.Fprintf(w, "\nFor extract, in another terminal:\n\n"+
-		"  export CALLHOUSE_BASE_URL=%s\n  export CALLHOUSE_API_KEY=%s\n\nCtrl-C stops.\n", r.URL, o.Keys[0])
+	fmt.Fprintf(w, "\nTo run extract, in another terminal:\n\n"+
+		"  export CALLHOUSE_BASE_URL=%s\n  export CALLHOUSE_API_KEY=%s\n\nPress Ctrl-C to stop.\n", r.URL, o.Keys[0])
 }
 
 func limited(n int) string {
@@ -264,19 +263,19 @@ func limited(n int) string {
 	return fmt.Sprint(n)
 }
 
-// summarise says what was asked of the server in its life.
+// summarise prints the server's request statistics.
 func summarise(w io.Writer, s *sandbox.Stats) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "\nrequests\t%d\t%d pages, %d details (%d calls, %d again, %d of these for nothing new)\n",
+	fmt.Fprintf(t, "\nrequests\t%d\t%d pages, %d details (%d calls, %d repeated, %d of these without changes)\n",
 		s.Requests, s.ByKind["page"], s.ByKind["detail"], s.DetailsDistinct, s.DetailsAgain, s.DetailsUnchanged)
 	if bulk := s.ByKind["bulk"]; bulk > 0 {
-		fmt.Fprintf(t, "\t\t%d requests for calls of v2\n", bulk)
+		fmt.Fprintf(t, "\t\t%d requests for v2 calls\n", bulk)
 	}
 	if lists, objects := s.ByKind["list"], s.ByKind["object"]; lists+objects > 0 {
-		fmt.Fprintf(t, "\t\t%d lists and %d objects of other resources (%d objects again, %d of these for nothing new)\n",
+		fmt.Fprintf(t, "\t\t%d lists and %d objects of other resources (%d objects repeated, %d of these without changes)\n",
 			lists, objects, s.ObjectsAgain, s.ObjectsUnchanged)
 	}
-	fmt.Fprintf(t, "above a limit\t%d\tat most %d in a second, %d in a minute\n", s.AboveLimit, s.MaxPerSecond, s.MaxPerMinute)
+	fmt.Fprintf(t, "above a limit\t%d\tpeak %d per second, %d per minute\n", s.AboveLimit, s.MaxPerSecond, s.MaxPerMinute)
 	fmt.Fprintf(t, "answered 429\t%d\t%d by the limiter\n", s.ByStatus["429"], s.RateLimited)
 	var faults int64
 	for _, n := range s.Faults {

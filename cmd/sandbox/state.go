@@ -13,8 +13,8 @@ import (
 	"callhouse/internal/sandbox/statefile"
 )
 
-// openState opens the file of --state; nil for none. The flags that shape the company
-// come from its head. One that is given has to be the same.
+// openState opens the file of --state; nil for none. The flags that determine the world come from
+// its head; a given one must be the same.
 func (f *serveFlags) openState(flags *pflag.FlagSet) (*statefile.File, error) {
 	if f.state == "" {
 		return nil, nil
@@ -22,15 +22,15 @@ func (f *serveFlags) openState(flags *pflag.FlagSet) (*statefile.File, error) {
 	file, err := statefile.Open(f.state)
 	switch {
 	case errors.Is(err, statefile.ErrInUse):
-		return nil, cli.Fail(cli.ExitFailed, err, "stop that one, or name another file with --state")
+		return nil, cli.Fail(cli.ExitFailed, err, "stop that sandbox, or use another file with --state")
 	case err != nil:
-		return nil, cli.Fail(cli.ExitFailed, err, "name another file with --state; a new one is made")
+		return nil, cli.Fail(cli.ExitFailed, err, "use another file with --state; it is created if missing")
 	}
 	for _, name := range slices.Sorted(maps.Keys(file.Settings)) {
 		flag, value := flags.Lookup(name), file.Settings[name]
 		switch {
 		case flag == nil:
-			err = fmt.Errorf("%s was written with --%s, which this sandbox does not have", f.state, name)
+			err = fmt.Errorf("%s was written with --%s, which this sandbox does not support", f.state, name)
 		case flag.Value.String() == value:
 		case flag.Changed:
 			err = fmt.Errorf("%s was written with --%s %q, not %q", f.state, name, value, flag.Value)
@@ -38,14 +38,14 @@ func (f *serveFlags) openState(flags *pflag.FlagSet) (*statefile.File, error) {
 			err = flags.Set(name, value)
 		}
 		if err != nil {
-			return nil, errors.Join(cli.Usage("leave the flag out, or name another file with --state", "%w", err), file.Close())
+			return nil, errors.Join(cli.Usage("remove the flag, or use another file with --state", "%w", err), file.Close())
 		}
 	}
 	return file, nil
 }
 
-// beginState writes the head of a new file: the flags that shape the company, with the
-// instants that were chosen for it.
+// beginState writes the head of a new file: the flags that determine the world, and the instants
+// chosen for it.
 func (f *serveFlags) beginState(flags *pflag.FlagSet, o sandbox.Options) error {
 	f.origin.Time = o.World.Origin
 	settings := map[string]string{}
@@ -53,12 +53,12 @@ func (f *serveFlags) beginState(flags *pflag.FlagSet, o sandbox.Options) error {
 		settings[name] = flags.Lookup(name).Value.String()
 	}
 	if err := o.State.Begin(settings); err != nil {
-		return cli.Fail(cli.ExitFailed, err, "name another file with --state, or make room")
+		return cli.Fail(cli.ExitFailed, err, "use another file with --state, or free some space")
 	}
 	return nil
 }
 
-// keeps says what a state holds.
+// keeps describes the content of a state.
 func (f *serveFlags) keeps(file *statefile.File) string {
 	text := f.state
 	if file.Settings == nil {
@@ -66,7 +66,7 @@ func (f *serveFlags) keeps(file *statefile.File) string {
 	}
 	text += fmt.Sprintf(", %d lines", len(file.Lines))
 	if file.Cut {
-		text += "; another was cut off in the middle, and is dropped: whoever asked for it had no answer"
+		text += "; an incomplete last line was dropped: its client got no response"
 	}
 	return text
 }

@@ -138,7 +138,7 @@ func TestKilledSandboxGoesOn(t *testing.T) {
 	_, _ = f.WriteString(`{"at":17`)
 	_ = f.Close()
 	p = start(t, "--seed 3 --state "+state)
-	if !strings.Contains(p.greeting, "; another was cut off in the middle, and is dropped") {
+	if !strings.Contains(p.greeting, "; an incomplete last line was dropped") {
 		t.Error(p.greeting)
 	}
 	for _, answer := range kept {
@@ -153,15 +153,15 @@ func TestKilledSandboxGoesOn(t *testing.T) {
 		t.Errorf("%d agents, %d answers", n, len(kept))
 	}
 	for args, want := range map[string]string{
-		"--state " + state:                          "another sandbox uses it\n         stop that one, or name another file with --state",
-		"--state " + t.TempDir():                    "name another file with --state",
-		"--state " + filepath.Join(state, "folder"): "name another file with --state",
+		"--state " + state:                          "another sandbox is using it\n         stop that sandbox, or use another file with --state",
+		"--state " + t.TempDir():                    "use another file with --state",
+		"--state " + filepath.Join(state, "folder"): "use another file with --state",
 	} {
 		refused(t, args, 1, want)
 	}
 	p.kill()
 	for args, want := range map[string]string{
-		"--seed 4":             "state.ndjson was written with --seed \"3\", not \"4\"\n         leave the flag out, or name another file with --state",
+		"--seed 4":             "state.ndjson was written with --seed \"3\", not \"4\"\n         remove the flag, or use another file with --state",
 		"--clock real":         `was written with --clock "frozen", not "real"`,
 		"--organisation large": `was written with --organisation "small", not "large"`,
 	} {
@@ -171,7 +171,7 @@ func TestKilledSandboxGoesOn(t *testing.T) {
 	refused(t, "--state "+state, 1, "state, line 2: read a write: invalid character '!'")
 	damage(t, state, `"name":"Mine"!`, `"name":"Mine"`)
 	damage(t, state, `{"sandbox_state":1`, `{"sandbox_state":2`)
-	refused(t, "--state "+state, 1, "it was written by a later version of sandbox")
+	refused(t, "--state "+state, 1, "written by a later version of sandbox")
 	fresh := filepath.Join(t.TempDir(), "fresh")
 	refused(t, "--agents 1000 --state "+fresh, 2, "agents must be 0 to 200")
 	if text, err := os.ReadFile(fresh); err != nil || len(text) > 0 {

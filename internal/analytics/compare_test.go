@@ -297,10 +297,10 @@ func TestWhatIsNotCompared(t *testing.T) {
 		report, says string
 		p            question.Params
 	}{
-		{"costs", "before the beginning", question.Params{}},
-		{"costs", "not begun", question.Params{Since: now.AddDate(1, 0, 0)}},
-		{"costs", "one period alone", question.Params{Since: since, By: "agent,week"}},
-		{"costs", "one period alone", question.Params{Since: since, Where: []string{"month=2026-11"}}},
+		{"costs", "the start of the period", question.Params{}},
+		{"costs", "in the future", question.Params{Since: now.AddDate(1, 0, 0)}},
+		{"costs", "one period only", question.Params{Since: since, By: "agent,week"}},
+		{"costs", "one period only", question.Params{Since: since, Where: []string{"month=2026-11"}}},
 		{"anomalies", "cannot be compared", question.Params{Since: since}},
 		{"extracted", "cannot be compared", question.Params{Since: since}},
 		{"search", "no figures", question.Params{Since: since, Words: []string{"card"}}},

@@ -41,24 +41,24 @@ func facts() []fact {
 	return []fact{
 		{"end", "sum_if(calls, NOT is_over)", "settlement", "is not over yet", "are not over yet"},
 		{"words", "sum_if(calls, unknown_word(status, disconnection_reason))", "status disconnection_reason",
-			"has a status or reason that is not known", "have a status or reason that is not known"},
+			"has an unknown status or reason", "have an unknown status or reason"},
 		{"duration", "sum_if(calls - timed_calls, is_over)", "settlement", "has no known duration", "have no known duration"},
 		{"analysis", "sum_if(calls, lacks_analysis('ended', settlement, is_connected, user_sentiment, opted_out))",
-			ofConnected + " user_sentiment opted_out", "still waits for its analysis", "still wait for their analysis"},
+			ofConnected + " user_sentiment opted_out", "is waiting for its analysis", "are waiting for their analysis"},
 		{"analysis", "sum_if(calls, lacks_analysis('expired', settlement, is_connected, user_sentiment, opted_out))",
 			ofConnected + " user_sentiment opted_out", "never got an analysis", "never got an analysis"},
 		{"analysis", "sum_if(calls, opted_out)", "opted_out", "opted out of analysis", "opted out of analysis"},
 		{"transcripts", "sum_if(calls, lacks_transcript(is_over, transcript_state))", "settlement transcript_state",
-			"still waits for its transcript", "still wait for their transcript"},
+			"is waiting for its transcript", "are waiting for their transcript"},
 		{"transcripts", "sum_if(calls, transcript_state = 'missing')", "transcript_state", "lost its transcript", "lost their transcript"},
 		{"transcripts", "sum_if(calls, transcript_state = 'skipped')", "transcript_state",
-			"is of a kind that never had a transcript", "are of kinds that never had a transcript"},
+			"is of a kind without transcripts", "are of kinds without transcripts"},
 		{"transcripts", "sum_if(calls, opted_out)", "opted_out", "opted out of transcripts", "opted out of transcripts"},
 		{"cost", "sum_if(calls - costed_calls, lacks_cost('ended', settlement, is_connected))", ofConnected + " unit",
-			"still waits for its cost", "still wait for their cost"},
+			"is waiting for its cost", "are waiting for their cost"},
 		{"cost", "sum_if(calls - costed_calls, lacks_cost('expired', settlement, is_connected))", ofConnected + " unit",
 			"never got a cost", "never got a cost"},
-		{"cost", "total_of(unheld_costs)", "", "has a cost that total_cost cannot hold", "have a cost that total_cost cannot hold"},
+		{"cost", "total_of(unheld_costs)", "", "has a cost that does not fit total_cost", "have a cost that does not fit total_cost"},
 	}
 }
 
@@ -158,12 +158,12 @@ func (c *Coverage) String(loc *time.Location) string {
 		out = append(out, "of "+human.Calls(c.Calls)+", "+strings.Join(parts, ", "))
 	}
 	if c.Undated == 1 {
-		out = append(out, "1 call without a start is left out")
+		out = append(out, "1 call without a start is excluded")
 	} else if c.Undated > 1 {
-		out = append(out, humanize.Comma(c.Undated)+" calls without a start are left out")
+		out = append(out, humanize.Comma(c.Undated)+" calls without a start are excluded")
 	}
 	for _, g := range c.Unlisted {
-		out = append(out, g.text(loc)+" listed completely yet")
+		out = append(out, g.text(loc)+" fully listed yet")
 	}
 	return strings.Join(out, "; ")
 }
@@ -172,7 +172,7 @@ func (g Gap) text(loc *time.Location) string {
 	const layout = "2006-01-02 15:04"
 	switch {
 	case g.From.IsZero() && g.To.IsZero():
-		return "no span of time is"
+		return "no time range is"
 	case g.To.IsZero():
 		return "calls from " + g.From.In(loc).Format(layout) + " on are not"
 	case g.From.IsZero():

@@ -38,16 +38,16 @@ func TestCoverage(t *testing.T) {
 		p      question.Params
 		want   string
 	}{
-		{"sentiment", question.Params{}, "of 8 calls, 1 is not over yet, 1 still waits for its analysis, 2 never got an analysis, 1 opted out of analysis; " +
-			"calls from 2024-11-08 00:00 to 2024-11-09 00:00 are not listed completely yet"},
-		{"disconnections", question.Params{Since: day(9)}, "of 7 calls, 1 is not over yet; 1 call without a start is left out"},
-		{"durations", question.Params{Since: day(9), Until: day(12)}, "of 7 calls, 1 is not over yet, 5 have no known duration; 1 call without a start is left out"},
-		{"disconnections", question.Params{Since: day(10), Until: day(14)}, "of 7 calls, 1 is not over yet; 1 call without a start is left out; " +
-			"calls from 2024-11-12 00:00 on are not listed completely yet"},
-		{"disconnections", question.Params{Since: day(11), Until: day(12)}, "1 call without a start is left out"},
-		{"disconnections", question.Params{Since: day(13)}, "1 call without a start is left out; calls from 2024-11-13 00:00 on are not listed completely yet"},
-		{"disconnections", question.Params{Since: day(4), Until: day(6)}, "1 call without a start is left out; " +
-			"calls from 2024-11-04 00:00 to 2024-11-05 00:00 are not listed completely yet"},
+		{"sentiment", question.Params{}, "of 8 calls, 1 is not over yet, 1 is waiting for its analysis, 2 never got an analysis, 1 opted out of analysis; " +
+			"calls from 2024-11-08 00:00 to 2024-11-09 00:00 are not fully listed yet"},
+		{"disconnections", question.Params{Since: day(9)}, "of 7 calls, 1 is not over yet; 1 call without a start is excluded"},
+		{"durations", question.Params{Since: day(9), Until: day(12)}, "of 7 calls, 1 is not over yet, 5 have no known duration; 1 call without a start is excluded"},
+		{"disconnections", question.Params{Since: day(10), Until: day(14)}, "of 7 calls, 1 is not over yet; 1 call without a start is excluded; " +
+			"calls from 2024-11-12 00:00 on are not fully listed yet"},
+		{"disconnections", question.Params{Since: day(11), Until: day(12)}, "1 call without a start is excluded"},
+		{"disconnections", question.Params{Since: day(13)}, "1 call without a start is excluded; calls from 2024-11-13 00:00 on are not fully listed yet"},
+		{"disconnections", question.Params{Since: day(4), Until: day(6)}, "1 call without a start is excluded; " +
+			"calls from 2024-11-04 00:00 to 2024-11-05 00:00 are not fully listed yet"},
 	} {
 		got, err := w.Coverage(t.Context(), c.report, c.p, day(13))
 		if err != nil {
@@ -70,7 +70,7 @@ func TestCoverageOfNothingListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := got.String(time.UTC); s != "no span of time is listed completely yet" {
+	if s := got.String(time.UTC); s != "no time range is fully listed yet" {
 		t.Error(s)
 	}
 }
@@ -98,9 +98,9 @@ func TestCoverageLineAndReportAgree(t *testing.T) {
 		lines += c.String(time.UTC) + ", "
 	}
 	for fact, words := range map[string]string{
-		"not over": "are not over yet", "status or reason not known": "have a status or reason that is not known", "duration not known": "have no known duration",
-		"analysis to come": "still wait for their analysis", "analysis given up": "never got an analysis", "transcript to come": "still wait for their transcript",
-		"transcript gone": "lost their transcript", "opted out of storage": "opted out of transcripts", "cost to come": "still wait for their cost", "cost given up": "never got a cost",
+		"not over": "are not over yet", "status or reason not known": "have an unknown status or reason", "duration not known": "have no known duration",
+		"analysis to come": "are waiting for their analysis", "analysis given up": "never got an analysis", "transcript to come": "are waiting for their transcript",
+		"transcript gone": "lost their transcript", "opted out of storage": "opted out of transcripts", "cost to come": "are waiting for their cost", "cost given up": "never got a cost",
 	} {
 		if n := told[fact]; n < 2 || !strings.Contains(lines, fmt.Sprintf(" %d %s", n, words)) {
 			t.Errorf("the report says %d calls: %s; the lines say %s", n, fact, lines)

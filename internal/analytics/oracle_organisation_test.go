@@ -541,7 +541,7 @@ func TestWhatWasNeverFetched(t *testing.T) {
 			t.Errorf("lacking are %s, want %s", got, want)
 		}
 	}
-	lacks("[alert_rules incidents] <nil> [agents, tools and so on] <nil> [agents telephone_numbers] <nil> [] <nil> ")
+	lacks("[alert_rules incidents] <nil> [agents, tools and other resources] <nil> [agents telephone_numbers] <nil> [] <nil> ")
 	analyticstest.Edit(t, filepath.Join(root, "snapshots", "000001", "manifest.json"), func(m *layout.Manifest) {
 		m.Lists = map[string]layout.List{"incidents": {ListedAt: 1}, "agents": {ListedAt: 1}}
 	})

@@ -46,7 +46,7 @@ func (w *Warehouse) Unmatched(ctx context.Context, p question.Params) (out []Unm
 			only := question.Filter{Dimension: f.Dimension, Values: []string{v}}
 			found, err := conn.Column(ctx, "SELECT '' FROM calls WHERE "+only.Where(f.InCalls())+" LIMIT 1")
 			if err != nil {
-				return nil, fmt.Errorf("look for %s: %w", f.Name, err)
+				return nil, fmt.Errorf("search for %s: %w", f.Name, err)
 			}
 			if len(found) > 0 || v == "" {
 				continue
@@ -54,7 +54,7 @@ func (w *Warehouse) Unmatched(ctx context.Context, p question.Params) (out []Unm
 			known, err := conn.Column(ctx, fmt.Sprintf("SELECT DISTINCT %s AS v FROM calls WHERE v IS NOT NULL ORDER BY v LIMIT %d",
 				f.InCalls(), mostValues))
 			if err != nil {
-				return nil, fmt.Errorf("look for values of %s: %w", f.Name, err)
+				return nil, fmt.Errorf("search for values of %s: %w", f.Name, err)
 			}
 			out = append(out, Unmatched{f.Name, v, words.Nearest(v, known)})
 		}

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// The proof, tried: whatever way the service counts, wherever between sending
-// and answering it does, and however many ask at once, it never counts one
-// request too many; and next to nothing of what it allows is left unused.
+// A test of the proof: however the service counts, wherever between sending and answering, and
+// however many requests are concurrent, it never counts one too many, and almost all of the limit
+// is used.
 func TestBudgetNeverOverAndFullyUsed(t *testing.T) {
 	latencies := []struct{ low, high time.Duration }{
 		{0, 0},
@@ -71,7 +71,7 @@ func tryBudget(t *testing.T, algorithm string, workers int, low, high time.Durat
 	}
 	used := g.between(start, time.Minute, minutes*time.Minute)
 	mean := (low + high).Seconds() / 2
-	can := min(114/(60+mean), 4/(1+mean)) // a second, by the proof, with the spare part left free
+	can := min(114/(60+mean), 4/(1+mean)) // per second, by the proof, with the spare part left free
 	if workers == 1 && mean > 0 {
 		can = min(can, 1/mean)
 	}
@@ -104,8 +104,8 @@ func TestBudgetOverHalfAnHour(t *testing.T) {
 	})
 }
 
-// spend spends the budget with many workers until the deadline; each request
-// takes as long as do does, which says whether it was let in.
+// spend spends the budget with many workers until the deadline. do takes as long as the request and
+// returns whether it was admitted.
 func spend(ctx context.Context, b *budget, until time.Time, workers int, do func() bool) (refused int) {
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
@@ -133,7 +133,7 @@ func spend(ctx context.Context, b *budget, until time.Time, workers int, do func
 	return refused
 }
 
-// ring is the ledger as the command keeps it.
+// ring is the ledger, as in the command.
 type ring struct {
 	mu     sync.Mutex
 	spends []Spend
@@ -145,8 +145,7 @@ func (r *ring) note(slot int, s Spend) {
 	r.spends[slot] = s
 }
 
-// Runs that follow each other, some of them killed in the midst of a request,
-// are one run to the service.
+// Consecutive runs, some killed within a request, count as one run for the service.
 func TestBudgetRemembersAcrossRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate("sliding log", 5, 120)
@@ -160,7 +159,7 @@ func TestBudgetRemembersAcrossRuns(t *testing.T) {
 				time.Sleep(300 * time.Millisecond)
 				return g.allow()
 			})
-			if killed { // with requests in flight that the service counts as it dies
+			if killed { // with requests in flight, counted by the service as it dies
 				for range 4 {
 					if tk, err := b.acquire(t.Context()); err == nil {
 						_ = tk
@@ -170,7 +169,7 @@ func TestBudgetRemembersAcrossRuns(t *testing.T) {
 				}
 			}
 			recall = nil
-			for _, s := range r.spends { // as a file holds it: no monotonic clock
+			for _, s := range r.spends { // like a file: no monotonic clock
 				if !s.Sent.IsZero() {
 					recall = append(recall, Spend{s.Sent.Round(0), s.Answered.Round(0)})
 				}
@@ -191,11 +190,11 @@ func TestBudgetRecallsOddSpends(t *testing.T) {
 		spends := []Spend{
 			{},
 			{Sent: now.Add(-24 * time.Hour)}, // in flight, long ago
-			{Sent: now.Add(-2 * time.Minute), Answered: now.Add(-time.Hour)}, // over
+			{Sent: now.Add(-2 * time.Minute), Answered: now.Add(-time.Hour)}, // answered
 			{Sent: now.Add(time.Hour), Answered: now.Add(time.Hour)},         // a clock set back
 			{Sent: now.Add(-2 * time.Minute)},                                // in flight: perhaps until just now
 		}
-		for range 300 { // more than the limit of this run
+		for range 300 { // more than this run's limit
 			spends = append(spends, Spend{Sent: now.Add(-10 * time.Second), Answered: now.Add(-9 * time.Second)})
 		}
 		b := newBudget(5, 120, spends, nil)

@@ -16,8 +16,8 @@ import (
 	"testing"
 )
 
-// net/http sends a GET again by itself when a kept connection breaks under it.
-// Nobody would have counted that request.
+// net/http repeats a GET by itself when a kept connection breaks. That request would not be
+// counted.
 func TestBrokenConnectionIsNotSentTwiceUnseen(t *testing.T) {
 	for name, plain := range map[string]bool{"ours": false, "with a body that can be sent again": true} {
 		t.Run(name, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestBrokenConnectionIsNotSentTwiceUnseen(t *testing.T) {
 			if f := send(); f != nil {
 				t.Fatal(f)
 			}
-			f := send() // the server reads it, and hangs up
+			f := send() // the server reads it and closes
 			if plain {
 				if got.Load() != 3 {
 					t.Skipf("net/http has changed: %d requests", got.Load())
@@ -64,8 +64,8 @@ func TestBrokenConnectionIsNotSentTwiceUnseen(t *testing.T) {
 	}
 }
 
-// answerOnceThenHangUp answers the first request of each connection, reads the
-// second, and closes. It counts requests, and complains about bodies.
+// answerOnceThenHangUp answers the first request of each connection, reads the second, and closes.
+// It counts requests and fails on bodies.
 func answerOnceThenHangUp(l net.Listener, got *atomic.Int64) {
 	for {
 		conn, err := l.Accept()

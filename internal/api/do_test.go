@@ -33,8 +33,8 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
-// Nothing else goes on while a page is awaited: it is asked for again at once. A
-// record waits, and so does a page that failed twice.
+// Nothing else goes on during a page request, so it is retried at once. A record waits, and so does
+// a page that failed twice.
 func TestPageIsRepeatedAtOnce(t *testing.T) {
 	for kind, pauses := range map[Kind][]bool{Page: {false, true, true}, Part: {false}, Record: {true, true, true}} {
 		synctest.Test(t, func(t *testing.T) {

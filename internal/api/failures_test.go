@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// A failure that the table does not know yet takes one row, and nothing else.
+// A new kind of failure takes one row of the table and nothing else.
 func TestFailureIsOneRow(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		row   rule
 		pause time.Duration
-		tries int // that the service sees before it answers well
+		tries int // before the service succeeds
 		fails bool
 		count int64 // of 429
 	}{
@@ -50,7 +50,7 @@ func TestFailureIsOneRow(t *testing.T) {
 	}
 }
 
-// A request may have a method, a body and a limit of its own.
+// A request may have its own method, body and limit.
 func TestRequestWithBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got []string
@@ -74,7 +74,7 @@ func TestRequestWithBody(t *testing.T) {
 	})
 }
 
-// The class of a failure repeats nothing that the service said.
+// The class of a failure does not quote the service.
 func TestClassQuotesNothing(t *testing.T) {
 	for _, r := range rules {
 		f := &RequestError{rule: r, Status: 418, code: "secret_code", message: "no call secret-id", Err: errors.New("call secret-id")}

@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// serve answers requests by h, on a network in memory.
+// serve answers requests with h, on a network in memory.
 func serve(t testing.TB, h http.Handler) http.RoundTripper {
 	tr, _ := apitest.Serve(t, h)
 	return tr
@@ -29,7 +29,7 @@ func tester(t testing.TB, tr http.RoundTripper, change func(*Config)) *Client {
 	cfg := Config{
 		BaseURL: "http://calls.test", Key: "k-0123456789", KeySource: "TEST_KEY", Transport: tr,
 		PerSecond: 5, PerMinute: 120, Share: 1,
-		AnyClock: true, // a bubble's time is another
+		AnyClock: true, // simulated time differs from the service's
 	}
 	if change != nil {
 		change(&cfg)
@@ -44,12 +44,12 @@ func tester(t testing.TB, tr http.RoundTripper, change func(*Config)) *Client {
 
 // limiter is one limit of a service, and how it counts.
 type limiter interface {
-	full(now time.Time) bool // there is no room for a request now
+	full(now time.Time) bool // no room for a request now
 	count(now time.Time)
 }
 
-// slidingLog keeps every request that it counts, and counts the ones of the last
-// window, both ends included: the strictest way there is.
+// slidingLog counts the requests of the last window, both ends included: the strictest possible
+// count.
 type slidingLog struct {
 	limit  int
 	window time.Duration
@@ -84,7 +84,7 @@ func (l *fixedWindow) full(now time.Time) bool {
 
 func (l *fixedWindow) count(time.Time) { l.n++ }
 
-// tokenBucket holds limit tokens and fills in a window.
+// tokenBucket holds limit tokens and fills within a window.
 type tokenBucket struct {
 	limit  int
 	window time.Duration
@@ -104,13 +104,13 @@ func (l *tokenBucket) full(now time.Time) bool {
 
 func (l *tokenBucket) count(time.Time) { l.tokens-- }
 
-// gate is a service's limits: every request must pass all. A strict one counts
-// the requests that it refuses, too.
+// gate is a service's limits: every request must pass all. A strict one also counts refused
+// requests.
 type gate struct {
 	mu       sync.Mutex
 	strict   bool
 	limiters []limiter
-	counted  []time.Time // what was let in; of a strict one, all
+	counted  []time.Time // admitted requests; of a strict gate, all
 	over     int
 }
 
@@ -145,7 +145,7 @@ func (g *gate) allow() bool {
 	return ok
 }
 
-// between counts the requests counted in a span after start.
+// between counts the requests in a span after start.
 func (g *gate) between(start time.Time, from, to time.Duration) (n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

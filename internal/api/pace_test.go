@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// others is what else happens while a run spends the limits.
+// others are other users of the limits, and faults, during a run.
 type others struct {
-	algorithm string        // how the service counts
-	every     time.Duration // somebody else asks so often; 0: nobody
-	from      time.Duration // so long after the run began; below zero: before
-	faults    float64       // this part of our requests is refused for no reason
+	algorithm string        // of the service
+	every     time.Duration // interval of another client's requests; 0: none
+	from      time.Duration // start relative to the run; negative: before
+	faults    float64       // share of our requests refused at random
 }
 
-// outcome is what came of it, summed over runs.
+// outcome is the result, summed over runs.
 type outcome struct{ ours, refused, theirs, shutOut int }
 
-// live spends the budget beside others, from the minute first to the minute last
-// of a run of 16 minutes. A refusal does not say how long to wait, as the worst case.
+// live spends the budget beside others, from minute first to minute last of a run of 16 minutes.
+// Refusals do not contain a waiting time, which is the worst case.
 func (o others) live(t *testing.T, seed uint64, out *outcome) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(o.algorithm, 5, 120)
@@ -81,12 +81,12 @@ func (o others) live(t *testing.T, seed uint64, out *outcome) {
 	})
 }
 
-// Somebody else who lives on the same limits gets through, and we use what they
-// leave: what docs/design/crawler.md says of it is measured here.
+// Another client of the same limits gets through, and the run uses what it leaves.
+// docs/design/crawler.md has these measurements.
 func TestNeighbours(t *testing.T) {
 	for _, c := range []struct {
 		others
-		ours, shutOut float64 // at least so many a minute; at most so many of theirs, in percent
+		ours, shutOut float64 // minimum of ours per minute; maximum of theirs refused, in percent
 	}{
 		{others{algorithm: "sliding log"}, 114, 0},
 		{others{algorithm: "fixed window"}, 114, 0},
@@ -115,7 +115,7 @@ func TestNeighbours(t *testing.T) {
 	}
 }
 
-// When the others have gone, the whole pace comes back.
+// When the others are gone, the run returns to its full pace.
 func TestPaceComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate("sliding log", 5, 120)
@@ -194,7 +194,7 @@ func TestBudgetClosesOnRefusal(t *testing.T) {
 	}
 }
 
-// Refusals, however many, never use up a request's attempts.
+// Refusals never use up a request's attempts.
 func TestRefusalsSpendNoAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
@@ -211,7 +211,7 @@ func TestRefusalsSpendNoAttempt(t *testing.T) {
 	})
 }
 
-// Requests that were in flight together and are all refused are one refusal.
+// Refusals of requests in flight together count as one.
 func TestPaceFallsOnceForOneRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBudget(5, 120, nil, nil)

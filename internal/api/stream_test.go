@@ -38,8 +38,8 @@ var misbehaviours = map[string]func(w http.ResponseWriter, r *http.Request){
 	},
 }
 
-// Whatever an operation does that a run can do without, its stream ends after few requests, and
-// the requests of others are as fast as without it: also those that are sent beside it.
+// However an optional operation fails, its stream ends after few requests, and other requests, also
+// concurrent ones, are as fast as without it.
 func TestStreamAffectsNoOthers(t *testing.T) {
 	for name, answer := range misbehaviours {
 		synctest.Test(t, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestStreamAffectsNoOthers(t *testing.T) {
 				}
 				slowest = max(slowest, time.Since(asked))
 			}
-			// 150 take 90 seconds by themselves, by the way in which a run begins.
+			// 150 requests take 90 seconds at a run's initial pace.
 			if took := time.Since(begin); took > 120*time.Second || slowest > 20*time.Second {
 				t.Errorf("%s: 150 other requests took %v, one of them %v", name, took, slowest)
 			}
@@ -87,8 +87,7 @@ func TestStreamAffectsNoOthers(t *testing.T) {
 	}
 }
 
-// Without requests beside it, a stream asks for itself whether others are answered: with a probe
-// or two.
+// Without other requests, a stream checks with one or two probes whether others are answered.
 func TestStreamAloneAsksWhetherOthersAreAnswered(t *testing.T) {
 	for name, answer := range misbehaviours {
 		synctest.Test(t, func(t *testing.T) {
@@ -102,7 +101,7 @@ func TestStreamAloneAsksWhetherOthersAreAnswered(t *testing.T) {
 				answer(w, r)
 			})), func(cfg *Config) { cfg.Probe = Request{Path: "/list"} })
 			s := NewStream(testAllowance, nil)
-			time.Sleep(time.Hour) // since the last good answer
+			time.Sleep(time.Hour) // since the last success
 			begin := time.Now()
 			for s.Over() == nil {
 				if _, err := c.Do(t.Context(), Request{Path: "/side", Kind: Side, Stream: s}, ok); err != nil {
@@ -120,8 +119,8 @@ func TestStreamAloneAsksWhetherOthersAreAnswered(t *testing.T) {
 	}
 }
 
-// A service that fails as a whole is no fault of the stream: it waits, and goes on. If that takes
-// too long, or if the key is refused, the run ends as it would without the stream.
+// A failure of the whole service does not count against the stream: it waits and continues. If that
+// takes too long, or the key is refused, the run ends as without the stream.
 func TestStreamWhileTheServiceFails(t *testing.T) {
 	for name, tc := range map[string]struct {
 		status int
@@ -153,8 +152,8 @@ func TestStreamWhileTheServiceFails(t *testing.T) {
 	}
 }
 
-// A neighbour who spends the same limits is made room for as well where only requests of a stream
-// meet its 429s, and the stream does not end by them.
+// The run makes room for a neighbour even if only requests of a stream get its 429s, and the stream
+// does not end because of them.
 func TestStreamYieldsToNeighbours(t *testing.T) {
 	live := func(s *Stream) (ours int64, theirs, refused int) {
 		synctest.Test(t, func(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"callhouse/internal/schema"
 )
 
-// A page of v2 gives the turns, and what v2 alone sends: a call's own record of v3 has neither credits
-// nor an evaluation, so what the page has would be lost.
+// A v2 page gives the turns and fields that only v2 sends: the call's v3 record has neither credits
+// nor an evaluation, so they would be lost.
 func TestBulkGivesWhatV2AloneSends(t *testing.T) {
 	const item = `{"id":"a","status":"ended","start_at":1795089600000,"end_at":1795089660000,"call_analysis":{"summary":"S"},"call_cost":{"total_cost":"2.00"}}`
 	const page = `{"call_id":"a","status":"ended","start_timestamp":1795089600000,"end_timestamp":1795089660000,` +

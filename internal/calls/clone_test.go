@@ -10,10 +10,9 @@ import (
 	"callhouse/internal/wire/wiretest"
 )
 
-// In the steady state nothing is allocated: neither by decoding a call that is
-// as observed, nor by merging it, nor by making its rows, but for the bytes of its
-// cost.
-func TestNoAllocations(t *testing.T) { // not parallel: it counts them
+// In the steady state nothing is allocated, except the bytes of a cost: neither by decoding a call,
+// nor by merging it, nor by making its rows.
+func TestNoAllocations(t *testing.T) { // not parallel: it counts allocations
 	body := wiretest.ObservedDetail(t)
 	item := wiretest.Payload(t, "v3_item")
 	var d Decoder
@@ -42,7 +41,7 @@ func TestNoAllocations(t *testing.T) { // not parallel: it counts them
 	}
 }
 
-// A clone is the same call in memory of its own.
+// A clone equals the call, in separate memory.
 func TestClone(t *testing.T) {
 	t.Parallel()
 	body := wiretest.Payload(t, "v3_detail_unknown_fields")
@@ -60,7 +59,7 @@ func TestClone(t *testing.T) {
 	}
 }
 
-// A call is read over what was in its room, and only with words that are known.
+// A call is read into reused memory, and only with known words.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	r, err := columnar.NewRowReader(columnar.ParquetSchema(&schema.Calls), &schema.Calls)

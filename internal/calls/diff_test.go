@@ -11,8 +11,7 @@ import (
 	"callhouse/internal/wire/wiretest"
 )
 
-// What differs is named, with values where they are short, and without those
-// that may be private.
+// Differences are named, with short values, but without private ones.
 func TestDifferences(t *testing.T) {
 	t.Parallel()
 	const before = `{"id":"a","status":"ended","from_number":"1","start_at":1795089600000,"end_at":1795089660000,` +
@@ -48,7 +47,7 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// The order of an object's members is no difference, its numbers' spelling is.
+// The order of an object's members is no difference, the spelling of its numbers is.
 func TestDifferencesInJSON(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ a, b, want string }{
@@ -70,14 +69,12 @@ func TestDifferencesInJSON(t *testing.T) {
 	}
 }
 
-// spelledOtherwise says that two calls are the same once their JSON is spelled
-// alike.
+// spelledOtherwise reports whether two calls are equal once their JSON is spelled alike.
 func spelledOtherwise(a, b *Call) bool {
 	return Same(respelled(a), respelled(b))
 }
 
-// There are no differences where two states are the same, and some where they
-// are not, but for the spelling of JSON.
+// Equal states have no differences, others have some, except for the spelling of JSON.
 func TestDifferencesAgreeWithSame(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -13,8 +13,7 @@ import (
 	"callhouse/internal/wire/wiretest"
 )
 
-// sent returns the JSON of a call of which only one field is more than null: the
-// column's, in v3.
+// sent returns the JSON of a call with only one field that is not null: the column's, in v3.
 func sent(c *schema.Column, value string) []byte {
 	inner := fmt.Sprintf("%q:%s", strings.TrimSuffix(c.V3[strings.LastIndexByte(c.V3, '.')+1:], "?"), value)
 	if object, _, nested := strings.Cut(c.V3, "."); nested {
@@ -43,8 +42,7 @@ func valuesOf(c *schema.Column) (a, b string) {
 	return `"one"`, `"two"`
 }
 
-// No column of a call is forgotten: by decode, compare, clone, merge, files or the
-// way back to JSON.
+// Every column of a call is handled by decode, compare, clone, merge, files and rebuild.
 func TestEveryColumn(t *testing.T) {
 	t.Parallel()
 	tried := 0

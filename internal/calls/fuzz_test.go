@@ -16,8 +16,8 @@ import (
 	"callhouse/internal/wire/wiretest"
 )
 
-// objectJSON says what encoding/json thinks of a body: the yardstick for what is
-// JSON. It nests ten times deeper than Decode.
+// objectJSON reports what encoding/json accepts, as a reference. It allows ten times deeper nesting
+// than Decode.
 func objectJSON(body []byte) bool {
 	text := bytes.TrimLeft(body, " \t\r\n")
 	return json.Valid(body) && len(text) > 0 && text[0] == '{'
@@ -33,8 +33,7 @@ func addPayloads(f *testing.F) {
 	}
 }
 
-// FuzzDecode: no input makes Decode panic, and it takes exactly what is a JSON
-// object with an id.
+// FuzzDecode: no input makes Decode panic, and it accepts exactly JSON objects with an id.
 func FuzzDecode(f *testing.F) {
 	addPayloads(f)
 	f.Fuzz(func(t *testing.T, body []byte, detail bool) {
@@ -77,8 +76,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzRebuild: what Decode takes comes back from the rows, value for value;
-// and decoding what came back gives the same rows.
+// FuzzRebuild: everything that Decode accepts is rebuilt from the rows, value for value; decoding
+// it again gives the same rows.
 func FuzzRebuild(f *testing.F) {
 	addPayloads(f)
 	f.Fuzz(func(t *testing.T, body []byte, detail bool) {
@@ -106,10 +105,10 @@ func FuzzRebuild(f *testing.F) {
 	})
 }
 
-// deepest is how deep objects and arrays may nest.
+// deepest is the maximum nesting of objects and arrays.
 const deepest = 1000
 
-// nested returns a body with depth arrays around nothing.
+// nested returns a body with depth nested arrays.
 func nested(depth int) []byte {
 	body := append([]byte(`{"id":"a","deep":`), bytes.Repeat([]byte("["), depth)...)
 	return append(append(body, bytes.Repeat([]byte("]"), depth)...), '}')
@@ -152,7 +151,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A number as id becomes its text, and comes back as a number.
+// A number as id becomes text, and is rebuilt as a number.
 func TestNumberID(t *testing.T) {
 	t.Parallel()
 	c := decoded(t, []byte(`{"id":12}`), schema.KindItem)
@@ -164,8 +163,7 @@ func TestNumberID(t *testing.T) {
 	}
 }
 
-// Bytes that are no UTF-8 are the one thing that is lost: each is replaced, in
-// every column, and the call says so.
+// Invalid UTF-8 is the only loss: each such byte is replaced, in every column, and reported.
 func TestInvalidUTF8(t *testing.T) {
 	t.Parallel()
 	var d Decoder
@@ -189,7 +187,7 @@ func TestInvalidUTF8(t *testing.T) {
 	}
 }
 
-// A body of 20 MB decodes, and comes back, in one piece.
+// A body of 20 MB is decoded and rebuilt.
 func TestHugeTranscript(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -20,14 +20,14 @@ import (
 
 const testdata = "../../testdata"
 
-// fetchedAt is when the payloads were fetched, and settledAt when their calls'
-// life is looked at: two hours later.
+// fetchedAt is when the payloads were fetched, and settledAt, two hours later, when their calls are
+// judged.
 var (
 	fetchedAt = time.Date(2026, 11, 19, 9, 30, 0, 0, time.UTC).UnixMilli()
 	settledAt = fetchedAt + 2*time.Hour.Milliseconds()
 )
 
-// decoded returns the call that a body becomes, on its own.
+// decoded returns the call of a body, in its own memory.
 func decoded(t testing.TB, body []byte, kind schema.Kind) *Call {
 	t.Helper()
 	var d Decoder
@@ -39,7 +39,7 @@ func decoded(t testing.TB, body []byte, kind schema.Kind) *Call {
 	return &c
 }
 
-// Every payload becomes the rows in its golden file.
+// Every payload gives the rows in its golden file.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	for name, kind := range wiretest.Payloads(t) {
@@ -72,7 +72,7 @@ func TestGoldenOrphans(t *testing.T) {
 	}
 }
 
-// Every payload comes back from its rows.
+// Every payload is rebuilt from its rows.
 func TestGoldenRebuild(t *testing.T) {
 	t.Parallel()
 	var d Decoder
@@ -82,7 +82,7 @@ func TestGoldenRebuild(t *testing.T) {
 	}
 }
 
-// rowsText shows a call's rows, leaving nulls out.
+// rowsText prints a call's rows without nulls.
 func rowsText(c *Call, drift []wire.Drift) string {
 	var b strings.Builder
 	at := map[*schema.Table]int{}

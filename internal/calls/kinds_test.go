@@ -7,8 +7,8 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Kinds are told apart by status, reason and length. A call that lasted and ended has none,
-// nor has one that is not over or whose words are not known: these are never passed over.
+// Kinds are distinguished by status, reason and length. A call that lasted and ended, is not over,
+// or has unknown words has no kind and is never skipped.
 func TestKind(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -33,8 +33,8 @@ func TestKind(t *testing.T) {
 	}
 }
 
-// A kind is passed over but for a sample after fifty records without a transcript, and never
-// again once one had a transcript.
+// A kind is skipped, except a sample, after fifty records without a transcript, and never again
+// after one with a transcript.
 func TestKinds(t *testing.T) {
 	t.Parallel()
 	const kind = "canceled, no reason, lasted no time"
@@ -67,8 +67,8 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// A call that was passed over waits for no transcript, but where records alone settle calls, its
-// record is due until it is settled or expires.
+// A skipped call awaits no transcript, but where only records settle calls, its record is due until
+// it is settled or expires.
 func TestSkippedCallsAreSettledByTheirRecords(t *testing.T) {
 	t.Parallel()
 	c := decoded(t, []byte(`{"id":"a","start_at":1000,"end_at":2000,"status":"error","disconnection_reason":"flow_error","call_analysis":null,"call_cost":null}`), schema.KindItem)

@@ -8,16 +8,16 @@ import (
 	"callhouse/internal/schema"
 )
 
-// A transcript that is null soon after its call's end may still come: the call
-// stays pending, and its record is asked for again, until the grace is over or
-// something shows that there will be none.
+// A transcript that is null soon after its call's end may still come: the call stays pending, and
+// its record is requested again, until the grace period ends or there is evidence that there will
+// be none.
 func TestTranscriptMayComeLate(t *testing.T) {
 	t.Parallel()
 	const end = noon + 60_000
 	grace := TranscriptGrace.Milliseconds()
 	for _, tc := range []struct {
 		name  string
-		json  string // of the record, beside id, start and end
+		json  string // of the record, besides id, start and end
 		kind  schema.Kind
 		after int64 // ms after the call's end
 		want  TranscriptState
@@ -53,8 +53,7 @@ func TestTranscriptMayComeLate(t *testing.T) {
 		}
 	}
 
-	// What follows: listed again meanwhile, it still waits; then it comes, or the
-	// grace is over.
+	// Then: listed again meanwhile, it still waits; later it comes, or the grace period ends.
 	first := decoded(t, fmt.Appendf(nil, `{"id":"a","status":"ended","call_analysis":null,"call_cost":null,"start_at":%d,"end_at":%d,"transcript":null}`, noon, end), schema.KindDetail)
 	first.Fetched(first.FirstSeenAt(), end, nil)
 	Merge(nil, first, schema.KindDetail)

@@ -14,11 +14,11 @@ import (
 
 const (
 	hour = int64(time.Hour / time.Millisecond)
-	noon = int64(1795089600000) // 2026-11-19T12:00Z, when the calls below started
+	noon = int64(1795089600000) // 2026-11-19T12:00Z, the start of the calls below
 )
 
-// The table of a call's life. Each call is given by what its JSON has beyond an
-// id and a start, and looked at some time after that.
+// The table of a call's life. Each call is given by its JSON besides id and start, and judged some
+// time later.
 func TestSettle(t *testing.T) {
 	t.Parallel()
 	const (
@@ -89,11 +89,10 @@ func TestSettle(t *testing.T) {
 		{"opted out, given up", ended + optOut, schema.KindItem, 80, Expired, Withheld, false},
 		{"opted out, not over", `,"status":"ongoing"` + optOut, schema.KindItem, 1, Open, Withheld, false},
 	} {
-		// As full items say it: null until it is there. Of a name that comes twice
-		// the last one counts.
+		// Full items have null until there is a value. Of a repeated name the last value counts.
 		body := fmt.Sprintf(`{"id":"a","call_analysis":null,"call_cost":null,"start_at":%d%s}`, noon, tc.json)
 		c := decoded(t, []byte(body), tc.kind)
-		for range 2 { // settling again changes nothing
+		for range 2 { // settling is idempotent
 			c.Settle(noon + tc.after*hour)
 			if c.Settlement() != tc.settlement || c.TranscriptState() != tc.transcript || c.DetailDue() != tc.due {
 				t.Errorf("%s: %v, transcript %v, detail due %v; want %v, %v, %v", tc.name,
@@ -103,8 +102,8 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// A list item that tells neither analysis nor cost says too little to do
-// without the call's own record, even of a call that never connected.
+// A list item without analysis and cost is not enough without the call's own record, even for an
+// unconnected call.
 func TestSettleThin(t *testing.T) {
 	t.Parallel()
 	item := `{"id":"a","status":"not_connected","start_at":1}`
@@ -136,8 +135,7 @@ func TestSettleWithoutStart(t *testing.T) {
 	}
 }
 
-// A call that was first seen long after its end is waited for from then on, unless it is
-// too old for anything to come.
+// A call first seen long after its end is awaited from then on, unless it is too old.
 func TestSettleSeenLate(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ seen, after, want int64 }{ // hours after the end; settlements
@@ -154,7 +152,7 @@ func TestSettleSeenLate(t *testing.T) {
 	}
 }
 
-// What turns out to have connected is due after all.
+// A call that turns out to be connected becomes due.
 func TestSettleBack(t *testing.T) {
 	t.Parallel()
 	c := decoded(t, []byte(`{"id":"a","status":"error","start_at":1795089600000,"call_analysis":null,"call_cost":null}`), schema.KindItem)
@@ -169,7 +167,7 @@ func TestSettleBack(t *testing.T) {
 	}
 }
 
-// Time alone only ever moves a call forward, and what is settled stays so.
+// Time alone only moves a call forward, and settled calls stay settled.
 func TestSettleMonotonic(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -21,14 +21,13 @@ import (
 	"callhouse/internal/wire/wiretest"
 )
 
-// The tests hold little, and collecting it took a quarter of their time.
+// The tests use little memory, and garbage collection took a quarter of their time.
 func init() {
 	debug.SetGCPercent(400)
 	longtest.Checks(30, 100)
 }
 
-// viaRows writes calls into Parquet files of the three tables, and reads them
-// back.
+// viaRows writes calls into Parquet files of the three tables and reads them back.
 func viaRows(t rapid.TB, calls []*Call) []*Call {
 	t.Helper()
 	files := map[*schema.Table]*bytes.Buffer{}
@@ -108,8 +107,8 @@ func viaRows(t rapid.TB, calls []*Call) []*Call {
 	return out
 }
 
-// checkRebuild decodes body and checks that the call gives it back, and that
-// what the call holds is fit for files.
+// checkRebuild decodes body and checks that the call is rebuilt and its columns are valid for
+// files.
 func checkRebuild(t rapid.TB, d *Decoder, body []byte, kind schema.Kind, c *Call) {
 	t.Helper()
 	if err := d.Decode(body, kind, c); err != nil {
@@ -125,8 +124,8 @@ func checkRebuild(t rapid.TB, d *Decoder, body []byte, kind schema.Kind, c *Call
 	}
 }
 
-// checkFit checks what every reader of the files relies on: valid UTF-8, and
-// JSON columns that any JSON parser accepts.
+// checkFit checks what all readers of the files rely on: valid UTF-8, and JSON columns that any
+// parser accepts.
 func checkFit(t rapid.TB, c *Call) {
 	t.Helper()
 	eachText(c, func(text *parquet.Value, isJSON bool) {
@@ -142,7 +141,7 @@ func checkFit(t rapid.TB, c *Call) {
 	})
 }
 
-// Whatever the service sends comes back from the rows, value for value.
+// Everything that the service sends is rebuilt from the rows, value for value.
 func TestLossless(t *testing.T) {
 	t.Parallel()
 	for _, wild := range []int{0, 20, 60} {
@@ -157,7 +156,7 @@ func TestLossless(t *testing.T) {
 					body := wiretest.DrawCall(t, kind, wild)
 					c := new(Call)
 					if err := d.Decode(body, kind, c); err != nil {
-						continue // a wild call may have no id
+						continue // a random call may have no id
 					}
 					checkRebuild(t, &d, body, kind, c)
 					bodies, calls = append(bodies, body), append(calls, c.Clone())

@@ -15,8 +15,7 @@ import (
 	"callhouse/internal/wire/wiretest"
 )
 
-// merged returns what Merge makes of two calls, and checks that it leaves the
-// older one alone.
+// merged returns the result of Merge and checks that the older call is unchanged.
 func merged(t rapid.TB, old, newer *Call, kind schema.Kind) *Call {
 	t.Helper()
 	before, c := old.Clone(), newer.Clone()
@@ -46,8 +45,7 @@ func drawDecoded(t *rapid.T, kind schema.Kind, wild int) *Call {
 	}
 }
 
-// Merging the same response once more changes nothing, however strange the two
-// are.
+// Merging the same response again changes nothing, however strange both are.
 func TestMergeIdempotent(t *testing.T) {
 	t.Parallel()
 	for _, wild := range []int{0, 15, 50} {
@@ -82,7 +80,7 @@ func TestMergeIdempotent(t *testing.T) {
 	}
 }
 
-// itemOf returns the list item of the call that a detail is of.
+// itemOf returns the list item of a detail's call.
 func itemOf(t rapid.TB, detail *Call) *Call {
 	item := *detail.Clone()
 	item.Turns().Cut(0)
@@ -99,8 +97,8 @@ func itemOf(t rapid.TB, detail *Call) *Call {
 	return c.Clone()
 }
 
-// A list item and then the detail give what the detail alone gives, and the
-// same list item again changes nothing.
+// A list item and then the detail give the same as the detail alone, and repeating the list item
+// changes nothing.
 func TestMergeItemDetail(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -118,7 +116,7 @@ func TestMergeItemDetail(t *testing.T) {
 	})
 }
 
-// A response that carries next to nothing takes nothing away.
+// A nearly empty response removes nothing.
 func TestMergeThin(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -146,7 +144,7 @@ func decodedIn(t rapid.TB, body string, kind schema.Kind) *Call {
 	return c.Clone()
 }
 
-// The rules of Merge, one by one, on the members that matter.
+// The rules of Merge, one by one.
 func TestMergeRules(t *testing.T) {
 	t.Parallel()
 	const (
@@ -257,8 +255,8 @@ func TestMergeMissing(t *testing.T) {
 	}
 }
 
-// A call that became known as missing must not share room with what it was
-// merged from: its Call is used again for the next one.
+// A call that became missing must not share memory with the older state: its Call is reused for the
+// next one.
 func TestMergeOwnRoom(t *testing.T) {
 	t.Parallel()
 	old := decodedIn(t, `{"id":"a","transcript":[{"role":"user"},{"role":"agent"}]}`, schema.KindDetail)

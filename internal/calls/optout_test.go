@@ -13,8 +13,7 @@ import (
 	"callhouse/internal/wire/wiretest"
 )
 
-// Nothing of an opted-out call's conversation gets past Decode or Redact, and
-// both leave the same rows.
+// Nothing of an opted-out call's conversation passes Decode or Redact, and both give the same rows.
 func TestOptOut(t *testing.T) {
 	t.Parallel()
 	body := wiretest.Payload(t, "v3_detail_opt_out_sent")
@@ -42,7 +41,7 @@ func TestOptOut(t *testing.T) {
 	}
 }
 
-// What is not plainly false forbids storage.
+// Everything that is not plainly false forbids storage.
 func TestOptOutSpellings(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]bool{
@@ -67,7 +66,7 @@ func TestOptOutSpellings(t *testing.T) {
 	}
 }
 
-// Redact copies nothing where there is nothing to take out.
+// Redact copies nothing if there is nothing to remove.
 func TestRedactUnchanged(t *testing.T) { // not parallel: it counts allocations
 	for _, name := range []string{"v3_detail", "v2_item", "v3_detail_opt_out", "v3_item_thin"} {
 		body := wiretest.Payload(t, name)
@@ -86,7 +85,7 @@ func TestRedactUnchanged(t *testing.T) { // not parallel: it counts allocations
 	}
 }
 
-// For any call, redacting first makes no difference to the rows.
+// For any call, redacting first does not change the rows.
 func TestRedactThenDecode(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -114,8 +113,8 @@ func TestRedactThenDecode(t *testing.T) {
 	})
 }
 
-// An opted-out call loses what no column holds. What of an earlier cost goes for
-// that makes no cost, or the same response would change the call again.
+// An opted-out call loses fields without a column. A former cost that is invalid goes with them, or
+// the same response would change the call again.
 func TestWithheldCostMergesOnce(t *testing.T) {
 	t.Parallel()
 	for _, c := range [][2]string{{"true", "null"}, {"-0", "null"}, {"true", `{"total_cost":null}`}, {`"ok"`, `{}`}} {

@@ -38,7 +38,7 @@ func TestPeek(t *testing.T) {
 	}
 }
 
-// TestPeekAgrees has Peek and Decode read the same of the golden payloads.
+// TestPeekAgrees compares Peek with Decode on the golden payloads.
 func TestPeekAgrees(t *testing.T) {
 	names := wiretest.Payloads(t)
 	met := 0

@@ -38,7 +38,7 @@ func eachText(c *Call, do func(text *parquet.Value, isJSON bool)) {
 	}
 }
 
-// respelled returns a call whose JSON is spelled as encoding/json does.
+// respelled returns a call whose JSON is spelled as by encoding/json.
 func respelled(c *Call) *Call {
 	c = c.Clone()
 	eachText(c, func(text *parquet.Value, isJSON bool) {
@@ -53,7 +53,7 @@ func respelled(c *Call) *Call {
 	return c
 }
 
-// parsed parses JSON, with numbers as they are spelled.
+// parsed parses JSON, keeping the spelling of numbers.
 func parsed(text []byte) (v any, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()

@@ -17,7 +17,7 @@ import (
 	"callhouse/internal/schema/decimal"
 )
 
-// units returns a number as an integer of units of 10^-18.
+// units returns a number as an integer in units of 10^-18.
 func units(n decimal.Number) *big.Int {
 	b := n.AppendBytes(nil)
 	u := new(big.Int).SetBytes(b)
@@ -27,7 +27,7 @@ func units(n decimal.Number) *big.Int {
 	return u
 }
 
-// told is a row of tallies as text: what it counts, and its numbers.
+// told formats a row of tallies: its key and its numbers.
 func told(table *schema.Table, row parquet.Row) (key, numbers string) {
 	keys := slices.IndexFunc(table.Columns, func(c schema.Column) bool { return c.Name == "calls" })
 	var parts []string
@@ -45,7 +45,7 @@ func told(table *schema.Table, row parquet.Row) (key, numbers string) {
 	return strings.Join(parts[:keys], "|"), strings.Join(parts[keys:], " ")
 }
 
-// tally returns the rows that calls add up to, and the keys in their order.
+// tally returns the tally rows of calls, and the keys in order.
 func tally(t rapid.TB, calls []*Call) (rows map[*schema.Table]map[string]string, order map[*schema.Table][]string, tallies *Tallies) {
 	rows, order = map[*schema.Table]map[string]string{}, map[*schema.Table][]string{}
 	for _, table := range schema.TallyTables {
@@ -74,7 +74,7 @@ func tally(t rapid.TB, calls []*Call) (rows map[*schema.Table]map[string]string,
 // counted are the calls of a kind.
 type counted struct{ calls, timed, costed, both, unheld []*Call }
 
-// numbers adds the calls up, each number by itself.
+// numbers adds up the calls, each number separately.
 func (n *counted) numbers() string {
 	sum := func(calls []*Call, of func(*Call) *big.Int) string {
 		if len(calls) == 0 {
@@ -96,7 +96,7 @@ func (n *counted) numbers() string {
 		sum(n.both, cost), " ", sum(n.both, ms), " ", len(n.unheld))
 }
 
-// countAll sorts calls out, by what key says of them.
+// countAll groups the calls by the keys that key returns.
 func countAll(calls []*Call, key func(*Call) []string) map[string]string {
 	kinds := map[string]*counted{}
 	for _, c := range calls {
@@ -127,7 +127,7 @@ func countAll(calls []*Call, key func(*Call) []string) map[string]string {
 	return out
 }
 
-// spoke is caller_spoke, short short_step.
+// spoke is caller_spoke, short is short_step.
 func spoke(c *Call) string {
 	if !c.TurnCount().OK {
 		return "null"
@@ -160,7 +160,7 @@ func orNull(word []byte) string {
 	return string(word)
 }
 
-// The tallies of any calls are what counting them one kind after the other gives.
+// The tallies of any calls equal separate counts of each kind.
 func TestTallies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		word := func(name string, words ...string) []byte {
@@ -240,7 +240,7 @@ func TestTallies(t *testing.T) {
 				t.Fatalf("%s was given up", table.Name)
 			}
 		}
-		// The same calls in another order among ties give the same rows in the same order.
+		// The same calls with ties in another order give the same rows in the same order.
 		for from := 0; from < len(calls); {
 			to := from + 1
 			for to < len(calls) && calls[to].StartAt() == calls[from].StartAt() {
@@ -255,8 +255,7 @@ func TestTallies(t *testing.T) {
 	})
 }
 
-// Tallies are given up, and hold no more memory, where calls are all unlike, or
-// a sum is too large for its column.
+// Tallies are abandoned, and free their memory, if all calls differ, or a sum exceeds its column.
 func TestTalliesGivenUp(t *testing.T) {
 	reason := func(i int, c *Call) { set(c, "disconnection_reason", fmt.Sprint(i)) }
 	for _, tt := range []struct {

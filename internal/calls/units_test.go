@@ -9,8 +9,8 @@ import (
 	"callhouse/internal/wire"
 )
 
-// A time in another unit than milliseconds, or without a zone, is read as what it can only be, and
-// told as drift; what was sent stays in extra, so that the JSON comes back.
+// A time in another unit than milliseconds, or without a zone, is read in its only plausible
+// meaning and reported as drift; the original stays in extra, so that the JSON can be rebuilt.
 func TestUnitsOfTimes(t *testing.T) {
 	at := time.Date(2026, 11, 19, 9, 15, 1, 200_000_000, time.UTC)
 	second := at.Truncate(time.Second)
@@ -32,8 +32,8 @@ func TestUnitsOfTimes(t *testing.T) {
 		{`"2026-11-19 09:15:01"`, second, "zone"},
 		{`"19.11.2026"`, nil, "misfit"},
 		{"0", time.UnixMilli(0), ""},                 // an instant, whatever it means
-		{"1000000.5", nil, "misfit"},                 // before the service was there
-		{"946684799", time.UnixMilli(946684799), ""}, // as seconds it would be of 1999
+		{"1000000.5", nil, "misfit"},                 // before the service existed
+		{"946684799", time.UnixMilli(946684799), ""}, // in seconds it would be in 1999
 		{"1e99", nil, "misfit"},
 		{"null", nil, ""},
 	} {

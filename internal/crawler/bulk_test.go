@@ -14,8 +14,8 @@ import (
 	"callhouse/internal/schema"
 )
 
-// soakCalls is the size of the organisation that was seen live, or a tenth of it unless
-// CALLHOUSE_SOAK is set.
+// soakCalls is the observed size of a real organisation, or a tenth of it unless CALLHOUSE_SOAK is
+// set.
 func soakCalls() int64 {
 	if soak() {
 		return 201_312
@@ -25,8 +25,8 @@ func soakCalls() int64 {
 
 func soak() bool { return os.Getenv("CALLHOUSE_SOAK") != "" }
 
-// The first night of a real organisation, transcripts included, takes minutes where one
-// request for each took a day; and no request is above a limit.
+// The first night of a real organisation, transcripts included, takes minutes instead of the day
+// that one request each takes; and no request exceeds a limit.
 func TestSandboxFirstNightInBulk(t *testing.T) {
 	n := soakCalls()
 	if !soak() {
@@ -54,7 +54,7 @@ func TestSandboxFirstNightInBulk(t *testing.T) {
 		}
 		t.Logf("%d calls and %d transcripts in %v: %d requests, of them %d pages, %d pages of v2, %d details; %d compared",
 			len(st.store.items), len(st.store.details), took, r.Requests, r.PageRequests, r.BulkRequests, r.DetailRequests, r.Bulk.Compared)
-		// What does not grow with the number of calls is a minute's worth.
+		// A minute does not depend on the number of calls.
 		if limit := 24*time.Minute*time.Duration(n)/201_312 + time.Minute; took > limit {
 			t.Errorf("it took %v, and %v are enough", took, limit)
 		}
@@ -64,8 +64,8 @@ func TestSandboxFirstNightInBulk(t *testing.T) {
 	})
 }
 
-// Besides the list, a night of many new calls costs a hundredth of what it did, and one of
-// a few no more than before.
+// Besides the list, a night with many new calls costs a hundredth of single requests, and one with
+// few no more than these.
 func TestNightsInBulk(t *testing.T) {
 	for _, c := range []struct {
 		perDay, most int64 // calls, and requests for transcripts
@@ -102,8 +102,8 @@ func TestNightsInBulk(t *testing.T) {
 	}
 }
 
-// A service without pages of v2 is asked for one, whatever it says to that; all records come
-// one by one, and the next night asks for no page.
+// A service without v2 pages is asked for one, whatever it answers; all records are fetched singly,
+// and the next night asks for no page.
 func TestServicesWithoutPages(t *testing.T) {
 	for v2, why := range map[string]string{"off": "404", "off=401": "401", "off=403": "403", "off=410": "status 410", "422": "status 422"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -136,8 +136,8 @@ func TestServicesWithoutPages(t *testing.T) {
 	}
 }
 
-// What the warehouse keeps of the pages names no call and repeats no text of the service,
-// since every later snapshot has it.
+// What the warehouse stores about pages names no call and quotes no text of the service, since
+// every later snapshot has it.
 func TestWhatIsKeptOfPagesNamesNoCall(t *testing.T) {
 	for v2, want := range map[string]string{"wrong-turns=1": "differs", "off": "404 not found", "off=403": "403 forbidden", "422": "status 422"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -165,7 +165,7 @@ func TestWhatIsKeptOfPagesNamesNoCall(t *testing.T) {
 	}
 }
 
-// The sample is as large as is said: twenty of the first page, and one in five hundred.
+// The sample has the documented size: twenty of the first page, and one in five hundred.
 func TestSampleOfPages(t *testing.T) {
 	b := &bulk{Crawler: tester(t, nil, newMemStore(), nil)}
 	due := make([]calls.Due, 400)

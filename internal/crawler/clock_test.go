@@ -9,8 +9,8 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// Nights by a clock that is days ahead, or behind, list every call all the same, and put nothing on
-// record that the service's clock contradicts; and so do the nights after, when the clock is right.
+// Nights with a clock days ahead or behind list every call, and record nothing that contradicts the
+// service's clock; so do the following nights with a correct clock.
 func TestNightsByAWrongClock(t *testing.T) {
 	tried := longtest.Each(3)
 	for i, wrong := range []time.Duration{4 * 24 * time.Hour, -4 * 24 * time.Hour, 20 * time.Hour} {

@@ -17,8 +17,8 @@ import (
 	"callhouse/internal/api"
 )
 
-// Every row of the table, for a page and for a detail: how often it is asked
-// for, and what becomes of the run.
+// Every row of the table, for a page and for a detail: the number of requests, and the result of
+// the run.
 func TestFailureTable(t *testing.T) {
 	status := func(code int) func(http.ResponseWriter) {
 		return func(w http.ResponseWriter) { refuse(w, code, "CODE", nil) }
@@ -46,7 +46,7 @@ func TestFailureTable(t *testing.T) {
 	}
 	aside := func(n int) outcome { return outcome{attempts: n, aside: true} }
 	ends := func(n int) outcome { return outcome{attempts: n, problem: true} }
-	// A part of the page can be had, and so all of it.
+	// A part of the page can be fetched, and so all of it.
 	narrows := func(n int) outcome { return outcome{attempts: n} }
 	auth := outcome{attempts: 1, err: new(*api.AuthError)}
 	address := func(n int) outcome { return outcome{attempts: n, err: new(*api.AddressError)} }
@@ -55,7 +55,7 @@ func TestFailureTable(t *testing.T) {
 		fail         func(http.ResponseWriter)
 		page, detail outcome
 	}{
-		{"400", status(400), ends(2), aside(1)}, // a page is asked for again, without filters
+		{"400", status(400), ends(2), aside(1)}, // a page is requested again, without filters
 		{"401", status(401), auth, auth},
 		{"403", status(403), auth, aside(1)},
 		{"404", status(404), address(1), outcome{attempts: 1, missing: true}},
@@ -102,7 +102,7 @@ func TestFailureTable(t *testing.T) {
 						if !errors.As(err, want.err) {
 							t.Errorf("error %v, want a %T", err, want.err)
 						}
-					case kind == api.Page && want.problem: // nothing ever worked
+					case kind == api.Page && want.problem: // nothing ever succeeded
 						if !errors.As(err, &down) {
 							t.Errorf("error %v", err)
 						}
@@ -130,8 +130,7 @@ func TestFailureTable(t *testing.T) {
 	}
 }
 
-// A service that is down for long ends the run; one that is down for a while
-// does not lose a call.
+// A long outage ends the run; a short one loses no call.
 func TestServiceDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{calls: someCalls(500, time.Minute)}
@@ -183,7 +182,7 @@ func TestServiceDownForAWhile(t *testing.T) {
 	})
 }
 
-// A wrong address is said within seconds.
+// A wrong address is reported within seconds.
 func TestUnreachable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr, stop := serve(t, http.NotFoundHandler())
@@ -201,7 +200,7 @@ func TestUnreachable(t *testing.T) {
 	})
 }
 
-// A key that is revoked in the night stops the run at once.
+// A key revoked during the night stops the run at once.
 func TestKeyRevoked(t *testing.T) {
 	for _, code := range []int{401, 403} {
 		synctest.Test(t, func(t *testing.T) {

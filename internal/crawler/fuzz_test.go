@@ -14,10 +14,9 @@ import (
 	"callhouse/internal/longtest"
 )
 
-// FuzzHostileService lets a run meet a service that says something else in place
-// of one item of its list, and of that call's own record. Whatever it says: the
-// run ends, every other call is stored with its record, every listed item is
-// stored or set aside, and neither requests nor memory go beyond their bounds.
+// FuzzHostileService replaces one item of the service's list, and that call's own record, by
+// arbitrary bytes. In every case the run ends, every other call is stored with its record, every
+// listed item is stored or set aside, and requests and memory stay within bounds.
 func FuzzHostileService(f *testing.F) {
 	tried := longtest.Each(4)
 	for i, item := range []string{
@@ -46,19 +45,19 @@ func FuzzHostileService(f *testing.F) {
 	})
 }
 
-// How the service of FuzzHostileService is, as bits.
+// Properties of FuzzHostileService's service, as bits.
 const (
-	contract = 1 << iota // it takes the contract's parameters alone
+	contract = 1 << iota // accepts only the contract's parameters
 	offsets              // its cursors count from the top
-	cutItem              // its pages end where the item does
-	padded               // the item and the record go on for longer than is read
+	cutItem              // pages end within the item
+	padded               // the item and the record exceed the maximum size
 )
 
 func meetHostile(t *testing.T, item, record []byte, place int, how uint8) {
 	if how&padded != 0 {
-		how &^= cutItem // dozens of bodies of that size would take longer than a fuzzer waits
+		how &^= cutItem // dozens of bodies of that size would exceed a fuzzer's patience
 		pad := []byte(strings.Repeat("x", api.MaxBody))
-		item, record = slices.Concat(item, pad), slices.Concat(record, pad) // the fuzzer's own memory stays as it is
+		item, record = slices.Concat(item, pad), slices.Concat(record, pad) // the fuzzer's own memory is unchanged
 	}
 	calls := someCalls(256, time.Hour)
 	odd := calls[place].ID
@@ -71,7 +70,7 @@ func meetHostile(t *testing.T, item, record []byte, place int, how uint8) {
 		sent += len(good)
 		return string(good)
 	}
-	if how&cutItem != 0 && len(item) > 11 { // so long that it is found where it stands
+	if how&cutItem != 0 && len(item) > 11 { // long enough to be found in the page
 		s.rawPage = func(ids []string, body []byte) []byte {
 			if i := slices.Index(ids, odd); i >= 0 && strings.Contains(string(body), string(item)) {
 				return body[:strings.Index(string(body), string(item))+len(item)]
@@ -104,8 +103,8 @@ func meetHostile(t *testing.T, item, record []byte, place int, how uint8) {
 	if used, may := after.TotalAlloc-before.TotalAlloc, uint64(64<<20+16*sent); used > may {
 		t.Errorf("%d MiB were allocated, %d may be", used>>20, may>>20)
 	}
-	// An item that ends the list itself says that there is nothing behind it, and one
-	// that cannot be had by any means has no way around it in the contract.
+	// An item that closes the list itself hides what follows, and an item that cannot be fetched at
+	// all cannot be bypassed with the contract's parameters.
 	if envelope.ClosesList(item) || how&cutItem != 0 && how&contract != 0 {
 		return
 	}

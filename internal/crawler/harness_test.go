@@ -20,16 +20,15 @@ import (
 func TestMain(m *testing.M) {
 	longtest.Checks(8, 100)
 	resourcetest.Register()
-	debug.SetGCPercent(400) // the tests hold little, and collecting it took a quarter of their time
+	debug.SetGCPercent(400) // the tests use little memory, and garbage collection took a quarter of their time
 	loopback.Only()
 	goleak.VerifyTestMain(m)
 }
 
-// serve answers requests by h, on a network in memory, until the test ends or
-// stop is called.
+// serve answers requests with h, on a network in memory, until the test ends or stop is called.
 func serve(t testing.TB, h http.Handler) (tr *http.Transport, stop func()) {
 	return apitest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header()["Date"] = nil // a bubble's time is not that of the calls; the sandbox says its own
+		w.Header()["Date"] = nil // simulated time differs from the calls'; the sandbox sends its own
 		h.ServeHTTP(w, r)
 	}))
 }

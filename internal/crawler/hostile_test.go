@@ -14,8 +14,8 @@ import (
 	"callhouse/internal/api"
 )
 
-// One bad item hides no other: it is set aside with its place, the rest of its
-// page and all pages behind it are listed, for few requests more.
+// One invalid item hides no other: it is set aside with its place, and the rest of its page and all
+// later pages are listed with few more requests.
 func TestBadItemOnAPage(t *testing.T) {
 	const bad = "call-000163" // of 400; on the third page
 	is := func(text string) func(testCall, []byte) string {
@@ -26,7 +26,7 @@ func TestBadItemOnAPage(t *testing.T) {
 			return strings.ReplaceAll(text, "ID", bad)
 		}
 	}
-	cut := func(ids []string, body []byte) []byte { // in the midst of the bad item
+	cut := func(ids []string, body []byte) []byte { // within the invalid item
 		if i := slices.Index(ids, bad); i >= 0 {
 			return body[:strings.Index(string(body), bad)]
 		}
@@ -37,9 +37,9 @@ func TestBadItemOnAPage(t *testing.T) {
 		item    string
 		rawPage func(ids []string, body []byte) []byte
 		set     func(s *service)
-		more    int64 // requests more than a good list takes
-		hole    bool  // its time is not on record as listed
-		end     bool  // there is no way around it
+		more    int64 // requests beyond those of a valid list
+		hole    bool  // its time is not recorded as listed
+		end     bool  // it cannot be bypassed
 	}{
 		{name: "nested deep", item: `{"id":"ID","x":` + strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000) + `}`},
 		{name: "nested deeper", item: `{"id":"ID","x":` + strings.Repeat(`{"a":`, 200_000) + "1" + strings.Repeat("}", 200_000) + `}`},
@@ -121,7 +121,7 @@ func TestBadItemOnAPage(t *testing.T) {
 	}
 }
 
-// Calls with times that cannot be, and items that come twice, are accounted for.
+// Calls with impossible times, and repeated items, are accounted for.
 func TestEveryItemIsAccountedFor(t *testing.T) {
 	for _, start := range []int64{-1, 0, 1, 1_700_000_000, -1 << 62, 1 << 62, testNow * 100} {
 		for _, place := range []int{0, 50, 99, 100, 199, 249} {
@@ -142,7 +142,7 @@ func TestEveryItemIsAccountedFor(t *testing.T) {
 	}
 }
 
-// An item that gets lost between the page and the store is noticed.
+// An item lost between page and store is noticed.
 func TestLostItemIsNoticed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{calls: someCalls(3, time.Hour)}
@@ -158,8 +158,8 @@ func TestLostItemIsNoticed(t *testing.T) {
 	})
 }
 
-// A service that sends, but hardly anything, or that asks to wait and wait, ends
-// the run within half an hour; with a time limit, at once.
+// A service that sends hardly anything, or keeps asking to wait, ends the run within half an hour;
+// with a time limit, at once.
 func TestServiceWithoutProgress(t *testing.T) {
 	type handler = func(http.ResponseWriter, *http.Request)
 	wait := func(seconds string, status int) handler {
@@ -215,7 +215,7 @@ func TestServiceWithoutProgress(t *testing.T) {
 						took := time.Since(began)
 						down, isDown := errorAs[*api.ServiceDownError](err)
 						if _, unreachable := errorAs[*api.UnreachableError](err); unreachable && good == 0 {
-							return // it never answered at all, and that is said soon
+							return // it never answered at all, which is reported soon
 						}
 						switch {
 						case limit > 0:
@@ -237,13 +237,12 @@ func TestServiceWithoutProgress(t *testing.T) {
 	}
 }
 
-// Where the service's clock contradicts ours, nothing is asked of the store, and
-// nothing put into it.
+// If the clocks contradict each other, the store is neither read nor written.
 func TestClocksThatContradict(t *testing.T) {
 	const day = 24 * time.Hour
 	for _, tc := range []struct {
 		ahead   time.Duration // of our clock
-		date    bool          // the service tells its own
+		date    bool          // the service sends its own time
 		yes     bool
 		refused bool
 	}{

@@ -19,7 +19,7 @@ import (
 	"callhouse/internal/schema"
 )
 
-// failing is one way in which an operation fails that a run can do without.
+// failing is a way in which an optional operation fails.
 type failing func(n int64, w http.ResponseWriter, r *http.Request)
 
 func status(code int, retryAfter string) failing {
@@ -46,7 +46,7 @@ var failings = map[string]failing{
 	},
 }
 
-// endless are lists that do not come to their end.
+// endless are lists without an end.
 var endless = map[string]failing{
 	"ever new cursors": func(n int64, w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, `{"items":[],"next_cursor":"%d","total_count":5}`, n)
@@ -62,12 +62,12 @@ var endless = map[string]failing{
 	},
 }
 
-// optionalNight is a sandbox some of whose requests fail.
+// optionalNight is a sandbox with failing requests.
 type optionalNight struct {
 	*stand
 	objects *objectStore
 	of      func(*http.Request) bool
-	fails   failing // nil: nothing does
+	fails   failing // nil: nothing fails
 	asked   atomic.Int64
 }
 
@@ -84,8 +84,7 @@ func (o *optionalNight) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	o.fails(n, w, r)
 }
 
-// run is one night. It returns how many requests for the operation there were, and how long the
-// night took.
+// run is one night. It returns the number of requests for the operation, and the night's duration.
 func (o *optionalNight) run(t *testing.T) (r Report, asked int64, took time.Duration) {
 	t.Helper()
 	tr, stop := serve(t, o)
@@ -114,22 +113,22 @@ func newOptionalNight(t *testing.T, of func(*http.Request) bool) *optionalNight 
 	return &optionalNight{stand: st, of: of, objects: &objectStore{memStore: st.store, bodies: map[string]string{}, listedDue: true}}
 }
 
-// lines are what the report says of operations that failed.
+// lines returns the report's lines about failed operations.
 func lines(r *Report) (out []string) {
 	if r.BulkOff != "" {
 		out = append(out, "v2: "+r.BulkOff)
 	}
 	for _, of := range r.Resources {
-		if of.Problem != "" && !strings.Contains(of.Problem, "there is no such object") { // it is gone, and the store of the test knows no end
+		if of.Problem != "" && !strings.Contains(of.Problem, "no such object") { // it is gone, and the store of the test knows no end
 			out = append(out, of.Name+": "+of.Problem)
 		}
 	}
 	return out
 }
 
-// Whatever an operation does that a run can do without, the night delivers all transcripts, in
-// nearly the same time, and says of the operation what is missing and why. The night after does
-// not spend the same again, and when the operation works again, all is as before.
+// However an optional operation fails, the night fetches all transcripts in nearly the same time,
+// and reports what is missing and why. The next night does not spend the same again, and when the
+// operation works again, all is as before.
 func TestOptionalWorkKeepsNoTranscriptAway(t *testing.T) {
 	path := func(p string) func(*http.Request) bool {
 		return func(r *http.Request) bool { return r.URL.Path == p }

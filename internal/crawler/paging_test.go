@@ -15,16 +15,16 @@ import (
 	"callhouse/internal/longtest"
 )
 
-// A run over any list ends, and has every call that was there from its begin
-// to its end. Each case is a way in which lists are known to lose calls.
+// A run over any list ends, and has every call that was there from its beginning to its end. Each
+// case is a known way in which lists lose calls.
 func TestListsThatMisbehave(t *testing.T) {
 	cases := []struct {
 		name  string
 		calls int // 0: 1,000
 		set   func(s *service)
-		// pages is what listing may cost; 0: do not look.
+		// pages is the expected cost of listing; 0: not checked.
 		pages int
-		// open says that the list cannot be taken for complete.
+		// open means that the list cannot be considered complete.
 		open bool
 	}{
 		{name: "well behaved", pages: 10},
@@ -68,7 +68,7 @@ func TestListsThatMisbehave(t *testing.T) {
 				switch n {
 				case 2:
 					arrive(n, 7)
-				case 5: // the total stays as it is
+				case 5: // the total is unchanged
 					s.vanish(50, 70)
 					s.calls = append(s.calls, someCalls(5000, time.Hour)[4980:]...)
 				}
@@ -248,8 +248,7 @@ func TestListsThatMisbehave(t *testing.T) {
 	}
 }
 
-// A list whose order is not what it was asked for puts nothing on record before
-// its end.
+// A list in another order than requested is not recorded before its end.
 func TestNoOrderNothingOnRecord(t *testing.T) {
 	for name, order := range map[string]func(a, b testCall) int{
 		"rising":   func(a, b testCall) int { return strings.Compare(a.ID, b.ID) },
@@ -270,7 +269,7 @@ func TestNoOrderNothingOnRecord(t *testing.T) {
 	}
 }
 
-// A list that goes round, longer than what is remembered of it, is found too.
+// A cyclic list longer than the remembered part is detected, too.
 func TestListThatGoesRound(t *testing.T) {
 	const length = 777
 	l := &listing{rising: true}
@@ -304,14 +303,14 @@ func (s *service) vanish(a, b int) {
 
 func ptr[T any](v T) *T { return &v }
 
-// shuffled gives an id another place in the order of texts.
+// shuffled changes an id's place in text order.
 func shuffled(id string) string {
 	n, _ := strconv.Atoi(strings.TrimPrefix(id, "call-"))
 	return fmt.Sprintf("%06d", n*7919%1009)
 }
 
-// A list that makes up ever more calls, all of them new, ends as well, and the records of what it
-// listed are fetched.
+// A list that invents ever more new calls ends as well, and the records of its listed calls are
+// fetched.
 func TestListOfCallsWithoutEnd(t *testing.T) {
 	longtest.Only(t) // it has a thousand pages
 	synctest.Test(t, func(t *testing.T) {

@@ -9,8 +9,7 @@ import (
 	"callhouse/internal/schema"
 )
 
-// In a week of nights every page is listed again, a seventh of them a night,
-// and nothing twice.
+// In a week of nights every page is listed again, a seventh per night, and nothing twice.
 func TestListIsGoneOverOnceAWeek(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{calls: someCalls(4_900, 90*time.Minute)} // 306 days
@@ -50,7 +49,7 @@ func TestListIsGoneOverOnceAWeek(t *testing.T) {
 	})
 }
 
-// Where the list can only be had whole, it is had whole once a week.
+// A list that can only be read whole is read whole once a week.
 func TestPlainListIsGoneOverOnceAWeek(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{calls: someCalls(2000, time.Hour), plain: true}
@@ -84,8 +83,8 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// What was listed long ago, and cannot be listed again, costs no night: the calls of the night are
-// there, the report says what is missing, and the next night does not try again.
+// A failure to relist costs no night: the night's calls are stored, the report names the gap, and
+// the next night does not retry.
 func TestListingAgainThatFails(t *testing.T) {
 	for name, fail := range map[string]func(http.ResponseWriter){
 		"429": func(w http.ResponseWriter) { w.WriteHeader(429) },

@@ -19,7 +19,7 @@ import (
 	"callhouse/internal/schema"
 )
 
-// objectStore keeps what a crawl puts of resources.
+// objectStore stores resources in memory.
 type objectStore struct {
 	*memStore
 	mu     sync.Mutex
@@ -27,7 +27,7 @@ type objectStore struct {
 	bodies map[string]string
 	listed schema.Listed
 	due    []string
-	// listedDue says that of every object that was listed, the own record and lists are due.
+	// listedDue makes every listed object's own record and lists due.
 	listedDue bool
 }
 
@@ -79,7 +79,7 @@ func (s *objectStore) Incomplete(_ context.Context, of *resource.Resource, _ fun
 	}
 }
 
-// aService serves one resource, whose list has five objects, two on a page.
+// aService serves one resource, whose list has five objects, two per page.
 type aService struct {
 	of       *resource.Resource
 	parent   string
@@ -120,7 +120,7 @@ func (s *aService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		_, _ = w.Write(resourcetest.Record(top, resourcetest.ParentNumber, 0))
 		return
-	default: // of other resources there is nothing
+	default: // other resources are empty
 		_, _ = w.Write(resourcetest.List(top, nil, ""))
 		return
 	}
@@ -183,18 +183,18 @@ func (s *aService) item(n int) []byte {
 	return item
 }
 
-// Every resource is crawled by its declaration alone. What fails is told once, ends
-// neither the run nor the crawl of calls, and makes no list complete.
+// Every resource is crawled by its declaration alone. A failure is reported once, ends neither the
+// run nor the crawl of calls, and makes no list complete.
 func TestEveryResourceIsCrawled(t *testing.T) {
 	t.Parallel()
 	for _, of := range resource.All {
 		if len(of.Queries) > 0 && of.Parent == nil {
 			of = new(*of)
-			of.Queries = nil // the service of the test knows no parameters
+			of.Queries = nil // the test's service has no parameters
 		}
 		for _, c := range []struct {
 			fault    string
-			items    int // that are put
+			items    int // stored
 			complete bool
 			problem  string
 		}{
@@ -212,7 +212,7 @@ func TestEveryResourceIsCrawled(t *testing.T) {
 			{"null of v2", 0, true, ""},
 		} {
 			if c.fault == "null of v2" && (of.Fallback == nil || !of.Fallback.Unpaged) {
-				continue // nobody says that it may be null
+				continue // null is not declared
 			}
 			if of.Single {
 				c.items = min(c.items, 1)

@@ -17,8 +17,7 @@ import (
 	"callhouse/internal/schema"
 )
 
-// The second run over a list in which nothing changed costs the pages of its
-// window, and nothing else.
+// The second run over an unchanged list costs only the pages of its window.
 func TestSecondRunCostsItsWindow(t *testing.T) {
 	tried := longtest.Each(2)
 	for i, plain := range []bool{false, true} {
@@ -58,8 +57,8 @@ func TestSecondRunCostsItsWindow(t *testing.T) {
 	}
 }
 
-// A first night that is stopped again and again lists every page once, but for
-// the window, and fetches every detail once.
+// A first night interrupted repeatedly lists every page once, except the window, and fetches every
+// detail once.
 func TestInterruptedFirstNightGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{calls: someCalls(3000, time.Hour)} // 125 days
@@ -90,14 +89,13 @@ func TestInterruptedFirstNightGoesOn(t *testing.T) {
 		if len(store.items) != 3000 || len(store.details) != 3000 || details != 3000 {
 			t.Errorf("%d items, %d details, %d detail requests", len(store.items), len(store.details), details)
 		}
-		if extra := pages - 30; extra > int64(runs) { // 72 calls of the window are one page a run
+		if extra := pages - 30; extra > int64(runs) { // 72 calls of the window are one page per run
 			t.Errorf("%d pages in %d runs", pages, runs)
 		}
 	})
 }
 
-// An interrupted listing is on record as far as it went, and the next run goes
-// on from there.
+// An interrupted listing is recorded as far as it went, and the next run continues from there.
 func TestInterruptedListingGoesOnBelow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{calls: someCalls(3000, time.Hour)}
@@ -129,7 +127,7 @@ func TestInterruptedListingGoesOnBelow(t *testing.T) {
 		if err != nil || !r.Complete() || len(store.items) != 3000 {
 			t.Fatalf("error %v, %d items", err, len(store.items))
 		}
-		if r.PageRequests != 20 { // one for the window, 19 for the 1,801 that are left
+		if r.PageRequests != 20 { // one for the window, 19 for the remaining 1,801
 			t.Errorf("%d pages:\n%s", r.PageRequests, strings.Join(s.requests[:25], "\n"))
 		}
 	})
@@ -166,7 +164,7 @@ func TestInterruptStopsAsking(t *testing.T) {
 	})
 }
 
-// A store that fails ends the run: nothing that is fetched could be kept.
+// A failing store ends the run, since nothing fetched could be kept.
 func TestStoreFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{calls: someCalls(1000, time.Minute)}
@@ -199,15 +197,15 @@ func TestSince(t *testing.T) {
 		if store.covers(since.UnixMilli()-1) || !store.covers(since.UnixMilli()) {
 			t.Errorf("on record: %v", store.spans)
 		}
-		r, err = s.visit(t, store, nil) // and now all
+		r, err = s.visit(t, store, nil) // now all
 		if err != nil || len(store.items) != 2000 || len(store.details) != 2000 || r.PageRequests != 12 {
 			t.Errorf("%v: %d pages, %d items", err, r.PageRequests, len(store.items))
 		}
 	})
 }
 
-// A call that appears in the list after its time was listed is found, also when
-// the next run comes only after its window.
+// A call that appears after its time was listed is found, even if the next run comes only after its
+// window.
 func TestCallsThatAppearLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{calls: someCalls(500, time.Hour)}
@@ -270,7 +268,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// The list is asked for as the contract allows, with what the service takes.
+// Listing requests follow the contract, plus what the service accepts.
 func TestRequestsOfAListing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{calls: someCalls(250, time.Hour)}

@@ -16,7 +16,7 @@ import (
 	"callhouse/internal/sandbox/limit"
 )
 
-// stand is the sandbox behind a transport, in a bubble.
+// stand is the sandbox behind a transport, in simulated time.
 type stand struct {
 	server *sandbox.Server
 	clock  *sandbox.ManualClock
@@ -31,7 +31,7 @@ func newStand(opts sandbox.Options) (*stand, error) {
 	return st, err
 }
 
-// run is one run; stopAfter requests it is interrupted, if that is not 0.
+// run is one run, interrupted after stopAfter requests, if not 0.
 func (st *stand) run(t *testing.T, stopAfter int64, change func(*Config)) (Report, error) {
 	tr, stop := serve(t, st.server)
 	defer stop()
@@ -54,7 +54,7 @@ func (st *stand) run(t *testing.T, stopAfter int64, change func(*Config)) (Repor
 	return c.Run(ctx)
 }
 
-// differs says in what the store differs from what the sandbox shows.
+// differs returns how the store differs from what the sandbox shows.
 func (st *stand) differs() error {
 	calls, ended := 0, 0
 	for v := range st.server.World().Visible(st.clock.Now()) {
@@ -80,9 +80,8 @@ func (st *stand) differs() error {
 
 var origin = time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)
 
-// A first run stores every call and asks for every record that is due once; a
-// second one, with nothing changed, costs its window's pages. Whatever way the
-// sandbox counts, it counts no request too many.
+// A first run stores every call and requests every due record once; a second one without changes
+// costs its window's pages. However the sandbox counts, it counts no request too many.
 func TestSandboxFirstAndSecondRun(t *testing.T) {
 	tried, n := longtest.Each(3), 0
 	for _, contractOnly := range []bool{false, true} {
@@ -124,9 +123,9 @@ func TestSandboxFirstAndSecondRun(t *testing.T) {
 	}
 }
 
-// The first night of a real organisation: everything but transcripts is there
-// after a hundredth as many requests as there are calls, at 116 a minute. With
-// CALLHOUSE_SOAK set it has 201,312 calls, else a tenth of them.
+// The first night of a real organisation: everything except transcripts is stored after a hundredth
+// as many requests as there are calls, at 116 a minute. With CALLHOUSE_SOAK it has 201,312 calls,
+// else a tenth of them.
 func TestSandboxFirstNight(t *testing.T) {
 	calls := soakCalls()
 	synctest.Test(t, func(t *testing.T) {
@@ -158,7 +157,7 @@ type trouble struct {
 	kinds   []sandbox.FaultKind
 	workers int
 	seed    uint64
-	step    time.Duration // the clock moves on by so much with every request
+	step    time.Duration // the clock's advance per request
 }
 
 type troubledRun struct {
@@ -195,7 +194,7 @@ var drawTrouble = rapid.Custom(func(t *rapid.T) trouble {
 		seed:    rapid.Uint64().Draw(t, "faults"),
 		step:    rapid.SampledFrom([]time.Duration{0, time.Second, time.Minute}).Draw(t, "step"),
 	}
-	if !tr.opts.OffsetPaging { // with it, what vanishes as something else arrives cannot be seen
+	if !tr.opts.OffsetPaging { // with it, a call that vanishes while another arrives is undetectable
 		tr.opts.World.DeleteRate = rapid.SampledFrom([]float64{0, 0.1}).Draw(t, "deleted")
 	}
 	for range rapid.IntRange(1, 5).Draw(t, "runs") {
@@ -207,8 +206,8 @@ var drawTrouble = rapid.Custom(func(t *rapid.T) trouble {
 	return tr
 })
 
-// Whatever befalls the runs, every one ends, none asks for a call's record twice,
-// and after one that nothing befalls the store has every call that there is.
+// Whatever happens to the runs, every one ends, none requests a call's record twice, and after an
+// undisturbed one the store has every call.
 func TestSandboxInTrouble(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		tr := drawTrouble.Draw(rt, "trouble")
@@ -234,7 +233,7 @@ func (tr *trouble) try(t *testing.T) error {
 		}
 		k := tr.kinds[rnd.IntN(len(tr.kinds))]
 		if k == "404" && r.Kind == "detail" {
-			return "" // it would be the truth: the record is gone
+			return "" // it would be correct: the record is gone
 		}
 		return k
 	}

@@ -15,25 +15,25 @@ import (
 	"time"
 )
 
-// service is a small call service whose every answer a test can change.
+// service is a small call service whose answers tests can change.
 type service struct {
 	mu       sync.Mutex
 	calls    []testCall // newest first
-	plain    bool       // refuse all but cursor and limit
-	silent   bool       // ignore all but cursor and limit
+	plain    bool       // refuse all parameters except cursor and limit
+	silent   bool       // ignore all parameters except cursor and limit
 	offset   bool       // cursors count from the top
 	order    func(a, b testCall) int
 	requests []string // paths with their queries
 	details  map[string]int
-	total    func(n int) any // what total_count says
+	total    func(n int) any // returns total_count
 	// onPage may change a page before it is sent; n counts pages from 1.
 	onPage func(n int, p *testPage)
-	// answer, where it writes something, answers in place of the service.
+	// answer may answer instead of the service by writing something.
 	answer func(n int, w http.ResponseWriter, r *http.Request) bool
 	pages  int
 	n      int
-	// raw, where it is not nil, is what stands for a call on a page, and rawPage
-	// what is sent of the page in the end; where that is nil, an error is.
+	// raw, if not nil, returns the item of a call on a page, and rawPage what is finally sent; a
+	// nil page is an error.
 	raw     func(c testCall, item []byte) string
 	rawPage func(ids []string, body []byte) []byte
 }
@@ -217,7 +217,7 @@ func key(c testCall) string {
 	return fmt.Sprintf("1%020d", int64(1)<<60-*c.Start) + invert(c.ID)
 }
 
-// invert makes greater texts smaller ones, of the same length.
+// invert reverses the order of texts of equal length.
 func invert(s string) string {
 	b := []byte(s)
 	for i := range b {

@@ -14,14 +14,14 @@ import (
 	"callhouse/internal/schema"
 )
 
-// memStore keeps calls in memory. A call's detail is due when the call is over, its
-// caller did not opt out, and it has none yet; what is due changes with a commit, as it should.
+// memStore keeps calls in memory. A call's detail is due when the call is over, its caller did not
+// opt out, and it has none yet; due calls change with a commit.
 type memStore struct {
 	mu          sync.Mutex
 	items       map[string]memCall
 	details     map[string]int // how often each was put
 	missing     map[string]int
-	bulk        map[string]bool // those of details that came on pages of v2
+	bulk        map[string]bool // those from v2 pages
 	state       schema.Bulk
 	rests       map[string]schema.Rest
 	spans       []schema.Span
@@ -90,7 +90,7 @@ func (s *memStore) Put(ctx context.Context, recs ...schema.Record) error {
 	return nil
 }
 
-// cover lays a span over the others, and keeps apart what was listed apart.
+// cover adds a span, keeping times of listing apart.
 func (s *memStore) cover(n schema.Span) {
 	var out []schema.Span
 	for _, o := range s.spans {
@@ -106,7 +106,7 @@ func (s *memStore) cover(n schema.Span) {
 	s.spans = out
 }
 
-// covers says whether one instant is on record.
+// covers reports whether an instant is recorded.
 func (s *memStore) covers(ms int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,7 +1,7 @@
-// Package postgres speaks the Postgres protocol to clients: startup and passwords,
-// the simple and the extended protocol, cursors, COPY TO STDOUT, cancel requests, and
-// the statements that are about a session and not about data. What a query means it
-// leaves to a [Backend]. It knows no warehouse, no file and no setting.
+// Package postgres implements the server side of the Postgres protocol: startup and passwords, the
+// simple and the extended protocol, cursors, COPY TO STDOUT, cancel requests, and statements about
+// the session. Queries are left to a [Backend]. The package does not depend on warehouses, files or
+// settings.
 package postgres
 
 import (
@@ -11,32 +11,32 @@ import (
 	"callhouse/internal/postgres/cell"
 )
 
-// Backend runs what clients ask.
+// Backend runs the clients' queries.
 type Backend interface {
-	// Open begins a session for a user who was let in. settings are the session's,
-	// as they are whenever they are asked for.
+	// Open begins a session of an authenticated user. settings are the session's and always
+	// current.
 	Open(ctx context.Context, user string, settings Settings) (Session, error)
 }
 
-// Settings tells the value of a setting as SHOW does.
+// Settings returns the value of a setting, as SHOW does.
 type Settings interface {
 	Setting(name string) (value string, ok bool)
 }
 
-// Session is a client's. One statement is prepared or begun at a time.
+// Session is a client's session. One statement is prepared or begun at a time.
 type Session interface {
-	// Begin fixes what the statements see until End.
+	// Begin fixes what statements see until End.
 	Begin(ctx context.Context) error
 	End()
-	// Prepare plans one statement that reads. types are those that the client says
-	// its parameters have; 0 and what is missing are for the backend to find out.
+	// Prepare plans one reading statement. types are the client's types of the parameters; the
+	// backend infers those that are 0 or missing.
 	Prepare(ctx context.Context, text string, types []uint32) (Statement, error)
-	// Zone returns the time zone with a name, for times as text, and has statements live in it.
+	// Zone returns the named time zone, for times as text, and makes it the zone of statements.
 	Zone(ctx context.Context, name string) (*time.Location, error)
 	Close()
 }
 
-// Statement is a statement that is planned. It may be run in later transactions, too.
+// Statement is a planned statement. It may also run in later transactions.
 type Statement interface {
 	Columns() []Column
 	Params() []cell.Type
@@ -44,16 +44,16 @@ type Statement interface {
 	Close()
 }
 
-// Column is a column of an answer.
+// Column is a column of a result.
 type Column struct {
 	Name string
 	Type cell.Type
 }
 
-// Rows are the rows of an answer, as they are made.
+// Rows are the rows of a result, streamed.
 type Rows interface {
-	// Next returns the next row, or io.EOF. It lasts until the next call: a value may be
-	// a pointer to a string, an int64 or a value.Micros.
+	// Next returns the next row, or io.EOF. The row is valid until the next call; a value may be a
+	// pointer to a string, an int64 or a value.Micros.
 	Next(ctx context.Context) ([]any, error)
 	Close()
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// client is a guest's connection, and the session on it.
+// client is a guest's connection and session.
 type client struct {
 	Guest
 	line
@@ -22,9 +22,9 @@ type client struct {
 
 	statements map[string]*statement
 	portals    map[string]*portal
-	state      byte // I: no transaction, T: in one, E: in one that failed
+	state      byte // I: no transaction, T: in one, E: in a failed one
 	seeing     bool // the session is between Begin and End
-	failed     bool // until Sync, nothing is answered
+	failed     bool // messages are skipped until Sync
 	restore    map[string]string
 
 	mu      sync.Mutex
@@ -39,8 +39,8 @@ func newClient(s *Sessions, conn net.Conn, g Guest) *client {
 
 func (c *client) ready() { c.send(&pgproto3.ReadyForQuery{TxStatus: c.state}) }
 
-// Patience is how long a client may take to accept what is sent at once, which is 64 KiB of
-// rows: who reads slower holds the snapshot and what the statement needs for nothing.
+// Patience is how long a client may take to accept one write, which is 64 KiB of rows: a slower
+// reader holds the snapshot and the statement's resources for nothing.
 const Patience = 2 * time.Minute
 
 func (c *client) flush() error {
@@ -48,7 +48,7 @@ func (c *client) flush() error {
 	return c.be.Flush()
 }
 
-// close frees all that the client holds.
+// close frees all resources of the client.
 func (c *client) close() {
 	c.closePortals()
 	for _, s := range c.statements {
@@ -61,9 +61,9 @@ func (c *client) close() {
 	_ = c.conn.Close()
 }
 
-// run answers the client until it leaves.
+// run answers the client until it disconnects.
 func (c *client) run(ctx context.Context) {
-	// A server that ends lets statements end first, but waits for nobody to say something.
+	// A server that ends lets statements finish first, but does not wait for idle clients.
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.SetReadDeadline(time.Now()) })
 	defer stop()
 	err := c.open(ctx)
@@ -106,8 +106,8 @@ func (c *client) open(ctx context.Context) (err error) {
 	return c.conn.SetDeadline(time.Time{})
 }
 
-// receive waits for the next message. Who is asleep in a transaction holds what it sees, so
-// the wait has an end.
+// receive waits for the next message. In a transaction the wait is limited, because an idle client
+// holds its snapshot.
 func (c *client) receive(ctx context.Context) (pgproto3.FrontendMessage, error) {
 	limit := atMost(c.Limits.Idle, c.settings["idle_in_transaction_session_timeout"])
 	isHolding := c.seeing && limit > 0
@@ -115,7 +115,7 @@ func (c *client) receive(ctx context.Context) (pgproto3.FrontendMessage, error) 
 		_ = c.conn.SetReadDeadline(time.Now().Add(limit))
 		defer func() { _ = c.conn.SetReadDeadline(time.Time{}) }()
 	}
-	if ctx.Err() != nil { // its end may have been told to a deadline that is no more
+	if ctx.Err() != nil { // the server's end may have set a deadline that was replaced
 		return nil, errShutdown
 	}
 	m, err := c.be.Receive()
@@ -144,7 +144,7 @@ func (c *client) answer(ctx context.Context, m pgproto3.FrontendMessage) error {
 		c.ready()
 		return c.flush()
 	case *pgproto3.CopyData, *pgproto3.CopyDone, *pgproto3.CopyFail:
-		return nil // the rest of a COPY that failed
+		return nil // the rest of a failed COPY
 	}
 	if c.failed {
 		return nil
@@ -170,7 +170,7 @@ func (c *client) answer(ctx context.Context, m pgproto3.FrontendMessage) error {
 	return nil
 }
 
-// fail tells an error of a statement. What is returned ends the connection.
+// fail sends a statement's error. A returned error ends the connection.
 func (c *client) fail(err error) error {
 	if errors.Is(err, errGone) || errors.Is(err, net.ErrClosed) || errors.Is(err, errShutdown) {
 		return err
@@ -191,7 +191,7 @@ func isNetwork(err error) bool {
 	return errors.As(err, &network)
 }
 
-// see begins or ends what a transaction, or a statement outside of one, sees.
+// see begins or ends the view of a transaction, or of a statement outside one.
 func (c *client) see(on bool) {
 	if c.seeing && !on {
 		c.session.End()
@@ -217,7 +217,7 @@ func (c *client) end() {
 	}
 }
 
-// stop cancels what runs.
+// stop cancels the running statement.
 func (c *client) stop(why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -226,10 +226,10 @@ func (c *client) stop(why error) {
 	}
 }
 
-// sendTime is how long a client may leave rows unread that it asked to be stopped.
+// sendTime is how long a client may leave rows unread after it requested a cancel.
 const sendTime = 10 * time.Second
 
-// limited returns a context that ends with the statement's time, a cancel request, or the
+// limited returns a context that ends with the statement's time-out, a cancel request, or the
 // client. done must be called.
 func (c *client) limited(ctx context.Context) (_ context.Context, done func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -242,7 +242,7 @@ func (c *client) limited(ctx context.Context) (_ context.Context, done func()) {
 		free = func() { timer.Stop() }
 	}
 	watched, over := make(chan struct{}), make(chan struct{})
-	// Whoever is stopped and reads no row gets no further.
+	// A stopped statement whose rows are not read makes no progress.
 	unread := context.AfterFunc(ctx, func() {
 		_ = c.conn.SetWriteDeadline(time.Now().Add(sendTime))
 		if c.host.Stuck == nil {
@@ -259,8 +259,8 @@ func (c *client) limited(ctx context.Context) (_ context.Context, done func()) {
 			defer close(watched)
 			if _, err := c.in.Peek(1); err != nil {
 				select {
-				case <-over: // it was told to stop
-				default: // also by the system's own timeout
+				case <-over: // it was stopped
+				default: // also by the system's own time-out
 					cancel(errGone)
 				}
 			}
@@ -273,7 +273,7 @@ func (c *client) limited(ctx context.Context) (_ context.Context, done func()) {
 		c.running = nil
 		c.mu.Unlock()
 		free()
-		if !unread() { // it was stopped, and is through
+		if !unread() { // it was stopped, and has finished
 			_ = c.conn.SetWriteDeadline(time.Time{})
 		}
 		close(over)
@@ -289,12 +289,12 @@ func isTimeout(err error) bool {
 	return errors.As(err, &t) && t.Timeout()
 }
 
-// timeout returns how long a statement may take.
+// timeout returns the time limit of a statement.
 func (c *client) timeout() time.Duration {
 	return atMost(c.Limits.Statement, c.settings["statement_timeout"])
 }
 
-// atMost returns a limit, or less if the client says so.
+// atMost returns the limit, or the client's setting if it is lower.
 func atMost(limit time.Duration, setting string) time.Duration {
 	if own := millis(setting); own > 0 && (limit == 0 || own < limit) {
 		return own

@@ -16,23 +16,23 @@ import (
 // command is a statement about the session. run returns its tag.
 type command struct {
 	columns []Column
-	query   string // that the parameters are of; empty: there are none
+	query   string // that has the parameters; empty: none
 	run     func(ctx context.Context, p *portal) (tag string, err error)
 }
 
-// changing are the words that statements begin with that would change something.
+// changing are the first words of statements that change something.
 var changing = []string{"insert", "update", "delete", "merge", "create", "alter", "drop", "truncate", "grant", "revoke",
 	"comment", "vacuum", "analyze", "refresh", "reindex",
 	"cluster", "import", "export", "attach", "detach", "install", "load", "pragma", "call", "do", "lock", "checkpoint", "use",
 	"security", "reassign", "force", "update", "execute", "prepare"}
 
-// words are the tokens of a statement, as a reader of commands takes them.
+// words are the tokens of a statement for parsing commands.
 type words struct {
 	lexer.Statement
 	at int
 }
 
-// take goes on behind the words, if they come next.
+// take advances past the words if they come next.
 func (w *words) take(expected ...string) bool {
 	for i, e := range expected {
 		if w.at+i >= len(w.Tokens) || w.Tokens[w.at+i].Kind != lexer.Quoted && !strings.EqualFold(w.Tokens[w.at+i].Text, e) ||
@@ -77,7 +77,7 @@ func (w *words) wrong() error {
 	return fail(codeSyntax, fmt.Sprintf("syntax error at or near %q", w.Tokens[w.at].Text))
 }
 
-// commandOf returns the command that a statement is, or nil if it is a query.
+// commandOf returns the command of a statement, or nil if it is a query.
 func (c *client) commandOf(text lexer.Statement) (*command, error) {
 	if text.Queries() {
 		return nil, nil
@@ -128,10 +128,10 @@ func (c *client) commandOf(text lexer.Statement) (*command, error) {
 		return nil, &Error{Code: codeReadOnly, Message: fmt.Sprintf("cannot execute %s in a read-only transaction",
 			strings.ToUpper(text.Tokens[0].Text)), Hint: "the warehouse is changed by extract alone"}
 	}
-	return nil, nil // DuckDB says what is wrong with it
+	return nil, nil // DuckDB reports what is wrong with it
 }
 
-// plain is a command without an answer.
+// plain is a command without rows.
 func plain(tag string, do func(ctx context.Context) error) *command {
 	return &command{run: func(ctx context.Context, _ *portal) (string, error) {
 		if do == nil {
@@ -169,7 +169,7 @@ func (c *client) endCommand(tag string) *command {
 	}}
 }
 
-// toSavepoint looks whether TO follows ROLLBACK; if it does, it steps back before both.
+// toSavepoint reports whether TO follows ROLLBACK, and then steps back before both.
 func (w *words) toSavepoint() bool {
 	at := w.at
 	w.takeAny("work", "transaction")
@@ -180,7 +180,7 @@ func (w *words) toSavepoint() bool {
 	return false
 }
 
-// inTransaction is a command that is allowed within a transaction only.
+// inTransaction is a command allowed only within a transaction.
 func (c *client) inTransaction(tag string, do func()) *command {
 	return plain(tag, func(context.Context) error {
 		if c.state == 'I' {
@@ -197,9 +197,9 @@ func (c *client) notice(code, message string) {
 	c.send((*pgproto3.NoticeResponse)((&Error{Code: code, Message: message}).response("WARNING")))
 }
 
-// report tells a client what a setting is now.
+// report tells a client the current value of a setting.
 func (c *client) report(name string) {
-	if c.restore == nil { // it will be told at the end of the startup
+	if c.restore == nil { // sent at the end of the startup
 		return
 	}
 	for _, r := range reported {
@@ -218,7 +218,7 @@ func (c *client) setCommand(w *words) (*command, error) {
 	name, value := "", (*string)(nil)
 	switch {
 	case w.take("characteristics", "as", "transaction"), w.take("transaction"), w.take("constraints"):
-		return plain("SET", nil), nil // what there is to choose from is read-only, and sees one commit
+		return plain("SET", nil), nil // all transactions are read-only and see one commit
 	case w.take("time", "zone"):
 		name = "timezone"
 		if zone, ok := w.offset(); ok {
@@ -259,8 +259,8 @@ func (c *client) setCommand(w *words) (*command, error) {
 	}), nil
 }
 
-// offset takes what stands for a zone by its distance from UTC: INTERVAL '+01:00' HOUR TO MINUTE,
-// or hours. The zone that it returns has the name of one without summer time.
+// offset takes a zone given by its offset: INTERVAL '+01:00' HOUR TO MINUTE, or hours. It returns
+// the name of a zone without daylight saving.
 func (w *words) offset() (zone string, ok bool) {
 	at := w.at
 	isInterval := w.take("interval")
@@ -282,14 +282,14 @@ func (w *words) offset() (zone string, ok bool) {
 	n, err := strconv.Atoi(strings.TrimPrefix(hours, "+"))
 	switch {
 	case err != nil || strings.Trim(minutes, "0:") != "":
-		return text, true // which is no zone, and refused as one
+		return text, true // no valid zone, and refused as one
 	case n == 0:
 		return "UTC", true
 	}
-	return fmt.Sprintf("Etc/GMT%+d", -n), true // whose names count westwards
+	return fmt.Sprintf("Etc/GMT%+d", -n), true // whose signs are inverted
 }
 
-// value takes the rest of a SET: names, texts and numbers between commas.
+// value takes the rest of a SET: names, texts and numbers separated by commas.
 func (w *words) value() (string, error) {
 	if w.end() {
 		return "", w.wrong()
@@ -331,7 +331,7 @@ func (c *client) resetCommand(w *words) (*command, error) {
 	}), nil
 }
 
-// reset sets all settings to what they were at the start.
+// reset restores all settings to their values at the start.
 func (c *client) reset(ctx context.Context) error {
 	for name := range c.settings {
 		if c.settings[name] == c.restore[name] {
@@ -419,7 +419,7 @@ func (c *client) deallocateCommand(w *words) (*command, error) {
 	if w.take("all") {
 		return plain("DEALLOCATE ALL", func(context.Context) error {
 			for name, s := range c.statements {
-				if name != "" { // which is the one that runs
+				if name != "" { // the one that runs
 					s.close()
 					delete(c.statements, name)
 				}

@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// copyOptions say how COPY writes rows.
+// copyOptions are the options of COPY.
 type copyOptions struct {
 	csv, binary, header bool
 	delimiter           string
@@ -55,7 +55,7 @@ func (c *client) copyCommand(w *words) (*command, error) {
 	}}, nil
 }
 
-// copied takes what is copied: a query in brackets, or a table and maybe its columns.
+// copied takes the source: a query in parentheses, or a table with optional columns.
 func (w *words) copied() (query string, err error) {
 	if w.take("(") {
 		from := w.at
@@ -100,7 +100,7 @@ func (w *words) copied() (query string, err error) {
 	return "SELECT " + columns + " FROM " + table, nil
 }
 
-// copyOptions takes the options, in either of Postgres' two spellings.
+// copyOptions takes the options, in either of Postgres' two syntaxes.
 func (w *words) copyOptions() (*copyOptions, error) {
 	o := &copyOptions{quote: `"`}
 	w.take("with")
@@ -224,7 +224,7 @@ type copyWriter struct {
 	prefix string // of the first message
 }
 
-// open begins a message of data.
+// open begins a data message.
 func (w *copyWriter) open() (length int) {
 	length = w.out.open('d')
 	w.out.bytes = append(w.out.bytes, w.prefix...)
@@ -234,7 +234,7 @@ func (w *copyWriter) open() (length int) {
 
 func (w *copyWriter) begin(columns []Column) {
 	switch {
-	case w.binary: // readers expect it together with the first row, as Postgres sends it
+	case w.binary: // readers expect it with the first row, as Postgres sends it
 		w.prefix = "PGCOPY\n\xff\r\n\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 	case w.header:
 		at := w.open()

@@ -41,7 +41,7 @@ func (c *client) declareCommand(w *words) (*command, error) {
 		if c.portals[name] != nil {
 			return "", fail("42P03", fmt.Sprintf("cursor %q already exists", name))
 		}
-		// The cursor has a statement of its own: the one that declares it may be run again.
+		// The cursor has its own statement, because the declaring one may be run again.
 		s, err := c.prepare(ctx, query, declared.types)
 		if err != nil {
 			return "", err

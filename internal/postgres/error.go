@@ -12,15 +12,15 @@ import (
 	"callhouse/internal/postgres/cell"
 )
 
-// Error is an error as Postgres tells it. Code is an SQLSTATE.
+// Error is a Postgres error. Code is an SQLSTATE.
 type Error struct {
 	Code, Message, Hint string
-	Position            int // of a character in the statement, from 1; 0: unknown
+	Position            int // of the character in the statement, from 1; 0: unknown
 }
 
 func (e *Error) Error() string { return e.Message }
 
-// The SQLSTATEs that this package gives by itself.
+// The SQLSTATEs of this package's own errors.
 const (
 	codeProtocol        = "08P01"
 	codeUnsupported     = "0A000"
@@ -61,7 +61,7 @@ func readable(text []byte) error {
 	return nil
 }
 
-// Why a statement was stopped.
+// Reasons why a statement was stopped.
 var (
 	errCancelled = fail(codeCancelled, "canceling statement due to user request")
 	errTimeout   = fail(codeCancelled, "canceling statement due to statement timeout")
@@ -72,7 +72,7 @@ var (
 	errShutdown = fail(codeShutdown, "terminating connection due to administrator command")
 )
 
-// asError returns an error as one with an SQLSTATE.
+// asError converts an error to one with an SQLSTATE.
 func asError(err error) *Error {
 	var e *Error
 	var syntax *cell.SyntaxError

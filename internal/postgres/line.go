@@ -11,19 +11,19 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// maxMessage is the most that a message of a client may have. A statement may have
-// less; the rest is for parameters.
+// maxMessage is the maximum size of a client's message. A statement's text is limited further; the
+// rest is for parameters.
 const maxMessage = 16 << 20
 
-// line is a connection that messages go over.
+// line is a connection with its messages.
 type line struct {
 	conn net.Conn
 	in   *bufio.Reader
 	be   *pgproto3.Backend
 }
 
-// newLine reads messages from a connection: exactly means no byte beyond a message, so that
-// somebody else can go on.
+// newLine reads messages from a connection. With exactly it reads no byte beyond a message, so that
+// another process can continue.
 func newLine(conn net.Conn, exactly bool) line {
 	in := bufio.NewReaderSize(conn, 8<<10)
 	var from io.Reader = in
@@ -35,16 +35,16 @@ func newLine(conn net.Conn, exactly bool) line {
 	return line{conn, in, be}
 }
 
-// single reads a byte at a time.
+// single reads one byte at a time.
 type single struct{ *bufio.Reader }
 
 // Read implements io.Reader.
 func (s single) Read(p []byte) (int, error) { return s.Reader.Read(p[:min(1, len(p))]) }
 
-// rest is the connection for whoever goes on.
+// rest returns the connection for whoever continues.
 func (l *line) rest() net.Conn { return &resumed{l.conn, l.in} }
 
-// resumed is a connection of which something was read already.
+// resumed is a connection with bytes already read.
 type resumed struct {
 	net.Conn
 	in *bufio.Reader
@@ -55,7 +55,7 @@ func (r *resumed) Read(p []byte) (int, error) { return r.in.Read(p) }
 
 func (l *line) send(m pgproto3.BackendMessage) { l.be.Send(m) }
 
-// refuse tells why a client is not let in, or why its connection ends.
+// refuse sends the reason why a client is refused or its connection ends.
 func (l *line) refuse(log func(string), g Guest, err error) {
 	if err == nil || errors.Is(err, errDone) || errors.Is(err, errGone) || errors.Is(err, io.EOF) ||
 		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || isNetwork(err) {

@@ -15,30 +15,30 @@ import (
 	"github.com/xdg-go/scram"
 )
 
-// Users knows who may log in.
+// Users finds the users that may log in.
 type Users interface {
-	// Find returns what a user's password is checked by, and the limits. A name that is
-	// nobody's gets credentials that no password meets.
+	// Find returns the password verifier and limits of a user. For an unknown name it returns
+	// credentials that no password matches.
 	Find(name string) (scram.StoredCredentials, Limits, error)
 }
 
-// loginTime is how long a client may take to be let in.
+// loginTime is the time limit of a login.
 const loginTime = 30 * time.Second
 
-// errWrong marks the error of a password that is not the user's.
+// errWrong marks the error of a wrong password.
 var errWrong = errors.New("")
 
-// errDone says that a connection has done all that it came for.
+// errDone ends a connection that needs no session, such as a cancel request.
 var errDone = errors.New("done")
 
-// login is a connection whose client is to say who it is.
+// login is a connection whose client is not yet authenticated.
 type login struct {
 	Guest
 	line
 	srv *Server
 }
 
-// run speaks to a new client until it is let in.
+// run handles a new client until it is authenticated.
 func (l *login) run(ctx context.Context) error {
 	_ = l.conn.SetDeadline(time.Now().Add(loginTime))
 	start, err := l.startup(ctx)
@@ -77,10 +77,10 @@ func (l *login) run(ctx context.Context) error {
 
 // startup answers requests for encryption, and returns the startup message.
 func (l *login) startup(ctx context.Context) (*pgproto3.StartupMessage, error) {
-	for range 4 { // TLS, GSS, and what is meant
+	for range 4 { // TLS, GSS, and the startup message
 		m, err := l.be.ReceiveStartupMessage()
 		if err != nil {
-			return nil, errGone // or it never spoke this protocol
+			return nil, errGone // or it does not speak this protocol
 		}
 		switch m := m.(type) {
 		case *pgproto3.SSLRequest:
@@ -101,7 +101,7 @@ func (l *login) startup(ctx context.Context) (*pgproto3.StartupMessage, error) {
 	return nil, fail(codeProtocol, "too many requests before the startup packet")
 }
 
-// negotiate tells a client which of its options are not known here.
+// negotiate tells a client which of its options are unsupported.
 func (l *login) negotiate(m *pgproto3.StartupMessage) error {
 	var unknown []string
 	for name := range m.Parameters {
@@ -122,7 +122,7 @@ func (l *login) encrypt(ctx context.Context) error {
 		_, err := l.conn.Write([]byte{'N'})
 		return err
 	}
-	if l.in.Buffered() > 0 { // somebody put it in between
+	if l.in.Buffered() > 0 { // injected before the encryption
 		return fail(codeProtocol, "received unencrypted data after SSL request")
 	}
 	if _, err := l.conn.Write([]byte{'S'}); err != nil {
@@ -136,11 +136,11 @@ func (l *login) encrypt(ctx context.Context) error {
 	return nil
 }
 
-// The mechanisms by which passwords are checked. The second one is bound to the certificate.
+// The supported mechanisms. The second one is bound to the certificate.
 const mechanism, mechanismPlus = "SCRAM-SHA-256", "SCRAM-SHA-256-PLUS"
 
-// binding returns what binds a login to its encrypted connection. It is empty on others, and
-// where the kind of the certificate has no binding.
+// binding returns the channel binding of a login; empty without encryption or for a certificate
+// without one.
 func (l *login) binding() scram.ChannelBinding {
 	if _, isTLS := l.conn.(*tls.Conn); !isTLS || len(l.srv.TLS.Certificates) == 0 {
 		return scram.ChannelBinding{}
@@ -149,16 +149,16 @@ func (l *login) binding() scram.ChannelBinding {
 	if err != nil {
 		return scram.ChannelBinding{}
 	}
-	// The library looks for the certificate where a client has it.
+	// The library expects the certificate where a client has it.
 	b, _ := scram.NewTLSServerEndpointBinding(&tls.ConnectionState{PeerCertificates: []*x509.Certificate{leaf}})
 	return b
 }
 
-// password checks the user's password by SCRAM, and returns the user's limits.
+// password checks the user's password with SCRAM and returns the user's limits.
 func (l *login) password() (Limits, error) {
 	var limits Limits
 	server, err := scram.SHA256.NewServer(func(string) (credentials scram.StoredCredentials, err error) {
-		credentials, limits, err = l.srv.Users.Find(l.User) // the name of the startup packet, as Postgres has it
+		credentials, limits, err = l.srv.Users.Find(l.User) // the name of the startup packet, as in Postgres
 		return credentials, err
 	})
 	if err != nil {

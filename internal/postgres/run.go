@@ -15,7 +15,7 @@ import (
 	"callhouse/internal/postgres/lexer"
 )
 
-// run is a statement that runs, for the audit.
+// run is a running statement, for the audit.
 type run struct {
 	Entry
 	c     *client
@@ -31,7 +31,7 @@ func (c *client) start(text string) *run {
 	return r
 }
 
-// planned says that the statement was planned, and that nothing runs.
+// planned records that the statement was only planned.
 func (r *run) planned() {
 	if r.c.host.Ended != nil {
 		r.ended = true
@@ -39,7 +39,7 @@ func (r *run) planned() {
 	}
 }
 
-// about names the query that a statement reads the rows of.
+// about names the query whose rows a statement reads.
 func (r *run) about(query string) {
 	if r.Text += " /* " + query + " */"; r.c.host.Began != nil {
 		r.c.host.Began(r.Entry)
@@ -57,7 +57,7 @@ func (r *run) end(err error) {
 	r.c.host.Ended(r.Entry)
 }
 
-// because returns why ctx is done, if it is.
+// because returns the cause of ctx if it is done.
 func because(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		return cause
@@ -65,7 +65,7 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// simple answers the statements of one text, the later ones only if the earlier succeed.
+// simple runs the statements of one text in order until one fails.
 func (c *client) simple(ctx context.Context, text string) {
 	if err := readable([]byte(text)); err != nil {
 		c.start(text).end(err)
@@ -88,7 +88,7 @@ func (c *client) simple(ctx context.Context, text string) {
 		err := because(ctx, c.simpleOne(ctx, one, r))
 		r.end(err)
 		if err != nil {
-			_ = c.fail(err) // a client that is gone is found so by who reads next
+			_ = c.fail(err) // the next read notices that a client is gone
 			c.failed = false
 			return
 		}
@@ -133,8 +133,8 @@ func (c *client) execute(ctx context.Context, m *pgproto3.Execute) error {
 	return nil
 }
 
-// runPortal runs a portal, or goes on with it, and tells what became of it. most is how
-// many rows it sends; 0: all.
+// runPortal runs or resumes a portal and sends the outcome. most is the maximum number of rows; 0:
+// all.
 func (c *client) runPortal(ctx context.Context, p *portal, most int64) error {
 	switch {
 	case p.empty:
@@ -160,7 +160,7 @@ func (c *client) runPortal(ctx context.Context, p *portal, most int64) error {
 	return nil
 }
 
-// sendRows sends up to most rows of a portal, 0: all; p.done says that there are no more.
+// sendRows sends up to most rows of a portal, 0: all; p.done reports the end.
 func (c *client) sendRows(ctx context.Context, p *portal, most int64) (err error) {
 	if c.state == 'E' {
 		return errAborted
@@ -199,7 +199,7 @@ func (c *client) sendRows(ctx context.Context, p *portal, most int64) (err error
 // batchBytes is how much is encoded before it is sent.
 const batchBytes = 64 << 10
 
-// sendBatch sends the rows that are encoded, if they are so many bytes.
+// sendBatch sends the encoded rows if they have at least so many bytes.
 func (c *client) sendBatch(ctx context.Context, least int) error {
 	if len(c.out.bytes) < least {
 		return nil
@@ -214,7 +214,7 @@ func (c *client) sendBatch(ctx context.Context, least int) error {
 	return context.Cause(ctx)
 }
 
-// batch is a number of encoded messages. It is sent as one.
+// batch is a number of encoded messages, sent at once.
 type batch struct{ bytes []byte }
 
 // Backend implements pgproto3.BackendMessage.
@@ -226,13 +226,13 @@ func (*batch) Decode([]byte) error { return errors.ErrUnsupported }
 // Encode implements pgproto3.Message.
 func (b *batch) Encode(dst []byte) ([]byte, error) { return append(dst, b.bytes...), nil }
 
-// open begins a message, and returns where its length stands.
+// open begins a message and returns the position of its length.
 func (b *batch) open(kind byte) (length int) {
 	b.bytes = append(b.bytes, kind, 0, 0, 0, 0)
 	return len(b.bytes) - 4
 }
 
-// shut ends the message whose length stands there.
+// shut ends the message whose length is at a position.
 func (b *batch) shut(length int) {
 	binary.BigEndian.PutUint32(b.bytes[length:], uint32(len(b.bytes)-length))
 }

@@ -13,57 +13,57 @@ import (
 	"time"
 )
 
-// Server lets clients in over the Postgres protocol, and hands them to who answers them.
+// Server authenticates clients and passes them to a Host.
 type Server struct {
 	Host  Host
-	Users Users // nil: everybody is let in, by any name
-	// Try returns when a password that a client offers may be looked at, or why it is not;
-	// what came of it is told to done. nil: at once.
+	Users Users // nil: everyone may log in with any name
+	// Try returns when an offered password may be checked, or why not; done gets the result. nil:
+	// at once.
 	Try func(ctx context.Context, user, address string) (done func(isWrong bool), err error)
 	TLS *tls.Config // nil: none
-	// NeedTLS refuses connections that are not encrypted.
+	// NeedTLS refuses unencrypted connections.
 	NeedTLS bool
-	Limits  Limits // of each user, where Users says no others
-	// Most is how many connections there may be in all; 0: no limit.
+	Limits  Limits // defaults for users
+	// Most is the maximum number of connections; 0: no limit.
 	Most int
-	Log  func(string) // of what is nobody's statement: a bug, a connection that was refused
+	Log  func(string) // for events outside a statement: a bug, a refused connection
 
 	mu     sync.Mutex
 	guests map[uint32]*Guest
-	ends   map[uint32]context.CancelFunc // end the connections of the guests
+	ends   map[uint32]context.CancelFunc // end the guests' connections
 	of     map[string]int                // connections by user
 	next   uint32
 	wg     sync.WaitGroup
 }
 
-// Host answers clients who were let in.
+// Host answers authenticated clients.
 type Host interface {
-	// Answer answers a client until it leaves. It tells the log itself of what goes wrong; the
-	// error that it returns is told to the client, and no other.
+	// Answer answers a client until it disconnects. It logs its own failures; a returned error is
+	// only sent to the client.
 	Answer(ctx context.Context, conn net.Conn, g Guest) error
-	// Cancel stops what a client runs.
+	// Cancel stops a client's statement.
 	Cancel(pid uint32)
 }
 
-// Guest is a client who was let in.
+// Guest is an authenticated client.
 type Guest struct {
 	User    string
 	From    string // the client's address
-	PID     uint32 // with Key, what a cancel request names
+	PID     uint32 // with Key, identifies the client in cancel requests
 	Key     []byte
 	Limits  Limits
 	Startup map[string]string // the parameters of the startup message
 }
 
-// Limits bound what a user may take.
+// Limits are the limits of a user.
 type Limits struct {
 	Connections int           // 0: no limit
 	Statement   time.Duration // 0: no limit
-	Idle        time.Duration // between the statements of a transaction; 0: no limit
+	Idle        time.Duration // idle time in a transaction; 0: no limit
 }
 
-// Serve answers the connections of a listener, until ctx is done and all of them have
-// ended. It closes the listener.
+// Serve accepts connections until ctx is done, and returns once all have ended. It closes the
+// listener.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
 	defer stop()
@@ -79,7 +79,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		if err != nil {
 			var temporary net.Error
 			if errors.As(err, &temporary) && temporary.Timeout() || isFull(err) {
-				time.Sleep(100 * time.Millisecond) // there are too many open files; some will be closed
+				time.Sleep(100 * time.Millisecond) // too many open files; wait until some are closed
 				continue
 			}
 			return fmt.Errorf("accept connections: %w", err)
@@ -89,13 +89,13 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 }
 
-// handle answers one connection to its end.
+// handle serves one connection.
 func (s *Server) handle(ctx context.Context, conn net.Conn) {
 	defer s.wg.Done()
 	l := &login{srv: s, line: newLine(conn, true)}
 	defer func() { _ = l.conn.Close() }()
 	safely(s.Log, func() {
-		// Who has not said yet who it is has nothing to lose when the server ends.
+		// A client that is not authenticated has nothing to lose when the server ends.
 		stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Now()) })
 		err, log := l.run(ctx), s.Log
 		stop()
@@ -116,7 +116,7 @@ func (s *Server) handle(ctx context.Context, conn net.Conn) {
 	})
 }
 
-// safely does what ends one connection and nothing else if it has a bug.
+// safely recovers from a panic, which ends only this connection.
 func safely(log func(string), do func()) {
 	defer func() {
 		if r := recover(); r != nil && log != nil {
@@ -126,10 +126,10 @@ func safely(log func(string), do func()) {
 	do()
 }
 
-// enter registers a client who was let in, under a key for cancel requests.
+// enter registers an authenticated client with a key for cancel requests.
 func (s *Server) enter(g *Guest) error {
 	g.Key = make([]byte, 4)
-	_, _ = rand.Read(g.Key) // it never fails
+	_, _ = rand.Read(g.Key) // never fails
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.guests == nil {
@@ -156,7 +156,7 @@ func (s *Server) leave(g *Guest) {
 	}
 }
 
-// End ends the connections of a user, as the end of the server would.
+// End ends the connections of a user, as at the end of the server.
 func (s *Server) End(user string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,14 +167,14 @@ func (s *Server) End(user string) {
 	}
 }
 
-// Connections returns how many clients there are.
+// Connections returns the number of clients.
 func (s *Server) Connections() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.guests)
 }
 
-// cancel stops what a client runs, if the key is the one that it was given.
+// cancel stops a client's statement if the key matches.
 func (s *Server) cancel(pid uint32, key []byte) {
 	s.mu.Lock()
 	g := s.guests[pid]

@@ -8,14 +8,13 @@ import (
 	"time"
 )
 
-// Sessions answers clients who were let in, in this process. It is a [Host].
+// Sessions is a [Host] that answers clients in this process.
 type Sessions struct {
 	Backend Backend
-	Began   func(Entry)  // a statement; again if more is known of it; nil: not reported
-	Ended   func(Entry)  // a statement, which began; nil: not reported
-	Log     func(string) // as that of Server
-	// Stuck is called where a statement has not stopped this long after it was told to; nil: it
-	// is waited for.
+	Began   func(Entry)  // a statement began, or more is known of it; nil: not reported
+	Ended   func(Entry)  // that statement ended; nil: not reported
+	Log     func(string) // like Server.Log
+	// Stuck is called if a statement has not stopped this long after it was told to; nil: wait.
 	Stuck func()
 	Late  time.Duration
 
@@ -26,16 +25,16 @@ type Sessions struct {
 
 // Entry is a statement, for the audit.
 type Entry struct {
-	Run         uint64 // a number of its own, among those of a Sessions
+	Run         uint64 // a number, unique in a Sessions
 	At          time.Time
 	User        string
 	From        string // the client's address
 	Application string
 	Text        string
-	// As it ended:
+	// After the end:
 	Took time.Duration
 	Rows int64
-	Code string // SQLSTATE; 00000: it succeeded; empty: it was planned, and is none for the audit
+	Code string // SQLSTATE; 00000: success; empty: only planned, not for the audit
 }
 
 // Answer implements Host.
@@ -54,7 +53,7 @@ func (s *Sessions) Answer(ctx context.Context, conn net.Conn, g Guest) error {
 		delete(s.clients, g.PID)
 	}()
 	over := ctx
-	ctx, cancel := context.WithCancelCause(context.WithoutCancel(over)) // so that statements learn why
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(over)) // so that statements get the cause
 	defer cancel(nil)
 	defer context.AfterFunc(over, func() { cancel(errShutdown) })()
 	safely(s.Log, func() { c.run(ctx) })

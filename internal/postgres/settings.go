@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// serverVersion is the version of Postgres that clients are to take this for.
+// serverVersion is the version that clients see.
 const serverVersion = "15.0 (callhouse)"
 
-// reported are the settings that a client is told when they change.
+// reported are the settings whose changes are sent to the client.
 var reported = []string{"server_version", "server_encoding", "client_encoding", "application_name", "is_superuser", "session_authorization",
 	"DateStyle", "IntervalStyle", "TimeZone", "integer_datetimes", "standard_conforming_strings", "default_transaction_read_only",
 	"in_hot_standby"}
 
-// defaults are the settings that there are, by their names in small letters. What clients
-// set beside them is kept as well, and changes nothing.
+// defaults are the known settings, by name in lower case. Other settings are kept but have no
+// effect.
 var defaults = map[string]string{
 	"server_version": serverVersion, "server_version_num": "150000", "server_encoding": "UTF8", "client_encoding": "UTF8",
 	"application_name": "",
@@ -39,7 +39,7 @@ var defaults = map[string]string{
 	"data_directory_mode": "0700", "wal_level": "replica", "default_table_access_method": "heap", "server_version_string": serverVersion,
 }
 
-// shownAs are the names of settings that are not in small letters.
+// shownAs are the names of settings with upper-case letters.
 var shownAs = map[string]string{"datestyle": "DateStyle", "intervalstyle": "IntervalStyle", "timezone": "TimeZone"}
 
 // fixed are settings that a client cannot change.
@@ -61,7 +61,7 @@ func (c *client) Setting(name string) (string, bool) {
 	return v, ok
 }
 
-// settingNames are the names of all settings.
+// settingNames returns the names of all settings.
 func (c *client) settingNames() []string {
 	names := slices.Collect(maps.Keys(defaults))
 	for name := range c.settings {
@@ -73,7 +73,7 @@ func (c *client) settingNames() []string {
 	return names
 }
 
-// set sets a setting, or resets it to what it was at the start if there is no value.
+// set changes a setting, or resets it to its value at the start.
 func (c *client) set(ctx context.Context, name string, value *string) error {
 	name = strings.ToLower(name)
 	if slices.Contains(fixed, name) {
@@ -97,7 +97,7 @@ func (c *client) set(ctx context.Context, name string, value *string) error {
 		}
 		c.zone, v = zone, zone.String()
 	case "client_encoding":
-		v = strings.Trim(v, "'") // asyncpg sends it so
+		v = strings.Trim(v, "'") // asyncpg quotes it
 		if !slices.Contains([]string{"utf8", "utf-8", "unicode", "sql_ascii"}, strings.ToLower(v)) {
 			return &Error{Code: codeBadParameter, Message: `client_encoding "` + v + `" is not supported`, Hint: "texts are sent as UTF8"}
 		}
@@ -123,7 +123,7 @@ func (c *client) set(ctx context.Context, name string, value *string) error {
 	return nil
 }
 
-// millis reads a time as Postgres has it: a number of milliseconds, or with a unit.
+// millis parses a duration in Postgres' form: milliseconds, or a number with a unit.
 func millis(v string) time.Duration {
 	if n, err := strconv.Atoi(v); err == nil && n > 0 {
 		return time.Duration(n) * time.Millisecond
@@ -135,13 +135,13 @@ func millis(v string) time.Duration {
 	return d
 }
 
-// applyStartup sets what a client asks for at its start.
+// applyStartup applies the settings of the startup message.
 func (c *client) applyStartup(ctx context.Context, params map[string]string) error {
 	if err := c.set(ctx, "TimeZone", nil); err != nil {
 		return err
 	}
 	given := maps.Clone(params)
-	for _, option := range strings.Split(params["options"], "-c ") { // as in -c statement_timeout=5000
+	for _, option := range strings.Split(params["options"], "-c ") { // such as -c statement_timeout=5000
 		if name, value, ok := strings.Cut(strings.TrimSpace(option), "="); ok {
 			given[strings.TrimPrefix(name, "--")] = value
 		}

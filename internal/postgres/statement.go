@@ -11,13 +11,13 @@ import (
 	"callhouse/internal/postgres/lexer"
 )
 
-// statement is what Parse made: a query, or a command about the session.
+// statement is a prepared query, or a command about the session.
 type statement struct {
 	text    string
 	query   Statement // nil: a command without parameters, or empty
 	command *command
 	empty   bool
-	types   []uint32 // of the parameters, as the client said
+	types   []uint32 // of the parameters, declared by the client
 }
 
 func (s *statement) close() {
@@ -36,8 +36,7 @@ func (s *statement) columns() []Column {
 	return nil
 }
 
-// params returns the types of the parameters: those that the client said before those
-// that were found.
+// params returns the types of the parameters: declared by the client, else inferred.
 func (s *statement) params() []cell.Type {
 	if s.query == nil {
 		return nil
@@ -52,7 +51,7 @@ func (s *statement) params() []cell.Type {
 	return types
 }
 
-// portal is a statement with values, that is run or being run.
+// portal is a statement with values, running or about to run.
 type portal struct {
 	*statement
 	args    []any
@@ -61,17 +60,17 @@ type portal struct {
 	sent    int64
 	done    bool
 	run     *run
-	owns    bool // of a cursor: its statement ends with it
+	owns    bool // of a cursor: closing it closes the statement
 	holds   bool // of a cursor: it outlives its transaction
-	kept    bool // it did
+	kept    bool // it has outlived it
 }
 
-// drop ends a portal. A client may leave the rest of the rows.
+// drop ends a portal, whose remaining rows the client may not have read.
 func (p *portal) drop() {
 	p.close()
 	if p.owns {
 		p.statement.close()
-	} else if p.run != nil { // of a cursor, FETCH runs
+	} else if p.run != nil { // for a cursor, FETCH is what runs
 		p.run.end(nil)
 	}
 }
@@ -100,8 +99,8 @@ func (c *client) closePortals() {
 	}
 }
 
-// over ends a transaction, and what it saw. As long as it leaves cursors behind that are
-// WITH HOLD, what follows sees the same as they.
+// over ends a transaction and its view. While cursors WITH HOLD remain open, later statements see
+// the same commit.
 func (c *client) over(committed bool) {
 	for name, p := range c.portals {
 		if p.kept = p.kept || p.holds && committed; p.kept {
@@ -115,7 +114,7 @@ func (c *client) over(committed bool) {
 	}
 }
 
-// prepare makes a statement of the text of one, or none.
+// prepare makes a statement of a text with one statement or none.
 func (c *client) prepare(ctx context.Context, text string, types []uint32) (*statement, error) {
 	all := lexer.Split(text)
 	switch {
@@ -149,7 +148,7 @@ func (c *client) prepareOne(ctx context.Context, text lexer.Statement, types []u
 	return s, err
 }
 
-// endsTransaction says whether a statement is one of those that a failed transaction takes.
+// endsTransaction reports whether a statement is allowed in a failed transaction.
 func endsTransaction(text lexer.Statement) bool {
 	for _, word := range []string{"commit", "end", "rollback", "abort"} {
 		if text.Tokens[0].Is(word) {
@@ -233,14 +232,14 @@ func (c *client) bindTo(ctx context.Context, s *statement, m *pgproto3.Bind) err
 			return &Error{Code: codeBadValue, Message: err.Error()}
 		}
 		if b, ok := v.([]byte); ok {
-			v = append([]byte(nil), b...) // the message's memory is used again
+			v = append([]byte(nil), b...) // the message's memory is reused
 		}
 		p.args = append(p.args, v)
 	}
 	if old := c.portals[m.DestinationPortal]; old != nil {
 		old.drop()
 	}
-	if s.query != nil { // a portal outlives what was before it only within a transaction
+	if s.query != nil { // outside a transaction, a portal lasts until Sync
 		if err := c.begin(ctx); err != nil {
 			return err
 		}

@@ -156,7 +156,7 @@ const maxBody = 4 << 20
 func (e *exchange) decode() (body organisation.Object, a answer, ok bool) {
 	text, err := io.ReadAll(http.MaxBytesReader(nil, e.r.Body, maxBody))
 	if err != nil {
-		return nil, e.refuse("", "the body could not be read: "+err.Error()), false
+		return nil, e.refuse("", "cannot read the body: "+err.Error()), false
 	}
 	value, flaw := e.op.ReadBody(text)
 	if flaw != nil {

@@ -60,7 +60,7 @@ func (s *api) answerCreateCall(e *exchange) answer {
 	}
 	v, ok := s.world.Find(o["id"].(string), s.opts.Now())
 	if !ok {
-		panic("sandbox: a call that was made is not there")
+		panic("sandbox: a created call is missing")
 	}
 	e.x.body = s.withCampaign(e.x.renderer.Detail(e.x.body[:0], v), v)
 	return answer{status: http.StatusCreated, body: e.x.body}
@@ -73,7 +73,7 @@ func (s *api) answerDetail(e *exchange) answer {
 	}
 	v, ok := s.world.Find(e.req.ID, s.opts.Now())
 	if !ok {
-		return failure(x, http.StatusNotFound, "there is no such call", "")
+		return failure(x, http.StatusNotFound, "no such call", "")
 	}
 	x.body = s.withCampaign(x.renderer.Detail(x.body[:0], v), v)
 	return answer{status: http.StatusOK, body: x.body, view: v}

@@ -41,7 +41,7 @@ func (s *Server) control(r *http.Request) (value any, status int, err error) {
 		if name, ok := strings.CutPrefix(asked, list); ok {
 			asked, resource = list, name
 			if !slices.ContainsFunc(operation.Resources, func(r *operation.Resource) bool { return r.Name == name }) {
-				return nil, http.StatusNotFound, fmt.Errorf("no resource is called %q", name)
+				return nil, http.StatusNotFound, fmt.Errorf("unknown resource %q", name)
 			}
 		}
 	}
@@ -83,7 +83,7 @@ func (s *Server) control(r *http.Request) (value any, status int, err error) {
 			"now": now.UTC().Format(time.RFC3339Nano), "unix_ms": now.UnixMilli(), "manual": s.opts.Clock != nil,
 		}, 0, nil
 	}
-	return nil, http.StatusNotFound, errors.New("there are GET /sandbox/truth, /sandbox/truth/RESOURCE, /sandbox/edits/RESOURCE " +
+	return nil, http.StatusNotFound, errors.New("available: GET /sandbox/truth, /sandbox/truth/RESOURCE, /sandbox/edits/RESOURCE " +
 		"and /sandbox/stats, GET and POST /sandbox/clock, GET /v3/openapi.json and /v2/openapi.json")
 }
 
@@ -94,7 +94,7 @@ func isDocument(path string) bool { return path == "/v3/openapi.json" || path ==
 // moveClock reads {"advance":"24h"} or {"set":"2026-11-19T12:00:00Z"}.
 func (s *Server) moveClock(r *http.Request) error {
 	if s.opts.Clock == nil {
-		return fmt.Errorf("move clock: this sandbox runs on real time; start it with --clock frozen")
+		return fmt.Errorf("move clock: this sandbox uses a real-time clock; start it with --clock frozen")
 	}
 	var move struct{ Advance, Set string }
 	d := json.NewDecoder(http.MaxBytesReader(nil, r.Body, 1024))

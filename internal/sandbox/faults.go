@@ -113,7 +113,7 @@ func known[N ~string](what string, name N, all []N) error {
 	for _, n := range all {
 		names = append(names, string(n))
 	}
-	return fmt.Errorf("no %s is called %q; there are %s", what, name, strings.Join(names, ", "))
+	return fmt.Errorf("unknown %s %q; available: %s", what, name, strings.Join(names, ", "))
 }
 
 // entries yields the entries of "NAME=VALUE,…"; given is false where there is no value.
@@ -167,7 +167,7 @@ func (fs Faults) check() error {
 		sum += f.Rate
 	}
 	if sum > 1 {
-		return fmt.Errorf("fault rates add up to %v, more than 1", sum)
+		return fmt.Errorf("the sum of the fault rates is %v, but must not exceed 1", sum)
 	}
 	return nil
 }
@@ -217,10 +217,10 @@ func (fs ResourceFaults) check() error {
 	names = append(names, v2Agents, v2Campaigns, v2Knowledges) // with 403, 404, 500 and empty
 	for _, name := range slices.Sorted(maps.Keys(fs)) {
 		if !slices.Contains(names, name) {
-			return fmt.Errorf("no resource is called %q; there are %s", name, strings.Join(names, ", "))
+			return fmt.Errorf("unknown resource %q; available: %s", name, strings.Join(names, ", "))
 		}
 		for _, kind := range fs[name] {
-			if err := known("fault of resources", kind, resourceFaults); err != nil {
+			if err := known("resource fault", kind, resourceFaults); err != nil {
 				return err
 			}
 		}
@@ -256,7 +256,7 @@ func ParseV2(text string) (V2, error) {
 	}
 	for e, given := range entries(text) {
 		name, value := e[0], e[1]
-		if err := known("mode of v2", name, names); err != nil {
+		if err := known("v2 mode", name, names); err != nil {
 			return v, err
 		}
 		mode := modes[slices.Index(names, name)]
@@ -277,7 +277,7 @@ func ParseV2(text string) (V2, error) {
 			*into, err = strconv.ParseFloat(text, 64)
 		}
 		if err != nil {
-			return v, fmt.Errorf("mode %s of v2 cannot be %q", name, value)
+			return v, fmt.Errorf("invalid value for the v2 mode %s: %q", name, value)
 		}
 	}
 	return v, v.check()
@@ -286,13 +286,13 @@ func ParseV2(text string) (V2, error) {
 func (v *V2) check() error {
 	switch {
 	case v.Off != 0 && (v.Off < 400 || v.Off > 599):
-		return fmt.Errorf("status of v2 must be 400 to 599, not %d", v.Off)
+		return fmt.Errorf("the v2 status must be 400 to 599, not %d", v.Off)
 	case v.RemovedAfter < 0 || v.SlowAbove < 0 || v.ExtraCalls < 0:
-		return fmt.Errorf("a number of v2 must not be negative")
+		return fmt.Errorf("v2 numbers must not be negative")
 	case !(v.WrongTurns >= 0 && v.WrongTurns <= 1):
-		return fmt.Errorf("rate of wrong turns must be 0 to 1, not %v", v.WrongTurns)
+		return fmt.Errorf("the rate of wrong turns must be 0 to 1, not %v", v.WrongTurns)
 	case !slices.Contains([]string{"", "stall", "500", "504", "cut"}, v.Slow):
-		return fmt.Errorf("large pages of v2 can stall, 500, 504 or cut, not %q", v.Slow)
+		return fmt.Errorf("the fault of large v2 pages must be stall, 500, 504 or cut, not %q", v.Slow)
 	}
 	return nil
 }

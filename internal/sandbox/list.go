@@ -211,7 +211,7 @@ func (l *callList) open(text string, list uint64, t int64) (position int64, _ *r
 				return position, nil
 			}
 		}
-		return 0, refuse("pagination_key is the id of no call")
+		return 0, refuse("pagination_key is not the id of a call")
 	}
 	c, refusal := l.opts.openCursor(text, l.key, list, t)
 	return c.position, refusal

@@ -109,7 +109,7 @@ func (s *api) objects(q *objectQuery) (*page[entry], *refusal) {
 	case q.keyed:
 		i := slices.IndexFunc(all, func(e entry) bool { return e.ID == q.cursor })
 		if i < 0 {
-			return nil, refuse("pagination_key is the id of none of the %s", q.resource.Name)
+			return nil, refuse("pagination_key is not the id of one of the %s", q.resource.Name)
 		}
 		last = all[i] // it need not match the filter any more
 	default:
@@ -153,7 +153,7 @@ func (s *api) objects(q *objectQuery) (*page[entry], *refusal) {
 func (s *api) answerList(e *exchange) answer {
 	req, resource := e.req, organisation.Named(e.req.Resource)
 	if resource.Parent != "" && s.organisation.Find(organisation.Named(resource.Parent), "", req.ID, s.opts.Now()) == nil {
-		return failure(e.x, http.StatusNotFound, "there is no such object", "")
+		return failure(e.x, http.StatusNotFound, "no such object", "")
 	}
 	q, refusal := parseObjects(e.op, resource, req.ID, e.r.URL.RawQuery, s.opts.ContractOnly)
 	if refusal == nil && e.fault == FaultExpired && q.cursor != "" {
@@ -218,7 +218,7 @@ func (s *api) answerObject(e *exchange) answer {
 		o = s.organisation.Find(resource, "", req.ID, s.opts.Now())
 	}
 	if o == nil {
-		return failure(x, http.StatusNotFound, "there is no such object", "")
+		return failure(x, http.StatusNotFound, "no such object", "")
 	}
 	a := objectAnswer(distorted(resource, o, e.wrong))
 	a.object = r.URL.RequestURI()

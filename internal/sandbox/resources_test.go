@@ -512,8 +512,8 @@ func TestResourceFaults(t *testing.T) {
 		t.Error("the faults are still there")
 	}
 	for text, want := range map[string]string{
-		"agents": "want RESOURCE=KIND", "agent=404": `no resource is called "agent"; there are all, agents,`,
-		"agents=418": `no fault of resources is called "418"`,
+		"agents": "want RESOURCE=KIND", "agent=404": `unknown resource "agent"; available: all, agents,`,
+		"agents=418": `unknown resource fault "418"`,
 	} {
 		if _, err := ParseResourceFaults(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)

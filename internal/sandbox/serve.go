@@ -86,7 +86,7 @@ func (s *Server) disturbed(e *exchange) answer {
 	}
 	status, err := strconv.Atoi(string(e.fault[:3]))
 	if err != nil {
-		panic("sandbox: nothing is done for the fault " + e.fault)
+		panic("sandbox: unhandled fault " + e.fault)
 	}
 	a := failure(e.x, status, "injected fault", "")
 	if retry := map[FaultKind]string{

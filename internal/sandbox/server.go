@@ -155,7 +155,7 @@ func (s *Server) WorldV2() *world.World { return s.api.list2.world }
 // hideExtra makes a configuration hide n calls for ever, all over the first ones.
 func hideExtra(c *Config, n int64) error {
 	if n > c.Calls {
-		return fmt.Errorf("extra calls must be at most the calls, %d, not %d", c.Calls, n)
+		return fmt.Errorf("extra calls must not exceed the number of calls, %d, but are %d", c.Calls, n)
 	}
 	every, others := c.Calls/n, c.DeletedAt
 	c.DeletedAt = func(index int64) (time.Time, bool) {

@@ -172,7 +172,7 @@ func TestClockOverHTTP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w := post(real, `{"advance":"24h"}`); w.Code != 400 || !strings.Contains(w.Body.String(), "real time") {
+	if w := post(real, `{"advance":"24h"}`); w.Code != 400 || !strings.Contains(w.Body.String(), "real-time clock") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	if w := do(real, "GET", "/sandbox/nothing"); w.Code != 404 {

@@ -71,7 +71,7 @@ func getV2(name string, show func(*api, organisation.Object) map[string]any) han
 	return func(s *api, e *exchange) answer {
 		o := s.organisation.Find(organisation.Named(name), "", e.req.ID, s.opts.Now())
 		if o == nil {
-			return denied(http.StatusNotFound, "there is no such object")
+			return denied(http.StatusNotFound, "no such object")
 		}
 		return objectAnswer(show(s, o))
 	}

@@ -29,7 +29,7 @@ func (s *api) answerBulk(e *exchange) answer {
 	if req.Resource == v2Call {
 		v, ok := s.list2.world.Find(req.ID, s.opts.Now())
 		if !ok {
-			return denied(http.StatusNotFound, "there is no such call")
+			return denied(http.StatusNotFound, "no such call")
 		}
 		x.body = x.renderer.FormV2(x.body[:0], v, modes.form(&v.Call, true))
 		return answer{status: http.StatusOK, body: x.body}

@@ -120,7 +120,7 @@ func TestFailureOfADeletionIsAList(t *testing.T) {
 		if status != 404 {
 			t.Errorf("%s: %d", r[0], status)
 		}
-		same(t, r[0], o, fmt.Sprintf(`{"detail":[{"loc":["path",%q],"msg":"there is no such object","type":"not_found"}]}`, r[2]))
+		same(t, r[0], o, fmt.Sprintf(`{"detail":[{"loc":["path",%q],"msg":"no such object","type":"not_found"}]}`, r[2]))
 	}
 }
 

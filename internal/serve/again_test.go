@@ -13,7 +13,7 @@ import (
 	"callhouse/internal/analytics/rights"
 )
 
-// months are calls of as many months, so that each is in a file of its own.
+// months returns calls of n months, so that each is in its own file.
 func months(n int) (out []row) {
 	for i := range n {
 		out = append(out, row{"call_id": fmt.Sprintf("c%d", i), "status": "ended", "start_at": int64(1_700_000_000_000 + i*31*86_400_000)})
@@ -21,8 +21,8 @@ func months(n int) (out []row) {
 	return out
 }
 
-// A statement that is asked again is answered without its files, until there is a newer commit; one
-// that depends on the time is not. A call is found by its id in the one file that has it.
+// A repeated statement is answered without its files until there is a newer commit; one that
+// depends on the time is not. A call is found by its id in its one file.
 func TestAskedAgain(t *testing.T) {
 	h := start(t, nil)
 	analyticstest.Write(t, h.root, 2, analyticstest.Data{Calls: months(8)})
@@ -47,11 +47,11 @@ func TestAskedAgain(t *testing.T) {
 		}
 		return strings.Join(out, " ")
 	}
-	ask(by + "'c3'") // it learns where calls are
+	ask(by + "'c3'") // builds the index of ids
 	for _, q := range []string{"SELECT count(*) FROM calls WHERE duration_ms IS NULL", "SELECT call_id FROM calls ORDER BY start_at DESC LIMIT 1"} {
 		ask(q)
 	}
-	// A name with its schema is known only where the statement is led to that schema.
+	// A name with our schema is known only where the statement was translated to it.
 	for sql, want := range map[string]string{
 		"SELECT EXISTS (SELECT 1 FROM calls AS d WHERE c.call_id = 'c3' AND d.call_id <> 'c3') FROM calls AS c WHERE c.call_id = 'c3'": "[true]",
 		"SELECT newest.calls.call_id FROM calls ORDER BY start_at DESC LIMIT 1":                                                        "[c7]",
@@ -65,7 +65,7 @@ func TestAskedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, q := range []string{by + "'c2'", by + "'c2' ", "SELECT * FROM calls LIMIT 1", "SELECT * FROM calls ORDER BY start_at DESC LIMIT 1"} {
-		ask(q) // what is asked again is copied meanwhile
+		ask(q) // what is repeated is copied meanwhile
 	}
 	w, giveBack, err := h.houses.Borrow(t.Context(), time.UTC, rights.Rights{})
 	if err != nil {

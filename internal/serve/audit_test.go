@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// Each statement that ran is one line of the audit, and one that was only planned is none.
+// Each statement that ran is one line of the audit; one that was only planned is not.
 func testAudit(t *testing.T, h *house) {
 	c := h.connect(t, "")
 	h.mu.Lock()
@@ -64,7 +64,7 @@ func testAudit(t *testing.T, h *house) {
 	}
 }
 
-// A cursor takes parameters, and may be declared more than once by one prepared statement.
+// A cursor takes parameters, and one prepared statement may declare it repeatedly.
 func testCursors(t *testing.T, h *house) {
 	c := h.connect(t, "")
 	texts(t, c, "BEGIN")

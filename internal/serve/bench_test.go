@@ -24,10 +24,11 @@ var (
 	benchRuns  = flag.Int("runs", 21, "how often each question is asked")
 )
 
-// asks are what BI tools ask all day. ID stands for the id of a call near the one before, FAR for one that is not near.
+// asks are typical statements of BI tools. ID is the id of a call near the one before, FAR of a
+// distant one.
 var asks = []struct {
 	title, text string
-	scans       bool // all rows are read, which takes long
+	scans       bool // reads all rows, which is slow
 }{
 	{"a connection and its first statement", "SELECT 1", false},
 	{"`SELECT 1`", "SELECT 1", false},
@@ -48,8 +49,8 @@ var asks = []struct {
 
 var placeRE = regexp.MustCompile(`'(ID|FAR)'`)
 
-// TestBesidePostgres measures query serve beside a Postgres with the same rows, keys and
-// comments, by turns: with a text that nobody sent before, with the same text again, and prepared.
+// TestBesidePostgres measures query serve and a Postgres with the same rows, keys and comments
+// alternately: with a new text, with the same text again, and prepared.
 func TestBesidePostgres(t *testing.T) {
 	if *benchQuery == "" || *pgPrograms == "" {
 		t.Skip("make bench-postgres runs it")
@@ -126,7 +127,7 @@ func TestBesidePostgres(t *testing.T) {
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// connecting returns how long a connection and its first answer take.
+// connecting returns the time of a connection and its first answer.
 func connecting(t *testing.T, dsn, text string) time.Duration {
 	t.Helper()
 	began := time.Now()
@@ -140,9 +141,9 @@ func connecting(t *testing.T, dsn, text string) time.Duration {
 	return took
 }
 
-// first returns how long a statement takes to its end, or, if its rows are more than 2,000, to
-// the first of them; what comes after it is read and not counted. Asked anew, no two statements have
-// the same text; prepared, the id is a parameter.
+// first returns the time of a statement or, if it has more than 2,000 rows, up to the first row;
+// the rest is read but not counted. In the way "first", no two statements have the same text; in
+// "prepared", the id is a parameter.
 func first(t *testing.T, c *pgconn.PgConn, way, text, id string, run int) (took time.Duration) {
 	t.Helper()
 	switch way {

@@ -20,7 +20,8 @@ import (
 	"callhouse/internal/serve/pgcatalog"
 )
 
-// many are calls of five months, more than a copy holds, two of each time, and some of no time.
+// many returns calls of five months, more than a copy holds, two of each time, and some without a
+// time.
 func many() (d analyticstest.Data) {
 	for i := range 2300 {
 		at := int64(1_700_000_000_000) + int64(i/460)*31*86_400_000 + int64(i/2)*1_000
@@ -38,7 +39,7 @@ func many() (d analyticstest.Data) {
 	return d
 }
 
-// led are statements that may be answered from copies of rows. V stands for a view, T for the column that tells its time.
+// led are statements that copies of rows may answer. V is a view, T its time column.
 var led = []string{
 	"SELECT * FROM V LIMIT 100", "SELECT * FROM V OFFSET 1990 LIMIT 58", "SELECT x.* FROM public.V AS x FETCH FIRST 3 ROWS ONLY", "SELECT call_id::text AS call, 5, V.call_id FROM V LIMIT 2048",
 	"SELECT * FROM (SELECT * FROM V) AS t LIMIT 20", "SELECT call_id FROM (SELECT T, call_id FROM (SELECT * FROM V) AS a) AS b ORDER BY T DESC, call_id LIMIT 50",
@@ -48,7 +49,7 @@ var led = []string{
 
 var viewRE, timeRE = regexp.MustCompile(`\bV\b`), regexp.MustCompile(`\bT\b`)
 
-// notLed are like them, and need other rows than a copy has.
+// notLed are similar, but need rows outside a copy.
 var notLed = []string{
 	"SELECT call_id FROM V LIMIT 2049", "SELECT * FROM V LIMIT 2 OFFSET 2047", "SELECT count(*) FROM V LIMIT 5", "SELECT DISTINCT call_id FROM V ORDER BY 1 LIMIT 5", "SELECT call_id FROM V WHERE call_id > 'c0022' ORDER BY 1 LIMIT 5",
 	"SELECT call_id FROM V ORDER BY T, call_id LIMIT 5", "SELECT call_id, row_number() OVER (ORDER BY call_id) AS n FROM V LIMIT 3", "SELECT min(call_id) AS m FROM V GROUP BY call_id ORDER BY 1 LIMIT 3",
@@ -58,7 +59,8 @@ var notLed = []string{
 	"SELECT call_id FROM (SELECT * FROM V UNION ALL SELECT * FROM V) AS x ORDER BY 1 DESC LIMIT 3", "SELECT unnest(ARRAY[1, 2]) AS u, count(*) OVER () AS n FROM V LIMIT 3", "SELECT rowid FROM V LIMIT 1",
 }
 
-// Statements of a few rows have the same answers from copies as from the files, whoever asks, in every zone, and after a commit.
+// Statements of a few rows have the same answers from copies as from the files, for every user, in
+// every zone, and after a commit.
 func TestCopies(t *testing.T) {
 	longtest.Only(t)
 	allowed := map[string]rights.Rights{"somebody": {}, "agency": {Agents: []string{"a1"}}, "masked": {Masked: []string{"from_number", "calls.metadata"}}, "some": {Tables: []string{"calls"}}}
@@ -70,7 +72,7 @@ func TestCopies(t *testing.T) {
 	analyticstest.Write(t, h.root, 2, many())
 	run := 0
 	answer := func(c *pgx.Conn, sql string) string {
-		run++ // a text that nobody sent before is answered by running it
+		run++ // makes a new text, whose answer is not cached
 		results, err := c.PgConn().Exec(t.Context(), fmt.Sprintf("%s -- %d", sql, run)).ReadAll()
 		out := fmt.Sprint(code(err))
 		for _, r := range results {

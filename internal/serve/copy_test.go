@@ -7,8 +7,8 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// Binary COPY sends a message for each row, the first with the header before it, and one for the
-// trailer: many readers take the messages apart, and not the stream.
+// Binary COPY sends a message for each row, the first with the header, and one for the trailer:
+// many readers parse the messages rather than the stream.
 func testCopyMessages(t *testing.T, h *house) {
 	for sql, rows := range map[string]int{"COPY (SELECT 1 AS a FROM calls) TO STDOUT (FORMAT binary)": 2, "COPY (SELECT 1 AS a WHERE false) TO STDOUT WITH BINARY": 0} {
 		const row, end = "\x00\x01\x00\x00\x00\x04\x00\x00\x00\x01", "\xff\xff"

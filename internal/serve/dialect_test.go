@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Where DuckDB would say something else, or nothing, the answer is Postgres'. What a real
-// Postgres says to these is seen by make postgres.
+// Where DuckDB would answer differently, or fail, the answer is Postgres'. make postgres compares
+// these with a real Postgres.
 func testDialect(t *testing.T, h *house) {
 	c := h.connect(t, "")
 	for sql, want := range map[string]string{

@@ -1,4 +1,3 @@
-// Package serve runs the statements of many people at once over snapshots that are lent to them,
-// in the way of Postgres. The protocol stands before it ([callhouse/internal/postgres]); it
-// listens on no address itself.
+// Package serve runs the statements of many users over lent snapshots with Postgres' semantics. The
+// protocol is in [callhouse/internal/postgres]; this package does not listen on an address.
 package serve

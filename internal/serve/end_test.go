@@ -14,7 +14,7 @@ import (
 	"callhouse/internal/serve/users"
 )
 
-// The connections of a user whose entry was removed or changed end, and nobody else's.
+// The connections of a removed or changed user end, and nobody else's.
 func TestRemovedUsers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "users.json")
 	for _, name := range []string{"ann", "bob", "eve"} {

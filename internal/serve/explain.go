@@ -17,8 +17,8 @@ import (
 	"callhouse/internal/words"
 )
 
-// explain turns an error of a statement into one as Postgres tells it. It does not tell where the
-// warehouse at root lies.
+// explain converts an error of a statement to a Postgres error, without the path of the warehouse
+// at root.
 func explain(root string, err error) error {
 	told := told(err)
 	var p *postgres.Error
@@ -32,7 +32,7 @@ func explain(root string, err error) error {
 	return told
 }
 
-// told is explain, with paths as they are.
+// told is explain with paths unchanged.
 func told(err error) error {
 	var already *postgres.Error
 	var d *duck.Error
@@ -69,7 +69,7 @@ func told(err error) error {
 	return err
 }
 
-// stateOf returns the SQLSTATE of an error of DuckDB's.
+// stateOf returns the SQLSTATE of a DuckDB error.
 func stateOf(d *duck.Error) string {
 	if _, ok := d.MissingTable(); ok {
 		return "42P01"
@@ -88,7 +88,7 @@ func stateOf(d *duck.Error) string {
 	switch d.Kind {
 	case "Parser", "Syntax":
 		if strings.HasPrefix(d.Message, "memory exhausted") {
-			return "54001" // the parser's stack is what is full
+			return "54001" // the parser's stack is full
 		}
 		return "42601"
 	case "Catalog":
@@ -137,7 +137,7 @@ func stateOf(d *duck.Error) string {
 		if says("allocation") {
 			return "53200"
 		}
-	case "FATAL": // of what another statement did
+	case "FATAL": // caused by another statement
 		return "58000"
 	case "Permission":
 		return "42501"

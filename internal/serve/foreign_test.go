@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// foreign has a Postgres read the tables through postgres_fdw, which weighs its plans by ours.
+// foreign makes a Postgres read the tables through postgres_fdw, which uses our estimates.
 func foreign(t *testing.T, address, there string) (out []asked) {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), there)

@@ -21,8 +21,8 @@ import (
 	"callhouse/internal/postgres"
 )
 
-// Clients that are gone in the middle of anything leave nothing: no connection, no snapshot,
-// no goroutine. make serve-load does it with hundreds, and clients whose machine is gone.
+// Clients that disconnect at any moment leave nothing: no connection, no snapshot, no goroutine.
+// make serve-load does it with hundreds, and with dead clients.
 func TestLeaving(t *testing.T) {
 	var server *postgres.Server
 	h := start(t, func(s *postgres.Server) { server = s })
@@ -33,7 +33,7 @@ func TestLeaving(t *testing.T) {
 		"SELECT count(*) FROM range(100000000000) a, range(1000) b WHERE a.range + b.range < 0",
 		"SELECT repeat('x', 1000) FROM range(1000000000)",
 	} {
-		for _, linger := range []int{0, -1} { // a reset, and an end
+		for _, linger := range []int{0, -1} { // a reset, and a normal close
 			c, err := h.connect(t, "").PgConn().Hijack()
 			if err != nil {
 				t.Fatal(err)
@@ -53,7 +53,7 @@ func TestLeaving(t *testing.T) {
 	}
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		n, open := server.Connections(), h.houses.Snapshots()
-		if n == 1 && slices.Equal(open, []int64{4}) && runtime.NumGoroutine() <= before+2 { // of who asked afterwards
+		if n == 1 && slices.Equal(open, []int64{4}) && runtime.NumGoroutine() <= before+2 { // of the later client
 			break
 		}
 		if time.Now().After(deadline) {
@@ -92,14 +92,14 @@ func TestTooLong(t *testing.T) {
 	}
 }
 
-// nobody may log in.
+// nobody has no users.
 type nobody struct{}
 
 func (nobody) Find(string) (scram.StoredCredentials, postgres.Limits, error) {
 	return scram.StoredCredentials{KeyFactors: scram.KeyFactors{Salt: "salt", Iters: 4096}}, postgres.Limits{}, nil
 }
 
-// So is one of who has not logged in, whose connection ends without a word.
+// So is one before the login, and the connection ends without a message.
 func TestTooLongBeforeLogin(t *testing.T) {
 	h := start(t, func(s *postgres.Server) { s.Users = nobody{} })
 	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", h.address)
@@ -118,7 +118,7 @@ func TestTooLongBeforeLogin(t *testing.T) {
 	if _, err := c.Write(binary.BigEndian.AppendUint32([]byte{'p'}, 1<<30)); err != nil {
 		t.Fatal(err)
 	}
-	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second)) // before the time for a login is over
+	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second)) // before the time limit of a login
 	if m, err := f.Receive(); !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
 		t.Error(m, err)
 	}

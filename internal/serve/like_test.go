@@ -28,13 +28,13 @@ var (
 	writeTable = flag.Bool("update", false, "write the table of testdata/like.md anew")
 )
 
-// asked is a question that was put to both servers.
+// asked is a question that both servers answered.
 type asked struct {
 	client, title, here, there string
-	differs, apart             string // why they are not the same, or not wholly
+	differs, apart             string // why the answers differ, or differ in part
 }
 
-// Whatever clients ask of it, the answers are those of a real Postgres with the same data.
+// The answers to all clients are those of a real Postgres with the same data.
 func TestLikePostgres(t *testing.T) {
 	if *pgPrograms == "" {
 		t.Skip("make postgres runs it, with a real Postgres")
@@ -60,7 +60,7 @@ func TestLikePostgres(t *testing.T) {
 	}
 }
 
-// someData are calls, turns and one of everything else.
+// someData returns calls, turns and one row of every other table.
 func someData() analyticstest.Data {
 	return analyticstest.Data{
 		Calls: []row{
@@ -80,10 +80,10 @@ func clip(s string) string {
 	return s
 }
 
-// realPostgres starts a server with an empty database, and returns how to connect.
+// realPostgres starts a server with an empty database, and returns its connection string.
 func realPostgres(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "callhouse-postgres-") // not of the test: its owner may be somebody else
+	dir, err := os.MkdirTemp("", "callhouse-postgres-") // not the test's own: its owner may be another user
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,8 +131,8 @@ func realPostgres(t *testing.T) string {
 	return ""
 }
 
-// load makes the tables of one server in the other: columns, rows, keys, comments. Where only
-// names some, the others have no rows there.
+// load copies the tables of one server to the other: columns, rows, keys, comments. If only is
+// given, other tables stay empty.
 func load(t *testing.T, from *pgx.Conn, dsn string, only ...string) {
 	t.Helper()
 	to, err := pgx.Connect(t.Context(), dsn)
@@ -164,7 +164,7 @@ func load(t *testing.T, from *pgx.Conn, dsn string, only ...string) {
 			t.Fatalf("copy %s: %v", table, err)
 		}
 	}
-	do("SET session_replication_role = replica") // rows of one table may refer to none of another
+	do("SET session_replication_role = replica") // references need not resolve
 	for _, key := range texts(t, from, `SELECT 'ALTER TABLE ' || conrelid::regclass::text || ' ADD CONSTRAINT ' || conname || ' ' || pg_get_constraintdef(oid) || CASE contype WHEN 'f' THEN ' NOT VALID' ELSE '' END FROM pg_constraint ORDER BY contype DESC, conname`) {
 		do(key)
 	}
@@ -175,17 +175,17 @@ func load(t *testing.T, from *pgx.Conn, dsn string, only ...string) {
 	}
 }
 
-// question is a statement for both servers, and how far their answers must be the same.
+// question is a statement for both servers, with the expected differences.
 type question struct {
 	client, title, text string
-	with                []string // its parameters: a type and a value each
-	without             []string // columns that are not compared
-	fewer               string   // why our rows are only some of theirs
+	with                []string // its parameters, each with type and value
+	without             []string // columns not compared
+	fewer               string   // why our rows are a part of theirs
 	differs             string   // why the answers differ
-	sorted              bool     // the order of the rows does not matter, nor do the numbers of things
+	sorted              bool     // the order of rows, and numbers of objects, do not matter
 }
 
-// questions reads both files of statements: one a line, and those that tools send.
+// questions reads both files of statements: one per line, and those of tools.
 func questions(t *testing.T) (out []question) {
 	t.Helper()
 	read := func(name string) string {
@@ -234,7 +234,7 @@ func questions(t *testing.T) (out []question) {
 	return out
 }
 
-// statements puts those of the files to both servers.
+// statements sends the files' statements to both servers.
 func statements(t *testing.T, here, there string) (out []asked) {
 	t.Helper()
 	for _, q := range questions(t) {
@@ -262,7 +262,7 @@ func statements(t *testing.T, here, there string) (out []asked) {
 			case q.without != nil:
 				a.apart = "apart from " + strings.Join(q.without, ", ")
 			}
-			if q.differs != "" && q.sorted && ours.head == "" && theirs.head != "" { // it should be an answer nevertheless
+			if q.differs != "" && q.sorted && ours.head == "" && theirs.head != "" { // it must still be an answer
 				t.Errorf("%s: %s fails: %s", a.client, a.title, ours.tag)
 			}
 			a.here, a.there = ours.String(), theirs.String()
@@ -272,7 +272,7 @@ func statements(t *testing.T, here, there string) (out []asked) {
 	return out
 }
 
-// answer is what a server said: the columns, the rows, and the tag or the SQLSTATE.
+// answer is a server's answer: columns, rows, and the tag or SQLSTATE.
 type answer struct {
 	head string
 	rows []string
@@ -281,7 +281,7 @@ type answer struct {
 
 func (a answer) String() string { return a.head + strings.Join(a.rows, "") + a.tag }
 
-// sameType are types of Postgres' own catalog, for which another one stands here.
+// sameType maps types of Postgres' own catalog to ours.
 var sameType = map[uint32]uint32{18: 25, 19: 25, 24: 26, 28: 20, 30: 1028, 194: 25, 1002: 1009, 1003: 1009, 1033: 25, 1034: 1009, 1043: 25, 2205: 25, 2206: 25, 2277: 1009, 12_000: 25, 2278: 25}
 
 var oidRE = regexp.MustCompile(`\b[12]\d{4}\b`)
@@ -356,14 +356,14 @@ func answerOf(t *testing.T, c *pgx.Conn, q question, protocol string) (out answe
 		out.head += fmt.Sprint(statement.ParamOIDs, " ")
 	}
 	var first answer
-	for run := range 6 { // after five, some drivers ask for binary
+	for run := range 6 { // after five runs, some drivers use binary
 		var formats []int16
-		if run == 5 && !q.sorted && !strings.Contains(q.text, "regclass") { // which is a text here, and a number there
+		if run == 5 && !q.sorted && !strings.Contains(q.text, "regclass") { // text here, a number there
 			formats = []int16{1}
 		}
 		again, err := rowsOf(c.PgConn().ExecPrepared(t.Context(), "s", values, nil, formats), q)
 		switch {
-		case err != nil && run == 0: // it may also fail when it is planned
+		case err != nil && run == 0: // it may also fail in planning
 			return answer{tag: code(err)}
 		case err != nil:
 			again.tag = code(err)
@@ -378,7 +378,7 @@ func answerOf(t *testing.T, c *pgx.Conn, q question, protocol string) (out answe
 	return out
 }
 
-// parameters are the values and types of a question's.
+// parameters returns the values and types of a question's parameters.
 func parameters(t *testing.T, c *pgx.Conn, q question) (values [][]byte, types []uint32) {
 	t.Helper()
 	for _, parameter := range q.with {
@@ -392,7 +392,7 @@ func parameters(t *testing.T, c *pgx.Conn, q question) (values [][]byte, types [
 	return values, types
 }
 
-// byPsql has psql describe both.
+// byPsql runs psql's commands on both.
 func byPsql(t *testing.T, address, there string) (out []asked) {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/psql.txt")
@@ -412,7 +412,7 @@ func byPsql(t *testing.T, address, there string) (out []asked) {
 			}
 			*answer = string(said)
 		}
-		if strings.Contains(a.here, "ERROR:") { // at least it should be an answer
+		if strings.Contains(a.here, "ERROR:") { // at least it must be an answer
 			a.differs = ""
 		}
 		out = append(out, a)
@@ -420,7 +420,7 @@ func byPsql(t *testing.T, address, there string) (out []asked) {
 	return out
 }
 
-// byPrograms runs the clients in testdata that there is something to run with.
+// byPrograms runs the clients in testdata whose interpreter is available.
 func byPrograms(t *testing.T, address, there string) (out []asked) {
 	t.Helper()
 	here := "postgres://callhouse@" + address + "/callhouse"
@@ -482,14 +482,14 @@ func byPrograms(t *testing.T, address, there string) (out []asked) {
 	return out
 }
 
-// knownly are differences of clients' answers that are as they should be.
+// knownly are accepted differences of clients' answers.
 var knownly = map[string]string{
 	"JDBC: getIndexInfo": "it does not tell how many rows an index has, and the null of INDEX_QUALIFIER is an integer",
 }
 
 const tableBegins, tableEnds = "<!-- made by make postgres -->\n", "<!-- end -->\n"
 
-// writeDocs writes the table of what was asked.
+// writeDocs writes the table of questions.
 func writeDocs(t *testing.T, all []asked) {
 	t.Helper()
 	const path = "testdata/like.md"

@@ -16,22 +16,22 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// attack is a statement, and what in its answer or its error tells of a row of others.
+// attack is a statement, and the part of its answer or error that would reveal another user's row.
 type attack struct{ sql, sign string }
 
-// attacks reach for rows that are not the reader's.
+// attacks try to read other users' rows.
 func attacks() []attack {
 	var out []attack
 	for _, v := range sqlfiles.Views() {
 		for _, form := range []string{"TABLE %s", "SELECT * FROM public.%s", "FROM stored.%s"} {
 			if v.Name == "costs" || v.Name == "tool_calls" {
-				form = "SELECT * FROM %s" // which are not stored
+				form = "SELECT * FROM %s" // not stored tables
 			}
 			out = append(out, attack{fmt.Sprintf(form, v.Name), analyticstest.Secret})
 		}
 	}
 	for _, sql := range []string{
-		// Every way to join, and to put one query into another.
+		// Joins and nested queries.
 		`SELECT x.* FROM calls c JOIN calls x ON true`, `SELECT x.* FROM calls c RIGHT JOIN calls x ON c.call_id = x.call_id`, `SELECT x.* FROM calls c FULL JOIN calls x ON false`, `SELECT * FROM calls a, calls b`,
 		`SELECT * FROM transcript_turns t LEFT JOIN calls c ON c.call_id <> t.call_id`, `SELECT * FROM calls JOIN costs USING (call_id)`, `SELECT c.* FROM calls c ANTI JOIN (SELECT 'x' AS call_id) o USING (call_id)`,
 		`SELECT c.* FROM calls c SEMI JOIN transcript_turns t USING (call_id)`, `SELECT * FROM calls POSITIONAL JOIN transcript_turns`, `SELECT * FROM (VALUES ('SECRET-1')) v(id) JOIN calls ON call_id = id`,
@@ -39,24 +39,24 @@ func attacks() []attack {
 		`SELECT * FROM calls c, LATERAL (SELECT content FROM transcript_turns t WHERE t.call_id > c.call_id) x`, `SELECT (SELECT min(x.summary) FROM calls x WHERE x.call_id <= c.call_id) FROM calls c`,
 		`SELECT 'SECRET' WHERE EXISTS (SELECT 1 FROM calls WHERE call_id LIKE 'SEC%')`, `SELECT 'SECRET' FROM (SELECT count(*) AS n FROM calls) WHERE n > 2`, `SELECT 'SECRET' WHERE (SELECT count(DISTINCT agent_id) FROM calls) > 1`,
 		`SELECT array_agg(summary) FROM calls`, `SELECT list(c) FROM calls c`, `SELECT histogram(summary) FROM calls`, `SELECT to_json(list(c)) FROM calls c`, `SELECT max(summary) OVER (), lag(summary) OVER (ORDER BY start_at), summary FROM calls`,
-		// WITH, sets of rows, and what DuckDB has besides.
+		// WITH, set operations, and DuckDB's own features.
 		`WITH calls AS (SELECT * FROM public.calls) SELECT * FROM calls`, `WITH x AS MATERIALIZED (FROM calls), y AS (FROM x) SELECT * FROM y`, `WITH RECURSIVE r(id, n) AS (SELECT call_id, 1 FROM calls UNION ALL SELECT c.call_id, n + 1 FROM r, calls c WHERE n < 3) SELECT * FROM r`,
 		`SELECT call_id FROM calls UNION SELECT call_id FROM transcript_turns`, `SELECT call_id FROM transcript_turns EXCEPT SELECT 'mine-0'`, `SELECT call_id FROM costs INTERSECT ALL SELECT call_id FROM calls`, `FROM calls UNION ALL BY NAME FROM transcript_turns`,
 		`SUMMARIZE calls`, `SELECT * FROM (SUMMARIZE transcript_turns)`, `PIVOT (SELECT call_id, status FROM calls) ON status IN ('ended') USING min(call_id)`, `UNPIVOT (SELECT call_id, summary FROM calls) ON call_id, summary`,
 		`SELECT * FROM calls USING SAMPLE 100 PERCENT`, `SELECT DISTINCT ON (agent_id) * FROM calls`, `SELECT * FROM calls ORDER BY call_id LIMIT 1`, `SELECT * EXCLUDE (run_id) FROM calls QUALIFY row_number() OVER (ORDER BY call_id) > 0`,
 		`SELECT COLUMNS('sum.*|call_id') FROM calls`, `SELECT c FROM calls AS c`, `SELECT unnest(list(summary)) FROM calls`, `SELECT summary FROM calls GROUP BY GROUPING SETS ((summary), ())`, `SELECT max_by(summary, start_at), arg_min(summary, -epoch(start_at)) FROM calls`,
 		`SELECT approx_top_k(summary, 9), mode(summary), first(summary ORDER BY start_at DESC) FROM calls`,
-		// Conditions that are true of nothing else, and those that are always true.
+		// Conditions true only of hidden rows, and conditions always true.
 		`SELECT * FROM calls WHERE agent_id = 'SECRET-agent'`, `SELECT * FROM calls WHERE agent_id IN ('own', 'SECRET-agent') OR true`, `SELECT * FROM calls WHERE NOT (agent_id = 'own')`, `SELECT * FROM transcript_turns WHERE call_id = 'SECRET-1' OR 1 = 1 -- `,
 		`SELECT * FROM calls WHERE month = '2025-10' AND call_id = 'SECRET-1'`,
 		// Statements and cursors.
 		`COPY calls TO STDOUT`, `COPY (SELECT * FROM transcript_turns) TO STDOUT (FORMAT csv)`, `BEGIN; DECLARE x CURSOR FOR SELECT * FROM calls; FETCH ALL FROM x; COMMIT`, `BEGIN; DECLARE x CURSOR FOR TABLE tool_calls; MOVE 1 IN x; FETCH 9 FROM x; COMMIT`,
 		`SET ROLE somebody; TABLE calls`, `SET SESSION AUTHORIZATION somebody; TABLE calls`, `SET search_path = stored; TABLE calls`, `SET row_security = off; TABLE calls`, `SET callhouse.agents = 'SECRET-agent'; TABLE calls`,
 		`RESET ALL; TABLE calls`, `DISCARD ALL; TABLE calls`, `SET TIME ZONE 'Asia/Seoul'; TABLE calls`, `BEGIN; SAVEPOINT a; TABLE calls; ROLLBACK TO a; TABLE calls; COMMIT`,
-		// What a plan, a statistic or the catalog tells.
+		// Plans, statistics and the catalog.
 		`EXPLAIN SELECT * FROM calls WHERE agent_id = 'SECRET-agent'`, `/* */ EXPLAIN (FORMAT json) SELECT 'SECRET' FROM calls`, `SELECT 'SECRET' FROM pg_class WHERE relname = 'runs'`, `SELECT 'SECRET' FROM information_schema.columns WHERE table_name = 'customers'`,
 		`SELECT 'SECRET', obj_description(oid) FROM pg_class WHERE relname = 'customers'`,
-		// Errors that tell a value.
+		// Errors that contain a value.
 		`SELECT summary::int FROM calls WHERE call_id LIKE 'SEC%'`, `SELECT count(*) FROM calls WHERE call_id LIKE 'SEC%' AND CAST(summary AS DATE) IS NOT NULL`, `SELECT count(*) FROM transcript_turns WHERE call_id LIKE 'SEC%' AND content::int = 1`,
 		`SELECT count(*) FROM calls WHERE CASE WHEN call_id LIKE 'SEC%' THEN error(summary) ELSE true END`, `SELECT count(*) FROM analysis_items i JOIN range(2) r ON CASE WHEN name LIKE 'SEC%' THEN name::int ELSE 1 END = r.range`,
 		`SELECT count(*) FROM tool_calls WHERE call_id LIKE 'SEC%' AND error(result)`, `SELECT json_extract(summary, '$.x') FROM calls WHERE call_id LIKE 'SEC%'`, `SELECT strptime(summary, '%Y') FROM calls WHERE call_id LIKE 'SEC%'`,
@@ -64,7 +64,7 @@ func attacks() []attack {
 		out = append(out, attack{sql, analyticstest.Secret})
 	}
 	return append(out,
-		// Errors that tell of a row without a word of it.
+		// Errors that reveal a row without quoting it.
 		attack{`SELECT count(*) FROM calls WHERE call_id LIKE 'SEC%' AND error('hit')`, "hit"},
 		attack{`SELECT count(*) FROM transcript_turns WHERE content LIKE 'SEC%' AND error('hit')`, "hit"},
 		attack{`SELECT count(*) FROM transcript_turns WHERE content LIKE 'SEC%' AND length(repeat(content, 1000000000)) > 0`, "ERROR"},
@@ -72,7 +72,7 @@ func attacks() []attack {
 	)
 }
 
-// told is all that a reader learns from a statement.
+// told returns everything that a reader learns from a statement.
 func told(t *testing.T, c *pgx.Conn, sql string) string {
 	t.Helper()
 	var b strings.Builder
@@ -103,7 +103,7 @@ func told(t *testing.T, c *pgx.Conn, sql string) string {
 	return b.String()
 }
 
-// limit gives users of a name rights.
+// limit returns an option that gives named users rights.
 func limit(of map[string]rights.Rights) func(*postgres.Server) {
 	return func(s *postgres.Server) {
 		s.Host.(*postgres.Sessions).Backend.(*serve.Backend).Rights = func(user string) (rights.Rights, error) { return of[user], nil }
@@ -131,8 +131,8 @@ func (h *house) connectAs(t *testing.T, user string) *pgx.Conn {
 	return c
 }
 
-// Whatever a reader with limits asks, it tells of no row that is not theirs; whoever has no
-// limits reads them by the same statement, or it would be no attack.
+// No statement of a reader with limits reveals another user's row; a reader without limits gets it
+// by the same statement, or it would be no attack.
 func TestOthersRows(t *testing.T) {
 	h := start(t, limit(map[string]rights.Rights{"agency": {Agents: []string{"own", "nobody's"}}}))
 	analyticstest.Write(t, h.root, 2, analyticstest.Agencies())
@@ -148,14 +148,14 @@ func TestOthersRows(t *testing.T) {
 		if got := told(t, agency, a.sql); strings.Contains(got, a.sign) {
 			t.Errorf("%s tells %.300s", a.sql, got)
 		}
-		// The same by the extended protocol, which plans it apart from its values.
+		// The same with the extended protocol, which plans it without values.
 		if !strings.Contains(a.sql, ";") && !strings.HasPrefix(a.sql, "COPY") {
 			if r := agency.PgConn().ExecParams(t.Context(), a.sql, nil, nil, nil, nil).Read(); strings.Contains(fmt.Sprintf("%s %v", r.Rows, r.Err), a.sign) {
 				t.Errorf("%s tells by the extended protocol: %s %v", a.sql, r.Rows, r.Err)
 			}
 		}
 	}
-	// What nobody may ask: what files tell of all their rows, and columns of ours.
+	// Refused for everyone: what files reveal of all their rows, and our own columns.
 	for _, sql := range []string{"SELECT stats(summary) FROM calls", "SELECT main.stats(content) FROM transcript_turns", "SELECT is_theirs FROM calls", "FROM query('FROM calls')", "SELECT * FROM summary((FROM stored.calls)) WHERE is_theirs"} {
 		for _, c := range []*pgx.Conn{all, agency} {
 			if got := told(t, c, sql); !strings.HasPrefix(got, "ERROR") || strings.Contains(got, analyticstest.Secret) {

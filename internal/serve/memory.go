@@ -17,13 +17,13 @@ import (
 	"callhouse/internal/serve/dialect"
 )
 
-// What a house remembers of statements. BI tools send the same ones again and again, and a snapshot
-// never changes: so who asks again gets the columns and the rows of the first time.
+// Limits of what a house caches. BI tools repeat statements and a snapshot never changes, so a
+// repeated statement gets the first columns and rows.
 const (
-	mostPlans   = 1000     // statements whose columns are known
-	mostAnswers = 32 << 20 // bytes of the rows that are kept
-	mostAnswer  = 4 << 20  // bytes of one statement's
-	mostText    = 16 << 10 // bytes of a statement of which anything is kept
+	mostPlans   = 1000     // cached plans
+	mostAnswers = 32 << 20 // bytes of all cached rows
+	mostAnswer  = 4 << 20  // bytes of one statement's rows
+	mostText    = 16 << 10 // bytes of the text of a cached statement
 )
 
 // memory is safe for concurrent use. Its zero value is ready.
@@ -31,7 +31,7 @@ type memory struct {
 	mu      sync.Mutex
 	plans   *simplelru.LRU[string, *plan]
 	answers *simplelru.LRU[string, *kept]
-	bytes   int // of answers
+	bytes   int // of cached rows
 }
 
 // plan is what is known of a statement before it runs.
@@ -42,22 +42,22 @@ type plan struct {
 	found   []string
 }
 
-// kept are the rows of a statement.
+// kept are a statement's cached rows.
 type kept struct {
 	columns []value.Column
 	rows    [][]any
 	bytes   int
 }
 
-// passingRE finds what makes the answer of a statement another one the next time: functions that are
-// not of their arguments alone, words that stand for an instant, and tables of the catalog.
+// passingRE matches what makes a statement's result change: volatile functions, words for the
+// current time, and tables of the catalog.
 var passingRE = regexp.MustCompile(`(?i)\b(now|today|tomorrow|yesterday|random|setseed|ago|age|timeofday|nextval|currval|stats|error|sleep_ms|` +
 	`user|session_user|` +
 	`getvariable|get_current_\w+|in_search_path|write_log|` +
 	`query|sample|tablesample|localtime|localtimestamp|information_schema|` +
 	`\w*uuid\w*|inet_\w*|txid_\w*|pg_\w*|current_\w*|\w+_timestamp|set_config|explain)\b`)
 
-// passes says whether the answer to a statement may be another one the next time.
+// passes reports whether a repeated statement may have another result.
 func passes(text string, args []any) bool {
 	return passingRE.MatchString(text) || slices.ContainsFunc(args, func(a any) bool {
 		s, ok := a.(string)
@@ -65,7 +65,7 @@ func passes(text string, args []any) bool {
 	})
 }
 
-// plan returns what is known of a statement; nil: nothing is.
+// plan returns the cached plan of a statement; nil: none.
 func (m *memory) plan(key string) *plan {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -109,10 +109,10 @@ func (m *memory) keepAnswer(key string, k *kept) {
 	}
 }
 
-// key is what the plan of a statement depends on.
+// key is the cache key of the statement's plan.
 func (st *statement) key() string { return fmt.Sprint(st.s.zone, st.types, st.text) }
 
-// answerKey is that of a statement with these values; empty: its answer is not kept.
+// answerKey is the cache key of its result with these values; empty: not cached.
 func (st *statement) answerKey(args []any) string {
 	if len(st.text) > mostText || passes(st.text, args) {
 		return ""
@@ -124,7 +124,7 @@ func (st *statement) answerKey(args []any) string {
 	return key
 }
 
-// keptRows answers with rows that are kept.
+// keptRows returns cached rows.
 type keptRows struct {
 	*kept
 	at int
@@ -142,12 +142,12 @@ func (r *keptRows) Next(context.Context) ([]any, error) {
 // Close implements postgres.Rows.
 func (r *keptRows) Close() {}
 
-// keeping reads rows, and keeps them if they are few.
+// keeping reads rows and caches them if they are few.
 type keeping struct {
 	*rows
 	in   *memory
 	key  string
-	kept *kept // nil: they are too many
+	kept *kept // nil: too many
 }
 
 // Next implements postgres.Rows.
@@ -170,7 +170,7 @@ func (r *keeping) Next(ctx context.Context) ([]any, error) {
 	return row, nil
 }
 
-// sizeOf returns about how much memory values take.
+// sizeOf returns the approximate memory of values.
 func sizeOf(v any) int {
 	const word = 24
 	switch v := v.(type) {

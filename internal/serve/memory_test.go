@@ -7,7 +7,7 @@ import (
 	"callhouse/internal/analytics/duck"
 )
 
-// What answers otherwise the next time is not kept. DuckDB says which of its functions do.
+// Results that may change are not cached. DuckDB reports its volatile functions.
 func TestPassing(t *testing.T) {
 	err := duck.InMemory(func(conn *duck.Conn) error {
 		volatile, err := conn.Column(t.Context(), `WITH RECURSIVE passing AS (
@@ -38,7 +38,7 @@ func TestPassing(t *testing.T) {
 	}
 }
 
-// What a house keeps stays within its bounds.
+// The cache of a house stays within its limits.
 func TestMemoryIsBounded(t *testing.T) {
 	var m memory
 	text := strings.Repeat("x", mostAnswer/2)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// asOther has a program run as the user postgres where we are root, whom Postgres refuses.
+// asOther runs a program as the user postgres if the test runs as root, which Postgres refuses.
 func asOther(t *testing.T, cmd *exec.Cmd, dir string) {
 	t.Helper()
 	if os.Getuid() != 0 {

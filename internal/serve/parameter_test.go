@@ -10,8 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// A column that is made of a parameter is what it is described as, however often the statement
-// is run, as text and in binary.
+// A column made of a parameter has its described type in every run, as text and in binary.
 func testParameters(t *testing.T, h *house) {
 	for _, x := range []struct {
 		sql          string
@@ -65,7 +64,7 @@ func testParameters(t *testing.T, h *house) {
 	}
 }
 
-// A statement whose parameter cannot be is refused, and one whose columns would change is, too.
+// A statement with an invalid parameter is refused, and so is one whose columns would change.
 func testWrongParameters(t *testing.T, h *house) {
 	c := h.connect(t, "").PgConn()
 	if _, err := c.Prepare(t.Context(), "", "SELECT $1, count(*) FROM calls GROUP BY $1", nil); code(err) != "0A000" {
@@ -76,7 +75,7 @@ func testWrongParameters(t *testing.T, h *house) {
 	}
 }
 
-// rowsIn writes rows that arrived in a format as text.
+// rowsIn returns rows received in a format as text.
 func rowsIn(rows [][][]byte, oids []uint32, format int16) string {
 	var out []string
 	for _, row := range rows {

@@ -10,11 +10,11 @@ import (
 	"callhouse/internal/postgres/cell"
 )
 
-// planColumn is the one column of a plan, as Postgres calls it.
+// planColumn is the only column of a plan, with Postgres' name.
 var planColumn = postgres.Column{Name: "QUERY PLAN", Type: cell.Text}
 
-// planRows are the lines of a plan. Clients that weigh plans, as postgres_fdw does, look for the
-// estimate at the end of the first line.
+// planRows are the lines of a plan. Clients such as postgres_fdw look for the estimate at the end
+// of the first line.
 type planRows struct {
 	*rows
 	lines []string
@@ -31,7 +31,7 @@ func (r *planRows) Next(ctx context.Context) ([]any, error) {
 			return nil, err
 		}
 		plan := ""
-		switch v := row[len(row)-1].(type) { // after what kind of plan it is
+		switch v := row[len(row)-1].(type) { // the first column is the kind of plan
 		case *string:
 			plan = *v
 		case string:
@@ -42,7 +42,7 @@ func (r *planRows) Next(ctx context.Context) ([]any, error) {
 			break
 		}
 		if r.lines = strings.Split(strings.TrimSpace(plan), "\n"); !r.begun {
-			n := "1000" // what Postgres assumes of a table that it knows nothing of
+			n := "1000" // Postgres' default for an unknown table
 			if m := estimateRE.FindStringSubmatch(plan); m != nil {
 				n = strings.ReplaceAll(m[1], ",", "")
 			}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A plan is one column of lines, and its first line has an estimate that postgres_fdw reads.
+// A plan is one column of lines, and its first line has an estimate for postgres_fdw.
 func testPlan(t *testing.T, h *house) {
 	c := h.connect(t, "")
 	r := c.PgConn().ExecParams(t.Context(), "EXPLAIN SELECT call_id FROM calls WHERE duration_ms > $1", [][]byte{[]byte("5")}, nil, nil, nil).Read()
@@ -25,7 +25,7 @@ func testPlan(t *testing.T, h *house) {
 	}
 }
 
-// Zones by their distance from UTC, as Sequelize and others set them.
+// Zones given by their offset, as Sequelize and others set them.
 func testOffsets(t *testing.T, h *house) {
 	c := h.connect(t, "")
 	for set, want := range map[string]string{"INTERVAL '+00:00' HOUR TO MINUTE": "00+00", "INTERVAL '+02:00' HOUR TO MINUTE": "02+02", "INTERVAL '-03:00' HOUR TO MINUTE": "21-03", "5": "05+05", "-7": "17-07", "'Europe/Berlin'": "01+01"} {

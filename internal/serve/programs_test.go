@@ -14,16 +14,16 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 )
 
-// program is a program that people point at a database. Its scripts are for sh, in a folder of its own with the files of
-// testdata/tools that are called like it: $DIR is the folder of the programs, $DATABASE and $ADDRESS are ours, and $OWN is a free port. In the
-// files, @DIR@ and so on stand for the same.
+// program is a program that reads databases. Its scripts run in sh, in a folder with the files of
+// testdata/tools with its name: $DIR is the folder of the programs, $DATABASE and $ADDRESS are
+// ours, and $OWN is a free port. In the files, @DIR@ and so on are replaced.
 type program struct {
-	name, needs string // needs is a file of $DIR, or the name of a program of the system
-	server, up  string // what runs beside the script, and what it answers when it is ready
+	name, needs string // needs is a file of $DIR, or the name of an installed program
+	server, up  string // a process beside the script, and its answer when it is ready
 	script      string
-	reads       string   // files that it writes
-	wants       []string // in what it says or writes
-	fails       int      // how many of its statements fail, where it goes on without
+	reads       string   // its output files
+	wants       []string // in its output
+	fails       int      // expected number of failing statements
 }
 
 // light are the programs of make postgres.
@@ -68,7 +68,7 @@ json.dump({"streams": streams}, open("some.json", "w"))' && $tap --config tap.js
 		wants:  []string{"ended|2\nerror|1\n", `"transcript_turns_pkey" PRIMARY KEY`}},
 }
 
-// heavy are those of make tools.
+// heavy are the programs of make tools.
 var heavy = []program{
 	{name: "pgAdmin", needs: "pgadmin/bin/pgadmin4", server: "PGADMIN_SERVER_MODE=OFF PGADMIN_INT_PORT=$OWN exec $DIR/pgadmin/bin/pgadmin4", up: "/misc/ping", script: "python3 ask.py",
 		wants: []string{"23 tables\n", "primary_key ['calls_pkey']", "foreign_key ['calls_agent_id_fkey', 'calls_run_id_fkey']", "index []", "CONSTRAINT calls_pkey PRIMARY KEY (call_id)", "COMMENT ON COLUMN public.calls.call_id",
@@ -84,11 +84,11 @@ var heavy = []program{
 	{name: "Great Expectations", needs: "great_expectations/bin/python", script: "GX_ANALYTICS_ENABLED=false $DIR/great_expectations/bin/python check.py", wants: []string{"UnexpectedRowsExpectation True", "ExpectColumnQuantileValuesToBeBetween True", "ExpectColumnStdevToBeBetween True"}},
 }
 
-// Programs that people point at a database read the tables with their default settings. make postgres
-// installs them into the folder of CALLHOUSE_PROGRAMS, and what is not there is skipped.
+// Programs read the tables with their default settings. make postgres installs them into the folder
+// of CALLHOUSE_PROGRAMS; missing ones are skipped.
 func TestPrograms(t *testing.T) { try(t, os.Getenv("CALLHOUSE_PROGRAMS"), light) }
 
-// Programs that take long to install or to start do as well; make tools installs them.
+// So do programs that take long to install or start; make tools installs them.
 func TestHeavyPrograms(t *testing.T) { try(t, os.Getenv("CALLHOUSE_HEAVY"), heavy) }
 
 func try(t *testing.T, dir string, programs []program) {
@@ -125,7 +125,7 @@ func try(t *testing.T, dir string, programs []program) {
 	}
 }
 
-// run returns what the program says and writes.
+// run returns the program's output.
 func (p program) run(t *testing.T, address, dir string) string {
 	t.Helper()
 	out, own := t.TempDir(), freePort(t)
@@ -180,7 +180,7 @@ func (p program) run(t *testing.T, address, dir string) string {
 	return text
 }
 
-// copyFiles copies the files of a program, if it has any, and fills in what it has to know.
+// copyFiles copies a program's files, if any, and fills in the placeholders.
 func copyFiles(t *testing.T, from, to string, fill *strings.Replacer) {
 	t.Helper()
 	if _, err := os.Stat(from); err != nil {
@@ -205,7 +205,7 @@ func copyFiles(t *testing.T, from, to string, fill *strings.Replacer) {
 	}
 }
 
-// freePort returns a port that nobody listens on.
+// freePort returns an unused port.
 func freePort(t *testing.T) string {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

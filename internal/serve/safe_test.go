@@ -16,8 +16,7 @@ import (
 	"callhouse/internal/serve/pgcatalog"
 )
 
-// scanned returns what a plan reads beside the warehouse's files and the catalog that the
-// program makes.
+// scanned returns what a plan reads besides the warehouse's files and the program's catalog.
 func scanned(t *testing.T, plan string) (out []string) {
 	t.Helper()
 	type node struct {
@@ -51,12 +50,12 @@ func scanned(t *testing.T, plan string) (out []string) {
 	return out
 }
 
-// leaves are the operators at the ends of plans that read the warehouse's files, what the
-// statement itself holds, or nothing. A HASH_GROUP_BY with nothing under it is of a DELIM_JOIN, above it.
+// leaves are the leaf operators of plans that read the warehouse's files, the statement's own data,
+// or nothing. A HASH_GROUP_BY without a child belongs to the DELIM_JOIN above it.
 var leaves = strings.Fields(`HASH_GROUP_BY READ_PARQUET DUMMY_SCAN EMPTY_RESULT CTE_SCAN REC_CTE_SCAN DELIM_SCAN COLUMN_DATA_SCAN EXPRESSION_SCAN RANGE GENERATE_SERIES UNNEST INOUT_FUNCTION SUMMARY REPEAT REPEAT_ROW PG_TIMEZONE_NAMES JSON_EACH JSON_TREE`)
 
-// What safe mode is tried with holds over the wire, where Postgres' names are looked up in a
-// catalog of ours: a statement is refused, or reads the warehouse and that catalog alone.
+// The cases of safe mode, over the wire, where Postgres' names resolve to our catalog: a statement
+// is refused, or reads only the warehouse and that catalog.
 func TestSafeOverTheWire(t *testing.T) {
 	h := start(t, limit(map[string]rights.Rights{"agency": {Agents: []string{"own"}, Tables: []string{"calls"}}}))
 	analyticstest.Write(t, h.root, 2, analyticstest.Agencies())
@@ -86,7 +85,7 @@ func TestSafeOverTheWire(t *testing.T) {
 			}
 			passed++
 			plan := texts(t, all, "EXPLAIN (FORMAT json) "+text)
-			if out := scanned(t, plan[0]); len(out) > 0 && !strings.Contains(strings.ToLower(text), "summarize tables") { // which tells names
+			if out := scanned(t, plan[0]); len(out) > 0 && !strings.Contains(strings.ToLower(text), "summarize tables") { // which contains names
 				t.Errorf("%s passes, and reads %q", text, out)
 			}
 		}
@@ -128,7 +127,7 @@ func TestSafeOverTheWire(t *testing.T) {
 	}
 }
 
-// known are the relations that DuckDB knows by itself.
+// known returns DuckDB's own relations.
 func known(t *testing.T) (out []analyticstest.Relation) {
 	t.Helper()
 	if err := duck.InMemory(func(conn *duck.Conn) error {

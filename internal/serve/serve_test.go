@@ -41,9 +41,9 @@ type house struct {
 	root, address string
 	houses        *lend.Houses
 	mu            sync.Mutex
-	held          [][]int64 // what was to be pinned, each time
+	held          [][]int64 // pinned snapshots, each time
 	audit         []postgres.Entry
-	running       map[uint64]string // statements that began and have not ended
+	running       map[uint64]string // statements in progress
 }
 
 func calls(n int) (out []row) {
@@ -125,7 +125,7 @@ func (h *house) connect(t *testing.T, options string) *pgx.Conn {
 	return c
 }
 
-// texts runs a statement by the simple protocol, and returns its cells.
+// texts runs a statement with the simple protocol, and returns its cells.
 func texts(t *testing.T, c *pgx.Conn, sql string) (out []string) {
 	t.Helper()
 	results, err := c.PgConn().Exec(t.Context(), sql).ReadAll()
@@ -150,7 +150,7 @@ func code(err error) string {
 	return fmt.Sprint(err)
 }
 
-// One server will do for what changes nothing.
+// Read-only tests share one server.
 func TestProtocol(t *testing.T) {
 	h := start(t, nil)
 	t.Run("types", func(t *testing.T) { testTypes(t, h) })
@@ -167,7 +167,7 @@ func TestProtocol(t *testing.T) {
 	t.Run("hostile", func(t *testing.T) { testHostile(t, h) })
 }
 
-// Values arrive as Postgres writes them, as text and in binary.
+// Values have Postgres' form, as text and in binary.
 func testTypes(t *testing.T, h *house) {
 	c := h.connect(t, "")
 	for _, x := range []struct{ sql, oid, text string }{
@@ -185,7 +185,7 @@ func testTypes(t *testing.T, h *house) {
 		if got := string(simple[0].Rows[0][0]); got != x.text || fmt.Sprint(simple[0].FieldDescriptions[0].DataTypeOID) != x.oid {
 			t.Errorf("%s = %s of type %d, want %s of %s", x.sql, got, simple[0].FieldDescriptions[0].DataTypeOID, x.text, x.oid)
 		}
-		// pgx reads binary; what it makes of it is told by its own text.
+		// pgx decodes binary; its result is compared as text.
 		values := c.PgConn().ExecParams(t.Context(), "SELECT "+x.sql, nil, nil, nil, []int16{1}).Read()
 		if values.Err != nil {
 			t.Errorf("%s in binary: %v", x.sql, values.Err)
@@ -207,7 +207,7 @@ func testTypes(t *testing.T, h *house) {
 	}
 }
 
-// number makes one text of a number that pgx holds as {15 -1 …} or {150 -2 …}.
+// number normalises a number that pgx holds as {15 -1 …} or {150 -2 …}.
 func number(s string) string {
 	var digits string
 	var exponent int
@@ -220,7 +220,7 @@ func number(s string) string {
 	return fmt.Sprint(digits, "e", exponent)
 }
 
-// Parameters have types, rows come as many as are asked for, and cursors go on.
+// Parameters have types, the number of rows can be limited, and cursors continue.
 func testExtended(t *testing.T, h *house) {
 	c := h.connect(t, "")
 	var id string
@@ -234,7 +234,7 @@ func testExtended(t *testing.T, h *house) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Two are read in turns, and another one in between.
+	// Two cursors are read alternately, with another statement between.
 	got := texts(t, c, "DECLARE a CURSOR FOR SELECT * FROM range(5000) ORDER BY 1; DECLARE b CURSOR FOR SELECT call_id FROM calls ORDER BY 1; FETCH 2 FROM a; FETCH b; SELECT 'x'; FETCH 1 FROM a; FETCH ALL FROM b")
 	if want := []string{"0", "1", "c0", "x", "2", "c1"}; !slices.Equal(got, want) {
 		t.Errorf("cursors: %v, want %v", got, want)
@@ -256,7 +256,7 @@ func testExtended(t *testing.T, h *house) {
 	if want := "call_id,total_cost,?column?,x\nc0,1.500000000000000000,,\"a,\"\"b\"\nc1,1.500000000000000000,,\"a,\"\"b\"\n"; b.String() != want {
 		t.Errorf("COPY: %q, want %q", b.String(), want)
 	}
-	// The catalog, as tools ask for it.
+	// The catalog, as tools query it.
 	for sql, want := range map[string][]string{
 		"SELECT relname, relkind FROM pg_catalog.pg_class WHERE relname OPERATOR(pg_catalog.~) '^(cal)' COLLATE pg_catalog.default AND relname !~ 'p' ORDER BY 1":        {"calls", "r"},
 		"SELECT format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = 'public.calls'::regclass AND attname IN ('total_cost', 'start_at') ORDER BY attname": {"timestamp with time zone", "numeric(38,18)"},
@@ -275,7 +275,7 @@ func testExtended(t *testing.T, h *house) {
 	}
 }
 
-// Cursors WITH HOLD outlive the transaction c is in, and ones that are rolled back do not.
+// Cursors WITH HOLD outlive c's transaction, unless it is rolled back.
 func testHold(t *testing.T, c *pgx.Conn) {
 	got := texts(t, c, "DECLARE h CURSOR WITH HOLD FOR SELECT * FROM range(5000) ORDER BY 1; FETCH 2 FROM h; COMMIT; FETCH 1 FROM h")
 	got = append(got, texts(t, c, "BEGIN; DECLARE k CURSOR WITH HOLD FOR SELECT 1; FETCH k; ROLLBACK; FETCH 1 FROM h")...)
@@ -288,8 +288,8 @@ func testHold(t *testing.T, c *pgx.Conn) {
 	_ = texts(t, c, "CLOSE h; BEGIN")
 }
 
-// A transaction sees one commit, and the next statement the newest. What somebody reads is
-// pinned, and let go of when nobody does, whether he is asleep or not.
+// A transaction sees one commit, and the next statement the newest. A snapshot in use is pinned,
+// and released after use, whether its client is idle or not.
 func TestSnapshots(t *testing.T) {
 	h := start(t, nil)
 	reads, sleeps, next := h.connect(t, ""), h.connect(t, ""), h.connect(t, "")
@@ -347,14 +347,14 @@ func TestSnapshots(t *testing.T) {
 	}
 }
 
-// Who is stopped, by himself or by the time that he has, goes on with the next statement.
+// A client continues after a cancelled or timed-out statement.
 func TestStopped(t *testing.T) {
 	h := start(t, func(s *postgres.Server) { s.Limits = postgres.Limits{Connections: 2} })
 	c := h.connect(t, "")
 	const long = "SELECT count(*) FROM range(100000000000) a, range(1000) b WHERE a.range + b.range < 0"
 	begun := make(chan struct{})
 	go func() {
-		for { // one cancel request may come before the statement
+		for { // a cancel request may come before the statement
 			select {
 			case <-begun:
 				return
@@ -368,7 +368,7 @@ func TestStopped(t *testing.T) {
 	if code(err) != "57014" {
 		t.Errorf("cancelled: %v", err)
 	}
-	for code(err) != "<nil>" { // a request that came late
+	for code(err) != "<nil>" { // a late request
 		_, err = c.Exec(t.Context(), "SET statement_timeout = 30")
 	}
 	if _, err := c.Exec(t.Context(), long); code(err) != "57014" {
@@ -383,8 +383,8 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// Who sleeps in a transaction, or before its end in the extended protocol, is let go of; who
-// sleeps outside of one is not.
+// Idle clients in a transaction, or before its end in the extended protocol, are disconnected;
+// others are not.
 func TestIdleInTransaction(t *testing.T) {
 	h := start(t, nil)
 	ended := func(c *pgx.Conn) string {
@@ -425,8 +425,8 @@ func TestIdleInTransaction(t *testing.T) {
 	}
 }
 
-// What reaches out of the warehouse, or would change it, is refused by either protocol; what
-// Postgres has under a name that DuckDB has, too, is ours.
+// Statements that reach outside the warehouse, or would change it, are refused with either
+// protocol; names shared by Postgres and DuckDB are ours.
 func testHostile(t *testing.T, h *house) {
 	c := h.connect(t, "")
 	dir := t.TempDir()
@@ -444,7 +444,7 @@ func testHostile(t *testing.T, h *house) {
 	})
 	for _, text := range statements {
 		if strings.HasPrefix(text, "SELECT 'xxx") && len(text) > 1<<20 {
-			text = "SELECT '" + strings.Repeat("x", 17<<20) + "'" // more than a message may have
+			text = "SELECT '" + strings.Repeat("x", 17<<20) + "'" // longer than a message may be
 			_, err := h.connect(t, "").Exec(t.Context(), text, pgx.QueryExecModeSimpleProtocol)
 			if err == nil {
 				t.Error("a message of 17 MiB passes")
@@ -475,8 +475,8 @@ func testHostile(t *testing.T, h *house) {
 	}
 }
 
-// Users log in by SCRAM, over TLS where it is asked for; others do not, and nobody learns
-// which names there are.
+// Users log in with SCRAM, over TLS if required; others do not, and no one learns which names
+// exist.
 func TestUsers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "users.json")
 	u, err := users.NewUser("ann", "a good password")
@@ -566,7 +566,7 @@ func certificate(t *testing.T) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}
 }
 
-// A client learns that a file is damaged, and not where the warehouse lies.
+// A client learns that a file is damaged, but not the warehouse's path.
 func TestDamageNamesNoFolder(t *testing.T) {
 	h := start(t, nil)
 	files, err := filepath.Glob(filepath.Join(h.root, "snapshots", "*", "calls", "*", "*.parquet"))

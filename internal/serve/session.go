@@ -24,9 +24,9 @@ import (
 // Backend opens sessions over the warehouse for the Postgres protocol.
 type Backend struct {
 	Houses *lend.Houses
-	// Zone is that of sessions that name none.
+	// Zone is the default time zone of sessions.
 	Zone *time.Location
-	// Rights returns what a user may see; nil: everybody sees everything.
+	// Rights returns a user's rights; nil: all users see everything.
 	Rights func(user string) (rights.Rights, error)
 }
 
@@ -42,8 +42,8 @@ func (b *Backend) Open(_ context.Context, user string, settings postgres.Setting
 	return s, nil
 }
 
-// session is one client's way into the warehouse. Between its statements it keeps the
-// house and what it has prepared there, until there is a newer one.
+// session is a client's access to the warehouse. Between statements it keeps the house and what it
+// has prepared there, until there is a newer one.
 type session struct {
 	backend  *Backend
 	user     string
@@ -54,13 +54,13 @@ type session struct {
 	leaving    atomic.Bool
 	mu         sync.Mutex // held from Begin to End
 	began      bool
-	at         *lend.House // nil: none is held
+	at         *lend.House // nil: none
 	giveBack   func()
 	conns      []*conn
 	statements map[*statement]bool
 }
 
-// conn is a connection of a house. It streams the rows of one statement at a time.
+// conn is a connection to a house. It streams the rows of one statement at a time.
 type conn struct {
 	*opened.Session
 	zone *time.Location
@@ -77,7 +77,7 @@ func (s *session) Begin(ctx context.Context) error {
 	}
 	s.began = true
 	if at == s.at {
-		giveBack() // it is held already
+		giveBack() // already held
 		return nil
 	}
 	s.drop()
@@ -92,7 +92,7 @@ func (s *session) End() {
 	s.mu.Unlock()
 }
 
-// leave waits for a transaction's end, once for all commits meanwhile.
+// leave waits for the end of a transaction, once for all commits meanwhile.
 func (s *session) leave() {
 	if s.leaving.Swap(true) {
 		return
@@ -103,19 +103,19 @@ func (s *session) leave() {
 	s.dropOld()
 }
 
-// dropOld lets go of a house that is no longer the current one.
+// dropOld releases a house that is no longer current.
 func (s *session) dropOld() {
 	if s.at != nil && !s.at.IsCurrent() {
 		s.drop()
 	}
 }
 
-// memory is what is remembered of statements of the house.
+// memory returns the cache of the house.
 func (s *session) memory() *memory {
 	return s.at.Memory(func() any { return new(memory) }).(*memory)
 }
 
-// drop lets go of the house.
+// drop releases the house.
 func (s *session) drop() {
 	if s.at == nil {
 		return
@@ -154,7 +154,7 @@ func (s *session) Zone(ctx context.Context, name string) (*time.Location, error)
 	return zone, nil
 }
 
-// idle returns a connection that streams nothing, in the session's zone.
+// idle returns a connection without a running statement, in the session's zone.
 func (s *session) idle(ctx context.Context) (*conn, error) {
 	for _, c := range s.conns {
 		if !c.busy {
@@ -181,13 +181,13 @@ func (c *conn) settle(ctx context.Context, zone *time.Location) error {
 	return nil
 }
 
-// statement is a statement of a session. It is prepared anew in every house that it runs in.
+// statement is a statement of a session. It is prepared again in every house in which it runs.
 type statement struct {
 	s       *session
 	text    string
-	types   []uint32 // of the parameters, as the client declares them
+	types   []uint32 // of the parameters, as declared by the client
 	guess   dialect.Guess
-	found   []string // DuckDB's types of the parameters that are cast
+	found   []string // DuckDB's types of the parameters with a cast
 	asked   *dialect.Asked
 	columns []postgres.Column
 	params  []cell.Type
@@ -197,8 +197,8 @@ type statement struct {
 	closed bool
 }
 
-// explain is explain, and looks whether the house is still good for anything: after some of
-// its own errors DuckDB refuses everything.
+// explain is explain, and checks whether the house still works: after certain internal errors
+// DuckDB refuses everything.
 func (s *session) explain(err error) error {
 	var d *duck.Error
 	if errors.As(err, &d) && (d.Kind == "INTERNAL" || d.Kind == "FATAL") && s.at != nil {
@@ -211,7 +211,7 @@ func (s *session) explain(err error) error {
 func (s *session) Prepare(ctx context.Context, text string, types []uint32) (postgres.Statement, error) {
 	st := &statement{s: s, text: text, types: types}
 	s.statements[st] = true
-	if p := s.memory().plan(st.key()); p != nil { // it is prepared once it runs
+	if p := s.memory().plan(st.key()); p != nil { // prepared when it runs
 		st.columns, st.params, st.guess, st.found = p.columns, p.params, p.guess, p.found
 		return st, nil
 	}
@@ -225,7 +225,7 @@ func (s *session) Prepare(ctx context.Context, text string, types []uint32) (pos
 	return st, nil
 }
 
-// describe prepares the statement, and finds its columns and parameters.
+// describe prepares the statement and determines its columns and parameters.
 func (st *statement) describe(ctx context.Context) error {
 	columns, err := st.plan(ctx)
 	if err != nil {
@@ -233,7 +233,7 @@ func (st *statement) describe(ctx context.Context) error {
 	}
 	names := st.asked.Names
 	for i, t := range st.stmt.ParamTypes() {
-		if t == "" { // DuckDB also forgets the type of a parameter that is cast and compared
+		if t == "" { // DuckDB forgets the type of a parameter that is cast and compared
 			t = st.asked.CastTo(i + 1)
 		}
 		st.params = append(st.params, cell.Of(t))
@@ -252,9 +252,9 @@ func (st *statement) describe(ctx context.Context) error {
 	return nil
 }
 
-// plan prepares the statement so that no type depends on the values of parameters, as far as
-// that is possible: DuckDB plans a statement again for values whose types are not those that
-// it found for the parameters, and its columns may then have other types than it said.
+// plan prepares the statement so that, if possible, no type depends on the values of parameters:
+// for values of other types than inferred, DuckDB plans again, and columns may then have other
+// types than described.
 func (st *statement) plan(ctx context.Context) (columns []value.Column, err error) {
 	columns, known, first := st.try(ctx)
 	if first != nil && !strings.Contains(st.text, "$") {
@@ -285,8 +285,8 @@ func (st *statement) plan(ctx context.Context) (columns []value.Column, err erro
 	return columns, err
 }
 
-// try prepares the statement anew. known is false where its columns depend on the values of
-// its parameters.
+// try prepares the statement again. known is false if its columns depend on the values of
+// parameters.
 func (st *statement) try(ctx context.Context) (columns []value.Column, known bool, err error) {
 	st.unprepare()
 	if err = st.prepare(ctx); err != nil {
@@ -296,8 +296,8 @@ func (st *statement) try(ctx context.Context) (columns []value.Column, known boo
 	return columns, known || st.stmt.Params() == 0, err
 }
 
-// castable returns the types of parameters that are cast to them: those of no type, which are
-// texts, and those whose values are given to DuckDB as texts; nil: there are none.
+// castable returns the types of parameters to cast: untyped ones, which are texts, and those whose
+// values DuckDB gets as texts; nil: none.
 func (st *statement) castable() (found []string) {
 	types := st.stmt.ParamTypes()
 	for i, t := range types {
@@ -321,8 +321,7 @@ func (st *statement) castable() (found []string) {
 	return found
 }
 
-// prepare plans the statement on a connection that is idle. values are those of its parameters,
-// if they are known.
+// prepare plans the statement on an idle connection. values are those of its parameters, if known.
 func (st *statement) prepare(ctx context.Context, values ...any) error {
 	c, err := st.s.idle(ctx)
 	if err != nil {
@@ -339,7 +338,7 @@ func (st *statement) prepare(ctx context.Context, values ...any) error {
 	return nil
 }
 
-// unprepare frees what is planned, where no rows are read of it.
+// unprepare frees the plan, unless its rows are being read.
 func (st *statement) unprepare() {
 	if st.stmt != nil {
 		st.stmt.Close()
@@ -359,12 +358,12 @@ func (st *statement) Close() {
 		return
 	}
 	st.closed = true
-	if !st.s.began { // somebody else may be about to let go of the house
+	if !st.s.began { // another goroutine may be releasing the house
 		st.s.mu.Lock()
 		defer st.s.mu.Unlock()
 	}
 	delete(st.s.statements, st)
-	if st.conn == nil || !st.conn.busy { // or else its rows do it
+	if st.conn == nil || !st.conn.busy { // otherwise its rows do
 		st.unprepare()
 	}
 }
@@ -379,7 +378,7 @@ func (st *statement) Query(ctx context.Context, args []any) (postgres.Rows, erro
 		if st.stmt != nil && !st.conn.busy {
 			st.unprepare()
 		}
-		old := st.stmt // whose rows are being read, and close it
+		old := st.stmt // whose rows are being read; they close it
 		if err := st.prepare(ctx, args...); err != nil {
 			st.stmt = old
 			return nil, st.s.explain(err)
@@ -405,7 +404,7 @@ func (st *statement) Query(ctx context.Context, args []any) (postgres.Rows, erro
 	return all, nil
 }
 
-// exact returns the values of parameters as values of the types that DuckDB found for them.
+// exact converts the values of parameters to DuckDB's inferred types.
 func (st *statement) exact(args []any) []any {
 	out := slices.Clone(args)
 	for i, t := range st.stmt.ParamTypes() {
@@ -420,7 +419,7 @@ func (st *statement) exact(args []any) []any {
 	return out
 }
 
-// sameTypes says whether the columns have the types that the client was told of.
+// sameTypes checks that the columns have the described types.
 func (st *statement) sameTypes(columns []value.Column) error {
 	for i, c := range columns {
 		if told := st.columns[min(i, len(st.columns)-1)]; len(st.params) > 0 && c.Type != "NULL" && cell.Of(c.Type).OID != told.Type.OID {
@@ -431,7 +430,7 @@ func (st *statement) sameTypes(columns []value.Column) error {
 	return nil
 }
 
-// rows are the rows of a statement that is being run.
+// rows are the rows of a running statement.
 type rows struct {
 	*duck.Rows
 	st   *statement
@@ -457,8 +456,7 @@ func (r *rows) Close() {
 	}
 }
 
-// trial returns the columns of a statement where they depend on its parameters: those
-// that it has if these are null.
+// trial returns the columns of a statement, where they depend on parameters, with null parameters.
 func (st *statement) trial(ctx context.Context) ([]value.Column, error) {
 	rows, err := st.stmt.QueryKept(ctx, make([]any, st.stmt.Params())...)
 	if err != nil {

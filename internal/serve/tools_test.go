@@ -13,7 +13,7 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 )
 
-// dbt reads the tables, tests them and describes them.
+// dbt reads, tests and documents the tables.
 func TestDbt(t *testing.T) {
 	dbt := os.Getenv("CALLHOUSE_DBT")
 	if dbt == "" {
@@ -49,7 +49,7 @@ func TestDbt(t *testing.T) {
 	}
 }
 
-// Superset makes charts and a dashboard. With a browser there is a picture of it, to be looked at.
+// Superset makes charts and a dashboard. With a browser there is a screenshot to inspect.
 func TestSuperset(t *testing.T) {
 	superset := os.Getenv("CALLHOUSE_SUPERSET")
 	if superset == "" {

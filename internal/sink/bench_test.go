@@ -12,8 +12,7 @@ import (
 	"callhouse/internal/schema"
 )
 
-// details renders the details of a company's calls, newest first, as a first
-// night fetches them.
+// details renders the details of a company's calls, newest first, like a first night.
 func details(b *testing.B, calls int64, days int) (recs []schema.Record, size int64, now time.Time) {
 	b.Helper()
 	now = time.Date(2026, 11, 19, 12, 0, 0, 0, time.UTC)
@@ -39,7 +38,7 @@ func benchWarehouse(b *testing.B, now time.Time, n uint32) *Warehouse {
 	return w
 }
 
-// BenchmarkPut is the journal alone: records in, durable out.
+// BenchmarkPut measures the journal alone: records in, durable out.
 func BenchmarkPut(b *testing.B) {
 	recs, size, now := details(b, 5000, 7)
 	b.SetBytes(size)
@@ -56,7 +55,7 @@ func BenchmarkPut(b *testing.B) {
 	}
 }
 
-// BenchmarkCommit is a journal of details folded into an empty warehouse.
+// BenchmarkCommit commits a journal of details into an empty warehouse.
 func BenchmarkCommit(b *testing.B) {
 	recs, size, now := details(b, 20_000, 7)
 	b.SetBytes(size)

@@ -33,17 +33,16 @@ var (
 	buildInput = flag.String("build-input", "", "the calls, NDJSON: as a bench before left them, or to be made")
 )
 
-// side is how one of the two did.
+// side is the result of one side.
 type side struct {
 	wall, cpu time.Duration
 	peak      int64 // KiB
 	out       int64 // bytes
 }
 
-// TestBuildBesideDuckDB writes the generator's calls as NDJSON, and has two
-// processes make Parquet of it: this package, by an import into a committed
-// warehouse, and DuckDB, by a read_json and a COPY a table. make bench-build
-// runs it.
+// TestBuildBesideDuckDB writes the generator's calls as NDJSON, and two processes convert them to
+// Parquet: this package, by an import into a committed warehouse, and DuckDB, by a read_json and a
+// COPY per table. make bench-build runs it.
 func TestBuildBesideDuckDB(t *testing.T) {
 	if *buildCalls == 0 || *buildSide != "" {
 		t.Skip("make bench-build runs it")
@@ -61,7 +60,7 @@ func TestBuildBesideDuckDB(t *testing.T) {
 	}
 	t.Logf("input: %d calls, %.0f MB", *buildCalls, float64(size)/1e6)
 	var sides [2]side
-	for round := range 3 { // the first warms the disk's cache; the best of the others counts
+	for round := range 3 { // the first round warms the disk's cache; the best of the others counts
 		for i, name := range []string{"callhouse", "duckdb"} {
 			out := filepath.Join(dir, name)
 			got := runSide(t, name, input, out)
@@ -118,7 +117,7 @@ func writeDetails(to io.Writer, w *world.World, now time.Time) (size int64, err 
 	return size, out.Flush()
 }
 
-// measured runs a command to its good end, and tells how it did, and what it said.
+// measured runs a command, which must succeed, and returns its measurements and output.
 func measured(t *testing.T, cmd *exec.Cmd) (s side, said string) {
 	t.Helper()
 	began := time.Now()
@@ -132,7 +131,7 @@ func measured(t *testing.T, cmd *exec.Cmd) (s side, said string) {
 	return s, string(out)
 }
 
-// runSide runs one of the two in a process of its own.
+// runSide runs one side in its own process.
 func runSide(t *testing.T, name, input, out string) side {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestBuildSide$", "-build", "1",
@@ -140,7 +139,7 @@ func runSide(t *testing.T, name, input, out string) side {
 	cmd.Env = append(os.Environ(), "BUILD_OUT="+out, "GOMAXPROCS=2", "GOGC=50") // GOGC as in cmd/extract
 	s, _ := measured(t, cmd)
 	if current, err := filepath.EvalSymlinks(filepath.Join(out, layout.CurrentName)); err == nil {
-		out = current // and not the snapshots before it
+		out = current // without earlier snapshots
 	}
 	err := filepath.WalkDir(out, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, ".parquet") {
@@ -172,7 +171,7 @@ func TestBuildSide(t *testing.T) {
 
 func buildWithSink(t *testing.T, input, root string) {
 	now := time.Date(2026, 11, 19, 12, 0, 0, 0, time.UTC)
-	w, err := Open(Options{Root: root, RunID: layout.RunID(now, 1), Workers: 2, Now: func() time.Time { return now }}) // as extract import
+	w, err := Open(Options{Root: root, RunID: layout.RunID(now, 1), Workers: 2, Now: func() time.Time { return now }}) // like extract import
 	if err != nil {
 		t.Fatal(err)
 	}

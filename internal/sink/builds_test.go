@@ -19,7 +19,7 @@ import (
 	"callhouse/internal/sink/verify"
 )
 
-// keptBuilds are the folders that testdata/keep-build made.
+// keptBuilds returns the folders made by testdata/keep-build.
 func keptBuilds(t *testing.T) []string {
 	t.Helper()
 	dirs, err := filepath.Glob(filepath.Join("testdata", "build-*"))
@@ -29,7 +29,7 @@ func keptBuilds(t *testing.T) []string {
 	return dirs
 }
 
-// linesOf returns the calls that a build kept, a line each, by id.
+// linesOf returns the stored calls of a build, one line each, by id.
 func linesOf(t *testing.T, dir string) string {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(dir, "calls.ndjson.gz"))
@@ -47,9 +47,8 @@ func linesOf(t *testing.T, dir string) string {
 	return string(text)
 }
 
-// A warehouse as a released build left it, with calls that were not settled, is whole; its
-// calls are those that the build showed, also after migrate and after another night, in
-// which the calls settle.
+// A warehouse of a released build, with unsettled calls, is whole; its calls are those that the
+// build showed, also after migrate and after another night, in which the calls settle.
 func TestEveryBuild(t *testing.T) {
 	t.Parallel()
 	for _, dir := range keptBuilds(t) {
@@ -130,7 +129,7 @@ func TestEveryBuild(t *testing.T) {
 	}
 }
 
-// settle adds what an unsettled call waits for.
+// settle adds what an unsettled call lacks.
 func settle(t *testing.T, line string) []byte {
 	t.Helper()
 	var call map[string]json.RawMessage

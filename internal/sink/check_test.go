@@ -11,8 +11,8 @@ import (
 	"callhouse/internal/schema"
 )
 
-// checked commits calls of some days, given as changes to a usual one, and
-// returns the run's warehouse and what there was before.
+// checked commits calls of some days, given as changes to a default one, and returns the run's
+// warehouse and the snapshot before.
 func checked(t *testing.T, root string, n int, calls ...map[string]any) (*Warehouse, *layout.Snapshot) {
 	t.Helper()
 	w := aRun(t, nil, root, n)
@@ -46,7 +46,7 @@ func TestCheckReadsWhatTheRunWrote(t *testing.T) {
 	}
 	mustClose(t, w)
 
-	// The second run touches one of two days.
+	// The second run changes one of two days.
 	w, before = checked(t, root, 1, map[string]any{"id": "c", "status": "vanished", "end_at": early, "disconnection_reason": "boredom"})
 	r, err = w.Check(t.Context(), before)
 	if err != nil || r.Calls != 1 || r.Files != 2 || r.Unknown["status"] != 1 || r.Unknown["disconnection_reason"] != 1 || len(r.Unknown) != 2 {
@@ -71,7 +71,7 @@ func TestCheckReadsWhatTheRunWrote(t *testing.T) {
 			}
 		}
 	}
-	flip(testDay.AddDate(0, 0, -5)) // of the run before: verify's business
+	flip(testDay.AddDate(0, 0, -5)) // of the run before, which only verify checks
 	if r, err = w.Check(t.Context(), before); err != nil || r.Count != 1 {
 		t.Errorf("damage elsewhere: %+v, %v", r, err)
 	}

@@ -16,7 +16,7 @@ import (
 	"callhouse/internal/sink/verify"
 )
 
-// added has a column be one that came after its format version, while a test runs.
+// added marks a column as newer than its format version during a test.
 func added(t *testing.T, table *schema.Table, column, since string) {
 	t.Helper()
 	c := &table.Columns[table.Column(column)]
@@ -25,7 +25,7 @@ func added(t *testing.T, table *schema.Table, column, since string) {
 	c.Since = since
 }
 
-// refuses checks that a program which does not know a column says so.
+// refuses checks the error of a program that does not know a column.
 func refuses(t *testing.T, err error, column string) {
 	t.Helper()
 	var e *layout.ColumnError
@@ -34,8 +34,8 @@ func refuses(t *testing.T, err error, column string) {
 	}
 }
 
-// A column that came without a new format version: who knows it reads files that
-// lack it, and says in the manifest that it is there.
+// A column without a new format version: a program that knows it reads files without it, and
+// records it in the manifest.
 func TestAddedColumn(t *testing.T) {
 	added(t, &schema.Calls, "variant_label", "9.8.7")
 	root := filepath.Join(t.TempDir(), "w")
@@ -73,8 +73,8 @@ func TestAddedColumn(t *testing.T) {
 	}
 }
 
-// Who does not know a column reads what is there, and writes nothing: neither
-// over the snapshot that has it nor back to it.
+// A program that does not know a column reads the others and writes nothing: neither after the
+// snapshot with the column nor by returning to it.
 func TestColumnOfANewerProgram(t *testing.T) {
 	newer := schema.Calls
 	newer.Columns = append(slices.Clone(newer.Columns), schema.Column{Name: "made_up", ID: 99, Type: schema.Text})
@@ -116,7 +116,7 @@ func TestColumnOfANewerProgram(t *testing.T) {
 		t.Error(err)
 	}
 
-	// A manifest that does not say so: nothing is lost either.
+	// Without a record in the manifest nothing is lost either.
 	root = sound(t)
 	write(root, false)
 	if r, err := verify.Warehouse(context.Background(), verify.Options{Root: root}); err != nil || r.Whole() {
@@ -129,7 +129,7 @@ func TestColumnOfANewerProgram(t *testing.T) {
 	refuses(t, w.Commit(context.Background(), doneRow(w)), "made_up")
 }
 
-// Nobody goes back to a snapshot with a column that he does not know.
+// A rollback to a snapshot with an unknown column is refused.
 func TestRollbackToAColumnOfANewerProgram(t *testing.T) {
 	w := older(t)
 	dir := w.Snapshot().Dir

@@ -22,8 +22,7 @@ import (
 	"callhouse/internal/sink/verify"
 )
 
-// putCall puts the detail of a call that started at the given time, and was
-// over a second later.
+// putCall puts the detail of a call that started at the given time and ended a second later.
 func putCall(t testing.TB, w *Warehouse, id string, start time.Time, turns int) {
 	t.Helper()
 	from := start.UnixMilli()
@@ -72,7 +71,7 @@ func monthsBefore(t *testing.T, months ...string) *Warehouse {
 func TestANightCompactsWhatIsOverAndSettled(t *testing.T) {
 	w := monthsBefore(t, "2026-06", "2026-07", "2026-08", "2026-09", "2026-10", "2026-11")
 	before := readCalls(t, anywhere, w.Snapshot())
-	// A call came in for July: it stays as it is for tonight.
+	// A new call for July keeps July uncompacted tonight.
 	putCall(t, w, "late", time.Date(2026, 7, 7, 0, 0, 0, 0, time.UTC), 0)
 	mustFinish(t, w)
 	want := []string{"2026-06", "2026-07-05", "2026-07-06", "2026-07-07", "2026-08", "2026-09",
@@ -96,7 +95,7 @@ func TestANightCompactsWhatIsOverAndSettled(t *testing.T) {
 	}
 }
 
-// An interrupt keeps a run from compacting, and not from its last commit.
+// An interrupt prevents a run's compaction, but not its last commit.
 func TestAnInterruptedNightCommits(t *testing.T) {
 	w := monthsBefore(t, "2026-09")
 	putCall(t, w, "late", testDay, 1)
@@ -110,7 +109,7 @@ func TestAnInterruptedNightCommits(t *testing.T) {
 	}
 }
 
-// tallies returns the numbers of a column of a month's tallies, added up.
+// tallies returns the sums of a column of a month's tallies.
 func tallies(t *testing.T, s *layout.Snapshot, of *schema.Table, month, name string) (total int64) {
 	t.Helper()
 	for _, f := range s.Manifest.FilesOf(of.Name) {
@@ -138,8 +137,8 @@ func tallies(t *testing.T, s *layout.Snapshot, of *schema.Table, month, name str
 	return total
 }
 
-// The tallies of a month are those of its calls when it is compacted, when a
-// call of it changes, and when one is forgotten, also in the snapshots before.
+// The tallies of a month match its calls when it is compacted, when one of its calls changes, and
+// when one is forgotten, also in earlier snapshots.
 func TestTalliesFollowTheirCalls(t *testing.T) {
 	w := monthsBefore(t, "2026-09", "2026-10", "2026-11")
 	is := func(when string, s *layout.Snapshot, month string, calls, ms int64) {
@@ -172,8 +171,7 @@ func TestTalliesFollowTheirCalls(t *testing.T) {
 	is("forgotten", w.Snapshot(), "2026-10", 4, 4000)
 }
 
-// A change to a compacted month, and a call that is new in it, rewrite its file
-// and no other.
+// A change to a compacted month, or a new call in it, rewrites its file and no other.
 func TestACompactedMonthTakesChanges(t *testing.T) {
 	w := monthsBefore(t, "2026-09", "2026-10")
 	if _, err := w.Compact(context.Background(), []string{"2026-09", "2026-10"}, nil); err != nil {
@@ -227,8 +225,7 @@ func TestCompactTellsWhyNot(t *testing.T) {
 	}
 }
 
-// Each table is read beside the keys of the calls alone, and still a row that
-// belongs to none of them is found.
+// Each table is read beside only the keys of the calls, and a row without a call is still found.
 func TestCompactionLosesNoRow(t *testing.T) {
 	for table, columns := range map[string]*schema.Table{"transcript_turns": &schema.Turns, "analysis_items": &schema.Items} {
 		t.Run(table, func(t *testing.T) {
@@ -254,7 +251,8 @@ func TestCompactionLosesNoRow(t *testing.T) {
 	}
 }
 
-// What compaction by an earlier callhouse wrote of 1970 is noted by verify, and mended by Migrate.
+// fetched_at of 1970, written by compaction in an earlier callhouse, is reported by verify and
+// corrected by Migrate.
 func TestRowsFetchedIn1970(t *testing.T) {
 	w := monthsBefore(t, "2026-10")
 	root := w.opts.Root
@@ -291,7 +289,7 @@ func TestRowsFetchedIn1970(t *testing.T) {
 	}
 }
 
-// rowsOfTurns is, of each turn of the current snapshot, the call and when it was fetched.
+// rowsOfTurns returns, for each turn of the current snapshot, the call and its fetch time.
 func rowsOfTurns(t *testing.T, root string) string {
 	t.Helper()
 	s, err := layout.Current(root)

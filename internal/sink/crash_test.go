@@ -27,35 +27,32 @@ var (
 	every = longtest.Int("every", 801, 29, "in tests that fail one operation after the other, try only every n-th")
 )
 
-// The tests hold little memory, so that collecting it often is a waste.
+// The tests use little memory, so frequent garbage collection is a waste.
 func init() {
 	longtest.Checks(8, 100)
-	if os.Getenv("GOGC") == "" { // the benchmarks' processes say how often
+	if os.Getenv("GOGC") == "" { // the benchmarks' processes set it
 		debug.SetGCPercent(400)
 	}
 }
 
-// told is what the sink said it keeps: by call, the highest of the versions
-// that were put and acknowledged; or what became of the call.
+// told is what the sink acknowledged: by call, the highest version put; or the fate of the call.
 type told map[string]int
 
 const (
-	isForgotten = -1 // it was asked to forget the call, and said that it did
-	inDoubt     = -2 // it was asked, and nobody heard its answer
+	isForgotten = -1 // its forgetting was acknowledged
+	inDoubt     = -2 // its forgetting was requested, but not acknowledged
 )
 
-// story writes a warehouse through two runs: puts, commits, a commit that
-// rewrites a day, one that compacts a month while calls of it come in, one that
-// only compacts, one that changes a compacted month, one that changes nothing,
-// a way back to what that one was made of, the removal of old snapshots, and a
-// call that is forgotten and comes in again.
-// It stops at the first error, as extract does, and returns it; what was
-// acknowledged until then is in kept.
+// story writes a warehouse through two runs: puts, commits, a commit that rewrites a day, one that
+// compacts a month while calls of it come in, one that only compacts, one that changes a compacted
+// month, one that changes nothing, a rollback, the removal of old snapshots, and a call that is
+// forgotten and comes in again. It stops at the first error, like extract, and returns it; kept
+// holds what was acknowledged until then.
 func story(fsys disk.FS, root string, workers int, kept told) error {
 	ctx := context.Background()
 	for n := range 2 {
-		// The second run comes two days later, so that the first one's snapshots are
-		// old enough to go.
+		// The second run comes two days later, so that the first one's snapshots are old enough for
+		// removal.
 		now := testDay.AddDate(0, 0, 2*n)
 		w, err := Open(Options{Root: root, RunID: layout.RunID(now, uint32(n)), FS: fsys, Workers: workers, Now: func() time.Time { return now }})
 		if err != nil {
@@ -113,7 +110,7 @@ func story(fsys disk.FS, root string, workers int, kept told) error {
 	return nil
 }
 
-// storyRecord makes version v of a call; its turns tell the version.
+// storyRecord makes version v of a call; its turns identify the version.
 func storyRecord(id string, v int) schema.Record {
 	start := testDay.AddDate(0, 0, -int(id[0]-'a')).UnixMilli()
 	end := start + 1000
@@ -121,8 +118,8 @@ func storyRecord(id string, v int) schema.Record {
 		Body: body(id, &start, &end, "ended", "positive", v)}
 }
 
-// checkStory opens the warehouse as the next run would, and checks that all
-// that was acknowledged is there, once, whole, and nothing that was never put.
+// checkStory opens the warehouse as the next run would, and checks that everything acknowledged is
+// there once and complete, and nothing that was never put.
 func checkStory(t *testing.T, fsys disk.FS, root string, kept told) {
 	t.Helper()
 	now := testDay.AddDate(0, 0, 4)
@@ -170,7 +167,7 @@ func checkStory(t *testing.T, fsys disk.FS, root string, kept told) {
 				t.Fatalf("call %s is there twice", id)
 			}
 			found[id] = true
-			// A put whose fate nobody was told may be there or not.
+			// An unacknowledged put may be there or not.
 			if got := call.Turns().Len(); got < kept[id] {
 				t.Fatalf("call %s has version %d, version %d was acknowledged", id, got, kept[id])
 			}
@@ -189,7 +186,7 @@ func checkStory(t *testing.T, fsys disk.FS, root string, kept told) {
 	}
 }
 
-// checkForgotten looks for a call in every snapshot on the disk.
+// checkForgotten looks for a call in every snapshot on disk.
 func checkForgotten(t *testing.T, fsys disk.FS, root string, current *layout.Snapshot, id string) {
 	t.Helper()
 	numbers, err := snapshot.Numbers(fsys, root)
@@ -207,8 +204,8 @@ func checkForgotten(t *testing.T, fsys disk.FS, root string, current *layout.Sna
 	}
 }
 
-// storyRoot returns a folder's path that exists in the file system in memory,
-// and on disk too, since the lock is a real one.
+// storyRoot returns a folder's path that exists both in the file system in memory and on disk,
+// since the lock is a real one.
 func storyRoot(t *testing.T) (*memFS, string) {
 	root := filepath.Join(t.TempDir(), "w")
 	if err := os.Mkdir(root, 0o700); err != nil {
@@ -219,9 +216,9 @@ func storyRoot(t *testing.T) (*memFS, string) {
 	return m, root
 }
 
-// Every operation on the disk (of so many, one: see -every) fails once, and at every one the process dies once, with what it wrote or
-// with what it synced: the warehouse always opens, and holds all that was
-// acknowledged.
+// Every operation on the disk (with -every, one of so many) fails once, and at every one the
+// process dies once, keeping what it wrote or only what it synced: the warehouse always opens, and
+// holds everything acknowledged.
 func TestEveryOperationFailsOnce(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -269,8 +266,7 @@ func TestEveryOperationFailsOnce(t *testing.T) {
 	}
 }
 
-// The order of the operations is what makes a commit safe, so it stands in a
-// file that a review sees change.
+// The order of operations makes a commit safe, so a golden file shows changes in review.
 func TestOrderOfOperations(t *testing.T) {
 	m, root := storyRoot(t)
 	f := &faultFS{FS: m, root: root, at: -1}
@@ -280,7 +276,7 @@ func TestOrderOfOperations(t *testing.T) {
 	var lines []string
 	last := ""
 	for _, line := range f.log {
-		// How many writes a Parquet writer makes is its own business.
+		// The number of writes of a Parquet writer does not matter.
 		if line != last || !strings.HasPrefix(line, "write ") {
 			lines = append(lines, line)
 		}

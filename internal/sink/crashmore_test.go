@@ -19,8 +19,7 @@ import (
 	"callhouse/internal/sink/verify"
 )
 
-// load copies a folder of the disk into a file system in memory, all of it
-// synced.
+// load copies a folder of the disk into a file system in memory, all synced.
 func (m *memFS) load(t *testing.T, from, to string) {
 	t.Helper()
 	m.mkdirAll(to)
@@ -55,9 +54,9 @@ func (m *memFS) load(t *testing.T, from, to string) {
 	}
 }
 
-// walk does something to a warehouse again and again: each time another one of
-// the operations on the disk fails (in the quick tests: of some of them), or the
-// process dies at it, or the power is cut. Then check looks at what is left.
+// walk acts on a warehouse repeatedly: each time another operation on the disk fails (in the quick
+// tests: some of them), or the process dies at it, or the power is cut. Then check inspects the
+// result.
 func walk(t *testing.T, from string, least int, act func(disk.FS, string) error, check func(*testing.T, disk.FS, string)) {
 	for _, c := range []struct {
 		name     string
@@ -76,7 +75,7 @@ func walk(t *testing.T, from string, least int, act func(disk.FS, string) error,
 			step := min(*every, max(1, least/3))
 			tried := 0
 			for k := rand.IntN(step); ; k += step {
-				m := base.afterPowerCut() // all was synced: a copy
+				m := base.afterPowerCut() // a copy, since everything was synced
 				f := &faultFS{FS: m, root: root, at: k, err: c.err, stop: c.stop}
 				err := act(f, root)
 				if !f.fired {
@@ -106,8 +105,7 @@ func at(fsys disk.FS, root string, days int) (*Warehouse, error) {
 	return Open(Options{Root: root, RunID: layout.RunID(now, uint32(days)), FS: fsys, Workers: 2, Now: func() time.Time { return now }})
 }
 
-// wholeOn verifies a warehouse on any file system, but for problems of the given
-// kinds.
+// wholeOn verifies a warehouse on any file system, ignoring problems of the given kinds.
 func wholeOn(t *testing.T, fsys disk.FS, root string, but ...string) {
 	t.Helper()
 	r, err := verify.Warehouse(context.Background(), verify.Options{Root: root, All: true, FS: fsys})
@@ -121,8 +119,7 @@ func wholeOn(t *testing.T, fsys disk.FS, root string, but ...string) {
 	}
 }
 
-// A migration that is cut short anywhere changes no call, and goes on when it is
-// started again.
+// A migration interrupted anywhere changes no call, and continues when restarted.
 func TestEveryOperationOfAMigration(t *testing.T) {
 	longtest.Only(t)
 	from := filepath.Join(t.TempDir(), "w")
@@ -156,8 +153,8 @@ func TestEveryOperationOfAMigration(t *testing.T) {
 			t.Fatalf("the warehouse does not open: %v", err)
 		}
 		defer w.Close()
-		wholeOn(t, fsys, root, "columns") // of the old files, which no format version had
-		for range 2 {                     // as it is, and when the migration has come to its end
+		wholeOn(t, fsys, root, "columns") // of the old files, which belong to no format version
+		for range 2 {                     // as it is, and after the migration is complete
 			if got := spokenOn(t, fsys, w.Snapshot()); got != want {
 				t.Fatalf("the calls became\n%s, want\n%s", got, want)
 			}
@@ -172,8 +169,8 @@ func TestEveryOperationOfAMigration(t *testing.T) {
 	})
 }
 
-// A run that takes in what a killed one left may be killed itself, anywhere: the
-// next one takes in all of it, once.
+// A run that commits the journal of a killed one may itself be killed anywhere: the next one
+// commits all of it, once.
 func TestEveryOperationOfARecovery(t *testing.T) {
 	longtest.Only(t)
 	from := filepath.Join(t.TempDir(), "w")
@@ -197,8 +194,8 @@ func TestEveryOperationOfARecovery(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// And what kills in a commit leave: a snapshot in the making, and a whole one
-	// that never became current.
+	// A kill within a commit leaves an unfinished snapshot, or a complete one that never became
+	// current.
 	first := damageTo(t, from).s
 	copySnapshot(t, first, 2)
 	if err := os.CopyFS(filepath.Join(from, layout.SnapshotsName, layout.TempName("000003", disk.NewID())), os.DirFS(first.Dir)); err != nil {

@@ -40,7 +40,7 @@ func (d *damage) must(err error) {
 	}
 }
 
-// manifest writes the manifest anew, as edit leaves it.
+// manifest rewrites the manifest after edit.
 func (d *damage) manifest(edit func(*layout.Manifest)) {
 	d.t.Helper()
 	edit(d.s.Manifest)
@@ -49,7 +49,7 @@ func (d *damage) manifest(edit func(*layout.Manifest)) {
 	d.must(os.WriteFile(filepath.Join(d.s.Dir, layout.ManifestName), raw, 0o600))
 }
 
-// file returns the file of a table that holds a day.
+// file returns the file of a table with a day.
 func (d *damage) file(table, period string) *layout.File {
 	d.t.Helper()
 	for _, f := range d.s.Manifest.FilesOf(table) {
@@ -61,7 +61,7 @@ func (d *damage) file(table, period string) *layout.File {
 	return nil
 }
 
-// rows writes a file anew with other rows, and has the manifest say what it is.
+// rows rewrites a file with other rows and updates the manifest.
 func (d *damage) rows(f *layout.File, of *schema.Table, edit func([]parquet.Row) []parquet.Row) {
 	d.t.Helper()
 	r, err := table.Open(anywhere, d.s.Path(f), table.ByName(f.Table))
@@ -86,7 +86,7 @@ func (d *damage) rows(f *layout.File, of *schema.Table, edit func([]parquet.Row)
 	d.manifest(func(*layout.Manifest) { f.Path, f.Rows, f.Bytes, f.SHA256 = now.Path, now.Rows, now.Bytes, now.SHA256 })
 }
 
-// folder makes data files in a folder that is there.
+// folder makes data files in an existing folder.
 type folder string
 
 func (f folder) Create(path string) (disk.File, error) {
@@ -101,7 +101,7 @@ func (f folder) Remove(path string) error { return os.Remove(filepath.Join(strin
 
 func (folder) PageBytes() int { return table.PageBytes }
 
-// copySnapshot makes another snapshot that holds what one holds.
+// copySnapshot makes another snapshot with the same content.
 func copySnapshot(t *testing.T, s *layout.Snapshot, number int64) {
 	t.Helper()
 	dir := filepath.Join(filepath.Dir(s.Dir), layout.SnapshotName(number))
@@ -123,7 +123,7 @@ func (d *damage) bytes(path string, edit func([]byte) []byte) {
 	d.t.Helper()
 	raw, err := os.ReadFile(path)
 	d.must(err)
-	d.must(os.Remove(path)) // not the file of the other snapshots
+	d.must(os.Remove(path)) // not the other snapshots' file
 	d.must(os.WriteFile(path, edit(raw), 0o600))
 }
 
@@ -132,8 +132,7 @@ const (
 	yesterday = "2026-11-18"
 )
 
-// damages are ways to break a warehouse, by name, and the kind of problem that
-// tells of it.
+// damages are ways to damage a warehouse, by name, with the kind of the resulting problem.
 var damages = map[string]struct {
 	kind string
 	do   func(*damage)
@@ -297,7 +296,7 @@ var damages = map[string]struct {
 		d.bytes(journal.Path(d.root, refs[0]), func(b []byte) []byte {
 			bad := slices.Clone(b)
 			bad[len(bad)-3] ^= 1
-			return append(bad, b...) // a whole frame stands behind the broken one
+			return append(bad, b...) // a whole frame follows the broken one
 		})
 	}},
 }

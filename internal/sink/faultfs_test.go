@@ -9,15 +9,14 @@ import (
 	"callhouse/internal/sink/disk"
 )
 
-// faultFS passes operations that change the disk on to another file system,
-// logs them, and lets the k-th fail, or all from the k-th on: a process that
-// died there changed nothing more.
+// faultFS passes operations that change the disk to another file system, logs them, and makes the
+// k-th fail, or all from the k-th on, as if the process had died.
 type faultFS struct {
 	disk.FS
 	root string
-	err  error // what the failing operation returns
-	at   int   // which one fails; negative: none
-	stop bool  // and everything behind it
+	err  error // the error of the failing operation
+	at   int   // the failing operation; negative: none
+	stop bool  // and all later ones
 
 	mu    sync.Mutex
 	n     int
@@ -43,7 +42,7 @@ func (f *faultFS) op(name string, paths ...string) error {
 
 var randomID = regexp.MustCompile(`[0-9a-f]{16}`)
 
-// plain makes a path the same in every run.
+// plain makes a path reproducible.
 func (f *faultFS) plain(path string) string {
 	if rel, err := filepath.Rel(f.root, path); err == nil {
 		path = rel
@@ -107,7 +106,7 @@ type faultFile struct {
 	name string
 }
 
-// Write fails as a full disk does: after a part of it.
+// Write fails like a full disk, after a part of the data.
 func (f *faultFile) Write(p []byte) (int, error) {
 	if err := f.fs.op("write", f.name); err != nil {
 		n, _ := f.File.Write(p[:len(p)/2])

@@ -11,8 +11,7 @@ import (
 	"callhouse/internal/sink/table"
 )
 
-// Every call is found with all that belongs to it, wherever it lies; and a call
-// that is not there is not.
+// Every call is found with all its rows, wherever it is; a missing call is not.
 func TestFind(t *testing.T) {
 	root := sound(t)
 	s, err := layout.Current(root)
@@ -33,7 +32,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// A call with more turns than a row group has rows is found whole.
+// A call with more turns than a row group is found completely.
 func TestFindOverRowGroups(t *testing.T) {
 	w := night(t, nil, filepath.Join(t.TempDir(), "w"), 0)
 	const turns = table.RowGroupRows + 1000

@@ -17,8 +17,8 @@ import (
 	"callhouse/internal/sink/verify"
 )
 
-// older makes a warehouse of three runs, whose snapshots hold the calls a, b, y
-// and z in different states, compacted and not.
+// older makes a warehouse of three runs, whose snapshots hold the calls a, b, y and z in different
+// states, compacted and not.
 func older(t *testing.T) *Warehouse {
 	t.Helper()
 	root := filepath.Join(t.TempDir(), "w")
@@ -78,7 +78,7 @@ func TestForget(t *testing.T) {
 			t.Errorf("erased %+v", e)
 		}
 	}
-	// Every snapshot that is left knows nothing of it, and says the truth about itself.
+	// No remaining snapshot contains it, and all are consistent.
 	all, err := snapshot.Retained(root)
 	if err != nil || len(all) != 3 {
 		t.Fatalf("retained %v, %v", all, err)
@@ -95,7 +95,7 @@ func TestForget(t *testing.T) {
 	if bad, err := erase.CheckReceipt(context.Background(), root, r); err != nil || len(bad) > 0 {
 		t.Errorf("the receipt does not hold: %v, %v", bad, err)
 	}
-	// What the service says of it from now on is dropped, by this run and others.
+	// Later records of it are dropped, by this run and others.
 	for n := 5; n < 7; n++ {
 		if err := w.Put(context.Background(), storyRecord("a", 9), storyRecord("b", 1+n)); err != nil {
 			t.Fatal(err)
@@ -109,7 +109,7 @@ func TestForget(t *testing.T) {
 		}
 		w = night(t, nil, root, n)
 	}
-	// Neither does a rollback bring it back, nor does it lose what was forgotten.
+	// A rollback neither brings it back nor loses the tombstones.
 	if _, err := w.Rollback(context.Background(), 4, rolledBack(w)); err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestForget(t *testing.T) {
 	if got := holds(t, w.Snapshot()); got != "bc" {
 		t.Errorf("after a rollback there are %s", got)
 	}
-	// Once more, and another one.
+	// Once more, and another call.
 	again := mustForget(t, w, erase.Selection{CallIDs: []string{"a"}})
 	if again.Snapshot != w.Snapshot().Manifest.Snapshot || again.Erased[0].Calls != 0 || again.Calls[0] == "" {
 		t.Errorf("forgetting it again: %+v", again)
@@ -134,7 +134,7 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// noTrace fails where any file of the warehouse holds one of the ids.
+// noTrace fails if any file of the warehouse contains one of the ids.
 func noTrace(t *testing.T, root string, ids ...string) {
 	t.Helper()
 	err := filepath.Walk(root, func(path string, info os.FileInfo, err error) error {
@@ -184,7 +184,7 @@ func TestForgetByNumberAndTime(t *testing.T) {
 	}
 }
 
-// A receipt that does not hold is found out.
+// A receipt that no longer holds is detected.
 func TestCheckReceipt(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind string

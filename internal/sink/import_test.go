@@ -13,8 +13,8 @@ import (
 	"callhouse/internal/sink/erase"
 )
 
-// dumpOf makes a dump of lines, as of so many hours after the tests' first run:
-// read in place, or in a stream.
+// dumpOf makes a dump of lines, as of so many hours after the tests' first run: read in place, or
+// streamed.
 func dumpOf(name string, hour int, kind schema.Kind, streamed bool, lines ...string) *commit.Dump {
 	text := strings.Join(lines, "\n")
 	d := &commit.Dump{Name: name, AsOf: testDay.UnixMilli() + int64(hour)*3_600_000, Kind: kind}
@@ -26,8 +26,7 @@ func dumpOf(name string, hour int, kind schema.Kind, streamed bool, lines ...str
 	return d
 }
 
-// imported imports dumps into w, and returns what was set aside and what the
-// commits did.
+// imported imports dumps into w, and returns what was set aside and the results of the commits.
 func imported(t *testing.T, w *Warehouse, dumps ...*commit.Dump) (aside []string, did commit.Stats) {
 	t.Helper()
 	i := w.NewImport(doneRow(w), func(a commit.AsideError) { aside = append(aside, a.Error()) })
@@ -50,7 +49,7 @@ func line(id string, start int64, more string) string {
 	return fmt.Sprintf(`{"id":%q,"status":"ended","start_at":%d,"end_at":%d%s}`, id, start, start+1000, more)
 }
 
-// TestImportMergesByAge has an import meet what a run fetched before and after.
+// TestImportMergesByAge imports into a warehouse whose run fetched before or after.
 func TestImportMergesByAge(t *testing.T) {
 	day := testDay.UnixMilli() - 48*3_600_000
 	spoken := `,"transcript":[{"role":"user","content":"hello"}]`
@@ -63,7 +62,7 @@ func TestImportMergesByAge(t *testing.T) {
 		turns    int
 		state    calls.TranscriptState
 		changed  bool
-		fetched5 bool // the call is as the run fetched it
+		fetched5 bool // the call is as fetched by the run
 	}{
 		{"newer wins", line("a", day+1, `,"variant_label":"dump"`), 6, day + 1, "dump", 0, calls.Pending, true, false},
 		{"newer, another day", line("a", day-90_000_000, `,"variant_label":"dump"`), 6, day - 90_000_000, "dump", 0, calls.Pending, true, false},
@@ -97,7 +96,7 @@ func TestImportMergesByAge(t *testing.T) {
 				if (call.FetchedAt() == rec.FetchedAt) != c.fetched5 {
 					t.Errorf("fetched at %d", call.FetchedAt())
 				}
-				// The same once more changes nothing.
+				// A second import changes nothing.
 				if err := w.Close(); err != nil {
 					t.Fatal(err)
 				}
@@ -110,8 +109,7 @@ func TestImportMergesByAge(t *testing.T) {
 	}
 }
 
-// TestImportSetsAside has lines that are no calls, or that are not what they look
-// like, among others.
+// TestImportSetsAside imports lines that are no calls, or are malformed, among valid ones.
 func TestImportSetsAside(t *testing.T) {
 	day := testDay.UnixMilli()
 	for _, streamed := range []bool{false, true} {
@@ -159,7 +157,7 @@ func TestImportSetsAside(t *testing.T) {
 	}
 }
 
-// TestImportKeepsOut does not let in what was forgotten, or must not be kept.
+// TestImportKeepsOut does not import what was forgotten or must not be stored.
 func TestImportKeepsOut(t *testing.T) {
 	day := testDay.UnixMilli()
 	m, root := storyRoot(t)

@@ -16,8 +16,7 @@ import (
 	"callhouse/internal/sink/table"
 )
 
-// The filters of a file say of nearly every foreign id that it is not there,
-// and of every own one that it may be.
+// The filters of a file exclude nearly every foreign id and no own one.
 func TestFiltersPrune(t *testing.T) {
 	w := night(t, nil, filepath.Join(t.TempDir(), "w"), 0)
 	start := testDay.UnixMilli()
@@ -57,7 +56,7 @@ func TestFiltersPrune(t *testing.T) {
 	}
 }
 
-// A filter that has become empty is damage: it can be asked for nothing.
+// An empty filter is damage: it cannot be queried.
 func TestAnEmptyFilterIsDamage(t *testing.T) {
 	w := monthsBefore(t, "2026-06")
 	file := w.Snapshot().Manifest.FilesOf(schema.Calls.Name)[0]
@@ -71,7 +70,7 @@ func TestAnEmptyFilterIsDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := p.Metadata().RowGroups[0].Columns[schema.Calls.Column("call_id")].MetaData.BloomFilterOffset
-	if raw[at] != 0x15 || raw[at+1] >= 0x80 { // the first field, an i32: the size as a varint of one byte
+	if raw[at] != 0x15 || raw[at+1] >= 0x80 { // the first field, an i32: the size as a one-byte varint
 		t.Fatalf("the filter's header begins with % x", raw[at:at+2])
 	}
 	raw[at+1] = 0
@@ -91,8 +90,7 @@ func TestAnEmptyFilterIsDamage(t *testing.T) {
 	}
 }
 
-// A call that moves from a place where nobody would look for it is found there,
-// and leaves it.
+// A call that moves from an unusual place is found there, and leaves it.
 func TestACallIsFoundAnywhere(t *testing.T) {
 	w := monthsBefore(t, "2026-06", "2026-07", "2026-08")
 	if _, err := w.Compact(context.Background(), []string{"2026-06"}, nil); err != nil {

@@ -30,7 +30,7 @@ func TestSecondRunFindsTheWarehouseHeld(t *testing.T) {
 }
 
 func TestSpendsAreRemembered(t *testing.T) {
-	root := t.TempDir() // it stays, though nothing is committed
+	root := t.TempDir() // kept, though nothing is committed
 	w := night(t, nil, root, 0)
 	sent := time.Unix(0, 1_700_000_000_123_456_789)
 	want := []disk.Spend{{Sent: sent, Answered: sent.Add(time.Second)}, {Sent: sent.Add(time.Minute)}}
@@ -51,7 +51,7 @@ func TestSpendsAreRemembered(t *testing.T) {
 	if !slices.EqualFunc(want, got, same) {
 		t.Errorf("recalled %v, want %v", got, want)
 	}
-	// Noted anew in another place, it is still one.
+	// Noted again in another place, it is still one.
 	w = night(t, nil, root, 2)
 	if err := w.Note(5, want[0]); err != nil {
 		t.Fatal(err)

@@ -50,7 +50,7 @@ func mustClose(t *testing.T, w *Warehouse) {
 	}
 }
 
-// die lets go of the warehouse as a killed process does.
+// die releases the warehouse like a killed process.
 func die(t *testing.T, w *Warehouse) {
 	t.Helper()
 	if err := w.lock.Drop(); err != nil {
@@ -58,7 +58,7 @@ func die(t *testing.T, w *Warehouse) {
 	}
 }
 
-// runWords returns the rows of the table runs, each as "outcome: error".
+// runWords returns the rows of runs as "outcome: error".
 func runWords(t *testing.T, root string) (out []string) {
 	t.Helper()
 	h, err := ReadHistory(root)
@@ -82,8 +82,8 @@ func sameTold(t *testing.T, root, want string) {
 	}
 }
 
-// A run that cannot commit what it fetched commits its row alone; the next one
-// commits what it fetched, and the row says both.
+// A run that cannot commit what it fetched commits only its row; the next one commits what was
+// fetched, and both are in the rows.
 func TestRecordAlone(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
 	w := aRun(t, nil, root, 0)
@@ -123,8 +123,8 @@ func TestRecordAlone(t *testing.T) {
 	sameTold(t, root, "done: \nfailed: no room\ndone: ")
 }
 
-// On a disk that takes nothing more the lock keeps a note of the run, night after
-// night, and the first run that can write makes the rows.
+// On a full disk the lock keeps a note of each run, and the first run that can write makes the
+// rows.
 func TestRowsOfAFullDisk(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
 	w := aRun(t, nil, root, 0)
@@ -155,9 +155,9 @@ func TestRowsOfAFullDisk(t *testing.T) {
 	}
 }
 
-// The lock's line has room for the newest of many.
+// The lock's line has room for the newest of many notes.
 func TestManyLostRuns(t *testing.T) {
-	root := t.TempDir() // it stays, though nothing is committed
+	root := t.TempDir() // kept, though nothing is committed
 	fsys := &faultFS{FS: anywhere, root: root, err: syscall.ENOSPC, at: -1}
 	for n := range 12 {
 		w := aRun(t, fsys, root, n)
@@ -177,8 +177,7 @@ func TestManyLostRuns(t *testing.T) {
 	mustClose(t, w)
 }
 
-// A run that was killed before it had put anything is on record all the same;
-// a command that is no run is not.
+// A run killed before its first put is recorded; a command that is no run is not.
 func TestKilledBeforeItPutAnything(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
 	w := aRun(t, nil, root, 0)
@@ -190,7 +189,7 @@ func TestKilledBeforeItPutAnything(t *testing.T) {
 	mustClose(t, w)
 	sameTold(t, root, "killed: killed before it had committed anything\ndone: ")
 
-	// One that was killed between two commits, with nothing in the journal.
+	// One killed between two commits, with an empty journal.
 	w = aRun(t, nil, root, 3)
 	running := func(commit.Stats, int64) schema.Run {
 		return schema.Run{ID: w.opts.RunID, StartedAt: w.opts.Now().UnixMilli(), Outcome: schema.OutcomeRunning}
@@ -208,7 +207,7 @@ func TestKilledBeforeItPutAnything(t *testing.T) {
 	sameTold(t, root, after+"\ndone: ")
 }
 
-// A run that finds a damaged warehouse is on record once it is mended.
+// A run that finds a damaged warehouse is recorded once it is repaired.
 func TestDamageIsOnRecord(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
 	w := aRun(t, nil, root, 0)
@@ -240,9 +239,9 @@ func TestDamageIsOnRecord(t *testing.T) {
 	}
 }
 
-// Who says who holds a warehouse, and keeps nobody from taking it.
+// Who returns the holder of a warehouse, without preventing others from taking it.
 func TestWho(t *testing.T) {
-	root := t.TempDir() // it stays, though nothing is committed
+	root := t.TempDir() // kept, though nothing is committed
 	if h, held, err := disk.Who(root); err != nil || held || h.PID != 0 {
 		t.Errorf("of no warehouse: %+v, %v, %v", h, held, err)
 	}

@@ -14,9 +14,8 @@ import (
 	"callhouse/internal/sink/disk"
 )
 
-// memFS is a file system in memory that knows what a power cut would leave:
-// of a file, what it held at its last Sync; of a folder, the names that it had
-// at its last SyncDir.
+// memFS is a file system in memory that models a power cut: a file keeps its content at its last
+// Sync, a folder its names at its last SyncDir.
 type memFS struct {
 	mu   sync.Mutex
 	root *memNode
@@ -37,7 +36,7 @@ func newMemDir() *memNode {
 	return &memNode{dir: map[string]*memNode{}, syncedDir: map[string]*memNode{}}
 }
 
-// afterPowerCut returns a file system with only what was synced.
+// afterPowerCut returns a file system with only the synced state.
 func (m *memFS) afterPowerCut() *memFS {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -63,7 +62,7 @@ func (m *memFS) afterPowerCut() *memFS {
 	return &memFS{root: clone(m.root)}
 }
 
-// look returns the node at path, and its parent.
+// look returns the node at path and its parent.
 func (m *memFS) look(path string) (parent, n *memNode, base string) {
 	n = m.root
 	for part := range strings.SplitSeq(strings.Trim(filepath.ToSlash(path), "/"), "/") {
@@ -77,7 +76,7 @@ func (m *memFS) look(path string) (parent, n *memNode, base string) {
 
 func notExist(op, name string) error { return &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist} }
 
-// mkdirAll makes a folder with all above it, synced.
+// mkdirAll makes a folder and its parents, synced.
 func (m *memFS) mkdirAll(path string) {
 	n := m.root
 	for part := range strings.SplitSeq(strings.Trim(filepath.ToSlash(path), "/"), "/") {

@@ -22,16 +22,16 @@ import (
 
 var fixture = flag.Bool("fixture", false, "keep a warehouse of today's format version in testdata, unless there is one")
 
-// formatDir is where a warehouse as a format version made it is kept for good.
+// formatDir is where a warehouse of a format version is kept permanently.
 func formatDir(version int) string { return filepath.Join("testdata", "format-"+strconv.Itoa(version)) }
 
-// spoken returns the JSON of every call of a snapshot, a line each, by id.
+// spoken returns the JSON of every call of a snapshot, one line each, by id.
 func spoken(t *testing.T, s *layout.Snapshot) string {
 	t.Helper()
 	return jsonOf(readCalls(t, anywhere, s))
 }
 
-// jsonOf returns the JSON of calls, a line each, by id.
+// jsonOf returns the JSON of calls, one line each, by id.
 func jsonOf(calls map[string]*calls.Call) string {
 	var ids []string
 	for id := range calls {
@@ -45,8 +45,8 @@ func jsonOf(calls map[string]*calls.Call) string {
 	return string(out)
 }
 
-// TestKeepFormat makes the fixture of today's format version. Once it is made it
-// is never made again: it is what that version wrote.
+// TestKeepFormat makes the fixture of the current format version. It must never be made again,
+// since it is what that version wrote.
 func TestKeepFormat(t *testing.T) {
 	dir := formatDir(layout.FormatVersion)
 	if _, err := os.Stat(dir); err == nil || !*fixture {
@@ -76,8 +76,7 @@ func TestKeepFormat(t *testing.T) {
 	}
 }
 
-// kept returns a copy of a warehouse that a format version made, and the JSON of
-// its calls.
+// kept returns a copy of a warehouse of a format version, and the JSON of its calls.
 func kept(t *testing.T, dir string) (root, calls string) {
 	t.Helper()
 	want, err := os.ReadFile(filepath.Join(dir, "calls.ndjson"))
@@ -91,8 +90,8 @@ func kept(t *testing.T, dir string) (root, calls string) {
 	return root, string(want)
 }
 
-// Warehouses of every format version there was are read, verified, written to,
-// and migrated, and no call changes.
+// Warehouses of every format version are read, verified, written to, and migrated, without changing
+// a call.
 func TestEveryFormatVersion(t *testing.T) {
 	for version := 1; version <= layout.FormatVersion; version++ {
 		t.Run(strconv.Itoa(version), func(t *testing.T) {
@@ -136,8 +135,8 @@ func TestEveryFormatVersion(t *testing.T) {
 	}
 }
 
-// withoutColumn writes the files of calls of a day as they were before a column
-// came: what was sent for it lies in extra, and where nothing was sent nothing does.
+// withoutColumn writes the files of calls of a day as before a column existed: its values are in
+// extra.
 func withoutColumn(t *testing.T, root, period, name string) {
 	t.Helper()
 	d := damageTo(t, root)
@@ -166,8 +165,8 @@ func withoutColumn(t *testing.T, root, period, name string) {
 	})
 }
 
-// A column that older files lack is filled from their extra: in a file that a
-// commit rewrites anyhow, and in all files by Migrate.
+// A column that older files lack is filled from their extra: in a file that a commit rewrites
+// anyway, and in all files by Migrate.
 func TestPromote(t *testing.T) {
 	for _, by := range []string{"migrate", "commit", "compaction"} {
 		t.Run(by, func(t *testing.T) {
@@ -212,7 +211,7 @@ func TestPromote(t *testing.T) {
 					t.Fatalf("migrated %d, %v", n, err)
 				}
 			case "commit":
-				if err := w.Put(context.Background(), recs[2]); err != nil { // as known, but for k3 alone
+				if err := w.Put(context.Background(), recs[2]); err != nil { // unchanged, except k3
 					t.Fatal(err)
 				}
 				if err := w.Put(context.Background(), storyRecord("a", 1)); err != nil {

@@ -31,15 +31,15 @@ var (
 )
 
 const (
-	nightCalls  = 5000   // that are new or changed in a night
+	nightCalls  = 5000   // new or changed per night
 	callsADay   = 27_400 // 10 million a year
 	nightRounds = 3
-	nightPut    = 50 // records that are synced at once
+	nightPut    = 50 // records per sync
 )
 
 var nightNow = time.Date(2026, 11, 19, 12, 0, 0, 0, time.UTC)
 
-// nightWorld returns the calls of the warehouse that this process is to work on.
+// nightWorld returns the calls of this process's warehouse.
 func nightWorld(t *testing.T) *world.World {
 	t.Helper()
 	if *nightSide == "" {
@@ -56,9 +56,9 @@ func nightWorld(t *testing.T) *world.World {
 	return w
 }
 
-// TestNightIsFlat shows that a night costs what it changes, and not what there
-// is: it commits the same number of calls, half of them new and half changed,
-// into warehouses of different sizes, in a process of their own each.
+// TestNightIsFlat shows that a night costs what it changes, whatever the size of the warehouse: it
+// commits the same number of calls, half new and half changed, into warehouses of different sizes,
+// each in its own process.
 func TestNightIsFlat(t *testing.T) {
 	if *nightSizes == "" || *nightSide != "" {
 		t.Skip("make bench-night runs it")
@@ -89,8 +89,7 @@ func TestNightIsFlat(t *testing.T) {
 	}
 }
 
-// nightWarehouse returns a warehouse of so many calls, which it makes unless
-// there is one.
+// nightWarehouse returns a warehouse of so many calls, made if necessary.
 func nightWarehouse(t *testing.T, calls int64) string {
 	t.Helper()
 	if *nightDir == "" {
@@ -113,7 +112,7 @@ func nightWarehouse(t *testing.T, calls int64) string {
 	return root
 }
 
-// nightProcess returns a test of this program as a process of its own.
+// nightProcess returns a test of this program as a separate process.
 func nightProcess(t *testing.T, test string, calls int64, root string) *exec.Cmd {
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+test+"$", "-test.v", "-test.timeout", "6h",
 		"-nights", strconv.FormatInt(calls, 10), "-night-side", root)
@@ -121,15 +120,15 @@ func nightProcess(t *testing.T, test string, calls int64, root string) *exec.Cmd
 	return cmd
 }
 
-// makeNights has another process make a warehouse: of its memory the system would
-// tell as the nights' own, which begin as copies of this one.
+// makeNights makes a warehouse in another process: otherwise its memory would count for the nights,
+// which are forked from this one.
 func makeNights(t *testing.T, root string, calls int64) {
 	t.Helper()
 	measured(t, nightProcess(t, "TestNightBuild", calls, root))
 }
 
-// TestNightBuild makes a warehouse whose months are compacted, as years of nights
-// leave it, in a process of its own.
+// TestNightBuild makes a warehouse with compacted months, as after years of nights, in a separate
+// process.
 func TestNightBuild(t *testing.T) {
 	world := nightWorld(t)
 	w, err := Open(Options{Root: *nightSide, RunID: layout.RunID(nightNow, 1), Workers: 2, Now: func() time.Time { return nightNow }})
@@ -162,7 +161,7 @@ func TestNightBuild(t *testing.T) {
 	}
 }
 
-// TestNightSide is one night, in a process of its own.
+// TestNightSide is one night, in a separate process.
 func TestNightSide(t *testing.T) {
 	world := nightWorld(t)
 	now := nightNow.Add(time.Hour)

@@ -10,9 +10,8 @@ import (
 	"callhouse/internal/sink/verify"
 )
 
-// A record that does not carry a start leaves the call where it is, in its period and in
-// its order; one that carries null takes the start away. A call of which no record carries a
-// start is kept all the same.
+// A record without a start leaves the call in its period and order; one with null removes the
+// start. A call without any start is kept.
 func TestRecordWithoutAStart(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "w")

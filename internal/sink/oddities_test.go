@@ -11,8 +11,7 @@ import (
 	"callhouse/internal/sink/verify"
 )
 
-// What the service tells that makes no sense is kept, and told of; it is no
-// damage.
+// Implausible data of the service is stored and reported; it is no damage.
 func TestVerifyTellsWhatIsOdd(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
 	w := night(t, nil, root, 0)

@@ -20,9 +20,9 @@ import (
 	"callhouse/internal/wire"
 )
 
-// Columns that the service sends under two names, in every combination of both: objects are
-// committed as items of lists and as records, verified and given back; the same night after
-// night changes nothing, and other combinations replace them.
+// Columns that the service sends under two names, in every combination: objects are committed as
+// list items and as records, verified and rebuilt; repeating them changes nothing, and other
+// combinations replace them.
 func TestEveryPairInAWarehouse(t *testing.T) {
 	t.Parallel()
 	sampled, tried := longtest.Each(4), 0
@@ -30,7 +30,7 @@ func TestEveryPairInAWarehouse(t *testing.T) {
 		pairs := resourcetest.Pairs(of.Table)
 		tried += len(pairs)
 		if len(pairs) == 0 || !sampled(i) && !slices.ContainsFunc(pairs, func(p resourcetest.Pair) bool { return p.Column.Name != of.Table.Fields[0].Name }) {
-			continue // its key is like that of others
+			continue // its key equals that of others
 		}
 		t.Run(of.Name, func(t *testing.T) {
 			t.Parallel()
@@ -56,7 +56,7 @@ func TestEveryPairInAWarehouse(t *testing.T) {
 			}
 			x.list(items, 0)
 			x.wantChanges()
-			x.list(items, 1) // each object as the one behind it was
+			x.list(items, 1) // each object with the next one's combination
 			x.back(items, 1, false)
 			x.list(items, 0)
 			x.back(items, 0, false)
@@ -76,7 +76,7 @@ type sent struct {
 	body []byte
 }
 
-// bodies returns an object for each combination of each pair that has a key.
+// bodies returns an object for each combination of each pair, with a key.
 func (x *paired) bodies(pairs []resourcetest.Pair, base []byte) (out []sent) {
 	x.Helper()
 	for i, p := range pairs {
@@ -108,8 +108,7 @@ func (x *paired) send(kind schema.Kind, key string, body []byte) {
 	}
 }
 
-// list commits a complete list. Each object has the combination of the one that is shift
-// places behind it.
+// list commits a complete list. Each object has the combination of the one shift places after it.
 func (x *paired) list(items []sent, shift int) {
 	x.Helper()
 	x.open()
@@ -127,14 +126,14 @@ func (x *paired) shifted(items []sent, i, shift int) []byte {
 		mine, theirs = mine[at+1:], theirs[at+1:]
 	}
 	text := func(key string) string {
-		raw, _ := json.Marshal(resource.Plain(key)) // a text always encodes
+		raw, _ := json.Marshal(resource.Plain(key)) // a string always encodes
 		return string(raw)
 	}
 	return []byte(strings.ReplaceAll(string(other.body), text(theirs), text(mine)))
 }
 
-// back compares all objects with the records, or items, that were sent of them. Of items the
-// columns of the object's own record are left out: they hold what that said.
+// back compares all objects with the records, or items, sent. For items, the columns of the
+// object's own record are ignored: they keep its values.
 func (x *paired) back(items []sent, shift int, records bool) {
 	x.Helper()
 	give := x.of.ItemJSON
@@ -161,8 +160,8 @@ func (x *paired) back(items []sent, shift int, records bool) {
 	}
 }
 
-// Calls, too: in every combination they are committed, verified and given back, and a later
-// record in another combination replaces what an item said.
+// Calls, too: every combination is committed, verified and rebuilt, and a later record in another
+// combination replaces an item's values.
 func TestEveryPairOfCalls(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "w")
@@ -205,7 +204,7 @@ func TestEveryPairOfCalls(t *testing.T) {
 			want, got := resourcetest.Object(otherCall(ids, bodies, i, shift)), resourcetest.Object(all[id].AppendJSON(nil))
 			for name := range got {
 				if _, carried := want[name]; !exactly && !carried {
-					delete(got, name) // an earlier response said so
+					delete(got, name) // an earlier response sent it
 				}
 			}
 			a, _ := json.Marshal(want)
@@ -229,7 +228,7 @@ func TestEveryPairOfCalls(t *testing.T) {
 	}
 }
 
-// otherCall returns the i-th call in the combination of another.
+// otherCall returns the i-th call in another's combination.
 func otherCall(ids []string, bodies map[string][]byte, i, shift int) []byte {
 	other := ids[(i+shift)%len(ids)]
 	return []byte(strings.ReplaceAll(string(bodies[other]), fmt.Sprintf("%q", other), fmt.Sprintf("%q", ids[i])))

@@ -17,8 +17,8 @@ import (
 	"callhouse/internal/sink/verify"
 )
 
-// prices are costs as a service may send them, by the call's id. Those of the
-// column are exact; the others no column holds.
+// prices are costs that a service may send, by the call's id. The column holds those of its range
+// exactly; the others fit no column.
 var prices = map[string]string{
 	"p-cents":    `{"total_cost":"0.05"}`,
 	"p-five":     `{"total_cost":"0.04213"}`,
@@ -37,8 +37,8 @@ var prices = map[string]string{
 	"p-credits4": `{"total_credits_used":12.5,"duration_seconds":61.2}`,
 }
 
-// priced are the records of calls with these prices: the same of two days of
-// October, which become one file, and of a day of November.
+// priced returns records of calls with these prices: the same on two days of October, which become
+// one file, and on a day of November.
 func priced() (recs []schema.Record) {
 	for id, cost := range prices {
 		for month, days := range map[string]int{"10": -30, "10b": -31, "11": 0} {
@@ -57,7 +57,7 @@ func priced() (recs []schema.Record) {
 
 func pricesDir(version int) string { return formatDir(version) + "-prices" }
 
-// TestKeepPrices makes a fixture as TestKeepFormat does, of calls with prices.
+// TestKeepPrices makes a fixture like TestKeepFormat, of calls with prices.
 func TestKeepPrices(t *testing.T) {
 	dir := pricesDir(layout.FormatVersion)
 	if _, err := os.Stat(dir); err == nil || !*fixture {
@@ -90,9 +90,8 @@ func TestKeepPrices(t *testing.T) {
 	}
 }
 
-// What a warehouse of an older version could not hold of prices moves into its
-// columns, exactly, and what no column holds is counted. The calls stay what they
-// were.
+// Prices that a warehouse of an older version could not hold move into columns exactly, and those
+// that fit no column are counted. The calls do not change.
 func TestPricesOfEveryVersion(t *testing.T) {
 	for version := 2; version <= layout.FormatVersion; version++ {
 		t.Run(fmt.Sprint(version), func(t *testing.T) {
@@ -120,7 +119,7 @@ func TestPricesOfEveryVersion(t *testing.T) {
 	}
 }
 
-// Prices are kept exactly by a run, too.
+// A run stores prices exactly, too.
 func TestPrices(t *testing.T) {
 	w := night(t, nil, filepath.Join(t.TempDir(), "w"), 0)
 	if err := w.Put(context.Background(), priced()...); err != nil {
@@ -130,7 +129,7 @@ func TestPrices(t *testing.T) {
 	checkPrices(t, w.Snapshot())
 }
 
-// checkPrices compares what columns hold of the calls of priced with their JSON.
+// checkPrices compares the columns of the priced calls with their JSON.
 func checkPrices(t *testing.T, s *layout.Snapshot) {
 	t.Helper()
 	unheld := map[string]bool{}

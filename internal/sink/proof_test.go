@@ -9,8 +9,8 @@ import (
 	"callhouse/internal/sink/disk"
 )
 
-// A file that an earlier commit of the same run linked is compared with its
-// checksum before it is rewritten, as any other.
+// A file linked by an earlier commit of the same run is compared with its checksum before it is
+// rewritten, like any other.
 func TestLinkedFilesAreProven(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
 	put := func(w *Warehouse, id string, version int) {

@@ -15,8 +15,7 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Calls that are not settled are found by where they lie, over the borders of days, and
-// those that lie close together are one place.
+// Unsettled calls are found by their places, across days, and nearby ones are one place.
 func TestUnsettledPlaces(t *testing.T) {
 	w := night(t, nil, filepath.Join(t.TempDir(), "w"), 0)
 	begin := testDay.Add(-3 * 24 * time.Hour).UnixMilli()
@@ -56,8 +55,8 @@ func TestUnsettledPlaces(t *testing.T) {
 	}
 }
 
-// Which operations were given up is in the snapshot until they work again, or a later run gives
-// them up once more.
+// Abandoned operations stay in the snapshot until they work again, or a later run abandons them
+// again.
 func TestRestsAreKept(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "w")

@@ -40,11 +40,11 @@ func repaired(w *Warehouse) func(*repair.Plan) schema.Run {
 	}
 }
 
-// service answers like one that has these calls: what a run lists is what the warehouse does
-// not cover, and it asks for the records that are due.
+// service is a service with these calls: a run lists what the warehouse does not cover, and fetches
+// the records that are due.
 type service map[string]*calls.Call
 
-// fetch commits what a run would fetch, and returns the calls whose records it asked for.
+// fetch commits what a run would fetch, and returns the calls whose records were requested.
 func (s service) fetch(t *testing.T, w *Warehouse) (asked []string) {
 	t.Helper()
 	ctx, now := context.Background(), w.opts.Now().UnixMilli()
@@ -80,7 +80,7 @@ func (s service) fetch(t *testing.T, w *Warehouse) (asked []string) {
 	return asked
 }
 
-// facts are what users see of calls: their JSON and what is still to come.
+// facts are the users' view of calls: their JSON and what is pending.
 func facts(of map[string]*calls.Call) map[string]string {
 	out := map[string]string{}
 	for id, c := range of {
@@ -89,7 +89,7 @@ func facts(of map[string]*calls.Call) map[string]string {
 	return out
 }
 
-// lonely removes all snapshots but the current one, so that nothing can be borrowed.
+// lonely removes all snapshots except the current one, so that nothing can be restored from them.
 func lonely(t *testing.T, root string) {
 	t.Helper()
 	s, err := layout.Current(root)
@@ -109,13 +109,12 @@ func lonely(t *testing.T, root string) {
 	}
 }
 
-// hopeless are the damages after which no manifest is left, unless an older snapshot is
-// there.
+// hopeless are the damages after which no manifest is left, unless there is an older snapshot.
 var hopeless = []string{"manifest-garbled", "manifest-of-another-snapshot", "manifest-names-a-foreign-path"}
 
-// After every damage, repair makes a warehouse that verify finds whole, and the next run
-// fetches what it then lacks: every call is what it was. With older snapshots it takes what
-// they hold; without, it fetches again what the damaged part held, and nothing else.
+// After every damage, repair makes a warehouse that verify finds whole, and the next run fetches
+// what is missing: every call is as before. With older snapshots repair restores from them;
+// without, the run fetches the damaged part, and nothing else.
 func TestRepairMendsEveryDamage(t *testing.T) {
 	whole := sound(t)
 	s, err := layout.Current(whole)
@@ -127,7 +126,7 @@ func TestRepairMendsEveryDamage(t *testing.T) {
 	for name, c := range damages {
 		for _, alone := range []bool{false, true} {
 			if i++; !tried(i) || c.kind == "journal" || alone && name == "snapshot-gone" {
-				continue // the next commit mends the one, and nobody the other
+				continue // the next commit repairs the one, nothing the other
 			}
 			t.Run(name+map[bool]string{true: ", no older snapshot"}[alone], func(t *testing.T) {
 				root := filepath.Join(t.TempDir(), "w")
@@ -172,7 +171,7 @@ func checkRepair(t *testing.T, root string, truth service) {
 	known := readCalls(t, anywhere, w.Snapshot())
 	asked := truth.fetch(t, w)
 	now := readCalls(t, anywhere, w.Snapshot())
-	delete(now, "b") // which the journal of the killed run changed since
+	delete(now, "b") // which the journal of the killed run has changed
 	want := facts(truth)
 	delete(want, "b")
 	if d := cmp.Diff(want, facts(now)); d != "" {
@@ -185,8 +184,8 @@ func checkRepair(t *testing.T, root string, truth service) {
 	}
 }
 
-// What is damaged in all kept snapshots is given up by periods: the days beside it are not
-// asked for again, and the plan says what is lost.
+// What is damaged in all kept snapshots is dropped by period: neighbouring days are not requested
+// again, and the plan lists the loss.
 func TestRepairSaysWhatItGivesUp(t *testing.T) {
 	root := sound(t)
 	lonely(t, root)
@@ -218,7 +217,7 @@ func TestRepairSaysWhatItGivesUp(t *testing.T) {
 	}
 }
 
-// The record of forgotten calls cannot be fetched again: it is given up only on request.
+// The record of forgotten calls cannot be fetched again: it is dropped only on request.
 func TestRepairGivesUpTombstonesOnRequestOnly(t *testing.T) {
 	root := sound(t)
 	w := night(t, nil, root, 1)
@@ -246,7 +245,7 @@ func TestRepairGivesUpTombstonesOnRequestOnly(t *testing.T) {
 	}
 }
 
-// A repair that fails, or dies, at any of its operations loses nothing: the next one ends it.
+// A repair that fails or dies at any operation loses nothing: the next one completes it.
 func TestEveryOperationOfARepair(t *testing.T) {
 	longtest.Only(t)
 	from := sound(t)

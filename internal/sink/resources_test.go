@@ -31,11 +31,11 @@ import (
 
 func TestMain(m *testing.M) {
 	resourcetest.Register()
-	debug.SetGCPercent(400) // the tests hold little, and collecting it took a quarter of their time
+	debug.SetGCPercent(400) // the tests use little memory, and garbage collection took a quarter of their time
 	os.Exit(m.Run())
 }
 
-// things is one resource in a warehouse of a test.
+// things is one resource in a test's warehouse.
 type things struct {
 	*testing.T
 	of     *resource.Resource
@@ -54,7 +54,7 @@ func (x *things) open() {
 	x.w = night(x, x.fsys, x.root, x.runs)
 }
 
-// put puts items of a list: n-th objects in their v-th version.
+// put puts list items: n-th objects in version v.
 func (x *things) put(v int, ns ...int) {
 	x.Helper()
 	for _, n := range ns {
@@ -70,7 +70,7 @@ func (x *things) record(kind schema.Kind, n int, body []byte) {
 	}
 }
 
-// listed says that the list was complete, with so many items.
+// listed marks the list as complete, with so many items.
 func (x *things) listed(items int) {
 	x.Helper()
 	now := x.w.opts.Now().UnixMilli()
@@ -126,7 +126,7 @@ func (x *things) state() map[string]*schema.Object {
 	return out
 }
 
-// is checks that an object is there as its n-th item was sent in version v.
+// is checks that an object is there as its n-th item in version v.
 func (x *things) is(n, v int, deleted bool) {
 	x.Helper()
 	key := resourcetest.Key(x.of, x.parent, n)
@@ -142,7 +142,7 @@ func (x *things) is(n, v int, deleted bool) {
 
 func (x *things) same(want, got []byte) {
 	x.Helper()
-	if x.of != nil { // of calls nothing is withheld by its shape
+	if x.of != nil { // in calls nothing is withheld by its form
 		var err error
 		if want, err = x.of.Scrub(want); err != nil {
 			x.Fatal(err)
@@ -161,8 +161,7 @@ func (x *things) same(want, got []byte) {
 	}
 }
 
-// changes returns the changes that the last run saw, or the run before, if that was
-// killed.
+// changes returns the changes seen by the last run, or by the run before if that was killed.
 func (x *things) changes() (out []string) {
 	x.Helper()
 	runs := []string{x.w.RunID(), x.killed}
@@ -205,14 +204,14 @@ func (x *things) wantChanges(want ...string) {
 		want[i] = kind + " " + resourcetest.Key(x.of, x.parent, number)
 	}
 	if x.of.Slim {
-		want = nil // its changes are not told
+		want = nil // its changes are not reported
 	}
 	if diff := cmp.Diff(want, x.changes(), cmpopts.EquateEmpty()); diff != "" {
 		x.Errorf("changes (-want +got)\n%s", diff)
 	}
 }
 
-// due returns how many objects are incomplete.
+// due returns the number of incomplete objects.
 func (x *things) due() (n int) {
 	x.Helper()
 	never := func(*resource.Resource, int64) bool { return false }
@@ -225,9 +224,8 @@ func (x *things) due() (n int) {
 	return n
 }
 
-// Every resource is kept by its declaration alone: what is listed is journalled, merged,
-// committed, verified, given back as it was sent, and its changes are told. Two that no
-// service has are among them.
+// Every resource is stored by its declaration alone: list items are journalled, merged, committed,
+// verified and rebuilt as sent, and changes are reported. Two invented resources are included.
 func TestEveryResource(t *testing.T) {
 	t.Parallel()
 	if len(resource.All) < 16 {
@@ -260,7 +258,7 @@ func TestEveryResource(t *testing.T) {
 				t.Errorf("%d objects are incomplete, want %d", x.due(), want)
 			}
 
-			// The same again writes no file.
+			// Repeating it writes no file.
 			paths := func() (out []string) {
 				for _, f := range x.w.Snapshot().Manifest.Files {
 					if f.Period == "" && f.Table != schema.Runs.Name {
@@ -279,7 +277,7 @@ func TestEveryResource(t *testing.T) {
 			}
 			x.wantChanges()
 
-			// A record of its own is asked for once, until the item changes.
+			// An object's own record is requested once, until the item changes.
 			if of.Record != "" {
 				x.open()
 				for n := range 4 {
@@ -292,7 +290,7 @@ func TestEveryResource(t *testing.T) {
 					x.same(resourcetest.Record(of, n, 0), of.RecordJSON(x.state()[resourcetest.Key(of, x.parent, n)]))
 				}
 				if of.Lasting {
-					x.wantChanges() // what never changes is no change
+					x.wantChanges() // what never changes makes no change
 				} else {
 					x.wantChanges("completed 0", "completed 1", "completed 2", "completed 3")
 				}
@@ -301,7 +299,7 @@ func TestEveryResource(t *testing.T) {
 				}
 			}
 
-			// One changes, one goes, one comes; a run that was killed had fetched them.
+			// One changes, one disappears, one comes; a killed run had fetched them.
 			x.open()
 			x.put(0, 0, 1, 3)
 			x.put(1, 2)
@@ -319,7 +317,7 @@ func TestEveryResource(t *testing.T) {
 				t.Errorf("%d objects are incomplete, want those that changed", x.due())
 			}
 
-			// An empty list is not believed at once, but in the run after.
+			// An empty list counts only in the second run.
 			for _, believed := range []bool{false, true} {
 				x.open()
 				x.listed(0)
@@ -332,7 +330,7 @@ func TestEveryResource(t *testing.T) {
 				x.is(0, 0, believed)
 			}
 
-			// What was gone comes back; what the service sends in another shape is kept.
+			// A deleted object returns; data in another form is kept.
 			x.open()
 			x.put(0, 0, 1, 2, 3)
 			odd := strings.Replace(string(resourcetest.Item(of, 6, 0)), "{", `{"brand_new":{"a":[1,2.50]},`, 1)
@@ -356,7 +354,7 @@ func TestEveryResource(t *testing.T) {
 				x.same([]byte(renamed), of.ItemJSON(x.state()[resourcetest.Key(of, x.parent, 0)]))
 			}
 
-			// The parent's key, which the list's path told, is left out of an item.
+			// An item may lack the parent's key, which the list's path has.
 			if of.Parent != nil {
 				var item map[string]json.RawMessage
 				if err := json.Unmarshal(resourcetest.Item(of, 0, 0), &item); err != nil {
@@ -370,7 +368,7 @@ func TestEveryResource(t *testing.T) {
 				x.same(thin, of.ItemJSON(x.state()[resourcetest.Key(of, x.parent, 0)]))
 			}
 
-			// Damage is found.
+			// Damage is detected.
 			for _, f := range x.w.Snapshot().Manifest.Files {
 				if f.Table != of.Name {
 					continue
@@ -396,8 +394,8 @@ func TestEveryResource(t *testing.T) {
 	}
 }
 
-// A customer who is forgotten by a number, in whatever spelling, is in no snapshot any
-// more, nor in the table of changes, and does not come back.
+// A customer forgotten by a number, in any spelling, is in no snapshot and no change, and does not
+// come back.
 func TestForgetReachesCustomers(t *testing.T) {
 	t.Parallel()
 	x := &things{T: t, of: resource.Customers, root: t.TempDir()}
@@ -452,8 +450,8 @@ func TestForgetReachesCustomers(t *testing.T) {
 	}
 }
 
-// A table of a later callhouse, of one file or by periods, is carried along by every
-// commit, and is no damage.
+// A table of a later callhouse, with one file or by periods, is carried along by every commit, and
+// is no damage.
 func TestTableOfALaterProgram(t *testing.T) {
 	t.Parallel()
 	for _, period := range []string{"", "2026-11"} {

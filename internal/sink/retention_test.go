@@ -18,7 +18,7 @@ import (
 	"callhouse/internal/sink/verify"
 )
 
-// keeping opens a warehouse again, as the n-th run, which keeps calls from on.
+// keeping opens a warehouse again as the n-th run, which keeps calls from a time on.
 func keeping(t testing.TB, fsys disk.FS, root string, n int, from time.Time) *Warehouse {
 	t.Helper()
 	now := testDay.Add(time.Duration(n) * time.Hour)
@@ -47,9 +47,8 @@ func date(t testing.TB, s string) time.Time {
 	return d
 }
 
-// Calls that are kept no longer go: whole days and months without a byte of them
-// being read or written, the month that the time goes through by being written
-// anew, and what is still in the journal of them never gets in.
+// Calls past their retention are removed: whole days and months without reading or writing them, a
+// partly kept month by rewriting it; those still in the journal are never committed.
 func TestKeep(t *testing.T) {
 	w := monthsBefore(t, "2026-07", "2026-08", "2026-09", "2026-10")
 	if _, err := w.Compact(t.Context(), []string{"2026-07", "2026-09"}, nil); err != nil {
@@ -64,7 +63,7 @@ func TestKeep(t *testing.T) {
 	}
 	mustCommit(t, w)
 	before := w.Snapshot()
-	// A killed run left these behind.
+	// Left behind by a killed run.
 	putCall(t, w, "old-in-the-journal", date(t, "2026-08-07"), 2)
 	putCall(t, w, "old-in-a-month-that-stays", date(t, "2026-09-02"), 2)
 	putCall(t, w, "2026-08-b-5", date(t, "2026-08-05").Add(time.Hour), 3)
@@ -83,8 +82,7 @@ func TestKeep(t *testing.T) {
 	if did.Aged != 10 || did.New != 1 {
 		t.Errorf("counted %d erased and %d new calls, want 10 and 1", did.Aged, did.New)
 	}
-	// Three files of September's month and three of its tallies, three of the new
-	// call's day, and the runs.
+	// Three files of September and three of its tallies, three of the new call's day, and the runs.
 	if did.Written != 10 {
 		t.Errorf("%d files were written, want 10", did.Written)
 	}
@@ -95,7 +93,7 @@ func TestKeep(t *testing.T) {
 	if err != nil || !r.Whole() {
 		t.Errorf("verify: %+v, %v", r, err)
 	}
-	// What older snapshots hold stays until they go.
+	// Older snapshots keep theirs until they are removed.
 	if old, err := layout.Open(w.opts.Root, layout.SnapshotName(before.Manifest.Snapshot)); err != nil || old.Manifest.Rows(schema.Calls.Name) != 16 {
 		t.Errorf("the snapshot before: %v", err)
 	}
@@ -106,7 +104,7 @@ func TestKeep(t *testing.T) {
 	if did, _ := w.Totals(); did.Aged != 0 || did.Written != 1 {
 		t.Errorf("the next run erased %d calls and wrote %d files", did.Aged, did.Written)
 	}
-	// Work on the files keeps what a run would erase: it says nothing of its own.
+	// Commands that only rewrite files erase nothing.
 	w = reopen(t, w, 4, date(t, "2026-11-01"))
 	if _, err := w.Compact(t.Context(), []string{"2026-10"}, nil); err != nil {
 		t.Fatal(err)
@@ -120,8 +118,8 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// Whatever calls, months and times: what is left is what started late enough, or
-// was first seen late enough where it has no start.
+// For any calls, months and times, the remaining calls are those that started late enough, or
+// without a start were first seen late enough.
 func TestKeepAgainstAMap(t *testing.T) {
 	for seed := range uint64(20) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) { keepSome(t, rand.New(rand.NewPCG(seed, 0))) })
@@ -160,7 +158,7 @@ func keepSome(t *testing.T, draw *rand.Rand) {
 	put("b")
 	from := date(t, "2026-08-25").AddDate(0, 0, draw.IntN(32))
 	w = reopen(t, w, 1, from)
-	if s := w.Snapshot(); s != nil { // what the commit would erase is told before it
+	if s := w.Snapshot(); s != nil { // the number is known before the commit
 		var aging, there int64
 		for id := range readCalls(t, disk, s) {
 			there++

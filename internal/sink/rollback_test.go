@@ -19,8 +19,8 @@ func rolledBack(w *Warehouse) func(*layout.Snapshot) schema.Run {
 	}
 }
 
-// After a rollback everything is as it was, but for the number, the journal
-// and the table runs; and the next run goes on from there.
+// After a rollback everything is as before, except the number, the journal and the table runs; and
+// the next run continues from there.
 func TestRollback(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
 	span := func(from, to int64) schema.Record {
@@ -78,7 +78,7 @@ func TestRollback(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// The way back from the rollback.
+	// The rollback of the rollback.
 	w = night(t, nil, root, 3)
 	if _, err := w.Rollback(context.Background(), 0, rolledBack(w)); err != nil {
 		t.Fatal(err)

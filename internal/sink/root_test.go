@@ -19,7 +19,7 @@ import (
 	"callhouse/internal/wire/mask"
 )
 
-// below returns what is in a folder, at any depth.
+// below returns the content of a folder, at any depth.
 func below(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
@@ -39,7 +39,7 @@ func listed(id string) schema.Record {
 	return schema.Record{Kind: schema.KindItem, CallID: id, FetchedAt: 1, Body: fmt.Appendf(nil, `{"id":%q,"status":"ended"}`, id)}
 }
 
-// A warehouse that nothing was committed to, or waits to be, was never there.
+// A warehouse without commits or pending data leaves nothing.
 func TestNothingIsLeftOfAnEmptyWarehouse(t *testing.T) {
 	opened := func(o Options) *Warehouse {
 		t.Helper()
@@ -83,7 +83,7 @@ func TestNothingIsLeftOfAnEmptyWarehouse(t *testing.T) {
 	closed(w)
 	expect("a run with masks", dir)
 
-	// Killed: the next one goes on from what is there, and removes it in the end.
+	// Killed: the next one continues with what is there, and removes it in the end.
 	w = opened(Options{Root: root})
 	if err := w.lock.Drop(); err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func TestNothingIsLeftOfAnEmptyWarehouse(t *testing.T) {
 	closed(opened(Options{Root: root}))
 	expect("the run after it", dir)
 
-	// What another program put there stays, and so does a folder that was there before.
+	// Other programs' files stay, and so does a folder that existed before.
 	w = opened(Options{Root: root})
 	if err := os.WriteFile(filepath.Join(root, "mine"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -113,7 +113,7 @@ func TestNothingIsLeftOfAnEmptyWarehouse(t *testing.T) {
 		}
 	}
 
-	// What came in, and is not committed, is kept.
+	// Uncommitted data is kept.
 	root = filepath.Join(t.TempDir(), "w")
 	w = opened(Options{Root: root})
 	if err := w.Put(context.Background(), listed("one")); err != nil {
@@ -153,8 +153,8 @@ func TestSpendsOutliveAnEmptyWarehouse(t *testing.T) {
 	}
 }
 
-// Runs that begin and end at the same time, where there is no warehouse: never do two
-// hold it, none meets anything but the lock, and what one of them commits stays.
+// Runs that begin and end concurrently without a warehouse: never do two hold it, each meets at
+// most the lock, and a commit stays.
 func TestEmptyWarehousesSideBySide(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "a", "w")
 	var holders atomic.Int64
@@ -195,8 +195,8 @@ func TestEmptyWarehousesSideBySide(t *testing.T) {
 	}
 }
 
-// A warehouse whose folder of snapshots was replaced by a link, as by somebody who moved it to
-// another disk, is refused as damaged, and nothing of it is removed.
+// A warehouse whose folder of snapshots was replaced by a link, for example to move it to another
+// disk, is refused as damaged, and nothing in it is removed.
 func TestALinkedFolderIsLeftAlone(t *testing.T) {
 	for _, name := range []string{layout.SnapshotsName, layout.JournalName} {
 		root, elsewhere := sound(t), filepath.Join(t.TempDir(), name)

@@ -16,8 +16,9 @@ import (
 	"callhouse/internal/sink/verify"
 )
 
-// hush is part of every secret in testdata/secrets. The warehouse there was made by a callhouse that withheld
-// secrets by a list of names: it holds an agent, its version, a tool and their changes, twice, and once more in the journal.
+// hush is part of every secret in testdata/secrets. An older callhouse, which withheld secrets by a
+// list of names, made that warehouse: it holds an agent, its version, a tool and their changes,
+// twice, and once more in the journal.
 const hush = "hush-"
 
 func storedSecrets(t *testing.T, withJournal bool) (root string) {
@@ -34,7 +35,7 @@ func storedSecrets(t *testing.T, withJournal bool) (root string) {
 	return root
 }
 
-// texts returns all that a snapshot says of resources and changes, and the bytes of its files.
+// texts returns the rows of resources and changes of a snapshot, and the bytes of its files.
 func texts(t *testing.T, s *layout.Snapshot) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -74,7 +75,7 @@ func texts(t *testing.T, s *layout.Snapshot) string {
 	return out.String()
 }
 
-// stored returns the places of a snapshot, and how many of them are clear.
+// placesOf returns the places of secrets in a snapshot, and how many are in clear.
 func placesOf(t *testing.T, s *layout.Snapshot) (all, clear int) {
 	t.Helper()
 	for p, err := range snapshot.NewReader(anywhere, s, nil).Secrets(context.Background()) {
@@ -91,7 +92,7 @@ func placesOf(t *testing.T, s *layout.Snapshot) (all, clear int) {
 	return all, clear
 }
 
-// Secrets that an older callhouse stored are found without being repeated, and withheld in the
+// Secrets stored by an older callhouse are found without repeating them, and withheld in the
 // objects and in both sides of their changes; nothing else changes. Superseded snapshots keep them.
 func TestStoredSecretsAreWithheld(t *testing.T) {
 	root := storedSecrets(t, false)
@@ -145,8 +146,8 @@ func TestStoredSecretsAreWithheld(t *testing.T) {
 	}
 }
 
-// What an older callhouse left in the journal is withheld when it is committed, and so is what it had
-// stored of the same objects: the change of a secret is no change, and its row holds neither value.
+// Secrets in an older callhouse's journal are withheld at commit, and so are those stored of the
+// same objects: the change of a secret is no change, and its row holds neither value.
 func TestSecretsInTheJournalAreWithheld(t *testing.T) {
 	w := night(t, nil, storedSecrets(t, true), 9)
 	if _, err := w.Recover(context.Background()); err != nil {
@@ -164,8 +165,7 @@ func TestSecretsInTheJournalAreWithheld(t *testing.T) {
 	}
 }
 
-// A secret that changed at the service, or that this callhouse withholds for the first time, makes no
-// row of changes.
+// A secret that changed at the service, or is withheld for the first time, makes no row of changes.
 func TestAnotherSecretIsNoChange(t *testing.T) {
 	root := storedSecrets(t, false)
 	w := night(t, nil, root, 9)

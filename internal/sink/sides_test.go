@@ -50,7 +50,7 @@ func (x *numbered) whole() {
 	}
 }
 
-// call puts a call of a day before today: id, type, from, to and shown number.
+// call puts a call of an earlier day: id, type, from, to and shown number.
 func (x *numbered) call(daysAgo int, text string) {
 	x.Helper()
 	f := strings.Fields(text)
@@ -79,8 +79,7 @@ func (x *numbered) call(daysAgo int, text string) {
 	}
 }
 
-// own puts a number of the organisation's, with the days, counted back from today, on which it
-// begins and ends.
+// own puts a number of the organisation with the days, before today, on which it begins and ends.
 func (x *numbered) own(id, number string, from, to any) {
 	x.Helper()
 	at := func(days any) any {
@@ -97,7 +96,7 @@ func (x *numbered) own(id, number string, from, to any) {
 	}
 }
 
-// are compares direction, from_e164, to_e164 and own_number of calls with what they should be.
+// are compares direction, from_e164, to_e164 and own_number of calls with the expected values.
 func (x *numbered) are(want ...string) {
 	x.Helper()
 	all := readCalls(x, anywhere, x.w.Snapshot())
@@ -121,7 +120,7 @@ func (x *numbered) are(want ...string) {
 	}
 }
 
-// customers puts customers with these identifiers, as the whole list of them.
+// customers puts the whole list of customers with these identifiers.
 func (x *numbered) customers(identifiers ...string) {
 	x.Helper()
 	put := func(r schema.Record) {
@@ -138,7 +137,7 @@ func (x *numbered) customers(identifiers ...string) {
 	put(schema.Record{Kind: schema.KindListed, Body: body})
 }
 
-// phones are the normal forms of the customers' numbers.
+// phones compares the normal forms of the customers' numbers.
 func (x *numbered) phones(want ...string) {
 	x.Helper()
 	var got []string
@@ -158,8 +157,8 @@ func newNumbered(t *testing.T, country string) *numbered {
 	return x
 }
 
-// The direction of a call is that of its type, or follows from the numbers that were the
-// organisation's on its day, whenever these are fetched.
+// The direction of a call is that of its type, or follows from the organisation's numbers of its
+// day, whenever these are fetched.
 func TestDirection(t *testing.T) {
 	x := newNumbered(t, "KR")
 	x.call(5, "a in 02-111-2222 010-1234-5678 -")
@@ -186,7 +185,7 @@ func TestDirection(t *testing.T) {
 		"j: unknown +821012345678 +82233334444 -",
 		"k: unknown - - -")
 
-	// The list of numbers comes after the calls, of which one is listed again.
+	// The list of numbers comes after the calls, one of which is listed again.
 	x.open()
 	x.call(5, "b phone 010-1234-5678 0211112222 -")
 	x.call(9, "j phone 01012345678 0233334444 -")
@@ -206,7 +205,7 @@ func TestDirection(t *testing.T) {
 		"k: outbound - - 0211112222"}
 	x.are(fetched...)
 
-	// It was the organisation's for longer: only the files of the days are written anew.
+	// It belonged to the organisation for longer: only the files of those days are rewritten.
 	x.open()
 	old := x.w.Snapshot()
 	x.own("n2", "02-3333-4444", 7, 2)
@@ -220,7 +219,7 @@ func TestDirection(t *testing.T) {
 		}
 	}
 
-	// Nothing moves without a reason, also where months are made of days.
+	// Nothing changes without a reason, also when days become months.
 	x.open()
 	if err := compact(x.w, "2026-11"); err != nil {
 		t.Fatal(err)
@@ -229,8 +228,8 @@ func TestDirection(t *testing.T) {
 	x.are(fetched...)
 }
 
-// One caller in four spellings has one normal form, if it is known which country national
-// numbers are of; and numbers that are masked or withheld have none.
+// One caller in four spellings has one normal form if the country of national numbers is known;
+// masked or withheld numbers have none.
 func TestNormalNumbers(t *testing.T) {
 	x := newNumbered(t, "")
 	for i, spelling := range []string{"+82_10-1234-5678", "01012345678", "010-1234-5678", "tel:+82-10-1234-5678", "anonymous", "+0000"} {
@@ -240,7 +239,7 @@ func TestNormalNumbers(t *testing.T) {
 	x.are("0: inbound +821012345678 - -", "1: inbound - - -", "2: inbound - - -",
 		"3: inbound +821012345678 - -", "4: inbound - - -", "5: inbound - - -")
 
-	x.country = "KR" // it is set later, and old files wait for migrate
+	x.country = "KR" // set later; old files wait for migrate
 	x.open()
 	x.call(0, "0 inbound +82_10-1234-5678 0211112222 -")
 	x.call(0, "6 inbound 01012345678 - -")
@@ -249,7 +248,7 @@ func TestNormalNumbers(t *testing.T) {
 		"3: inbound +821012345678 - -", "4: inbound - - -", "5: inbound - - -",
 		"6: inbound +821012345678 - -")
 	x.country = ""
-	for range 2 { // what is set once holds for commands to which nobody tells it
+	for range 2 { // once set, it also applies to commands without the setting
 		x.open()
 		if _, _, err := x.w.Migrate(context.Background(), nil); err != nil {
 			t.Fatal(err)
@@ -266,8 +265,8 @@ func TestNormalNumbers(t *testing.T) {
 	}
 }
 
-// The numbers of a customer have the same normal forms as those of calls, also when the country
-// is set later; that is no change of the customer.
+// The numbers of a customer have the same normal forms as those of calls, also when the country is
+// set later; that is no change of the customer.
 func TestNormalNumbersOfCustomers(t *testing.T) {
 	x := newNumbered(t, "")
 	list := []string{`[{"type":"phone","value":"010-1234-5678"},{"type":"phone","value":"+82 10-1234-5678"},{"type":"phone","value":"tel:+15005550006"}]`,
@@ -301,7 +300,7 @@ func TestNormalNumbersOfCustomers(t *testing.T) {
 	}
 }
 
-// What is masked has no normal form, and loses the one that it had.
+// A masked number has no normal form, and loses an earlier one.
 func TestMaskedNumbersHaveNoNormalForm(t *testing.T) {
 	x := newNumbered(t, "KR")
 	x.own("n1", "0211112222", nil, nil)
@@ -323,8 +322,8 @@ func TestMaskedNumbersHaveNoNormalForm(t *testing.T) {
 	x.are("a: unknown - - -")
 }
 
-// A number that is forgotten, however it is spelled, leaves no normal form behind, and the scan
-// of all bytes sees one that does.
+// A forgotten number, in any spelling, leaves no normal form behind, and the scan of all bytes
+// detects one that remains.
 func TestForgottenNumbersHaveNoNormalForm(t *testing.T) {
 	x := newNumbered(t, "KR")
 	x.own("n1", "0211112222", nil, nil)
@@ -345,7 +344,7 @@ func TestForgottenNumbersHaveNoNormalForm(t *testing.T) {
 	if !columns["from_e164"] || !columns["from_number"] {
 		t.Errorf("the scan sees the number in %v", before.Found)
 	}
-	r := mustForget(t, x.w, erase.Selection{Numbers: sel.Numbers}) // in the country that the warehouse knows
+	r := mustForget(t, x.w, erase.Selection{Numbers: sel.Numbers}) // in the country stored in the warehouse
 	after, err := erase.Traces(context.Background(), x.root, sel)
 	if err != nil || len(after.Found) > 0 || len(r.Calls) != 1 {
 		t.Errorf("left are %v, %v; forgotten %v", after, err, r.Calls)

@@ -22,16 +22,15 @@ import (
 	"callhouse/internal/sink/verify"
 )
 
-// The person who is forgotten: her number in the spellings that stand in the warehouse, her
-// calls, and what was said in them.
+// The forgotten person: the spellings of her number in the warehouse, her calls, and their words.
 var (
 	herSpellings = []string{"+12015550100", "+1 (201) 555-0100", "2015550100", "201.555.0100", "001-201-555-0100"}
 	herCalls     = []string{"a-call-of-hers-1", "b-call-of-hers-2", "c-call-of-hers-3", "a-call-of-hers-4", "z-call-of-hers-5"}
 	herWords     = "marmalade xylophone"
 )
 
-// personRecords are what one night tells: her calls, and calls of others in which her
-// number stands, or one of hers. v is how often they were edited.
+// personRecords are the records of one night: her calls, and calls of others that contain her
+// number or an id of her calls. v is the number of edits.
 func personRecords(t *testing.T, v int) (recs []schema.Record) {
 	t.Helper()
 	call := func(id string, more map[string]any) {
@@ -79,8 +78,8 @@ func personRecords(t *testing.T, v int) (recs []schema.Record) {
 	return recs
 }
 
-// personHouse makes a warehouse of three nights that hold the person in every place that
-// there is, those included in which earlier versions put her.
+// personHouse makes a warehouse of three nights with the person in every possible place, including
+// those of earlier versions.
 func personHouse(t *testing.T) *Warehouse {
 	t.Helper()
 	root := filepath.Join(t.TempDir(), "w")
@@ -117,8 +116,7 @@ func personHouse(t *testing.T) *Warehouse {
 	return w
 }
 
-// everyByte calls see with all bytes of all files under a folder: as they are, and
-// decompressed.
+// everyByte calls see with all bytes of all files under a folder: raw and decompressed.
 func everyByte(t *testing.T, root string, see func(where string, raw []byte)) {
 	t.Helper()
 	err := filepath.Walk(root, func(path string, info os.FileInfo, err error) error {
@@ -142,7 +140,7 @@ func everyByte(t *testing.T, root string, see func(where string, raw []byte)) {
 			rest = rest[i:]
 			if d, err := zstd.NewReader(bytes.NewReader(rest)); err == nil {
 				var out bytes.Buffer
-				_, _ = out.ReadFrom(d) // up to where it is no frame any more
+				_, _ = out.ReadFrom(d) // until the end of the valid frames
 				see(at+" decompressed", out.Bytes())
 				d.Close()
 			}
@@ -154,7 +152,7 @@ func everyByte(t *testing.T, root string, see func(where string, raw []byte)) {
 	}
 }
 
-// everyPage is everyByte of a Parquet file: all values and dictionaries, and the metadata.
+// everyPage is everyByte of a Parquet file: all values, dictionaries and the metadata.
 func everyPage(t *testing.T, at string, raw []byte, see func(where string, raw []byte)) {
 	t.Helper()
 	f, err := parquet.OpenFile(bytes.NewReader(raw), int64(len(raw)))
@@ -188,7 +186,7 @@ func everyPage(t *testing.T, at string, raw []byte, see func(where string, raw [
 	}
 }
 
-// tracesOf returns how often each text stands anywhere under a folder, and where.
+// tracesOf returns the number and places of each text under a folder.
 func tracesOf(t *testing.T, root string, texts ...string) (hits map[string]int, where []string) {
 	t.Helper()
 	hits = map[string]int{}
@@ -204,7 +202,7 @@ func tracesOf(t *testing.T, root string, texts ...string) (hits map[string]int, 
 	return hits, slices.Compact(where)
 }
 
-// After forget --everywhere nothing of a person is in any byte of the warehouse.
+// After forget --everywhere no byte of the warehouse contains anything of the person.
 func TestForgetLeavesNoTrace(t *testing.T) {
 	w := personHouse(t)
 	root := w.opts.Root
@@ -259,7 +257,7 @@ func TestForgetLeavesNoTrace(t *testing.T) {
 	if err := os.Remove(filepath.Join(root, "receipt.json")); err != nil {
 		t.Fatal(err)
 	}
-	// What others say stays.
+	// Others' data stays.
 	if kept, _ := tracesOf(t, root, "+14155550100", "4155550100", "somebody else", "about nothing", "call me at "+erase.Blank+", not"); len(kept) != 5 {
 		t.Errorf("of others stayed %v", kept)
 	}
@@ -275,8 +273,8 @@ func TestForgetLeavesNoTrace(t *testing.T) {
 	}
 }
 
-// Without --everywhere only what is hers goes, ids leave the texts that are ours, and the
-// scan says where the rest is.
+// Without --everywhere only her own rows are removed, ids are removed from built-in texts, and the
+// scan reports the rest.
 func TestForgetNamesWhatItLeaves(t *testing.T) {
 	w := personHouse(t)
 	root := w.opts.Root
@@ -302,7 +300,7 @@ func TestForgetNamesWhatItLeaves(t *testing.T) {
 	if bad, err := erase.CheckReceipt(context.Background(), root, r); err != nil || len(bad) > 0 {
 		t.Errorf("the receipt does not hold: %v, %v", bad, err)
 	}
-	// The rest can be blanked later, by the number alone: nobody has the ids any more.
+	// The rest can be blanked later by the number alone, when the ids are no longer known.
 	if later := mustForget(t, w, erase.Selection{Numbers: herSpellings[:1], Everywhere: true}); len(later.Scan.Found) > 0 {
 		t.Errorf("later the scan finds %+v", later.Scan.Found)
 	}
@@ -311,7 +309,7 @@ func TestForgetNamesWhatItLeaves(t *testing.T) {
 	}
 }
 
-// The journal counts as a part of the warehouse.
+// The journal is part of the warehouse.
 func TestTracesInTheJournal(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
 	w := night(t, nil, root, 1)
@@ -328,8 +326,8 @@ func TestTracesInTheJournal(t *testing.T) {
 	}
 }
 
-// An id that an earlier version left in a manifest, in the error of a run or in the lock
-// file is found by its receipt, though that has only hashes.
+// An id left by an earlier version in a manifest, the error of a run or the lock file is found by
+// its receipt, which has only hashes.
 func TestCheckFindsIDsInTexts(t *testing.T) {
 	w := personHouse(t)
 	r := mustForget(t, w, erase.Selection{CallIDs: herCalls})
@@ -389,7 +387,7 @@ func TestForgetFindsEverySpelling(t *testing.T) {
 	}
 }
 
-// Texts in files of older formats are blanked, and nothing else in them changes.
+// Texts in files of older formats are blanked, and nothing else changes.
 func TestBlankOlderFormats(t *testing.T) {
 	for version := 1; version <= layout.FormatVersion; version++ {
 		root, _ := kept(t, formatDir(version))

@@ -18,8 +18,8 @@ import (
 	"callhouse/internal/sink/verify"
 )
 
-// sound makes a warehouse with a compacted month, two days and older snapshots,
-// and something in its journal.
+// sound makes a warehouse with a compacted month, two days, older snapshots, and data in its
+// journal.
 func sound(t *testing.T) (root string) {
 	t.Helper()
 	root = filepath.Join(t.TempDir(), "w")
@@ -104,8 +104,7 @@ func TestVerifyOfAWholeWarehouse(t *testing.T) {
 	}
 }
 
-// An older snapshot is looked at only with All, and what it shares with the
-// current one is read once.
+// An older snapshot is checked only with All, and shared files are read once.
 func TestVerifyOlderSnapshots(t *testing.T) {
 	root := sound(t)
 	old, err := layout.Open(root, "000001")
@@ -133,7 +132,7 @@ func TestVerifyOlderSnapshots(t *testing.T) {
 	}
 }
 
-// What a crash leaves is no damage.
+// Leftovers of a crash are no damage.
 func TestVerifyTellsLeftoversFromDamage(t *testing.T) {
 	root := sound(t)
 	for _, dir := range []string{
@@ -183,7 +182,7 @@ func listing(t *testing.T, root string) (out []string) {
 	return out
 }
 
-// What a newer callhouse wrote is no damage: verify says that, and judges nothing.
+// A newer callhouse's warehouse is not damaged: verify reports the version and judges nothing.
 func TestVerifyOfANewerFormat(t *testing.T) {
 	for name, c := range map[string]struct {
 		snapshot string

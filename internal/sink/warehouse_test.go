@@ -25,7 +25,7 @@ import (
 	"callhouse/internal/sink/table"
 )
 
-// testDay is when the tests' first run starts.
+// testDay is the start of the tests' first run.
 var testDay = time.Date(2026, 11, 19, 2, 0, 0, 0, time.UTC)
 
 // night opens a warehouse at root as the n-th run, an hour after the one before.
@@ -67,8 +67,8 @@ func mustCommit(t testing.TB, w *Warehouse) {
 	}
 }
 
-// readCalls reads every call of a snapshot back from its files, and fails the
-// test if the files are not what the manifest and FORMAT.md say of them.
+// readCalls reads every call of a snapshot from its files, and fails the test if the files
+// contradict the manifest or FORMAT.md.
 func readCalls(t testing.TB, fsys disk.FS, s *layout.Snapshot) map[string]*calls.Call {
 	t.Helper()
 	out := map[string]*calls.Call{}
@@ -136,7 +136,7 @@ func readCalls(t testing.TB, fsys disk.FS, s *layout.Snapshot) map[string]*calls
 	return out
 }
 
-// checkFiles compares the snapshot's folder with its manifest, to the byte.
+// checkFiles compares the snapshot's folder with its manifest, byte by byte.
 func checkFiles(t testing.TB, fsys disk.FS, s *layout.Snapshot) {
 	t.Helper()
 	want := []string{layout.ManifestName}
@@ -204,9 +204,9 @@ func body(id string, start, end *int64, status, sentiment string, turns int) []b
 		`"opt_out_sensitive_data_storage":false%s}`, id, status, num(start), num(end), analysis, transcript)
 }
 
-// A warehouse under random records, commits, restarts and moves holds what a
-// map of calls would: every call once, in its last state, in its place. Months
-// that are compacted, alone or with what came in, change no row.
+// A warehouse under random records, commits, restarts and moves holds what a map of calls would:
+// every call once, in its last state and place. Compacting months, alone or with new data, changes
+// no row.
 func TestWarehouseAgainstAMap(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		disk, root := storyRoot(t)
@@ -316,7 +316,7 @@ func TestWarehouseAgainstAMap(t *testing.T) {
 	})
 }
 
-// checkCompacted fails where a month's calls lie in files of days.
+// checkCompacted fails if a month's calls are in files of days.
 func checkCompacted(t *rapid.T, s *layout.Snapshot, month string) {
 	t.Helper()
 	for _, f := range s.Manifest.Files {
@@ -368,7 +368,7 @@ func TestUnchangedDaysAreTakenOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	w = night(t, nil, root, 1)
-	put("a", 1, "positive") // as known
+	put("a", 1, "positive") // unchanged
 	put("b", 2, "negative")
 	mustCommit(t, w)
 	second := w.Snapshot()
@@ -393,13 +393,13 @@ func TestUnchangedDaysAreTakenOver(t *testing.T) {
 	if got := string(readCalls(t, anywhere, second)["b"].Text("user_sentiment")); got != "negative" {
 		t.Errorf("b is %q", got)
 	}
-	// The first snapshot still stands, for whoever reads it.
+	// The first snapshot remains readable.
 	if got := string(readCalls(t, anywhere, first)["b"].Text("user_sentiment")); got != "positive" {
 		t.Errorf("b was %q", got)
 	}
 }
 
-// anywhere is the disk for tests that look at several folders.
+// anywhere is the disk for tests that use several folders.
 var anywhere = func() disk.FS {
 	disk, err := disk.Open("/", false)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"callhouse/internal/wire/wiretest"
 )
 
-// A column more is one line: it is decoded, compared, cloned, written, read and
-// rebuilt; files that lack it are read, and rebuild what was sent.
+// A new column takes one line: it is decoded, compared, cloned, written, read and rebuilt; files
+// without it are read and rebuilt as sent.
 func TestAColumnMore(t *testing.T) {
 	t.Parallel()
 	more := schema.NewTable("calls", append(slices.Clone(schema.Calls.Fields), schema.Column{ID: 99, Name: "made_up", Type: schema.Word, V3: "made_up?", V2: "made_up?", Since: "9.9.9"})...)
@@ -42,7 +42,7 @@ func TestAColumnMore(t *testing.T) {
 		t.Errorf("without it: %s", AppendJSON(nil, none))
 	}
 
-	// Who does not know the column keeps it in extra, and its file lacks it.
+	// A program that does not know the column keeps it in extra, and its file lacks it.
 	var known schema.Object
 	if err := d.Decode(schema.CallResource, []byte(body), schema.KindItem, &known); err != nil {
 		t.Fatal(err)
@@ -71,8 +71,8 @@ func TestAColumnMore(t *testing.T) {
 	}
 }
 
-// madeUp are two resources that no service has: what is declared of them is all
-// that decode, compare, clone, files and the way back need.
+// madeUp are two invented resources: their declaration is all that decode, compare, clone, files
+// and rebuild need.
 func madeUp() []*schema.Resource {
 	voices := schema.NewTable("agent_voices",
 		schema.Column{ID: 1, Name: "agent_id", Type: schema.Text, Required: true, Parent: "agent_id"},
@@ -99,7 +99,7 @@ func madeUp() []*schema.Resource {
 	return []*schema.Resource{schema.NewResource(&agents, &voices), schema.NewResource(&numbers)}
 }
 
-// What is declared of a resource gives back what was sent, from files as well.
+// A declared resource is rebuilt as sent, also from files.
 func TestResources(t *testing.T) {
 	t.Parallel()
 	all := madeUp()
@@ -146,8 +146,7 @@ func TestResources(t *testing.T) {
 	}
 }
 
-// A resource whose JSON could not be read as it is declared is refused when the
-// program starts.
+// A resource whose declaration is unreadable is refused at program start.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	inner := schema.NewTable("inner", schema.Column{ID: 1, Name: "word", Type: schema.Text, V3: "word", V2: "word"})
@@ -172,7 +171,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Whatever a hostile body holds, the Drift of it stays small.
+// Whatever a hostile body contains, its Drift stays small.
 func TestDriftBounded(t *testing.T) {
 	t.Parallel()
 	var d Decoder

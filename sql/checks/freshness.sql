@@ -1,4 +1,4 @@
--- No run was done within --max-age.
+-- No successful run within --max-age.
 SELECT max(ended_at) AS last_success
 FROM runs
 WHERE outcome = 'done'

@@ -1,4 +1,4 @@
--- Items of analyses that belong to no call.
+-- Analysis items without a call.
 SELECT call_id, count(*) AS items
 FROM analysis_items ANTI JOIN calls USING (call_id)
 GROUP BY call_id

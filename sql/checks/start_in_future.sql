@@ -1,4 +1,4 @@
--- Calls that start more than a day from now: the clock of the service, or ours, is wrong.
+-- Calls that start more than a day in the future: the clock of this machine or of the service is wrong.
 -- severity: warn
 SELECT call_id, start_at
 FROM calls

@@ -1,4 +1,4 @@
--- Calls that have been over for three days and still wait for their transcript.
+-- Calls that ended over three days ago and still lack a transcript.
 -- severity: warn
 SELECT call_id, start_at, end_at
 FROM calls

@@ -1,4 +1,4 @@
--- Turns of transcripts that belong to no call.
+-- Transcript turns without a call.
 SELECT call_id, count(*) AS turns
 FROM transcript_turns ANTI JOIN calls USING (call_id)
 GROUP BY call_id

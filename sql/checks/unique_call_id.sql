@@ -1,4 +1,4 @@
--- Calls that stand in more than one row.
+-- Calls with more than one row.
 SELECT call_id, count(*) AS copies
 FROM calls
 GROUP BY call_id

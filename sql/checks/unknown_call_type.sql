@@ -1,4 +1,4 @@
--- Words of call_type that callhouse does not know.
+-- Values of call_type unknown to callhouse.
 -- severity: warn
 SELECT call_type, count(*) AS calls, min(start_at) AS first
 FROM calls

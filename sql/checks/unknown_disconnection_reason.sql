@@ -1,4 +1,4 @@
--- Words of disconnection_reason that callhouse does not know: the outcome of these calls is unknown.
+-- Values of disconnection_reason unknown to callhouse: the outcome of these calls is unknown.
 -- severity: warn
 SELECT disconnection_reason, count(*) AS calls, min(start_at) AS first
 FROM calls

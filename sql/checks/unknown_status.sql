@@ -1,4 +1,4 @@
--- Words of status that callhouse does not know: the outcome of these calls is unknown.
+-- Values of status unknown to callhouse: the outcome of these calls is unknown.
 -- severity: warn
 SELECT status, count(*) AS calls, min(start_at) AS first
 FROM calls

@@ -8,19 +8,19 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Complete offers words as the values of a command's flag.
+// Complete sets the completions of a flag.
 func Complete(cmd *cobra.Command, flag string, words ...string) {
 	CompleteFrom(cmd, flag, func() []string { return words })
 }
 
-// CompleteFrom offers the words that a function returns as the values of a flag.
+// CompleteFrom sets a function that returns the completions of a flag.
 func CompleteFrom(cmd *cobra.Command, flag string, words func() []string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return words(), cobra.ShellCompDirectiveNoFileComp
-	}) // it fails where the flag is not there
+	}) // fails if the flag does not exist
 }
 
-// Choice adds a flag that takes one of some words. The first is the default.
+// Choice adds a flag that takes one of the words. The first is the default.
 func Choice(cmd *cobra.Command, into *string, flag, usage string, words ...string) {
 	*into = words[0]
 	cmd.Flags().Var(&choice{into, flag, words}, flag, strings.Join(words, " or ")+usage)

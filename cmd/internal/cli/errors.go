@@ -1,7 +1,5 @@
-// Package cli holds what all commands share: exit codes, errors that tell the
-// reader what to do, signals, and the reading of dates and time zones.
-//
-// It holds no logic of extract or query.
+// Package cli is shared by all commands: exit codes, errors with hints, signals, dates and time
+// zones. It has no logic of extract or query.
 package cli
 
 import (
@@ -13,23 +11,22 @@ import (
 	"callhouse/internal/words"
 )
 
-// Exit codes: a public contract, scripts branch on them.
+// Exit codes: a public contract.
 const (
 	ExitOK          = 0   // done
 	ExitFailed      = 1   // failed, nothing lost
 	ExitUsage       = 2   // wrong use or configuration
-	ExitIncomplete  = 3   // committed, but not all: deadline, calls that failed
+	ExitIncomplete  = 3   // committed, but incomplete: deadline, failing calls
 	ExitLocked      = 4   // another run holds the warehouse
 	ExitInterrupted = 130 // interrupted, committed
 )
 
-// Error is an error as a user meets it: what is wrong, what to do about it,
-// and the exit code.
+// Error is an error for users: the problem, a hint, and the exit code.
 type Error struct {
 	Code     int
 	Err      error
-	Hint     string // what to do; may be empty
-	Reported bool   // it was printed already: Report only returns its code
+	Hint     string // may be empty
+	Reported bool   // already printed: Report only returns its code
 }
 
 func (e *Error) Error() string { return e.Err.Error() }
@@ -39,12 +36,12 @@ func (e *Error) Unwrap() error { return e.Err }
 // Fail returns err with an exit code and a hint.
 func Fail(code int, err error, hint string) error { return &Error{Code: code, Err: err, Hint: hint} }
 
-// Usage returns an error of wrong use.
+// Usage returns a usage error.
 func Usage(hint, format string, args ...any) error {
 	return &Error{Code: ExitUsage, Err: fmt.Errorf(format, args...), Hint: hint}
 }
 
-// DidYouMean puts the name that was probably meant before a hint; "" is none.
+// DidYouMean prepends a suggested name to a hint; "" is none.
 func DidYouMean(near, hint string) string {
 	if near == "" {
 		return hint
@@ -52,13 +49,12 @@ func DidYouMean(near, hint string) string {
 	return strings.TrimSpace("did you mean: " + near + "? " + hint)
 }
 
-// Suggest puts the known name that was probably meant before a hint.
+// Suggest prepends the most similar known name to a hint.
 func Suggest(name string, known []string, hint string) string {
 	return DidYouMean(words.Nearest(name, known), hint)
 }
 
-// Code returns the exit code of err: ExitFailed if it carries none, ExitOK if it is
-// nil.
+// Code returns the exit code of err: ExitFailed if it has none, ExitOK if it is nil.
 func Code(err error) int {
 	if err == nil {
 		return ExitOK
@@ -66,10 +62,10 @@ func Code(err error) int {
 	return of(err).Code
 }
 
-// Hint returns what to do about err; it may be empty.
+// Hint returns the hint of err, which may be empty.
 func Hint(err error) string { return of(err).Hint }
 
-// Reported marks err as printed already, so that Report does not print it again.
+// Reported marks err as printed, so that Report does not print it again.
 func Reported(err error) error {
 	if err == nil {
 		return nil
@@ -79,17 +75,17 @@ func Reported(err error) error {
 	return &e
 }
 
-// WasReported says whether err was printed already.
+// WasReported reports whether err was already printed.
 func WasReported(err error) bool { return err != nil && of(err).Reported }
 
-// Is says whether err is, or wraps, an error of a type.
+// Is reports whether err is or wraps an error of a type.
 func Is[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
 }
 
-// of returns err as an Error. Its hint may be the error's own. For a file that this
-// user may not read or write, the hint says whose file it is.
+// of returns err as an Error, possibly with the hint of a wrapped error. For a file that this user
+// may not access, the hint names the owner.
 func of(err error) *Error {
 	e := &Error{Code: ExitFailed, Err: err}
 	if hinted, ok := errors.AsType[interface {
@@ -105,8 +101,7 @@ func of(err error) *Error {
 	return e
 }
 
-// Report writes err for a person, at most two lines, and returns the exit code
-// that it carries; an error that carries none is ExitFailed.
+// Report writes err in at most two lines and returns its exit code.
 func Report(stderr io.Writer, program string, err error) int {
 	if err == nil {
 		return ExitOK

@@ -2,8 +2,7 @@ package cli
 
 import "time"
 
-// Every calls do at intervals, until stop is called. stop waits for a call that is
-// going on.
+// Every calls do at intervals until stop is called. stop waits for a call in progress.
 func Every(interval time.Duration, do func()) (stop func()) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -13,8 +13,8 @@ import (
 	"callhouse/internal/layout"
 )
 
-// OwnerOf returns the name of the user who owns a file, and whether that is
-// somebody else than the user who runs this program.
+// OwnerOf returns the owner of a file, and whether that is another user than the one running this
+// program.
 func OwnerOf(path string) (owner string, others bool) {
 	st, err := os.Stat(path)
 	if err != nil {
@@ -35,9 +35,8 @@ func userName(uid int) string {
 	return "the user " + id
 }
 
-// deniedHint says what to do about a file of another user; empty if err is about
-// something else. It offers a new owner only for a warehouse, and then for all of it:
-// any other folder may be the system's, or somebody's for good reason.
+// deniedHint returns a hint for a file of another user; empty for other errors. It suggests chown
+// only for a whole warehouse, since other folders may have their owner for a good reason.
 func deniedHint(err error) string {
 	var at *fs.PathError
 	if !errors.Is(err, fs.ErrPermission) || !errors.As(err, &at) {
@@ -47,30 +46,28 @@ func deniedHint(err error) string {
 	if err != nil {
 		return ""
 	}
-	// A file in a folder that may not be entered cannot be looked at: then the
-	// folder is the problem.
+	// A file in an inaccessible folder cannot be inspected: then the folder is the problem.
 	path := wanted
 	for _, err = os.Stat(path); err != nil && path != filepath.Dir(path); _, err = os.Stat(path) {
 		path = filepath.Dir(path)
 	}
 	owner, others := OwnerOf(path)
 	if !others {
-		return fmt.Sprintf("%s belongs to %s, who runs this: look at its mode (ls -ld), and whether it can be written to at all", path, owner)
+		return fmt.Sprintf("%s belongs to %s, the current user: check its mode (ls -ld) and whether the file system is writable", path, owner)
 	}
 	me := userName(os.Geteuid())
-	whose := fmt.Sprintf("%s belongs to %s, and this is %s: ", path, owner, me)
+	whose := fmt.Sprintf("%s belongs to %s, but the current user is %s: ", path, owner, me)
 	if house := warehouseOf(path); house != "" {
-		return fmt.Sprintf("%srun it as %s, or, where the warehouse should be %s's, as root: chown -R %s %s", whose, owner, me, me, house)
+		return fmt.Sprintf("%srun it as %s or, to give the warehouse to %s, as root: chown -R %s %s", whose, owner, me, me, house)
 	}
 	if _, err := os.ReadDir(path); path != wanted && err == nil {
-		return fmt.Sprintf("%scheck the path, since %s is not there and %s may not make it", whose, wanted, me)
+		return fmt.Sprintf("%scheck the path: %s does not exist and %s may not create it", whose, wanted, me)
 	}
 	return whose + "check the path, or run it as " + owner +
-		`; docs/reference/operations.md, "Messages", says how root gives a warehouse to another user`
+		`; to give a warehouse to another user, see "Messages" in docs/reference/operations.md`
 }
 
-// warehouseOf returns the warehouse that a file is in, or is; empty if it is in none, as
-// far as this user can see.
+// warehouseOf returns the warehouse that contains a file; empty if none is visible to this user.
 func warehouseOf(path string) string {
 	for ; path != filepath.Dir(path); path = filepath.Dir(path) {
 		if layout.IsWarehouse(path) {

@@ -11,7 +11,7 @@ import (
 	"callhouse/internal/layout"
 )
 
-// A new owner is offered for a warehouse alone, and for all of it.
+// chown is suggested only for a warehouse, and for all of it.
 func TestOwnerOfAWarehouseAlone(t *testing.T) {
 	denied := func(path string) string {
 		return Hint(Fail(ExitFailed, &fs.PathError{Op: "open", Path: path, Err: syscall.EACCES}, ""))

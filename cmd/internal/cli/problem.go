@@ -1,23 +1,23 @@
 package cli
 
-// Problem is one word for what keeps a run or a warehouse from being well. It is the first word
-// that extract status prints, and stands in the column problem of the table runs.
+// Problem is one word for the state of a failed run or warehouse. extract status prints it first,
+// and runs has it in the column problem.
 type Problem string
 
-// The problems. Each has its help in the map below.
+// The problems. The map below has a hint for each.
 const (
 	NoProblem    Problem = ""
-	Refused      Problem = "refused"      // the service does not accept the key
+	Refused      Problem = "refused"      // the service refuses the key
 	Unreachable  Problem = "unreachable"  // nothing answers at the address
-	Untrusted    Problem = "untrusted"    // the certificate of what answers there
-	Misaddressed Problem = "misaddressed" // something else than the service answers
+	Untrusted    Problem = "untrusted"    // the certificate is not trusted
+	Misaddressed Problem = "misaddressed" // something other than the service answers
 	Down         Problem = "down"         // the service fails
-	WrongClock   Problem = "clock"        // this machine's clock and the service's disagree
-	Full         Problem = "full"         // the disk
-	Damaged      Problem = "damaged"      // files of the warehouse
+	WrongClock   Problem = "clock"        // the clocks of this machine and the service disagree
+	Full         Problem = "full"         // the disk is full
+	Damaged      Problem = "damaged"      // files of the warehouse are damaged
 	Newer        Problem = "newer"        // a newer callhouse wrote the warehouse
-	Foreign      Problem = "foreign"      // the calls of another organisation
-	Incomplete   Problem = "incomplete"   // committed, but not all
+	Foreign      Problem = "foreign"      // calls of another organisation
+	Incomplete   Problem = "incomplete"   // committed, but incomplete
 	Killed       Problem = "killed"
 	Interrupted  Problem = "interrupted"
 	Failed       Problem = "failed" // anything else
@@ -28,21 +28,21 @@ const (
 var help = map[Problem]string{
 	Refused:      "correct the API key (extract config shows its source), then: extract run",
 	Unreachable:  "check --base-url and the network, then: extract run",
-	Untrusted:    "see to the service's certificate, or this machine's clock and authorities, then: extract run",
+	Untrusted:    "check the service's certificate, and this machine's clock and trusted authorities, then: extract run",
 	Misaddressed: "set --base-url to the part of the address before /v3, then: extract run",
-	Down:         "extract run, once the service answers again",
+	Down:         "once the service responds again: extract run",
 	WrongClock:   "set this machine's clock, then: extract run",
 	Full:         "free some space, then: extract run",
 	Damaged:      "extract repair",
 	Newer:        "install the newest callhouse",
-	Foreign:      "check the key, --base-url and --warehouse; if these calls do belong here: extract run --adopt",
-	Incomplete:   "extract run continues where the last one stopped",
-	Killed:       "extract run takes in what was fetched, and continues",
-	Interrupted:  "extract run continues where the last one stopped",
-	Failed:       "extract run, and see what it prints",
-	Unlisted:     "extract run lists what is missing",
-	Overdue:      "extract run; then see whether cron or systemd still starts it",
+	Foreign:      "check the key, --base-url and --warehouse; if these calls belong here: extract run --adopt",
+	Incomplete:   "extract run resumes where the last one stopped",
+	Killed:       "extract run commits what was fetched, and continues",
+	Interrupted:  "extract run resumes where the last one stopped",
+	Failed:       "extract run, and check its output",
+	Unlisted:     "extract run lists the missing time ranges",
+	Overdue:      "extract run; then check that cron or systemd still starts it",
 }
 
-// Help returns what to do about a problem; empty for a word that this version does not know.
+// Help returns the hint for a problem; empty for a word unknown to this version.
 func (p Problem) Help() string { return help[p] }

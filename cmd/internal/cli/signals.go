@@ -10,19 +10,17 @@ import (
 	"callhouse/internal/scratch"
 )
 
-// Context returns a context that the first SIGINT or SIGTERM cancels. From then
-// on signals have their usual effect, so that a second one ends the process at
-// once.
+// Context returns a context cancelled by the first SIGINT or SIGTERM. After that, signals have
+// their default effect, so that a second one ends the process at once.
 func Context() (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	return ctx, stop
 }
 
-// Signals calls cancel at the first signal that asks the program to end. A closed
-// terminal sends one too, unless nohup blocks it. A second signal ends the program
-// at once. free, which may be called more than once, restores the usual effect of
-// signals.
+// Signals calls cancel at the first terminating signal, including that of a closed terminal, unless
+// nohup blocks it. A second signal ends the program at once. free, which may be called repeatedly,
+// restores the default effect of signals.
 func Signals(cancel func()) (free func()) {
 	came, done := make(chan os.Signal, 2), make(chan struct{})
 	signal.Notify(came, append(Terminating(), os.Interrupt)...)
@@ -45,7 +43,7 @@ func Signals(cancel func()) (free func()) {
 	})
 }
 
-// Terminating are the signals that end the program, whatever it is doing.
+// Terminating returns the signals that end the program.
 func Terminating() []os.Signal {
 	if signal.Ignored(syscall.SIGHUP) {
 		return []os.Signal{syscall.SIGTERM}
@@ -53,8 +51,7 @@ func Terminating() []os.Signal {
 	return []os.Signal{syscall.SIGTERM, syscall.SIGHUP}
 }
 
-// EndBy ends the program as the signal would, but removes its temporary folders
-// first.
+// EndBy ends the program like the signal would, but first removes its temporary folders.
 func EndBy(sig os.Signal) {
 	scratch.Clear()
 	signal.Reset(sig)

@@ -10,10 +10,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// ParseTime reads an instant as users write it: a date (2026-11-01, midnight in
-// loc; also today and yesterday), a time of RFC 3339 (2026-11-01T08:00:00Z), a
-// local time without zone (2026-11-01T08:00, in loc), or an age (24h, 7d, 2w, 30min;
-// see ParseAge). A day of an age is 24 hours.
+// ParseTime parses an instant: a date (2026-11-01, midnight in loc; also today and yesterday), a
+// time of RFC 3339 (2026-11-01T08:00:00Z), a local time (2026-11-01T08:00, in loc), or an age (24h,
+// 7d, 2w, 30min; see ParseAge). A day of an age is 24 hours.
 func ParseTime(s string, loc *time.Location, now time.Time) (time.Time, error) {
 	s = strings.TrimSpace(s)
 	midnight := func(t time.Time) time.Time {
@@ -39,27 +38,27 @@ func ParseTime(s string, loc *time.Location, now time.Time) (time.Time, error) {
 	d, err := ParseAge(s)
 	if err != nil {
 		if _, ok := parseSpan(s); !ok {
-			err = fmt.Errorf("%q is no date, time or span", s)
+			err = fmt.Errorf("%q is not a date, time or duration", s)
 		}
 		return time.Time{}, err
 	}
 	return now.Add(-d), nil
 }
 
-// TimeOf reads the instant that a flag names; zero if the flag is empty.
+// TimeOf parses the instant of a flag; zero if the flag is empty.
 func TimeOf(flag, s string, loc *time.Location, now time.Time) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil
 	}
 	t, err := ParseTime(s, loc, now)
 	if err != nil {
-		err = Usage("write a date (2026-11-01), a time (2026-11-01T09:00:00Z) or a span back from now (7d, 24h)", "--%s: %w", flag, err)
+		err = Usage("use a date (2026-11-01), a time (2026-11-01T09:00:00Z) or an age (7d, 24h)", "--%s: %w", flag, err)
 	}
 	return t, err
 }
 
-// wallClock returns the instant at which the clocks of a zone show what t shows in
-// UTC: the first one if they show it twice, the end of the gap if they skip it.
+// wallClock returns the instant at which the clocks of a zone show what t shows in UTC: the first
+// one of a repeated time, the end of the gap for a skipped one.
 func wallClock(t time.Time, loc *time.Location) time.Time {
 	shown := func(at time.Time) bool {
 		_, offset := at.Zone()
@@ -67,14 +66,13 @@ func wallClock(t time.Time, loc *time.Location) time.Time {
 	}
 	var first, next time.Time
 	for at, end := t.Add(-36*time.Hour).In(loc), t.Add(36*time.Hour); at.Before(end); at = next {
-		// The offset stays the same up to the next change, so there is one such time at
-		// most.
+		// The offset is constant up to the next change, so there is at most one such time.
 		_, offset := at.Zone()
 		first = t.Add(-time.Duration(offset) * time.Second).In(loc)
 		if _, next = at.ZoneBounds(); next.IsZero() {
 			next = end
 		}
-		if first.Before(at) { // skipped: the clocks went on past it
+		if first.Before(at) { // skipped: the time is in the gap
 			return at
 		}
 		if shown(first) && first.Before(next) {
@@ -84,46 +82,46 @@ func wallClock(t time.Time, loc *time.Location) time.Time {
 	return first
 }
 
-// ParseAge is ParseSpan where days are usual: how far back, for how long, how often. It
-// refuses a few m, which may be minutes or months.
+// ParseAge is ParseSpan for settings usually given in days. It refuses small values in m, which may
+// mean minutes or months.
 func ParseAge(s string) (time.Duration, error) {
 	d, err := ParseSpan(s)
 	number, bare := strings.CutSuffix(strings.TrimSpace(s), "m")
 	if n, nerr := strconv.ParseFloat(number, 64); err == nil && bare && nerr == nil && n > 0 && d < time.Hour {
-		return 0, fmt.Errorf("%q could be minutes or months: write %smin or %vd", s, number, math.Ceil(30*n))
+		return 0, fmt.Errorf("%q could be minutes or months: use %smin or %vd", s, number, math.Ceil(30*n))
 	}
 	return d, err
 }
 
-// ParseSpan reads a span as in 90m, 30min, 24h, 7d or 2w. A day is 24 hours.
+// ParseSpan parses a span such as 90m, 30min, 24h, 7d or 2w. A day is 24 hours.
 func ParseSpan(s string) (time.Duration, error) {
 	d, ok := parseSpan(strings.TrimSpace(s))
 	if !ok {
-		return 0, fmt.Errorf("%q is no span", s)
+		return 0, fmt.Errorf("%q is not a duration", s)
 	}
 	return d, nil
 }
 
-// SpanVar adds a flag whose value is a span, as in 90m, 24h, 7d or 2w.
+// SpanVar adds a flag for a span, such as 90m, 24h, 7d or 2w.
 func SpanVar(f *pflag.FlagSet, into *time.Duration, name string, def time.Duration, usage string) {
 	*into = def
 	f.Var((*span)(into), name, usage)
 }
 
-// AgeVar adds a flag whose value is a span that ParseAge takes.
+// AgeVar adds a flag for a span, parsed by ParseAge.
 func AgeVar(f *pflag.FlagSet, into *time.Duration, name string, def time.Duration, usage string) {
 	*into = def
 	f.Var((*age)(into), name, usage)
 }
 
-// age is the value of such a flag.
+// age is the value of a flag of AgeVar.
 type age time.Duration
 
 // Set implements pflag.Value.
 func (a *age) Set(text string) error {
 	d, err := ParseAge(text)
 	if _, serr := ParseSpan(text); serr != nil {
-		return fmt.Errorf("%w: write it as in 36h, 7d or 30min", serr)
+		return fmt.Errorf("%w: use e.g. 36h, 7d or 30min", serr)
 	}
 	if err == nil {
 		*a = age(d)
@@ -134,7 +132,7 @@ func (a *age) Set(text string) error {
 // Type implements pflag.Value.
 func (a *age) Type() string { return "duration" }
 
-// String implements pflag.Value. Set takes it.
+// String implements pflag.Value. Set accepts it.
 func (a *age) String() string {
 	text := (*span)(a).String()
 	if _, err := ParseAge(text); err != nil {
@@ -143,14 +141,14 @@ func (a *age) String() string {
 	return text
 }
 
-// span is the value of a flag that SpanVar adds.
+// span is the value of a flag of SpanVar.
 type span time.Duration
 
 // Set implements pflag.Value.
 func (s *span) Set(text string) error {
 	d, err := ParseSpan(text)
 	if err != nil {
-		return fmt.Errorf("%w: write it as in 90m, 6h or 7d", err)
+		return fmt.Errorf("%w: use e.g. 90m, 6h or 7d", err)
 	}
 	*s = span(d)
 	return nil
@@ -159,7 +157,7 @@ func (s *span) Set(text string) error {
 // Type implements pflag.Value.
 func (s *span) Type() string { return "duration" }
 
-// String implements pflag.Value: whole days as days, and no part that is zero.
+// String implements pflag.Value: whole days as days, without zero parts.
 func (s *span) String() string {
 	d := time.Duration(*s)
 	if d > 0 && d%(24*time.Hour) == 0 {
@@ -186,7 +184,7 @@ func parseSpan(s string) (time.Duration, bool) {
 	return d, err == nil && d >= 0
 }
 
-// Clock writes a duration as a person reads it: 8s, 1m 05s, 2h 03m.
+// Clock formats a duration: 8s, 1m 05s, 2h 03m.
 func Clock(d time.Duration) string {
 	d = d.Round(time.Second)
 	switch {
@@ -198,5 +196,5 @@ func Clock(d time.Duration) string {
 	return fmt.Sprintf("%dh %02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// Instant writes a time of ms since 1970 UTC.
+// Instant formats a time in ms since 1970 UTC.
 func Instant(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }

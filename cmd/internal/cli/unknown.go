@@ -9,8 +9,7 @@ import (
 	"callhouse/internal/words"
 )
 
-// UnknownCommand is the error of a name that no command of root has; what says what
-// the names stand for.
+// UnknownCommand returns the error for an unknown command of root; what names the kind of command.
 func UnknownCommand(root *cobra.Command, what, name, hint string) error {
 	var known []string
 	for _, c := range root.Commands() {
@@ -21,11 +20,10 @@ func UnknownCommand(root *cobra.Command, what, name, hint string) error {
 	if near := words.Nearest(name, known); near != "" {
 		hint = DidYouMean(root.Name()+" "+near, hint)
 	}
-	return Usage(hint, "there is no %s %q", what, name)
+	return Usage(hint, "unknown %s %q", what, name)
 }
 
-// FlagError explains an error of flag parsing, and suggests the flag that was
-// probably meant.
+// FlagError explains an error of flag parsing and suggests the most similar flag.
 func FlagError(cmd *cobra.Command, err error) error {
 	hint := "run: " + cmd.CommandPath() + " --help"
 	if _, name, ok := strings.Cut(err.Error(), "unknown flag: --"); ok {
@@ -47,7 +45,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 // NoArgs refuses arguments.
 func NoArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return Usage("run: "+cmd.CommandPath()+" --help", "%s takes no arguments, %q is given", cmd.Name(), args[0])
+		return Usage("run: "+cmd.CommandPath()+" --help", "%s takes no arguments, got %q", cmd.Name(), args[0])
 	}
 	return nil
 }

@@ -8,8 +8,7 @@ import (
 // version and commit are set by the linker when a release is built.
 var version, commit string
 
-// Version returns the program's version: that of the release, or else what the
-// build recorded of its commit.
+// Version returns the release's version, or else the commit recorded by the build.
 func Version() string {
 	if version != "" {
 		return version
@@ -35,8 +34,8 @@ func Version() string {
 	return "dev-" + revision + modified
 }
 
-// Versions is what --version prints after the program's name: its version, the
-// release's commit, and the versions of parts, as in "DuckDB v1.5.6".
+// Versions is the output of --version after the program's name: its version, the release's commit,
+// and versions of parts, such as "DuckDB v1.5.6".
 func Versions(parts ...string) string {
 	all := []string{Version()}
 	if commit != "" {

@@ -1,6 +1,5 @@
-// Package cmdtest keeps tests away from the configuration and the network of the
-// machine that they run on. Every test package under cmd must call Seal or Main in
-// its TestMain; a test of this package looks.
+// Package cmdtest isolates tests from the configuration and network of the machine. Every test
+// package under cmd must call Seal or Main in TestMain; a test here checks this.
 package cmdtest
 
 import (
@@ -15,13 +14,11 @@ import (
 	"callhouse/internal/loopback"
 )
 
-// sealed is set for the processes that a sealed test starts. What these find in the
-// environment was put there by the test.
+// sealed is set for child processes of a sealed test, whose environment was set by the test.
 const sealed = "CALLHOUSE_TEST_SEALED"
 
-// Seal takes all settings out of the environment, gives the process configuration,
-// state and cache folders of its own, and keeps it off the network. clear removes
-// the folders.
+// Seal removes all settings from the environment, gives the process its own configuration, state
+// and cache folders, and blocks the network. clear removes the folders.
 func Seal() (clear func()) {
 	loopback.Only()
 	if os.Getenv(sealed) != "" {
@@ -59,8 +56,8 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// Env is the environment of a program that a test runs in its own process: the
-// variables that tests have set, and no place for a configuration file.
+// Env is the environment of a program run within the test's process: the variables that tests have
+// set, without places for a configuration file.
 func Env() config.Environment {
 	if os.Getenv(sealed) == "" {
 		panic("cmdtest: the package's TestMain does not call Seal")
@@ -68,9 +65,8 @@ func Env() config.Environment {
 	return config.Environment{Vars: config.Variables(os.Environ())}
 }
 
-// Child is the environment of a program that is the test's binary under another
-// name: the variables that it was started with, and the places of a configuration
-// file but for the machine's.
+// Child is the environment of a program that is the test's binary under another name: the variables
+// it was started with, and the places of a configuration file except the machine's.
 func Child() config.Environment {
 	loopback.Only()
 	env := config.System()

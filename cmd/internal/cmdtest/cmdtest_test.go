@@ -17,8 +17,8 @@ func TestMain(m *testing.M) { Main(m) }
 
 const module = "../../.."
 
-// Every test package under cmd is sealed, every other one that can open connections
-// keeps to this machine, and only programs read the machine's configuration.
+// Every test package under cmd is sealed, every other one that can open connections stays on this
+// machine, and only programs read the machine's configuration.
 func TestEveryPackage(t *testing.T) {
 	network := regexp.MustCompile(`(?m)^\s+(_ )?"(net|net/http|net/http/httptest|github\.com/minio/[^"]*)"$`)
 	sealed := regexp.MustCompile(`\bcmdtest\.(Main|Seal)\(|^package cmdtest`)
@@ -67,7 +67,7 @@ func TestEveryPackage(t *testing.T) {
 	for dir, f := range folders {
 		switch {
 		case !f.tests:
-		case dir == "cmd/internal/cli", dir == "cmd/internal/config": // this package is built from them
+		case dir == "cmd/internal/cli", dir == "cmd/internal/config": // this package depends on them
 		case strings.HasPrefix(dir, "cmd/") && !f.sealed:
 			t.Errorf("the tests in %s are not sealed: func TestMain(m *testing.M) { cmdtest.Main(m) }", dir)
 		case f.network && !f.guarded:
@@ -76,7 +76,7 @@ func TestEveryPackage(t *testing.T) {
 	}
 }
 
-// A sealed process has no settings, wherever they stood before.
+// A sealed process has no settings from any source.
 func TestSealed(t *testing.T) {
 	if Poisoned() == "" {
 		Poison(t, "^TestSealed$")

@@ -17,13 +17,11 @@ import (
 // poisoned is set in the processes of Poison.
 const poisoned = "CALLHOUSE_TEST_POISONED"
 
-// Poisoned returns the folder that must stay empty in a process that Poison started;
-// elsewhere it is empty.
+// Poisoned returns the folder that must stay empty in a process started by Poison; empty elsewhere.
 func Poisoned() string { return os.Getenv(poisoned) }
 
-// Poison runs the tests that pattern names in a process where every place that
-// configuration is read from, but for /etc, leads to a service and a warehouse of
-// its own. They must pass, and touch neither.
+// Poison runs the tests matching pattern in a process where every place of configuration, except
+// /etc, refers to a trap service and warehouse. The tests must pass without touching either.
 func Poison(t *testing.T, pattern string) {
 	t.Helper()
 	var requests atomic.Int64

@@ -1,4 +1,4 @@
-// Package compare compares a warehouse with what the service says now.
+// Package compare compares a warehouse with the service's current answers.
 package compare
 
 import (
@@ -19,23 +19,23 @@ import (
 	"callhouse/internal/sink/snapshot"
 )
 
-// comparison reads two snapshots side by side: the warehouse's, and one of what the
-// service said just now. It keeps in memory the calls without a start, and the id
-// of each call that only one side has at this start.
+// comparison reads two snapshots side by side: the warehouse's, and one of the service's answers.
+// It holds in memory the calls without a start, and the ids of calls that only one side has at the
+// current start.
 type comparison struct {
 	ours, heard *layout.Snapshot
-	since       int64 // calls that started before it are left alone
+	since       int64 // earlier calls are ignored
 	now         int64 // ms
 	sure        []schema.Span
 	forgot      func(id string) bool
 	report      Report
 
-	here, there map[string]*calls.Call // met on one side only; without a start: with all that they have
+	here, there map[string]*calls.Call // found on one side only; without a start: whole calls
 }
 
-// Run compares a warehouse with a snapshot of what its service said when asked for
-// calls from since on, and for some resources. window is how far back calls may still
-// appear there, and asked is what came of asking for the resources.
+// Run compares a warehouse with a snapshot of its service's answers for calls since a time and for
+// some resources. window is how far back calls may still appear there; asked reports how the
+// resources were fetched.
 func Run(ctx context.Context, ours, heard *layout.Snapshot, since time.Time, window time.Duration, now time.Time,
 	of []*resource.Resource, asked []resources.Report,
 ) (*Report, error) {
@@ -69,7 +69,7 @@ func Run(ctx context.Context, ours, heard *layout.Snapshot, since time.Time, win
 	return &c.report, nil
 }
 
-// run compares all there is.
+// run compares everything.
 func (c *comparison) run(ctx context.Context) error {
 	if err := c.join(ctx); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (c *comparison) run(ctx context.Context) error {
 			c.only(there)
 			continue
 		}
-		// Both have it, at different starts: the start has changed, or one has none.
+		// Both have it with different starts: the start has changed, or one has none.
 		delete(c.here, id)
 		for _, side := range []struct {
 			call *calls.Call
@@ -110,8 +110,8 @@ func (c *comparison) run(ctx context.Context) error {
 	return nil
 }
 
-// join compares the calls that have the same start on both sides. It leaves the
-// others in here and there.
+// join compares the calls with the same start on both sides. It leaves the others in here and
+// there.
 func (c *comparison) join(ctx context.Context) error {
 	ours, stopOurs := iter.Pull2(snapshot.Calls(ctx, c.ours))
 	defer stopOurs()
@@ -149,8 +149,7 @@ func (c *comparison) join(ctx context.Context) error {
 	return nil
 }
 
-// advance returns the next call with a start, nil at the end, and puts those
-// without one aside.
+// advance returns the next call with a start, nil at the end, and sets those without one aside.
 func (c *comparison) advance(next func() (*calls.Call, error, bool), aside map[string]*calls.Call) (*calls.Call, error) {
 	for {
 		call, err, ok := next()
@@ -165,7 +164,7 @@ func (c *comparison) advance(next func() (*calls.Call, error, bool), aside map[s
 	}
 }
 
-// compareCalls orders calls by start and id; nil comes last.
+// compareCalls orders calls by start and id; nil is last.
 func compareCalls(a, b *calls.Call) int {
 	switch {
 	case a == nil:
@@ -176,8 +175,7 @@ func compareCalls(a, b *calls.Call) int {
 	return cmp.Or(cmp.Compare(a.StartAt().V, b.StartAt().V), bytes.Compare(a.ID(), b.ID()))
 }
 
-// both compares what the two sides say of one call: would a run that gets what the
-// service says now change a row?
+// both reports the columns that a run would change if it fetched the call now.
 func (c *comparison) both(here, there *calls.Call) {
 	c.report.Calls++
 	kind, told := schema.KindItem, there.TurnCount().OK
@@ -193,7 +191,7 @@ func (c *comparison) both(here, there *calls.Call) {
 	there.Settle(c.now)
 	found := schema.Differences(&here.Object, &there.Object)
 	asked := slices.ContainsFunc(found, func(d schema.Difference) bool {
-		return d.Field == "status" || d.Field == "start_at" || d.Field == "end_at" // it is fetched anew for that
+		return d.Field == "status" || d.Field == "start_at" || d.Field == "end_at" // its record is fetched again for that
 	})
 	switch {
 	case kept && !withheld:
@@ -208,7 +206,7 @@ func (c *comparison) both(here, there *calls.Call) {
 	}
 }
 
-// only judges a call that the service has and the warehouse has not.
+// only judges a call that only the service has.
 func (c *comparison) only(there *calls.Call) {
 	switch {
 	case c.forgot(string(there.ID())):
@@ -221,8 +219,8 @@ func (c *comparison) only(there *calls.Call) {
 	}
 }
 
-// listed says whether the list, as it was read just now, would have shown a call. A
-// call without a start is among the newest ones.
+// listed reports whether the list just read would have included a call. A call without a start is
+// among the newest.
 func (c *comparison) listed(here *calls.Call) bool {
 	spans := c.heard.Manifest.Coverage
 	if !here.StartAt().OK {

@@ -19,13 +19,13 @@ import (
 	"callhouse/internal/words"
 )
 
-// Objects is what was found of one resource.
+// Objects are the findings of one resource.
 type Objects struct {
 	Resource string `json:"resource"`
 	Compared int64  `json:"objects_compared"`
 	Records  int64  `json:"records_compared"`
-	// New and Moved are no differences: objects that no run could have listed yet, and
-	// objects that may have changed since the last run.
+	// New and Moved are no differences: objects that no run could have listed yet, and objects that
+	// may have changed since the last run.
 	New   int64 `json:"new_at_the_service"`
 	Moved int64 `json:"changed_since"`
 
@@ -33,7 +33,7 @@ type Objects struct {
 	Lacking   namedObjects `json:"lacking"`
 	Different namedObjects `json:"different_records"`
 	Changed   namedObjects `json:"changed_without_an_edit"`
-	Problem   string       `json:"not_listed,omitempty"` // why it could not be had
+	Problem   string       `json:"not_listed,omitempty"` // why it could not be listed
 }
 
 // namedObjects counts objects and names the first of them.
@@ -54,8 +54,8 @@ func (n *namedObjects) add(key string, fields []string) {
 	}
 }
 
-// Comparable returns the resources that are compared: those that were ever listed. Which
-// calls a campaign placed is left out: that takes a request for every 100 of them.
+// Comparable returns the resources to compare: those that were ever listed, except the calls of
+// campaigns, which take a request per 100.
 func Comparable(all []*resource.Resource, s *layout.Snapshot) (out []*resource.Resource) {
 	for _, of := range all {
 		if !of.Slim && s != nil && s.Manifest.Lists[of.Name].ListedAt > 0 {
@@ -65,14 +65,13 @@ func Comparable(all []*resource.Resource, s *layout.Snapshot) (out []*resource.R
 	return out
 }
 
-// pair is an object as the warehouse holds it and as the service tells it; nil where one
-// of them has none.
+// pair is an object in the warehouse and at the service; nil if missing.
 type pair struct {
 	key         string
 	here, there *schema.Object
 }
 
-// pairs yields the objects that either side has.
+// pairs yields the objects of either side.
 func pairs(ctx context.Context, of *resource.Resource, ours, heard *layout.Snapshot) iter.Seq2[pair, error] {
 	return func(yield func(pair, error) bool) {
 		here, stopHere := iter.Pull2(snapshot.Objects(ctx, ours, of))
@@ -132,7 +131,7 @@ func (c *comparison) objects(ctx context.Context, of *resource.Resource, problem
 			r.compare(of, p, listed)
 		case of.Forgot(p.key, c.forgot):
 		case p.here != nil:
-			r.Moved++ // it is listed again
+			r.Moved++ // it will be listed again
 		case of.Old(p.there, listed):
 			r.Lacking.add(p.key, nil)
 		default:
@@ -150,7 +149,7 @@ func (r *Objects) compare(of *resource.Resource, p pair, listed int64) {
 	case of.Complete(p.there) > 0:
 		r.Records++
 	default:
-		of.MergeItem(p.here, p.there, resource.Fetched{}) // its record was not asked for
+		of.MergeItem(p.here, p.there, resource.Fetched{}) // its record was not fetched
 	}
 	verdict, fields := of.Judge(p.here, p.there, listed)
 	switch verdict {
@@ -163,8 +162,8 @@ func (r *Objects) compare(of *resource.Resource, p pair, listed int64) {
 	}
 }
 
-// Incomplete implements crawler.ObjectStore: of the objects whose lists or record are held,
-// a sample. If an object changed since, the next run asks for them anyway.
+// Incomplete implements crawler.ObjectStore: a sample of the objects whose lists or record are
+// stored. If an object changed since, the next run fetches them anyway.
 func (l *Listener) Incomplete(ctx context.Context, of *resource.Resource, _ func(*resource.Resource, int64) bool) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		var keys []string
@@ -193,7 +192,7 @@ func (l *Listener) Incomplete(ctx context.Context, of *resource.Resource, _ func
 	}
 }
 
-// EachObject implements crawler.ObjectStore: what names other objects is what we hold.
+// EachObject implements crawler.ObjectStore: references between objects come from the warehouse.
 func (l *Listener) EachObject(ctx context.Context, of *resource.Resource, visit func(*schema.Object) error) error {
 	for o, err := range snapshot.Objects(ctx, l.asked, of) {
 		if err == nil {
@@ -208,7 +207,7 @@ func (l *Listener) EachObject(ctx context.Context, of *resource.Resource, visit 
 
 func (l *Listener) chosen(of *resource.Resource) bool { return slices.Contains(l.objects, of) }
 
-// problemOf returns why a resource could not be had; empty: it could.
+// problemOf returns why a resource could not be fetched; empty if it was.
 func problemOf(of *resource.Resource, all []resources.Report) string {
 	i := slices.IndexFunc(all, func(r resources.Report) bool { return r.Name == of.Name })
 	if i < 0 {
@@ -217,7 +216,7 @@ func problemOf(of *resource.Resource, all []resources.Report) string {
 	return all[i].Problem
 }
 
-// objectSums are the findings of all resources together.
+// objectSums are the findings of all resources.
 type objectSums struct {
 	resources, compared, records, fresh, moved, gone, lacking, different, changed int64
 	gonePlaces, problems                                                          []string
@@ -239,7 +238,7 @@ func (r *Report) objectSums() (s objectSums) {
 	return s
 }
 
-// objectFindings prints the objects that are not as they should be.
+// objectFindings prints the objects with findings.
 func (r *Report) objectFindings(w io.Writer) {
 	for _, o := range r.Resources {
 		for _, kind := range []struct {
@@ -260,7 +259,7 @@ func (r *Report) objectFindings(w io.Writer) {
 	}
 }
 
-// writeObjects prints what was compared besides calls.
+// writeObjects prints the comparison of resources.
 func (r *Report) writeObjects(w io.Writer) {
 	s := r.objectSums()
 	if s.resources == 0 {

@@ -15,7 +15,7 @@ import (
 	"callhouse/internal/sink"
 )
 
-// Reading the objects that a comparison asks for ends when the command is interrupted.
+// Reading the objects to compare ends when the command is interrupted.
 func TestObjectsAreReadUntilInterrupted(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 19, 2, 0, 0, 0, time.UTC)

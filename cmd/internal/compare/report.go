@@ -25,23 +25,23 @@ const (
 	TimeUp      = "the time was up"
 )
 
-// Report is what verify found when it asked the service.
+// Report is the result of the comparison with the service.
 type Report struct {
 	Requests int64   `json:"requests"`
 	Pages    int64   `json:"page_requests"`
 	Details  int64   `json:"detail_requests"`
-	Side     int64   `json:"resource_requests"` // for lists of what there is besides calls
+	Side     int64   `json:"resource_requests"` // for lists of resources
 	Retries  int64   `json:"retries"`
 	Seconds  float64 `json:"seconds"`
 
 	Calls       int64 `json:"calls_compared"`
 	Transcripts int64 `json:"transcripts_compared"`
-	// New and Moved are not differences: calls that no run could have listed yet,
-	// and calls that were not settled and about which the service now says more.
+	// New and Moved are no differences: calls that no run could have listed yet, and unsettled
+	// calls with newer data at the service.
 	New   int64 `json:"new_at_the_service"`
 	Moved int64 `json:"not_settled_and_changed"`
-	// Gone are calls that the service no longer lists, Emptied those whose
-	// transcript it no longer has. The warehouse keeps both.
+	// Gone are calls no longer listed by the service, Emptied those without their transcript there.
+	// The warehouse keeps both.
 	Gone    named `json:"no_longer_at_the_service"`
 	Emptied named `json:"transcripts_no_longer_at_the_service"`
 
@@ -50,7 +50,7 @@ type Report struct {
 	Changed   named    `json:"changed_after_settled"`
 	Skipped   int64    `json:"calls_not_compared"`
 	SetAside  int64    `json:"details_not_compared"`
-	Problems  []string `json:"not_listed"` // why parts of the list could not be had
+	Problems  []string `json:"not_listed"` // why parts of the list could not be fetched
 	Stopped   string   `json:"stopped,omitempty"`
 
 	Resources []*Objects `json:"resources"` // besides calls
@@ -69,8 +69,8 @@ type namedCall struct {
 	Fields []difference `json:"fields,omitempty"`
 }
 
-// difference is a field with another value at the service. The values are left out
-// if they are texts, which are private.
+// difference is a field with another value at the service. Texts are omitted because they are
+// private.
 type difference struct {
 	Field     string `json:"field"`
 	Warehouse string `json:"warehouse,omitempty"`
@@ -93,12 +93,12 @@ func (n *named) add(c *calls.Call, found []schema.Difference) {
 	n.Calls = append(n.Calls, call)
 }
 
-// complete says that everything could be compared.
+// complete reports whether everything could be compared.
 func (r *Report) complete() bool {
 	return r.Stopped == "" && r.Skipped == 0 && r.SetAside == 0 && len(r.Problems) == 0 && len(r.objectSums().problems) == 0
 }
 
-// Err returns the command's error for what was found.
+// Err returns the command's error for the findings.
 func (r *Report) Err() error {
 	if r == nil {
 		return nil
@@ -134,7 +134,7 @@ func (r *Report) Err() error {
 	return nil
 }
 
-// plural counts things with the verb that goes with them.
+// plural counts things with a matching verb.
 func plural(n int64, thing, one, many string) string {
 	if n == 1 {
 		many = one
@@ -142,8 +142,7 @@ func plural(n int64, thing, one, many string) string {
 	return cli.Plural(n, thing) + " " + many
 }
 
-// Write prints it for a person. A nil report, of a service that was not asked,
-// prints nothing.
+// Write prints the report for people; nothing for a nil report.
 func (r *Report) Write(w io.Writer) {
 	if r == nil {
 		return
@@ -199,7 +198,7 @@ func (r *Report) Write(w io.Writer) {
 	}
 }
 
-// fieldText names the fields that differ, with both values if there are any.
+// fieldText names the fields that differ, with both values if known.
 func fieldText(fields []difference) string {
 	var out []string
 	for _, f := range fields {

@@ -16,8 +16,7 @@ import (
 	"callhouse/internal/sink/snapshot"
 )
 
-// choose draws at random the calls whose details are fetched, and sorts them,
-// newest first.
+// choose draws a random sample of the calls whose records are fetched, newest first.
 func choose(ctx context.Context, s *layout.Snapshot, since int64, n int) (out []calls.Due, err error) {
 	if n <= 0 {
 		return nil, nil
@@ -45,13 +44,13 @@ func choose(ctx context.Context, s *layout.Snapshot, since int64, n int) (out []
 	return out, nil
 }
 
-// comparable says whether the warehouse has a call's own record to compare.
+// comparable reports whether the warehouse has a call's own record.
 func comparable(c *calls.Call, since int64) bool {
 	known := c.TurnCount().OK && (c.TranscriptState() == calls.Present || c.TranscriptState() == calls.Empty)
 	return known && (!c.StartAt().OK || c.StartAt().V >= since)
 }
 
-// Listener is a store whose due calls are those of the sample.
+// Listener is a store whose due calls are the sample.
 type Listener struct {
 	*intake.Store
 	asked  *layout.Snapshot
@@ -59,15 +58,15 @@ type Listener struct {
 	all    bool
 	sample []calls.Due
 
-	records int // of each resource besides calls; Everything for all of them
+	records int // per resource; Everything for all
 	objects []*resource.Resource
 }
 
-// Everything, in place of a number, stands for all records.
+// Everything means all records instead of a number.
 const Everything = -1
 
-// Listen returns the store of a crawl whose records are those of a sample of so
-// many of the calls of a snapshot, and of so many of its objects of each resource.
+// Listen returns the store of a crawl that fetches the records of a sample of a snapshot's calls
+// and of each resource's objects.
 func Listen(ctx context.Context, st *intake.Store, asked *layout.Snapshot, since time.Time, n int,
 	of []*resource.Resource) (*Listener, error) {
 	l := &Listener{Store: st, asked: asked, since: since.UnixMilli(), all: n == Everything, records: n, objects: of}
@@ -99,7 +98,7 @@ func (l *Listener) Due(ctx context.Context, _ calls.DueScope) iter.Seq2[calls.Du
 	}
 }
 
-// DueCount returns how many there are at the most, for the progress.
+// DueCount returns the maximum number, for the progress.
 func (l *Listener) DueCount(calls.DueScope) int64 {
 	if l.all {
 		return l.asked.Manifest.Rows(schema.Calls.Name)

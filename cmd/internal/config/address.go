@@ -6,11 +6,10 @@ import (
 	"callhouse/cmd/internal/cli"
 )
 
-// OneService returns an error if the API key or the warehouse was given for another
-// address than the one in force. Both belong to the address that stands in the same
-// place: a flag or variable with another address must not lead a key to a foreign
-// host, or foreign calls into a warehouse. A key or warehouse from a stronger place
-// than the address is meant for it.
+// OneService returns an error if the API key or the warehouse was given for another address than
+// the one in force. Both belong to the address given in the same place: a flag or variable with
+// another address must not send a key to a foreign host, or foreign calls into a warehouse. A key
+// or warehouse from a place of higher precedence is meant for the address.
 func (c *Config) OneService() error {
 	at := c.Settings.From("base_url")
 	p, err := c.KeyPlace()
@@ -22,20 +21,20 @@ func (c *Config) OneService() error {
 		if p.from != "" {
 			from += " (" + p.from + ")"
 		}
-		return cli.Usage("a key goes only to the address that is given with it: give the key of this address with "+
-			"--api-key-file, or leave the address as it was",
-			"the API key is from %s, and the address from %s", from, at)
+		return cli.Usage("a key is only sent to the address set in the same place: give this address's key with "+
+			"--api-key-file, or do not override the address",
+			"the API key comes from %s, but the address from %s", from, at)
 	}
 	if house := c.Settings.From("warehouse"); c.elsewhere(at, house.Source, false) {
-		return cli.Usage("another address needs its own warehouse: give --warehouse as well",
-			"the warehouse is from %s, and the address from %s", house, at)
+		return cli.Usage("a different address requires its own warehouse: set --warehouse too",
+			"the warehouse comes from %s, but the address from %s", house, at)
 	}
 	return nil
 }
 
-// elsewhere says whether the address in force, which is from at, replaces the one that
-// belongs to something from a layer. The file is one place. So are the environment and
-// the flags, unless both have an address. needed says that there must be one.
+// elsewhere reports whether the address in force, from at, replaces the one given together with a
+// key or warehouse of a layer. The file is one place; the environment and the flags together are
+// one, unless both have an address. needed requires an address there.
 func (c *Config) elsewhere(at Origin, layer Source, needed bool) bool {
 	var own string
 	switch {
@@ -52,8 +51,7 @@ func (c *Config) elsewhere(at Origin, layer Source, needed bool) bool {
 	return ServiceOf(own) != ServiceOf(c.BaseURL)
 }
 
-// ServiceOf returns an address as it is compared with others: without what a request
-// adds to it.
+// ServiceOf normalises an address for comparison.
 func ServiceOf(address string) string {
 	return strings.TrimRight(strings.TrimSuffix(strings.TrimRight(address, "/"), "/v3"), "/")
 }

@@ -8,8 +8,7 @@ import (
 	"callhouse/cmd/internal/cli"
 )
 
-// A key and a warehouse go with the address that was given for them, and with no
-// other: whatever the combination of places.
+// A key and a warehouse go only with the address given for them, for all combinations of sources.
 func TestKeyGoesToItsAddress(t *testing.T) {
 	const (
 		machine  = "base_url = \"http://machine\"\napi_key_file = \"/k\"\nwarehouse = \"/w\"\n"
@@ -18,7 +17,7 @@ func TestKeyGoesToItsAddress(t *testing.T) {
 	for _, c := range []struct {
 		name, file, profile string
 		env, args           string
-		says                string // empty: it is accepted
+		says                string // empty: accepted
 	}{
 		{"all in the file", machine, "", "", "", ""},
 		{"another address by flag", machine, "", "", "--base-url=http://other", "API key"},
@@ -59,7 +58,7 @@ func TestKeyGoesToItsAddress(t *testing.T) {
 			switch {
 			case c.says == "" && err != nil:
 				t.Errorf("refused: %v", err)
-			case c.says != "" && (!errors.As(err, &e) || e.Code != cli.ExitUsage || !strings.Contains(e.Error(), "the "+c.says+" is from ") || e.Hint == ""):
+			case c.says != "" && (!errors.As(err, &e) || e.Code != cli.ExitUsage || !strings.Contains(e.Error(), "the "+c.says+" comes from ") || e.Hint == ""):
 				t.Errorf("error %v, want one of wrong use about the %s", err, c.says)
 			}
 		})

@@ -10,18 +10,18 @@ import (
 	"callhouse/cmd/internal/cli"
 )
 
-// credentialName is the name of the API key as a systemd credential. That of a
-// profile ends in a dot and the profile's name.
+// credentialName is the systemd credential of the API key. A profile's has a dot and the profile's
+// name appended.
 const credentialName = "callhouse-api-key"
 
-const keyHint = "put the organisation's key into " + EnvKey + ", or name a file that holds it with --api-key-file"
+const keyHint = "set " + EnvKey + " to the organisation's key, or --api-key-file to a file that contains it"
 
 // KeyPlace is where the API key is.
 type KeyPlace struct {
-	Env, file string // one of them, or none
-	Systemd   bool   // the file is one that systemd laid down
-	from      string // what says so; empty for what says so itself
-	layer     Source // which kind of place says so
+	Env, file string // at most one is set
+	Systemd   bool   // the file is a systemd credential
+	from      string // the setting that names it; empty if there is none
+	layer     Source // the layer of that setting
 }
 
 // Source names the place in messages.
@@ -37,9 +37,8 @@ func (p KeyPlace) Source() string {
 	return ""
 }
 
-// KeyPlace returns where the API key is; an empty place if nothing says so. The key
-// never comes from an argument, which every user of the machine could read, nor
-// from the configuration file.
+// KeyPlace returns where the API key is, or an empty place. The key is never an argument, which
+// every user could read, nor in the configuration file.
 func (c *Config) KeyPlace() (KeyPlace, error) {
 	if err := c.File.checkKey(c.Env, c.Profile); err != nil {
 		return KeyPlace{}, err
@@ -50,7 +49,7 @@ func (c *Config) KeyPlace() (KeyPlace, error) {
 	case file.Source == FromDefault && !inEnv:
 		return c.credential(), nil
 	case file.Source == FromEnv && inEnv:
-		return KeyPlace{}, cli.Usage("say one of them", "two API keys are named: %s and file %s", EnvKey, c.APIKeyFile)
+		return KeyPlace{}, cli.Usage("remove one of them", "two API keys are set: %s and file %s", EnvKey, c.APIKeyFile)
 	case file.Source > FromEnv || !inEnv:
 		if c.APIKeyFile == "" {
 			return KeyPlace{}, nil
@@ -60,7 +59,7 @@ func (c *Config) KeyPlace() (KeyPlace, error) {
 	return KeyPlace{Env: EnvKey, layer: FromEnv}, nil
 }
 
-// credential returns the key that systemd provides to the service, if it does.
+// credential returns the systemd credential, if there is one.
 func (c *Config) credential() KeyPlace {
 	dir := c.Env.Get("CREDENTIALS_DIRECTORY")
 	if dir == "" {
@@ -74,10 +73,10 @@ func (c *Config) credential() KeyPlace {
 	if _, err := os.Stat(path); err != nil {
 		return KeyPlace{}
 	}
-	return KeyPlace{file: path, Systemd: true, layer: FromEnv} // given to the process, as its environment is
+	return KeyPlace{file: path, Systemd: true, layer: FromEnv} // passed to the process like its environment
 }
 
-// APIKey returns the API key and where it came from.
+// APIKey returns the API key and its source.
 func (c *Config) APIKey() (key, source string, err error) {
 	p, err := c.KeyPlace()
 	if err != nil {
@@ -90,14 +89,14 @@ func (c *Config) APIKey() (key, source string, err error) {
 	case p.file != "":
 		raw, err = ReadSecret(p.file, "API key", keyHint, p.Systemd)
 		if laid := c.credential(); err != nil && !p.Systemd && laid.file != "" {
-			// Not in the hint, which may be about the file's owner.
-			err = cli.Usage("", "%w; the %s is there, and not read, since %s names a file: take that away", err, laid.Source(), p.from)
+			// Not in the hint, which may name the file's owner.
+			err = cli.Usage("", "%w; %s exists but is not read, because %s names a file: remove that setting", err, laid.Source(), p.from)
 		}
 		if err != nil {
 			return "", "", err
 		}
 	case c.Profile != "":
-		return "", "", cli.Usage("give the profile an api_key_file, or systemd's service the credential "+credentialName+"."+c.Profile,
+		return "", "", cli.Usage("set api_key_file in the profile, or pass the systemd credential "+credentialName+"."+c.Profile,
 			"no API key for the profile %q", c.Profile)
 	default:
 		return "", "", cli.Usage(keyHint, "no API key: %s is not set", EnvKey)
@@ -105,8 +104,8 @@ func (c *Config) APIKey() (key, source string, err error) {
 	return strings.TrimSpace(raw), p.Source(), nil
 }
 
-// ReadSecret reads a file that nobody but its owner may read. A credential of
-// systemd may be readable by its group, since its folder protects it.
+// ReadSecret reads a file that only its owner may read. A systemd credential may be readable by its
+// group, since its folder protects it.
 func ReadSecret(path, what, hint string, credential bool) (string, error) {
 	refused := fs.FileMode(0o077)
 	if credential {
@@ -115,7 +114,7 @@ func ReadSecret(path, what, hint string, credential bool) (string, error) {
 	st, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", cli.Usage(hint, "no %s: there is no file %s", what, path)
+		return "", cli.Usage(hint, "no %s: the file %s does not exist", what, path)
 	case err != nil:
 		return "", cli.Usage(hint, "no %s: %w", what, err)
 	case st.IsDir():

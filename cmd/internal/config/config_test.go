@@ -15,7 +15,7 @@ import (
 	"callhouse/internal/golden"
 )
 
-// flagsOf returns flags for all settings of a program, as its commands have them.
+// flagsOf returns flags for all settings of a program, like its commands.
 func flagsOf(t *testing.T, program Program, args ...string) *pflag.FlagSet {
 	t.Helper()
 	return takeFlags(t, new(Config), program, args...)
@@ -42,7 +42,7 @@ func written(t *testing.T, text string) string {
 	return path
 }
 
-// same says whether two texts are the same value of a key.
+// same reports whether two texts are the same value of a key.
 func same(k *Key, a, b string) bool {
 	if k.Kind == Duration || k.Kind == Age {
 		x, xerr := cli.ParseSpan(a)
@@ -58,12 +58,11 @@ var none Environment
 // with returns an environment with variables.
 func with(pairs ...string) Environment { return Environment{Vars: Variables(pairs)} }
 
-// What is wrong in a file is said with its line, what to write instead, and
-// nothing of the value.
+// An error in a file has its line and a hint, but nothing of the value.
 func TestFileErrors(t *testing.T) {
 	for _, c := range []struct{ name, text, says, hint string }{
 		{"unknown key", "quiet = true\nwarehose = \"x\"", `:2: unknown key "warehose"`, "did you mean: warehouse?"},
-		{"a setting of earlier builds", "quiet = true\napi_key_env = \"SECRET\"", ":2: api_key_env is not a setting any more", "api_key_file"},
+		{"a setting of earlier builds", "quiet = true\napi_key_env = \"SECRET\"", ":2: api_key_env is no longer a setting", "api_key_file"},
 		{"dashes", "base-url = \"SECRET\"", `:1: unknown key "base-url"`, "did you mean: base_url?"},
 		{"unknown table", "\n[extract]\nquiet = true", `:2: unknown key "extract"`, "--example"},
 		{"unknown in a profile", "[profiles.a]\nbase_ulr = \"x\"", `:2: unknown key "base_ulr"`, "did you mean: base_url?"},
@@ -72,21 +71,21 @@ func TestFileErrors(t *testing.T) {
 		{"float for integer", "requests_per_second = 1.5", ":1: requests_per_second must be an integer", ""},
 		{"too large", "requests_per_second = 99999999999", ":1: requests_per_second must be an integer", ""},
 		{"integer for string", "warehouse = 7", ":1: warehouse must be a string, not this integer", ""},
-		{"bare duration", "window = 72", `:1: window must be a duration in quotes, as in "36h"`, ""},
-		{"minutes or months", "window = \"1m\"", `:1: window must be a duration in quotes, as in "36h", "7d" or "30min"`, ""},
+		{"bare duration", "window = 72", `:1: window must be a duration in quotes, e.g. "36h"`, ""},
+		{"minutes or months", "window = \"1m\"", `:1: window must be a duration in quotes, e.g. "36h", "7d" or "30min"`, ""},
 		{"bad duration", "window = \"SECRET\"", ":1: window must be a duration", ""},
 		{"string for boolean", "quiet = \"yes\"", ":1: quiet must be true or false", ""},
 		{"string for list", "mask = \"from_number\"", `:1: mask must be a list of strings`, ""},
 		{"list of numbers", "mask = [1]", ":1: mask must be a list of strings", ""},
 		{"date for string", "since = 2026-11-01", ":1: since must be a string, not a date or time", ""},
-		{"a key itself", "# keys\napi_key = \"SECRET\"", ":2: an API key must not stand in the configuration", "api_key_file"},
-		{"a key in a profile", "[profiles.a]\ntoken = \"SECRET\"", ":2: an API key must not stand in the configuration", "0600"},
-		{"a key with dots", "api.key = \"SECRET\"", ":1: an API key must not stand in the configuration", ""},
-		{"not TOML", "quiet = true\nwarehouse = SECRET", ":2: not TOML here", "in quotes"},
-		{"said twice", "quiet = true\nquiet = false", "not TOML here", ""},
+		{"a key itself", "# keys\napi_key = \"SECRET\"", ":2: the configuration must not contain an API key", "api_key_file"},
+		{"a key in a profile", "[profiles.a]\ntoken = \"SECRET\"", ":2: the configuration must not contain an API key", "0600"},
+		{"a key with dots", "api.key = \"SECRET\"", ":1: the configuration must not contain an API key", ""},
+		{"not TOML", "quiet = true\nwarehouse = SECRET", ":2: invalid TOML", "in quotes"},
+		{"said twice", "quiet = true\nquiet = false", "invalid TOML", ""},
 		{"profile is no table", "profiles.a = 1", ":1: a profile must be a table", ""},
-		{"profile in double brackets", "[[profiles.a]]", ":1: a table in double brackets", "[profiles.NAME]"},
-		{"name of a profile", "[profiles.\"a/b\"]", `:1: "a/b" is no name for a profile`, ""},
+		{"profile in double brackets", "[[profiles.a]]", ":1: tables in double brackets are not supported", "[profiles.NAME]"},
+		{"name of a profile", "[profiles.\"a/b\"]", `:1: invalid profile name "a/b"`, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := none.Open(written(t, c.text))
@@ -101,7 +100,7 @@ func TestFileErrors(t *testing.T) {
 	}
 }
 
-// Every setting can be said in all ways, and each is over those below it.
+// Every setting can be given in every way, with the right precedence.
 func TestPrecedence(t *testing.T) {
 	values := map[Kind][5]string{ // default, top, profile, environment, flag
 		Text: {"", "t1", "t2", "t3", "t4"}, Path: {"", "/p1", "/p2", "/p3", "/p4"}, Integer: {"0", "11", "12", "13", "14"},
@@ -154,7 +153,7 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
-// A list goes on where its flag is repeated, and takes the place of the file's.
+// A repeated list flag appends, and replaces the file's list.
 func TestRepeatedFlags(t *testing.T) {
 	f, err := none.Open(written(t, "mask = [\"summary\"]\n"))
 	if err != nil {
@@ -163,7 +162,7 @@ func TestRepeatedFlags(t *testing.T) {
 	for want, args := range map[string][]string{"summary": nil, "a": {"--mask", "a"}, "a,b,c": {"--mask", "a", "--mask=b,c"}} {
 		c := new(Config)
 		flags := takeFlags(t, c, Extract, args...)
-		for range 2 { // as for one profile after the other
+		for range 2 { // as for consecutive profiles
 			if _, err := none.Apply(flags, Extract, f, ""); err != nil || c.Mask != want {
 				t.Errorf("%v: %q, %v", args, c.Mask, err)
 			}
@@ -171,14 +170,14 @@ func TestRepeatedFlags(t *testing.T) {
 	}
 }
 
-// What is a success of an agent may stand in a table of the agent.
+// An agent's successes may be in a table of the agent.
 func TestAgentsInTheFile(t *testing.T) {
 	for text, want := range map[string]map[string]string{
 		"success = [\"a=transferred\"]\n": {"": "a=transferred"},
 		"[agents.\"Triage, = 1\"]\n":      {"": ""},
 		"[agents.triage]\nsuccess = \"transferred\"\n[agents.\"b c\"]\nsuccess=[\"failed\", \"completed\"]": {"": "triage=transferred,b c=failed,b c=completed"},
 		"agents = {x = {success = \"abandoned\"}}\n[profiles.p.agents.y]\nsuccess = \"completed\"":          {"": "x=abandoned", "p": "y=completed"},
-		"[agents.\"a,b\"]\nsuccess = \"failed\"":                                                            {"a,b": "has a comma"},
+		"[agents.\"a,b\"]\nsuccess = \"failed\"":                                                            {"a,b": "contains a comma"},
 		"[agents.a]\nsucces = \"failed\"":                                                                   {"?": "unknown key"},
 		"[agents.a]\nsuccess = 1":                                                                           {"?": "must be a list"},
 		"[agents.a.b]\nsuccess = \"failed\"":                                                                {"?": "unknown key"},
@@ -202,7 +201,7 @@ func TestAgentsInTheFile(t *testing.T) {
 	}
 }
 
-// One set of flags is good for one profile after the other.
+// One set of flags serves one profile after another.
 func TestApplyAgain(t *testing.T) {
 	f, err := none.Open(written(t, "share = 0.5\n[profiles.a]\nshare = 0.25\nmask = [\"from_number\"]\n[profiles.b]"))
 	if err != nil {
@@ -219,7 +218,7 @@ func TestApplyAgain(t *testing.T) {
 	}
 }
 
-// A relative path starts at the file's folder, not where the command runs.
+// A relative path starts at the file's folder, not the working directory.
 func TestPathsOfTheFile(t *testing.T) {
 	path := written(t, "warehouse = \"w\"\napi_key_file = \"/k\"\nmask_key_file = \"~/m\"")
 	f, err := with("HOME=/home/me").Open(path)
@@ -233,7 +232,7 @@ func TestPathsOfTheFile(t *testing.T) {
 	}
 }
 
-// The first of the places that has a file is read, and no other.
+// Only the first existing file is read.
 func TestWhereTheFileIs(t *testing.T) {
 	home, machine, here := t.TempDir(), t.TempDir(), t.TempDir()
 	t.Chdir(here)
@@ -263,7 +262,7 @@ func TestWhereTheFileIs(t *testing.T) {
 	env.Vars = map[string]string{EnvFile: other}
 	is(other, "")
 	is(at(here), at(here))
-	if _, err := env.Open(filepath.Join(here, "none")); err == nil || !strings.Contains(err.Error(), "there is no file") {
+	if _, err := env.Open(filepath.Join(here, "none")); err == nil || !strings.Contains(err.Error(), "does not exist") {
 		t.Errorf("a file that is named and is not there: %v", err)
 	}
 	if f, err := none.Open(""); f != nil || err != nil {
@@ -271,7 +270,7 @@ func TestWhereTheFileIs(t *testing.T) {
 	}
 }
 
-// A program reads the variables and the places of its machine.
+// A program reads the variables and places of its machine.
 func TestSystem(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", "/xdg")
 	t.Setenv("HOME", "/home/me")
@@ -295,7 +294,7 @@ func TestChoose(t *testing.T) {
 		env   string
 		named []string
 		all   bool
-		want  string // or what an error says
+		want  string // or the error
 	}{
 		{"", nil, false, ""},
 		{"", nil, true, "acme globex initech"},
@@ -303,8 +302,8 @@ func TestChoose(t *testing.T) {
 		{"initech, acme", nil, false, "initech acme"},
 		{"initech", []string{"acme"}, false, "acme"},
 		{"", []string{"acme"}, true, "--all and --profile exclude each other"},
-		{"", []string{"gloibex"}, false, `there is no profile "gloibex"`},
-		{"", []string{"acme", "acme"}, false, `"acme" is named twice`},
+		{"", []string{"gloibex"}, false, `unknown profile "gloibex"`},
+		{"", []string{"acme", "acme"}, false, `"acme" is repeated`},
 	} {
 		got, err := with(EnvProfile+"="+c.env).Choose(f, c.named, c.all)
 		if err != nil && strings.Contains(err.Error(), c.want) && c.want != "" {
@@ -314,13 +313,12 @@ func TestChoose(t *testing.T) {
 			t.Errorf("%+v: %v, %v", c, got, err)
 		}
 	}
-	if _, err := none.Choose(nil, []string{"a"}, false); err == nil || !strings.Contains(err.Error(), "there is none") {
+	if _, err := none.Choose(nil, []string{"a"}, false); err == nil || !strings.Contains(err.Error(), "none was found") {
 		t.Errorf("a profile without a file: %v", err)
 	}
 }
 
-// The example is a file that changes nothing; with all its comments taken away
-// it is one as well.
+// The example changes nothing; with its comments removed it is a valid file as well.
 func TestExample(t *testing.T) {
 	f, err := none.Open(written(t, Example()))
 	if err != nil {
@@ -330,7 +328,7 @@ func TestExample(t *testing.T) {
 		k := &Keys[i]
 		v, ok := f.top[k.Name]
 		if k.Kind == Path {
-			continue // it starts at the file's folder
+			continue // relative to the file's folder
 		}
 		if ok != (k.Default != "") || ok && !same(k, v.text, k.Default) {
 			t.Errorf("%s: the example has %q (%v), the default is %q", k.Name, v.text, ok, k.Default)
@@ -350,7 +348,7 @@ func TestExample(t *testing.T) {
 	}
 }
 
-// The reference in docs/reference/configuration.md is that of the code.
+// docs/reference/configuration.md has the reference generated from the code.
 func TestReference(t *testing.T) {
 	golden.Part(t, "../../../docs/reference/configuration.md", "<!-- keys -->\n", "<!-- end of keys -->", Table())
 }
@@ -368,14 +366,14 @@ func TestKeysAreDistinct(t *testing.T) {
 	}
 }
 
-// A file of an earlier build costs no night: settings that a run does without are ignored with a warning.
+// A file of an earlier build costs no night: obsolete settings are ignored with a warning.
 func TestIgnoredSettings(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "old.toml")
 	if err := os.WriteFile(path, []byte("manners = \"greedy\"\nquiet = true\n[profiles.a]\nv2_path = \"/x\"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	f, err := with().Open(path)
-	if err != nil || len(f.Notes) != 2 || !strings.Contains(f.Notes[0], ":1: manners is not a setting any more, and is ignored") ||
+	if err != nil || len(f.Notes) != 2 || !strings.Contains(f.Notes[0], ":1: manners is no longer a setting and is ignored") ||
 		!strings.Contains(f.Notes[1], ":4: v2_path") {
 		t.Errorf("%+v, %v", f, err)
 	}
@@ -383,7 +381,7 @@ func TestIgnoredSettings(t *testing.T) {
 
 func TestStrayVariables(t *testing.T) {
 	got := with("CALLHOUSE_WARHOUSE=x", "CALLHOUSE_V2_PATH=x", "CALLHOUSE_WAREHOUSE=x", "CALLHOUSE_CATALOG_TOKEN=x", "CALLHOUSE_TEST_SEALED=x", "CALLHOUSE_IMAGE=x", "CALLHOUSE_HOST=x").StrayVariables()
-	if len(got) != 2 || !strings.Contains(got[0], "CALLHOUSE_V2_PATH is not a setting any more") || !strings.Contains(got[1], "did you mean CALLHOUSE_WAREHOUSE?") {
+	if len(got) != 2 || !strings.Contains(got[0], "CALLHOUSE_V2_PATH is no longer a setting") || !strings.Contains(got[1], "did you mean CALLHOUSE_WAREHOUSE?") {
 		t.Errorf("%q", got)
 	}
 }

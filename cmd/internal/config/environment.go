@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// Environment is everything outside the arguments that settings are read from: the
-// environment variables, and the places of the configuration file. The zero value
-// has neither. Only the programs' main functions use System; the demo and the tests
-// build their own, so that they never read this machine's configuration.
+// Environment is every source of settings besides the arguments: environment variables, and places
+// of the configuration file. The zero value has neither. Only the programs' main functions use
+// System; the demo and the tests build their own, so that they never read this machine's
+// configuration.
 type Environment struct {
 	Vars  map[string]string
-	Files []string // where the configuration file is looked for when none is named, in order
+	Files []string // places of the configuration file, in order
 }
 
-// System returns the environment of this process, and the places of this machine.
+// System returns the environment of this process and machine.
 func System() Environment {
 	files := []string{fileName}
 	if dir, err := os.UserConfigDir(); err == nil {
@@ -24,8 +24,8 @@ func System() Environment {
 	return Environment{Vars: Variables(os.Environ()), Files: append(files, filepath.Join("/etc/callhouse", fileName))}
 }
 
-// Variables returns environment variables that are given as NAME=VALUE. As with
-// os.Getenv, the first of a name counts.
+// Variables parses environment variables of the form NAME=VALUE. As with os.Getenv, the first of a
+// name counts.
 func Variables(pairs []string) map[string]string {
 	vars := map[string]string{}
 	for _, pair := range pairs {
@@ -37,12 +37,12 @@ func Variables(pairs []string) map[string]string {
 	return vars
 }
 
-// Get returns the value of an environment variable; empty if it is not set.
+// Get returns the value of an environment variable; empty if unset.
 func (e Environment) Get(name string) string { return e.Vars[name] }
 
-// Strings returns the environment variables as a child process takes them.
+// Strings returns the environment variables for a child process.
 func (e Environment) Strings() []string {
-	out := []string{} // not nil, which would mean those of this process
+	out := []string{} // not nil, which would mean this process's own
 	for name, value := range e.Vars {
 		out = append(out, name+"="+value)
 	}

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// Example returns a file with every key in it. Keys with a default have that value,
-// and change nothing; the others are commented out.
+// Example returns a file with every key. Keys with a default have that value; the others are
+// commented out.
 func Example() string {
 	var b strings.Builder
-	b.WriteString("# callhouse.toml: what extract and query are to do. Flags are over the environment, the environment over\n" +
-		"# this file. Every key has a flag (base_url: --base-url) and an environment variable (CALLHOUSE_BASE_URL).\n" +
-		"# Without --config or CALLHOUSE_CONFIG the first of these is read: " + fileName + " in the folder where the\n" +
-		"# command runs, $XDG_CONFIG_HOME/callhouse/" + fileName + ", /etc/callhouse/" + fileName + ".\n" +
-		"# A relative path starts at this file's folder.\n" +
-		"#\n# The API key itself never stands here.\n")
+	b.WriteString("# callhouse.toml: settings of extract and query. Flags override environment variables, which override this\n" +
+		"# file. Every key has a flag (base_url: --base-url) and an environment variable (CALLHOUSE_BASE_URL).\n" +
+		"# Without --config or CALLHOUSE_CONFIG, the first of these files is read: " + fileName + " in the current\n" +
+		"# folder, $XDG_CONFIG_HOME/callhouse/" + fileName + ", /etc/callhouse/" + fileName + ".\n" +
+		"# Relative paths are relative to this file's folder.\n" +
+		"#\n# Do not put the API key itself in this file.\n")
 	for i := range Keys {
 		k := &Keys[i]
 		text, off := k.Default, ""
@@ -25,8 +25,8 @@ func Example() string {
 		fmt.Fprintf(&b, "\n# %s\n%s%s = %s\n", k.About, off, k.Name, k.literal(text))
 	}
 	b.WriteString(`
-# Several organisations: a table each. What it says is over the above; the rest holds for all.
-# extract run --profile acme,globex, or --all, runs them side by side.
+# Several organisations: one table each, whose keys override those above.
+# extract run --profile acme,globex, or --all, runs them concurrently.
 #
 # [profiles.acme]
 # base_url = "https://api.example.com"
@@ -39,7 +39,7 @@ func Example() string {
 # warehouse = "/var/lib/callhouse/globex"
 # keep = "400d"
 #
-# An agent that is built to transfer calls succeeds by transferring them.
+# For an agent whose job is to transfer calls, a transfer counts as success.
 #
 # [agents."triage"]
 # success = "transferred"
@@ -47,7 +47,7 @@ func Example() string {
 	return b.String()
 }
 
-// literal writes a value as the file has it.
+// literal formats a value for the file.
 func (k *Key) literal(text string) string {
 	switch k.Kind {
 	case Integer, Number, Boolean:

@@ -18,23 +18,23 @@ import (
 	"callhouse/cmd/internal/cli"
 )
 
-// fileName is the name by which the file is looked for.
+// fileName is the name of the configuration file.
 const fileName = "callhouse.toml"
 
-// File is a configuration file that was read.
+// File is a parsed configuration file.
 type File struct {
 	Path     string
 	home     string // of the user
 	top      table
 	profiles map[string]table
-	Profiles []string // names, in the file's order
+	Profiles []string // names in file order
 	Notes    []string // warnings about its settings
 }
 
-// table is the settings of the file's top, or of one profile, by name.
+// table holds the settings of the file's top, or of one profile, by name.
 type table map[string]value
 
-// value is a setting's value, in the form that its flag takes, and its line.
+// value is a setting's value, in the form of its flag, and its line.
 type value struct {
 	text string
 	line int
@@ -42,9 +42,8 @@ type value struct {
 
 var profileRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 
-// Open reads the file called named, or else the one that CALLHOUSE_CONFIG names, or
-// else the first of the environment's places that exists. It returns nil if there is
-// none, and an error of wrong use if the file is wrong.
+// Open reads the named file, or the one named by CALLHOUSE_CONFIG, or the first existing one of the
+// environment's places. It returns nil if there is none, and a usage error if the file is invalid.
 func (e Environment) Open(named string) (*File, error) {
 	path, must := named, "--config"
 	if path == "" {
@@ -53,7 +52,7 @@ func (e Environment) Open(named string) (*File, error) {
 	if path != "" {
 		raw, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, cli.Usage("extract config --example prints one to begin with", "%s: there is no file %s", must, path)
+			return nil, cli.Usage("extract config --example prints a template", "%s: the file %s does not exist", must, path)
 		}
 		if err != nil {
 			return nil, cli.Usage("", "%s: %w", must, err)
@@ -63,7 +62,7 @@ func (e Environment) Open(named string) (*File, error) {
 	for _, path := range e.Files {
 		raw, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) && (path != fileName || !visible(path)) {
-			continue // another user's file or folder is none of ours
+			continue // another user's file or folder does not count
 		}
 		if err != nil {
 			return nil, cli.Usage("", "read the configuration: %w", whole(err))
@@ -73,14 +72,13 @@ func (e Environment) Open(named string) (*File, error) {
 	return nil, nil
 }
 
-// visible reports whether a file is known to exist. A file in a folder that may not
-// be entered is not.
+// visible reports whether a file is known to exist; not if its folder is inaccessible.
 func visible(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-// whole returns an error about a file with the file's absolute path.
+// whole replaces the path in a file error by the absolute path.
 func whole(err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {
@@ -91,8 +89,8 @@ func whole(err error) error {
 	return err
 }
 
-// parse reads a file. Its errors name the line and never repeat the value, which
-// may be an API key in the wrong place.
+// parse parses a file. Its errors name the line and never repeat the value, which may be an API key
+// in the wrong place.
 func (e Environment) parse(path string, raw []byte) (*File, error) {
 	f := &File{Path: path, home: e.Get("HOME"), top: table{}, profiles: map[string]table{}}
 	var all map[string]any
@@ -102,7 +100,7 @@ func (e Environment) parse(path string, raw []byte) (*File, error) {
 		if errors.As(err, &at) {
 			line, _ = at.Position()
 		}
-		return nil, f.wrong(line, "strings are in quotes, as in warehouse = \"/var/lib/callhouse\"", "not TOML here")
+		return nil, f.wrong(line, "put strings in quotes, e.g. warehouse = \"/var/lib/callhouse\"", "invalid TOML")
 	}
 	p := &unstable.Parser{}
 	p.Reset(raw)
@@ -114,7 +112,7 @@ func (e Environment) parse(path string, raw []byte) (*File, error) {
 			var line int
 			prefix, line = keyPath(p, e.Key())
 			if e.Kind == unstable.ArrayTable {
-				return nil, f.wrong(line, "a profile is one table: [profiles.NAME]", "a table in double brackets")
+				return nil, f.wrong(line, "write a profile as one table: [profiles.NAME]", "tables in double brackets are not supported")
 			}
 			if err := f.section(prefix, line); err != nil {
 				return nil, err
@@ -126,7 +124,7 @@ func (e Environment) parse(path string, raw []byte) (*File, error) {
 		}
 	}
 	if err := p.Error(); err != nil {
-		return nil, f.wrong(0, "", "not TOML: %w", err)
+		return nil, f.wrong(0, "", "invalid TOML: %w", err)
 	}
 	return f, nil
 }
@@ -156,10 +154,10 @@ func (f *File) section(path []string, line int) error {
 	return f.profile(path[1], line)
 }
 
-// profile adds a profile, unless it is there already.
+// profile adds a profile, unless it exists.
 func (f *File) profile(name string, line int) error {
 	if !profileRE.MatchString(name) {
-		return f.wrong(line, "letters, digits, and . _ - after the first", "%q is no name for a profile", name)
+		return f.wrong(line, "use letters and digits and, after the first character, . _ -", "invalid profile name %q", name)
 	}
 	if f.profiles[name] == nil {
 		f.profiles[name] = table{}
@@ -168,7 +166,7 @@ func (f *File) profile(name string, line int) error {
 	return nil
 }
 
-// read reads one key of the file, or the inline table in its place.
+// read reads one key of the file, or an inline table.
 func (f *File) read(p *unstable.Parser, prefix []string, e *unstable.Node) error {
 	parts, line := keyPath(p, e.Key())
 	path := append(slices.Clone(prefix), parts...)
@@ -196,19 +194,19 @@ func (f *File) read(p *unstable.Parser, prefix []string, e *unstable.Node) error
 		path = path[2:]
 	}
 	if len(path) == 0 {
-		return f.wrong(line, "as in [profiles.acme]", "a profile must be a table")
+		return f.wrong(line, "for example: [profiles.acme]", "a profile must be a table")
 	}
 	agent := ""
-	if len(path) == 3 && path[0] == "agents" && path[2] == "success" { // another way to write the setting
+	if len(path) == 3 && path[0] == "agents" && path[2] == "success" { // another spelling of the setting
 		if agent = path[1]; strings.Contains(agent, ",") {
-			return f.wrong(line, "write its id: [agents.\"ID\"]", "the name of an agent has a comma here")
+			return f.wrong(line, "use its id: [agents.\"ID\"]", "the agent's name contains a comma")
 		}
 		path = path[2:]
 	}
 	name := strings.Join(path, ".")
 	if looksLikeKey(name) {
-		return f.wrong(line, "put it into a file of mode 0600 and name that: api_key_file = \"/etc/callhouse/key\"",
-			"an API key must not stand in the configuration")
+		return f.wrong(line, "put it in a file of mode 0600 and set api_key_file = \"/etc/callhouse/key\"",
+			"the configuration must not contain an API key")
 	}
 	k := keyOf(name)
 	if k == nil {
@@ -235,7 +233,7 @@ func (f *File) read(p *unstable.Parser, prefix []string, e *unstable.Node) error
 	return nil
 }
 
-// looksLikeKey says whether a name is one that people give to an API key.
+// looksLikeKey reports whether a name is a common one for an API key.
 func looksLikeKey(name string) bool {
 	switch strings.NewReplacer("-", "", "_", "", ".", "").Replace(strings.ToLower(name)) {
 	case "apikey", "key", "token", "apitoken", "secret", "bearer", "authorization", "callhouseapikey":
@@ -244,8 +242,7 @@ func looksLikeKey(name string) bool {
 	return false
 }
 
-// resolve returns the path that the file means: a relative one starts at its
-// folder, and ~ is the user's.
+// resolve resolves a path of the file: relative to its folder, ~ to the user's home.
 func (f *File) resolve(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok && f.home != "" {
 		return filepath.Join(f.home, rest)
@@ -256,7 +253,7 @@ func (f *File) resolve(path string) string {
 	return filepath.Join(filepath.Dir(f.Path), path)
 }
 
-// textOf returns a value in the form that a flag of its kind takes.
+// textOf converts a value to the form of a flag of its kind.
 func textOf(v *unstable.Node, kind Kind) (text string, ok bool) {
 	text = string(v.Data)
 	switch kind {
@@ -294,7 +291,7 @@ var described = map[unstable.Kind]string{unstable.String: "this string", unstabl
 	unstable.Float: "a number with a point",
 	unstable.Bool:  "true or false", unstable.Array: "this list"}
 
-// wrong returns an error of wrong use about a line of the file; 0 is none.
+// wrong returns a usage error for a line of the file; 0 is none.
 func (f *File) wrong(line int, hint, format string, args ...any) error {
 	at := f.Path
 	if line > 0 {
@@ -303,13 +300,13 @@ func (f *File) wrong(line int, hint, format string, args ...any) error {
 	return cli.Usage(hint, "%s: "+format, append([]any{at}, args...)...)
 }
 
-// unknown returns the error for a name that is no setting, and nil for one that is ignored.
+// unknown returns the error for an unknown setting, and nil for an ignored one.
 func (f *File) unknown(name string, line int, known []string) error {
 	if old, ok := gone[name]; ok {
 		if !old.ignored {
-			return f.wrong(line, old.hint, "%s is not a setting any more", name)
+			return f.wrong(line, old.hint, "%s is no longer a setting", name)
 		}
-		f.Notes = append(f.Notes, fmt.Sprintf("%s:%d: %s is not a setting any more, and is ignored; %s", f.Path, line, name, old.hint))
+		f.Notes = append(f.Notes, fmt.Sprintf("%s:%d: %s is no longer a setting and is ignored; %s", f.Path, line, name, old.hint))
 		return nil
 	}
 	hint := cli.Suggest(name, known, "extract config --example prints all keys")

@@ -11,23 +11,22 @@ import (
 	"callhouse/cmd/internal/cli"
 )
 
-// annotation marks the flags that are settings. Only they take their value from
-// the environment and the file.
+// annotation marks the flags of settings, the only ones read from the environment and the file.
 const annotation = "callhouse_setting"
 
-// AddFlags adds to the root command of a program the flags that all commands take.
+// AddFlags adds the flags of all commands to a program's root command.
 func (c *Config) AddFlags(root *cobra.Command, program Program) {
 	f := root.PersistentFlags()
 	c.add(f, program, false)
 	for name, old := range gone {
 		if flag := strings.ReplaceAll(name, "_", "-"); old.ignored && program == Extract {
 			f.String(flag, "", "")
-			_ = f.MarkHidden(flag) // it fails for flags that do not exist
+			_ = f.MarkHidden(flag) // fails for flags that do not exist
 		}
 	}
-	f.StringVar(&c.Path, "config", "", "configuration `FILE` ("+EnvFile+"); else callhouse.toml where it is looked for")
-	f.StringSliceVar(&c.Named, "profile", nil, "`NAME` of a profile in the configuration file ("+EnvProfile+
-		"); a,b for several, where they are taken")
+	f.StringVar(&c.Path, "config", "", "configuration `FILE` ("+EnvFile+"); default: the first callhouse.toml on the search path")
+	f.StringSliceVar(&c.Named, "profile", nil, "profile `NAME` in the configuration file ("+EnvProfile+
+		"); a,b for several, where supported")
 	cli.CompleteFrom(root, "profile", func() []string { return c.Env.ProfileNames(c.Path) })
 	for i := range Keys {
 		if words := Keys[i].Words; words != nil {
@@ -36,8 +35,8 @@ func (c *Config) AddFlags(root *cobra.Command, program Program) {
 	}
 }
 
-// Strays returns a warning for each flag, key of the file and environment variable that looks like a setting
-// and is none.
+// Strays returns a warning for each flag, key and environment variable that resembles a setting but
+// is none.
 func (c *Config) Strays(flags *pflag.FlagSet) []string {
 	notes := c.Env.StrayVariables()
 	if c.File != nil {
@@ -46,23 +45,22 @@ func (c *Config) Strays(flags *pflag.FlagSet) []string {
 	for name, old := range gone {
 		flag := strings.ReplaceAll(name, "_", "-")
 		if f := flags.Lookup(flag); f != nil && f.Changed {
-			notes = append(notes, "--"+flag+" is not a flag any more, and is ignored; "+old.hint)
+			notes = append(notes, "--"+flag+" is no longer a flag and is ignored; "+old.hint)
 		}
 	}
 	return notes
 }
 
-// FlagError is cli.FlagError, and says what to do instead of the flags of earlier builds.
+// FlagError is cli.FlagError with hints for the flags of earlier builds.
 func FlagError(cmd *cobra.Command, err error) error {
 	_, name, _ := strings.Cut(err.Error(), "unknown flag: --")
 	if old, ok := gone[strings.ReplaceAll(name, "-", "_")]; ok {
-		return cli.Usage(old.hint, "--%s is not a flag any more", name)
+		return cli.Usage(old.hint, "--%s is no longer a flag", name)
 	}
 	return cli.FlagError(cmd, err)
 }
 
-// AddOwnFlags adds the flags of a program's other settings, those with Own, to one
-// of its commands.
+// AddOwnFlags adds the flags of a program's settings with Own to one of its commands.
 func (c *Config) AddOwnFlags(cmd *cobra.Command, program Program) { c.add(cmd.Flags(), program, true) }
 
 func (c *Config) add(f *pflag.FlagSet, program Program, own bool) {
@@ -100,7 +98,7 @@ func (c *Config) add(f *pflag.FlagSet, program Program, own bool) {
 	}
 }
 
-// repeated is a list that goes on where its flag is given once more.
+// repeated is a list flag that appends when it is repeated.
 type repeated struct {
 	pflag.Value
 	flag *pflag.Flag
@@ -114,7 +112,7 @@ func (r repeated) Set(text string) error {
 	return r.Value.Set(text)
 }
 
-// named is a flag's value with a name that the help shows for it.
+// named is a flag's value with its own type name in the help.
 type named struct {
 	pflag.Value
 	name string
@@ -123,10 +121,9 @@ type named struct {
 // Type implements pflag.Value.
 func (n named) Type() string { return n.name }
 
-// Uses hides flags that a command does not use from its help, manual page and
-// completion. It uses the settings whose declaration names it, and the flags in
-// others. It still accepts the hidden ones, so that one set of arguments can serve
-// several commands.
+// Uses hides the flags that a command does not use from its help, manual page and completion. It
+// uses the settings whose declaration names it, and the flags in others. Hidden flags are still
+// accepted, so that one set of arguments can serve several commands.
 func Uses(cmd *cobra.Command, others ...string) {
 	unused := func(f *pflag.Flag) bool {
 		name := f.Annotations[annotation]
@@ -147,7 +144,7 @@ func Uses(cmd *cobra.Command, others ...string) {
 	})
 }
 
-// UsedBy says whether the declaration of a setting names a command.
+// UsedBy reports whether a setting's declaration names a command.
 func UsedBy(name string, cmd *cobra.Command) bool {
 	return slices.Contains(strings.Fields(keyOf(name).Uses), cmd.Name())
 }

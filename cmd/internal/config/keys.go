@@ -1,8 +1,6 @@
-// Package config holds the settings of extract and query: what they are called, and
-// their values, from flags, environment variables and the file callhouse.toml with
-// its profiles. It says of every setting where its value came from.
-//
-// What a setting means only the commands know.
+// Package config holds the settings of extract and query: their names, their values from flags,
+// environment variables and callhouse.toml with its profiles, and the source of each value. The
+// commands define what a setting means.
 package config
 
 import (
@@ -11,28 +9,28 @@ import (
 	"time"
 )
 
-// Kind is the type that a setting has in the file.
+// Kind is the type of a setting in the file.
 type Kind uint8
 
 // Kinds of settings.
 const (
 	Text     Kind = iota
-	Path          // a relative one in the file starts at the file's folder
+	Path          // relative to the file's folder
 	Integer       //
-	Number        // an integer does as well
+	Number        // or an integer
 	Boolean       //
-	Duration      // a string as in "90m" or "7d"
-	Age           // the same where days are usual: an m alone is refused
-	List          // strings; on the command line, parted by commas
+	Duration      // a string such as "90m" or "7d"
+	Age           // the same where days are usual: m alone is refused
+	List          // strings; comma-separated on the command line
 )
 
 func (k Kind) String() string {
 	return [...]string{Text: "a string", Path: "a string", Integer: "an integer", Number: "a number", Boolean: "true or false",
-		Duration: `a duration in quotes, as in "6h" or "7d"`, Age: `a duration in quotes, as in "36h", "7d" or "30min"`,
-		List: `a list of strings, as in ["a", "b"]`}[k]
+		Duration: `a duration in quotes, e.g. "6h" or "7d"`, Age: `a duration in quotes, e.g. "36h", "7d" or "30min"`,
+		List: `a list of strings, e.g. ["a", "b"]`}[k]
 }
 
-// Program says which commands a setting is for.
+// Program is the program of a setting.
 type Program uint8
 
 // The programs.
@@ -42,34 +40,32 @@ const (
 	Publish // query publish alone
 )
 
-// Key declares one setting. Its flag, its environment variable, its line in the
-// file, its default, its help and its line in the docs all come from here.
+// Key declares a setting: its flag, environment variable, key in the file, default, help and line
+// in the docs.
 type Key struct {
 	Name string // in the file
-	// Flagged is what its flag is called, where that is not the name.
+	// Flagged is the name of the flag, if it differs.
 	Flagged string
 	Kind    Kind
 	For     Program
-	// Uses names the commands that use it. Some commands use all settings:
-	// extract's run and config, query's reports and shell. The help of other
-	// commands does not list it.
+	// Uses names the commands that use it, besides those that use all settings: extract's run and
+	// config, query's reports and shell. The help of other commands omits it.
 	Uses string
-	// Own: only run, plan and config accept its flag, and in query only report.
-	// Every command accepts the flags of the other settings, so that one set of
-	// arguments can serve several commands.
+	// Own: only run, plan and config accept its flag, and in query only report. The flags of other
+	// settings are accepted by every command, so that one set of arguments can serve several.
 	Own     bool
-	Letter  string   // of the short flag, if there is one
-	Value   string   // what the help calls its value; empty: its type
-	Words   []string // the values that it may have; nil: any
-	Default string   // as the flag has it; empty: none
-	Sample  string   // for one that has no default
+	Letter  string   // of the short flag; may be empty
+	Value   string   // name of its value in the help; empty: its type
+	Words   []string // allowed values; nil: any
+	Default string   // in the form of the flag; empty: none
+	Sample  string   // an example, if there is no default
 	About   string
-	// Whose says that it decides whose calls go where. If a profile's own table has
-	// it, no environment variable may change it.
+	// Whose: it decides which calls go where. If a profile's own table has it, environment
+	// variables must not override it.
 	Whose bool
-	// Masked says that its value is not shown.
+	// Masked hides its value in output.
 	Masked bool
-	in     func(*Values) any // where its value is kept
+	in     func(*Values) any // returns its place in Values
 }
 
 // Flag returns the name of the flag.
@@ -78,14 +74,14 @@ func (k *Key) Flag() string { return strings.ReplaceAll(cmp.Or(k.Flagged, k.Name
 // Env returns the name of the environment variable.
 func (k *Key) Env() string { return "CALLHOUSE_" + strings.ToUpper(k.Name) }
 
-// Names of the environment variables that are no key of the file.
+// Environment variables without a key in the file.
 const (
 	EnvFile    = "CALLHOUSE_CONFIG"
 	EnvProfile = "CALLHOUSE_PROFILE"
 	EnvKey     = "CALLHOUSE_API_KEY" // the API key itself
 	EnvSafe    = "CALLHOUSE_SAFE"    // the default of query's --safe
 
-	// The credentials of a REST catalog.
+	// Credentials of a REST catalog.
 	EnvCatalogToken      = "CALLHOUSE_CATALOG_TOKEN"
 	EnvCatalogCredential = "CALLHOUSE_CATALOG_CREDENTIAL"
 	EnvCatalogWarehouse  = "CALLHOUSE_CATALOG_WAREHOUSE"
@@ -111,102 +107,102 @@ type Values struct {
 	Publish                                 bool
 }
 
-// Keys are all settings, in the order in which they are listed.
+// Keys are all settings, in the order of their listing.
 var Keys = []Key{
 	{Name: "base_url", Kind: Text, For: Extract, Uses: "plan verify", Value: "URL", Sample: "https://api.example.com", Whose: true,
-		About: "address of the service, the part before /v3", in: func(v *Values) any { return &v.BaseURL }},
+		About: "address of the service, without /v3", in: func(v *Values) any { return &v.BaseURL }},
 	{Name: "api_key_file", Kind: Path, For: Extract, Uses: "plan verify", Value: "FILE", Sample: "/etc/callhouse/key", Whose: true,
-		About: "file that holds the API key, readable by its owner alone", in: func(v *Values) any { return &v.APIKeyFile }},
+		About: "file with the API key, readable only by its owner", in: func(v *Values) any { return &v.APIKeyFile }},
 	{Name: "warehouse", Kind: Path, For: Extract | Query, Value: "DIR", Default: "./warehouse", Whose: true,
 		Uses:  "plan verify import compact migrate rollback forget status show report sql check catalog init serve export publish",
 		About: "folder of the warehouse", in: func(v *Values) any { return &v.Warehouse }},
 	{Name: "requests_per_second", Kind: Integer, For: Extract, Uses: "plan verify", Value: "N", Default: "5",
-		About: "requests that the service allows in a second", in: func(v *Values) any { return &v.PerSecond }},
+		About: "requests per second that the service allows", in: func(v *Values) any { return &v.PerSecond }},
 	{Name: "requests_per_minute", Kind: Integer, For: Extract, Uses: "plan verify", Value: "N", Default: "120",
-		About: "requests that the service allows in a minute", in: func(v *Values) any { return &v.PerMinute }},
+		About: "requests per minute that the service allows", in: func(v *Values) any { return &v.PerMinute }},
 	{Name: "share", Kind: Number, For: Extract, Uses: "plan verify", Value: "PART", Default: "1",
-		About: "share of both limits that a run may use; the rest is left to other programs", in: func(v *Values) any { return &v.Share }},
+		About: "share of both limits that a run may use, e.g. 0.5 to leave half to other programs", in: func(v *Values) any { return &v.Share }},
 	{Name: "since", Kind: Text, For: Extract, Uses: "plan", Own: true, Value: "TIME", Sample: "2026-11-01",
-		About: "leave out calls that started before this: 2026-11-01, 2026-11-01T08:00:00Z, or 30d for 30 days ago",
+		About: "skip calls that started before: a date (2026-11-01), a time (2026-11-01T08:00:00Z) or an age (30d)",
 		in:    func(v *Values) any { return &v.Since }},
 	{Name: "max_duration", Kind: Duration, For: Extract, Uses: "plan", Own: true, Default: "0s",
-		About: "commit and stop after this time, as in 6h (exit code 3); 0s for never", in: func(v *Values) any { return &v.MaxDuration }},
+		About: "commit and stop after this time, e.g. 6h (exit code 3); 0s for no limit", in: func(v *Values) any { return &v.MaxDuration }},
 	{Name: "window", Kind: Age, For: Extract, Uses: "plan verify", Default: "3d",
-		About: "how far back each run lists calls again, because they may still appear or change", in: func(v *Values) any { return &v.Window }},
+		About: "how far back each run lists calls again, to find late and changed ones", in: func(v *Values) any { return &v.Window }},
 	{Name: "relist_every", Kind: Age, For: Extract, Uses: "plan", Own: true, Default: "7d",
-		About: "how often all calls are listed again, a part in each run; 0s for never", in: func(v *Values) any { return &v.RelistEvery }},
+		About: "how often all calls are listed again, spread over runs; 0s for never", in: func(v *Values) any { return &v.RelistEvery }},
 	{Name: "resources", Kind: List, For: Extract, Uses: "plan verify", Value: "NAMES", Default: "all",
-		About: "what to fetch besides calls: all, none, or tables as in agents,campaigns (query list has their names)",
+		About: "resources to fetch besides calls: all, none, or tables, e.g. agents,campaigns (see query list)",
 		in:    func(v *Values) any { return &v.Resources }},
 	{Name: "agent_bodies", Kind: Boolean, For: Extract, Uses: "plan", Own: true, Default: "false",
-		About: "also fetch the settings of each agent version: one request for each version, once",
+		About: "also fetch the settings of each agent version, once, at one request each",
 		in:    func(v *Values) any { return &v.AgentBodies }},
 	{Name: "transcripts", Kind: Text, For: Extract, Uses: "plan", Own: true, Words: []string{"auto", "v3", "v2"}, Default: "auto",
-		About: "auto takes pages of v2 where they save requests and prove to hold what v3 does; v3 never does; v2 also for a " +
-			"few calls, and where they were missing or wrong before",
+		About: "auto: use v2 pages when they save requests and match v3; v3: never; v2: always try them first, " +
+			"even for few calls or after a mismatch",
 		in: func(v *Values) any { return &v.Transcripts }},
 	{Name: "list_only", Kind: Boolean, For: Extract, Uses: "plan", Own: true, Default: "false",
-		About: "fetch what the list tells of calls, a hundred in a request, and no transcripts; a later run without it fetches these",
+		About: "fetch only list pages, 100 calls per request, without transcripts; a later run without this setting fetches those",
 		in:    func(v *Values) any { return &v.ListOnly }},
 	{Name: "organization_id", Kind: Text, For: Extract, Uses: "plan verify status", Value: "ID",
 		Sample: "0b9c7f6e-5a4d-4c3b-8a21-9f8e7d6c5b4a", Whose: true,
-		About: "id of the organisation, needed to fetch the organisation itself (table organizations)",
+		About: "id of the organisation, required to fetch the table organizations",
 		in:    func(v *Values) any { return &v.OrganizationID }},
 	{Name: "mask", Kind: List, For: Extract, Uses: "verify import", Value: "FIELDS", Sample: "from_number,to_number",
-		About: "fields whose values are replaced by keyed hashes before anything is written", in: func(v *Values) any { return &v.Mask }},
+		About: "fields whose values are replaced by keyed hashes before they are written", in: func(v *Values) any { return &v.Mask }},
 	{Name: "mask_key_file", Kind: Path, For: Extract, Uses: "verify import", Value: "FILE", Sample: "/etc/callhouse/mask.key",
-		About: "file with the key of these hashes, readable by its owner alone; default: a key in the warehouse",
+		About: "file with the key of these hashes, readable only by its owner; default: a key stored in the warehouse",
 		in:    func(v *Values) any { return &v.MaskKeyFile }},
 	{Name: "keep", Kind: Text, For: Extract, Uses: "plan verify", Value: "SPAN", Sample: "400d",
-		About: "erase calls that started longer ago, at the end of a run, and no longer fetch them",
+		About: "retention: a run erases calls older than this and no longer fetches them",
 		in:    func(v *Values) any { return &v.Keep }},
 	{Name: "country", Kind: Text, For: Extract | Query, Uses: "import migrate forget report", Value: "CODE", Sample: "KR",
-		About: "country in which telephone numbers without a country code are read, and on whose public holidays few calls " +
-			"are usual, by its two letters", in: func(v *Values) any { return &v.Country }},
+		About: "two-letter country code: the country of telephone numbers without a country code, on whose public holidays " +
+			"few calls are expected", in: func(v *Values) any { return &v.Country }},
 	{Name: "group_readable", Kind: Boolean, For: Extract | Query, Default: "false",
 		Uses:  "import compact migrate rollback forget list describe report sql check catalog export",
-		About: "make files 0640 and folders 0750, for analysts in the warehouse's group, not 0600 and 0700",
+		About: "create files with mode 0640 and folders with 0750, for readers in the warehouse's group; default: 0600 and 0700",
 		in:    func(v *Values) any { return &v.GroupReadable }},
 	{Name: "metrics_file", Kind: Path, For: Extract, Own: true, Value: "FILE", Sample: "/var/lib/node_exporter/callhouse-{profile}.prom",
-		About: "file of Prometheus metrics, written every minute of a run and at its end; {profile} is the profile's name",
+		About: "file for Prometheus metrics, written every minute of a run and at its end; {profile} is the profile's name",
 		in:    func(v *Values) any { return &v.MetricsFile }},
 	{Name: "ping_url", Kind: Text, For: Extract, Own: true, Value: "URL", Sample: "https://hc-ping.com/…", Masked: true,
-		About: "address to request when a run is done, with /fail appended when it is not; a secret",
+		About: "URL to request after a successful run, with /fail appended after any other; a secret",
 		in:    func(v *Values) any { return &v.PingURL }},
 	{Name: "log_format", Kind: Text, For: Extract, Uses: "plan verify import compact migrate forget",
 		Words: []string{"text", "json"}, Default: "text",
-		About: "text or json, for the log on standard error", in: func(v *Values) any { return &v.LogFormat }},
+		About: "format of the log on stderr: text or json", in: func(v *Values) any { return &v.LogFormat }},
 	{Name: "quiet", Kind: Boolean, For: Extract, Uses: "plan verify import compact migrate rollback forget", Letter: "q", Default: "false",
 		About: "print only warnings and errors", in: func(v *Values) any { return &v.Quiet }},
 	{Name: "tz", Kind: Text, For: Query, Uses: "report sql check catalog init serve export", Value: "ZONE", Default: "UTC",
-		About: "time zone of days, hours and printed times, as in Asia/Seoul", in: func(v *Values) any { return &v.TZ }},
+		About: "time zone of days, hours and printed times, e.g. Asia/Seoul", in: func(v *Values) any { return &v.TZ }},
 	{Name: "currency", Kind: Text, For: Query, Uses: "report", Value: "CODE", Sample: "KRW",
-		About: "currency of the costs, by its ISO 4217 code, for the page and the headings of tables",
+		About: "currency of costs, an ISO 4217 code, shown on the page and in table headings",
 		in:    func(v *Values) any { return &v.Currency }},
 	{Name: "success", Kind: List, For: Query, Uses: "report serve", Value: "PAIRS", Sample: "triage=transferred,triage=completed",
-		About: "which outcomes count as a success of an agent, as in triage=transferred; of completed, transferred, abandoned " +
-			"and failed. For all other agents: completed",
+		About: "outcomes that count as success of an agent, e.g. triage=transferred: completed, transferred, abandoned or " +
+			"failed. Default for each agent: completed",
 		in: func(v *Values) any { return &v.Success }},
 	{Name: "lang", Kind: Text, For: Query, Uses: "report", Own: true, Value: "LANG", Default: "en",
 		About: "language of the morning page: en or ko", in: func(v *Values) any { return &v.Lang }},
 	{Name: "format", Kind: Text, For: Query, Uses: "list describe sql check export", Value: "FORMAT", Sample: "markdown",
-		About: "format of answers; by default as --output ends, else table", in: func(v *Values) any { return &v.Format }},
+		About: "output format; default: by the extension of --output, else table", in: func(v *Values) any { return &v.Format }},
 	{Name: "publish", Kind: Boolean, For: Extract, Uses: "forget", Default: "false",
-		About: "publish the warehouse after each run and after forget, like query publish iceberg, with the keys below",
+		About: "publish Iceberg tables after each run and after forget, as query publish iceberg does, using the keys below",
 		in:    func(v *Values) any { return &v.Publish }},
 	{Name: "publish_to", Flagged: "to", Kind: Text, For: Publish, Own: true, Uses: "publish", Value: "PLACE", Sample: "s3://bucket/calls",
-		About: "where to publish Iceberg tables: s3://bucket/prefix, or a folder",
+		About: "destination of published Iceberg tables: s3://bucket/prefix or a folder",
 		in:    func(v *Values) any { return &v.PublishTo }},
 	{Name: "publish_catalog", Flagged: "catalog", Kind: Text, For: Publish, Own: true, Uses: "publish", Value: "URL", Default: "hadoop",
-		About: "address of a REST catalog that receives every commit; hadoop: no catalog, the tables' own files name the " +
-			"last commit",
+		About: "address of a REST catalog that receives each commit; hadoop: no catalog, the tables' files record the " +
+			"latest commit",
 		in: func(v *Values) any { return &v.PublishCatalog }},
 	{Name: "publish_namespace", Flagged: "namespace", Kind: Text, For: Publish, Own: true, Uses: "publish", Value: "NAME",
 		Default: "callhouse",
 		About:   "namespace of the tables in that catalog", in: func(v *Values) any { return &v.PublishNamespace }},
 	{Name: "publish_organization", Flagged: "organization", Kind: Text, For: Publish, Own: true, Uses: "publish", Value: "NAME",
 		Sample: "acme",
-		About:  "name of the organisation, if several warehouses publish to the same tables; adds a column organization",
+		About:  "name of the organisation, for several warehouses that publish to the same tables; adds a column organization",
 		in:     func(v *Values) any { return &v.PublishOrganization }},
 }
 
@@ -220,14 +216,14 @@ func keyOf(name string) *Key {
 	return nil
 }
 
-// gone are the settings of earlier builds, and what to do instead. An upgrade must not cost a night:
-// those that a run does without are ignored with a warning.
+// gone are settings of earlier builds and their replacements. An upgrade must not cost a night:
+// those that a run can ignore cause only a warning.
 var gone = map[string]struct {
 	hint    string
 	ignored bool
 }{
-	"manners": {"remove it: a run makes room for others who spend the same limits, and share sets how much it may use", true},
-	"v2_path": {"remove it: v2 lists calls at /v2/calls/list, below base_url", true},
-	"api_key_env": {"name a file of mode 0600 that holds the key, as in api_key_file = \"/etc/callhouse/key\", " +
-		"or put the key into " + EnvKey, false},
+	"manners": {"remove it: a run leaves room for other programs by itself, and share sets how much it may use", true},
+	"v2_path": {"remove it: v2 list pages are at /v2/calls/list below base_url", true},
+	"api_key_env": {"put the key in a file of mode 0600 and set api_key_file = \"/etc/callhouse/key\", " +
+		"or set " + EnvKey, false},
 }

@@ -12,14 +12,14 @@ import (
 	"callhouse/internal/words"
 )
 
-// Source is where a value came from, from the weakest to the strongest.
+// Source is the layer of a value, in ascending precedence.
 type Source uint8
 
 // Sources.
 const (
 	FromDefault Source = iota
 	FromTop            // of the file
-	FromProfile        // a profile's table in the file
+	FromProfile        // a profile's table of the file
 	FromEnv
 	FromFlag
 )
@@ -47,14 +47,14 @@ func (o Origin) String() string {
 // Setting is one setting in force.
 type Setting struct {
 	Key   *Key
-	Value string // as its flag takes it
+	Value string // in the form of its flag
 	From  Origin
 }
 
-// Settings are those of one program.
+// Settings are the settings of one program.
 type Settings []Setting
 
-// From returns where the setting called name came from.
+// From returns the origin of a setting.
 func (s Settings) From(name string) Origin {
 	for i := range s {
 		if s[i].Key.Name == name {
@@ -64,20 +64,19 @@ func (s Settings) From(name string) Origin {
 	return Origin{}
 }
 
-// Config is the configuration of a command, from its flags, the environment and the
-// file: the settings of one profile, or those at the top of the file.
+// Config is the configuration of a command: the settings of one profile, or those at the top of the
+// file.
 type Config struct {
 	Values
 	Env      Environment
-	Path     string   // of the file, as --config has it
-	Named    []string // the profiles that are asked for
-	Profile  string   // whose settings these are; empty: the file's top
+	Path     string   // of --config
+	Named    []string // the selected profiles
+	Profile  string   // the profile of these settings; empty: the file's top
 	File     *File    // nil: there is none
 	Settings Settings
 }
 
-// Read reads the file, and finds the profiles that are asked for; with all, every
-// profile of the file.
+// Read reads the file and resolves the selected profiles; with all, every profile.
 func (c *Config) Read(all bool) (err error) {
 	if c.File, err = c.Env.Open(c.Path); err != nil {
 		return err
@@ -86,25 +85,24 @@ func (c *Config) Read(all bool) (err error) {
 	return err
 }
 
-// Take sets the values to those of a profile; "" means the top of the file.
+// Take sets the values to those of a profile; "" is the top of the file.
 func (c *Config) Take(flags *pflag.FlagSet, program Program, profile string) (err error) {
 	c.Profile = profile
 	c.Settings, err = c.Env.Apply(flags, program, c.File, profile)
 	return err
 }
 
-// Whose returns an error if the file has profiles, none is named, and nothing else
-// says which warehouse is meant. It does not guess.
+// Whose returns an error if the file has profiles, none is selected, and nothing else names the
+// warehouse.
 func (c *Config) Whose() error {
 	if c.Profile != "" || c.File == nil || len(c.File.Profiles) == 0 || c.Settings.From("warehouse").Source != FromDefault {
 		return nil
 	}
-	return cli.Usage("name one with --profile", "%s has profiles, and none is named: %s", c.File.Path, strings.Join(c.File.Profiles, ", "))
+	return cli.Usage("name one with --profile", "%s has profiles, but none is selected: %s", c.File.Path, strings.Join(c.File.Profiles, ", "))
 }
 
-// Apply gives a value to every setting that no argument sets: from the environment,
-// from a profile of the file (which may be nil) or its top, or the default. It may
-// be called again for another profile.
+// Apply sets every setting without an argument: from the environment, from a profile of the file
+// (which may be nil) or its top, or the default. It may be called again for another profile.
 func (e Environment) Apply(flags *pflag.FlagSet, program Program, f *File, profile string) (Settings, error) {
 	var out Settings
 	for i := range Keys {
@@ -127,7 +125,7 @@ func (e Environment) Apply(flags *pflag.FlagSet, program Program, f *File, profi
 				text, from = env, Origin{Source: FromEnv, Name: k.Env()}
 			}
 			if err := flag.Value.Set(text); err != nil {
-				return nil, cli.Usage("it must be "+k.Kind.String(), "%s: %s cannot have this value", from, k.Name)
+				return nil, cli.Usage("it must be "+k.Kind.String(), "%s: invalid value for %s", from, k.Name)
 			}
 		}
 		value := flag.Value.String()
@@ -140,7 +138,7 @@ func (e Environment) Apply(flags *pflag.FlagSet, program Program, f *File, profi
 	return out, nil
 }
 
-// find returns what the file says of a setting, or def.
+// find returns the file's value of a setting, or def.
 func (f *File) find(k *Key, profile, def string) (string, Origin) {
 	if f == nil {
 		return def, Origin{}
@@ -154,15 +152,14 @@ func (f *File) find(k *Key, profile, def string) (string, Origin) {
 	return def, Origin{}
 }
 
-// overridden is the error of an environment that would change whose calls a profile
-// gets, or where they go.
+// overridden is the error of an environment variable that would change whose calls a profile gets,
+// or where they go.
 func (f *File) overridden(env, profile, name string) error {
-	return cli.Usage("unset it, or override the profile with flags: this decides whose calls go where, and is never guessed",
-		"%s is set, and the profile %q has a %s of its own (%s:%d)", env, profile, name, f.Path, f.profiles[profile][name].line)
+	return cli.Usage("unset it, or override the profile with flags: this setting decides where calls are stored, so it must be unambiguous",
+		"%s is set, but the profile %q has its own %s (%s:%d)", env, profile, name, f.Path, f.profiles[profile][name].line)
 }
 
-// checkKey refuses an environment that would give a profile another key than
-// its own.
+// checkKey refuses an environment that would give a profile another key than its own.
 func (f *File) checkKey(e Environment, profile string) error {
 	if f == nil {
 		return nil
@@ -178,11 +175,10 @@ func (f *File) checkKey(e Environment, profile string) error {
 	return nil
 }
 
-// Choose returns the profiles that are asked for: by name, all, or by
-// CALLHOUSE_PROFILE; nil if none are.
+// Choose returns the selected profiles: by name, all, or by CALLHOUSE_PROFILE; nil if none.
 func (e Environment) Choose(f *File, named []string, all bool) ([]string, error) {
 	if all && len(named) > 0 {
-		return nil, cli.Usage("give one of them", "--all and --profile exclude each other")
+		return nil, cli.Usage("remove one of them", "--all and --profile exclude each other")
 	}
 	if !all && len(named) == 0 {
 		for name := range strings.SplitSeq(e.Get(EnvProfile), ",") {
@@ -195,32 +191,31 @@ func (e Environment) Choose(f *File, named []string, all bool) ([]string, error)
 		return nil, nil
 	}
 	if f == nil {
-		return nil, cli.Usage("name the file with --config; else it is the first of "+strings.Join(e.Files, ", "),
-			"profiles stand in a configuration file, and there is none")
+		return nil, cli.Usage("set --config, or create one of "+strings.Join(e.Files, ", "),
+			"profiles require a configuration file, and none was found")
 	}
 	if all {
 		if len(f.Profiles) == 0 {
-			return nil, cli.Usage("a profile is a table: [profiles.acme]", "%s has no profiles", f.Path)
+			return nil, cli.Usage("add a table, e.g. [profiles.acme]", "%s has no profiles", f.Path)
 		}
 		return f.Profiles, nil
 	}
 	for i, name := range named {
 		if f.profiles[name] == nil {
-			hint := f.Path + " has no profiles; one is a table: [profiles.acme]"
+			hint := f.Path + " has no profiles; add a table, e.g. [profiles.acme]"
 			if len(f.Profiles) > 0 {
-				hint = "there are: " + strings.Join(f.Profiles, ", ")
+				hint = "available: " + strings.Join(f.Profiles, ", ")
 			}
-			return nil, cli.Usage(cli.Suggest(name, f.Profiles, hint), "there is no profile %q in %s", name, f.Path)
+			return nil, cli.Usage(cli.Suggest(name, f.Profiles, hint), "unknown profile %q in %s", name, f.Path)
 		}
 		if slices.Contains(named[:i], name) {
-			return nil, cli.Usage("", "the profile %q is named twice", name)
+			return nil, cli.Usage("", "the profile %q is repeated", name)
 		}
 	}
 	return named, nil
 }
 
-// ProfileNames returns the profiles of the file, for the completion; none if it
-// cannot be read.
+// ProfileNames returns the file's profiles, for completion; none if it cannot be read.
 func (e Environment) ProfileNames(named string) []string {
 	f, err := e.Open(named)
 	if err != nil || f == nil {
@@ -229,7 +224,7 @@ func (e Environment) ProfileNames(named string) []string {
 	return f.Profiles
 }
 
-// VariableNames returns the names of all environment variables that the programs read.
+// VariableNames returns all environment variables that the programs read.
 func VariableNames() []string {
 	names := []string{EnvFile, EnvProfile, EnvKey, EnvSafe, EnvCatalogToken, EnvCatalogCredential, EnvCatalogWarehouse,
 		EnvSigningName, EnvSigningRegion}
@@ -239,10 +234,10 @@ func VariableNames() []string {
 	return names
 }
 
-// StrayVariables returns a note for each environment variable that looks like a
-// setting and is not one, with the name that was probably meant.
+// StrayVariables returns a note for each environment variable that resembles a setting but is none,
+// with a suggestion.
 func (e Environment) StrayVariables() (out []string) {
-	const prefix = "CALLHOUSE_" // it counts for no likeness
+	const prefix = "CALLHOUSE_" // ignored when comparing names
 	var known []string
 	for _, name := range VariableNames() {
 		known = append(known, strings.TrimPrefix(name, prefix))
@@ -253,9 +248,9 @@ func (e Environment) StrayVariables() (out []string) {
 			continue
 		}
 		if old, ok := gone[strings.ToLower(name)]; ok {
-			out = append(out, fmt.Sprintf("the environment variable %s is not a setting any more, and is ignored; %s", full, old.hint))
+			out = append(out, fmt.Sprintf("the environment variable %s is no longer a setting and is ignored; %s", full, old.hint))
 		} else if near := words.Nearest(name, known); near != "" {
-			out = append(out, fmt.Sprintf("the environment variable %s is not a setting, and is ignored: did you mean %s?", full, prefix+near))
+			out = append(out, fmt.Sprintf("the environment variable %s is not a setting and is ignored: did you mean %s?", full, prefix+near))
 		}
 	}
 	slices.SortFunc(out, cmp.Compare[string])

@@ -1,4 +1,4 @@
-// Package dump reads the files of calls that somebody else fetched.
+// Package dump reads files of calls fetched by others.
 package dump
 
 import (
@@ -20,8 +20,8 @@ import (
 type Source struct {
 	Path string
 	File *os.File // nil: standard input
-	Size int64    // -1: not known; 0 of standard input
-	AsOf int64    // when the calls were as it says
+	Size int64    // -1: unknown; 0 for standard input
+	AsOf int64    // the time of its data
 }
 
 // Open opens the file.
@@ -45,10 +45,10 @@ func (s *Source) Open() error {
 	return nil
 }
 
-// InPlace says whether a source is a plain file, which several readers can share.
+// InPlace reports whether a source is a plain file, which several readers can share.
 func (s *Source) InPlace() bool { return s.File != nil && s.Size >= 0 && unpacker(s.Path) == nil }
 
-// unpacker returns the function that unpacks a file; nil for a plain one.
+// unpacker returns the function that decompresses a file; nil for a plain one.
 func unpacker(path string) func(io.Reader) (io.ReadCloser, error) {
 	switch filepath.Ext(path) {
 	case ".gz":
@@ -59,7 +59,7 @@ func unpacker(path string) func(io.Reader) (io.ReadCloser, error) {
 	return nil
 }
 
-// Lines returns the content of a source, unpacked.
+// Lines returns the decompressed content of a source.
 func (s *Source) Lines(in io.Reader) (io.ReadCloser, error) {
 	if unpack := unpacker(s.Path); unpack != nil {
 		r, err := unpack(in)

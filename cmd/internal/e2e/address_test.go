@@ -13,8 +13,8 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// Where the machine's configuration has an address, a key and a warehouse, another
-// address gets neither: no request is sent, and nothing is written.
+// If the machine's configuration has an address, a key and a warehouse, another address gets
+// neither: no request is sent, and nothing is written.
 func TestKeyStaysWithItsAddress(t *testing.T) {
 	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 20, Days: 1}})
 	conf := configured(t, strings.TrimPrefix(c.profile("x", fast), "[profiles.x]\n"))

@@ -15,8 +15,8 @@ import (
 	"callhouse/internal/schema"
 )
 
-// With --agent-bodies a run fetches what each version of an agent was, once: as plan counts
-// it, as the service has it, without secrets, and never again.
+// With --agent-bodies a run fetches the body of each agent version once: as counted by plan, equal
+// to the service's, without secrets, and never again.
 func TestAgentBodies(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)
@@ -43,7 +43,7 @@ func TestAgentBodies(t *testing.T) {
 		}
 		return c.asked(before), plan.Side
 	}
-	// bodies compares those that are held with those of the service.
+	// bodies compares the stored bodies with the service's.
 	bodies := func() (n int64) {
 		t.Helper()
 		c.objects(resource.AgentVersions, func(o *schema.Object) {
@@ -77,7 +77,8 @@ func TestAgentBodies(t *testing.T) {
 		t.Errorf("the night after asked for %v, planned were %d", asked, planned)
 	}
 
-	// A version is published: the one before is in production no more, and its body is as it was.
+	// A version is published: the previous one is no longer in production, and its body is
+	// unchanged.
 	agent := c.one("SELECT min(agent_id) AS v FROM agents WHERE production_version IS NOT NULL").(string)
 	if err := world.Edit(c.clock.Now(), "agents", "", agent, organisation.Object{"data": organisation.Object{"prompt": organisation.Object{"text": "Rhyme."}}}); err != nil {
 		t.Fatal(err)

@@ -22,10 +22,11 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 )
 
-// endsItsProcess is the shortest statement that does: a pattern that recurses until the stack is full.
+// endsItsProcess is the shortest statement that ends its process: a pattern that recurses until the
+// stack is full.
 const endsItsProcess = "SELECT repeat('a', 1000000) LIKE repeat('%a', 500000) || 'b'"
 
-// bombs are statements that would take more of memory, time or depth than there is.
+// bombs are statements that need more memory, time or depth than available.
 func bombs() []string {
 	deep := func(n int, open, inner, end string) string {
 		return strings.Repeat(open, n) + inner + strings.Repeat(end, n)
@@ -68,7 +69,7 @@ func bombs() []string {
 		strings.Repeat("(", 900_000), strings.Repeat("EXPLAIN ", 100_000) + "SELECT 1", "EXPLAIN SELECT " + deep(900, "abs(", "1", ")"), "SELECT " + deep(900, "list_transform([1], x -> ", "1", ")"), deep(400, "SELECT 1 WHERE EXISTS (", "SELECT 1", ")"), "SELECT * FROM calls " + strings.Repeat("PIVOT (count(*) FOR status IN ('a')) ", 500),
 		"SELECT a" + strings.Repeat(".a", 100_000), "SELECT x FROM (SELECT {'a': 1} AS x) WHERE x" + strings.Repeat(".a", 5_000) + " = 1", "SUMMARIZE SELECT " + chain(3_000, "1", ","), "VALUES " + chain(150_000, "(1)", ","), "SELECT \"" + strings.Repeat("x", 900_000) + "\"", "SELECT * FROM calls GROUP BY CUBE (" + chain(40, "call_id", ",") + ")",
 		"SELECT count(*) FROM calls GROUP BY GROUPING SETS (" + chain(60_000, "(call_id)", ",") + ")", "SELECT " + chain(3_000, "sum(duration_ms) OVER (ORDER BY start_at)", ",") + " FROM calls", "SELECT '1'::decimal(38,37) * '1'::decimal(38,37)", "SELECT interval '9999999999999 years'", "SELECT make_timestamp(9223372036854775807) + interval '1 day'",
-		// Casts and conversions that have limits of their own.
+		// Casts and conversions with limits of their own.
 		"SELECT 'x'::varchar[][]::int[][]", "SELECT (range(10000000))::varchar", "SELECT ('[' || repeat('1,', 50000000) || '1]')::int[]", "SELECT unhex(repeat('ff', 200000000))", "SELECT to_base64(repeat('x', 500000000)::blob)", "SELECT list_transform(range(100000000), x -> repeat('x', 100))", "SELECT list_reduce(range(100000000), (x, y) -> x + y)",
 		"SELECT list_transform(range(3000), x -> list_transform(range(3000), y -> range(3000)))", "SELECT flatten([range(10000000) FOR x IN range(100)])", "SELECT array_cross_product(array_value(1.0,2,3), array_value(1.0,2,3))", "SELECT struct_pack(" + strings.TrimSuffix(strings.Repeat("a := 1, ", 5_000), ", ") + ")",
 	}
@@ -76,8 +77,8 @@ func bombs() []string {
 
 var tryBombs = flag.Bool("bombs", false, "send a server statements that would take too much of everything; make bombs does")
 
-// A statement that takes too much of anything ends with an error of its own, or ends the process
-// of its user: the server goes on, and so does whoever else is connected.
+// An excessive statement ends with an error, or ends its user's process: the server and other users
+// continue.
 func TestBombs(t *testing.T) {
 	if !*tryBombs {
 		t.Skip("make bombs tries it")
@@ -100,7 +101,7 @@ func TestBombs(t *testing.T) {
 	var fell atomic.Int32
 	todo := make(chan string)
 	var wg sync.WaitGroup
-	for _, user := range users[1:] { // more than one at once
+	for _, user := range users[1:] { // several at once
 		wg.Go(func() {
 			c := connect(user)
 			defer func() { _ = c.Close(context.Background()) }()
@@ -135,7 +136,7 @@ func TestBombs(t *testing.T) {
 	t.Logf("%d of %d statements ended the process of their user", fell.Load(), len(bombs()))
 }
 
-// A statement that ends the process that runs it ends nothing of other users.
+// A statement that ends its process affects no other user.
 func TestAStatementEndsItsUsersProcess(t *testing.T) {
 	root := t.TempDir()
 	analyticstest.Write(t, root, 1, analyticstest.Agencies())
@@ -199,7 +200,7 @@ func TestAStatementEndsItsUsersProcess(t *testing.T) {
 	}
 }
 
-// checkHTTPLimit checks that of more connections than there may be the last one waits.
+// checkHTTPLimit checks that a connection beyond the limit waits.
 func checkHTTPLimit(t *testing.T, address string, most int) {
 	t.Helper()
 	get := func(wait time.Duration) error {

@@ -13,17 +13,16 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// Where the items of the list carry neither analyses nor costs, each run asks for the record of
-// every unsettled call exactly once, whatever the list says of the call, and plan counts the same
-// requests.
+// If list items have neither analyses nor costs, each run fetches the record of every unsettled
+// call exactly once, whatever the list shows, and plan counts the same requests.
 func TestBriefListSettlesCallsByRecord(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)
 	tried, n := longtest.Each(4), 0
 	for name, w := range map[string]struct {
 		step  time.Duration
-		brief int      // from this run on; until then the list is as observed
-		other bool     // the list has another status than the record, of some calls
+		brief int      // from this run on; before, the list is as observed
+		other bool     // the list's status differs from the record's for some calls
 		args  []string // of each run
 	}{
 		"minutes":       {step: 40 * time.Minute, other: true},
@@ -95,7 +94,7 @@ func TestBriefListSettlesCallsByRecord(t *testing.T) {
 					}
 					again += known[id]
 				}
-				if p.Due+p.Unsettle != again && !w.other { // what the list changes, no plan can know
+				if p.Due+p.Unsettle != again && !w.other { // plan cannot predict changes of the list
 					t.Errorf("run %d: of the known calls, the plan has %d and %d records, and the run asked for %d", run, p.Due, p.Unsettle, again)
 				}
 				c.clock.Advance(w.step)

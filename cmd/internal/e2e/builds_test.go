@@ -11,8 +11,8 @@ import (
 	"callhouse/internal/longtest"
 )
 
-// After an upgrade from a released build, verify finds nothing, the reports answer, and
-// migrate changes no answer. The warehouses are those of internal/sink/testdata/keep-build.
+// After an upgrade from a released build, verify finds nothing, the reports answer, and migrate
+// changes no answer. The warehouses are those of internal/sink/testdata/keep-build.
 func TestUpgradeFromEveryBuild(t *testing.T) {
 	t.Parallel()
 	dirs, err := filepath.Glob(filepath.Dir(fixture("build-*")))
@@ -45,7 +45,7 @@ func TestUpgradeFromEveryBuild(t *testing.T) {
 					if r.code != cli.ExitOK {
 						t.Fatalf("query %s: %s", report, r.stderr)
 					}
-					if report == "volume" { // the others ask who said something, which format 1 does not hold
+					if report == "volume" { // the others need to know whether the caller spoke, which format 1 lacks
 						out[report] = r.stdout
 					}
 				}

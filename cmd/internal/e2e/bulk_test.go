@@ -15,11 +15,11 @@ import (
 	"callhouse/internal/schema"
 )
 
-// bulkWorld is the company of the tests of pages of v2.
+// bulkWorld is the company of the tests of v2 pages.
 var bulkWorld = sandbox.Config{Seed: 31, Calls: 260, Days: 2}
 
-// sum returns one text for all that a warehouse says of calls, turns and items, value by
-// value, but for what v2 alone tells and what is about how the rows came.
+// sum returns one text of all calls, turns and items of a warehouse, value by value, except fields
+// only of v2 and the provenance of rows.
 func (c *company) sum() string {
 	c.t.Helper()
 	rows := c.sql(`SELECT 'calls' AS what, count(*)::VARCHAR AS n, bit_xor(hash(r))::VARCHAR AS sum FROM (SELECT * EXCLUDE (evaluation, credits_used, billed_seconds,
@@ -29,7 +29,7 @@ func (c *company) sum() string {
 	return fmt.Sprint(rows)
 }
 
-// bulkState returns what status says of the pages of v2.
+// bulkState returns the state of v2 pages in status.
 func (c *company) bulkState() schema.BulkState {
 	c.t.Helper()
 	var status struct {
@@ -44,9 +44,9 @@ func (c *company) bulkState() schema.BulkState {
 	return status.Bulk.State
 }
 
-// Whatever the service does with its pages of v2, the warehouse holds what v3 tells, value
-// by value, after the first run. What a night after it does follows from what the first
-// found and from what is due then: the quick tests look at one such night for each.
+// Whatever the service's v2 pages contain, the warehouse equals v3, value by value, after the first
+// run. The next night depends on what the first one found and on what is due then: the quick tests
+// try one such night for each.
 func TestBulkPagesOfEveryKind(t *testing.T) {
 	longtest.Only(t)
 	t.Parallel()
@@ -65,8 +65,8 @@ func TestBulkPagesOfEveryKind(t *testing.T) {
 	const few = 30 // records: twenty of the first page, and one in 500
 	for i, m := range []struct {
 		v2      string
-		pages   int64 // at most
-		details int64 // at most; 0: all
+		pages   int64 // maximum
+		details int64 // maximum; 0: all
 		state   schema.BulkState
 		code    int
 		says    string
@@ -97,7 +97,7 @@ func TestBulkPagesOfEveryKind(t *testing.T) {
 			stats := c.service.Server.Stats()
 			pages, details := stats.ByKind["bulk"], stats.ByKind["detail"]
 			want := want
-			if m.v2 == "extra-calls=90" { // the world of v3 is smaller by these
+			if m.v2 == "extra-calls=90" { // v3 lacks these calls
 				by := *c
 				by.warehouse = t.TempDir()
 				by.mustExtract("--transcripts", "v3")
@@ -136,7 +136,7 @@ func TestBulkPagesOfEveryKind(t *testing.T) {
 	}
 }
 
-// mode changes how the service serves v2.
+// mode changes the service's v2 faults.
 func (c *company) mode(v2 string) {
 	c.t.Helper()
 	m, err := sandbox.ParseV2(v2)
@@ -148,9 +148,8 @@ func (c *company) mode(v2 string) {
 	}
 }
 
-// Where the pages of v2 turn out to be wrong on a later night, nothing of what came on
-// them before is believed any more. They are asked for again only if somebody says so, and
-// then have to prove themselves again.
+// If v2 pages turn out to be wrong on a later night, all their earlier transcripts are distrusted.
+// They are used again only on request, and then must prove themselves again.
 func TestBulkPagesThatBecomeWrong(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)
@@ -200,8 +199,7 @@ func TestBulkPagesThatBecomeWrong(t *testing.T) {
 // bulkKills is how many runs TestKilledAmongBulkPages kills; make crash has 50.
 var bulkKills = longtest.Int("bulk-kills", 1, 3, "how many runs TestKilledAmongBulkPages kills")
 
-// A run that is killed among pages of v2 loses nothing, and what was durable is not asked
-// for again.
+// A run killed among v2 pages loses nothing, and durable data is not requested again.
 func TestKilledAmongBulkPages(t *testing.T) {
 	longtest.Only(t)
 	t.Parallel()
@@ -238,8 +236,8 @@ func TestKilledAmongBulkPages(t *testing.T) {
 	if v := extract(t.Context(), "verify", "--all", "--warehouse", c.warehouse); v.code != cli.ExitOK {
 		t.Errorf("verify: %s%s", v.stdout, v.stderr)
 	}
-	// A killed run may lose the four pages that are on their way, and begins with smaller
-	// ones anew. Some 450 of 500 calls are due.
+	// A killed run may lose the four pages in flight, and begins again with smaller ones. Some 450
+	// of 500 calls are due.
 	if n, most := c.service.Server.Stats().ByKind["bulk"], int64(*bulkKills*(2+8)+12); n > most {
 		t.Errorf("%d pages of v2 were asked for, want at most %d", n, most)
 	}

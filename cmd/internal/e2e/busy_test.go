@@ -24,20 +24,20 @@ import (
 )
 
 var (
-	// readFor is how long TestReadersOfABusyWarehouse reads; make soak-readers has a minute.
+	// readFor is how long TestReadersOfABusyWarehouse reads; make soak-readers takes a minute.
 	readFor     = longtest.Int("read-for", 0, 5, "how many seconds the readers of a busy warehouse read; 0: until some commits are made")
 	busyQueries = longtest.Int("busy-queries", 4, 24, "how many questions TestReadersOfABusyWarehouse asks")
 )
 
-// busyCommits is how many commits there are at least: more than a day of them,
-// so that old snapshots go.
+// busyCommits is the minimum number of commits: more than a day of them, so that old snapshots are
+// removed.
 const busyCommits = 28
 
-// totals are what a snapshot adds up to.
+// totals are the sums of a snapshot.
 type totals struct{ Calls, Turns, Items, TurnCount, Cost int64 }
 
-// busy is a warehouse that one run commits to without a pause: new calls,
-// changed ones, months that are compacted, old snapshots that are removed.
+// busy is a warehouse with continuous commits: new calls, changed ones, compacted months, removed
+// snapshots.
 type busy struct {
 	t    *testing.T
 	root string
@@ -52,8 +52,8 @@ type busy struct {
 
 	mu      sync.Mutex
 	moved   *sync.Cond
-	reading map[int64]int    // snapshots that readers are in
-	want    map[int64]totals // of every snapshot that there ever was
+	reading map[int64]int    // snapshots being read
+	want    map[int64]totals // of every snapshot so far
 	months  int              // compacted
 	over    bool
 }
@@ -130,8 +130,7 @@ func (b *busy) commit() error {
 	return b.compact()
 }
 
-// compact makes one file of a month that may be, as a night without new calls
-// for it does.
+// compact compacts an eligible month, like a night without new calls for it.
 func (b *busy) compact() error {
 	for _, m := range snapshot.Months(b.w.Snapshot(), b.now) {
 		if m.Waits == "" {
@@ -144,8 +143,8 @@ func (b *busy) compact() error {
 	return nil
 }
 
-// note says what the present snapshot must add up to, and moves time on. A day
-// is 24 commits here; it waits for the readers, so that none takes longer.
+// note records the expected sums of the current snapshot, and advances the time. A day is 24
+// commits here; it waits for readers, so that none takes longer.
 func (b *busy) note() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -168,7 +167,7 @@ func keysOf(m map[int64]int) func(func(int64) bool) {
 	}
 }
 
-// end says that nothing more is committed.
+// end records that there are no more commits.
 func (b *busy) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -176,8 +175,7 @@ func (b *busy) end() {
 	b.moved.Broadcast()
 }
 
-// await waits until there is another snapshot than the given one, and reports
-// whether there may be more.
+// await waits for another snapshot than the given one, and reports whether there may be more.
 func (b *busy) await(last int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -187,7 +185,7 @@ func (b *busy) await(last int64) bool {
 	return !b.over
 }
 
-// enter resolves the warehouse once; leave is to be called when all is read.
+// enter resolves the warehouse once; leave must be called after reading.
 func (b *busy) enter() (s *layout.Snapshot, leave func(), err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -229,7 +227,7 @@ type saw struct {
 	totals
 }
 
-// check compares what was seen with what the snapshots were.
+// check compares what was read with the snapshots.
 func (b *busy) check(seen []saw) {
 	b.t.Helper()
 	different := map[int64]bool{}
@@ -249,9 +247,9 @@ func (b *busy) check(seen []saw) {
 	}
 }
 
-// While commits, compaction and retention go on, DuckDB reads resolved snapshots
-// (two readers in the quick tests, else four), and questions are asked by SQL and by
-// a report: no error, and what is read adds up to what one commit put there, always.
+// During commits, compaction and retention, DuckDB reads resolved snapshots (two readers in the
+// quick tests, else four), and SQL and a report are run: no error, and what is read always equals
+// one commit.
 func TestReadersOfABusyWarehouse(t *testing.T) {
 	longtest.Only(t)
 	b := newBusy(t)
@@ -280,7 +278,7 @@ func TestReadersOfABusyWarehouse(t *testing.T) {
 				return
 			}
 			defer db.Close()
-			last := int64(0) // without a pause when there is time, else each snapshot once
+			last := int64(0) // continuously in the long tests, else each snapshot once
 			for b.await(last) {
 				s, err := b.read(db)
 				if !see(s, err) {
@@ -318,7 +316,7 @@ func TestReadersOfABusyWarehouse(t *testing.T) {
 	b.check(seen)
 }
 
-// read adds up a snapshot by its files, as any tool may.
+// read sums up a snapshot from its files, like any tool.
 func (b *busy) read(db *sql.DB) (out saw, err error) {
 	s, leave, err := b.enter()
 	if err != nil {
@@ -337,9 +335,9 @@ func (b *busy) read(db *sql.DB) (out saw, err error) {
 	return out, nil
 }
 
-// ask asks the same of the analytics, by SQL and by a report.
+// ask gets the same sums from the analytics, by SQL and by a report.
 func (b *busy) ask(ctx context.Context) (out saw, err error) {
-	_, leave, err := b.enter() // what is current from here on stays
+	_, leave, err := b.enter() // the current snapshot stays from here on
 	if err != nil {
 		return out, err
 	}

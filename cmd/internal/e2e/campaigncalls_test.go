@@ -14,9 +14,8 @@ import (
 	"callhouse/internal/sandbox/organisation"
 )
 
-// A call's campaign is told by the list of the campaign's calls, or by the call itself,
-// as the sandbox has it. Where the service refuses to tell, that is said, and calls have
-// no campaign.
+// A call's campaign comes from the list of the campaign's calls, or from the call itself, and
+// equals the sandbox's. If the service refuses, the report says so, and calls have no campaign.
 func TestCallsOfCampaigns(t *testing.T) {
 	t.Parallel()
 	tried, i := longtest.Each(3), 0
@@ -30,7 +29,7 @@ func TestCallsOfCampaigns(t *testing.T) {
 			t.Parallel()
 			opts.World = sandbox.Config{Seed: 23, Calls: sized(400, 1200), Days: int(sized(8, 20)), Campaigns: 4}
 			c := found(t, opts)
-			// A client holds one of them for an hour, and lets another one go no further.
+			// A client pauses one of them for an hour, and cancels another.
 			held := 0
 			for i, campaign := range c.service.Server.World().Campaigns(c.clock.Now().UnixMilli()) {
 				path := "/v3/campaigns/" + organisation.CampaignID(campaign)

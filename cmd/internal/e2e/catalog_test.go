@@ -26,7 +26,7 @@ var (
 	catalogReader  = flag.String("catalog-reader", "", "read with python or node and nothing else; default: what is there")
 )
 
-// looked is what a reader saw in one look at a catalog, through one connection.
+// looked is the result of one look at a catalog through one connection.
 type looked struct {
 	Snapshot                                    int64
 	Calls, Costs, Present, Spoken, Turns, Items int64
@@ -34,8 +34,8 @@ type looked struct {
 	Days, Runs                                  int64
 }
 
-// readers returns the commands that read a catalog with another language's stock
-// DuckDB; without one, a process of this test that uses Go's.
+// readers returns the commands that read a catalog with the stock DuckDB of other languages;
+// without any, a process of this test.
 func readers(t *testing.T) map[string][]string {
 	t.Helper()
 	dir, err := filepath.Abs("testdata")
@@ -67,7 +67,7 @@ func readers(t *testing.T) map[string][]string {
 	return all
 }
 
-// reading is a reader at work.
+// reading is a running reader.
 type reading struct {
 	name  string
 	cmd   *exec.Cmd
@@ -98,7 +98,7 @@ func read(t *testing.T, name string, command []string, mode, catalog string) *re
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			var l looked
 			if !strings.HasPrefix(lines.Text(), "{") {
-				continue // what Go's tests print
+				continue // output of Go's tests
 			}
 			if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
 				t.Errorf("%s: %v in %s", r.name, err, lines.Text())
@@ -109,8 +109,7 @@ func read(t *testing.T, name string, command []string, mode, catalog string) *re
 	return r
 }
 
-// end ends a reader, and returns what it saw. That it failed in nothing is part
-// of the test.
+// end ends a reader, which must not have failed, and returns its results.
 func (r *reading) end(t *testing.T, first looked) []looked {
 	t.Helper()
 	_ = r.stdin.Close()
@@ -124,9 +123,9 @@ func (r *reading) end(t *testing.T, first looked) []looked {
 	return all
 }
 
-// Stock DuckDBs of other processes, and of other languages where they are
-// installed, read the catalog while extract commits and the catalog is made anew
-// after each commit: no error, and each look is of one snapshot, to the row.
+// Stock DuckDBs in other processes, and of other languages if installed, read the catalog while
+// extract commits and the catalog is made again after each commit: no error, and each look is of
+// one snapshot, to the row.
 func TestCatalogWhileCommitting(t *testing.T) {
 	longtest.Only(t)
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 21, Calls: 200 * int64(*worlds), Days: 5}})
@@ -184,8 +183,7 @@ func TestCatalogWhileCommitting(t *testing.T) {
 	}
 }
 
-// Night after night, retention leaves what the catalog points at, and takes it
-// once the catalog is gone.
+// Every night, retention keeps the catalog's snapshot, and removes it once the catalog is gone.
 func TestCatalogKeepsItsSnapshot(t *testing.T) {
 	longtest.Only(t)
 	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 22, Calls: 120, Days: 10}}) // as old as the pin
@@ -234,8 +232,8 @@ func TestCatalogKeepsItsSnapshot(t *testing.T) {
 	}
 }
 
-// TestCatalogReader is no test: it is the reader that TestCatalogWhileCommitting
-// runs where no other language has a DuckDB.
+// TestCatalogReader is no test but the reader of TestCatalogWhileCommitting if no other language
+// has a DuckDB.
 func TestCatalogReader(t *testing.T) {
 	if os.Getenv("CALLHOUSE_CATALOG_READER") == "" {
 		t.Skip("run by TestCatalogWhileCommitting")

@@ -22,7 +22,7 @@ import (
 	"callhouse/cmd/internal/cli"
 )
 
-// certificate returns one that signs itself, for a host and a time.
+// certificate returns a self-signed one for a host and a time.
 func certificate(t *testing.T, host string, from, to time.Time) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -42,8 +42,8 @@ func certificate(t *testing.T, host string, from, to time.Time) tls.Certificate 
 	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}
 }
 
-// A service whose certificate cannot be trusted does answer: the message says what is
-// wrong with it, after one try, and the key is not sent.
+// For a service with an untrusted certificate the message names the fault after one try, and the
+// key is not sent.
 func TestCertificateErrors(t *testing.T) {
 	now := time.Now()
 	day := 24 * time.Hour

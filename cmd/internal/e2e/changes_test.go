@@ -19,13 +19,12 @@ import (
 	"callhouse/internal/schema"
 )
 
-// chronicle is a company whose nights are written down by its service: which list was
-// asked for when.
+// chronicle is a company whose service records when each list was requested.
 type chronicle struct {
 	*company
 	mu     sync.Mutex
 	nights []time.Time
-	listed map[string][]time.Time // by list: when it was asked for, once a night
+	listed map[string][]time.Time // by list: the time of its request in each night
 }
 
 func newChronicle(t *testing.T, opts sandbox.Options) *chronicle {
@@ -56,7 +55,7 @@ func (h *chronicle) night() {
 	h.nights = append(h.nights, h.clock.Now())
 }
 
-// last returns when a list was last asked for until a time; zero: never.
+// last returns the last request for a list until a time; zero: never.
 func (h *chronicle) last(of *resource.Resource, parent string, until time.Time) (at time.Time) {
 	for _, is := range h.listed[of.Name+" "+parent] {
 		if !is.After(until) {
@@ -66,15 +65,15 @@ func (h *chronicle) last(of *resource.Resource, parent string, until time.Time) 
 	return at
 }
 
-// seen is a change as somebody sees it who looks once a night.
+// seen is a change as seen by an observer of each night.
 type seen struct {
 	Kind          string
 	Since, At     int64 // ms UTC; 0: never
 	Before, After map[string]any
 }
 
-// expected returns the changes that a night saw, by what the sandbox says that was edited
-// since each list was last asked for.
+// expected returns the changes seen by a night, from the sandbox's edits since each list was last
+// requested.
 func (h *chronicle) expected(of *resource.Resource, night time.Time) map[string]seen {
 	h.t.Helper()
 	out := map[string]seen{}
@@ -93,7 +92,7 @@ func (h *chronicle) expected(of *resource.Resource, night time.Time) map[string]
 		_, there := h.truth(cmpOr(of.Parent, of), night)[parent]
 		gone := of.Parent != nil && !there
 		switch {
-		case !gone && !h.last(of, parent, night).Equal(night): // it was not asked for
+		case !gone && !h.last(of, parent, night).Equal(night): // not requested
 		case was.IsZero():
 			for _, r := range world.Truth(of.Name, night) {
 				if r.Parent == parent {
@@ -116,7 +115,7 @@ func (h *chronicle) expected(of *resource.Resource, night time.Time) map[string]
 					s.Kind = "deleted"
 				default:
 					if s.After = h.columns(of, e.Before, e.After, ""); len(s.After) == 0 {
-						continue // it is something that is not kept
+						continue // an unstored field
 					}
 					s.Before = h.columns(of, e.After, e.Before, "")
 				}
@@ -134,8 +133,8 @@ func cmpOr(a, b *resource.Resource) *resource.Resource {
 	return b
 }
 
-// columns returns the values of the columns that an object of the sandbox has, where they
-// are not what another had; nil had none.
+// columns returns the values of the columns of a sandbox object that differ from another's; nil had
+// none.
 func (h *chronicle) columns(of *resource.Resource, not, o organisation.Object, parent string) map[string]any {
 	h.t.Helper()
 	out := map[string]any{}
@@ -160,7 +159,7 @@ func (h *chronicle) columns(of *resource.Resource, not, o organisation.Object, p
 
 func has(o objectJSON, name string) bool { _, ok := o[name]; return ok }
 
-// plainValue returns what stands at a place, as the table changes tells values of a column.
+// plainValue returns the value at a path in the form of the table changes.
 func plainValue(c *schema.Column, o objectJSON, path []string) any {
 	var v any = o
 	for _, name := range path {
@@ -173,7 +172,7 @@ func plainValue(c *schema.Column, o objectJSON, path []string) any {
 		return nil
 	case c.Type == schema.Timestamp:
 		var ms int64
-		_, _ = fmt.Sscan(text, &ms) // it is the sandbox's
+		_, _ = fmt.Sscan(text, &ms) // the sandbox's own
 		return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z")
 	case c.Type == schema.Exact:
 		r, _ := new(big.Rat).SetString(text)
@@ -184,8 +183,8 @@ func plainValue(c *schema.Column, o objectJSON, path []string) any {
 	return v
 }
 
-// told returns the changes that the warehouse tells of, by resource, night and key. What
-// one run saw of one object is one row, whether the list or its own record told it.
+// told returns the changes in the warehouse, by resource, night and key. What one run saw of one
+// object is one row, from the list or its own record.
 func (h *chronicle) told() map[string]map[string]seen {
 	h.t.Helper()
 	out := map[string]map[string]seen{}
@@ -209,7 +208,7 @@ func (h *chronicle) told() map[string]map[string]seen {
 			values := parse(h.t, []byte(text)).(objectJSON)
 			for _, field := range parse(h.t, []byte(row["fields"].(string))).([]any) {
 				v, there := values[field.(string)]
-				if strings.HasSuffix(field.(string), "extra") { // how a value was written
+				if strings.HasSuffix(field.(string), "extra") { // the spelling of a value
 					continue
 				}
 				if !there {
@@ -232,14 +231,13 @@ func (h *chronicle) told() map[string]map[string]seen {
 	return out
 }
 
-// What changed is told as the sandbox's own log of edits has it, seen once a night: also
-// after nights that were missed, when several edits are one change, and of what came,
-// went, and was listed less often than every night. And what was is what it was: the
-// resources at the time of each night are as they were seen then.
+// Changes equal the sandbox's log of edits, as seen once a night: also after missed nights, when
+// several edits are one change, and for objects that came, disappeared, or are listed less often.
+// The resources as of each night equal what was seen then.
 func TestChangesEqualTheEdits(t *testing.T) {
 	notUnderRace(t)
 	t.Parallel()
-	longtest.Only(t) // that a change is kept, and reported, TestEveryResource in the sink and TestReportsOnTheOrganisation in analytics show
+	longtest.Only(t) // TestEveryResource in the sink and TestReportsOnTheOrganisation in analytics test that changes are stored and reported
 	h := newChronicle(t, sandbox.Options{
 		World:        sandbox.Config{Seed: 22, Calls: 20, Days: 4, Agents: 3},
 		Organisation: organisation.Config{Pace: 6},
@@ -265,11 +263,11 @@ func TestChangesEqualTheEdits(t *testing.T) {
 	for night, off := range []time.Duration{24 * time.Hour, 72 * time.Hour, 24 * time.Hour, 10 * 24 * time.Hour, 12 * time.Hour} {
 		h.clock.Advance(off / 3)
 		switch night {
-		case 0: // two edits, of which one is seen
+		case 0: // two edits, one of which is seen
 			do(world.Edit(h.clock.Now(), "agents", "", agents[0], organisation.Object{"name": "for an hour"}))
-		case 1: // only one of two lists of documents is asked for before this, and after it
+		case 1: // only one of two lists of documents is requested before this, and after it
 			do(world.Edit(h.clock.Now(), "knowledges", "", bases[0], organisation.Object{"name": "Renamed"}))
-		case 2: // what belongs to an object vanishes with it
+		case 2: // children vanish with their parent
 			do(world.Delete(h.clock.Now(), "agents", "", agents[1]))
 			do(world.Delete(h.clock.Now(), "knowledges", "", bases[1]))
 		}
@@ -310,7 +308,7 @@ func TestChangesEqualTheEdits(t *testing.T) {
 	}
 }
 
-// was returns the objects of a resource as nights saw them, by the night's number and key.
+// was returns the objects of a resource as seen by nights, by night and key.
 func (h *chronicle) was(of *resource.Resource, tried func(night int) bool) map[string]map[string]any {
 	h.t.Helper()
 	out := map[string]map[string]any{}
@@ -332,8 +330,8 @@ func (h *chronicle) was(of *resource.Resource, tried func(night int) bool) map[s
 	return out
 }
 
-// past returns the same as the warehouse tells it, of all resources. In between two nights
-// all is as the night before saw it.
+// past returns the same from the warehouse, for all resources. Between two nights everything is as
+// the earlier one saw it.
 func (h *chronicle) past(tried func(night int) bool) map[string]map[string]map[string]any {
 	h.t.Helper()
 	var parts []string
@@ -342,7 +340,7 @@ func (h *chronicle) past(tried func(night int) bool) map[string]map[string]map[s
 		for i := range of.Table.Fields {
 			c := &of.Table.Fields[i]
 			switch value := c.Name; {
-			case c.V3 == "" && !slices.Contains(of.Key, c.Name): // it is not the service's
+			case c.V3 == "" && !slices.Contains(of.Key, c.Name): // not a field of the service
 			case !of.Compared(of.Table.Column(c.Name)) && !slices.Contains(of.Key, c.Name): // it never changes
 			case c.Type == schema.Timestamp:
 				value = fmt.Sprintf("epoch_ms(%s)", c.Name)

@@ -16,13 +16,13 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// A run by a clock that the service's contradicts changes nothing, whatever is to
-// be kept no longer; with --yes it goes on.
+// A run whose clock contradicts the service's changes nothing, whatever the retention; with --yes
+// it continues.
 func TestClockThatTheServiceContradicts(t *testing.T) {
 	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 7, Calls: 60, Days: 6}})
 	service := []string{"--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
-		"--requests-per-second", "2000", "--requests-per-minute", "100000"} // or it would wait for a minute
+		"--requests-per-second", "2000", "--requests-per-minute", "100000"} // otherwise it would wait for a minute
 	c.mustExtract()
 	for _, ahead := range []time.Duration{400 * 24 * time.Hour, -400 * 24 * time.Hour, 25 * time.Hour} {
 		before := c.tree()
@@ -42,7 +42,7 @@ func TestClockThatTheServiceContradicts(t *testing.T) {
 	if n := c.counts("SELECT outcome AS key, count(*) AS n FROM runs GROUP BY 1"); n["done"] != 2 || len(n) != 1 {
 		t.Errorf("outcomes of the runs: %v", n)
 	}
-	// With --yes, all that is known of calls goes by the service's clock, and so do --keep and --since.
+	// With --yes, everything about calls uses the service's clock, and so do --keep and --since.
 	for range 3 {
 		c.clock.Advance(24 * time.Hour)
 		r := extractAt(t.Context(), func() time.Time { return c.clock.Now().Add(4 * 24 * time.Hour) }, append(slices.Clone(service), "--yes", "--keep", "9d", "--since", "9d")...)
@@ -59,7 +59,7 @@ func TestClockThatTheServiceContradicts(t *testing.T) {
 	}
 }
 
-// tree returns what lies in the warehouse, but for the lock.
+// tree returns the content of the warehouse, except the lock.
 func (c *company) tree() map[string][32]byte {
 	c.t.Helper()
 	out := map[string][32]byte{}

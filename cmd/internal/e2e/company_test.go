@@ -23,7 +23,7 @@ const testKey = "a-key-that-must-never-show"
 
 var worlds = longtest.Int("worlds", 1, 4, "how many times as many calls the tests of nights have as in the quick tests")
 
-// sized returns how large something is in the quick tests, or else in the long ones.
+// sized returns a size for the quick or the long tests.
 func sized(quick, long int64) int64 {
 	if *worlds > 1 {
 		return long
@@ -31,7 +31,7 @@ func sized(quick, long int64) int64 {
 	return quick
 }
 
-// company is a sandbox on a clock of its own, and a warehouse for its calls.
+// company is a sandbox with its own clock, and a warehouse for its calls.
 type company struct {
 	t         *testing.T
 	clock     *sandbox.ManualClock
@@ -40,9 +40,8 @@ type company struct {
 	keyFile   string
 }
 
-// workday is a Wednesday afternoon in Seoul, where the company's calls come from: at night and on
-// Sundays there are few, and at times none in progress. It is fixed, since another day makes other
-// calls.
+// workday is a Wednesday afternoon in Seoul, the company's zone: at night and on Sundays there are
+// few calls, and sometimes none in progress. It is fixed, since another day makes other calls.
 var workday = time.Date(2026, 11, 18, 5, 30, 0, 0, time.UTC)
 
 // found starts a company on a workday. Its service has no limits unless the options
@@ -122,7 +121,7 @@ func (c *company) mustExtract(args ...string) result {
 	c.t.Helper()
 	r := c.extract(c.t.Context(), args...)
 	if r.code != cli.ExitOK {
-		c.t.Fatalf("extract ended with exit code %d:\n%s", r.code, r.stderr)
+		c.t.Fatalf("extract failed with exit code %d:\n%s", r.code, r.stderr)
 	}
 	return r
 }
@@ -140,7 +139,7 @@ func (c *company) sql(statement string) []map[string]any {
 	c.t.Helper()
 	r := c.query("sql", statement, "--format", "json")
 	if r.code != cli.ExitOK {
-		c.t.Fatalf("query sql %q ended with exit code %d:\n%s", statement, r.code, r.stderr)
+		c.t.Fatalf("query sql %q failed with exit code %d:\n%s", statement, r.code, r.stderr)
 	}
 	dec := json.NewDecoder(strings.NewReader(r.stdout))
 	dec.UseNumber()

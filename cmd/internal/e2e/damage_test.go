@@ -35,8 +35,8 @@ type order struct {
 	name  string
 	args  []string
 	query bool
-	reads bool // it changes nothing in the warehouse
-	plain bool // its output is the same on a sound warehouse at any time
+	reads bool // it does not change the warehouse
+	plain bool // its output on a sound warehouse is constant
 }
 
 func (e *estate) orders() []order {
@@ -77,12 +77,12 @@ func (e *estate) obey(o order) result {
 // injury is a way to damage a warehouse.
 type injury struct {
 	name string
-	// harmless says that the file holds no call, and that verify need not find it.
+	// harmless means that the file has no calls, and verify need not find the damage.
 	harmless bool
 	do       func(root string) error
 }
 
-// injuries are all kinds of damage to all kinds of files.
+// injuries returns all kinds of damage to all kinds of files.
 func (e *estate) injuries() (out []injury) {
 	e.t.Helper()
 	outside := filepath.Join(e.t.TempDir(), "outside")
@@ -125,7 +125,7 @@ func (e *estate) injuries() (out []injury) {
 			out = append(out, injury{name: kind + " " + name, harmless: harmless, do: func(root string) error { return do(filepath.Join(root, path)) }})
 		}
 		edit := func(change func([]byte) []byte) func(string) error {
-			return func(path string) error { // in place: other snapshots have the same file
+			return func(path string) error { // in place: other snapshots share the file
 				raw, err := os.ReadFile(path)
 				if err != nil {
 					return err
@@ -133,7 +133,7 @@ func (e *estate) injuries() (out []injury) {
 				return os.WriteFile(path, change(raw), 0o600)
 			}
 		}
-		// A journal that is gone to its end was never there, as far as anybody can tell.
+		// A journal truncated at a frame looks complete.
 		unseen := harmless || kind == "journal"
 		add("missing", unseen, os.Remove)
 		add("empty", unseen, edit(func([]byte) []byte { return nil }))
@@ -174,7 +174,7 @@ func (e *estate) injuries() (out []injury) {
 			at, bit := random.Int64N(info.Size()), byte(1)<<random.IntN(8)
 			switch i { // some are not left to chance
 			case 0:
-				at = info.Size() - 9 // what tells where a footer begins
+				at = info.Size() - 9 // the position of the footer's length
 			case 1:
 				at = 5
 			}
@@ -216,7 +216,7 @@ func (e *estate) injuries() (out []injury) {
 	return out
 }
 
-// state is what a warehouse holds: every call's JSON; nil where it does not open.
+// state returns every call's JSON in a warehouse; nil if it does not open.
 func state(t *testing.T, root string) map[string]string {
 	t.Helper()
 	s, err := layout.Current(root)
@@ -233,8 +233,8 @@ func state(t *testing.T, root string) map[string]string {
 	return out
 }
 
-// fetchable returns what of a state a service that still has all calls sends again: it signs
-// links to recordings anew, and does not know the calls of a journal that a test made up.
+// fetchable returns what a service with all calls would send again of a state: it signs links to
+// recordings again, and does not have the calls of a test's journal.
 func fetchable(state map[string]string) map[string]string {
 	out := map[string]string{}
 	for id, call := range state {
@@ -247,8 +247,8 @@ func fetchable(state map[string]string) map[string]string {
 
 var recordingURL = regexp.MustCompile(`"recording_url":"[^"]*",`)
 
-// tree lists a warehouse's names with what tells whether they were changed. The
-// lock holds the requests that were sent, also those of commands that only read.
+// tree lists a warehouse's names with what shows changes. The lock holds the requests sent, also by
+// commands that only read.
 func tree(t *testing.T, root string) []string {
 	t.Helper()
 	var out []string
@@ -262,8 +262,8 @@ func tree(t *testing.T, root string) []string {
 		}
 		rel, _ := filepath.Rel(root, path)
 		switch {
-		case rel == layout.LockName || rel == ".": // whose time a lock that is made changes
-		case rel == layout.VerdictName: // which verify writes
+		case rel == layout.LockName || rel == ".": // whose time changes when a lock is made
+		case rel == layout.VerdictName: // written by verify
 		case d.IsDir():
 			out = append(out, fmt.Sprint(rel, " ", info.Mode(), " ", info.ModTime().UnixNano()))
 		default:
@@ -291,24 +291,23 @@ func snapshotsIn(t *testing.T, root string) (out []string) {
 	return out
 }
 
-// missingFrom returns those of all that are not in some.
+// missingFrom returns the elements of all that are not in some.
 func missingFrom(some, all []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return slices.Contains(some, s) })
 }
 
-// Every kind of damage to every kind of file, under every command: the outcome is
-// the right answer, a clear refusal, or a warehouse that was mended and a line that
-// says so. No call is lost, a command that reads changes nothing, and what verify
-// calls whole is right.
+// Every kind of damage to every kind of file, under every command: the result is the right answer,
+// a clear refusal, or a repaired warehouse and a message. No call is lost, reading commands change
+// nothing, and a warehouse that verify calls whole is whole.
 func TestDamageMatrix(t *testing.T) {
 	longtest.Only(t)
 	e := newEstate(t)
 	type want struct {
 		result  result
 		state   map[string]string
-		removed []string // the snapshots that it removes
+		removed []string // snapshots that it removes
 	}
-	// What an order comes to on a sound warehouse.
+	// The result of a command on a sound warehouse.
 	sound := map[string]want{}
 	learn := func(o order) {
 		if _, ok := sound[o.name]; ok {
@@ -399,7 +398,7 @@ func TestDamageMatrix(t *testing.T) {
 				got := state(t, e.warehouse)
 				want := maps.Clone(sound[c.order.name].state)
 				if strings.HasPrefix(c.injury.name, "journal") {
-					// What it held of calls that the service does not know is nowhere else.
+					// Its calls unknown to the service are nowhere else.
 					maps.DeleteFunc(want, func(id, _ string) bool { return strings.HasPrefix(id, "left-") && got[id] == "" })
 				}
 				if !maps.Equal(got, want) {

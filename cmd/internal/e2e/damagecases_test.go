@@ -24,9 +24,9 @@ import (
 	"callhouse/internal/sink"
 )
 
-// A bit in the middle of what a killed run left in the journal: the next run says
-// so, lists and fetches again what was lost, and ends with all of it. What the
-// journal says is covered is not believed then: the lost calls were on those pages.
+// A flipped bit in a killed run's journal: the next run reports it, lists and fetches the lost data
+// again, and ends complete. It does not trust the journal's coverage: the lost calls were on those
+// pages.
 func TestBrokenJournalIsFetchedAgain(t *testing.T) {
 	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 21, Calls: 60, Days: 10}})
@@ -89,8 +89,7 @@ func TestBrokenJournalIsFetchedAgain(t *testing.T) {
 	}
 }
 
-// Links in the places of folders and files that a run writes or removes: what they
-// lead to is left alone.
+// Links in place of folders and files that a run writes or removes: their targets are left alone.
 func TestLinksAreNotFollowed(t *testing.T) {
 	longtest.Only(t)
 	t.Parallel()
@@ -155,8 +154,8 @@ func TestLinksAreNotFollowed(t *testing.T) {
 	}
 }
 
-// Files that belong to somebody else: the real program, as a user without rights,
-// says which file it may not read or write, and changes nothing.
+// Files of another user: the real program, run by an unprivileged user, names the inaccessible file
+// and changes nothing.
 func TestForeignOwner(t *testing.T) {
 	longtest.Only(t)
 	if os.Getuid() != 0 {
@@ -169,7 +168,7 @@ func TestForeignOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	self, err := os.Executable() // which is a program when it is called by its name
+	self, err := os.Executable() // which acts as the program when called by its name
 	if err == nil {
 		var out []byte
 		if out, err = exec.CommandContext(t.Context(), "cp", self, filepath.Join(dir, "extract")).CombinedOutput(); err != nil {
@@ -243,7 +242,7 @@ func TestForeignOwner(t *testing.T) {
 				t.Errorf("%s is root's, and %v says:\n%s%s", path, args, r.stdout, r.stderr)
 			}
 		}
-		// A run may well commit what it does not need that file for.
+		// A run may commit without needing that file.
 		if after := tree(t, root); path != calls && !slices.Equal(before, after) {
 			t.Errorf("%s is root's, and the warehouse was changed", path)
 		}

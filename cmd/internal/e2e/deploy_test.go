@@ -11,8 +11,8 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// host is what an example of deploy/ finds on its machine: the program, the
-// settings in the folder where it runs, and the key.
+// host is the machine of an example of deploy/: the program, the settings in its working folder,
+// and the key.
 type host struct {
 	*company
 	root string
@@ -30,7 +30,7 @@ func newHost(t *testing.T) *host {
 	return h
 }
 
-// example returns a file of deploy/ with this host's places in it.
+// example returns a file of deploy/ with this host's paths.
 func (h *host) example(name string) string {
 	h.t.Helper()
 	raw, err := os.ReadFile(filepath.Join("../../../deploy", name))
@@ -40,13 +40,13 @@ func (h *host) example(name string) string {
 	return h.here(string(raw))
 }
 
-// here returns a text with this host's places in it.
+// here returns a text with this host's paths.
 func (h *host) here(text string) string {
 	return strings.NewReplacer("/usr/local/bin", h.root, "/var/lib/callhouse", h.warehouse, "/etc/callhouse/key", h.keyFile,
 		"https://api.example.com", h.service.URL, "/srv/bi", h.root).Replace(text)
 }
 
-// run runs a command line as cron and systemd do: with next to no environment.
+// run runs a command line like cron and systemd: with an almost empty environment.
 func (h *host) run(command string, env ...string) string {
 	h.t.Helper()
 	cmd := exec.CommandContext(h.t.Context(), "/bin/sh", "-c", command)
@@ -77,7 +77,7 @@ func TestDeployCron(t *testing.T) {
 	h.filled()
 }
 
-// The line of docs/reference/bi.md finds its programs where cron looks for them.
+// The line in docs/reference/bi.md finds its programs in cron's search path.
 func TestDeployCronForOtherTools(t *testing.T) {
 	h := newHost(t)
 	user, command := cronLine(t, "../../../docs/reference/bi.md")
@@ -99,7 +99,7 @@ func TestDeploySystemd(t *testing.T) {
 	if start == nil || credential == nil || credential[2] != h.keyFile {
 		t.Fatalf("no ExecStart, or no LoadCredential, in\n%s", service)
 	}
-	// systemd hands the credential over in a folder, and the settings name no key.
+	// systemd passes the credential in a folder, and the settings name no key.
 	folder := t.TempDir()
 	key, err := os.ReadFile(h.keyFile)
 	if err != nil {
@@ -108,7 +108,7 @@ func TestDeploySystemd(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, credential[1]), key, 0o400); err != nil {
 		t.Fatal(err)
 	}
-	// The folder of the metrics, as monitoring.md has it, may be written to.
+	// The folder of the metrics in monitoring.md is writable.
 	page, err := os.ReadFile("../../../docs/reference/monitoring.md")
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestDeploySystemd(t *testing.T) {
 	if metrics == nil || !strings.Contains(service, "\nReadWritePaths=-"+metrics[1]+"\n") {
 		t.Errorf("the service may not write to the folder of the metrics %q", metrics)
 	}
-	// A file that the settings name is read although there is a credential.
+	// A key file in the settings is read despite a credential.
 	closed := regexp.MustCompile(`(?m)^api_key_file.*\n`).ReplaceAllString(h.example("callhouse.toml"), "api_key_file = \"/there/is/no/key\"\n")
 	if err := os.WriteFile(filepath.Join(h.root, "callhouse.toml"), []byte(closed), 0o600); err != nil {
 		t.Fatal(err)

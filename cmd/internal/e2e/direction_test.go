@@ -9,9 +9,9 @@ import (
 	"callhouse/internal/sandbox/organisation"
 )
 
-// The sandbox knows of each call whether its agent answers or places calls, which the type phone
-// or api does not tell. The warehouse finds it by the organisation's numbers, also when these are
-// fetched later than the calls, and so do the reports.
+// The sandbox knows the direction of each call, which the types phone and api do not show. The
+// warehouse derives it from the organisation's numbers, also when these are fetched later than the
+// calls, and so do the reports.
 func TestDirectionOfCalls(t *testing.T) {
 	t.Parallel()
 	world := sandbox.Config{Seed: 33, Calls: 400, Days: 6, Agents: 6}

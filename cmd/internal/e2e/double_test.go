@@ -16,8 +16,8 @@ import (
 
 var double = longtest.Int("double", 2, 10, "how often TestTwoRunsAtOnce starts two runs at once")
 
-// Of two runs that are started at once exactly one works. The other exits with 4
-// while the first has not had a single answer yet, and says who holds the warehouse.
+// Of two concurrent runs exactly one works. The other exits with 4 before the first has had an
+// answer, and names the holder of the warehouse.
 func TestTwoRunsAtOnce(t *testing.T) {
 	bin := linkProgram(t, t.TempDir(), "extract")
 	gate := make(chan struct{})
@@ -41,7 +41,7 @@ func TestTwoRunsAtOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			go func() {
-				_ = cmd.Wait() // its exit code tells
+				_ = cmd.Wait() // its exit code is checked
 				done <- ended{cmd, said.String()}
 			}()
 		}
@@ -56,7 +56,7 @@ func TestTwoRunsAtOnce(t *testing.T) {
 			t.Fatalf("round %d: no run works:\n%s\n%s", round, loser.said, winner.said)
 		default:
 		}
-		for working := true; working; { // whoever asks now is answered
+		for working := true; working; { // further requests are answered
 			select {
 			case gate <- struct{}{}:
 			case winner = <-done:

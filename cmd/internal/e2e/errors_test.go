@@ -11,8 +11,7 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// What a user does wrong, or finds broken, is said in one line with what to do,
-// and with the documented exit code.
+// User errors and faults are reported in one line with a hint, and with the documented exit code.
 func TestErrorsSayWhatToDo(t *testing.T) {
 	t.Setenv("CALLHOUSE_API_KEY", "")
 	t.Setenv("CALLHOUSE_BASE_URL", "")
@@ -81,7 +80,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	})
 }
 
-// The key shows nowhere: not in what good and failing runs say, nor in any file.
+// The key appears nowhere: neither in the output of successful and failing runs, nor in any file.
 func TestKeyNeverShows(t *testing.T) {
 	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 50, Days: 3}})
 	said := ""

@@ -16,7 +16,7 @@ import (
 	"callhouse/internal/sink"
 )
 
-// estate is a warehouse with every kind of file, and copies of it to break.
+// estate is a warehouse with every kind of file, and copies of it to damage.
 type estate struct {
 	*company
 	template string
@@ -27,7 +27,8 @@ type estate struct {
 func newEstate(t *testing.T) *estate {
 	t.Helper()
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	// Its last night is an hour ago, since query check wants fresh data by this machine's clock.
+	// Its last night is an hour ago, since query check requires recent data by this machine's
+	// clock.
 	begin := time.Now().Add(-4*26*time.Hour - time.Hour).Truncate(time.Millisecond)
 	e := &estate{company: foundAt(t, begin, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 90, Days: 50}})}
 	for range 3 {
@@ -54,7 +55,7 @@ func newEstate(t *testing.T) *estate {
 	return e
 }
 
-// leaveJournal leaves what a killed run does: two segments that were not committed.
+// leaveJournal leaves two uncommitted segments, like a killed run.
 func (e *estate) leaveJournal() {
 	e.t.Helper()
 	now := e.clock.Now()
@@ -85,7 +86,7 @@ func copyTree(t *testing.T, from, to string) {
 	}
 }
 
-// run runs extract by the estate's clock, against its service.
+// run runs extract with the estate's clock against its service.
 func (e *estate) run(args ...string) result {
 	e.t.Helper()
 	return e.extract(e.t.Context(), args...)

@@ -16,8 +16,8 @@ import (
 
 const examples = "../../../examples"
 
-// The crontab of examples/ runs as it stands, and all other SQL there and the
-// commands of the guide answer over the warehouse that it fills.
+// The crontab of examples/ runs unchanged, and all other SQL there and the commands of the guide
+// answer over the warehouse that it fills.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -75,8 +75,8 @@ func readExample(t *testing.T, name string) string {
 	return string(raw)
 }
 
-// exampleSQL returns the statements of examples/, as DuckDB's: dbt's macros are
-// replaced by what they stand for in a first run.
+// exampleSQL returns the statements of examples/ as DuckDB's: dbt's macros are replaced as in a
+// first run.
 func exampleSQL(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{"spark": readExample(t, "spark/days.sql")}

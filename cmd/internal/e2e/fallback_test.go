@@ -19,16 +19,16 @@ import (
 	"callhouse/internal/sandbox/organisation"
 )
 
-// older are the resources that v2 has, too, with what of the truth it does not tell.
+// older are the resources also in v2, with the fields that v2 lacks.
 var older = map[*resource.Resource][]string{
 	resource.Campaigns:          {"agent_version"},
 	resource.Knowledges:         {"created_at"},
 	resource.KnowledgeDocuments: {"status", "created_at", "upload_percentage", "token_count", "webpage_urls"},
 }
 
-// Where v3 has no list of campaigns and of knowledge bases, v2's is taken: what it does not
-// tell is null, or stays as v3 told it. When the lists of v3 come and go, nothing has changed
-// that was not edited, and nothing is deleted.
+// Without v3's lists of campaigns and knowledge bases, v2's are used: what they lack is null, or
+// stays as v3 sent it. When the lists of v3 come and go, nothing changes that was not edited, and
+// nothing is deleted.
 func TestV2WhereV3HasNoList(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)
@@ -64,9 +64,8 @@ func TestV2WhereV3HasNoList(t *testing.T) {
 		}
 		return r
 	}
-	// edits are the fields of the changes that the last run saw, by kind. Campaigns go on: of
-	// theirs only what v2 does not tell counts, unless v3 is back and tells more with what
-	// went on.
+	// edits returns the fields of the changes seen by the last run, by kind. Campaigns progress: of
+	// theirs only fields that v2 lacks count, unless v3 is back and sends more of the progress.
 	edits := func() map[string][]string {
 		t.Helper()
 		out := map[string][]string{}
@@ -99,7 +98,7 @@ func TestV2WhereV3HasNoList(t *testing.T) {
 		}
 	}
 
-	// The first night has what v2 tells.
+	// The first night has what v2 sends.
 	gone(true)
 	said := night().stderr
 	agents := fmt.Sprint(c.truth(resource.Agents, c.clock.Now()))
@@ -115,7 +114,7 @@ func TestV2WhereV3HasNoList(t *testing.T) {
 			for _, name := range untold {
 				delete(want, name)
 			}
-			if of == resource.Campaigns { // v2 alone tells whose they are
+			if of == resource.Campaigns { // only v2 has their organisation
 				want["organization_id"] = world.ID()
 			}
 			for i := range of.Table.Fields {
@@ -128,7 +127,7 @@ func TestV2WhereV3HasNoList(t *testing.T) {
 				t.Errorf("%s %s: source %s, name %s", of.Name, key, row["source"], row["name"])
 			}
 		}
-		maps.DeleteFunc(truth, func(key string, _ objectJSON) bool { // v2 has what agents name
+		maps.DeleteFunc(truth, func(key string, _ objectJSON) bool { // v2 has those named by agents
 			base, _, _ := strings.Cut(key, "/")
 			return of != resource.Campaigns && !strings.Contains(agents, base)
 		})
@@ -137,7 +136,7 @@ func TestV2WhereV3HasNoList(t *testing.T) {
 		}
 	}
 
-	// v3 comes back: what v2 had left out is told, and nothing was edited.
+	// v3 returns: missing values are filled, and nothing counts as edited.
 	gone(false)
 	night()
 	for of := range older {
@@ -148,7 +147,7 @@ func TestV2WhereV3HasNoList(t *testing.T) {
 		t.Errorf("nothing was completed: %v", got)
 	}
 
-	// It goes again: all stays as v3 told it.
+	// It disappears again: everything stays as v3 sent it.
 	names := func() map[string]map[string]string {
 		rows := rowsByKey(c, resource.Knowledges)
 		for _, row := range rows {
@@ -171,7 +170,7 @@ func TestV2WhereV3HasNoList(t *testing.T) {
 		t.Errorf("verify --deep: exit code %d\n%s%s", deep.code, deep.stdout, deep.stderr)
 	}
 
-	// What is edited meanwhile is seen, once.
+	// Edits meanwhile are seen once.
 	bases := slices.Sorted(maps.Keys(before))
 	if err := world.Edit(c.clock.Now(), "knowledges", "", bases[0], organisation.Object{"name": "Renamed"}); err != nil {
 		t.Fatal(err)
@@ -192,7 +191,7 @@ func TestV2WhereV3HasNoList(t *testing.T) {
 		c.sameObjects(of, c.clock.Now())
 	}
 
-	// Neither has them: that is said once, and the run is a good one.
+	// Neither has them: this is reported once, and the run succeeds.
 	gone(true)
 	for _, name := range []string{"v2_campaigns", "v2_knowledges"} {
 		if err := c.service.Server.SetResourceFaults(name, "404"); err != nil {

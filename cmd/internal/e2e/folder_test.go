@@ -20,8 +20,8 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// folder is what a reader sees of the folder of calls: Cost is their sum, First
-// and Last are microseconds. Spoken are the turns of callers, which it filters.
+// folder is a reader's result for the folder of calls: Cost is their sum, First and Last are
+// microseconds. Spoken counts the turns of callers, a filter.
 type folder struct {
 	Rows        int64
 	Cost        string
@@ -30,9 +30,10 @@ type folder struct {
 	Spoken      int64
 }
 
-// Stock readers open the folder of a table as it stands, and an export's files, and see the same: every row, every digit of a
-// cost, the same times, and the month. make readers installs all of them; make engines has Spark and Trino read the folders,
-// the tables that query init prints for them, and a table of Iceberg over the files.
+// Stock readers open the folder of a table, and an export's files, and get the same: every row,
+// every digit of a cost, the same times, and the month. make readers installs all of them; make
+// engines has Spark and Trino read the folders, the tables that query init prints for them, and an
+// Iceberg table over the files.
 func TestFolderReaders(t *testing.T) {
 	if os.Getenv("CALLHOUSE_TRINO_HOME") == "" {
 		t.Parallel()
@@ -131,8 +132,8 @@ func TestFolderReaders(t *testing.T) {
 	}
 }
 
-// startTrino starts the server whose program is at home, with a catalog as query init asks for and one for tables of Iceberg, and
-// returns its address.
+// startTrino starts the server installed at home, with the catalog that query init requires and one
+// for Iceberg tables, and returns its address.
 func startTrino(t *testing.T, home string) string {
 	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")

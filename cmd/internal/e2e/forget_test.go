@@ -18,8 +18,7 @@ import (
 )
 
 // A caller is forgotten by a number in another spelling than the service's: no table of any
-// snapshot, no temporary file and no catalog has the number, the ids of the calls or what was
-// said in them.
+// snapshot, no temporary file and no catalog has the number, the ids of the calls or their words.
 func TestForgetCallerEverywhere(t *testing.T) {
 	longtest.Only(t)
 	t.Parallel()
@@ -41,7 +40,7 @@ func TestForgetCallerEverywhere(t *testing.T) {
 	for _, row := range c.sql("SELECT call_id AS id FROM calls WHERE from_number = '" + number + "' OR to_number = '" + number + "'") {
 		ids = append(ids, fmt.Sprint(row["id"]))
 	}
-	// What is in her calls alone.
+	// What is only in her calls.
 	const everything = "(SELECT call_id, content AS said FROM transcript_turns UNION ALL SELECT call_id, arguments::VARCHAR FROM transcript_turns UNION ALL " +
 		"SELECT call_id, dynamic_variables::VARCHAR FROM calls UNION ALL SELECT call_id, metadata::VARCHAR FROM calls)"
 	for _, row := range c.sql("SELECT said FROM " + everything + " GROUP BY 1 HAVING length(said) > 20 AND bool_and(list_contains(['" + strings.Join(ids, "','") + "'], call_id)) LIMIT 20") {
@@ -94,7 +93,7 @@ func TestForgetCallerEverywhere(t *testing.T) {
 	}
 }
 
-// everyRow returns all values of all files of a snapshot, as text.
+// everyRow returns all values of all files of a snapshot as text.
 func everyRow(t *testing.T, s *layout.Snapshot) string {
 	t.Helper()
 	var all strings.Builder

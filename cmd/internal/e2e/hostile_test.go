@@ -13,9 +13,8 @@ import (
 	"callhouse/cmd/internal/cli"
 )
 
-// Calls with times that cannot be are in the warehouse; items that are no calls
-// are in the report, in the table runs and in the exit code; and what comes behind
-// them is there.
+// Calls with impossible times are in the warehouse; items that are no calls are in the report, in
+// the table runs and in the exit code; and what follows them is there.
 func TestListWithBadItems(t *testing.T) {
 	now := time.Now().UnixMilli()
 	call := func(id string, start any) string {

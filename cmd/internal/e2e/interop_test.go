@@ -34,7 +34,7 @@ import (
 	"callhouse/internal/wire"
 )
 
-// hostile makes JSON that nobody would send.
+// hostile makes unlikely JSON.
 type hostile struct{ *rand.Rand }
 
 func (h hostile) one(of ...string) string { return of[h.IntN(len(of))] }
@@ -74,7 +74,7 @@ func (h hostile) any(depth int) string {
 	return "[" + strings.Join(parts, ",") + "]"
 }
 
-// detail makes a call's own record: ordinary, but for a value here and there.
+// detail makes a call's own record: ordinary, with a few hostile values.
 func (h hostile) detail(id string, start int64) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `{"id":%s,"start_at":%d`, id, start)
@@ -84,7 +84,7 @@ func (h hostile) detail(id string, start int64) string {
 			fmt.Fprintf(&b, `,%q:null`, name)
 		case 1:
 			fmt.Fprintf(&b, `,%q:%s`, name, h.any(2))
-		case 2: // left out
+		case 2: // omitted
 		default:
 			fmt.Fprintf(&b, `,%q:%s`, name, usual())
 		}
@@ -128,9 +128,8 @@ func (h hostile) detail(id string, start int64) string {
 	return b.String() + "}"
 }
 
-// flat is a table as text: for each row, by its key, the values of its columns.
-// Null is "null"; texts and JSON are quoted, to the byte; times are in
-// microseconds, decimals in units of their last place.
+// flat is a table as text: the values of its columns by key. Null is "null"; texts and JSON are
+// quoted exactly; times are in microseconds, decimals in units of their last place.
 type flat map[string][]string
 
 func (f flat) add(t *testing.T, table *schema.Table, values []string) {
@@ -169,8 +168,7 @@ func (f flat) addRow(t *testing.T, table *schema.Table, row parquet.Row) {
 
 func isText(t schema.Type) bool { return t == schema.Text || t == schema.Word || t == schema.JSON }
 
-// Hostile calls come back the same, value for value and to the byte, through
-// every reader: parquet-go, Arrow and DuckDB.
+// Hostile calls are read equally, value for value and to the byte, by parquet-go, Arrow and DuckDB.
 func TestReadersAgree(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
 	now := time.Date(2026, 11, 20, 2, 10, 0, 0, time.UTC)
@@ -233,7 +231,7 @@ func TestReadersAgree(t *testing.T) {
 	}
 }
 
-// expect adds the rows that a record must become.
+// expect adds the expected rows of a record.
 func expect(t *testing.T, want map[*schema.Table]flat, rec schema.Record, run string, now time.Time) {
 	t.Helper()
 	var d calls.Decoder
@@ -244,7 +242,7 @@ func expect(t *testing.T, want map[*schema.Table]flat, rec schema.Record, run st
 	c.Fetched(rec.FetchedAt, rec.FetchedAt, []byte(run))
 	calls.Merge(nil, &c, rec.Kind)
 	c.Settle(now.UnixMilli())
-	c.SetSides(&calls.Sides{}) // hostile numbers are nobody's
+	c.SetSides(&calls.Sides{}) // hostile numbers belong to nobody
 	c.Complete()
 	for table, row := range c.Rows() {
 		want[table].addRow(t, table, table.AppendRow(nil, row))

@@ -14,7 +14,8 @@ import (
 	"callhouse/internal/sandbox/organisation"
 )
 
-// joins returns the statements under Joins in docs/reference/organisation.md, by what they begin with in bold.
+// joins returns the statements under Joins in docs/reference/organisation.md, by their initial
+// words in bold.
 func joins(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("../../../docs/reference/organisation.md")
@@ -36,7 +37,7 @@ func joins(t *testing.T) map[string]string {
 // line is a row of an answer as text, without times.
 func line(values ...any) string { return strings.TrimSpace(fmt.Sprintln(values...)) }
 
-// names are the texts of a list, sorted; null is empty.
+// names returns the texts of a list, sorted; null is empty.
 func names(v any) string {
 	var out []string
 	list, _ := v.([]any)
@@ -47,8 +48,8 @@ func names(v any) string {
 	return strings.Join(out, "|")
 }
 
-// The statements of docs/reference/organisation.md for what no report answers say what the sandbox knows of
-// its organisation and its calls.
+// The statements of docs/reference/organisation.md return what the sandbox knows of its
+// organisation and calls.
 func TestJoinsOfTheOrganisation(t *testing.T) {
 	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 34, Calls: 400, Days: 6, Agents: 6},

@@ -14,12 +14,12 @@ import (
 
 func init() { longtest.Full("judge-every", 1) }
 
-// judged answers as h does; what it answers is held to the sandbox's OpenAPI documents. The
-// validator is large: it made the quick tests' program link, start and run longer, and those of
-// the sandbox hold every operation to the same documents. So it is there with the tag judged.
+// judged validates the answers of h against the sandbox's OpenAPI documents. The validator makes
+// the quick tests' program link, start and run longer, and the sandbox's own tests validate every
+// operation. So it requires the tag judged.
 func judged(t testing.TB, h http.Handler) http.Handler { return judge.Around(t, h) }
 
-// tellJudged says how many answers were judged, if there were any.
+// tellJudged prints how many answers were validated, if any.
 func tellJudged() (ok bool) {
 	n := judge.Count()
 	if n.Judged == 0 && n.Left > 0 {
@@ -32,14 +32,14 @@ func tellJudged() (ok bool) {
 	return true
 }
 
-// TestEveryAnswerIsJudged counts the answers of a company's service twice: what the service
-// says it was asked for, and what was held to its OpenAPI documents, or left out, and why.
+// TestEveryAnswerIsJudged compares the number of answers of a company's service with those
+// validated or skipped, with the reason.
 func TestEveryAnswerIsJudged(t *testing.T) {
 	before := judge.Count()
 	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 30, Days: 3}, ResourceFaults: sandbox.ResourceFaults{"alert_rules": {"403"}}})
 	c.extract(t.Context(), "--resources", "all", "--transcripts", "auto")
 	asked := c.service.Server.Stats()
-	if err := c.service.Close(); err != nil { // then no answer is on its way
+	if err := c.service.Close(); err != nil { // then no answer is in flight
 		t.Error(err)
 	}
 	n := judge.Count()

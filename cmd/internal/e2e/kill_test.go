@@ -24,19 +24,18 @@ import (
 // kills is how many runs TestKilledRuns kills; make crash has 300.
 var kills = longtest.Int("kills", 2, 2, "how many runs TestKilledRuns kills")
 
-// The real program is killed with SIGKILL at random moments of a run, night
-// after night. After each kill the warehouse opens and is whole, to the
-// checksum, with no call twice; in the end it equals the sandbox, and no detail
-// was asked for twice but for those that were on their way at a kill.
+// The real program is killed with SIGKILL at random moments, night after night. After each kill the
+// warehouse opens and is whole, with no call twice; in the end it equals the sandbox, and no detail
+// was requested twice, except those in flight at a kill.
 func TestKilledRuns(t *testing.T) {
 	bin := linkProgram(t, t.TempDir(), "extract")
-	const workers = 128 // what extract takes at these limits
+	const workers = 128 // extract's number at these limits
 	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 12, Calls: 375 * int64(*worlds), Days: 10}, Latency: 2 * time.Millisecond, Jitter: 6 * time.Millisecond})
 	run := func(ctx context.Context) (killed bool) {
-		return c.runProgram(ctx, bin, "--yes") // the sandbox's clock runs ahead of the program's
+		return c.runProgram(ctx, bin, "--yes") // the sandbox's clock is ahead of the program's
 	}
 	killed, committed := 0, int64(0)
-	length := time.Duration(*worlds) * 600 * time.Millisecond // about that of a run
+	length := time.Duration(*worlds) * 600 * time.Millisecond // about the duration of a run
 	for killed < *kills {
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.Int64N(int64(length)*5/4)))
@@ -44,7 +43,7 @@ func TestKilledRuns(t *testing.T) {
 			killed++
 		} else {
 			length = time.Since(began)
-			c.clock.Advance(30 * time.Minute) // it came to its end: make new work
+			c.clock.Advance(30 * time.Minute) // it completed: make new work
 		}
 		cancel()
 		s, err := layout.Current(c.warehouse)
@@ -90,9 +89,8 @@ func TestKilledRuns(t *testing.T) {
 // maintenanceKills is how many commands TestKilledMaintenance kills; make crash has 200.
 var maintenanceKills = longtest.Int("maintenance-kills", 2, 2, "how many commands TestKilledMaintenance kills")
 
-// Commands that work on the files are killed with SIGKILL at random moments, with
-// nights in between. After each kill the warehouse opens and is whole, and no call
-// is lost; in the end it equals the sandbox.
+// Maintenance commands are killed with SIGKILL at random moments, with nights between. After each
+// kill the warehouse opens and is whole, and no call is lost; in the end it equals the sandbox.
 func TestKilledMaintenance(t *testing.T) {
 	t.Parallel()
 	longtest.Only(t)
@@ -100,7 +98,7 @@ func TestKilledMaintenance(t *testing.T) {
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 14, Calls: 100 * int64(*worlds), Days: 70}})
 	c.mustExtract()
 	c.clock.Advance(5 * time.Hour)
-	c.mustExtract() // rollback needs a snapshot before the current one
+	c.mustExtract() // rollback needs an earlier snapshot
 	old := filepath.Join(t.TempDir(), "old")
 	orders := [][]string{{"compact", "--all"}, {"forget", "--yes", "--call-id"}, {"rollback"}, {"migrate", "--warehouse", old}}
 	outcomes := map[string]int{}
@@ -109,7 +107,7 @@ func TestKilledMaintenance(t *testing.T) {
 		order := slices.Clone(orders[(first+n)%len(orders)])
 		switch order[0] {
 		case "forget":
-			order = append(order, fmt.Sprint("nobody-", n)) // no call of that id: every snapshot is made anew all the same
+			order = append(order, fmt.Sprint("nobody-", n)) // an unknown id: every snapshot is still made again
 		case "migrate":
 			copyTree(t, fixture("format-1"), old)
 		}

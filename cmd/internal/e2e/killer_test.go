@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// runProgram lets the real program at bin make a run; where ctx ends before it, it is
-// killed with SIGKILL.
+// runProgram runs the real program at bin; when ctx ends, it is killed with SIGKILL.
 func (c *company) runProgram(ctx context.Context, bin string, args ...string) (killed bool) {
 	c.t.Helper()
 	cmd := exec.CommandContext(ctx, bin, append([]string{"run", "--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
@@ -26,7 +25,7 @@ func (c *company) runProgram(ctx context.Context, bin string, args ...string) (k
 	return cmd.ProcessState == nil || cmd.ProcessState.ExitCode() < 0
 }
 
-// fuse ends a context some time after so many requests have come.
+// fuse ends a context some time after so many requests.
 type fuse struct {
 	left atomic.Int64
 	blow func()
@@ -40,7 +39,7 @@ func (f *fuse) light(t *testing.T, requests int64, wait time.Duration) context.C
 	return ctx
 }
 
-// burn notes a request.
+// burn counts a request.
 func (f *fuse) burn() {
 	if f.left.Add(-1) == 0 {
 		f.blow()

@@ -11,8 +11,7 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// A run publishes what it committed, and a place that cannot be written to costs the run
-// nothing but its exit code.
+// A run publishes its commits, and an unwritable place costs the run only its exit code.
 func TestPublishedAfterARun(t *testing.T) {
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 44, Calls: 60, Days: 3}})
 	bin := t.TempDir()
@@ -46,7 +45,8 @@ func TestPublishedAfterARun(t *testing.T) {
 	if last := len(made.Tables) - 1; err != nil || last < 0 || made.Tables[last].Table != "calls" || made.Tables[last].Rows != 60 {
 		t.Errorf("the receipt: %v\n%s", err, raw)
 	}
-	// What is forgotten leaves the lake with the next publication, and the receipt says whether there was one.
+	// Forgotten data leaves the lake with the next publication, and the receipt reports whether
+	// there was one.
 	id := strings.TrimSpace(c.query("sql", "--format", "csv", "SELECT call_id FROM calls LIMIT 1").stdout)
 	id = id[strings.LastIndexByte(id, '\n')+1:]
 	forgotten := filepath.Join(t.TempDir(), "forgotten.json")

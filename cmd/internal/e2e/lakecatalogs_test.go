@@ -20,7 +20,7 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// catalogPrograms start a REST catalog that listens at a port, and say where in it the catalog is.
+// catalogPrograms start a REST catalog on a port, with the catalog's path in it.
 var catalogPrograms = map[string]struct {
 	path string
 	args func(port string) []string
@@ -43,8 +43,9 @@ var catalogPrograms = map[string]struct {
 // versionRE matches the end of a jar's name.
 var versionRE = regexp.MustCompile(`-[0-9][0-9.]*(-runner)?\.jar$`)
 
-// TestLakeCatalogs publishes through REST catalogs as others run them, and pyiceberg reads the tables through them: after a first
-// night, a second one, a forgotten call, and a rebuilt table. make lake-catalogs brings the catalogs.
+// TestLakeCatalogs publishes through common REST catalogs, and pyiceberg reads the tables through
+// them: after a first night, a second one, a forgotten call, and a rebuilt table. make
+// lake-catalogs installs the catalogs.
 func TestLakeCatalogs(t *testing.T) {
 	jars := strings.Fields(os.Getenv("CALLHOUSE_LAKE_JARS"))
 	if len(jars) == 0 {
@@ -142,7 +143,7 @@ func startCatalog(t *testing.T, jar string) (uri string, tags bool) {
 	return "", false
 }
 
-// readThrough has pyiceberg read the tables through a catalog, and compares them with what query says.
+// readThrough makes pyiceberg read the tables through a catalog, and compares them with query.
 func (c *company) readThrough(uri string, tags bool) {
 	c.t.Helper()
 	cmd := exec.CommandContext(c.t.Context(), os.Getenv("CALLHOUSE_PYTHON"), filepath.Join("testdata", "lake_catalog.py"), uri)
@@ -180,7 +181,8 @@ func (c *company) readThrough(uri string, tags bool) {
 	c.t.Log(fmt.Sprint(len(got.Rows), " tables, costs ", got.Cost))
 }
 
-// TestLakeSigned publishes through a catalog behind a door at which AWS's library for Python computes each signature again.
+// TestLakeSigned publishes through a catalog whose proxy verifies each signature with AWS's Python
+// library.
 func TestLakeSigned(t *testing.T) {
 	jar := ""
 	for _, j := range strings.Fields(os.Getenv("CALLHOUSE_LAKE_JARS")) {

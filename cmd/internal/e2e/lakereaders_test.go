@@ -25,8 +25,8 @@ import (
 	"callhouse/internal/schema"
 )
 
-// lakeQuestions are put to every engine, in the words that all of them know, and to query. MICROS,
-// CHARS, TEXT, INSTANT and MEMBER stand for what each calls otherwise.
+// lakeQuestions are asked of every engine, in SQL common to all, and of query. MICROS, CHARS, TEXT,
+// INSTANT and MEMBER are replaced by each engine's name.
 var lakeQuestions = map[string]string{
 	"calls":    "SELECT count(*), count(start_at), count(DISTINCT call_id), count(total_cost) FROM calls",
 	"cost":     "SELECT sum(total_cost), min(total_cost), max(total_cost) FROM calls",
@@ -49,10 +49,11 @@ func nearestRank(percent int) string {
 		"FROM calls WHERE duration_ms IS NOT NULL) AS ranked WHERE 100 * n >= %d * whole", percent)
 }
 
-// inDuckDB is how query says what stands in lakeQuestions for others' words.
+// inDuckDB replaces them by DuckDB's names.
 var inDuckDB = strings.NewReplacer("MICROS(", "epoch_us(", "CHARS(", "length(", "TEXT(", "concat(", "INSTANT(", "timezone('UTC', TIMESTAMP ", "MEMBER(metadata, campaign)", "(metadata ->> 'campaign')")
 
-// lakeEndings are endings that the sandbox's calls seldom or never have, and that say whether a call connected.
+// lakeEndings are endings rare or missing among the sandbox's calls that determine whether a call
+// connected.
 var lakeEndings = [][2]any{
 	{"ended", "dial_no_answer"}, {"ended", "dial_busy"}, {"ended", "dial_declined"}, {"ended", "dial_failed"}, {"ended", "blocked_number"},
 	{"ended", "concurrency_limit_reached"}, {"ended", "hourly_call_limit_reached"}, {"ended", "daily_call_limit_reached"},
@@ -60,10 +61,11 @@ var lakeEndings = [][2]any{
 	{"error", nil}, {"canceled", "user_hangup"}, {"not_connected", "call_transfer"}, {"ended", "flow_error"}, {"ended", "orphaned_no_agent_pickup"},
 }
 
-// lakeAnswers are what a commit holds: rows by table, and the rows that each question has, as texts, in order.
+// lakeAnswers are the content of a commit: rows by table, and each question's rows as texts, in
+// order.
 type lakeAnswers map[string][]string
 
-// asText returns rows as every reader writes them: numbers without zeros at their end.
+// asText formats rows like every reader: numbers without trailing zeros.
 func asText(rows [][]any) (out []string) {
 	zeros := regexp.MustCompile(`^(-?\d+)\.(\d*?)0*$`)
 	for _, row := range rows {
@@ -83,7 +85,7 @@ func asText(rows [][]any) (out []string) {
 	return out
 }
 
-// rows returns what query answers, in the order of its columns.
+// rows returns query's answer in the order of its columns.
 func (c *company) rows(args ...string) (out [][]any) {
 	c.t.Helper()
 	r := c.query(append(args, "--format", "ndjson")...)
@@ -116,7 +118,7 @@ func (c *company) rows(args ...string) (out [][]any) {
 	return out
 }
 
-// lakeTables are those that a snapshot publishes.
+// lakeTables returns the published tables of a snapshot.
 func lakeTables(s *layout.Snapshot) (out []string) {
 	for _, t := range resource.Tables {
 		if len(s.Manifest.FilesOf(t.Name)) > 0 {
@@ -126,7 +128,7 @@ func lakeTables(s *layout.Snapshot) (out []string) {
 	return out
 }
 
-// lakeTruth is what query says of the current commit.
+// lakeTruth returns query's answers for the current commit.
 func (c *company) lakeTruth(questions map[string]string) lakeAnswers {
 	c.t.Helper()
 	s, err := layout.Current(c.warehouse)
@@ -143,20 +145,20 @@ func (c *company) lakeTruth(questions map[string]string) lakeAnswers {
 	return out
 }
 
-// lakePlace is a place, and what is asked there.
+// lakePlace is a place and the questions asked there.
 type lakePlace struct {
 	Root      string            `json:"root"`
 	Tags      []string          `json:"tags"`
 	Tables    []string          `json:"tables"`
 	Questions map[string]string `json:"questions"`
-	Reports   bool              `json:"reports"` // and of pruning
+	Reports   bool              `json:"reports"` // and pruning
 	truth     map[string]lakeAnswers
 	late      map[string]bool
 }
 
-// Engines read the tables that query publish iceberg keeps, in a folder and in a bucket, and get what query gets, to the last digit: of
-// the last commit and, by its tag, of the one before, which has a column less. The SQL of docs/reference/lakehouse.md answers as the reports do.
-// make lake installs the engines.
+// Engines read the tables of query publish iceberg in a folder and in a bucket, and get exactly
+// query's answers: for the last commit and, by its tag, for the one before, which lacks a column.
+// The SQL of docs/reference/lakehouse.md equals the reports. make lake installs the engines.
 func TestLakeReaders(t *testing.T) {
 	python := os.Getenv("CALLHOUSE_PYTHON")
 	if os.Getenv("CALLHOUSE_LAKE") == "" {
@@ -325,8 +327,8 @@ func TestLakeReaders(t *testing.T) {
 	}
 }
 
-// firstColumns cuts the rows of a report to as many columns as a statement's rows have: reports also have the bounds of
-// chance.
+// firstColumns cuts the rows of a report to the columns of a statement: reports also have
+// confidence bounds.
 func firstColumns(report, like []string) (out []string) {
 	const between = " | "
 	for _, row := range report {
@@ -338,7 +340,8 @@ func firstColumns(report, like []string) (out []string) {
 	return out
 }
 
-// shared publishes this company's warehouse and another one to the same tables, and returns what is asked of both.
+// shared publishes this company's warehouse and another one to the same tables, and returns the
+// questions for both.
 func (c *company) shared(name string) *lakePlace {
 	c.t.Helper()
 	other := found(c.t, sandbox.Options{World: sandbox.Config{Seed: 9, Calls: 200, Days: 40}})
@@ -382,7 +385,7 @@ func mustCurrent(t *testing.T, c *company) *layout.Snapshot {
 
 func quoted(at time.Time) string { return at.Format("'2006-01-02 15:04:05'") }
 
-// lakeSQL returns the statements of docs/reference/lakehouse.md for the three questions, by the report that each stands for.
+// lakeSQL returns the three statements of docs/reference/lakehouse.md by their report.
 func lakeSQL(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("../../../docs/reference/lakehouse.md")

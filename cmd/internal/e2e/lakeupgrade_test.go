@@ -12,8 +12,8 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// TestLakeUpgraded has Spark upgrade tables to version 3 of Iceberg's format. They are published to as before: Spark reads the rows,
-// by each tag, and each row has a number of its own, as version 3 wants it.
+// TestLakeUpgraded has Spark upgrade tables to version 3 of Iceberg's format. Publishing continues:
+// Spark reads the rows by each tag, and each row has its own id, as version 3 requires.
 func TestLakeUpgraded(t *testing.T) {
 	if os.Getenv("CALLHOUSE_LAKE") == "" {
 		t.Skip("make lake installs the engines")

@@ -11,9 +11,8 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// A transcript that the service adds minutes after the call's record was
-// fetched is not lost: the record is asked for once more, and only of calls
-// that had ended just before.
+// A transcript that appears minutes after the call's record was fetched is not lost: the record is
+// requested again, only for calls that had just ended.
 func TestTranscriptThatComesLate(t *testing.T) {
 	longtest.Only(t)
 	t.Parallel()
@@ -56,9 +55,8 @@ func TestTranscriptThatComesLate(t *testing.T) {
 	}
 }
 
-// An analysis that comes after the call's first listing is not lost because the call
-// was days old by then: what is not settled when it is first seen is looked at again in
-// the nights after, by its place in the list, and that takes few requests.
+// An analysis that appears after an old call's first listing is not lost: later nights list the
+// places of unsettled calls again, with few requests.
 func TestAnalysisThatComesLateToAnOldCall(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)
@@ -66,7 +64,7 @@ func TestAnalysisThatComesLateToAnOldCall(t *testing.T) {
 	for _, w := range []struct {
 		name        string
 		opts        sandbox.Options
-		least, most int64 // pages of a night beyond those of one with nothing to look at again
+		least, most int64 // pages of a night beyond those of one without such calls
 	}{
 		{"as observed", sandbox.Options{}, 1, 4},
 		{"contract only", sandbox.Options{ContractOnly: true}, -1, 0}, // every night lists everything
@@ -113,12 +111,11 @@ func TestAnalysisThatComesLateToAnOldCall(t *testing.T) {
 	}
 }
 
-// A transcript that is not there yet is asked for less and less often, also by runs that
-// come every quarter of an hour.
+// A missing transcript is requested less and less often, also by runs every quarter of an hour.
 func TestLateTranscriptsAreAskedForSeldom(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)
-	longtest.Only(t) // when a record is due again, TestTranscriptMayComeLate in calls shows
+	longtest.Only(t) // TestTranscriptMayComeLate in calls tests when a record is due again
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 31, Calls: sized(150, 600), Days: 2}})
 	e := newEditor(c)
 	c.clock.Set(c.clock.Now().UTC().Truncate(24 * time.Hour).Add(30 * time.Hour)) // in the company's busy hours
@@ -153,12 +150,12 @@ func TestLateTranscriptsAreAskedForSeldom(t *testing.T) {
 	}
 }
 
-// A null that was taken for final is looked at once more by sample, days later. If that
-// shows a transcript, the others are asked for too.
+// A null taken for final is checked again by sample, days later. If a transcript has come, the
+// others are requested, too.
 func TestNullThatWasNotFinal(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)
-	longtest.Only(t) // which calls are looked at again, the tests of calls and of the crawler show
+	longtest.Only(t) // the tests of calls and crawler test which calls are checked again
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 33, Calls: sized(120, 1500), Days: 2}})
 	e := newEditor(c)
 	evening := c.clock.Now()

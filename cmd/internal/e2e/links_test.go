@@ -10,9 +10,8 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// Calls that never connected are whole without analysis, cost and transcript, also if the
-// service sends a link to a recording for them: coverage does not call them lost, and no run
-// asks for them again.
+// Unconnected calls are complete without analysis, cost and transcript, even if the service sends a
+// recording link for them: coverage does not count them as lost, and no run requests them again.
 func TestLinksOfCallsThatNeverConnected(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)
@@ -36,7 +35,7 @@ func TestLinksOfCallsThatNeverConnected(t *testing.T) {
 	if n := number(t, c.one("SELECT count(*) AS v FROM calls WHERE NOT is_connected AND settlement <> 'settled' AND NOT opt_out_sensitive_data_storage")); n > 0 {
 		t.Errorf("%d calls that never connected are not settled", n)
 	}
-	// What is given up connected, and failed.
+	// The expired calls connected, and failed.
 	expired := number(t, c.one("SELECT count(*) AS v FROM calls WHERE settlement = 'expired' AND is_connected AND status = 'error'"))
 	r := c.query("coverage", "--format", "csv")
 	for line := range strings.Lines(r.stdout) {

@@ -8,8 +8,8 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// With --list-only a run fetches the facts of every call from the list, and no transcript. A
-// later run without it fetches these.
+// With --list-only a run fetches only what the list has. A later run without it fetches the
+// transcripts.
 func TestListOnly(t *testing.T) {
 	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 37, Calls: 250, Days: 5}})

@@ -43,7 +43,7 @@ var (
 	loadFor         = flag.Duration("load-for", 0, "how long that takes; 0: as long as it needs; make serve-load has 10m")
 )
 
-// isLong says that the whole is to be tried, with what takes minutes.
+// isLong reports whether everything is tested, which takes minutes.
 func isLong() bool { return *loadFor > 0 }
 
 // served is a running query serve over a busy warehouse.
@@ -52,31 +52,31 @@ type served struct {
 	*serving
 
 	mu   sync.Mutex
-	saw  map[totals]int // what transactions added up to
-	rows map[int64]int  // rows of the calls as a file, by snapshot: the last that was seen
-	done map[string]int // what was done, by kind
+	saw  map[totals]int // sums seen by transactions
+	rows map[int64]int  // rows of the calls as a file, by snapshot
+	done map[string]int // counts by kind
 }
 
-// startServing starts the program, and waits until it listens.
+// startServing starts the program and waits until it listens.
 func startServing(t *testing.T) *served {
 	t.Helper()
 	s := &served{busy: newBusy(t), saw: map[totals]int{}, rows: map[int64]int{}, done: map[string]int{}}
 	s.serving = serve(t, func(line string) {
-		if !regexp.MustCompile("a message of more than|an answer was cut").MatchString(line) { // which the test asks for
+		if !regexp.MustCompile("a message of more than|answer aborted").MatchString(line) { // which the test asks for
 			t.Errorf("query serve: %s", line)
 		}
 	}, servedUsers, "--warehouse", s.root, "--max-connections", fmt.Sprint(*loadConnections+50), "--statement-timeout", "1h")
 	return s
 }
 
-// count counts something that was done.
+// count counts an action.
 func (s *served) count(kind string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.done[kind]++
 }
 
-// connect logs in, as one user or another.
+// connect logs in as one of the users.
 func (s *served) connect(ctx context.Context, options ...func(*pgx.ConnConfig)) (*pgx.Conn, error) {
 	config, err := pgx.ParseConfig(s.as(servedUsers[rand.IntN(2)]))
 	if err != nil {
@@ -97,7 +97,7 @@ func (s *served) mustConnect(options ...func(*pgx.ConnConfig)) *pgx.Conn {
 	return c
 }
 
-// get asks over HTTP.
+// get requests an address over HTTP.
 func (s *served) get(ctx context.Context, address string) (*http.Response, []byte, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.http+address, nil)
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *served) get(ctx context.Context, address string) (*http.Response, []byt
 	return answer, body, err
 }
 
-// gauges are what the server tells of itself.
+// gauges are the server's own metrics.
 type gauges struct{ connections, snapshots, goroutines, files, megabytes int }
 
 func (g gauges) String() string {
@@ -147,7 +147,7 @@ func (s *served) gauges() gauges {
 	return gauges{of("callhouse_serve_connections"), of("callhouse_serve_snapshots_open"), of("go_goroutines"), files, (of("process_resident_memory_bytes") + of("callhouse_serve_statement_memory_bytes")) >> 20}
 }
 
-// workers are the processes that run statements.
+// workers returns the processes that run statements.
 func (s *served) workers() (pids []string) {
 	s.t.Helper()
 	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", s.cmd.Process.Pid))
@@ -155,13 +155,13 @@ func (s *served) workers() (pids []string) {
 		s.t.Fatal(lists, err)
 	}
 	for _, list := range lists {
-		raw, _ := os.ReadFile(list) // of a thread that ended there is none
+		raw, _ := os.ReadFile(list) // a thread that ended has none
 		pids = append(pids, strings.Fields(string(raw))...)
 	}
 	return pids
 }
 
-// touch has the server, and the process of each user, open the current snapshot.
+// touch makes the server and each user's process open the current snapshot.
 func (s *served) touch() {
 	s.t.Helper()
 	if _, _, err := s.get(s.t.Context(), "/healthz"); err != nil {
@@ -177,11 +177,11 @@ func (s *served) touch() {
 	}
 }
 
-// servedUsers are who may log in.
+// servedUsers are the users.
 var servedUsers = []string{"ana", "bo"}
 
-// calm waits until the server holds nothing any more that clients made it hold, and no more
-// than it did when none had come.
+// calm waits until the server holds no client's resources, and no more than before the first
+// client.
 func (s *served) calm(what string, before gauges) {
 	s.t.Helper()
 	http.DefaultClient.CloseIdleConnections()
@@ -220,7 +220,7 @@ const (
 	countOfItems = "SELECT count(*) FROM analysis_items"
 )
 
-// pause lets time pass within a transaction, and commits happen. Some last long.
+// pause lets time pass within a transaction while commits happen. Some pauses are long.
 func (s *served) pause(ctx context.Context) {
 	if !isLong() {
 		return
@@ -235,10 +235,10 @@ func (s *served) pause(ctx context.Context) {
 	}
 }
 
-// ways are the ways in which clients read what a transaction sees of three tables.
+// ways are the ways in which clients sum three tables in a transaction.
 var ways = map[string]func(s *served, ctx context.Context, c *pgx.Conn) (totals, error){
 	"simple": func(s *served, ctx context.Context, c *pgx.Conn) (out totals, err error) {
-		// Text, one message for each statement, the session's own transaction.
+		// Text, one message per statement, the session's own transaction.
 		tell := func(sql string) (numbers []int64, err error) {
 			results, err := c.PgConn().Exec(ctx, sql).ReadAll()
 			if err != nil {
@@ -269,7 +269,7 @@ var ways = map[string]func(s *served, ctx context.Context, c *pgx.Conn) (totals,
 		return totals{first[0], second[0], second[1], first[1], first[2]}, nil
 	},
 	"prepared": inTransaction(func(s *served, ctx context.Context, tx pgx.Tx, out *totals) error {
-		// The extended protocol, binary; pgx keeps what it prepared for the next time.
+		// The extended protocol, binary; pgx keeps prepared statements.
 		err := tx.QueryRow(ctx, totalOfCalls+" WHERE start_at > $1", time.UnixMilli(0)).Scan(&out.Calls, &out.TurnCount, &out.Cost)
 		s.pause(ctx)
 		return errors.Join(err, tx.QueryRow(ctx, countOfTurns).Scan(&out.Turns), tx.QueryRow(ctx, countOfItems).Scan(&out.Items))
@@ -326,7 +326,7 @@ func inTransaction(read func(s *served, ctx context.Context, tx pgx.Tx, out *tot
 	}
 }
 
-// read is a client: it reads in one way until it is told to stop, and connects anew now and then.
+// read is a client that reads in one way until stopped, and reconnects at times.
 func (s *served) read(stop <-chan struct{}, way string) error {
 	ctx := s.t.Context()
 	for {
@@ -386,14 +386,13 @@ func (s *served) browse(stop <-chan struct{}) error {
 	}
 }
 
-// Clients read in every way, over both protocols, while commits land and old snapshots are
-// removed: no error, and every transaction sees what one commit left. What disturbs a server
-// in every way that clients know leaves nothing behind. make long does a little of it, and
-// make serve-load all.
+// Clients read in every way, over both protocols, during commits and the removal of snapshots: no
+// error, and every transaction sees one commit. Every kind of disturbance by clients leaves nothing
+// behind. make long does a little of it, and make serve-load all.
 func TestServeUnderLoad(t *testing.T) {
 	longtest.Only(t)
 	s := startServing(t)
-	c := s.mustConnect() // what is made once is there before anything is counted
+	c := s.mustConnect() // lazily made resources exist before anything is counted
 	if _, err := ways["one"](s, t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
@@ -423,7 +422,7 @@ func TestServeUnderLoad(t *testing.T) {
 	t.Logf("done: %v", s.done)
 }
 
-// underLoad has clients read while commits land.
+// underLoad makes clients read while commits happen.
 func (s *served) underLoad() {
 	stop := make(chan struct{})
 	var clients sync.WaitGroup
@@ -490,7 +489,7 @@ func (s *served) underLoad() {
 	s.t.Logf("transactions saw %d different commits of %d; %d of %d snapshots are left", len(s.saw), len(wanted), len(left), len(s.want))
 }
 
-// some is how many clients do something at once, of each kind.
+// some returns the number of concurrent clients of each kind.
 func some() int { return max(2, *loadConnections/40) }
 
 const endless = "SELECT count(*) FROM range(100000000000) a, range(1000) b WHERE a.range + b.range < 0"
@@ -524,7 +523,7 @@ func (s *served) cancelled() {
 	all.Wait()
 }
 
-// raw is a connection that has logged in, for bytes.
+// raw returns a logged-in connection for raw bytes.
 func (s *served) raw(options ...func(*pgx.ConnConfig)) *pgconn.HijackedConn {
 	s.t.Helper()
 	c, err := s.mustConnect(options...).PgConn().Hijack()
@@ -534,7 +533,7 @@ func (s *served) raw(options ...func(*pgx.ConnConfig)) *pgconn.HijackedConn {
 	return c
 }
 
-// ask begins a transaction, and asks something in it whose answer nobody awaits.
+// ask begins a transaction and sends a statement without awaiting the answer.
 func (s *served) ask(c *pgconn.HijackedConn, sql string) {
 	s.t.Helper()
 	for _, text := range []string{"BEGIN; SELECT count(*) FROM calls", sql} {
@@ -552,10 +551,10 @@ func (s *served) ask(c *pgconn.HijackedConn, sql string) {
 	time.Sleep(10 * time.Millisecond) // it may have begun, or not
 }
 
-// asked are statements that clients leave alone.
+// asked are statements that clients abandon.
 var asked = []string{"SELECT 1", endless, manyRows}
 
-// giant sends messages of a gigabyte. They are refused by their length.
+// giant sends messages of a gigabyte, which are refused by their length.
 func (s *served) giant() {
 	before := s.gauges().megabytes
 	for _, kind := range []byte("QPB") {
@@ -581,8 +580,8 @@ func (s *served) giant() {
 	}
 }
 
-// prepared prepares many statements on one connection, twice: the second time takes no more
-// memory than the first.
+// prepared prepares many statements on one connection, twice: the second time takes no more memory
+// than the first.
 func (s *served) prepared() {
 	n := 20
 	if isLong() {
@@ -606,7 +605,8 @@ func (s *served) prepared() {
 
 const manyRows = "SELECT repeat('x', 1000) FROM range(1000000000)"
 
-// cut ends connections within a transaction, a statement and an answer, by a reset and by an end.
+// cut ends connections within a transaction, a statement and an answer, by a reset and by a normal
+// close.
 func (s *served) cut() {
 	for range some() {
 		for _, sql := range asked {
@@ -649,7 +649,7 @@ func (s *served) killed() {
 	}
 }
 
-// TestServeClient is no test: it is the client that killed kills.
+// TestServeClient is no test but the client killed by killed.
 func TestServeClient(t *testing.T) {
 	address := os.Getenv("CALLHOUSE_SERVE_CLIENT")
 	if address == "" {
@@ -665,7 +665,7 @@ func TestServeClient(t *testing.T) {
 	select {}
 }
 
-// smallWindow makes the system take little for a client that does not read.
+// smallWindow makes the system buffer little for a slow client.
 func smallWindow(c *pgx.ConnConfig) {
 	c.DialFunc = (&net.Dialer{Control: func(_, _ string, raw syscall.RawConn) (err error) {
 		cerr := raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, 4096) })
@@ -673,7 +673,7 @@ func smallWindow(c *pgx.ConnConfig) {
 	}}).DialContext
 }
 
-// slow reads a byte a second, over both protocols. Meanwhile others are answered.
+// slow reads one byte per second, over both protocols. Meanwhile others are answered.
 func (s *served) slow() {
 	if !isLong() {
 		return
@@ -733,7 +733,7 @@ func (s *served) slow() {
 	s.t.Logf("the last slow reader over Postgres was left after %s", time.Since(began).Round(time.Second))
 }
 
-// put1 makes a call that is long: turns of a kilobyte.
+// put1 makes a long call: turns of a kilobyte.
 func (s *served) put1(id string, turns int) {
 	body := fmt.Appendf(nil, `{"id":%q,"status":"ended","start_at":%d,"end_at":%d,"transcript":[`, id, s.now.UnixMilli(), s.now.UnixMilli()+1)
 	for i := range turns {
@@ -744,8 +744,7 @@ func (s *served) put1(id string, turns int) {
 	}
 }
 
-// vanished are clients whose machine is gone: nothing that is sent to them is answered, not
-// even that they are gone.
+// vanished are dead clients: nothing sent to them is acknowledged.
 func (s *served) vanished() {
 	if !isLong() {
 		return
@@ -761,7 +760,7 @@ func (s *served) vanished() {
 				s.t.Fatal(err)
 			}
 			if cerr := raw.Control(func(fd uintptr) {
-				nothing := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K} // of a packet is let through
+				nothing := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K} // lets no bytes of a packet through
 				err = unix.SetsockoptSockFprog(int(fd), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &nothing})
 			}); cerr != nil || err != nil {
 				s.t.Fatal(cerr, err)

@@ -15,8 +15,8 @@ import (
 
 func init() { longtest.Checks(6, 30) }
 
-// TestMain makes the test's binary a program of callhouse when it is called by
-// its name, so that no test has to build one.
+// TestMain makes the test's binary act as a program when called by its name, so that no test has to
+// build one.
 func TestMain(m *testing.M) {
 	run := extractcmd.Run
 	switch filepath.Base(os.Args[0]) {
@@ -32,19 +32,19 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// testAll runs the tests, or the one that is a test's child process.
+// testAll runs the tests, or the one of a child process.
 func testAll(m *testing.M) int {
 	defer cmdtest.Seal()()
-	// Most tests are about calls, and count the requests for these and their records.
+	// Most tests are about calls, and count only requests for these.
 	for name, value := range map[string]string{"CALLHOUSE_RESOURCES": "none", "CALLHOUSE_TRANSCRIPTS": "v3"} {
-		if _, set := os.LookupEnv(name); set { // by the test whose child this is
+		if _, set := os.LookupEnv(name); set { // by the parent test
 			continue
 		}
 		if err := os.Setenv(name, value); err != nil {
 			panic(err)
 		}
 	}
-	debug.SetGCPercent(400) // the tests hold little; to collect less often still costs more in fresh memory
+	debug.SetGCPercent(400) // the tests use little memory; collecting even less costs more in fresh memory
 	code := m.Run()
 	if !tellJudged() {
 		return 1
@@ -52,8 +52,7 @@ func testAll(m *testing.M) int {
 	return code
 }
 
-// linkProgram puts a program of callhouse, extract or query, into a folder: a link
-// to this binary.
+// linkProgram links a program, extract or query, in a folder to this binary.
 func linkProgram(t *testing.T, dir, name string) string {
 	t.Helper()
 	self, err := os.Executable()

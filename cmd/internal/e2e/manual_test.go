@@ -14,7 +14,7 @@ import (
 	"callhouse/cmd/internal/querycmd/shell"
 )
 
-// What is no folder makes none.
+// A flag in place of a folder makes none.
 func TestManualMakesNoFolderOfAFlag(t *testing.T) {
 	for _, args := range [][]string{{"--help"}, {"-h"}, {"--version"}, {}, {""}, {"a", "b"}} {
 		t.Chdir(t.TempDir())
@@ -31,8 +31,7 @@ func TestManualMakesNoFolderOfAFlag(t *testing.T) {
 	}
 }
 
-// Every command of extract, and every report of query, shows examples. No example has a flag or an argument that its command
-// does not take.
+// Every command of extract and every report of query has examples, with valid flags and arguments.
 func TestExamplesAreRight(t *testing.T) {
 	tried := 0
 	for _, tree := range []func() *cobra.Command{extractcmd.Command, querycmd.Command} {

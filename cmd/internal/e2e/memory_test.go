@@ -16,11 +16,11 @@ import (
 	"callhouse/cmd/internal/cli"
 )
 
-// shippedMemory is what deploy/ and docs/reference/operations.md give a run.
+// shippedMemory is the memory limit of deploy/ and docs/reference/operations.md.
 const shippedMemory = 512 << 20
 
-// Calls as large as they may be, and one that is larger, do not take a run to the
-// memory that it is given, and none of them keeps it from the others.
+// Calls of the maximum size, and a larger one, fit into the memory of a run, and none prevents the
+// others.
 func TestGiantCallsFitIntoMemory(t *testing.T) {
 	if *every > 1 {
 		t.Skip("it builds the real program, and asks for its memory: make long")
@@ -60,11 +60,11 @@ func TestGiantCallsFitIntoMemory(t *testing.T) {
 	c := &company{t: t, warehouse: filepath.Join(t.TempDir(), "w")}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	// The limit holds in the process: what it may map to write on. Its highest resident
-	// set cannot be asked for, since it begins with that of the process it was made by.
+	// The process is limited in writable mappings. Its peak resident set cannot be measured, since
+	// it begins with that of its parent.
 	cmd := exec.CommandContext(ctx, "sh", "-c", fmt.Sprintf(`ulimit -d %d; exec "$@"`, shippedMemory>>10), "sh", bin,
 		"--warehouse", c.warehouse, "--base-url", s.URL, "--requests-per-second", "100", "--requests-per-minute", "1000")
-	cmd.Env = append(os.Environ(), "CALLHOUSE_API_KEY=k", "CALLHOUSE_CONFIG="+os.DevNull) // it would read this machine's
+	cmd.Env = append(os.Environ(), "CALLHOUSE_API_KEY=k", "CALLHOUSE_CONFIG="+os.DevNull) // it would read this machine's configuration
 	out, _ := cmd.CombinedOutput()
 	if code := cmd.ProcessState.ExitCode(); code != cli.ExitIncomplete {
 		t.Fatalf("exit code %d\n%s", code, out)

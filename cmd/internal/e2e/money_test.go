@@ -19,9 +19,8 @@ import (
 	"callhouse/internal/sink"
 )
 
-// A cost is summed with every digit that the service sent, in the spelling of
-// any service; what no column can hold is counted by status, in coverage, and on
-// the line of every report that sums costs.
+// Costs are summed with every digit sent, in any spelling; what fits no column is counted by
+// status, in coverage, and in the coverage line of every report with costs.
 func TestCostsWithManyDecimals(t *testing.T) {
 	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 71, Calls: 100, Days: 5}})
@@ -79,14 +78,14 @@ func TestCostsWithManyDecimals(t *testing.T) {
 	}
 }
 
-// fixture is the folder of a warehouse as an earlier program made it.
+// fixture returns the folder of an earlier program's warehouse.
 func fixture(name string) string {
 	return filepath.Join("..", "..", "..", "internal", "sink", "testdata", name, "warehouse")
 }
 
-// A warehouse of format version 2 is queried as it is, beside files of today, and
-// once it is migrated: the costs that its columns could not hold are counted, in
-// months that have tallies as well, and then summed.
+// A warehouse of format version 2 is queried unchanged, beside current files, and after migrate:
+// costs that its columns could not hold are first counted, also in months with tallies, and then
+// summed.
 func TestCostsOfAnOlderWarehouse(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "w")
@@ -134,8 +133,8 @@ func TestCostsOfAnOlderWarehouse(t *testing.T) {
 	}
 }
 
-// The glob of the docs reads files of two format versions as one table, no digit
-// lost, with one column month.
+// The glob in the docs reads files of two format versions as one table, with every digit and one
+// column month.
 func TestGlobOverTwoFormatVersions(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "w")

@@ -18,7 +18,7 @@ import (
 	"callhouse/internal/sink"
 )
 
-// switchboard is a dead man's switch that remembers what it was told.
+// switchboard is a dead man's switch that records its pings.
 type switchboard struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -36,7 +36,7 @@ func newSwitchboard(t *testing.T) *switchboard {
 	return s
 }
 
-// last returns what it was told since it was asked last.
+// last returns the pings since the last call.
 func (s *switchboard) last() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,7 +45,7 @@ func (s *switchboard) last() string {
 	return told
 }
 
-// objects reads a log of JSON, in which every line is an object.
+// objects parses a JSON log, in which every line is an object.
 func objects(t *testing.T, log string) (out []map[string]any) {
 	t.Helper()
 	for line := range strings.Lines(log) {
@@ -61,8 +61,7 @@ func objects(t *testing.T, log string) (out []map[string]any) {
 	return out
 }
 
-// What whoever watches is told of good and bad runs: by the log, the metrics and
-// the ping.
+// Log, metrics and ping report good and bad runs.
 func TestRunsAreWatched(t *testing.T) {
 	t.Setenv("CALLHOUSE_API_KEY", "")
 	board := newSwitchboard(t)
@@ -97,8 +96,8 @@ func TestRunsAreWatched(t *testing.T) {
 		t.Errorf("after a run without a key the metrics are %v", bad)
 	}
 
-	// Neither a run that finds the warehouse held, nor one without a key beside it,
-	// touches what the holder tells.
+	// Neither a run that finds the warehouse locked, nor one without a key, changes the holder's
+	// metrics or pings.
 	before, err := os.ReadFile(n.metrics)
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +114,7 @@ func TestRunsAreWatched(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// A ping that fails changes nothing, but for a warning.
+	// A failing ping only logs a warning.
 	board.Close()
 	r := run()
 	if log := objects(t, r.stderr); r.code != cli.ExitOK || log[len(log)-1]["msg"] != "cannot ping" || strings.Contains(r.stderr, "a-secret") {
@@ -123,14 +122,13 @@ func TestRunsAreWatched(t *testing.T) {
 	}
 }
 
-// A data test that fails makes the exit code 3, and stands in the report, the
-// table runs, the metrics and the status. Here the service says that it has
-// more calls than it shows.
+// A failed data test makes the exit code 3, and is in the report, the table runs, the metrics and
+// the status. Here the service's total exceeds its calls.
 func TestDataTestThatFails(t *testing.T) {
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 32, Calls: 40, Days: 5}, Faults: sandbox.Faults{{Kind: sandbox.FaultTotal, Rate: 1}}})
 	n := &nights{company: c, metrics: filepath.Join(filepath.Dir(c.warehouse), "callhouse.prom")}
 	const says = "1 data test failed: total: the service says that it has "
-	for try := 0; ; try++ { // how wrong the total is depends on the number of the request
+	for try := 0; ; try++ { // the error of the total depends on the number of the request
 		c.clock.Advance(time.Minute)
 		r := c.extract(t.Context(), "--full", "--metrics-file", n.metrics)
 		row := n.sql("SELECT outcome, error FROM runs ORDER BY run_id DESC LIMIT 1")[0]

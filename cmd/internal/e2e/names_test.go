@@ -15,9 +15,8 @@ import (
 	"callhouse/internal/sandbox/organisation"
 )
 
-// Reports tell agents by their names: in the place of their ids for people, and beside
-// them in files. Two of one name are told apart, one that is gone keeps its name, and a
-// name is as good as an id where an agent is asked for.
+// Reports name agents: instead of their ids for people, and beside them in files. Agents of one
+// name are distinguished, a deleted one keeps its name, and a name works like an id in selections.
 func TestAgentsByName(t *testing.T) {
 	t.Parallel()
 	longtest.Only(t)

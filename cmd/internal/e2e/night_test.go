@@ -11,7 +11,7 @@ import (
 
 var nightCalls = longtest.Int("night-calls", 1200, 20000, "calls known before the night of TestNightCostsTheMinimum")
 
-// instant returns the instant, in milliseconds, that a statement answers with.
+// instant returns the instant, in milliseconds, of a statement.
 func (c *company) instant(statement string) int64 {
 	c.t.Helper()
 	n, err := c.one(statement).(json.Number).Int64()
@@ -21,11 +21,9 @@ func (c *company) instant(statement string) int64 {
 	return n
 }
 
-// A night costs the pages of the last three days, and farther back as long as
-// calls there are unsettled (those that failed never get an analysis, and are
-// looked at until they expire), and one detail for each call that ended since
-// the night before and can have a transcript. One with nothing new costs the
-// pages alone.
+// A night costs the pages of the last three days, and older ones with unsettled calls (failed calls
+// never get an analysis, and are listed until they expire), and one detail for each call that ended
+// since the night before and can have a transcript. Without new calls it costs only the pages.
 func TestNightCostsTheMinimum(t *testing.T) {
 	t.Parallel()
 	longtest.Only(t)

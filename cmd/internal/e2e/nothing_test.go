@@ -13,9 +13,8 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// A first run that fetches nothing leaves no warehouse behind, whatever stopped it; in a
-// folder that was there it leaves no more than the lock. With a warehouse, such a run is
-// on record.
+// A first run that fetches nothing leaves no warehouse, whatever stopped it; in an existing folder
+// it leaves at most the lock. With a warehouse, such a run is recorded.
 func TestNoWarehouseOfNothing(t *testing.T) {
 	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 10, Days: 3}})
 	down := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
@@ -80,7 +79,7 @@ func TestNoWarehouseOfNothing(t *testing.T) {
 	})
 }
 
-// Exit code 2 means that nothing was asked and nothing written, on a warehouse, too.
+// Exit code 2 means that no request was sent and nothing written, also with a warehouse.
 func TestWrongUseWritesNothing(t *testing.T) {
 	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 10, Days: 3}})
 	c.mustExtract("--mask", "from_number")

@@ -14,8 +14,8 @@ import (
 
 const operations = "../../../docs/reference/operations.md"
 
-// The page on operation is a script: its blocks run one after the other, against
-// a sandbox, in folders of the test's own.
+// The page on operation is a script: its blocks run in order, against a sandbox, in folders of the
+// test.
 func TestOperationsPage(t *testing.T) {
 	notUnderRace(t)
 	t.Parallel()
@@ -31,7 +31,7 @@ func TestOperationsPage(t *testing.T) {
 	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 3, Calls: 100, Days: 5}, PerSecond: 5000, PerMinute: 100_000})
 	u := newServiceUser(t)
 	root := u.root
-	for _, dir := range []string{"lib", "home"} { // the folder that root works in is closed to others
+	for _, dir := range []string{"lib", "home"} { // root's working folder is closed to others
 		if err := os.Mkdir(filepath.Join(root, dir), map[string]os.FileMode{"lib": 0o755, "home": 0o700}[dir]); err != nil {
 			t.Fatal(err)
 		}
@@ -42,8 +42,8 @@ func TestOperationsPage(t *testing.T) {
 		"-o callhouse", fmt.Sprint("-o ", u.uid), "-g callhouse", fmt.Sprint("-g ", u.gid))
 	run := func(script string) string {
 		t.Helper()
-		// The file is found in /etc/callhouse without being told; here it has to be. The
-		// limits are the sandbox's, or the page would take minutes.
+		// The file is found in /etc/callhouse; here it must be named. The limits are the sandbox's,
+		// or the page would take minutes.
 		cmd := u.command(filepath.Join(root, "home"), script, "HOME="+root+"/home", "THE_KEY="+testKey,
 			"CALLHOUSE_REQUESTS_PER_SECOND=4000", "CALLHOUSE_REQUESTS_PER_MINUTE=90000")
 		if _, err := os.Stat(root + "/etc/callhouse.toml"); err == nil {
@@ -72,7 +72,7 @@ func TestOperationsPage(t *testing.T) {
 	if nights < 4 {
 		t.Errorf("cron came by %d times: were the page's blocks changed?", nights)
 	}
-	// The systemd section: the key is root's, and goes to the service as a credential.
+	// The systemd section: the key belongs to root, and is passed to the service as a credential.
 	credentials := filepath.Join(root, "credentials")
 	run("install -d -m 0500 -o " + fmt.Sprint(u.uid) + " " + credentials + " && install -m 0400 -o " + fmt.Sprint(u.uid) + " " + root + "/etc/key " + credentials + "/callhouse-api-key")
 	service, err := os.ReadFile("../../../deploy/systemd/callhouse.service")
@@ -92,8 +92,7 @@ func TestOperationsPage(t *testing.T) {
 	run("CREDENTIALS_DIRECTORY=" + credentials + " sudo -u callhouse " + here.Replace(start))
 }
 
-// cronLine returns the user and the command of the one line of a crontab in
-// /etc/cron.d, wherever it stands in a file.
+// cronLine returns the user and command of the only crontab line in a file.
 func cronLine(t *testing.T, path string) (user, command string) {
 	t.Helper()
 	raw, err := os.ReadFile(path)
@@ -107,7 +106,7 @@ func cronLine(t *testing.T, path string) (user, command string) {
 	return lines[0][1], lines[0][2]
 }
 
-// Every message that the page explains is one that the programs have.
+// Every message explained on the page exists in the programs.
 func TestOperationsMessages(t *testing.T) {
 	page, err := os.ReadFile(operations)
 	if err != nil {

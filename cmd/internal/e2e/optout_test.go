@@ -12,10 +12,9 @@ import (
 	"callhouse/internal/sink/snapshot"
 )
 
-// A caller who opts out after the call was copied: the next run that lists the
-// call takes out of the current snapshot what must not be kept; the snapshots
-// before it lose it as they go, a day and three commits later; nothing of it is
-// in the journal; and the call itself stays, with its times and its cost.
+// A caller opts out after the call was copied: the next run that lists the call erases the withheld
+// data from the current snapshot; earlier snapshots are removed a day and three commits later; the
+// journal has none of it; and the call itself stays, with its times and cost.
 func TestOptOutAfterTheCall(t *testing.T) {
 	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 61, Calls: 150, Days: 8}})
@@ -31,7 +30,7 @@ func TestOptOutAfterTheCall(t *testing.T) {
 	old := c.settledCall()
 	e.edit = func(id string, call map[string]any) bool {
 		if id == recent || id == old {
-			call["opt_out_sensitive_data_storage"] = true // the service goes on sending the rest
+			call["opt_out_sensitive_data_storage"] = true // the service still sends the rest
 		}
 		return true
 	}
@@ -62,7 +61,7 @@ func TestOptOutAfterTheCall(t *testing.T) {
 	if now := c.holding(recent); now[n] || len(now) == 0 {
 		t.Errorf("of the snapshots to %d these hold the transcript: %v", n, now)
 	}
-	// The old call is listed again within a week, or at once if asked.
+	// The old call is listed again within a week, or at once on request.
 	if now := c.holding(old); !now[n] {
 		t.Errorf("a call that was not listed has changed")
 	}
@@ -89,7 +88,7 @@ func TestOptOutAfterTheCall(t *testing.T) {
 	}
 }
 
-// holding returns the snapshots that are kept and have turns of a call.
+// holding returns the kept snapshots with turns of a call.
 func (c *company) holding(id string) map[int64]bool {
 	c.t.Helper()
 	dirs, err := filepath.Glob(filepath.Join(c.warehouse, layout.SnapshotsName, "*"))

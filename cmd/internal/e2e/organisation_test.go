@@ -22,16 +22,16 @@ import (
 	"callhouse/internal/sink/snapshot"
 )
 
-// objectJSON is an object as its JSON has it.
+// objectJSON is an object as decoded JSON.
 type objectJSON = map[string]any
 
-// organised are the resources that the sandbox's organisation has. Which calls a campaign
-// placed, it tells by its calls.
+// organised are the resources of the sandbox's organisation. The calls of campaigns are known from
+// its calls.
 var organised = slices.DeleteFunc(slices.Clone(resource.All), func(of *resource.Resource) bool { return of == resource.CampaignCalls })
 
 const withheld = "[withheld]"
 
-// parse reads JSON; numbers stay as they are written.
+// parse decodes JSON, keeping the spelling of numbers.
 func parse(t *testing.T, text []byte) (v any) {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(string(text)))
@@ -42,8 +42,8 @@ func parse(t *testing.T, text []byte) (v any) {
 	return v
 }
 
-// shown is an object of the sandbox as a warehouse should hold it: what is secret is
-// withheld, and what is not asked for is not there.
+// shown returns an object of the sandbox as a warehouse should store it: secrets withheld, without
+// parts that are not requested.
 func shown(t *testing.T, of *resource.Resource, o organisation.Object) objectJSON {
 	t.Helper()
 	v, _ := parse(t, marshal(o)).(objectJSON)
@@ -63,7 +63,7 @@ func shown(t *testing.T, of *resource.Resource, o organisation.Object) objectJSO
 		if data, ok := v["data"].(objectJSON); ok {
 			hide(data["webhookSettings"], "callDataWebhookUrl", "inboundCallWebhookUrl")
 		}
-		v["version"] = nil // the record is asked for as it is now
+		v["version"] = nil // the record is requested in its current state
 	case resource.Tools:
 		if api, ok := v["api_configuration"].(objectJSON); ok {
 			hide(api["headers"])
@@ -79,12 +79,12 @@ func shown(t *testing.T, of *resource.Resource, o organisation.Object) objectJSO
 			v["billing_invoice_recipient_emails"] = []any{withheld}
 		}
 	case resource.Schemas:
-		delete(v, "schema") // bodies are not asked for
+		delete(v, "schema") // bodies are not requested
 	}
 	return v
 }
 
-// truth is what the sandbox says that there is of a resource at a time, by key.
+// truth returns the sandbox's objects of a resource at a time, by key.
 func (c *company) truth(of *resource.Resource, at time.Time) map[string]objectJSON {
 	c.t.Helper()
 	out := map[string]objectJSON{}
@@ -94,7 +94,7 @@ func (c *company) truth(of *resource.Resource, at time.Time) map[string]objectJS
 	return out
 }
 
-// keyAt is the key of one of the sandbox's objects.
+// keyAt returns the key of one of the sandbox's objects.
 func keyAt(of *resource.Resource, parent, id string) string {
 	if of == resource.LLMs { // a slash in a key is escaped
 		id = strings.ReplaceAll(id, "/", "%2F")
@@ -105,8 +105,8 @@ func keyAt(of *resource.Resource, parent, id string) string {
 	return id
 }
 
-// stored is what the warehouse holds of a resource, by key: the JSON that its rows were
-// made of, and the keys of those that are deleted.
+// stored returns the warehouse's objects of a resource by key: the JSON rebuilt from the rows, and
+// the keys of deleted ones.
 func (c *company) stored(of *resource.Resource) (there map[string]objectJSON, deleted []string) {
 	c.t.Helper()
 	there = map[string]objectJSON{}
@@ -122,7 +122,7 @@ func (c *company) stored(of *resource.Resource) (there map[string]objectJSON, de
 		}
 		is := parse(c.t, text).(objectJSON)
 		if of == resource.Campaigns && is["organization_id"] == c.service.Server.Organisation().ID() {
-			delete(is, "organization_id") // v2 alone told it, and it stays
+			delete(is, "organization_id") // only v2 sent it, and it stays
 		}
 		there[key] = is
 	})
@@ -166,7 +166,7 @@ func (c *company) objects(of *resource.Resource, visit func(o *schema.Object)) {
 	}
 }
 
-// sameOrganisation compares every resource with what the sandbox says of itself.
+// sameOrganisation compares every resource with the sandbox.
 func (c *company) sameOrganisation() {
 	c.t.Helper()
 	for _, of := range organised {
@@ -182,7 +182,7 @@ func (c *company) sameObjects(of *resource.Resource, at time.Time) {
 	}
 }
 
-// asked returns how many requests there were for each resource since some before.
+// asked returns the number of requests for each resource since earlier statistics.
 func (c *company) asked(before *sandbox.Stats) map[string]int64 {
 	out := map[string]int64{}
 	for name, n := range c.service.Server.Stats().ByResource {
@@ -193,12 +193,12 @@ func (c *company) asked(before *sandbox.Stats) map[string]int64 {
 	return out
 }
 
-// pages is how many requests a list of n objects takes.
+// pagesOf returns how many requests a list of n objects takes.
 func pagesOf(n int) int64 { return int64(max(1, (n+99)/100)) }
 
-// The first night has all of a large organisation, at the price of its lists, and a
-// record for each object that has one. The night after costs the lists, and what is to
-// be fetched of the two agents that were edited; nothing else is written anew.
+// The first night fetches all of a large organisation with the requests of its lists, and a record
+// for each object that has one. The next night costs the lists, and the data of the two edited
+// agents; nothing else is rewritten.
 func TestLargeOrganisation(t *testing.T) {
 	notUnderRace(t)
 	t.Parallel()
@@ -308,8 +308,7 @@ func rowsByKey(c *company, of *resource.Resource) map[string]map[string]string {
 	return out
 }
 
-// A resource that is asked for later than its parents is fetched of all of them, though
-// these did not change.
+// A resource added later than its parents is fetched for all of them, though these did not change.
 func TestResourceAskedForLater(t *testing.T) {
 	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 24, Calls: 30, Days: 3, Agents: 3}, Organisation: organisation.Config{Pace: -1}})
@@ -330,8 +329,8 @@ func TestResourceAskedForLater(t *testing.T) {
 	}
 }
 
-// The organisation itself is asked for by its id alone, which only the settings tell.
-// Without it, plan and status say so, and nothing fails.
+// The organisation itself is requested by its id, which only the settings contain. Without it, plan
+// and status say so, and nothing fails.
 func TestOrganisationItself(t *testing.T) {
 	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 25, Calls: 5, Days: 2}, Organisation: organisation.Config{Pace: -1}})
@@ -361,7 +360,7 @@ func TestOrganisationItself(t *testing.T) {
 			t.Errorf("%s is kept: %s", secret, row)
 		}
 	}
-	// The next night does not ask without the id, and keeps what there is.
+	// The next night does not request it without the id, and keeps the row.
 	night("")
 	c.sameObjects(resource.Organizations, c.clock.Now())
 }

@@ -12,8 +12,8 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// A warehouse is of one organisation. Another one's calls are refused before one
-// of them is stored, and what a run asks to tell that it would have asked anyway.
+// A warehouse belongs to one organisation. Calls of another are refused before any is stored, with
+// no extra requests.
 func TestWarehouseOfOneOrganisation(t *testing.T) {
 	longtest.Only(t)
 	t.Parallel()
@@ -68,7 +68,7 @@ func TestWarehouseOfOneOrganisation(t *testing.T) {
 	}
 	c.mustExtract()
 
-	// A warehouse of before does not say whose it is: its calls do.
+	// An older warehouse has no origin: its calls identify it.
 	s, err := layout.Current(c.warehouse)
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// What plan says, the run then takes: the pages exactly, of the details no more.
+// The run takes what plan predicts: exactly the pages, and at most the details.
 func TestPlanForetellsTheRun(t *testing.T) {
 	longtest.Only(t)
 	tried := longtest.Each(2)
@@ -47,8 +47,8 @@ func TestPlanForetellsTheRun(t *testing.T) {
 				c.mustExtract()
 				after := c.service.Server.Stats()
 				pages, details := after.ByKind["page"]-before.ByKind["page"], after.ByKind["detail"]-before.ByKind["detail"]
-				// Where the list takes no bounds, nobody can say how long its newest part
-				// is; the run tries the bounds too.
+				// Without bounds, the length of the newest part is unknown; the run also tries the
+				// bounds.
 				if pages > p.Pages+1 || pages < p.Pages && !w.opts.ContractOnly {
 					t.Errorf("night %d: %d pages, the plan said %d", night, pages, p.Pages)
 				}

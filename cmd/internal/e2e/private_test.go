@@ -23,7 +23,7 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// queryAs runs query as it is told.
+// queryAs runs query with exactly these arguments.
 func queryAs(t *testing.T, args ...string) result {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -31,7 +31,7 @@ func queryAs(t *testing.T, args ...string) result {
 	return result{code, out.String(), errs.String()}
 }
 
-// nowhere checks that no file under a folder holds any of the texts.
+// nowhere checks that no file under a folder contains any of the texts.
 func nowhere(t *testing.T, dir string, texts ...string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -65,9 +65,8 @@ func (c *company) everything() string {
 	return all.String()
 }
 
-// Masked numbers never reach the disk: not those of the list, not those of the
-// details, not those of an import. Equal ones stay equal, so that counts are what
-// they are without; forget finds them, and only with their key.
+// Masked numbers never reach the disk, neither from lists nor details nor imports. Equal numbers
+// stay equal, so counts are the same as without masks; forget finds them, but only with their key.
 func TestMaskedNumbers(t *testing.T) {
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 150, Days: 3}})
 	plain := *c
@@ -149,8 +148,8 @@ func TestMaskedNumbers(t *testing.T) {
 	}
 }
 
-// Calls past --keep go at the end of a run, are asked for no more, and the rest
-// equals the truth. Where more is kept again, they come back.
+// Calls past --keep are erased at the end of a run and no longer requested, and the rest equals the
+// truth. With a longer retention they come back.
 func TestKeepForgetsWithTime(t *testing.T) {
 	t.Parallel()
 	longtest.Only(t)
@@ -180,7 +179,7 @@ func TestKeepForgetsWithTime(t *testing.T) {
 	if !oldest() {
 		t.Error("older calls are still there")
 	}
-	// Weeks of nights: the list is gone over again and again, and never below.
+	// Weeks of nights: the list is relisted, but never before the limit.
 	for range 3 {
 		c.clock.Advance(7 * 24 * time.Hour)
 		cut = cut.Add(7 * 24 * time.Hour)
@@ -250,8 +249,8 @@ func modes(t *testing.T, root string, file, folder fs.FileMode) {
 	}
 }
 
-// What runs and maintenance write is readable by its owner alone, or by the
-// group where it is to be, whatever the umask.
+// Files of runs and maintenance are readable by the owner only, or by the group if requested,
+// whatever the umask.
 func TestModes(t *testing.T) {
 	longtest.Only(t)
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 3, Calls: 40, Days: int(sized(12, 40))}})
@@ -277,8 +276,7 @@ func TestModes(t *testing.T) {
 	modes(t, c.warehouse, 0o600, 0o700)
 }
 
-// A dump of all goroutines, which Go prints of a program that crashes, has
-// nothing of the key; and the program leaves no core.
+// A crash dump of all goroutines contains nothing of the key; and the program leaves no core.
 func TestKeyNotInADump(t *testing.T) {
 	bin := linkProgram(t, t.TempDir(), "extract")
 	c := foundNow(t, sandbox.Options{World: sandbox.Config{Calls: 300, Days: 3}, Latency: 20 * time.Millisecond})

@@ -42,9 +42,8 @@ func callsIn(t *testing.T, c *company) int64 {
 	return s.Manifest.Rows(schema.Calls.Name)
 }
 
-// Several organisations run side by side in one process: each into its own
-// warehouse, with its own lines, and one that fails stops no other. The exit
-// code is the worst.
+// Several organisations run side by side in one process: each with its own warehouse and lines, and
+// a failing one stops no other. The exit code is the worst.
 func TestProfilesSideBySide(t *testing.T) {
 	a := found(t, sandbox.Options{World: sandbox.Config{Seed: 1, Calls: 120, Days: 3}})
 	b := found(t, sandbox.Options{World: sandbox.Config{Seed: 2, Calls: 80, Days: 3}})
@@ -87,7 +86,7 @@ func TestProfilesSideBySide(t *testing.T) {
 	if !seen["acme done"] || !seen["globex failed"] {
 		t.Errorf("runs that ended: %v", seen)
 	}
-	// One alone is as without profiles: its lines are its own.
+	// A single profile runs as without profiles: its lines are its own.
 	if r = run("run", "--profile", "acme"); r.code != cli.ExitOK || strings.Contains(r.stderr, "[acme]") {
 		t.Errorf("one profile: exit code %d:\n%s", r.code, r.stderr)
 	}
@@ -103,7 +102,7 @@ func TestProfilesSideBySide(t *testing.T) {
 	}
 }
 
-// Profiles that would get in each other's way are refused before any request.
+// Conflicting profiles are refused before any request.
 func TestProfilesRefused(t *testing.T) {
 	a := found(t, sandbox.Options{World: sandbox.Config{Calls: 10, Days: 1}})
 	b := found(t, sandbox.Options{World: sandbox.Config{Calls: 10, Days: 1}})
@@ -132,7 +131,7 @@ func TestProfilesRefused(t *testing.T) {
 		{"the environment", two, []string{"CALLHOUSE_WAREHOUSE=w"}, []string{"--profile=acme"}, "CALLHOUSE_WAREHOUSE is set"},
 		{"another's key", two, []string{"CALLHOUSE_API_KEY=k"}, []string{"--profile=acme"}, "CALLHOUSE_API_KEY is set"},
 		{"none named", two, nil, nil, "none is named: acme, globex"},
-		{"unknown", two, nil, []string{"--profile=acm"}, `there is no profile "acm"`},
+		{"unknown", two, nil, []string{"--profile=acm"}, `unknown profile "acm"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, pair := range c.env {
@@ -153,7 +152,7 @@ func TestProfilesRefused(t *testing.T) {
 	}
 }
 
-// config says where each setting came from, and of the key only that.
+// config shows the source of each setting, and of the key only that.
 func TestConfigShows(t *testing.T) {
 	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 10, Days: 1}})
 	conf := configured(t, "share = 0.5\nping_url = \"https://user:SECRET@example.com/SECRET\"\n"+c.profile("acme", "window = \"48h\""))
@@ -195,7 +194,7 @@ func TestConfigShows(t *testing.T) {
 	}
 }
 
-// The example works as it stands: a night by it is one by the defaults.
+// The example is valid: a night with it equals one with the defaults.
 func TestConfigExampleWorks(t *testing.T) {
 	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 10, Days: 1}})
 	conf := configured(t, extract(t.Context(), "config", "--example").stdout)
@@ -207,7 +206,7 @@ func TestConfigExampleWorks(t *testing.T) {
 	}
 }
 
-// query takes warehouse, zone and format from the same places.
+// query takes warehouse, zone and format from the same sources.
 func TestQueryHonoursTheFile(t *testing.T) {
 	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 30, Days: 2}})
 	c.mustExtract()
@@ -259,9 +258,8 @@ func TestQueryHonoursTheFile(t *testing.T) {
 	}
 }
 
-// The key comes from each of its places, and nothing that extract says or writes
-// has any of it: not when it works, not when it is refused, also not where the
-// service repeats it.
+// The key may come from each of its places, and no output or file of extract contains it: neither
+// in success nor when it is refused, even if the service repeats it.
 func TestKeyPlaces(t *testing.T) {
 	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 20, Days: 1}})
 	for _, name := range []string{"CALLHOUSE_API_KEY", "CREDENTIALS_DIRECTORY"} {
@@ -269,7 +267,7 @@ func TestKeyPlaces(t *testing.T) {
 	}
 	creds := t.TempDir()
 	for _, name := range []string{"callhouse-api-key", "callhouse-api-key.acme"} {
-		if err := os.WriteFile(filepath.Join(creds, name), []byte(testKey), 0o440); err != nil { // as systemd does
+		if err := os.WriteFile(filepath.Join(creds, name), []byte(testKey), 0o440); err != nil { // like systemd
 			t.Fatal(err)
 		}
 	}

@@ -22,7 +22,7 @@ import (
 	"callhouse/internal/schema"
 )
 
-// The stock readers open the files, see every row, and see the declared types.
+// Stock readers open the files, and read every row and the declared types.
 func TestStockReaders(t *testing.T) {
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 8, Calls: 200, Days: 40}})
 	c.mustExtract()
@@ -77,7 +77,7 @@ func TestStockReaders(t *testing.T) {
 			for _, col := range table.Columns {
 				want = append(want, col.Name+" "+col.Type.DuckDB())
 			}
-			want = append(want, "month VARCHAR") // of the folder's name
+			want = append(want, "month VARCHAR") // from the folder's name
 			if g, w := strings.Join(types, "\n"), strings.Join(want, "\n"); g != w {
 				t.Errorf("%s: DuckDB sees\n%s\nwant\n%s", table.Name, g, w)
 			}
@@ -133,7 +133,7 @@ func arrowType(t schema.Type) string {
 	case schema.Text, schema.Word:
 		return arrow.BinaryTypes.String.String()
 	case schema.JSON:
-		return "binary" // Arrow has no JSON of its own: it hands over the bytes
+		return "binary" // Arrow has no JSON type: it returns the bytes
 	case schema.Int32:
 		return "int32"
 	case schema.Int64:

@@ -9,8 +9,8 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// Each of the 19 disconnection reasons has its outcome. None is taken for an unknown
-// word, and those of calls that never came about do not count as connected.
+// Each of the 19 disconnection reasons has its outcome. None counts as unknown, and those of
+// unconnected calls do not count as connected.
 func TestNewDisconnectionReasons(t *testing.T) {
 	t.Parallel()
 	longtest.Only(t)

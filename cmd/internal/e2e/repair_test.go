@@ -21,13 +21,13 @@ import (
 	"callhouse/internal/schema"
 )
 
-// facts is everything that users see of calls, in one order. Links to recordings are signed
-// anew in every answer.
+// facts is the users' view of calls, in one order. Links to recordings are signed again in every
+// answer.
 const facts = "SELECT c.* EXCLUDE (fetched_at, run_id, first_seen_at, recording_url), (SELECT string_agg(role || coalesce(content, ''), '|' ORDER BY turn) " +
 	"FROM transcript_turns t WHERE t.call_id = c.call_id) AS said, (SELECT string_agg(name || value::VARCHAR, '|' ORDER BY position) " +
 	"FROM analysis_items i WHERE i.call_id = c.call_id) AS found FROM calls c ORDER BY call_id"
 
-// flip flips a bit of a file in place, so that every snapshot that shares the file is damaged.
+// flip flips a bit of a file in place, which damages every snapshot that shares it.
 func flip(t *testing.T, s *layout.Snapshot, f *layout.File) {
 	t.Helper()
 	raw, err := os.ReadFile(s.Path(f))
@@ -40,9 +40,9 @@ func flip(t *testing.T, s *layout.Snapshot, f *layout.File) {
 	}
 }
 
-// A day whose calls cannot be read any more, in all snapshots: run, rollback and every report
-// refuse, and say what helps. repair fetches that day again, and nothing else: every number is
-// what it was, and what was forgotten stays forgotten.
+// A day whose calls are unreadable in all snapshots: run, rollback and every report refuse with a
+// hint. repair fetches that day again, and nothing else: every number is as before, and forgotten
+// calls stay forgotten.
 func TestADamagedDayIsRepaired(t *testing.T) {
 	longtest.Only(t)
 	t.Parallel()
@@ -60,7 +60,7 @@ func TestADamagedDayIsRepaired(t *testing.T) {
 	if r := c.extract(t.Context(), "forget", "--yes", "--call-id", forgotten); r.code != cli.ExitOK {
 		t.Fatal(r)
 	}
-	for range 2 { // so that two snapshots share what is damaged
+	for range 2 { // so that two snapshots share the damaged file
 		c.clock.Advance(time.Hour)
 		c.mustExtract("--since", "1d")
 	}
@@ -115,7 +115,7 @@ func TestADamagedDayIsRepaired(t *testing.T) {
 	}
 }
 
-// After each kind of failure, status begins with the problem, and its second line is what helps.
+// After each kind of failure, status begins with the problem, and its second line is the hint.
 func TestStatusNamesTheProblem(t *testing.T) {
 	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 20, Days: 3}})

@@ -18,9 +18,9 @@ import (
 	"callhouse/internal/sandbox/organisation"
 )
 
-// Whatever is wrong with what the organisation has besides calls, the run is a good one:
-// its calls are complete, it says of each resource once what could not be had, nothing
-// vanishes because of a list that failed, and the next night without the fault has all.
+// Whatever is wrong with resources, the run succeeds: its calls are complete, it reports each
+// incomplete resource once, a failed list deletes nothing, and the next night without the fault has
+// everything.
 func TestResourcesThatFail(t *testing.T) {
 	notUnderRace(t)
 	longtest.Only(t)
@@ -37,7 +37,7 @@ func TestResourcesThatFail(t *testing.T) {
 			}
 		}
 	}
-	// After so long every list is asked for.
+	// After so long every list is requested.
 	night := func(what string) result {
 		t.Helper()
 		c.clock.Advance(8 * 24 * time.Hour)
@@ -66,7 +66,7 @@ func TestResourcesThatFail(t *testing.T) {
 	begin := rand.IntN(of)
 	for n := range nights {
 		faults := mixed(begin+n, "404", "403", sandbox.ResourceNoList, sandbox.ResourceLoop, sandbox.ResourceEmpty)
-		switch { // after these it waits before it asks again
+		switch { // after these it waits before the next request
 		case n == 0:
 			faults["alert_rules"], faults["tools"] = []sandbox.ResourceFault{"500"}, []sandbox.ResourceFault{sandbox.ResourceCut}
 		case n > of:
@@ -84,7 +84,7 @@ func TestResourcesThatFail(t *testing.T) {
 			if d := gocmp.Diff(known[of.Name], deleted); d != "" {
 				t.Errorf("%v: the deleted of %s were (-) and are (+)\n%s", faults, of.Name, d)
 			}
-			// Nothing is cut of a single one, and nothing is asked for of an agent that is as it was.
+			// A single object cannot be cut, and an unchanged agent's lists are not requested.
 			may := of.Parent != nil || of.Single && faults[of.Name][0] != "403" && faults[of.Name][0] != "404" || faults[of.Name][0] == sandbox.ResourceCut && len(c.truth(of, c.clock.Now())) < 2
 			if n := said(r, of); n > 1 || n == 0 && !may {
 				t.Errorf("%v: it is said %d times of %s:\n%s", faults[of.Name], n, of.Name, r.stderr)
@@ -93,7 +93,7 @@ func TestResourcesThatFail(t *testing.T) {
 		good(fmt.Sprint("after ", faults))
 	}
 
-	// What is empty in two nights is, and comes back.
+	// What is empty in two nights is deleted, and returns later.
 	tried := longtest.Each(4)
 	if tried(0) {
 		faulty(mixed(0, sandbox.ResourceEmpty))
@@ -113,7 +113,7 @@ func TestResourcesThatFail(t *testing.T) {
 		}
 	}
 
-	// Of another shape nothing is lost, and nothing is set aside.
+	// Objects in another form are neither lost nor set aside.
 	if !tried(1) {
 		return
 	}
@@ -135,7 +135,7 @@ func TestResourcesThatFail(t *testing.T) {
 				misshape(faults[of.Name][0], of, o)
 			}
 			got, _ := c.stored(of)
-			if of == resource.AgentVersions { // asked for where the agent changed alone
+			if of == resource.AgentVersions { // requested only if the agent changed
 				continue
 			}
 			if d := gocmp.Diff(want, got); d != "" {
@@ -146,7 +146,7 @@ func TestResourcesThatFail(t *testing.T) {
 	}
 }
 
-// mixed gives each resource one of some faults, another with each n.
+// mixed gives each resource one of some faults, which depends on n.
 func mixed(n int, kinds ...sandbox.ResourceFault) sandbox.ResourceFaults {
 	out := sandbox.ResourceFaults{}
 	for i, of := range organised {
@@ -155,12 +155,12 @@ func mixed(n int, kinds ...sandbox.ResourceFault) sandbox.ResourceFaults {
 	return out
 }
 
-// said counts how often a run's report tells of a problem with a resource.
+// said counts how often a run's report names a problem with a resource.
 func said(r result, of *resource.Resource) int {
 	return len(regexp.MustCompile(`(?m)^ *`+of.Name+`: |list of `+of.Name+` is empty`).FindAllString(r.stderr+r.stdout, -1))
 }
 
-// misshape does to an object what a fault of the sandbox does to it.
+// misshape changes an object like a fault of the sandbox.
 func misshape(kind sandbox.ResourceFault, of *resource.Resource, o objectJSON) {
 	switch own := organisation.Named(of.Name).Own; {
 	case kind == sandbox.ResourceRenamed && own != "":
@@ -180,8 +180,8 @@ func misshape(kind sandbox.ResourceFault, of *resource.Resource, o objectJSON) {
 	}
 }
 
-// A list of one object's that fails, or is empty and is not believed, is asked for again
-// the next night, though the object is as it was: nothing new of it is missed.
+// A failed list of one object's children, or an empty one that does not count yet, is requested
+// again the next night, though the object is unchanged: nothing new is missed.
 func TestListOfOneObjectThatFails(t *testing.T) {
 	t.Parallel()
 	c := found(t, sandbox.Options{

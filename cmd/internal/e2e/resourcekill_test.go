@@ -28,9 +28,9 @@ import (
 // resourceKills is how many runs TestKilledAmongResources kills; make crash has 200.
 var resourceKills = longtest.Int("resource-kills", 1, 5, "how many runs TestKilledAmongResources kills")
 
-// The real program is killed with SIGKILL while it fetches agents, campaigns, tools and
-// so on, or soon after. After each kill the warehouse is whole, and no file of it holds a
-// secret, nor does the journal that is left; in the end it has all, each once.
+// The real program is killed with SIGKILL while it fetches resources, or soon after. After each
+// kill the warehouse is whole, and neither its files nor the journal contain a secret; in the end
+// it has everything, once.
 func TestKilledAmongResources(t *testing.T) {
 	longtest.Only(t)
 	t.Parallel()
@@ -56,7 +56,7 @@ func TestKilledAmongResources(t *testing.T) {
 	for killed < *resourceKills {
 		after, wait := 1+rand.Int64N(20), time.Duration(rand.Int64N(int64(40*time.Millisecond)))
 		if killed == 0 {
-			after, wait = 15, 0 // all lists are in the journal but one
+			after, wait = 15, 0 // all lists except one are in the journal
 		}
 		if run(after, wait) {
 			killed++
@@ -93,9 +93,9 @@ func TestKilledAmongResources(t *testing.T) {
 	}
 }
 
-// noSecrets looks for the sandbox's secrets in all files under the warehouse: in their
-// bytes, in the records of the journal, and in the values of the current tables. It returns
-// how many records of the journal have something withheld.
+// noSecrets looks for the sandbox's secrets in all files under the warehouse: in their bytes, in
+// the records of the journal, and in the values of the current tables. It returns the number of
+// journal records with withheld values.
 func (c *company) noSecrets() (withheldInJournal int) {
 	c.t.Helper()
 	if _, err := os.Stat(c.warehouse); errors.Is(err, fs.ErrNotExist) {

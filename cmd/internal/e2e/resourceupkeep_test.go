@@ -19,8 +19,7 @@ import (
 	"callhouse/internal/schema"
 )
 
-// tables returns all rows of what the organisation has besides calls, and of the changes,
-// as texts, by table and key.
+// tables returns all rows of resources and changes as texts, by table and key.
 func (c *company) tables() map[string]map[string]string {
 	c.t.Helper()
 	changes := map[string]string{}
@@ -48,9 +47,8 @@ func (c *company) tables() map[string]map[string]string {
 	return out
 }
 
-// Commands that work on the files keep what the organisation has besides calls: compact
-// and migrate all of it, rollback what it was a night before, and forget all but the
-// customers that it is about, who do not come back.
+// Maintenance keeps resources: compact and migrate all of them, rollback those of a night before,
+// and forget all except the forgotten customers, who do not come back.
 func TestUpkeepKeepsResources(t *testing.T) {
 	notUnderRace(t)
 	t.Parallel()
@@ -71,7 +69,7 @@ func TestUpkeepKeepsResources(t *testing.T) {
 		return c.tables()
 	}
 	first := night()
-	c.clock.Advance(20 * time.Hour) // or the snapshot of the first night may be gone
+	c.clock.Advance(20 * time.Hour) // otherwise the snapshot of the first night may be gone
 	second := night()
 	if n := len(second["changes"]) - len(first["changes"]); n < 10 {
 		t.Fatalf("only %d changes in a day", n)

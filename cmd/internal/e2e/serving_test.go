@@ -22,11 +22,11 @@ type serving struct {
 
 const servePassword = "a-good-password"
 
-// smallUser is the name of users who may take 64 MiB.
+// smallUser is the name of users limited to 64 MiB.
 const smallUser = "small"
 
-// serve starts query serve for users, and waits until it listens. heard is told each line that
-// it writes afterwards.
+// serve starts query serve for users, and waits until it listens. heard is called with each later
+// line of output.
 func serve(t *testing.T, heard func(line string), names []string, args ...string) *serving {
 	t.Helper()
 	list := filepath.Join(t.TempDir(), "users.json")
@@ -79,7 +79,7 @@ func serve(t *testing.T, heard func(line string), names []string, args ...string
 	return s
 }
 
-// as is the connection string of a user.
+// as returns the connection string of a user.
 func (s *serving) as(user string) string {
 	return "postgres://" + user + ":" + servePassword + "@" + s.postgres + "/callhouse?sslmode=disable"
 }

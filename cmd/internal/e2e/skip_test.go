@@ -11,9 +11,9 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// Records that never have a transcript are asked for by sample only, once that has shown:
-// in the same run, and in those after it. All that talks of the warehouse says so. When a
-// record of the kind has one after all, every call that was passed over is asked for.
+// Records of a kind without transcripts are only sampled once that is known: in the same run, and
+// in later ones. All commands about the warehouse report it. When a record of the kind has a
+// transcript, every skipped call is fetched.
 func TestRecordsThatNeverPay(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)
@@ -24,7 +24,7 @@ func TestRecordsThatNeverPay(t *testing.T) {
 	asked := map[string]int{}
 	now := false // these calls have transcripts now
 	e.edit = func(id string, call map[string]any) bool {
-		if call["status"] == "ended" && id[0] < '9' { // many that nobody answers
+		if call["status"] == "ended" && id[0] < '9' { // many unanswered ones
 			call["status"], call["disconnection_reason"], call["call_analysis"], call["call_cost"] = "not_connected", kind, nil, nil
 		}
 		if call["status"] == "not_connected" {
@@ -73,7 +73,7 @@ func TestRecordsThatNeverPay(t *testing.T) {
 		t.Errorf("verify: %s%s", r.stdout, r.stderr)
 	}
 
-	// The next night asks for a sample.
+	// The next night fetches a sample.
 	before := asked[kind]
 	c.clock.Advance(24 * time.Hour)
 	mustRun()
@@ -94,15 +94,14 @@ func TestRecordsThatNeverPay(t *testing.T) {
 	}
 }
 
-// Where the list has neither analyses nor costs, records are what tells of them, and none is
-// passed over.
+// If the list has neither analyses nor costs, only records have them, and none is skipped.
 func TestNoRecordIsPassedOverOfABriefList(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 38, Calls: 500, Days: 2}})
 	e := newEditor(c)
 	e.edit = func(id string, call map[string]any) bool {
-		if call["status"] == "ended" && id[0] < '9' { // many that nobody answers
+		if call["status"] == "ended" && id[0] < '9' { // many unanswered ones
 			call["status"], call["disconnection_reason"] = "not_connected", "dial_no_answer"
 		}
 		if _, own := call["transcript"]; own {

@@ -33,12 +33,11 @@ import (
 
 var errKilled = errors.New("killed")
 
-// mortal is the disk of a process that dies: from the k-th change on nothing
-// changes any more.
+// mortal is the disk of a dying process: from the k-th change on nothing changes any more.
 type mortal struct {
 	disk.FS
 	mu   sync.Mutex
-	left int // changes until it dies; negative: it lives
+	left int // changes until it dies; negative: never
 }
 
 func (m *mortal) op() error {
@@ -99,7 +98,7 @@ type mortalFile struct {
 	m *mortal
 }
 
-// Write writes a part of what it is given when the process dies in it.
+// Write writes a part of its data when the process dies in it.
 func (f *mortalFile) Write(p []byte) (int, error) {
 	if err := f.m.op(); err != nil {
 		n, _ := f.File.Write(p[:len(p)/2])
@@ -108,8 +107,8 @@ func (f *mortalFile) Write(p []byte) (int, error) {
 	return f.File.Write(p)
 }
 
-// realStore joins a crawler with a real warehouse, and remembers which records
-// the warehouse said it keeps.
+// realStore connects a crawler to a real warehouse, and records which records the warehouse
+// acknowledged.
 type realStore struct {
 	*sink.Warehouse
 	mu   sync.Mutex
@@ -150,7 +149,7 @@ func (s *realStore) row(did sink.Stats, _ int64) schema.Run {
 	return schema.Run{ID: s.RunID(), Outcome: schema.OutcomeDone, CallsNew: did.New}
 }
 
-// trouble is what may befall the runs of a company.
+// trouble is what may happen to the runs of a company.
 type trouble struct {
 	opts    sandbox.Options
 	runs    []troubledRun
@@ -158,12 +157,12 @@ type trouble struct {
 	kinds   []sandbox.FaultKind
 	workers int
 	seed    uint64
-	step    time.Duration // the clock moves on by so much with every request
+	step    time.Duration // the clock's advance per request
 }
 
 type troubledRun struct {
-	stopAfter int64         // requests until it is interrupted; 0: it is not
-	dieAfter  int           // changes of the disk until it is killed; negative: it is not
+	stopAfter int64         // requests until the interrupt; 0: none
+	dieAfter  int           // changes of the disk until the kill; negative: none
 	later     time.Duration // until the next one
 }
 
@@ -198,7 +197,7 @@ var drawTrouble = rapid.Custom(func(t *rapid.T) trouble {
 		seed:    rapid.Uint64().Draw(t, "faults"),
 		step:    rapid.SampledFrom([]time.Duration{0, time.Second, time.Minute}).Draw(t, "step"),
 	}
-	if !tr.opts.OffsetPaging { // with it, what vanishes as something else arrives cannot be seen
+	if !tr.opts.OffsetPaging { // with it, a call that vanishes while another arrives is undetectable
 		tr.opts.World.DeleteRate = rapid.SampledFrom([]float64{0, 0.1}).Draw(t, "deleted")
 	}
 	for range rapid.IntRange(1, 4).Draw(t, "runs") {
@@ -211,10 +210,9 @@ var drawTrouble = rapid.Custom(func(t *rapid.T) trouble {
 	return tr
 })
 
-// Whatever befalls the runs, the service's faults, interrupts, kills at any
-// change of the disk: every run ends, no record that the warehouse kept is asked
-// for again, the warehouse is whole, and after a run that nothing befalls it
-// equals the service's truth, value for value.
+// Whatever happens to the runs (faults of the service, interrupts, kills at any change of the
+// disk), every run ends, no acknowledged record is requested again, the warehouse is whole, and
+// after an undisturbed run it equals the service's truth, value for value.
 func TestRealWarehouseInTrouble(t *testing.T) {
 	longtest.Only(t)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -230,9 +228,8 @@ func TestRealWarehouseInTrouble(t *testing.T) {
 				err = st.try(t)
 			}
 		})
-		// The Parquet reader pools decoders with channels in them, which must not
-		// be met outside of their bubble: no test runs beside this one, and two
-		// collections empty the pool.
+		// The Parquet reader pools decoders with channels, which must not be used outside their
+		// bubble: no test runs beside this one, and two collections empty the pool.
 		runtime.GC()
 		runtime.GC()
 		if err != nil {
@@ -277,7 +274,7 @@ func (st *stand) inject(_ int64, r sandbox.Request) sandbox.FaultKind {
 	return st.kinds[st.rnd.IntN(len(st.kinds))]
 }
 
-// run is one run, which perhaps is interrupted or dies.
+// run is one run, possibly interrupted or killed.
 func (st *stand) run(t *testing.T, r troubledRun, full bool) (rep crawler.Report, err error) {
 	transport, stop := apitest.Serve(t, judged(t, st.server))
 	defer stop()
@@ -357,7 +354,7 @@ func (st *stand) try(t *testing.T) error {
 	return nil
 }
 
-// whole verifies the warehouse against itself, as far as there is one.
+// whole verifies the warehouse, if there is one.
 func (st *stand) whole() error {
 	r, err := verify.Warehouse(context.Background(), verify.Options{Root: st.root})
 	if errors.Is(err, layout.ErrNoWarehouse) {
@@ -369,9 +366,8 @@ func (st *stand) whole() error {
 	return err
 }
 
-// differs says in what the warehouse differs from what the service shows. With
-// values, every value of every call is compared, and else what a run must not
-// leave undone.
+// differs returns how the warehouse differs from what the service shows. With values, every value
+// of every call is compared, otherwise what a run must not leave undone.
 func (st *stand) differs(values bool) error {
 	s, err := layout.Current(st.root)
 	if err != nil {
@@ -399,7 +395,7 @@ func (st *stand) differs(values bool) error {
 			return fmt.Errorf("the detail of call %s was not fetched", id)
 		}
 		if !values || st.opts.ThinList && got.Settlement() == calls.Expired {
-			continue // what came after it was given up a thin list does not tell
+			continue // a thin list does not show what came after expiry
 		}
 		body, _, err := wire.Redact(schema.CallResource, r.Detail(nil, v))
 		if err != nil {

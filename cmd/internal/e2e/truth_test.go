@@ -15,8 +15,7 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// sameAsTruth compares every aggregate that the sandbox knows of itself with
-// what SQL says over the Parquet files.
+// sameAsTruth compares every aggregate of the sandbox with SQL over the Parquet files.
 func sameAsTruth(t *testing.T, c *company) {
 	t.Helper()
 	truth := c.service.Server.Truth()
@@ -45,12 +44,12 @@ func sameAsTruth(t *testing.T, c *company) {
 		{"calls that have another number of turns than turn_count says", map[string]int64{"calls": 0}, `SELECT 'calls' AS key, count(*) AS n FROM c
 		    WHERE coalesce(turn_count, 0) <> (SELECT count(*) FROM transcript_turns t WHERE t.call_id = c.call_id)`},
 	}
-	var parts []string // in one statement: to open the warehouse costs more than to ask
+	var parts []string // in one statement: opening the warehouse costs more than querying
 	for _, q := range questions {
 		parts = append(parts, fmt.Sprintf("SELECT '%s' AS what, key, n FROM (%s)", q.what, q.sql))
 	}
 	got := map[string]map[string]int64{}
-	// The calls once: to plan their view costs more than to count them.
+	// The calls once: planning their view costs more than counting them.
 	for _, row := range c.sql("WITH c AS MATERIALIZED (FROM calls) " + strings.Join(parts, " UNION ALL ")) {
 		what := fmt.Sprint(row["what"])
 		if got[what] == nil {
@@ -66,7 +65,7 @@ func sameAsTruth(t *testing.T, c *company) {
 }
 
 func TestWarehouseEqualsTheSandbox(t *testing.T) {
-	days := int(sized(4, 7)) // one more than those that every night lists again
+	days := int(sized(4, 7)) // one more than those listed by every night
 	for _, w := range []struct {
 		name string
 		opts sandbox.Options
@@ -81,13 +80,13 @@ func TestWarehouseEqualsTheSandbox(t *testing.T) {
 	} {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
-			if w.opts.ContractOnly || w.opts.ThinList { // a thin list has TestNoRecordIsPassedOverOfABriefList, the contract's parameters the crawler's tests
+			if w.opts.ContractOnly || w.opts.ThinList { // tested elsewhere: a thin list in TestNoRecordIsPassedOverOfABriefList, the contract's parameters in the crawler
 				longtest.Only(t)
 			}
 			c := found(t, w.opts)
 			c.mustExtract()
-			// Of a call that goes on a thin list tells nothing, and its record is asked for
-			// when it is over.
+			// A thin list shows nothing of an ongoing call, whose record is fetched when it is
+			// over.
 			over := func() {
 				for range 30 {
 					if !w.opts.ThinList || fmt.Sprint(c.one("SELECT count(*) AS v FROM calls WHERE settlement = 'open'")) == "0" {
@@ -101,8 +100,8 @@ func TestWarehouseEqualsTheSandbox(t *testing.T) {
 			sameAsTruth(t, c)
 			asked := c.service.Server.Stats()
 
-			// Nothing new: the pages of the last days, and nothing else; but for a list
-			// that does not tell what is filled in later, the calls that wait for it.
+			// Nothing new: only the pages of the last days, and for a list without later data the
+			// pending calls.
 			waiting := int64(0)
 			if w.opts.ThinList {
 				for _, n := range c.counts("SELECT 'all' AS key, count(*) AS n FROM calls WHERE settlement IN ('open', 'ended')") {
@@ -116,7 +115,7 @@ func TestWarehouseEqualsTheSandbox(t *testing.T) {
 			}
 			sameAsTruth(t, c)
 
-			// A day later: what is new, and what changed; no detail in vain.
+			// A day later: new and changed calls; no unnecessary detail.
 			c.clock.Advance(20 * time.Hour)
 			c.mustExtract()
 			over()
@@ -128,8 +127,8 @@ func TestWarehouseEqualsTheSandbox(t *testing.T) {
 	}
 }
 
-// A run that is interrupted anywhere commits what it has, and the runs after it
-// go on from there: in the end all is there, and no detail was asked for twice.
+// A run interrupted anywhere commits what it has, and the next ones continue: in the end everything
+// is there, and no detail was requested twice.
 func TestInterruptedRunsGoOn(t *testing.T) {
 	longtest.Only(t)
 	var stop context.CancelFunc
@@ -162,7 +161,7 @@ func TestInterruptedRunsGoOn(t *testing.T) {
 	}
 	sameAsTruth(t, c)
 	s := c.service.Server.Stats()
-	// A request under way when the interrupt comes may be answered and not kept.
+	// A request in flight at the interrupt may be answered but not kept.
 	if s.DetailsAgain > int64(interrupted)*64 {
 		t.Errorf("%d details were asked for again after %d interrupts", s.DetailsAgain, interrupted)
 	}

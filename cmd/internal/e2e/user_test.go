@@ -15,11 +15,11 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// nobody is the user without rights that tests act as where they are root's.
+// nobody is the unprivileged user of tests that run as root.
 const nobody = 65534
 
-// serviceUser is a machine with a user of its own for callhouse: where the tests
-// are root's that is nobody, elsewhere it is whoever runs the tests.
+// serviceUser is a machine with a user for callhouse: nobody if the tests run as root, otherwise
+// the user of the tests.
 type serviceUser struct {
 	t        *testing.T
 	root     string // a folder that everybody may enter
@@ -37,12 +37,12 @@ func newServiceUser(t *testing.T) *serviceUser {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(u.root) })
-	self, err := os.Executable() // which is a program when it is called by its name, see TestMain
+	self, err := os.Executable() // which acts as a program when called by its name, see TestMain
 	bin := filepath.Join(u.root, "bin")
 	if err = errors.Join(err, os.Chmod(u.root, 0o755), os.Mkdir(bin, 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	// Its own folder is closed to others: a link would lead nowhere.
+	// Its own folder is closed to others, so a symbolic link would not work.
 	if os.Link(self, filepath.Join(bin, "extract")) != nil {
 		if out, err := exec.CommandContext(t.Context(), "cp", self, filepath.Join(bin, "extract")).CombinedOutput(); err != nil {
 			t.Fatalf("%s", out)
@@ -61,17 +61,16 @@ func newServiceUser(t *testing.T) *serviceUser {
 	return u
 }
 
-// command is a script of whoever runs the tests, with this user's programs and a
-// sudo that changes to it, whatever user is named: there may be no sudo on this
-// machine, and none that this user may use.
+// command returns a script of the tests' user, with this user's programs and a sudo that changes to
+// it, whatever user is named: the machine may have no usable sudo.
 func (u *serviceUser) command(dir, script string, env ...string) *exec.Cmd {
 	cmd := exec.CommandContext(u.t.Context(), "bash", "-euo", "pipefail", "-c", script)
 	cmd.Dir, cmd.Env = dir, append([]string{"PATH=" + u.root + "/bin:/usr/bin:/bin"}, env...)
 	return cmd
 }
 
-// What one user has made another one may not touch. The message says whose it
-// is, and what to do; a folder that it merely stands in does not matter.
+// Files of one user are closed to another. The message names the owner and a hint; an enclosing
+// folder does not matter.
 func TestAnotherUsersFiles(t *testing.T) {
 	longtest.Only(t)
 	t.Parallel()
@@ -130,7 +129,7 @@ func TestAnotherUsersFiles(t *testing.T) {
 		}
 	}
 	expect("more that is root's", run("/", extractRun), cli.ExitFailed, "chown -R nobody "+c.warehouse+"\n")
-	// A folder that is no warehouse is nobody's to give away.
+	// chown is not suggested for a folder that is no warehouse.
 	house := c.warehouse
 	for _, path := range []string{"/callhose", "/usr", "/usr/callhose", "/root", "/etc", home, filepath.Join(home, "w")} {
 		c.warehouse = path
@@ -143,11 +142,11 @@ func TestAnotherUsersFiles(t *testing.T) {
 	c.warehouse = house
 	give(c.warehouse)
 
-	// A working folder that it may not even look into.
+	// A working folder that the user may not even list.
 	for _, args := range []string{extractRun, "extract status", "extract verify", "query volume", "query sql 'SELECT count(*) FROM calls'"} {
 		expect("in a folder of root's: "+args, run(home, args), cli.ExitOK, "")
 	}
-	// But a file that is there, and cannot be read, is named with its place.
+	// But an existing unreadable file is named with its path.
 	open := filepath.Join(u.root, "open")
 	file := filepath.Join(open, "callhouse.toml")
 	if err := errors.Join(os.Mkdir(open, 0o755), os.WriteFile(file, nil, 0o600)); err != nil {
@@ -155,7 +154,7 @@ func TestAnotherUsersFiles(t *testing.T) {
 	}
 	expect("settings that are root's", run(open, "extract status"), cli.ExitUsage, "open "+file+": permission denied", file+" belongs to root")
 
-	// Root, who may do anything, is warned before it makes files there.
+	// Root, which may do anything, is warned before it makes files there.
 	if r := c.extract(t.Context()); !strings.Contains(r.stderr, "belongs to nobody") {
 		t.Errorf("root fills nobody's warehouse without a warning:\n%s", r.stderr)
 	}

@@ -18,14 +18,14 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// editor stands before the sandbox and changes what it says of single calls.
+// editor is a proxy of the sandbox that changes single calls.
 type editor struct {
 	company *company
 	url     string
-	// edit changes a call, of a page or its own record, as the service sends it; false: there is no
-	// such call. nil: nothing is changed. It is called for one call at a time.
+	// edit changes a call of a page or its own record; false: no such call. nil: no changes. It is
+	// called for one call at a time.
 	edit func(id string, call map[string]any) bool
-	// whole changes the answer to a request; nil: nothing is changed.
+	// whole changes an answer; nil: no changes.
 	whole func(r *http.Request, body map[string]any)
 
 	mu sync.Mutex // held by edit
@@ -61,8 +61,7 @@ func (e *editor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body)
 }
 
-// changed returns a body with the calls that edit changes; all others stay as
-// they are to the byte.
+// changed returns a body with the calls changed by edit; all others stay the same to the byte.
 func (e *editor) changed(body []byte) (out []byte, ok bool) {
 	var page map[string]json.RawMessage
 	if err := json.Unmarshal(body, &page); err != nil {
@@ -104,14 +103,14 @@ func (e *editor) changedCall(body []byte) (out []byte, ok bool) {
 	return marshal(call), true
 }
 
-// endOf returns when a call ended, as the service sends it; 1970 for one that goes on.
+// endOf returns when a call ended, as sent by the service; 1970 for an ongoing one.
 func endOf(call map[string]any) time.Time {
 	end, _ := call["end_at"].(json.Number)
 	ms, _ := end.Int64()
 	return time.UnixMilli(ms)
 }
 
-// clone copies what was parsed.
+// clone copies decoded JSON.
 func clone(v any) any {
 	switch v := v.(type) {
 	case objectJSON:
@@ -151,7 +150,7 @@ func (e *editor) extract(args ...string) result {
 	return e.company.extract(e.company.t.Context(), append(args, "--base-url", e.url)...)
 }
 
-// deepReport is what the tests read of verify's JSON.
+// deepReport is the part of verify's JSON used by the tests.
 type deepReport struct {
 	Count   int64 `json:"problems"`
 	Service *struct {
@@ -212,8 +211,7 @@ func (e *editor) verify(args ...string) (deepReport, result) {
 	return rep, r
 }
 
-// An old, settled call with turns and an opted-in caller, from the warehouse
-// itself.
+// An old, settled call with turns and without opt-out, from the warehouse itself.
 func (c *company) settledCall() string {
 	c.t.Helper()
 	id, ok := c.one(`SELECT min(call_id) AS v FROM calls WHERE settlement = 'settled' AND turn_count > 3 AND user_sentiment = 'neutral'
@@ -224,8 +222,8 @@ func (c *company) settledCall() string {
 	return id
 }
 
-// What the service says is compared with what is in the warehouse, call by call
-// and value by value, and each difference is told for what it is.
+// The service's data is compared with the warehouse, call by call and value by value, and each
+// difference is classified.
 func TestVerifyDeep(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
@@ -245,7 +243,7 @@ func TestVerifyDeep(t *testing.T) {
 		edit func(string, map[string]any) bool
 		code int
 		says string
-		// what must be in the report, as text
+		// the expected texts of the report
 		lacking, other, changed string
 		gone, emptied           int64
 	}{
@@ -322,7 +320,7 @@ func TestVerifyDeep(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	// Nothing of it is in the warehouse, or anywhere else.
+	// None of it is in the warehouse, or anywhere else.
 	e.edit = nil
 	if rep, r := e.verify(); r.code != cli.ExitOK || rep.Service != nil {
 		t.Errorf("without --deep: exit code %d, %+v", r.code, rep.Service)
@@ -341,8 +339,8 @@ func TestVerifyDeep(t *testing.T) {
 	}
 }
 
-// A call that the list did not show when its span was put on record is told as
-// lacking; one that is new, or that was forgotten, is not.
+// A call missing from the list when its span was recorded is lacking; a new or forgotten one is
+// not.
 func TestVerifyDeepFindsWhatIsLacking(t *testing.T) {
 	longtest.Only(t)
 	t.Parallel()
@@ -376,7 +374,7 @@ func TestVerifyDeepFindsWhatIsLacking(t *testing.T) {
 	if !strings.Contains(r.stderr, "the warehouse lacks 1 call\n") || !strings.Contains(r.stderr, "extract run --full") {
 		t.Errorf("it says:\n%s", r.stderr)
 	}
-	// What a run would still wait for is not lacking yet.
+	// A call that a run still awaits is not lacking yet.
 	if rep, r := e.verify("--deep=0", "--window", "20d"); r.code != cli.ExitOK || rep.Service.Lacking.Count != 0 {
 		t.Errorf("exit code %d: %+v\n%s", r.code, rep.Service, r.stderr)
 	}
@@ -384,7 +382,7 @@ func TestVerifyDeepFindsWhatIsLacking(t *testing.T) {
 	if rep, r := e.verify("--deep=0", "--since", "4d"); r.code != cli.ExitOK || rep.Service.Lacking.Count != 0 || rep.Service.Calls == 0 {
 		t.Errorf("exit code %d: %+v\n%s", r.code, rep.Service, r.stderr)
 	}
-	// The remedy that it names helps.
+	// The suggested remedy helps.
 	if r := e.extract("--full"); r.code != cli.ExitOK {
 		t.Fatal(r.stderr)
 	}
@@ -393,8 +391,8 @@ func TestVerifyDeepFindsWhatIsLacking(t *testing.T) {
 	}
 }
 
-// Verify spends what it says and no more, counts it against the budget of the
-// runs after it, and ends in good order where it may not ask to the end.
+// Verify sends the predicted requests, counts them against the budget of later runs, and ends
+// properly at a time limit.
 func TestVerifyDeepKeepsToTheBudget(t *testing.T) {
 	longtest.Only(t)
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 23, Calls: 120, Days: 6}})
@@ -409,7 +407,7 @@ func TestVerifyDeepKeepsToTheBudget(t *testing.T) {
 	if s := rep.Service; r.code != cli.ExitOK || s.Requests != pages+details || s.Pages != pages || s.Details != 7 || details != 7 || pages > 4 {
 		t.Errorf("exit code %d, %d pages and %d details were asked for: %+v", r.code, pages, details, s)
 	}
-	// The minute's requests are spent, also for whoever comes next.
+	// The minute's requests are spent, also for the next command.
 	s, err := layout.Current(c.warehouse)
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"callhouse/internal/sandbox/organisation"
 )
 
-// objectFindings is what the tests read of verify's JSON of one resource.
+// objectFindings is the part of verify's JSON about one resource.
 type objectFindings struct {
 	Resource  string    `json:"resource"`
 	Objects   int64     `json:"objects_compared"`
@@ -34,7 +34,7 @@ type namedKeys struct {
 	} `json:"objects"`
 }
 
-// said writes the fields of the objects, or their number where they have none.
+// said writes the fields of the objects, or their number where there are none.
 func (n *namedKeys) said() string {
 	var out []string
 	for _, o := range n.Objects {
@@ -43,8 +43,8 @@ func (n *namedKeys) said() string {
 	return strings.Join(out, ", ")
 }
 
-// Verify compares what the organisation has besides calls: what is gone, lacking, or another
-// one though nobody edited it. What changed since the last run is no damage.
+// Verify compares resources: objects that are gone, lacking, or different without an edit. Changes
+// since the last run are no damage.
 func TestVerifyDeepComparesObjects(t *testing.T) {
 	longtest.Only(t)
 	t.Parallel()
@@ -64,7 +64,7 @@ func TestVerifyDeepComparesObjects(t *testing.T) {
 	agents := want["agents"]
 	c.clock.Advance(26 * time.Hour)
 	old := c.clock.Now().Add(-10 * 24 * time.Hour).UnixMilli()
-	// first changes the first object of a list, of whichever page.
+	// first changes the first object of a list, on any page.
 	first := func(path, items string, do func(all []any, o map[string]any) []any) func(*http.Request, map[string]any) {
 		return func(r *http.Request, body map[string]any) {
 			if r.URL.Path != path {
@@ -177,7 +177,7 @@ func TestVerifyDeepComparesObjects(t *testing.T) {
 		})
 	}
 
-	// A customer who was forgotten is not mentioned.
+	// A forgotten customer is not mentioned.
 	e.whole = nil
 	customer := c.one("SELECT min(customer_id) AS v FROM customers").(string)
 	if r := e.extract("forget", "--customer-id", customer, "--yes"); r.code != cli.ExitOK {
@@ -188,14 +188,14 @@ func TestVerifyDeepComparesObjects(t *testing.T) {
 		t.Errorf("exit code %d: %+v", r.code, rep.Service)
 	}
 
-	// A list that cannot be had is not compared, and said so.
+	// A list that cannot be fetched is not compared, and reported.
 	if err := c.service.Server.SetResourceFaults("tools", "403"); err != nil {
 		t.Fatal(err)
 	}
 	if rep, r := e.verify("--deep=0", "--resources", "all"); r.code != cli.ExitIncomplete {
 		t.Errorf("exit code %d: %+v", r.code, rep.Service)
 	}
-	// Only what is chosen, and was ever listed, is asked for.
+	// Only selected resources that were ever listed are requested.
 	before := c.service.Server.Stats()
 	rep, r = e.verify("--deep=0", "--resources", "knowledges")
 	if asked := c.asked(before); r.code != cli.ExitOK || len(asked) != 1 || asked["knowledges"] != 1 || len(rep.Service.Resources) != 1 {

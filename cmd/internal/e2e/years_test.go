@@ -22,15 +22,15 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// What a child process that is one night of extract is told, by its environment.
+// Environment variables of a child process that is one night of extract.
 const (
 	envNight      = "CALLHOUSE_TEST_NIGHT"       // its arguments, as JSON
-	envNightClock = "CALLHOUSE_TEST_NIGHT_CLOCK" // what its clock shows, ms
-	envNightLimit = "CALLHOUSE_TEST_NIGHT_LIMIT" // the size that a file may grow to
+	envNightClock = "CALLHOUSE_TEST_NIGHT_CLOCK" // its clock, ms
+	envNightLimit = "CALLHOUSE_TEST_NIGHT_LIMIT" // maximum size of a file
 )
 
-// TestNight is no test: it is the process of a night that is killed, or whose
-// disk is full. It is extract itself, by the clock of the sandbox.
+// TestNight is no test but the process of a night that is killed, or whose disk is full: extract
+// with the sandbox's clock.
 func TestNight(t *testing.T) {
 	if os.Getenv(envNight) == "" {
 		t.Skip("TestThirtyNights runs it")
@@ -56,12 +56,12 @@ func TestNight(t *testing.T) {
 	os.Exit(program.Run(context.Background(), args, strings.NewReader(""), os.Stdout, os.Stderr))
 }
 
-// nights is a company whose nights are watched.
+// nights is a company with monitored nights.
 type nights struct {
 	*company
 	metrics string
 	began   time.Time // the evening before the first night
-	// trap, where set, sees every request before it is answered.
+	// trap, if set, sees every request before it is answered.
 	trap atomic.Pointer[func(sandbox.Request)]
 }
 
@@ -70,13 +70,12 @@ func (n *nights) args() []string {
 		"--requests-per-second", "2000", "--requests-per-minute", "100000", "--metrics-file", n.metrics, "--log-format", "json"}
 }
 
-// run is a night as it should be, by a clock that is off by so much.
+// run is an ordinary night with a clock that is off by so much.
 func (n *nights) run(off time.Duration) result {
 	return extractAt(n.t.Context(), func() time.Time { return n.clock.Now().Add(off) }, n.args()...)
 }
 
-// child is a night in a process of its own. Its files may grow to limit bytes;
-// 0: to any size.
+// child is a night in a separate process. Its files may grow to limit bytes; 0: to any size.
 func (n *nights) child(limit int) *exec.Cmd {
 	n.t.Helper()
 	args, err := json.Marshal(n.args())
@@ -114,11 +113,9 @@ func (n *nights) seen() map[string]float64 {
 	return out
 }
 
-// Thirty nights in a row, with what happens to a program that runs every night
-// for years: a key that is revoked, a full disk, a kill, clocks that jump, and a
-// service that changes its answers. After the last night the warehouse equals
-// the truth, and every incident stands in the table runs, in the exit code and
-// in the metrics of its night.
+// Thirty nights in a row, with the incidents of years: a revoked key, a full disk, a kill, clocks
+// that jump, and a service that changes its answers. After the last night the warehouse equals the
+// truth, and every incident is in the table runs, the exit code and the metrics of its night.
 func TestThirtyNights(t *testing.T) {
 	notUnderRace(t)
 	t.Parallel()
@@ -200,7 +197,7 @@ func TestThirtyNights(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range snapshot.Manifest.Files {
-		// A month is over for five days before a night makes one file of it.
+		// A month is compacted once it has been over for five days.
 		if at, err := time.Parse(time.DateOnly, f.Period); err == nil && at.AddDate(0, 1, 1-at.Day()+12).Before(n.clock.Now()) {
 			t.Errorf("%s is not compacted yet", f.Path)
 		}
@@ -214,8 +211,8 @@ func TestThirtyNights(t *testing.T) {
 	}
 }
 
-// fails expects a night that failed: its exit code, its row, its metrics, and
-// what status says the morning after.
+// fails expects a failed night: its exit code, row and metrics, and the status of the morning
+// after.
 func (n *nights) fails(night int, r result, code int, says string, success float64) {
 	n.t.Helper()
 	if r.code != code || !strings.Contains(r.stderr, says) {
@@ -227,8 +224,8 @@ func (n *nights) fails(night int, r result, code int, says string, success float
 	}
 }
 
-// alarms expects what the alert rules look at: that the night was not done, and
-// when the last one was.
+// alarms expects the metrics of the alert rules: that the night was not done, and when the last one
+// was.
 func (n *nights) alarms(night int, m map[string]float64, code int, outcome string, success float64) {
 	n.t.Helper()
 	if m["last_run_exit_code"] != float64(code) || m[`last_run_outcome{outcome="`+outcome+`"}`] != 1 || m["last_success_timestamp_seconds"] != success {
@@ -236,8 +233,8 @@ func (n *nights) alarms(night int, m map[string]float64, code int, outcome strin
 	}
 }
 
-// areRecorded expects each night's row in the table runs, asked for once: to open
-// the warehouse takes longer than a night.
+// areRecorded expects each night's row in the table runs, queried once: opening the warehouse takes
+// longer than a night.
 func (n *nights) areRecorded() {
 	n.t.Helper()
 	type row struct{ outcome, text, drift string }
@@ -271,8 +268,8 @@ func (n *nights) areRecorded() {
 	}
 }
 
-// fullDisk is a night in which no file can grow beyond a few KB: neither the
-// commit nor the run's own row can be written.
+// fullDisk is a night in which no file can grow beyond a few KB: neither the commit nor the run's
+// own row can be written.
 func (n *nights) fullDisk(success float64) {
 	n.t.Helper()
 	out, err := n.child(16 << 10).CombinedOutput()
@@ -315,12 +312,11 @@ func (n *nights) killed(success float64) {
 	}
 }
 
-// clockJumps is a night whose machine has a clock that is a day and more behind,
-// and then nine hours ahead.
+// clockJumps is a night whose clock is more than a day slow, and then nine hours fast.
 func (n *nights) clockJumps() {
 	n.t.Helper()
-	// More than a day off the service's, a clock is not believed, and leaves no trace. Where it
-	// is less, the times of the run are the service's.
+	// A clock more than a day off the service's is not trusted, and leaves no trace. With a smaller
+	// difference, the times of the run are the service's.
 	r := n.run(-30 * time.Hour)
 	if r.code != cli.ExitFailed || !strings.Contains(r.stderr, "more than a day apart") {
 		n.t.Errorf("a clock that is off by 30 hours: exit code %d\n%s", r.code, r.stderr)

@@ -61,7 +61,7 @@ func TestPlanFormats(t *testing.T) {
 		"plan --json":                 "no service address",
 		"plan --format json":          "no service address",
 		"plan --api-key-env ACME":     "name a file of mode 0600", // of earlier builds; as these, which are ignored:
-		"plan --manners polite":       "--manners is not a flag any more, and is ignored; remove it",
+		"plan --manners polite":       "--manners is no longer a flag and is ignored; remove it",
 		"plan --v2-path=/v2/x --json": "no service address",
 	} {
 		code, _, stderr := call(t, "", strings.Fields(args)...)

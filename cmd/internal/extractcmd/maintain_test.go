@@ -88,7 +88,7 @@ func TestMaintenance(t *testing.T) {
 		{"list the snapshots as JSON", "rollback --list --format json", 0, `"snapshot": 2`, ""},
 		{"rollback", "rollback", 0, "", "snapshot 3 is what snapshot 1 was: 2 calls"},
 		{"rollback to", "rollback --to 1", 0, "", "snapshot 3 is what snapshot 1 was"},
-		{"rollback to nowhere", "rollback --to 9", 2, "", "there are: 1"},
+		{"rollback to nowhere", "rollback --to 9", 2, "", "available: 1"},
 		{"rollback to zero", "rollback --to 0", 2, "", "--to takes the number of a snapshot"},
 		{"forget nothing", "forget --yes", 2, "", "which calls are to be forgotten?"},
 		{"forget an empty id", "forget --yes --call-id=", 2, "", "must not be empty"},

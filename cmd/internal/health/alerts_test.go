@@ -21,9 +21,8 @@ import (
 	"callhouse/internal/sink"
 )
 
-// The alert rules are tried on months of thirty nights. What Prometheus sees is
-// what the code of the metrics writes for the runs of such a month. Prometheus'
-// own promtool evaluates the rules.
+// The alert rules are tested on months of thirty nights. The metrics are those that the code writes
+// for the runs of such a month. Prometheus' own promtool evaluates the rules.
 var promtool = flag.String("promtool", "", "Prometheus' promtool, for TestAlertsOfThirtyNights; make alerts installs and names it")
 
 const (
@@ -32,38 +31,38 @@ const (
 	theDay      = 24 * time.Hour
 )
 
-// event is one run of a month, and what it leaves. The zero value is a good run.
+// event is one run of a month and its result. The zero value is a good run.
 type event struct {
 	skip     bool          // no run at all
 	lasts    time.Duration // 0: 20 minutes
 	outcome  string        // empty: done
 	killed   bool          // nothing is written at its end
-	pending  int64         // calls of the last day that wait for their transcript
-	backlog  int64         // the same, of long ago
-	gaps     int           // spans of the list that were never read
+	pending  int64         // calls of the last day awaiting their transcript
+	backlog  int64         // older ones
+	gaps     int           // spans of the list never read
 	aside    int64
 	journal  int64 // bytes
 	drift    int64
 	failures int // of the data tests
 	refused  int64
-	clock    time.Duration // how far ahead its clock is
+	clock    time.Duration // how far its clock is ahead
 }
 
-// month simulates thirty nights of one profile, and remembers for each series
-// what every scrape saw of it; NaN: nothing.
+// month simulates thirty nights of one profile, and records the value of each series at every
+// scrape; NaN: none.
 type month struct {
 	t       *testing.T
 	profile string
 	scrapes int
 	seen    map[string][]float64
-	shown   map[string]float64 // in the file now; nil: there is no file
+	shown   map[string]float64 // in the current file; nil: no file
 	at      int                // scrapes done
 	history sink.History
 	number  int64
-	asked   map[string]bool // the metrics that the rules ask for
+	asked   map[string]bool // the metrics used by the rules
 }
 
-var absent = -1e300 // what a scrape that saw nothing is written as
+var absent = -1e300 // how a missing value is written
 
 func newMonth(t *testing.T, profile string) *month {
 	t.Helper()
@@ -78,7 +77,7 @@ func newMonth(t *testing.T, profile string) *month {
 	return m
 }
 
-// scrape lets time pass until then: Prometheus comes by.
+// scrape advances the time with Prometheus' scrapes.
 func (m *month) scrape(until time.Duration) {
 	for ; m.at < m.scrapes && time.Duration(m.at)*scrapeEvery < until; m.at++ {
 		for name := range m.shown {
@@ -94,7 +93,7 @@ func (m *month) scrape(until time.Duration) {
 	}
 }
 
-// write replaces the file by the metrics of now.
+// write replaces the file by the current metrics.
 func (m *month) write(s *Metrics) {
 	m.t.Helper()
 	s.Profile = m.profile
@@ -117,7 +116,7 @@ func (m *month) write(s *Metrics) {
 	}
 }
 
-// night lets a run of night n happen.
+// night simulates a run of night n.
 func (m *month) night(n int, e event) {
 	begin := time.Duration(n) * theDay
 	if e.skip {
@@ -160,7 +159,7 @@ func (m *month) night(n int, e event) {
 		Report: &crawler.Report{Progress: progress}})
 }
 
-// manifest is what the run committed.
+// manifest returns what the run committed.
 func (m *month) manifest(id string, start, end time.Time, e event) *layout.Manifest {
 	file := func(day time.Time, due int64) layout.File {
 		ms := day.UnixMilli()
@@ -177,7 +176,7 @@ func (m *month) manifest(id string, start, end time.Time, e event) *layout.Manif
 	return out
 }
 
-// series writes what was seen as promtool reads it.
+// series returns the recorded values in promtool's format.
 func (m *month) series() (out []map[string]string) {
 	m.scrape(monthNights * theDay)
 	for _, name := range slices.Sorted(maps.Keys(m.seen)) {
@@ -200,7 +199,7 @@ func (m *month) series() (out []map[string]string) {
 	return out
 }
 
-// everyNight makes a month of the same run every night, from but for those that differ.
+// everyNight makes a month with the same run every night, except those in but.
 func everyNight(every event, but map[int]event) func(*month) {
 	return func(m *month) {
 		for n := range monthNights {
@@ -222,8 +221,8 @@ func from(first, last int, e event) map[int]event {
 	return out
 }
 
-// expectation says which alerts have fired up to an hour of the month, ever; or,
-// with now, which are firing then.
+// expectation lists the alerts that have fired up to an hour of the month; or, with now, those
+// firing then.
 type expectation struct {
 	at    time.Duration
 	now   bool
@@ -327,7 +326,7 @@ func TestAlertsOfThirtyNights(t *testing.T) {
 				live(m)
 				series = append(series, m.series()...)
 			}
-			if len(series) == 0 { // promtool wants one
+			if len(series) == 0 { // promtool requires one
 				series = append(series, map[string]string{"series": `up{job="node"}`, "values": fmt.Sprintf("1+0x%d", monthNights*24*2)})
 			}
 			checkRules(t, series, c.expect)
@@ -335,7 +334,7 @@ func TestAlertsOfThirtyNights(t *testing.T) {
 	}
 }
 
-// checkRules has promtool evaluate docs/alerts.yml over the series.
+// checkRules runs promtool on docs/alerts.yml and the series.
 func checkRules(t *testing.T, series []map[string]string, expect []expectation) {
 	t.Helper()
 	type sample struct {

@@ -1,5 +1,4 @@
-// Package health tells how a warehouse and its runs are, to people, programs and
-// Prometheus.
+// Package health reports the state of a warehouse and its runs, to people, programs and Prometheus.
 package health
 
 import (
@@ -23,47 +22,45 @@ import (
 	"callhouse/internal/words"
 )
 
-// State is how a warehouse and its runs are: what extract status prints.
+// State is the output of extract status.
 type State struct {
 	Warehouse string   `json:"warehouse"`
 	Profile   string   `json:"profile,omitempty"`
 	Verdict   string   `json:"verdict"` // Fine, Stale, NotWhole or Broken
-	Reasons   []string `json:"reasons"` // why it is not fine
-	// Problem is one word for the first of the reasons, and Help what to do about it; empty:
-	// all is well.
+	Reasons   []string `json:"reasons"` // why not Fine
+	// Problem is the word for the first reason, and Help its hint; both may be empty.
 	Problem cli.Problem `json:"problem"`
 	Help    string      `json:"help"`
 
 	LastRun     *runState    `json:"last_run"`     // null: none has ended yet
-	LastSuccess *runState    `json:"last_success"` // the last that was done
-	Running     *runningNow  `json:"running"`      // who holds the warehouse; null: nobody
+	LastSuccess *runState    `json:"last_success"` // last run with outcome done
+	Running     *runningNow  `json:"running"`      // the process that holds the warehouse; null: none
 	NewestCall  *moment      `json:"newest_call"`  // the newest start of a call
-	Listed      *moment      `json:"listed"`       // up to here the list is on record
+	Listed      *moment      `json:"listed"`       // end of the recorded list
 	Pending     int64        `json:"calls_pending"`
-	Overdue     int64        `json:"calls_overdue"` // pending ones of days that have been over for overdueAfter
+	Overdue     int64        `json:"calls_overdue"` // pending calls of days over for overdueAfter
 	Unsettled   int64        `json:"calls_unsettled"`
-	UnheldCosts int64        `json:"costs_unheld"`          // costs that the column total_cost cannot hold
-	OlderFiles  int          `json:"files_of_older_format"` // what migrate writes anew
+	UnheldCosts int64        `json:"costs_unheld"`          // costs too large or precise for the column total_cost
+	OlderFiles  int          `json:"files_of_older_format"` // which migrate would rewrite
 	Underived   int64        `json:"calls_without_facts"`   // in files that lack the facts of transcripts
-	Bulk        *bulkState   `json:"bulk,omitempty"`        // pages of v2; left out: they were never asked for
-	Resources   []listState  `json:"resources"`             // besides calls, those that were listed
-	Resting     []restState  `json:"resting,omitempty"`     // what runs leave alone for a time
+	Bulk        *bulkState   `json:"bulk,omitempty"`        // pages of v2; omitted: never requested
+	Resources   []listState  `json:"resources"`             // the listed ones
+	Resting     []restState  `json:"resting,omitempty"`     // skipped by runs for some time
 	Gaps        []gapText    `json:"coverage_gaps"`
 	Journal     int64        `json:"journal_bytes"`
 	Snapshot    snapshotSize `json:"snapshot"`
 
-	// Unasked names a resource that runs do not ask for, and what to do; empty: there is none.
+	// Unasked names a resource that runs do not fetch, with a hint; may be empty.
 	Unasked string `json:"resources_not_asked_for,omitempty"`
 }
 
-// moment is a time and how long it is ago.
+// moment is a time and its age.
 type moment struct {
 	At  time.Time `json:"at"`
 	Age float64   `json:"age_seconds"`
 }
 
-// bulkState says how far pages of v2 can be relied on, and how many transcripts came on
-// them.
+// bulkState reports how reliable pages of v2 are, and how many transcripts came from them.
 type bulkState struct {
 	State       schema.BulkState `json:"state"`
 	Since       *moment          `json:"since"`
@@ -85,7 +82,7 @@ func (b *bulkState) text() string {
 type runState struct {
 	ID          string           `json:"run_id"`
 	StartedAt   time.Time        `json:"started_at"`
-	EndedAt     *time.Time       `json:"ended_at"` // null: it was killed, or could not write it
+	EndedAt     *time.Time       `json:"ended_at"` // null: killed, or could not write it
 	Age         float64          `json:"age_seconds"`
 	Outcome     string           `json:"outcome"`
 	Error       string           `json:"error,omitempty"`
@@ -124,21 +121,21 @@ type snapshotSize struct {
 	Runs        int64     `json:"runs"`
 }
 
-// listState is what is known of a resource besides calls.
+// listState is the state of a resource.
 type listState struct {
 	Name    string  `json:"name"`
 	Objects int64   `json:"objects"`
 	Listed  *moment `json:"listed"` // when its list was last complete
 }
 
-// restState is an operation that runs gave up, and leave alone until a time.
+// restState is an operation that runs gave up and skip until a time.
 type restState struct {
 	Of    string    `json:"of"`
 	Until time.Time `json:"until"`
 	Why   string    `json:"why"`
 }
 
-// Verdicts of a warehouse that can be read.
+// Verdicts of a readable warehouse.
 const (
 	Fine     = "fine"
 	Stale    = "stale"
@@ -146,14 +143,13 @@ const (
 	Broken   = "damaged"
 )
 
-// Unreadable is the state of a warehouse that cannot be opened because it is damaged.
+// Unreadable is the state of a warehouse too damaged to open.
 func Unreadable(err error) *State {
 	return &State{Verdict: Broken, Reasons: []string{err.Error()}, Problem: cli.Damaged, Help: cli.Damaged.Help(),
 		Gaps: []gapText{}, Resources: []listState{}}
 }
 
-// Examine judges a warehouse. Its last success may be as old as maxAge; 0 means any
-// age.
+// Examine judges a warehouse. Its last success may be as old as maxAge; 0 means any age.
 func Examine(h *sink.History, now time.Time, maxAge time.Duration) *State {
 	out := &State{Verdict: Fine, Reasons: []string{}, Gaps: []gapText{}, Resources: []listState{}, Journal: h.Journal}
 	last, success := lastRuns(h)
@@ -202,13 +198,13 @@ func Examine(h *sink.History, now time.Time, maxAge time.Duration) *State {
 	return out
 }
 
-// ended says how a run ended, by its outcome.
+// ended describes the end of a run by its outcome.
 var ended = map[string]string{
 	schema.OutcomeFailed: "failed", schema.OutcomeIncomplete: "did not fetch everything",
 	schema.OutcomeInterrupted: "was interrupted", schema.OutcomeKilled: "was killed",
 }
 
-// problemOf returns the word for what stopped a run; an earlier version wrote none.
+// problemOf returns the problem of a failed run, also for rows of earlier versions without one.
 func problemOf(run *schema.Run) cli.Problem {
 	if p := cli.Problem(run.Problem); p.Help() != "" {
 		return p
@@ -224,7 +220,7 @@ func problemOf(run *schema.Run) cli.Problem {
 	return cli.Failed
 }
 
-// measure adds the numbers of the snapshot.
+// measure adds the figures of the snapshot.
 func (h *State) measure(was *sink.History, now time.Time) {
 	m := was.Snapshot.Manifest
 	overdueBefore := layout.Day(now.Add(-overdueAfter).UnixMilli())
@@ -268,18 +264,17 @@ func (h *State) measure(was *sink.History, now time.Time) {
 	}
 }
 
-// overdueAfter is the age, to the day, at which a call's transcript should have
-// been fetched. Every night leaves some calls of its own day pending: they ended
-// during the run, or their transcripts were not there yet.
+// overdueAfter is the age, to the day, at which a call's transcript should have been fetched. Every
+// night leaves some calls of its own day pending: they ended during the run, or had no transcript
+// yet.
 const overdueAfter = 48 * time.Hour
 
-// clockSlack is how far in the future the end of a run may lie, for clocks that are
-// a little off.
+// clockSlack is how far in the future the end of a run may be, since clocks are inaccurate.
 const clockSlack = time.Hour
 
-// lastRuns returns the last run that has ended, and the last that was done; nil if
-// there is none. The row of a rollback is not a run. The last run is not always the
-// one with the latest time, since clocks jump.
+// lastRuns returns the last run that ended, and the last with outcome done; nil if there is none.
+// The row of a rollback is not a run. The last run is not always the one with the latest time,
+// since clocks jump.
 func lastRuns(h *sink.History) (last, success *schema.Run) {
 	latest := func(than, r *schema.Run) *schema.Run {
 		if than == nil || endOf(than) < endOf(r) {
@@ -301,7 +296,7 @@ func lastRuns(h *sink.History) (last, success *schema.Run) {
 			committed = r
 		}
 		if h.IsLost(r.ID) {
-			lost = r // the later, the later in the lock
+			lost = r // the later one is later in the lock
 		}
 	}
 	if last = cmp.Or(lost, committed, last); last != nil && last.Outcome == schema.OutcomeDone {
@@ -310,7 +305,7 @@ func lastRuns(h *sink.History) (last, success *schema.Run) {
 	return last, success
 }
 
-// endOf returns when a run ended, or when it began if that is not known.
+// endOf returns the end of a run, or its start if the end is unknown.
 func endOf(r *schema.Run) int64 {
 	if r.EndedAt.OK {
 		return r.EndedAt.V
@@ -332,7 +327,7 @@ func stateOf(r *schema.Run, now time.Time) *runState {
 	return out
 }
 
-// driftOf returns a run's drift by field and kind, as in "status: unknown_value".
+// driftOf returns a run's drift by field and kind: "status: unknown_value".
 func driftOf(r *schema.Run) map[string]int64 {
 	fields := map[string]int64{}
 	_ = json.Unmarshal(r.DriftFields, &fields) // null: none
@@ -344,12 +339,11 @@ func momentOf(ms int64, now time.Time) *moment {
 	return &moment{at, since(at, now)}
 }
 
-// since returns how long ago a time is, in seconds; 0 for a time in the future,
-// which a clock that was set back makes.
+// since returns the age of a time in seconds; 0 for a time in the future, after a clock was set
+// back.
 func since(at, now time.Time) float64 { return max(0, now.Sub(at).Round(time.Second).Seconds()) }
 
-// Err returns the command's error for a verdict. The first line has printed it
-// already.
+// Err returns the command's error for a verdict, which is already printed.
 func (h *State) Err() error {
 	if h.Verdict == Fine {
 		return nil
@@ -361,7 +355,7 @@ func (h *State) Err() error {
 	return cli.Reported(cli.Fail(code, errors.New(h.Headline()), ""))
 }
 
-// Headline is the verdict in a line.
+// Headline returns the verdict in one line.
 func (h *State) Headline() string {
 	if h.Verdict != Fine {
 		return string(h.Problem) + ": " + strings.Join(h.Reasons, "; ")
@@ -369,7 +363,7 @@ func (h *State) Headline() string {
 	return fmt.Sprintf("%s: last success %s ago, %s calls", Fine, age(h.LastSuccess.Age), humanize.Comma(h.Snapshot.Calls))
 }
 
-// Write prints it for a person.
+// Write prints the state for people.
 func (h *State) Write(w io.Writer) error {
 	var b strings.Builder
 	words.Fprintln(&b, h.Headline())
@@ -466,7 +460,7 @@ func (m *moment) text() string {
 	return fmt.Sprintf("%s, %s ago", m.At.Format(time.DateTime), age(m.Age))
 }
 
-// age writes a span of seconds as a person reads it: 8s, 1m 05s, 2h 03m, 3d 04h.
+// age formats seconds: 8s, 1m 05s, 2h 03m, 3d 04h.
 func age(seconds float64) string {
 	d := time.Duration(seconds) * time.Second
 	if d < 48*time.Hour {

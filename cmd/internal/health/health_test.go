@@ -12,7 +12,7 @@ import (
 
 func TestExamine(t *testing.T) {
 	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
-	// aRun is one that ended so many hours ago.
+	// aRun is a run that ended so many hours ago.
 	aRun := func(id, outcome string, hours int) schema.Run {
 		at := now.Add(-time.Duration(hours) * time.Hour).UnixMilli()
 		return schema.Run{ID: id, StartedAt: at - 1000, EndedAt: schema.Some(at), Outcome: outcome, Error: map[bool]string{true: "why"}[outcome != "done"]}
@@ -22,7 +22,7 @@ func TestExamine(t *testing.T) {
 		name     string
 		runs     []schema.Run
 		coverage []schema.Span
-		current  string // the run that committed last
+		current  string // the last run that committed
 		maxAge   time.Duration
 		verdict  string
 		reasons  string
@@ -56,8 +56,8 @@ func TestExamine(t *testing.T) {
 	}
 }
 
-// Neighbouring spans are kept as one, with the older of the times when they were
-// listed. What matters is up to when all is listed.
+// Adjacent spans are merged, with the older time of listing. Only the end of the listed time
+// matters.
 func TestListedIsTheCoveragesEnd(t *testing.T) {
 	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 	end := now.Add(-time.Minute)

@@ -14,25 +14,24 @@ import (
 	"callhouse/internal/words"
 )
 
-// outcomes are the words for the end of a run.
+// outcomes are the outcomes of a run.
 var outcomes = []string{schema.OutcomeDone, schema.OutcomeFailed, schema.OutcomeIncomplete, schema.OutcomeInterrupted, schema.OutcomeKilled}
 
-// Metrics are what the metrics show, beside the warehouse itself.
+// Metrics is the source of the metrics, besides the warehouse.
 type Metrics struct {
 	Now     time.Time
 	Profile string // becomes a label; empty: none
 	Secrets *words.Secrets
 	Running bool
-	Started time.Time // of the run that writes
-	// Ended says that the run has just ended, and that the fields below are about
-	// it. Otherwise the last run is taken from the table runs.
+	Started time.Time // of the writing run
+	// Ended reports that the run has just ended and the fields below describe it. Otherwise the
+	// last run is taken from the table runs.
 	Ended    bool
 	Code     int
 	Last     *schema.Run
-	Report   *crawler.Report // nil: it did not come to crawl
+	Report   *crawler.Report // nil: it did not crawl
 	Failures int             // of the data tests
-	// Progress is that of the run that writes, going on or ended; nil if it has not
-	// begun to crawl.
+	// Progress is that of the writing run, which may have ended; nil if it has not begun to crawl.
 	Progress *crawler.Progress
 }
 
@@ -45,7 +44,7 @@ func (g gauges) set(name, help string, v float64) {
 	g.MustRegister(one)
 }
 
-// each registers a value for each value of a label.
+// each registers a gauge with a value for each value of a label.
 func (g gauges) each(name, help, label string, values map[string]float64) {
 	all := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "callhouse", Name: name, Help: help}, []string{label})
 	for v, n := range values {
@@ -54,7 +53,7 @@ func (g gauges) each(name, help, label string, values map[string]float64) {
 	g.MustRegister(all)
 }
 
-// Gather makes the metrics, in a registry of their own.
+// Gather makes the metrics in a new registry.
 func (m *Metrics) Gather(h *sink.History) *prometheus.Registry {
 	reg := prometheus.NewRegistry()
 	g := gauges{reg}
@@ -105,8 +104,7 @@ func (m *Metrics) Gather(h *sink.History) *prometheus.Registry {
 	return reg
 }
 
-// lastGood returns the last run that was done or ended in good order with exit
-// code 3; nil: there is none.
+// lastGood returns the last run with outcome done or exit code 3; nil: none.
 func (m *Metrics) lastGood(h *sink.History, success *schema.Run) *schema.Run {
 	good := success
 	take := func(r *schema.Run) {
@@ -137,8 +135,7 @@ func (m *Metrics) thisRun(g gauges) {
 	}
 }
 
-// requestsOf returns a run's requests by what was asked for: those for resources are the
-// rest of them.
+// requestsOf returns a run's requests by kind; the rest are for resources.
 func requestsOf(all, pages, details, bulk int64) map[string]float64 {
 	return map[string]float64{"page": float64(pages), "detail": float64(details), "bulk": float64(bulk),
 		"resource": float64(all - pages - details - bulk)}
@@ -150,7 +147,7 @@ func answersOf(c *crawler.Counts) map[string]float64 {
 		"429": float64(c.RateLimited), "5xx": float64(c.ServerErrors), "none": float64(c.NetworkErrors)}
 }
 
-// lastRun adds the metrics of the last run that has ended.
+// lastRun adds the metrics of the last run that ended.
 func (m *Metrics) lastRun(g gauges, r *schema.Run) {
 	g.set("last_run_timestamp_seconds", "When the last run ended; of one that was killed, when it started.", seconds(endOf(r)))
 	g.set("last_run_duration_seconds", "How long the last run took.", float64(endOf(r)-r.StartedAt)/1000)
@@ -184,7 +181,7 @@ func (m *Metrics) lastRun(g gauges, r *schema.Run) {
 		if at < 0 {
 			continue
 		}
-		// Rows of older versions have the service's words unchanged.
+		// Rows of older versions have the service's words unredacted.
 		drift.WithLabelValues(m.Secrets.Line(place[:at]), words.Line(place[at+2:])).Add(float64(n))
 	}
 	g.MustRegister(drift)
@@ -193,7 +190,7 @@ func (m *Metrics) lastRun(g gauges, r *schema.Run) {
 	}
 }
 
-// warehouse adds the metrics of what the warehouse holds.
+// warehouse adds the metrics of the warehouse.
 func (m *Metrics) warehouse(g gauges, h *State) {
 	g.set("calls", "Calls in the warehouse.", float64(h.Snapshot.Calls))
 	g.set("calls_pending", "Calls that are over and wait for their transcript.", float64(h.Pending))
@@ -222,10 +219,10 @@ func bit(b bool) float64 {
 	return 0
 }
 
-// seconds returns an instant of ms since 1970 UTC in the unit of Prometheus.
+// seconds converts an instant of ms since 1970 UTC to Prometheus' unit.
 func seconds(ms int64) float64 { return float64(ms) / 1000 }
 
-// exitOf returns the exit code of a run with this outcome.
+// exitOf returns the exit code of a run with an outcome.
 func exitOf(outcome string) int {
 	switch outcome {
 	case schema.OutcomeDone:
@@ -235,7 +232,7 @@ func exitOf(outcome string) int {
 	case schema.OutcomeInterrupted:
 		return cli.ExitInterrupted
 	case schema.OutcomeKilled:
-		return 137 // 128 + SIGKILL, as a shell has it
+		return 137 // 128 + SIGKILL, as in a shell
 	}
 	return cli.ExitFailed
 }

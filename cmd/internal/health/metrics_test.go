@@ -20,7 +20,7 @@ import (
 	"callhouse/internal/sink"
 )
 
-// twoRuns is what a warehouse of two calls says after two runs.
+// twoRuns is the history of a warehouse with two calls and two runs.
 func twoRuns() *sink.History {
 	now := time.Now().UnixMilli()
 	m := &layout.Manifest{Snapshot: 2, RunID: "b", CommittedAt: time.Now(), Watermark: now,
@@ -29,7 +29,7 @@ func twoRuns() *sink.History {
 		Runs: []schema.Run{{ID: "a", StartedAt: now - 9000, Outcome: schema.OutcomeDone}, {ID: "b", StartedAt: now - 5000, Outcome: schema.OutcomeDone}}}
 }
 
-// allMetrics gathers the metrics of a run that had something of everything.
+// allMetrics gathers the metrics of a run with every kind of event.
 func allMetrics(t *testing.T) *prometheus.Registry {
 	t.Helper()
 	h := twoRuns()
@@ -92,7 +92,7 @@ func TestMetricsTellOfTheRun(t *testing.T) {
 	}
 }
 
-// names returns the names of all metrics that there are.
+// names returns the names of all metrics.
 func names(t *testing.T) (out []string) {
 	t.Helper()
 	families, err := allMetrics(t).Gather()
@@ -107,8 +107,8 @@ func names(t *testing.T) (out []string) {
 
 var metricRE = regexp.MustCompile(`\bcallhouse_[a-z_]+`)
 
-// The alert rules, the dashboard and the page about them speak of metrics that
-// there are, and the page of all.
+// The alert rules, the dashboard and the manual name only existing metrics, and the manual names
+// all.
 func TestDocsNameTheMetrics(t *testing.T) {
 	known := names(t)
 	docs := filepath.Join("..", "..", "..", "docs")
@@ -212,7 +212,7 @@ func TestDashboard(t *testing.T) {
 	}
 }
 
-// A run that began and one whose row could not be written are told as they are.
+// A run in progress, and one whose row could not be written, are reported correctly.
 func TestMetricsBetweenRuns(t *testing.T) {
 	h := twoRuns()
 	value := func(m *Metrics, name string) float64 {

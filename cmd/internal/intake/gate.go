@@ -21,22 +21,20 @@ func OriginOf(cfg *crawler.Config) layout.Origin {
 	return layout.Origin{Service: strings.TrimSuffix(strings.TrimRight(cfg.BaseURL, "/"), "/v3"), Key: hex.EncodeToString(sum[:8])}
 }
 
-// Gate keeps calls of another organisation out of the warehouse. The service's
-// answers do not say whose calls they are. So if the address or the key is not that
-// of the last run, the first items of the list must contain a call or an agent that
-// the warehouse knows.
+// Gate keeps calls of another organisation out of the warehouse. The service's answers do not
+// identify the organisation. So if the address or the key is not that of the last run, the first
+// items of the list must contain a call or an agent known to the warehouse.
 type Gate struct {
 	house  *sink.Warehouse
 	now    layout.Origin
-	before *layout.Origin // nil: a warehouse of before origins were kept
+	before *layout.Origin // nil: a warehouse older than origins
 
 	mu    sync.Mutex
 	open  bool
-	known *sink.Known // nil: not yet read
+	known *sink.Known // nil: not read yet
 }
 
-// NewGate returns the gate of a warehouse for a service and a key; adopt opens it
-// to any.
+// NewGate returns the gate of a warehouse for a service and a key; adopt lets any calls in.
 func NewGate(w *sink.Warehouse, now layout.Origin, adopt bool) *Gate {
 	g := &Gate{house: w, now: now, open: true}
 	if s := w.Snapshot(); s != nil {
@@ -76,7 +74,7 @@ func (g *Gate) admit(recs []schema.Record) error {
 			items = true
 			g.open = g.open || g.knows(recs[i].Body)
 		case schema.KindDetail:
-			g.open = true // it was asked for by its id
+			g.open = true // requested by its id
 		}
 	}
 	switch {
@@ -85,7 +83,7 @@ func (g *Gate) admit(recs []schema.Record) error {
 	case items || g.before != nil:
 		return g.refuse()
 	}
-	return nil // an empty list, and nothing says that this is another organisation
+	return nil // an empty list, which does not indicate another organisation
 }
 
 func (g *Gate) knows(body []byte) bool {
@@ -98,7 +96,7 @@ func (g *Gate) knows(body []byte) bool {
 	return g.known.Calls[string(c.ID())] || agent != nil && g.known.Agents[string(agent)]
 }
 
-// ForeignError says that the calls of another organisation were kept out.
+// ForeignError reports calls of another organisation, which were not stored.
 type ForeignError struct{ what string }
 
 func (e *ForeignError) Error() string { return e.what }

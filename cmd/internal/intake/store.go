@@ -1,5 +1,5 @@
-// Package intake joins the crawler with the warehouse: it withholds what must not
-// be kept, lets no other organisation's calls in, and decides when to commit.
+// Package intake connects the crawler to the warehouse: it removes what must not be stored, keeps
+// calls of other organisations out, and decides when to commit.
 package intake
 
 import (
@@ -11,11 +11,11 @@ import (
 	"callhouse/internal/sink"
 )
 
-// A long run commits in the background, so that what it has fetched can be read while it
-// goes on: after someRecords, or after commitAge if fewer come. But it leaves commitRest
-// between commits, and restTimes as long as the last one took, so that commits are about one
-// percent of the run. commitRecords and commitBytes limit the size of a commit, whatever that
-// costs. If records come faster than commits take them, Put waits at mostRecords.
+// A long run commits in the background, so that what it fetched can be queried meanwhile: after
+// someRecords, or after commitAge if fewer come. But it leaves commitRest between commits, and
+// restTimes the duration of the last one, so that commits take about one percent of the run.
+// commitRecords and commitBytes limit the size of a commit regardless. If records come faster than
+// commits take them, Put waits at mostRecords.
 const (
 	someRecords   = 500
 	commitAge     = 5 * time.Minute
@@ -24,26 +24,26 @@ const (
 	commitRecords = 10_000
 	mostRecords   = 2 * commitRecords
 	commitBytes   = 256 << 20
-	// OfferEvery is how often a run asks whether to commit.
+	// OfferEvery is how often a run considers a commit.
 	OfferEvery = time.Second
 )
 
-// Store is the crawler's store: a warehouse.
+// Store is the crawler's store over a warehouse.
 type Store struct {
 	*sink.Warehouse
-	Gate *Gate                              // nil: all may come in
-	Row  func(sink.Stats, int64) schema.Run // the run's row as of now
-	Over func() bool                        // the crawl is over, and the run's own last commit follows
+	Gate *Gate                              // nil: no check
+	Row  func(sink.Stats, int64) schema.Run // returns the run's current row
+	Over func() bool                        // reports whether the crawl is over, and the run commits itself
 	now  func() time.Time
 
 	mu     sync.Mutex
-	last   time.Time     // the end of the last commit
-	took   time.Duration // how long it took
-	busy   chan struct{} // closed when the commit in the background is over; nil: none
-	failed error         // of a commit in the background
+	last   time.Time     // end of the last commit
+	took   time.Duration // its duration
+	busy   chan struct{} // closed when the background commit is over; nil: none
+	failed error         // error of a background commit
 }
 
-// New returns the store of a run that begins.
+// New returns the store of a new run.
 func New(w *sink.Warehouse, now func() time.Time) *Store {
 	return &Store{Warehouse: w, now: now, last: now()}
 }
@@ -91,7 +91,7 @@ func (s *Store) Checkpoint(ctx context.Context, wait bool) error {
 	if s.busy != nil || records == 0 || !s.due(records, bytes) {
 		return nil
 	}
-	// In the background, so that the run goes on sending requests.
+	// In the background, so that the run continues to send requests.
 	busy := make(chan struct{})
 	s.busy = busy
 	go func() {
@@ -104,14 +104,14 @@ func (s *Store) Checkpoint(ctx context.Context, wait bool) error {
 	return nil
 }
 
-// due says whether so much that waits is to be committed now.
+// due reports whether enough is pending for a commit.
 func (s *Store) due(records, bytes int64) bool {
 	since := s.now().Sub(s.last)
 	return records >= commitRecords || bytes >= commitBytes ||
 		since >= max(commitRest, restTimes*s.took) && (records >= someRecords || since >= commitAge)
 }
 
-// Settle waits for the commit in the background, if there is one.
+// Settle waits for a background commit.
 func (s *Store) Settle() error {
 	s.mu.Lock()
 	busy := s.busy

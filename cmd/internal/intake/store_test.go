@@ -12,15 +12,14 @@ import (
 	"callhouse/internal/sink"
 )
 
-// What a long run has fetched is committed while it goes on, so that it can be read: by
-// count, and by time where little comes. Commits that take long come seldom: they take no
-// more than one percent of the run.
+// A long run commits in the background: by count, and by time if few records come. Slow commits are
+// rare: they take at most one percent of the run.
 func TestCheckpoints(t *testing.T) {
 	for _, tc := range []struct {
 		name        string
 		records     int           // in half a minute
-		takes       time.Duration // a commit
-		least, most int64         // commits in an hour
+		takes       time.Duration // per commit
+		least, most int64         // commits per hour
 	}{
 		{"at the service's limits", 58, 0, 11, 14},
 		{"little comes", 1, 0, 10, 12},
@@ -41,7 +40,7 @@ func TestCheckpoints(t *testing.T) {
 			st := New(w, clock)
 			st.Over = func() bool { return false }
 			st.Row = func(sink.Stats, int64) schema.Run {
-				now = now.Add(tc.takes) // nothing else looks at the clock meanwhile
+				now = now.Add(tc.takes) // nothing else reads the clock meanwhile
 				return schema.Run{ID: w.RunID(), Outcome: schema.OutcomeRunning}
 			}
 			begin, n := now, 0

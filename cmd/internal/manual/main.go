@@ -1,4 +1,4 @@
-// Command manual writes what a release carries beside the programs:
+// Command manual writes the man pages and completions of a release:
 //
 //	go run ./cmd/internal/manual DIR
 package main

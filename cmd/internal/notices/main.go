@@ -1,5 +1,5 @@
-// Command notices prints the licences and notices of everything that the released
-// programs are linked with, as go list names it and the module cache holds it.
+// Command notices prints the licences and notices of everything linked into the released programs,
+// as listed by go list and found in the module cache.
 //
 //	go run ./cmd/internal/notices > THIRD_PARTY_NOTICES.txt
 package main
@@ -34,7 +34,7 @@ These parts come with no module of their own:
   libgcc (GPL 3 with the GCC Runtime Library Exception).
 `
 
-// module is one that packages of ours are linked with.
+// module is a module linked into our packages.
 type module struct{ Path, Version, Dir string }
 
 type goPackage struct {
@@ -55,8 +55,7 @@ func main() {
 	}
 }
 
-// write prints the notices of what the programs are made of on Linux, where they
-// are released.
+// write prints the notices of the programs on Linux, where they are released.
 func write(ctx context.Context, out io.Writer) error {
 	packages, err := linked(ctx, "./cmd/extract", "./cmd/query", "./cmd/sandbox")
 	if err != nil {
@@ -71,7 +70,7 @@ func write(ctx context.Context, out io.Writer) error {
 		return errors.Join(fmt.Errorf("there is no licence of Go in %s", root), err)
 	}
 	for _, p := range packages {
-		if p.Standard || p.Module == nil || p.Module.Version == "" { // ours has no version
+		if p.Standard || p.Module == nil || p.Module.Version == "" { // our own has no version
 			continue
 		}
 		if err := n.addPackage(p); err != nil {
@@ -90,13 +89,13 @@ func write(ctx context.Context, out io.Writer) error {
 
 // notices are the texts found so far.
 type notices struct {
-	texts map[string][]string // of each text, whose it is
+	texts map[string][]string // by text, the modules that have it
 	seen  map[string]bool     // folders
 }
 
-// addPackage adds the texts of a package and of its module.
+// addPackage adds the texts of a package and its module.
 func (n *notices) addPackage(p goPackage) error {
-	// A package may have a licence of its own, between it and the module's.
+	// A package may have its own licence, in a folder below the module's.
 	for dir := p.Dir; !n.seen[dir]; dir = filepath.Dir(dir) {
 		n.seen[dir] = true
 		below, err := filepath.Rel(p.Module.Dir, dir)
@@ -137,7 +136,7 @@ func (n *notices) add(who, dir string) (found bool, err error) {
 	return found, err
 }
 
-// linked returns the packages that make up programs of ours.
+// linked returns the packages linked into programs.
 func linked(ctx context.Context, programs ...string) (out []goPackage, err error) {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-deps", "-tags=netgo,osusergo", "-json=Dir,Standard,Module"},
 		programs...)...)

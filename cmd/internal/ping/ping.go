@@ -1,4 +1,4 @@
-// Package ping tells a dead man's switch what became of a run.
+// Package ping reports the outcome of a run to a dead man's switch.
 package ping
 
 import (
@@ -19,18 +19,17 @@ import (
 	"callhouse/internal/words"
 )
 
-// A ping is tried this often, with a pause that doubles, and for no longer than a
-// service manager waits.
+// Attempts of a ping, with a doubling pause; the total is shorter than a service manager's
+// patience.
 const (
 	tries    = 3
 	pause    = 500 * time.Millisecond
 	patience = 10 * time.Second
 )
 
-// Send requests an address (GET) when the run is done, and address/fail (POST)
-// otherwise, with the exit code and the first line of the error as the body. If
-// that fails, it is a warning only. A run that found the warehouse locked sends
-// nothing: the other run will.
+// Send requests an address (GET) after a run that is done, and address/fail (POST) otherwise, with
+// the exit code and the first line of the error as the body. A failure is only a warning. A run
+// that found the warehouse locked sends nothing: the other run will.
 func Send(ctx context.Context, address string, err error, secrets *words.Secrets, log *slog.Logger) {
 	code := cli.Code(err)
 	if address == "" || code == cli.ExitLocked {
@@ -47,7 +46,7 @@ func Send(ctx context.Context, address string, err error, secrets *words.Secrets
 		line = cmp.Or(strings.TrimSpace(line), "failed")
 		method, target, body = http.MethodPost, u.JoinPath("fail").String(), fmt.Sprintf("exit code %d: %s\n", code, secrets.Line(line))
 	}
-	// Also when the run was interrupted.
+	// Also after an interrupt.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	tried := 0
@@ -61,8 +60,8 @@ func Send(ctx context.Context, address string, err error, secrets *words.Secrets
 	}
 }
 
-// knock sends one ping. Its error is permanent if another try makes no sense, and
-// does not contain the address: anybody who knows it could ping in our name.
+// knock sends one ping. Its error is permanent if a retry is useless, and never contains the
+// address, with which anyone could ping in our name.
 func knock(ctx context.Context, method, target, body string) error {
 	req, err := http.NewRequestWithContext(ctx, method, target, strings.NewReader(body))
 	if err != nil {
@@ -78,7 +77,7 @@ func knock(ctx context.Context, method, target, body string) error {
 		return err
 	}
 	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // for the connection's sake
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can be reused
 	if resp.StatusCode/100 == 2 {
 		return nil
 	}

@@ -17,9 +17,9 @@ func TestPing(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		err  error
-		url  string // behind the server's address
-		fail []int  // what the server answers at first
-		asks string // what it is asked for in the end, and with what
+		url  string // after the server's address
+		fail []int  // the server's first answers
+		asks string // the final request
 		says string // in the log
 	}{
 		{"done", nil, "/secret", nil, "GET /secret ", ""},
@@ -57,7 +57,7 @@ func TestPing(t *testing.T) {
 	}
 }
 
-// What cannot be reached or parsed is a warning that names no more than the host.
+// An unreachable or invalid address gives a warning with only the host.
 func TestPingNowhere(t *testing.T) {
 	for _, url := range []string{"http://127.0.0.1:1/secret", "://secret", "http://host/%zzsecret", "secret"} {
 		for _, err := range []error{nil, errors.New("x")} {

@@ -1,5 +1,4 @@
-// Package progress shows how long work goes: drawn on a terminal, and elsewhere as
-// a line of the log now and then.
+// Package progress shows the progress of long work: drawn on a terminal, logged elsewhere.
 package progress
 
 import (
@@ -18,21 +17,20 @@ import (
 	"callhouse/internal/words"
 )
 
-// How often the terminal is redrawn, and how often the log gets a line about the
-// progress.
+// Intervals of redrawing and of log lines.
 const (
 	drawEvery = 200 * time.Millisecond
 	tellEvery = time.Minute
 )
 
-// Screen is where a run's messages go. On a terminal they stand above progress
-// bars; elsewhere there are no bars.
+// Screen is the destination of a run's messages. On a terminal they appear above progress bars;
+// elsewhere there are no bars.
 type Screen struct {
 	bars *mpb.Progress // nil: no terminal
 	Out  io.Writer
 }
 
-// NewScreen returns the screen of a run that begins.
+// NewScreen returns the screen of a new run.
 func NewScreen(stderr io.Writer, quiet bool) *Screen {
 	if quiet || !cli.CanDraw(stderr) {
 		return &Screen{Out: stderr}
@@ -45,23 +43,22 @@ func newBars(stderr io.Writer) *mpb.Progress {
 	return mpb.New(mpb.WithOutput(cli.File(stderr)), mpb.WithWidth(32), mpb.WithRefreshRate(drawEvery))
 }
 
-// Draws says whether there are bars.
+// Draws reports whether there are bars.
 func (s *Screen) Draws() bool { return s.bars != nil }
 
-// Logger is the function Logger for a run with this screen. Where bars show the
-// progress, a log in text has warnings only.
+// Logger returns the logger of a run with this screen. With bars, a text log has only warnings.
 func (s *Screen) Logger(out io.Writer, format string, quiet bool) *slog.Logger {
 	return Logger(out, format, quiet || s.Draws() && format == "text")
 }
 
-// Close draws the bars for the last time.
+// Close draws the bars a last time.
 func (s *Screen) Close() {
 	if s.bars != nil {
 		s.bars.Wait()
 	}
 }
 
-// Watch shows the progress that poll returns, until stop is called.
+// Watch shows the progress returned by poll until stop is called.
 func (s *Screen) Watch(log *slog.Logger, poll func() crawler.Progress) (stop func()) {
 	if s.bars == nil {
 		return cli.Every(drawEvery, logProgress(log, poll))
@@ -74,7 +71,7 @@ func (s *Screen) Watch(log *slog.Logger, poll func() crawler.Progress) (stop fun
 	}
 }
 
-// drawing keeps one bar for each phase.
+// drawing has one bar per phase.
 type drawing struct {
 	bars  *mpb.Progress
 	poll  func() crawler.Progress
@@ -93,7 +90,7 @@ func (d *drawing) draw() {
 		return
 	}
 	if d.bar == nil {
-		// The length is not known yet, so that SetTotal may change it.
+		// With an unknown length, SetTotal can change it.
 		d.bar = d.bars.New(0, mpb.BarStyle(), mpb.PrependDecorators(decor.Any(func(s decor.Statistics) string {
 			return fmt.Sprintf("%-11s %9s %-11s", what, humanize.Comma(s.Current), ofTotal(s.Total))
 		})), mpb.AppendDecorators(decor.Any(func(s decor.Statistics) string {
@@ -111,7 +108,7 @@ func (d *drawing) draw() {
 
 func (d *drawing) end() {
 	if d.bar != nil {
-		d.bar.Abort(false) // a no-op where it is full
+		d.bar.Abort(false) // no effect on a full bar
 		d.bar = nil
 	}
 }
@@ -123,7 +120,7 @@ func ofTotal(total int64) string {
 	return "of " + humanize.Comma(total)
 }
 
-// work returns how much a phase has done, of how much, and of what.
+// work returns how much a phase has done, the total, and the unit.
 func work(p *crawler.Progress) (done, total int64, what string) {
 	switch p.Phase {
 	case crawler.Listing:
@@ -136,7 +133,7 @@ func work(p *crawler.Progress) (done, total int64, what string) {
 	return 0, 0, ""
 }
 
-// status says how much of the budget is used, and how long it will take.
+// status formats the use of the budget and the time left.
 func status(p crawler.Progress) string {
 	text := fmt.Sprintf(" %d of %d requests a minute", p.LastMinute, p.Allowed)
 	switch wait := time.Until(p.WaitingUntil); {
@@ -150,9 +147,8 @@ func status(p crawler.Progress) string {
 	return text
 }
 
-// progressLine is the log line about a run's progress. While the list is being
-// read, nobody knows how many transcripts will follow, so the time left is that of
-// the list alone.
+// progressLine is the log line about a run's progress. While the list is being read, the number of
+// transcripts is unknown, so the time left is that of the list.
 func progressLine(p *crawler.Progress) []any {
 	done, total, _ := work(p)
 	args := []any{"phase", p.Phase.String(), "done", done}
@@ -161,7 +157,7 @@ func progressLine(p *crawler.Progress) []any {
 	}
 	args = append(args, "requests_last_minute", p.LastMinute, "allowed", p.Allowed)
 	switch {
-	case p.TimeLeft <= 0: // not known, or the total was too low
+	case p.TimeLeft <= 0: // unknown, or the total was too low
 	case p.Phase == crawler.Listing:
 		args = append(args, "list_left", cli.Clock(p.TimeLeft))
 	default:
@@ -170,7 +166,7 @@ func progressLine(p *crawler.Progress) []any {
 	return args
 }
 
-// logProgress writes a line when a phase begins, and one every minute.
+// logProgress logs the beginning of each phase, and a line every minute.
 func logProgress(log *slog.Logger, poll func() crawler.Progress) func() {
 	var phase crawler.Phase
 	last := time.Now()
@@ -184,8 +180,8 @@ func logProgress(log *slog.Logger, poll func() crawler.Progress) func() {
 	}
 }
 
-// Logger writes to out; when quiet, only warnings. The text handler escapes what
-// could steer a terminal by itself.
+// Logger writes to out; when quiet, only warnings. The text handler escapes control characters
+// itself.
 func Logger(out io.Writer, format string, quiet bool) *slog.Logger {
 	opts := &slog.HandlerOptions{Level: slog.LevelInfo}
 	if quiet {
@@ -198,18 +194,17 @@ func Logger(out io.Writer, format string, quiet bool) *slog.Logger {
 	return slog.New(slog.NewTextHandler(out, opts))
 }
 
-// Bar shows the progress of work on files: a bar on a terminal, elsewhere a log
-// line for every minute.
+// Bar shows the progress of work on files: a bar on a terminal, a log line per minute elsewhere.
 type Bar struct {
 	bars *mpb.Progress // nil: no terminal
 	bar  *mpb.Bar
 	what string
 
-	log  *slog.Logger // nil: nothing is said
-	told time.Time    // when it was last, or when the work began
+	log  *slog.Logger // nil: quiet
+	told time.Time    // last line, or the beginning of the work
 }
 
-// NewBar starts to show the progress of a piece of work.
+// NewBar returns a bar for a piece of work.
 func NewBar(stderr io.Writer, format string, quiet bool) *Bar {
 	switch {
 	case quiet:
@@ -220,7 +215,7 @@ func NewBar(stderr io.Writer, format string, quiet bool) *Bar {
 	return &Bar{bars: newBars(stderr)}
 }
 
-// Show draws how far the work is. It is called by one goroutine at a time.
+// Show draws the progress. It must not be called concurrently.
 func (b *Bar) Show(p snapshot.Progress) {
 	if b.log != nil && time.Since(b.told) >= tellEvery {
 		b.told = time.Now()
@@ -241,12 +236,12 @@ func (b *Bar) Show(p snapshot.Progress) {
 
 func (b *Bar) end() {
 	if b.bar != nil {
-		b.bar.Abort(false) // a no-op where it is full
+		b.bar.Abort(false) // no effect on a full bar
 		b.bar = nil
 	}
 }
 
-// Close draws for the last time.
+// Close draws a last time.
 func (b *Bar) Close() {
 	if b.bars != nil {
 		b.end()
@@ -254,8 +249,8 @@ func (b *Bar) Close() {
 	}
 }
 
-// Bytes returns functions that draw how many bytes are read, and that end the
-// drawing; tell is nil if nothing is drawn.
+// Bytes returns functions that draw how many bytes are read, and that end the drawing; tell is nil
+// if nothing is drawn.
 func Bytes(stderr io.Writer, quiet bool, total int64, read func() int64) (tell, done func()) {
 	if quiet || !cli.CanDraw(stderr) {
 		return nil, func() {}

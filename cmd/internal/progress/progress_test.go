@@ -16,8 +16,8 @@ import (
 	"callhouse/internal/sink/snapshot"
 )
 
-// Where nobody can draw, long work says once a minute how far it is, in the
-// format of the log; short work and --quiet say nothing.
+// Without a terminal, long work logs its progress once a minute in the log's format; short work and
+// --quiet log nothing.
 func TestProgressOffTheTerminal(t *testing.T) {
 	for _, tc := range []struct {
 		format string
@@ -45,8 +45,8 @@ func TestProgressOffTheTerminal(t *testing.T) {
 	}
 }
 
-// While the list is read nobody knows how many transcripts follow: no line says
-// that nothing is left.
+// While the list is being read the number of transcripts is unknown: no line claims that nothing is
+// left.
 func TestProgressTellsWhatIsLeft(t *testing.T) {
 	for _, tc := range []struct {
 		phase        crawler.Phase
@@ -73,7 +73,7 @@ func TestProgressTellsWhatIsLeft(t *testing.T) {
 	}
 }
 
-// Watching ends when it is stopped, with bars and without.
+// Watching ends when stopped, with and without bars.
 func TestWatchStops(t *testing.T) {
 	for _, screen := range []*Screen{{Out: io.Discard}, {Out: io.Discard, bars: mpb.New(mpb.WithOutput(io.Discard))}} {
 		polled := make(chan struct{})

@@ -25,36 +25,36 @@ import (
 	"callhouse/internal/words"
 )
 
-// catalogName is the file of the catalog if --output does not name one.
+// catalogName is the default file of the catalog.
 const catalogName = "callhouse.duckdb"
 
 func (a *app) catalogCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "catalog",
-		Short: "Make a DuckDB file of views, for BI tools and other programs",
-		Long: `Make a small DuckDB database, ` + catalogName + ` or --output, with the tables of
-query list as views over the current snapshot: for Metabase, Superset, DBeaver,
-Python, R and whatever else opens DuckDB files. They open it read-only.
+		Short: "Create a DuckDB file of views for BI tools and other programs",
+		Long: `Create a small DuckDB database, ` + catalogName + ` or --output, with the tables of
+query list as views over the current snapshot. Metabase, Superset, DBeaver,
+Python, R and other programs that read DuckDB files open it read-only.
 
-It is swapped in by one rename, so that it can be made anew after every night
-while others read it. Who has the old one open goes on reading the old snapshot;
-who opens it anew sees the new one. A snapshot stays as long as a catalog points
-at it, and 24 hours after. Local days and hours are those of --tz.`,
+The new file replaces the old one by one rename, so it can be recreated every
+night while others read it. Connections to the old file keep reading the old
+snapshot; new connections see the new one. A snapshot is kept while a catalog
+refers to it, and for 24 hours after. --tz sets the zone of local days and hours.`,
 		Example: `  extract run && query catalog --output /srv/bi/callhouse.duckdb
   python3 -c "import duckdb; print(duckdb.connect('callhouse.duckdb', read_only=True).sql('FROM snapshot'))"`,
 		GroupID: "more",
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if a.Format != "" {
-				return cli.Usage("query export writes tables in other formats", "a catalog is a DuckDB file, it takes no --format")
+				return cli.Usage("query export writes other formats", "catalog writes a DuckDB file and takes no --format")
 			}
 			return a.makeCatalog(cmd.Context())
 		},
 	}
 }
 
-// opened resolves the warehouse for a file that outlives this process: its
-// snapshot by an absolute path, and the zone.
+// opened resolves the warehouse for a file that outlives this process: its snapshot by absolute
+// path, and the zone.
 func (a *app) opened(ctx context.Context) (*layout.Snapshot, *time.Location, error) {
 	loc, err := a.Location()
 	if err != nil {
@@ -90,12 +90,11 @@ func (a *app) makeCatalog(ctx context.Context) error {
 	if err := proven.Open(a.Warehouse, time.Now).Prove(ctx, snap, files); err != nil {
 		return err
 	}
-	// The pin comes before the catalog, so that a catalog never points at a
-	// snapshot that may be removed.
+	// The pin comes first, so that a catalog never refers to a snapshot that may be removed.
 	pin, err := snapshot.Pin(house, path, snap.Manifest.Snapshot, time.Now())
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		words.Fprintln(a.Stderr, "the warehouse cannot be written to, so the snapshot is not pinned: it stays for 24 hours after the next commit")
+		words.Fprintln(a.Stderr, "the warehouse is read-only, so the snapshot cannot be pinned: it is kept for 24 hours after the next commit")
 	case err != nil:
 		return err
 	default:
@@ -109,12 +108,12 @@ func (a *app) makeCatalog(ctx context.Context) error {
 			return err
 		}
 	}
-	words.Fprintf(a.Stderr, "%s: views of snapshot %d, committed %s, days of %s\n", path, snap.Manifest.Snapshot,
+	words.Fprintf(a.Stderr, "%s: views of snapshot %d, committed %s, days in %s\n", path, snap.Manifest.Snapshot,
 		snap.Manifest.CommittedAt.UTC().Format(time.RFC3339), loc)
 	return nil
 }
 
-// swapCatalog makes the catalog in a folder beside path, and renames it to path.
+// swapCatalog makes the catalog in a folder beside path and renames it to path.
 func swapCatalog(ctx context.Context, snap *layout.Snapshot, loc *time.Location, path string) error {
 	tmp, err := scratch.Folder(path)
 	if err != nil {
@@ -151,12 +150,11 @@ func syncDir(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// replaceable returns nil if a catalog may replace what is at path: nothing or an
-// older catalog, but not some other file.
+// replaceable returns nil if path is free or has an older catalog.
 func replaceable(ctx context.Context, root, path string) error {
 	foreign := func(what string) error {
-		return cli.Usage("give another name, as in --output callhouse.duckdb, or remove it first",
-			"%s %s, which a catalog would replace", path, what)
+		return cli.Usage("give another name, e.g. --output callhouse.duckdb, or remove the file first",
+			"%s %s: catalog does not replace it", path, what)
 	}
 	info, err := os.Lstat(path)
 	switch {
@@ -167,21 +165,21 @@ func replaceable(ctx context.Context, root, path string) error {
 	case info.IsDir():
 		return foreign("is a folder")
 	case !info.Mode().IsRegular():
-		return foreign("is no regular file")
+		return foreign("is not a regular file")
 	}
 	if ok, err := isDuckDB(path); err != nil {
 		return answer.Unwritable(path, err)
 	} else if !ok {
-		return foreign("is no DuckDB file")
+		return foreign("is not a DuckDB file")
 	}
 	only, err := catalog.OnlyViews(ctx, path)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return err
 	case err != nil && !snapshot.Pinned(root, path): // somebody else has it open for writing, or it is newer
-		return cli.Fail(cli.ExitFailed, fmt.Errorf("look into %s: %w", path, err), "remove it, or close what has it open, if it is a catalog")
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("inspect %s: %w", path, err), "if it is a catalog, close the programs that use it, or remove it")
 	case err == nil && !only:
-		return foreign("holds tables of somebody's")
+		return foreign("contains tables, not only views")
 	}
 	return nil
 }

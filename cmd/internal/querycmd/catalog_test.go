@@ -48,9 +48,9 @@ func ask(t *testing.T, setup, text string) any {
 func TestCatalog(t *testing.T) {
 	house(t)
 	const attach = "ATTACH 'callhouse.duckdb' AS c (READ_ONLY)"
-	for range 2 { // made anew in its own place
+	for range 2 { // made again in the same place
 		r := run(t, "", "catalog", "--tz", "Asia/Seoul")
-		if r.code != 0 || r.out != "" || !strings.Contains(r.stderr, "views of snapshot 1") || !strings.Contains(r.stderr, "days of Asia/Seoul") {
+		if r.code != 0 || r.out != "" || !strings.Contains(r.stderr, "views of snapshot 1") || !strings.Contains(r.stderr, "days in Asia/Seoul") {
 			t.Fatal(r)
 		}
 		if n := ask(t, attach, "SELECT count(*) FROM c.calls WHERE local_date = DATE '2024-11-20'"); n != int64(4) {
@@ -80,7 +80,7 @@ func TestCatalog(t *testing.T) {
 	}
 }
 
-// A catalog of a warehouse that has moved says where it looks, and is made anew in its place.
+// A catalog of a moved warehouse names its old path, and can be made again in the same place.
 func TestCatalogAfterAMove(t *testing.T) {
 	house(t)
 	const attach = "ATTACH 'callhouse.duckdb' AS c (READ_ONLY)"
@@ -105,8 +105,8 @@ func TestCatalogAfterAMove(t *testing.T) {
 	}
 }
 
-// The tables of other engines have the files' columns in their types, and the snapshot's folders by absolute paths.
-// make engines runs the scripts.
+// The tables of other engines have the files' columns in their types, over the snapshot's folders
+// by absolute path. make engines runs the scripts.
 func TestInitForOtherEngines(t *testing.T) {
 	house(t)
 	format := func(n int) {
@@ -143,7 +143,7 @@ func TestInitForOtherEngines(t *testing.T) {
 	}
 }
 
-// What is no catalog is not replaced by one.
+// Only a catalog is replaced by a catalog.
 func TestCatalogSparesOthers(t *testing.T) {
 	house(t)
 	for name, content := range map[string]string{"notes.txt": "mine", "empty.duckdb": ""} {
@@ -155,8 +155,8 @@ func TestCatalogSparesOthers(t *testing.T) {
 	if err := os.Symlink("mine.duckdb", "link.duckdb"); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"notes.txt": "is no DuckDB file", "empty.duckdb": "is no DuckDB file", "mine.duckdb": "holds tables", "warehouse": "is a folder",
-		"link.duckdb": "is no regular file", "no/such/folder/x.duckdb": "write "} {
+	for name, want := range map[string]string{"notes.txt": "is not a DuckDB file", "empty.duckdb": "is not a DuckDB file", "mine.duckdb": "contains tables", "warehouse": "is a folder",
+		"link.duckdb": "is not a regular file", "no/such/folder/x.duckdb": "write "} {
 		before, _ := os.ReadFile(name)
 		r := run(t, "", "catalog", "--output", name)
 		after, _ := os.ReadFile(name)
@@ -164,7 +164,7 @@ func TestCatalogSparesOthers(t *testing.T) {
 			t.Errorf("--output %s: %v", name, r)
 		}
 	}
-	if pins, err := filepath.Glob("warehouse/pins/*.json"); err != nil || len(pins) > 1 { // of the folder that was not there
+	if pins, err := filepath.Glob("warehouse/pins/*.json"); err != nil || len(pins) > 1 { // of the folder that was missing
 		t.Errorf("pins of what was not made: %v, %v", pins, err)
 	}
 	for _, args := range [][]string{{"--format", "csv"}, {"--tz", "Mars/Olympus"}, {"now"}} {
@@ -177,8 +177,7 @@ func TestCatalogSparesOthers(t *testing.T) {
 	}
 }
 
-// A warehouse that belongs to somebody else can be read: then nothing is pinned,
-// and that is told.
+// A warehouse of another user is readable: then nothing is pinned, and a note says so.
 func TestCatalogOfAReadOnlyWarehouse(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root may write everywhere")
@@ -187,7 +186,7 @@ func TestCatalogOfAReadOnlyWarehouse(t *testing.T) {
 	if err := os.Chmod("warehouse", 0o500); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = os.Chmod("warehouse", 0o700) }() // or the folder cannot be removed
+	defer func() { _ = os.Chmod("warehouse", 0o700) }() // otherwise the folder cannot be removed
 	if r := run(t, "", "catalog"); r.code != 0 || !strings.Contains(r.stderr, "not pinned") {
 		t.Error(r)
 	}

@@ -33,29 +33,29 @@ type checking struct {
 	dir             string // of the user's tests; empty: none
 	safe            safe.Mode
 
-	// In safe mode, a process of its own gets these fields as JSON.
-	Show    int // rows to show of each test that found something
+	// In safe mode, a separate process gets these fields as JSON.
+	Show    int // number of faulty rows shown per test
 	MaxAge  time.Duration
 	Tests   []*verdict
-	Summary bool // tell no rows of tests, even where a table is told
+	Summary bool // show no faulty rows, even in a table
 }
 
 func (a *app) checkCommand() *cobra.Command {
 	c := &checking{Command: &a.Command}
 	cmd := &cobra.Command{
 		Use:   "check [NAME...]",
-		Short: "Test the data, by tests of ours and of your own",
-		Long: `Test the data: each test is a SELECT, and its rows are what is wrong. Some come with
-the program; --checks names a folder of your own, one test a file NAME.sql. The
-comment at the top of a file says what it finds; the line "-- severity: warn" makes
-it a warning. A file that has the name of a test of ours replaces it. In the
-statement, $now is the time and $max_age the seconds of --max-age.
+		Short: "Run data tests, built-in and your own",
+		Long: `Run data tests. A test is a SELECT that returns the rows that violate it. Some are
+built in; --checks names a folder with your own, one per file NAME.sql. The comment
+at the top of a file describes the test; the line "-- severity: warn" makes it a
+warning. A file with the name of a built-in test replaces that test. Statements can
+use $now, the current time, and $max_age, the value of --max-age in seconds.
 
-With --safe, or CALLHOUSE_SAFE=1, the tests are held as query sql holds a
-statement of somebody else; the limits are for all of them together.
+With --safe or CALLHOUSE_SAFE=1, all tests run in one process with limits, as
+untrusted statements do in query sql.
 
-Exit code 0: nothing is wrong (warnings do not count). 3: something is. 2: a
-test is no SELECT that DuckDB understands; the file and the line are named.`,
+Exit codes: 0 if no test fails (warnings do not count), 3 if one fails, 2 if a
+test is not a valid SELECT; the error names its file and line.`,
 		Example: `  query check
   query check --checks ./checks --show 10
   query check freshness --max-age 26h`,
@@ -64,19 +64,19 @@ test is no SELECT that DuckDB understands; the file and the line are named.`,
 	}
 	c.safe.Flags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&c.dir, "checks", "", "`DIR` of tests of your own")
-	f.IntVar(&c.Show, "show", 3, "rows to show of each test that found something, `N`; 0 for none")
-	cli.SpanVar(f, &c.MaxAge, "max-age", 26*time.Hour, "how old the last success may be, for the test freshness")
+	f.StringVar(&c.dir, "checks", "", "`DIR` with your own tests")
+	f.IntVar(&c.Show, "show", 3, "show at most `N` rows of each failed test; 0 for none")
+	cli.SpanVar(f, &c.MaxAge, "max-age", 26*time.Hour, "maximum age of the last successful run, for the test freshness")
 	return cmd
 }
 
-// verdict is what a test found.
+// verdict is the result of a test.
 type verdict struct {
 	*sqlfiles.Check
-	File    string // empty: it came with the program
+	File    string // empty: built-in
 	count   int64
 	columns []value.Column
-	rows    [][]any // the first of them
+	rows    [][]any // the first faulty rows
 }
 
 func (v *verdict) severity() string {
@@ -109,13 +109,13 @@ func (c *checking) run(ctx context.Context, names []string) (err error) {
 		return err
 	}
 	if len(failed) > 0 {
-		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("%d of %d tests found something: %s", len(failed), len(c.Tests),
+		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("%d of %d tests failed: %s", len(failed), len(c.Tests),
 			strings.Join(failed, ", ")), "")
 	}
 	return nil
 }
 
-// answer runs the tests, prints what they found, and returns those that failed.
+// answer runs the tests, prints the results, and returns the failed tests.
 func (c *checking) answer(ctx context.Context, loc *time.Location) (failed []string, err error) {
 	if c.safe.On {
 		raw, err := json.Marshal(c)
@@ -136,7 +136,7 @@ func (c *checking) answer(ctx context.Context, loc *time.Location) (failed []str
 	return c.check(ctx, w)
 }
 
-// check is answer, for a warehouse that is open.
+// check is answer for an open warehouse.
 func (c *checking) check(ctx context.Context, w *analytics.Warehouse) (failed []string, err error) {
 	now := time.Now()
 	for _, v := range c.Tests {
@@ -150,7 +150,7 @@ func (c *checking) check(ctx context.Context, w *analytics.Warehouse) (failed []
 	return failed, c.tell(ctx, c.Tests, w.Location())
 }
 
-// checkAll is check in a process of its own; raw is the JSON of the tests.
+// checkAll is check in a separate process; raw is the JSON of the tests.
 func checkAll(ctx context.Context, a *answer.Command, w *analytics.Warehouse, raw json.RawMessage) ([]string, error) {
 	c := &checking{Command: a}
 	if err := json.Unmarshal(raw, c); err != nil {
@@ -159,21 +159,21 @@ func checkAll(ctx context.Context, a *answer.Command, w *analytics.Warehouse, ra
 	return c.check(ctx, w)
 }
 
-// collect returns the tests to run, by name: ours, and the user's, which replace
-// ours of the same name.
+// collect returns the tests to run by name: built-in ones, and the user's, which replace built-in
+// ones of the same name.
 func (c *checking) collect(names []string) ([]*verdict, error) {
 	by := map[string]*verdict{}
 	for _, t := range sqlfiles.Checks() {
 		by[t.Name] = &verdict{Check: t}
 	}
 	if c.dir != "" {
-		const hint = "--checks names a folder with files of SQL, NAME.sql"
+		const hint = "--checks needs a folder with tests, one per file NAME.sql"
 		files, err := filepath.Glob(filepath.Join(escapeGlob(c.dir), "*.sql"))
 		if err != nil {
 			return nil, cli.Usage(hint, "read the tests: %v", err)
 		}
 		if len(files) == 0 {
-			return nil, cli.Usage(hint, "there is no test in %s", c.dir)
+			return nil, cli.Usage(hint, "no tests in %s", c.dir)
 		}
 		for _, file := range files {
 			text, err := answer.ReadFile(file)
@@ -199,20 +199,20 @@ func (c *checking) collect(names []string) ([]*verdict, error) {
 	for _, name := range names {
 		v, ok := by[name]
 		if !ok {
-			hint := cli.Suggest(name, known, "there are: "+strings.Join(known, ", "))
-			return nil, cli.Usage(hint, "there is no test %q", name)
+			hint := cli.Suggest(name, known, "available: "+strings.Join(known, ", "))
+			return nil, cli.Usage(hint, "unknown test %q", name)
 		}
 		out = append(out, v)
 	}
 	return out, nil
 }
 
-// escapeGlob makes a pattern that matches only the path itself.
+// escapeGlob returns a pattern that matches only the path itself.
 func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// test runs one test: it counts the rows, and keeps the first ones.
+// test runs one test: it counts the faulty rows and keeps the first ones.
 func (c *checking) test(ctx context.Context, w *analytics.Warehouse, v *verdict, now time.Time) error {
 	rows, err := ask(ctx, w, v.SQL, map[string]string{
 		"now": now.UTC().Format(time.RFC3339Nano), "max_age": fmt.Sprint(int64(c.MaxAge.Seconds()))})
@@ -244,7 +244,7 @@ func (c *checking) test(ctx context.Context, w *analytics.Warehouse, v *verdict,
 	}
 }
 
-// ask runs a statement with the values for which it has parameters.
+// ask runs a statement with values for its parameters.
 func ask(ctx context.Context, w *analytics.Warehouse, text string, values map[string]string) (*analytics.Rows, error) {
 	rows, err := w.SQLWith(ctx, text, values)
 	var p *analytics.ParamError
@@ -257,7 +257,7 @@ func ask(ctx context.Context, w *analytics.Warehouse, text string, values map[st
 	return w.SQLWith(ctx, text, values)
 }
 
-// explain adds to a test's error where it is.
+// explain adds the location to a test's error.
 func (v *verdict) explain(err error) error {
 	place := v.File
 	if place == "" {
@@ -271,18 +271,17 @@ func (v *verdict) explain(err error) error {
 		}
 		return cli.Usage(answer.SQLHint(d), "%s: %s", place, d.Text())
 	case cli.Is[*guard.UnsafeError](err):
-		return cli.Usage("a test may read the tables that query list names, and nothing else", "%s: %v", place, err)
+		return cli.Usage("a test can only read the tables of query list", "%s: %v", place, err)
 	case cli.Is[*analytics.ParamError](err):
-		return cli.Usage("a test has the parameters $now and $max_age", "%s: %v", place, err)
+		return cli.Usage("the parameters of a test are $now and $max_age", "%s: %v", place, err)
 	case errors.Is(err, guard.ErrNotReading), errors.Is(err, duck.ErrNoStatement), errors.Is(err, duck.ErrManyStatements):
-		return cli.Usage("a test is one SELECT", "%s: %v", place, err)
+		return cli.Usage("a test must be one SELECT", "%s: %v", place, err)
 	}
 	return fmt.Errorf("%s: %w", place, err)
 }
 
-// tell writes what the tests found: for people a table, and below it the first rows
-// of each test that found something; in JSON everything; in other formats the
-// table.
+// tell writes the results: for people a table and the first faulty rows of each test; in JSON
+// everything; in other formats the table.
 func (c *checking) tell(ctx context.Context, tests []*verdict, loc *time.Location) error {
 	kind, err := c.OutputFormat()
 	if err != nil {
@@ -311,7 +310,7 @@ func (c *checking) tell(ctx context.Context, tests []*verdict, loc *time.Locatio
 		if len(v.rows) == 0 {
 			continue
 		}
-		words.Fprintf(c.Stdout, "\n%s: the first %d of %d\n", v.Name, len(v.rows), v.count)
+		words.Fprintf(c.Stdout, "\n%s: first %d of %d rows\n", v.Name, len(v.rows), v.count)
 		if _, err := c.Write(ctx, format.NewStatic(v.columns, v.rows), loc); err != nil {
 			return err
 		}
@@ -338,7 +337,7 @@ func (c *checking) tellJSON(ctx context.Context, tests []*verdict, loc *time.Loc
 	}
 	text, err := json.MarshalIndent(out, "", "  ")
 	if err != nil {
-		return fmt.Errorf("encode what the tests found: %w", err)
+		return fmt.Errorf("encode the results: %w", err)
 	}
 	text = append(text, '\n')
 	if c.Output == "" {

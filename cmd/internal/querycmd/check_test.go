@@ -19,8 +19,8 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// tested makes a warehouse in a new working folder, whose run was done hours
-// ago, and which is broken as told.
+// tested makes a warehouse in a new working folder, whose run ended hours ago, with the given
+// faults.
 func tested(t *testing.T, hours int, calls, turns, items []row) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -56,7 +56,7 @@ func checks(t *testing.T, code int, args ...string) map[string]found {
 	return by
 }
 
-// Each test of ours finds what it is for, and nothing where nothing is wrong.
+// Each built-in test finds its fault, and nothing in a sound warehouse.
 func TestChecksOfOurs(t *testing.T) {
 	tested(t, 1, nil, nil, nil)
 	for name, f := range checks(t, cli.ExitOK) {
@@ -104,7 +104,7 @@ func TestChecksOfOurs(t *testing.T) {
 	}
 }
 
-// The call types that the test knows are those that extract knows.
+// The call types known to the test are those known to extract.
 func TestChecksKnowTheCallTypes(t *testing.T) {
 	c := sqlfiles.Checks()[slices.IndexFunc(sqlfiles.Checks(), func(c *sqlfiles.Check) bool { return c.Name == "unknown_call_type" })]
 	words := strings.Split(regexp.MustCompile(`'([a-z_|]+)'`).FindStringSubmatch(c.SQL)[1], "|")
@@ -120,7 +120,7 @@ func TestChecksKnowTheCallTypes(t *testing.T) {
 	}
 }
 
-// A folder of the user's own tests.
+// The user's own tests.
 func TestChecksOfTheUser(t *testing.T) {
 	longtest.Only(t)
 	tested(t, 1, []row{{"call_id": "b", "status": "ended"}, {"call_id": "c", "status": "ended"}}, nil, nil)
@@ -137,8 +137,8 @@ func TestChecksOfTheUser(t *testing.T) {
 	put("freshness.sql", "SELECT 1 WHERE false")
 	put("readme.txt", "no test")
 	r := run(t, "", "check", "--checks", dir, "--show", "1")
-	if r.code != cli.ExitIncomplete || !strings.Contains(r.out, "Calls without a cost") || !strings.Contains(r.out, "no_cost: the first 1 of 2\n") ||
-		!strings.HasSuffix(r.stderr, "tests found something: no_cost\n") {
+	if r.code != cli.ExitIncomplete || !strings.Contains(r.out, "Calls without a cost") || !strings.Contains(r.out, "no_cost: first 1 of 2 rows\n") ||
+		!strings.HasSuffix(r.stderr, "tests failed: no_cost\n") {
 		t.Errorf("%s", r)
 	}
 	got := checks(t, cli.ExitIncomplete, "--checks", dir)
@@ -155,7 +155,7 @@ func TestChecksOfTheUser(t *testing.T) {
 		{"syntax", "SELECT *\nFROM calls WHERE )", ":2:18: parser error: "},
 		{"value", "SELECT CAST(call_id AS INTEGER) FROM calls", ":1:8: conversion error: "},
 		{"changes", "DELETE FROM calls", ": only statements that read are run"},
-		{"two", "SELECT 1; SELECT 2", ": there is more than one statement"},
+		{"two", "SELECT 1; SELECT 2", ": the text contains more than one statement"},
 		{"none", "-- nothing\n", ": there is no SELECT in it"},
 		{"severity", "-- severity: mild\nSELECT 1", ": severity is warn or error, not mild"},
 		{"parameter", "SELECT $agent", ": the statement's parameter $agent has no value"},
@@ -175,7 +175,7 @@ func TestChecksOfTheUser(t *testing.T) {
 	}
 }
 
-// The sample of docs/reference/monitoring.md is a test that runs as it stands there.
+// The sample in docs/reference/monitoring.md is a valid test.
 func TestCheckOfTheManual(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/reference/monitoring.md")
 	if err != nil {

@@ -18,8 +18,7 @@ import (
 	"callhouse/internal/words"
 )
 
-// settingFlags adds the flags of the settings, and has the file read before any
-// command.
+// settingFlags adds the flags of the settings, and reads the file before any command.
 func (a *app) settingFlags(root *cobra.Command) {
 	a.AddFlags(root, config.Query)
 	root.PersistentFlags().Lookup("format").Usage += "; one of " + strings.Join(answer.FormatNames(), ", ")
@@ -31,14 +30,14 @@ func (a *app) settingFlags(root *cobra.Command) {
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return a.configure(cmd) }
 }
 
-// configure sets what no flag sets, from the environment and the file.
+// configure sets what no flag sets from the environment and the file.
 func (a *app) configure(cmd *cobra.Command) error {
 	for c := cmd; c != nil; c = c.Parent() {
 		if c.Hidden || c.Name() == "completion" || strings.HasPrefix(c.Name(), "__complete") {
 			return nil
 		}
 	}
-	if a.Shell == nil { // it has warned already
+	if a.Shell == nil { // warned already
 		for _, note := range a.Env.StrayVariables() {
 			words.Fprintln(a.Stderr, "note:", note)
 		}
@@ -47,7 +46,7 @@ func (a *app) configure(cmd *cobra.Command) error {
 		return err
 	}
 	if len(a.Named) > 1 {
-		return cli.Usage("name one with --profile", "query reads one warehouse, not those of %s", strings.Join(a.Named, ", "))
+		return cli.Usage("name one with --profile", "query reads one warehouse, but several profiles are given: %s", strings.Join(a.Named, ", "))
 	}
 	if err := a.Take(cmd.Flags(), config.Query|config.Publish, strings.Join(a.Named, "")); err != nil {
 		return err
@@ -60,12 +59,12 @@ func (a *app) configure(cmd *cobra.Command) error {
 	if a.Currency != "" {
 		unit, err := currency.ParseISO(a.Currency)
 		if err != nil {
-			return cli.Usage("write its ISO 4217 code, as KRW or USD", "there is no currency %q (%s)", a.Currency, a.Settings.From("currency"))
+			return cli.Usage("use an ISO 4217 code, e.g. KRW or USD", "unknown currency %q (%s)", a.Currency, a.Settings.From("currency"))
 		}
 		a.Currency = unit.String()
 	}
 	if a.Country = strings.ToUpper(a.Country); a.Country != "" && !twoLetters.MatchString(a.Country) {
-		return cli.Usage("write its two letters, as in KR", "there is no country %q (%s)", a.Country, a.Settings.From("country"))
+		return cli.Usage("use a two-letter code, e.g. KR", "unknown country %q (%s)", a.Country, a.Settings.From("country"))
 	}
 	a.Goals = nil
 	for _, text := range strings.FieldsFunc(a.Success, func(r rune) bool { return r == ',' }) {
@@ -75,13 +74,13 @@ func (a *app) configure(cmd *cobra.Command) error {
 		}
 		a.Goals = append(a.Goals, goal)
 	}
-	// The ending of --output comes before the file's format.
+	// The extension of --output takes precedence over the file's format.
 	if f := cmd.Flags().Lookup("format"); f != nil && !f.Changed {
 		a.Usual, a.Format = a.Format, ""
 	}
 	if a.excel {
 		if a.Format != "" && a.Format != string(format.CSV) && a.Format != string(format.CSVExcel) {
-			return cli.Usage("leave out one of them", "--csv-excel and --format %s are given", a.Format)
+			return cli.Usage("remove one of them", "--csv-excel conflicts with --format %s", a.Format)
 		}
 		a.Format = string(format.CSVExcel)
 	}

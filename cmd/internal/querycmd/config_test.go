@@ -6,8 +6,7 @@ import (
 	"callhouse/cmd/internal/config"
 )
 
-// Every setting of query is a flag by the same name and default, which takes its
-// value from the file.
+// Every setting of query is a flag with the same name and default, and can be set in the file.
 func TestEverySettingIsAFlag(t *testing.T) {
 	root := Command()
 	for i := range config.Keys {

@@ -28,13 +28,13 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// exportName is the file of an export that describes the others.
+// exportName is the file that describes an export.
 const exportName = "manifest.json"
 
-// exportVersion is the version of that file.
+// exportVersion is the version of its format.
 const exportVersion = 1
 
-// exported is that file.
+// exported is its content.
 type exported struct {
 	ExportVersion int            `json:"export_version"`
 	Warehouse     string         `json:"warehouse"`
@@ -55,13 +55,13 @@ type exported struct {
 
 type exportedFile struct {
 	Name    string           `json:"name"`
-	Kind    string           `json:"kind"` // table, report
+	Kind    string           `json:"kind"` // table or report
 	Path    string           `json:"path"` // beside the manifest
 	Rows    int64            `json:"rows"`
 	Bytes   int64            `json:"bytes"`
 	SHA256  string           `json:"sha256"`
 	Columns []exportedColumn `json:"columns"`
-	// Coverage says what a report lacks; empty if nothing.
+	// Coverage is what a report lacks; may be empty.
 	Coverage string `json:"coverage,omitempty"`
 }
 
@@ -76,28 +76,28 @@ func (a *app) exportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export [DIR]",
 		Short: "Write tables and reports as a folder of Parquet, CSV or Excel files",
-		Long: `Write tables and reports, each as a file of a folder, which is DIR or --output:
-all tables, unless --tables or --reports name others. All of them come from one
-snapshot, which manifest.json tells beside them, with rows, bytes and checksums.
+		Long: `Write tables and reports to a folder, DIR or --output, one file each: all tables,
+unless --tables or --reports select others. All files come from one snapshot;
+manifest.json names it and lists the rows, bytes and checksum of each file.
 
-The folder appears whole, by a rename, in the place of an earlier export if there
-is one: who reads it sees the old files or the new ones. Rows are written as they
-come, so that an export of any size takes little memory.
+The folder is put in place by one rename and replaces an earlier export, so readers
+see either the old files or the new ones. Rows are streamed: memory use does not
+grow with the size of the export.
 
-A new folder has the mode 0700 and its files 0600. An export that takes the place of
-another, or of an empty folder, keeps the mode of that, and its files go by it.`,
+A new folder has mode 0700 and its files 0600. An export that replaces another one,
+or an empty folder, keeps that folder's mode and derives the files' mode from it.`,
 		Example: `  query export /srv/bi/calls --since 30d
   query export --reports sentiment,durations --by day --format csv --output daily`,
 		GroupID: "more",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return cli.Usage("run: query export --help", "export takes one folder, %d are given", len(args))
+				return cli.Usage("run: query export --help", "export takes one folder, got %d", len(args))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && a.Output != "" || len(args) == 0 && a.Output == "" {
-				return cli.Usage("write it as in: query export calls-export", "export needs one folder to write to")
+				return cli.Usage("for example: query export calls-export", "export needs one folder to write to")
 			}
 			if len(args) == 1 {
 				a.Output = args[0]
@@ -108,9 +108,9 @@ another, or of an empty folder, keeps the mode of that, and its files go by it.`
 	fl := cmd.Flags()
 	fl.StringSliceVar(&tables, "tables", nil, "`NAMES` of tables, comma-separated")
 	fl.StringSliceVar(&reports, "reports", nil, "`NAMES` of reports, comma-separated")
-	fl.StringVar(&a.Since, "since", "", "only calls that start at `TIME` or after: 2026-11-01, an RFC 3339 time, or an age as 7d")
-	fl.StringVar(&a.Until, "until", "", "only calls that start before `TIME`; a date means its beginning")
-	a.groupFlag(cmd, "one group of rows for each value of `GROUP`, in reports that have groups; two as in agent,day, or repeated")
+	fl.StringVar(&a.Since, "since", "", "only calls that start at or after `TIME`: a date (2026-11-01), an RFC 3339 time, or an age (7d)")
+	fl.StringVar(&a.Until, "until", "", "only calls that start before `TIME`; a date means 00:00 of that day")
+	a.groupFlag(cmd, "group the rows of grouped reports by `GROUP`; for two groups, use agent,day or repeat the flag")
 	a.whereFlag(cmd)
 	a.skipFlag(cmd)
 	a.agentFlag(cmd, "calls")
@@ -119,12 +119,12 @@ another, or of an empty folder, keeps the mode of that, and its files go by it.`
 	return cmd
 }
 
-// exportable are the reports that need no arguments.
+// exportable returns the reports without arguments.
 func exportable() []*sqlfiles.File {
 	return slices.DeleteFunc(sqlfiles.Reports(), func(f *sqlfiles.File) bool { return f.Arguments != "" })
 }
 
-// named returns the definitions of the names, each once.
+// named returns the named definitions, each once.
 func named(what string, asked []string, all []*sqlfiles.File) ([]*sqlfiles.File, error) {
 	var out []*sqlfiles.File
 	for _, n := range asked {
@@ -132,7 +132,7 @@ func named(what string, asked []string, all []*sqlfiles.File) ([]*sqlfiles.File,
 		if i < 0 {
 			known := answer.Names(all)
 			hint := cli.Suggest(n, known, what+"s: "+strings.Join(known, ", "))
-			return nil, cli.Usage(hint, "there is no %s %q to export", what, n)
+			return nil, cli.Usage(hint, "unknown %s %q", what, n)
 		}
 		if !slices.Contains(out, all[i]) {
 			out = append(out, all[i])
@@ -141,7 +141,7 @@ func named(what string, asked []string, all []*sqlfiles.File) ([]*sqlfiles.File,
 	return out, nil
 }
 
-// exportFormat is the format of an export's files.
+// exportFormat returns the format of an export's files.
 func (a *app) exportFormat() (format.Format, error) {
 	if a.Format == "" {
 		return format.Parquet, nil
@@ -155,7 +155,7 @@ func (a *app) exportFormat() (format.Format, error) {
 			names = append(names, string(f))
 		}
 	}
-	return "", cli.Usage("formats: "+strings.Join(names, ", "), "export writes no format %q", a.Format)
+	return "", cli.Usage("formats: "+strings.Join(names, ", "), "export cannot write the format %q", a.Format)
 }
 
 func (a *app) export(ctx context.Context, tableNames, reportNames []string, chosen bool) (err error) {
@@ -190,12 +190,11 @@ func (a *app) export(ctx context.Context, tableNames, reportNames []string, chos
 	for _, f := range m.Files {
 		rows, bytes = rows+f.Rows, bytes+f.Bytes
 	}
-	words.Fprintf(a.Stderr, "%s: %d files, %d rows, %d bytes, of snapshot %d\n", a.Output, len(m.Files), rows, bytes, m.Snapshot)
+	words.Fprintf(a.Stderr, "%s: %d files, %d rows, %d bytes, snapshot %d\n", a.Output, len(m.Files), rows, bytes, m.Snapshot)
 	return nil
 }
 
-// exportTarget returns nil if an export may be written to a folder: if it does not
-// exist, is empty, or holds an earlier export.
+// exportTarget returns nil if a folder does not exist, is empty, or has an earlier export.
 func exportTarget(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {
@@ -217,14 +216,14 @@ func exportTarget(dir string) error {
 	}
 	for _, entry := range entries {
 		if err != nil || m.ExportVersion == 0 || !known[entry.Name()] {
-			return cli.Usage("name a folder that is not there, is empty, or holds an earlier export and nothing else",
-				"%s holds %s, which no export wrote", dir, entry.Name())
+			return cli.Usage("give a folder that does not exist, is empty, or contains only an earlier export",
+				"%s contains %s, which is not part of an export", dir, entry.Name())
 		}
 	}
 	return nil
 }
 
-// exporter is one export in the making.
+// exporter is an export in progress.
 type exporter struct {
 	*app
 	w               *analytics.Warehouse
@@ -236,7 +235,7 @@ type exporter struct {
 	mode            os.FileMode // of its files
 }
 
-// run writes everything into a folder beside the target, and swaps it in.
+// run writes everything into a folder beside the target and swaps it in.
 func (e *exporter) run(ctx context.Context) (m *exported, err error) {
 	target, err := filepath.Abs(e.Output)
 	if err != nil {
@@ -248,7 +247,7 @@ func (e *exporter) run(ctx context.Context) (m *exported, err error) {
 	if err != nil {
 		return nil, answer.Unwritable(e.Output, err)
 	}
-	defer func() { err = cmp.Or(err, tmp.Remove()) }() // the old export, if it was swapped
+	defer func() { err = cmp.Or(err, tmp.Remove()) }() // the old export, after the swap
 	dir := tmp.Path
 	if m, err = e.fill(ctx, dir); err != nil {
 		return nil, answer.Unwritable(e.Output, err)
@@ -328,7 +327,7 @@ func (e *exporter) report(ctx context.Context, dir string, r *sqlfiles.File) (*e
 	return f, nil
 }
 
-// file writes rows as a file called name, and closes them.
+// file writes rows to a named file and closes them.
 func (e *exporter) file(ctx context.Context, dir, name string, rows *analytics.Rows) (*exportedFile, error) {
 	defer rows.Close()
 	f := &exportedFile{Name: name, Path: name + "." + e.format.Ending()}
@@ -359,7 +358,7 @@ func (e *exporter) file(ctx context.Context, dir, name string, rows *analytics.R
 	return f, nil
 }
 
-// root is the folder of the warehouse that a snapshot is of.
+// root returns the warehouse folder of a snapshot.
 func root(snap *layout.Snapshot) string {
 	path := filepath.Dir(filepath.Dir(snap.Dir))
 	if abs, err := filepath.Abs(path); err == nil {

@@ -29,7 +29,7 @@ type exportManifest struct {
 	}
 }
 
-// exportOf reads an export's manifest, and checks that it tells the truth.
+// exportOf reads an export's manifest and checks it.
 func exportOf(t *testing.T, dir string) exportManifest {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
@@ -88,7 +88,7 @@ func TestExport(t *testing.T) {
 		t.Errorf("%v calls in the file, want 8", n)
 	}
 
-	// In its place, other files: the old ones are gone.
+	// Other files replace the old ones.
 	r := run(t, "", "export", "--tables", "calls,costs", "--reports", "costs,sentiment,anomalies", "--by", "agent", "--format", "csv", "--since", "2024-11-19", "--until", "2024-11-20", "--output", "out")
 	if r.code != 0 {
 		t.Fatal(r)
@@ -118,7 +118,7 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// An export that fails leaves what was there, and nothing else.
+// A failing export leaves the old one, and nothing else.
 func TestExportFailing(t *testing.T) {
 	house(t)
 	if r := run(t, "", "export", "out", "--tables", "calls"); r.code != 0 {
@@ -137,7 +137,7 @@ func TestExportFailing(t *testing.T) {
 	}{
 		{"", cli.ExitUsage, "needs one folder"}, {"a b", cli.ExitUsage, "one folder"}, {"a --output b", cli.ExitUsage, "one folder"},
 		{"out --tables callz", cli.ExitUsage, "did you mean: calls?"}, {"out --reports sentimnt", cli.ExitUsage, "did you mean: sentiment?"},
-		{"out --reports search", cli.ExitUsage, "no report \"search\""}, {"out --format table", cli.ExitUsage, "formats: csv, csv-excel"}, {"out --agent 0", cli.ExitUsage, "several agents"},
+		{"out --reports search", cli.ExitUsage, "unknown report \"search\""}, {"out --format table", cli.ExitUsage, "formats: csv, csv-excel"}, {"out --agent 0", cli.ExitUsage, "several agents"},
 		{"out --by agnet --reports sentiment", cli.ExitUsage, "did you mean: agent?"},
 		{"mine", cli.ExitUsage, "notes.txt"}, {"mine/notes.txt", cli.ExitFailed, "not a directory"}, {"no/such/out", cli.ExitFailed, "no such file"}, {"out --warehouse elsewhere", cli.ExitFailed, "no warehouse"},
 	} {
@@ -156,7 +156,7 @@ func TestExportFailing(t *testing.T) {
 	}
 }
 
-// modes returns the modes of a path and of all below it, each once.
+// modes returns the modes of a path and everything below, each once.
 func modes(t *testing.T, path string) string {
 	t.Helper()
 	var out []string
@@ -176,8 +176,8 @@ func modes(t *testing.T, path string) string {
 	return strings.Join(out, " ")
 }
 
-// What is made holds calls, so it is its owner's alone unless somebody says
-// otherwise: by a flag, or by a place that is there already.
+// Output contains calls, so only its owner may read it, unless a flag or an existing mode says
+// otherwise.
 func TestModesOfWhatIsMade(t *testing.T) {
 	longtest.Only(t)
 	house(t)
@@ -209,7 +209,7 @@ func TestModesOfWhatIsMade(t *testing.T) {
 	try("env", "750 640", "export", "env", "--tables", "calls")
 }
 
-// A workbook, from every door that has formats.
+// A workbook, from every command with formats.
 func TestXLSX(t *testing.T) {
 	house(t)
 	var out strings.Builder
@@ -229,7 +229,7 @@ func TestXLSX(t *testing.T) {
 	if !strings.Contains(out.String(), "1 text is cut to 32,767 characters") {
 		t.Error(out.String())
 	}
-	if r := run(t, "", "sql", "FROM range(1048576)", "-o", "full.xlsx"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "holds 1,048,576 rows") || !strings.Contains(r.stderr, "csv-excel") {
+	if r := run(t, "", "sql", "FROM range(1048576)", "-o", "full.xlsx"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "1,048,576 rows") || !strings.Contains(r.stderr, "csv-excel") {
 		t.Error(r)
 	}
 	if left, err := filepath.Glob("*full*"); err != nil || len(left) > 0 {

@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// swapInTwo exchanges two folders by renames. target is never incomplete, but for a
-// moment it does not exist.
+// swapInTwo exchanges two folders by renames. target is never incomplete, but is missing for a
+// moment.
 func swapInTwo(made, target string) error {
 	old := made + ".old"
 	if err := os.Rename(target, old); err != nil {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// swapFolder replaces target by the folder made: by one rename or, if target
-// exists, by exchanging the two, so that made is the old folder afterwards.
+// swapFolder replaces target by the folder made: by a rename or, if target exists, by an exchange,
+// after which made is the old folder.
 func swapFolder(made, target string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, made, unix.AT_FDCWD, target, unix.RENAME_EXCHANGE)
 	switch {
@@ -17,7 +17,7 @@ func swapFolder(made, target string) error {
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
 		return os.Rename(made, target)
-	case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EINVAL): // a file system that cannot exchange
+	case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EINVAL): // the file system does not support exchanges
 		return swapInTwo(made, target)
 	}
 	return &os.PathError{Op: "rename", Path: target, Err: err}

@@ -10,7 +10,7 @@ import (
 	"callhouse/internal/analytics/question"
 )
 
-// groupFlag and whereFlag are flags that may be repeated.
+// groupFlag and whereFlag add flags that may be repeated.
 func (a *app) groupFlag(cmd *cobra.Command, usage string) {
 	cmd.Flags().StringArrayVar(&a.By, "by", nil, usage)
 	cli.Complete(cmd, "by", question.Dimensions()...)
@@ -18,22 +18,23 @@ func (a *app) groupFlag(cmd *cobra.Command, usage string) {
 
 func (a *app) whereFlag(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&a.Where, "where", nil,
-		"only calls of which `NAME=VALUE` holds, as call_type=outbound; NAME as for --by; repeatable")
+		"only calls with `NAME=VALUE`, e.g. call_type=outbound; names as for --by. Repeat it to combine conditions: "+
+			"AND between names, OR within one")
 	cli.Complete(cmd, "where", conditions()...)
 }
 
-// skipFlag is the flag of commands that can answer without what is damaged.
+// skipFlag adds the flag of commands that can leave out damaged files.
 func (a *app) skipFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&a.SkipDamaged, "skip-damaged", false,
-		"answer without the days or months of which a file is damaged, list them, and exit with 3")
+		"skip days and months with damaged files, list them, and exit with 3")
 }
 
-// agentFlag is the flag that chooses what is of one agent: calls, or changes.
+// agentFlag adds the flag that selects one agent's calls or changes.
 func (a *app) agentFlag(cmd *cobra.Command, what string) {
-	cmd.Flags().StringVar(&a.Agent, "agent", "", "only "+what+" of one agent: its `ID`, the beginning of it, its name, or a part of that")
+	cmd.Flags().StringVar(&a.Agent, "agent", "", "only "+what+" of one agent: its `ID` or an ID prefix, its name or part of it")
 }
 
-// conditions are the possible beginnings of a condition.
+// conditions returns the possible beginnings of a condition.
 func conditions() []string {
 	out := question.Dimensions()
 	for i := range out {
@@ -42,7 +43,7 @@ func conditions() []string {
 	return out
 }
 
-// heading tells which calls an answer is of.
+// heading describes the selected calls.
 func (a *app) heading(p question.Params, loc *time.Location) string {
 	var parts []string
 	if len(a.Where) > 0 {
@@ -57,7 +58,7 @@ func (a *app) heading(p question.Params, loc *time.Location) string {
 	return strings.Join(parts, "; ")
 }
 
-// asked reads the flags of reports: the zone, and which calls are asked for.
+// asked parses the flags of reports: the zone and the selected calls.
 func (a *app) asked() (loc *time.Location, now time.Time, p question.Params, err error) {
 	now = time.Now()
 	if loc, err = a.Location(); err == nil {

@@ -19,15 +19,15 @@ func (a *app) initCommand() *cobra.Command {
 	dialects := append([]string{dialect}, engine.Names()...)
 	cmd := &cobra.Command{
 		Use:   "init",
-		Short: "Print a script with which the stock duckdb shell, Spark or Trino opens the warehouse",
-		Long: `Print a script of SQL that makes, in DuckDB's own shell or in any program with
-DuckDB in it, the tables of query list as views over the current snapshot. The
-snapshot is resolved once, now: all that the script makes is of one commit. It
-stays for 24 hours after the next commit, so make the script anew when it is used.
+		Short: "Print a script that opens the warehouse in the duckdb shell, Spark or Trino",
+		Long: `Print an SQL script that creates the tables of query list as views over the current
+snapshot, in DuckDB's own shell or any program that embeds DuckDB. All views read
+the snapshot that is current now. It is kept for 24 hours after the next commit, so
+print the script again for each use.
 
-With --dialect spark or trino the script makes tables of the snapshot's folders
-there, with exactly the columns of the files and month: no local days (--tz), no
-outcomes.`,
+With --dialect spark or trino, the script creates tables over the snapshot's folders
+instead. They have only the columns of the files and month: no local days (--tz) and
+no outcomes.`,
 		Example: `  query init --tz Asia/Seoul --output calls.sql && duckdb -init calls.sql
   query init --dialect spark --output calls.sql && spark-sql -f calls.sql
   query init --dialect trino --output calls.sql && trino --file calls.sql`,
@@ -35,7 +35,7 @@ outcomes.`,
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if a.Format != "" {
-				return cli.Usage("", "init prints SQL, it takes no --format")
+				return cli.Usage("", "init prints SQL and takes no --format")
 			}
 			snap, loc, err := a.opened(cmd.Context())
 			if err != nil {
@@ -44,10 +44,10 @@ outcomes.`,
 			if dialect != "duckdb" {
 				script, ok := engine.Script(snap, dialect)
 				if !ok {
-					return cli.Usage("dialects: "+strings.Join(dialects, ", "), "there is no dialect %q", dialect)
+					return cli.Usage("dialects: "+strings.Join(dialects, ", "), "unknown dialect %q", dialect)
 				}
 				if n := snap.Manifest.OlderFiles(); n > 0 {
-					return cli.Fail(cli.ExitFailed, fmt.Errorf("%d files are of an older format, whose times and costs %s would read wrongly",
+					return cli.Fail(cli.ExitFailed, fmt.Errorf("%d files have an older format, whose times and costs %s would misread",
 						n, dialect), "run: extract migrate")
 				}
 				return a.printScript(script)
@@ -56,21 +56,21 @@ outcomes.`,
 			return a.printScript(engine.Head(snap, "query init") + zone + catalog.Script(snap, loc))
 		},
 	}
-	cmd.Flags().StringVar(&dialect, "dialect", dialect, "`ENGINE` whose SQL it is: "+strings.Join(dialects, ", "))
+	cmd.Flags().StringVar(&dialect, "dialect", dialect, "SQL dialect of `ENGINE`: "+strings.Join(dialects, ", "))
 	cli.Complete(cmd, "dialect", dialects...)
 	return cmd
 }
 
 func (a *app) printScript(script string) error {
 	print := func(w io.Writer) error {
-		if cli.CanDraw(w) { // elsewhere it is exact
+		if cli.CanDraw(w) { // elsewhere the script stays exact
 			script = words.Lines(script)
 		}
 		_, err := io.WriteString(w, script)
 		return err
 	}
 	if a.Output != "" {
-		return answer.WriteFileMode(a.Output, 0o644, print) // it holds no data
+		return answer.WriteFileMode(a.Output, 0o644, print) // no data in it
 	}
 	return print(a.Stdout)
 }

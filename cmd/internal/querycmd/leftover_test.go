@@ -24,7 +24,7 @@ func ended(t *testing.T, temp, args, statement string) {
 	}
 }
 
-// killedOutput kills a query while it writes rows beside its target, and leaves them there.
+// killedOutput kills a query that is writing beside its target, which leaves its files there.
 func killedOutput(t *testing.T, temp, dir string) {
 	t.Helper()
 	p := spawn(t, temp, "sql - --format csv --output "+filepath.Join(dir, "rows.csv"), "FROM range(1000000000)", nil)
@@ -43,9 +43,8 @@ func killedOutput(t *testing.T, temp, dir string) {
 	}
 }
 
-// The next command of the user removes what a killed one left beside its target: any
-// command with the same TMPDIR, or else one that writes into the same folder. A file that a
-// running one is writing stays.
+// The user's next command removes leftovers beside a target: any command with the same TMPDIR, or
+// one that writes into the same folder. Files of running commands stay.
 func TestNextCommandRemovesLeftovers(t *testing.T) {
 	house(t)
 	temp, dir, other := t.TempDir(), t.TempDir(), t.TempDir()
@@ -68,11 +67,11 @@ func TestNextCommandRemovesLeftovers(t *testing.T) {
 	}
 }
 
-// The same of an export, and of the folder of a statement with limits.
+// The same for an export, and for the folder of a statement with limits.
 func TestNextCommandRemovesLeftFolders(t *testing.T) {
 	house(t)
 	temp, dir := t.TempDir(), t.TempDir()
-	for try := 0; len(hidden(t, dir)) == 0; try++ { // an export that ends before it is killed leaves nothing
+	for try := 0; len(hidden(t, dir)) == 0; try++ { // an export that ends before the kill leaves nothing
 		if try == 50 {
 			t.Fatal("no export could be killed")
 		}
@@ -85,7 +84,7 @@ func TestNextCommandRemovesLeftFolders(t *testing.T) {
 	p.wait("its folder", func() bool { return len(p.temporary()) > 0 })
 	_ = p.cmd.Process.Kill()
 	p.ends()
-	for range 2 { // a statement's process may outlive who asked for a moment
+	for range 2 { // a statement's process may briefly outlive its parent
 		ended(t, temp, "sql -", "SELECT 1")
 	}
 	if left := hidden(t, dir); len(left) > 0 {

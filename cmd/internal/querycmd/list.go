@@ -18,7 +18,7 @@ import (
 func (a *app) listCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "list",
-		Short:   "List the reports, and the tables that sql can read",
+		Short:   "List reports, and tables that sql can read",
 		GroupID: "more",
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -37,14 +37,13 @@ func (a *app) listCommand() *cobra.Command {
 func (a *app) describeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "describe [REPORT | TABLE]",
-		Short: "Explain a report or a table and its columns",
-		Long: `Explain a report or a table: what it answers, what a row stands for, and every
-column with its type, its unit and its meaning. Without a name, the columns of
-all tables.`,
+		Short: "Describe a report or table and its columns",
+		Long: `Describe a report or table: the question it answers, what one row is, and the
+type, unit and meaning of each column. Without a name: the columns of all tables.`,
 		GroupID: "more",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return cli.Usage("run: query list", "describe takes one name, %d are given", len(args))
+				return cli.Usage("run: query list", "describe takes one name, got %d", len(args))
 			}
 			return nil
 		},
@@ -72,8 +71,8 @@ func (a *app) describeAll(ctx context.Context) error {
 	return a.WriteStatic(ctx, []string{"table", "column", "type", "null", "unit", "meaning"}, rows)
 }
 
-// describe prints a definition, or two if a report and a table have the same name:
-// for people with their texts, in other formats only the columns.
+// describe prints a definition, or two if a report and a table share a name: with texts for people,
+// only the columns in other formats.
 func (a *app) describe(ctx context.Context, found []*sqlfiles.File) error {
 	kind, err := a.OutputFormat()
 	if err != nil {
@@ -108,8 +107,7 @@ func isReport(f *sqlfiles.File) bool {
 	return ok && r.SQL == f.SQL
 }
 
-// heads are the headings of a description. The headers of reports do not say which
-// columns can be null.
+// heads returns the headings of a description. Headers of reports do not declare nullable columns.
 func heads(report bool) []string {
 	if report {
 		return []string{"column", "type", "unit", "meaning"}
@@ -136,17 +134,17 @@ func columnRow(c sqlfiles.Column) []any {
 	if c.Unit == "" {
 		unit = nil
 	}
-	// DuckDB's short name of the type, to save space.
+	// DuckDB's short name of the type saves space.
 	typ := strings.ReplaceAll(c.Type, "TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ")
 	return []any{c.Name, typ, null, unit, c.Meaning}
 }
 
 const textWidth = 79
 
-// sentence begins s with a capital letter.
+// sentence capitalises s.
 func sentence(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// longText is a definition's header as text: its line, and its paragraphs.
+// longText returns a definition's header as text.
 func longText(f *sqlfiles.File) string {
 	out := f.Name + ": " + f.Answers
 	for _, p := range strings.Split(f.Text, "\n\n") {

@@ -11,8 +11,8 @@ import (
 	"callhouse/internal/schema"
 )
 
-// A name that several agents have, in whatever case, selects none of them: every way of naming
-// an agent ends with exit code 2, and with ids to choose from.
+// A name shared by several agents, ignoring case, selects none of them: every way of naming an
+// agent ends with exit code 2 and a list of ids.
 func TestNameOfSeveralAgents(t *testing.T) {
 	t.Chdir(t.TempDir())
 	agents := [][2]string{{"a1111111-0001", "Same"}, {"a1111111-0002", "Same"}, {"b2222222-0003", "same"}, {"c3333333-0004", "Alone"}}
@@ -45,7 +45,7 @@ func TestNameOfSeveralAgents(t *testing.T) {
 		t.Errorf("labels: %v", r)
 	}
 
-	// A whole name of one agent is as good as its id; of its id there must be all.
+	// A whole name of one agent works like its id, which must be complete.
 	for given, want := range map[string]string{"alone": `["c3333333-0004"]`, "c3333333-0004": `["c3333333-0004"]`, "c3333333": `["c3333333"]`, "nobody": `["nobody"]`} {
 		r := run(t, "a long password\n", "serve", "user", "add", "agency", "--users", "users.json", "--only-agents", given)
 		raw, err := os.ReadFile("users.json")

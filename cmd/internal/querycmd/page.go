@@ -18,31 +18,30 @@ import (
 	"callhouse/internal/words"
 )
 
-// html is the format of the page, and its only one.
+// html is the page's only format.
 const html = "html"
 
-// pageCommand makes the page that is looked at every morning.
+// pageCommand makes the command of the morning page.
 func (a *app) pageCommand() *cobra.Command {
 	var title string
 	cmd := &cobra.Command{
 		Use:   "report",
-		Short: "Make the morning page: key numbers and charts, as one HTML file",
-		Long: `Make the morning page: one HTML file with the numbers of the last whole day and of
-the period, each against the one before, and charts of volume, sentiment, reasons,
-durations, hours, costs, response latency, agents and coverage. It needs no network
-and no script, suits a phone, a desk and paper, light and dark, and can be mailed.
-HTML is its only format, and its languages are English and Korean (--lang ko).
+		Short: "Write the morning page: key numbers and charts in one HTML file",
+		Long: `Write the morning page: one HTML file with the numbers of the last complete day and
+of the period, each compared with the one before, and charts of volume, sentiment,
+reasons, durations, hours, costs, response latency, agents and coverage. It uses no
+network and no scripts, adapts to phone, desktop, paper and dark mode, and can be
+mailed. HTML is its only format; its languages are English and Korean (--lang ko).
 
-First comes what was found: the shares that changed by more than chance since the
-period before, tools that failed, and the calls of the last day to listen to.
+The page starts with findings: shares that changed by more than chance since the
+previous period, tools that failed, and calls of the last day worth listening to.
 
-Its numbers are those of the other reports, and under each part stands the command
-that prints them. Its days are whole: --since and --until mean the beginning of
-their day. Unless told otherwise they are the 28 days before the first one that is
-not over, or not listed whole yet: four weeks, as many weekends as in the four before.
+Its numbers are those of the other reports; below each section is the command that
+prints them. It covers whole days: --since and --until are cut to the start of their
+day. The default is the 28 days before the first day that is not over or not fully
+listed, so that it has as many weekends as the four weeks before.
 
-A file that is made anew can be read by its owner alone; one that is there keeps
-its mode.`,
+A new file is readable only by its owner; an existing one keeps its mode.`,
 		Example: `  query report --output report.html
   query report --tz Asia/Seoul --since 91d --title "Support, Seoul" -o report.html
   query report --tz Asia/Seoul --lang ko --currency KRW -o report.html
@@ -54,12 +53,12 @@ its mode.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&a.Since, "since", "", "from the day of `TIME` on: 2026-11-01, an RFC 3339 time, or an age as 7d")
-	f.StringVar(&a.Until, "until", "", "up to the day before that of `TIME`")
+	f.StringVar(&a.Since, "since", "", "start with the day of `TIME`: a date (2026-11-01), an RFC 3339 time, or an age (7d)")
+	f.StringVar(&a.Until, "until", "", "end with the day before that of `TIME`")
 	a.agentFlag(cmd, "calls")
 	a.whereFlag(cmd)
 	a.skipFlag(cmd)
-	f.StringVar(&title, "title", "", "the page's `TITLE`; default: Calls, in the page's language")
+	f.StringVar(&title, "title", "", "`TITLE` of the page; default: Calls, in the page's language")
 	a.AddOwnFlags(cmd, config.Query)
 	cli.Complete(cmd, "lang", page.Languages()...)
 	return cmd
@@ -67,14 +66,14 @@ its mode.`,
 
 func (a *app) runPage(ctx context.Context, o page.Options) (err error) {
 	if a.Format != "" && a.Format != html {
-		return cli.Usage("other formats have the other reports: query list", "report makes html, not %s", a.Format)
+		return cli.Usage("for other formats use the other reports: query list", "report writes html, not %s", a.Format)
 	}
 	if a.Output == "" && a.Width() > 0 {
-		return cli.Usage("give it a file, as in --output report.html", "a page of html is not for a terminal")
+		return cli.Usage("write it to a file, e.g. --output report.html", "report does not print HTML to a terminal")
 	}
 	if !slices.Contains(page.Languages(), o.Lang) {
 		return cli.Usage(cli.Suggest(o.Lang, page.Languages(), "languages: "+strings.Join(page.Languages(), ", ")),
-			"the page has no language %q", o.Lang)
+			"unknown language %q", o.Lang)
 	}
 	loc, now, p, err := a.asked()
 	if err != nil {
@@ -97,7 +96,7 @@ func (a *app) writePage(ctx context.Context, w *analytics.Warehouse, o page.Opti
 	}
 	var err error
 	if a.Output == "" {
-		var whole bytes.Buffer // nothing of a page that fails is printed
+		var whole bytes.Buffer // a page that fails is not printed at all
 		if err = write(&whole); err == nil {
 			_, err = whole.WriteTo(a.Stdout)
 		}
@@ -106,7 +105,7 @@ func (a *app) writePage(ctx context.Context, w *analytics.Warehouse, o page.Opti
 	}
 	var none *page.PeriodError
 	if errors.As(err, &none) {
-		return cli.Usage("days are whole, and the last one is over and listed: give --since an earlier day, or --until a later one", "%v", none)
+		return cli.Usage("the page needs at least one complete, fully listed day: set --since earlier or --until later", "%v", none)
 	}
 	if err == nil && made.Calls == 0 {
 		words.Fprintln(a.Stderr, "no calls match")

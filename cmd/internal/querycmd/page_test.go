@@ -21,8 +21,8 @@ import (
 	"callhouse/internal/longtest"
 )
 
-// scattered makes ./warehouse of random calls around two months of 2024, with
-// values that nobody has heard of and names that are long.
+// scattered makes ./warehouse with random calls around two months of 2024, unknown values and long
+// names.
 func scattered(t *testing.T, seed uint64, n int) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -68,7 +68,7 @@ func scattered(t *testing.T, seed uint64, n int) {
 	analyticstest.Write(t, "warehouse", 1, d)
 }
 
-// told is a number of the page: where it comes from, and its text.
+// told is a number of the page: its source and text.
 type told struct {
 	command, column, where string
 	null                   bool
@@ -84,7 +84,7 @@ type line struct {
 	following string // the next row's key
 }
 
-// numbers reads a page: its key figures, and the rows of its tables.
+// numbers parses a page: its key figures and the rows of its tables.
 func numbers(t *testing.T, text string) (figures []told, lines []line) {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(text))
@@ -176,7 +176,7 @@ func (a answers) of(t *testing.T, command string) []map[string]string {
 	return rows
 }
 
-// find returns the column's value in the row that has where (column=value).
+// find returns the column's value in the row with where (column=value).
 func find(rows []map[string]string, column, where string) (string, bool) {
 	for _, r := range rows {
 		if name, v, _ := strings.Cut(where, "="); where == "" || r[name] == v {
@@ -186,7 +186,7 @@ func find(rows []map[string]string, column, where string) (string, bool) {
 	return "", false
 }
 
-// keyColumn is the column that tells a table's rows apart; empty: the first.
+// keyColumn returns the key column of a table; empty: the first.
 func keyColumn(command string) string {
 	if strings.HasPrefix(command, "query volume ") { // the report's map: hours down
 		return "hour"
@@ -194,7 +194,7 @@ func keyColumn(command string) string {
 	return ""
 }
 
-// under returns the rows that have the key.
+// under returns the rows with the key.
 func under(rows []map[string]string, column, key string) (out []map[string]string) {
 	for _, r := range rows {
 		if r[column] == key {
@@ -215,9 +215,8 @@ func number(t *testing.T, s string) int64 {
 
 var pages = longtest.Int("pages", 1, 3, "how many of the pages of TestPageEqualsTheReports are compared, from a random one on")
 
-// Every number of the page is what the command beside it prints, to the last
-// digit, and nothing that it prints is left out: for several companies, zones and
-// periods.
+// Every number of the page equals the output of its command, to the last digit, and nothing is
+// missing: for several companies, zones and periods.
 func TestPageEqualsTheReports(t *testing.T) {
 	longtest.Only(t)
 	companies := []struct {
@@ -245,7 +244,7 @@ func TestPageEqualsTheReports(t *testing.T) {
 			}
 			for _, f := range figures {
 				got, ok := find(asked.of(t, f.command), f.column, f.where)
-				if !ok && (f.value == "0") { // no row: it did not happen
+				if !ok && (f.value == "0") { // no row means zero
 					continue
 				}
 				if got != f.value {
@@ -261,7 +260,7 @@ func TestPageEqualsTheReports(t *testing.T) {
 				for command := range asked {
 					found = found || strings.HasPrefix(command, "query "+report+" ")
 				}
-				if !found && report != "anomalies" && report != "worst" { // of these there may be none
+				if !found && report != "anomalies" && report != "worst" { // these may be empty
 					t.Errorf("the page shows nothing of %s", report)
 				}
 			}
@@ -269,7 +268,7 @@ func TestPageEqualsTheReports(t *testing.T) {
 	}
 }
 
-// checkLines compares the tables with the reports, and returns of how many numbers.
+// checkLines compares the tables with the reports, and returns the number of values compared.
 func checkLines(t *testing.T, asked answers, lines []line) (compared int) {
 	t.Helper()
 	shown := map[string]map[string]bool{}
@@ -330,8 +329,8 @@ func or(s, other string) string {
 	return s
 }
 
-// checkLine compares a row of a table with those of the report that have its key:
-// one of them has all that no other column tells apart.
+// checkLine compares a row of a table with the report's rows of its key: one of them must match in
+// all columns.
 func checkLine(t *testing.T, rows []map[string]string, l line) (compared int) {
 	t.Helper()
 	mine := under(rows, keyColumn(l.command), l.key)
@@ -359,7 +358,7 @@ func checkLine(t *testing.T, rows []map[string]string, l line) (compared int) {
 	return compared
 }
 
-// checkStep compares a step of the distribution with the sum of the report's.
+// checkStep compares a step of the distribution with the sum of the report's steps.
 func checkStep(t *testing.T, rows []map[string]string, l line) int {
 	t.Helper()
 	from, to := number(t, l.key), int64(1)<<60
@@ -380,8 +379,8 @@ func checkStep(t *testing.T, rows []map[string]string, l line) int {
 	return len(l.cells)
 }
 
-// A page's file is its owner's alone, keeps the mode that it has, and is replaced
-// as a whole or not at all.
+// A page's file is readable by its owner only, keeps an existing mode, and is replaced completely
+// or not at all.
 func TestPageFile(t *testing.T) {
 	longtest.Only(t)
 	house(t)
@@ -392,7 +391,7 @@ func TestPageFile(t *testing.T) {
 		}
 		return info.Mode().Perm()
 	}
-	// Pages without calls are made quickly.
+	// Pages without calls are fast.
 	args := []string{"report", "--since", "2024-11-02", "--until", "2024-11-03", "--output", "report.html"}
 	if r := run(t, "", args...); r.code != 0 || r.out != "" || !strings.Contains(r.stderr, "no calls match") {
 		t.Fatal(r)
@@ -440,19 +439,19 @@ func TestPageErrors(t *testing.T) {
 		code int
 		want string
 	}{
-		{"report --format csv", cli.ExitUsage, "report makes html, not csv"},
+		{"report --format csv", cli.ExitUsage, "report writes html, not csv"},
 		{"report now", cli.ExitUsage, "report takes no arguments"},
 		{"report --by day", cli.ExitUsage, "unknown flag: --by"},
-		{"report --lang fr", cli.ExitUsage, `the page has no language "fr"`},
+		{"report --lang fr", cli.ExitUsage, `unknown language "fr"`},
 		{"report --lang kr", cli.ExitUsage, "did you mean"},
-		{"report --currency WON", cli.ExitUsage, `there is no currency "WON" (flag --currency)`},
+		{"report --currency WON", cli.ExitUsage, `unknown currency "WON" (flag --currency)`},
 		{"report --tz Europe/Berln", cli.ExitUsage, "Europe/Berlin"},
-		{"report --since soon", cli.ExitUsage, "write a date"},
-		{"report --agent 0c", cli.ExitUsage, `there is no agent "0c"`},
-		{"report --since 2024-11-19T08:00 --until 2024-11-19T20:00", cli.ExitUsage, "no whole day lies between 2024-11-19 and 2024-11-19"},
+		{"report --since soon", cli.ExitUsage, "use a date"},
+		{"report --agent 0c", cli.ExitUsage, `unknown agent "0c"`},
+		{"report --since 2024-11-19T08:00 --until 2024-11-19T20:00", cli.ExitUsage, "no complete day between 2024-11-19 and 2024-11-19"},
 		{"report --warehouse elsewhere", cli.ExitFailed, "no warehouse at elsewhere yet"},
 		{"report --output no/such/folder/x.html", cli.ExitFailed, "write no/such/folder/x.html: no such file or directory"},
-		{"report --output warehouse", cli.ExitFailed, "it is a folder"},
+		{"report --output warehouse", cli.ExitFailed, ": is a folder"},
 		{"report --since 2020-01-01 --until 2020-01-03 --output none.html", cli.ExitOK, "no calls match"},
 	} {
 		r := run(t, "", strings.Fields(c.args)...)
@@ -471,8 +470,8 @@ func TestPageGoldens(t *testing.T) {
 	}
 }
 
-// Currency and language are settings as the others: the file's, the environment's
-// over it, and flags over all. Tables name the currency, programs' formats do not.
+// Currency and language are ordinary settings: the environment overrides the file, flags override
+// both. Tables name the currency, exact formats do not.
 func TestCurrencyAndLanguage(t *testing.T) {
 	longtest.Only(t)
 	house(t)
@@ -496,7 +495,7 @@ func TestCurrencyAndLanguage(t *testing.T) {
 		t.Errorf("neither the environment's language nor the flag's currency: %d %s %.300s", r.code, r.stderr, r.out)
 	}
 	t.Setenv("CALLHOUSE_CURRENCY", "money")
-	if r := run(t, "", "costs"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, `there is no currency "money" (environment variable CALLHOUSE_CURRENCY)`) {
+	if r := run(t, "", "costs"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, `unknown currency "money" (environment variable CALLHOUSE_CURRENCY)`) {
 		t.Error(r)
 	}
 }

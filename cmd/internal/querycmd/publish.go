@@ -25,26 +25,26 @@ import (
 	"callhouse/internal/words"
 )
 
-// hadoop is the catalog of those who have none.
+// hadoop is the catalog used without a REST catalog.
 const hadoop = "hadoop"
 
 func (a *app) publishCommand() *cobra.Command {
 	var f publishFlags
 	cmd := &cobra.Command{
 		Use:   "publish iceberg",
-		Short: "Keep Iceberg tables of the warehouse in S3 or a folder, for Spark, Trino and others",
-		Long: `Make the tables at --to what the warehouse is: each table of query list as an Apache
-Iceberg table (version 2). Only files that changed are copied, and each table changes
-in one commit of its own. Given again after an interruption, it finishes. Files that
-are missing there or have another size are copied again.
+		Short: "Publish the warehouse as Iceberg tables in S3 or a folder, for Spark, Trino and others",
+		Long: `Bring the tables at --to up to date with the warehouse: each table of query list is an
+Apache Iceberg table (version 2). Only changed files are copied, and each table changes
+in one commit of its own. An interrupted publication resumes when it is run again. Files
+that are missing there or differ in size are copied again.
 
-Every commit of the warehouse that is published has a tag in all tables, as in
-snapshot-000042, by which they are read together. It stays as long as the warehouse
-keeps the commit. What retention and forget remove from the warehouse, the next
-publication removes from the tables, and their files with it.
+Each published commit of the warehouse has a tag in all tables, e.g. snapshot-000042;
+read the tables at one tag for a consistent state. A tag is kept as long as the
+warehouse keeps the commit. Calls that retention or forget erase from the warehouse are
+removed from the tables by the next publication, together with their files.
 
-S3 credentials, region and endpoint come from where every program takes them: AWS_…
-in the environment, ~/.aws, or the machine. docs/reference/lakehouse.md says how Spark, Trino,
+S3 credentials, region and endpoint come from the usual sources: AWS_… variables,
+~/.aws, or the machine's role. docs/reference/lakehouse.md describes how Spark, Trino,
 Athena, Snowflake, BigQuery, ClickHouse and DuckDB read the tables.`,
 		Example: `  query publish iceberg --to s3://company-lake/calls
   query publish iceberg --to /srv/lake/calls
@@ -58,25 +58,25 @@ Athena, Snowflake, BigQuery, ClickHouse and DuckDB read the tables.`,
 			case len(args) == 1 && args[0] == "iceberg":
 				return nil
 			case len(args) == 1 && args[0] == "ducklake":
-				return cli.Usage("docs/reference/lakehouse.md says why, and what would change that",
-					"DuckLake is not published to: its tools lost deletions and doubled rows")
+				return cli.Usage("see docs/reference/lakehouse.md",
+					"publishing to DuckLake is not supported: its tools lost deletions and duplicated rows")
 			}
-			return cli.Usage("run: query publish iceberg --to s3://bucket/prefix", "say which tables to publish: iceberg")
+			return cli.Usage("run: query publish iceberg --to s3://bucket/prefix", "publish needs a table format: iceberg")
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.publish(cmd.Context(), &f) },
 	}
 	a.AddOwnFlags(cmd, config.Publish)
 	flags := cmd.Flags()
-	flags.BoolVar(&f.adopt, "adopt", false, "take the place of another warehouse that published there")
-	flags.StringVar(&f.receipt, "receipt", "", "write what was published, and which files were removed there, as JSON to `FILE`")
-	flags.BoolVar(&f.check, "check", false, "list everything that is wrong with the tables, and change nothing")
-	flags.BoolVar(&f.deep, "deep", false, "read every file there, compare its content with the warehouse's, and replace it if it differs")
+	flags.BoolVar(&f.adopt, "adopt", false, "take over tables that another warehouse published")
+	flags.StringVar(&f.receipt, "receipt", "", "write a report of published and removed files to `FILE`, as JSON")
+	flags.BoolVar(&f.check, "check", false, "list problems of the tables, change nothing")
+	flags.BoolVar(&f.deep, "deep", false, "read every published file, compare it with the warehouse's, and replace it if it differs")
 	flags.StringArrayVar(&f.rebuild, "rebuild", nil,
-		"write `TABLE` anew from the warehouse, whatever state it is in; may be given several times")
+		"rebuild `TABLE` from the warehouse, whatever its state; repeatable")
 	return cmd
 }
 
-// publishFlags are the flags of publish that are no settings.
+// publishFlags are the flags of publish that are not settings.
 type publishFlags struct {
 	adopt, check, deep bool
 	receipt            string
@@ -85,19 +85,19 @@ type publishFlags struct {
 
 func (a *app) publish(ctx context.Context, f *publishFlags) error {
 	if a.PublishTo == "" {
-		return cli.Usage("give it --to s3://bucket/prefix or a folder, or publish_to in callhouse.toml", "no place to publish to")
+		return cli.Usage("set --to s3://bucket/prefix or a folder, or publish_to in callhouse.toml", "no destination to publish to")
 	}
 	if a.Format != "" {
-		return cli.Usage("--receipt FILE has what was published, as JSON", "publish takes no --format")
+		return cli.Usage("--receipt FILE writes a report as JSON", "publish takes no --format")
 	}
 	if f.check && (f.adopt || len(f.rebuild) > 0) {
-		return cli.Usage("", "--check changes nothing: it takes neither --adopt nor --rebuild")
+		return cli.Usage("", "--check changes nothing, so it excludes --adopt and --rebuild")
 	}
 	server := a.PublishCatalog
 	if server == hadoop {
 		server = ""
 	} else if !strings.HasPrefix(server, "https://") && !strings.HasPrefix(server, "http://") {
-		return cli.Usage("it is the address of a REST catalog, as in https://catalog.example.com, or "+hadoop, "unknown catalog %q", server)
+		return cli.Usage("give the address of a REST catalog, e.g. https://catalog.example.com, or "+hadoop, "unknown catalog %q", server)
 	}
 	o := publish.Options{
 		Warehouse: a.Warehouse, To: a.PublishTo, Organization: a.PublishOrganization,
@@ -143,7 +143,7 @@ func publishError(err error) error {
 	return err
 }
 
-// receipt writes what was done as JSON, if there is a file for it.
+// receipt writes the result as JSON, if a file is given.
 func (a *app) receipt(to string, what any) error {
 	if to == "" {
 		return nil
@@ -155,7 +155,7 @@ func (a *app) receipt(to string, what any) error {
 	})
 }
 
-// published says what was published.
+// published prints what was published.
 func (a *app) published(made *publish.Report) {
 	var rows int64
 	for _, t := range made.Tables {
@@ -165,7 +165,7 @@ func (a *app) published(made *publish.Report) {
 	if made.Tag == "" {
 		tagged = ", without tags"
 	}
-	words.Fprintf(a.Stderr, "snapshot %d, committed %s, is at %s%s: %s, %s rows; %s copied (%s), %s removed",
+	words.Fprintf(a.Stderr, "published snapshot %d, committed %s, to %s%s: %s, %s rows; %s copied (%s), %s removed",
 		made.Snapshot, made.CommittedAt.UTC().Format(time.RFC3339), made.To, tagged, cli.Plural(int64(len(made.Tables)), "table"),
 		humanize.Comma(rows), cli.Plural(int64(made.Uploaded), "file"), humanize.IBytes(uint64(made.Bytes)),
 		cli.Plural(int64(len(made.Removed)), "file"))
@@ -174,24 +174,24 @@ func (a *app) published(made *publish.Report) {
 	}
 	words.Fprintln(a.Stderr)
 	if n := int64(len(made.Repaired)); n > 0 {
-		words.Fprintf(a.Stderr, "%s had been missing or damaged there, and were copied again, the first one %s\n",
+		words.Fprintf(a.Stderr, "%s were missing or damaged there and were copied again, the first one %s\n",
 			cli.Plural(n, "file"), made.Repaired[0])
 	}
 	if made.Unprotected {
-		words.Fprintln(a.Stderr, "warning: this store ignores If-None-Match, so it cannot keep two publications apart: "+
-			"let only one run at a time")
+		words.Fprintln(a.Stderr, "warning: this store ignores If-None-Match, so it cannot detect concurrent publications: "+
+			"run only one at a time")
 	}
 	if made.Forgotten {
-		words.Fprintln(a.Stderr, "what was forgotten since the last publication is removed there as well")
+		words.Fprintln(a.Stderr, "calls forgotten since the last publication were removed there too")
 	}
 	if n := int64(len(made.Foreign)); n > 0 {
-		words.Fprintf(a.Stderr, "warning: %s there were written by other programs, the first one is %s; forget does not clean "+
+		words.Fprintf(a.Stderr, "warning: %s there were written by other programs, the first one is %s; forget does not remove "+
 			"them (--receipt lists all)\n",
 			cli.Plural(n, "file"), made.Foreign[0])
 	}
 }
 
-// checked says what a check found. Problems are an error.
+// checked prints the result of a check. Problems are an error.
 func (a *app) checked(found *publish.Checked) error {
 	bad, rebuild := int64(0), []string{}
 	for _, p := range found.Problems {
@@ -207,23 +207,23 @@ func (a *app) checked(found *publish.Checked) error {
 			rebuild = append(rebuild, "--rebuild "+p.Table)
 		}
 	}
-	words.Fprintf(a.Stderr, "%s: %s with %s looked at, %s\n", found.To, cli.Plural(int64(found.Tables), "table"),
+	words.Fprintf(a.Stderr, "%s: checked %s with %s, found %s\n", found.To, cli.Plural(int64(found.Tables), "table"),
 		cli.Plural(int64(found.Files), "file"),
 		cli.Plural(int64(len(found.Problems)), "problem"))
 	if bad == 0 {
 		return nil
 	}
-	hint := "query publish iceberg repairs what is listed"
+	hint := "to repair: query publish iceberg"
 	switch {
 	case len(rebuild) > 0:
-		hint = "repair it: query publish iceberg --deep " + strings.Join(rebuild, " ")
+		hint = "to repair: query publish iceberg --deep " + strings.Join(rebuild, " ")
 	case found.Deep:
-		hint = "repair it: query publish iceberg --deep"
+		hint = "to repair: query publish iceberg --deep"
 	}
-	return cli.Fail(cli.ExitFailed, fmt.Errorf("the tables are not as they were published: %s", cli.Plural(bad, "problem")), hint)
+	return cli.Fail(cli.ExitFailed, fmt.Errorf("the tables differ from what was published: %s", cli.Plural(bad, "problem")), hint)
 }
 
-// stateFolder is where this user's locks are.
+// stateFolder is the folder of this user's locks.
 func stateFolder() string {
 	cache, err := os.UserCacheDir()
 	if err != nil {

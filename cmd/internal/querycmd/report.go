@@ -19,8 +19,7 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// reportCommand makes the command of a named report: its flags and arguments
-// follow from the report's header.
+// reportCommand makes the command of a report, with flags and arguments from its header.
 func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     strings.TrimSpace(f.Name + " " + f.Arguments),
@@ -36,47 +35,47 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 	fl := cmd.Flags()
 	inTime, ofAgent := question.Chosen(f)
 	if f.Selects() {
-		fl.StringVar(&a.Since, "since", "", "only "+inTime+" at `TIME` or after: 2026-11-01, an RFC 3339 time, or an age as 7d")
-		fl.StringVar(&a.Until, "until", "", "only "+inTime+" before `TIME`; a date means its beginning")
+		fl.StringVar(&a.Since, "since", "", "only "+inTime+" at or after `TIME`: a date (2026-11-01), an RFC 3339 time, or an age (7d)")
+		fl.StringVar(&a.Until, "until", "", "only "+inTime+" before `TIME`; a date means 00:00 of that day")
 	}
 	if f.Grouped() {
 		cmd.Long += "\n\nGroups for --by: " + wrapList(question.Dimensions()) + "."
-		a.groupFlag(cmd, "one group of rows for each value of `GROUP`, see above; two as in agent,day, or repeated")
+		a.groupFlag(cmd, "group the rows by `GROUP`, see above; for two groups, use agent,day or repeat the flag")
 	}
 	if f.Selects() {
 		a.agentFlag(cmd, ofAgent)
 		a.whereFlag(cmd)
 	}
 	a.skipFlag(cmd)
-	fl.StringVar(&a.Compare, "compare", "", "beside each figure the same of the `PERIOD` before, and the change: previous; needs --since")
+	fl.StringVar(&a.Compare, "compare", "", "show each figure beside that of another `PERIOD`, and the change: previous; requires --since")
 	cli.Complete(cmd, "compare", answer.Previous)
 	if !f.Comparable() {
-		_ = fl.MarkHidden("compare") // it is told why not
+		_ = fl.MarkHidden("compare") // the error explains why not
 	}
 	if slices.Contains(f.Flags, "field") {
 		without := "default: every field that is true"
 		if f.Fielded != nil {
 			without = "adds " + strings.Join(f.Fielded, ", ")
 		}
-		fl.StringVar(&a.Field, "field", "", "what a success is: `NAME=VALUE` of an extracted field, as resolved=true; "+without)
+		fl.StringVar(&a.Field, "field", "", "count calls with `NAME=VALUE` of an extracted field as successful, e.g. resolved=true; "+without)
 	}
 	if slices.Contains(f.Flags, "every") {
-		fl.StringVar(&a.Every, "every", "day", "a row for each `STEP` of time: day, hour or minute")
+		fl.StringVar(&a.Every, "every", "day", "one row per `STEP`: day, hour or minute")
 	}
 	if f.Arguments != "CALL_ID" {
-		fl.StringVar(&a.Sort, "sort", "", "sort by `COLUMN`: numbers and times from the largest, texts and days from the "+
-			"first; COLUMN:asc or COLUMN:desc")
+		fl.StringVar(&a.Sort, "sort", "", "sort by `COLUMN`: by default, numbers and times descending, texts and days ascending; "+
+			"COLUMN:asc or COLUMN:desc sets the order")
 		fl.Uint32Var(&a.Top, "top", 0, "only the first `N` rows; default: all")
 		cli.Complete(cmd, "sort", columnNames(f)...)
 	}
 	if slices.Contains(f.Flags, "most") {
-		fl.Uint32Var(&a.Most, "most", 0, "show at most `N` of them; default: all")
-		fl.Uint32Var(&a.Skip, "skip", 0, "leave out the first `N`")
+		fl.Uint32Var(&a.Most, "most", 0, "show at most `N` calls; default: all")
+		fl.Uint32Var(&a.Skip, "skip", 0, "skip the first `N` calls")
 	}
 	return cmd
 }
 
-// columnNames are those of a report that its rows can be sorted by.
+// columnNames returns the columns by which a report can be sorted.
 func columnNames(f *sqlfiles.File) (out []string) {
 	for _, c := range f.Columns {
 		if c.Name != "key" || !f.Grouped() {
@@ -86,7 +85,7 @@ func columnNames(f *sqlfiles.File) (out []string) {
 	return out
 }
 
-// reportArgs checks the arguments that a report asks for.
+// reportArgs checks the arguments of a report.
 func reportArgs(f *sqlfiles.File) cobra.PositionalArgs {
 	if f.Arguments == "" {
 		return cli.NoArgs
@@ -100,9 +99,9 @@ func reportArgs(f *sqlfiles.File) cobra.PositionalArgs {
 		}
 		switch {
 		case len(args) == 0:
-			return cli.Usage("run: "+cmd.CommandPath()+" --help", "%s needs its %s", f.Name, f.Arguments)
+			return cli.Usage("run: "+cmd.CommandPath()+" --help", "%s requires %s", f.Name, f.Arguments)
 		case len(args) > 1 && !many:
-			return cli.Usage("run: "+cmd.CommandPath()+" --help", "%s takes one %s, %d arguments are given", f.Name, f.Arguments, len(args))
+			return cli.Usage("run: "+cmd.CommandPath()+" --help", "%s takes one %s, got %d arguments", f.Name, f.Arguments, len(args))
 		}
 		return nil
 	}
@@ -166,7 +165,7 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 	return a.coverage(ctx, w, f, "coverage before", before, now)
 }
 
-// remarks says why an answer may be empty or lack something.
+// remarks explains why an answer may be empty or incomplete.
 func (a *app) remarks(ctx context.Context, w *analytics.Warehouse, f *sqlfiles.File, p question.Params, isEmpty bool) error {
 	lacking, err := w.NotFetched(f, p)
 	if err != nil {
@@ -183,32 +182,33 @@ func (a *app) remarks(ctx context.Context, w *analytics.Warehouse, f *sqlfiles.F
 		words.Fprintln(a.Stderr, u.String())
 	}
 	for _, name := range lacking {
-		words.Fprintf(a.Stderr, "%s were never fetched: extract run does it, unless --resources leaves them out\n",
+		words.Fprintf(a.Stderr, "%s were never fetched: extract run fetches them, unless --resources excludes them\n",
 			strings.ReplaceAll(name, "_", " "))
 	}
 	if f.Selects() && a.Country != "" && f.History > 0 && !slices.Contains(holiday.Countries(), a.Country) {
-		words.Fprintf(a.Stderr, "the public holidays of %s are not known here: they count as other days\n", a.Country)
+		words.Fprintf(a.Stderr, "the public holidays of %s are unknown and count as ordinary days\n", a.Country)
 	}
 	return nil
 }
 
-// compareNotes names the two periods, and a difference between them that changes the numbers of calls.
+// compareNotes names the two periods, and a difference between them that affects the numbers of
+// calls.
 func (a *app) compareNotes(p question.Params, loc *time.Location) {
-	if kind, err := a.OutputFormat(); err == nil && kind.Exact() { // the others say it in their heading
+	if kind, err := a.OutputFormat(); err == nil && kind.Exact() { // other formats have it in their heading
 		words.Fprintln(a.Stderr, periods(p, loc))
 	}
 	if is, was, uneven := p.Uneven(loc); uneven {
-		words.Fprintf(a.Stderr, "the period has %d days of the weekend, the one before %d: numbers of calls differ by that alone\n", is, was)
+		words.Fprintf(a.Stderr, "the period has %d weekend days, the one before %d: call counts differ for that reason alone\n", is, was)
 	}
 }
 
-// periods names the two periods that an answer compares.
+// periods names the two periods of a comparison.
 func periods(p question.Params, loc *time.Location) string {
 	at := func(t time.Time) string { return t.In(loc).Format("2006-01-02 15:04") }
 	return "now: " + at(p.Since) + " to " + at(p.Until) + "; before: " + at(p.PreviousSince) + " to " + at(p.PreviousUntil)
 }
 
-// coverage prints a line on stderr that says what the answer lacks.
+// coverage prints on stderr what the answer lacks.
 func (a *app) coverage(ctx context.Context, w *analytics.Warehouse, f *sqlfiles.File, of string, p question.Params, now time.Time) error {
 	c, err := w.Coverage(ctx, f.Name, p, now)
 	if err != nil {

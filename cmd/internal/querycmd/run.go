@@ -1,7 +1,6 @@
-// Package querycmd holds the commands of query. They read flags, ask
-// internal/analytics, and write the answer. Data goes to stdout or to --output,
-// everything else to stderr. There is no SQL here, and nothing changes a warehouse
-// except the pins of catalogs.
+// Package querycmd implements the commands of query. They parse flags, call internal/analytics, and
+// write the answer. Data goes to stdout or --output, everything else to stderr. The package
+// contains no SQL and changes nothing in a warehouse except the pins of catalogs.
 package querycmd
 
 import (
@@ -12,7 +11,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	_ "time/tzdata" // zones on machines that have none
+	_ "time/tzdata" // for machines without time zones
 
 	"github.com/spf13/cobra"
 
@@ -26,14 +25,13 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// Name is what the command is called in what it prints.
+// Name is the command's name in its output.
 const Name = "query"
 
-// Run runs the command with args, without the program's name, and returns its
-// exit code. Cancelling ctx stops the query.
+// Run runs the command with args, without the program's name, and returns its exit code. Cancelling
+// ctx stops the query.
 func Run(ctx context.Context, env config.Environment, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	// Without it the signal that the reader is gone would end the process at once,
-	// and leave its temporary files.
+	// Otherwise a closed pipe would end the process at once and leave its temporary files.
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)
@@ -44,14 +42,14 @@ func Run(ctx context.Context, env config.Environment, args []string, stdin io.Re
 	stderr = words.NewWriter(stderr, nil)
 	a := &app{Command: answer.Command{Config: config.Config{Env: env}, Stdin: stdin, Stdout: stdout, Stderr: stderr}, freeSignals: free}
 	root := a.root()
-	root.SetArgs(append([]string{}, args...)) // cobra takes nil for the process's own
+	root.SetArgs(append([]string{}, args...)) // cobra treats nil as the process's arguments
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	switch {
 	case errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe):
-		return cli.ExitOK // the reader has seen enough, as head has
+		return cli.ExitOK // the reader has enough, like head
 	case err != nil && ctx.Err() != nil:
 		return cli.Report(stderr, Name, cli.Fail(cli.ExitInterrupted, errors.New("interrupted"), ""))
 	}
@@ -61,29 +59,29 @@ func Run(ctx context.Context, env config.Environment, args []string, stdin io.Re
 	return cli.Report(stderr, Name, a.Explain(err))
 }
 
-// app is one run of the program, with the flags of its commands.
+// app is one run of the program with its flags.
 type app struct {
 	answer.Command
 	answer.Question        // of reports
 	excel           bool   // --csv-excel
-	freeSignals     func() // lets a shell have the signals for itself
+	freeSignals     func() // lets the shell handle signals
 }
 
-// Command returns the tree of commands, for the manual and the shells' completions.
+// Command returns the tree of commands, for the manual and completions.
 func Command() *cobra.Command { return over(answer.Command{Stdout: io.Discard, Stderr: io.Discard}) }
 
-// over returns the tree of commands with the settings of one of them.
+// over returns the tree of commands with given settings.
 func over(c answer.Command) *cobra.Command { return (&app{Command: c}).root() }
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   Name,
 		Short: "Answer questions about a warehouse of calls",
-		Long: `Answer questions about a warehouse of calls, as extract leaves it.
+		Long: `Answer questions about a warehouse of calls that extract maintains.
 
-Reports give the numbers that most people ask for; sql takes any SELECT in
-DuckDB's SQL. Nothing here changes the warehouse, and every answer comes from
-one committed state of it, even while extract runs.`,
+Reports answer common questions; sql runs any SELECT in DuckDB's dialect. No
+command changes the warehouse, and each answer comes from one committed
+snapshot, even while extract runs.`,
 		Example: `  query sentiment --by week
   query disconnections --since 7d --by agent
   query durations --by metadata.campaign --format csv --output durations.csv
@@ -100,7 +98,7 @@ one committed state of it, even while extract runs.`,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(config.FlagError)
-	root.AddGroup(&cobra.Group{ID: "reports", Title: "Reports:"}, &cobra.Group{ID: "more", Title: "SQL and what there is:"})
+	root.AddGroup(&cobra.Group{ID: "reports", Title: "Reports:"}, &cobra.Group{ID: "more", Title: "Other commands:"})
 	root.SetHelpCommandGroupID("more")
 	root.SetCompletionCommandGroupID("more")
 	a.commonFlags(root)
@@ -115,7 +113,7 @@ one committed state of it, even while extract runs.`,
 			continue // they use all settings
 		}
 		others := []string{"config", "profile"}
-		if cmd.Name() != "serve" { // which answers nothing by itself
+		if cmd.Name() != "serve" { // a parent command without an answer
 			others = append(others, "output")
 		}
 		if config.UsedBy("format", cmd) {
@@ -129,6 +127,6 @@ one committed state of it, even while extract runs.`,
 func (a *app) commonFlags(root *cobra.Command) {
 	a.settingFlags(root)
 	f := root.PersistentFlags()
-	f.BoolVar(&a.excel, "csv-excel", false, "short for --format csv-excel: CSV for spreadsheets, in which no cell is a formula")
-	f.StringVarP(&a.Output, "output", "o", "", "write to `FILE` instead, all of it or nothing")
+	f.BoolVar(&a.excel, "csv-excel", false, "same as --format csv-excel: CSV for spreadsheets, in which no cell is read as a formula")
+	f.StringVarP(&a.Output, "output", "o", "", "write to `FILE` instead of stdout, completely or not at all")
 }

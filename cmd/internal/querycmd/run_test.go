@@ -28,7 +28,7 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Safe mode runs statements in a process of this program: here, of the test.
+// Safe mode runs statements in a process of this program, here the test's.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == safe.Name {
 		os.Exit(querycmd.Run(context.Background(), cmdtest.Child(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	houseDir = filepath.Join(dir, "house")
-	debug.SetGCPercent(400) // the tests hold little
+	debug.SetGCPercent(400) // the tests use little memory
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		_ = os.RemoveAll(dir)
 		clear()
@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 
 type row = analyticstest.Row
 
-// house copies a small warehouse into a new working folder: ./warehouse.
+// house copies a small warehouse to ./warehouse in a new working folder.
 func house(t *testing.T) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -63,7 +63,7 @@ func house(t *testing.T) {
 	}
 }
 
-// houseDir is where the warehouse is that house copies, once it is built.
+// houseDir is the warehouse that house copies, once it is built.
 var (
 	houseDir string
 	built    sync.Once
@@ -141,7 +141,7 @@ func (r result) String() string {
 	return s
 }
 
-// goldenDir is testdata, wherever the test goes.
+// goldenDir is testdata, whatever the working folder.
 func goldenDir(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs("testdata")
@@ -151,7 +151,7 @@ func goldenDir(t *testing.T) string {
 	return dir
 }
 
-// The command as users meet it: arguments in; stdout, stderr and exit code out.
+// The command line: arguments in; stdout, stderr and exit code out.
 func TestGoldens(t *testing.T) {
 	dir := goldenDir(t)
 	house(t)
@@ -205,7 +205,7 @@ func TestGoldens(t *testing.T) {
 	}
 }
 
-// What the organisation has besides calls, and what it tells of them.
+// Resources, and reports about them.
 func TestGoldensOfTheOrganisation(t *testing.T) {
 	dir := goldenDir(t)
 	t.Chdir(t.TempDir())
@@ -304,7 +304,7 @@ func TestSQLGoldens(t *testing.T) {
 	}
 }
 
-// A statement may come as an argument, from a file or from stdin.
+// A statement may come from an argument, a file or stdin.
 func TestStatementSources(t *testing.T) {
 	house(t)
 	if err := os.WriteFile("q.sql", []byte("-- a file\nSELECT 42 AS n;\n"), 0o644); err != nil {
@@ -323,7 +323,7 @@ func TestStatementSources(t *testing.T) {
 	}
 }
 
-// --output holds all of the answer or is left as it was.
+// --output has the whole answer or is unchanged.
 func TestOutput(t *testing.T) {
 	house(t)
 	if r := run(t, "", "sentiment", "-o", "s.csv"); r.code != 0 || r.out != "" {
@@ -351,7 +351,7 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// What csv and json write, their readers read back.
+// Standard readers parse csv and json output.
 func TestMachineFormatsParse(t *testing.T) {
 	house(t)
 	for _, args := range [][]string{{"sql", "FROM calls"}, {"sql", "FROM transcript_turns"}, {"sentiment", "--by", "metadata.campaign"}, {"describe"}} {
@@ -412,7 +412,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// A reader that goes away, as head does, is no error.
+// A reader that closes the pipe early, like head, is no error.
 func TestBrokenPipe(t *testing.T) {
 	house(t)
 	r, w, err := os.Pipe()

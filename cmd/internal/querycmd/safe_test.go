@@ -20,8 +20,8 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// safeTemp gives the statements' processes a folder of their own to leave
-// something behind in, and checks that they do not.
+// safeTemp gives the statements' processes their own temporary folder, and checks that it stays
+// empty.
 func safeTemp(t *testing.T) {
 	t.Helper()
 	dir := t.TempDir()
@@ -33,7 +33,7 @@ func safeTemp(t *testing.T) {
 	})
 }
 
-// In safe mode the answers are those of the usual one, byte for byte.
+// Safe mode gives the same answers as the usual mode, byte for byte.
 func TestSafeAnswers(t *testing.T) {
 	house(t)
 	safeTemp(t)
@@ -63,16 +63,15 @@ func TestSafeAnswers(t *testing.T) {
 	}
 }
 
-// Statements that mean harm end with one clear line, and leave nothing behind.
-// The guard's own cases stand in internal/analytics; here is what only a
-// process of its own and its limits can hold.
+// Malicious statements end with one clear line and leave nothing behind. The guard's own cases are
+// in internal/analytics; these need a separate process with limits.
 func TestSafeContains(t *testing.T) {
 	house(t)
 	safeTemp(t)
 	deep := func(open, middle, shut string, n int) string {
 		return "SELECT " + strings.Repeat(open, n) + middle + strings.Repeat(shut, n)
 	}
-	const memory, space, long, nested = "memory", "space beside it", "stopped after", "nested too deeply"
+	const memory, space, long, nested = "memory", "disk space", "timed out after", "nested too deeply"
 	tried := longtest.Each(8)
 	for i, c := range []struct {
 		name, text string
@@ -100,10 +99,10 @@ func TestSafeContains(t *testing.T) {
 		{"long error", "SELECT error(repeat('x', 1100000))", 1, "invalid input error: xxx", nil},
 		{"very long error", "SELECT error(repeat('x', 5000000))", 1, "invalid input error: xxx", nil},
 		{"long parameter", "SELECT $" + strings.Repeat("x", 1<<20-8), 2, "parameter $xxx", []string{"-f", "-"}},
-		{"long answer", "SELECT repeat('x', 1000) FROM range(3000000)", 1, "its answer has more than 3MiB", []string{"--format", "csv", "--max-output", "3MiB", "--output", "long.csv"}},
-		{"long answer in one row", "SELECT repeat('x', 9000000)", 1, "its answer has more than 3MiB", []string{"--max-output", "3MiB", "--format", "ndjson", "--output", "long.ndjson"}},
-		{"large sheet", "SELECT repeat(hash(range)::VARCHAR, 100) FROM range(100000)", 1, "its sheet takes more than 24MiB of space", []string{"--memory", "512MiB", "--temp", "24MiB", "--format", "xlsx", "--output", "x.xlsx"}},
-		{"sheet as an answer", "FROM calls", 1, "its answer has more than 1KiB", []string{"--max-output", "1KiB", "--format", "xlsx"}},
+		{"long answer", "SELECT repeat('x', 1000) FROM range(3000000)", 1, "its answer exceeds 3MiB", []string{"--format", "csv", "--max-output", "3MiB", "--output", "long.csv"}},
+		{"long answer in one row", "SELECT repeat('x', 9000000)", 1, "its answer exceeds 3MiB", []string{"--max-output", "3MiB", "--format", "ndjson", "--output", "long.ndjson"}},
+		{"large sheet", "SELECT repeat(hash(range)::VARCHAR, 100) FROM range(100000)", 1, "its sheet exceeds 24MiB of disk space", []string{"--memory", "512MiB", "--temp", "24MiB", "--format", "xlsx", "--output", "x.xlsx"}},
+		{"sheet as an answer", "FROM calls", 1, "its answer exceeds 1KiB", []string{"--max-output", "1KiB", "--format", "xlsx"}},
 		{"two megabytes", "SELECT '" + strings.Repeat("x", 2<<20) + "'", 2, "1 MiB", []string{"-f", "-"}},
 	} {
 		if !tried(i) {
@@ -141,12 +140,12 @@ func TestSafeFlags(t *testing.T) {
 		code      int
 		want      string
 	}{
-		{"", "--memory 1GiB", cli.ExitUsage, "--memory is a limit of --safe"},
+		{"", "--memory 1GiB", cli.ExitUsage, "--memory requires --safe"},
 		{"", "--safe --memory lots", cli.ExitUsage, "512MiB"},
-		{"", "--safe --memory 1KiB", cli.ExitUsage, "too little"},
-		{"", "--safe --timeout 0s", cli.ExitUsage, "no time"},
-		{"1", "", cli.ExitUsage, "refused in safe mode"},
-		{"true", "--timeout 1m", cli.ExitUsage, "refused in safe mode"},
+		{"", "--safe --memory 1KiB", cli.ExitUsage, "too small"},
+		{"", "--safe --timeout 0s", cli.ExitUsage, "not a positive duration"},
+		{"1", "", cli.ExitUsage, "not allowed in safe mode"},
+		{"true", "--timeout 1m", cli.ExitUsage, "not allowed in safe mode"},
 		{"1", "--safe=false", 0, ""},
 		{"0", "", 0, ""},
 		{"yes please", "", cli.ExitUsage, "CALLHOUSE_SAFE"},
@@ -159,16 +158,16 @@ func TestSafeFlags(t *testing.T) {
 	}
 }
 
-// The shell's statements, commands and reports are held as well.
+// The shell's statements, commands and reports are limited as well.
 func TestSafeShell(t *testing.T) {
 	house(t)
 	safeTemp(t)
 	for script, want := range map[string]string{
 		"SELECT count(*) AS n FROM calls;": "", "sentiment --by agent": "",
-		"FROM '/etc/passwd';": "refused in safe mode", "COPY calls TO 'x';": "only statements that read", "SELECT range(500000000);": "memory",
-		".output x": ".output is refused", "\\o x": ".output is refused", ".once x": ".output is refused",
-		"sentiment --output x": "--output is refused", "sentiment -ox": "-o is refused", "sentiment --output=x": "--output is refused",
-		"sentiment --warehouse /": "--warehouse is refused",
+		"FROM '/etc/passwd';": "not allowed in safe mode", "COPY calls TO 'x';": "only statements that read", "SELECT range(500000000);": "memory",
+		".output x": ".output is not allowed", "\\o x": ".output is not allowed", ".once x": ".output is not allowed",
+		"sentiment --output x": "--output is not allowed", "sentiment -ox": "-o is not allowed", "sentiment --output=x": "--output is not allowed",
+		"sentiment --warehouse /": "--warehouse is not allowed",
 	} {
 		r := run(t, script, "shell", "--safe", "--memory", "256MiB", "--format", "csv")
 		if (r.code == 0) != (want == "") || !strings.Contains(r.stderr, want) || r.code == 0 && r.out == "" {
@@ -180,7 +179,7 @@ func TestSafeShell(t *testing.T) {
 	}
 }
 
-// The environment makes the shell safe as it does sql.
+// The environment makes the shell safe like sql.
 func TestSafeShellByEnvironment(t *testing.T) {
 	house(t)
 	safeTemp(t)
@@ -189,12 +188,12 @@ func TestSafeShellByEnvironment(t *testing.T) {
 		code              int
 		want              string // on either stream
 	}{
-		{"1", "FROM '/etc/passwd';", "", cli.ExitUsage, "refused in safe mode"},
-		{"1", ".output x", "", cli.ExitUsage, ".output is refused"},
+		{"1", "FROM '/etc/passwd';", "", cli.ExitUsage, "not allowed in safe mode"},
+		{"1", ".output x", "", cli.ExitUsage, ".output is not allowed"},
 		{"1", "SELECT count(*) AS n FROM calls;", "", 0, "n\n8\n"},
 		{"0", "SELECT current_setting('threads') > 0 AS settings;", "", 0, "settings\n"},
 		{"1", "SELECT current_setting('threads') > 0 AS settings;", "--safe=false", 0, "settings\n"},
-		{"1", "SELECT current_setting('threads') > 0 AS settings;", "", cli.ExitUsage, "refused in safe mode"},
+		{"1", "SELECT current_setting('threads') > 0 AS settings;", "", cli.ExitUsage, "not allowed in safe mode"},
 		{"yes please", "SELECT 1;", "", cli.ExitUsage, "CALLHOUSE_SAFE"},
 	} {
 		t.Setenv("CALLHOUSE_SAFE", c.env)
@@ -205,7 +204,7 @@ func TestSafeShellByEnvironment(t *testing.T) {
 	}
 }
 
-// Ctrl-C ends the statement's process too.
+// Ctrl-C ends the statement's process, too.
 func TestSafeInterrupted(t *testing.T) {
 	house(t)
 	safeTemp(t)
@@ -219,7 +218,7 @@ func TestSafeInterrupted(t *testing.T) {
 	}
 }
 
-// A reader that goes away ends it as well.
+// So does a closed pipe.
 func TestSafeBrokenPipe(t *testing.T) {
 	house(t)
 	safeTemp(t)
@@ -247,7 +246,7 @@ func TestSafeLimitsStdout(t *testing.T) {
 	safeTemp(t)
 	const text = "SELECT repeat('x', 999) AS x FROM range(3000)"
 	r := run(t, "", "sql", "--safe", "--format", "csv", text, "--max-output", "1MiB")
-	if r.code != cli.ExitFailed || len(r.out) > 1<<20 || !strings.Contains(r.stderr, "more than 1MiB") || !strings.Contains(r.stderr, "--max-output") {
+	if r.code != cli.ExitFailed || len(r.out) > 1<<20 || !strings.Contains(r.stderr, "exceeds 1MiB") || !strings.Contains(r.stderr, "--max-output") {
 		t.Errorf("exit code %d, %d bytes, %s", r.code, len(r.out), r.stderr)
 	}
 	if r := run(t, "", "sql", "--safe", "--format", "csv", text, "--max-output", "3MiB"); r.code != 0 || len(r.out) != 2+3000*1000 {
@@ -258,7 +257,7 @@ func TestSafeLimitsStdout(t *testing.T) {
 	}
 }
 
-// torrent is a text that does not end, until somebody has read far too much of it.
+// torrent is an endless text, which fails when far too much was read.
 type torrent struct {
 	head string
 	read int
@@ -277,7 +276,7 @@ func (e *torrent) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A statement is read up to a mebibyte, wherever it comes from.
+// A statement is read up to one mebibyte, from any source.
 func TestLongStatements(t *testing.T) {
 	house(t)
 	safeTemp(t)
@@ -300,7 +299,7 @@ func TestLongStatements(t *testing.T) {
 		in := &torrent{head: "SELECT 1 AS one;\nSELECT '"}
 		var out, errs bytes.Buffer
 		code := querycmd.Run(t.Context(), cmdtest.Env(), strings.Fields(args), in, &out, &errs)
-		if code != cli.ExitUsage || !strings.Contains(errs.String(), "more than 1 MiB") || errs.Len() > 1000 {
+		if code != cli.ExitUsage || !strings.Contains(errs.String(), "exceed 1 MiB") || errs.Len() > 1000 {
 			t.Errorf("%s: exit code %d, %.1000s", args, code, errs.String())
 		}
 		if in.read > 2<<20 {
@@ -313,7 +312,7 @@ func TestLongStatements(t *testing.T) {
 	}
 }
 
-// The tests of query check are SQL of others as well.
+// The tests of query check are untrusted SQL as well.
 func TestSafeChecks(t *testing.T) {
 	longtest.Only(t)
 	tested(t, 30, []row{{"call_id": "odd", "status": "vanished"}}, nil, nil)
@@ -343,7 +342,7 @@ func TestSafeChecks(t *testing.T) {
 	}
 	t.Setenv("CALLHOUSE_SAFE", "1")
 	i := 0
-	for text, want := range map[string]string{"FROM read_text('/etc/passwd')": "refused in safe mode", "SELECT error('it ran')": "it ran", "SELECT range(500000000)": "memory", "COPY calls TO 'x'": "only statements that read"} {
+	for text, want := range map[string]string{"FROM read_text('/etc/passwd')": "not allowed in safe mode", "SELECT error('it ran')": "it ran", "SELECT range(500000000)": "memory", "COPY calls TO 'x'": "only statements that read"} {
 		if i++; !tried(i) {
 			continue
 		}
@@ -358,11 +357,10 @@ func TestSafeChecks(t *testing.T) {
 	}
 }
 
-// Whoever adds a command decides whether it runs SQL that the user brings, and
-// then gives it --safe.
+// A new command must declare whether it runs the user's SQL, and then needs --safe.
 func TestCommandsThatRunForeignSQL(t *testing.T) {
 	own := map[string]bool{"report": true, "list": true, "describe": true, "catalog": true, "init": true, "export": true, safe.Name: true, "help": true, "completion": true, "publish": true,
-		"serve": true, serve.WorkerName: true} // which runs nothing that is not safe
+		"serve": true, serve.WorkerName: true} // which runs only safe statements
 	for _, f := range sqlfiles.Reports() {
 		own[f.Name] = true
 	}
@@ -389,8 +387,7 @@ func TestSafeCommandAlone(t *testing.T) {
 	}
 }
 
-// In safe mode no error tells where the warehouse lies: the statement, and so the reader of the error, may be
-// somebody else's.
+// In safe mode no error contains the warehouse's path, since its reader may be someone else.
 func TestSafeErrorsNameNoFolder(t *testing.T) {
 	house(t)
 	safeTemp(t)

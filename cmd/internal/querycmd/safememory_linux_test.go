@@ -15,7 +15,7 @@ import (
 	"callhouse/internal/longtest"
 )
 
-// envQuery has TestQueryProcess run query with these arguments, a JSON array.
+// envQuery makes TestQueryProcess run query with these arguments, a JSON array.
 const envQuery = "CALLHOUSE_TEST_QUERY"
 
 func TestQueryProcess(*testing.T) {
@@ -28,8 +28,8 @@ func TestQueryProcess(*testing.T) {
 	}
 }
 
-// A statement of --safe takes what --memory says on top of what the program takes, also where
-// DuckDB does not count it; what fits on the disk is still answered.
+// A statement of --safe takes at most --memory beyond the program, also where DuckDB does not
+// count; what spills to disk is still answered.
 func TestSafeKeepsToItsMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the race detector takes memory of its own")
@@ -50,14 +50,14 @@ func TestSafeKeepsToItsMemory(t *testing.T) {
 		if !ok {
 			t.Fatal(err)
 		}
-		return cmd.ProcessState.ExitCode(), usage.Maxrss << 10, errs.String() // the larger of its own and of its child's, the statement's
+		return cmd.ProcessState.ExitCode(), usage.Maxrss << 10, errs.String() // the larger of its own and its child's
 	}
 	const mib = 1 << 20
 	code, itself, stderr := ask("512MiB", "SELECT count(*) FROM calls")
 	if code != cli.ExitOK {
 		t.Fatal(stderr)
 	}
-	const margin = 100 * mib // what was not resident yet when the limit was set
+	const margin = 100 * mib // what was not resident when the limit was set
 	tried := longtest.Each(3)
 	for i, c := range []struct {
 		memory    string
@@ -77,7 +77,7 @@ func TestSafeKeepsToItsMemory(t *testing.T) {
 		if code != c.code || peak > itself+c.bytes+margin {
 			t.Errorf("%s with --memory %s: exit code %d, %d MiB\n%s", c.statement, c.memory, code, peak/mib, stderr)
 		}
-		if code == cli.ExitFailed && !strings.Contains(stderr, "takes more memory than ") {
+		if code == cli.ExitFailed && !strings.Contains(stderr, "of memory") {
 			t.Errorf("%s: %s", c.statement, stderr)
 		}
 	}

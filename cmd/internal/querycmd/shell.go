@@ -13,16 +13,15 @@ func (a *app) shellCommand() *cobra.Command {
 	var mode safe.Mode
 	cmd := &cobra.Command{
 		Use:   "shell",
-		Short: "Ask in an interactive SQL shell",
-		Long: `Ask in an interactive shell: SQL, which ends with a semicolon and may have
-several lines, and reports by their names, as in: sentiment --by week. Tab
+		Short: "Start an interactive SQL shell",
+		Long: `Start an interactive shell for SQL and reports. SQL ends with a semicolon and can
+span several lines; a report runs by its name, e.g. sentiment --by week. Tab
 completes tables, columns, functions, reports and their flags; Ctrl-R searches
-what was typed before; Ctrl-C cancels what runs, and nothing else. What begins
-with a dot is for the shell: .help lists it.
+the history; Ctrl-C cancels the running statement, not the shell. Commands of
+the shell start with a dot: .help lists them.
 
-Every statement reads the snapshot that is current when it starts. What comes on
-stdin, where that is no terminal, is run as a script: without prompts, up to the
-first error.`,
+Each statement reads the snapshot that is current when it starts. If stdin is
+not a terminal, it is run as a script, without prompts, up to the first error.`,
 		Example: `  query shell --tz Asia/Seoul
   query shell --format csv < month.sql > month.csv`,
 		GroupID: "more",
@@ -39,6 +38,6 @@ first error.`,
 		},
 	}
 	mode.Flags(cmd)
-	cmd.Flags().BoolVar(&noHistory, "no-history", false, "keep what is typed in no file")
+	cmd.Flags().BoolVar(&noHistory, "no-history", false, "do not save the history to a file")
 	return cmd
 }

@@ -21,7 +21,7 @@ import (
 	"callhouse/internal/longtest"
 )
 
-// The shell as its user meets it.
+// The shell in a terminal.
 func TestShellInATerminal(t *testing.T) {
 	house(t)
 	x := start(t, 100, 40, "shell")
@@ -54,11 +54,11 @@ func TestShellInATerminal(t *testing.T) {
 	x.see("weekday") // week too
 	x.drop()
 
-	// What is wrong is told, with what was meant.
+	// Errors come with a suggestion.
 	x.run("select agnt_id from calls;", `Referenced column "agnt_id" not found`, "^ did you mean: agent_id?")
 	x.run("select * from call_s;", "Table with name call_s does not exist", "did you mean: calls?")
-	x.run("selct 2;", `there is no statement or report "selct"`, "did you mean: select?")
-	x.run(".tabels", ".tabels is not in this shell", "did you mean: .tables?")
+	x.run("selct 2;", `unknown statement or report "selct"`, "did you mean: select?")
+	x.run(".tabels", ".tabels is not supported here", "did you mean: .tables?")
 	x.run("create table t (a int);", "only statements that read are run")
 
 	// Commands and reports.
@@ -68,18 +68,18 @@ func TestShellInATerminal(t *testing.T) {
 	x.run(".tz Asia/Seol", "did you mean: Asia/Seoul?")
 	x.run(".tz Asia/Seoul")
 	x.run("select max(local_date) as day_in_seoul from calls;", "day_in_seoul", "2024-11-20")
-	x.run("select $nobody;", "query sql takes it as --param nobody=VALUE")
+	x.run("select $nobody;", "query sql sets it with --param nobody=VALUE")
 	x.run("select i + 70000 as long from range(1002) t(i);", "70999", "… 2 more rows: use .format csv for all")
 	x.run(".format json")
 	x.run("select 40 + 2 as answer;", `{"answer":42}`)
-	x.run(".format parquet", "not for a terminal")
+	x.run(".format parquet", "cannot be printed to a terminal")
 	x.run(`\timing off`)
 	x.run(`\timezone`, "tz: Asia/Seoul")
 	x.run(`\?`, ".schema [NAME]", "connect psql to query serve")
-	x.run(`\x`, `\x is not in this shell; psql connects to query serve`)
+	x.run(`\x`, `\x is not supported here; psql can connect to query serve`)
 
 	// Files.
-	x.run(".output out.csv", "answers go to out.csv as csv")
+	x.run(".output out.csv", "writing answers to out.csv as csv")
 	x.run("select 1 as a;")
 	x.run("select 2 as b;")
 	x.run(".output")
@@ -92,7 +92,7 @@ func TestShellInATerminal(t *testing.T) {
 	}
 }
 
-// Ctrl-C cancels what runs, and drops what is typed, and nothing else.
+// Ctrl-C cancels the running statement or the input, and nothing else.
 func TestShellInterrupted(t *testing.T) {
 	house(t)
 	x := start(t, 80, 24, "shell")
@@ -102,7 +102,7 @@ func TestShellInterrupted(t *testing.T) {
 	for i := range 2 {
 		x.typed("select count(*) from range(10000000000) a, range(10000000000) b;")
 		x.press(enter)
-		// Cooked again: the statement runs, and Ctrl-C is a signal.
+		// Cooked mode again: the statement runs, and Ctrl-C is a signal.
 		x.wait("the statement's start", func() bool { return x.lflag()&unix.ISIG != 0 })
 		x.keys(ctrlC)
 		x.wait("the end", func() bool { return strings.Count(x.drawn(), "cancelled") == i+1 })
@@ -123,7 +123,7 @@ func (x *terminal) lflag() uint32 {
 	return state.Lflag
 }
 
-// What was typed is there in the next session, and with --no-history in none.
+// Input is available in the next session, except with --no-history.
 func TestShellHistory(t *testing.T) {
 	house(t)
 	state := t.TempDir()
@@ -153,7 +153,7 @@ func TestShellHistory(t *testing.T) {
 	x.keys(ctrlR)
 	x.see("inc-search")
 	x.keys("222")
-	// The first of the three keys finds it: the last one's frame is waited for.
+	// The first of the three keys finds it; the last frame is awaited.
 	x.see("inc-search): 222_", "query> select 222 as second_one;")
 	x.keys(enter)
 	x.see("second_one\n──────────\n       222")
@@ -175,24 +175,23 @@ func TestShellHistory(t *testing.T) {
 	}
 }
 
-// A commit between two statements is told, and the second reads it.
+// A commit between two statements is announced, and the second one reads it.
 func TestShellSeesCommits(t *testing.T) {
 	house(t)
 	x := start(t, 80, 24, "shell")
 	x.run("select 500 + count(*) as n from calls;", "508")
 	analyticstest.Write(t, "warehouse", 2, analyticstest.Data{Calls: []row{{"call_id": "new", "status": "ended"}}})
 	x.keys(enter) // the news come with the next prompt
-	x.see("snapshot 000002 is committed")
+	x.see("snapshot 000002 was committed")
 	x.run("select 500 + count(*) as n from calls;", "501")
 	x.run("coverage", "transcript there")
-	if n := strings.Count(x.drawn(), "is committed"); n != 1 {
+	if n := strings.Count(x.drawn(), "was committed"); n != 1 {
 		t.Errorf("the commit is told %d times", n)
 	}
 	x.leave()
 }
 
-// Colours are left out where they are not wanted, and nothing breaks where
-// there is little room.
+// Colours can be disabled, and nothing breaks on a small terminal.
 func TestShellPlain(t *testing.T) {
 	house(t)
 	x := start(t, 34, 8, "shell", "NO_COLOR=1")
@@ -213,7 +212,7 @@ func TestShellPlain(t *testing.T) {
 	x.see("call_type")
 	x.keys(tab)
 	x.see("select call_id")
-	x.press(ctrlC) // the choice first
+	x.press(ctrlC) // the selection first
 	x.drop()
 	x.keys(ctrlR)
 	x.see("inc-search")
@@ -229,7 +228,7 @@ func TestShellPlain(t *testing.T) {
 	}
 }
 
-// What an error repeats of the data is shown, and steers no terminal.
+// Data quoted in an error cannot control the terminal.
 func TestShellErrorsSteerNothing(t *testing.T) {
 	house(t)
 	x := start(t, 100, 20, "shell")
@@ -262,7 +261,7 @@ func TestShellTerminated(t *testing.T) {
 	}
 }
 
-// Where stdin is no terminal the shell runs a script.
+// Without a terminal on stdin the shell runs a script.
 func TestShellScript(t *testing.T) {
 	house(t)
 	for _, c := range []struct {
@@ -277,17 +276,17 @@ func TestShellScript(t *testing.T) {
 		{name: "error", stdin: "select 1 as a;\n\nselect b;\nselect 3;", args: " --format csv", code: 2, out: "a\n1\n", stderr: "query: line 3: binder error: "},
 		{name: "error further down", stdin: "select 1 as a;\nselect call_id,\n  agnt_id\nfrom calls;", args: " --format csv", code: 2, out: "a\n1\n",
 			stderr: "query: line 3: binder error: Referenced column \"agnt_id\" not found in FROM clause!\n       did you mean: agent_id?\n"},
-		{name: "error in a report", stdin: "\nsentimnt;", code: 2, stderr: "query: line 2: there is no statement or report \"sentimnt\"\n       did you mean: sentiment?"},
+		{name: "error in a report", stdin: "\nsentimnt;", code: 2, stderr: "query: line 2: unknown statement or report \"sentimnt\"\n       did you mean: sentiment?"},
 		{name: "while it runs", stdin: "select error('no');", code: 1, stderr: "query: line 1: invalid input error: no"},
 		{name: "writing", stdin: "drop table calls;", code: 2, stderr: "query: line 1: only statements that read are run"},
 		{name: "quit", stdin: "select 1 as a;\n.quit\nselect 2;", out: "a\n1\n"},
-		{name: "output", stdin: ".output x.parquet\nselect 1;select 2;", code: 2, stderr: "x.parquet holds an answer"},
+		{name: "output", stdin: ".output x.parquet\nselect 1;select 2;", code: 2, stderr: "x.parquet already has an answer"},
 		{name: "timer", stdin: ".timer on\nselect 1 as a;", out: "a\n1\n", stderr: "1 row, "},
-		{name: "bad flag", args: " --tz Mars", code: 2, stderr: "there is no time zone"},
+		{name: "bad flag", args: " --tz Mars", code: 2, stderr: "unknown time zone"},
 		{name: "a report's file", stdin: "funnel --output f.csv\nselect 'kept' as a;", out: "a\nkept\n", stderr: "coverage: "},
 		{name: "view", stdin: "create temp view a as select 1;", code: 2, stderr: "only statements that read are run"},
-		{name: "not there", stdin: "select 1 as a;\n.read x", code: 2, out: "a\n1\n", stderr: "query: line 2: .read is not in this shell; psql connects to query serve\n"},
-		{name: "parameter", stdin: "select $a;", code: 2, stderr: "query sql takes it as --param a=VALUE"},
+		{name: "not there", stdin: "select 1 as a;\n.read x", code: 2, out: "a\n1\n", stderr: "query: line 2: .read is not supported here; psql can connect to query serve\n"},
+		{name: "parameter", stdin: "select $a;", code: 2, stderr: "query sql sets it with --param a=VALUE"},
 		{name: "no warehouse", stdin: "select 1;", args: " --warehouse nowhere", code: 1, stderr: "no warehouse at nowhere yet"},
 		{name: "words", stdin: "select 1;", args: " now", code: 2, stderr: "shell takes no arguments"},
 	} {
@@ -304,7 +303,7 @@ func TestShellScript(t *testing.T) {
 	}
 }
 
-// Every statement reads one commit, the newest, however fast they follow each other.
+// Every statement reads one commit, the newest, however fast they follow.
 func TestShellWhileCommitting(t *testing.T) {
 	longtest.Only(t)
 	house(t)

@@ -19,8 +19,8 @@ import (
 	"callhouse/cmd/internal/querycmd"
 )
 
-// TestShellProcess is no test: it is the command itself, which the tests of the
-// shell start in a terminal of its own.
+// TestShellProcess is no test but the command itself, started in a terminal by the tests of the
+// shell.
 func TestShellProcess(t *testing.T) {
 	if os.Getenv("CALLHOUSE_TEST_SHELL") == "" {
 		t.Skip("it is what other tests start")
@@ -31,7 +31,7 @@ func TestShellProcess(t *testing.T) {
 	os.Exit(code)
 }
 
-// terminal is a terminal in which the command runs, and what it shows.
+// terminal is a terminal with the command, and its screen.
 type terminal struct {
 	t    *testing.T
 	cmd  *exec.Cmd
@@ -40,14 +40,13 @@ type terminal struct {
 
 	mu     sync.Mutex
 	screen vt10x.Terminal
-	raw    bytes.Buffer // all that was ever drawn
+	raw    bytes.Buffer // all output
 }
 
-// deadline bounds what only a broken shell waits for.
+// deadline bounds waits that only a broken shell exceeds.
 const deadline = time.Minute
 
-// start runs the command in a terminal of so many columns and rows. env is added
-// to a small environment of its own.
+// start runs the command in a terminal of a given size. env is added to a small environment.
 func start(t *testing.T, columns, rows int, args string, env ...string) *terminal {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestShellProcess$")
@@ -66,7 +65,7 @@ func start(t *testing.T, columns, rows int, args string, env ...string) *termina
 			n, err := tty.Read(buf)
 			x.mu.Lock()
 			x.raw.Write(buf[:n])
-			_, _ = x.screen.Write(buf[:n]) // it answers where the cursor is
+			_, _ = x.screen.Write(buf[:n]) // it reports the cursor's position
 			x.mu.Unlock()
 			if err != nil {
 				return
@@ -82,7 +81,7 @@ func start(t *testing.T, columns, rows int, args string, env ...string) *termina
 	return x
 }
 
-// shows is the text on the screen, without the spaces at the lines' ends.
+// shows returns the text on the screen, without trailing spaces.
 func (x *terminal) shows() string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -93,14 +92,14 @@ func (x *terminal) shows() string {
 	return strings.TrimRight(strings.Join(out, "\n"), "\n")
 }
 
-// idle reports whether nothing is being drawn: the cursor is then hidden.
+// idle reports whether nothing is being drawn: while drawing, the cursor is hidden.
 func (x *terminal) idle() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.screen.CursorVisible()
 }
 
-// drawn is all that was ever drawn.
+// drawn returns all output.
 func (x *terminal) drawn() string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -117,7 +116,7 @@ func (x *terminal) wait(what string, done func() bool) {
 	}
 }
 
-// see waits until the screen shows all of the texts, and nothing is being drawn.
+// see waits until the screen shows all of the texts and nothing is being drawn.
 func (x *terminal) see(texts ...string) {
 	x.t.Helper()
 	for _, s := range texts {
@@ -125,9 +124,8 @@ func (x *terminal) see(texts ...string) {
 	}
 }
 
-// ready waits for an empty prompt. While the editor draws the cursor is hidden;
-// what is typed then can be lost, when it comes together with the terminal's
-// answer to where the cursor is.
+// ready waits for an empty prompt. Input typed while the editor draws, with a hidden cursor, can be
+// lost when it arrives together with the terminal's report of the cursor.
 func (x *terminal) ready() {
 	x.t.Helper()
 	x.wait("the prompt", func() bool {
@@ -146,7 +144,7 @@ func (x *terminal) keys(keys string) {
 	}
 }
 
-// typed types what the screen is to show.
+// typed types text that the screen must show.
 func (x *terminal) typed(text string) {
 	x.t.Helper()
 	x.keys(text)
@@ -172,7 +170,7 @@ func (x *terminal) press(key string) {
 	x.wait("the cursor to move", func() bool { now := at(); return now.X != before.X || now.Y != before.Y })
 }
 
-// drop drops what is typed.
+// drop discards the input.
 func (x *terminal) drop() {
 	x.t.Helper()
 	x.press(ctrlC)
@@ -187,7 +185,7 @@ func (x *terminal) leave() int {
 	return x.ends()
 }
 
-// run types a line at the prompt, and waits for what it shows and for the next prompt.
+// run types a line at the prompt, and waits for the texts and the next prompt.
 func (x *terminal) run(line string, texts ...string) {
 	x.t.Helper()
 	x.ready()

@@ -18,23 +18,23 @@ import (
 	"callhouse/internal/longtest"
 )
 
-// Statements that take longer than any test: one that can be cancelled, one that
-// cannot, since it is one call of one function, and one that fills TMPDIR.
+// Statements that outlast any test: one that can be cancelled, one that cannot, since it is a
+// single function call, and one that fills TMPDIR.
 const (
 	endless  = "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range * b.range % 7 = 3"
 	deaf     = "SELECT levenshtein(repeat('a', 1000000), repeat('b', 1000000))"
 	spilling = "SELECT count(DISTINCT s) FROM (SELECT repeat(CAST(hash(range) AS VARCHAR), 5) AS s FROM range(300000000))"
 )
 
-// heedHangups makes the programs that the test starts hear of a terminal that is
-// closed, also where the test itself runs under nohup.
+// heedHangups makes the started programs receive the signal of a closed terminal, even if the test
+// runs under nohup.
 func heedHangups(t *testing.T) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGHUP)
 	t.Cleanup(func() { signal.Stop(c) })
 }
 
-// process is the command in a process of its own, with a TMPDIR of its own.
+// process is the command in a separate process with its own TMPDIR.
 type process struct {
 	t    *testing.T
 	cmd  *exec.Cmd
@@ -57,13 +57,13 @@ func spawn(t *testing.T, temp, args, statement string, out io.Writer) *process {
 	return p
 }
 
-// temporary returns what lies in TMPDIR, by paths below it.
+// temporary returns the content of TMPDIR as relative paths.
 func (p *process) temporary() (out []string) {
 	_ = filepath.WalkDir(p.temp, func(path string, _ fs.DirEntry, err error) error {
 		if err == nil && path != p.temp {
 			out = append(out, path[len(p.temp)+1:])
 		}
-		return nil // what is gone meanwhile is gone
+		return nil // files may disappear meanwhile
 	})
 	return out
 }
@@ -78,7 +78,7 @@ func (p *process) wait(what string, done func() bool) {
 	}
 }
 
-// ends waits for the end: an exit code, or 128 and the signal.
+// ends waits for the end: an exit code, or 128 plus the signal.
 func (p *process) ends() int {
 	p.t.Helper()
 	select {
@@ -90,7 +90,7 @@ func (p *process) ends() int {
 	}
 }
 
-// endOf returns the exit code of a process, or 128 and the signal that ended it.
+// endOf returns the exit code of a process, or 128 plus the signal that ended it.
 func endOf(err error) int {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
@@ -102,8 +102,8 @@ func endOf(err error) int {
 	return 0
 }
 
-// However it ends that can still do anything about it, it leaves nothing in
-// TMPDIR; and the next one removes what a killed one has left.
+// Whatever ends it, except SIGKILL, it leaves nothing in TMPDIR; the next one removes what a killed
+// one left.
 func TestEndingsLeaveNothing(t *testing.T) {
 	house(t)
 	heedHangups(t)
@@ -183,7 +183,7 @@ func TestEndingsLeaveNothing(t *testing.T) {
 				t.Errorf("%s: who is killed leaves nothing: %v", c.args, p.temporary())
 			}
 		}
-		for _, args := range []string{"sql --safe -", "sql --safe -", "sql -"} { // a statement's process may outlive who asked for a moment
+		for _, args := range []string{"sql --safe -", "sql --safe -", "sql -"} { // a statement's process may briefly outlive its parent
 			if code := spawn(t, temp, args, "SELECT 1", nil).ends(); code != 0 {
 				t.Errorf("%s ends with %d", args, code)
 			}
@@ -194,7 +194,7 @@ func TestEndingsLeaveNothing(t *testing.T) {
 	})
 }
 
-// A shell that a signal ends leaves nothing either, with or without its editor.
+// A shell ended by a signal leaves nothing either, with or without its editor.
 func TestShellEndedBySignal(t *testing.T) {
 	house(t)
 	heedHangups(t)

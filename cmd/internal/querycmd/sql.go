@@ -19,14 +19,14 @@ func (a *app) sqlCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sql [STATEMENT | -]",
 		Short: "Run one SELECT over the warehouse's tables",
-		Long: `Run one statement of DuckDB's SQL that reads: SELECT, FROM, WITH, VALUES,
-DESCRIBE, SHOW, SUMMARIZE or EXPLAIN. Its text is the argument, a file, or what
-comes on stdin. For the tables see: query list. A parameter, as $agent, gets its
-value from --param; a value is text, and a number or a time where it is compared
-with one (elsewhere: CAST($n AS INTEGER)).
+		Long: `Run one read-only statement in DuckDB's SQL: SELECT, FROM, WITH, VALUES, DESCRIBE,
+SHOW, SUMMARIZE or EXPLAIN. The statement is the argument, a file, or stdin; query
+list shows the tables. --param sets the value of a parameter such as $agent. A
+value is text, converted to a number or time where it is compared with one
+(elsewhere: CAST($n AS INTEGER)).
 
-Times are printed, and days are cut, in the zone of --tz. CSV and JSON are exact:
-every digit of decimals and big integers, times as RFC 3339, JSON columns as JSON.`,
+--tz sets the zone of printed times and of days. CSV and JSON are exact: all
+digits of decimals and large integers, times as RFC 3339, JSON columns as JSON.`,
 		Example: `  query sql 'SELECT agent_id, sum(total_cost) FROM calls GROUP BY ALL'
   query sql 'SELECT count(*) FROM calls WHERE agent_id = $agent' --param agent=0a7e1f60
   query sql --format csv -f monthly.sql --output monthly.csv
@@ -34,7 +34,7 @@ every digit of decimals and big integers, times as RFC 3339, JSON columns as JSO
 		GroupID: "more",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return cli.Usage("put the statement in quotes", "sql takes one statement, %d arguments are given", len(args))
+				return cli.Usage("put the statement in quotes", "sql takes one statement, got %d arguments", len(args))
 			}
 			return nil
 		},
@@ -56,18 +56,18 @@ every digit of decimals and big integers, times as RFC 3339, JSON columns as JSO
 	mode.Flags(cmd)
 	a.skipFlag(cmd)
 	cmd.Flags().StringVarP(&file, "file", "f", "", "read the statement from `FILE`; - is stdin")
-	cmd.Flags().StringArrayVarP(&params, "param", "p", nil, "`NAME=VALUE`: the value of the parameter $NAME; once for each")
+	cmd.Flags().StringArrayVarP(&params, "param", "p", nil, "`NAME=VALUE`: set the parameter $NAME; repeatable")
 	return cmd
 }
 
-// paramValues reads the values of --param.
+// paramValues parses the values of --param.
 func paramValues(params []string) (map[string]string, error) {
 	values := map[string]string{}
 	for _, p := range params {
 		name, v, ok := strings.Cut(p, "=")
 		if _, twice := values[name]; !ok || name == "" || twice {
-			return nil, cli.Usage("write it as in --param agent=0a7e, once for each name",
-				"--param %q is no NAME=VALUE, or its name is given twice", p)
+			return nil, cli.Usage("for example: --param agent=0a7e, once per name",
+				"--param %q is not NAME=VALUE, or its name is repeated", p)
 		}
 		values[name] = v
 	}
@@ -78,7 +78,7 @@ func paramValues(params []string) (map[string]string, error) {
 func (a *app) statement(args []string, file string) (string, error) {
 	switch {
 	case len(args) == 1 && file != "":
-		return "", cli.Usage("leave out one of them", "both a statement and --file are given")
+		return "", cli.Usage("remove one of them", "a statement and --file exclude each other")
 	case len(args) == 1 && args[0] != "-":
 		return args[0], nil
 	case file != "" && file != "-":
@@ -88,7 +88,7 @@ func (a *app) statement(args []string, file string) (string, error) {
 		}
 		return text, nil
 	case len(args) == 0 && file == "" && cli.IsTerminal(a.Stdin):
-		return "", cli.Usage("try: query sql 'SELECT count(*) FROM calls'", "there is no statement")
+		return "", cli.Usage("try: query sql 'SELECT count(*) FROM calls'", "no statement given")
 	}
 	text, err := answer.ReadText(a.Stdin)
 	if errors.Is(err, answer.ErrLongText) {

@@ -8,12 +8,12 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 )
 
-// What a message repeats of the data steers no terminal and begins no line.
+// Data quoted in a message cannot control the terminal or begin a line.
 func TestMessagesSteerNothing(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("CALLHOUSE_WAREHOUSE", "")
 	const foul, shown = "a\x1b]0;owned\x07\u009b31m\u202e\nquery: all is well", `\x1b]0;owned\x07\u009b31m\u202e\nquery: all is well`
-	first, _, _ := strings.Cut(shown, `\n`) // an error of DuckDB's is its first line
+	first, _, _ := strings.Cut(shown, `\n`) // a DuckDB error is its first line
 	analyticstest.Write(t, "warehouse", 1, analyticstest.Data{Calls: []row{{"call_id": foul, "agent_id": foul, "summary": foul}, {"call_id": "b", "agent_id": "ab" + foul}}})
 	for _, c := range []struct {
 		name  string

@@ -14,14 +14,14 @@ import (
 	"callhouse/internal/wire"
 )
 
-// The service may have this many more calls than the warehouse, since new ones come
-// while it is being listed: a page, or one percent.
+// The service may have this many calls more than the warehouse, since new ones arrive during
+// listing: a page, or one percent.
 const (
 	totalSlack   = 100
 	totalPercent = 1
 )
 
-// DataTests returns what is wrong with what a run committed, a line each.
+// DataTests returns the problems of what a run committed, one line each.
 func DataTests(found *verify.RunReport, now, before *layout.Snapshot, did sink.Stats, row *schema.Run,
 	rep *crawler.Report) (failed []string) {
 	for _, p := range found.Problems {
@@ -33,7 +33,7 @@ func DataTests(found *verify.RunReport, now, before *layout.Snapshot, did sink.S
 	if now == nil {
 		return failed
 	}
-	// Only calls past their retention may go, and only counted calls may come.
+	// Only calls past their retention may disappear, and only counted calls may appear.
 	var had int64
 	if before != nil {
 		had = before.Manifest.Rows(schema.Calls.Name)
@@ -42,14 +42,14 @@ func DataTests(found *verify.RunReport, now, before *layout.Snapshot, did sink.S
 		failed = append(failed, fmt.Sprintf("rows: there are %d calls; there were %d, and the run counted %d new ones and %d that it erased",
 			has, had, did.New, did.Aged))
 	}
-	// Unknown words are kept, but they must have been counted.
+	// Unknown words are stored, but must be counted.
 	for _, column := range slices.Sorted(maps.Keys(found.Unknown)) {
 		if _, counted := rep.DriftFields[crawler.DriftKey{Path: column, Kind: wire.DriftUnknownValue}]; !counted {
 			failed = append(failed, fmt.Sprintf("words: %s with an unknown %s that the run did not count as drift",
 				cli.Plural(found.Unknown[column], "call"), column))
 		}
 	}
-	// A run that is done has listed everything up to its own start.
+	// A completed run has listed everything up to its own start.
 	if row.Outcome == schema.OutcomeDone && rep.Pages > 0 {
 		listed := max(0, now.Manifest.ListedTo().UnixMilli())
 		if listed < row.StartedAt {
@@ -59,10 +59,9 @@ func DataTests(found *verify.RunReport, now, before *layout.Snapshot, did sink.S
 	return failed
 }
 
-// TotalTest compares the number of calls with the total that the service gives, if
-// it gave one in this run and its whole list is on record. It may have fewer, since
-// calls that it deletes stay here. A total of 0 says nothing: services that do not
-// count send it.
+// TotalTest compares the number of calls with the service's total, if this run got one and the
+// whole list is on record. The total may be lower, since calls deleted at the service stay here. A
+// total of 0 is ignored: services that do not count send it.
 func TotalTest(now *layout.Snapshot, row *schema.Run) []string {
 	if now == nil || !row.TotalCount.OK || row.TotalCount.V == 0 || row.Outcome != schema.OutcomeDone {
 		return nil

@@ -1,5 +1,5 @@
-// Package runreport says what a run came to: its outcome, its row of the table
-// runs, the tests of what it committed, and the report of all that.
+// Package runreport determines the result of a run: its outcome, its row in the table runs, the
+// tests of what it committed, and its report.
 package runreport
 
 import (
@@ -23,19 +23,19 @@ import (
 // Listed is how many things of a kind are named; the rest are counted.
 const Listed = 5
 
-// Report is what is reported of a run at its end.
+// Report is the report of a finished run.
 type Report struct {
 	Row          *schema.Run     // of the table runs
-	Crawl        *crawler.Report // nil: it did not come to crawl
-	ListOnly     bool            // transcripts were left out
+	Crawl        *crawler.Report // nil: it did not crawl
+	ListOnly     bool            // transcripts were skipped
 	Failures     []string        // of the data tests
-	Snapshot     string          // the folder of the current one; empty: there is none
-	Objects      int64           // of other resources: new, changed, deleted or there again
-	Erased       int64           // calls that are kept no longer
-	ErasedBefore time.Time       // and started before
+	Snapshot     string          // folder of the current one; empty: none
+	Objects      int64           // of resources: new, changed, deleted or returned
+	Erased       int64           // calls past their retention
+	ErasedBefore time.Time       // the limit of their start
 }
 
-// Write prints it for a person, in several lines.
+// Write prints the report for people.
 func (r *Report) Write(w io.Writer) {
 	row, rep := r.Row, r.Crawl
 	if rep == nil {
@@ -107,7 +107,7 @@ func (r *Report) Write(w io.Writer) {
 	}
 }
 
-// bulk prints what came of the pages of v2.
+// bulk prints the result of v2 pages.
 func (r *Report) bulk(line func(name, format string, args ...any)) {
 	b, n := &r.Row.Bulk, humanize.Comma
 	if b.Requests == 0 {
@@ -122,7 +122,7 @@ func (r *Report) bulk(line func(name, format string, args ...any)) {
 	}
 }
 
-// resources prints what was fetched besides calls, and what could not be.
+// resources prints the resources that were fetched, and failures.
 func (r *Report) resources(line func(name, format string, args ...any)) {
 	if r.Crawl == nil || len(r.Crawl.Resources) == 0 {
 		return
@@ -140,7 +140,7 @@ func (r *Report) resources(line func(name, format string, args ...any)) {
 	}
 }
 
-// Log writes it as one line of a log.
+// Log writes the report as one log line.
 func (r *Report) Log(log *slog.Logger) {
 	row := r.Row
 	args := []any{"run", row.ID, "outcome", row.Outcome, "seconds", float64(row.EndedAt.V-row.StartedAt) / 1000,
@@ -170,7 +170,7 @@ func (r *Report) Log(log *slog.Logger) {
 	log.Info("run ended", args...)
 }
 
-// driftText names the places with the most unexpected values.
+// driftText names the fields with the most unexpected values.
 func driftText(fields map[crawler.DriftKey]int64) string {
 	type count struct {
 		text string
@@ -188,7 +188,7 @@ func driftText(fields map[crawler.DriftKey]int64) string {
 	return First(texts)
 }
 
-// First joins the first of some texts, and counts the rest.
+// First joins the first texts and counts the rest.
 func First(texts []string) string {
 	if more := len(texts) - Listed; more > 0 {
 		texts = append(texts[:Listed:Listed], fmt.Sprintf("and %d more", more))

@@ -15,8 +15,8 @@ import (
 	"callhouse/internal/words"
 )
 
-// Row makes the row of a run in the table runs. The service names the fields of
-// drift, so secrets are taken out of their names.
+// Row makes the row of a run in the table runs. Names of drifting fields come from the service, so
+// secrets in them are masked.
 func Row(id, version string, started time.Time, p *crawler.Progress, drift map[crawler.DriftKey]int64,
 	did sink.Stats, commits int64, secrets *words.Secrets) schema.Run {
 	row := schema.Run{
@@ -43,8 +43,8 @@ func Row(id, version string, started time.Time, p *crawler.Progress, drift map[c
 	return row
 }
 
-// Judge returns the outcome of a crawl for the table runs, and its error with the
-// exit code; nil when all was done.
+// Judge returns the outcome of a crawl for the table runs, and the error with its exit code; nil if
+// everything was done.
 func Judge(rep *crawler.Report, err error) (outcome string, _ error) {
 	switch {
 	case rep.Interrupted || errors.Is(err, context.Canceled):

@@ -8,10 +8,10 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Secret stands in every text of [Agencies] that is not of the agent "own".
+// Secret is in every text of [Agencies] that does not belong to the agent "own".
 const Secret = "SECRET"
 
-// Agencies are two calls of each of two agents, and one row of every other table.
+// Agencies returns two calls of each of two agents, and one row of every other table.
 func Agencies() Data {
 	d := Data{Runs: []Row{{"run_id": Secret + "-run", "outcome": Secret}}, Others: One()}
 	for i, agent := range []string{"own", Secret + "-agent", "own", Secret + "-agent"} {

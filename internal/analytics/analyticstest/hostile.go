@@ -2,8 +2,8 @@ package analyticstest
 
 import "strings"
 
-// Unsafe are statements that reach out of a warehouse, and that safe mode refuses. out is a
-// file that is not there, file one of the warehouse's, and link one to another file.
+// Unsafe returns statements that reach outside a warehouse and must be refused in safe mode. out is
+// a file that does not exist, file one of the warehouse, and link a link to another file.
 func Unsafe(out, file, link string) []string {
 	return []string{
 		// Files and addresses.
@@ -21,7 +21,7 @@ func Unsafe(out, file, link string) []string {
 		"SELECT * FROM calls WHERE call_id IN (SELECT content FROM read_text('/etc/passwd'))",
 		"SELECT * FROM calls, LATERAL (FROM read_text(call_id))",
 		"SELECT 1 UNION ALL SELECT size FROM read_text('/etc/passwd')", "SELECT 1 ORDER BY (SELECT count(*) FROM glob('/*'))",
-		// SQL in texts.
+		// SQL in strings.
 		"FROM query('FROM ''/etc/passwd''')", "FROM query_table('/etc/passwd')", "FROM histogram('/etc/passwd', x)",
 		"FROM histogram_values('calls', duration_ms)", "FROM json_execute_serialized_sql(json_serialize_sql('SELECT 1'))",
 		"SELECT json_serialize_plan('FROM ''/etc/passwd''')",
@@ -42,7 +42,7 @@ func Unsafe(out, file, link string) []string {
 	}
 }
 
-// Changing are statements that would change something.
+// Changing returns statements that would change something.
 func Changing(out, file string) []string {
 	return []string{
 		"COPY calls TO '" + out + "'", "COPY (SELECT 1) TO '" + file + "'", "EXPORT DATABASE '" + out + "'",

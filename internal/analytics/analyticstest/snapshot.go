@@ -1,6 +1,6 @@
-// Package analyticstest makes small warehouses for tests: Parquet files written
-// by DuckDB from the declared columns, a manifest, and the link current. It
-// shares no code with the sink, and is imported by tests alone.
+// Package analyticstest makes small warehouses for tests: Parquet files written by DuckDB from the
+// declared columns, a manifest, and the link current. It shares no code with the sink and is
+// imported by tests only.
 package analyticstest
 
 import (
@@ -24,27 +24,25 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Row is a row by column name; what is not in it is null, or, where the column
-// is required, a usual value. Timestamps are int64 milliseconds, decimals text.
+// Row is a row by column name. Missing columns are null or, if required, have a default. Timestamps
+// are int64 milliseconds, decimals strings.
 type Row map[string]any
 
-// Data is what a snapshot holds, by table.
+// Data is the content of a snapshot by table.
 type Data struct {
 	Calls, Turns, Items, Runs []Row
-	// Others are the rows of what the organisation has besides calls.
+	// Others are the rows of the resources.
 	Others map[*schema.Table][]Row
-	// Lacking are columns of calls that the files do not have, as files of an
-	// older version would not.
+	// Lacking are columns of calls that the files lack, like files of an older version.
 	Lacking []string
-	// Compacted says which months, as in "2026-11", lie in one file a table, with
-	// the tallies of their calls; nil: none.
+	// Compacted reports whether a month, such as "2026-11", is compacted into one file per table
+	// with tallies; nil: none.
 	Compacted func(month string) bool
-	// Coverage goes to the manifest; nil: everything is listed.
+	// Coverage is the manifest's coverage; nil: everything is listed.
 	Coverage []schema.Span
 }
 
-// One is a row of each table of what the organisation has besides calls, with values in
-// all columns.
+// One returns a row of each resource with values in all columns.
 func One() map[*schema.Table][]Row {
 	out := map[*schema.Table][]Row{}
 	for _, t := range resource.Tables {
@@ -62,9 +60,8 @@ func One() map[*schema.Table][]Row {
 	return out
 }
 
-// database writes the files of all warehouses of a test's program: opening one for each took
-// longer than most of them take to write. Nobody closes it, so its temporary folder, which it
-// has no need of, goes at once.
+// database writes the files of all warehouses of a test program: opening one for each took longer
+// than writing most of them. It is never closed, so its unused temporary folder is removed at once.
 var database = sync.OnceValues(func() (*duck.DB, error) {
 	db, err := duck.Open(duck.Config{Threads: 1})
 	if err != nil {
@@ -121,7 +118,7 @@ func Write(t testing.TB, root string, n int64, d Data) {
 	Swap(t, root, n)
 }
 
-// Edit writes a manifest anew, with its checksum, as edit leaves it.
+// Edit changes a manifest and updates its checksum.
 func Edit(t testing.TB, path string, edit func(*layout.Manifest)) {
 	t.Helper()
 	raw, err := os.ReadFile(path)
@@ -141,7 +138,7 @@ func Edit(t testing.TB, path string, edit func(*layout.Manifest)) {
 	}
 }
 
-// Swap points current at snapshot n, as a commit does.
+// Swap points current at snapshot n, like a commit.
 func Swap(t testing.TB, root string, n int64) {
 	t.Helper()
 	tmp := filepath.Join(root, layout.TempName(layout.CurrentName, fmt.Sprintf("%016x", n)))
@@ -162,7 +159,7 @@ type writer struct {
 	made      int
 }
 
-// table writes a table's rows, one file a UTC day of start, or a compacted month.
+// table writes a table's rows, one file per UTC day of start or compacted month.
 func (w *writer) table(t *schema.Table, rows []Row, lacking []string) []layout.File {
 	w.t.Helper()
 	byDay := map[string][]Row{}
@@ -189,7 +186,7 @@ func (w *writer) table(t *schema.Table, rows []Row, lacking []string) []layout.F
 	return files
 }
 
-// tallies counts the calls of a file, by what the tables of tallies say of them.
+// tallies writes the tallies of a file of calls.
 func (w *writer) tallies(calls layout.File) (files []layout.File) {
 	from := filepath.Join(w.dir, filepath.FromSlash(calls.Path))
 	for _, t := range schema.TallyTables {
@@ -230,7 +227,7 @@ func (w *writer) tallies(calls layout.File) (files []layout.File) {
 	return files
 }
 
-// sum notes the size and the checksum of a file.
+// sum records the size and checksum of a file.
 func (w *writer) sum(path string, f *layout.File) {
 	w.t.Helper()
 	raw, err := os.ReadFile(path)
@@ -248,7 +245,7 @@ func day(t *schema.Table, r Row) string {
 	if ms, ok := start(t, r); ok {
 		return layout.Day(ms)
 	}
-	return "2026-11-20" // when it was first seen
+	return "2026-11-20" // the day it was first seen
 }
 
 func start(t *schema.Table, r Row) (int64, bool) {
@@ -260,7 +257,7 @@ func start(t *schema.Table, r Row) (int64, bool) {
 	return ms, ok
 }
 
-// file describes the file of a period, but for its bytes.
+// file describes the file of a period, without size and checksum.
 func (w *writer) file(t *schema.Table, period string, rows []Row) layout.File {
 	w.made++
 	f := layout.File{Table: t.Name, Format: layout.FormatVersion, Period: period, Path: layout.RunsFile, Rows: int64(len(rows))}
@@ -284,7 +281,7 @@ func (w *writer) file(t *schema.Table, period string, rows []Row) layout.File {
 	return f
 }
 
-// write writes a table's files, all of them in one statement.
+// write writes a table's files in one statement.
 func (w *writer) write(t *schema.Table, files []layout.File, byDay map[string][]Row, lacking []string) {
 	w.t.Helper()
 	const part = "number of the file"
@@ -338,7 +335,7 @@ func (w *writer) write(t *schema.Table, files []layout.File, byDay map[string][]
 	}
 }
 
-// texted returns the values of a row as texts, and the usual ones that it lacks.
+// texted returns the values of a row as strings, with defaults for missing ones.
 func texted(t *schema.Table, r Row) map[string]any {
 	line := map[string]any{}
 	for _, c := range t.Columns {
@@ -353,7 +350,7 @@ func texted(t *schema.Table, r Row) map[string]any {
 	return line
 }
 
-// fromText returns a column's value, made of its text.
+// fromText returns SQL for a column's value from its text.
 func fromText(c schema.Column) string {
 	if c.Type == schema.Timestamp {
 		return fmt.Sprintf("make_timestamptz(CAST(\"%s\" AS BIGINT) * 1000)", c.Name)

@@ -1,5 +1,5 @@
-// Package catalog makes the DuckDB files through which other programs read a snapshot: views,
-// with their comments, and no rows. It runs no report.
+// Package catalog makes DuckDB files through which other programs read a snapshot: views with
+// comments, no rows. It runs no report.
 package catalog
 
 import (
@@ -19,17 +19,15 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// storage is the oldest version of DuckDB's files, so that older clients
-// open a catalog as well: from 1.0 on.
+// storage is the oldest storage version, readable by DuckDB 1.0 and later.
 const storage = "v1.0.0"
 
-// Script returns the statements that make, in an empty database of any
-// DuckDB, the views of a snapshot with their comments, and the macros under them.
+// Script returns the statements that create the views of a snapshot, their comments and their
+// macros in an empty DuckDB database.
 //
-// They hold all that they need: the files' paths, which are absolute if the
-// snapshot's is, and the offsets of the zone in which days are cut. No setting,
-// variable or extension plays a part but json and parquet, which every client
-// comes with or loads by itself.
+// They contain everything they need: the files' paths (absolute if the snapshot's is) and the
+// offsets of the zone of local days. They require only the extensions json and parquet, which every
+// client includes or loads by itself.
 func Script(snap *layout.Snapshot, loc *time.Location) string {
 	var b strings.Builder
 	b.WriteString(opened.ViewMacros(localtime.FixedMacro(loc, snap.Manifest)))
@@ -53,42 +51,40 @@ func columnComment(c sqlfiles.Column) string {
 	return c.Meaning + " (" + c.Unit + ")"
 }
 
-// snapshotView returns the statement that makes the view snapshot, which tells
-// what the answers come from.
+// snapshotView returns the statement that creates the view snapshot, which identifies the commit.
 func snapshotView(snap *layout.Snapshot, loc *time.Location) string {
 	m := snap.Manifest
 	return fmt.Sprintf(`CREATE VIEW snapshot AS
 SELECT %d AS snapshot, %s AS run_id, make_timestamp(%d) AS committed_at_utc, %s AS zone, %s AS folder;
-COMMENT ON VIEW snapshot IS 'the commit that all views read, the zone of local days, and where the files are (are they gone, the warehouse has moved: run query catalog again); one row';
+COMMENT ON VIEW snapshot IS 'the commit that all views read, the zone of local days, and the location of the files (if they are missing, the warehouse has moved: run query catalog again); one row';
 `, m.Snapshot, stored.Quote(m.RunID), m.CommittedAt.UnixMicro(), stored.Quote(loc.String()), stored.Quote(snap.Dir))
 }
 
-// Write makes at path, where nothing may be, a DuckDB database with the
-// views of a snapshot, and leaves it closed.
+// Write creates a closed DuckDB database with the views of a snapshot at path, which must not
+// exist.
 func Write(ctx context.Context, snap *layout.Snapshot, loc *time.Location, path string) error {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) { // DuckDB would go on in a database that is there
-		return &os.PathError{Op: "make the catalog", Path: path, Err: fs.ErrExist}
+		return &os.PathError{Op: "create the catalog", Path: path, Err: fs.ErrExist}
 	}
 	return duck.InMemory(func(conn *duck.Conn) error {
 		for _, text := range []string{
 			"ATTACH " + stored.Quote(path) + " AS catalog_file (STORAGE_VERSION " + stored.Quote(storage) + ")",
 			"USE catalog_file",
-			"BEGIN", // as one commit, which is one write to the disk
+			"BEGIN", // one commit is one write to the disk
 			Script(snap, loc),
 			"COMMIT",
 			"USE memory",
-			"DETACH catalog_file", // which writes all of it, and leaves no log beside it
+			"DETACH catalog_file", // writes everything and leaves no log file
 		} {
 			if err := conn.Exec(ctx, text); err != nil {
-				return fmt.Errorf("make the catalog: %w", err)
+				return fmt.Errorf("create the catalog: %w", err)
 			}
 		}
 		return nil
 	})
 }
 
-// OnlyViews reports whether the DuckDB database at path holds nothing that a
-// catalog does not: no tables.
+// OnlyViews reports whether the DuckDB database at path has no tables.
 func OnlyViews(ctx context.Context, path string) (ok bool, err error) {
 	err = duck.InMemory(func(conn *duck.Conn) error {
 		if err := conn.Exec(ctx, "ATTACH "+stored.Quote(path)+" AS there (READ_ONLY)"); err != nil {

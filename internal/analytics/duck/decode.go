@@ -76,8 +76,8 @@ func (v *vector) at(row int) any {
 	return v.time(row)
 }
 
-// lent decodes one value as at does, or returns a pointer to it: to a text in DuckDB's
-// memory, an int64, a value.Micros.
+// lent decodes one value like at, but may return a pointer: to a text in DuckDB's memory, an int64,
+// a value.Micros.
 func (v *vector) lent(row int) any {
 	switch v.t.id {
 	case bindings.TypeVarchar, bindings.TypeBigInt, bindings.TypeInteger, bindings.TypeTimestampTZ:
@@ -105,13 +105,12 @@ func (v *vector) lent(row int) any {
 	return (*value.Micros)(&v.number)
 }
 
-// size is about how many bytes a value takes that has no fixed size; it stops counting
-// beyond most.
+// size returns the approximate bytes of a value of variable size; it stops counting beyond most.
 func (v *vector) size(row, most int) (n int) {
 	if v.null(row) {
 		return 0
 	}
-	const each = 32 // of what a list holds
+	const each = 32 // of a list element
 	all := func(kid *vector, from, length int) {
 		if n += each * length; len(kid.kids) == 0 && !kid.t.isText() {
 			return
@@ -139,7 +138,7 @@ func (v *vector) size(row, most int) (n int) {
 	return n
 }
 
-// isText says whether values are of any length, and stored as texts.
+// isText reports whether values have variable length and are stored as strings.
 func (t *typ) isText() bool {
 	switch t.id {
 	case bindings.TypeVarchar, bindings.TypeBlob, bindings.TypeGeometry, bindings.TypeBit, bindings.TypeBigNum:
@@ -148,8 +147,8 @@ func (t *typ) isText() bool {
 	return false
 }
 
-// text returns the bytes of a string, in DuckDB's memory: 4 bytes of length,
-// then up to 12 bytes in place, or 4 bytes of prefix and a pointer.
+// text returns the bytes of a string in DuckDB's memory: 4 bytes of length, then up to 12 bytes in
+// place, or 4 bytes of prefix and a pointer.
 func (v *vector) text(row int) string {
 	p := unsafe.Add(v.data, row*16)
 	n := *(*uint32)(p)
@@ -216,7 +215,7 @@ func (v *vector) slice(from, n int) []any {
 	return out
 }
 
-// time decodes the types of dates and times.
+// time decodes dates and times.
 func (v *vector) time(row int) any {
 	switch v.t.id {
 	case bindings.TypeDate:
@@ -230,8 +229,8 @@ func (v *vector) time(row int) any {
 	case bindings.TypeTimeNS:
 		return value.Clock(get[int64](v, row))
 	case bindings.TypeTimeTZ:
-		// 40 bits of microseconds, then 24 of the offset, counted down from its
-		// highest value so that the bits sort as the instants do.
+		// 40 bits of microseconds, then 24 of the offset, subtracted from its maximum so that the
+		// bits sort like the instants.
 		raw := get[uint64](v, row)
 		const highest = 16*3600 - 1
 		return value.ZonedClock{Clock: value.Clock(int64(raw>>24) * 1_000), Offset: highest - int(raw&0xffffff)}
@@ -286,8 +285,8 @@ func uhuge(h hugeint) *big.Int {
 	return n.Add(n.Lsh(n, 64), new(big.Int).SetUint64(h.lower))
 }
 
-// bignum decodes 3 bytes of header, whose highest bit is set for what is not
-// negative, and the magnitude, big-endian; all complemented when negative.
+// bignum decodes 3 header bytes, whose highest bit is set for non-negative numbers, and the
+// big-endian magnitude. In negative numbers all bits are inverted.
 func bignum(b []byte) *big.Int {
 	if len(b) < 4 {
 		return new(big.Int)
@@ -303,8 +302,8 @@ func bignum(b []byte) *big.Int {
 	return n.Neg(n)
 }
 
-// bits decodes a bit string: how many bits of the second byte are padding, then
-// the bits, highest first.
+// bits decodes a bit string: the first byte is the number of padding bits, then come the bits,
+// highest first.
 func bits(s string) string {
 	if s == "" {
 		return ""
@@ -316,8 +315,7 @@ func bits(s string) string {
 	return string(out)
 }
 
-// uuid decodes a UUID: a signed number, its highest bit flipped so that it
-// sorts as its text does.
+// uuid decodes a UUID: a signed number whose highest bit is flipped so that it sorts like its text.
 func uuid(h hugeint) string {
 	var b [16]byte
 	upper := h.upper ^ 1<<63

@@ -1,10 +1,9 @@
-// Package duck opens an in-memory DuckDB and streams the results of its
-// statements, chunk by chunk, as exact Go values.
+// Package duck opens an in-memory DuckDB and streams results chunk by chunk as exact Go values. It
+// does not depend on warehouses.
 //
-// It goes through DuckDB's C interface and not through the database/sql driver,
-// for two reasons: the driver holds a whole result in memory, outside of
-// DuckDB's own limit, and it turns JSON into floats and structs into maps,
-// which loses digits and order. It knows nothing of warehouses.
+// It uses DuckDB's C interface, because the database/sql driver holds a whole result in memory,
+// outside DuckDB's own limit, and turns JSON into floats and structs into maps, which loses digits
+// and order.
 package duck
 
 import (
@@ -22,29 +21,28 @@ import (
 	"callhouse/internal/scratch"
 )
 
-// Version returns the library's version, as in "v1.5.6".
+// Version returns the library's version, such as "v1.5.6".
 func Version() string { return bindings.LibraryVersion() }
 
-// Config says how much of the machine a database may take.
+// Config limits the resources of a database.
 type Config struct {
 	Threads     int    // 0: one per core
-	MemoryLimit string // as in "4GB"; empty: DuckDB's default, 80 % of the machine's
+	MemoryLimit string // such as "4GB"; empty: DuckDB's default, 80 % of the machine's
 }
 
-// DB is an in-memory database, on its own.
+// DB is an in-memory database.
 type DB struct {
 	db   bindings.Database
 	temp *scratch.Dir
 }
 
-// Open makes an empty database. Extensions are neither fetched nor loaded: what
-// is linked in (JSON, Parquet, time zones) is all there is.
+// Open makes an empty database with the linked extensions (JSON, Parquet, time zones). Others are
+// neither fetched nor loaded.
 func Open(c Config) (*DB, error) {
-	// DuckDB would make it when it needs it, but for everybody to read (0755, and
-	// the files in it 0644).
+	// DuckDB would create it readable by everyone (0755, files 0644).
 	temp, err := scratch.Make(scratch.Query)
 	if err != nil {
-		return nil, fmt.Errorf("make a folder for what does not fit in memory: %w", err)
+		return nil, fmt.Errorf("create a folder for temporary data: %w", err)
 	}
 	settings := [][2]string{
 		{"autoinstall_known_extensions", "false"},
@@ -73,7 +71,7 @@ func (d *DB) open(settings [][2]string) error {
 	defer bindings.DestroyConfig(&config)
 	for _, s := range settings {
 		if bindings.SetConfig(config, s[0], s[1]) == bindings.StateError {
-			return fmt.Errorf("configure DuckDB: it refuses %s = %s", s[0], s[1])
+			return fmt.Errorf("configure DuckDB: %s = %s is rejected", s[0], s[1])
 		}
 	}
 	var msg string
@@ -84,7 +82,7 @@ func (d *DB) open(settings [][2]string) error {
 	return nil
 }
 
-// Close frees the database. Its connections must be closed.
+// Close frees the database. Its connections must be closed first.
 func (d *DB) Close() error {
 	bindings.Close(&d.db)
 	if err := d.temp.Remove(); err != nil {
@@ -93,21 +91,21 @@ func (d *DB) Close() error {
 	return nil
 }
 
-// Conn is a connection. It runs one statement at a time and is not safe for
-// concurrent use; settings, variables and TEMP objects are its own.
+// Conn is a connection with its own settings, variables and TEMP objects. It runs one statement at
+// a time and is not safe for concurrent use.
 type Conn struct {
 	conn bindings.Connection
-	// Before, if not nil, is told every statement before DuckDB sees it. An error
-	// keeps it from being run, and is returned as it is.
+	// Before, if not nil, is called with every statement before DuckDB sees it. An error prevents
+	// the statement and is returned unchanged.
 	Before func(ctx context.Context, text string) error
-	// MostRow is how large a row may be, in bytes, about; 0: no limit. A larger one is an
-	// *Error of the kind TooLarge, and nothing of it is copied out of DuckDB's memory.
+	// MostRow is the approximate maximum size of a row in bytes; 0: no limit. A larger row is an
+	// *Error of kind TooLarge and is not copied out of DuckDB's memory.
 	MostRow int
-	kept    map[string]*Stmt // by their texts
+	kept    map[string]*Stmt // by text
 }
 
-// Kept returns the statement of a text of ours that the connection runs again and again. Its rows must be closed
-// before it runs again, and it ends with the connection.
+// Kept returns the prepared statement of a built-in text that the connection runs repeatedly. Its
+// rows must be closed before it runs again, and it ends with the connection.
 func (c *Conn) Kept(ctx context.Context, text string) (*Stmt, error) {
 	if s := c.kept[text]; s != nil {
 		return s, nil
@@ -139,7 +137,7 @@ func (d *DB) Connect() (*Conn, error) {
 	return c, nil
 }
 
-// Close ends the connection. What it prepared must be closed.
+// Close ends the connection. Its prepared statements must be closed first.
 func (c *Conn) Close() {
 	for _, s := range c.kept {
 		s.Close()
@@ -147,12 +145,12 @@ func (c *Conn) Close() {
 	bindings.Disconnect(&c.conn)
 }
 
-// interruptEvery is how often a cancelled statement is told to stop. Once is
-// not enough: DuckDB forgets an interrupt that comes just before the start.
+// interruptEvery is how often a cancelled statement is interrupted. Once is not enough: DuckDB
+// forgets an interrupt that arrives just before the start.
 const interruptEvery = 5 * time.Millisecond
 
-// watch interrupts what the connection runs once ctx is done. The returned
-// function ends that; after it no interrupt comes any more.
+// watch interrupts the connection once ctx is done. After the returned function has returned, no
+// interrupt comes any more.
 func (c *Conn) watch(ctx context.Context) (stop func()) {
 	if ctx.Done() == nil {
 		return func() {}
@@ -180,8 +178,8 @@ func (c *Conn) watch(ctx context.Context) (stop func()) {
 	}
 }
 
-// begin tells Before of a text, unless ctx is done already. Until end is called,
-// ctx interrupts what runs.
+// begin calls Before with a text, unless ctx is done already. Until end is called, ctx interrupts
+// the statement.
 func (c *Conn) begin(ctx context.Context, text string) (end func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -192,7 +190,7 @@ func (c *Conn) begin(ctx context.Context, text string) (end func(), err error) {
 	return c.watch(ctx), nil
 }
 
-// Exec runs statements for their effect.
+// Exec runs statements without returning rows.
 func (c *Conn) Exec(ctx context.Context, text string) error {
 	if err := c.before(ctx, text); err != nil {
 		return err
@@ -206,8 +204,7 @@ func (c *Conn) Exec(ctx context.Context, text string) error {
 	return nil
 }
 
-// Query runs one statement and streams its result. Closing the rows closes
-// the statement.
+// Query runs one statement and streams its result. Closing the rows closes the statement.
 func (c *Conn) Query(ctx context.Context, text string, args ...any) (*Rows, error) {
 	s, err := c.Prepare(ctx, text)
 	if err != nil {
@@ -221,9 +218,8 @@ func (c *Conn) Query(ctx context.Context, text string, args ...any) (*Rows, erro
 	return rows, nil
 }
 
-// QuerySmall runs a text of ours whose result is small. DuckDB plans it once, but
-// holds the result as a whole; what [Conn.Query] streams it plans twice where it
-// reads files.
+// QuerySmall runs a built-in text with a small result. DuckDB plans it once but materialises the
+// result; a statement over files that [Conn.Query] streams is planned twice.
 func (c *Conn) QuerySmall(ctx context.Context, text string) (*Rows, error) {
 	end, err := c.begin(ctx, text)
 	if err != nil {
@@ -243,7 +239,7 @@ func (c *Conn) QuerySmall(ctx context.Context, text string) (*Rows, error) {
 	return rows, nil
 }
 
-// InMemory gives do a connection to a DuckDB that holds nothing.
+// InMemory calls do with a connection to an empty DuckDB.
 func InMemory(do func(*Conn) error) (err error) {
 	db, err := Open(Config{Threads: 1})
 	if err != nil {
@@ -258,7 +254,7 @@ func InMemory(do func(*Conn) error) (err error) {
 	return do(conn)
 }
 
-// Column collects the texts of a short result's one column.
+// Column returns the strings of a result with one column.
 func (c *Conn) Column(ctx context.Context, text string, args ...any) ([]string, error) {
 	rows, err := c.Query(ctx, text, args...)
 	if err != nil {

@@ -9,21 +9,20 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// Error is an error of DuckDB's, taken apart.
+// Error is a parsed error of DuckDB.
 type Error struct {
 	Kind    string // Parser, Binder, Catalog, Conversion …
 	Message string // one line, without the kind
-	// Nearest are the names that DuckDB offers for one that it does not know.
+	// Nearest are the names that DuckDB suggests instead of an unknown one.
 	Nearest []string
-	// Line and Column are the place in the statement, counted from 1; 0: unknown.
+	// Line and Column are the position in the statement, from 1; 0: unknown.
 	Line, Column int
-	// part is what DuckDB quotes of a line that it shortens, from its beginning,
-	// and caret the place in it.
+	// part is DuckDB's quote of a shortened line, from its beginning, and caret the position in it.
 	part  string
 	caret int
 }
 
-// Text is the error without its place.
+// Text returns the error without its position.
 func (e *Error) Text() string {
 	if e.Kind == "" {
 		return e.Message
@@ -39,8 +38,7 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Wrong reports whether the statement itself is at fault: it does not parse, or
-// names what is not there.
+// Wrong reports whether the statement itself is at fault: a syntax error or an unknown name.
 func (e *Error) Wrong() bool {
 	switch e.Kind {
 	case "Parser", "Binder", "Catalog", "Type", "Syntax":
@@ -55,7 +53,7 @@ var (
 	quotedRE = regexp.MustCompile(`"((?:[^"]|"")+)"`)
 )
 
-// parseError takes one of DuckDB's messages apart:
+// parseError parses one of DuckDB's messages:
 //
 //	Binder Error: Referenced column "x" not found in FROM clause!
 //	Candidate bindings: "a", "b"
@@ -84,8 +82,8 @@ func parseError(msg string) *Error {
 
 const shortened = "..."
 
-// place finds the caret under the quoted line. DuckDB shortens a long line at
-// its start; the column is then not known, unless in finds it.
+// place finds the caret under the quoted line. DuckDB shortens a long line at its start; its column
+// is then unknown until in finds it.
 func (e *Error) place(msg string) {
 	m := placeRE.FindStringSubmatch(msg)
 	if m == nil {
@@ -102,11 +100,10 @@ func (e *Error) place(msg string) {
 	}
 }
 
-// columnAt returns the character, counted from 1, that stands behind so many
-// cells of a terminal, which is how DuckDB counts.
+// columnAt returns the character, from 1, after a number of terminal cells, which is DuckDB's unit.
 func columnAt(line string, cells int) (column int, ok bool) {
 	column = 1
-	width := &runewidth.Condition{} // whatever the environment says
+	width := &runewidth.Condition{} // regardless of the environment
 	for _, r := range line {
 		if cells <= 0 {
 			break
@@ -117,8 +114,8 @@ func columnAt(line string, cells int) (column int, ok bool) {
 	return column, cells == 0
 }
 
-// in looks for the place in the text of the statement, where DuckDB has quoted
-// only a part of its line, and that part is in it once.
+// in finds the position in the text of the statement if DuckDB quoted only a part of the line and
+// that part occurs once.
 func (e *Error) in(text string) *Error {
 	if e.part == "" || strings.Count(text, e.part) != 1 {
 		return e
@@ -134,8 +131,8 @@ var (
 	columnRE = regexp.MustCompile(`^(?:Referenced column|(?:Values list|Table) "([^"]*)" does not have a column named) "([^"]*)"(?: not found|$)`)
 )
 
-// MissingColumn returns the name of the column that is not there, and of the
-// table that should have it, where the statement names one.
+// MissingColumn returns the name of the unknown column, and of its table if the statement names
+// one.
 func (e *Error) MissingColumn() (table, column string, ok bool) {
 	m := columnRE.FindStringSubmatch(e.Message)
 	if e.Kind != "Binder" || m == nil {
@@ -144,8 +141,7 @@ func (e *Error) MissingColumn() (table, column string, ok bool) {
 	return m[1], m[2], true
 }
 
-// MissingTable returns the name of the table that is not there, if that is the
-// error.
+// MissingTable returns the name of the unknown table, if that is the error.
 func (e *Error) MissingTable() (string, bool) {
 	m := tableRE.FindStringSubmatch(e.Message)
 	if e.Kind != "Catalog" || m == nil {

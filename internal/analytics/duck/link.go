@@ -1,7 +1,7 @@
 package duck
 
-// The driver asks the linker to let libraries that are loaded later find every symbol of the
-// program. None is loaded; without that, programs are a tenth smaller and link in less time.
+// The driver makes the linker export every symbol for libraries loaded later. None are loaded;
+// without these symbols programs are a tenth smaller and link faster.
 
 // #cgo linux LDFLAGS: -Wl,--no-export-dynamic
 import "C"

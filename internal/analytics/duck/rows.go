@@ -11,8 +11,7 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
-// Rows is the result of a statement, as it is made. At most one chunk of it
-// (2,048 rows) is held here.
+// Rows is a streamed result. It holds at most one chunk (2,048 rows).
 type Rows struct {
 	stmt    *Stmt
 	keeps   bool // the statement outlives the rows
@@ -62,7 +61,7 @@ func column(name string, lt bindings.LogicalType) (value.Column, *typ, error) {
 	return c, t, nil
 }
 
-// TooLarge is the kind of the error of a row that is larger than it may be.
+// TooLarge is the kind of the error of a row beyond MostRow.
 const TooLarge = "Too Large"
 
 // Columns returns the columns. The caller may change the slice's elements.
@@ -72,8 +71,8 @@ func (r *Rows) Columns() []value.Column { return r.columns }
 // the next call, the values are not.
 func (r *Rows) Next(ctx context.Context) ([]any, error) { return r.next(ctx, (*vector).at) }
 
-// NextLent is Next for who is done with a row before the next: most values are pointers
-// to what the next call changes, so that nothing is allocated.
+// NextLent is like Next for callers that finish with a row before the next call: most values are
+// pointers into reused memory, so nothing is allocated.
 func (r *Rows) NextLent(ctx context.Context) ([]any, error) { return r.next(ctx, (*vector).lent) }
 
 func (r *Rows) next(ctx context.Context, decode func(*vector, int) any) ([]any, error) {
@@ -100,8 +99,8 @@ func (r *Rows) next(ctx context.Context, decode func(*vector, int) any) ([]any, 
 	return r.buf, nil
 }
 
-// Skip drops the rest of the chunk at hand, or the next chunk, undecoded, and
-// returns how many rows that were; 0 after the last.
+// Skip drops the rest of the current chunk, or the next chunk, undecoded, and returns its number of
+// rows; 0 at the end.
 func (r *Rows) Skip(ctx context.Context) (int, error) {
 	for r.row == r.n {
 		if err := r.fetch(ctx); err != nil || r.done {
@@ -141,7 +140,8 @@ func (r *Rows) fetch(ctx context.Context) error {
 	return nil
 }
 
-// Close frees the result and, but of [Stmt.QueryKept], its statement. It may be called before the end.
+// Close frees the result and its statement, except one of [Stmt.QueryKept]. It may be called before
+// the end.
 func (r *Rows) Close() {
 	bindings.DestroyDataChunk(&r.chunk)
 	bindings.DestroyResult(&r.res)
@@ -150,15 +150,14 @@ func (r *Rows) Close() {
 	}
 }
 
-// vector is a column of the chunk at hand: values of one type, one after the
-// other, in memory that belongs to DuckDB.
+// vector is a column of the current chunk: consecutive values of one type in DuckDB's memory.
 type vector struct {
 	t     *typ
 	data  unsafe.Pointer
-	valid unsafe.Pointer // a bit a row, set: not null; nil: no nulls
+	valid unsafe.Pointer // one bit per row, set: not null; nil: no nulls
 	kids  []vector       // of nested types
 
-	str    string // the value that is lent
+	str    string // the value behind a lent pointer
 	number int64
 }
 

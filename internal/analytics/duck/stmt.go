@@ -12,13 +12,13 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
-// Errors of the text of a statement, before DuckDB looks at what it means.
+// Errors of a statement's text, before DuckDB analyses its meaning.
 var (
-	ErrNoStatement    = errors.New("there is no statement in the text")
-	ErrManyStatements = errors.New("there is more than one statement in the text")
+	ErrNoStatement    = errors.New("the text contains no statement")
+	ErrManyStatements = errors.New("the text contains more than one statement")
 )
 
-// Kind says what a statement does.
+// Kind is what a statement does.
 type Kind uint8
 
 const (
@@ -33,7 +33,7 @@ type Stmt struct {
 	stmt bindings.PreparedStatement
 }
 
-// Parse says what is wrong with the text of one statement, without planning it.
+// Parse returns the syntax error of one statement, without planning it.
 func (c *Conn) Parse(text string) error {
 	all, err := c.extract(text)
 	bindings.DestroyExtracted(&all)
@@ -56,8 +56,8 @@ func (c *Conn) extract(text string) (bindings.ExtractedStatements, error) {
 	return all, nil
 }
 
-// Prepare parses and plans the one statement in text. Planning some statements
-// (EXPORT DATABASE) already changes something.
+// Prepare parses and plans one statement. Planning some statements (EXPORT DATABASE) already
+// changes something.
 func (c *Conn) Prepare(ctx context.Context, text string) (*Stmt, error) {
 	end, err := c.begin(ctx, text)
 	if err != nil {
@@ -78,10 +78,10 @@ func (c *Conn) Prepare(ctx context.Context, text string) (*Stmt, error) {
 	return s, nil
 }
 
-// Close frees the statement. Its rows, if any, must be closed before.
+// Close frees the statement. Its rows must be closed first.
 func (s *Stmt) Close() { bindings.DestroyPrepare(&s.stmt) }
 
-// Kind says what the statement does.
+// Kind returns what the statement does.
 func (s *Stmt) Kind() Kind {
 	switch bindings.PreparedStatementType(s.stmt) {
 	case bindings.StatementTypeSelect:
@@ -95,8 +95,7 @@ func (s *Stmt) Kind() Kind {
 // Params returns the number of parameters.
 func (s *Stmt) Params() int { return int(bindings.NParams(s.stmt)) }
 
-// ParamNames returns the parameters' names, in their order; those without a name
-// are numbers, from 1.
+// ParamNames returns the parameters' names in order; unnamed ones are numbers, from 1.
 func (s *Stmt) ParamNames() []string {
 	names := make([]string, s.Params())
 	for i := range names {
@@ -105,8 +104,7 @@ func (s *Stmt) ParamNames() []string {
 	return names
 }
 
-// ParamTypes returns the types that the parameters have by what stands beside them;
-// empty where nothing tells.
+// ParamTypes returns the types that the parameters have from their context; empty where unknown.
 func (s *Stmt) ParamTypes() []string {
 	types := make([]string, s.Params())
 	for i := range types {
@@ -122,8 +120,7 @@ func (s *Stmt) ParamTypes() []string {
 	return types
 }
 
-// Columns returns the columns that the statement's rows will have. ok is false where
-// they depend on the parameters' values.
+// Columns returns the columns of the result. ok is false if they depend on the parameters' values.
 func (s *Stmt) Columns() (columns []value.Column, ok bool, err error) {
 	for i := range bindings.PreparedStatementColumnCount(s.stmt) {
 		lt := bindings.PreparedStatementColumnLogicalType(s.stmt, i)
@@ -142,8 +139,8 @@ func (s *Stmt) Columns() (columns []value.Column, ok bool, err error) {
 	return columns, len(columns) > 0, nil
 }
 
-// QueryKept is Query for a statement that will be run again: closing the rows does not
-// close it. They must be closed before.
+// QueryKept is Query for a statement that will be run again: closing the rows, which must precede
+// the next run, does not close it.
 func (s *Stmt) QueryKept(ctx context.Context, args ...any) (*Rows, error) {
 	rows, err := s.Query(ctx, args...)
 	if err == nil {
@@ -158,7 +155,7 @@ func (s *Stmt) Query(ctx context.Context, args ...any) (*Rows, error) {
 		return nil, err
 	}
 	if len(args) != s.Params() {
-		return nil, fmt.Errorf("the statement has %d parameters, %d values are given", s.Params(), len(args))
+		return nil, fmt.Errorf("the statement has %d parameters, got %d values", s.Params(), len(args))
 	}
 	for i, a := range args {
 		if err := s.bind(i+1, a); err != nil {
@@ -214,20 +211,20 @@ func (s *Stmt) bind(i int, a any) error {
 		return fmt.Errorf("bind parameter %d: values of type %T are not supported", i, a)
 	}
 	if state == bindings.StateError {
-		return fmt.Errorf("bind parameter %d: DuckDB refuses %v", i, a)
+		return fmt.Errorf("bind parameter %d: DuckDB rejects %v", i, a)
 	}
 	return nil
 }
 
-// cancelled returns why ctx is done, if it is, and err otherwise: an interrupt
-// is told by its cause. Where rows fail on several threads at once, DuckDB sometimes returns
-// the interrupt by which one ends the others, and not the error itself.
+// cancelled returns the cause of ctx if it is done, and err otherwise. If rows fail on several
+// threads at once, DuckDB sometimes returns the interrupt that ends the other threads instead of
+// the error itself.
 func cancelled(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
 	if e, ok := errors.AsType[*Error](err); ok && strings.EqualFold(e.Kind, "interrupt") {
-		return &Error{Kind: e.Kind, Message: "the statement failed while it ran, and DuckDB lost the reason: run it again"}
+		return &Error{Kind: e.Kind, Message: "the statement failed and DuckDB returned no reason: run it again"}
 	}
 	return err
 }

@@ -9,7 +9,7 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
-// typ is a type of DuckDB's, with what decoding needs to know of it.
+// typ is a DuckDB type with what decoding needs.
 type typ struct {
 	id       bindings.Type
 	internal bindings.Type // of DECIMAL and ENUM: how a value is stored
@@ -94,7 +94,7 @@ func plain(id bindings.Type) (plainType, bool) {
 	return plainType{}, false
 }
 
-// typeOf describes a logical type. An error names a type that cannot be read.
+// typeOf describes a logical type. The error names a type that cannot be read.
 func typeOf(lt bindings.LogicalType) (*typ, error) {
 	t := &typ{id: bindings.GetTypeId(lt)}
 	if p, ok := plain(t.id); ok {
@@ -141,7 +141,7 @@ func typeOf(lt bindings.LogicalType) (*typ, error) {
 		t.name = "STRUCT" + t.fields(t.kids)
 		return t, nil
 	case bindings.TypeUnion:
-		// Stored as a struct of the tag, then the members.
+		// A union is stored as a struct of the tag, then the members.
 		t.kids = []*typ{{id: bindings.TypeUTinyInt}}
 		for i := range bindings.UnionTypeMemberCount(lt) {
 			t.names = append(t.names, bindings.UnionTypeMemberName(lt, i))
@@ -152,9 +152,9 @@ func typeOf(lt bindings.LogicalType) (*typ, error) {
 		t.name = "UNION" + t.fields(t.kids[1:])
 		return t, nil
 	case bindings.TypeVariant:
-		return nil, fmt.Errorf("a VARIANT cannot be printed; cast it, as in CAST(x AS JSON)")
+		return nil, fmt.Errorf("a VARIANT cannot be printed; cast it, e.g. CAST(x AS JSON)")
 	}
-	return nil, fmt.Errorf("its type cannot be printed; cast it, as in CAST(x AS VARCHAR)")
+	return nil, fmt.Errorf("its type cannot be printed; cast it, e.g. CAST(x AS VARCHAR)")
 }
 
 // add appends a child type and frees its handle.
@@ -167,7 +167,7 @@ func (t *typ) add(lt bindings.LogicalType) error {
 	return err
 }
 
-// mapOf describes a MAP: stored as a list of structs of key and value.
+// mapOf describes a MAP, stored as a list of structs of key and value.
 func (t *typ) mapOf(lt bindings.LogicalType) error {
 	entry := &typ{id: bindings.TypeStruct, names: []string{"key", "value"}}
 	if err := entry.add(bindings.MapTypeKeyType(lt)); err != nil {

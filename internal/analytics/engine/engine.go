@@ -1,5 +1,5 @@
-// Package engine writes, for engines other than DuckDB, the statements that make tables
-// of a snapshot's folders. It runs nothing.
+// Package engine writes the statements that create tables over a snapshot's folders in engines
+// other than DuckDB. It runs nothing.
 package engine
 
 import (
@@ -15,27 +15,27 @@ import (
 	"callhouse/internal/schema"
 )
 
-// dialect is how an engine other than DuckDB makes a table of a folder of Parquet files.
+// dialect describes how an engine creates a table over a folder of Parquet files.
 type dialect struct {
-	types  map[schema.Type]string // where they are not DuckDB's
-	ident  string                 // what stands around a name
+	types  map[schema.Type]string // where they differ from DuckDB's
+	ident  string                 // quotes a name
 	schema string
 	notes  string
 	begin  string // of the schema
-	table  string // with its name, columns, folder, and byMonth where it has months
-	// What gives a table a partition for each month, and has the engine look for them.
+	table  string // with its name, columns, folder, and byMonth if it has months
+	// byMonth partitions a table by month; fill makes the engine discover the partitions.
 	byMonth, fill string
-	instant       string // a time of UTC
+	instant       string // a UTC time
 }
 
-// dialects are the engines for whom Script writes.
+// dialects are the supported engines.
 var dialects = map[string]dialect{
 	"spark": {
 		types: map[schema.Type]string{schema.Text: "STRING", schema.Word: "STRING", schema.JSON: "STRING", schema.Int32: "INT",
 			schema.Timestamp: "TIMESTAMP"},
 		ident:  "`",
 		schema: "callhouse",
-		notes:  "-- For Spark: spark-sql -f FILE. Where Spark sees the warehouse elsewhere, change the paths.\n",
+		notes:  "-- For Spark: spark-sql -f FILE. If Spark sees the warehouse at another path, change the paths.\n",
 		begin:  "CREATE DATABASE IF NOT EXISTS callhouse;\n",
 		table:  "\nDROP TABLE IF EXISTS %[1]s;\nCREATE TABLE %[1]s (\n%[2]s\n) USING PARQUET%[4]s\nLOCATION %[3]s;\n",
 
@@ -47,13 +47,13 @@ var dialects = map[string]dialect{
 		types:  map[schema.Type]string{schema.Text: "VARCHAR", schema.Word: "VARCHAR", schema.JSON: "VARCHAR", schema.Timestamp: "TIMESTAMP(6)"},
 		ident:  `"`,
 		schema: "hive.callhouse",
-		notes: "-- For Trino: trino --file FILE. Its catalog hive needs these lines in etc/catalog/hive.properties:\n" +
+		notes: "-- For Trino: trino --file FILE. Its catalog hive requires these lines in etc/catalog/hive.properties:\n" +
 			"--   connector.name=hive\n" +
 			"--   hive.parquet.time-zone=UTC\n" +
 			"--   hive.timestamp-precision=MICROSECONDS\n" +
 			"--   hive.non-managed-table-writes-enabled=true\n" +
-			"-- and access to the files, as by fs.hadoop.enabled=true. Where Trino sees the warehouse elsewhere, change the paths.\n" +
-			"-- Times are in UTC, and have no zone of their own.\n",
+			"-- and access to the files, e.g. fs.hadoop.enabled=true. If Trino sees the warehouse at another path, change the paths.\n" +
+			"-- Times are in UTC and have no time zone.\n",
 		begin: "CREATE SCHEMA IF NOT EXISTS hive.callhouse;\n",
 		table: "\nDROP TABLE IF EXISTS %[1]s;\nCREATE TABLE %[1]s (\n%[2]s\n) WITH (format = 'PARQUET', external_location = %[3]s%[4]s);\n",
 
@@ -63,7 +63,7 @@ var dialects = map[string]dialect{
 	},
 }
 
-// Names are the engines for whom Script writes.
+// Names returns the supported engines.
 func Names() []string { return slices.Sorted(maps.Keys(dialects)) }
 
 // Head says, as SQL comments, which snapshot a script is of, and what made it.
@@ -81,11 +81,11 @@ func Script(snap *layout.Snapshot, engine string) (script string, ok bool) {
 	}
 	var b strings.Builder
 	m := snap.Manifest
-	fmt.Fprintf(&b, "%s%s-- The snapshot's files stay for 24 hours after the next commit: make the tables anew after every night.\n\n%s",
+	fmt.Fprintf(&b, "%s%s-- The snapshot's files are kept for 24 hours after the next commit: recreate the tables every night.\n\n%s",
 		Head(snap, "query init --dialect "+engine), d.notes, d.begin)
 	for _, t := range resource.Tables {
 		if len(snap.Manifest.FilesOf(t.Name)) == 0 {
-			fmt.Fprintf(&b, "\n-- %s: the snapshot has no rows of it.\n", t.Name)
+			fmt.Fprintf(&b, "\n-- %s: no rows in this snapshot.\n", t.Name)
 			continue
 		}
 		partitions := ""
@@ -107,11 +107,11 @@ func Script(snap *layout.Snapshot, engine string) (script string, ok bool) {
 			fmt.Fprintf(&b, d.fill, "callhouse", t.Name)
 		}
 	}
-	b.WriteString("\n-- This must answer true: as many calls, and the same first time, as were committed.\n" + d.check(m))
+	b.WriteString("\n-- Must return true: the number of calls and the earliest start are those of the commit.\n" + d.check(m))
 	return b.String(), true
 }
 
-// check returns a statement that tells whether the engine reads what was committed.
+// check returns a statement that tests whether the engine reads the committed rows.
 func (d dialect) check(m *layout.Manifest) string {
 	first := ""
 	if lo, hi := m.Starts(); lo < hi {

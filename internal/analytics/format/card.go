@@ -12,8 +12,8 @@ import (
 	"callhouse/internal/words"
 )
 
-// WriteCard writes the first row of src as lines of name and value, without
-// those that are null. Where a terminal has no room a value goes on below itself.
+// WriteCard writes the non-null values of the first row of src as lines of name and value. On a
+// narrow terminal a value is wrapped.
 func WriteCard(ctx context.Context, w io.Writer, src Source, o Options) error {
 	if o.Location == nil {
 		o.Location = time.UTC

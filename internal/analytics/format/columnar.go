@@ -16,14 +16,14 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
-// A batch, which in Parquet is a row group, is written when it has batchRows
-// rows or batchBytes bytes of text: that bounds the memory.
+// A batch (in Parquet a row group) is written once it has batchRows rows or batchBytes bytes of
+// text, which bounds the memory.
 const (
 	batchRows  = 64 << 10
 	batchBytes = 16 << 20
 )
 
-// batches is what Arrow's two formats have in common.
+// batches is implemented by the writers of both Arrow formats.
 type batches interface {
 	Write(rec arrow.RecordBatch) error
 	Close() error
@@ -74,7 +74,7 @@ func writeBatches(ctx context.Context, src Source, o Options, cols []typed, sche
 		err = flush()
 	}
 	if err != nil {
-		return r, err // without its end nobody takes it for the whole
+		return r, err // without its end, no reader accepts it as complete
 	}
 	return r, out.Close()
 }
@@ -83,7 +83,7 @@ func writeBatches(ctx context.Context, src Source, o Options, cols []typed, sche
 type typed struct {
 	name string
 	typ  arrow.DataType
-	json bool // nested values, which become their JSON
+	json bool // nested values, written as JSON
 }
 
 func columnsOf(columns []value.Column) []typed {
@@ -102,8 +102,8 @@ func schemaOf(cols []typed) *arrow.Schema {
 	return arrow.NewSchema(fields, nil)
 }
 
-// typeOf returns the type that holds every value of a column exactly; where
-// there is none, or it is rarely understood, that is text.
+// typeOf returns the type that holds every value of a column exactly, or text if there is none or
+// readers rarely support it.
 func typeOf(c value.Column) arrow.DataType {
 	switch c.Type {
 	case "BOOLEAN":
@@ -137,9 +137,9 @@ func typeOf(c value.Column) arrow.DataType {
 	return arrow.BinaryTypes.String
 }
 
-// cell returns a value as the column's type has it, and the bytes of text that it takes: nil, a
-// bool, int64, uint64, float32, float64, arrow.Date32, arrow.Timestamp, decimal128.Num, string
-// or []byte.
+// cell converts a value to the column's type and returns the bytes of text it takes. Cells are nil,
+// bool, int64, uint64, float32, float64, arrow.Date32, arrow.Timestamp, decimal128.Num, string or
+// []byte.
 func (c *typed) cell(v any, loc *time.Location) (cell any, bytes int, err error) {
 	ok := true
 	switch c.typ.ID() {
@@ -188,7 +188,7 @@ func (c *typed) cell(v any, loc *time.Location) (cell any, bytes int, err error)
 		}
 	}
 	if !ok && v != nil {
-		err = fmt.Errorf("%v cannot be written as %s; cast it, as in CAST(x AS VARCHAR)", v, c.typ)
+		err = fmt.Errorf("%v cannot be written as %s; cast it, e.g. CAST(x AS VARCHAR)", v, c.typ)
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("write column %s: %w", c.name, err)
@@ -246,7 +246,7 @@ func decimal(v any) (any, error) {
 	case int64:
 		units = big.NewInt(v)
 	default:
-		return nil, fmt.Errorf("%v is no decimal", v)
+		return nil, fmt.Errorf("%v is not a decimal", v)
 	}
 	if n := decimal128.FromBigInt(units); n.FitsInPrecision(38) && units.BitLen() < 128 {
 		return n, nil

@@ -14,16 +14,15 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
-// comparison is a source of rows that compare.
+// comparison is a source with the columns of a comparison.
 type comparison struct{ Source }
 
-// Compared returns src, of which tables show a line for each figure: what it was,
-// is, and how it changed. As columns all that is too wide for any terminal. A
-// figure is a column X that has its previous_X, and perhaps change_X,
-// change_low_X and change_high_X. Other formats are not affected.
+// Compared returns src so that tables show a line for each figure (before, now, change), since its
+// columns are too wide for any terminal. A figure is a column X with previous_X, and possibly
+// change_X, change_low_X and change_high_X. Other formats are not affected.
 func Compared(src Source) Source { return comparison{src} }
 
-// lines is a comparison as people see it.
+// lines is a comparison as lines for people.
 type lines struct {
 	Source
 	loc     *time.Location
@@ -33,7 +32,7 @@ type lines struct {
 	left    []figure // of row
 }
 
-// figure is where a figure and what belongs to it stand; -1: nowhere.
+// figure holds the column indexes of a figure; -1: none.
 type figure struct{ now, previous, change, low, high int }
 
 func (c comparison) lines(loc *time.Location) Source {
@@ -46,7 +45,7 @@ func (c comparison) lines(loc *time.Location) Source {
 		f := figure{i, find(value.PreviousOf + col.Name), find(value.ChangeOf + col.Name), find(value.ChangeLowOf + col.Name),
 			find(value.ChangeHighOf + col.Name)}
 		switch {
-		case f.previous >= 0 && f.change < 0 && col.Kind.Numeric(): // a bound: the change has its own
+		case f.previous >= 0 && f.change < 0 && col.Kind.Numeric(): // a bound; the change has its own
 		case f.previous >= 0:
 			l.figures = append(l.figures, f)
 		case !strings.HasPrefix(col.Name, value.PreviousOf) && !strings.HasPrefix(col.Name, value.ChangeOf):
@@ -56,7 +55,7 @@ func (c comparison) lines(loc *time.Location) Source {
 	return l
 }
 
-// Columns are the keys, and what is told of each figure.
+// Columns returns the keys and the columns of a figure.
 func (l *lines) Columns() []value.Column {
 	var out []value.Column
 	for _, k := range l.keys {
@@ -66,7 +65,7 @@ func (l *lines) Columns() []value.Column {
 	}
 	out = append(out, value.Column{Name: "figure", Kind: value.Text, Wrap: true})
 	for _, name := range []string{"before", "now", "change"} {
-		out = append(out, value.Column{Name: name, Kind: value.Float}) // texts, written as numbers are
+		out = append(out, value.Column{Name: name, Kind: value.Float}) // strings, aligned like numbers
 	}
 	return append(out, value.Column{Name: "verdict", Kind: value.Text}, value.Column{Name: "95 % bounds", Kind: value.Float})
 }
@@ -103,7 +102,7 @@ func (l *lines) Next(ctx context.Context) ([]any, error) {
 	return out, nil
 }
 
-// Skip drops the lines of a row, or what is left of them.
+// Skip drops the remaining lines of a row.
 func (l *lines) Skip(ctx context.Context) (int, error) {
 	if _, err := l.Next(ctx); errors.Is(err, io.EOF) {
 		return 0, nil
@@ -117,7 +116,7 @@ func (l *lines) Skip(ctx context.Context) (int, error) {
 
 func (l *lines) cell(i int) string { return human.Cell(l.row[i], l.Source.Columns()[i], l.loc) }
 
-// signed is the cell of a difference, with the sign of a plus.
+// signed formats a difference with its sign.
 func (l *lines) signed(i int) string {
 	text := l.cell(i)
 	if sign(l.row[i]) > 0 && l.Source.Columns()[i].Unit != value.Points {
@@ -140,7 +139,7 @@ func sign(v any) int {
 	return 0
 }
 
-// verdict says what the bounds of a change leave: that it is one, or perhaps none.
+// verdict reports whether the bounds of a change exclude 0.
 func verdict(low, high any) string {
 	switch {
 	case sign(low) > 0:

@@ -1,7 +1,6 @@
-// Package format writes rows: as a table for people, as CSV for programs and for
-// spreadsheets, as Excel's own files, and as JSON, NDJSON, Markdown, Parquet and Arrow. It holds no more than
-// a bounded number of rows, prints to
-// nothing but the writer it is given, and knows neither DuckDB nor warehouses.
+// Package format writes rows as tables for people, CSV for programs and spreadsheets, Excel
+// workbooks, JSON, NDJSON, Markdown, Parquet and Arrow. It holds a bounded number of rows, writes
+// only to the given writer, and does not depend on DuckDB or warehouses.
 package format
 
 import (
@@ -18,7 +17,7 @@ import (
 	"callhouse/internal/words"
 )
 
-// Format names a way to write rows.
+// Format is the name of an output format.
 type Format string
 
 // The formats.
@@ -30,8 +29,8 @@ const (
 	NDJSON   Format = "ndjson"
 	Markdown Format = "markdown"
 	Parquet  Format = "parquet"
-	Arrow    Format = "arrow"  // an IPC file
-	Arrows   Format = "arrows" // an IPC stream
+	Arrow    Format = "arrow"  // Arrow IPC file
+	Arrows   Format = "arrows" // Arrow IPC stream
 	XLSX     Format = "xlsx"
 )
 
@@ -40,13 +39,13 @@ func All() []Format {
 	return []Format{Table, CSV, CSVExcel, XLSX, JSON, NDJSON, Markdown, Parquet, Arrow, Arrows}
 }
 
-// Binary reports whether a terminal can make nothing of the format.
+// Binary reports whether the format is unreadable on a terminal.
 func (f Format) Binary() bool { return f == Parquet || f == Arrow || f == Arrows || f == XLSX }
 
-// Exact reports whether the format is for programs, and holds what they need.
+// Exact reports whether the format keeps exact values, for programs.
 func (f Format) Exact() bool { return f != Table && f != Markdown }
 
-// Ending is that of the names of the format's files, without a point.
+// Ending returns the extension of the format's files, without the dot.
 func (f Format) Ending() string {
 	if f == CSVExcel {
 		return string(CSV)
@@ -54,7 +53,7 @@ func (f Format) Ending() string {
 	return string(f)
 }
 
-// Parse returns the format called name.
+// Parse returns the format with a name.
 func Parse(name string) (Format, bool) {
 	for _, f := range All() {
 		if string(f) == name {
@@ -64,7 +63,7 @@ func Parse(name string) (Format, bool) {
 	return "", false
 }
 
-// OfFile returns the format that a file's name asks for by its ending.
+// OfFile returns the format of a file name's extension.
 func OfFile(name string) (Format, bool) {
 	switch ext := strings.ToLower(filepath.Ext(name)); ext {
 	case ".csv", ".json", ".ndjson", ".parquet", ".arrow", ".arrows", ".xlsx":
@@ -77,36 +76,35 @@ func OfFile(name string) (Format, bool) {
 	return "", false
 }
 
-// Source gives rows, one after the other. Next returns io.EOF after the last,
-// and may reuse the slice that it returns. Skip drops some rows and returns how
-// many, 0 after the last.
+// Source returns rows one by one. Next returns io.EOF after the last row and may reuse the returned
+// slice. Skip drops some rows and returns their number, 0 after the last.
 type Source interface {
 	Columns() []value.Column
 	Next(ctx context.Context) ([]any, error)
 	Skip(ctx context.Context) (int, error)
 }
 
-// Options say how rows are written.
+// Options control how rows are written.
 type Options struct {
 	Location *time.Location // of instants; nil is UTC
-	// Width is the width of the terminal that a table is for; 0: no terminal,
-	// which makes it plain, whole and as wide as it needs to be.
+	// Width is the width of the terminal; 0: no terminal, so tables are plain, complete and as wide
+	// as necessary.
 	Width int
-	// Heading stands above what people read; machines' formats have none.
+	// Heading is written above formats for people only.
 	Heading string
-	// Instead names, to who does not see all of a table, the format that has all
-	// of it; empty: "--format csv".
+	// Instead names the format with the whole table, in the note about hidden rows or columns;
+	// empty: "--format csv".
 	Instead string
 }
 
-// Result says what was written.
+// Result describes the output.
 type Result struct {
 	Rows int64
-	// Notes are what a reader should know of an answer that does not show all.
+	// Notes tell the reader what the output omits.
 	Notes []string
 }
 
-// instead is what o names, or its default.
+// instead returns o.Instead or its default.
 func (o Options) instead() string {
 	if o.Instead == "" {
 		return "--format csv"
@@ -123,7 +121,7 @@ func Write(ctx context.Context, w io.Writer, f Format, src Source, o Options) (R
 	var r Result
 	var err error
 	if o.Heading != "" && (f == Table || f == Markdown) {
-		_, _ = buf.WriteString(words.Line(o.Heading) + "\n\n") // Flush tells the error
+		_, _ = buf.WriteString(words.Line(o.Heading) + "\n\n") // Flush returns the error
 	}
 	if c, ok := src.(comparison); ok && !f.Exact() {
 		src = c.lines(o.Location)
@@ -152,7 +150,7 @@ func Write(ctx context.Context, w io.Writer, f Format, src Source, o Options) (R
 	case Markdown:
 		r, err = writeMarkdown(ctx, buf, src, o)
 	default:
-		return r, fmt.Errorf("write rows: there is no format %q", f)
+		return r, fmt.Errorf("write rows: unknown format %q", f)
 	}
 	return r, errors.Join(err, buf.Flush())
 }

@@ -12,15 +12,15 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
-// drawn is a source whose rows a terminal shows as a heat map.
+// drawn is a source drawn as a heat map on a terminal.
 type drawn struct {
 	Source
 	down, across, number string
 }
 
-// Drawn returns src, of which a terminal shows a heat map: the values of the
-// first column down, those of the second across, and the third, a count, in the
-// fields. Other formats are not affected, nor is anything without three names.
+// Drawn returns src so that a terminal shows a heat map: the first column down, the second across,
+// and the third, a count, in the cells. Other formats, and sources without three names, are not
+// affected.
 func Drawn(src Source, columns []string) Source {
 	if len(columns) != 3 {
 		return src
@@ -28,17 +28,17 @@ func Drawn(src Source, columns []string) Source {
 	return &drawn{src, columns[0], columns[1], columns[2]}
 }
 
-// shades are the steps of a field, from few to many.
+// shades are the steps of a cell, from few to many.
 var shades = []string{"·", "░", "▒", "▓", "█"}
 
-// heat is one map: a group's numbers.
+// heat is the map of one group.
 type heat struct {
 	title  string
 	fields map[[2]string]int64
-	apart  int64 // of rows that have no place on the map
+	apart  int64 // rows without a place on the map
 }
 
-// writeHeat draws a map for each group. What is held is one group's fields.
+// writeHeat draws a map for each group, holding one group at a time.
 func writeHeat(ctx context.Context, w *bufio.Writer, src *drawn, o Options) (Result, error) {
 	columns := src.Columns()
 	find := func(name string) int {
@@ -73,8 +73,7 @@ func writeHeat(ctx context.Context, w *bufio.Writer, src *drawn, o Options) (Res
 	return r, err
 }
 
-// A heat map is of hours and days of the week: both are always shown whole, so
-// that an hour without calls is seen.
+// Hours and weekdays are always shown completely, so that an hour without calls is visible.
 func (h *heat) draw(w *bufio.Writer, width int) {
 	var most, longest int64 = 1, 0
 	var sums [24]int64
@@ -86,7 +85,7 @@ func (h *heat) draw(w *bufio.Writer, width int) {
 		}
 	}
 	write := func(n int64) string { return human.Thousands(fmt.Sprint(n)) }
-	// A field is a number, a space, a bar and a gap.
+	// A cell is a number, a space, a bar and a gap.
 	bar := func() int { return (width-6-len(write(longest)))/len(value.Weekdays) - len(write(most)) - 1 - gap }
 	if bar() < 1 {
 		write = short
@@ -121,7 +120,7 @@ func (h *heat) draw(w *bufio.Writer, width int) {
 	}
 }
 
-// short writes a number in at most four cells, as far as numbers of calls go.
+// short writes a number of calls in at most four characters.
 func short(n int64) string {
 	switch {
 	case n < 1000:
@@ -136,7 +135,7 @@ func short(n int64) string {
 	return fmt.Sprintf("%.0fM", float64(n)/1e6)
 }
 
-// shade is darker the nearer n is to the most.
+// shade returns the shade of n relative to the maximum.
 func shade(n, most int64) string {
 	if n == 0 {
 		return " "

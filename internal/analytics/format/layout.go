@@ -14,9 +14,8 @@ import (
 	"callhouse/internal/words"
 )
 
-// layout decides which columns are shown, and how wide. Where there is too
-// little room it narrows texts, then leaves out columns from the right; where
-// that would leave out most, rows are better shown as records.
+// layout decides which columns are shown and how wide. On a narrow terminal it narrows texts, then
+// drops columns from the right. If most columns would be dropped, rows are better shown as records.
 func layout(columns []value.Column, cells [][]string, width int) (t []column, asRecords bool) {
 	var wrapped []column
 	for i, c := range columns {
@@ -48,7 +47,7 @@ func layout(columns []value.Column, cells [][]string, width int) (t []column, as
 	}
 	t = wrapped
 	for i, c := range t {
-		if c.Key && c.least == minText && !c.Wrap && cuttable(c.Kind) { // two groups must not look alike
+		if c.Key && c.least == minText && !c.Wrap && cuttable(c.Kind) { // two groups must stay distinguishable
 			t[i].least = distinctFrom(namesOf(cells, c.index), minText)
 		}
 	}
@@ -77,7 +76,7 @@ func total(t []column) int {
 	return n
 }
 
-// narrow takes from the widest text until all fits, or no text can give more.
+// narrow shortens the widest text until everything fits or no text can be shortened.
 func narrow(t []column, width int) {
 	for over := total(t) - width; over > 0; over = total(t) - width {
 		widest, next := -1, 0
@@ -98,13 +97,13 @@ func narrow(t []column, width int) {
 		if widest < 0 {
 			return
 		}
-		// Down to the next widest at once, or by one where they are alike.
+		// To the next widest at once, or by one between equals.
 		give := max(min(over, t[widest].width-max(next, t[widest].least)), 1)
 		t[widest].width -= give
 	}
 }
 
-// cuttable reports whether the beginning of a value still tells something.
+// cuttable reports whether the beginning of a value is still useful.
 func cuttable(k value.Kind) bool {
 	switch k {
 	case value.Text, value.Document, value.Nested, value.Bytes, value.Other:
@@ -113,7 +112,7 @@ func cuttable(k value.Kind) bool {
 	return false
 }
 
-// bars adds a bar beside the first share, where there is room for it.
+// bars adds a bar beside the first share if there is room.
 func bars(t []column, width int) []column {
 	for i, c := range t {
 		if c.Unit != value.Percent {
@@ -151,14 +150,14 @@ func writeRecords(w *bufio.Writer, columns []value.Column, cells [][]string, wid
 	}
 }
 
-// widthOf returns how many cells of a terminal s takes: Korean takes two each.
+// widthOf returns the terminal cells of s: a Korean letter takes two.
 func widthOf(s string) int { return measure().StringWidth(s) }
 
-// measure does not ask the environment, as the library's default does: what is
-// printed must not depend on the machine.
+// measure ignores the environment, unlike the library's default: output must not depend on the
+// machine.
 func measure() *runewidth.Condition { return &runewidth.Condition{StrictEmojiNeutral: true} }
 
-// cut shortens s to a width and marks that it did. It keeps tail cells of the end.
+// cut shortens s to a width with an ellipsis, keeping tail cells of its end.
 func cut(s string, width, tail int) string {
 	if tail == 0 || widthOf(s) <= width {
 		return measure().Truncate(s, width, "…")
@@ -166,14 +165,13 @@ func cut(s string, width, tail int) string {
 	return measure().Truncate(s, width-tail, "…") + measure().TruncateLeft(s, widthOf(s)-tail, "")
 }
 
-// What is wider than a name is prose, whose beginning is kept; and only so many names are compared.
+// Longer values are prose, whose beginning is kept. The number of names compared is limited.
 const (
 	widestName = 64
 	mostNames  = 200
 )
 
-// namesOf returns the different values of a column of names, or none where it has prose or
-// very many values.
+// namesOf returns the distinct values of a column of names; none for prose or very many values.
 func namesOf(cells [][]string, column int) []string {
 	seen := map[string]bool{}
 	for _, row := range cells {
@@ -184,8 +182,8 @@ func namesOf(cells [][]string, column int) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// tailOf returns how many cells of the end to keep, the fewest possible, so that names that
-// differ still do once they are cut to a width, and whether they all do.
+// tailOf returns the smallest number of end cells to keep so that different names stay different
+// when cut to a width, and whether all do.
 func tailOf(names []string, width int) (tail int, all bool) {
 	most := 0
 	for n := range max(width-1, 1) {
@@ -203,8 +201,8 @@ func tailOf(names []string, width int) (tail int, all bool) {
 	return tail, false
 }
 
-// distinctFrom returns the least width, from one on, in which the names differ, or that one
-// where no reasonable width will do.
+// distinctFrom returns the smallest width, at least least, in which the names differ, or least if
+// no reasonable width suffices.
 func distinctFrom(names []string, least int) int {
 	for width := least; width <= 3*least; width += 2 {
 		if _, all := tailOf(names, width); all {
@@ -214,7 +212,7 @@ func distinctFrom(names []string, least int) int {
 	return least
 }
 
-// wrap breaks a text at its spaces, and words that are wider than a line.
+// wrap breaks a text at spaces, and within words longer than a line.
 func wrap(s string, width int) []string {
 	var lines []string
 	for _, word := range strings.Fields(s) {
@@ -242,7 +240,7 @@ func heading(c value.Column) string {
 	return c.Name
 }
 
-// bar draws a share, 0 to 100, in cells of the terminal, to an eighth of one.
+// bar draws a share, 0 to 100, to an eighth of a cell.
 func bar(f float64, cells int) string {
 	eighths := int(f/100*float64(cells)*8 + .5)
 	if eighths == 0 && f > 0 {

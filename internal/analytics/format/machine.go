@@ -12,15 +12,14 @@ import (
 	"callhouse/internal/words"
 )
 
-// flavour is a way to write CSV: what a file begins with, what ends a line, and
-// what a cell holds.
+// flavour is a kind of CSV: its beginning, line ends and cells.
 type flavour interface {
 	begin() string
 	end() string
 	appendText(dst []byte, v any, loc *time.Location) []byte
 }
 
-// exact is for programs: every value as it is.
+// exact is for programs: values are unchanged.
 type exact struct{}
 
 func (exact) begin() string { return "" }
@@ -29,14 +28,14 @@ func (exact) appendText(dst []byte, v any, loc *time.Location) []byte {
 	return value.AppendText(dst, v, loc)
 }
 
-// visible makes of a flavour one for a terminal, which would act on control characters.
+// visible wraps a flavour for a terminal, which would interpret control characters.
 type visible struct{ flavour }
 
 func (f visible) appendText(dst []byte, v any, loc *time.Location) []byte {
 	return append(dst, words.Lines(string(f.flavour.appendText(nil, v, loc)))...)
 }
 
-// shown returns a flavour for where an answer goes: elsewhere than on a terminal it stays exact.
+// shown returns the flavour for the output's destination: visible on a terminal.
 func shown(as flavour, o Options) flavour {
 	if o.Width == 0 {
 		return as
@@ -44,7 +43,7 @@ func shown(as flavour, o Options) flavour {
 	return visible{as}
 }
 
-// writeCSV writes RFC 4180. A null is empty, an empty string is "".
+// writeCSV writes RFC 4180. Null is empty, an empty string is "".
 func writeCSV(ctx context.Context, w *bufio.Writer, src Source, o Options, as flavour) (Result, error) {
 	line := []byte(as.begin())
 	var text []byte
@@ -98,7 +97,7 @@ func appendField(dst, text []byte) []byte {
 	return append(dst, '"')
 }
 
-// writeJSON writes an object for every row, its members in the columns' order.
+// writeJSON writes an object for every row, with members in column order.
 func writeJSON(ctx context.Context, w *bufio.Writer, src Source, o Options, open, between, end, empty string) (Result, error) {
 	var names [][]byte
 	for _, n := range uniqueNames(src.Columns()) {
@@ -120,7 +119,7 @@ func writeJSON(ctx context.Context, w *bufio.Writer, src Source, o Options, open
 			line = append(line, names[i]...)
 			line = value.AppendJSON(line, v, o.Location)
 		}
-		if line = append(line, '}'); o.Width > 0 { // JSON lets some pass that a terminal acts on
+		if line = append(line, '}'); o.Width > 0 { // JSON allows some characters that a terminal interprets
 			line = append(line[:0], words.Lines(string(line))...)
 		}
 		_, err := w.Write(line)
@@ -136,8 +135,8 @@ func writeJSON(ctx context.Context, w *bufio.Writer, src Source, o Options, open
 	return r, err
 }
 
-// uniqueNames tells columns of the same name apart, since an object's members
-// must differ: a, a_2, a_3.
+// uniqueNames renames columns of the same name, since members of an object must differ: a, a_2,
+// a_3.
 func uniqueNames(columns []value.Column) []string {
 	taken := map[string]bool{}
 	for _, c := range columns {
@@ -156,7 +155,7 @@ func uniqueNames(columns []value.Column) []string {
 	return out
 }
 
-// writeMarkdown writes a table of GitHub's Markdown, its cells as people read them.
+// writeMarkdown writes a GitHub Markdown table with cells for people.
 func writeMarkdown(ctx context.Context, w *bufio.Writer, src Source, o Options) (Result, error) {
 	columns := src.Columns()
 	escape := strings.NewReplacer(`\`, `\\`, "|", `\|`)

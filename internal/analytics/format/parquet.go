@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	atOnce        = 1 << 10   // rows that are handed on together
-	maxDictionary = 256 << 10 // bytes of a column's distinct texts: where there are more, none is looked for
+	atOnce        = 1 << 10   // rows written together
+	maxDictionary = 256 << 10 // limit of a column's distinct texts in bytes; above it, no dictionary is built
 )
 
-// writeParquet writes a Parquet file, without ever going back in it.
+// writeParquet writes a Parquet file without seeking.
 func writeParquet(ctx context.Context, w *bufio.Writer, src Source, o Options) (Result, error) {
 	cols := columnsOf(src.Columns())
 	fields := make([]parquet.Field, len(cols))
@@ -27,7 +27,7 @@ func writeParquet(ctx context.Context, w *bufio.Writer, src Source, o Options) (
 	for i, c := range cols {
 		fields[i] = columnar.Field(c.name, parquet.Optional(c.node()))
 		if c.typ.ID() == arrow.DECIMAL128 {
-			options = append(options, parquet.SkipPageBounds(c.name)) // the library compares decimals as if none were negative
+			options = append(options, parquet.SkipPageBounds(c.name)) // the library compares decimals as unsigned
 		}
 	}
 	out := parquet.NewGenericWriter[any](w, append(options, parquet.NewSchema("answer", columnar.Ordered(fields)))...)
@@ -64,12 +64,12 @@ func writeParquet(ctx context.Context, w *bufio.Writer, src Source, o Options) (
 		err = write()
 	}
 	if err != nil {
-		return r, err // without its end nobody takes it for the whole
+		return r, err // without its end, no reader accepts it as complete
 	}
 	return r, out.Close()
 }
 
-// node is the column's type in Parquet.
+// node returns the column's Parquet type.
 func (c *typed) node() parquet.Node {
 	switch t := c.typ.(type) {
 	case *arrow.BooleanType:
@@ -96,7 +96,7 @@ func (c *typed) node() parquet.Node {
 
 const decimalBytes = 16
 
-// parquetValue returns a cell of a column as Parquet has it.
+// parquetValue converts a cell to Parquet.
 func parquetValue(cell any, column int) parquet.Value {
 	if cell == nil {
 		return parquet.NullValue().Level(0, 0, column)
@@ -111,7 +111,7 @@ func plainValue(cell any) parquet.Value {
 	case int64:
 		return parquet.Int64Value(v)
 	case uint64:
-		return parquet.Int64Value(int64(v)) // the type says that it has no sign
+		return parquet.Int64Value(int64(v)) // the type is unsigned
 	case float32:
 		return parquet.FloatValue(v)
 	case float64:

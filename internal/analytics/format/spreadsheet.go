@@ -9,23 +9,23 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
-// spreadsheet is CSV as Excel and its like read it without harm: they take a
-// cell that begins with =, +, - or @ for a formula, drop the zeros before a
-// number, and do not know times with an offset.
+// spreadsheet is CSV that Excel and similar programs read safely: they run a cell that begins with
+// =, +, - or @ as a formula, drop leading zeros of a number, and do not support times with an
+// offset.
 type spreadsheet struct{}
 
-func (spreadsheet) begin() string { return "\ufeff" } // without it Excel takes UTF-8 for the encoding of its country
+func (spreadsheet) begin() string { return "\ufeff" } // without it Excel assumes its country's encoding
 func (spreadsheet) end() string   { return "\r\n" }
 
-// asText is put before what has to stay a text.
+// asText marks a cell as text.
 const asText = '\''
 
 var (
-	// formulaRE is what begins a formula, also behind what some programs skip, and
-	// in the wide letters that East Asian ones take for the narrow.
+	// formulaRE matches the beginning of a formula, also after characters that some programs skip,
+	// and in full-width form, which East Asian versions accept.
 	formulaRE = regexp.MustCompile("^[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
-	// numberRE is a text that would become a number, and lose digits: phone numbers,
-	// and ids as 0014e57.
+	// numberRE matches text that would become a number and lose digits: phone numbers, ids such as
+	// 0014e57.
 	numberRE = regexp.MustCompile(`^(?:0[0-9]+|[0-9]{7,}|[0-9]+[eE][0-9]+)$`)
 )
 

@@ -15,35 +15,35 @@ import (
 )
 
 const (
-	// TableRows is how many rows are looked at for the widths of the columns,
-	// and the most that a terminal is shown, unless Options say otherwise.
+	// TableRows is the number of rows that determine the column widths, and the default maximum of
+	// rows on a terminal.
 	TableRows = 1000
-	// countRows bounds the effort of counting the rows not shown.
+	// countRows limits the counting of rows not shown.
 	countRows = 1_000_000
 
 	gap       = 2  // between columns
-	barCells  = 10 // of a share's bar
-	minText   = 16 // a text column is not cut below this
-	minWrap   = 36 // nor one that wraps below this, where columns behind it can be left out
-	minID     = 9  // nor one of UUIDs below this: 8 digits, and …
+	barCells  = 10 // width of a share's bar
+	minText   = 16 // minimum width of a text column
+	minWrap   = 36 // of a wrapped one, if columns to its right can be dropped
+	minID     = 9  // of a column of UUIDs: 8 digits, and …
 	idLength  = 36 // of a UUID
-	minRecord = 24 // nor a value of a record
+	minRecord = 24 // of a value in a record
 )
 
-// column is a column of a table as it is laid out.
+// column is a laid-out column of a table.
 type column struct {
 	value.Column
-	index int    // of the row's values
-	head  string // one line, or words to be wrapped
+	index int    // into the row's values
+	head  string // one line, or words to wrap
 	width int
-	least int  // width below which it is not cut
-	tail  int  // cells of the end of a value that is cut that are kept
-	bar   bool // the bar of the share in the column before
+	least int  // minimum width when cut
+	tail  int  // end cells kept when a value is cut
+	bar   bool // bar of the share in the column before
 	whole bool // never cut
 }
 
-// writeTable lays out the first rows. On a terminal that is all, unless Options
-// say otherwise; the rest follows in the same widths.
+// writeTable lays out the first rows. A terminal shows only these, unless Options say otherwise;
+// otherwise the rest follows in the same widths.
 func writeTable(ctx context.Context, w *bufio.Writer, src Source, o Options) (Result, error) {
 	columns := src.Columns()
 	if n := len(columns); n > 0 && columns[n-1].Kind == value.Drawing {
@@ -72,7 +72,7 @@ func writeTable(ctx context.Context, w *bufio.Writer, src Source, o Options) (Re
 		writeRecords(w, columns, cells, o.Width)
 	} else {
 		if n := len(columns) - countShown(t); n > 0 {
-			r.Notes = append(r.Notes, fmt.Sprintf("… %d more columns, from %s on: widen the terminal, or use %s", n,
+			r.Notes = append(r.Notes, fmt.Sprintf("… %d more columns, starting with %s: widen the terminal, or use %s", n,
 				heading(columns[len(columns)-n]), o.instead()))
 		}
 		writeHead(w, t, o)
@@ -89,9 +89,9 @@ func writeTable(ctx context.Context, w *bufio.Writer, src Source, o Options) (Re
 	}
 	left := o.rows() - int64(len(rows))
 	if asRecords {
-		left = 0 // what is read one by one is not read by the thousand
+		left = 0 // nobody reads records by the thousand
 	}
-	for i := range t { // what comes may be wider: a number is then not cut
+	for i := range t { // later values may be wider: numbers are then not cut
 		t[i].whole = o.Width == 0 || !cuttable(t[i].Kind) && !t[i].bar
 	}
 	n, eof, err := writeRest(ctx, w, src, t, columns, cells[len(cells)-1], left, o)
@@ -106,8 +106,7 @@ func writeTable(ctx context.Context, w *bufio.Writer, src Source, o Options) (Re
 	return r, err
 }
 
-// writeRest writes up to most rows in a layout that is made; above are the
-// cells of the row before them.
+// writeRest writes up to most rows in an existing layout; above are the cells of the row before.
 func writeRest(ctx context.Context, w *bufio.Writer, src Source, t []column, columns []value.Column, above []string, most int64,
 	o Options) (n int64, eof bool, err error) {
 	for ; n < most; n++ {
@@ -121,14 +120,14 @@ func writeRest(ctx context.Context, w *bufio.Writer, src Source, t []column, col
 		cells := humanRow(row, columns, o)
 		writeRow(w, t, row, cells, repeated(columns, above, cells, o))
 		above = cells
-		if _, err := w.Write(nil); err != nil { // nobody reads it any more
+		if _, err := w.Write(nil); err != nil { // the reader has closed the pipe
 			return n, false, err
 		}
 	}
 	return n, false, nil
 }
 
-// rows is the most rows of a table that are written.
+// rows returns the maximum number of rows in a table.
 func (o Options) rows() int64 {
 	if o.Width > 0 {
 		return TableRows
@@ -136,7 +135,7 @@ func (o Options) rows() int64 {
 	return math.MaxInt64
 }
 
-// writeDrawings writes the last column of every row as it is.
+// writeDrawings writes the last column of every row unchanged.
 func writeDrawings(ctx context.Context, w *bufio.Writer, src Source) (Result, error) {
 	return each(ctx, src, func(row []any) error {
 		s, _ := row[len(row)-1].(string)
@@ -147,7 +146,7 @@ func writeDrawings(ctx context.Context, w *bufio.Writer, src Source) (Result, er
 	})
 }
 
-// more counts the rows that are not shown.
+// more counts the rows not shown.
 func more(ctx context.Context, src Source, o Options) (string, error) {
 	var n int64
 	for n < countRows {
@@ -174,8 +173,8 @@ func humanRow(row []any, columns []value.Column, o Options) []string {
 	return out
 }
 
-// repeated returns how many of the keys a row has in common with the row above: a
-// terminal then shows them once.
+// repeated returns how many leading keys a row shares with the row above; a terminal shows them
+// once.
 func repeated(columns []value.Column, above, cells []string, o Options) (n int) {
 	for o.Width > 0 && n < len(columns) && columns[n].Key && cells[n] == above[n] {
 		n++
@@ -193,7 +192,7 @@ func countShown(t []column) int {
 	return n
 }
 
-// writeHead writes the headings, and on a terminal a rule below them.
+// writeHead writes the headings and, on a terminal, a rule.
 func writeHead(w *bufio.Writer, t []column, o Options) {
 	var lines [][]string
 	height := 1
@@ -251,7 +250,7 @@ func writeRow(w *bufio.Writer, t []column, row []any, cells []string, alike int)
 	}
 }
 
-// pad appends s in the column's width: numbers to the right, the rest to the left.
+// pad pads s to the column's width: numbers right-aligned, the rest left-aligned.
 func pad(b *strings.Builder, s string, c column) {
 	if !c.whole {
 		s = cut(s, c.width, c.tail)
@@ -266,5 +265,5 @@ func pad(b *strings.Builder, s string, c column) {
 }
 
 func writeLine(w *bufio.Writer, s string) {
-	_, _ = w.WriteString(strings.TrimRight(s, " ") + "\n") // a failure shows at Flush
+	_, _ = w.WriteString(strings.TrimRight(s, " ") + "\n") // Flush returns the error
 }

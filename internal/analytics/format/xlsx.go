@@ -20,24 +20,25 @@ import (
 	"callhouse/internal/scratch"
 )
 
-// ErrSheetFull says that an answer has more rows than a sheet.
-var ErrSheetFull = errors.New("a sheet of Excel holds 1,048,576 rows, the first of which is the heading, and the answer has more")
+// ErrSheetFull reports an answer with more rows than a sheet holds.
+var ErrSheetFull = errors.New("the answer exceeds the 1,048,576 rows of an Excel sheet, heading included")
 
-// digits is how many digits of a number Excel keeps.
+// digits is the precision of a number in Excel.
 const digits = 15
 
-const sheetName = "Sheet1" // as Excel calls the first one
+const sheetName = "Sheet1" // Excel's default name
 
-// writeXLSX writes a workbook of one sheet. Every cell has a type: a text is never taken for a formula or a number. The
-// rows wait in a temporary file, because a workbook's parts follow each other; w gets nothing before the last row is there.
+// writeXLSX writes a workbook with one sheet of typed cells, so that no text becomes a formula or a
+// number. Rows wait in a temporary file, because a workbook's parts are consecutive; w gets nothing
+// before the last row.
 func writeXLSX(ctx context.Context, w *bufio.Writer, src Source, o Options) (r Result, err error) {
 	temp, err := scratch.Make(scratch.Sheet)
 	if err != nil {
-		return r, fmt.Errorf("make a folder for the sheet's rows: %w", err)
+		return r, fmt.Errorf("create a folder for the sheet's rows: %w", err)
 	}
 	file := excelize.NewFile(excelize.Options{TmpDir: temp.Path})
 	defer func() { err = errors.Join(err, file.Close(), temp.Remove()) }()
-	file.SetZipWriter(func(io.Writer) excelize.ZipWriter { return zip.NewWriter(w) }) // the library's own holds all of it in memory
+	file.SetZipWriter(func(io.Writer) excelize.ZipWriter { return zip.NewWriter(w) }) // the library's own writer holds everything in memory
 	s, err := newSheet(file, src.Columns(), o)
 	if err != nil {
 		return r, fmt.Errorf("write xlsx: %w", err)
@@ -50,23 +51,23 @@ func writeXLSX(ctx context.Context, w *bufio.Writer, src Source, o Options) (r R
 		if s.cut == 1 {
 			texts = "1 text is"
 		}
-		r.Notes = append(r.Notes, fmt.Sprintf("%s cut to %s characters, the most that a cell of Excel holds: use %s for all",
+		r.Notes = append(r.Notes, fmt.Sprintf("%s cut to %s characters, the maximum of an Excel cell: use %s for the full text",
 			texts, human.Thousands(fmt.Sprint(excelize.TotalCellChars)), o.instead()))
 	}
-	if err := errors.Join(s.to.Flush(), file.Write(io.Discard)); err != nil { // to w, see above
+	if err := errors.Join(s.to.Flush(), file.Write(io.Discard)); err != nil { // to w, through s.to
 		return r, fmt.Errorf("write xlsx: %w", err)
 	}
 	return r, nil
 }
 
-// sheet is one in the making.
+// sheet is a sheet being written.
 type sheet struct {
 	to           *excelize.StreamWriter
 	loc          *time.Location
 	instant, day int // styles
 	rows         int
 	cells        []any
-	cut          int64 // texts that are longer than a cell
+	cut          int64 // texts longer than a cell
 }
 
 func newSheet(file *excelize.File, columns []value.Column, o Options) (*sheet, error) {
@@ -86,7 +87,7 @@ func newSheet(file *excelize.File, columns []value.Column, o Options) (*sheet, e
 		head[i] = excelize.Cell{StyleID: bold, Value: name}
 		width := max(12, len(name)+2)
 		if k := columns[i].Kind; k == value.Instant || k == value.Local {
-			width = max(20, width) // Excel shows a time that has too little room as ########
+			width = max(20, width) // Excel shows a time in a narrow column as ########
 		}
 		if err := s.to.SetColWidth(i+1, i+1, float64(min(width, excelize.MaxColumnWidth))); err != nil {
 			return nil, err
@@ -112,7 +113,7 @@ func (s *sheet) add(row []any) error {
 	return nil
 }
 
-// cell returns a value as the library writes it with its type. What Excel has no type for is a text.
+// cell converts a value for the library. Values without an Excel type are text.
 func (s *sheet) cell(v any) any {
 	switch v := v.(type) {
 	case nil, bool:
@@ -154,10 +155,10 @@ func (s *sheet) cell(v any) any {
 	}
 	text := string(value.AppendText(nil, v, s.loc))
 	if len(text) > excelize.TotalCellChars && len(utf16.Encode([]rune(text))) > excelize.TotalCellChars {
-		s.cut++ // by the library
+		s.cut++ // the library cuts it
 	}
 	return text
 }
 
-// inCalendar reports whether Excel knows the day.
+// inCalendar reports whether Excel can represent the day.
 func inCalendar(t time.Time) bool { return t.Year() > 1900 && t.Year() < 10000 }

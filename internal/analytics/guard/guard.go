@@ -1,5 +1,5 @@
-// Package guard says whether a statement only reads and, where somebody else
-// wrote it, whether it reads the warehouse and nothing else.
+// Package guard decides whether a statement only reads and, if it was written by others, whether it
+// reads only the warehouse.
 package guard
 
 import (
@@ -14,60 +14,59 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
-// plainExplainRE is what EXPLAIN may be followed by in safe mode: a format, and not ANALYZE in any spelling,
-// whose answer names the warehouse's files with their absolute paths.
+// plainExplainRE matches EXPLAIN as safe mode allows it: with a format, but not ANALYZE in any
+// spelling, whose output contains absolute paths of the warehouse's files.
 var plainExplainRE = regexp.MustCompile(`(?is)^EXPLAIN\s*(?:\(\s*FORMAT\s+\w+\s*\))?\s*$`)
 
-// commentRE are the comments that explainRE lets pass.
+// commentRE matches the comments that explainRE allows.
 var commentRE = regexp.MustCompile(`(?s)--[^\n]*\n|/\*.*?\*/`)
 
-// ErrNotReading says that a statement may change something.
+// ErrNotReading reports a statement that may change something.
 var ErrNotReading = errors.New("only statements that read are run: SELECT, FROM, WITH, VALUES, DESCRIBE, SHOW, SUMMARIZE, EXPLAIN")
 
-// What may stand in a text before the statement that EXPLAIN is about: spaces,
-// comments, its options.
+// The text before an explained statement: spaces, comments, options of EXPLAIN.
 var explainRE = regexp.MustCompile(`(?is)^(?:\s|--[^\n]*\n|/\*.*?\*/)*EXPLAIN\b(?:\s|--[^\n]*\n|/\*.*?\*/)*` +
 	`(?:ANALY[ZS]E\b(?:\s|--[^\n]*\n|/\*.*?\*/)*)?(?:\([^()]*\))?`)
 
-// Also is what a statement may name beside the warehouse's tables and DuckDB's harmless
-// functions: relations and functions of a schema of the program's own.
+// Also lists what a statement may name beside the warehouse's tables and DuckDB's harmless
+// functions: the program's own relations and functions.
 type Also struct {
 	Schema               string
 	Relations, Functions map[string]bool
 }
 
-// Rewrite changes the tree of a statement before it is judged, and says whether it did.
-// at returns the text of the statement from a place on that the tree tells.
+// Rewrite changes the tree of a statement before it is checked and reports whether it did. at
+// returns the text of the statement from a location in the tree.
 type Rewrite func(tree map[string]any, at func(location any) string) (changed bool, err error)
 
-// Check says how a statement is judged.
+// Check configures how a statement is checked.
 type Check struct {
-	Safe    bool // it must read nothing but the warehouse
+	Safe    bool // it may read only the warehouse
 	Also    *Also
 	Rewrite Rewrite
 	// May returns why a table of the warehouse may not be read; nil: all may.
 	May func(table string) error
-	// Shared says that other people's statements run in the same process: functions are refused
-	// that a value which is nested deeply enough lets end it.
+	// Shared refuses functions that end the process on a deeply nested value, because statements of
+	// several readers share it.
 	Shared bool
-	// NoPlans refuses EXPLAIN: it counts rows that the tables do not show.
+	// NoPlans refuses EXPLAIN, which counts rows that the tables hide.
 	NoPlans bool
 }
 
-// Reads returns nil for the text of one statement that only reads, possibly
-// under EXPLAIN, whose ANALYZE runs what it explains and is refused with isSafe. It decides from the parse
-// tree alone and before DuckDB plans anything: planning EXPORT DATABASE already
-// makes a folder. With isSafe it must also read nothing but the warehouse.
+// Reads returns nil for one statement that only reads, also under EXPLAIN (ANALYZE executes the
+// statement and is refused with isSafe). It decides from the parse tree alone, before planning:
+// planning EXPORT DATABASE already creates a folder. With isSafe the statement may read only the
+// warehouse.
 func Reads(ctx context.Context, conn *duck.Conn, text string, isSafe bool) error {
 	_, err := Check{Safe: isSafe}.Text(ctx, conn, text)
 	return err
 }
 
-// Text is Reads for a statement that may be rewritten. It returns the text that was judged,
-// which is the one to run.
+// Text is Reads for a statement that may be rewritten. It returns the checked text, which is the
+// one to run.
 func (k Check) Text(ctx context.Context, conn *duck.Conn, text string) (string, error) {
 	if strings.IndexByte(text, 0) >= 0 { // where C would take the text to end
-		return "", &duck.Error{Kind: "Parser", Message: "there is a zero byte in the statement"}
+		return "", &duck.Error{Kind: "Parser", Message: "the statement contains a zero byte"}
 	}
 	if k.Safe && len(text) > MaxText {
 		return "", &UnsafeError{"a statement of more than 1 MiB"}
@@ -77,7 +76,7 @@ func (k Check) Text(ctx context.Context, conn *duck.Conn, text string) (string, 
 		explains, text = text[:at[1]], text[at[1]:]
 	}
 	if k.NoPlans && explains != "" {
-		return "", &UnsafeError{"EXPLAIN, which counts everybody's rows,"}
+		return "", &UnsafeError{"EXPLAIN, which counts the rows of all users,"}
 	}
 	raw, tree, err := parse(ctx, conn, text)
 	switch {
@@ -88,7 +87,7 @@ func (k Check) Text(ctx context.Context, conn *duck.Conn, text string) (string, 
 			return "", err
 		}
 		return "", ErrNotReading
-	case tree.Error: // DuckDB makes a tree of what reads and of nothing else
+	case tree.Error: // DuckDB serializes only reading statements
 		return "", ErrNotReading
 	case len(tree.Statements) == 0:
 		return "", duck.ErrNoStatement
@@ -96,14 +95,14 @@ func (k Check) Text(ctx context.Context, conn *duck.Conn, text string) (string, 
 		return "", duck.ErrManyStatements
 	}
 	if k.Safe && explains != "" && !plainExplainRE.MatchString(strings.TrimSpace(commentRE.ReplaceAllString(explains, " "))) {
-		return "", &UnsafeError{"EXPLAIN with ANALYZE, which names files by their paths, or with an option other than FORMAT,"}
+		return "", &UnsafeError{"EXPLAIN with ANALYZE, which shows file paths, or with an option other than FORMAT,"}
 	}
 	if k.Rewrite != nil {
 		changed, err := k.rewritten(ctx, conn, text, raw)
 		if err != nil {
 			return "", err
 		}
-		if changed != "" { // what runs is what is judged: the new text, from its own tree
+		if changed != "" { // the new text is parsed and checked again, so that what runs is what was checked
 			k.Rewrite = nil
 			return k.Text(ctx, conn, explains+changed)
 		}
@@ -118,13 +117,13 @@ func (k Check) Text(ctx context.Context, conn *duck.Conn, text string) (string, 
 	return whole, missing(ctx, conn, whole, unknown)
 }
 
-// rewritten returns the text of a statement after its tree was changed; empty if it was not.
+// rewritten returns the text of a statement after its tree was changed; empty if unchanged.
 func (k Check) rewritten(ctx context.Context, conn *duck.Conn, text, raw string) (string, error) {
 	var tree map[string]any
 	d := json.NewDecoder(strings.NewReader(raw))
-	d.UseNumber() // or large numbers lose digits
+	d.UseNumber() // keeps digits of large numbers
 	if err := d.Decode(&tree); err != nil {
-		return "", ErrTooDeep // DuckDB wrote it, so it is JSON
+		return "", ErrTooDeep // DuckDB wrote valid JSON
 	}
 	at := func(location any) string {
 		n, ok := location.(json.Number)
@@ -143,15 +142,14 @@ func (k Check) rewritten(ctx context.Context, conn *duck.Conn, text, raw string)
 	}
 	row, err := one(ctx, conn, "SELECT json_deserialize_sql(CAST(CAST(? AS VARCHAR) AS JSON))", string(out))
 	if err != nil {
-		return "", fmt.Errorf("write the statement anew: %w", err)
+		return "", fmt.Errorf("rewrite the statement: %w", err)
 	}
 	made, _ := row.(string)
 	return made, nil
 }
 
-// missing returns DuckDB's own error for a statement with a table that is not
-// there, because it tells the place. If DuckDB knows the name, it is that of
-// something else than the warehouse's tables, and refused.
+// missing returns DuckDB's own error for a missing table, because it has the position. A name that
+// DuckDB resolves to something other than the warehouse's tables is refused.
 func missing(ctx context.Context, conn *duck.Conn, text, name string) error {
 	stmt, err := conn.Prepare(ctx, text)
 	if err == nil {
@@ -169,14 +167,14 @@ func missing(ctx context.Context, conn *duck.Conn, text, name string) error {
 	return noTable(name)
 }
 
-// tree is what DuckDB's json_serialize_sql tells of a text.
+// tree is the result of DuckDB's json_serialize_sql.
 type tree struct {
 	Error      bool              `json:"error"`
 	Type       string            `json:"error_type"`
 	Statements []json.RawMessage `json:"statements"`
 }
 
-// parse returns the tree of a text, as DuckDB writes it and read.
+// parse returns the serialized and the decoded tree of a text.
 func parse(ctx context.Context, conn *duck.Conn, text string) (string, *tree, error) {
 	v, err := one(ctx, conn, "SELECT json_serialize_sql(CAST(? AS VARCHAR))", text)
 	if err != nil {
@@ -184,13 +182,13 @@ func parse(ctx context.Context, conn *duck.Conn, text string) (string, *tree, er
 	}
 	t := new(tree)
 	raw, _ := v.(value.JSON)
-	if err := json.Unmarshal([]byte(raw), t); err != nil { // DuckDB wrote it, so it is JSON
+	if err := json.Unmarshal([]byte(raw), t); err != nil { // DuckDB wrote valid JSON
 		return "", nil, fmt.Errorf("parse the statement: %w", ErrTooDeep)
 	}
 	return string(raw), t, nil
 }
 
-// one returns the one value that a statement of ours has for a text.
+// one runs a built-in statement on a text and returns its single value.
 func one(ctx context.Context, conn *duck.Conn, sql, text string) (any, error) {
 	stmt, err := conn.Kept(ctx, sql)
 	if err != nil {

@@ -12,30 +12,28 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// UnsafeError says what a statement asks for that a safe warehouse refuses.
+// UnsafeError describes what safe mode refuses in a statement.
 type UnsafeError struct{ What string }
 
-func (e *UnsafeError) Error() string { return e.What + " is refused in safe mode" }
+func (e *UnsafeError) Error() string { return e.What + " is not allowed in safe mode" }
 
-// MaxText is the most that the text of a statement may have that somebody else
-// wrote. Who reads such a text need not read more.
+// MaxText is the maximum size of a statement written by others; readers need not read more.
 const MaxText = 1 << 20
 
-// ErrTooDeep says that a statement is nested deeper than it can be read.
+// ErrTooDeep reports a statement nested too deeply to decode.
 var ErrTooDeep = errors.New("the statement is nested too deeply")
 
-// safeTableFunctions are the functions that may stand in FROM: those that make
-// rows of their arguments alone. All others read files, run text as SQL, take
-// addresses of memory, or tell of or change the process.
+// safeTableFunctions are the functions allowed in FROM: they make rows only from their arguments.
+// Others read files, run text as SQL, take memory addresses, or inspect or change the process.
 func safeTableFunctions() map[string]bool {
 	return map[string]bool{"range": true, "generate_series": true, "unnest": true, "repeat": true, "repeat_row": true,
 		"json_each": true, "json_tree": true, "pg_timezone_names": true, "summary": true}
 }
 
-// unsafeFunctions are the functions in expressions that reach out of the
-// statement, or that build values of raw bytes without looking at them.
+// unsafeFunctions are scalar functions that reach outside the statement, or build values of raw
+// bytes without validation.
 func unsafeFunctions() map[string]string {
-	settings, log, plan, raw := "reading the program's settings", "writing to the log", "planning text as SQL", "making values of raw bytes"
+	settings, log, plan, raw := "reading the program's settings", "writing to the log", "planning text as SQL", "building values from raw bytes"
 	system := "reading a system table"
 	return map[string]string{
 		"getenv": "reading the environment", "current_setting": settings, "pg_conf_load_time": settings,
@@ -43,44 +41,43 @@ func unsafeFunctions() map[string]string {
 		"write_log": log, "parse_duckdb_log_message": log,
 		"json_serialize_plan": plan, "json_deserialize_sql": plan, "json_execute_serialized_sql": plan, "query": plan, "query_table": plan,
 		"combine": raw, "finalize": raw, "variant_bytes_to_variant": raw, "variant_normalize": raw, "create_sort_key": raw,
-		"stats": "reading what files tell of their values", "nextval": "a sequence", "currval": "a sequence", "setseed": "setting the seed",
+		"stats": "reading file statistics", "nextval": "a sequence", "currval": "a sequence", "setseed": "setting the seed",
 	}
 }
 
-// fragile are functions that call themselves as deep as a value goes, without end. GLOB is ~~~.
+// fragile are functions that recurse as deep as a value, without a limit. GLOB is ~~~.
 var fragile = map[string]bool{"json_structure": true, "json_group_structure": true, "json_contains": true, "~~~": true}
 
 var plainNameRE = regexp.MustCompile(`^\w+$`)
 
-// relationName is the name of a relation as a statement has it, in small letters.
+// relationName is the name of a relation in a statement, in lower case.
 type relationName struct{ catalog, schema, table string }
 
 // NewestSchema has the views of Newest, which read the newest files first.
 const NewestSchema = "newest"
 
-// Newest are the views whose rows are sorted by time so often that they are there twice, and the
-// columns that tell the time.
+// Newest are the views, often sorted by time, that exist twice, and their time columns.
 var Newest = map[string]string{
 	"calls": "start_at", "costs": "start_at", "transcript_turns": "call_start_at", "analysis_items": "call_start_at",
 }
 
-// FirstSchema and LatestSchema have views of the same names over copies of a few of their rows: the first ones, and the
-// newest ones, with all whose time is null.
+// FirstSchema and LatestSchema have the same views over copies of a few rows: the first, and the
+// newest with all that have no time.
 const (
 	FirstSchema  = "first_rows"
 	LatestSchema = "newest_rows"
-	TopRows      = 2048 // at least as many of each, if the view has them
+	TopRows      = 2048 // minimum of each, if the view has them
 )
 
-// Parted are the views that are also there over a piece of a file of calls.
+// Parted are the views that also exist over a piece of a file of calls.
 var Parted = []string{"calls", "costs"}
 
-// PartSchema is the schema of these views, for a piece of the file at a place.
+// PartSchema returns the schema of these views for a piece of a file.
 func PartSchema(file, piece int) string { return fmt.Sprintf("part_%d_%d", file, piece) }
 
 var partRE = regexp.MustCompile(`^part_\d+_\d+$`)
 
-// relations are all names of what may be read: the views and the stored tables.
+// relations returns all readable names: the views and the stored tables.
 func relations() map[relationName]bool {
 	out := map[relationName]bool{}
 	for _, v := range sqlfiles.Views() {
@@ -100,10 +97,9 @@ func relations() map[relationName]bool {
 	return out
 }
 
-// scope are the names that WITH makes known at a place in a statement, the
-// innermost first. They are resolved as DuckDB does it: a name means what WITH
-// says only without a schema, behind its definition, and inside the query that
-// the WITH belongs to. Anywhere else it means a relation.
+// scope holds the WITH names visible at a place in a statement, innermost first. They are resolved
+// as DuckDB does: a name means its WITH only without a schema, after its definition, and inside the
+// WITH's query. Elsewhere it is a relation.
 type scope struct {
 	name  string
 	outer *scope
@@ -126,19 +122,19 @@ type safety struct {
 	also      *Also
 	may       func(table string) error
 	shared    bool
-	unknown   string // a name in FROM that is neither a relation's of ours nor a WITH's
+	unknown   string // a name in FROM that is neither our relation nor a WITH
 }
 
-// safe returns an *UnsafeError for statements that read anything but the
-// warehouse's tables. raw are trees that json_serialize_sql made. unknown is a
-// plain name in FROM, if there is one, that is no table's of the warehouse.
+// safe returns an *UnsafeError for statements that read anything but the warehouse's tables. raw
+// are trees of json_serialize_sql. unknown is a plain name in FROM that is not a table of the
+// warehouse.
 func safe(raw []json.RawMessage, k Check) (unknown string, err error) {
 	s := &safety{relations: relations(), tables: safeTableFunctions(), functions: unsafeFunctions(), also: k.Also, may: k.May,
 		shared: k.Shared}
 	for _, r := range raw {
 		var tree any
 		if err := json.Unmarshal(r, &tree); err != nil {
-			return "", ErrTooDeep // DuckDB wrote it, so it is JSON
+			return "", ErrTooDeep // DuckDB wrote valid JSON
 		}
 		if err := s.check(tree, nil); err != nil {
 			return "", err
@@ -147,7 +143,7 @@ func safe(raw []json.RawMessage, k Check) (unknown string, err error) {
 	return s.unknown, nil
 }
 
-// check judges a part of the tree, in which WITH has made the names of with known.
+// check checks a part of the tree, where the names of with are visible.
 func (s *safety) check(node any, with *scope) error {
 	switch n := node.(type) {
 	case []any:
@@ -168,8 +164,8 @@ func (s *safety) check(node any, with *scope) error {
 			inner := with
 			switch {
 			case key == "cte_map":
-				continue // with has judged it
-			case key == "right" && text(n["type"]) == "RECURSIVE_CTE_NODE": // the part that repeats
+				continue // checked by with
+			case key == "right" && text(n["type"]) == "RECURSIVE_CTE_NODE": // the recursive part
 				inner = &scope{lower(text(n["cte_name"])), with}
 			}
 			if err := s.check(kid, inner); err != nil {
@@ -180,8 +176,8 @@ func (s *safety) check(node any, with *scope) error {
 	return nil
 }
 
-// with judges the queries of a node's WITH, each of which knows the names of
-// those before it, and returns the scope of the node itself.
+// with checks the queries of a node's WITH, each of which sees the names before it, and returns the
+// scope of the node.
 func (s *safety) with(n map[string]any, with *scope) (*scope, error) {
 	ctes, _ := n["cte_map"].(map[string]any)
 	entries, _ := ctes["map"].([]any)
@@ -195,7 +191,7 @@ func (s *safety) with(n map[string]any, with *scope) (*scope, error) {
 	return with, nil
 }
 
-// node judges one node by itself.
+// node checks one node alone.
 func (s *safety) node(n map[string]any, with *scope) error {
 	switch text(n["type"]) {
 	case "BASE_TABLE":
@@ -205,9 +201,9 @@ func (s *safety) node(n map[string]any, with *scope) error {
 		if name := lower(text(call["function_name"])); !s.tables[name] && !s.ours(call) {
 			return &UnsafeError{"the table function " + shown(name)}
 		}
-	case "SHOW_REF": // DESCRIBE and SUMMARIZE hold a query, which is judged like any other
+	case "SHOW_REF": // DESCRIBE and SUMMARIZE contain a query, which is checked like any other
 		if n["query"] == nil && (text(n["show_type"]) != "SHOW_UNQUALIFIED" || strings.Trim(text(n["table_name"]), `"`) != "tables") {
-			return &UnsafeError{"SHOW of anything but TABLES"}
+			return &UnsafeError{"SHOW of anything except TABLES"}
 		}
 	}
 	if name := lower(text(n["function_name"])); name != "" && !s.ours(n) {
@@ -215,7 +211,7 @@ func (s *safety) node(n map[string]any, with *scope) error {
 			return &UnsafeError{fmt.Sprintf("%s (the function %s)", what, name)}
 		}
 		if s.shared && fragile[name] {
-			return &UnsafeError{"the function " + name + ", which can end a process that others use,"}
+			return &UnsafeError{"the function " + name + ", which can crash a shared process,"}
 		}
 		if strings.HasPrefix(name, "__internal_") || strings.HasPrefix(name, "icu_collate_") {
 			return &UnsafeError{"the internal function " + shown(name)}
@@ -224,13 +220,13 @@ func (s *safety) node(n map[string]any, with *scope) error {
 	return nil
 }
 
-// ours says whether a call is of a function in the program's own schema.
+// ours reports whether a call is of a function in the program's own schema.
 func (s *safety) ours(call map[string]any) bool {
 	return s.also != nil && text(call["catalog"]) == "" && lower(text(call["schema"])) == s.also.Schema &&
 		s.also.Functions[lower(text(call["function_name"]))]
 }
 
-// relation judges a name in FROM.
+// relation checks a name in FROM.
 func (s *safety) relation(name relationName, with *scope) error {
 	switch {
 	case name.catalog == "" && name.schema == "" && with.has(name.table):
@@ -255,11 +251,11 @@ func (s *safety) relation(name relationName, with *scope) error {
 }
 
 func noTable(name string) error {
-	return &UnsafeError{"reading " + shown(name) + ", which is no table of the warehouse,"}
+	return &UnsafeError{"reading " + shown(name) + ", which is not a table of the warehouse,"}
 }
 
-// lower makes small letters of the 26 that DuckDB knows in two sizes. Go's own
-// function knows more, and would take two names for one.
+// lower folds the 26 letters that DuckDB folds. Go's own function folds more and would treat two
+// names as one.
 func lower(s string) string {
 	b := []byte(s)
 	for i, c := range b {
@@ -270,7 +266,7 @@ func lower(s string) string {
 	return string(b)
 }
 
-// shown is a name as an error quotes it, in one short line.
+// shown quotes a name for an error, short and on one line.
 func shown(name string) string {
 	if len(name) > 60 {
 		name = strings.ToValidUTF8(name[:60], "") + "…"

@@ -1,5 +1,4 @@
-// Package holiday tells on which days a country has public holidays: those of all of it, not of
-// its parts.
+// Package holiday returns the nationwide public holidays of a country.
 package holiday
 
 import (
@@ -50,11 +49,11 @@ var countries = map[string][]*cal.Holiday{
 	"SK": sk.Holidays, "UA": ua.Holidays, "US": us.Holidays, "ZA": za.Holidays,
 }
 
-// Countries returns the countries whose holidays are known, by their two letters.
+// Countries returns the supported countries by their two letters.
 func Countries() []string { return slices.Sorted(maps.Keys(countries)) }
 
-// In returns the holidays of a country in some years, in their order: their own days and those on
-// which they are observed. It returns none of a country that Countries lacks.
+// In returns the holidays of a country in some years, in order: the days themselves and those on
+// which they are observed; none for an unknown country.
 func In(country string, from, to int) []time.Time {
 	var out []time.Time
 	for year := from; year <= to; year++ {

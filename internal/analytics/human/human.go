@@ -1,5 +1,5 @@
-// Package human writes the values of a column as people read them, on one line: in tables,
-// on pages, in spreadsheets' headings. It knows no output.
+// Package human writes values of a column for people, on one line: in tables, on pages, in headings
+// of spreadsheets. It writes no output.
 package human
 
 import (
@@ -14,8 +14,8 @@ import (
 	"callhouse/internal/words"
 )
 
-// Cell returns a value of a column as people read it, on one line and without anything
-// that a terminal would obey. Instants are in loc.
+// Cell returns a value of a column for people, on one line and without control sequences. Instants
+// are in loc.
 func Cell(v any, c value.Column, loc *time.Location) string {
 	if v == nil {
 		return c.Null
@@ -51,7 +51,7 @@ func Cell(v any, c value.Column, loc *time.Location) string {
 		return value.HumanLocal(v)
 	}
 	text := string(value.AppendText(nil, v, loc))
-	if c.Wrap { // prose, whose own lines do not matter
+	if c.Wrap { // prose, whose line breaks do not matter
 		text = strings.Join(strings.Fields(text), " ")
 	}
 	return words.Line(text)
@@ -67,7 +67,7 @@ func integer(v any) (*big.Int, bool) {
 	return nil, false
 }
 
-// Thousands puts separators between the thousands of a whole number: 2,031.
+// Thousands adds separators to a whole number: 2,031.
 func Thousands(s string) string {
 	sign := ""
 	if s[0] == '-' {
@@ -79,8 +79,7 @@ func Thousands(s string) string {
 	return sign + s
 }
 
-// money writes a decimal with separators and two decimals; below 10 with as many
-// as it has.
+// money writes a decimal with separators and two decimals; below 10 with all it has.
 func money(d value.Decimal) string {
 	s := d.String()
 	if r, ok := new(big.Rat).SetString(s); ok && r.Cmp(big.NewRat(10, 1)) >= 0 {
@@ -96,7 +95,7 @@ func money(d value.Decimal) string {
 	return Thousands(whole) + "." + decimals
 }
 
-// decimal writes one decimal, with separators, and the sign of a plus if asked to.
+// decimal writes one decimal with separators, and a plus sign if requested.
 func decimal(f float64, plus bool) string {
 	whole, tenth, ok := strings.Cut(fmt.Sprintf("%.1f", f), ".")
 	if !ok { // NaN, infinities
@@ -112,7 +111,7 @@ func decimal(f float64, plus bool) string {
 	return s
 }
 
-// percent writes one decimal, and does not round to nothing what is something.
+// percent writes one decimal and never rounds a non-zero value to zero.
 func percent(f float64) string {
 	if f > 0 && f < .05 {
 		return "<0.1%"
@@ -123,7 +122,7 @@ func percent(f float64) string {
 	return fmt.Sprintf("%.1f%%", f)
 }
 
-// Duration writes milliseconds with the two units that matter.
+// Duration writes milliseconds in the two largest units.
 func Duration(ms *big.Int) string {
 	if ms.Sign() < 0 {
 		return "-" + Duration(new(big.Int).Neg(ms))
@@ -146,7 +145,7 @@ func Duration(ms *big.Int) string {
 	return fmt.Sprintf("%sh %02dm", Thousands(fmt.Sprint(m/60)), m%60)
 }
 
-// Calls writes a number of calls, as in "1 call" and "1,234 calls".
+// Calls writes a number of calls: "1 call", "1,234 calls".
 func Calls(n int64) string {
 	if n == 1 {
 		return "1 call"

@@ -1,5 +1,4 @@
-// Package localtime tells, as SQL, the wall clock's time of the calls of a snapshot in a
-// zone. It runs nothing.
+// Package localtime writes the local time of a snapshot's calls in a zone as SQL. It runs nothing.
 package localtime
 
 import (
@@ -11,13 +10,12 @@ import (
 	"callhouse/internal/schema"
 )
 
-// maxOffsets bounds the table of a zone's offsets: 100 years of summer times.
+// maxOffsets bounds the table of a zone's offsets: 100 years of daylight saving.
 const maxOffsets = 200
 
-// Macro returns the statement that makes the macro local_time for a
-// zone. Between the first and the last call it adds the offset that the zone had
-// at the time; beyond, it asks DuckDB's calendar. The result is the same, but
-// the calendar takes 400 ns a row.
+// Macro returns the statement that creates the macro local_time for a zone. Between the first and
+// the last call it adds the zone's offset at the time; outside, it uses DuckDB's calendar, which
+// gives the same result but takes 400 ns per row.
 func Macro(loc *time.Location, m *layout.Manifest) string {
 	const calendar = "timezone(local_zone(), instant)"
 	lo, hi := m.Starts()
@@ -34,9 +32,9 @@ func Macro(loc *time.Location, m *layout.Manifest) string {
 	return b.String()
 }
 
-// Micros returns, as SQL, the wall clock's time at a stored call's start_at
-// in microseconds since 1970: what local_time tells, for no other instants than
-// those between the first and the last call, and so without asking for more.
+// Micros returns SQL for the local time at a stored call's start_at in microseconds since 1970:
+// like local_time, but only for instants between the first and the last call, so without the
+// calendar.
 func Micros(loc *time.Location, m *layout.Manifest) string {
 	lo, hi := m.Starts()
 	offsets := offsetsOf(loc, lo, hi)
@@ -46,8 +44,8 @@ func Micros(loc *time.Location, m *layout.Manifest) string {
 	return wallMicros("start_at", offsets, func(until int64) string { return "start_at < " + Instant(time.UnixMilli(until)) })
 }
 
-// wallMicros returns, as SQL, the wall clock's time at an instant that one of the
-// offsets holds for. before is the condition that the instant lies before until.
+// wallMicros returns SQL for the local time at an instant covered by one of the offsets. before is
+// the condition that the instant is before until.
 func wallMicros(at string, offsets []offset, before func(until int64) string) string {
 	text := "epoch_us(" + at + ") + "
 	last := offsets[len(offsets)-1].seconds * 1_000_000
@@ -61,9 +59,8 @@ func wallMicros(at string, offsets []offset, before func(until int64) string) st
 	return text + fmt.Sprintf(" ELSE %d END", last)
 }
 
-// InQuarters says whether all calls that start in the same quarter of an hour
-// have the same wall clock's hour: the zone was ahead of UTC by quarters of an
-// hour, and changed at the end of one.
+// InQuarters reports whether all calls that start in the same quarter of an hour have the same
+// local hour: the zone's offsets and changes are multiples of a quarter of an hour.
 func InQuarters(loc *time.Location, m *layout.Manifest) bool {
 	lo, hi := m.Starts()
 	offsets := offsetsOf(loc, lo, hi)
@@ -75,14 +72,13 @@ func InQuarters(loc *time.Location, m *layout.Manifest) bool {
 	return len(offsets) > 0
 }
 
-// offset is what a zone is ahead of UTC, until an instant in ms.
+// offset is a zone's offset from UTC, until an instant in ms.
 type offset struct {
 	until   int64
 	seconds int
 }
 
-// offsetsOf returns a zone's offsets from lo to hi, in order; nil where there
-// are none, or too many.
+// offsetsOf returns a zone's offsets from lo to hi, in order; nil if there are none or too many.
 func offsetsOf(loc *time.Location, lo, hi int64) []offset {
 	var out []offset
 	for at := lo; at < hi; {
@@ -100,9 +96,8 @@ func offsetsOf(loc *time.Location, lo, hi int64) []offset {
 	return out
 }
 
-// FixedMacro returns the statement that makes the macro local_time for a zone so
-// that it needs no calendar: the snapshot holds no call before the first of the
-// zone's offsets nor after the last.
+// FixedMacro returns the statement that creates local_time for a zone without the calendar, valid
+// for the calls of the snapshot.
 func FixedMacro(loc *time.Location, m *layout.Manifest) string {
 	lo, hi := m.Starts()
 	offsets := offsetsOf(loc, lo, hi)
@@ -113,13 +108,13 @@ func FixedMacro(loc *time.Location, m *layout.Manifest) string {
 			func(until int64) string { return fmt.Sprint("epoch_ms(instant) < ", until) }) + ")"
 	case lo > hi: // no call has a start
 		text = "make_timestamp(epoch_us(instant))"
-	default: // more than 100 years of summer times: this one needs a calendar
-		text = "timezone('" + loc.String() + "', instant)" // no zone's name has a quote
+	default: // more than 100 years of daylight saving: needs the calendar
+		text = "timezone('" + loc.String() + "', instant)" // zone names have no quotes
 	}
 	return "CREATE MACRO local_time(instant) AS " + text
 }
 
-// Instant returns t as a literal of SQL.
+// Instant returns t as an SQL literal.
 func Instant(t time.Time) string {
 	return "TIMESTAMPTZ '" + t.UTC().Format("2006-01-02 15:04:05.999999") + "+00'"
 }

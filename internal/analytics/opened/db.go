@@ -72,7 +72,7 @@ type ZoneError struct {
 	Err  error
 }
 
-func (e *ZoneError) Error() string { return fmt.Sprintf("there is no time zone %q", e.Name) }
+func (e *ZoneError) Error() string { return fmt.Sprintf("unknown time zone %q", e.Name) }
 
 func (e *ZoneError) Unwrap() error { return e.Err }
 

@@ -40,7 +40,7 @@ func (db *DB) seal(ctx context.Context, conn *duck.Conn, l *Limits) error {
 		"SET GLOBAL lock_configuration = true",
 	} {
 		if err := conn.Exec(ctx, text); err != nil {
-			return fmt.Errorf("shut the warehouse: %w", err)
+			return fmt.Errorf("restrict access to the warehouse: %w", err)
 		}
 	}
 	return nil

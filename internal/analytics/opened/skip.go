@@ -97,7 +97,7 @@ func partsOf(m *layout.Manifest) []*part {
 
 // SkippedText names what is left out.
 func SkippedText(skipped []Skipped) string {
-	text := "damaged, and left out: "
+	text := "skipped as damaged: "
 	for i, s := range skipped {
 		if i > 0 {
 			text += ", "

@@ -10,14 +10,15 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
-// namedAgents is how many agents the board names.
+// namedAgents is the number of agents the board names.
 const namedAgents = 20
 
-// completed is the outcome that is a success of an agent, unless the setting success says otherwise.
+// completed is the outcome that counts as an agent's success, unless the setting success says
+// otherwise.
 const completed = "completed"
 
-// agents is the leader board: the agents with the most calls, in the order of
-// the report, and how many others there are.
+// agents returns the leader board: the agents with the most calls, in the report's order, and the
+// sum of the others.
 func agents(ctx context.Context, r reader, p period) (*section, error) {
 	a, err := r.ask(ctx, "agents", p, "")
 	if err != nil {
@@ -101,7 +102,7 @@ func (a *asked) largest(n int) map[int]bool {
 	}
 	sort.SliceStable(order, func(i, j int) bool { return of(order[i]) > of(order[j]) })
 	chosen := map[int]bool{}
-	if len(order) == n+1 { // one other is named as well
+	if len(order) == n+1 { // a single other agent is named as well
 		n++
 	}
 	for _, i := range order[:min(n, len(order))] {
@@ -110,9 +111,8 @@ func (a *asked) largest(n int) map[int]bool {
 	return chosen
 }
 
-// shortNames returns the agents' names as the board shows them: of ids as long
-// as UUIDs their beginning, as --agent takes it, where no other agent begins
-// alike; the title of the row has all of it.
+// shortNames returns the agents' names for the board: of UUIDs the shortest unique beginning, which
+// --agent accepts. The row's title has the full name.
 func (a *asked) shortNames() []string {
 	out := make([]string, len(a.rows))
 	alike := map[string]int{}
@@ -130,8 +130,7 @@ func (a *asked) shortNames() []string {
 	return out
 }
 
-// shortName is the beginning of an id that is as long as a UUID, and of any other
-// name as much as there is room for.
+// shortName shortens an id as long as a UUID, and any other name to the available room.
 func shortName(s string) string {
 	const begin, uuid = 8, 36
 	if len(s) == uuid && s[begin] == '-' {
@@ -140,7 +139,7 @@ func shortName(s string) string {
 	return clipName(s, 40)
 }
 
-// addDecimal adds a decimal, or nothing, to a sum of the same scale.
+// addDecimal adds a decimal or null to a sum of the same scale.
 func addDecimal(sum value.Decimal, v any) value.Decimal {
 	d, ok := v.(value.Decimal)
 	switch {

@@ -16,8 +16,8 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
-// asked is a report as it was run, with all its rows: of bins, reasons, agents,
-// never of calls, so there are not many.
+// asked is the result of a report with all its rows. There are few: bins, reasons, agents, never
+// calls.
 type asked struct {
 	Command command
 	report  string
@@ -25,7 +25,7 @@ type asked struct {
 	address Address
 	columns []value.Column
 	rows    [][]any
-	exact   [][]any // the same with ids in the place of names
+	exact   [][]any // the same with ids instead of names
 	loc     *time.Location
 	l       *lang
 }
@@ -37,17 +37,17 @@ type reader struct {
 	agent string
 	where []string
 	at    Address
-	known map[string]*asked // what was asked: some parts ask the same
+	known map[string]*asked // results so far: some sections share a report
 }
 
-// params are what reports take for a period.
+// params returns the parameters of reports for a period.
 func (r reader) params(p period, by string) question.Params {
 	out := p.params()
 	out.Agent, out.Where, out.By = r.agent, r.where, by
 	return out
 }
 
-// only is the reader of the calls that meet one more condition.
+// only returns a reader with one more condition.
 func (r reader) only(condition string) reader {
 	r.where = append(slices.Clone(r.where), condition)
 	return r
@@ -60,16 +60,16 @@ func (r reader) ask(ctx context.Context, report string, p period, by string) (*a
 	return r.run(ctx, report, params, p.flags())
 }
 
-// used are the columns that the page needs of reports whose others cost much, first what
-// tells the rows apart: the pauses in which tools ran want all turns sorted.
+// used are the columns that the page needs of reports with expensive others, beginning with the
+// key: the pauses of tools require sorting all turns.
 var used = map[string][]string{"tools": {"tool_name", "uses", "failed_uses", "failed_percent", "unanswered_uses"}}
 
-// compared are the columns of comparisons that the page tells of, first what tells the rows
-// apart: what it does not tell of is not judged with them.
+// compared are the columns of comparisons that the page shows, beginning with the key. Other
+// columns are not judged with them.
 var compared = map[string][]string{"tools": used["tools"], "disconnections": {"disconnection_reason", "calls", "share_percent"},
 	"agents": {"agent_id", "goal", "answered_calls", "goal_percent", "rated_calls", "negative_percent"}}
 
-// compare is how a comparison with the period before is typed.
+// compare is the flag of a comparison with the previous period.
 const compare = " --compare previous"
 
 // compare runs a report over a period and the one before.
@@ -92,7 +92,7 @@ func (r reader) compare(ctx context.Context, report string, p period) (*asked, e
 	return r.run(ctx, report, both, compare[1:]+" "+p.flags())
 }
 
-// before is the period before one, as --compare previous has it.
+// before returns the previous period, as in --compare previous.
 func (r reader) before(p period) (period, error) {
 	both, err := r.w.Compare("funnel", p.params(), time.Time{})
 	return period{since: question.DayOf(both.PreviousSince, p.loc), until: question.DayOf(both.PreviousUntil, p.loc), loc: p.loc}, err
@@ -138,7 +138,7 @@ func (r reader) run(ctx context.Context, report string, p question.Params, bound
 	}
 }
 
-// shellWord quotes a word for a shell if it needs to be.
+// shellWord quotes a word for a shell if necessary.
 func shellWord(s string) string {
 	plain := func(r rune) bool {
 		return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("-_./:@%+=", r)
@@ -149,8 +149,8 @@ func shellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// index is where a column is. The names are ours, so one that is not there is a
-// bug, which every test finds.
+// index returns the index of a column. Names are built in, so an unknown one is a bug that every
+// test finds.
 func (a *asked) index(column string) int {
 	i := slices.IndexFunc(a.columns, func(c value.Column) bool { return c.Name == column })
 	if i < 0 {
@@ -159,22 +159,21 @@ func (a *asked) index(column string) int {
 	return i
 }
 
-// text is a value's exact text.
+// text returns a value's exact text.
 func (a *asked) text(v any) string { return string(value.AppendText(nil, v, a.loc)) }
 
-// field is what a number of the page is: a report's column, in the row whose
-// columns have these texts.
+// field identifies a number of the page: a column of a report, in the row whose columns have these
+// texts.
 type field struct {
 	column string
 	where  map[string]string
 }
 
-// command is how a table is printed, and where it is on a page that is served.
+// command is the command that prints a table, and its link on a served page.
 type command struct{ Text, Link string }
 
-// calls is where the calls are that a number counts: those in the rows whose columns have
-// these texts, or the report where no condition tells them. Empty on a page that stands
-// alone.
+// calls returns the link to the calls that a number counts: those in the rows whose columns have
+// these texts, or the report if no condition selects them. Empty on a standalone page.
 func (a *asked) calls(where map[string]string) string {
 	if a.address == nil {
 		return ""
@@ -192,7 +191,7 @@ func (a *asked) calls(where map[string]string) string {
 	return a.address("calls", p)
 }
 
-// row returns the first row that has the texts.
+// row returns the first row with the texts.
 func (a *asked) row(where map[string]string) []any {
 	for _, r := range a.rows {
 		if a.matches(r, where) {
@@ -211,7 +210,7 @@ func (a *asked) matches(r []any, where map[string]string) bool {
 	return true
 }
 
-// at returns the value of a field; nil where there is no such row.
+// at returns the value of a field; nil without such a row.
 func (a *asked) at(f field) any {
 	if r := a.row(f.where); r != nil {
 		return r[a.index(f.column)]
@@ -226,7 +225,7 @@ func (a *asked) cell(v any, column string) cell {
 	return cell{Text: a.l.cell(v, c, a.loc), Exact: a.text(v), Null: v == nil, Number: c.Kind.Numeric()}
 }
 
-// cell is a value in a table: as people read it, and with every digit.
+// cell is a table cell: formatted for people, and exact.
 type cell struct {
 	Text, Exact string
 	Null        bool
@@ -235,10 +234,10 @@ type cell struct {
 	Bar         float64 // the length of the bar, 0 to 100
 }
 
-// noNumber is the cell of a number that there is not.
+// noNumber is the cell of a missing number.
 func noNumber() cell { return cell{Text: "–", Null: true, Number: true} }
 
-// float is a value as a number to draw; NaN where it is none.
+// float returns a value as a number to draw; NaN if it is none.
 func float(v any) float64 {
 	switch v := v.(type) {
 	case int64:

@@ -9,8 +9,8 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
-// coverage is how far the numbers can be trusted: those of the last day, those of the
-// period, and those of the whole warehouse, each under its own name.
+// coverage shows how complete the numbers are: of the last day, the period, and the whole
+// warehouse.
 func coverage(l *lang, last, whole *span) *section {
 	s := &section{ID: "coverage", Title: l.say("trust.title"), Wide: true, Lead: l.say("trust.lead")}
 	if last.calls() > 0 {
@@ -25,7 +25,7 @@ func coverage(l *lang, last, whole *span) *section {
 	return s
 }
 
-// name is what texts call the span: its day, or how many days it has.
+// name returns the span's name in texts: its day, or its number of days.
 func (s *span) name(l *lang) string {
 	if s.period.days() == 1 {
 		return l.period(s.period)
@@ -39,7 +39,7 @@ const (
 	ofWarehouse = "warehouse"
 )
 
-// facts are the rows of the report coverage of one scope.
+// facts returns the rows of the report coverage in one scope.
 func (s *span) facts(scope, name string) *table {
 	a := s.reports["coverage"]
 	t := &table{Command: a.Command, By: a.l.say("trust.table", name), Heads: []head{
@@ -50,7 +50,7 @@ func (s *span) facts(scope, name string) *table {
 			continue
 		}
 		l := a.named(row, 0, "fact")
-		l.Name = a.l.word("fact", l.Key) // ours, and never cut
+		l.Name = a.l.word("fact", l.Key) // built in, and never cut
 		for _, h := range t.Heads {
 			v := row[a.index(h.Column)]
 			c := a.cell(v, h.Column)
@@ -67,7 +67,7 @@ func (s *span) facts(scope, name string) *table {
 	return t
 }
 
-// trust says in a line what of a span's calls is still to come, and what is lost.
+// trust summarises which data of a span's calls is pending and which is lost.
 func (s *span) trust() string {
 	a := s.reports["coverage"]
 	missing := map[string][]string{}
@@ -99,11 +99,11 @@ func (s *span) trust() string {
 	return a.l.say("trust.line", a.l.calls(n), s.name(a.l), strings.Join(parts, "; "))
 }
 
-// recent is for how many days the page tells what was off.
+// recent is the number of days whose anomalies the page lists.
 const recent = 7
 
-// anomalies are the measures of days that are off their past: those of the last
-// days as a table, those of the period by measure and bin.
+// anomalies returns the measures that differ from their past: of recent days as a table, of the
+// period by measure and bin.
 func anomalies(ctx context.Context, r reader, p period) (*table, map[string]map[string][]string, error) {
 	a, err := r.ask(ctx, "anomalies", p, "")
 	if err != nil {
@@ -141,7 +141,7 @@ func anomalies(ctx context.Context, r reader, p period) (*table, map[string]map[
 	return t, off, nil
 }
 
-// measured writes a value as its measure is written elsewhere.
+// measured writes a value in the unit of its measure.
 func (l *lang) measured(measure string, v float64) string {
 	switch measure {
 	case "calls":

@@ -7,18 +7,16 @@ import (
 	"callhouse/internal/analytics/page/chart"
 )
 
-// reportStep is the width of the steps of the report distribution.
+// reportStep is the step of the report distribution, in ms.
 const reportStep = 5000
 
-// widths are those that the chart's steps may have, in ms: multiples of the
-// report's.
+// widths are the possible steps of the chart, in ms: multiples of the report's.
 var widths = []int64{5e3, 10e3, 15e3, 30e3, 60e3, 120e3, 300e3, 600e3, 1800e3, 3600e3}
 
-// mostSteps is how many steps the chart has at most, beside the last.
+// mostSteps is the maximum number of steps of the chart besides the last.
 const mostSteps = 36
 
-// distribution is how long calls last: calls by steps of duration, and the
-// percentiles.
+// distribution shows how long calls last: calls by steps of duration, and percentiles.
 func distribution(ctx context.Context, r reader, p period, whole *span) (*section, error) {
 	a, err := r.ask(ctx, "distribution", p, "")
 	if err != nil {
@@ -61,11 +59,11 @@ func distribution(ctx context.Context, r reader, p period, whole *span) (*sectio
 	return s, nil
 }
 
-// step is calls that last from from to less than to ms; to 0: or any longer.
+// step counts the calls that last at least from and less than to ms; to 0: no upper end.
 type step struct{ from, to, calls, connected int64 }
 
-// steps adds up the report's steps to as many as a chart can show: up to where
-// 98 % of the calls end, and one for all that last longer.
+// steps merges the report's steps for the chart: up to the duration of 98 % of the calls, and one
+// step for longer calls.
 func (a *asked) steps() []step {
 	if len(a.rows) == 0 {
 		return nil

@@ -1,11 +1,10 @@
-// Package page makes the morning page: one HTML document with the numbers and
-// charts that somebody responsible for the calls looks at every day.
+// Package page makes the morning page: one HTML document with the daily numbers and charts of the
+// calls.
 //
-// All numbers come from named reports, read through [analytics.Warehouse], and
-// stand in the page with every digit (in the elements data, whose text is for
-// people) beside the command that prints the same. Nothing is computed here but
-// differences, sums of counts, and whether a difference is more than chance.
+// All numbers come from named reports, read through [analytics.Warehouse]. The page has every digit
+// (in data elements, whose text is for people) and the command that prints the same number. It
+// computes only differences, sums of counts, and whether a difference is more than chance.
 //
-// The document needs nothing else: no network, no script, no font. It draws with
-// package chart, holds no SQL, and touches no files.
+// The document is self-contained: no network, script or font. The package draws with package chart,
+// contains no SQL and touches no files.
 package page

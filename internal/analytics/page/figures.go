@@ -14,7 +14,7 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
-// The sense of a figure: what it means that it grows.
+// The sense of a figure: whether growth is good.
 type sense int8
 
 const (
@@ -23,22 +23,21 @@ const (
 	lowerIsBetter
 )
 
-// figure is one of the few numbers at the top.
+// figure is one of the key figures at the top.
 type figure struct {
 	name, what string
 	report     string
 	field      field
-	of         field // a share's whole: the number of calls that it is a share of; empty: it is no share
+	of         field // of a share: its denominator; empty: no share
 	sense      sense
-	more, less string // where neither is better
+	more, less string // words for a change that is neither better nor worse
 }
 
-// outbound is the funnel of the calls that were placed: whether those connect is a
-// question, whether calls that come in do is none.
+// outbound selects the funnel of outbound calls: only for them is connecting in question.
 const outbound = "outbound"
 
-// figures are the numbers at the top. What they mean is what their reports say.
-// dials says that there are outbound calls.
+// figures returns the key figures, as their reports define them. dials reports whether there are
+// outbound calls.
 func (l *lang) figures(dials bool) []figure {
 	rate, name, of := "funnel", l.say("figures.connected"), l.say("figures.connect_what")
 	if dials {
@@ -61,7 +60,7 @@ func (l *lang) figures(dials bool) []figure {
 	}
 }
 
-// span is the answers of the reports that the figures need, for one period.
+// span holds the reports of the key figures for one period.
 type span struct {
 	period  period
 	reports map[string]*asked
@@ -77,14 +76,14 @@ func (r reader) span(ctx context.Context, p period) (*span, error) {
 		s.reports[name] = a
 	}
 	if slices.ContainsFunc(r.where, func(c string) bool { return strings.HasPrefix(c, "call_type=") }) {
-		return s, nil // the page is of a type
+		return s, nil // the page has one call type
 	}
 	var err error
 	s.reports[outbound], err = r.only("call_type=outbound").ask(ctx, "funnel", p, "")
 	return s, err
 }
 
-// calls is how many calls the span has, and dialed how many outbound ones.
+// calls returns the number of calls in the span, and dialed that of outbound calls.
 func (s *span) calls() int64 { return s.attempted("funnel") }
 
 func (s *span) dialed() int64 { return s.attempted(outbound) }
@@ -97,7 +96,7 @@ func (s *span) attempted(report string) int64 {
 	return n
 }
 
-// rated is how many of them have a sentiment that is a caller's.
+// rated returns the number of calls with a caller's sentiment.
 func (s *span) rated() (n int64) {
 	a := s.reports["sentiment"]
 	for _, r := range a.rows {
@@ -107,8 +106,8 @@ func (s *span) rated() (n int64) {
 	return n
 }
 
-// value is what a figure is in the span. Reports have no row for what did not
-// happen: no calls are 0 calls, and no negative one among the rated ones is 0 %.
+// value returns a figure's value in the span. Reports have no row for zero: no calls are 0 calls,
+// and no negative call among rated ones is 0 %.
 func (s *span) value(f figure) any {
 	v := s.reports[f.report].at(f.field)
 	switch {
@@ -121,7 +120,7 @@ func (s *span) value(f figure) any {
 	return v
 }
 
-// whole is the number of calls that a share is of; 0 where it is no share.
+// whole returns the denominator of a share; 0 if the figure is no share.
 func (s *span) whole(f figure) int64 {
 	switch {
 	case f.report == "sentiment":
@@ -133,7 +132,7 @@ func (s *span) whole(f figure) int64 {
 	return n
 }
 
-// shown is a figure in a span, and where it comes from.
+// shown is a figure's value in a span and its source.
 type shown struct {
 	cell
 	Command             command
@@ -143,29 +142,29 @@ type shown struct {
 func (s *span) shown(f figure) shown {
 	a := s.reports[f.report]
 	out := shown{cell: a.cell(s.value(f), f.field.column), Command: a.Command, Column: f.field.column, Link: a.calls(f.field.where)}
-	for c, v := range f.field.where { // there is one at most
+	for c, v := range f.field.where { // at most one
 		out.Where = c + "=" + v
 	}
 	return out
 }
 
-// change says how a figure differs between two spans.
+// change describes the difference of a figure between two spans.
 type change struct {
 	Arrow, By, Word string
 	Class           string // good, bad or same: never the only sign of it
 }
 
-// beside is a span beside an earlier one.
+// beside compares a span with an earlier one.
 type beside struct {
 	now, before *span
 	strict      question.Strict
-	reports     map[string]*asked // the figures that chance has a part in, compared
-	restless    float64           // how many times more than by chance the calls of days differ; 0: not known
+	reports     map[string]*asked // comparisons of the figures subject to chance
+	restless    float64           // variance of daily calls relative to chance; 0: unknown
 }
 
-// The changes that are judged together, so that of a hundred pages without any change no more than
-// five have one there: those of the last day's figures; and those of the period's, with what is
-// found among agents, reasons and tools.
+// The changes judged together, so that at most five of a hundred pages without any real change show
+// one: those of the last day's figures, and those of the period's together with agents, reasons and
+// tools.
 func ofDay(figures []figure) question.Strict { return question.Strict{Changes: len(figures)} }
 
 func ofPeriod(figures []figure) question.Strict {
@@ -208,7 +207,7 @@ func (r reader) beside(ctx context.Context, now, before *span, figures []figure,
 	return b, nil
 }
 
-// clear says whether a figure's change is more than chance.
+// clear reports whether a figure's change is more than chance.
 func (b *beside) clear(f figure) bool {
 	if f.field.column == "calls" {
 		is, was := float64(b.now.calls()), float64(b.before.calls())
@@ -218,7 +217,7 @@ func (b *beside) clear(f figure) bool {
 	return a != nil && a.clear(a.row(f.field.where), f.field.column)
 }
 
-// clear says whether the bounds of a change leave out 0, in a row of a comparison.
+// clear reports whether the bounds of a change in a row exclude 0.
 func (a *asked) clear(row []any, column string) bool {
 	if row == nil {
 		return false
@@ -231,9 +230,9 @@ func quantile(s question.Strict) float64 {
 	return math.Sqrt2 * math.Erfinv(1-.05/float64(max(s.Answers, 1)*max(s.Changes, 1)))
 }
 
-// restless is how many times more than by chance the numbers of calls differ between a day and
-// the same weekday a week before, in the eight weeks up to a period's end; 0: not known. A day is
-// by chance √(2n) from the other one where both have about n calls.
+// restless returns how much more than chance the calls of a day differ from the same weekday a week
+// before, over the eight weeks up to a period's end; 0: unknown. By chance two days of about n
+// calls differ by √(2n).
 func (r reader) restless(ctx context.Context, p period) (float64, error) {
 	p.since = p.until.AddDate(0, 0, -8*7)
 	a, err := r.ask(ctx, "volume", p, "day")
@@ -258,7 +257,7 @@ func (r reader) restless(ctx context.Context, p period) (float64, error) {
 	return max(sum/float64(days), 1), nil
 }
 
-// against says how a figure changed; nil where one span has no such figure.
+// against returns the change of a figure; nil if a span lacks the figure.
 func (b *beside) against(f figure) *change {
 	a := b.now.reports[f.report]
 	v, w := b.now.value(f), b.before.value(f)
@@ -270,14 +269,13 @@ func (b *beside) against(f figure) *change {
 		return a.l.change(is, was, f, a.l.points(is-was), b.clear(f))
 	}
 	by := sign(is-was) + a.l.magnitude(math.Abs(is-was), v, a.columns[a.index(f.field.column)])
-	if was != 0 && math.Abs(is-was) < 10*math.Abs(was) { // beyond, percents say nothing
+	if was != 0 && math.Abs(is-was) < 10*math.Abs(was) { // beyond, percentages are meaningless
 		by += fmt.Sprintf(" (%s%%)", signed(100*(is-was)/was))
 	}
 	return a.l.change(is, was, f, by, b.clear(f))
 }
 
-// change says that a figure is something and was something else: by how much,
-// and whether that is clear.
+// change describes how a figure differs from its earlier value, and whether clearly.
 func (l *lang) change(is, was float64, f figure, by string, clear bool) *change {
 	c := &change{Arrow: "▲", Class: "same", By: by}
 	if is < was {
@@ -313,7 +311,7 @@ func signed(f float64) string { return sign(f) + fmt.Sprintf("%.1f", math.Abs(f)
 // points writes a difference of shares.
 func (l *lang) points(f float64) string { return l.say("unit.points", signed(f)) }
 
-// magnitude writes a difference as its column writes values.
+// magnitude writes a difference in the format of its column.
 func (l *lang) magnitude(f float64, like any, c value.Column) string {
 	switch like.(type) {
 	case int64:

@@ -18,23 +18,23 @@ type finding struct {
 	Name, What string
 	Now, Was   shown
 	Change     *change
-	Command    command // that shows it
-	strength   float64 // of the change: how many times what chance gives
+	Command    command // prints the figure
+	strength   float64 // the change relative to chance
 }
 
-// namedFindings is how many changes of agents, reasons and tools are told.
+// namedFindings is the number of changes of agents, reasons and tools shown.
 const namedFindings = 6
 
-// findings are the changes between two periods: of the key figures, and the
-// clearest of the many shares of agents, reasons and tools.
+// findings are the changes between two periods: of the key figures, and the clearest of the shares
+// of agents, reasons and tools.
 type findings struct {
 	Lead, Left string
 	Rows       []finding
-	Commands   []command // that show these changes
+	Commands   []command // print these changes
 }
 
-// family is a share in the rows of a report, compared with the period before. It is
-// of the row's calls in one column without those in another, or of all rows' calls.
+// family is a share in the rows of a report, compared with the previous period: of the row's calls
+// in one column without those in another, or of all rows' calls.
 type family struct {
 	report, key, share string
 	of, less           string
@@ -54,10 +54,10 @@ func (l *lang) families() []family {
 	}
 }
 
-// was begins what a comparison calls a column of the period before.
+// was is the prefix of a comparison's columns of the previous period.
 const was = value.PreviousOf
 
-// whole is what a share of a row is of; prefix tells the period.
+// whole returns the denominator of a row's share; prefix selects the period.
 func (f family) whole(a *asked, row []any, prefix string) (n int64) {
 	number := func(row []any, column string) int64 { n, _ := row[a.index(prefix+column)].(int64); return n }
 	switch {
@@ -72,7 +72,7 @@ func (f family) whole(a *asked, row []any, prefix string) (n int64) {
 	return n
 }
 
-// changes are the rows of a family that differ by more than chance.
+// changes returns the rows of a family that differ by more than chance.
 func (r reader) changes(f family, a *asked) (out []finding) {
 	names := a.shortNames()
 	for i, row := range a.rows {
@@ -101,8 +101,8 @@ func (r reader) changes(f family, a *asked) (out []finding) {
 	return out
 }
 
-// findings compares a period with the one before. Under a condition that one
-// period alone can meet there is nothing to compare.
+// findings compares a period with the one before, unless a condition excludes all calls of one of
+// them.
 func (r reader) findings(ctx context.Context, p period, figures []figure, b *beside) (*findings, error) {
 	out := &findings{Lead: r.l.say("findings.lead", r.l.period(p), r.l.period(b.before.period))}
 	for _, f := range figures {
@@ -145,7 +145,7 @@ func (r reader) findings(ctx context.Context, p period, figures []figure, b *bes
 	return out, nil
 }
 
-// worst are the calls of a period to listen to.
+// worst returns the calls of a period worth listening to.
 func (r reader) worst(ctx context.Context, p period) (*section, error) {
 	a, err := r.ask(ctx, "worst", p, "")
 	if err != nil {
@@ -184,7 +184,7 @@ func (r reader) worst(ctx context.Context, p period) (*section, error) {
 	return s, nil
 }
 
-// tools are the tools whose results told of failures, the one with the most first.
+// tools returns the tools with failures, most failures first.
 func (r reader) tools(ctx context.Context, p period) (*section, error) {
 	a, err := r.ask(ctx, "tools", p, "")
 	if err != nil {

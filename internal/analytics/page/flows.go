@@ -6,9 +6,9 @@ import (
 	"callhouse/internal/analytics/page/chart"
 )
 
-// flows are the paths of an agent's calls through its graph; nil where none walks one.
+// flows shows the paths of an agent's calls through its graph; nil if there are none.
 func (r reader) flows(ctx context.Context, p period) (*section, error) {
-	if r.agent == "" { // each agent has a graph of its own
+	if r.agent == "" { // each agent has its own graph
 		return nil, nil //nolint:nilnil // there is no such part
 	}
 	a, err := r.ask(ctx, "flows", p, "")
@@ -46,7 +46,7 @@ func (r reader) flows(ctx context.Context, p period) (*section, error) {
 		passes, _ := row[a.index("passes")].(int64)
 		m := chart.Move{From: node(row, "from_id", "from_node", 0), To: node(row, "to_id", "to_node", -1), N: float64(passes)}
 		d.Moves = append(d.Moves, m)
-		l := line{Name: d.Nodes[m.From], Title: d.Nodes[m.From], Null: true} // the first column tells no rows apart
+		l := line{Name: d.Nodes[m.From], Title: d.Nodes[m.From], Null: true} // the first column does not identify a row
 		for _, h := range t.Heads {
 			l.Cells = append(l.Cells, a.cell(row[a.index(h.Column)], h.Column))
 		}

@@ -73,7 +73,7 @@ func TestPaths(t *testing.T) {
 			}
 		}
 	}
-	if _, err := rows.Next(t.Context()); !errors.Is(err, io.EOF) || len(lines) < 5 || len(s.Charts) != 3 || !strings.HasPrefix(s.Lead, "8 calls walked") ||
+	if _, err := rows.Next(t.Context()); !errors.Is(err, io.EOF) || len(lines) < 5 || len(s.Charts) != 3 || !strings.HasPrefix(s.Lead, "8 calls passed through") ||
 		!strings.Contains(string(s.Charts[0]), "<title>Greet &lt;them&gt; → ask: 6</title>") {
 		t.Errorf("%v, %d rows of the report, %s %v", err, len(lines), s.Lead, s.Charts)
 	}

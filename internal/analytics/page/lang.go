@@ -27,24 +27,24 @@ import (
 //go:embed lang/*.toml
 var catalogues embed.FS
 
-// Languages are those of the page: a file of texts each.
+// Languages returns the page's languages: one embedded file of texts each.
 func Languages() (out []string) {
-	files, _ := catalogues.ReadDir("lang") // it is embedded
+	files, _ := catalogues.ReadDir("lang") // embedded
 	for _, f := range files {
 		out = append(out, strings.TrimSuffix(f.Name(), ".toml"))
 	}
 	return out
 }
 
-// lang says everything that the page says, in one language and currency.
+// lang writes the page's texts in one language and currency.
 type lang struct {
 	tag     language.Tag
 	texts   map[string]any // a string, or forms by plural category
 	printer *message.Printer
-	money   *currency.Unit // nil: not told
+	money   *currency.Unit // nil: unknown
 }
 
-// percentRE finds placeholders and other signs of per cent.
+// percentRE matches placeholders and other percent signs.
 var percentRE = regexp.MustCompile(`%\[\d+\][a-z]|%%|%`)
 
 // newLang reads a language's texts.
@@ -53,7 +53,7 @@ func newLang(name, money string) (*lang, error) {
 		name = "en"
 	}
 	if !slices.Contains(Languages(), name) {
-		return nil, fmt.Errorf("the page has no language %q", name)
+		return nil, fmt.Errorf("unknown language %q", name)
 	}
 	raw, err := catalogues.ReadFile(path.Join("lang", name+".toml"))
 	if err != nil {
@@ -74,7 +74,7 @@ func langOf(name string, raw []byte, money string) (*lang, error) {
 			l.texts[section+"."+key] = text
 		}
 	}
-	plain := func(text any) string { // a % in a text is one, except in a placeholder
+	plain := func(text any) string { // a % in a text is literal, except in a placeholder
 		return percentRE.ReplaceAllStringFunc(fmt.Sprint(text), func(m string) string {
 			if m == "%" {
 				return "%%"
@@ -96,24 +96,23 @@ func langOf(name string, raw []byte, money string) (*lang, error) {
 	if money != "" {
 		u, err := currency.ParseISO(money)
 		if err != nil {
-			return nil, fmt.Errorf("there is no currency %q", money)
+			return nil, fmt.Errorf("unknown currency %q", money)
 		}
 		l.money = &u
 	}
 	return l, nil
 }
 
-// say returns a text of the language. The ids are ours, so one that is not there
-// is a bug, which every test finds.
+// say returns a text. Ids are built in, so an unknown one is a bug that every test finds.
 func (l *lang) say(id string, args ...any) string {
 	if _, ok := l.texts[id]; !ok {
-		panic("the page has no text " + id)
+		panic("missing page text " + id)
 	}
 	return l.printer.Sprintf(id, args...)
 }
 
-// word returns the language's word for one of the service's or of a report's, or
-// that word itself, where it is not known.
+// word returns the translation of a word of the service or of a report, or the word itself if
+// unknown.
 func (l *lang) word(section, word string) string {
 	if _, ok := l.texts[section+"."+word]; ok {
 		return l.say(section + "." + word)
@@ -123,16 +122,16 @@ func (l *lang) word(section, word string) string {
 
 func (l *lang) day(t time.Time) string { return l.time("day", t) }
 
-// time writes a time by one of the catalogue's layouts.
+// time writes a time in one of the language's layouts.
 func (l *lang) time(layout string, t time.Time) string {
 	weekday := t.Weekday().String()[:3]
 	return strings.Replace(t.Format(l.say("date."+layout)), weekday, l.say("weekday."+weekday), 1)
 }
 
-// length is how many days a period has, in words.
+// length writes the number of days of a period.
 func (l *lang) length(p period) string { return l.say("count.days", p.days()) }
 
-// period names the days as people do: the last one is in it.
+// period names the days of a period, the last one included.
 func (l *lang) period(p period) string {
 	if p.days() == 1 {
 		return l.day(p.since)
@@ -140,7 +139,7 @@ func (l *lang) period(p period) string {
 	return l.say("period.span", l.time("date", p.since), l.time("date", p.until.AddDate(0, 0, -1)))
 }
 
-// before names a period before another.
+// before names the period before another.
 func (l *lang) before(p period) string {
 	if p.days() == 1 {
 		return l.say("period.day_before")
@@ -148,7 +147,7 @@ func (l *lang) before(p period) string {
 	return l.say("period.before", l.length(p))
 }
 
-// why are the marks of a call of the report worst.
+// why writes the marks of a call in the report worst.
 func (l *lang) why(marks string) string {
 	words := strings.Split(marks, ", ")
 	for i := range words {
@@ -157,7 +156,7 @@ func (l *lang) why(marks string) string {
 	return strings.Join(words, ", ")
 }
 
-// instant writes a time of the report.
+// instant writes a time of a report.
 func (l *lang) instant(v any, loc *time.Location) string {
 	if t, ok := v.(time.Time); ok {
 		return l.time("minute", t.In(loc))
@@ -165,19 +164,19 @@ func (l *lang) instant(v any, loc *time.Location) string {
 	return "–"
 }
 
-// grouped writes n with separators between its thousands.
+// grouped writes n with thousands separators.
 func (l *lang) grouped(n int64) string { return l.printer.Sprint(n) }
 
 func (l *lang) calls(n int64) string { return l.say("count.calls", n) }
 
 var unitRE = regexp.MustCompile(`(\d)(ms|h|m|s|k|M)\b`)
 
-// units puts the language's units into a text with those of English.
+// units replaces English units in a text with the language's.
 func (l *lang) units(s string) string {
 	return unitRE.ReplaceAllStringFunc(s, func(m string) string { return m[:1] + l.say("unit."+m[1:]) })
 }
 
-// duration writes a time as tables do.
+// duration writes a duration like tables do.
 func (l *lang) duration(ms float64) string {
 	return l.units(human.Cell(int64(math.Round(ms)), value.Column{Unit: value.Millis, Kind: value.Integer}, nil))
 }
@@ -196,8 +195,8 @@ func (l *lang) cell(v any, c value.Column, loc *time.Location) string {
 	return text
 }
 
-// amount writes money with as many decimals as the currency has; less than one of
-// its units with two digits that count, since a minute may cost no more.
+// amount writes money with the currency's decimals; below one unit with two significant digits,
+// since a minute may cost less.
 func (l *lang) amount(d value.Decimal) string {
 	r := new(big.Rat).SetFrac(d.Units, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(d.Scale)), nil))
 	places, _ := currency.Standard.Rounding(*l.money)
@@ -218,7 +217,7 @@ func (l *lang) amount(d value.Decimal) string {
 	return sign + l.symbol() + text
 }
 
-// symbol is the currency's, as it stands before a number; empty: not told.
+// symbol returns the currency's prefix; empty: unknown.
 func (l *lang) symbol() string {
 	if l.money == nil {
 		return ""
@@ -230,11 +229,11 @@ func (l *lang) symbol() string {
 	return s
 }
 
-// axis returns how an axis writes its numbers.
+// axis returns the formatter of an axis.
 func (l *lang) axis(s chart.Scale) func(v, step float64) string {
 	return func(v, step float64) string {
 		text := s.Label(v, step)
-		if l.say("unit.k") == "" { // the language does not count in thousands
+		if l.say("unit.k") == "" { // the language has no unit for thousands
 			text = s.Full(v, step)
 		}
 		if text = l.units(text); s == chart.Money && v != 0 {

@@ -16,29 +16,28 @@ import (
 	"callhouse/internal/words"
 )
 
-// Options say what a page is of. The zero value is the last 28 whole days of all
-// agents.
+// Options select the content of a page. The zero value is the last 28 whole days of all agents.
 type Options struct {
-	// Since and Until are taken at the beginning of their day, Until exclusive.
-	// Zero: 28 days, up to the last day that is over and listed whole.
+	// Since and Until are rounded down to their day; Until is exclusive. Zero: 28 days, up to the
+	// last day that is over and completely listed.
 	Since, Until time.Time
-	Agent        string   // an agent's id, or the beginning of one agent's
-	Where        []string // conditions, as in call_type=outbound
+	Agent        string   // id of an agent, or its unique beginning
+	Where        []string // conditions, such as call_type=outbound
 	Title        string   // empty: the language's word for calls
 	Lang         string   // one of Languages; empty: English
-	Currency     string   // of the costs, by ISO 4217; empty: not told
+	Currency     string   // of costs, by ISO 4217; empty: unknown
 	Now          time.Time
-	Version      string // of the program, for the foot; may be empty
-	// Address is where a server has the answers that the page names, and Above what stands
-	// above it there. nil: the page stands alone.
+	Version      string // of the program, for the footer; may be empty
+	// Address returns where a server has the answers that the page names, and Above is the server's
+	// header. nil: the page stands alone.
 	Address Address
 	Above   template.HTML
 }
 
-// Address returns where the rows of a report are: also of calls, and of call, which shows one.
+// Address returns the address of the rows of a report; of call, of one call.
 type Address func(report string, p question.Params) string
 
-// Summary is what a page says, for who does not see it.
+// Summary summarises a page.
 type Summary struct {
 	Calls int64 // in the period
 }
@@ -46,17 +45,17 @@ type Summary struct {
 //go:embed page.html style.css
 var files embed.FS
 
-// Style returns the page's style sheet, for pages that are to look like it.
+// Style returns the page's style sheet, for pages in the same style.
 func Style() string {
-	style, _ := files.ReadFile("style.css") // it is embedded
+	style, _ := files.ReadFile("style.css") // embedded
 	return string(style)
 }
 
-// document is what the template shows.
+// document is the data of the template.
 type document struct {
 	Lang                       string
 	Above                      template.HTML
-	Live                       bool // it is served, and leads on
+	Live                       bool // it is served, with links
 	Title, Period, Zone, Agent string
 	Where                      []string
 	Style                      template.CSS
@@ -65,16 +64,15 @@ type document struct {
 	Warnings                   []string
 	Day, DayBefore             string
 	Whole, WholeBefore         string
-	Single                     bool // the period is one day: there is nothing beside it
+	Single                     bool // the period is one day, shown alone
 	Findings                   *findings
-	First                      []*section // what is found before the numbers
+	First                      []*section // findings before the numbers
 	Figures                    []tile
 	Off                        *table
 	Foot                       string
 }
 
-// tile is a figure as it is shown: of the last day and of the period, each with
-// what it was before.
+// tile shows a figure of the last day and of the period, each with its earlier value.
 type tile struct {
 	Name, What         string
 	Day, DayBefore     shown
@@ -83,8 +81,8 @@ type tile struct {
 	WholeChange        *change
 }
 
-// Write writes the page of an open warehouse. It returns a *PeriodError where
-// there is no day between the bounds, and what [analytics.Warehouse.Report] does.
+// Write writes the page of an open warehouse. It returns a *PeriodError if there is no day between
+// the bounds, and the errors of [analytics.Warehouse.Report].
 func Write(ctx context.Context, out io.Writer, w *analytics.Warehouse, o Options) (Summary, error) {
 	l, err := newLang(o.Lang, o.Currency)
 	if err != nil {
@@ -111,17 +109,17 @@ func write(ctx context.Context, out io.Writer, w *analytics.Warehouse, l *lang, 
 	})
 }
 
-// Flusher is a writer whose reader is to have each part of the page as soon as it is known.
+// Flusher is a writer that sends each part of the page as soon as it is known.
 type Flusher interface{ Flush() }
 
-// heading begins s with a capital letter.
+// heading capitalises s.
 func heading(s string) string {
 	first, size := utf8.DecodeRuneInString(s)
 	return string(unicode.ToUpper(first)) + s[size:]
 }
 
-// compose shows the parts of the page in their order, each as soon as its numbers are known.
-// What is wrong with the question is found before the first.
+// compose writes the parts of the page in order, each as soon as its numbers are known. An invalid
+// question fails before the first part.
 func compose(ctx context.Context, w *analytics.Warehouse, l *lang, o Options, show func(data any, parts ...string) error) (Summary, error) {
 	c := &composer{w: w, o: o, listed: w.Snapshot().Manifest.ListedTo(), show: show,
 		reader: reader{w: w, l: l, agent: o.Agent, where: o.Where, at: o.Address, known: map[string]*asked{}}}
@@ -142,25 +140,25 @@ func compose(ctx context.Context, w *analytics.Warehouse, l *lang, o Options, sh
 	return s, show(c.d, "end", "foot")
 }
 
-// composer is a page in the making.
+// composer is a page being made.
 type composer struct {
 	reader
 	w      *analytics.Warehouse
 	o      Options
-	listed time.Time // up to when calls are listed
+	listed time.Time // end of the list of calls
 	show   func(data any, parts ...string) error
 
-	p, before period // asked about, and compared with
-	last      period // its last day
-	over      bool   // that day is over
+	p, before period // the period, and the one compared
+	last      period // the last day of the period
+	over      bool   // last is over
 	d         *document
-	spans     [4]*span // the last day, the days before it, the period, the one before
+	spans     [4]*span // the last day, the same weekday before, the period, the one before
 	figures   []figure
 	whole     *beside
-	unusual   map[string]map[string][]string // days that anomalies names, by report
+	unusual   map[string]map[string][]string // days of the report anomalies
 }
 
-// question finds the period. The first report tells whether there is such an agent, and whether the
+// question determines the period. The first report also checks that the agent exists and that the
 // reader may see it.
 func (c *composer) question(ctx context.Context) (err error) {
 	if c.p, err = newPeriod(c.o.Since, c.o.Until, c.listed, c.o.Now, c.w.Location()); err != nil {
@@ -180,7 +178,7 @@ func (c *composer) question(ctx context.Context) (err error) {
 	return err
 }
 
-// head shows what the page is of.
+// head writes the head of the page.
 func (c *composer) head(context.Context) error {
 	l, o := c.l, c.o
 	c.d = &document{Lang: l.tag.String(), Above: o.Above, Live: o.Address != nil, Title: cmp.Or(o.Title, l.say("page.title")),
@@ -202,7 +200,7 @@ func (c *composer) warn(id string, args ...any) {
 	c.d.Warnings = append(c.d.Warnings, c.l.say(id, args...))
 }
 
-// numbers reads the key figures of the last day and of the period, and what either is compared with.
+// numbers reads the key figures of the last day, of the period, and of what they are compared with.
 func (c *composer) numbers(ctx context.Context) (err error) {
 	for i, q := range []period{c.last, c.last.back(recent), c.p, c.before} {
 		if c.spans[i], err = c.span(ctx, q); err != nil {
@@ -238,7 +236,7 @@ func (c *composer) numbers(ctx context.Context) (err error) {
 	return err
 }
 
-// empty shows a page without calls.
+// empty writes a page without calls.
 func (c *composer) empty() error {
 	switch {
 	case len(c.o.Where) > 0:
@@ -266,7 +264,7 @@ func (c *composer) trust(ctx context.Context) error {
 	return c.show(c.d, "known")
 }
 
-// findings shows what has changed, and what needs attention.
+// findings shows what changed and what needs attention.
 func (c *composer) findings(ctx context.Context) (err error) {
 	if c.d.Findings, err = c.reader.findings(ctx, c.p, c.figures, c.whole); err != nil {
 		return err
@@ -281,7 +279,7 @@ func (c *composer) findings(ctx context.Context) (err error) {
 	return c.show(c.d, "changes", "figures")
 }
 
-// off shows the days that are unusual.
+// off shows the unusual days.
 func (c *composer) off(ctx context.Context) (err error) {
 	if c.d.Off, c.unusual, err = anomalies(ctx, c.reader, c.p); err != nil {
 		return err
@@ -307,8 +305,8 @@ func (c *composer) sections(ctx context.Context) error {
 	}, func(s *section) error { return c.show(s, "section") })
 }
 
-// each makes parts of the page and passes them on, but for those that have nothing to show and those
-// the reader may not see.
+// each makes parts of the page and passes them on, except empty ones and those that the reader may
+// not see.
 func each(parts []func() (*section, error), to func(*section) error) error {
 	for _, make := range parts {
 		s, err := make()
@@ -325,7 +323,7 @@ func each(parts []func() (*section, error), to func(*section) error) error {
 	return nil
 }
 
-// gaps tells which calls of the period are not listed, or left out.
+// gaps describes which calls of the period are not listed or are left out.
 func (l *lang) gaps(c *analytics.Coverage, loc *time.Location) (out []string) {
 	if c.Undated > 0 {
 		out = append(out, l.say("warning.undated", c.Undated))
@@ -341,14 +339,14 @@ func (l *lang) gaps(c *analytics.Coverage, loc *time.Location) (out []string) {
 	return out
 }
 
-// begun cuts off the days before the first call, where nobody asked for them: a
-// young warehouse has no empty weeks.
+// begun cuts off the days before the first call unless they were requested, so a young warehouse
+// has no empty weeks.
 func (r reader) begun(ctx context.Context, p period) (period, error) {
 	a, err := r.ask(ctx, "disconnections", p, "day")
 	if err != nil {
 		return p, err
 	}
-	for _, row := range a.rows { // in the order of the days
+	for _, row := range a.rows { // in order of days
 		if day, err := time.Parse(time.DateOnly, a.text(row[0])); err == nil {
 			p.since = day
 			break
@@ -357,7 +355,7 @@ func (r reader) begun(ctx context.Context, p period) (period, error) {
 	return p, nil
 }
 
-// head says what the page is of, and as of when.
+// head describes the content and time of the page.
 func (d *document) head(w *analytics.Warehouse, l *lang, listed time.Time, o Options) {
 	loc := w.Location()
 	m := w.Snapshot().Manifest
@@ -384,8 +382,7 @@ func (d *document) head(w *analytics.Warehouse, l *lang, listed time.Time, o Opt
 	}
 }
 
-// days names the day and the period of the key figures, and what they are
-// compared with.
+// days names the day and the period of the key figures, and what they are compared with.
 func (d *document) days(l *lang, p, before, last period, over bool, today time.Time) {
 	d.Day, d.DayBefore = l.period(last), l.period(last.back(recent))
 	d.Whole, d.WholeBefore = l.length(p), l.before(before)
@@ -397,7 +394,7 @@ func (d *document) days(l *lang, p, before, last period, over bool, today time.T
 	}
 }
 
-// figures makes the tiles of the last day and the period, each beside an earlier one.
+// figures makes the tiles of the last day and the period.
 func (d *document) figures(all []figure, day, whole *beside) {
 	for _, f := range all {
 		d.Figures = append(d.Figures, tile{Name: f.name, What: f.what,

@@ -270,7 +270,7 @@ func TestEmptyWarehouse(t *testing.T) {
 	wellFormed(t, text)
 	alone(t, text)
 	if s.Calls != 0 || strings.Contains(text, "<svg") || !strings.Contains(text, "There are no calls in this period.") ||
-		!strings.Contains(text, "No span of time is listed completely yet") || !strings.Contains(text, "snapshot 7") {
+		!strings.Contains(text, "No time range is fully listed yet") || !strings.Contains(text, "snapshot 7") {
 		t.Errorf("%d calls:\n%s", s.Calls, text)
 	}
 }
@@ -286,7 +286,7 @@ func TestOneCall(t *testing.T) {
 	}, Options{Now: now, Title: nasty, Agent: nasty})
 	wellFormed(t, text)
 	alone(t, text)
-	for _, want := range []string{"Yesterday, Fri 2026-11-20", "<data value=\"1.5000\"", "Of 1 call of Fri 2026-11-20, missing for good: a known word for how it ended 1 (100.0%)."} {
+	for _, want := range []string{"Yesterday, Fri 2026-11-20", "<data value=\"1.5000\"", "1 call of Fri 2026-11-20; permanently missing: known status and reason 1 (100.0%)."} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -301,7 +301,7 @@ func TestStale(t *testing.T) {
 		Calls:    []row{{"call_id": "c1", "status": "ended", "start_at": at, "duration_ms": int64(1_000)}},
 		Coverage: []schema.Span{{From: 0, To: instant(t, "2026-11-18T02:10:00Z").UnixMilli()}},
 	}, Options{Now: instant(t, "2026-11-21T06:00:00Z")})
-	for _, want := range []string{"2026-11-15 to 2026-11-17", "Calls are listed up to 2026-11-18 02:10 only: the newest whole day is Tue 2026-11-17."} {
+	for _, want := range []string{"2026-11-15 to 2026-11-17", "Calls are listed only up to 2026-11-18 02:10; the newest complete day is Tue 2026-11-17."} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -512,10 +512,10 @@ func TestChangeWords(t *testing.T) {
 	}
 	want := []string{
 		"Calls: ▼ −20 (−20.0%), fewer (same)",
-		"Connected share: = , the same (same)",
-		"Completed: = , the same (same)",
+		"Connected share: = , unchanged (same)",
+		"Completed: = , unchanged (same)",
 		"Average handle time: ▲ +30.0s (+50.0%), longer (same)",
-		"Cost per call: = , the same (same)",
+		"Cost per call: = , unchanged (same)",
 		"Negative sentiment: ▼ −37.5 points, better (good)",
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -629,7 +629,7 @@ func TestFindings(t *testing.T) {
 	// can meet is compared with nothing.
 	_, text = made(t, analyticstest.Data{Calls: calls}, Options{Now: instant(t, "2026-12-21T06:00:00Z"), Since: instant(t, "2026-11-01T00:00:00Z"),
 		Until: instant(t, "2026-12-01T00:00:00Z"), Where: []string{"month=2026-11"}})
-	for _, want := range []string{"against 2026-10-01 to 2026-10-31.", "30 days against the 31 days before", "Nothing changed by more than chance."} {
+	for _, want := range []string{"vs. 2026-10-01 to 2026-10-31.", "30 days vs. the 31 days before", "Nothing changed by more than chance."} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page of a month lacks %q", want)
 		}

@@ -7,27 +7,26 @@ import (
 	"callhouse/internal/analytics/question"
 )
 
-// usualDays is the length of a period that nobody chose.
+// usualDays is the default length of a period.
 const usualDays = 28
 
-// A period is of whole days, so that the same dates typed to any report give the
-// same calls. Days are held as midnight UTC, whatever the zone.
+// A period consists of whole days, so that the same dates give the same calls in any report. Days
+// are held as midnight UTC, whatever the zone.
 type period struct {
 	since, until time.Time // until is exclusive
 	loc          *time.Location
 }
 
-// PeriodError says that there is no day in what was asked for.
+// PeriodError reports a period without a day.
 type PeriodError struct{ Since, Until string }
 
 func (e *PeriodError) Error() string {
-	return fmt.Sprintf("no whole day lies between %s and %s", e.Since, e.Until)
+	return fmt.Sprintf("no complete day between %s and %s", e.Since, e.Until)
 }
 
-// newPeriod returns the days from since on and before until, both taken at the
-// beginning of their day. Without until it ends with the last day that is over
-// and listed whole, without since it is of 28 days: four
-// weeks, so that it has as many weekends as the four before.
+// newPeriod returns the days from since, before until, both rounded down to their day. By default
+// it ends with the last day that is over and completely listed, and has 28 days, so it has as many
+// weekends as the 28 days before.
 func newPeriod(since, until, listed, now time.Time, loc *time.Location) (period, error) {
 	p := period{loc: loc}
 	p.until = question.DayOf(known(listed, now), loc)
@@ -44,11 +43,11 @@ func newPeriod(since, until, listed, now time.Time, loc *time.Location) (period,
 	return p, nil
 }
 
-// days is the number of days.
+// days returns the number of days.
 func (p period) days() int { return int(p.until.Sub(p.since).Hours() / 24) }
 
-// last is the last day that is over and listed at an instant or, where there is
-// none, the last of all; whole tells which.
+// last returns the last day that is over and listed at an instant or, if there is none, the last
+// day; whole reports which.
 func (p period) last(at time.Time) (day period, whole bool) {
 	until := p.until
 	if d := question.DayOf(at, p.loc); d.Before(until) && d.After(p.since) {
@@ -57,7 +56,7 @@ func (p period) last(at time.Time) (day period, whole bool) {
 	return period{since: until.AddDate(0, 0, -1), until: until, loc: p.loc}, !question.DayBegin(until, p.loc).After(at)
 }
 
-// known is up to when calls are known: listed, and not of the future.
+// known returns the time up to which calls are known: listed, and not in the future.
 func known(listed, now time.Time) time.Time {
 	if listed.IsZero() || listed.After(now) {
 		return now
@@ -65,33 +64,32 @@ func known(listed, now time.Time) time.Time {
 	return listed
 }
 
-// back is the same number of days, so many days earlier.
+// back returns the period moved back by a number of days.
 func (p period) back(days int) period {
 	return period{since: p.since.AddDate(0, 0, -days), until: p.until.AddDate(0, 0, -days), loc: p.loc}
 }
 
-// params are the bounds as reports take them.
+// params returns the bounds as parameters of reports.
 func (p period) params() question.Params {
 	return question.Params{Since: question.DayBegin(p.since, p.loc), Until: question.DayBegin(p.until, p.loc)}
 }
 
-// flags are the bounds as they are typed.
+// flags returns the bounds as flags.
 func (p period) flags() string {
 	return "--since " + p.since.Format(time.DateOnly) + " --until " + p.until.Format(time.DateOnly)
 }
 
-// bin is a day, week or month of the period, as the reports' groups are.
+// bin is a day, week or month of the period, like the groups of reports.
 type bin struct {
 	key   string // of the group: 2026-11-21, or 2026-11
 	name  string // for people
 	label string // short, below an axis
-	group string // what several labels have in common
+	group string // shared by several labels
 	tick  bool
-	part  bool // not all of it lies in the period, or was listed
+	part  bool // partly outside the period, or not listed
 }
 
-// unit is what a bin is: day, week or month, as --by spells it. Few enough bins
-// for a chart that fits a page: up to 92 days, or 110 weeks.
+// unit returns the kind of bin, as in --by: days up to 92, weeks up to 110, then months.
 func (p period) unit() string {
 	switch {
 	case p.days() <= 92:
@@ -102,7 +100,7 @@ func (p period) unit() string {
 	return "month"
 }
 
-// binOf is the key of the bin that a day lies in.
+// binOf returns the key of a day's bin.
 func (p period) binOf(day time.Time) string {
 	switch p.unit() {
 	case "week":
@@ -113,8 +111,8 @@ func (p period) binOf(day time.Time) string {
 	return day.Format(time.DateOnly)
 }
 
-// bins returns all bins of the period, with calls or not. listed is up to when
-// calls are listed; zero: not known.
+// bins returns all bins of the period, with or without calls. listed is the end of the list; zero:
+// unknown.
 func (p period) bins(listed time.Time, l *lang) []bin {
 	var out []bin
 	unit := p.unit()
@@ -134,7 +132,7 @@ func (p period) bins(listed time.Time, l *lang) []bin {
 		case "week":
 			next = at.AddDate(0, 0, 7)
 			b.name = l.say("period.week", l.time("date", at))
-			if p.days() > 7*26 { // the months of the year suffice
+			if p.days() > 7*26 { // months are enough
 				b.label, b.group, b.tick = at.Format("01"), l.time("year", at), at.Day() <= 7
 			}
 		case "month":

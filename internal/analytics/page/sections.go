@@ -13,19 +13,18 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
-// section is one part of the page: what it tells, a chart or a board, and the
-// numbers behind it.
+// section is one part of the page: its text, a chart or a board, and the numbers behind it.
 type section struct {
 	ID, Title, Lead string
 	Wide            bool
 	Charts          []template.HTML
-	Boards          []*table // shown as they are
-	Details         []*table // shown when they are opened
-	measures        []string // of the report anomalies, which its chart marks
+	Boards          []*table // always visible
+	Details         []*table // collapsed
+	measures        []string // of the report anomalies, marked on the chart
 }
 
-// The widths for which every chart is drawn: a whole row and half of one on a
-// desk, and a phone. Scaled drawings would have texts too small or too large.
+// The widths of every chart: a full and a half row on a desktop, and a phone. Scaling would make
+// texts too small or too large.
 const (
 	wideWidth  = 1096
 	halfWidth  = 520
@@ -38,11 +37,11 @@ type drawer struct {
 	unit   string
 	bins   []bin
 	before period
-	past   []bin                          // of the period before
-	off    map[string]map[string][]string // by measure and bin: what was off
+	past   []bin                          // of the previous period
+	off    map[string]map[string][]string // by measure and bin: unusual days
 }
 
-// marks returns the bins in which a measure was off.
+// marks returns the bins with an unusual day of a measure.
 func (d drawer) marks(measures ...string) (out []int) {
 	for i, b := range d.bins {
 		for _, m := range measures {
@@ -54,7 +53,7 @@ func (d drawer) marks(measures ...string) (out []int) {
 	return out
 }
 
-// place turns a panel's chart into the drawings of the page.
+// place adds a chart's drawings to the section.
 func (s *section) place(c *chart.Chart) {
 	if s.Wide {
 		s.add(c.SVG("xl", wideWidth, true))
@@ -67,8 +66,7 @@ func (s *section) add(svg string) {
 	s.Charts = append(s.Charts, template.HTML(svg)) //nolint:gosec // package chart escapes what it is given
 }
 
-// chart returns a chart over the bins. Where one is pointed at it tells the
-// numbers of the table beside it.
+// chart returns a chart over the bins, whose tooltips show the numbers of the table beside it.
 func (d drawer) chart(s *section, panels ...chart.Panel) *chart.Chart {
 	c := &chart.Chart{ID: s.ID, Title: s.Title, Panels: panels, NoData: d.l.say("page.no_data")}
 	for i, b := range d.bins {
@@ -82,7 +80,7 @@ func (d drawer) chart(s *section, panels ...chart.Panel) *chart.Chart {
 					continue
 				}
 				name := h.Text
-				if n > 0 { // of the period before
+				if n > 0 { // of the previous period
 					name = d.l.say("chart.behind_hover", h.Text)
 				}
 				hover += "\n" + name + ": " + t.Rows[i].Cells[j].Text
@@ -108,15 +106,15 @@ func (d drawer) chart(s *section, panels ...chart.Panel) *chart.Chart {
 	return c
 }
 
-// desc is what a chart tells to who does not see it.
+// desc describes a chart for screen readers.
 func (s *section) desc(l *lang) string { return s.Lead + " " + l.say("page.table_follows") }
 
-// section begins a part of the page over time.
+// section begins a section over time.
 func (d drawer) section(id string) *section {
 	return &section{ID: id, Title: d.l.say(id + ".title_" + d.unit)}
 }
 
-// most says in which bin a series is the largest.
+// most returns the bin with the largest value.
 func (d drawer) most(values []float64) (bin, float64) {
 	best, top := bin{}, math.Inf(-1)
 	for i, v := range values {
@@ -165,11 +163,10 @@ func (d drawer) volume(ctx context.Context, r reader, p period, whole *span) (*s
 	return s, nil
 }
 
-// rate is a panel of a share on an axis on which its changes can be read, with the
-// period before behind it.
+// rate is a panel of a share, zoomed to its changes, with the previous period behind it.
 func (d drawer) rate(title string, k pick, a, before *asked, color int, measure string) chart.Panel {
 	past := before.series(d.past, k)
-	for len(past) < len(d.bins) { // months and weeks are cut where they are
+	for len(past) < len(d.bins) { // months and weeks may be cut
 		past = append(past, math.NaN())
 	}
 	return chart.Panel{Title: title, Kind: chart.Lines, Scale: chart.Percent, Zoom: true, Height: 100, Marks: d.marks(measure),
@@ -177,21 +174,21 @@ func (d drawer) rate(title string, k pick, a, before *asked, color int, measure 
 			{Name: d.l.say("chart.behind_label"), Values: past[:len(d.bins)]}, {Name: k.text, Color: color, Values: a.series(d.bins, k)}}}
 }
 
-// behindTable is the table of what stands behind a chart.
+// behindTable is the table behind a chart.
 func (d drawer) behindTable(a *asked, picks ...pick) *table {
 	t := a.overBins(d.unit, d.past, picks)
 	t.By = d.l.before(d.before)
 	return t
 }
 
-// behind says what the grey line is.
+// behind explains the grey line.
 func (d drawer) behind() string { return d.l.say("chart.behind", d.l.before(d.before)) }
 
-// namedSentiments is how many sentiments the chart tells apart.
+// namedSentiments is the number of sentiments the chart distinguishes.
 const namedSentiments = 5
 
-// sentiments are the values of the period, in the order in which they are
-// stacked: negative lowest, since it is the one to compare; positive on top.
+// sentiments returns the values of the period in stacking order: negative lowest, where it is
+// easiest to compare; positive on top.
 func (l *lang) sentiments(whole *asked) []pick {
 	var out []pick
 	for _, r := range whole.rows {
@@ -210,8 +207,7 @@ func (l *lang) sentiments(whole *asked) []pick {
 	return out
 }
 
-// sentimentColor is the colour of a sentiment; others counts those that are not
-// the usual three.
+// sentimentColor returns the colour of a sentiment; others counts the unusual ones.
 func sentimentColor(name string, others int) int {
 	switch name {
 	case "negative":
@@ -261,7 +257,7 @@ func (d drawer) sentiment(ctx context.Context, r reader, p period, whole *span) 
 	return s, nil
 }
 
-// plus adds up two series; NaN counts as nothing beside a number.
+// plus adds two series; NaN counts as 0 beside a number.
 func plus(a, b []float64) []float64 {
 	if a == nil {
 		return b
@@ -327,7 +323,7 @@ func (d drawer) costs(ctx context.Context, r reader, p period) (*section, error)
 	return s, nil
 }
 
-// heat is when calls come: the report's own map.
+// heat shows when calls come.
 func heat(ctx context.Context, r reader, p period) (*section, error) {
 	a, err := r.ask(ctx, "volume", p, "")
 	if err != nil {
@@ -368,7 +364,7 @@ func heat(ctx context.Context, r reader, p period) (*section, error) {
 	return s, nil
 }
 
-// reasons is why calls ended, the most frequent first.
+// reasons shows why calls ended, most frequent first.
 func reasons(ctx context.Context, r reader, p period) (*section, error) {
 	a, err := r.ask(ctx, "disconnections", p, "")
 	if err != nil {
@@ -400,8 +396,7 @@ func reasons(ctx context.Context, r reader, p period) (*section, error) {
 	return s, nil
 }
 
-// named begins a line with the value of a column, by its name in a section of the
-// catalogue.
+// named begins a line with the translated value of a column.
 func (a *asked) named(row []any, column int, section string) line {
 	v := row[column]
 	if v == nil {
@@ -411,7 +406,8 @@ func (a *asked) named(row []any, column int, section string) line {
 	return line{Name: clipName(strings.ToValidUTF8(a.l.word(section, key), "�"), 40), Title: key, Key: key}
 }
 
-// clipName shortens a name, in letters. Names that are alike often end otherwise.
+// clipName shortens a name to a number of letters, keeping its end: similar names often differ
+// there.
 func clipName(s string, most int) string {
 	if r := []rune(s); len(r) > most {
 		end := most / 3

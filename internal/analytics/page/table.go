@@ -2,45 +2,45 @@ package page
 
 import "math"
 
-// table is numbers behind a chart, or beside it.
+// table has the numbers behind or beside a chart.
 type table struct {
 	Command command
-	By      string // heading of the rows' names
+	By      string // heading of the row names
 	Heads   []head
 	Rows    []line
 }
 
-// head is a column: its heading, and the report's column whose values these are,
-// in the rows that Where names.
+// head is a column: its heading and its source, a column of the report in the rows selected by
+// Where.
 type head struct {
 	Text          string
 	Column, Where string
-	Words         bool // texts, no numbers
-	Wide          bool // left out where the page is narrow
+	Words         bool // text, no numbers
+	Wide          bool // hidden on a narrow page
 }
 
-// line is a row. Key is the exact text of the report's first column; Sum: the row
-// is no row of the report, but the sum of several.
+// line is a row. Key is the exact text of the report's first column; Sum marks the sum of several
+// rows.
 type line struct {
 	Name, Title, Key string
 	Null, Sum        bool
 	Part             bool
-	Note             string // behind the name
-	Show             string // the command that shows what the row is of
-	Link             string // where that is on a page that is served
+	Note             string // after the name
+	Show             string // the command that shows the row's subject
+	Link             string // its link on a served page
 	Cells            []cell
 }
 
-// pick is a column of a table over bins: a report's column, in the rows in which
-// another column has some text.
+// pick is a column of a table over bins: a report's column, in the rows in which another column has
+// a given text.
 type pick struct {
 	text   string
 	column string
-	split  string // empty: the report has one row a bin
+	split  string // empty: the report has one row per bin
 	value  string
 }
 
-// at is where the pick finds the value of a bin.
+// at returns the field of a bin.
 func (k pick) at(key string, a *asked) field {
 	where := map[string]string{a.columns[0].Name: key}
 	if k.split != "" {
@@ -49,7 +49,7 @@ func (k pick) at(key string, a *asked) field {
 	return field{k.column, where}
 }
 
-// series returns a pick's numbers, bin by bin; NaN where there is no row.
+// series returns a pick's numbers by bin; NaN without a row.
 func (a *asked) series(bins []bin, k pick) []float64 {
 	out := make([]float64, len(bins))
 	for i, b := range bins {
@@ -58,7 +58,7 @@ func (a *asked) series(bins []bin, k pick) []float64 {
 	return out
 }
 
-// overBins is a table of picks, a row a bin.
+// overBins is a table of picks with a row per bin.
 func (a *asked) overBins(by string, bins []bin, picks []pick) *table {
 	t := &table{Command: a.Command, By: a.l.say("by." + by)}
 	for _, k := range picks {
@@ -78,7 +78,7 @@ func (a *asked) overBins(by string, bins []bin, picks []pick) *table {
 	return t
 }
 
-// withBar adds a bar of so many percent to a cell.
+// withBar adds a bar of a percentage to a cell.
 func (c cell) withBar(percent float64) cell {
 	if !math.IsNaN(percent) {
 		c.HasBar, c.Bar = true, min(max(percent, 0), 100)

@@ -37,7 +37,7 @@ func inOrder(f *sqlfiles.File, text string, q question.Question) (string, error)
 func sortKey(f *sqlfiles.File, q question.Question) (string, error) {
 	name, direction, _ := strings.Cut(q.Sort, ":")
 	if direction != "" && direction != "asc" && direction != "desc" {
-		return "", &question.GroupError{What: fmt.Sprintf("there is no direction %q", direction), Hint: "write COLUMN:asc or COLUMN:desc"}
+		return "", &question.GroupError{What: fmt.Sprintf("unknown sort order %q", direction), Hint: "use COLUMN:asc or COLUMN:desc"}
 	}
 	keys := map[string]string{}
 	for i, d := range q.Keys {
@@ -53,7 +53,7 @@ func sortKey(f *sqlfiles.File, q question.Question) (string, error) {
 	key, isKey := keys[name]
 	switch {
 	case name == "agent" || isKey && name == "campaign" || isColumn && question.IsAgent(name):
-		return "", &question.GroupError{What: fmt.Sprintf("rows cannot be sorted by %s: names change, and ids have no order", name),
+		return "", &question.GroupError{What: fmt.Sprintf("cannot sort by %s: names change, and ids have no order", name),
 			Hint: "sort by one of: " + strings.Join(known, ", ")}
 	case isKey:
 		return key + " " + cmp.Or(direction, "asc"), nil

@@ -132,7 +132,7 @@ func (p *Planner) NotFetched(q question.Question) (out []string) {
 	}
 	if slices.Contains(reads, resource.Changes.Name) && !p.fetched(resource.Changes.Name) &&
 		!slices.ContainsFunc(resource.All, func(r *resource.Resource) bool { return p.fetched(r.Name) }) {
-		out = append(out, "agents, tools and so on")
+		out = append(out, "agents, tools and other resources")
 	}
 	return out
 }

@@ -19,12 +19,12 @@ type Beside struct {
 // besides are all of these.
 var besides = []Beside{
 	// What was there when its list was first read is not new, nor is what was only looked at more closely.
-	{Name: "selected_changes", are: "changes that were seen",
+	{Name: "selected_changes", are: "changes seen",
 		Rows: `SELECT *, CASE WHEN resource IN ('agents', 'agent_versions') THEN url_decode(split_part(key, '/', 1)) END AS agent_id
 FROM changes
 WHERE since_at IS NOT NULL AND kind <> 'completed' AND resource NOT IN ('customers', 'incidents')`,
 		Since: "since_at", At: "seen_at", OfAgents: true},
-	{Name: "selected_incidents", are: "incidents that were raised", Rows: "SELECT * FROM incidents", Since: "created_at", At: "created_at"},
+	{Name: "selected_incidents", are: "incidents raised", Rows: "SELECT * FROM incidents", Since: "created_at", At: "created_at"},
 }
 
 // BesideOf returns what a report reads of that kind.

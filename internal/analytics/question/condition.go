@@ -27,7 +27,7 @@ func Filters(where []string) (out []Filter, err error) {
 		name, v, ok := strings.Cut(text, "=")
 		if !ok {
 			return nil, &GroupError{fmt.Sprintf("the condition %q has no value", text),
-				"write NAME=VALUE, as in call_type=outbound; nothing behind the = stands for calls without a value"}
+				"write NAME=VALUE, e.g. call_type=outbound; an empty VALUE selects calls without a value"}
 		}
 		d, err := dimensionOf(name, 2+len(out))
 		if err != nil {
@@ -37,7 +37,7 @@ func Filters(where []string) (out []Filter, err error) {
 			return nil, Unknown(name, v, d.known)
 		}
 		if d.valid != nil && v != "" && !d.valid(v) {
-			return nil, &GroupError{fmt.Sprintf("there is no %s %q", name, v), "write it as " + d.like}
+			return nil, &GroupError{fmt.Sprintf("invalid %s %q", name, v), "for example " + d.like}
 		}
 		at := slices.IndexFunc(out, func(f Filter) bool { return f.Name == name })
 		if at < 0 {

@@ -102,11 +102,11 @@ func dimensions() map[string]Dimension {
 		"outcome_kind":         {Expr: "outcome_kind", Columns: strings.Fields(OfOutcome)},
 		"day": {Expr: "local_date", Columns: byDate, Natural: true, once: true, valid: date,
 			like: "2026-11-20", OnDay: "day"},
-		"week": {Expr: "week", Columns: byDate, Natural: true, once: true, valid: date, like: "2026-11-16, its Monday",
+		"week": {Expr: "week", Columns: byDate, Natural: true, once: true, valid: date, like: "2026-11-16 (its Monday)",
 			OnDay: "week_of(day)"},
 		"month": {Expr: "local_month", Columns: byDate, Natural: true, once: true, valid: month, like: "2026-11",
 			OnDay: "month_of(day)"},
-		"hour":    {Expr: "local_hour", Columns: []string{LocalHour}, Natural: true, valid: hour, like: "9, of 0 to 23"},
+		"hour":    {Expr: "local_hour", Columns: []string{LocalHour}, Natural: true, valid: hour, like: "9 (0 to 23)"},
 		"weekday": {Expr: "weekday", Columns: byDate, Natural: true, known: value.Weekdays[:], OnDay: "weekday_of(day)"},
 	}
 }
@@ -181,12 +181,12 @@ func ByNames(by string) []string {
 func keysOf(by string) (keys []Dimension, err error) {
 	names := ByNames(by)
 	if len(names) > 2 {
-		return nil, &GroupError{"groups are of two dimensions at most, and " + strconv.Itoa(len(names)) + " are given",
-			"narrow the calls by the others: --where NAME=VALUE"}
+		return nil, &GroupError{"at most two groups are possible, got " + strconv.Itoa(len(names)),
+			"select by the other dimensions with --where NAME=VALUE"}
 	}
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
-			return nil, &GroupError{"groups are by " + name + " twice", "name two different dimensions"}
+			return nil, &GroupError{"the group " + name + " is repeated", "use two different dimensions"}
 		}
 		d, err := dimensionOf(name, i)
 		if err != nil {

@@ -14,7 +14,7 @@ type UnknownError struct {
 	Known   []string
 }
 
-func (e *UnknownError) Error() string { return fmt.Sprintf("there is no %s %q", e.What, e.Name) }
+func (e *UnknownError) Error() string { return fmt.Sprintf("unknown %s %q", e.What, e.Name) }
 
 // Unknown returns an *UnknownError.
 func Unknown(what, name string, known []string) error {
@@ -39,10 +39,10 @@ type Fit string
 
 // The parts that a text can match.
 const (
-	FitsID       Fit = "have an id that begins with"
-	FitsName     Fit = "are called"
+	FitsID       Fit = "have an id that starts with"
+	FitsName     Fit = "are named"
 	FitsPart     Fit = "have a name that contains"
-	FitsIDOrName Fit = "have a name or an id like"
+	FitsIDOrName Fit = "match by name or id"
 )
 
 func (e *AmbiguousError) Error() string {

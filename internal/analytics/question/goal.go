@@ -16,8 +16,8 @@ var goals = []string{"completed", "transferred", "abandoned", "failed"}
 func ParseGoal(text string) (Goal, error) {
 	at := strings.LastIndexByte(text, '=')
 	if at < 1 {
-		return Goal{}, &GroupError{text + " names no outcome",
-			"write AGENT=OUTCOME, as in triage=transferred; name an agent again for each further outcome"}
+		return Goal{}, &GroupError{text + " has no outcome",
+			"write AGENT=OUTCOME, e.g. triage=transferred; repeat an agent for further outcomes"}
 	}
 	g := Goal{text[:at], text[at+1:]}
 	if !slices.Contains(goals, g.Outcome) {

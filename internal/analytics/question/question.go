@@ -36,10 +36,10 @@ func Of(f *sqlfiles.File, p Params) (q Question, err error) {
 		return q, err
 	}
 	if name, _, ok := strings.Cut(p.Field, "="); p.Field != "" && (!ok || name == "") {
-		return q, &GroupError{fmt.Sprintf("the field %q has no value", p.Field), "write NAME=VALUE, as in resolved=true"}
+		return q, &GroupError{fmt.Sprintf("the field %q has no value", p.Field), "write NAME=VALUE, e.g. resolved=true"}
 	}
 	if !slices.Contains([]string{"", "day", "hour", "minute"}, p.Every) {
-		return q, &GroupError{fmt.Sprintf("there is no step of time %q", p.Every), "write --every day, hour or minute"}
+		return q, &GroupError{fmt.Sprintf("unknown step %q", p.Every), "use --every day, hour or minute"}
 	}
 	if _, compares := p.Previous(); compares && f.Selects() {
 		q.Spreads = len(f.Hidden) > 0
@@ -64,7 +64,7 @@ func Compare(f *sqlfiles.File, p Params, listed, now time.Time, loc *time.Locati
 		return p, err
 	}
 	if p.Since.IsZero() {
-		return p, &GroupError{"there is no period before the beginning", "say when the period begins: --since 7d, or --since 2026-11-01"}
+		return p, &GroupError{"--compare needs the start of the period", "set it, e.g. --since 7d or --since 2026-11-01"}
 	}
 	if p.Until.IsZero() {
 		p.Until = now
@@ -73,7 +73,7 @@ func Compare(f *sqlfiles.File, p Params, listed, now time.Time, loc *time.Locati
 		}
 	}
 	if !p.Since.Before(p.Until) {
-		return p, &GroupError{"the period has not begun yet", "give --since an earlier time"}
+		return p, &GroupError{"the period starts in the future", "set --since to an earlier time"}
 	}
 	p.PreviousSince, p.PreviousUntil = before(p.Since.In(loc), p.Until.In(loc))
 	return p, nil
@@ -84,14 +84,14 @@ func Compare(f *sqlfiles.File, p Params, listed, now time.Time, loc *time.Locati
 func (q Question) mayCompare() error {
 	f := q.Report
 	if !f.Selects() || !f.Grouped() {
-		return &GroupError{f.Name + " lists what there is, and has no figures to compare", "ask it for each period apart: --since and --until"}
+		return &GroupError{f.Name + " has no figures to compare", "run it for each period, with --since and --until"}
 	}
 	if f.Incomparable != "" {
-		return &GroupError{f.Name + " cannot be compared with the period before", f.Incomparable}
+		return &GroupError{f.Name + " cannot be compared with the previous period", f.Incomparable}
 	}
 	if slices.ContainsFunc(q.Asked(), func(d Dimension) bool { return d.once }) {
-		return &GroupError{"a day, week or month lies in one period alone, and cannot be compared with the one before",
-			"group by weekday or hour, or choose the days by --since and --until"}
+		return &GroupError{"a day, week or month lies in one period only and cannot be compared with the previous one",
+			"group by weekday or hour, or select days with --since and --until"}
 	}
 	return nil
 }

@@ -80,7 +80,7 @@ func Views(f *sqlfiles.File) (out []string) {
 		case isSelected, name == "selected", name == "surrounding", name == "tallied":
 			out = append(out, schema.Calls.Name)
 		default:
-			panic("nobody knows what " + name + " is made of") // a test asks for every report
+			panic("the tables behind " + name + " are not declared") // a test asks for every report
 		}
 	}
 	return out

@@ -1,6 +1,6 @@
-// Package rights says what a reader may see of a warehouse: some of its tables, the calls
-// of some agents, and columns without their values. It writes the SQL of the stored tables
-// as such a reader has them, below every view, and runs none.
+// Package rights limits what a reader may see of a warehouse: some tables, the calls of some
+// agents, columns without their values. It writes the SQL of the filtered and masked stored tables
+// under every view, and runs none.
 package rights
 
 import (
@@ -16,22 +16,22 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// Rights are those of a reader. The zero value is everything.
+// Rights are the limits of a reader. The zero value allows everything.
 type Rights struct {
-	// Tables are what may be read, by the names of views; nil: all.
+	// Tables are the readable views; nil: all.
 	Tables []string `json:",omitempty"`
-	// Agents are the ids of those whose calls there are, with what belongs to these calls;
-	// nil: all. Then tables that have nothing to do with an agent are closed.
+	// Agents are the ids of the agents whose calls, and rows that belong to them, are visible; nil:
+	// all. Otherwise tables without a link to an agent are closed.
 	Agents []string `json:",omitempty"`
-	// Masked are columns that are null, as from_number of every table that has it, or
-	// transcript_turns.content of one.
+	// Masked are columns that are null, such as from_number in every table, or
+	// transcript_turns.content in one.
 	Masked []string `json:",omitempty"`
 }
 
-// None says that there are no limits.
+// None reports whether there are no limits.
 func (r Rights) None() bool { return r.Tables == nil && r.Agents == nil && r.Masked == nil }
 
-// Key tells rights from others: those with the same key are the same.
+// Key identifies rights: equal keys mean equal rights.
 func (r Rights) Key() string {
 	if r.None() {
 		return ""
@@ -39,36 +39,36 @@ func (r Rights) Key() string {
 	for _, list := range []*[]string{&r.Tables, &r.Agents, &r.Masked} {
 		*list = slices.Compact(slices.Sorted(slices.Values(*list)))
 	}
-	raw, _ := json.Marshal(r) // lists of texts always encode
+	raw, _ := json.Marshal(r) // lists of strings always encode
 	return string(raw)
 }
 
-// DeniedError says that a reader may not see a table.
+// DeniedError reports a table that the reader may not see.
 type DeniedError struct{ Table string }
 
 func (e *DeniedError) Error() string { return "permission denied for table " + e.Table }
 
-// Check returns what is wrong with the names. A limit that names nothing is no limit that
-// somebody can have meant.
+// Check validates the names. A limit with an unknown name is refused, since nobody can have meant
+// it.
 func (r Rights) Check() error {
 	for what, list := range map[string][]string{"tables": r.Tables, "agents": r.Agents, "masked columns": r.Masked} {
 		if list != nil && len(list) == 0 || slices.Contains(list, "") {
-			return fmt.Errorf("the list of %s has nothing in it, or an empty name", what)
+			return fmt.Errorf("the list of %s is empty or has an empty name", what)
 		}
 	}
 	for _, name := range r.Tables {
 		if _, ok := sqlfiles.View(name); !ok {
-			return fmt.Errorf("there is no table %q", name)
+			return fmt.Errorf("unknown table %q", name)
 		}
 		if err := r.May(name); err != nil {
-			return fmt.Errorf("the table %s does not tell whose calls its rows are about, so it is closed to who is limited to agents", name)
+			return fmt.Errorf("rows of the table %s cannot be assigned to an agent, so a user limited to agents cannot read it", name)
 		}
 	}
 	for _, name := range r.Masked {
 		if !slices.ContainsFunc(resource.Tables, func(t *schema.Table) bool {
 			return slices.ContainsFunc(t.Columns, func(c schema.Column) bool { return !c.Required && is(name, t, c) })
 		}) {
-			return fmt.Errorf("no stored column that may be null is called %q: a column of a view is masked by those that it is made of", name)
+			return fmt.Errorf("%q is not a nullable stored column; to mask a column of a view, mask the columns it is computed from", name)
 		}
 	}
 	return nil
@@ -87,14 +87,14 @@ func (r Rights) May(view string) error {
 	return nil
 }
 
-// Holds says whether rows of a stored table are there: whether a view that the reader may
-// see is made of them.
+// Holds reports whether rows of a stored table are visible: a view that the reader may see reads
+// it.
 func (r Rights) Holds(t *schema.Table) bool {
 	return r.None() || slices.ContainsFunc(sqlfiles.Views(),
 		func(v *sqlfiles.File) bool { return slices.Contains(under(v.Name), t) && r.May(v.Name) == nil })
 }
 
-// Tallied says whether counts of all calls tell nothing more than the reader may know.
+// Tallied reports whether counts of all calls reveal nothing beyond the reader's limits.
 func (r Rights) Tallied() bool {
 	if r.Agents != nil {
 		return false
@@ -106,12 +106,13 @@ func (r Rights) Tallied() bool {
 	})
 }
 
-// is says whether a name of a masked column means the column of a table, or one that it is made of.
+// is reports whether the name of a masked column means this column of a table, or one derived from
+// it.
 func is(name string, t *schema.Table, c schema.Column) bool {
 	return slices.ContainsFunc(append(c.Made, c.Name), func(column string) bool { return name == column || name == t.Name+"."+column })
 }
 
-// under returns the stored tables that a view is made of.
+// under returns the stored tables that a view reads.
 func under(view string) (out []*schema.Table) {
 	f, _ := sqlfiles.View(view)
 	for _, name := range f.Reads {
@@ -126,8 +127,8 @@ func under(view string) (out []*schema.Table) {
 	return out
 }
 
-// link is the column by which the rows of a table are an agent's: its own id, or that of
-// its call. Without one nothing says whose they are.
+// link returns the column that assigns rows of a table to an agent: the agent's id, or the call's.
+// Without one the owner is unknown.
 func link(t *schema.Table) string {
 	for _, name := range []string{"agent_id", "call_id"} {
 		if t.Column(name) >= 0 {
@@ -137,12 +138,12 @@ func link(t *schema.Table) string {
 	return ""
 }
 
-// Relation returns a SELECT of the rows of some of a table's files as the reader has them.
+// Relation returns a SELECT of the rows of some of a table's files with the reader's limits
+// applied.
 //
-// With isForeign somebody else writes the statements over it. DuckDB may then evaluate what
-// these say of a row before it looks whether the row is theirs, and tell by an error, or by
-// the time that it takes, what stands in it. So of a row that is not theirs every value is
-// null as well, whatever is evaluated first.
+// With isForeign the statements over it are written by others. DuckDB may evaluate their conditions
+// before the filter, and an error or the time taken could reveal a value of a hidden row. So every
+// value of hidden rows is null as well.
 func (r Rights) Relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table, isForeign bool) string {
 	all := stored.Relation(snap, files, t, false)
 	switch {
@@ -164,7 +165,7 @@ func (r Rights) Relation(snap *layout.Snapshot, files []*layout.File, t *schema.
 			columns = append(columns, name)
 		}
 	}
-	if t.ByMonth() { // which tells of the file alone
+	if t.ByMonth() { // a property of the file alone
 		columns = append(columns, schema.Month)
 	}
 	text := "SELECT " + strings.Join(columns, ", ") + " FROM "
@@ -177,8 +178,8 @@ func (r Rights) Relation(snap *layout.Snapshot, files []*layout.File, t *schema.
 	return text + "(" + all + ") WHERE " + theirs
 }
 
-// masks says whether a column is null. What a table keeps beside its columns may hold the
-// same value in another shape, so it goes with the first of them.
+// masks reports whether a column is null. The columns for unknown fields may hold the same value in
+// another form, so they are masked with the first masked column.
 func (r Rights) masks(t *schema.Table, c schema.Column) bool {
 	beside := c.Name == "extra" || c.Name == "own_extra"
 	return !c.Required && slices.ContainsFunc(t.Columns, func(masked schema.Column) bool {
@@ -186,7 +187,7 @@ func (r Rights) masks(t *schema.Table, c schema.Column) bool {
 	})
 }
 
-// theirs returns the condition that a row is one of the agents'; empty: there is none.
+// theirs returns the condition that a row belongs to one of the agents; empty: no condition.
 func (r Rights) theirs(snap *layout.Snapshot, t *schema.Table) string {
 	if r.Agents == nil {
 		return ""

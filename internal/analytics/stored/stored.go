@@ -1,5 +1,5 @@
-// Package stored is the tables of a snapshot as SQL, for this program's DuckDB and any other.
-// It writes SQL, and runs none.
+// Package stored writes the tables of a snapshot as SQL, for this program's DuckDB and any other.
+// It runs none.
 package stored
 
 import (
@@ -11,8 +11,8 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Relations returns the statements that make the tables of a snapshot
-// known to any DuckDB, as stored.calls and so on, with exactly the declared columns.
+// Relations returns the statements that create the tables of a snapshot in any DuckDB, as
+// stored.calls and so on, with exactly the declared columns.
 func Relations(snap *layout.Snapshot) string {
 	var b strings.Builder
 	b.WriteString("CREATE SCHEMA stored;\n")
@@ -22,20 +22,21 @@ func Relations(snap *layout.Snapshot) string {
 	return b.String()
 }
 
-// Relation returns a SELECT of the rows of some of a table's files. It names the
-// files one by one, never a pattern, so that it reads one commit and nothing else.
-// DuckDB before 1.5 knows no JSON in a schema: portable reads text and casts it.
+// Relation returns a SELECT of the rows of some of a table's files. It lists the files, never a
+// pattern, so that it reads exactly one commit. DuckDB before 1.5 has no JSON in a schema: portable
+// reads text and casts it.
 func Relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table, portable bool) string {
 	return relation(snap, files, t, portable, "", "")
 }
 
-// Rows returns a SELECT of n rows of a file from a row on, of a table by month. DuckDB skips row groups without them.
+// Rows returns a SELECT of n rows from a given row of a file, of a table by month. DuckDB skips
+// other row groups.
 func Rows(snap *layout.Snapshot, file *layout.File, t *schema.Table, from, n int) string {
 	return relation(snap, []*layout.File{file}, t, false, "file_row_number",
 		fmt.Sprintf(" WHERE file_row_number >= %d AND file_row_number < %d", from, from+n))
 }
 
-// relation is Relation with another of read_parquet's columns, which only where sees.
+// relation is Relation with additional columns of read_parquet, visible only to where.
 func relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table, portable bool, also, where string) string {
 	if len(files) == 0 {
 		return Empty(t)
@@ -56,8 +57,7 @@ func relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table, port
 		b.WriteString(jsonCasts(t))
 	}
 	if t.ByMonth() {
-		// Of the file's own name, which begins with its day or month: a condition on it
-		// says which files to read.
+		// The file's name begins with its day or month: a condition on it selects files.
 		fmt.Fprintf(&b, ", left(parse_filename(filename), 7) AS %s", schema.Month)
 	}
 	b.WriteString(" FROM read_parquet([")
@@ -67,9 +67,8 @@ func relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table, port
 		}
 		b.WriteString(Quote(snap.Path(f)))
 	}
-	// The declared schema, by field id: a column that an older file lacks is
-	// null, and no file's own types matter. DuckDB reads no month of the folders'
-	// names beside it.
+	// The declared schema, by field id: a column that an older file lacks is null, and the files'
+	// own types do not matter. With it, DuckDB does not read month from the folder names.
 	b.WriteString("], " + options + ", schema = MAP {")
 	for i, c := range t.Columns {
 		if i > 0 {
@@ -85,7 +84,7 @@ func relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table, port
 	return b.String()
 }
 
-// jsonCasts returns what makes JSON of a table's columns of JSON, behind a star.
+// jsonCasts returns the casts of a table's JSON columns, to follow a star.
 func jsonCasts(t *schema.Table) string {
 	var casts []string
 	for _, c := range t.Columns {
@@ -111,8 +110,8 @@ func Empty(t *schema.Table) string {
 	return "SELECT " + strings.Join(columns, ", ") + " WHERE false"
 }
 
-// Quote returns s as a string literal of SQL.
+// Quote returns s as an SQL string literal.
 func Quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// Ident returns s as a quoted identifier of SQL.
+// Ident returns s as a quoted SQL identifier.
 func Ident(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }

@@ -1,7 +1,7 @@
 package value
 
-// What the columns of a comparison are called: those of the report, and with
-// each figure the same of the period before, the change and its bounds.
+// Names of the columns of a comparison: those of the report and, for each figure, its value in the
+// previous period, the change, and the bounds of the change.
 const (
 	PreviousOf   = "previous_"
 	ChangeOf     = "change_"

@@ -29,7 +29,7 @@ func appendObject(dst []byte, names []string, values []any, loc *time.Location) 
 	return append(dst, '}')
 }
 
-// appendMap writes an object, its keys as text.
+// appendMap writes an object with its keys as text.
 func appendMap(dst []byte, m Map, loc *time.Location) []byte {
 	names := make([]string, len(m.Keys))
 	for i, k := range m.Keys {
@@ -40,8 +40,8 @@ func appendMap(dst []byte, m Map, loc *time.Location) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// AppendString appends s as a JSON string. Bytes that are no UTF-8 become
-// U+FFFD; nothing but what JSON demands is escaped.
+// AppendString appends s as a JSON string. Invalid UTF-8 becomes U+FFFD; only what JSON requires is
+// escaped.
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0

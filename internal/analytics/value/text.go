@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// AppendText appends a value's exact text, as a CSV file holds it. Instants are
-// RFC 3339 in loc; a null is empty; nested values are their JSON.
+// AppendText appends a value's exact text for CSV. Instants are RFC 3339 in loc; null is empty;
+// nested values are JSON.
 func AppendText(dst []byte, v any, loc *time.Location) []byte {
 	switch v := v.(type) {
 	case nil:
@@ -45,8 +45,8 @@ func AppendText(dst []byte, v any, loc *time.Location) []byte {
 	return appendPlain(dst, v)
 }
 
-// AppendJSON appends a value as JSON. Numbers keep every digit. What JSON
-// cannot say is a string: NaN, Infinity, dates, times, intervals, bytes.
+// AppendJSON appends a value as JSON. Numbers keep every digit. Values without a JSON form are
+// strings: NaN, Infinity, dates, times, intervals, bytes.
 func AppendJSON(dst []byte, v any, loc *time.Location) []byte {
 	switch v := v.(type) {
 	case nil:
@@ -66,7 +66,7 @@ func AppendJSON(dst []byte, v any, loc *time.Location) []byte {
 	case string:
 		return AppendString(dst, v)
 	case JSON:
-		if !json.Valid([]byte(v)) { // never so from a column of ours
+		if !json.Valid([]byte(v)) { // impossible in our own columns
 			return AppendString(dst, string(v))
 		}
 		return append(dst, v...)
@@ -98,8 +98,8 @@ func appendPlain(dst []byte, v any) []byte {
 	return fmt.Append(dst, v)
 }
 
-// appendFloat writes the shortest text that reads back as the same number, and
-// whole numbers of ordinary size without an exponent.
+// appendFloat writes the shortest text that parses to the same number, and ordinary whole numbers
+// without an exponent.
 func appendFloat(dst []byte, f float64) []byte {
 	if a := math.Abs(f); a == 0 || a >= 1e-6 && a < 1e17 {
 		return strconv.AppendFloat(dst, f, 'f', -1, 64)
@@ -119,8 +119,7 @@ func oddFloat(f float64) string {
 	return "-Infinity"
 }
 
-// appendBlob writes printable ASCII as it is and other bytes as \xFF, which is
-// DuckDB's own text of a BLOB.
+// appendBlob writes printable ASCII unchanged and other bytes as \xFF, like DuckDB.
 func appendBlob(dst, b []byte) []byte {
 	for _, c := range b {
 		if c < ' ' || c > '~' || c == '\\' || c == '"' || c == '\'' {
@@ -132,8 +131,8 @@ func appendBlob(dst, b []byte) []byte {
 	return dst
 }
 
-// appendInstant writes RFC 3339. An offset with seconds, which RFC 3339 cannot
-// say (local mean times of the past), becomes UTC.
+// appendInstant writes RFC 3339. Offsets with seconds, which RFC 3339 does not have (historic local
+// mean times), become UTC.
 func appendInstant(dst []byte, t time.Time, loc *time.Location) []byte {
 	t = t.In(loc)
 	_, offset := t.Zone()
@@ -154,7 +153,7 @@ func appendLocal(dst []byte, t time.Time, sep byte) []byte {
 
 func appendDate(dst []byte, t time.Time) []byte { return appendEra(appendDay(dst, t), t) }
 
-// appendDay writes a day; there is no year 0 before 1 AD, but 1 BC.
+// appendDay writes a day; before 1 AD comes 1 BC, not year 0.
 func appendDay(dst []byte, t time.Time) []byte {
 	y := t.Year()
 	if y < 1 {
@@ -170,11 +169,11 @@ func appendEra(dst []byte, t time.Time) []byte {
 	return dst
 }
 
-// HumanInstant returns an instant in loc with its offset, for a table.
+// HumanInstant returns an instant in loc with its offset, for people.
 func HumanInstant(t time.Time, loc *time.Location) string {
 	t = t.In(loc)
 	return string(t.AppendFormat(appendLocal(nil, t, ' '), "Z07:00"))
 }
 
-// HumanLocal returns a date and time, for a table.
+// HumanLocal returns a date and time, for people.
 func HumanLocal(t LocalTime) string { return string(appendLocal(nil, time.Time(t), ' ')) }

@@ -1,17 +1,17 @@
-// Package value holds what a query gives: columns with their types, values
-// that keep every digit, and their exact text and JSON.
+// Package value holds query results: typed columns, values that keep every digit, and their exact
+// text and JSON.
 //
-// A value is one of: nil, bool, int64, uint64, *big.Int, float32, float64,
-// [Decimal], string, [JSON], []byte, [Date], [Clock], [ZonedClock], [LocalTime],
-// time.Time (an instant), [Infinity], [Interval], [List], [Struct], [Map] and
-// [Union]. The package opens nothing and knows neither DuckDB nor the terminal.
+// A value is one of: nil, bool, int64, uint64, *big.Int, float32, float64, [Decimal], string,
+// [JSON], []byte, [Date], [Clock], [ZonedClock], [LocalTime], time.Time (an instant), [Infinity],
+// [Interval], [List], [Struct], [Map] and [Union]. The package opens nothing and does not depend on
+// DuckDB or the terminal.
 package value
 
-// Kind says what a column's values are, as far as writers care.
+// Kind classifies a column's values for writers.
 type Kind uint8
 
 const (
-	Other    Kind = iota // text of some kind
+	Other    Kind = iota // other text
 	Bool                 // bool
 	Integer              // int64, uint64, *big.Int
 	Float                // float32, float64
@@ -20,40 +20,40 @@ const (
 	Document             // JSON
 	Bytes                // []byte
 	Day                  // Date
-	Local                // LocalTime: a time of day in no stated zone
+	Local                // LocalTime: a date and time without a zone
 	Instant              // time.Time
 	Nested               // List, Struct, Map, Union
-	Drawing              // string of several lines that belong together, as a query's plan
+	Drawing              // multi-line string, such as a query plan
 )
 
 // Numeric reports whether values of the kind are numbers.
 func (k Kind) Numeric() bool { return k == Integer || k == Float || k == Exact }
 
-// Unit says what a number counts, as the headers of the .sql files spell it.
+// Unit is a number's unit, as spelled in the headers of the .sql files.
 type Unit string
 
 const (
 	NoUnit  Unit = ""
-	Millis  Unit = "ms"      // people read it as 1m 23s
-	Percent Unit = "percent" // 0 to 100; a terminal draws it as a bar
-	Count   Unit = "count"   // people read it with thousands separators
-	Money   Unit = "money"   // as Count, with two decimals, or what matters of four
-	Number  Unit = "number"  // a mean and the like: one decimal
+	Millis  Unit = "ms"      // shown as 1m 23s
+	Percent Unit = "percent" // 0 to 100; drawn as a bar on a terminal
+	Count   Unit = "count"   // shown with thousands separators
+	Money   Unit = "money"   // like Count, with two to four decimals
+	Number  Unit = "number"  // such as a mean: one decimal
 	Points  Unit = "points"  // a difference or score: its sign and one decimal
 )
 
 // Column is a column of a result.
 type Column struct {
 	Name string
-	Type string // as DuckDB spells it
+	Type string // in DuckDB's spelling
 	Kind Kind
 	Unit Unit
 	// Fields are those of a struct.
 	Fields []Column
 
-	// What follows is for tables that people read.
+	// For tables that people read:
 	Label string // the heading; empty: Name
-	Null  string // what stands for null
-	Key   bool   // the group of a report, alike in neighbouring rows
-	Wrap  bool   // broken into lines where a terminal has no room, not cut
+	Null  string // text for null
+	Key   bool   // the group of a report, equal in neighbouring rows
+	Wrap  bool   // wrapped, not cut, on a narrow terminal
 }

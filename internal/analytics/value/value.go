@@ -13,12 +13,11 @@ type Decimal struct {
 	Scale uint8
 }
 
-// usualPlaces are the decimals that are shown of a number with more, where those
-// are zeros.
+// usualPlaces is the number of decimals kept when trailing zeros are trimmed.
 const usualPlaces = 4
 
-// String returns every digit, trailing zeros of the scale included up to the
-// fourth decimal: money has 18, of which hardly any is ever used.
+// String returns every digit and trailing zeros up to the fourth decimal: money has a scale of 18,
+// hardly ever used.
 func (d Decimal) String() string {
 	s := d.Units.String()
 	if d.Scale == 0 {
@@ -51,7 +50,7 @@ type JSON string
 // Date is a day, at midnight UTC.
 type Date time.Time
 
-// LocalTime is a date and a time of day in no stated zone, held as if in UTC.
+// LocalTime is a date and time without a zone, held as UTC.
 type LocalTime time.Time
 
 // Micros is an instant, in microseconds since 1970.
@@ -99,7 +98,7 @@ type Interval struct {
 	Micros       int64
 }
 
-// String returns the interval as ISO 8601, as in P1Y2M3DT4H5M6.5S.
+// String returns the interval in ISO 8601: P1Y2M3DT4H5M6.5S.
 func (i Interval) String() string {
 	var b strings.Builder
 	b.WriteByte('P')
@@ -129,27 +128,25 @@ func (i Interval) String() string {
 	return b.String()
 }
 
-// List is the elements of a LIST or an ARRAY.
+// List holds the elements of a LIST or an ARRAY.
 type List []any
 
-// Struct is the fields of a STRUCT, in their order. Names may be shared by
-// many values.
+// Struct holds the fields of a STRUCT in order. Values may share the names.
 type Struct struct {
 	Names  []string
 	Values []any
 }
 
-// Map is the entries of a MAP, in their order.
+// Map holds the entries of a MAP in order.
 type Map struct{ Keys, Values []any }
 
-// Union is a value of a UNION and the name of the member that it is.
+// Union is a value of a UNION and the name of its member.
 type Union struct {
 	Tag   string
 	Value any
 }
 
-// fraction returns a fraction of a second with as many digits as it needs, in
-// steps of three.
+// fraction returns a fraction of a second in 0, 3, 6 or 9 digits, as needed.
 func fraction(nanos int) string {
 	switch {
 	case nanos == 0:

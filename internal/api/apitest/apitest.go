@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// network is an in-memory network. Its connections are pipes, so it works in a bubble of simulated
-// time, where sockets do not.
+// network is an in-memory network. Its connections are pipes, so it works in simulated time, where
+// sockets do not.
 type network struct {
 	conns  chan net.Conn
 	closed chan struct{}

@@ -12,7 +12,7 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
-// epoch is where Postgres begins to count: 2000-01-01.
+// epoch is Postgres' epoch: 2000-01-01.
 const (
 	epochDays   = 10_957
 	epochMicros = epochDays * 86_400 * 1_000_000
@@ -20,8 +20,8 @@ const (
 
 var be = binary.BigEndian
 
-// AppendBinary appends a value in the binary form of its type. An error says that the
-// type cannot hold it.
+// AppendBinary appends a value in the binary form of its type. It fails if the type cannot hold the
+// value.
 func (t Type) AppendBinary(dst []byte, v any, loc *time.Location) ([]byte, error) {
 	switch v := v.(type) {
 	case bool:
@@ -30,7 +30,7 @@ func (t Type) AppendBinary(dst []byte, v any, loc *time.Location) ([]byte, error
 		}
 		return append(dst, 0), nil
 	case *string:
-		return append(dst, *v...), nil // no type of texts has a binary form of its own
+		return append(dst, *v...), nil // text types have no other binary form
 	case *value.Micros:
 		return be.AppendUint64(dst, uint64(*v-epochMicros)), nil
 	case *int64:
@@ -145,16 +145,16 @@ func (t Type) appendBinaryArray(dst []byte, l value.List, loc *time.Location) (_
 
 var tenThousand = big.NewInt(10_000)
 
-// appendNumeric writes units / 10^scale: how many digits of base 10,000 there are, the
-// power of the first, the sign, the scale, the digits.
+// appendNumeric writes units / 10^scale: the number of digits of base 10,000, the power of the
+// first, the sign, the scale, the digits.
 func appendNumeric(dst []byte, units *big.Int, scale int) []byte {
 	n := new(big.Int).Abs(units)
-	// Digits begin at the decimal point, so the fraction is filled up to whole ones.
+	// Digits are aligned at the decimal point, so the fraction is padded to whole ones.
 	places := (scale + 3) / 4
 	if fill := places*4 - scale; fill > 0 {
 		n.Mul(n, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(fill)), nil))
 	}
-	var digits []uint16 // the last one first
+	var digits []uint16 // least significant first
 	for digit := new(big.Int); n.Sign() > 0; {
 		n.DivMod(n, tenThousand, digit)
 		digits = append(digits, uint16(digit.Uint64()))

@@ -2,12 +2,12 @@ package cell
 
 import "regexp"
 
-// instantRE finds the parts of a date and time that DuckDB reads only in one spelling.
+// instantRE matches a date and time that DuckDB reads in one spelling only.
 var instantRE = regexp.MustCompile(`^\s*(\d{4}-\d{1,2}-\d{1,2})[ T](\d{1,2}:\d{2})(:\d{2}(?:\.\d+)?)?\s*` +
 	`([zZ]|UTC|GMT|[+-]\d{1,2}(?::?\d{2})?)?\s*$`)
 
-// Instant returns the text of a date and time as DuckDB reads it: with seconds, and without a
-// space before the zone. Other texts stay as they are.
+// Instant returns a date and time in DuckDB's spelling: with seconds, and without a space before
+// the zone. Other texts are unchanged.
 func Instant(text string) string {
 	m := instantRE.FindStringSubmatch(text)
 	if m == nil {

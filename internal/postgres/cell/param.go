@@ -11,8 +11,8 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
-// Param returns the value of a parameter that a client sent, in binary or as text: nil,
-// bool, int64, float64, []byte, time.Time, or the text that DuckDB reads the value from.
+// Param decodes a parameter sent by a client, in binary or as text: nil, bool, int64, float64,
+// []byte, time.Time, or a text for DuckDB to parse.
 func (t Type) Param(raw []byte, isBinary bool) (any, error) {
 	if raw == nil {
 		return nil, nil
@@ -57,7 +57,7 @@ func (t Type) Param(raw []byte, isBinary bool) (any, error) {
 	return text, nil
 }
 
-// SyntaxError says that a text is no value of a type.
+// SyntaxError reports a text that is not a value of the type.
 type SyntaxError struct{ Type, Text string }
 
 func (e *SyntaxError) Error() string {
@@ -138,7 +138,7 @@ func binaryNumeric(raw []byte) (string, error) {
 	return string(appendDecimal(nil, value.Decimal{Units: n, Scale: uint8(min(scale, 255))})), nil
 }
 
-// binaryArray returns a list of one dimension as the text of a list of DuckDB's.
+// binaryArray returns a one-dimensional array as DuckDB's text of a list.
 func (t Type) binaryArray(raw []byte) (string, error) {
 	if len(raw) < 12 {
 		return "", errShort
@@ -178,7 +178,7 @@ func (t Type) binaryArray(raw []byte) (string, error) {
 	return string(append(out, ']')), nil
 }
 
-// ArrayLiteral turns Postgres' text of an array of one dimension into DuckDB's of a list.
+// ArrayLiteral converts Postgres' text of a one-dimensional array to DuckDB's text of a list.
 func ArrayLiteral(text string) (string, error) {
 	bad := &SyntaxError{"array", text}
 	s := strings.TrimSpace(text)
@@ -210,7 +210,7 @@ func ArrayLiteral(text string) (string, error) {
 	return string(append(out, ']')), nil
 }
 
-// element cuts the first element off.
+// element splits off the first element.
 func element(s string) (word string, isQuoted bool, rest string, ok bool) {
 	if s == "" || s[0] == '{' {
 		return "", false, "", false

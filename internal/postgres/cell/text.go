@@ -12,7 +12,7 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
-// AppendText appends a value as Postgres writes it as text. Instants are in loc.
+// AppendText appends a value in Postgres' text form. Instants are in loc.
 func (t Type) AppendText(dst []byte, v any, loc *time.Location) []byte {
 	switch v := v.(type) {
 	case *string:
@@ -70,7 +70,7 @@ func appendFloat(dst []byte, f float64, bits int) []byte {
 	case math.IsInf(f, -1):
 		return append(dst, "-Infinity"...)
 	}
-	// Postgres writes an exponent where the shortest digits need more places than it has.
+	// Postgres uses an exponent if the shortest digits need more places than this.
 	digits := 15
 	if bits == 32 {
 		digits = 6
@@ -128,7 +128,7 @@ func appendEra(dst []byte, t time.Time) []byte {
 	return dst
 }
 
-// appendClock writes a time of day, of its fraction as much as it needs.
+// appendClock writes a time of day with the necessary digits of its fraction.
 func appendClock(dst []byte, t time.Time) []byte {
 	h, m, s := t.Clock()
 	dst = two(append(two(append(two(dst, h), ':'), m), ':'), s)
@@ -206,7 +206,7 @@ func appendInterval(dst []byte, i value.Interval) []byte {
 
 // appendArray writes a list as {a,"b c",NULL}.
 func (t Type) appendArray(dst []byte, l value.List, loc *time.Location) []byte {
-	if t.OID == int2vector.OID { // which is written as 1 2
+	if t.OID == int2vector.OID { // written as 1 2
 		for i, v := range l {
 			if i > 0 {
 				dst = append(dst, ' ')

@@ -1,7 +1,5 @@
-// Package cell turns values of a query into what Postgres sends for them, as text and
-// in binary, and the values of a client's parameters into those of a query. It knows
-// which type of Postgres stands for which of DuckDB's, and neither messages nor
-// connections.
+// Package cell encodes query values for Postgres clients, as text and in binary, and decodes their
+// parameters. It maps DuckDB's types to Postgres'. It does not depend on messages or connections.
 package cell
 
 import (
@@ -9,16 +7,16 @@ import (
 	"strings"
 )
 
-// Type is a type of Postgres.
+// Type is a Postgres type.
 type Type struct {
 	OID  uint32
-	Name string // as in pg_type
-	Size int16  // in bytes; -1: it varies
-	Mod  int32  // as the precision of numeric; -1: none
+	Name string // in pg_type
+	Size int16  // in bytes; -1: variable
+	Mod  int32  // type modifier, such as the precision of numeric; -1: none
 	Elem *Type  // of an array
 }
 
-// The types that clients are told of.
+// The types that clients see.
 var (
 	boolean     = Type{16, "bool", 1, -1, nil}
 	bytea       = Type{17, "bytea", -1, -1, nil}
@@ -41,8 +39,8 @@ var (
 	int2vector  = Type{22, "int2vector", -1, -1, &int2Type}
 )
 
-// plain are the types of DuckDB's names. An unsigned integer of 4 bytes is an oid: the
-// catalog has those, and the warehouse has no others. A list of ones of 2 bytes is a vector for the same reason.
+// plain maps DuckDB's type names. An unsigned 4-byte integer is an oid: the catalog has those, the
+// warehouse has no others. A list of 2-byte ones is a vector for the same reason.
 var plain = map[string]Type{
 	"BOOLEAN": boolean, "TINYINT": int2Type, "SMALLINT": int2Type, "INTEGER": int4Type, "BIGINT": int8Type,
 	"UTINYINT": int2Type, "USMALLINT": int4Type, "UINTEGER": oidType, "UBIGINT": numeric, "HUGEINT": numeric, "UHUGEINT": numeric,
@@ -53,12 +51,12 @@ var plain = map[string]Type{
 	"USMALLINT[]": int2vector, "TIMESTAMP_MS": timestamp, "TIMESTAMP_NS": timestamp, "TIMESTAMP WITH TIME ZONE": timestamptz,
 }
 
-// arrays are the types of lists, by their elements'.
+// arrays maps the types of elements to those of arrays.
 var arrays = map[uint32]uint32{16: 1000, 17: 1001, 20: 1016, 21: 1005, 23: 1007, 25: 1009, 26: 1028, 114: 199, 700: 1021, 701: 1022,
 	1082: 1182, 1083: 1183, 1114: 1115, 1184: 1185, 1186: 1187, 1266: 1270, 1700: 1231, 2950: 2951}
 
-// Of returns the type of Postgres that stands for one of DuckDB's. Structs, maps and
-// lists of lists are json; what else there is, words and bits, is text.
+// Of returns the Postgres type for a DuckDB type. Structs, maps and lists of lists are json; other
+// types, such as enums and bits, are text.
 func Of(duck string) Type {
 	if t, ok := plain[duck]; ok {
 		return t
@@ -73,7 +71,7 @@ func Of(duck string) Type {
 	var width, scale int32
 	if n, _ := fmt.Sscanf(duck, "DECIMAL(%d,%d)", &width, &scale); n == 2 {
 		t := numeric
-		if width < 38 || scale > 0 { // or it is a sum
+		if width < 38 || scale > 0 { // otherwise it is a sum
 			t.Mod = width<<16 | scale + 4
 		}
 		return t
@@ -86,7 +84,7 @@ func Of(duck string) Type {
 	return Text
 }
 
-// ByOID returns the type with a number, for parameters; one that is not known is text.
+// ByOID returns the type with an OID, for parameters; an unknown one is text.
 func ByOID(oid uint32) Type {
 	for _, t := range plain {
 		if t.OID == oid {
@@ -106,8 +104,7 @@ func ByOID(oid uint32) Type {
 	return Text
 }
 
-// DuckDB returns the type of DuckDB's that a parameter of a type has; empty for text,
-// which may stand for any.
+// DuckDB returns the DuckDB type of a parameter; empty for text, which may stand for any type.
 func (t Type) DuckDB() string {
 	if t.Elem != nil {
 		inner := t.Elem.DuckDB()

@@ -1,6 +1,5 @@
-// Package lexer takes the text of SQL apart into tokens, as Postgres does: to tell one
-// statement from the next, and to read those that are no queries (SET, BEGIN, COPY).
-// What a query means is for DuckDB's parser.
+// Package lexer splits SQL text into tokens as Postgres does, to separate statements and to parse
+// those that are not queries (SET, BEGIN, COPY). Queries are parsed by DuckDB.
 package lexer
 
 import (
@@ -9,31 +8,31 @@ import (
 	"strings"
 )
 
-// Kind is what a token is.
+// Kind is the kind of a token.
 type Kind uint8
 
 // The kinds of tokens.
 const (
-	Word    Kind = iota // a name or keyword without quotes
-	Quoted              // a name in quotes
+	Word    Kind = iota // an unquoted name or keyword
+	Quoted              // a quoted name
 	String              // a text: '…', E'…', $$…$$
 	Number              // digits
 	Param               // $1
-	Other               // an operator, a bracket, a comma
+	Other               // an operator, a parenthesis, a comma
 	Comment             // or spaces
 )
 
-// Token is a piece of a text.
+// Token is a token of a text.
 type Token struct {
 	Kind       Kind
-	Text       string // as it stands there
+	Text       string // as written
 	start, end int
 }
 
 // Is reports whether the token is a keyword.
 func (t Token) Is(word string) bool { return t.Kind == Word && strings.EqualFold(t.Text, word) }
 
-// Name returns what a name means: without quotes, and in small letters if it had none.
+// Name returns a name without quotes, folded to lower case if it was unquoted.
 func (t Token) Name() string {
 	if t.Kind == Quoted {
 		return strings.ReplaceAll(inner(t.Text, '"'), `""`, `"`)
@@ -41,7 +40,7 @@ func (t Token) Name() string {
 	return strings.ToLower(t.Text)
 }
 
-// Value returns the text of a string, or else the token as it stands.
+// Value returns the content of a string literal, or the token as written.
 func (t Token) Value() string {
 	if t.Kind != String {
 		return t.Text
@@ -53,23 +52,23 @@ func (t Token) Value() string {
 	case '\'':
 		return strings.ReplaceAll(inner(t.Text, '\''), "''", "'")
 	}
-	s := inner(t.Text, '\'') // E'…': what tools write there are \t and \\
+	s := inner(t.Text, '\'') // E'…': tools use only \t and \\
 	return strings.NewReplacer("''", "'", `\'`, "'", `\\`, `\`, `\t`, "\t", `\n`, "\n", `\r`, "\r").Replace(s)
 }
 
-// inner returns what stands between quotes, of which the last may be missing.
+// inner returns the text between quotes, of which the last may be missing.
 func inner(text string, quote byte) string {
 	s := text[strings.IndexByte(text, quote)+1:]
 	return strings.TrimSuffix(s, string(quote))
 }
 
-// Statement is the text of one statement, and its tokens without comments.
+// Statement is the text of one statement and its tokens without comments.
 type Statement struct {
 	Text   string
 	Tokens []Token
 }
 
-// Split returns the statements of a text, without those that are empty.
+// Split returns the non-empty statements of a text.
 func Split(text string) []Statement {
 	var out []Statement
 	var tokens []Token
@@ -98,7 +97,8 @@ func Split(text string) []Statement {
 	return out
 }
 
-// Tokens returns all tokens of a text, also its comments and spaces: together they are the text.
+// Tokens returns all tokens of a text, including comments and spaces: concatenated they are the
+// text.
 func Tokens(text string) iter.Seq[Token] {
 	return func(yield func(Token) bool) {
 		for at := 0; at < len(text); {
@@ -111,10 +111,10 @@ func Tokens(text string) iter.Seq[Token] {
 	}
 }
 
-// First returns the first token of a text, which is not empty.
+// First returns the first token of a non-empty text.
 func First(text string) Token { return next(text, 0) }
 
-// next returns the token at a place.
+// next returns the token at an offset.
 func next(text string, at int) Token {
 	kind, end := Other, at+1
 	c := text[at]
@@ -159,7 +159,7 @@ func run(s string, is func(byte) bool) int {
 	return n
 }
 
-// block returns the length of a comment, in which others may stand.
+// block returns the length of a block comment, which may be nested.
 func block(s string) int {
 	depth := 0
 	for i := 0; i < len(s); i++ {
@@ -178,7 +178,7 @@ func block(s string) int {
 	return len(s)
 }
 
-// quoted returns the length of a text in quotes, which may end with the whole text.
+// quoted returns the length of a quoted text, which may be unterminated.
 func quoted(s string, quote byte, escapes bool) int {
 	for i := 1; i < len(s); i++ {
 		switch {
@@ -218,13 +218,13 @@ func (s Statement) From(i int) string {
 	return s.Text[s.Tokens[i].start:]
 }
 
-// Between returns the text from a token up to another.
+// Between returns the text between two tokens.
 func (s Statement) Between(i, j int) string { return s.Text[s.Tokens[i].start:s.Tokens[j-1].end] }
 
-// querying are the words that queries begin with.
+// querying are the first words of queries.
 var querying = []string{"select", "with", "values", "table", "from", "explain", "describe", "desc", "summarize", "pivot", "unpivot"}
 
-// Queries says whether a statement begins as queries do.
+// Queries reports whether a statement begins like a query.
 func (s Statement) Queries() bool {
 	for _, t := range s.Tokens {
 		if t.Text == "(" {
@@ -235,18 +235,18 @@ func (s Statement) Queries() bool {
 	return false
 }
 
-// What stands for #>> and #> in what ForDuckDB returns: operators that DuckDB's parser takes,
-// and of which DuckDB knows nothing.
+// Replacements for #>> and #> in the text of ForDuckDB: operators that DuckDB's parser accepts but
+// DuckDB does not define.
 const (
 	PathText = "|->>"
 	Path     = "|->"
 )
 
-// keywords are words that DuckDB's grammar reserves and Postgres' does not.
+// keywords are words reserved in DuckDB's grammar but not in Postgres'.
 var keywords = []string{"anti", "asof", "at", "by", "generated", "glob", "lambda", "pivot", "positional", "qualify", "semi",
 	"show", "summarize", "unpivot"}
 
-// aliases returns the keywords that the statement uses as names of tables, as in at.attname.
+// aliases returns the keywords used as names of tables, as in at.attname.
 func (s Statement) aliases() map[string]bool {
 	var out map[string]bool
 	for i := 1; i < len(s.Tokens); i++ {
@@ -260,9 +260,9 @@ func (s Statement) aliases() map[string]bool {
 	return out
 }
 
-// ForDuckDB returns a statement's text with the spellings changed that DuckDB's parser
-// refuses or loses: OPERATOR(pg_catalog.~), pg_catalog before a type that is a
-// keyword of its, #>, and tables called by a keyword of its.
+// ForDuckDB returns a statement's text with the spellings replaced that DuckDB's parser refuses or
+// loses: OPERATOR(pg_catalog.~), pg_catalog before a type that is a keyword, #>, and tables named
+// by a keyword.
 func (s Statement) ForDuckDB() string {
 	var b strings.Builder
 	done := 0
@@ -306,13 +306,13 @@ func (s Statement) ForDuckDB() string {
 		case is(i, "#", ">") && s.Tokens[i].end == s.Tokens[i+1].start:
 			replace(i, i+1, Path)
 			i++
-		case is(i, "exists", "(", "select", "from"): // a SELECT of no columns
+		case is(i, "exists", "(", "select", "from"): // a SELECT without columns
 			replace(i, i+3, "EXISTS (SELECT 1 FROM")
 			i += 3
 		case is(i, "pg_catalog", ".", "text"):
 			replace(i, i+2, "text")
 			i += 2
-		case is(i, "collate", "pg_catalog", ".", ""): // default and C are the order that DuckDB has
+		case is(i, "collate", "pg_catalog", ".", ""): // default and C are DuckDB's order
 			replace(i, i+3, "")
 			i += 3
 		case s.Tokens[i].Kind == Word && aliases[s.Tokens[i].Name()] && !is(i, "at", "time") && !is(i, "at", "local"):
@@ -322,11 +322,11 @@ func (s Statement) ForDuckDB() string {
 	return b.String() + s.Text[done:]
 }
 
-// Likes are the functions that LIKE ANY and LIKE ALL of a list become, as an element of which DuckDB's
-// parser takes no pattern.
+// Likes are the functions that replace LIKE ANY and LIKE ALL of a list, which DuckDB's parser does
+// not support.
 var Likes = []string{"like_any", "ilike_any", "not_like_any", "not_ilike_any", "like_all", "ilike_all", "not_like_all", "not_ilike_all"}
 
-// likeAny returns which of Likes begins at a token, and where the parentheses of its list are.
+// likeAny returns which of Likes begins at a token, and the parentheses of its list.
 func (s Statement) likeAny(i int) (name string, open, end int) {
 	if s.Tokens[i].Is("not") {
 		name, i = "not_", i+1

@@ -1,4 +1,4 @@
-// Package dice draws numbers from a seed: the same seed, the same numbers.
+// Package dice draws reproducible numbers from a seed.
 package dice
 
 import "math/bits"
@@ -6,8 +6,7 @@ import "math/bits"
 // golden is 2^64 divided by the golden ratio, the usual step of a Weyl sequence.
 const golden = 0x9e3779b97f4a7c15
 
-// Mix scrambles x so that each bit of the result depends on every bit of x.
-// It is a bijection.
+// Mix scrambles x: each bit of the result depends on every bit of x. It is a bijection.
 func Mix(x uint64) uint64 {
 	x ^= x >> 30
 	x *= 0xbf58476d1ce4e5b9
@@ -37,10 +36,10 @@ func Pick(h uint64, n int) int {
 	return int(hi)
 }
 
-// Dice is a sequence of draws, fixed by its seed.
+// Dice is a sequence of draws determined by its seed.
 type Dice struct{ state uint64 }
 
-// New returns dice that always fall the same way for one seed.
+// New returns the dice of a seed.
 func New(seed uint64) Dice { return Dice{seed} }
 
 // Next draws a scrambled number.
@@ -55,7 +54,7 @@ func (d *Dice) Unit() float64 { return Unit(d.Next()) }
 // Below draws from 0..n-1.
 func (d *Dice) Below(n int) int { return Pick(d.Next(), n) }
 
-// Chance is true with probability p. It always spends exactly one draw.
+// Chance is true with probability p. It always uses one draw.
 func (d *Dice) Chance(p float64) bool { return d.Unit() < p }
 
 // Between draws a whole number from lo..hi.

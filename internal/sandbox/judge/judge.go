@@ -1,5 +1,5 @@
-// Package judge holds the sandbox's answers to its OpenAPI documents, with somebody else's
-// code. Only tests use it: no program is to carry the validator.
+// Package judge validates the sandbox's answers against its OpenAPI documents with an independent
+// validator. Only tests use it: no program may link the validator.
 package judge
 
 import (
@@ -23,38 +23,38 @@ import (
 	"callhouse/internal/sandbox/operation"
 )
 
-// every keeps the quick tests quick: a page of calls takes longer to judge than to make.
+// every keeps the quick tests quick: validating a page of calls takes longer than making it.
 var every = flag.Int("judge-every", strictEvery,
-	"hold one in so many of the sandbox's answers to its OpenAPI documents, besides the first of each operation and status")
+	"validate one in this many sandbox responses against its OpenAPI documents, besides the first of each operation and status")
 
-// strictEvery is how many answers are looked at for each whose fields all have to be
-// described: that takes the validator six times as long.
+// strictEvery is how many answers there are for each that is validated strictly (all fields
+// described), which takes the validator six times as long.
 const strictEvery = 100
 
-// Ways to look at an answer.
+// Ways to validate an answer.
 const (
 	not = iota
 	plain
 	strict
 )
 
-// spoiled is the header of an answer that is wrong because a test, or a flag, asked for it.
+// spoiled is the header of an answer with a requested fault.
 const spoiled = "Sandbox-Fault"
 
-// Tally is what became of the answers of a test's program so far.
+// Tally counts the answers of a test program.
 type Tally struct {
-	Judged  int64 // held to the document
-	Left    int64 // not chosen for it
-	Spoiled int64 // wrong on purpose
-	Unknown int64 // to what no document tells of: an unknown path, or a method that it does not have
+	Judged  int64 // validated
+	Left    int64 // not sampled
+	Spoiled int64 // faulty on purpose
+	Unknown int64 // without a document: an unknown path or method
 }
 
 func (c Tally) String() string {
-	return fmt.Sprintf("%d of the sandbox's answers were held to its OpenAPI documents, %d were not chosen, "+
-		"%d were wrong on purpose, %d were to requests that no document tells of", c.Judged, c.Left, c.Spoiled, c.Unknown)
+	return fmt.Sprintf("%d sandbox responses were validated against its OpenAPI documents, %d were not sampled, "+
+		"%d were wrong on purpose, %d answered requests that no document describes", c.Judged, c.Left, c.Spoiled, c.Unknown)
 }
 
-// chooser says which answers are judged.
+// chooser samples the answers to validate.
 type chooser struct {
 	mu    sync.Mutex
 	known map[string]bool // operations with a status
@@ -64,14 +64,14 @@ type chooser struct {
 
 var all = chooser{known: map[string]bool{}}
 
-// Count returns what became of all answers so far.
+// Count returns the tally so far.
 func Count() Tally {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	return all.tally
 }
 
-// choose says how an answer is judged, and counts it.
+// choose decides how an answer is validated, and counts it.
 func (c *chooser) choose(r *http.Request, status int, wrong bool) int {
 	o, _, allowed := operation.Match(r.Method, r.URL.Path)
 	c.mu.Lock()
@@ -101,13 +101,13 @@ func (c *chooser) choose(r *http.Request, status int, wrong bool) int {
 	return how
 }
 
-// Around answers as h does, and fails the test if an answer is not as its document tells.
-// Faults that were asked for are left out.
+// Around wraps h and fails the test if an answer does not match its document. Requested faults are
+// skipped.
 func Around(t testing.TB, h http.Handler) http.Handler {
 	t.Helper()
 	var mu sync.Mutex
 	var flaws []string
-	t.Cleanup(func() { // an answer may come when the test is over
+	t.Cleanup(func() { // answers may come after the test
 		mu.Lock()
 		defer mu.Unlock()
 		for _, flaw := range flaws {
@@ -128,13 +128,13 @@ func Around(t testing.TB, h http.Handler) http.Handler {
 	})
 }
 
-// recorder keeps an answer that is to be judged.
+// recorder keeps an answer to validate.
 type recorder struct {
 	http.ResponseWriter
 	choose func(status int) int
 	status int
 	how    int
-	body   *bytes.Buffer // nil for an answer that is not
+	body   *bytes.Buffer // nil if the answer is not validated
 }
 
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
@@ -157,8 +157,8 @@ func (r *recorder) Write(b []byte) (int, error) {
 	return r.ResponseWriter.Write(b)
 }
 
-// held holds answers to the document of v3 or of v2. Its schemas are compiled when an answer
-// is the first of its kind: most tests see few kinds.
+// held validates answers of v3 or v2. A schema is compiled at the first answer of its kind: most
+// tests see few kinds.
 type held struct {
 	plain, strict responses.ResponseBodyValidator
 }
@@ -184,7 +184,7 @@ func read(v2 bool) (held, error) {
 	}, nil
 }
 
-// open returns the paths of what is in objects that may hold anything.
+// open returns the paths of objects that may have any content.
 func open(document any) []string {
 	var schemas map[string]any
 	if d, ok := document.(map[string]any); ok {
@@ -217,11 +217,10 @@ func open(document any) []string {
 	return slices.Compact(all)
 }
 
-// one lets the validator judge one answer at a time.
+// one makes the validator check one answer at a time.
 var one sync.Mutex
 
-// Answer fails the test if an answer is not as its document tells, if it is one of those
-// that are held to it.
+// Answer fails the test if a sampled answer does not match its document.
 func Answer(t testing.TB, r *http.Request, w *httptest.ResponseRecorder) {
 	t.Helper()
 	if how := all.choose(r, w.Code, w.Header().Get(spoiled) != ""); how != not {
@@ -231,7 +230,7 @@ func Answer(t testing.TB, r *http.Request, w *httptest.ResponseRecorder) {
 	}
 }
 
-// flaw says in what an answer is not as its document tells; nothing if it is.
+// flaw describes how an answer deviates from its document; empty if it does not.
 func flaw(how int, r *http.Request, status int, header http.Header, body []byte) string {
 	of := v3
 	if operation.IsV2(r.URL.Path) {

@@ -1,5 +1,5 @@
-// Package limit counts requests against the service's two rate limits, in the
-// three ways in which a service may count.
+// Package limit counts requests against the service's two rate limits, with one of three
+// algorithms.
 package limit
 
 import (
@@ -11,36 +11,34 @@ import (
 type Algorithm string
 
 const (
-	// SlidingLog lets a request in when fewer than the limit were let in during
-	// the window before it. Requests that it refuses do not count.
+	// SlidingLog admits a request if fewer than the limit were admitted within the window before
+	// it. Refused requests do not count.
 	SlidingLog Algorithm = "sliding-log"
-	// FixedWindow counts anew at every full second and minute of the clock.
+	// FixedWindow restarts at every full second and minute of the clock.
 	FixedWindow Algorithm = "fixed-window"
-	// TokenBucket fills at the limit's rate, up to the limit, and is full at first.
+	// TokenBucket fills at the limit's rate up to the limit, and begins full.
 	TokenBucket Algorithm = "token-bucket"
 )
 
-// Limiter holds an organisation's budget over both windows. It is not safe for
-// concurrent use.
+// Limiter holds an organisation's budget for both windows. It is not safe for concurrent use.
 type Limiter struct {
 	algorithm Algorithm
 	windows   [2]window
 }
 
-// window is one limit: limit requests in span. What it remembers depends on the
-// algorithm.
+// window is one limit: limit requests per span. Its state depends on the algorithm.
 type window struct {
 	span  time.Duration
 	limit int // negative: none
 
-	log    Rolling   // sliding log: when requests were let in
-	opened time.Time // fixed window: when it began
+	log    Rolling   // sliding log: times of admitted requests
+	opened time.Time // fixed window: its beginning
 	used   int       // fixed window
 	tokens float64   // token bucket
-	filled time.Time // token bucket: when tokens was right
+	filled time.Time // token bucket: when tokens was computed
 }
 
-// New returns a limiter; a negative number is no limit.
+// New returns a limiter; a negative number means no limit.
 func New(a Algorithm, perSecond, perMinute int) (*Limiter, error) {
 	switch a {
 	case SlidingLog, FixedWindow, TokenBucket:
@@ -56,7 +54,7 @@ func New(a Algorithm, perSecond, perMinute int) (*Limiter, error) {
 	return l, nil
 }
 
-// Allow lets a request in at now, or says how long until one would be.
+// Allow admits a request at now, or returns how long to wait.
 func (l *Limiter) Allow(now time.Time) (ok bool, wait time.Duration) {
 	for i := range l.windows {
 		w := &l.windows[i]
@@ -75,7 +73,7 @@ func (l *Limiter) Allow(now time.Time) (ok bool, wait time.Duration) {
 	return true, 0
 }
 
-// wait brings w up to now and returns how long until it has room; 0: it has.
+// wait updates w to now and returns how long until it has room; 0: now.
 func (w *window) wait(a Algorithm, now time.Time) time.Duration {
 	switch a {
 	case FixedWindow:
@@ -91,8 +89,8 @@ func (w *window) wait(a Algorithm, now time.Time) time.Duration {
 			w.tokens = min(w.tokens+max(gained, 0), float64(w.limit))
 		}
 		w.filled = now
-		// A hair under one is one: what is lost in rounding must not refuse the
-		// request that arrives exactly on time.
+		// Almost one token counts as one: rounding must not refuse a request that arrives exactly
+		// on time.
 		if missing := 1 - 1e-9 - w.tokens; missing > 0 {
 			return max(1, time.Duration(missing/float64(max(w.limit, 1))*float64(w.span)))
 		}
@@ -118,17 +116,17 @@ func (w *window) take(a Algorithm, now time.Time) {
 	}
 }
 
-// Rolling remembers the instants of the span before the last one it was given:
-// from now-span, left out, to now.
+// Rolling keeps the instants of the span up to the last one counted: from now-span, exclusive, to
+// now.
 type Rolling struct {
 	Span  time.Duration
 	times []time.Time
-	head  int // of times, what has not been dropped
+	head  int // start of the kept times
 }
 
 func (r *Rolling) add(t time.Time) { r.times = append(r.times, t) }
 
-// Count adds now and returns how many there are in the window that ends with it.
+// Count adds now and returns the number of instants in the window that ends with it.
 func (r *Rolling) Count(now time.Time) int {
 	r.drop(now)
 	r.add(now)

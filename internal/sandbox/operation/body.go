@@ -15,27 +15,27 @@ import (
 	"golang.org/x/text/message"
 )
 
-// Flaw is what is wrong with a body, and where; an empty place is the whole of it.
+// Flaw is an error in a body and its place; empty: the whole body.
 type Flaw struct {
 	Place  []string
 	Reason string
 }
 
-// compiled are the schemas, ready to check with. Formats are as binding as the rest.
+// compiled are the compiled schemas, which also enforce formats.
 var compiled = sync.OnceValue(func() *jsonschema.Compiler {
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
 	c.DefaultDraft(jsonschema.Draft2020)
 	if err := c.AddResource("openapi.json", Object{"components": Object{"schemas": Schemas()}}); err != nil {
-		panic("sandbox: " + err.Error()) // they are ours
+		panic("sandbox: " + err.Error()) // built-in
 	}
 	return c
 })
 
 var compiling sync.Mutex
 
-// ReadBody parses a body and holds it to its schema. Whole numbers in it are written as
-// such: 5.0 is 5.
+// ReadBody parses a body and validates it against its schema. Whole numbers are normalised: 5.0
+// becomes 5.
 func (o *Operation) ReadBody(text []byte) (any, *Flaw) {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
@@ -45,7 +45,7 @@ func (o *Operation) ReadBody(text []byte) (any, *Flaw) {
 	s, err := compiled().Compile("openapi.json#/components/schemas/" + o.Body)
 	compiling.Unlock()
 	if err != nil {
-		panic("sandbox: " + err.Error()) // they are ours
+		panic("sandbox: " + err.Error()) // built-in
 	}
 	var wrong *jsonschema.ValidationError
 	if err := s.Validate(value); !errors.As(err, &wrong) {
@@ -55,7 +55,7 @@ func (o *Operation) ReadBody(text []byte) (any, *Flaw) {
 		wrong = wrong.Causes[0]
 	}
 	place := wrong.InstanceLocation
-	switch k := wrong.ErrorKind.(type) { // it is about a member of the place
+	switch k := wrong.ErrorKind.(type) { // the error is about a member
 	case *kind.AdditionalProperties:
 		place = append(place, k.Properties[0])
 	case *kind.Required:
@@ -64,7 +64,7 @@ func (o *Operation) ReadBody(text []byte) (any, *Flaw) {
 	return nil, &Flaw{Place: place, Reason: wrong.ErrorKind.LocalizedString(message.NewPrinter(language.English))}
 }
 
-// Whole makes int64 of the whole numbers in a value, if no digit is lost: 5.0 is 5.
+// Whole converts whole numbers in a value to int64 if that is exact: 5.0 becomes 5.
 func Whole(value any) any {
 	switch v := value.(type) {
 	case Object:

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// failures are the statuses of failures that an operation documents.
+// failures returns the documented failure statuses of operations.
 func failures(v2 bool) []int {
 	if v2 {
 		return []int{401, 403, 404, 409, 422, 429, 500, 503}
@@ -16,7 +16,7 @@ func failures(v2 bool) []int {
 	return []int{400, 401, 403, 404, 409, 429, 500, 503}
 }
 
-// Document returns the OpenAPI document of v3, or of v2, as JSON.
+// Document returns the OpenAPI document of v3 or v2 as JSON.
 func Document(v2 bool) []byte {
 	title, version, prefix := "Callhouse sandbox", "3", "/v3/"
 	if v2 {
@@ -40,10 +40,10 @@ func Document(v2 bool) []byte {
 		"openapi": "3.1.0",
 		"info": Object{
 			"title": title, "version": version,
-			"description": "A stand-in for the call service. x-from says where an operation is taken from; " +
-				"only what is of the contract can be relied on.",
+			"description": "A stand-in for the call service. x-from names the source of an operation; " +
+				"rely only on operations of the contract.",
 		},
-		"servers":  []any{Object{"url": "/", "description": "where this document is: paths begin with " + prefix}},
+		"servers":  []any{Object{"url": "/", "description": "location of this document; paths start with " + prefix}},
 		"security": []any{Object{"key": []any{}}},
 		"paths":    paths,
 		"components": Object{
@@ -53,7 +53,7 @@ func Document(v2 bool) []byte {
 	}
 	b, err := json.MarshalIndent(document, "", "  ")
 	if err != nil {
-		panic("sandbox: " + err.Error()) // all of it is ours
+		panic("sandbox: " + err.Error()) // built-in
 	}
 	return append(b, '\n')
 }
@@ -80,7 +80,7 @@ func use(used Object, value any) {
 	}
 }
 
-// describe is an operation as OpenAPI tells it.
+// describe returns the operation's OpenAPI object.
 func (o *Operation) describe() Object {
 	tag, _, _ := strings.Cut(strings.Trim(o.Path, "/"), "/{")
 	tag = strings.Split(tag, "/")[1]
@@ -141,7 +141,7 @@ func (o *Operation) parameters() []any {
 	return all
 }
 
-// schema is what a parameter's value can be.
+// schema returns the schema of a parameter's value.
 func (p *Parameter) schema() Object {
 	s := Object{"type": p.Type}
 	switch {

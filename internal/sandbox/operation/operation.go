@@ -1,10 +1,10 @@
-// Package operation declares what the sandbox answers under /v3 and /v2: operations.yaml has
-// each operation's method, path, parameters and schemas, and whether the service is known to
-// have it; schemas has the fields of every object.
+// Package operation declares the operations under /v3 and /v2: operations.yaml has each operation's
+// method, path, parameters and schemas, and whether the service is known to have it; schemas has
+// the fields of every object.
 //
-// The router, the OpenAPI documents, the checks of parameters and bodies, the objects that are
-// made and the tables of docs/reference/sandbox.md all come from it, so none can say what
-// another does not.
+// The router, the OpenAPI documents, the validation of parameters and bodies, new objects and the
+// tables of docs/reference/sandbox.md are all derived from it, so they cannot contradict each
+// other.
 package operation
 
 import (
@@ -19,27 +19,27 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Operation is one thing that can be asked for.
+// Operation is an operation of the API.
 type Operation struct {
 	ID           string // operationId
 	Route        string // method and path
-	Method, Path string `yaml:"-"` // a path holds a name in braces for what names an object
+	Method, Path string `yaml:"-"` // placeholders are in braces
 	Summary      string
 
-	From   string // where it is taken from: the contract, what is documented elsewhere or was observed, or nothing
-	Beware string // what a client must not rely on, besides all that is not of the contract
+	From   string // its source: the contract, other documentation, an observation, or nothing
+	Beware string // what clients must not rely on, besides what is not in the contract
 
-	Kind     string // page, detail, bulk, list, object or write, as in statistics and faults
-	Resource string // likewise; empty for the calls of v3
-	Prefix   string // of the object's id: what the path says in words
+	Kind     string // page, detail, bulk, list, object or write, in statistics and faults
+	Resource string // in statistics and faults; empty for the calls of v3
+	Prefix   string // of the object's id: the words of the path
 
 	Query  []Parameter
-	Body   string // the name of its schema; empty for no body
-	Status int    // of a good answer; 0 is 200
-	Answer string // the name of its schema
+	Body   string // name of its schema; empty: no body
+	Status int    // of success; 0 means 200
+	Answer string // name of its schema
 }
 
-// V2 reports whether it belongs to the deprecated API.
+// V2 reports whether the operation belongs to the deprecated API.
 func (o *Operation) V2() bool { return IsV2(o.Path) }
 
 // IsV2 reports whether a path belongs to the deprecated API.
@@ -47,24 +47,23 @@ func IsV2(path string) bool {
 	return strings.HasPrefix(path, "/v2/") || strings.HasPrefix(path, "/functions/")
 }
 
-// Good is the status of a good answer.
+// Good returns the status of success.
 func (o *Operation) Good() int { return max(o.Status, http.StatusOK) }
 
-// Parameter is one of the query.
+// Parameter is a query parameter.
 type Parameter struct {
 	Name     string
-	Type     string   // string (where it is empty), integer or boolean
-	Values   []string // that it can have; nil: any
-	Of       string   // a schema whose field of the same name can have these values
-	Min, Max int64    // of an integer, where they differ
-	Many     bool     // may be given several times
+	Type     string   // string (default), integer or boolean
+	Values   []string // allowed values; nil: any
+	Of       string   // schema whose field of the same name lists the allowed values
+	Min, Max int64    // bounds of an integer, if any
+	Many     bool     // may be repeated
 	Default  string
-	Contract bool // the contract has it
+	Contract bool // it is in the contract
 	Note     string
 }
 
-// Parameters returns the names of the query's parameters, or of those that the
-// contract has.
+// Parameters returns the names of the query parameters, or of those in the contract.
 func (o *Operation) Parameters(contractOnly bool) []string {
 	var names []string
 	for _, p := range o.Query {
@@ -75,7 +74,7 @@ func (o *Operation) Parameters(contractOnly bool) []string {
 	return names
 }
 
-// Parameter returns one of the query; nil if there is none of that name.
+// Parameter returns a named query parameter, or nil.
 func (o *Operation) Parameter(name string) *Parameter {
 	i := slices.IndexFunc(o.Query, func(p Parameter) bool { return p.Name == name })
 	if i < 0 {
@@ -84,7 +83,7 @@ func (o *Operation) Parameter(name string) *Parameter {
 	return &o.Query[i]
 }
 
-// Check says what is wrong with a parameter's values; nothing if it is empty.
+// Check returns what is wrong with a parameter's values; empty if nothing.
 func (p *Parameter) Check(values []string) string {
 	if len(values) != 1 && !p.Many {
 		return p.Name + " must have exactly one value"
@@ -110,7 +109,7 @@ func (p *Parameter) Check(values []string) string {
 //go:embed operations.yaml
 var text []byte
 
-// declared is what operations.yaml holds.
+// declared is the content of operations.yaml.
 var declared = func() (d struct {
 	Paging    []Parameter
 	Resources []*Resource
@@ -119,12 +118,12 @@ var declared = func() (d struct {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	decoder.KnownFields(true)
 	if err := decoder.Decode(&d); err != nil {
-		panic("sandbox: operations.yaml: " + err.Error()) // it is ours
+		panic("sandbox: operations.yaml: " + err.Error()) // built-in
 	}
 	return d
 }()
 
-// All are the operations, v3 first. Of two paths that match a request, the first is meant.
+// All are the operations, v3 first. The first that matches a request applies.
 var All = func() []Operation {
 	all := slices.Concat(declared.V3, lookups(), declared.V2)
 	for i := range all {
@@ -146,13 +145,11 @@ var All = func() []Operation {
 	return all
 }()
 
-// hidden are helpers of the service that are not part of its public contract and must
-// not be exposed, where the path would be one of an object otherwise.
+// hidden are internal helpers of the service whose paths would otherwise match one of an object.
 var hidden = []string{"/v3/agents/autofix-flow-data", "/v3/agents/validate-flow-data"}
 
-// Match finds the operation of a request, and the ids in its path, joined by slashes.
-// Where the path is known and the method is not, it returns an operation of the path
-// and the methods that are allowed.
+// Match finds the operation of a request, and the ids in its path, joined by slashes. If only the
+// method is unknown, it returns an operation of the path and the allowed methods.
 func Match(method, path string) (o *Operation, id string, allowed []string) {
 	if slices.Contains(hidden, path) {
 		return nil, "", nil

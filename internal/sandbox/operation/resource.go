@@ -8,42 +8,40 @@ import (
 	"strings"
 )
 
-// Resource declares one kind of object: where it is served, and what may be asked for.
+// Resource declares a kind of object: its paths and parameters.
 type Resource struct {
 	Name string // plural, as in options, truth and log
-	// From is where its path and its fields are taken from: the contract, what is
-	// documented elsewhere or was observed, or nothing.
+	// From is the source of its path and fields: the contract, other documentation, an observation,
+	// or nothing.
 	From string
-	Own  string // what some crawls of the service called its own key; empty: it has no key to rename
+	Own  string // the key's name in some crawls of the service; empty: no key to rename
 
-	// List and Item are paths, with a name in braces for what names an object. Either
-	// may be empty.
+	// List and Item are paths with placeholders in braces. Either may be empty.
 	List, Item string
-	Items      string   // name of the list in its envelope; empty: items
-	Unpaged    bool     // the list takes neither cursor nor limit and has no next_cursor
-	Parent     string   // of what resource the name in List is an object
-	Key        []string // fields that name an object within its list; nil: id
-	Object     string   // the schema of an object; empty: the singular of Name
-	Listed     string   // the schema of a list's item; empty: Object
+	Items      string   // the list's name in its envelope; empty: items
+	Unpaged    bool     // the list has no cursor, limit or next_cursor
+	Parent     string   // the resource of the placeholder in List
+	Key        []string // fields of an object's key within its list; nil: id
+	Object     string   // schema of an object; empty: the singular of Name
+	Listed     string   // schema of a list item; empty: Object
 
-	// Inside are fields that only the item has, and lists where Include is asked
-	// for with true.
+	// Inside are fields that only the item has, and lists where Include is true.
 	Inside  []string
 	Include string
 
 	Filters   []Filter
-	Fixed     bool     // the list does not take sort_order
-	Sorts     []string // fields to sort by; the first is usual. nil: by created_at, and no parameter sort_by
-	Versioned bool     // Item takes the parameter version
+	Fixed     bool     // the list has no sort_order
+	Sorts     []string // sortable fields, the first is the default. nil: created_at, without sort_by
+	Versioned bool     // Item has the parameter version
 }
 
-// Filter is a query parameter that leaves objects out: those whose field of the same name has
-// another value, unless it says otherwise.
+// Filter is a query parameter that selects objects, by default those whose field of the same name
+// has the value.
 type Filter struct {
 	Parameter   `yaml:",inline"`
-	Within      string   // the object that the field is in
-	Holds       []string // fields of which one has the value in it, in whatever case
-	Since, Till string   // a time that is not before the value, or not after it
+	Within      string   // the object with the field
+	Holds       []string // fields one of which must contain the value, ignoring case
+	Since, Till string   // a time not before, or not after, the value
 }
 
 // Match reports whether an object has the value.
@@ -64,7 +62,7 @@ func (f *Filter) Match(o Object, value string) bool {
 	return fmt.Sprint(o[f.Name]) == value
 }
 
-// instant reads milliseconds, or seconds where they can be nothing else.
+// instant parses milliseconds, or seconds where the value is too small for them.
 func instant(value string) int64 {
 	n, err := strconv.ParseInt(value, 10, 64)
 	if err == nil && len(value) <= 11 {
@@ -73,7 +71,7 @@ func instant(value string) int64 {
 	return n
 }
 
-// Resources are those that there are, in the order of the documentation.
+// Resources are all resources in the order of the documentation.
 var Resources = func() []*Resource {
 	for _, r := range declared.Resources {
 		r.Object = cmp.Or(r.Object, camel(r.singular()))
@@ -86,12 +84,12 @@ var Resources = func() []*Resource {
 	return declared.Resources
 }()
 
-// Paths are where the resource is served.
+// Paths returns the paths of the resource.
 func (r *Resource) Paths() []string {
 	return slices.DeleteFunc([]string{r.List, r.Item}, func(p string) bool { return p == "" })
 }
 
-// ID names an object within its list.
+// ID returns an object's key within its list.
 func (r *Resource) ID(o Object) string {
 	var all []string
 	for _, name := range r.Key {
@@ -102,7 +100,7 @@ func (r *Resource) ID(o Object) string {
 
 func (r *Resource) singular() string { return strings.TrimSuffix(r.Name, "s") }
 
-// lookups are the operations that list a resource, or get an object of one.
+// lookups returns the operations that list a resource or get one of its objects.
 func lookups() []Operation {
 	var all []Operation
 	for _, r := range Resources {
@@ -115,7 +113,7 @@ func lookups() []Operation {
 			if r.Versioned {
 				o.Query = []Parameter{{Name: "version", Note: "current, production or vN"}}
 			}
-			if r.Name == "schemas" { // the contract names the path of tools apart
+			if r.Name == "schemas" { // the contract has a separate path for tools
 				tool := o
 				tool.ID, tool.Summary = "getToolSchema", "The schema of a built-in tool"
 				tool.Route, tool.Prefix = "GET /v3/schemas/tool-schema/{schema_type}", "tool-schema/"
@@ -133,7 +131,7 @@ func lookups() []Operation {
 	return all
 }
 
-// parameters are what the list takes.
+// parameters returns the parameters of the list.
 func (r *Resource) parameters() []Parameter {
 	if r.Unpaged {
 		return nil
@@ -160,7 +158,7 @@ func (r *Resource) parameters() []Parameter {
 	return all
 }
 
-// camel turns telephone_numbers into TelephoneNumbers.
+// camel converts telephone_numbers to TelephoneNumbers.
 func camel(name string) string {
 	var b strings.Builder
 	for word := range strings.SplitSeq(name, "_") {

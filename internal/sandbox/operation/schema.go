@@ -13,23 +13,22 @@ import (
 //go:embed schemas/*.yaml
 var schemaFiles embed.FS
 
-// Object is an object of JSON.
+// Object is a JSON object.
 type Object = map[string]any
 
-// prefix is how a schema of a document refers to another one.
+// prefix precedes the names of schemas in references.
 const prefix = "#/components/schemas/"
 
-// Ref is a schema that is another one's.
+// Ref returns a reference to a schema.
 func Ref(name string) Object { return Object{"$ref": prefix + name} }
 
-// Schemas are the schemas of bodies and answers by name, as they stand in an OpenAPI document:
-// those of the files, and those of the lists of v3, which are alike. Only New knows what the
-// files say of new objects.
+// Schemas are the schemas of bodies and answers by name, as in an OpenAPI document: those of the
+// files, and those of v3's lists. What the files declare of new objects is only for New.
 var Schemas = sync.OnceValue(func() Object {
 	all := Object{}
 	files, err := schemaFiles.ReadDir("schemas")
 	if err != nil {
-		panic("sandbox: " + err.Error()) // they are embedded
+		panic("sandbox: " + err.Error()) // embedded
 	}
 	for _, f := range files {
 		text, err := schemaFiles.ReadFile("schemas/" + f.Name())
@@ -37,7 +36,7 @@ var Schemas = sync.OnceValue(func() Object {
 			err = yaml.Unmarshal(text, &all)
 		}
 		if err != nil {
-			panic(fmt.Sprintf("sandbox: %s: %v", f.Name(), err)) // they are ours
+			panic(fmt.Sprintf("sandbox: %s: %v", f.Name(), err)) // built-in
 		}
 	}
 	for name := range all {
@@ -48,7 +47,7 @@ var Schemas = sync.OnceValue(func() Object {
 			}
 		}
 	}
-	for _, of := range fields { // a document does not say it
+	for _, of := range fields { // not part of a document
 		for _, schema := range of {
 			delete(schema, "x-new")
 		}
@@ -61,13 +60,12 @@ var Schemas = sync.OnceValue(func() Object {
 })
 
 var (
-	fields = map[string]map[string]Object{} // the schemas of an object's fields, by its schema
-	fresh  = map[string]Object{}            // the values that they have in a new object
+	fields = map[string]map[string]Object{} // schemas of an object's fields, by its schema
+	fresh  = map[string]Object{}            // their values in a new object
 )
 
-// New returns an object of a schema: its fields as x-new of the schema says, null where they can
-// be null, unless x-new says absent; and those that are given. What usually is so stands only
-// where the schema has such a field.
+// New returns an object of a schema: its x-new values, null for nullable fields unless x-new says
+// absent, and the given fields. usually applies only to fields that the schema has.
 func New(schema string, given, usually Object) Object {
 	Schemas()
 	o := maps.Clone(fresh[schema])
@@ -80,7 +78,7 @@ func New(schema string, given, usually Object) Object {
 	return o
 }
 
-// properties are the fields of a schema, those of the schemas that it is made of included.
+// properties returns the fields of a schema, including those of its parts.
 func properties(all Object, name string) map[string]Object {
 	found := map[string]Object{}
 	var add func(schema any)
@@ -102,7 +100,7 @@ func properties(all Object, name string) map[string]Object {
 	return found
 }
 
-// nullable reports whether null fits a schema.
+// nullable reports whether a schema allows null.
 func nullable(schema Object) bool {
 	types, _ := schema["type"].([]any)
 	for _, t := range types {
@@ -119,7 +117,7 @@ func nullable(schema Object) bool {
 	return false
 }
 
-// enum returns the values that a field of a schema can have; nil for any.
+// enum returns the allowed values of a field; nil for any.
 func enum(schema, field string) (values []string) {
 	all := Schemas()
 	s := fields[schema][field]
@@ -133,7 +131,7 @@ func enum(schema, field string) (values []string) {
 	return values
 }
 
-// list is the schema of an envelope.
+// list returns the schema of a list's envelope.
 func list(item, items string, paged bool) Object {
 	properties := Object{
 		items:         Object{"type": "array", "items": Ref(item)},

@@ -9,13 +9,13 @@ import (
 	"callhouse/internal/sandbox/dice"
 )
 
-// Secret is part of every value that a client must not store: tokens in tools'
-// headers and in the addresses of webhooks and channels.
+// Secret is part of every value that clients must not store: tokens in headers of tools and in
+// addresses of webhooks and channels.
 const Secret = "hush-hush-"
 
 func secret(h uint64) string { return fmt.Sprintf("%s%016x", Secret, dice.Mix(h)) }
 
-// advice is what prompts are put together from.
+// advice is the material of prompts.
 var advice = [...]string{
 	"Ask one question at a time and wait for the answer.",
 	"Confirm every date and every amount by repeating it.",
@@ -35,7 +35,7 @@ var advice = [...]string{
 type section struct {
 	name  string
 	draw  func(p *profile, d *dice.Dice) any
-	often int // how often an author changes it, as a weight
+	often int // weight of edits by its author
 }
 
 var sections = []section{
@@ -133,7 +133,7 @@ var sections = []section{
 	}, 1},
 }
 
-// data are an agent's settings when it is made.
+// data returns an agent's initial settings.
 func (p *profile) data() Object {
 	data := Object{}
 	for i, s := range sections {
@@ -143,7 +143,7 @@ func (p *profile) data() Object {
 	return data
 }
 
-// changed are an agent's settings with one section drawn anew.
+// changed returns an agent's settings with one section drawn again.
 func (p *profile) changed(data Object, d *dice.Dice) Object {
 	sum := 0
 	for _, s := range sections {
@@ -162,8 +162,7 @@ func (p *profile) changed(data Object, d *dice.Dice) Object {
 	return data
 }
 
-// prompt tells the agent what to do. A long one has 32,000 characters, as seen of
-// real agents.
+// prompt draws a prompt. A long one has 32,000 characters, as observed.
 func (p *profile) prompt(d *dice.Dice) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "You are %s and work for %s. Your task: %s.\n", p.Persona, p.Company, strings.ReplaceAll(p.Scenario, "_", " "))
@@ -173,8 +172,8 @@ func (p *profile) prompt(d *dice.Dice) string {
 	return b.String()
 }
 
-// flow is the graph of a flow agent in one revision, chosen by h: what its calls walk, with
-// a node that the revision named anew.
+// flow returns the graph of a flow agent in the revision chosen by h, which its calls walk; the
+// revision renames one node.
 func (p *profile) flow(h uint64) Object {
 	d := dice.New(dice.Hash(h, 9))
 	nodes, edges := []any{}, []any{}

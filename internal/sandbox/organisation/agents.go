@@ -12,15 +12,15 @@ import (
 	"callhouse/internal/sandbox/world"
 )
 
-// publication is a version of an agent: the state that it had then.
+// publication is a version of an agent: its state at that time.
 type publication struct {
 	number      int
 	at          int64
 	description any // string or nil
 }
 
-// publications returns when an agent's versions were made, the first of them
-// first. Those that calls name by number were made before world.Epoch.
+// publications returns the times of an agent's versions, in order. Those that calls name by number
+// were made before world.Epoch.
 func (o *Organisation) publications(a *profile, until int64) []publication {
 	o.publishing.Lock()
 	defer o.publishing.Unlock()
@@ -29,12 +29,12 @@ func (o *Organisation) publications(a *profile, until int64) []publication {
 
 func (o *Organisation) publicationsLocked(a *profile, until int64) []publication {
 	var all []publication
-	old := min(o.cfg.Sizes.OldVersions, a.newest) // the rest of them is not kept
+	old := min(o.cfg.Sizes.OldVersions, a.newest) // older versions are not kept
 	gap := (world.Epoch - msDay - a.born) / int64(max(a.newest, 1))
 	for n := a.newest - old; n < a.newest; n++ {
 		all = append(all, publication{at: a.born + int64(n+1)*gap})
 	}
-	if a.newest > 0 { // drafts are not published of themselves
+	if a.newest > 0 { // drafts are not published by themselves
 		o.edits(&life{born: a.born}, dice.Hash(a.key, 7), 24, until, func(h uint64, at int64) {
 			p := publication{at: at}
 			if h%8 == 0 {
@@ -51,15 +51,15 @@ func (o *Organisation) publicationsLocked(a *profile, until int64) []publication
 	return all
 }
 
-// released is what is known of an agent's versions until some time.
+// released are an agent's versions until some time.
 type released struct {
 	until int64
 	key   uint64
 	all   []publication
 }
 
-// VersionOf returns the number of the version that an agent has in production at
-// t, and by how much it performs better than others: at most a sixteenth.
+// VersionOf returns the number of an agent's production version at t, and how much better it
+// performs than others: at most a sixteenth.
 func (o *Organisation) VersionOf(agent int, t int64) (number int, lift float64) {
 	o.publishing.Lock()
 	defer o.publishing.Unlock()
@@ -75,15 +75,15 @@ func (o *Organisation) VersionOf(agent int, t int64) (number int, lift float64) 
 	return number, (dice.Unit(dice.Hash(r.key, uint64(number)+50)) - .5) / 8
 }
 
-// agents are those of the calls, who never vanish of themselves, in the order of their
-// numbers, and drafts that make no calls, come and go.
+// agents returns the agents of the calls, who never vanish by themselves, in order of their
+// numbers, and drafts, which make no calls, come and go.
 func agents(o *Organisation, _ string, until int64) []*life {
 	var all []*life
 	for _, a := range o.world.Agents() {
 		p := o.caller(a)
 		l := &life{serial: int64(a.Number), born: p.born, first: p.object()}
 		for _, v := range o.publications(p, world.Epoch) {
-			if v.number%5 == 0 { // so that not all versions are the same
+			if v.number%5 == 0 { // so that versions differ
 				l.steps = append(l.steps, p.edit(dice.Hash(p.key, uint64(v.number)+1000), v.at-msHour))
 			}
 		}
@@ -103,12 +103,12 @@ func agents(o *Organisation, _ string, until int64) []*life {
 	return append(all, drafts...)
 }
 
-// caller is the profile of an agent that makes calls.
+// caller returns the profile of an agent that makes calls.
 func (o *Organisation) caller(a *world.Agent) *profile {
 	h := dice.Hash(o.key("agents"), uint64(a.Number))
 	p := o.profile(a, a.ID.String(), h, world.Epoch-span(h, 400)-100*msDay)
 	p.newest = a.Newest
-	if a.Number%8 == 5 { // names need not differ
+	if a.Number%8 == 5 { // names may repeat
 		p.name = o.caller(o.world.Agents()[a.Number-2]).name
 	}
 	p.long = a.Number%7 == 3 && a.Number/7 < o.cfg.Sizes.LongPrompts
@@ -123,19 +123,19 @@ func (o *Organisation) draft(d *draw) *profile {
 	return p
 }
 
-// publish lets an agent show its newest version.
+// publish makes an agent show its newest version.
 func (o *Organisation) publish(l *life, p *profile, until int64) {
 	for _, v := range o.publications(p, until) {
 		s := set(v.at, Object{"production_version": v.name()})
-		s.quiet = true // whether it moves updated_at is not known of the service
+		s.quiet = true // whether the service changes updated_at is unknown
 		l.steps = append(l.steps, s)
 	}
 }
 
 func (p publication) name() string { return fmt.Sprintf("v%d", p.number) }
 
-// agentVersions are an agent's versions, newest first. A version never changes,
-// apart from being the one in production.
+// agentVersions returns an agent's versions, newest first. A version never changes, except for
+// being in production.
 func agentVersions(o *Organisation, parent string, until int64) []*life {
 	agent := o.history(Named("agents"), "", until).byID[parent]
 	if agent == nil {
@@ -154,7 +154,7 @@ func agentVersions(o *Organisation, parent string, until int64) []*life {
 	return all
 }
 
-// profileOf is as much of an agent's profile as its publications depend on.
+// profileOf returns the part of an agent's profile on which its publications depend.
 func (o *Organisation) profileOf(l *life) *profile {
 	for _, a := range o.world.Agents() {
 		if a.ID.String() == l.id {
@@ -164,8 +164,8 @@ func (o *Organisation) profileOf(l *life) *profile {
 	return &profile{id: l.id, born: l.born}
 }
 
-// AgentAt returns an agent with its field version: current, production, or vN; nil where there
-// is no such version.
+// AgentAt returns an agent with its field version: current, production, or vN; nil if there is no
+// such version.
 func (o *Organisation) AgentAt(id, version string, t int64) Object {
 	l := o.read(Named("agents"), "", t).byID[id]
 	now := l.at(t)
@@ -189,7 +189,7 @@ func (o *Organisation) AgentAt(id, version string, t int64) Object {
 	return now
 }
 
-// profile is what an agent's settings are made from.
+// profile is what determines an agent's settings.
 type profile struct {
 	*world.Agent
 	o      *Organisation
@@ -218,7 +218,7 @@ func (p *profile) object() Object {
 	return o
 }
 
-// edit is what an author changes of an agent: mostly one of its settings.
+// edit is an author's edit of an agent: mostly one of its settings.
 func (p *profile) edit(h uint64, at int64) step {
 	return step{at: at, do: func(was Object) Object {
 		if h%10 == 0 {

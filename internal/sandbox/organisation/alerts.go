@@ -2,7 +2,7 @@ package organisation
 
 import "fmt"
 
-// alertRules watch over calls. Their channels may hold secrets.
+// alertRules watch calls. Their channels may contain secrets.
 func alertRules(o *Organisation) population {
 	return population{
 		object: "AlertRule", places: o.cfg.Sizes.AlertRules, every: 20, lifetime: 400,
@@ -27,7 +27,7 @@ func alertRules(o *Organisation) population {
 	}
 }
 
-// incidents open, are looked after and close.
+// incidents open, are handled and close.
 func incidents(o *Organisation, _ string, until int64) []*life {
 	rules := o.history(Named("alert_rules"), "", until).lives
 	return o.arrive("incidents", stream{n: o.cfg.Sizes.Incidents, every: 2 * msDay, born: func(d *draw) *life {

@@ -7,8 +7,8 @@ import (
 	"callhouse/internal/sandbox/world"
 )
 
-// campaigns are those of the world. Their counts move with their calls, their
-// status with their windows and with what users do.
+// campaigns returns the world's campaigns. Their counts follow their calls, their status their
+// windows and the actions of users.
 func campaigns(o *Organisation, _ string, until int64) []*life {
 	var all []*life
 	for _, c := range o.world.Campaigns(until) {
@@ -17,10 +17,10 @@ func campaigns(o *Organisation, _ string, until int64) []*life {
 	return all
 }
 
-// CampaignID is how the service names a campaign.
+// CampaignID returns the service's id of a campaign.
 func CampaignID(c *world.Campaign) string { return fmt.Sprint(5000 + c.Number) }
 
-// Campaign returns the campaign of an id that was created until t; nil for none.
+// Campaign returns the campaign of an id created until t; nil if none.
 func (o *Organisation) Campaign(id string, t int64) *world.Campaign {
 	for _, c := range o.world.Campaigns(t) {
 		if CampaignID(c) == id {
@@ -30,15 +30,14 @@ func (o *Organisation) Campaign(id string, t int64) *world.Campaign {
 	return nil
 }
 
-// ChangeCampaign does something to a campaign that is computed. Which calls it made
-// until then stays as it was.
+// ChangeCampaign changes a computed campaign. Its earlier calls stay.
 func (o *Organisation) ChangeCampaign(id string, changes []world.Change) error {
 	if len(changes) == 0 {
 		return nil
 	}
 	c := o.Campaign(id, changes[0].At)
 	if c == nil {
-		return fmt.Errorf("write campaigns %s: it is not there", id)
+		return fmt.Errorf("write campaigns %s: it does not exist", id)
 	}
 	o.world.Change(c, changes...)
 	o.mu.Lock()
@@ -70,7 +69,7 @@ func (o *Organisation) campaign(c *world.Campaign) *life {
 	if c.Scheduled {
 		l.first["scheduled_at"] = c.Begin
 	}
-	if p.Total == 0 { // nobody was put on its list
+	if p.Total == 0 { // nobody was on its list
 		l.first["status"], l.first["scheduled_at"] = "draft", nil
 	}
 	for _, phase := range p.Phases {
@@ -91,7 +90,7 @@ func add(at int64, field string, n int64) step {
 	return e.step()
 }
 
-// Entered are the fields of a campaign that comes into a state.
+// Entered returns the fields of a campaign that enters a state.
 func Entered(t world.Phase) Object {
 	o := Object{"status": t.Status, "paused_by": nil, "paused_at": nil}
 	switch t.Status {

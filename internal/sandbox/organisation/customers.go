@@ -7,8 +7,7 @@ import (
 	"callhouse/internal/sandbox/world"
 )
 
-// customers are the first of those who take part in calls, with their numbers in
-// calls of both languages.
+// customers are the first participants of calls, with their numbers in calls of both languages.
 func customers(o *Organisation) population {
 	return population{
 		object: "Customer", places: o.cfg.Sizes.Customers, every: 60, lifetime: 800,
@@ -43,7 +42,7 @@ func (o *Organisation) Phones(id string, t int64) []string {
 	return all
 }
 
-// customerAttributes are the definitions of what is kept of customers.
+// customerAttributes are the definitions of customers' attributes.
 func customerAttributes(o *Organisation) population {
 	return population{
 		object: "CustomerAttribute", places: o.cfg.Sizes.Attributes, every: 90,
@@ -62,7 +61,7 @@ func customerAttributes(o *Organisation) population {
 	}
 }
 
-// organizations is the one organisation that the key belongs to.
+// organizations is the organisation of the key.
 func organizations(o *Organisation) population {
 	subscription := func(name string, concurrent int) Object {
 		return Object{

@@ -19,10 +19,10 @@ func knowledgeID(place int) int64 { return 1001 + int64(place) }
 
 var topics = [...]string{"Billing", "Returns", "Opening hours", "Products", "Contracts", "예약 안내", "Warranty", "Deliveries"}
 
-// knowledgeDocuments are put in, become readable or fail, and are taken out.
+// knowledgeDocuments are added, become readable or fail, and are removed.
 func knowledgeDocuments(o *Organisation, parent string, until int64) []*life {
 	var knowledge int64
-	_, _ = fmt.Sscan(parent, &knowledge) // it is one of ours
+	_, _ = fmt.Sscan(parent, &knowledge) // one of ours
 	return o.populate("documents"+parent, population{
 		object: "KnowledgeDocument", places: o.cfg.Sizes.Documents, lifetime: 150,
 		born: func(d *draw) Object {

@@ -8,28 +8,27 @@ import (
 	"sort"
 )
 
-// Object is a resource's object, or some of its fields: what its JSON holds.
-// It must not be changed.
+// Object is a resource's object, or some of its fields, as decoded JSON. It must not be changed.
 type Object = map[string]any
 
-// life is one object from when it came to when it vanished.
+// life is one object from creation to deletion.
 type life struct {
-	id     string // names it within its list, for ever
-	serial int64  // its place in a cursor, for ever
+	id     string // its key within its list, forever
+	serial int64  // its place in a cursor, forever
 	born   int64
 	died   int64 // 0: never
 	first  Object
-	steps  []step // what happens to it, but for what is foreseen
-	// changes are in the order of time, each with no more than what it changed.
+	steps  []step // its changes, except foreseen ones
+	// changes are in order of time, each with only the changed fields.
 	changes []change
 }
 
-// step is something that happens to an object: do returns the fields that it sets.
+// step is a change of an object: do returns the fields that it sets.
 type step struct {
 	at    int64
 	do    func(was Object) Object
-	quiet bool // updated_at stays as it is
-	asked bool // by a client or a test; it may be in the millisecond in which the object came
+	quiet bool // updated_at does not change
+	asked bool // by a client or test; possibly in the millisecond of the object's creation
 }
 
 type change struct {
@@ -37,12 +36,12 @@ type change struct {
 	before, after Object
 }
 
-// set is a step that sets fields to what is known beforehand.
+// set is a step with fixed fields.
 func set(at int64, fields Object) step {
 	return step{at: at, do: func(Object) Object { return fields }}
 }
 
-// live lets everything happen that happens to the object, in the order of time.
+// live applies all changes of the object in order of time.
 func (l *life) live(foreseen []Event) {
 	steps := slices.Clone(l.steps)
 	for i := range foreseen {
@@ -72,7 +71,7 @@ func (l *life) live(foreseen []Event) {
 	}
 }
 
-// at returns what the object is at t; nil where it is not there, or was never made.
+// at returns the object at t; nil if it does not exist then.
 func (l *life) at(t int64) Object {
 	if l == nil || t < l.born || l.died > 0 && t >= l.died {
 		return nil
@@ -84,7 +83,7 @@ func (l *life) at(t int64) Object {
 	return o
 }
 
-// changed is how many changes there were by t.
+// changed returns the number of changes by t.
 func (l *life) changed(t int64) int {
 	return sort.Search(len(l.changes), func(i int) bool { return l.changes[i].at > t })
 }

@@ -2,7 +2,7 @@ package organisation
 
 import "fmt"
 
-// llms are the language models that agents can use.
+// llms are the language models available to agents.
 func llms(o *Organisation) population {
 	return population{
 		object: "Llm", places: o.cfg.Sizes.LLMs, lifetime: 500, every: 120,
@@ -19,7 +19,7 @@ func temperatures(d *draw) Object {
 	return Object{"temperature": Object{"min": 0, "max": 1 + d.Below(2), "default": float64(d.Below(11)) / 10}}
 }
 
-// voices are named by their provider and their id: two providers use the same ids.
+// voices are identified by provider and id: two providers share ids.
 func voices(o *Organisation) population {
 	return population{
 		object: "Voice", places: o.cfg.Sizes.Voices, lifetime: 600, every: 150,

@@ -7,8 +7,8 @@ import (
 	"callhouse/internal/sandbox/world"
 )
 
-// numbers are the organisation's own: those that agents call from or answer, and
-// spare ones, which are booked, given up and expire.
+// numbers are the organisation's own: those of agents, and spare ones, which are booked, given up
+// and expire.
 func numbers(o *Organisation, _ string, until int64) []*life {
 	var lines []Object
 	of := map[string]Object{}
@@ -41,7 +41,7 @@ func numbers(o *Organisation, _ string, until int64) []*life {
 		},
 		grow: func(_ *draw, l *life) {
 			life := l.died - max(l.born, world.Epoch)
-			if l.died == 0 { // where nothing happens, some have expired and some have not
+			if l.died == 0 { // without changes, some have expired and some have not
 				life = 60 * msDay
 			}
 			begin := max(l.born, world.Epoch)
@@ -56,11 +56,10 @@ func numbers(o *Organisation, _ string, until int64) []*life {
 	return append(all, spare...)
 }
 
-// Split returns the agent whose traffic is split over the calls from a number; nil where
-// none is.
+// Split returns the agent whose traffic is split over the calls from a number; nil if none.
 func (o *Organisation) Split(number string) *world.Agent {
 	for _, a := range o.world.Agents() {
-		if a.Line == number && a.Direction == "outbound" { // the number is the first one's
+		if a.Line == number && a.Direction == "outbound" { // the number belongs to the first one
 			if a.Variants {
 				return a
 			}

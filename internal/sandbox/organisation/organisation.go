@@ -1,11 +1,9 @@
-// Package organisation is what a company has besides its calls: agents and their
-// versions, campaigns, knowledge, tools, numbers and so on, computed from the
-// world's seed and alive over its clock.
+// Package organisation computes what a company has besides calls: agents and their versions,
+// campaigns, knowledge bases, tools, numbers and so on, changing over its clock.
 //
-// Package operation declares every resource and the fields of its objects; here is how they
-// come about. What an object is at an instant, what was edited when, and which objects there
-// were follow from the seed and the time alone, and from what is written by
-// [Organisation.Apply]. Nothing is computed until it is asked for.
+// Package operation declares the resources and fields; this package determines their values. The
+// state of an object at an instant, its edits, and which objects exist follow from the seed and the
+// time alone, and from what is written by [Organisation.Apply]. Everything is computed on demand.
 //
 // As in package world, times are unix milliseconds, UTC.
 package organisation
@@ -24,21 +22,19 @@ import (
 	"callhouse/internal/sandbox/world"
 )
 
-// Config says how large an organisation is and how much happens in it. The zero
-// value is a small one.
+// Config sets the size and pace of an organisation. The zero value is a small one.
 type Config struct {
 	Sizes Sizes
-	// Pace multiplies how often things happen: edits, publications, deletions,
-	// incidents. Default 1; negative: nothing happens of itself, and the campaigns
-	// that run go on.
+	// Pace multiplies the frequency of edits, publications, deletions and incidents. Default 1;
+	// negative: no spontaneous changes, but running campaigns continue.
 	Pace float64
 }
 
-// Sizes are how many objects there are, or about as many: some come and go. 0 is
-// what Small has, negative none.
+// Sizes are numbers of objects, some approximate because objects come and go. 0 means that of
+// Small, negative none.
 type Sizes struct {
-	Drafts        int // agents that make no calls, besides those of the world
-	OldVersions   int // versions of an agent that were made before world.Epoch and are kept, at least 8
+	Drafts        int // agents without calls, besides those of the world
+	OldVersions   int // kept versions of an agent from before world.Epoch, at least 8
 	Knowledges    int
 	Documents     int // of each knowledge base
 	Tools         int // besides those that agents call; none: these are missing, too
@@ -51,11 +47,11 @@ type Sizes struct {
 	Customers     int
 	Attributes    int // definitions of customers' attributes
 	LongPrompts   int // agents whose prompt has 32,000 characters
-	SecretHeaders int // one tool in so many has a header that holds a secret
+	SecretHeaders int // one tool in so many has a secret in a header
 }
 
-// Small is an organisation whose lists mostly fit on a page; Large has the sizes
-// that were seen of a real one.
+// Small is an organisation whose lists mostly fit on a page; Large has the observed sizes of a real
+// one.
 var (
 	Small = Sizes{
 		Drafts: 1, OldVersions: 8, Knowledges: 2, Documents: 3, Tools: 8, LLMs: 4, Voices: 6, Schemas: 10, SpareNumbers: 2,
@@ -65,14 +61,14 @@ var (
 		Drafts: 2, OldVersions: 1000, Knowledges: 15, Documents: 8, Tools: 1253, LLMs: 24, Voices: 389, Schemas: 41, SpareNumbers: 4,
 		AlertRules: 6, Incidents: 26, Customers: 240, Attributes: 9, LongPrompts: 3, SecretHeaders: 3,
 	}
-	// None has what the service gives to everybody: models, voices and schemas.
+	// None has only what the service gives to everyone: models, voices and schemas.
 	None = Sizes{
 		Drafts: -1, Knowledges: -1, Documents: -1, Tools: -1, SpareNumbers: -1,
 		AlertRules: -1, Incidents: -1, Customers: -1, Attributes: -1, LongPrompts: -1,
 	}
 )
 
-// setDefaults fills what is not set from Small.
+// setDefaults fills unset sizes from Small.
 func (s *Sizes) setDefaults() error {
 	is, small := reflect.ValueOf(s).Elem(), reflect.ValueOf(Small)
 	for i := range is.NumField() {
@@ -85,12 +81,12 @@ func (s *Sizes) setDefaults() error {
 	return nil
 }
 
-// Organisation is safe for use from many goroutines.
+// Organisation is safe for concurrent use.
 type Organisation struct {
 	cfg    Config
 	world  *world.World
 	origin int64
-	called []string // the API tools that agents call, by name
+	called []string // names of the API tools that agents call
 
 	mu        sync.Mutex
 	histories map[string]*history
@@ -98,16 +94,16 @@ type Organisation struct {
 	foreseen  map[string]map[string][]Event // by resource and id
 
 	publishing sync.Mutex               // mu may be held
-	published  map[string][]publication // by agent: what tests did
+	published  map[string][]publication // by agent: versions made by tests
 	released   map[int]*released        // by agent's number
 }
 
-// history is a list's objects until some time, with everything that happens to them.
+// history is the objects of a list until some time, with all their changes.
 type history struct {
 	until int64
 	lives []*life
 	byID  map[string]*life
-	made  int64 // lives that were written
+	made  int64 // number of written lives
 }
 
 // New prepares an organisation.
@@ -126,15 +122,15 @@ func New(cfg Config, w *world.World) (*Organisation, error) {
 	}, nil
 }
 
-// ID is the organisation's own.
+// ID returns the organisation's own id.
 func (o *Organisation) ID() string { return world.NewUUID(o.key("organisation")).String() }
 
 func (o *Organisation) key(name string) uint64 { return dice.Text(dice.Hash(o.world.Key, 30), name) }
 
-// listName names one list: of a resource, or of what belongs to one parent.
+// listName identifies a list: of a resource, or of the children of one parent.
 func listName(r *Resource, parent string) string { return r.Name + "/" + parent }
 
-// history returns what happens in a list until t or later; o.mu is held.
+// history returns the changes of a list until t or later; o.mu is held.
 func (o *Organisation) history(r *Resource, parent string, t int64) *history {
 	name := listName(r, parent)
 	if h := o.histories[name]; h != nil && h.until >= t {
@@ -151,7 +147,7 @@ func (o *Organisation) history(r *Resource, parent string, t int64) *history {
 	for _, w := range o.written[name] {
 		h.apply(w)
 	}
-	if r.Parent != "" { // what belongs to an object vanishes with it
+	if r.Parent != "" { // children vanish with their parent
 		if p := o.history(Named(r.Parent), "", t).byID[parent]; p != nil && p.died > 0 {
 			h.lives = slices.DeleteFunc(h.lives, func(l *life) bool { return l.born >= p.died })
 			for _, l := range h.lives {
@@ -168,22 +164,22 @@ func (o *Organisation) history(r *Resource, parent string, t int64) *history {
 	return h
 }
 
-// Entry is an object of a list, with its place there.
+// Entry is an object of a list with its place.
 type Entry struct {
 	ID     string
-	Serial int64 // the same for ever
+	Serial int64 // constant
 	Object Object
 }
 
-// read is history for whoever does not hold o.mu.
+// read is history for callers that do not hold o.mu.
 func (o *Organisation) read(r *Resource, parent string, t int64) *history {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.history(r, parent, t)
 }
 
-// List returns the objects of a list at an instant, in no order of meaning; parent
-// is empty except for what belongs to another object.
+// List returns the objects of a list at an instant, in no particular order; parent is empty except
+// for children.
 func (o *Organisation) List(r *Resource, parent string, at time.Time) []Entry {
 	t := at.UnixMilli()
 	var all []Entry
@@ -195,8 +191,8 @@ func (o *Organisation) List(r *Resource, parent string, at time.Time) []Entry {
 	return all
 }
 
-// BySerial returns the object of a place in a list as it was at an instant, or as
-// it was last where it had vanished by then.
+// BySerial returns the object of a place in a list at an instant, or its last state if it had
+// vanished by then.
 func (o *Organisation) BySerial(r *Resource, parent string, serial int64, at time.Time) (Entry, bool) {
 	t := at.UnixMilli()
 	lives := o.read(r, parent, t).lives
@@ -212,7 +208,7 @@ func (o *Organisation) BySerial(r *Resource, parent string, serial int64, at tim
 	return Entry{l.id, serial, was}, was != nil
 }
 
-// Find returns an object at an instant; nil where it is not there.
+// Find returns an object at an instant; nil if missing.
 func (o *Organisation) Find(r *Resource, parent, id string, at time.Time) Object {
 	t := at.UnixMilli()
 	return o.read(r, parent, t).byID[id].at(t)
@@ -220,13 +216,12 @@ func (o *Organisation) Find(r *Resource, parent, id string, at time.Time) Object
 
 // Record is an object as it should be stored.
 type Record struct {
-	ID     string `json:"id"`               // among its parent's, or in its resource; provider/id of a voice
+	ID     string `json:"id"`               // within its parent or resource; provider/id of a voice
 	Parent string `json:"parent,omitempty"` // id of the agent of a version, of the knowledge base of a document
 	Object Object `json:"object"`
 }
 
-// Truth returns every object of a resource at an instant, whole, as its detail
-// shows it, whatever faults the server has.
+// Truth returns every object of a resource at an instant, as in its detail, regardless of faults.
 func (o *Organisation) Truth(resource string, at time.Time) []Record {
 	r := Named(resource)
 	var all []Record
@@ -238,8 +233,8 @@ func (o *Organisation) Truth(resource string, at time.Time) []Record {
 	return all
 }
 
-// parents returns the objects that a resource's lists belong to and that were
-// there at some time of a span; one empty id for a list of its own.
+// parents returns the objects with lists of a resource that existed during a span; one empty id for
+// a top-level list.
 func (o *Organisation) parents(r *Resource, after, until time.Time) []string {
 	if r.Parent == "" {
 		return []string{""}
@@ -253,20 +248,20 @@ func (o *Organisation) parents(r *Resource, after, until time.Time) []string {
 	return ids
 }
 
-// Edit is one thing that happened to an object.
+// Edit is a change of an object.
 type Edit struct {
 	Resource string   `json:"resource"`
 	Parent   string   `json:"parent,omitempty"`
 	ID       string   `json:"id"`
 	At       int64    `json:"at"`
-	Fields   []string `json:"fields"` // those that changed, in order; nil where it came or vanished
-	// Of these fields; the whole object where it came (no Before) or vanished (no After).
+	Fields   []string `json:"fields"` // the changed fields, in order; nil at creation and deletion
+	// The values of these fields; the whole object at creation (no Before) or deletion (no After).
 	Before Object `json:"before"`
 	After  Object `json:"after"`
 }
 
-// Edits returns what happened to a resource's objects after one instant and until
-// another, in the order of time.
+// Edits returns the changes of a resource's objects after one instant and until another, in order
+// of time.
 func (o *Organisation) Edits(resource string, after, until time.Time) []Edit {
 	r := Named(resource)
 	from, to := after.UnixMilli(), until.UnixMilli()
@@ -288,9 +283,8 @@ func (o *Organisation) Edits(resource string, after, until time.Time) []Edit {
 	return all
 }
 
-// Seen returns how a resource's objects differ between two instants, as somebody
-// sees it who looked at both and never between: one edit an object at most, at the
-// time of the last thing that happened to it.
+// Seen returns how a resource's objects differ between two instants for an observer of these two
+// only: at most one edit per object, at the time of its last change.
 func (o *Organisation) Seen(resource string, after, until time.Time) []Edit {
 	was, is := map[[2]string]Object{}, map[[2]string]Object{}
 	for _, r := range o.Truth(resource, after) {
@@ -314,7 +308,7 @@ func (o *Organisation) Seen(resource string, after, until time.Time) []Edit {
 			}
 			slices.Sort(e.Fields)
 		}
-		if len(e.Before)+len(e.After) > 0 { // otherwise it is as it was, or came and vanished
+		if len(e.Before)+len(e.After) > 0 { // otherwise unchanged, or created and deleted between
 			all = append(all, e)
 		}
 		delete(was, id)

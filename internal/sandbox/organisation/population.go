@@ -12,35 +12,34 @@ const (
 	msDay    = 24 * msHour
 )
 
-// draw is what an object is made from: dice that are its own, and what tells it
-// from all others.
+// draw is the source of an object: its own dice and identity.
 type draw struct {
 	dice.Dice
 	n          int // place in the population
-	generation int // how many were there before
+	generation int // number of predecessors
 	at         int64
 	id         string // a UUID
 }
 
-// object is a new object of a schema.
+// object returns a new object of a schema.
 func (d *draw) object(schema string, drawn Object) Object {
 	return operation.New(schema, drawn, Object{"id": d.id, "created_at": d.at, "updated_at": d.at})
 }
 
-// population is a number of places, each with one object at a time: where one
-// vanishes, another comes some time later.
+// population is a number of places, each with one object at a time: some time after one vanishes,
+// another comes.
 type population struct {
 	places   int
-	lifetime float64                          // mean, in days; 0: for ever
+	lifetime float64                          // mean, in days; 0: unlimited
 	every    float64                          // mean days between two edits; 0: never edited
 	object   string                           // its schema
-	born     func(d *draw) Object             // what it does not have of itself
+	born     func(d *draw) Object             // the drawn fields of a new object
 	edit     func(d *draw, was Object) Object // the fields that change
-	grow     func(d *draw, l *life)           // what else happens to it
+	grow     func(d *draw, l *life)           // its other changes
 }
 
-// populate returns everybody who is there until some time. The first of each place
-// came before world.Epoch. A prefix of the result does not depend on until.
+// populate returns everyone present until some time. The first of each place came before
+// world.Epoch. A prefix of the result does not depend on until.
 func (o *Organisation) populate(name string, p population, until int64) []*life {
 	var all []*life
 	key := o.key(name)
@@ -56,7 +55,7 @@ func (o *Organisation) populate(name string, p population, until int64) []*life 
 			}
 			if p.edit != nil {
 				o.edits(l, dice.Hash(h, 2), p.every, until, func(x uint64, at int64) {
-					l.steps = append(l.steps, step{at: at, do: func(was Object) Object { // with dice of its own each time
+					l.steps = append(l.steps, step{at: at, do: func(was Object) Object { // with new dice each time
 						return p.edit(&draw{Dice: dice.New(x), n: place, generation: d.generation, at: at, id: d.id}, was)
 					}})
 				})
@@ -73,13 +72,12 @@ func (o *Organisation) populate(name string, p population, until int64) []*life 
 	return all
 }
 
-// firstID is the id of the first object of a place.
+// firstID returns the id of the first object of a place.
 func (o *Organisation) firstID(name string, place int) string {
 	return world.NewUUID(dice.Hash(dice.Hash(o.key(name), uint64(place)), 0)).String()
 }
 
-// edits calls do for each time at which something happens to an object, every so
-// many days on average.
+// edits calls do for each time of a change, every so many days on average.
 func (o *Organisation) edits(l *life, key uint64, every float64, until int64, do func(h uint64, at int64)) {
 	if every <= 0 || o.cfg.Pace <= 0 {
 		return
@@ -94,17 +92,17 @@ func (o *Organisation) edits(l *life, key uint64, every float64, until int64, do
 	}
 }
 
-// span draws a time around a mean number of days: a quarter of it to seven.
+// span draws a duration around a mean number of days: a quarter of it to seven times.
 func span(h uint64, days float64) int64 {
 	return int64((.25 + 1.5*dice.Unit(h)) * days * float64(msDay))
 }
 
-// stream is objects that come one after the other, for ever: n of them by the
-// organisation's origin, and one every so often thereafter.
+// stream is an endless sequence of objects: n by the organisation's origin, and then one every so
+// often.
 type stream struct {
 	n     int
 	every int64
-	born  func(d *draw) *life // nil for none
+	born  func(d *draw) *life // nil: none
 }
 
 // arrive returns those of a stream that came until some time.

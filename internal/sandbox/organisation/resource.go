@@ -10,22 +10,22 @@ import (
 // Resource declares one kind of object.
 type Resource = operation.Resource
 
-// All are the resources, in the order of the documentation.
+// All are the resources in the order of the documentation.
 var All = operation.Resources
 
-// Named returns a resource; it panics if there is none of that name.
+// Named returns a named resource, or panics.
 func Named(name string) *Resource {
 	i := slices.IndexFunc(All, func(r *Resource) bool { return r.Name == name })
 	if i < 0 {
-		panic(fmt.Sprintf("sandbox: no resource is called %q", name))
+		panic(fmt.Sprintf("sandbox: unknown resource %q", name))
 	}
 	return All[i]
 }
 
-// lives are how the objects of each resource come about: those of a parent, until some time.
+// lives return the objects of each resource: those of a parent, until some time.
 var lives map[string]func(o *Organisation, parent string, until int64) []*life
 
-func init() { // some of them ask for others
+func init() { // some of them refer to others
 	lives = map[string]func(o *Organisation, parent string, until int64) []*life{
 		"agents": agents, "agent_versions": agentVersions, "campaigns": campaigns, "tools": tools,
 		"telephone_numbers": numbers, "incidents": incidents,
@@ -36,7 +36,7 @@ func init() { // some of them ask for others
 	}
 }
 
-// populated are the lives of one population.
+// populated returns the lives of one population.
 func populated(name string, of func(o *Organisation) population) func(o *Organisation, _ string, until int64) []*life {
 	return func(o *Organisation, _ string, until int64) []*life { return o.populate(name, of(o), until) }
 }

@@ -8,8 +8,8 @@ import (
 	"callhouse/internal/sandbox/operation"
 )
 
-// schemas is the registry of JSON Schemas. A list has no bodies unless they are
-// asked for; an entry is asked for by namespace and type.
+// schemas is the registry of JSON Schemas. Lists omit the bodies unless requested; an entry is
+// requested by namespace and type.
 func schemas(o *Organisation) population {
 	return population{
 		object: "Schema", places: min(o.cfg.Sizes.Schemas, len(registry)), every: 120,
@@ -22,20 +22,20 @@ func schemas(o *Organisation) population {
 		},
 		edit: func(d *draw, was Object) Object {
 			var n int
-			_, _ = fmt.Sscanf(fmt.Sprint(was["version"]), "v%d", &n) // it is ours
+			_, _ = fmt.Sscanf(fmt.Sprint(was["version"]), "v%d", &n) // one of ours
 			return Object{"version": fmt.Sprintf("v%d", n+1), "schema": registry[d.n].body(n + 1)}
 		},
 	}
 }
 
-// registered is an entry of the registry: a definition, or what else its schema is.
+// registered is an entry of the registry: a definition, or its own schema.
 type registered struct {
 	namespace, kind string
 	schema          Object
 }
 
-// builtIn are the types of built-in tools and the settings that each has beside those of all:
-// of the contract, but for the last one.
+// builtIn are the types of built-in tools and their own settings, from the contract except the last
+// one.
 var builtIn = [][2]string{
 	{"transfer_call", "transferConfigurations transferType displayedCallerId transferMessageType warmTransferPrompt " +
 		"warmTransferStaticSentence sipHeaders"},
@@ -50,8 +50,8 @@ func isBuiltIn(tool string) bool {
 	return slices.ContainsFunc(builtIn, func(b [2]string) bool { return b[0] == tool })
 }
 
-// registry are the entries, those that a small organisation has first. Which schemas a
-// namespace has is invented, but for the tools'; how many of them there are was observed.
+// registry are the entries, those of a small organisation first. Except for the tools', the schemas
+// of a namespace are invented; their number was observed.
 var registry = func() []registered {
 	var all []registered
 	add := func(namespace, kind string, schema Object) { all = append(all, registered{namespace, kind, schema}) }
@@ -61,7 +61,7 @@ var registry = func() []registered {
 	for _, tool := range builtIn {
 		properties := Object{"toolType": Object{"const": tool[0]}}
 		for _, name := range strings.Fields("speakDuringExecution allowInterruptionDuringExecution responseMode " + tool[1]) {
-			properties[name] = Object{} // the contract names it, and no more
+			properties[name] = Object{} // the contract has only its name
 		}
 		add("tool-schema", tool[0], Object{"allOf": []any{operation.Ref("BuiltInTool"), Object{"properties": properties}}})
 	}
@@ -94,7 +94,7 @@ var registry = func() []registered {
 	return all
 }()
 
-// body is the JSON Schema of an entry, with all that it refers to.
+// body is the JSON Schema of an entry with everything it refers to.
 func (r *registered) body(revision int) Object {
 	definitions := Object{}
 	body := inlined(r.schema, definitions).(Object)
@@ -105,8 +105,8 @@ func (r *registered) body(revision int) Object {
 	return body
 }
 
-// inlined copies a schema for a document in which definitions stand under $defs, and adds
-// those that it refers to.
+// inlined copies a schema for a document with definitions under $defs, and adds the referenced
+// ones.
 func inlined(value any, definitions Object) any {
 	switch v := value.(type) {
 	case Object:
@@ -120,7 +120,7 @@ func inlined(value any, definitions Object) any {
 			}
 			all[key] = "#/$defs/" + name
 			if definitions[name] == nil {
-				definitions[name] = true // it is being copied
+				definitions[name] = true // in progress
 				definitions[name] = inlined(operation.Schemas()[name], definitions)
 			}
 		}

@@ -11,21 +11,21 @@ import (
 	"callhouse/internal/sandbox/operation"
 )
 
-// Write is something that a client or a test did. All that is not computed from the
-// seed is a list of them, in their order.
+// Write is a change by a client or test. Everything not computed from the seed is an ordered list
+// of them.
 type Write struct {
 	At       int64  `json:"at"`
 	Do       Deed   `json:"do"`
 	Resource string `json:"resource"`
 	Parent   string `json:"parent,omitempty"`
 	ID       string `json:"id"`
-	Fields   Object `json:"fields,omitempty"` // the object that came, or what of it was set
+	Fields   Object `json:"fields,omitempty"` // the new object, or the fields set
 }
 
-// Deed is what a write does to an object.
+// Deed is the kind of a write.
 type Deed string
 
-// A version of an agent comes by Published alone.
+// A version of an agent comes only from Published.
 const (
 	Created   Deed = "created"
 	Edited    Deed = "edited"
@@ -33,8 +33,8 @@ const (
 	Published Deed = "published" // ID is the agent's
 )
 
-// ReadWrite reads a write from a line of JSON. Whole numbers become int64, as those of
-// computed objects are; others keep their digits.
+// ReadWrite parses a write from a JSON line. Whole numbers become int64, like those of computed
+// objects; others keep their digits.
 func ReadWrite(line []byte) (Write, error) {
 	var w Write
 	d := json.NewDecoder(bytes.NewReader(line))
@@ -49,17 +49,17 @@ func ReadWrite(line []byte) (Write, error) {
 	return w, nil
 }
 
-// Apply does a write. What it is done to has to be there, and what it makes must not.
+// Apply applies a write. What it changes must exist, and what it makes must not.
 func (o *Organisation) Apply(w Write) error {
 	r, now := Named(w.Resource), time.UnixMilli(w.At)
 	there := o.Find(r, w.Parent, w.ID, now) != nil
 	switch {
 	case there && w.Do == Created:
-		return fmt.Errorf("write %s %s: it is there already", w.Resource, w.ID)
+		return fmt.Errorf("write %s %s: it already exists", w.Resource, w.ID)
 	case !there && w.Do != Created:
-		return fmt.Errorf("write %s %s: it is not there", w.Resource, w.ID)
+		return fmt.Errorf("write %s %s: it does not exist", w.Resource, w.ID)
 	case w.Do == Edited && len(w.Fields) == 0:
-		return fmt.Errorf("write %s %s: no field is given", w.Resource, w.ID)
+		return fmt.Errorf("write %s %s: no fields given", w.Resource, w.ID)
 	}
 	if w.Do == Published {
 		p := publication{at: w.At, description: w.Fields["description"]}
@@ -67,18 +67,18 @@ func (o *Organisation) Apply(w Write) error {
 		o.published[w.ID] = append(o.published[w.ID], p)
 		clear(o.released)
 		o.publishing.Unlock()
-		o.world.Forget() // campaigns to come may go otherwise
+		o.world.Forget() // future campaigns may change
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if w.Do == Published {
-		clear(o.histories) // versions, calls and campaigns follow from it
+		clear(o.histories) // versions, calls and campaigns depend on it
 		return nil
 	}
 	name := listName(r, w.Parent)
 	o.written[name] = append(o.written[name], w)
 	o.relive(r, name, w.ID, func(h *history) { h.apply(w) })
-	for _, child := range All { // what belongs to an object vanishes with it
+	for _, child := range All { // children vanish with their parent
 		if child.Parent == r.Name {
 			delete(o.histories, listName(child, w.ID))
 		}
@@ -86,12 +86,11 @@ func (o *Organisation) Apply(w Write) error {
 	return nil
 }
 
-// relive changes what happens to one object of a list. Whoever reads the list meanwhile
-// has it as it was; o.mu is held.
+// relive recomputes one object of a list. Concurrent readers keep the old state; o.mu is held.
 func (o *Organisation) relive(r *Resource, name, id string, change func(*history)) {
 	was := o.histories[name]
 	if was == nil {
-		return // it will be in it
+		return // it will include the write
 	}
 	h := &history{until: was.until, lives: slices.Clone(was.lives), byID: maps.Clone(was.byID), made: was.made}
 	if l := h.byID[id]; l != nil {
@@ -107,7 +106,7 @@ func (h *history) replace(was, is *life) {
 	h.byID[is.id] = is
 }
 
-// apply adds a write to what happens in a list.
+// apply adds a write to the history of a list.
 func (h *history) apply(w Write) {
 	l := h.byID[w.ID]
 	switch {
@@ -126,15 +125,14 @@ func (h *history) apply(w Write) {
 	}
 }
 
-// Event is something that will happen to an object of itself: fields that are set, and
-// numbers that are added to.
+// Event is a future change of an object: fields that are set, and numbers that are added to.
 type Event struct {
 	At  int64
 	Set Object
 	Add map[string]int64
 }
 
-// Foresee replaces what will happen of itself to an object that was written.
+// Foresee replaces the future changes of a written object.
 func (o *Organisation) Foresee(resource, id string, events []Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -146,7 +144,7 @@ func (o *Organisation) Foresee(resource, id string, events []Event) {
 	o.relive(r, listName(r, ""), id, func(*history) {})
 }
 
-// step is what an event does.
+// step converts an event.
 func (e *Event) step() step {
 	return step{at: e.At, asked: true, do: func(was Object) Object {
 		fields := maps.Clone(e.Set)
@@ -161,19 +159,18 @@ func (e *Event) step() step {
 	}}
 }
 
-// Edit sets fields of an object from now on, as its author would, and moves its
-// updated_at where it has one.
+// Edit sets fields of an object from now on, like its author, and moves its updated_at if it has
+// one.
 func (o *Organisation) Edit(now time.Time, resource, parent, id string, fields Object) error {
 	return o.Apply(Write{At: now.UnixMilli(), Do: Edited, Resource: resource, Parent: parent, ID: id, Fields: fields})
 }
 
-// Delete makes an object vanish now. Calls go on to name an agent that is gone.
+// Delete makes an object vanish now. Calls still name a deleted agent.
 func (o *Organisation) Delete(now time.Time, resource, parent, id string) error {
 	return o.Apply(Write{At: now.UnixMilli(), Do: Deleted, Resource: resource, Parent: parent, ID: id})
 }
 
-// Publish makes a version of an agent now, and puts it into production. It
-// returns the version's name.
+// Publish makes a version of an agent now, puts it into production, and returns its name.
 func (o *Organisation) Publish(now time.Time, id, description string) (string, error) {
 	w := Write{At: now.UnixMilli(), Do: Published, Resource: "agents", ID: id, Fields: Object{}}
 	if description != "" {

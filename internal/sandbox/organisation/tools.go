@@ -8,7 +8,7 @@ import (
 	"callhouse/internal/sandbox/world"
 )
 
-// tools are the API tools that agents call. Their headers may hold secrets.
+// tools are the API tools that agents call. Their headers may contain secrets.
 func tools(o *Organisation, _ string, until int64) []*life {
 	if o.cfg.Sizes.Tools <= 0 {
 		return nil
@@ -23,7 +23,7 @@ func tools(o *Organisation, _ string, until int64) []*life {
 	}, until)...)
 }
 
-// calledBy are the names of the tools that agents call and that are not built in, in order.
+// calledBy returns the names of the tools called by agents, without built-in ones, in order.
 func calledBy(agents []*world.Agent) []string {
 	var all []string
 	for _, a := range agents {
@@ -63,7 +63,7 @@ func (o *Organisation) tools(of string, places int, lifetime float64, name func(
 	}, until)
 }
 
-// apiConfiguration is where a tool's calls go. A new one has a new secret.
+// apiConfiguration is the endpoint of a tool. A new one has a new secret.
 func (o *Organisation) apiConfiguration(d *draw, name string) Object {
 	headers := Object{"Accept": "application/json"}
 	guarded := o.cfg.Sizes.SecretHeaders > 0 && d.n%o.cfg.Sizes.SecretHeaders == 0

@@ -10,8 +10,8 @@ import (
 	"callhouse/internal/sandbox/world"
 )
 
-// appendRecording writes a signed link. As with real ones, a new signature and
-// expiry come every hour, so the text differs between two looks at one call.
+// appendRecording writes a signed link. As at the service, signature and expiry change every hour,
+// so two answers with one call differ.
 func appendRecording(dst []byte, v *world.View) []byte {
 	if !v.Recording {
 		return append(dst, "null"...)
@@ -27,7 +27,7 @@ func appendRecording(dst []byte, v *world.View) []byte {
 	return append(dst, '"')
 }
 
-// appendMetadata writes what the company noted about the call when it made it.
+// appendMetadata writes the metadata of the call's creator.
 func appendMetadata(dst []byte, c *world.Call) []byte {
 	if c.Order != nil {
 		return append(dst, c.Order.Metadata...)
@@ -100,8 +100,8 @@ func appendAnalysis(dst []byte, v *world.View, evaluation bool) []byte {
 	return append(dst, '}')
 }
 
-// appendEvaluation writes an object in one of three shapes, by the call's agent: the contract does
-// not show what one looks like.
+// appendEvaluation writes an object in one of three forms, by the call's agent: the contract does
+// not define it.
 func appendEvaluation(dst []byte, v *world.View) []byte {
 	tone, accuracy := 1+dice.Pick(dice.Hash(v.Key, 90), 5), 1+dice.Pick(dice.Hash(v.Key, 91), 9)
 	switch v.Agent.Number % 3 {

@@ -9,16 +9,16 @@ import (
 	"callhouse/internal/sandbox/world"
 )
 
-// Renderer writes calls as the service's JSON, by appending. Its zero value is
-// ready; it keeps scratch space and serves one goroutine at a time.
+// Renderer writes calls as the service's JSON. Its zero value is ready; it keeps scratch space and
+// is not safe for concurrent use.
 type Renderer struct{ items []world.Item }
 
-// Item appends the call as GET /v3/calls lists it.
+// Item appends the call as a list item of GET /v3/calls.
 func (r *Renderer) Item(dst []byte, v *world.View) []byte {
 	return append(r.attributes(dst, v), '}')
 }
 
-// Thin appends the call as a service that lists only id, status and start would.
+// Thin appends a list item with only id, status and start.
 func (r *Renderer) Thin(dst []byte, v *world.View) []byte {
 	dst = v.ID.Append(append(dst, `{"id":"`...))
 	dst = wire.AppendString(append(dst, `","status":`...), v.Status)
@@ -26,7 +26,7 @@ func (r *Renderer) Thin(dst []byte, v *world.View) []byte {
 	return append(dst, '}')
 }
 
-// Detail appends the call as GET /v3/calls/{call_id} answers it.
+// Detail appends the call as the answer of GET /v3/calls/{call_id}.
 func (r *Renderer) Detail(dst []byte, v *world.View) []byte {
 	dst = r.attributes(dst, v)
 	dst = append(dst, `,"transcript":`...)

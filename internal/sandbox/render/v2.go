@@ -10,27 +10,25 @@ import (
 	"callhouse/internal/sandbox/world"
 )
 
-// V2 appends the call as the deprecated POST /v2/calls/list answers it: whole,
-// transcript included. v2 has no variant and no presentation number, names
-// things differently, counts the duration itself, and carries the conversation
-// twice: what was said, and the whole time line.
+// V2 appends the call as an item of the deprecated POST /v2/calls/list, transcript included. v2 has
+// no variant and no presentation number, uses other names, sends the duration, and has the
+// conversation twice: the speech, and the whole time line.
 func (r *Renderer) V2(dst []byte, v *world.View) []byte { return r.FormV2(dst, v, V2Form{}) }
 
-// V2Form is in which form a call of v2 is written.
+// V2Form is the form of a v2 call.
 type V2Form struct {
-	// Single is the form of GET /v2/calls/{call_id}: without what only items of
-	// lists have.
+	// Single is the form of GET /v2/calls/{call_id}, without fields only of list items.
 	Single bool
-	// Wrong, where it is not 0, is the draw for what is wrong with the transcript: a
-	// turn is missing, or a character is another one.
+	// Wrong, if not 0, is the draw for an error in the transcript: a missing turn, or a wrong
+	// character.
 	Wrong uint64
-	// SpokenOnly leaves the whole time line out.
+	// SpokenOnly omits the whole time line.
 	SpokenOnly bool
-	// Twice repeats the member status, with another value, where it is.
+	// Twice repeats the member status with another value.
 	Twice bool
 }
 
-// FormV2 appends the call in a form.
+// FormV2 appends the call in a given form.
 func (r *Renderer) FormV2(dst []byte, v *world.View, form V2Form) []byte {
 	dst = v.ID.Append(append(dst, `{"call_id":"`...))
 	dst = v.Agent.ID.Append(append(dst, `","agent_id":"`...))
@@ -80,7 +78,7 @@ func (r *Renderer) FormV2(dst []byte, v *world.View, form V2Form) []byte {
 	return append(dst, '}')
 }
 
-// spoil drops a turn, or changes a character of a turn or of a tool's answer.
+// spoil drops a turn, or changes a character of a turn or tool result.
 func spoil(items []world.Item, c *world.Call, h uint64) []world.Item {
 	change := h%2 == 0
 	var at []int

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// newScenario puts a script and its language's common one together: a beat that
-// the script has not, it takes from the common one.
+// newScenario combines a script with its language's common one, which has the missing beats.
 func newScenario(name, language string, own, common *script) (*Scenario, error) {
 	sc := &Scenario{Name: name, language: language, Summaries: map[string]Choices{}}
 	for _, s := range []*script{common, own} {
@@ -73,7 +72,7 @@ func (sc *Scenario) set(key, value string) error {
 	case "summary":
 		sc.Summaries[arg] = all
 	case "extract":
-		// extract KIND NAME : values when it went well : values when not
+		// extract KIND NAME : values after success : values otherwise
 		kind, name, _ := strings.Cut(arg, " ")
 		good, bad, _ := strings.Cut(value, " : ")
 		e := extract{Kind: kind, Name: name}
@@ -90,15 +89,15 @@ func (sc *Scenario) set(key, value string) error {
 	return nil
 }
 
-// add numbers a beat and works out what it amounts to. Steps and asides begin
-// with the agent's flow moving to the node of their name.
+// add numbers a beat and computes its totals. Steps and asides begin with the agent's flow moving
+// to the node of their name.
 func (sc *Scenario) add(b beat) {
 	kind, node, _ := strings.Cut(b.name, " ")
 	if kind == "step" || kind == "aside" {
 		move, err := appendLine(nil, fmt.Sprintf(
 			`T %s {"node":"%s","reason":"%s"} => {"status":"ok","node":"%s"}`, Transition, node, kind, node))
 		if err != nil {
-			panic("script: " + err.Error()) // the text is ours
+			panic("script: " + err.Error()) // built-in
 		}
 		b.Lines, b.Moves = append(move, b.Lines...), len(move)
 	}
@@ -127,14 +126,14 @@ func (sc *Scenario) add(b beat) {
 	}
 }
 
-// Node is the node that a step or an aside is said in.
+// Node returns the node in which a step or an aside is said.
 func (sc *Scenario) Node(beat int) string {
 	_, node, _ := strings.Cut(sc.Beats[beat].name, " ")
 	return node
 }
 
-// Edges yields the moves between nodes that a call may take: the steps in their order,
-// from any of them into an aside, and from an aside to one of the next two.
+// Edges yields the possible moves of a call: steps in order, any step to an aside, and an aside to
+// one of the next two steps.
 func (sc *Scenario) Edges() iter.Seq2[string, string] {
 	return func(yield func(from, to string) bool) {
 		from := Start
@@ -160,8 +159,8 @@ func (sc *Scenario) Edges() iter.Seq2[string, string] {
 	}
 }
 
-// usualTime is how long an item of that many characters takes, with the usual
-// pause before it: English runs at about 15 characters a second, Korean at 7.
+// usualTime is the usual duration of an item with so many characters, including the pause before
+// it: English runs at about 15 characters a second, Korean at 7.
 func (sc *Scenario) usualTime(r Role, runes float64) float64 {
 	perRune := 66.0
 	if sc.language == "ko" {

@@ -1,5 +1,5 @@
-// Package script is what is said in calls: one file for each kind of call and
-// language, with the choices and the slots that make every call differ.
+// Package script holds the texts of calls: one file per kind of call and language, with choices and
+// slots that make every call differ.
 package script
 
 import (
@@ -14,7 +14,7 @@ import (
 //go:embed scripts/*.script
 var scriptFiles embed.FS
 
-// Role says who or what an item of a transcript comes from.
+// Role is the speaker or tool of a transcript item.
 type Role uint8
 
 const (
@@ -22,44 +22,43 @@ const (
 	RoleUser
 	RoleInvocation
 	RoleResult
-	Roles // how many there are
+	Roles // their number
 )
 
-// RoleNames are what the service calls the roles.
+// RoleNames are the service's names of the roles.
 var RoleNames = [Roles]string{"agent", "user", "tool_call_invocation", "tool_call_result"}
 
-// line is one item of a script: something said, or a tool called or answering.
+// line is one item of a script: speech, or a tool call or result.
 type line struct {
 	Role Role
-	Text Choices // what is said; a tool's arguments; a tool's answer
-	Tool string  // of an invocation
+	Text Choices // speech, arguments or result
+	Tool string  // of a call
 }
 
-// beat is a few lines that belong together.
+// beat is a group of lines.
 type beat struct {
 	name  string
-	Moves int // how many of its first lines move a flow agent to a node: none, or the transition and its answer
+	Moves int // number of initial lines that move a flow agent to a node: none, or the transition and its result
 	Lines []line
 	Count [Roles]uint8
-	MS    float64 // usual time to say it all, without the agent's own latency
-	Turns int     // how many times the agent answers the user
+	MS    float64 // usual duration, without the agent's latency
+	Turns int     // number of answers of the agent to the user
 }
 
-// extract is one fact that an agent's author lets the service take out of every
-// conversation.
+// extract is a fact that the service extracts from every conversation of an agent.
 type extract struct {
 	Kind, Name string
 	Good, Bad  Choices
 }
 
-// pair is a key with the text of its value.
+// pair is a key and the text of its value.
 type pair struct {
 	Key   string
 	Value Choices
 }
 
-// Scenario is what one kind of call is about, in one language. Beats are
-// numbered in one list, so that a call's course is a few bytes.
+// Scenario is the content of one kind of call in one language. Beats are numbered in one list, so
+// that a call's course takes a few bytes.
 type Scenario struct {
 	Name, language, Direction string
 	Companies, Campaigns      []string
@@ -68,7 +67,7 @@ type Scenario struct {
 	Extracts                  []extract
 	Summaries                 map[string]Choices
 	Beats                     []beat
-	Tools                     []string // that its lines call, by name, without the transitions
+	Tools                     []string // names of the tools that its lines call, without transitions
 	Hello, Open               int      // beat numbers
 	Steps, Asides             []int    // beat numbers, each of a node
 	CloseGood, CloseBad       int
@@ -76,15 +75,15 @@ type Scenario struct {
 	Silence                   int
 }
 
-// Transition is the tool by which the transcript of a flow agent shows that it moves to a
-// node, and Start the node from which every call begins.
+// Transition is the tool whose calls show the moves of a flow agent, and Start the initial node of
+// every call.
 const (
 	Transition = "transition_to_node"
 	Start      = "start"
 )
 
-// Load parses the embedded scripts once and returns the scenarios of each
-// language, which must not be changed.
+// Load parses the embedded scripts once and returns the scenarios of each language, which must not
+// be changed.
 var Load = sync.OnceValues(func() (map[string][]*Scenario, error) {
 	all := map[string][]*Scenario{}
 	for _, language := range []string{"en", "ko"} {
@@ -115,7 +114,7 @@ var Load = sync.OnceValues(func() (map[string][]*Scenario, error) {
 	return all, nil
 })
 
-// script is one parsed file: "key : value" lines, and beats under [headings].
+// script is a parsed file: "key : value" lines, and beats under [headings].
 type script struct {
 	fields [][2]string
 	beats  []beat

@@ -10,8 +10,8 @@ import (
 	"callhouse/internal/sandbox/wire"
 )
 
-// Slot is a place in a text that each call fills in its own way. Its number is
-// part of the draws that fill it: new names go to the end.
+// Slot is a place in a text that each call fills differently. Its number is part of the draws: new
+// names go to the end.
 type Slot uint8
 
 var slots = []string{
@@ -20,17 +20,16 @@ var slots = []string{
 	"iso_past", "time", "time2", "iso_time", "iso_time2", "address",
 }
 
-// SlotOf returns the slot of a name; 0 for none.
+// SlotOf returns the slot of a name; 0 if unknown.
 func SlotOf(name string) Slot { return Slot(max(0, slices.Index(slots, name))) }
 
 func (s Slot) String() string { return slots[s] }
 
-// Template is a text with slots, written <name> in the scripts. It keeps each
-// literal part twice, plain and escaped for JSON, so that writing one is copying.
-// What fills a slot never needs escaping.
+// Template is a text with slots, written <name> in the scripts. It keeps each literal part plain
+// and escaped for JSON, so that writing is copying. Values of slots never need escaping.
 type Template struct {
 	parts []part
-	Runes int // its usual length, for the time that saying it takes
+	Runes int // its usual length, for the duration of saying it
 }
 
 type part struct {
@@ -48,7 +47,7 @@ func parseTemplate(text string) (Template, error) {
 		if found {
 			name, after, ok := strings.Cut(rest, ">")
 			if p.slot = SlotOf(name); !ok || p.slot == 0 {
-				return t, fmt.Errorf("no slot is called <%s>", name)
+				return t, fmt.Errorf("unknown slot <%s>", name)
 			}
 			t.Runes += 6
 			text = after
@@ -63,8 +62,7 @@ type caller interface {
 	AppendSlot(dst []byte, s Slot) []byte
 }
 
-// Append writes the text of t for a caller, escaped for the inside of a JSON
-// string or plain.
+// Append writes the text for a caller, plain or escaped for a JSON string.
 func (t *Template) Append(dst []byte, c caller, escaped bool) []byte {
 	for i := range t.parts {
 		p := &t.parts[i]
@@ -80,17 +78,17 @@ func (t *Template) Append(dst []byte, c caller, escaped bool) []byte {
 	return dst
 }
 
-// Plain is a text without slots.
+// Plain returns a template without slots.
 func Plain(text string) Template {
 	return Template{parts: []part{{text: text, escaped: string(wire.AppendEscaped(nil, text))}}}
 }
 
-// Text returns the text of t for a caller.
+// Text returns the text for a caller.
 func (t *Template) Text(c caller) string {
 	return string(t.Append(make([]byte, 0, 2*t.Runes), c, false))
 }
 
-// Choices are the ways to say one thing.
+// Choices are alternative texts.
 type Choices []Template
 
 func parseChoices(text string) (Choices, error) {
@@ -105,10 +103,10 @@ func parseChoices(text string) (Choices, error) {
 	return all, nil
 }
 
-// Of returns the choice that the scrambled number h falls on.
+// Of returns the choice for the scrambled number h.
 func (cs Choices) Of(h uint64) *Template { return &cs[dice.Pick(h, len(cs))] }
 
-// runes is the mean length.
+// runes returns the mean length.
 func (cs Choices) runes() float64 {
 	var sum int
 	for i := range cs {

@@ -9,7 +9,7 @@ import (
 	"callhouse/internal/sandbox/organisation"
 )
 
-// createAgent makes an agent. It is of type flow if it has a flow.
+// createAgent makes an agent, of type flow if it has a flow.
 func (s *writing) createAgent() (Object, *Problem) {
 	if p := s.checkAgent(); p != nil {
 		return nil, p
@@ -37,8 +37,8 @@ func (s *writing) createAgent() (Object, *Problem) {
 	return s.agent(id), nil
 }
 
-// updateAgent changes an agent. Settings that the body does not name keep their values,
-// however deep they are; an array takes the place of the old one.
+// updateAgent changes an agent. Settings not in the body keep their values at any depth; an array
+// replaces the old one.
 func (s *writing) updateAgent() (Object, *Problem) {
 	agent := s.find("agents", s.id)
 	if agent == nil {
@@ -66,12 +66,12 @@ func (s *writing) updateAgent() (Object, *Problem) {
 	return s.agent(s.id), nil
 }
 
-// agent is an agent as its own answer shows it.
+// agent returns an agent as in its own answer.
 func (s *writing) agent(id string) Object {
 	return s.company.AgentAt(id, "", s.now.UnixMilli())
 }
 
-// merge sets what is named, and leaves the rest as it was. Neither is changed.
+// merge returns was with the members of is set. Neither is changed.
 func merge(was, is Object) Object {
 	all := maps.Clone(was)
 	if all == nil {
@@ -88,22 +88,22 @@ func merge(was, is Object) Object {
 	return all
 }
 
-// checkAgent looks at what no schema can tell: what the settings refer to has to be in
-// the organisation, and a flow has to be a graph.
+// checkAgent validates what schemas cannot: references must exist in the organisation, and a flow
+// must be a graph.
 func (s *writing) checkAgent() *Problem {
 	data, _ := s.body["data"].(Object)
 	for i, tool := range list(data["builtInTools"]) {
 		if id, ok := inside(tool, "agent", "agentId").(string); ok && s.find("agents", id) == nil {
-			return invalid(fmt.Sprintf("data.builtInTools.%d.agent.agentId", i), "there is no such agent")
+			return invalid(fmt.Sprintf("data.builtInTools.%d.agent.agentId", i), "no such agent")
 		}
 	}
 	for i, id := range list(data["toolIds"]) {
 		if s.find("tools", fmt.Sprint(id)) == nil {
-			return invalid(fmt.Sprintf("data.toolIds.%d", i), "there is no such tool")
+			return invalid(fmt.Sprintf("data.toolIds.%d", i), "no such tool")
 		}
 	}
 	if model, ok := inside(data, "llm", "model").(string); ok && s.find("llms", model) == nil {
-		return invalid("data.llm.model", "there is no such model")
+		return invalid("data.llm.model", "no such model")
 	}
 	voice, provider := inside(data, "voice", "id"), inside(data, "voice", "provider")
 	if voice != nil && provider != nil && s.find("voices", fmt.Sprintf("%v/%v", provider, voice)) == nil {
@@ -130,13 +130,13 @@ func (s *writing) checkAgent() *Problem {
 func (s *writing) checkKnowledge(field string, settings any) *Problem {
 	for i, id := range list(inside(settings, "knowledgeIds")) {
 		if s.find("knowledges", fmt.Sprint(id)) == nil {
-			return invalid(fmt.Sprintf("%s.knowledgeIds.%d", field, i), "there is no such knowledge base")
+			return invalid(fmt.Sprintf("%s.knowledgeIds.%d", field, i), "no such knowledge base")
 		}
 	}
 	return nil
 }
 
-// validateFlow says whether a flow could be saved, and what is wrong with it.
+// validateFlow reports whether a flow could be saved, with its errors.
 func (s *writing) validateFlow() (Object, *Problem) {
 	flow, _ := s.body["flow"].(Object)
 	all := []any{}
@@ -146,7 +146,7 @@ func (s *writing) validateFlow() (Object, *Problem) {
 	return Object{"valid": len(all) == 0, "errors": all}, nil
 }
 
-// flaws are what is wrong with a graph of nodes whose shape is right.
+// flaws returns the errors of a graph with valid nodes.
 func flaws(flow Object) []Object {
 	var all []Object
 	add := func(message, format string, args ...any) {
@@ -170,20 +170,20 @@ func flaws(flow Object) []Object {
 		edges = append(edges, id)
 		for _, end := range []string{"source", "target"} {
 			if !slices.Contains(ids, fmt.Sprint(inside(edge, end))) {
-				add("there is no such node", "flow.edges.%d.%s", i, end)
+				add("no such node", "flow.edges.%d.%s", i, end)
 			}
 		}
 	}
 	return all
 }
 
-// list is an array; nothing else.
+// list returns an array, or nil.
 func list(value any) []any {
 	all, _ := value.([]any)
 	return all
 }
 
-// inside is a member of a member; nil where there is none.
+// inside returns a nested member; nil if missing.
 func inside(value any, names ...string) any {
 	for _, name := range names {
 		o, _ := value.(Object)

@@ -8,16 +8,16 @@ import (
 	"callhouse/internal/sandbox/world"
 )
 
-// calls is the resource of writes that are calls: an organisation has no list of them.
+// calls is the resource of writes of calls, which an organisation does not list.
 const calls = "calls"
 
-// createCall lets an agent call somebody, as v3 asks for it. It returns the call's id.
+// createCall makes an agent call someone, as in v3. It returns the call's id.
 func (s *writing) createCall() (Object, *Problem) {
 	order := Object{"agent_id": inside(s.body, "agent", "agent_id"), "agent_version": inside(s.body, "agent", "agent_version")}
 	from, _ := s.body["from_number"].(string)
 	switch split := s.company.Split(from); {
 	case split != nil && s.body["agent"] != nil:
-		return nil, invalid("agent", "the traffic of from_number is split: leave the agent out")
+		return nil, invalid("agent", "the traffic of from_number is split: omit the agent")
 	case split == nil && s.body["agent"] == nil:
 		return nil, invalid("agent", "is required, as the traffic of from_number is not split")
 	case split != nil:
@@ -29,7 +29,7 @@ func (s *writing) createCall() (Object, *Problem) {
 	return s.place(order, "agent.agent_id", "agent.agent_version")
 }
 
-// createCallV2 does it as v2 asks for it.
+// createCallV2 is createCall of v2.
 func (s *writing) createCallV2() (Object, *Problem) {
 	order := Object{"from_number": s.body["call_from"], "to_number": s.body["call_to"]}
 	for _, name := range []string{"agent_id", "agent_version", "presentation_number", "metadata", "dynamic_variables"} {
@@ -45,8 +45,7 @@ func (s *writing) createCallV2() (Object, *Problem) {
 	}, nil
 }
 
-// place checks an order and makes the call; agent and versionField are where the body
-// has them.
+// place validates an order and makes the call; agent and versionField are its places in the body.
 func (s *writing) place(order Object, agent, versionField string) (Object, *Problem) {
 	version, problem := s.version(order["agent_id"], agent, order["agent_version"], versionField)
 	if problem != nil {
@@ -65,15 +64,15 @@ func (s *writing) place(order Object, agent, versionField string) (Object, *Prob
 	return Object{"id": made}, nil
 }
 
-// version is the version of an agent that is asked for: production unless it is named. The
-// fields are where the body has the two.
+// version returns the requested version of an agent; the default is production. The fields are its
+// places in the body.
 func (s *writing) version(agent any, field string, asked any, versionField string) (string, *Problem) {
 	id := fmt.Sprint(agent)
 	if s.find("agents", id) == nil {
-		return "", invalid(field, "there is no such agent")
+		return "", invalid(field, "no such agent")
 	}
 	switch name, _ := asked.(string); name {
-	case "", "production": // which there may be none of yet
+	case "", "production": // which may not exist yet
 		return "production", nil
 	case "current":
 		return name, nil

@@ -17,19 +17,19 @@ import (
 // campaigns is the resource of writes to campaigns.
 const campaigns = "campaigns"
 
-// startUp is how long a campaign takes to begin that is not scheduled.
+// startUp is the delay of an unscheduled campaign.
 const startUp = 5 * 1000
 
-// campaign is one that a client made: what decides how it goes.
+// campaign is a client's campaign: what determines its course.
 type campaign struct {
 	id       string
-	order    world.Order // of each of its calls, but for whom it goes to
+	order    world.Order // of each of its calls, except the callee
 	tasks    []any
-	most     int // calls at once
+	most     int // maximum of simultaneous calls
 	schedule world.Schedule
 }
 
-// createCampaign makes a campaign, as v2 asks for it. It is pending until it begins.
+// createCampaign makes a campaign, as in v2. It is pending until it begins.
 func (s *writing) createCampaign() (Object, *Problem) {
 	version, problem := s.version(s.body["agent_id"], "agent_id", s.body["agent_version"], "agent_version")
 	if problem != nil {
@@ -63,7 +63,7 @@ func (s *writing) createCampaign() (Object, *Problem) {
 	return s.find(campaigns, id), problem
 }
 
-// withDefaults fills in what is not said of the hours: 08:00 to 20:00 on every day.
+// withDefaults fills in the default hours: 08:00 to 20:00 on every day.
 func withDefaults(hours Object) (Object, *Problem) {
 	hours = merge(Object{
 		"auto_resume": true, "timezone": world.Zone, "windows": []any{Object{
@@ -75,14 +75,14 @@ func withDefaults(hours Object) (Object, *Problem) {
 	return hours, problem
 }
 
-// updateCampaign changes the name and the hours of a campaign that has not begun.
+// updateCampaign changes the name and hours of a campaign that has not begun.
 func (s *writing) updateCampaign() (Object, *Problem) {
 	c := s.find(campaigns, s.id)
 	if c == nil {
 		return nil, missing("")
 	}
 	if status := c["status"]; status != "draft" && status != "pending" {
-		return nil, &Problem{Conflict, "", fmt.Sprintf("a campaign can be modified only while in draft or pending; it is %v", status)}
+		return nil, &Problem{Conflict, "", fmt.Sprintf("a campaign can only be modified while in draft or pending; it is %v", status)}
 	}
 	fields := Object{}
 	if s.body["name"] != nil {
@@ -98,8 +98,8 @@ func (s *writing) updateCampaign() (Object, *Problem) {
 	return s.edit(campaigns, s.id, fields)
 }
 
-// turns are what users do to a campaign, and in which states they may. Which state follows is
-// for its schedule to say.
+// turns are the actions of users on a campaign, and the states in which they are allowed. The
+// schedule determines the next state.
 var turns = map[world.Deed]struct {
 	done string
 	may  func(c Object) bool
@@ -111,8 +111,8 @@ var turns = map[world.Deed]struct {
 	world.Cancel: {"cancelled", func(c Object) bool { return c["finished_at"] == nil }},
 }
 
-// turn does one of them: a campaign that is paused or cancelled calls nobody else, and calls
-// that go on are not ended; one that is resumed goes on at once, or when its hours open.
+// turn performs an action: a paused or cancelled campaign makes no new calls, but ongoing calls
+// continue; a resumed one continues at once, or when its hours open.
 func turn(do world.Deed) func(*writing) (Object, *Problem) {
 	return func(s *writing) (Object, *Problem) {
 		c, is := s.find(campaigns, s.id), turns[do]
@@ -126,7 +126,7 @@ func turn(do world.Deed) func(*writing) (Object, *Problem) {
 	}
 }
 
-// pauseCampaignV2 does it as v2 tells it.
+// pauseCampaignV2 is the pause of v2.
 func (s *writing) pauseCampaignV2() (Object, *Problem) {
 	c, problem := turn(world.Pause)(s)
 	if problem != nil {
@@ -138,10 +138,10 @@ func (s *writing) pauseCampaignV2() (Object, *Problem) {
 	}, nil
 }
 
-// deed is what a write says was done to a campaign, in place of a field.
+// deed is the field of a write with the action on a campaign.
 const deed = "deed"
 
-// applyCampaign does a write to a campaign, and works out anew how it goes on.
+// applyCampaign applies a write to a campaign, and computes its further course.
 func (s *Service) applyCampaign(w organisation.Write) error {
 	fields := maps.Clone(w.Fields)
 	delete(fields, "tasks")
@@ -182,7 +182,7 @@ func (s *Service) applyCampaign(w organisation.Write) error {
 	return nil
 }
 
-// readCampaign reads the write that made one.
+// readCampaign reads the write that made a campaign.
 func readCampaign(w organisation.Write) (*campaign, error) {
 	agent, ok := world.ParseUUID(fmt.Sprint(inside(w.Fields, "agent", "agent_id")))
 	if !ok {
@@ -198,8 +198,8 @@ func readCampaign(w organisation.Write) (*campaign, error) {
 	return c, nil
 }
 
-// foresee works out everything that happens to a campaign unless somebody does
-// something, and orders its calls. What was before an instant is as it was.
+// foresee computes everything that will happen to a campaign without further actions, and orders
+// its calls. The past before an instant is unchanged.
 func (s *Service) foresee(c *campaign, from int64) []organisation.Event {
 	var events []organisation.Event
 	s.world.Withdraw(c.id, from+1)
@@ -235,7 +235,7 @@ func (s *Service) foresee(c *campaign, from int64) []organisation.Event {
 	return events
 }
 
-// dial makes the call of a task, or finds it where it was made before.
+// dial makes the call of a task, or finds it if it was made before.
 func (s *Service) dial(c *campaign, n int, task any, t int64) *world.Call {
 	o := c.order
 	o.ID, o.At = world.NewUUID(dice.Text(dice.Hash(s.world.Key+13, uint64(n)), c.id)), t
@@ -244,7 +244,7 @@ func (s *Service) dial(c *campaign, n int, task any, t int64) *world.Call {
 	return s.world.Order(o)
 }
 
-// text is an object as JSON.
+// text returns an object as JSON.
 func text(value any) string {
 	b, err := json.Marshal(value)
 	if err != nil || value == nil {
@@ -253,8 +253,8 @@ func text(value any) string {
 	return string(b)
 }
 
-// number is a whole number out of JSON.
+// number returns a whole number from JSON.
 func number(value any) int {
-	n, _ := strconv.ParseFloat(fmt.Sprint(value), 64) // it was checked
+	n, _ := strconv.ParseFloat(fmt.Sprint(value), 64) // validated
 	return int(n)
 }

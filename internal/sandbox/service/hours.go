@@ -7,7 +7,7 @@ import (
 	"callhouse/internal/sandbox/world"
 )
 
-// readHours reads a call_time_window whose shape is right.
+// readHours reads a valid call_time_window.
 func readHours(settings Object) (world.Hours, *Problem) {
 	name, _ := settings["timezone"].(string)
 	zone, err := time.LoadLocation(name)

@@ -8,7 +8,7 @@ import (
 	"callhouse/internal/sandbox/organisation"
 )
 
-// deleteDocument deletes a document; id is the knowledge base's and the document's.
+// deleteDocument deletes a document; id names the knowledge base and the document.
 func (s *writing) deleteDocument() (Object, *Problem) {
 	base, document, _ := strings.Cut(s.id, "/")
 	if found, p := s.remove(base, document); p != nil {

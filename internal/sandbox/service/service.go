@@ -1,5 +1,5 @@
-// Package service is what can be done to a company: the rules of each write of the
-// service, by resource, over an organisation and its clock. It knows no HTTP.
+// Package service implements the rules of the service's writes, by resource, over an organisation
+// and its clock. It does not depend on HTTP.
 package service
 
 import (
@@ -16,35 +16,35 @@ import (
 // Object is a resource's object, or some of its fields.
 type Object = organisation.Object
 
-// Service does one write at a time.
+// Service performs one write at a time.
 type Service struct {
 	company *organisation.Organisation
 	world   *world.World
 	keep    func(line []byte) error
 	mu      sync.Mutex
-	writes  uint64 // how many there were
-	// campaigns are those that were made by a client, by their ids.
+	writes  uint64 // number of writes
+	// campaigns are the clients' campaigns by id.
 	campaigns map[string]*campaign
 }
 
-// New lets a company and its world be written to. Each write is given to keep as a line
-// of JSON, before it is done.
+// New makes a company and its world writable. Each write is passed to keep as a JSON line before it
+// is applied.
 func New(company *organisation.Organisation, w *world.World, keep func(line []byte) error) *Service {
 	return &Service{company: company, world: w, keep: keep, campaigns: map[string]*campaign{}}
 }
 
-// Problem is why something was not done.
+// Problem is why a write was refused.
 type Problem struct {
 	Kind   Kind
-	Field  string // that is not valid, as in data.builtInTools
+	Field  string // the invalid one, such as data.builtInTools
 	Reason string
 }
 
-// Kind sorts problems.
+// Kind classifies problems.
 type Kind int
 
-// An object is missing; a body is not valid; an object is not in a state for it; it could
-// not be kept.
+// A missing object, an invalid body, a state that does not allow the write, a write that could not
+// be stored.
 const (
 	Missing Kind = iota
 	Invalid
@@ -52,14 +52,14 @@ const (
 	Unavailable
 )
 
-// missing names the part of the path that is of nothing, where v2 says so.
-func missing(field string) *Problem { return &Problem{Missing, field, "there is no such object"} }
+// missing names the part of the path that does not exist, where v2 does so.
+func missing(field string) *Problem { return &Problem{Missing, field, "no such object"} }
 
 func invalid(field, format string, args ...any) *Problem {
 	return &Problem{Invalid, field, fmt.Sprintf(format, args...)}
 }
 
-// operations are the writes, by their names in package operation: all that have the kind write.
+// operations are the writes by name in package operation: all of the kind write.
 var operations = map[string]func(*writing) (Object, *Problem){
 	"createCall": (*writing).createCall, "createCallV2": (*writing).createCallV2,
 	"createAgent": (*writing).createAgent, "updateAgent": (*writing).updateAgent, "validateFlow": (*writing).validateFlow,
@@ -69,14 +69,14 @@ var operations = map[string]func(*writing) (Object, *Problem){
 	"deleteKnowledgeDocumentV2": (*writing).deleteDocument, "deleteKnowledgeDocumentsV2": (*writing).deleteDocuments,
 }
 
-// Do does a write: now, to the object of an id, as the body says.
+// Do performs a write now on the object of an id.
 func (s *Service) Do(operation string, now time.Time, id string, body Object) (Object, *Problem) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return operations[operation](&writing{s, now, id, body})
 }
 
-// writing is a write that is being done.
+// writing is a write in progress.
 type writing struct {
 	*Service
 	now  time.Time
@@ -84,13 +84,12 @@ type writing struct {
 	body Object
 }
 
-// find returns an object of a resource; nil where it is not there.
+// find returns an object of a resource; nil if missing.
 func (s *writing) find(resource, id string) Object {
 	return s.company.Find(organisation.Named(resource), "", id, s.now)
 }
 
-// write keeps what was checked, and does it as it will be done again after a restart: as
-// its line is read.
+// write stores a validated write and applies it as after a restart: by reading its line.
 func (s *writing) write(do organisation.Deed, resource, parent, id string, fields Object) *Problem {
 	w := organisation.Write{At: s.now.UnixMilli(), Do: do, Resource: resource, Parent: parent, ID: id, Fields: fields}
 	line, err := json.Marshal(w)
@@ -101,15 +100,15 @@ func (s *writing) write(do organisation.Deed, resource, parent, id string, field
 		err = s.keep(line)
 	}
 	if err != nil {
-		return &Problem{Unavailable, "", "nothing was done: " + err.Error()}
+		return &Problem{Unavailable, "", "no change was made: " + err.Error()}
 	}
 	if err := s.apply(w); err != nil {
-		panic("sandbox: " + err.Error()) // it was checked under the lock
+		panic("sandbox: " + err.Error()) // validated under the lock
 	}
 	return nil
 }
 
-// Replay does a write that was kept.
+// Replay applies a stored write.
 func (s *Service) Replay(w organisation.Write) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,10 +126,10 @@ func (s *Service) apply(w organisation.Write) error {
 	return s.company.Apply(w)
 }
 
-// newID is an id that nothing has.
+// newID returns an unused id.
 func (s *Service) newID() world.UUID { return world.NewUUID(dice.Hash(s.world.Key+12, s.writes)) }
 
-// edit sets fields of an object, and returns what it is then.
+// edit sets fields of an object and returns its new state.
 func (s *writing) edit(resource, id string, fields Object) (Object, *Problem) {
 	if len(fields) > 0 {
 		if p := s.write(organisation.Edited, resource, "", id, fields); p != nil {

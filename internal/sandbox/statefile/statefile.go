@@ -1,10 +1,9 @@
-// Package statefile keeps what was done to a sandbox in a file, so that the next one goes
-// on from there. It knows nothing of what the lines of the file say.
+// Package statefile stores the changes of a sandbox in a file, so that the next one continues from
+// there. It does not interpret the lines.
 //
-// The first line is the head: the version of the format, and settings that the next
-// sandbox has to have as well. Every other line is one thing that was done, on disk
-// before [File.Append] returns. A last line without its end was cut off by a crash.
-// Nobody was told that it is kept, so it is dropped.
+// The first line is the head: the format version, and settings that the next sandbox must share.
+// Every other line is one change, on disk before [File.Append] returns. An unterminated last line
+// was cut off by a crash and never acknowledged, so it is dropped.
 package statefile
 
 import (
@@ -20,10 +19,10 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// version is that of the format, as the head tells it.
+// version is the format version in the head.
 const version = 1
 
-// begin is how every head begins.
+// begin is the beginning of every head.
 const begin = `{"sandbox_state":`
 
 type head struct {
@@ -31,22 +30,22 @@ type head struct {
 	Settings map[string]string `json:"settings"`
 }
 
-// File is an open state. It is safe for use from many goroutines.
+// File is an open state. It is safe for concurrent use.
 type File struct {
-	Settings map[string]string // of the head; nil where the file is new
-	Lines    [][]byte          // what was done until it was opened
+	Settings map[string]string // of the head; nil for a new file
+	Lines    [][]byte          // the changes before it was opened
 	Cut      bool              // a last line was dropped
 
 	mu     sync.Mutex
 	file   *os.File
 	lock   *flock.Flock
-	failed error // the first failure to write: the end of the file is not known since
+	failed error // the first write error, after which the end of the file is unknown
 }
 
-// ErrInUse says that another sandbox has the file open.
-var ErrInUse = errors.New("another sandbox uses it")
+// ErrInUse reports that another sandbox has the file open.
+var ErrInUse = errors.New("another sandbox is using it")
 
-// Open opens a state, or makes a file for one.
+// Open opens or creates a state.
 func Open(name string) (*File, error) {
 	f := &File{lock: flock.New(name, flock.SetFlag(os.O_CREATE|os.O_RDWR))}
 	if ok, err := f.lock.TryLock(); err != nil {
@@ -68,7 +67,7 @@ func (f *File) read(name string) error {
 	whole := text[:bytes.LastIndexByte(text, '\n')+1]
 	if f.Cut = len(whole) < len(text); len(whole) == 0 {
 		if !strings.HasPrefix(begin, string(text)) && !bytes.HasPrefix(text, []byte(begin)) {
-			return errors.New("it is no state of a sandbox")
+			return errors.New("not a state file of sandbox")
 		}
 		f.Cut = false // not even its head was written
 	} else if err := f.parse(whole); err != nil {
@@ -87,10 +86,10 @@ func (f *File) parse(text []byte) error {
 	first, rest, _ := bytes.Cut(text, []byte("\n"))
 	var h head
 	if err := json.Unmarshal(first, &h); err != nil || !bytes.HasPrefix(first, []byte(begin)) {
-		return errors.New("it is no state of a sandbox")
+		return errors.New("not a state file of sandbox")
 	}
 	if h.Version > version {
-		return fmt.Errorf("it was written by a later version of sandbox (format %d, this one knows %d)", h.Version, version)
+		return fmt.Errorf("written by a later version of sandbox (format %d, supported: %d)", h.Version, version)
 	}
 	if f.Settings = h.Settings; f.Settings == nil {
 		f.Settings = map[string]string{}
@@ -114,14 +113,14 @@ func (f *File) Begin(settings map[string]string) error {
 	if err != nil {
 		return fmt.Errorf("write state: %w", err)
 	}
-	err = folder.Sync() // its name has to be on disk, too
+	err = folder.Sync() // its name must be on disk, too
 	if err := errors.Join(err, folder.Close()); err != nil {
 		return fmt.Errorf("write state: %w", err)
 	}
 	return nil
 }
 
-// Append adds a line, which holds no line break. After a failure it goes on failing.
+// Append adds a line without a line break. After an error it always fails.
 func (f *File) Append(line []byte) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

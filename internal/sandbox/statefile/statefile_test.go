@@ -77,11 +77,11 @@ func TestCutAnywhere(t *testing.T) {
 
 func TestWhatIsNoState(t *testing.T) {
 	for text, want := range map[string]string{
-		"call_id,agent_id":        "it is no state of a sandbox",
-		"{}\n":                    "it is no state of a sandbox",
-		"{\"sandbox_state\":x}\n": "it is no state of a sandbox",
-		"{\"sandbox_state\":2,\"settings\":{}}\n":  "it was written by a later version of sandbox (format 2, this one knows 1)",
-		"{\"sandbox_state\":1,\"settings\":[1]}\n": "it is no state of a sandbox",
+		"call_id,agent_id":        "not a state file of sandbox",
+		"{}\n":                    "not a state file of sandbox",
+		"{\"sandbox_state\":x}\n": "not a state file of sandbox",
+		"{\"sandbox_state\":2,\"settings\":{}}\n":  "written by a later version of sandbox (format 2, supported: 1)",
+		"{\"sandbox_state\":1,\"settings\":[1]}\n": "not a state file of sandbox",
 	} {
 		name := filepath.Join(t.TempDir(), "state")
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {

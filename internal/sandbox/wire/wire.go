@@ -1,4 +1,4 @@
-// Package wire appends strings and numbers as they stand in the service's JSON.
+// Package wire appends strings and numbers in the service's JSON.
 package wire
 
 import "strconv"

@@ -9,34 +9,34 @@ import (
 	"callhouse/internal/sandbox/script"
 )
 
-// Agent is one of the company's voice agents: what it does, how much, how well.
+// Agent is one of the company's voice agents.
 type Agent struct {
-	Number       int // 0 is the first
+	Number       int // from 0
 	ID           UUID
 	Language     string // en or ko
 	Scenario     string // appointment_reminder, delivery, …
 	Direction    string // inbound or outbound
-	Flow         bool   // it walks a graph of nodes; otherwise it has a single prompt
+	Flow         bool   // it has a graph of nodes; otherwise a single prompt
 	Company      string
-	Persona      string // the name it gives itself
+	Persona      string // its name in conversations
 	Line         string // its telephone number, digits
-	Presentation string // the number shown to the callee; empty for none
+	Presentation string // the number shown to the callee; empty: none
 	Variants     bool   // its traffic is split between A and B
-	Newest       int    // the number of its newest version at Epoch; calls name it and older ones
+	Newest       int    // number of its newest version at Epoch; calls name it and older ones
 
 	scenario   *script.Scenario
 	weight     [3]float64 // share of the calls by night, at work, in the evening
-	connect    float64    // share of dialled calls that somebody answers
-	voicemail  float64    // share of the answered ones that a machine answers
+	connect    float64    // answered share of dialled calls
+	voicemail  float64    // share of answered calls that reach a machine
 	transfer   float64    // shares of conversations
 	early      float64
 	success    float64
 	mood       float64 // -1 to 1
 	latency    float64 // ms until it answers
-	interrupts float64 // share of user turns that cut it short
+	interrupts float64 // share of user turns that interrupt it
 	toolErrors float64 // share of calls in which a tool fails once
-	rate       int64   // won a minute
-	extracts   bool    // its author configured extractions
+	rate       int64   // won per minute
+	extracts   bool    // it has extractions
 	versions   [3]version
 }
 
@@ -47,8 +47,8 @@ type version struct {
 	lift  float64
 }
 
-// newAgents makes n agents, half of them Korean, over all scenarios, with a few
-// large ones and many small ones.
+// newAgents makes n agents, half of them Korean, over all scenarios: a few large ones and many
+// small ones.
 func newAgents(key uint64, n int) ([]*Agent, error) {
 	scenarios, err := script.Load()
 	if err != nil {
@@ -111,8 +111,7 @@ func newAgents(key uint64, n int) ([]*Agent, error) {
 	return agents, nil
 }
 
-// Extractions yields the kind and the name of every fact that the agent's author
-// configured to be taken out of conversations.
+// Extractions yields the kind and name of each of the agent's extractions.
 func (a *Agent) Extractions() iter.Seq2[string, string] {
 	return func(yield func(kind, name string) bool) {
 		for i := range a.scenario.Extracts {
@@ -123,11 +122,10 @@ func (a *Agent) Extractions() iter.Seq2[string, string] {
 	}
 }
 
-// Edges yields the edges of a flow agent's graph, the first of them from the node where
-// calls begin.
+// Edges yields the edges of a flow agent's graph, the first one from the initial node.
 func (a *Agent) Edges() iter.Seq2[string, string] { return a.scenario.Edges() }
 
-// Tools are the names of what the agent calls, in order.
+// Tools returns the names of the agent's tools, in order.
 func (a *Agent) Tools() []string { return a.scenario.Tools }
 
 // roster draws the agent of a call by the time of day.

@@ -19,29 +19,27 @@ const (
 	periodHours = periodDays * 24
 	period      = periodDays * msDay
 
-	// tieBlock bounds a run of calls that start on the same millisecond.
+	// tieBlock bounds a run of calls that start in the same millisecond.
 	tieBlock = 512
 )
 
-// Epoch is a Monday, midnight in the company's zone (2026-01-05). Call 0 of the
-// arrival curve starts there, and calls before it have negative numbers.
+// Epoch is a Monday, midnight in the company's zone (2026-01-05). Call 0 of the arrival curve
+// starts there; earlier calls have negative numbers.
 const Epoch = int64(1767538800000)
 
-// hourly is how many calls start in each hour of an ordinary working day, in
-// the company's zone, as weights.
+// hourly weights the hours of an ordinary working day in the company's zone.
 var hourly = [24]float64{
 	.05, .03, .02, .02, .03, .05, .09, .26, .75, 1.6, 2.0, 1.85,
 	1.05, 1.4, 1.9, 1.8, 1.65, 1.4, 1.0, .75, .5, .32, .17, .09,
 }
 
-// daily is the weight of each day of the week, Monday first.
+// daily weights the days of the week, Monday first.
 var daily = [7]float64{1.18, 1.06, 1.0, 1.02, .94, .42, .26}
 
-// arrivals says when calls start. The number of calls since Epoch grows
-// with a cumulative curve that is linear inside each hour and repeats every 13
-// weeks; call k starts where the curve reaches k + a draw from [0, 1). So the
-// start is a non-decreasing function of k, for ever in both directions, and both
-// it and its inverse take a few comparisons.
+// arrivals determines when calls start. The number of calls since Epoch grows with a cumulative
+// curve that is linear within each hour and repeats every 13 weeks; call k starts where the curve
+// reaches k + a draw from [0, 1). So the start is a non-decreasing function of k in both
+// directions, and it and its inverse take a few comparisons.
 type arrivals struct {
 	key       uint64
 	perPeriod float64 // calls in 13 weeks
@@ -58,7 +56,7 @@ func newArrivals(key uint64, perDay, tieRate float64) *arrivals {
 		switch day {
 		case 30, 74: // a public holiday
 			weight *= .3
-		case 51: // a bad day: something broke, everybody calls
+		case 51: // an outage, with many calls
 			weight *= 1.5
 		}
 		for h := range 24 {
@@ -73,7 +71,7 @@ func newArrivals(key uint64, perDay, tieRate float64) *arrivals {
 	return a
 }
 
-// start returns when call k starts.
+// start returns the start of call k.
 func (a *arrivals) start(k int64) int64 {
 	if a.tieRate > 0 {
 		for k%tieBlock != 0 && dice.Unit(dice.Hash(a.key+2, uint64(k))) < a.tieRate {
@@ -89,8 +87,7 @@ func (a *arrivals) start(k int64) int64 {
 	return Epoch + n*period + int64(h)*msHour + ms
 }
 
-// before returns how many calls have started at or before t, as the number of
-// the first call that starts after it.
+// before returns the number of the first call that starts after t.
 func (a *arrivals) before(t int64) int64 {
 	t -= Epoch
 	n := floorDiv(t, period)
@@ -100,7 +97,7 @@ func (a *arrivals) before(t int64) int64 {
 	share := float64(n) + a.cum[h] + in*(a.cum[h+1]-a.cum[h])
 	guess := int64(share * a.perPeriod)
 	t += Epoch + n*period
-	// The guess is off by the draw, by rounding, and by a run of ties.
+	// The guess may be off because of the draw, rounding, and ties.
 	lo := guess - 4
 	hi := guess + 4
 	if a.tieRate > 0 {

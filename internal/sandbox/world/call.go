@@ -7,51 +7,51 @@ import (
 	"callhouse/internal/sandbox/script"
 )
 
-// Call is everything that will ever be true of one call, apart from its words.
-// What the API shows of it at an instant is a [View].
+// Call is the final state of a call, without its words. A [View] is what the API shows of it at an
+// instant.
 type Call struct {
 	Index    int64  // 0 is the company's oldest call
-	Order    *Order // nil for a call that is computed
+	Order    *Order // nil for a computed call
 	ID       UUID
 	Agent    *Agent
 	Version  string // the agent's
 	Variant  string // A, B, or empty for null
 	Type     string // inbound, outbound, web, phone, api, unknown
-	Status   string // the last one: ended, error, canceled, not_connected
+	Status   string // the final one: ended, error, canceled, not_connected
 	Reason   string // the disconnection reason; empty for null
-	QueuedAt int64  // when it first shows; StartAt where it is never queued
+	QueuedAt int64  // when it first shows; StartAt if it is never queued
 	StartAt  int64
 	EndAt    int64
 
 	VisibleAt int64 // when the API first shows it
-	DeletedAt int64 // when it vanishes; 0 for never
+	DeletedAt int64 // when it vanishes; 0: never
 
-	Sentiment  string // empty where there is never an analysis
-	AnalysisAt int64  // when it is filled in; 0 for never
+	Sentiment  string // empty if there is never an analysis
+	AnalysisAt int64  // when the analysis arrives; 0: never
 	CostAt     int64
 	Cost       int64 // hundredths of a won
 	OptedOut   bool
 
 	Drift    driftKind
-	Key      uint64 // seed of every further draw
+	Key      uint64 // seed of all further draws
 	scenario *script.Scenario
 	customer int
-	summary  string // which kind
-	Good     bool   // it reached its purpose
-	extracts uint16 // which of the scenario's extractions found something
+	summary  string // its kind
+	Good     bool   // it succeeded
+	extracts uint16 // bits of the scenario's extractions with a value
 	talked   bool   // it has a transcript
 	beats    [maxBeats]uint8
 	beatN    uint8
-	retry    uint8 // which tool call fails once, counted from 1; 0 for none
+	retry    uint8 // the tool call that fails once, from 1; 0: none
 	counts   [script.Roles]int
 	times    int     // see Config.Wordiness
-	lift     float64 // how much better than usual the agent's version is
+	lift     float64 // how much better its agent's version is than usual
 }
 
 // maxBeats bounds a conversation, and so a body, to about 40 KB.
 const maxBeats = 40
 
-// maxDuration is where the service cuts every conversation off.
+// maxDuration is where the service ends every conversation.
 const maxDuration = 7 * msMinute
 
 // maxQueue bounds the time from a call's queueing to its start.
@@ -66,16 +66,16 @@ const (
 	DriftNumber
 )
 
-// Items returns how many transcript items of each role the call will have:
-// agent, user, tool_call_invocation, tool_call_result.
+// Items returns the numbers of transcript items by role: agent, user, tool_call_invocation,
+// tool_call_result.
 func (c *Call) Items() (agent, user, invocations, results int) {
 	return c.counts[script.RoleAgent], c.counts[script.RoleUser], c.counts[script.RoleInvocation], c.counts[script.RoleResult]
 }
 
-// Connected reports whether somebody, or a machine, answered.
+// Connected reports whether a person or machine answered.
 func (c *Call) Connected() bool { return c.Status == "ended" || c.Status == "error" }
 
-// call works out call k of the arrival curve.
+// call computes call k of the arrival curve.
 func (w *World) call(c *Call, k int64) {
 	w.draw(c, k)
 	if w.cfg.Redial {
@@ -83,7 +83,7 @@ func (w *World) call(c *Call, k int64) {
 	}
 }
 
-// draw works out call k, apart from whom a campaign calls.
+// draw computes call k, except whom a campaign calls.
 func (w *World) draw(c *Call, k int64) {
 	*c = Call{Index: k - w.base, ID: w.id(k), Key: dice.Hash(w.Key, uint64(k)), StartAt: w.arrivals.start(k), times: w.cfg.Wordiness}
 	d := dice.New(c.Key)
@@ -106,7 +106,7 @@ func (w *World) draw(c *Call, k int64) {
 		c.Variant = "A"
 		if d.Chance(.5) {
 			c.Variant = "B"
-			c.lift += .06 * (a.success - .6) / .3 // not every B is a better one
+			c.lift += .06 * (a.success - .6) / .3 // B is not always the better one
 		}
 	}
 	c.Type = callType(a.Direction, d.Unit())
@@ -145,7 +145,7 @@ func callType(direction string, u float64) string {
 	return "phone"
 }
 
-// settle draws how the call goes, and when.
+// settle draws the course and times of the call.
 func (w *World) settle(c *Call, d *dice.Dice) {
 	w.outcome(c, d)
 	if w.cfg.NewReasons {
@@ -176,15 +176,15 @@ func (w *World) settle(c *Call, d *dice.Dice) {
 	}
 }
 
-// delay draws from least to most, mostly near the lower end: the sixth power of
-// a draw has a median of a 64th of the span.
+// delay draws from least to most, mostly near the lower end: the sixth power of a draw has a median
+// of a 64th of the span.
 func delay(d *dice.Dice, least, most int64) int64 {
 	u := d.Unit()
 	u *= u * u
 	return least + int64(u*u*float64(most-least))
 }
 
-// hide works out when the API shows the call and when it stops to.
+// hide computes when the API begins and stops showing the call.
 func (w *World) hide(c *Call, k int64) {
 	c.VisibleAt, c.DeletedAt = w.hidden(k, c.StartAt)
 	if c.VisibleAt == 0 {
@@ -192,8 +192,8 @@ func (w *World) hide(c *Call, k int64) {
 	}
 }
 
-// hidden returns when call k first shows if that is later than usual, and when
-// it vanishes; 0 for neither.
+// hidden returns when call k first shows if that is later than usual, and when it vanishes; 0:
+// neither.
 func (w *World) hidden(k, start int64) (shows, vanishes int64) {
 	if !w.hides {
 		return 0, 0

@@ -11,57 +11,54 @@ import (
 	"callhouse/internal/sandbox/dice"
 )
 
-// Campaign is a list of people whom an agent calls, one after the other, inside
-// its windows of time. It makes no call of its own: it is those calls of its agent
-// that start while it dials, so a company has the same calls with campaigns and
-// without, unless Config.Redial is set.
+// Campaign is a list of people whom an agent calls one after the other within its time windows. It
+// makes no calls of its own: its calls are those of its agent that start while it dials, so a
+// company has the same calls with and without campaigns, unless Config.Redial is set.
 type Campaign struct {
 	Number int64
 	Name   string
 	Agent  *Agent
 
 	Created   int64
-	Scheduled bool  // Begin was set when it was created
-	Begin     int64 // from when it dials
-	Stop      int64 // from when it has nobody left to call
-	// A user pauses it from PausedFrom until PausedTo, and cancels it at Canceled;
-	// 0: nobody does.
+	Scheduled bool  // Begin was set at creation
+	Begin     int64 // when it begins to dial
+	Stop      int64 // when its list is exhausted
+	// A user pauses it from PausedFrom until PausedTo, and cancels it at Canceled; 0: never.
 	PausedFrom, PausedTo, Canceled int64
-	// It dials on these days of the week, Monday first, from minute From until
-	// minute To, in Zone.
+	// It dials on these days of the week, Monday first, from minute From until minute To, in Zone.
 	Days     [7]bool
 	From, To int
 
-	seen int // how many changes there were of its agent's campaigns
+	seen int // number of changes of its agent's campaigns
 	once sync.Once
 	plan Plan
 }
 
-// Plan is how a campaign goes.
+// Plan is the course of a campaign.
 type Plan struct {
-	Total       int // how many calls it was to make when it was created
-	Concurrency int // how many it makes at once at most
+	Total       int // number of calls planned at creation
+	Concurrency int // maximum of simultaneous calls
 	Dials       []Dial
 	Phases      []Phase
 }
 
-// Dial is a call that a campaign makes.
+// Dial is a call made by a campaign.
 type Dial struct {
 	Index      int64 // of the call
 	Start, End int64
-	Talked     bool // it ended as a conversation does; otherwise it failed
-	Attempt    int  // 1 for the first one to this person, where Config.Redial is set
+	Talked     bool // it ended like a conversation; otherwise it failed
+	Attempt    int  // 1 for the first to this person, if Config.Redial is set
 	customer   int
 }
 
-// Zone is the company's, by the name that the service uses.
+// Zone is the service's name of the company's zone.
 const Zone = "Asia/Seoul"
 
-// campaignEvery is how often a campaign is created; each is over within ten days.
+// campaignEvery is the interval of new campaigns; each ends within ten days.
 const campaignEvery = 5 * msDay
 
-// Campaigns returns the campaigns that were created until t, oldest first: about
-// Config.Campaigns by the origin, and all that came after it.
+// Campaigns returns the campaigns created until t, oldest first: about Config.Campaigns by the
+// origin, and all later ones.
 func (w *World) Campaigns(t int64) []*Campaign {
 	var all []*Campaign
 	for n := w.firstCampaign; ; n++ {
@@ -73,7 +70,7 @@ func (w *World) Campaigns(t int64) []*Campaign {
 	}
 }
 
-// CampaignOf returns the campaign that makes a call; nil for none.
+// CampaignOf returns the campaign that makes a call; nil if none.
 func (w *World) CampaignOf(c *Call) *Campaign {
 	booked, changed := w.booked(c), w.cfg.Changes.now()
 	if changed == nil || c.Type != "outbound" || c.Order != nil || booked != nil && changed.of[booked.Number] == nil {
@@ -87,7 +84,7 @@ func (w *World) CampaignOf(c *Call) *Campaign {
 	return nil
 }
 
-// booked returns the campaign that makes a call unless somebody changes one.
+// booked returns the campaign that makes a call if no campaign is changed.
 func (w *World) booked(c *Call) *Campaign {
 	if c.Type != "outbound" || c.Order != nil || w.cfg.Campaigns < 0 {
 		return nil
@@ -101,7 +98,7 @@ func (w *World) booked(c *Call) *Campaign {
 	return nil
 }
 
-// campaign returns campaign n; nil where there is none.
+// campaign returns campaign n; nil if there is none.
 func (w *World) campaign(n int64) *Campaign {
 	if n < w.firstCampaign || w.cfg.Campaigns < 0 {
 		return nil
@@ -118,13 +115,12 @@ func (w *World) campaign(n int64) *Campaign {
 	return c
 }
 
-// fresh reports whether nothing has changed since the campaign was made.
+// fresh reports whether nothing has changed since the campaign was computed.
 func (c *Campaign) fresh(changed *changes) bool {
 	return c == nil || changed == nil || c.seen == changed.count[c.Agent.Number]
 }
 
-// Forget makes campaigns anew when they are asked for: to be called when what
-// Config.VersionOf answers has changed.
+// Forget drops computed campaigns: to be called when Config.VersionOf returns other values.
 func (w *World) Forget() { w.campaigns.Clear() }
 
 func (w *World) newCampaign(n int64) *Campaign {
@@ -176,21 +172,21 @@ func (c *Campaign) Open(t int64) bool {
 	return c.Days[(day%7+7)%7] && minute >= c.From && minute < c.To
 }
 
-// dialsAt reports whether the campaign dials at t unless it was cancelled.
+// dialsAt reports whether the campaign dials at t unless cancelled.
 func (c *Campaign) dialsAt(t int64) bool {
 	return t >= c.Begin && t < c.Stop && (t < c.PausedFrom || t >= c.PausedTo) && c.Open(t)
 }
 
-// Plan returns how a campaign goes. To find out, it looks at every call of its days.
+// Plan returns the course of a campaign. It computes every call of its days.
 func (w *World) Plan(c *Campaign) *Plan {
 	c.once.Do(func() { w.plan(c) })
 	return &c.plan
 }
 
-// Dials returns the calls that a campaign makes, in the order of their start.
+// Dials returns the calls of a campaign in order of their start.
 func (w *World) Dials(c *Campaign) []Dial { return w.Plan(c).Dials }
 
-// Last is when the last call of a campaign starts, or later.
+// Last returns a time not before the start of a campaign's last call.
 func (w *World) Last(c *Campaign) int64 {
 	last := c.Stop
 	if w.cfg.Changes.now() != nil {
@@ -201,7 +197,7 @@ func (w *World) Last(c *Campaign) int64 {
 	return last
 }
 
-// dial returns the one that is a call; nil where the plan does not make it.
+// dial returns the dial of a call; nil if it is not in the plan.
 func (p *Plan) dial(index int64) *Dial {
 	i, ok := slices.BinarySearchFunc(p.Dials, index, func(d Dial, index int64) int { return cmp.Compare(d.Index, index) })
 	if !ok {
@@ -210,28 +206,28 @@ func (p *Plan) dial(index int64) *Dial {
 	return &p.Dials[i]
 }
 
-// redialAfter is how long a campaign waits until it calls somebody again, and
-// attempts how often it does at most.
+// redialAfter is the delay before a campaign calls someone again, and attempts the maximum number
+// of calls.
 const (
 	redialAfter = 2 * msHour
 	attempts    = 3
 )
 
-// planner is a campaign whose calls are being found.
+// planner finds the calls of a campaign.
 type planner struct {
 	*World
 	c       *Campaign
-	again   []Dial  // whom nobody answered for: one of the next calls goes to them
-	running []int64 // when the calls end that go on
+	again   []Dial  // unanswered ones: one of the next calls repeats each
+	running []int64 // ends of the ongoing calls
 }
 
-// active is how many of the campaign's calls go on when another one starts.
+// active returns the number of ongoing calls of the campaign at a start.
 func (p *planner) active(start int64) int {
 	p.running = slices.DeleteFunc(p.running, func(end int64) bool { return end <= start })
 	return len(p.running)
 }
 
-// add takes a call for the campaign.
+// add adds a call to the campaign.
 func (p *planner) add(call *Call) {
 	d := Dial{Index: call.Index, Start: call.StartAt, End: call.EndAt, Talked: call.Status == "ended", Attempt: 1, customer: call.customer}
 	due := slices.IndexFunc(p.again, func(a Dial) bool { return a.End+redialAfter <= d.Start })
@@ -248,7 +244,7 @@ func (p *planner) add(call *Call) {
 	}
 }
 
-// outbound finds the agent's outbound calls that start in a span of time.
+// outbound yields the agent's outbound calls that start in a span.
 func (p *planner) outbound(from, until int64) iter.Seq[*Call] {
 	return func(yield func(*Call) bool) {
 		var call Call
@@ -264,9 +260,8 @@ func (p *planner) outbound(from, until int64) iter.Seq[*Call] {
 	}
 }
 
-// plan lets the campaign make its calls: those that it is booked for, until somebody
-// changes it. From then on those of its agent's calls that no campaign is booked for are
-// its own, too, so that it makes as many as it was to make when it was created.
+// plan computes a campaign's calls: those booked for it, until it is changed. After that, calls of
+// its agent booked for no campaign belong to it as well, so that it makes the planned number.
 func (w *World) plan(c *Campaign) {
 	p, plan := &planner{World: w, c: c}, &c.plan
 	changed := w.cfg.Changes.now()
@@ -276,7 +271,7 @@ func (w *World) plan(c *Campaign) {
 		since = asked[0].At
 	}
 	plan.Concurrency = 5
-	unchanged := planner{} // for the calls that it would make
+	unchanged := planner{} // for the calls without changes
 	for call := range p.outbound(c.Begin, c.Stop) {
 		of := w.booked(call)
 		if !c.dialsAt(call.StartAt) || of != nil && of.Number != c.Number {
@@ -285,7 +280,7 @@ func (w *World) plan(c *Campaign) {
 		if call.Index >= 0 {
 			plan.Total++
 		}
-		if of == nil { // it was cancelled by then
+		if of == nil { // cancelled by then
 			continue
 		}
 		if call.Index >= 0 {
@@ -327,8 +322,8 @@ func (w *World) plan(c *Campaign) {
 	slices.SortFunc(plan.Dials, func(a, b Dial) int { return cmp.Compare(a.Index, b.Index) })
 }
 
-// goOn makes the calls of a campaign that was changed: those that are queued in a span of
-// time in which it may call, and start inside its hours.
+// goOn adds the calls of a changed campaign: those queued in a span in which it may call, and
+// started within its hours.
 func (p *planner) goOn(from, until int64, hours *Hours, changed *changes) {
 	plan := &p.c.plan
 	for call := range p.outbound(from, until+maxQueue) {
@@ -349,12 +344,12 @@ func (p *planner) goOn(from, until int64, hours *Hours, changed *changes) {
 	}
 }
 
-// followed is for how long a campaign is followed after its last change. Hours in which
-// its agent makes no calls would keep it for ever.
+// followed is how long a campaign is followed after its last change. Otherwise hours without calls
+// of its agent would keep it forever.
 const followed = 60 * msDay
 
-// schedule is when the campaign may call. What its author would have done later is left
-// to whoever has begun to change it.
+// schedule returns when the campaign may call. After the first change by a client, its author's
+// later edits do not apply.
 func (c *Campaign) schedule(asked []Change) Schedule {
 	zone := time.FixedZone(Zone, int(zoneOffset/msSecond))
 	s := Schedule{Begin: c.Begin, Hours: Hours{Zone: zone, Windows: []Window{{c.Days, c.From, c.To}}, Resume: true}}
@@ -371,13 +366,13 @@ func (c *Campaign) schedule(asked []Change) Schedule {
 	return s
 }
 
-// agentOf returns whose call k is, which starts then.
+// agentOf returns the agent of call k, which starts at a time.
 func (w *World) agentOf(k, start int64) *Agent {
 	d := dice.New(dice.Hash(w.Key, uint64(k)))
 	return w.roster.at(start, d.Unit())
 }
 
-// redial lets a campaign's call go to the one whose turn it is.
+// redial redirects a campaign's call to the person to be called again.
 func (w *World) redial(c *Call) {
 	m := w.CampaignOf(c)
 	if m == nil {

@@ -6,21 +6,21 @@ import (
 	"sync/atomic"
 )
 
-// Changes are what clients did to computed campaigns. The zero value is ready; worlds may
-// share it. One change is made at a time.
+// Changes are the clients' changes of computed campaigns. The zero value is ready; worlds may share
+// it. Changes are made one at a time.
 type Changes struct{ all atomic.Pointer[changes] }
 
-// changes are never changed themselves.
+// changes is immutable.
 type changes struct {
-	of    map[int64][]Change // by the campaign's number, in the order of time
-	order []int64            // campaigns, by their first change
+	of    map[int64][]Change // by the campaign's number, in order of time
+	order []int64            // campaigns in order of their first change
 	count map[int]int        // by the agent's number
 }
 
-// now are the changes so far; nil where there are none.
+// now returns the changes so far; nil if none.
 func (c *Changes) now() *changes { return c.all.Load() }
 
-// Change does something to a campaign.
+// Change changes a campaign.
 func (w *World) Change(c *Campaign, more ...Change) {
 	is := &changes{of: map[int64][]Change{}, count: map[int]int{}}
 	if was := w.cfg.Changes.now(); was != nil {
@@ -34,7 +34,7 @@ func (w *World) Change(c *Campaign, more ...Change) {
 	w.cfg.Changes.all.Store(is)
 }
 
-// of1 are the changes of one campaign.
+// of1 returns the changes of one campaign.
 func (c *changes) of1(number int64) []Change {
 	if c == nil {
 		return nil
@@ -42,7 +42,7 @@ func (c *changes) of1(number int64) []Change {
 	return c.of[number]
 }
 
-// before are the campaigns that were changed before one was.
+// before returns the campaigns changed before one.
 func (c *changes) before(number int64) []int64 {
 	return c.order[:max(slices.Index(c.order, number), 0)]
 }

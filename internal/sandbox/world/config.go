@@ -7,67 +7,63 @@ import (
 	"time"
 )
 
-// Config says which world to compute. The zero value of every rate means none,
-// except TieRate.
+// Config selects the world to compute. The zero value of every rate means none, except TieRate.
 type Config struct {
-	// Seed chooses the world. Worlds that differ in Seed, Calls, Days or Agents
-	// share no call.
+	// Seed selects the world. Worlds that differ in Seed, Calls, Days or Agents share no call.
 	Seed uint64
-	// Calls is how many calls have started by Origin, not counting any that a
-	// rate below hides. A company with none gets its first ones after Origin.
+	// Calls is how many calls have started by Origin, not counting those hidden by a rate below. A
+	// company without calls gets its first ones after Origin.
 	Calls int64
-	// Days is about how long these calls took to arrive: the world goes on at
-	// Calls/Days a day after Origin, for ever. Default 30.
+	// Days is about how long these calls took to arrive: after Origin the world continues at
+	// Calls/Days a day. Default 30.
 	Days int
-	// Agents is how many voice agents the company runs, up to 200. Default 30; negative:
-	// none, and no calls but those that are asked for.
+	// Agents is the number of voice agents, up to 200. Default 30; negative: none, and only ordered
+	// calls.
 	Agents int
-	// Origin is the instant by which Calls calls have started; required.
-	// Worlds that differ in nothing else agree on every call that both have:
-	// a later Origin drops old calls and never renames or moves one.
+	// Origin is the instant by which Calls calls have started; required. Worlds that differ only in
+	// Origin agree on every common call: a later Origin drops old calls but never renames or moves
+	// one.
 	Origin time.Time
 
-	// Campaigns is about how many campaigns there are by Origin; another one comes
-	// every five days. Default 3, negative for none. They change no call.
+	// Campaigns is about the number of campaigns by Origin; another one comes every five days.
+	// Default 3, negative: none. They change no call.
 	Campaigns int
-	// Redial lets campaigns call people again who did not answer, up to three times
-	// in all. Other calls stay as they are; so do all outcomes.
+	// Redial makes campaigns call people who did not answer again, up to three times in all. Other
+	// calls and all outcomes are unchanged.
 	Redial bool
-	// NewReasons gives some calls the disconnection reasons that came after the contract's
-	// twelve. Nothing else of a call changes.
+	// NewReasons gives some calls disconnection reasons beyond the contract's twelve. Nothing else
+	// of a call changes.
 	NewReasons bool
-	// Wordiness is how many times over everything is said that somebody says, for
-	// longer transcripts. Default 1. Times, and all else, stay as they are.
+	// Wordiness is how often all speech is repeated, for longer transcripts. Default 1. Times and
+	// everything else are unchanged.
 	Wordiness int
-	// Lines is how many telephone numbers the agents share; 0: each has its own.
+	// Lines is the number of telephone numbers that agents share; 0: one each.
 	Lines int
 
-	// TieRate is the share of calls that start on the same millisecond as the
-	// one before. Default 0.002; negative for none.
+	// TieRate is the share of calls that start in the same millisecond as the one before. Default
+	// 0.002; negative: none.
 	TieRate float64
-	// LateVisibleRate is the share of calls that the API shows only some time
-	// (1 minute to 6 hours) after their start.
+	// LateVisibleRate is the share of calls that the API shows only some time (1 minute to 6 hours)
+	// after their start.
 	LateVisibleRate float64
 	// DeleteRate is the share of calls that vanish 1 minute to 10 days after their start.
 	DeleteRate float64
-	// DeletedAt, where set, says which further calls vanish, and when. It must be
-	// a pure function.
+	// DeletedAt, if set, returns which further calls vanish, and when. It must be a pure function.
 	DeletedAt func(index int64) (at time.Time, deleted bool)
-	// LateFillRate is the share of connected calls whose analysis and cost arrive
-	// only 12 to 60 hours after their end; StuckRate of those that never get them.
+	// LateFillRate is the share of connected calls whose analysis and cost arrive only 12 to 60
+	// hours after their end; StuckRate of those that never get them.
 	LateFillRate float64
 	StuckRate    float64
-	// VersionOf, where set, names the version that an agent has in production when a
-	// call starts, and how much better than others it is: calls then name it by number
-	// instead of "production". It must be a pure function.
+	// VersionOf, if set, returns an agent's production version at the start of a call, and how much
+	// better it is than others: calls then name it by number instead of "production". It must be a
+	// pure function.
 	VersionOf func(agent int, start int64) (number int, lift float64)
-	// Orders are the calls that were asked for besides those that are computed.
+	// Orders are the ordered calls besides the computed ones.
 	Orders *Orders
-	// Changes are what clients did to campaigns.
+	// Changes are the clients' changes of campaigns.
 	Changes *Changes
-	// DriftRate is the share of calls, from DriftFrom on, that the service sends
-	// in a shape of tomorrow: a new disconnection reason, a new field, a number
-	// where it used to send a decimal string.
+	// DriftRate is the share of calls, from DriftFrom on, sent in a future form: a new
+	// disconnection reason, a new field, a number instead of a decimal string.
 	DriftRate float64
 	DriftFrom time.Time
 }
@@ -91,7 +87,7 @@ func (c *Config) setDefaults() error {
 	case c.Agents > 200:
 		return fmt.Errorf("agents must be 0 to 200, not %d", c.Agents)
 	case c.Agents < 0 && c.Calls > 0:
-		return errors.New("without agents there are no calls: calls must be 0")
+		return errors.New("without agents, calls must be 0")
 	case c.Campaigns > 1000:
 		return fmt.Errorf("campaigns must be 0 to 1000, not %d", c.Campaigns)
 	case c.Wordiness < 0 || c.Wordiness > 100:

@@ -5,13 +5,12 @@ import (
 	"time"
 )
 
-// Hours are the times in which a campaign may call, by the wall clock of a zone. Where
-// clocks are put back, an hour that comes twice counts twice; one that is left out
-// does not come.
+// Hours are the times in which a campaign may call, on the wall clock of a zone. A repeated hour
+// counts twice; a skipped hour does not occur.
 type Hours struct {
 	Zone    *time.Location
 	Windows []Window
-	// Resume lets a campaign go on when they open again. Otherwise it waits for a user.
+	// Resume makes a campaign resume when they open again. Otherwise it waits for a user.
 	Resume bool
 }
 
@@ -21,7 +20,7 @@ type Window struct {
 	From, To int
 }
 
-// Open reports whether calls may be made at t.
+// Open reports whether calls are allowed at t.
 func (h *Hours) Open(t int64) bool {
 	_, offset := time.UnixMilli(t).In(h.Zone).Zone()
 	local := t + int64(offset)*msSecond
@@ -33,9 +32,9 @@ func (h *Hours) Open(t int64) bool {
 	})
 }
 
-// Change returns when the hours next open or close after t, to the minute: zones differ
-// by whole minutes. It looks two weeks ahead, so that a window is found whose hour is left
-// out in one of them; ok is false if nothing changes.
+// Change returns when the hours next open or close after t, to the minute: zones differ by whole
+// minutes. It looks two weeks ahead, in case a window is skipped in one of them; ok is false if
+// nothing changes.
 func (h *Hours) Change(t int64) (at int64, ok bool) {
 	was := h.Open(t)
 	for at = t - t%msMinute + msMinute; at < t+15*msDay; at += msMinute {

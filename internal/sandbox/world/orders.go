@@ -10,37 +10,35 @@ import (
 	"callhouse/internal/sandbox/dice"
 )
 
-// Order is a call that somebody asked for: who should call whom, and what was noted
-// about it. How it goes, and what is said, is drawn from its id.
+// Order is a call that a client ordered, with its notes. Its course and words are drawn from its
+// id.
 type Order struct {
 	ID           UUID
-	At           int64 // when it was asked for
+	At           int64 // the time of the order
 	Agent        UUID
 	Version      string
 	From, To     string
-	Presentation string // empty for none
-	Variant      string // of an agent whose traffic is split; empty for none
-	Metadata     string // a JSON object, as Variables
+	Presentation string // empty: none
+	Variant      string // if the agent's traffic is split; empty: none
+	Metadata     string // a JSON object, like Variables
 	Variables    string
-	Campaign     string // the id of the campaign that makes it; empty for none
+	Campaign     string // id of the campaign that makes it; empty: none
 }
 
-// Orders are the calls that were asked for. They stand among the computed ones by
-// their start, behind those of the same millisecond, and have negative indexes.
-// The zero value is ready; worlds may share it.
+// Orders are the ordered calls. They are listed among the computed ones by their start, after those
+// of the same millisecond, and have negative indexes. The zero value is ready; worlds may share it.
 type Orders struct {
 	mu      sync.RWMutex
 	calls   []*Call // by number
 	byStart []*Call
 	byID    map[UUID]*Call
-	made    int // how often there were more or fewer of them
+	made    int // counts additions and removals
 }
 
-// firstOrder is the index of the first order. That of a position before all calls, -1,
-// is above it.
+// firstOrder is the index of the first order, below -1, the position before all calls.
 const firstOrder = -2
 
-// call returns the call of an index; nil for none.
+// call returns the call of an index; nil if none.
 func (o *Orders) call(index int64) *Call {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
@@ -56,7 +54,7 @@ func (o *Orders) find(id UUID) *Call {
 	return o.byID[id]
 }
 
-// Order takes an order and returns how it will go.
+// Order takes an order and returns the call.
 func (w *World) Order(order Order) *Call {
 	o := w.cfg.Orders
 	o.mu.Lock()
@@ -69,7 +67,7 @@ func (w *World) Order(order Order) *Call {
 		Version: order.Version, Variant: order.Variant, Type: "outbound", StartAt: order.At, times: w.cfg.Wordiness,
 	}
 	d := dice.New(c.Key)
-	model := w.agents[dice.Pick(order.Agent.body(), len(w.agents))] // of an agent who was made by a client
+	model := w.agents[dice.Pick(order.Agent.body(), len(w.agents))] // of a client's agent
 	for _, a := range w.agents {
 		if a.ID == order.Agent {
 			model = a
@@ -79,7 +77,7 @@ func (w *World) Order(order Order) *Call {
 	a.ID, a.Direction, a.Flow = order.Agent, "outbound", a.Flow && a.ID == order.Agent
 	c.Agent, c.scenario, c.customer = &a, a.scenario, d.Below(customers)
 	w.settle(c, &d)
-	wait := order.At - c.QueuedAt // what was drawn began with the start
+	wait := order.At - c.QueuedAt // the draws were relative to the start
 	for _, at := range []*int64{&c.QueuedAt, &c.StartAt, &c.EndAt, &c.AnalysisAt, &c.CostAt} {
 		if *at > 0 {
 			*at += wait
@@ -96,8 +94,8 @@ func (w *World) Order(order Order) *Call {
 	return c
 }
 
-// Withdraw takes back a campaign's orders from an instant on, which is not in the past:
-// they never showed.
+// Withdraw removes a campaign's orders from an instant on, which is not in the past: they never
+// showed.
 func (w *World) Withdraw(campaign string, from int64) {
 	o := w.cfg.Orders
 	o.mu.Lock()
@@ -108,15 +106,15 @@ func (w *World) Withdraw(campaign string, from int64) {
 	o.byStart = slices.DeleteFunc(slices.Clone(o.byStart), gone)
 }
 
-// Ordering is a number that differs before and after a call is ordered, or taken back.
+// Ordering returns a number that changes when calls are ordered or withdrawn.
 func (w *World) Ordering() int {
 	w.cfg.Orders.mu.RLock()
 	defer w.cfg.Orders.mu.RUnlock()
 	return w.cfg.Orders.made
 }
 
-// Ordered yields the orders that show at t, newest first or oldest first. The view is
-// overwritten by the next one.
+// Ordered yields the orders that show at t, newest or oldest first. The view is overwritten by the
+// next one.
 func (w *World) Ordered(t int64, ascending bool) iter.Seq[*View] {
 	o := w.cfg.Orders
 	o.mu.RLock()
@@ -139,7 +137,7 @@ func (w *World) Ordered(t int64, ascending bool) iter.Seq[*View] {
 	}
 }
 
-// Compare orders two calls by their indexes as a list does that begins with the oldest.
+// Compare compares two calls by index in the order of an ascending list.
 func (w *World) Compare(a, b int64) int {
 	if a > firstOrder && b > firstOrder {
 		return cmp.Compare(a, b)
@@ -147,8 +145,7 @@ func (w *World) Compare(a, b int64) int {
 	return cmp.Or(cmp.Compare(w.Start(a), w.Start(b)), cmp.Compare(rank(a), rank(b)))
 }
 
-// UpTo returns how many computed calls come before a position, in a list that begins
-// with the oldest; Behind how many come before or stand at it.
+// UpTo returns the number of computed calls before a position in an ascending list.
 func (w *World) UpTo(position int64) int64 {
 	if position <= firstOrder {
 		return w.started(w.Start(position))
@@ -156,7 +153,7 @@ func (w *World) UpTo(position int64) int64 {
 	return max(position, 0)
 }
 
-// Behind is UpTo with the call at the position itself.
+// Behind is UpTo including the call at the position.
 func (w *World) Behind(position int64) int64 {
 	if position <= firstOrder {
 		return w.UpTo(position)
@@ -172,7 +169,7 @@ func rank(index int64) int64 {
 	return index
 }
 
-// Merge puts computed calls and orders into one order, that of both.
+// Merge merges computed calls and orders, both in list order.
 func (w *World) Merge(computed, ordered iter.Seq[*View], ascending bool) iter.Seq[*View] {
 	return func(yield func(*View) bool) {
 		next, stop := iter.Pull(ordered)
@@ -196,7 +193,7 @@ func (w *World) Merge(computed, ordered iter.Seq[*View], ascending bool) iter.Se
 	}
 }
 
-// orders counts orders that show.
+// orders returns the number of visible orders.
 func (w *World) orders(t int64) (n int64) {
 	for range w.Ordered(t, true) {
 		n++

@@ -5,8 +5,8 @@ import (
 	"callhouse/internal/sandbox/script"
 )
 
-// outcome draws how call c goes: whether it connects, why it ends, what is said
-// and in which mood. Everything else about the call follows from it.
+// outcome draws the course of call c: whether it connects, why it ends, the conversation and the
+// mood. Everything else follows.
 func (w *World) outcome(c *Call, d *dice.Dice) {
 	a := c.Agent
 	c.QueuedAt = c.StartAt
@@ -42,8 +42,7 @@ func (w *World) outcome(c *Call, d *dice.Dice) {
 	}
 }
 
-// newReasons are those that came after the contract's twelve, by the one that such a call
-// had before: every second call has one of them.
+// newReasons are the later reasons by the contract's reason that they replace in every second call.
 var newReasons = map[string][]string{
 	"dial_no_answer":            {"dial_busy", "dial_declined"},
 	"dial_failed":               {"blocked_number"},
@@ -52,7 +51,7 @@ var newReasons = map[string][]string{
 	"inactivity":                {"orphaned_no_agent_pickup"},
 }
 
-// newReason returns the reason of a call where the new ones are in use.
+// newReason returns the reason of a call with new reasons enabled.
 func newReason(c *Call) string {
 	if of := newReasons[c.Reason]; len(of) > 0 && c.StartAt%2 == 0 {
 		return of[c.StartAt/2%int64(len(of))]
@@ -60,8 +59,7 @@ func newReason(c *Call) string {
 	return c.Reason
 }
 
-// answers is the chance that somebody picks up: lower over lunch and early, and
-// higher in the evening.
+// answers is the chance that a person answers: lower early and over lunch, higher in the evening.
 func (w *World) answers(c *Call) float64 {
 	p := c.Agent.connect + c.lift*.3
 	switch hour := (c.StartAt + zoneOffset) % msDay / msHour; {
@@ -83,7 +81,7 @@ func (c *Call) ended(reason, summary string) {
 	c.Status, c.Reason, c.summary, c.talked = "ended", reason, summary, true
 }
 
-// say adds a beat to what is said, as long as there is room.
+// say adds a beat if there is room.
 func (c *Call) say(n int) {
 	if c.beatN == maxBeats {
 		return
@@ -107,7 +105,7 @@ func (c *Call) steps(n int) {
 	}
 }
 
-// usual is how long what is said usually takes.
+// usual returns the usual duration of the conversation.
 func (c *Call) usual() float64 {
 	var ms float64
 	var turns int
@@ -118,17 +116,17 @@ func (c *Call) usual() float64 {
 	return ms + float64(turns)*c.latency()
 }
 
-// latency is the agent's usual time to answer, in ms; a better version is quicker.
+// latency is the agent's usual time to answer in ms; a better version is faster.
 func (c *Call) latency() float64 { return c.Agent.latency * (1 - 2.5*c.lift) }
 
-// last sets the end from what is said and the pace of the talk.
+// last sets the end from the conversation and its pace.
 func (c *Call) last(d *dice.Dice, most int64) {
 	pace := .85 + .4*d.Unit()
 	c.EndAt = c.StartAt + min(900+int64(c.usual()*pace), most)
 }
 
-// feel draws the caller's mood from the usual shares of such a call, shifted by
-// how pleasant and how quick the agent is.
+// feel draws the caller's mood from the usual shares, shifted by how pleasant and fast the agent
+// is.
 func (c *Call) feel(d *dice.Dice, positive, negative float64) {
 	a := c.Agent
 	shift := (a.mood*.5 + 2*c.lift + (1000-a.latency)/5000)
@@ -144,7 +142,7 @@ func (c *Call) feel(d *dice.Dice, positive, negative float64) {
 	}
 }
 
-// converse draws the course of a call that a person takes part in.
+// converse draws the course of a call with a person.
 func (w *World) converse(c *Call, d *dice.Dice) {
 	a, sc := c.Agent, c.scenario
 	fault, course := d.Unit(), d.Unit()
@@ -221,7 +219,7 @@ func (w *World) converse(c *Call, d *dice.Dice) {
 	}
 }
 
-// breakOff ends a call on the service's own failure, sometimes before a word.
+// breakOff ends a call by a failure of the service, sometimes before a word.
 func (c *Call) breakOff(d *dice.Dice, platform bool) {
 	c.ended("flow_error", "")
 	if platform {
@@ -237,8 +235,7 @@ func (c *Call) breakOff(d *dice.Dice, platform bool) {
 	c.steps(d.Below(len(c.scenario.Steps)))
 }
 
-// digress adds questions beside the point: usually none to three, now and then
-// a whole chain of them.
+// digress adds side questions: usually none to three, sometimes a whole chain.
 func (c *Call) digress(d *dice.Dice, p float64) {
 	n := 0
 	for n < 4 && d.Chance(p) {

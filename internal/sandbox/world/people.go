@@ -5,20 +5,20 @@ import (
 	"callhouse/internal/sandbox/wire"
 )
 
-// customers is how many people the company knows; the same ones call again.
+// customers is the number of people that the company knows; the same ones call again.
 const customers = 4000
 
-// CustomerName and CustomerPhone are how agents of a language know somebody.
+// CustomerName returns a customer's name for agents of a language.
 func CustomerName(language string, customer int) string {
 	return string(appendName(nil, language, customer))
 }
 
-// CustomerPhone is in digits.
+// CustomerPhone returns a customer's number, in digits.
 func CustomerPhone(language string, customer int) string {
 	return string(appendPhone(nil, language, customer))
 }
 
-// CustomerNumber is how the company's own records name somebody.
+// CustomerNumber returns a customer's number in the company's records.
 func CustomerNumber(customer int) string {
 	return string(appendNumber(nil, customer))
 }
@@ -64,8 +64,8 @@ var (
 	}
 )
 
-// appendPhone writes the customer's number: digits only, from the ranges that
-// are kept free for fiction (555-01xx) or that nobody is given (010-0000-xxxx).
+// appendPhone writes the customer's number: digits only, from ranges reserved for fiction
+// (555-01xx) or never assigned (010-0000-xxxx).
 func appendPhone(dst []byte, language string, customer int) []byte {
 	if language == "ko" {
 		return wire.AppendPadded(append(dst, "0100000"...), 1000+customer, 4)

@@ -2,26 +2,26 @@ package world
 
 import "math"
 
-// Schedule says when a campaign may call: from Begin on, in its hours, unless users do
-// something about it.
+// Schedule is when a campaign may call: from Begin on, within its hours, subject to changes by
+// users.
 type Schedule struct {
 	Begin   int64
 	Hours   Hours
-	Changes []Change // in the order of time
-	Until   int64    // it is not followed for longer than that; 0: to its end
+	Changes []Change // in order of time
+	Until   int64    // the end of following it; 0: to its end
 }
 
-// Change is something that a user does to a campaign.
+// Change is a user's change of a campaign.
 type Change struct {
 	At    int64
 	Do    Deed
 	Hours *Hours // of Rehour
 }
 
-// Deed is what is done to a campaign.
+// Deed is the kind of a change.
 type Deed string
 
-// Rehour gives a campaign that has not begun other hours.
+// Rehour changes the hours of a campaign that has not begun.
 const (
 	Pause  Deed = "pause"
 	Resume Deed = "resume"
@@ -29,8 +29,8 @@ const (
 	Rehour Deed = "rehour"
 )
 
-// Take adds a change, the newest. Hours are those of a campaign that has not begun; it
-// begins no sooner than some time after the change.
+// Take adds a change, the newest. Hours apply only before the campaign has begun; it begins no
+// sooner than startUp after the change.
 func (s *Schedule) Take(c Change, startUp int64) {
 	if c.Do == Rehour {
 		s.Hours, s.Begin = *c.Hours, max(s.Begin, c.At+startUp)
@@ -39,7 +39,7 @@ func (s *Schedule) Take(c Change, startUp int64) {
 	s.Changes = append(s.Changes, c)
 }
 
-// Phase begins when a campaign comes into a state. Before the first one it is pending.
+// Phase begins when a campaign enters a state. Before the first one it is pending.
 type Phase struct {
 	At     int64
 	Status string
@@ -48,15 +48,15 @@ type Phase struct {
 
 const never = math.MaxInt64
 
-// course is a schedule on its way.
+// course is a schedule in progress.
 type course struct {
 	*Schedule
-	coming              []Change // that users have still to make
-	held, halted, begun bool     // by a user; until a user resumes it; it has called
-	left                bool     // somebody is left to be called
+	coming              []Change // the remaining changes by users
+	held, halted, begun bool     // paused by a user; paused until a user resumes it; it has called
+	left                bool     // someone is left to call
 }
 
-// take makes the next change; it returns true if that is the end.
+// take applies the next change; it returns true if that ends the campaign.
 func (c *course) take() (canceled bool) {
 	change := c.coming[0]
 	c.coming = c.coming[1:]
@@ -69,7 +69,7 @@ func (c *course) take() (canceled bool) {
 	return change.Do == Cancel
 }
 
-// phase is the state at t.
+// phase returns the state at t.
 func (c *course) phase(t int64) Phase {
 	open := t >= c.Begin && (!c.left || c.Hours.Open(t))
 	c.halted = c.halted || c.begun && !open && !c.held && !c.Hours.Resume
@@ -85,7 +85,7 @@ func (c *course) phase(t int64) Phase {
 	return Phase{t, "ongoing", ""}
 }
 
-// next returns when something may change after t, and when a user does something next.
+// next returns when something may change after t, and the time of the next change by a user.
 func (c *course) next(t int64) (next, asked int64) {
 	asked = never
 	if len(c.coming) > 0 {
@@ -100,9 +100,9 @@ func (c *course) next(t int64) (next, asked int64) {
 	return asked, asked
 }
 
-// Run follows a campaign to its end. Where it may call, dial makes the calls of a span of
-// time, and says whether anybody is left to be called and when the last call ends. With
-// nobody left its hours do not matter, and it is over when that call ends: over says how.
+// Run follows a campaign to its end. Where it may call, dial makes the calls of a span, and returns
+// whether anyone is left to call and when the last call ends. With nobody left its hours do not
+// matter, and it is over when that call ends: over returns the final state.
 func (s *Schedule) Run(dial func(from, until int64) (left bool, last int64), over func() string) (phases []Phase) {
 	c, is, last := course{Schedule: s, coming: s.Changes, left: true}, Phase{Status: "pending"}, int64(0)
 	t := s.Begin
@@ -131,7 +131,7 @@ func (s *Schedule) Run(dial func(from, until int64) (left bool, last int64), ove
 		}
 		if asked > t {
 			t = next
-		} else if c.take() { // users do something when what happens in this millisecond has happened
+		} else if c.take() { // changes by users apply after the other events of a millisecond
 			return append(phases, Phase{At: t, Status: "canceled"})
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"callhouse/internal/sandbox/wire"
 )
 
-// AppendSlot writes what fills a slot in the call. It depends on nothing but the
-// call, so a name or an amount is the same wherever the call mentions it.
+// AppendSlot writes the value of a slot in the call. It depends only on the call, so a name or an
+// amount is the same wherever it occurs.
 func (c *Call) AppendSlot(dst []byte, s script.Slot) []byte {
 	h := dice.Hash(c.Key, 100+uint64(s))
 	korean := c.Agent.Language == "ko"
@@ -70,13 +70,13 @@ func (c *Call) AppendSlot(dst []byte, s script.Slot) []byte {
 	return dst
 }
 
-// draw returns what fills a slot in this call.
+// draw returns the draw for a slot in this call.
 func (c *Call) draw(slot string) uint64 { return dice.Hash(c.Key, 100+uint64(script.SlotOf(slot))) }
 
-// amount is a sum of money in won, or in cents for callers in English.
+// amount returns a sum of money in won, or in cents for English callers.
 func (c *Call) amount(slot string) int64 { return (40 + int64(dice.Pick(c.draw(slot), 960))) * 100 }
 
-// score is the caller's grade for the service, 1 to 10: it goes with the mood.
+// score returns the caller's grade for the service, 1 to 10, which follows the mood.
 func (c *Call) score(h uint64) int {
 	switch c.Sentiment {
 	case "positive":

@@ -6,17 +6,17 @@ import (
 	"callhouse/internal/sandbox/wire"
 )
 
-// Item is one item of a transcript, before its words are written out.
+// Item is a transcript item before its words are written.
 type Item struct {
 	Role       script.Role
 	Text       *script.Template
-	Times      int // how many times over Text is said
+	Times      int // number of repetitions of Text
 	Tool       string
 	Call       int   // number of the tool call, from 1
-	Start, End int64 // of what is said
+	Start, End int64 // of speech
 }
 
-// Append writes the item's text, escaped for the inside of a JSON string or plain.
+// Append writes the item's text, plain or escaped for a JSON string.
 func (it *Item) Append(dst []byte, c *Call, escaped bool) []byte {
 	for n := range it.Times {
 		if n > 0 {
@@ -27,29 +27,26 @@ func (it *Item) Append(dst []byte, c *Call, escaped bool) []byte {
 	return dst
 }
 
-// failures is what a tool answers when it fails; the agent then calls it again.
+// failures are the results of a failing tool, which the agent calls again.
 var failures = script.Choices{
 	script.Plain(`{"status":"error","code":"upstream_timeout","message":"no answer within 5000 ms"}`),
 	script.Plain(`{"status":"error","code":"bad_gateway","message":"HTTP 502 from the backend","retryable":true}`),
 	script.Plain("Error: connection refused"),
 }
 
-// Timeline lays out what is said and done in the call, in order. It overwrites
-// items.
+// Timeline returns the items of the call's transcript in order. It overwrites items.
 //
-// What is said gets its times from its length and the pauses between from who
-// the agent is: first at the usual speed, then stretched evenly so that it fills
-// the call. A user turn may begin before the agent has finished; the other way
-// round never. Tool items have no times of their own: they make the next pause
-// longer.
+// Speech gets its times from its length and the pauses that depend on the agent: first at the usual
+// speed, then stretched evenly to fill the call. A user turn may begin before the agent has
+// finished, but not the reverse. Tool items have no times: they lengthen the next pause.
 func (c *Call) Timeline(items []Item) []Item {
 	items = items[:0]
 	d := dice.New(dice.Hash(c.Key, 20))
 	var (
 		latency = c.latency()
 		t       float64 // offset of the latest end so far
-		spoken  float64 // how long the last turn was
-		pending float64 // time that tools took since
+		spoken  float64 // duration of the last turn
+		pending float64 // time of tools since
 		last    = script.Roles
 		calls   int
 	)
@@ -98,7 +95,7 @@ func (c *Call) Timeline(items []Item) []Item {
 				}
 				it.Start = int64(t + gap)
 				it.End = int64(t + gap + spoken)
-				t = max(t, t+gap+spoken) // a short word may end inside the turn it interrupts
+				t = max(t, t+gap+spoken) // a short word may end within the turn it interrupts
 				pending, last = 0, l.Role
 			}
 			items = append(items, it)
@@ -108,7 +105,7 @@ func (c *Call) Timeline(items []Item) []Item {
 	return items
 }
 
-// stretch turns offsets at the usual speed into times inside the call.
+// stretch converts offsets at the usual speed to times within the call.
 func stretch(c *Call, items []Item, total float64) {
 	const lead, tail = 300, 200
 	f := float64(c.EndAt-c.StartAt-lead-tail) / max(total, 1)
@@ -120,10 +117,10 @@ func stretch(c *Call, items []Item, total float64) {
 	}
 }
 
-// Turn is one item of a transcript. What a role does not have is empty or zero.
+// Turn is a transcript item. Fields that a role lacks are empty or zero.
 type Turn struct {
 	Role       string
-	Content    string // what is said, or a tool's answer
+	Content    string // speech, or a tool's result
 	StartAt    int64
 	EndAt      int64
 	ToolCallID string
@@ -131,7 +128,7 @@ type Turn struct {
 	Arguments  string // a JSON object
 }
 
-// Turns returns the transcript that a call has when it is over; nil if it has none.
+// Turns returns the final transcript of a call; nil if it has none.
 func (c *Call) Turns() []Turn {
 	if !c.talked || c.OptedOut {
 		return nil
@@ -153,19 +150,19 @@ func (c *Call) Turns() []Turn {
 	return turns
 }
 
-// AppendToolCallID writes the id of the n-th use of a tool.
+// AppendToolCallID writes the id of the n-th tool call.
 func (c *Call) AppendToolCallID(dst []byte, n int) []byte {
 	return wire.AppendHex(append(dst, "call_"...), dice.Hash(c.Key, 5000+uint64(n)))
 }
 
-// CustomItem is one fact taken out of a conversation.
+// CustomItem is a fact extracted from a conversation.
 type CustomItem struct {
 	Type  string // string, enum, boolean, number
 	Name  string
 	Value string // JSON
 }
 
-// CustomItems returns the custom_analysis_data that the call's analysis carries.
+// CustomItems returns the call's custom_analysis_data.
 func (c *Call) CustomItems() []CustomItem {
 	var all []CustomItem
 	for i := range c.scenario.Extracts {

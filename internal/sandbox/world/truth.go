@@ -7,8 +7,8 @@ import (
 	"callhouse/internal/sandbox/wire"
 )
 
-// Truth is what the API shows at one instant, counted. A null is counted under
-// the key "null". It comes from the world's own structs, not from its JSON.
+// Truth counts what the API shows at one instant. Nulls are counted under the key "null". It is
+// computed from the world's structs, not from JSON.
 type Truth struct {
 	At    int64 `json:"at"` // unix ms
 	Calls int64 `json:"calls"`
@@ -16,28 +16,27 @@ type Truth struct {
 	ByStatus    map[string]int64 `json:"by_status"`
 	ByType      map[string]int64 `json:"by_call_type"`
 	ByReason    map[string]int64 `json:"by_disconnection_reason"`
-	BySentiment map[string]int64 `json:"by_user_sentiment"` // "null": no analysis, or none in it
+	BySentiment map[string]int64 `json:"by_user_sentiment"` // "null": no analysis, or no sentiment in it
 	ByAgent     map[string]int64 `json:"by_agent"`
 	ByVersion   map[string]int64 `json:"by_agent_version"`
 	ByVariant   map[string]int64 `json:"by_variant_label"`
 	ByDay       map[string]int64 `json:"by_day"` // UTC day of start_at, 2006-01-02
 
-	// DurationMS is the sum of end_at - start_at over the calls that have both.
+	// DurationMS is the sum of end_at - start_at over the calls with both.
 	DurationMS int64 `json:"duration_ms"`
 	// TotalCost is the exact sum of total_cost, as a decimal with two places.
 	TotalCost string `json:"total_cost"`
 
 	WithAnalysis   int64            `json:"with_analysis"`
 	WithCost       int64            `json:"with_cost"`
-	WithTranscript int64            `json:"with_transcript"` // not null; it may be empty
+	WithTranscript int64            `json:"with_transcript"` // not null; may be empty
 	WithRecording  int64            `json:"with_recording"`
 	OptedOut       int64            `json:"opted_out"`
-	TurnsByRole    map[string]int64 `json:"turns_by_role"` // over the transcripts that details carry
+	TurnsByRole    map[string]int64 `json:"turns_by_role"` // over the transcripts in details
 	CustomItems    map[string]int64 `json:"custom_items"`  // by name
 }
 
-// Truth counts what the API shows at an instant. It takes about half a second a
-// million calls.
+// Truth counts what the API shows at an instant. It takes about half a second per million calls.
 func (w *World) Truth(at time.Time) *Truth {
 	t := &Truth{
 		At:       at.UnixMilli(),
@@ -86,7 +85,7 @@ func (w *World) Truth(at time.Time) *Truth {
 	return t
 }
 
-// count counts what a call shows besides who makes it and when.
+// count counts a call's content, except agent and time.
 func (t *Truth) count(v *View, cost *int64, turns *[script.Roles]int64) {
 	if v.Over {
 		t.DurationMS += v.EndAt - v.StartAt

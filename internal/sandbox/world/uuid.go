@@ -11,7 +11,7 @@ import (
 // UUID is an identifier in the form of a random (version 4) UUID.
 type UUID [16]byte
 
-// String is the usual form: 36 characters, lower case.
+// String returns the usual form: 36 characters, lower case.
 func (u UUID) String() string { return string(u.Append(nil)) }
 
 // Append writes the usual form.
@@ -27,8 +27,8 @@ func (u UUID) Append(dst []byte) []byte {
 	return hex.AppendEncode(dst, u[10:16])
 }
 
-// ParseUUID accepts exactly what String writes: an id is opaque to callers, so
-// another spelling of the same number is another, unknown, id.
+// ParseUUID accepts exactly the output of String: ids are opaque, so another spelling is another,
+// unknown, id.
 func ParseUUID(s string) (u UUID, ok bool) {
 	digits := strings.ReplaceAll(s, "-", "")
 	if len(digits) != 2*len(u) {
@@ -38,7 +38,7 @@ func ParseUUID(s string) (u UUID, ok bool) {
 	return u, err == nil && u.String() == s
 }
 
-// NewUUID makes an identifier out of a scrambled number.
+// NewUUID makes an identifier from a scrambled number.
 func NewUUID(h uint64) UUID { return newUUID(h, dice.Mix(h)) }
 
 // newUUID packs 122 bits, 64 of body and 58 of tag, around the six fixed ones.
@@ -51,14 +51,14 @@ func newUUID(body, tag uint64) UUID {
 	return u
 }
 
-// body is the inverse of newUUID's packing of its first argument.
+// body returns the first argument of newUUID.
 func (u UUID) body() uint64 {
 	hi, lo := binary.BigEndian.Uint64(u[:8]), binary.BigEndian.Uint64(u[8:])
 	return hi&^0xf000 | lo>>58&0xf<<12
 }
 
-// cipher is a keyed permutation of 64-bit numbers: a Feistel network of four
-// rounds. It makes ids that look random and can be turned back into an index.
+// cipher is a keyed permutation of 64-bit numbers: a Feistel network of four rounds. It makes ids
+// that look random and can be converted back to an index.
 type cipher struct{ keys [4]uint64 }
 
 func newCipher(key uint64) cipher {

@@ -7,7 +7,7 @@ import (
 	"callhouse/internal/sandbox/script"
 )
 
-// From is from_number; empty for null.
+// From returns from_number; empty for null.
 func (c *Call) From() string {
 	switch {
 	case c.Order != nil:
@@ -22,7 +22,7 @@ func (c *Call) From() string {
 	return string(appendPhone(nil, c.Agent.Language, c.customer))
 }
 
-// To is to_number; empty for null.
+// To returns to_number; empty for null.
 func (c *Call) To() string {
 	switch {
 	case c.Order != nil:
@@ -35,7 +35,7 @@ func (c *Call) To() string {
 	return string(appendPhone(nil, c.Agent.Language, c.customer))
 }
 
-// Presentation is presentation_number; empty for null.
+// Presentation returns presentation_number; empty for null.
 func (c *Call) Presentation() string {
 	if c.Order != nil {
 		return c.Order.Presentation
@@ -43,7 +43,7 @@ func (c *Call) Presentation() string {
 	return c.Agent.Presentation
 }
 
-// Campaign is metadata.campaign; empty where the metadata is an empty object.
+// Campaign returns metadata.campaign; empty if the metadata is an empty object.
 func (c *Call) Campaign() string {
 	if dice.Unit(dice.Hash(c.Key, 17)) < .06 {
 		return ""
@@ -63,11 +63,11 @@ func (c *Call) Variables() iter.Seq2[string, *script.Template] {
 	}
 }
 
-// Summary is call_analysis.summary, once there is an analysis.
+// Summary returns call_analysis.summary, for when there is an analysis.
 func (c *Call) Summary() string {
 	all := c.scenario.Summaries[c.summary]
 	if all == nil {
-		return "" // the service broke off: there is never an analysis
+		return "" // after a failure of the service there is never an analysis
 	}
 	return all.Of(dice.Hash(c.Key, 19)).Text(c)
 }

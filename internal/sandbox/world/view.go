@@ -1,22 +1,22 @@
 package world
 
-// View is what the API shows of a call at one instant. Where a field of Call is
-// not always shown, the View has one of the same name that stands before it.
+// View is what the API shows of a call at one instant. Its fields replace those of the same name in
+// Call, which do not always show.
 type View struct {
 	Call
 	At int64
 
-	Status     string // queued, ongoing, or the call's last one
+	Status     string // queued, ongoing, or the final one
 	Reason     string // empty for null
 	StartAt    int64  // 0 for null
 	EndAt      int64  // 0 for null
-	Sentiment  string // empty for none
-	Cost       int64  // 0 where CostKnown is false
-	Started    bool   // start_at is there
-	Over       bool   // end_at is there
+	Sentiment  string // empty: none
+	Cost       int64  // 0 unless CostKnown
+	Started    bool   // it has start_at
+	Over       bool   // it has end_at
 	Analysis   bool
 	CostKnown  bool
-	Transcript bool // there, if perhaps without an item
+	Transcript bool // it has one, possibly empty
 	Recording  bool
 }
 
@@ -25,10 +25,9 @@ func (c *Call) shows(t int64) bool {
 	return c.VisibleAt <= t && (c.DeletedAt == 0 || t < c.DeletedAt)
 }
 
-// show fills in what shows at t. A call is queued, then ongoing, then over; a
-// call that does not connect is over from its start (or within a second of it).
-// An ongoing call has neither transcript nor recording: the service hands them
-// out whole, when the call is over.
+// show computes what shows at t. A call is queued, then ongoing, then over; an unconnected call is
+// over at its start (or within a second). An ongoing call has neither transcript nor recording,
+// which the service returns only for finished calls.
 func (v *View) show(t int64) {
 	c := &v.Call
 	v.At = t

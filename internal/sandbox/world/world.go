@@ -1,14 +1,13 @@
-// Package world is a company's calls, computed from a seed: who calls whom and
-// when, what is said, and what the service shows of it at an instant.
+// Package world computes a company's calls from a seed: their participants, times and words, and
+// what the service shows of them at an instant.
 //
-// Call i is computed when it is asked for and never stored, so ten million calls
-// cost no memory. The same [Config] and the same instant give the same calls. The
-// world lives with its clock: calls are queued, start, end, and get their
-// analysis and cost later. [World.Truth] counts what shows at an instant, without
-// any of the pipeline's code, for others to compare with.
+// Calls are computed on demand and never stored, so ten million calls take no memory. The same
+// [Config] and instant give the same calls. The world changes with its clock: calls are queued,
+// start, end, and get their analysis and cost later. [World.Truth] counts what shows at an instant,
+// without code of the pipeline, as an independent reference.
 //
-// Times inside the package are unix milliseconds, UTC, unless a name says
-// otherwise; "the company's zone" is UTC+9, without daylight saving.
+// Times inside the package are unix milliseconds, UTC, unless a name says otherwise; "the company's
+// zone" is UTC+9, without daylight saving.
 package world
 
 import (
@@ -21,12 +20,11 @@ import (
 	"callhouse/internal/sandbox/dice"
 )
 
-// World is a company's calls. It holds no call, only how to compute each; it is
-// safe for use from many goroutines.
+// World computes a company's calls and stores none; it is safe for concurrent use.
 //
-// Calls have an index: 0 is the oldest, Config.Calls the first that starts after
-// Config.Origin, and there is always a next one. A higher index never starts
-// earlier. Calls of Config.Orders have negative ones.
+// Calls have an index: 0 is the oldest, Config.Calls the first that starts after Config.Origin, and
+// there is always a next one. A higher index never starts earlier. Calls of Config.Orders have
+// negative indexes.
 type World struct {
 	cfg       Config
 	Key       uint64
@@ -39,10 +37,10 @@ type World struct {
 	driftFrom int64
 
 	firstCampaign int64
-	campaigns     sync.Map // of *Campaign by its number
+	campaigns     sync.Map // of *Campaign by number
 }
 
-// New checks cfg and prepares its world.
+// New validates cfg and prepares its world.
 func New(cfg Config) (*World, error) {
 	if err := cfg.setDefaults(); err != nil {
 		return nil, fmt.Errorf("check world: %w", err)
@@ -65,7 +63,7 @@ func New(cfg Config) (*World, error) {
 		w.driftFrom = cfg.DriftFrom.UnixMilli()
 	}
 	w.base = w.arrivals.before(cfg.Origin.UnixMilli()) - cfg.Calls
-	agents, err := newAgents(dice.Hash(key, 4), max(cfg.Agents, 1)) // calls that are asked for need one to go by
+	agents, err := newAgents(dice.Hash(key, 4), max(cfg.Agents, 1)) // ordered calls need an agent as a model
 	if err != nil {
 		return nil, fmt.Errorf("make agents: %w", err)
 	}
@@ -79,23 +77,23 @@ func New(cfg Config) (*World, error) {
 	return w, nil
 }
 
-// Agents returns the company's agents, in order of their numbers; not to be changed.
+// Agents returns the company's agents in order of their numbers; not to be changed.
 func (w *World) Agents() []*Agent { return w.agents[:max(w.cfg.Agents, 0)] }
 
 // Origin is the instant by which Config.Calls calls have started.
 func (w *World) Origin() time.Time { return w.cfg.Origin }
 
-// PerDay is the mean number of calls that start in a day.
+// PerDay is the mean number of calls per day.
 func (w *World) PerDay() float64 { return w.arrivals.perPeriod / periodDays }
 
-// Call computes call index into c: everything that will ever be true of it.
+// Call computes the final state of call index into c.
 func (w *World) Call(c *Call, index int64) {
 	if index >= 0 {
 		w.call(c, w.base+index)
 	} else if ordered := w.cfg.Orders.call(index); ordered != nil {
 		*c = *ordered
 	} else {
-		*c = Call{VisibleAt: math.MaxInt64} // there is none
+		*c = Call{VisibleAt: math.MaxInt64} // no such call
 	}
 }
 
@@ -112,8 +110,7 @@ func (w *World) id(k int64) UUID {
 	return newUUID(body, dice.Hash(w.Key+1, body))
 }
 
-// IndexOf returns the index of the call with that id. It tells ids of this world
-// from all others, but not whether the call shows yet.
+// IndexOf returns the index of the call with an id of this world, whether or not it shows yet.
 func (w *World) IndexOf(id UUID) (index int64, ok bool) {
 	if c := w.cfg.Orders.find(id); c != nil {
 		return c.Index, true
@@ -123,8 +120,7 @@ func (w *World) IndexOf(id UUID) (index int64, ok bool) {
 	return index, index >= 0 && w.id(k) == id
 }
 
-// Find returns what the API shows of a call at an instant; false if it shows no
-// call of that id.
+// Find returns what the API shows of a call at an instant; false if nothing.
 func (w *World) Find(id string, at time.Time) (*View, bool) {
 	u, ok := ParseUUID(id)
 	if !ok {
@@ -147,7 +143,7 @@ func (w *World) View(index int64, at time.Time) (*View, bool) {
 	return v, true
 }
 
-// Start returns when call index starts.
+// Start returns the start of call index.
 func (w *World) Start(index int64) int64 {
 	if c := w.cfg.Orders.call(index); c != nil {
 		return c.StartAt
@@ -155,18 +151,17 @@ func (w *World) Start(index int64) int64 {
 	return w.arrivals.start(w.base + index)
 }
 
-// Started returns how many calls have started at or before t, those that are
-// hidden included: they have the indexes below it.
+// Started returns the number of calls that have started at or before t, hidden ones included: they
+// have the lower indexes.
 func (w *World) Started(t time.Time) int64 { return w.started(t.UnixMilli()) }
 
 func (w *World) started(t int64) int64 { return max(0, w.arrivals.before(t)-w.base) }
 
-// Top returns the index after the last call that can show at t: some calls are
-// queued before they start.
+// Top returns the index after the last call that can show at t: some calls are queued before they
+// start.
 func (w *World) Top(t int64) int64 { return w.started(t + maxQueue) }
 
-// shows reports whether the API shows call index at t. Of the calls below
-// started it needs no more than a glance.
+// shows reports whether the API shows call index at t. For calls below started this is cheap.
 func (w *World) shows(index, t, started int64) bool {
 	if index >= started {
 		var c Call
@@ -181,16 +176,15 @@ func (w *World) shows(index, t, started int64) bool {
 	return shows <= t && (vanishes == 0 || t < vanishes)
 }
 
-// Visible yields every call that the API shows at an instant, in the order of
-// its default listing: newest first. The view is overwritten by the next one;
-// copy it to keep it.
+// Visible yields every call that the API shows at an instant in default order, newest first. The
+// view is overwritten by the next one; copy it to keep it.
 func (w *World) Visible(at time.Time) iter.Seq[*View] {
 	t := at.UnixMilli()
 	return w.Merge(w.Walk(t, 0, w.Top(t), false), w.Ordered(t, false), false)
 }
 
-// Walk yields the computed calls of lo <= index < hi that show at t, newest first or
-// oldest first. The view is overwritten by the next one.
+// Walk yields the computed calls of lo <= index < hi that show at t, newest or oldest first. The
+// view is overwritten by the next one.
 func (w *World) Walk(t, lo, hi int64, ascending bool) iter.Seq[*View] {
 	return func(yield func(*View) bool) {
 		var v View
@@ -210,13 +204,13 @@ func (w *World) Walk(t, lo, hi int64, ascending bool) iter.Seq[*View] {
 	}
 }
 
-// Count returns how many calls the API shows at an instant.
+// Count returns the number of calls that the API shows at an instant.
 func (w *World) Count(at time.Time) int64 {
 	t := at.UnixMilli()
 	return w.CountIn(t, 0, w.Top(t)) + w.orders(t)
 }
 
-// CountIn returns how many of the computed calls lo <= index < hi show at t.
+// CountIn returns the number of computed calls lo <= index < hi that show at t.
 func (w *World) CountIn(t, lo, hi int64) int64 {
 	started := w.started(t)
 	var n int64

@@ -1,5 +1,5 @@
-// Package audit writes a line for each statement that was run: who, when, how long, how
-// many rows, and whether it succeeded. It knows no protocol and no warehouse.
+// Package audit writes a line for each statement: user, time, duration, rows and result. It does
+// not depend on the protocol or the warehouse.
 package audit
 
 import (
@@ -13,10 +13,10 @@ import (
 	"callhouse/internal/words"
 )
 
-// most is how much of a statement's text a line holds.
+// most is the maximum of a statement's text in a line.
 const most = 8 << 10
 
-// Entry is a statement that ended.
+// Entry is a finished statement.
 type Entry struct {
 	At          time.Time `json:"at"`
 	User        string    `json:"user"`
@@ -24,11 +24,11 @@ type Entry struct {
 	Application string    `json:"application,omitempty"`
 	Millis      float64   `json:"ms"`
 	Rows        int64     `json:"rows"`
-	Code        string    `json:"sqlstate"` // 00000: it succeeded
+	Code        string    `json:"sqlstate"` // 00000: success
 	Text        string    `json:"statement"`
 }
 
-// Log writes entries, as JSON lines.
+// Log writes entries as JSON lines.
 type Log struct {
 	mu     sync.Mutex
 	to     io.Writer
@@ -36,8 +36,8 @@ type Log struct {
 	failed func(error)
 }
 
-// Open opens the log at a path, to go on after what is in it; - is stderr, and an empty
-// path is no log. failed is told what could not be written.
+// Open opens the log at a path for appending; - is stderr, an empty path no log. failed is called
+// with write errors.
 func Open(path string, stderr io.Writer, failed func(error)) (*Log, error) {
 	switch path {
 	case "":
@@ -52,7 +52,7 @@ func Open(path string, stderr io.Writer, failed func(error)) (*Log, error) {
 	return &Log{to: f, closes: f, failed: failed}, nil
 }
 
-// Write writes one line. The values of parameters are not in it.
+// Write writes one line, without the values of parameters.
 func (l *Log) Write(e Entry) {
 	var none *words.Secrets
 	e.Text = none.Clip(e.Text, most)
@@ -60,14 +60,14 @@ func (l *Log) Write(e Entry) {
 	if err == nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		_, err = l.to.Write(append([]byte(words.Directed(string(raw))), '\n')) // which are the same characters to JSON
+		_, err = l.to.Write(append([]byte(words.Directed(string(raw))), '\n')) // equal characters in JSON
 	}
 	if err != nil {
 		l.failed(fmt.Errorf("write the audit log: %w", err))
 	}
 }
 
-// Close closes the log. A nil log is none.
+// Close closes the log, which may be nil.
 func (l *Log) Close() error {
 	if l == nil || l.closes == nil {
 		return nil

@@ -10,12 +10,12 @@ import (
 	"callhouse/internal/serve/pgcatalog"
 )
 
-// lookups are Postgres' types whose values are numbers of things, and are written as the
-// things' names: the functions that find the one and the other.
+// lookups are Postgres' types that hold an object's number and print its name, with the functions
+// that convert both ways.
 var lookups = map[string]string{"regclass": "relation", "regtype": "type", "regproc": "proc", "regprocedure": "proc",
 	"regnamespace": "namespace", "regrole": "role"}
 
-// instead are types that DuckDB lacks, and those that stand for them.
+// instead maps types that DuckDB lacks to replacements.
 var instead = map[string]string{"name": "VARCHAR", "xid": "BIGINT", "cid": "BIGINT", "tid": "VARCHAR", "xid8": "BIGINT",
 	"jsonb": "JSON", "money": "DOUBLE", "citext": "VARCHAR", "aclitem": "VARCHAR", "pg_node_tree": "VARCHAR",
 	"inet": "VARCHAR", "cidr": "VARCHAR", "macaddr": "VARCHAR", "xml": "VARCHAR", "int2vector": "USMALLINT[]",
@@ -23,8 +23,8 @@ var instead = map[string]string{"name": "VARCHAR", "xid": "BIGINT", "cid": "BIGI
 	"cardinal_number": "INTEGER", "sql_identifier": "VARCHAR", "character_data": "VARCHAR", "yes_or_no": "VARCHAR",
 	"time_stamp": "TIMESTAMP WITH TIME ZONE", "char": "VARCHAR"}
 
-// cast gives a cast to a type that DuckDB lacks another one. Where a thing's number or its
-// name may be meant, it is the number: [Asked.top] and [Asked.nestedCast] have seen to the names.
+// cast replaces the type of a cast that DuckDB lacks. If both the number and the name of an object
+// are possible, it uses the number: [Asked.top] and [Asked.nestedCast] have handled names.
 func (a *Asked) cast(n node) {
 	t := kidOf(n, "cast_type")
 	child := kidOf(n, "child")
@@ -46,15 +46,15 @@ func (a *Asked) cast(n node) {
 	a.castTime(n, t)
 	a.shorten(n, t)
 	if a.spelled(n, "::oid", "oid", "::pg_catalog.oid", "pg_catalog.oid") {
-		a.oids(t) // which DuckDB's parser takes for bigint
+		a.oids(t) // which DuckDB's parser treats as bigint
 	}
 	if word(t, "id") == "LIST" {
 		a.array(child)
 	}
 }
 
-// oidOf is the tree of a thing's number. Those of the catalog's own tables are constants, because an outer join
-// takes no subquery in its condition.
+// oidOf returns the tree of an object's number. Numbers of the catalog's own tables are constants,
+// because the condition of an outer join cannot contain a subquery.
 func oidOf(thing string, name any) node {
 	if s, ok := constantText(name); ok && thing == "relation" {
 		if oid, ok := pgcatalog.Classes()[strings.TrimPrefix(s, "pg_catalog.")]; ok {
@@ -64,10 +64,10 @@ func oidOf(thing string, name any) node {
 	return call(schemaOf, thing+"_oid", name)
 }
 
-// lengthRE finds the length in the spelling of a type of texts.
+// lengthRE matches the length in the spelling of a text type.
 var lengthRE = regexp.MustCompile(`^(?i)::\s*(?:character varying|varchar|character|char|bpchar)\s*\(\s*(\d+)\s*\)`)
 
-// shorten cuts a text to the length of its type, which DuckDB's parser loses.
+// shorten truncates a text to the length of its type, which DuckDB's parser drops.
 func (a *Asked) shorten(n, t node) {
 	if word(t, "id") != "VARCHAR" {
 		return
@@ -78,7 +78,7 @@ func (a *Asked) shorten(n, t node) {
 	}
 }
 
-// oids makes oids of the bigints in a type.
+// oids changes the bigints in a type to oids.
 func (a *Asked) oids(t node) {
 	if inner := kidOf(t, "type_info", "child_type"); inner != nil {
 		a.oids(inner)
@@ -88,7 +88,7 @@ func (a *Asked) oids(t node) {
 	}
 }
 
-// types replaces the types in a type.
+// types replaces the types within a type.
 func (a *Asked) types(t node) {
 	if by := instead[unbound(t)]; by != "" {
 		clear(t)
@@ -107,7 +107,7 @@ func (a *Asked) types(t node) {
 	}
 }
 
-// array turns the text of an array, as in '{1,2}', into DuckDB's of a list.
+// array converts the text of an array, such as '{1,2}', to DuckDB's text of a list.
 func (a *Asked) array(n node) {
 	s, ok := constantText(n)
 	if !ok || !strings.HasPrefix(strings.TrimSpace(s), "{") {
@@ -122,7 +122,7 @@ func (a *Asked) array(n node) {
 // functionColumns are columns of the catalog whose values are functions.
 var functionColumns = map[string]bool{"typinput": true, "typoutput": true, "typreceive": true, "typsend": true}
 
-// asName has a cast to a thing tell its name, if it is one.
+// asName makes a cast to an object type return the object's name.
 func (a *Asked) asName(n any) {
 	c, ok := n.(node)
 	if name := lastName(n); functionColumns[name] {
@@ -140,7 +140,7 @@ func (a *Asked) asName(n any) {
 	}
 }
 
-// nestedCast has a thing that is cast to text tell its name.
+// nestedCast makes an object cast to text return its name.
 func (a *Asked) nestedCast(n node) {
 	t := kidOf(n, "cast_type")
 	if word(t, "id") == "VARCHAR" || unbound(t) == "name" {
@@ -148,13 +148,13 @@ func (a *Asked) nestedCast(n node) {
 	}
 }
 
-// top has the things that a statement answers tell their names.
+// top makes the objects in a statement's output return their names.
 func (a *Asked) top(n any, inUnion bool) {
 	of := asNode(n)
 	for _, item := range selectOf(of) {
 		a.asName(item)
 		if c := asNode(item); word(c, "type") == "VALUE_CONSTANT" && word(of, "type") == "SELECT_NODE" && !inUnion {
-			if isNull(c) { // which is a text if nothing says otherwise
+			if isNull(c) { // text by default
 				a.put(c, castTo(bare(c), "VARCHAR"))
 			}
 		}

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// deepest is how deep what JSON is to contain may be.
+// deepest is the maximum depth of the JSON operand of a containment.
 const deepest = 8
 
-// contains looks for JSON within JSON by the paths of what is looked for: DuckDB's own function calls
-// itself as deep as a value goes, by which it can end its process.
+// contains tests JSON containment by the paths of the operand: DuckDB's own function recurses as
+// deep as a value, which can end its process.
 func (a *Asked) contains(n node, args []any) {
 	info := kidOf(args[0], "cast_type", "type_info")
 	sought, of := args[1], asNode(args[0])
@@ -51,13 +51,13 @@ func (a *Asked) contains(n node, args []any) {
 			Hint: "compare fields, as in x ->> 'a' = '1'"}
 		return
 	}
-	if isParameter { // which must stay there
+	if isParameter { // which must stay
 		found = call(schemaOf, "unless_null", castTo(asNode(sought), "VARCHAR"), found)
 	}
 	a.put(n, call(schemaOf, "unless_null", of, found))
 }
 
-// within is the condition that JSON contains a value. left is how deep it may be.
+// within returns the condition that JSON contains a value. left is the remaining depth.
 func (a *Asked) within(of node, v any, left int) (node, bool) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -84,13 +84,13 @@ func (a *Asked) within(of node, v any, left int) (node, bool) {
 	}
 	kind, s := scalar(v)
 	is := call(schemaOf, "json_is", of, constant(kind), constant(s))
-	if left == deepest { // a list contains its elements, but only where it is the whole
+	if left == deepest { // a list contains its elements only at the top level
 		return or(is, call(schemaOf, "json_has", of, constant(kind), constant(s))), true
 	}
 	return is, true
 }
 
-// scalar returns the kind of a value of JSON, and its text; empty: it has parts.
+// scalar returns the kind and text of a JSON value; empty if it has parts.
 func scalar(v any) (kind, s string) {
 	switch v := v.(type) {
 	case nil:

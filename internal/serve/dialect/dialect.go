@@ -1,8 +1,7 @@
-// Package dialect turns the trees of statements that are written for Postgres into such
-// as DuckDB runs: the catalog's relations and functions into those of package pgcatalog,
-// types that DuckDB lacks into others, operators that it has otherwise, and formats of
-// dates. It works on DuckDB's own tree of a statement, so that what is judged is what is
-// run. It runs nothing, and knows no warehouse.
+// Package dialect translates the trees of statements written for Postgres into ones for DuckDB:
+// relations and functions of the catalog (package pgcatalog), types that DuckDB lacks, operators,
+// formats of dates. It changes DuckDB's own tree of a statement, so that what is checked is what
+// runs. It runs nothing and does not depend on a warehouse.
 package dialect
 
 import (
@@ -14,34 +13,35 @@ import (
 	"callhouse/internal/serve/pgcatalog"
 )
 
-// Asked is a statement, and who asks it.
+// Asked is a statement and its context.
 type Asked struct {
 	User    string
 	Setting func(name string) (string, bool)
-	Types   []uint32 // of the parameters, as the client declares them
-	Found   []string // DuckDB's types of the parameters, where they are known and are to be cast to; may be short
+	Types   []uint32 // of the parameters, as declared by the client
+	Found   []string // DuckDB's types of the parameters to cast to, if known; may be shorter
 	Guess   Guess
-	// Part returns the schema in which the tables of calls have the rows of the one piece of a file that can
-	// hold a call; empty: there is none. nil: nobody knows.
+	// Part returns the schema whose tables of calls have only the piece of a file that can contain
+	// a call; empty: none. nil: unsupported.
 	Part func(id string) (string, error)
-	// Top returns the schema in which a table has a copy of its first rows, or of its newest; empty: there is none. nil: as Part.
+	// Top returns the schema with a copy of a table's first or newest rows; empty: none. nil:
+	// unsupported.
 	Top     func(table string, isNewest bool) string
-	Values  []any    // of the parameters, where they are known
-	ByValue bool     // set by Rewrite: what is run depends on the value of a parameter
-	Names   []string // set by Rewrite: what Postgres calls the columns; empty: what DuckDB calls them
+	Values  []any    // of the parameters, if known
+	ByValue bool     // set by Rewrite: the result depends on a parameter's value
+	Names   []string // set by Rewrite: Postgres' names of the columns; empty: DuckDB's
 
 	changed bool
 	at      func(any) string
-	withs   map[string]bool // names that WITH makes known anywhere
-	quotes  map[string]bool // names in quotes; nil: not looked for yet
-	given   map[string]bool // names of columns; nil: not looked for yet
+	withs   map[string]bool // all names defined by WITH
+	quotes  map[string]bool // quoted names; nil: not collected yet
+	given   map[string]bool // names of columns; nil: not collected yet
 	tree    any
-	casts   map[int]node    // what the statement casts parameters to
+	casts   map[int]node    // the statement's casts of parameters
 	aliases map[string]kind // of the columns that it names
 	refused error
 }
 
-// Rewrite changes a tree that DuckDB made of a statement.
+// Rewrite changes DuckDB's tree of a statement.
 func (a *Asked) Rewrite(tree map[string]any, at func(any) string) (bool, error) {
 	a.changed, a.at, a.withs, a.quotes, a.given, a.tree = false, at, map[string]bool{}, nil, nil, tree
 	statements := listOf(tree, "statements")
@@ -72,7 +72,7 @@ func (a *Asked) findWiths(tree any) {
 	}
 }
 
-// walk rewrites a part of the tree, its own parts first.
+// walk rewrites a part of the tree, children first.
 func (a *Asked) walk(n any) {
 	switch n := n.(type) {
 	case []any:
@@ -127,15 +127,15 @@ func (a *Asked) walk(n any) {
 	}
 }
 
-// UnsupportedError says that a statement means something else in DuckDB than it says.
+// UnsupportedError reports a statement that means something else in DuckDB.
 type UnsupportedError struct {
 	Message, Hint string
-	Code          string // the SQLSTATE; empty: what is asked for is not supported
+	Code          string // the SQLSTATE; empty: feature not supported
 }
 
 func (e *UnsupportedError) Error() string { return e.Message }
 
-// sample refuses a sample that DuckDB takes before WHERE.
+// sample refuses a sample together with WHERE, which DuckDB applies after sampling.
 func (a *Asked) sample(n node) {
 	if n["sample"] != nil && n["where_clause"] != nil {
 		a.refused = &UnsupportedError{Message: "USING SAMPLE takes rows before WHERE looks at them, and most of these may be dropped",
@@ -143,7 +143,7 @@ func (a *Asked) sample(n node) {
 	}
 }
 
-// fold writes names of columns that a statement gives without quotes in small letters.
+// fold changes unquoted column names of a statement to lower case.
 func (a *Asked) fold(n node) {
 	small := func(name string) string {
 		folded := strings.ToLower(name)
@@ -166,7 +166,7 @@ func (a *Asked) fold(n node) {
 	}
 }
 
-// says reports whether a word stands anywhere in the statement.
+// says reports whether a word occurs in the statement.
 func (a *Asked) says(word string) bool {
 	for _, s := range lexer.Split(a.at(zero)) {
 		for _, t := range s.Tokens {
@@ -178,14 +178,14 @@ func (a *Asked) says(word string) bool {
 	return false
 }
 
-// spelled reports whether the text of an expression begins in one of several ways, whatever its case. It
-// is for what DuckDB's parser makes equal, and Postgres does not.
+// spelled reports whether the text of an expression begins with one of several prefixes, ignoring case.
+// It tells apart what DuckDB's parser makes equal and Postgres does not.
 func (a *Asked) spelled(n node, ways ...string) bool {
 	at := strings.ToLower(a.at(n["query_location"]))
 	return slices.ContainsFunc(ways, func(way string) bool { return strings.HasPrefix(at, way) })
 }
 
-// isQuoted says whether a name stands in quotes anywhere in the statement.
+// isQuoted reports whether a name occurs in quotes in the statement.
 func (a *Asked) isQuoted(name string) bool {
 	if a.quotes == nil {
 		a.quotes = map[string]bool{}
@@ -200,8 +200,8 @@ func (a *Asked) isQuoted(name string) bool {
 	return a.quotes[name]
 }
 
-// columns gives columns that are calls of our functions the name that they have in
-// Postgres, as other parts of the statement may look for it, and makes rows of a series.
+// columns gives columns that are calls of our functions their Postgres names, to which other parts
+// of the statement may refer, and turns a series into rows.
 func (a *Asked) columns(n node) {
 	for _, item := range selectOf(n) {
 		e := asNode(item)
@@ -218,15 +218,15 @@ func (a *Asked) columns(n node) {
 	}
 }
 
-// vectors are columns of the catalog that are lists without nulls, and whether Postgres counts their
+// vectors are list columns of the catalog without nulls, with whether Postgres counts their
 // elements from 0.
 var vectors = map[string]bool{"indkey": true, "indclass": true, "indcollation": true, "indoption": true, "proargtypes": true,
 	"conkey": false, "confkey": false}
 
 func isVector(n any) bool { return vectors[lastName(n)] }
 
-// anyOf looks for a value in a list of the catalog by a function: DuckDB has a subquery for
-// ANY, which an outer join cannot have.
+// anyOf replaces ANY over a list of the catalog by a function: DuckDB uses a subquery for ANY,
+// which an outer join cannot contain.
 func (a *Asked) anyOf(n node) {
 	if word(n, "subquery_type") != "ANY" || word(n, "comparison_type") != "COMPARE_EQUAL" {
 		return

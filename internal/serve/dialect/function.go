@@ -12,14 +12,14 @@ import (
 
 const schemaOf = pgcatalog.Schema
 
-// renamed are functions of Postgres that DuckDB has under other names.
+// renamed maps Postgres' functions to DuckDB's names.
 var renamed = map[string]string{"json_build_object": "json_object", "jsonb_build_object": "json_object", "json_build_array": "json_array",
 	"to_jsonb": "to_json", "every": "bool_and", "jsonb_each": "json_each",
 	"char_length": "length", "character_length": "length",
 	"json_extract_path_text": "json_extract_string",
 	"string_to_array":        "string_split", "make_date": "make_date", "random": "random"}
 
-// function leads calls to our functions, and changes those that DuckDB has otherwise.
+// function maps calls to our functions and rewrites those that differ in DuckDB.
 func (a *Asked) function(n node) {
 	name, schema := callee(n), small(n, "schema")
 	args := argsOf(n)
@@ -35,7 +35,7 @@ func (a *Asked) function(n node) {
 		return
 	}
 	if rewrite := rewrites[name]; rewrite != nil && len(args) > 0 {
-		if rewrite(a, n, args); n["function_name"] != name { // or it stays what it is
+		if rewrite(a, n, args); n["function_name"] != name { // otherwise unchanged
 			return
 		}
 	}
@@ -51,7 +51,7 @@ func (a *Asked) function(n node) {
 	}
 }
 
-// rewrites are the functions whose calls become something else, by what they are called with.
+// rewrites are the functions whose calls are rewritten depending on their arguments.
 var rewrites map[string]func(a *Asked, n node, args []any)
 
 func init() {
@@ -78,7 +78,7 @@ func (a *Asked) patternOf(args []any) {
 	}
 }
 
-// fullMatch is what DuckDB takes ~ and SIMILAR TO for.
+// fullMatch handles the function to which DuckDB's parser maps ~ and SIMILAR TO.
 func (a *Asked) fullMatch(n node, args []any) {
 	switch {
 	case len(args) != 2:
@@ -92,7 +92,7 @@ func (a *Asked) fullMatch(n node, args []any) {
 	}
 }
 
-// between returns the text from where one expression begins to where another one does.
+// between returns the text between the locations of two expressions.
 func (a *Asked) between(one, other any) string {
 	from, to := a.at(asNode(one)["query_location"]), a.at(asNode(other)["query_location"])
 	if to == "" || len(from) < len(to) {
@@ -109,7 +109,7 @@ func (a *Asked) currentSetting(n node, args []any) {
 }
 
 func (a *Asked) format(n node, args []any) {
-	if format, ok := constantText(args[0]); ok && verbRE.MatchString(format) { // or else it is DuckDB's
+	if format, ok := constantText(args[0]); ok && verbRE.MatchString(format) { // otherwise DuckDB's own
 		a.put(n, call("", "concat", formatted(format, args[1:])...))
 	}
 }
@@ -144,13 +144,13 @@ func (a *Asked) datePart(n node, args []any) {
 	}
 }
 
-// round rounds doubles to even numbers.
+// round rounds doubles half to even.
 func (a *Asked) round(n node, args []any) {
 	of := args[0]
 	if kids := argsOf(of); len(kids) == 1 && word(of, "function_name") == "-" {
 		of = kids[0]
 	}
-	if len(args) == 1 && a.kindOf(of) == float8 && classOf(of) == "CAST" { // averages are numerics there
+	if len(args) == 1 && a.kindOf(of) == float8 && classOf(of) == "CAST" { // averages are numerics in Postgres
 		a.put(n, call("", "round_even", args[0], integer(0)))
 	}
 	if len(args) == 2 {
@@ -181,13 +181,13 @@ func (a *Asked) aggregate(n node) {
 	}
 }
 
-// groupRE finds what a pattern marks as the part that is meant.
+// groupRE matches a group in a pattern.
 var groupRE = regexp.MustCompile(`(^|[^\\])\((\?P|[^?])`)
 
-// verbRE finds where format puts its arguments.
+// verbRE matches the placeholders of format.
 var verbRE = regexp.MustCompile(`%(?:(\d+)\$)?(?:-?\d+)?([sIL%])`)
 
-// formatted returns the parts of a text that format makes of one and its arguments.
+// formatted returns the parts of format's result for a format and its arguments.
 func formatted(format string, args []any) (parts []any) {
 	next, done := 0, 0
 	for _, m := range verbRE.FindAllStringSubmatchIndex(format, -1) {
@@ -218,7 +218,7 @@ func formatted(format string, args []any) (parts []any) {
 	return append(parts, constant(format[done:]))
 }
 
-// path returns the way to a value within JSON that a list of texts tells.
+// path returns the JSON path given as a list of texts.
 func (a *Asked) path(of any) node {
 	if n, ok := of.(node); ok {
 		if _, isText := constantText(n); isText {
@@ -229,14 +229,13 @@ func (a *Asked) path(of any) node {
 	return call(schemaOf, "json_path", of)
 }
 
-// isMatch says whether a full match is what DuckDB took the operators ~ and !~ for, which
-// look for a part of a text. Of !~ there is no place.
+// isMatch reports whether a full match comes from the operators ~ and !~, which search. !~ has no
+// location.
 func (a *Asked) isMatch(n node) bool {
 	return a.at(n["query_location"]) == "" || a.spelled(n, "~")
 }
 
-// list makes a list of what ANY compares with, if that is a parameter of no type or the
-// text of an array.
+// list converts the operand of ANY to a list if it is an untyped parameter or the text of an array.
 func (a *Asked) list(of any) {
 	n := asNode(of)
 	if s, ok := constantText(n); ok && strings.HasPrefix(s, "{") {
@@ -248,10 +247,11 @@ func (a *Asked) list(of any) {
 	}
 }
 
-// likes are LIKE, ILIKE and their negations, as functions that take the character too that escapes.
+// likes maps LIKE, ILIKE and their negations to functions with an escape character.
 var likes = map[string]string{"~~": "like_escape", "!~~": "not_like_escape", "~~*": "ilike_escape", "!~~*": "not_ilike_escape"}
 
-// operator gives the operators of regular expressions, of which DuckDB has one, functions.
+// operator replaces the operators of regular expressions, of which DuckDB has only one, by
+// functions.
 func (a *Asked) operator(n node, name string, args []any) {
 	if len(args) != 2 {
 		return
@@ -263,7 +263,7 @@ func (a *Asked) operator(n node, name string, args []any) {
 		a.pattern(args[1])
 	}
 	switch name {
-	case "~~", "!~~", "~~*", "!~~*": // in Postgres, a backslash takes the meaning from % and _
+	case "~~", "!~~", "~~*", "!~~*": // in Postgres, a backslash escapes % and _
 		if pattern, ok := constantText(args[1]); !ok || strings.Contains(pattern, `\`) {
 			a.put(n, call("", likes[name], args[0], args[1], constant(`\`)))
 		}
@@ -290,14 +290,13 @@ func (a *Asked) operator(n node, name string, args []any) {
 	}
 }
 
-// patterns are the parts of Postgres' formats of dates, the longer before the shorter that
-// they begin with, and strftime's for them.
+// patterns maps the parts of Postgres' date formats to strftime's, longer ones first.
 var patterns = []string{"YYYY", "%Y", "yyyy", "%Y", "YY", "%y", "MONTH", "%B", "FMMonth", "%B", "Month", "%B", "month", "%B",
 	"Mon", "%b", "MON", "%b", "MM", "%m", "mm", "%m", "FMDay", "%A", "Day", "%A", "Dy", "%a", "DDD", "%j", "DD", "%d", "dd", "%d",
 	"HH24", "%H", "hh24", "%H", "HH12", "%I", "HH", "%I", "MI", "%M", "mi", "%M", "SS", "%S", "ss", "%S", "MS", "%g", "US", "%f",
 	"IYYY", "%G", "IW", "%V", "WW", "%W", "ID", "%u", "AM", "%p", "PM", "%p", "TZ", "%Z", "OF", "%z", "D", "%w"}
 
-// dateFormat turns a format of to_char into one of strftime. What is in double quotes is meant as it is.
+// dateFormat converts a format of to_char to one of strftime. Text in double quotes is literal.
 func dateFormat(format string) string {
 	replace := strings.NewReplacer(patterns...)
 	var b strings.Builder

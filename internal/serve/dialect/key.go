@@ -7,8 +7,8 @@ import (
 	"callhouse/internal/serve/pgcatalog"
 )
 
-// byKey adds to GROUP BY the columns of a table whose key stands there: they are the same in all
-// rows of a group, and Postgres takes them as well.
+// byKey adds to GROUP BY the other columns of a table whose key is in it: they are constant in a
+// group, and Postgres allows them.
 func (a *Asked) byKey(n node) {
 	groups := listOf(n, "group_expressions")
 	sets := listOf(n, "group_sets")
@@ -42,8 +42,8 @@ func (a *Asked) byKey(n node) {
 	}
 }
 
-// isColumn says whether an expression is a column of a table, whose alias may be left out where
-// there is no other one.
+// isColumn reports whether an expression is a given column of a table. The alias is optional if
+// there is only one table.
 func isColumn(n any, alias, column string, isAlone bool) bool {
 	if table := tableOf(n); table != "" {
 		return lastName(n) == column && strings.EqualFold(table, alias)
@@ -51,7 +51,7 @@ func isColumn(n any, alias, column string, isAlone bool) bool {
 	return lastName(n) == column && isAlone
 }
 
-// eachColumn finds the columns in a part of a tree, apart from those of subqueries.
+// eachColumn finds the columns in a part of a tree, except those of subqueries.
 func eachColumn(n any, do func(node)) {
 	switch n := n.(type) {
 	case []any:

@@ -7,7 +7,7 @@ import (
 	"callhouse/internal/serve/pgcatalog"
 )
 
-// kind is what is known of the type of an expression before DuckDB looks at it.
+// kind is what is known of an expression's type before DuckDB binds it.
 type kind uint8
 
 const (
@@ -17,17 +17,17 @@ const (
 	numeric
 	float8
 	interval
-	instant // with a zone or without
+	instant // with or without a zone
 	date
 	other
 )
 
-// kinds are those of DuckDB's types.
+// kinds maps DuckDB's types.
 var kinds = map[string]kind{"TINYINT": int4, "SMALLINT": int4, "INTEGER": int4, "UINTEGER": int8, "BIGINT": int8, "HUGEINT": numeric,
 	"DECIMAL": numeric, "FLOAT": float8, "DOUBLE": float8,
 	"INTERVAL": interval, "TIMESTAMP": instant, "TIMESTAMP WITH TIME ZONE": instant, "DATE": date, "VARCHAR": other, "BOOLEAN": other}
 
-// columnKinds are the kinds of the warehouse's columns, where those of one name have the same.
+// columnKinds are the kinds of the warehouse's columns whose name has one kind everywhere.
 var columnKinds = sync.OnceValue(func() map[string]kind {
 	out := map[string]kind{}
 	for name, types := range pgcatalog.ColumnTypes() {
@@ -39,7 +39,7 @@ var columnKinds = sync.OnceValue(func() map[string]kind {
 	return out
 })
 
-// add notes the kind of a name; two that differ are unknown.
+// add records the kind of a name; conflicting kinds are unknown.
 func add(to map[string]kind, name string, k kind) {
 	if before, ok := to[name]; ok && before != k {
 		k = unknown
@@ -47,7 +47,7 @@ func add(to map[string]kind, name string, k kind) {
 	to[name] = k
 }
 
-// findAliases notes the kinds of the columns that the statement names itself.
+// findAliases records the kinds of the columns that the statement names.
 func (a *Asked) findAliases(tree any) {
 	for n := range nodes(tree) {
 		a.nameColumns(n)
@@ -63,7 +63,7 @@ func (a *Asked) findAliases(tree any) {
 	}
 }
 
-// nameColumns notes the kinds of columns that are named beside their query: AS t(a), WITH t(a).
+// nameColumns records the kinds of columns named outside their query: AS t(a), WITH t(a).
 func (a *Asked) nameColumns(n node) {
 	names := listOf(n, "column_name_alias")
 	of := kidOf(n, "function")
@@ -119,7 +119,7 @@ func (a *Asked) kindOf(of any) kind {
 	return unknown
 }
 
-// common returns the kind of expressions of one kind, apart from nulls.
+// common returns the kind shared by the expressions, ignoring nulls.
 func (a *Asked) common(of []any) kind {
 	k := unknown
 	for _, n := range of {
@@ -135,7 +135,7 @@ func (a *Asked) common(of []any) kind {
 	return k
 }
 
-// answers are the kinds of what functions answer.
+// answers maps functions to the kinds of their results.
 var answers = map[string]kind{"count": int8, "count_star": int8, "row_number": int8, "rank": int8,
 	"length": int4, "char_length": int4, "position": int4, "strpos": int4,
 	"now": instant, "current_timestamp": instant, "date_trunc": instant, "get_current_timestamp": instant, "to_timestamp": instant,
@@ -143,7 +143,7 @@ var answers = map[string]kind{"count": int8, "count_star": int8, "row_number": i
 	"stddev": float8, "stddev_samp": float8, "stddev_pop": float8, "sqrt": float8, "random": float8,
 	"concat": other, "string_agg": other, "upper": other, "lower": other, "to_char": other}
 
-// kindOfCall returns the kind of what a function or an operator answers.
+// kindOfCall returns the kind of the result of a function or operator.
 func (a *Asked) kindOfCall(n node) kind {
 	args := argsOf(n)
 	name := callee(n)
@@ -168,7 +168,7 @@ func (a *Asked) kindOfCall(n node) kind {
 	return answers[name]
 }
 
-// operation returns the kind of what an operator makes of two kinds.
+// operation returns the kind of an operator's result for two kinds.
 func operation(name string, left, right kind) kind {
 	isTime := func(k kind) bool { return k == instant || k == date }
 	switch {

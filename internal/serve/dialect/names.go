@@ -7,8 +7,7 @@ import (
 	"callhouse/internal/serve/pgcatalog"
 )
 
-// names returns what Postgres calls the columns of a statement that does not say so itself;
-// nil where a star stands among them.
+// names returns Postgres' names of a statement's unnamed columns; nil if they include a star.
 func (a *Asked) names(n any) []string {
 	of := asNode(n)
 	if word(of, "type") == "SET_OPERATION_NODE" {
@@ -30,7 +29,7 @@ func (a *Asked) names(n any) []string {
 	return out
 }
 
-// name returns what Postgres calls an expression, "" where DuckDB calls it the same.
+// name returns Postgres' name of an expression, "" if DuckDB's is the same.
 func (a *Asked) name(e node) string {
 	if aliasOf(e) != "" {
 		return ""
@@ -63,7 +62,7 @@ func (a *Asked) name(e node) string {
 	return "?column?"
 }
 
-// calledNames are the names that functions have in Postgres.
+// calledNames maps functions to their names in Postgres.
 var calledNames = map[string]string{"count_star": "count", "quantile_cont": "percentile_cont", "quantile_disc": "percentile_disc",
 	"trim": "btrim", "list_value": "array", "struct_pack": "row"}
 
@@ -85,7 +84,7 @@ func (a *Asked) callName(e node) string {
 	return name
 }
 
-// castNameOf returns the name of a cast: that of what is cast, or else of the type.
+// castNameOf returns the name of a cast: that of its operand, or else of the type.
 func (a *Asked) castNameOf(e node) string {
 	child := kidOf(e, "child")
 	t := kidOf(e, "cast_type")
@@ -136,11 +135,11 @@ func (a *Asked) operatorName(e node) string {
 	return "?column?"
 }
 
-// isWord are words that look like columns, and in whose place stands a text.
+// isWord are words that look like columns but are replaced by texts.
 var isWord = map[string]bool{"current_user": true, "session_user": true, "user": true, "current_role": true,
 	"current_catalog": true, "current_schema": true}
 
-// castName returns what Postgres calls a constant that is cast.
+// castName returns Postgres' name of a constant with a cast.
 func castName(t node) string {
 	if name := unbound(t); name != "" {
 		return name
@@ -157,8 +156,8 @@ var typeNames = map[string]string{"VARCHAR": "text", "BIGINT": "int8", "INTEGER"
 	"TIMESTAMP_S": "timestamp", "TIMESTAMP_MS": "timestamp", "TIMESTAMP_NS": "timestamp", "DATE": "date", "TIME": "time",
 	"INTERVAL": "interval", "UUID": "uuid"}
 
-// otherCase refuses a name in quotes that is a column's in other letters: DuckDB takes it for that
-// column. A name that the statement itself gives is whatever it says.
+// otherCase refuses a quoted name that differs from a column only in case: DuckDB would use that
+// column. Names that the statement defines are allowed.
 func (a *Asked) otherCase(n node, names []any) {
 	name := text(names[len(names)-1])
 	small := strings.ToLower(name)
@@ -175,7 +174,7 @@ func (a *Asked) otherCase(n node, names []any) {
 	}
 }
 
-// findGiven collects the names that a statement gives columns.
+// findGiven collects the column names that a statement defines.
 func (a *Asked) findGiven(tree any) {
 	for n := range nodes(tree) {
 		if alias := aliasOf(n); alias != "" {

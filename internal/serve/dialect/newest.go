@@ -7,11 +7,11 @@ import (
 	"callhouse/internal/serve/pgcatalog"
 )
 
-// times are the columns in whose order files are.
+// times are the columns by which files are ordered.
 var times = []string{"start_at", "call_start_at", "end_at", "local_start", "local_date",
 	"week", "local_month", "month", "first_seen_at", "fetched_at"}
 
-// newestFirst has a SELECT of the newest rows read the newest files first.
+// newestFirst makes a SELECT of the newest rows read the newest files first.
 func (a *Asked) newestFirst(n node) {
 	isLimited, isNewest := false, false
 	for _, m := range listOf(n, "modifiers") {
@@ -27,7 +27,7 @@ func (a *Asked) newestFirst(n node) {
 	}
 }
 
-// sortedBy returns the column that an expression of ORDER BY means; empty: none.
+// sortedBy returns the column that an expression of ORDER BY refers to; empty: none.
 func (a *Asked) sortedBy(n node, by any) string {
 	items := selectOf(n)
 	v := kidOf(by, "value")
@@ -43,7 +43,7 @@ func (a *Asked) sortedBy(n node, by any) string {
 	return name
 }
 
-// readNewest changes the tables that a FROM reads.
+// readNewest replaces the tables in a FROM.
 func (a *Asked) readNewest(from any) {
 	n := asNode(from)
 	switch word(n, "type") {

@@ -8,8 +8,8 @@ import (
 	"callhouse/internal/serve/pgcatalog"
 )
 
-// sum gives a sum the type that it has in Postgres: DuckDB's of integers is one of more bytes,
-// which divides as integers do.
+// sum gives a sum its Postgres type: DuckDB's sum of integers has a wider type, which divides like
+// integers.
 func (a *Asked) sum(n node) {
 	args := argsOf(n)
 	if len(args) != 1 {
@@ -26,8 +26,8 @@ func (a *Asked) sum(n node) {
 	}
 }
 
-// average computes the average of intervals from the sums of their parts: DuckDB's own is
-// off by milliseconds beyond some thousand rows.
+// average computes the average of intervals from sums of their parts: DuckDB's own is off by
+// milliseconds beyond some thousand rows.
 func (a *Asked) average(n node) {
 	args := argsOf(n)
 	if len(args) != 1 || a.kindOf(args[0]) != interval || n["distinct"] == true {
@@ -38,21 +38,21 @@ func (a *Asked) average(n node) {
 	a.put(n, call(schemaOf, "avg_of_intervals", a.each(n, "months", args[0]), a.each(n, "days", args[0]), a.each(n, "micros", args[0]), count))
 }
 
-// each is the sum of a part of intervals, over the rows and groups of a call.
+// each is the sum of a part of the intervals, with the filter and window of the call.
 func (a *Asked) each(n node, part string, of any) node {
 	sum := bare(n)
 	sum["function_name"], sum["children"] = "sum", []any{call(schemaOf, "interval_"+part, of)}
 	return sum
 }
 
-// extract gives EXTRACT the numeric that it is in Postgres, and date_part the double.
+// extract makes EXTRACT numeric and date_part double, as in Postgres.
 func (a *Asked) extract(n node, args []any) {
 	inner := bare(n)
 	field, _ := constantText(args[0])
 	exact := a.spelled(n, "extract")
 	by := castTo(inner, "DECIMAL(18,0)")
 	switch field = strings.ToLower(field); field {
-	case "second", "seconds", "millisecond", "milliseconds": // which DuckDB cuts to whole ones
+	case "second", "seconds", "millisecond", "milliseconds": // DuckDB truncates these to integers
 		inner["children"] = []any{constant("microseconds"), args[1]}
 		by = call(schemaOf, "of_micros_"+strings.TrimSuffix(field, "s"), inner)
 	case "epoch":
@@ -66,8 +66,7 @@ func (a *Asked) extract(n node, args []any) {
 	a.put(n, by)
 }
 
-// roundTo gives what is rounded to so many places the places that Postgres writes, which rounds
-// numerics so and no doubles. A double becomes one by its shortest text.
+// roundTo rounds numerics, and doubles by their shortest text, to the places that Postgres prints.
 func (a *Asked) roundTo(n node, args []any) {
 	v := kidOf(args[1], "value")
 	places := number(v["value"])
@@ -85,8 +84,8 @@ func (a *Asked) roundTo(n node, args []any) {
 
 var shortRE = regexp.MustCompile(`\(\s*18\s*,\s*3\s*\)`)
 
-// toNumeric casts to numeric: a double by way of its shortest text, as Postgres does, and to one
-// of no precision, of which DuckDB keeps three places.
+// toNumeric casts to numeric: a double by its shortest text, as Postgres does; without precision
+// DuckDB would keep three places.
 func (a *Asked) toNumeric(n, t node) {
 	info := kidOf(t, "type_info")
 	if word(t, "id") == "DECIMAL" && a.kindOf(n["child"]) == float8 {
@@ -111,7 +110,7 @@ func (a *Asked) toNumeric(n, t node) {
 	}
 }
 
-// times multiplies numerics, of which DuckDB keeps the places of both and no room for more.
+// times multiplies numerics: DuckDB keeps the places of both and leaves no room for more.
 func (a *Asked) times(n node, args []any) {
 	for _, arg := range args {
 		if class := classOf(arg); a.kindOf(arg) != numeric || class == "CONSTANT" {
@@ -121,7 +120,7 @@ func (a *Asked) times(n node, args []any) {
 	a.put(n, call(schemaOf, "times", args...))
 }
 
-// divide refuses to divide by zero, which is null in DuckDB.
+// divide fails on division by zero, which is null in DuckDB.
 func (a *Asked) divide(n node, args []any) {
 	v, isConstant := asNode(args[1])["value"].(node)
 	if isConstant && number(v["value"]) != 0 || a.kindOf(args[0]) == interval ||
@@ -132,13 +131,13 @@ func (a *Asked) divide(n node, args []any) {
 	a.changed = true
 }
 
-// columnIs says whether a column of the warehouse has a type.
+// columnIs reports whether a column of the warehouse has a type.
 func columnIs(n any, t string) bool {
 	types := pgcatalog.ColumnTypes()[lastName(n)]
 	return len(types) > 0 && types[0] == t
 }
 
-// nullsFirst sorts nulls as Postgres does where a statement says nothing of them.
+// nullsFirst sorts nulls like Postgres where the statement does not say.
 func (a *Asked) nullsFirst(n node) {
 	if word(n, "type") == "DESCENDING" && word(n, "null_order") == "ORDER_DEFAULT" {
 		n["null_order"] = "NULLS FIRST"

@@ -9,18 +9,18 @@ import (
 	"callhouse/internal/postgres/cell"
 )
 
-// Guess says what Rewrite makes of parameters whose type neither the client nor DuckDB knows.
+// Guess controls how Rewrite types parameters whose type neither the client nor DuckDB knows.
 type Guess uint8
 
 const (
-	// None leaves them to DuckDB, which takes the types of the values: a column of such a
-	// parameter has no type before there are any.
+	// None leaves them to DuckDB, which uses the types of the values: the types of result columns
+	// are then unknown in advance.
 	None Guess = iota
-	// Likely gives them types as Postgres does: text where they are output, and the type of the
-	// other operand in arithmetic.
+	// Likely types them as Postgres does: text in output, the type of the other operand in
+	// arithmetic.
 	Likely
-	// Texts is Likely without arithmetic, for an operand that is to have another type, as the
-	// interval that is added to an instant.
+	// Texts is Likely without arithmetic, for operands of another type, such as an interval added
+	// to an instant.
 	Texts
 )
 
@@ -33,7 +33,7 @@ func (a *Asked) parameterOf(n node) (number int, ok bool) {
 	return number, err == nil && number > 0
 }
 
-// typeOf returns the type that the client declares for a parameter; 0: none.
+// typeOf returns the client's declared type of a parameter; 0: none.
 func (a *Asked) typeOf(parameter int) uint32 {
 	if parameter > len(a.Types) || a.Types[parameter-1] == 705 { // unknown
 		return 0
@@ -41,8 +41,7 @@ func (a *Asked) typeOf(parameter int) uint32 {
 	return a.Types[parameter-1]
 }
 
-// parameter casts a parameter to its type, so that the type of a column that is made of it does
-// not depend on a value.
+// parameter casts a parameter to its type, so that the types of columns do not depend on values.
 func (a *Asked) parameter(n node) {
 	number, ok := a.parameterOf(n)
 	if !ok {
@@ -57,7 +56,7 @@ func (a *Asked) parameter(n node) {
 		return
 	}
 	switch t := cell.ByOID(oid); t.Name {
-	case "text", "numeric", "bytea": // of any length, or written otherwise than DuckDB does
+	case "text", "numeric", "bytea": // of any length, or with another text form than DuckDB's
 	case "oid":
 		a.castParameter(n, "UINTEGER")
 	default:
@@ -69,7 +68,7 @@ func (a *Asked) castParameter(n node, to string) {
 	a.put(n, castTo(bare(n), to))
 }
 
-// findCasts collects the types that a statement casts parameters to.
+// findCasts collects the types to which a statement casts parameters.
 func (a *Asked) findCasts(tree any) {
 	for n := range nodes(tree) {
 		if number, ok := a.parameterOf(kidOf(n, "child")); ok && classOf(n) == "CAST" {
@@ -78,10 +77,10 @@ func (a *Asked) findCasts(tree any) {
 	}
 }
 
-// CastTo returns DuckDB's type that the statement casts a parameter to; empty: none.
+// CastTo returns the DuckDB type to which the statement casts a parameter; empty: none.
 func (a *Asked) CastTo(parameter int) string { return nameOf(a.casts[parameter]) }
 
-// nameOf returns DuckDB's name of a type; empty where there is none.
+// nameOf returns DuckDB's name of a type; empty: none.
 func nameOf(t node) string {
 	id := word(t, "id")
 	switch info := kidOf(t, "type_info"); id {
@@ -95,7 +94,7 @@ func nameOf(t node) string {
 	return id
 }
 
-// guess casts the parameters that have no type as yet, where DuckDB finds none by itself.
+// guess casts untyped parameters where DuckDB cannot infer the type.
 func (a *Asked) guess(n any) {
 	switch n := n.(type) {
 	case []any:
@@ -141,7 +140,7 @@ func (a *Asked) guess(n any) {
 	}
 }
 
-// guessWithin is guess for what a node holds.
+// guessWithin applies guess to a node's children.
 func (a *Asked) guessWithin(n any) {
 	of := asNode(n)
 	if word(of, "type") == "SET_OPERATION_NODE" { // whose columns are those of the whole
@@ -167,8 +166,8 @@ func (a *Asked) selects(n node) (out []node) {
 	return out
 }
 
-// rows gives the parameters in each column of some rows one type: that of another row's, or
-// text. of are the SELECTs that the rows are of, if they are those of a UNION.
+// rows gives the parameters in each column of some rows one type: that of another row, or text. of
+// are the SELECTs of the rows, in a UNION.
 func (a *Asked) rows(rows [][]any, of []node) {
 	for column := 0; len(rows) > 0 && column < len(rows[0]); column++ {
 		var cells []any
@@ -192,7 +191,7 @@ func (a *Asked) rows(rows [][]any, of []node) {
 	}
 }
 
-// column1 is a subquery of one column of a SELECT, and of no row.
+// column1 is a subquery of one column of a SELECT without rows.
 func column1(of node, item any) node {
 	one := maps.Clone(of)
 	one["select_list"] = []any{item}
@@ -201,14 +200,14 @@ func column1(of node, item any) node {
 		"subquery": node{"node": one, "named_param_map": []any{}}, "child": nil, "comparison_type": "INVALID"}
 }
 
-// guessAny makes a parameter that ANY compares with a list of what is on the other side.
+// guessAny makes a parameter compared by ANY a list of the other operand's type.
 func (a *Asked) guessAny(n node) {
 	if list := anyList(n); list != nil && !isParameter(n["child"]) {
 		a.like(list, call("", "list_value", n["child"]))
 	}
 }
 
-// anyList returns the list that ANY compares with.
+// anyList returns the list operand of ANY.
 func anyList(n node) node {
 	items := selectOf(kidOf(n, "subquery", "node"))
 	if word(n, "subquery_type") != "ANY" || len(items) != 1 {
@@ -221,7 +220,7 @@ func anyList(n node) node {
 	return asNode(list[0])
 }
 
-// branches returns what a CASE answers.
+// branches returns the results of a CASE.
 func branches(n node) (out []any) {
 	for _, check := range listOf(n, "case_checks") {
 		out = append(out, asNode(check)["then_expr"])
@@ -229,14 +228,14 @@ func branches(n node) (out []any) {
 	return append(out, n["else_expr"])
 }
 
-// isLoose says whether an expression has no type of its own: a parameter, a text or NULL.
+// isLoose reports whether an expression has no type of its own: a parameter, a text or NULL.
 func isLoose(n any) bool {
 	e := asNode(n)
 	_, isText := constantText(n)
 	return word(e, "type") == "VALUE_PARAMETER" || isText || isNull(e)
 }
 
-// asTexts makes texts of parameters, if nothing beside them has another type.
+// asTexts makes parameters texts unless one of the expressions has another type.
 func (a *Asked) asTexts(of []any) {
 	for _, n := range of {
 		if number, ok := a.parameterOf(asNode(n)); !isLoose(n) || ok && a.isTyped(number) {
@@ -248,13 +247,13 @@ func (a *Asked) asTexts(of []any) {
 	}
 }
 
-// isTyped says whether a client declares a type that parameter casts to.
+// isTyped reports whether the client declares a type to which parameter casts.
 func (a *Asked) isTyped(number int) bool {
 	oid := a.typeOf(number)
 	return oid != 0 && cell.ByOID(oid).OID != cell.Text.OID
 }
 
-// asText makes a text of a parameter, or what the client declares or the statement casts it to.
+// asText makes a parameter a text, unless the client declares or the statement casts another type.
 func (a *Asked) asText(n any) {
 	number, ok := a.parameterOf(asNode(n))
 	switch {
@@ -274,7 +273,7 @@ func (a *Asked) like(n node, other any) {
 	if number, ok := a.parameterOf(n); !ok || a.typeOf(number) != 0 {
 		return
 	}
-	if t := kidOf(other, "value", "type"); word(t, "id") == "DECIMAL" { // which is as short as its digits
+	if t := kidOf(other, "value", "type"); word(t, "id") == "DECIMAL" { // whose precision is that of its digits
 		a.castParameter(n, "DECIMAL(38,18)")
 		return
 	}
@@ -282,19 +281,19 @@ func (a *Asked) like(n node, other any) {
 		"case_checks": []any{node{"when_expr": castTo(constant("true"), "BOOLEAN"), "then_expr": bare(n)}}})
 }
 
-// ofTexts are functions of any type, which take a parameter without one as a text.
+// ofTexts are functions of any type, in which an untyped parameter is a text.
 var ofTexts = []string{"min", "max", "nullif", "greatest", "least", "first", "any_value", "mode",
 	"array_agg", "list", "string_agg", "concat", "concat_ws", "to_json", "length", "lag", "lead", "date_trunc", "||"}
 
-// ofNumbers are functions of numbers of any type.
+// ofNumbers are functions of any numeric type.
 var ofNumbers = []string{"abs", "round", "ceil", "floor", "sqrt", "power", "exp", "ln", "sign", "trunc"}
 
-// guessOperands gives types to the parameters that a function or an operator takes.
+// guessOperands types the parameters of a function or operator.
 func (a *Asked) guessOperands(n node) {
 	name := callee(n)
 	args := argsOf(n)
 	switch {
-	case name == "nullif", name == "greatest", name == "least": // of one type with the others
+	case name == "nullif", name == "greatest", name == "least": // arguments share one type
 		a.asTexts(args)
 	case slices.Contains(ofTexts, name):
 		for _, arg := range args {
@@ -318,7 +317,7 @@ func (a *Asked) guessOperands(n node) {
 	}
 }
 
-// asNumber makes a number of a parameter.
+// asNumber makes a parameter a number.
 func (a *Asked) asNumber(n any) {
 	if number, ok := a.parameterOf(asNode(n)); ok && (!a.isTyped(number) || cell.ByOID(a.typeOf(number)).Name == "numeric") {
 		a.castParameter(asNode(n), "DOUBLE")

@@ -8,7 +8,7 @@ import (
 	"callhouse/internal/serve/pgcatalog"
 )
 
-// partOf has a SELECT of one call read the file that it is in.
+// partOf makes a SELECT of one call read only the piece of a file with it.
 func (a *Asked) partOf(n node) {
 	from := kidOf(n, "from_table")
 	name, schema := small(from, "table_name"), small(from, "schema_name")
@@ -27,8 +27,8 @@ func (a *Asked) partOf(n node) {
 	}
 }
 
-// callOf returns the id that a condition demands of the calls of a table; empty: it demands none, or
-// one that is not known yet.
+// callOf returns the id that a condition requires of a table's calls; empty: none, or not known
+// yet.
 func (a *Asked) callOf(where any, of string) string {
 	n := asNode(where)
 	switch word(n, "type") {
@@ -41,7 +41,7 @@ func (a *Asked) callOf(where any, of string) string {
 	case "COMPARE_EQUAL":
 		for _, sides := range [][2]any{{n["left"], n["right"]}, {n["right"], n["left"]}} {
 			table := tableOf(sides[0])
-			if lastName(sides[0]) == "call_id" && (table == "" || strings.EqualFold(table, of)) { // and not another table's
+			if lastName(sides[0]) == "call_id" && (table == "" || strings.EqualFold(table, of)) { // not another table's
 				return a.textOf(sides[1])
 			}
 		}
@@ -49,7 +49,7 @@ func (a *Asked) callOf(where any, of string) string {
 	return ""
 }
 
-// textOf returns the text that a constant or a parameter is.
+// textOf returns the text of a constant or parameter.
 func (a *Asked) textOf(n any) string {
 	if t := kidOf(n, "cast_type"); word(t, "id") == "VARCHAR" {
 		n = asNode(n)["child"]

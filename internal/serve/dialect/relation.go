@@ -9,11 +9,11 @@ import (
 	"callhouse/internal/serve/pgcatalog"
 )
 
-// systemColumn are columns that all of Postgres' tables have.
+// systemColumn are columns of every Postgres table.
 var systemColumn = map[string]bool{"tableoid": true, "xmin": true}
 
-// systemColumns fills in the columns of the catalog's relations that no star shows.
-// above are the relations of the queries around, by their aliases.
+// systemColumns fills in the hidden columns of the catalog's relations. above are the relations of
+// the outer queries by alias.
 func (a *Asked) systemColumns(n any, above map[string]string) {
 	switch n := n.(type) {
 	case []any:
@@ -43,7 +43,7 @@ func (a *Asked) systemColumns(n any, above map[string]string) {
 	}
 }
 
-// systemColumnOf fills in one such column, if it is of a relation of the catalog.
+// systemColumnOf fills in one such column of a catalog relation.
 func (a *Asked) systemColumnOf(n node, above map[string]string) bool {
 	of := above[tableOf(n)]
 	if tableOf(n) == "" && len(above) == 1 {
@@ -80,8 +80,7 @@ func relations(from any, scope map[string]string) {
 	}
 }
 
-// relation leads names of the catalog to our schema, and drops those of the database and
-// of the schema public.
+// relation maps names of the catalog to our schema, and drops the database and the schema public.
 func (a *Asked) relation(n node) {
 	catalog, schema, name := small(n, "catalog_name"), small(n, "schema_name"),
 		small(n, "table_name")
@@ -112,8 +111,8 @@ func (a *Asked) relation(n node) {
 	a.changed = true
 }
 
-// innerCross gives the cross joins within another join a condition. DuckDB writes a cross join as a comma, without
-// parentheses, and a comma binds less than the join around it.
+// innerCross gives cross joins within another join a condition. DuckDB serializes a cross join as a
+// comma without parentheses, which binds weaker than the surrounding join.
 func innerCross(n node) {
 	if word(n, "ref_type") == "CROSS" {
 		return
@@ -126,7 +125,7 @@ func innerCross(n node) {
 	}
 }
 
-// values gives the columns of VALUES the names that they have in Postgres.
+// values gives the columns of VALUES their Postgres names.
 func (a *Asked) values(n node) {
 	rows := listOf(n, "values")
 	if names := listOf(n, "expected_names"); len(names) > 0 || len(rows) == 0 {
@@ -141,22 +140,22 @@ func (a *Asked) values(n node) {
 	a.changed = true
 }
 
-// tableFunction gives the one column of a function's rows the name of its alias, as Postgres does.
+// tableFunction names the single column of a table function after its alias, as Postgres does.
 func (a *Asked) tableFunction(n node) {
 	of := kidOf(n, "function")
 	name, args, isNamed := callee(of), argsOf(of), len(listOf(n, "column_name_alias")) > 0
 	switch {
-	case name == "pg_partition_ancestors": // nothing has any
+	case name == "pg_partition_ancestors": // there are no partitions
 		n["function"] = call("", "unnest", castTo(call("", "list_value"), "UINTEGER[]"))
 		if !isNamed {
 			n["column_name_alias"] = []any{"relid"}
 		}
 		a.nameRows(n, name)
 	case name == "string_split", word(of, "schema") == schemaOf && pgcatalog.Functions()[name] && !pgcatalog.TableFunctions()[name]:
-		n["function"] = call("", "unnest", call("", "list_value", of)) // its one value as a row
+		n["function"] = call("", "unnest", call("", "list_value", of)) // its single value as a row
 		a.nameRows(n, name)
 	case isShortSeries(of):
-		n["function"] = call("", "unnest", castTo(of, "INTEGER[]")) // DuckDB's are of bigint
+		n["function"] = call("", "unnest", castTo(of, "INTEGER[]")) // DuckDB returns bigint
 		a.nameRows(n, name)
 	case !isNamed && len(args) == 1 && isElements(args[0]) && a.says("value"):
 		n["column_name_alias"] = []any{"value"}
@@ -177,12 +176,12 @@ func (a *Asked) nameRows(n node, name string) {
 	a.changed = true
 }
 
-// isElements says whether an expression is the elements of a JSON array.
+// isElements reports whether an expression is the elements of a JSON array.
 func isElements(n any) bool {
 	return strings.HasPrefix(word(n, "function_name"), "json_extract")
 }
 
-// isShortSeries says whether a series is one of integers, and short enough to be made as a list.
+// isShortSeries reports whether a series has integers and is short enough for a list.
 func isShortSeries(of node) bool {
 	for _, arg := range argsOf(of) {
 		v := kidOf(arg, "value")
@@ -196,10 +195,10 @@ func isShortSeries(of node) bool {
 
 const shortSeries = 10_000
 
-// database is what clients are told that the database is called.
+// database is the name of the database for clients.
 const database = "callhouse"
 
-// column drops the schema before a column, and fills in what looks like a column and is none.
+// column drops the schema of a column, and replaces words that only look like columns.
 func (a *Asked) column(n node) {
 	names := pathOf(n)
 	a.otherCase(n, names)

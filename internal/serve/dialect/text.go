@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// bounds are the spellings of a word's bounds in patterns.
+// bounds maps the spellings of word boundaries in patterns.
 var bounds = strings.NewReplacer(`\\`, `\\`, `\m`, `\b`, `\M`, `\b`, `\y`, `\b`)
 
-// pattern writes a pattern as DuckDB reads it.
+// pattern converts a pattern to DuckDB's syntax.
 func (a *Asked) pattern(of any) {
 	if s, ok := constantText(of); ok && bounds.Replace(s) != s {
 		asNode(of)["value"].(node)["value"] = bounds.Replace(s)
@@ -17,7 +17,7 @@ func (a *Asked) pattern(of any) {
 	}
 }
 
-// likePattern turns a pattern of SIMILAR TO into a regular expression.
+// likePattern converts a pattern of SIMILAR TO to a regular expression.
 func likePattern(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -38,7 +38,7 @@ func likePattern(s string) string {
 	return b.String()
 }
 
-// similar is SIMILAR TO, whose patterns DuckDB takes for regular expressions.
+// similar handles SIMILAR TO, whose patterns DuckDB treats as regular expressions.
 func (a *Asked) similar(n node, args []any) {
 	s, ok := constantText(args[1])
 	if !ok {
@@ -49,7 +49,7 @@ func (a *Asked) similar(n node, args []any) {
 	a.put(n, call("", "regexp_full_match", args[0], constant(likePattern(s)), constant("s")))
 }
 
-// regexpMatch returns the parts of a match that the pattern marks, or the whole.
+// regexpMatch returns the groups of a match, or the whole match.
 func (a *Asked) regexpMatch(n node, args []any) {
 	s, ok := constantText(args[1])
 	if !ok {
@@ -71,7 +71,7 @@ func (a *Asked) regexpMatch(n node, args []any) {
 	a.put(n, call(schemaOf, "if_found", call("", "regexp_matches", args...), call("", "list_value", found...)))
 }
 
-// substr counts characters as Postgres does, whose texts go on before their beginning.
+// substr counts characters as Postgres does, also before the beginning of the text.
 func (a *Asked) substr(n node, args []any) {
 	if len(args) < 2 || isPositive(args[1]) {
 		return
@@ -85,10 +85,10 @@ func isPositive(n any) bool {
 	return number(kidOf(n, "value")["value"]) > 0
 }
 
-// numberRE finds formats of to_char that are for numbers.
+// numberRE matches numeric formats of to_char.
 var numberRE = regexp.MustCompile(`^(?:FM)?[90,GD.S-]*[90][90,GD.S-]*%?$`)
 
-// numberToChar is to_char of a number.
+// numberToChar handles to_char of a number.
 func (a *Asked) numberToChar(n node, of any, format string) {
 	short, isShort := strings.CutPrefix(format, "FM")
 	if !numberRE.MatchString(format) || strings.ContainsAny(short, "S-") {
@@ -103,7 +103,7 @@ func (a *Asked) numberToChar(n node, of any, format string) {
 	if first := strings.IndexByte(digits, '0'); first >= 0 {
 		zeros = len(digits) - first
 	}
-	least, width := len(places), len(short)+1 // with a place for the sign
+	least, width := len(places), len(short)+1 // with room for the sign
 	if isShort {
 		least, width = strings.LastIndexByte(places, '0')+1, 0
 	}
@@ -115,14 +115,14 @@ func (a *Asked) numberToChar(n node, of any, format string) {
 	a.put(n, e)
 }
 
-// aggregated makes JSON of the list that an aggregate collects.
+// aggregated converts the list of an aggregate to JSON.
 func (a *Asked) aggregated(n node) {
 	inner := bare(n)
 	inner["function_name"], inner["schema"], inner["catalog"] = "list", "", ""
 	a.put(n, call("", "to_json", inner))
 }
 
-// unnested makes rows of what is within JSON.
+// unnested turns JSON elements into rows.
 func (a *Asked) unnested(n node, name string, args []any) {
 	var list node
 	switch strings.TrimPrefix(strings.TrimPrefix(name, "jsonb_"), "json_") {

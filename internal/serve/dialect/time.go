@@ -7,10 +7,10 @@ import (
 	"callhouse/internal/postgres/cell"
 )
 
-// days are words for days, and how many they are from today.
+// days maps words to days relative to today.
 var days = map[string]int{"yesterday": -1, "today": 0, "tomorrow": 1}
 
-// asInstant writes the text of a time as DuckDB reads it, if a constant is one.
+// asInstant rewrites a constant time for DuckDB.
 func (a *Asked) asInstant(of any) {
 	n := asNode(of)
 	s, ok := constantText(n)
@@ -32,7 +32,7 @@ func (a *Asked) asInstant(of any) {
 	}
 }
 
-// compared looks for texts of times that are compared with times.
+// compared rewrites constant times in comparisons with times.
 func (a *Asked) compared(n node) {
 	var of []any
 	switch classOf(n) {
@@ -58,7 +58,7 @@ func (a *Asked) isTime(n any) bool {
 	return k == instant || k == date
 }
 
-// castTime casts to times what DuckDB cannot cast.
+// castTime casts texts to times that DuckDB cannot cast.
 func (a *Asked) castTime(n, t node) {
 	switch id := word(t, "id"); id {
 	case "TIMESTAMP WITH TIME ZONE", "TIMESTAMP", "DATE":
@@ -71,7 +71,7 @@ func (a *Asked) castTime(n, t node) {
 	}
 }
 
-// dateTrunc truncates in a zone, and to centuries that begin with their first year.
+// dateTrunc truncates in a zone, and to centuries from their first year.
 func (a *Asked) dateTrunc(n node, args []any) {
 	inner := bare(n)
 	field, _ := constantText(args[0])
@@ -87,11 +87,11 @@ func (a *Asked) dateTrunc(n node, args []any) {
 	}
 }
 
-// part is a part of a format of to_char: strftime's for it, and how to change what that writes.
+// part is a part of a to_char format: its strftime equivalent, and how to change the result.
 type part struct{ by, change string }
 
-// parts are the parts of to_char's formats, the longer before those that they begin with.
-// Names are padded to nine characters, unless FM stands before them.
+// parts are the parts of to_char formats, longer ones first. Names are padded to nine characters,
+// unless FM precedes them.
 var parts = []struct {
 	name string
 	part
@@ -111,10 +111,10 @@ var parts = []struct {
 	{"TZ", part{"%Z", ""}}, {"OF", part{"%z", ""}}, {"D", part{"%w", "next"}}, {"Q", part{"", "quarter"}},
 }
 
-// unknownParts are parts of to_char's formats that have no counterpart.
+// unknownParts are parts of to_char formats without an equivalent.
 var unknownParts = []string{"WW", "J", "RM", "rm", "TH", "th", "SP", "CC", "BC", "bc", "AD", "ad", "IDDD", "SSSS", "W", "Y", "y"}
 
-// toChar is to_char with a format that is known, as the texts that it is made of.
+// toChar concatenates the parts of to_char with a constant format.
 func (a *Asked) toChar(n node, args []any) {
 	if len(args) != 2 {
 		return
@@ -130,7 +130,7 @@ func (a *Asked) toChar(n node, args []any) {
 	}
 	var out []any
 	for i, piece := range strings.Split(format, `"`) {
-		if i%2 == 1 { // what is in quotes is meant as it stands
+		if i%2 == 1 { // quoted text is literal
 			out = append(out, constant(piece))
 			continue
 		}
@@ -147,7 +147,7 @@ func (a *Asked) toChar(n node, args []any) {
 	a.put(n, call(schemaOf, "unless_null", args[0], concat))
 }
 
-// charPart returns what the beginning of a format makes of a time, and the length of that.
+// charPart returns the tree of the first part of a format, and its length.
 func (a *Asked) charPart(format string, of any) (node, int) {
 	rest := strings.TrimPrefix(strings.TrimPrefix(format, "FM"), "fm")
 	isShort, skipped := rest != format, len(format)-len(rest)
@@ -167,7 +167,7 @@ func (a *Asked) charPart(format string, of any) (node, int) {
 	return constant(rest[:1]), skipped + 1
 }
 
-// changed is a part of a time as a text.
+// changed returns a part of a time as text.
 func changed(p part, isShort bool, of any) node {
 	e := call("", "strftime", of, constant(p.by))
 	for _, change := range strings.Split(p.change, ",") {

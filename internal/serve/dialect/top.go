@@ -6,8 +6,8 @@ import (
 	"callhouse/internal/serve/pgcatalog"
 )
 
-// topOf has a SELECT of the first rows of a view, or of the newest, read a copy of them. Such a SELECT names columns and
-// constants alone, has no condition, and is sorted by nothing, or first by the time with the newest first.
+// topOf makes a SELECT of a view's first or newest rows read a copy of them. Such a SELECT has only
+// columns and constants, no condition, and either no order or first the time, newest first.
 func (a *Asked) topOf(n node) {
 	limited, isNewest := false, false
 	var orders []any
@@ -39,7 +39,7 @@ func (a *Asked) topOf(n node) {
 	}
 }
 
-// plainTable returns the only table that a SELECT reads, if it has all its rows; nil: it does not.
+// plainTable returns the only table of a SELECT without conditions; nil: not one.
 func (a *Asked) plainTable(n node) node {
 	if word(n, "type") != "SELECT_NODE" || word(n, "aggregate_handling") != "STANDARD_HANDLING" || len(listOf(n, "group_sets")) > 0 ||
 		n["where_clause"] != nil || n["having"] != nil || n["sample"] != nil || n["qualify"] != nil {
@@ -70,13 +70,14 @@ func (a *Asked) plainTable(n node) node {
 	return nil
 }
 
-// isPlain says whether an item of a SELECT is one value of each row: a column, a constant, a cast of these, or a star.
+// isPlain reports whether an item of a SELECT is one value per row: a column, a constant, a cast of
+// these, or a star.
 func isPlain(item node) bool {
 	switch classOf(item) {
 	case "CONSTANT":
 		return true
 	case "COLUMN_REF":
-		return len(pathOf(item)) < 3 // or else it names a schema
+		return len(pathOf(item)) < 3 // otherwise it names a schema
 	case "CAST":
 		return isPlain(kidOf(item, "child"))
 	case "STAR":
@@ -85,7 +86,7 @@ func isPlain(item node) bool {
 	return false
 }
 
-// renames says whether a SELECT has columns under other names than their own.
+// renames reports whether a SELECT renames columns.
 func renames(n node) bool {
 	for _, item := range selectOf(n) {
 		e := asNode(item)
@@ -97,7 +98,7 @@ func renames(n node) bool {
 	return false
 }
 
-// newestBy says whether rows are sorted by columns alone, first by the one that tells the time, with the newest first.
+// newestBy reports whether rows are sorted by columns only, first by the time, newest first.
 func (a *Asked) newestBy(n node, orders []any, time string) bool {
 	for i, o := range orders {
 		order := asNode(o)
@@ -110,7 +111,7 @@ func (a *Asked) newestBy(n node, orders []any, time string) bool {
 			return false
 		}
 	}
-	for _, item := range selectOf(n) { // under the name of the time there is nothing else
+	for _, item := range selectOf(n) { // the time's name is not used for another column
 		if e := asNode(item); strings.EqualFold(aliasOf(e), time) && lastName(e) != time {
 			return false
 		}

@@ -1,6 +1,5 @@
-// Package pgcatalog describes the warehouse's tables as Postgres does: the relations of
-// pg_catalog and information_schema, and the functions that tools ask about them. It
-// writes SQL, and runs none.
+// Package pgcatalog describes the warehouse's tables as Postgres does: the relations of pg_catalog
+// and information_schema, and the functions that tools call. It writes SQL, and runs none.
 package pgcatalog
 
 import (
@@ -21,18 +20,18 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// Schema is where everything lies.
+// Schema is the schema of all definitions.
 const Schema = "pg"
 
-// The views of calls that are also there with the newest files first, with the columns that tell the time, and over a piece of
-// one file alone.
+// The views of calls that also exist with the newest files first, with their time columns, and over
+// a piece of one file.
 var (
 	Newest       = guard.Newest
 	NewestSchema = guard.NewestSchema
 	Parted       = guard.Parted
 )
 
-// TopRows is how many first or newest rows of a view a statement may ask of a copy.
+// TopRows is the maximum number of first or newest rows read from a copy.
 const TopRows = guard.TopRows
 
 //go:embed empty.txt
@@ -57,7 +56,7 @@ var (
 	functionRE      = regexp.MustCompile(`(?m)^CREATE MACRO pg\.(\w+)`)
 )
 
-// names returns what a text defines.
+// names returns the names that a text defines.
 func names(re *regexp.Regexp, text string) map[string]bool {
 	out := map[string]bool{}
 	for _, m := range re.FindAllStringSubmatch(text, -1) {
@@ -79,10 +78,10 @@ var Relations = sync.OnceValue(func() map[string]bool {
 // Functions are the names of the functions.
 var Functions = sync.OnceValue(func() map[string]bool { return names(functionRE, catalog+functions) })
 
-// TableFunctions are those of them that answer rows.
+// TableFunctions are the functions that return rows.
 var TableFunctions = sync.OnceValue(func() map[string]bool { return names(tableFunctionRE, functions) })
 
-// Classes are the numbers of the catalog's own tables, by their names.
+// Classes maps the names of the catalog's own tables to their numbers.
 var Classes = sync.OnceValue(func() map[string]int {
 	_, classes, _ := strings.Cut(catalog, "CREATE VIEW pg.fact_class")
 	classes, _, _ = strings.Cut(classes, ";")
@@ -93,7 +92,7 @@ var Classes = sync.OnceValue(func() map[string]int {
 	return out
 })
 
-// ColumnTypes are DuckDB's types of the columns of the warehouse's tables, by their names.
+// ColumnTypes maps columns of the warehouse's tables to their DuckDB types.
 var ColumnTypes = sync.OnceValue(func() map[string][]string {
 	out := map[string][]string{}
 	for _, v := range sqlfiles.Views() {
@@ -104,8 +103,7 @@ var ColumnTypes = sync.OnceValue(func() map[string][]string {
 	return out
 })
 
-// Keys are the columns that tell a row of a table from all others, by the names of the tables
-// that have them.
+// Keys maps tables to the columns of their key.
 var Keys = sync.OnceValue(func() map[string][]string {
 	out := map[string][]string{}
 	for _, v := range sqlfiles.Views() {
@@ -116,7 +114,7 @@ var Keys = sync.OnceValue(func() map[string][]string {
 	return out
 })
 
-// Has says whether a table of the warehouse has a column.
+// Has reports whether a table of the warehouse has a column.
 func Has(table, column string) bool {
 	v, ok := sqlfiles.View(table)
 	if !ok {
@@ -126,13 +124,13 @@ func Has(table, column string) bool {
 	return ok
 }
 
-// Dialect returns what statements of a reader may name beside the warehouse's tables.
+// Dialect returns what a reader's statements may name besides the warehouse's tables.
 func Dialect(r rights.Rights) *opened.Dialect {
 	return &opened.Dialect{Definitions: definitions() + without(r),
 		Also: guard.Also{Schema: Schema, Relations: Relations(), Functions: Functions()}}
 }
 
-// without takes out of the catalog what a reader may not see.
+// without removes from the catalog what a reader may not see.
 func without(r rights.Rights) string {
 	var closed []string
 	for _, v := range sqlfiles.Views() {
@@ -149,7 +147,7 @@ DELETE FROM pg.fact_key WHERE relid NOT IN (SELECT oid FROM pg.fact_table) OR re
 `, strings.Join(closed, ", "))
 }
 
-// definitions are the same for every snapshot: what tables there are does not depend on it.
+// definitions are the same for every snapshot, since the tables do not depend on it.
 var definitions = sync.OnceValue(func() string {
 	var b strings.Builder
 	b.WriteString("SET GLOBAL integer_division = true;\nCREATE SCHEMA pg;\n") // as in Postgres, 5 / 2 is 2
@@ -167,11 +165,11 @@ var definitions = sync.OnceValue(func() string {
 	}
 	facts(&b)
 	b.WriteString(catalog)
-	b.WriteString(functions) // which are over the views
+	b.WriteString(functions) // which refer to the views
 	return b.String()
 })
 
-// facts writes the tables that the catalog is made of.
+// facts writes the tables on which the catalog is built.
 func facts(b *strings.Builder) {
 	b.WriteString(`CREATE TABLE pg.fact_table (oid UINTEGER, name VARCHAR, comment VARCHAR, columns BIGINT, rows BIGINT);
 CREATE TABLE pg.fact_column (relid UINTEGER, number SMALLINT, name VARCHAR, type UINTEGER, mod INTEGER, required BOOLEAN, comment VARCHAR);
@@ -208,7 +206,7 @@ INSERT INTO pg.fact_keyword SELECT keyword_name, keyword_category FROM duckdb_ke
 			if ref == nil {
 				continue
 			}
-			// An index of a foreign key is that of the key that it refers to.
+			// The index of a foreign key is that of the referenced key.
 			keys = append(keys, fmt.Sprintf("(%d, %d, %d, '%s_%s_fkey', 'f', %s, %d, %s)", firstKey+2*len(keys), indexes[ref.Name],
 				oids[v.Name], v.Name, c.Name, numbers(v, []string{c.Name}), oids[ref.Name], numbers(ref, keyOf(ref))))
 		}
@@ -218,13 +216,13 @@ INSERT INTO pg.fact_keyword SELECT keyword_name, keyword_category FROM duckdb_ke
 	}
 }
 
-// The numbers of the tables, and of keys and their indexes.
+// The numbers of tables, keys and indexes.
 const (
 	firstOID = 16_384
 	firstKey = 20_000
 )
 
-// fromCSV writes a table as Postgres 15 has it. Columns that kinds does not name are texts.
+// fromCSV writes a table of Postgres 15. Columns not in kinds are texts.
 func fromCSV(b *strings.Builder, table, text string, kinds map[string]string) {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	var columns, rows []string
@@ -246,11 +244,11 @@ func fromCSV(b *strings.Builder, table, text string, kinds map[string]string) {
 		strings.Join(rows, ",\n"))
 }
 
-// ofCalls are the keys of the tables that are no resources.
+// ofCalls are the keys of the tables that are not resources.
 var ofCalls = map[string][]string{"calls": {"call_id"}, "transcript_turns": {"call_id", "turn"},
 	"analysis_items": {"call_id", "position"}, "runs": {"run_id"}}
 
-// keyOf returns the columns that tell a row from all others, where they are declared.
+// keyOf returns the columns of a table's key, if declared.
 func keyOf(v *sqlfiles.File) []string {
 	for _, r := range resource.All {
 		if r.Table.Name == v.Name {
@@ -260,7 +258,7 @@ func keyOf(v *sqlfiles.File) []string {
 	return ofCalls[v.Name]
 }
 
-// refersTo returns the table that a column's values are keys of.
+// refersTo returns the table whose keys a column holds.
 func refersTo(v *sqlfiles.File, column string) *sqlfiles.File {
 	for _, prefix := range []string{"", "inbound_", "outbound_", "parent_"} {
 		for _, other := range sqlfiles.Views() {
@@ -272,7 +270,7 @@ func refersTo(v *sqlfiles.File, column string) *sqlfiles.File {
 	return nil
 }
 
-// numbers returns the places of columns, as a list.
+// numbers returns the positions of columns as a list.
 func numbers(v *sqlfiles.File, columns []string) string {
 	var out []string
 	for _, name := range columns {

@@ -8,37 +8,36 @@ import (
 	"time"
 )
 
-// Brake slows down who tries passwords. From one address mostWrong may be wrong in a row,
-// and then one every refill; who comes in between waits a little, and is refused without a
-// look at the password. Where many addresses try one user's, each login of that user takes
-// a second longer, and no more than that: whoever knows the password gets in. The zero value
-// is ready to use, by several goroutines at once.
+// Brake limits password guessing. An address may send mostWrong wrong passwords in a row, then one
+// every refill; further logins wait a little and are refused without a check. If many addresses try
+// one user's password, each login of that user takes a second longer, but the right password always
+// succeeds. The zero value is ready; it is safe for concurrent use.
 type Brake struct {
 	mu                sync.Mutex
 	addresses, byUser map[string]*bucket
 }
 
-// bucket is how many wrong passwords are left, as of a time.
+// bucket counts the remaining wrong passwords at a time.
 type bucket struct {
 	left float64
 	at   time.Time
-	open int // passwords that are being looked at
+	open int // passwords being checked
 }
 
 const (
 	mostWrong  = 10
 	refill     = 6 * time.Second
-	patience   = 3 * time.Second // how long a login waits for one to be left
+	patience   = 3 * time.Second // how long a login waits for a free attempt
 	step       = 100 * time.Millisecond
 	userDelay  = time.Second
 	mostBucket = 10_000 // of addresses, and of users
 )
 
-// ErrTooMany says that there were too many wrong passwords from an address.
+// ErrTooMany reports too many wrong passwords from an address.
 var ErrTooMany = errors.New("too many wrong passwords came from this address: wait a minute")
 
-// Try returns when a password of a user may be looked at that comes from an address, or
-// ErrTooMany. What came of it has to be told by done.
+// Try returns when a password of a user from an address may be checked, or ErrTooMany. The result
+// must be passed to done.
 func (b *Brake) Try(ctx context.Context, user, address string) (done func(isWrong bool), err error) {
 	address, user = network(address), user[:min(len(user), 64)]
 	for waited := time.Duration(0); ; {
@@ -52,7 +51,7 @@ func (b *Brake) Try(ctx context.Context, user, address string) (done func(isWron
 		if err := sleep(ctx, step); err != nil {
 			return nil, err
 		}
-		if isOut { // and not only waits for others whose passwords are looked at
+		if isOut { // not merely waiting for checks in progress
 			waited += step
 		}
 	}
@@ -68,9 +67,8 @@ func (b *Brake) Try(ctx context.Context, user, address string) (done func(isWron
 	return func(isWrong bool) { b.give(address, user, isWrong) }, nil
 }
 
-// take takes one of an address, if one is left. While a password is looked at it counts as a
-// wrong one, or many could be tried at once. isOut says that none is left even if all of these
-// are right.
+// take takes an attempt of an address, if one is left. A password being checked counts as wrong, or
+// many could be tried at once. isOut reports that none is left even if all of these are right.
 func (b *Brake) take(address string) (ok, isOut bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -82,7 +80,7 @@ func (b *Brake) take(address string) (ok, isOut bool) {
 	return true, false
 }
 
-// give gives back what take took. Wrong passwords are counted.
+// give returns the attempt, unless the password was wrong.
 func (b *Brake) give(address, user string, isWrong bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -95,7 +93,7 @@ func (b *Brake) give(address, user string, isWrong bool) {
 	}
 }
 
-// of returns a bucket as it is now. Where there are too many, any one is forgotten.
+// of returns a bucket in its current state. If there are too many, an arbitrary one is dropped.
 func of(all *map[string]*bucket, key string) *bucket {
 	now := time.Now()
 	if *all == nil {
@@ -116,8 +114,8 @@ func of(all *map[string]*bucket, key string) *bucket {
 	return b
 }
 
-// network is what an address is counted by: its host, or what one customer has of the
-// addresses of IPv6.
+// network returns the key by which an address is counted: its host, or the IPv6 network of one
+// customer.
 func network(address string) string {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {

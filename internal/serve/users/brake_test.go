@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// tries has n passwords tried, one after the other, and returns how many were looked at.
+// tries tries n passwords in sequence, and returns how many were checked.
 func tries(t *testing.T, b *Brake, n int, isWrong bool, user, address string) (looked int) {
 	t.Helper()
 	for range n {
@@ -24,8 +24,8 @@ func tries(t *testing.T, b *Brake, n int, isWrong bool, user, address string) (l
 	return looked
 }
 
-// Wrong passwords become slow from one address and for one user, right ones from elsewhere
-// do not, and after a minute all is as before.
+// Wrong passwords become slow for one address and one user; right ones from elsewhere do not, and
+// after a minute all is as before.
 func TestBrake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, began := new(Brake), time.Now()
@@ -52,7 +52,7 @@ func TestBrake(t *testing.T) {
 		if n := tries(t, b, 50, false, "ana", "192.0.2.1:1000"); n != 50 || took() != 0 {
 			t.Error("after two minutes right passwords still wait")
 		}
-		// Right passwords at once: a pool opens its connections.
+		// Concurrent right passwords: a pool opens its connections.
 		var open []func(bool)
 		for range 10 {
 			done, err := b.Try(t.Context(), "ana", "[2001:db8::1]:1")
@@ -72,7 +72,7 @@ func TestBrake(t *testing.T) {
 		} else {
 			done(false)
 		}
-		// Nor are many at once kept out where each takes its time.
+		// Many concurrent ones are accepted even if each takes long.
 		late := make(chan error, 200)
 		for range cap(late) {
 			go func() {
@@ -89,7 +89,7 @@ func TestBrake(t *testing.T) {
 				t.Fatal("of 200 right ones at once, each of which takes a second:", err)
 			}
 		}
-		// Many at once are no way around.
+		// Concurrency is no way around the limit.
 		results := make(chan bool, 500)
 		for range cap(results) {
 			go func() {

@@ -8,8 +8,7 @@ import (
 	"callhouse/internal/postgres"
 )
 
-// Defaults returns the users for the Postgres protocol, with the limits of those whose
-// entries say none.
+// Defaults returns the users for the Postgres protocol, with default limits.
 func (l *List) Defaults(limits postgres.Limits) postgres.Users { return &login{l, limits} }
 
 type login struct {

@@ -1,6 +1,5 @@
-// Package users keeps who may log in: a file with a verifier of each password, from which
-// the password cannot be found but by trying, and the limits of each user. It knows no
-// protocol, and reads no warehouse.
+// Package users stores who may log in: a file with password verifiers and limits. It does not
+// depend on a protocol and reads no warehouse.
 package users
 
 import (
@@ -28,43 +27,43 @@ import (
 // format is the version of the file.
 const format = 1
 
-// iterations is how often a password is hashed.
+// iterations is the number of hash rounds of a password.
 const iterations = 16_384
 
-// User is one who may log in.
+// User is a user who may log in.
 type User struct {
 	Name        string
-	Connections int    `json:",omitempty"` // the most; 0: as for all
-	Timeout     string `json:",omitempty"` // of a statement, as 30s; empty: as for all
-	Memory      int64  `json:",omitempty"` // bytes, of all statements over one snapshot; 0: as for all
+	Connections int    `json:",omitempty"` // maximum; 0: the default
+	Timeout     string `json:",omitempty"` // of a statement, such as 30s; empty: the default
+	Memory      int64  `json:",omitempty"` // bytes, for all statements over one snapshot; 0: the default
 	rights.Rights
 	Verifier Verifier
 }
 
-// Verifier is what a password is checked by: SCRAM-SHA-256, RFC 5802.
+// Verifier checks a password: SCRAM-SHA-256, RFC 5802.
 type Verifier struct {
 	Salt                 []byte
 	Iterations           int
 	StoredKey, ServerKey []byte
 }
 
-// file is the content of the file. What it does not know it refuses, so that a limit of a
-// later version is never dropped.
+// file is the content of the file. Unknown fields are refused, so that a limit of a later version
+// is never ignored.
 type file struct {
 	FormatVersion int
 	Users         []User
 }
 
-// List is the users of a file, as it is whenever they are asked for.
+// List is the users of a file, read at each use.
 type List struct {
 	path   string
-	secret []byte // for the salts of names that are nobody's
+	secret []byte // for the salts of unknown names
 }
 
-// Open returns the users of a file. It must be there, and nobody else may read it.
+// Open returns the users of a file, which must exist and be readable by its owner only.
 func Open(path string) (*List, error) {
 	l := &List{path: path, secret: make([]byte, 32)}
-	_, _ = rand.Read(l.secret) // it never fails
+	_, _ = rand.Read(l.secret) // never fails
 	_, err := l.All()
 	return l, err
 }
@@ -111,8 +110,7 @@ func (u User) limit() (time.Duration, error) {
 	return time.ParseDuration(u.Timeout)
 }
 
-// Watch returns a function that names the users who were removed or changed since it was last
-// called.
+// Watch returns a function that returns the users removed or changed since its last call.
 func (l *List) Watch() func() ([]string, error) {
 	var before map[string]string
 	return func() (gone []string, err error) {
@@ -138,8 +136,8 @@ func (l *List) Watch() func() ([]string, error) {
 	}
 }
 
-// Find returns the verifier of a user. Of a name that is nobody's it is one that no password
-// meets, and that nobody can tell from another.
+// Find returns the verifier of a user. For an unknown name it returns an indistinguishable one that
+// no password matches.
 func (l *List) Find(name string) (scram.StoredCredentials, User, error) {
 	all, err := l.All()
 	if err != nil {
@@ -161,7 +159,7 @@ func (l *List) Find(name string) (scram.StoredCredentials, User, error) {
 		StoredKey: derived("stored"), ServerKey: derived("server")}, User{}, nil
 }
 
-// Check returns the user who has this password, for protocols that send it.
+// Check returns the user with this password, for protocols that send it.
 func (l *List) Check(name, password string) (u User, ok bool) {
 	want, u, err := l.Find(name)
 	if err != nil {
@@ -175,7 +173,7 @@ func (l *List) Check(name, password string) (u User, ok bool) {
 	return u, err == nil && hmac.Equal(got.StoredKey, want.StoredKey)
 }
 
-// Rights returns what a user may see. A name that is nobody's is an error.
+// Rights returns the rights of a user. An unknown name is an error.
 func (l *List) Rights(name string) (rights.Rights, error) {
 	_, u, err := l.Find(name)
 	if err == nil && u.Name == "" {
@@ -184,15 +182,15 @@ func (l *List) Rights(name string) (rights.Rights, error) {
 	return u.Rights, err
 }
 
-// Limit returns how long a statement of the user may take; 0: as for all.
+// Limit returns the time limit of the user's statements; 0: the default.
 func (u User) Limit() time.Duration {
-	d, _ := u.limit() // read has looked at it
+	d, _ := u.limit() // validated when read
 	return d
 }
 
 var nameRE = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@-]{0,62}$`)
 
-// ErrName says that a name cannot be a user's.
+// ErrName reports an invalid user name.
 var ErrName = errors.New("a name has 1 to 63 letters, digits, and any of _ . @ -")
 
 // NewUser returns a user with a password.
@@ -201,7 +199,7 @@ func NewUser(name, password string) (User, error) {
 		return User{}, ErrName
 	}
 	salt := make([]byte, 16)
-	_, _ = rand.Read(salt) // it never fails
+	_, _ = rand.Read(salt) // never fails
 	c, err := scram.SHA256.NewClient("", password, "")
 	if err != nil {
 		return User{}, fmt.Errorf("a password with characters that SCRAM does not take: %w", err)
@@ -213,8 +211,7 @@ func NewUser(name, password string) (User, error) {
 	return User{Name: name, Verifier: Verifier{salt, iterations, s.StoredKey, s.ServerKey}}, nil
 }
 
-// Put adds a user to the file, or replaces the one with that name. The file is made if
-// there is none.
+// Put adds or replaces a user in the file, which is created if missing.
 func Put(path string, u User) (replaced bool, err error) {
 	f, err := read(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -231,7 +228,7 @@ func Put(path string, u User) (replaced bool, err error) {
 	return replaced, write(path, f)
 }
 
-// Remove removes a user from the file, and says whether there was one.
+// Remove removes a user from the file and reports whether there was one.
 func Remove(path, name string) (bool, error) {
 	f, err := read(path)
 	if err != nil {
@@ -253,7 +250,7 @@ func write(path string, f file) error {
 	if path, err = filepath.Abs(path); err != nil {
 		return err
 	}
-	d, err := disk.Open(filepath.Dir(path), false) // which makes files for their owner alone
+	d, err := disk.Open(filepath.Dir(path), false) // creates files for the owner only
 	if err == nil {
 		err = disk.Replace(d, path+".tmp", path, append(raw, '\n'), true)
 	}

@@ -8,7 +8,7 @@ import (
 	"callhouse/internal/serve/users"
 )
 
-// Who is in the file gets in with the password that was last given, and nobody else.
+// A user in the file logs in with the latest password, and nobody else does.
 func TestCheck(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "users.json")
 	put := func(name, password string) {

@@ -15,25 +15,25 @@ import (
 	"callhouse/internal/postgres"
 )
 
-// order is what a process is told, over a socket that keeps one order apart from the next.
+// order is a message to a process, over a socket that preserves message boundaries.
 type order struct {
 	Guest  *postgres.Guest `json:",omitempty"` // whose connection comes with it
-	Cancel uint32          `json:",omitempty"` // whose statement is to stop
+	Cancel uint32          `json:",omitempty"` // the client whose statement must stop
 }
 
-// event is what a process tells.
+// event is a message from a process.
 type event struct {
 	Log          string          `json:",omitempty"`
 	Began, Ended *postgres.Entry `json:",omitempty"`
-	Snapshots    []int64         `json:",omitempty"` // that are open, if it tells nothing else
+	Snapshots    []int64         `json:",omitempty"` // that are open, if the other fields are empty
 }
 
-// mostOrder is more than any order has: a startup packet has 10,000 bytes at most.
+// mostOrder exceeds every order: a startup packet has at most 10,000 bytes.
 const mostOrder = 128 << 10
 
 // pair returns both ends of a socket, one of them for another process.
 func pair(kind int) (here *net.UnixConn, there *os.File, err error) {
-	syscall.ForkLock.RLock() // no process inherits them by accident
+	syscall.ForkLock.RLock() // no process must inherit them
 	fds, err := unix.Socketpair(unix.AF_UNIX, kind, 0)
 	if err == nil {
 		unix.CloseOnExec(fds[0])
@@ -53,7 +53,7 @@ func pair(kind int) (here *net.UnixConn, there *os.File, err error) {
 // connOf makes a connection of a socket.
 func connOf(fd int) (*net.UnixConn, error) {
 	f := os.NewFile(uintptr(fd), "socket")
-	defer f.Close() // FileConn has its own
+	defer f.Close() // FileConn duplicates it
 	c, err := net.FileConn(f)
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func connOf(fd int) (*net.UnixConn, error) {
 	return u, nil
 }
 
-// send gives the process an order, and a socket with it.
+// send sends the process an order and a socket.
 func (w *worker) send(o order, with *os.File) error {
 	raw, err := json.Marshal(o)
 	if err != nil {
@@ -75,7 +75,7 @@ func (w *worker) send(o order, with *os.File) error {
 	if with != nil {
 		rights = unix.UnixRights(int(with.Fd()))
 	}
-	_ = w.orders.SetWriteDeadline(time.Now().Add(10 * time.Second)) // a process that is stuck reads none
+	_ = w.orders.SetWriteDeadline(time.Now().Add(10 * time.Second)) // a stuck process reads none
 	_, _, err = w.orders.WriteMsgUnix(raw, rights, nil)
 	return err
 }
@@ -101,9 +101,8 @@ func receive(from *net.UnixConn, buf []byte) (o order, fd int, err error) {
 	return o, fds[0], nil
 }
 
-// forward sends a client what its session says, to its end. It returns whether something is
-// left to be said: nothing is where the last message was an error, which tells why it ends,
-// and nothing may be within a message.
+// forward copies a session's output to its client. It reports whether a final message is still due:
+// not after an error message, which gives the reason, and not within a message.
 func forward(to net.Conn, from io.Reader) bool {
 	var at place
 	for buf := make([]byte, 64<<10); ; {
@@ -121,10 +120,10 @@ func forward(to net.Conn, from io.Reader) bool {
 	}
 }
 
-// place is where in a message of the protocol a stream is.
+// place is the position of a stream within a protocol message.
 type place struct {
-	head [5]byte // the kind, and the length without it
-	read int     // bytes of the head
+	head [5]byte // the kind and the length
+	read int     // bytes of the head read
 	left int     // bytes to the end
 }
 

@@ -1,7 +1,7 @@
-// Package worker runs the sessions of the Postgres protocol in processes of their own, one for
-// each user. A statement that takes too much of anything ends the process of its user, and no
-// other. A [Pool] starts the processes, and hands each client to that of its user; [Run] is
-// such a process. It knows no warehouse, and reads no statement.
+// Package worker runs sessions of the Postgres protocol in separate processes, one per user, so
+// that an excessive statement ends only its user's process. A [Pool] starts the processes and
+// passes each client to its user's; [Run] is such a process. It does not depend on a warehouse and
+// reads no statement.
 package worker
 
 import (
@@ -27,44 +27,44 @@ import (
 	"callhouse/internal/words"
 )
 
-// Pool is the processes that answer clients. It is a [postgres.Host].
+// Pool is a [postgres.Host] that answers clients in processes.
 type Pool struct {
-	// Command returns the program that calls Run, not started.
+	// Command returns the command that calls Run, not started.
 	Command func() *exec.Cmd
-	// Job returns what the process of a user reads first, as JSON.
+	// Job returns the first input of a user's process, as JSON.
 	Job func(user string) (any, error)
-	// PerUser has a process for each user, and not one for all.
+	// PerUser starts a process for each user instead of one for all.
 	PerUser bool
 	// Rest is how long a process stays without clients.
 	Rest time.Duration
-	// Audit is told each statement that ended, also by the end of its process; nil: nobody need know.
+	// Audit gets each statement that ended, also by the end of its process; nil: not reported.
 	Audit func(postgres.Entry)
 	Log   func(string)
 
 	mu      sync.Mutex
 	running map[string]*worker // by user
-	fell    int                // how many were ended by a statement
+	fell    int                // processes ended by a statement
 	wg      sync.WaitGroup
 }
 
-// worker is one of them. It ends once its clients have been told.
+// worker is one process. It ends once its clients have been notified.
 type worker struct {
 	*process.Process
 	user    string
 	clients int
-	rest    *time.Timer // to its end, while it has no clients
+	rest    *time.Timer // until its end, while it has no clients
 	orders  *net.UnixConn
 
 	mu        sync.Mutex
 	stopping  bool
-	runs      map[uint64]postgres.Entry // that have not ended
+	runs      map[uint64]postgres.Entry // statements in progress
 	snapshots []int64
 
 	ended chan struct{}
-	fell  bool // it ended by itself; written before ended
+	fell  bool // it crashed; written before ended
 }
 
-// codeCrashed is the SQLSTATE of what ends because the process does.
+// codeCrashed is the SQLSTATE of statements whose process ended.
 const codeCrashed = "57P02"
 
 // errFell ends the connections of a process that a statement has ended.
@@ -92,14 +92,14 @@ func (p *Pool) Answer(ctx context.Context, conn net.Conn, g postgres.Guest) erro
 		_, _ = io.Copy(here, conn)
 		_ = here.CloseWrite()
 	}()
-	defer func() { // also where the process reads nothing of what the client, who is gone, still said
+	defer func() { // also if the process no longer reads a disconnected client's messages
 		_, _ = here.Close(), conn.SetReadDeadline(time.Now())
 		<-left
 	}()
 	if !forward(conn, here) {
 		return nil
 	}
-	select { // its connections end a moment before it does
+	select { // its connections end just before it does
 	case <-w.ended:
 		if w.fell {
 			return errFell
@@ -115,12 +115,12 @@ func (p *Pool) Cancel(pid uint32) {
 	p.mu.Lock()
 	all := slices.Collect(maps.Values(p.running))
 	p.mu.Unlock()
-	for _, w := range all { // that which has this client knows it
+	for _, w := range all { // the process with this client handles it
 		_ = w.send(order{Cancel: pid}, nil)
 	}
 }
 
-// Snapshots returns the numbers of the snapshots that the processes have open.
+// Snapshots returns the numbers of the processes' open snapshots.
 func (p *Pool) Snapshots() (numbers []int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -133,8 +133,7 @@ func (p *Pool) Snapshots() (numbers []int64) {
 	return slices.Compact(numbers)
 }
 
-// Processes returns the numbers by which the system knows the processes, and how many have
-// been ended by a statement so far.
+// Processes returns the ids of the processes, and how many have been ended by a statement so far.
 func (p *Pool) Processes() (pids []int, fell int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -144,7 +143,7 @@ func (p *Pool) Processes() (pids []int, fell int) {
 	return pids, p.fell
 }
 
-// Close ends the processes. No client may come any more.
+// Close ends the processes. No more clients may come.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	for _, w := range p.running {
@@ -154,7 +153,7 @@ func (p *Pool) Close() {
 	p.wg.Wait()
 }
 
-// take returns the process for a user's sessions. Give it back by release.
+// take returns the process for a user's sessions, to be released.
 func (p *Pool) take(user string) (w *worker, err error) {
 	if !p.PerUser {
 		user = ""
@@ -162,7 +161,7 @@ func (p *Pool) take(user string) (w *worker, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w = p.running[user]
-	if w != nil && w.isStopping() { // as its user's other connections have to
+	if w != nil && w.isStopping() { // as the user's other connections must
 		w = nil
 	}
 	if w == nil {
@@ -241,7 +240,7 @@ func (p *Pool) start(user string) (w *worker, err error) {
 	return w, nil
 }
 
-// stop has the process end. It may be told so more than once.
+// stop tells the process to end; it may be called repeatedly.
 func (w *worker) stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -255,7 +254,7 @@ func (w *worker) isStopping() bool {
 	return w.stopping
 }
 
-// listen hears what the process tells until it ends.
+// listen handles the process's events until it ends.
 func (w *worker) listen(p *Pool, from io.Reader) {
 	for told := json.NewDecoder(from); ; {
 		var e event
@@ -283,7 +282,7 @@ func (w *worker) listen(p *Pool, from io.Reader) {
 	}
 }
 
-// settle says what became of a process that has ended, and of what it ran.
+// settle logs the end of a process and of its statements.
 func (p *Pool) settle(w *worker, err error, clients int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -315,7 +314,7 @@ func (p *Pool) settle(w *worker, err error, clients int) {
 		clients, text))
 }
 
-// handOver gives a client to the process, and returns the line to it.
+// handOver passes a client to the process and returns the connection between them.
 func (w *worker) handOver(g postgres.Guest) (*net.UnixConn, error) {
 	here, there, err := pair(syscall.SOCK_STREAM)
 	if err != nil {

@@ -15,13 +15,13 @@ import (
 	"callhouse/internal/words"
 )
 
-// ending is how long a process that is to end waits for what it runs.
+// ending is how long an ending process waits for its statements.
 const ending = 10 * time.Second
 
-// mostText is how much of a statement's text is told.
+// mostText is the maximum of a statement's text in an event.
 const mostText = 8 << 10
 
-// Teller tells the pool what happens in its process.
+// Teller sends events to the pool.
 type Teller struct {
 	mu sync.Mutex
 	to *json.Encoder
@@ -30,17 +30,17 @@ type Teller struct {
 func (t *Teller) tell(e event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_ = t.to.Encode(e) // nobody who could hear it is left
+	_ = t.to.Encode(e) // nobody is left to hear it
 }
 
-// Log tells a line for the log.
+// Log sends a line for the log.
 func (t *Teller) Log(text string) { t.tell(event{Log: text}) }
 
-// Open tells which snapshots are open.
+// Open sends which snapshots are open.
 func (t *Teller) Open(snapshots []int64) { t.tell(event{Snapshots: snapshots}) }
 
-// Run answers the clients that a pool hands over, until stdin ends. begin makes of the pool's
-// job what answers them.
+// Run answers the clients passed by a pool until stdin ends. begin makes the host from the pool's
+// job.
 func Run(ctx context.Context, stdin io.Reader, stdout io.Writer, begin func(job []byte, t *Teller) (postgres.Backend, error)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

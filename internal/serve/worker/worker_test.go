@@ -27,10 +27,10 @@ const envWorker = "CALLHOUSE_TEST_WORKER"
 
 var (
 	tell  *worker.Teller
-	hears chan struct{} // closed when the statement that is deaf is to end
+	hears chan struct{} // closed when the deaf statement is to end
 )
 
-// TestMain makes this binary the program of a process for statements.
+// TestMain makes this binary the program of the statement processes.
 func TestMain(m *testing.M) {
 	if os.Getenv(envWorker) == "" {
 		loopback.Main(m)
@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// backend answers statements of its own: "pid", "hang", "deaf", "die", and "rows", which are large.
+// backend has its own statements: "pid", "hang", "deaf", "die", and "rows", which are large.
 type backend struct{}
 
 func (backend) Open(context.Context, string, postgres.Settings) (postgres.Session, error) {
@@ -90,7 +90,7 @@ func (s *statement) Next(ctx context.Context) ([]any, error) {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {}
 	case s.text == "rows" && s.at < 100:
-		return []any{strings.Repeat("x", 16<<20)}, nil // more than the buffers on the way hold
+		return []any{strings.Repeat("x", 16<<20)}, nil // more than the buffers between hold
 	}
 	return nil, io.EOF
 }
@@ -158,7 +158,7 @@ func (s *served) connect(user string) *pgconn.PgConn {
 	return c
 }
 
-// ask returns the one value of an answer.
+// ask returns the single value of an answer.
 func ask(c *pgconn.PgConn, sql string) (string, error) {
 	results, err := c.Exec(context.Background(), sql).ReadAll()
 	if err != nil {
@@ -167,7 +167,7 @@ func ask(c *pgconn.PgConn, sql string) (string, error) {
 	return string(results[0].Rows[0][0]), nil
 }
 
-// hang has a statement begin that does not end by itself, and returns how it ends.
+// hang begins a statement that does not end by itself, and returns its result.
 func (s *served) hang(c *pgconn.PgConn) chan error {
 	hanging := func() (n int) {
 		s.mu.Lock()
@@ -198,8 +198,8 @@ func code(err error) string {
 	return fmt.Sprint(err)
 }
 
-// A statement that ends its process ends the connections of its user, who can connect again,
-// and nothing of others.
+// A statement that ends its process ends the connections of its user, who can connect again, and of
+// nobody else.
 func TestAStatementEndsItsProcess(t *testing.T) {
 	s := serve(t, true)
 	ana, too, bo := s.connect("ana"), s.connect("ana"), s.connect("bo")
@@ -215,7 +215,7 @@ func TestAStatementEndsItsProcess(t *testing.T) {
 	if before == his || before != pid(too) || before == fmt.Sprint(os.Getpid()) {
 		t.Errorf("processes: %s, %s and %s", before, pid(too), his)
 	}
-	for i := range 3 { // which are planned, and never run
+	for i := range 3 { // planned, but never run
 		if _, err := too.Prepare(t.Context(), fmt.Sprint("s", i), "pid", nil); err != nil {
 			t.Error(err)
 		}
@@ -263,8 +263,8 @@ func TestAStatementEndsItsProcess(t *testing.T) {
 	}
 }
 
-// A process that ends within a row leaves the row cut, and nothing is said that could be taken
-// for its rest.
+// A process that ends within a row leaves the row cut, and nothing is sent that could be taken for
+// its rest.
 func TestNothingIsSaidWithinAMessage(t *testing.T) {
 	s := serve(t, false)
 	c := s.connect("ana")
@@ -289,7 +289,8 @@ func TestNothingIsSaidWithinAMessage(t *testing.T) {
 	}
 }
 
-// Cancel requests, what is said before the server has answered, and the server's own end reach the process.
+// Cancel requests, messages sent before the server has answered, and the server's end reach the
+// process.
 func TestOrders(t *testing.T) {
 	s := serve(t, false)
 	c := s.connect("ana")
@@ -333,7 +334,7 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// A process without clients ends, and so does what it leaves behind.
+// A process without clients ends, and its leftovers are removed.
 func TestRest(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	s := serve(t, true)
@@ -355,7 +356,7 @@ func TestRest(t *testing.T) {
 	}
 }
 
-// A statement that does not stop when it is told to is found, and one that stops is not.
+// A statement that does not stop when told to is detected, and one that stops is not.
 func TestStuck(t *testing.T) {
 	stuck := make(chan struct{})
 	hears = make(chan struct{})

@@ -154,8 +154,8 @@ func TestJournalUnderManyPutters(t *testing.T) {
 	}
 }
 
-// Every prefix of a segment gives back whole records only, in order, and all of
-// those whose frame lies in it.
+// Every prefix of a segment returns only complete records, in order, and all whose frame it
+// contains.
 func TestJournalCutAtAnyByte(t *testing.T) {
 	root, j := journalIn(t)
 	ends := []int64{0}
@@ -193,7 +193,7 @@ func TestJournalCutAtAnyByte(t *testing.T) {
 			t.Fatalf("cut at %d of %d: %d records, want %d", cut, len(whole), len(recs), want)
 		}
 	}
-	// Damage with whole frames behind it is not the torn end of a write.
+	// Damage before complete frames is not the torn end of a write.
 	broken := bytes.Clone(whole)
 	broken[ends[2]+frameHeader+3] ^= 1
 	if err := os.WriteFile(Path(root, ref), broken, 0o600); err != nil {
@@ -282,7 +282,7 @@ func FuzzSegment(f *testing.F) {
 		}
 		defer file.Close()
 		s := &Segment{Path: path, file: file, Size: int64(len(raw))}
-		// Any outcome but a panic, or hanging.
+		// Any outcome except a panic or a hang.
 		_, _ = s.Scan(true, func(int64, int, *schema.Record) error { return nil })
 	})
 }

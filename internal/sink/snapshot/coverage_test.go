@@ -42,8 +42,8 @@ func TestCover(t *testing.T) {
 	}
 }
 
-// Point by point: covered is what any span covered, never said to be listed
-// later than it was; and the ledger is ascending and disjoint.
+// Point by point: the coverage is the union of the spans, never with a later time of listing; and
+// the ledger is ascending and disjoint.
 func TestCoverPointwise(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const size = 40

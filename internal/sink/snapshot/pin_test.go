@@ -24,8 +24,8 @@ var wholeDisk = func() disk.FS {
 	return fsys
 }()
 
-// nightly makes the folders of snapshots that were committed a day apart, and
-// returns what stands after retention at the hour after the last.
+// nightly makes snapshots committed a day apart, and returns what retention leaves an hour after
+// the last.
 func nightly(t *testing.T, root string, from, to int64) (left []int64, now time.Time) {
 	t.Helper()
 	for n := from; n <= to; n++ {
@@ -79,7 +79,7 @@ func wantLeft(t *testing.T, got []int64, want ...int64) {
 	}
 }
 
-// What a catalog points at stays, until the catalog moves on or is gone.
+// A catalog's snapshot stays until the catalog is replaced or removed.
 func TestPinnedSnapshotsStay(t *testing.T) {
 	root, catalog := t.TempDir(), filepath.Join(t.TempDir(), "callhouse.duckdb")
 	left, now := nightly(t, root, 1, 5)
@@ -91,7 +91,7 @@ func TestPinnedSnapshotsStay(t *testing.T) {
 		t.Error("Pinned does not know which catalogs are the warehouse's")
 	}
 
-	// The catalog moves on: who has the old one open keeps its snapshot for a day.
+	// The catalog is replaced: readers of the old one keep its snapshot for a day.
 	mustPin(t, root, catalog, 40, now)
 	current, err := Open(wholeDisk, root, layout.SnapshotName(40))
 	if err == nil {
@@ -120,8 +120,8 @@ func TestPinnedSnapshotsStay(t *testing.T) {
 	}
 }
 
-// Between the pin and the swap both snapshots are kept, for ever if need be: the
-// program may have been killed there.
+// Between the pin and the swap both snapshots are kept, if necessary forever: the program may have
+// been killed there.
 func TestPinBeforeSwap(t *testing.T) {
 	root, catalog := t.TempDir(), filepath.Join(t.TempDir(), "callhouse.duckdb")
 	_, now := nightly(t, root, 1, 3)
@@ -139,7 +139,7 @@ func TestPinBeforeSwap(t *testing.T) {
 	wantLeft(t, left, 3, 9, 18, 19, 20)
 }
 
-// A catalog on another host cannot be seen from here: its pin holds for 30 days.
+// A catalog on another host is not visible here: its pin holds for 30 days.
 func TestPinOfAnotherHost(t *testing.T) {
 	root := t.TempDir()
 	_, now := nightly(t, root, 1, 3)
@@ -161,7 +161,7 @@ func TestPinOfAnotherHost(t *testing.T) {
 	wantLeft(t, left, 31, 32, 33)
 }
 
-// A pin that cannot be read may pin anything, so nothing is removed.
+// An unreadable pin may pin anything, so nothing is removed.
 func TestUnreadablePin(t *testing.T) {
 	for name, content := range map[string]string{"damaged": "{", "later": `{"format_version":99}`} {
 		t.Run(name, func(t *testing.T) {

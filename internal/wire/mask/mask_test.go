@@ -28,8 +28,8 @@ func maskOf(t testing.TB, paths ...string) *Mask {
 	return m
 }
 
-// What a path says is masked, in either spelling of the API, and all that is
-// where the path does not fit; what it does not say stays as it was, byte by byte.
+// The values of a path are masked, in either spelling of the API, and everything at a place where
+// the path does not fit; the rest stays the same, byte by byte.
 func TestMask(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, paths, body, want string }{
@@ -89,8 +89,7 @@ func TestMask(t *testing.T) {
 	}
 }
 
-// The hash is the documented one: equal values stay equal, another key makes
-// others.
+// The hash is the documented one: equal values stay equal, another key gives others.
 func TestMaskValue(t *testing.T) {
 	t.Parallel()
 	m := maskOf(t)
@@ -124,8 +123,8 @@ func TestMaskPaths(t *testing.T) {
 	}
 }
 
-// Of any call, nothing that is masked is left in its JSON or rows, the rest is
-// what it was, and what the rows rebuild is the masked JSON.
+// For any call, its JSON and rows contain nothing that is masked, the rest is unchanged, and the
+// rows rebuild the masked JSON.
 func TestMaskedCalls(t *testing.T) {
 	t.Parallel()
 	m := maskOf(t, "from_number", "to_number", "metadata.*", "transcript[].content")
@@ -165,7 +164,7 @@ func TestMaskedCalls(t *testing.T) {
 		if perr != nil {
 			return
 		}
-		// Masked, a value of the wrong type is a text, and so comes before one under the other name.
+		// A masked value of the wrong type is a text, and so precedes one under the other name.
 		_, old := body["call_from"]
 		_, both := body["from_number"]
 		both = both && old
@@ -191,7 +190,7 @@ func TestMaskedCalls(t *testing.T) {
 	})
 }
 
-// What is no object is refused, as by Redact.
+// Anything but an object is refused, as by Redact.
 func TestMaskHostile(t *testing.T) {
 	t.Parallel()
 	m := maskOf(t, "metadata")

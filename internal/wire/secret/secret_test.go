@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// lines returns the lines of a file of the corpus that are no comments.
+// lines returns the lines of a corpus file without comments.
 func lines(t testing.TB, name string) (out []string) {
 	t.Helper()
 	f, err := os.Open(filepath.Join("testdata", name))
@@ -56,14 +56,14 @@ const (
 	drawn = "aB3dE5fG7hI9jK1lM3nO5"
 )
 
-// score counts what was missed, and what was withheld though it is no secret.
+// score counts missed secrets, and harmless values withheld.
 type score struct{ secrets, missed, harmless, wrong int }
 
 func (s score) String() string {
 	return fmt.Sprintf("%d of %d secrets missed, %d of %d harmless ones withheld", s.missed, s.secrets, s.wrong, s.harmless)
 }
 
-// names puts a text under each name of a file.
+// names tests a text under each name of a file.
 func (s *score) names(t *testing.T, file string) {
 	t.Helper()
 	for _, line := range lines(t, file) {
@@ -97,7 +97,7 @@ func (s *score) names(t *testing.T, file string) {
 	}
 }
 
-// shapes withholds what each object of a file holds.
+// shapes tests each object of a file.
 func (s *score) shapes(t *testing.T, file string) {
 	t.Helper()
 	for _, line := range lines(t, file) {
@@ -128,7 +128,7 @@ func (s *score) shapes(t *testing.T, file string) {
 	}
 }
 
-// The corpus holds names and shapes of secrets and harmless ones, each with what is expected.
+// The corpus has names and forms of secrets and harmless values, with the expected results.
 func TestCorpus(t *testing.T) {
 	t.Parallel()
 	var s score
@@ -140,9 +140,10 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// The rules are held to names that they were not written for. Seven of the nine that they miss
-// name no secret (facebook, github-pat). Those withheld wrongly are so if their text looks random, as
-// a twilioAccountSid does; of 1,674 names of that API there are 16 such. docs/reference/organisation.md has the numbers.
+// The rules are tested on names that they were not written for. Seven of the nine that they miss
+// name no secret (facebook, github-pat). Those withheld wrongly are so if their text looks random,
+// such as a twilioAccountSid; of 1,674 names of that API there are 16 such.
+// docs/reference/organisation.md has the numbers.
 func TestHeldOut(t *testing.T) {
 	t.Parallel()
 	var s score
@@ -152,8 +153,8 @@ func TestHeldOut(t *testing.T) {
 	}
 }
 
-// What was withheld stays as it is, whatever stands around it: texts made of pieces of secrets,
-// marks and punctuation are withheld once and for all, and remain JSON.
+// Withheld text is stable in any context: texts made of pieces of secrets, marks and punctuation
+// are withheld once and for all, and remain JSON.
 func TestWithheldOnce(t *testing.T) {
 	t.Parallel()
 	pieces := []string{"token", "password", "api_key", "key", "Bearer ", "Basic dTpw", " is ", ": ", "=", "&", "?", "https://", "u:p@", "@",
@@ -179,7 +180,7 @@ func TestWithheldOnce(t *testing.T) {
 	}
 }
 
-// A body keeps its spelling but for the secret, and is not copied if it holds none.
+// A body keeps its spelling except for the secret, and is not copied if it has none.
 func TestSpelling(t *testing.T) {
 	t.Parallel()
 	text := "{ \"a\" : [ 1.50 , -0E+2, \"\\u00e9\\/\" ],\n \"token\":\t\"x\\u0041\" , \"b\":{} , \"a\":null}"
@@ -199,8 +200,8 @@ func TestSpelling(t *testing.T) {
 	}
 }
 
-// A place tells where a secret is and why it is one, also after it was withheld, and never
-// holds the secret.
+// A place names where a secret is and why it is one, also after it was withheld, and never contains
+// the secret.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	text := `{"data":{"tools":[{"url":"https://u:swordfish@x.example/a?t=swordfish","headers":{"X-A":"swordfish"}}],` +

@@ -1,6 +1,5 @@
-// Package pages writes what a release carries beside the programs, from their own
-// commands: a man page for each, and completions for bash, zsh and fish. It holds no
-// text of its own.
+// Package pages generates a man page, and completions for bash, zsh and fish, for each program from
+// its commands. It has no text of its own.
 package pages
 
 import (
@@ -38,8 +37,8 @@ func Command() *cobra.Command {
 	return root
 }
 
-// released is the day that the pages bear: that of the commit where
-// SOURCE_DATE_EPOCH says so, or else one build would differ from the next.
+// released is the date on the pages: that of the commit from SOURCE_DATE_EPOCH, so that builds are
+// reproducible.
 func released() time.Time {
 	if seconds, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
 		return time.Unix(seconds, 0).UTC()

@@ -1,5 +1,5 @@
-// Package answer is what query's commands have in common: which warehouse they ask,
-// in which zone, and how and where the answer is written.
+// Package answer is shared by query's commands: which warehouse and zone they use, and how and
+// where the answer is written.
 package answer
 
 import (
@@ -25,30 +25,30 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// Command is a command that answers: its settings, and where it reads and writes.
+// Command is a command with its settings, input and outputs.
 type Command struct {
 	config.Config
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	Output         string          // the file to write to; empty: stdout
-	Usual          string          // the format where no flag and no ending says one
-	Goals          []question.Goal // what the setting success says
-	SkipDamaged    bool            // answer without what is damaged
-	skipped        bool            // something was
-	Shell          *Shell          // that runs the command; nil elsewhere
+	Output         string          // output file; empty: stdout
+	Usual          string          // default format
+	Goals          []question.Goal // of the setting success
+	SkipDamaged    bool            // leave out damaged files
+	skipped        bool            // damaged files were left out
+	Shell          *Shell          // the shell that runs the command; nil elsewhere
 }
 
-// Shell is what a shell lends to the commands that it runs.
+// Shell is what a shell passes to the commands that it runs.
 type Shell struct {
 	Root  string
-	House *analytics.Warehouse // open, at one snapshot
-	Width int                  // of the terminal that the answer ends on
-	// Instead names the format that has all of an answer; see format.Options.
+	House *analytics.Warehouse // opened at one snapshot
+	Width int                  // of the terminal
+	// Instead names the format with all of an answer; see format.Options.
 	Instead string
 	Wrote   *format.Result
 }
 
-// kept returns the shell's warehouse, if it is the one that is asked for.
+// kept returns the shell's warehouse if it is the requested one.
 func (c *Command) kept(loc *time.Location) *analytics.Warehouse {
 	if s := c.Shell; s != nil && s.Root == c.Warehouse && s.House.Location().String() == loc.String() {
 		return s.House
@@ -64,7 +64,7 @@ func (c *Command) Release(w *analytics.Warehouse) error {
 	return w.Close()
 }
 
-// Drawing says how an answer is written; on stdout that depends on the terminal.
+// Drawing returns the options for writing an answer; on stdout they depend on the terminal.
 func (c *Command) Drawing(loc *time.Location) format.Options {
 	if c.Output != "" {
 		return format.Options{Location: loc}
@@ -76,18 +76,18 @@ func (c *Command) Drawing(loc *time.Location) format.Options {
 	return o
 }
 
-// wrote lets a shell know what was written.
+// wrote reports the output to the shell.
 func (c *Command) wrote(r format.Result) {
 	if c.Shell != nil {
 		c.Shell.Wrote = &r
 	}
 }
 
-// Location returns the zone that --tz names. "Local" would make the answer
-// depend on the machine, and is refused.
+// Location returns the zone of --tz. "Local" is refused, because the answer would depend on the
+// machine.
 func (c *Command) Location() (*time.Location, error) { return Zone(c.TZ) }
 
-// Zone returns the time zone with a name.
+// Zone returns a named time zone.
 func Zone(name string) (*time.Location, error) {
 	loc, err := time.LoadLocation(name)
 	if err != nil || name == "" || strings.EqualFold(name, "local") {
@@ -97,14 +97,14 @@ func Zone(name string) (*time.Location, error) {
 }
 
 func zoneError(name string) error {
-	hint := "zones are spelled as in Asia/Seoul, Europe/Berlin, UTC"
+	hint := "use a name such as Asia/Seoul, Europe/Berlin or UTC"
 	if near, err := opened.NearestZone(context.Background(), name); err == nil {
 		hint = cli.DidYouMean(near, hint)
 	}
-	return cli.Usage(hint, "there is no time zone %q", name)
+	return cli.Usage(hint, "unknown time zone %q", name)
 }
 
-// OutputFormat returns the format that --format or the ending of --output names.
+// OutputFormat returns the format of --format or of the extension of --output.
 func (c *Command) OutputFormat() (format.Format, error) {
 	if c.Format == "" {
 		if f, ok := format.OfFile(c.Output); ok {
@@ -117,16 +117,16 @@ func (c *Command) OutputFormat() (format.Format, error) {
 	wanted := cmp.Or(c.Format, c.Usual)
 	if f, ok := format.Parse(wanted); ok {
 		if f.Binary() && c.Output == "" && c.Width() > 0 {
-			return "", cli.Usage("give it a file, as in --output calls."+string(f), "--format %s is not for a terminal", f)
+			return "", cli.Usage("write it to a file, e.g. --output calls."+string(f), "--format %s is binary and cannot be printed to a terminal", f)
 		}
 		return f, nil
 	}
 	names := FormatNames()
 	hint := cli.Suggest(wanted, names, "formats: "+strings.Join(names, ", "))
-	return "", cli.Usage(hint, "there is no format %q", wanted)
+	return "", cli.Usage(hint, "unknown format %q", wanted)
 }
 
-// FormatNames are the names of the formats.
+// FormatNames returns the names of the formats.
 func FormatNames() []string {
 	var names []string
 	for _, f := range format.All() {
@@ -135,13 +135,13 @@ func FormatNames() []string {
 	return names
 }
 
-// Options are what the settings say of how the warehouse is opened in a zone.
+// Options returns the settings for opening the warehouse in a zone.
 func (c *Command) Options(loc *time.Location) analytics.Options {
 	return analytics.Options{Currency: c.Currency, Country: c.Country, Goals: c.Goals,
 		Options: opened.Options{Location: loc, Prover: proven.Open(c.Warehouse, time.Now)}}
 }
 
-// Open opens the warehouse in a zone. Give what it returns to Release.
+// Open opens the warehouse in a zone. Release the result.
 func (c *Command) Open(ctx context.Context, loc *time.Location) (*analytics.Warehouse, error) {
 	if w := c.kept(loc); w != nil {
 		return w, nil
@@ -155,24 +155,23 @@ func (c *Command) Open(ctx context.Context, loc *time.Location) (*analytics.Ware
 	return w, err
 }
 
-// LeftOut says on stderr what an answer leaves out, and lets the command end with exit code 3.
+// LeftOut prints on stderr what an answer leaves out, and makes the command exit with code 3.
 func (c *Command) LeftOut(skipped []opened.Skipped) {
 	for _, s := range skipped {
 		c.skipped = true
-		words.Fprintf(c.Stderr, "damaged, and left out: %s\n", s)
+		words.Fprintf(c.Stderr, "skipped as damaged: %s\n", s)
 	}
 }
 
-// Incomplete returns the error of a command that answered without what is damaged; nil if it
-// left nothing out.
+// Incomplete returns the error of a command that left out damaged files; nil if it did not.
 func (c *Command) Incomplete() error {
 	if !c.skipped {
 		return nil
 	}
-	return cli.Reported(cli.Fail(cli.ExitIncomplete, errors.New("the answer leaves out what is damaged"), ""))
+	return cli.Reported(cli.Fail(cli.ExitIncomplete, errors.New("the answer skips damaged files"), ""))
 }
 
-// WriteStatic writes rows of text that need no warehouse.
+// WriteStatic writes rows of text without a warehouse.
 func (c *Command) WriteStatic(ctx context.Context, heads []string, rows [][]any) error {
 	columns := make([]value.Column, len(heads))
 	for i, h := range heads {
@@ -185,10 +184,10 @@ func (c *Command) WriteStatic(ctx context.Context, heads []string, rows [][]any)
 	return err
 }
 
-// ErrLongText says that a text is too long for a statement.
-var ErrLongText = errors.New("it has more than 1 MiB, and a statement may not")
+// ErrLongText reports a text too long for a statement.
+var ErrLongText = errors.New("a statement cannot exceed 1 MiB")
 
-// ReadText reads a statement, but no more than a statement may have.
+// ReadText reads a statement up to the maximum size.
 func ReadText(r io.Reader) (string, error) {
 	raw, err := io.ReadAll(io.LimitReader(r, guard.MaxText+1))
 	if err == nil && len(raw) > guard.MaxText {
@@ -211,7 +210,7 @@ func ReadFile(name string) (string, error) {
 	return text, nil
 }
 
-// Names are the names of definitions.
+// Names returns the names of definitions.
 func Names(files []*sqlfiles.File) []string {
 	var out []string
 	for _, f := range files {
@@ -220,7 +219,7 @@ func Names(files []*sqlfiles.File) []string {
 	return out
 }
 
-// Wrap joins words to lines that are no longer than width.
+// Wrap joins words to lines no longer than width.
 func Wrap(words []string, width int) string {
 	var lines []string
 	for _, w := range words {

@@ -17,7 +17,7 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// Explain turns an error into one that says what to do about it.
+// Explain adds a hint to an error.
 func (c *Command) Explain(err error) error {
 	var unknown *question.UnknownError
 	var ambiguous *question.AmbiguousError
@@ -36,22 +36,22 @@ func (c *Command) Explain(err error) error {
 	case errors.As(err, &group):
 		return cli.Usage(group.Hint, "%v", err)
 	case cli.Is[*layout.DamageError](err) && !c.SkipDamaged:
-		return cli.Fail(cli.ExitFailed, err, "extract repair replaces what is damaged, and fetches it again; --skip-damaged answers without it")
+		return cli.Fail(cli.ExitFailed, err, "extract repair replaces damaged files and fetches their calls again; --skip-damaged skips them")
 	case cli.Is[*opened.ZoneError](err):
 		return zoneError(c.TZ)
 	case errors.As(err, &d) && d.Kind == "Out of Memory":
-		return cli.Fail(cli.ExitFailed, err, "ask for less at once, such as fewer days; query serve allows more with --memory and --temp")
+		return cli.Fail(cli.ExitFailed, err, "query less at once, e.g. fewer days; for query serve, --memory and --temp raise the limits")
 	case errors.Is(err, format.ErrSheetFull):
-		return cli.Usage("ask for fewer of them, or write csv-excel or parquet", "%v", err)
+		return cli.Usage("reduce the number of rows, or write csv-excel or parquet", "%v", err)
 	}
 	return err
 }
 
-// mostNamed is how many of the objects that a text fits are named.
+// mostNamed limits how many of several matching objects are named.
 const mostNamed = 10
 
 func ambiguousHint(e *question.AmbiguousError) string {
-	hint := "give the id of one of them: " + strings.Join(e.IDs[:min(len(e.IDs), mostNamed)], ", ")
+	hint := "give one of their ids: " + strings.Join(e.IDs[:min(len(e.IDs), mostNamed)], ", ")
 	if more := len(e.IDs) - mostNamed; more > 0 {
 		hint += fmt.Sprintf(", and %d more", more)
 	}
@@ -60,7 +60,7 @@ func ambiguousHint(e *question.AmbiguousError) string {
 
 func unknownHint(e *question.UnknownError) string {
 	if e.What == "call" {
-		return "query search WORD... finds calls by what was said, query sql by anything else"
+		return "find calls by their words with query search WORD..., by anything else with query sql"
 	}
 	known := e.Known
 	if e.What == "agent" || e.What == "extracted field" {
@@ -68,26 +68,26 @@ func unknownHint(e *question.UnknownError) string {
 	}
 	hint := ""
 	if len(known) > 0 {
-		hint = "there are: " + strings.Join(known, ", ")
+		hint = "available: " + strings.Join(known, ", ")
 	}
 	return cli.DidYouMean(e.Nearest, hint)
 }
 
-// ExplainSQL explains an error of a statement that the user wrote.
+// ExplainSQL explains an error of a user's statement.
 func ExplainSQL(err error) error {
 	var d *duck.Error
 	var p *analytics.ParamError
 	switch {
 	case cli.Is[*guard.UnsafeError](err):
-		return cli.Usage("a statement may read the tables that query list names, and nothing else", "%v", err)
+		return cli.Usage("a statement can only read the tables of query list", "%v", err)
 	case errors.As(err, &d) && d.Kind == "Parser" && strings.HasPrefix(d.Message, "memory exhausted"), errors.Is(err, guard.ErrTooDeep):
-		return cli.Usage("write it with WITH, or with lists", "%v", guard.ErrTooDeep) // the parser's stack is what is full
+		return cli.Usage("rewrite it using WITH or lists", "%v", guard.ErrTooDeep) // the parser's stack is what is full
 	case errors.As(err, &p) && len(p.Missing) > 0:
-		return cli.Usage("give it as --param "+p.Missing[0]+"=VALUE", "%v", err)
+		return cli.Usage("set it with --param "+p.Missing[0]+"=VALUE", "%v", err)
 	case errors.As(err, &p):
-		return cli.Usage("write it into the statement as $"+p.Unused[0], "%v", err)
+		return cli.Usage("use it in the statement as $"+p.Unused[0], "%v", err)
 	case errors.Is(err, guard.ErrNotReading):
-		return cli.Usage("the warehouse is changed by extract alone", "%v", err)
+		return cli.Usage("query is read-only; only extract changes the warehouse", "%v", err)
 	case errors.Is(err, duck.ErrNoStatement):
 		return cli.Usage("try: query sql 'SELECT count(*) FROM calls'", "%v", err)
 	case errors.Is(err, duck.ErrManyStatements):
@@ -98,7 +98,7 @@ func ExplainSQL(err error) error {
 	return err
 }
 
-// SQLHint offers names like the one that DuckDB does not know.
+// SQLHint suggests names similar to an unknown one.
 func SQLHint(d *duck.Error) string {
 	if missing, ok := d.MissingTable(); ok {
 		var known []string
@@ -115,14 +115,13 @@ func SQLHint(d *duck.Error) string {
 		if near := words.Nearest(missing, offered); near != "" {
 			offered = []string{near}
 		} else if len(d.Nearest) == 0 {
-			return "query describe lists the columns" // which are too many to name
+			return "query describe lists the columns" // too many to list
 		}
 	}
 	return cli.DidYouMean(strings.Join(offered, ", "), "")
 }
 
-// columnsOf returns the columns of a table, or of all tables if the name is an
-// alias.
+// columnsOf returns the columns of a table, or of all tables if the name is an alias.
 func columnsOf(table string) (out []string) {
 	for _, t := range sqlfiles.ViewsByName() {
 		if t.Name == table {

@@ -17,12 +17,12 @@ import (
 	"callhouse/internal/words"
 )
 
-// Write writes rows in the format asked for, to stdout or to --output.
+// Write writes rows in the requested format to stdout or --output.
 func (c *Command) Write(ctx context.Context, src format.Source, loc *time.Location) (format.Result, error) {
 	return c.WriteUnder(ctx, "", src, loc)
 }
 
-// WriteUnder is Write with a heading, in formats for people.
+// WriteUnder is Write with a heading in formats for people.
 func (c *Command) WriteUnder(ctx context.Context, heading string, src format.Source, loc *time.Location) (format.Result, error) {
 	f, err := c.OutputFormat()
 	if err != nil {
@@ -35,7 +35,7 @@ func (c *Command) WriteUnder(ctx context.Context, heading string, src format.Sou
 	})
 }
 
-// Deliver lets fill write an answer to stdout or to --output.
+// Deliver calls fill with stdout or --output.
 func (c *Command) Deliver(fill func(io.Writer) (format.Result, error)) (r format.Result, err error) {
 	if c.Output == "" {
 		r, err = fill(c.Stdout)
@@ -69,15 +69,14 @@ func TerminalWidth(w io.Writer) int {
 	return width
 }
 
-// WriteFile writes what fill writes to a file: first under another name, so that
-// path is never incomplete. A path that is not a regular file, such as /dev/null,
-// is written to directly.
+// WriteFile writes a file under a temporary name first, so that path is never incomplete. A path
+// that is not a regular file, such as /dev/null, is written directly.
 func (c *Command) WriteFile(path string, fill func(io.Writer) error) error {
 	return WriteFileMode(path, c.FileMode(path), fill)
 }
 
-// FileMode is the mode for a file with data: that of the existing file, or readable
-// by its owner only, since answers are private.
+// FileMode returns the mode of a file with data: that of the existing file, or readable by its
+// owner only, since answers are private.
 func (c *Command) FileMode(path string) os.FileMode { return c.mode(path, 0o600, 0o640) }
 
 // FolderMode is FileMode for a folder.
@@ -98,7 +97,7 @@ func WriteFileMode(path string, mode os.FileMode, fill func(io.Writer) error) er
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		return writeDevice(path, fill)
 	} else if err == nil && info.IsDir() {
-		return cli.Fail(cli.ExitFailed, fmt.Errorf("write %s: it is a folder", path), "--output names a file")
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("write %s: is a folder", path), "--output must name a file")
 	}
 	f, tmp, err := scratch.File(path)
 	if err != nil {
@@ -130,16 +129,16 @@ func writeDevice(path string, fill func(io.Writer) error) error {
 	return errors.Join(fill(w), w.Flush(), f.Close())
 }
 
-// Unwritable explains errors of the file system, and returns others unchanged.
+// Unwritable explains file system errors and returns others unchanged.
 func Unwritable(path string, err error) error {
 	var p *os.PathError
 	if !errors.As(err, &p) {
 		return err
 	}
-	return cli.Fail(cli.ExitFailed, fmt.Errorf("write %s: %w", path, p.Err), "--output names a file in a folder that can be written to")
+	return cli.Fail(cli.ExitFailed, fmt.Errorf("write %s: %w", path, p.Err), "--output must name a file in a writable folder")
 }
 
-// Notes prints on stderr what a table does not show.
+// Notes prints on stderr what a table omits.
 func (c *Command) Notes(r format.Result) {
 	for _, n := range r.Notes {
 		words.Fprintln(c.Stderr, n)

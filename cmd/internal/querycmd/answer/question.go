@@ -8,11 +8,10 @@ import (
 	"callhouse/internal/analytics/question"
 )
 
-// Previous is the one period that Compare may name.
+// Previous is the only period that Compare accepts.
 const Previous = "previous"
 
-// Question says which calls a report is over, and how it groups them, as somebody typed
-// it. See question.Params.
+// Question is the selection and grouping of a report's calls, as typed. See question.Params.
 type Question struct {
 	Since, Until, Agent, Compare string
 	Field, Every, Sort           string
@@ -20,10 +19,10 @@ type Question struct {
 	Most, Skip, Top              uint32
 }
 
-// Params reads a question. Dates are those of a zone, and ages count from now.
+// Params parses a question. Dates are those of a zone, and ages count from now.
 func (q *Question) Params(loc *time.Location, now time.Time) (question.Params, error) {
 	if q.Compare != "" && q.Compare != Previous {
-		return question.Params{}, cli.Usage("write --compare previous", "there is no period %q to compare with", q.Compare)
+		return question.Params{}, cli.Usage("use --compare previous", "unknown period %q", q.Compare)
 	}
 	p := question.Params{By: strings.Join(q.By, ","), Agent: q.Agent, Where: q.Where, Field: q.Field, Every: q.Every,
 		Most: int64(q.Most), Skip: int64(q.Skip), Sort: q.Sort, Top: int64(q.Top)}

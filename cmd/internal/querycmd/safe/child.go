@@ -25,11 +25,11 @@ import (
 	"callhouse/internal/proven"
 )
 
-// Name is the hidden command that runs one statement with limits. It reads a job
-// from stdin, writes rows to stdout, and a report to file descriptor 3.
+// Name is the hidden command that runs one statement with limits. It reads a job from stdin, writes
+// rows to stdout, and a report to file descriptor 3.
 const Name = "safe-statement"
 
-// ChildCommand makes that command. checks runs the tests of a job.
+// ChildCommand makes the hidden command. checks runs the tests of a job.
 func ChildCommand(a *answer.Command, checks Checks) *cobra.Command {
 	return &cobra.Command{
 		Use: Name, Hidden: true, Args: cobra.NoArgs,
@@ -38,7 +38,7 @@ func ChildCommand(a *answer.Command, checks Checks) *cobra.Command {
 			var job Job
 			err := process.Job(a.Stdin, &job, func() { os.Exit(cli.ExitFailed) })
 			if tell == nil || err != nil {
-				return cli.Usage("run: query sql --safe", "%s is run by query itself", Name)
+				return cli.Usage("run: query sql --safe", "%s is an internal command of query", Name)
 			}
 			report := job.run(cmd.Context(), a.Stdout, checks)
 			return errors.Join(json.NewEncoder(tell).Encode(report), tell.Close())
@@ -46,10 +46,10 @@ func ChildCommand(a *answer.Command, checks Checks) *cobra.Command {
 	}
 }
 
-// Checks runs data tests over an open warehouse, and returns those that failed.
+// Checks runs data tests over an open warehouse and returns the failed ones.
 type Checks func(ctx context.Context, a *answer.Command, w *analytics.Warehouse, checks json.RawMessage) (failed []string, err error)
 
-// run runs the statement, and reports how it went.
+// run runs the statement and reports the result.
 func (j *Job) run(ctx context.Context, out io.Writer, checks Checks) *Report {
 	said, err := j.write(ctx, out, checks)
 	if err == nil {
@@ -59,16 +59,16 @@ func (j *Job) run(ctx context.Context, out io.Writer, checks Checks) *Report {
 	memory := size(j.Memory)
 	if errors.Is(err, syscall.EFBIG) {
 		temp := size(j.Temp)
-		err = cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: its sheet takes more than %s of space", temp.String()),
-			"--temp gives it more")
+		err = cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: its sheet exceeds %s of disk space", temp.String()),
+			"--temp raises the limit")
 	}
 	if errors.As(err, &d) && d.Kind != "Parser" && (d.Kind == "Out of Memory" || diedOfMemory(d.Message)) {
 		err = tooMuch(memory)
 		if strings.Contains(d.Message, "offload") {
 			temp := size(j.Temp)
-			err = fmt.Errorf("the statement was stopped: it takes more than %s of memory and %s of space beside it", memory.String(), temp.String())
+			err = fmt.Errorf("the statement was stopped: it exceeds %s of memory and %s of disk space", memory.String(), temp.String())
 			err = cli.Fail(cli.ExitFailed, err,
-				"--memory and --temp give it more")
+				"--memory and --temp raise the limits")
 		}
 	}
 	err = j.command(nil).Explain(answer.ExplainSQL(err))
@@ -80,9 +80,8 @@ func (j *Job) write(ctx context.Context, out io.Writer, checks Checks) (said *Re
 	if err != nil {
 		return nil, err
 	}
-	// DuckDB counts half of what it takes, as measured: its other half is what allocators hold
-	// back, and what it does not count. So it puts on the disk what it can, before the system's
-	// limit ends the statement.
+	// As measured, DuckDB counts half of what it takes; the rest is reserved by allocators or not
+	// counted. With half the limit it spills to disk before the system's limit ends the statement.
 	w, err := analytics.Open(ctx, j.Warehouse, analytics.Options{Options: opened.Options{
 		Location: loc, Prover: proven.Open(j.Warehouse, time.Now), SkipDamaged: j.Skip,
 		Safe: &opened.Limits{Memory: j.Memory / 2, Temp: j.Temp}}})
@@ -90,8 +89,8 @@ func (j *Job) write(ctx context.Context, out io.Writer, checks Checks) (said *Re
 		return nil, err
 	}
 	defer func() { err = cmp.Or(err, w.Close()) }()
-	// DuckDB does not keep its limit everywhere, and a sheet's rows go to a file of
-	// their own, so the system limits both.
+	// DuckDB does not enforce its limit everywhere, and a sheet's rows go to a separate file, so
+	// the system limits both.
 	if err := process.Limit(j.Memory, j.Temp); err != nil {
 		return nil, fmt.Errorf("limit the memory: %w", err)
 	}

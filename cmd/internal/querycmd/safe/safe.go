@@ -1,5 +1,4 @@
-// Package safe runs statements that somebody else wrote, each in a process of its
-// own with limits.
+// Package safe runs untrusted statements, each in a process with limits.
 package safe
 
 import (
@@ -30,7 +29,7 @@ import (
 	"callhouse/internal/scratch"
 )
 
-// Mode is the flags for statements that somebody else wrote.
+// Mode is the flags for untrusted statements.
 type Mode struct {
 	On           bool
 	memory, temp size
@@ -39,50 +38,50 @@ type Mode struct {
 	cmd          *cobra.Command
 }
 
-// Flags adds them to a command. CALLHOUSE_SAFE sets the default of --safe.
+// Flags adds the flags to a command. CALLHOUSE_SAFE sets the default of --safe.
 func (s *Mode) Flags(cmd *cobra.Command) {
 	s.cmd, s.memory, s.temp, s.output = cmd, 1<<30, 1<<30, 64<<20
 	f := cmd.Flags()
-	f.BoolVar(&s.On, "safe", false, "for SQL that somebody else wrote: the warehouse's tables and nothing else, in a process with limits;\n"+
+	f.BoolVar(&s.On, "safe", false, "run untrusted SQL: only the warehouse's tables, in a process with limits;\n"+
 		"CALLHOUSE_SAFE=1 makes it the default")
-	f.Var(&s.memory, "memory", "with --safe: the most memory for a statement, as `SIZE`")
-	f.Var(&s.temp, "temp", "with --safe: the most space for what does not fit in memory, as `SIZE`")
-	f.Var(&s.output, "max-output", "with --safe: the most that an answer may have, as `SIZE`")
-	cli.SpanVar(f, &s.timeout, "timeout", 30*time.Second, "with --safe: the most `TIME`, as 30s or 5m")
+	f.Var(&s.memory, "memory", "with --safe: limit a statement's memory to `SIZE`")
+	f.Var(&s.temp, "temp", "with --safe: limit the disk space for data that exceeds memory to `SIZE`")
+	f.Var(&s.output, "max-output", "with --safe: limit the answer to `SIZE`")
+	cli.SpanVar(f, &s.timeout, "timeout", 30*time.Second, "with --safe: limit the run time to `TIME`, e.g. 30s or 5m")
 }
 
-// Read checks the flags after they are parsed.
+// Read checks the flags after parsing.
 func (s *Mode) Read(vars config.Environment) error {
 	env := vars.Get(config.EnvSafe)
 	if env != "" && !s.cmd.Flags().Changed("safe") {
 		on, err := strconv.ParseBool(env)
 		if err != nil { // not taken for "no": somebody meant to be safe
-			return cli.Usage("write 1 or 0", "CALLHOUSE_SAFE is %q", env)
+			return cli.Usage("set it to 1 or 0", "CALLHOUSE_SAFE is %q", env)
 		}
 		s.On = on
 	}
 	for _, name := range []string{"memory", "temp", "max-output", "timeout"} {
 		if !s.On && s.cmd.Flags().Changed(name) {
-			return cli.Usage("add --safe", "--%s is a limit of --safe", name)
+			return cli.Usage("add --safe", "--%s requires --safe", name)
 		}
 	}
 	if s.memory < 64<<20 {
-		return cli.Usage("the least is 64MiB", "--memory %s is too little", s.memory.String())
+		return cli.Usage("the minimum is 64MiB", "--memory %s is too small", s.memory.String())
 	}
 	if s.timeout <= 0 {
-		return cli.Usage("write it as in 30s or 5m", "--timeout %s is no time", s.timeout)
+		return cli.Usage("for example 30s or 5m", "--timeout %s is not a positive duration", s.timeout)
 	}
 	return nil
 }
 
-// size is a flag of bytes, as in 512MiB.
+// size is a flag of bytes, such as 512MiB.
 type size int64
 
 // Set implements pflag.Value.
 func (s *size) Set(text string) error {
 	n, err := humanize.ParseBytes(text)
 	if err != nil || n > 1<<50 {
-		return errors.New("write a size as in 512MiB or 4GB")
+		return errors.New("write a size such as 512MiB or 4GB")
 	}
 	*s = size(n)
 	return nil
@@ -95,14 +94,14 @@ func (s *size) String() string {
 	return strings.NewReplacer(".0 ", "", " ", "").Replace(humanize.IBytes(uint64(*s)))
 }
 
-// Job is what the process of a statement reads from stdin.
+// Job is the input of a statement's process.
 type Job struct {
 	Warehouse string
 	Zone      string
 	Statement string
 	Params    map[string]string
 	Checks    json.RawMessage `json:",omitempty"` // instead of a statement
-	Skip      bool            // what is damaged
+	Skip      bool            // leave out damaged files
 	Format    format.Format
 	Width     int
 	Instead   string
@@ -110,19 +109,18 @@ type Job struct {
 	Temp      int64
 }
 
-// Report is what that process says at its end, besides the rows.
+// Report is the output of that process besides the rows.
 type Report struct {
 	Rows    int64
 	Notes   []string
-	Failed  []string // tests that found something
+	Failed  []string // tests with findings
 	Skipped []opened.Skipped
-	Code    int // exit code; 0: all is well
+	Code    int // exit code; 0: success
 	Error   string
 	Hint    string
 }
 
-// most limits the texts of a report: DuckDB repeats parts of a statement in its
-// errors, however long they are.
+// most limits the texts of a report: DuckDB's errors repeat parts of a statement of any length.
 const most = 4 << 10
 
 func short(text string) string {
@@ -132,7 +130,7 @@ func short(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// Answer runs one statement, and writes its answer. If the mode is on, a process of its own runs it.
+// Answer runs one statement and writes its answer, in a separate process if the mode is on.
 func (s *Mode) Answer(ctx context.Context, a *answer.Command, text string, params map[string]string) (err error) {
 	loc, err := a.Location()
 	if err != nil {
@@ -158,7 +156,7 @@ func (s *Mode) Answer(ctx context.Context, a *answer.Command, text string, param
 	return nil
 }
 
-// write runs a statement in this process, and writes its answer.
+// write runs a statement in this process and writes its answer.
 func write(ctx context.Context, a *answer.Command, w *analytics.Warehouse, text string, params map[string]string) (format.Result, error) {
 	rows, err := w.SQLWith(ctx, text, params)
 	if err != nil {
@@ -168,8 +166,8 @@ func write(ctx context.Context, a *answer.Command, w *analytics.Warehouse, text 
 	return a.Write(ctx, rows, w.Location())
 }
 
-// RunJob does a job in a process of its own, and writes the answer as the flags
-// say. If that process dies, this one says why.
+// RunJob runs a job in a separate process and writes the answer. If that process dies, this one
+// reports why.
 func (s *Mode) RunJob(ctx context.Context, a *answer.Command, job Job, loc *time.Location) (said *Report, err error) {
 	if job.Format, err = a.OutputFormat(); err != nil {
 		return nil, err
@@ -191,8 +189,8 @@ func (s *Mode) RunJob(ctx context.Context, a *answer.Command, job Job, loc *time
 	return said, err
 }
 
-// StaysInside returns an error if the words of a report, in a shell's script, name
-// a file or another warehouse.
+// StaysInside returns an error if the arguments of a report in a shell's script name a file or
+// another warehouse.
 func StaysInside(words []string) error {
 	for _, w := range words {
 		for _, flag := range []string{"--output", "-o", "--warehouse", "--config", "--profile"} {
@@ -204,12 +202,12 @@ func StaysInside(words []string) error {
 	return nil
 }
 
-// Refused is the error of something that safe mode does not do.
+// Refused is the error of something that safe mode refuses.
 func Refused(what string) error {
-	return cli.Usage("leave it out, or leave out --safe", "%s is refused in safe mode", what)
+	return cli.Usage("remove it, or remove --safe", "%s is not allowed in safe mode", what)
 }
 
-// errTooLong is why a statement's process was stopped.
+// errTooLong is the reason for stopping a statement that exceeds --timeout.
 var errTooLong = errors.New("too long")
 
 func (s *Mode) run(ctx context.Context, job Job, out io.Writer) (said *Report, err error) {
@@ -222,7 +220,7 @@ func (s *Mode) run(ctx context.Context, job Job, out io.Writer) (said *Report, e
 	case said != nil && said.Code != 0:
 		return nil, cli.Fail(said.Code, errors.New(said.Error), said.Hint)
 	case errors.Is(context.Cause(ctx), errTooLong):
-		return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped after %s", s.timeout), "--timeout 5m gives it more time")
+		return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("the statement timed out after %s", s.timeout), "--timeout raises the limit")
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe), cli.Is[*cli.Error](err):
@@ -230,19 +228,19 @@ func (s *Mode) run(ctx context.Context, job Job, out io.Writer) (said *Report, e
 	}
 	switch {
 	case err == nil:
-		err = errors.New("it ended without a word")
+		err = errors.New("the process exited without a report")
 	case !cli.Is[*exec.ExitError](err):
-		return nil, fmt.Errorf("run the statement in a process of its own: %w", err)
+		return nil, fmt.Errorf("run the statement in its own process: %w", err)
 	case diedOfMemory(trace):
 		return nil, tooMuch(s.memory)
 	}
-	return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("the statement broke its process: %w", err),
-		"it may have taken more memory than --memory gives it")
+	return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("the statement's process failed: %w", err),
+		"it may have exceeded --memory")
 }
 
 func tooMuch(memory size) error {
-	return cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: it takes more memory than %s", memory.String()),
-		"--memory 4GiB gives it more")
+	return cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: it exceeds %s of memory", memory.String()),
+		"--memory raises the limit")
 }
 
 // diedOfMemory reports whether a process that printed trace ran out of memory.
@@ -253,9 +251,8 @@ func diedOfMemory(trace string) bool {
 	return slices.ContainsFunc(marks, func(mark string) bool { return strings.Contains(trace, mark) })
 }
 
-// exec starts this program again as the hidden command, and streams its answer to
-// out. It returns the report, if there is one, and what the process printed when it
-// died.
+// exec starts this program as the hidden command and streams its answer to out. It returns the
+// report, if there is one, and what a dying process printed.
 func (s *Mode) exec(ctx context.Context, job Job, out io.Writer) (said *Report, trace string, err error) {
 	told, tell, err := os.Pipe()
 	if err != nil {
@@ -277,20 +274,19 @@ func (s *Mode) exec(ctx context.Context, job Job, out io.Writer) (said *Report, 
 		if json.NewDecoder(io.LimitReader(told, 1<<20)).Decode(r) != nil {
 			r = nil
 		}
-		_, _ = io.Copy(io.Discard, told) // or a process that tells more waits for ever
+		_, _ = io.Copy(io.Discard, told) // otherwise a process that writes more would block
 		report <- r
 	}()
 	err = p.Wait()
 	_ = told.SetReadDeadline(time.Now().Add(time.Second))
 	said = <-report
-	if through.err != nil { // then the process died of that
+	if through.err != nil { // the process died of it
 		said, err = nil, through.err
 	}
 	return said, p.Trace(), cmp.Or(err, p.Clear())
 }
 
-// onward passes on what a process writes, up to a limit, and keeps the error if it
-// cannot.
+// onward passes on a process's output up to a limit, and keeps the error.
 type onward struct {
 	w    io.Writer
 	left int64
@@ -301,8 +297,8 @@ type onward struct {
 // Write implements io.Writer.
 func (o *onward) Write(p []byte) (n int, err error) {
 	if o.left -= int64(len(p)); o.left < 0 {
-		err = cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: its answer has more than %s", o.most.String()),
-			"--max-output 1GiB lets it have more")
+		err = cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: its answer exceeds %s", o.most.String()),
+			"--max-output raises the limit")
 	} else {
 		n, err = o.w.Write(p)
 	}

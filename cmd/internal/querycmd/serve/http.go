@@ -20,12 +20,12 @@ import (
 )
 
 const (
-	readyEvery = 15 * time.Second // how often a process looks for a new snapshot by itself
-	usersEvery = 5 * time.Second  // how often the file of the users is looked at
-	ending     = 10 * time.Second // how long what is being answered may still take when it stops
+	readyEvery = 15 * time.Second // interval of checks for a new snapshot
+	usersEvery = 5 * time.Second  // interval of checks of the users file
+	ending     = 10 * time.Second // time for in-flight requests at the end
 )
 
-// openHTTP listens for browsers, if they are to be served.
+// openHTTP listens for browsers, if requested.
 func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted, log *audit.Log,
 	house *lend.Houses) (func(context.Context) error, error) {
 	if c.http == "" {
@@ -66,7 +66,7 @@ func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted
 		server.TLSConfig = who.tls.Clone()
 		scheme, run = "https", func(l net.Listener) error { return server.ServeTLS(l, "", "") }
 	}
-	words.Fprintf(c.Stderr, "answering browsers on %s://%s/; days of %s\n", scheme, listener.Addr(), loc)
+	words.Fprintf(c.Stderr, "serving HTTP on %s://%s/; days in %s\n", scheme, listener.Addr(), loc)
 	return func(ctx context.Context) error {
 		ready, stop := context.WithCancel(ctx)
 		defer stop()

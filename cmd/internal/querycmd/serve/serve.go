@@ -1,5 +1,5 @@
-// Package serve is the command query serve: it opens the addresses, and joins the
-// protocols with the warehouse.
+// Package serve is the command query serve: it opens the addresses and connects the protocols to
+// the warehouse.
 package serve
 
 import (
@@ -48,22 +48,22 @@ func Command(a *answer.Command) *cobra.Command {
 	c := &command{Command: a, metrics: prometheus.NewRegistry()}
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Answer BI tools over the Postgres protocol, and browsers and spreadsheets over HTTP",
-		Long: `Serve the warehouse until it is told to stop. It only reads, and what a run commits
-appears by itself. Without addresses both are served on the loopback.
+		Short: "Serve BI tools over the Postgres protocol, and browsers and spreadsheets over HTTP",
+		Long: `Serve the warehouse until interrupted. The server only reads; new commits appear
+without a restart. Without addresses, it serves both protocols on the loopback.
 
---postgres is for programs that speak the Postgres protocol: psql, BI tools, drivers of
-every language. They read the tables of query list, and nothing else; docs/reference/postgres.md
-says which programs were tried, and what differs from Postgres. Each transaction, or
-statement outside of one, sees one commit.
+--postgres serves programs that speak the Postgres protocol: psql, BI tools and drivers
+of all languages. They can read only the tables of query list. Each transaction, or
+statement outside a transaction, reads one commit. docs/reference/postgres.md lists the
+tested programs and the differences from Postgres.
 
---http is for browsers and spreadsheets: the morning page, whose numbers and bars lead
-to the calls that they count, every report as a page and as a file, and what was said in
-a call; docs/reference/serve.md lists the addresses.
+--http serves browsers and spreadsheets: the morning page, whose numbers and bars link
+to the calls behind them, each report as a page and as a file, and the transcript of a
+call. docs/reference/serve.md lists the addresses.
 
-On the loopback, without --users, everybody is let in by any name. Any other address
-needs --users and TLS: query serve user add NAME makes a user. With --tls-cert all
-connections have to be encrypted, those on the loopback as well.`,
+On the loopback, without --users, every user name is accepted without a password. Other
+addresses require --users and TLS; query serve user add NAME creates a user. With
+--tls-cert all connections must be encrypted, also on the loopback.`,
 		Example: `  query serve --postgres 127.0.0.1:5433 --http 127.0.0.1:8080
   psql -h 127.0.0.1 -p 5433 -c 'SELECT status, count(*) FROM calls GROUP BY 1'
   curl 'http://127.0.0.1:8080/reports/funnel.csv?since=7d&by=agent'
@@ -73,28 +73,28 @@ connections have to be encrypted, those on the loopback as well.`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&c.postgres, "postgres", "", "`ADDRESS` for the Postgres protocol, as "+usualPostgres)
-	f.StringVar(&c.http, "http", "", "`ADDRESS` for browsers, as "+usualHTTP)
-	f.StringVar(&c.title, "title", "", "`TITLE` of the page over HTTP; default: Calls, in the page's language")
-	f.StringVar(&c.cert, "tls-cert", "", "`FILE` of the certificate, PEM")
-	f.StringVar(&c.key, "tls-key", "", "`FILE` of its key, PEM")
-	f.StringVar(&c.memory, "memory", "2GiB", "the most memory for all statements of a user over one snapshot, as `SIZE`")
-	f.StringVar(&c.temp, "temp", "10GiB", "the most space for what does not fit in memory, as `SIZE`")
-	f.IntVar(&c.threads, "threads", 0, "the most processors for statements; 0: all")
-	f.IntVar(&c.most, "max-connections", 100, "the most connections, over each protocol")
-	f.IntVar(&c.perUser, "max-connections-per-user", 0, "the most connections of a user whose entry says no others; 0: no limit")
+	f.StringVar(&c.postgres, "postgres", "", "`ADDRESS` for the Postgres protocol, e.g. "+usualPostgres)
+	f.StringVar(&c.http, "http", "", "`ADDRESS` for HTTP, e.g. "+usualHTTP)
+	f.StringVar(&c.title, "title", "", "`TITLE` of the morning page; default: Calls, in the page's language")
+	f.StringVar(&c.cert, "tls-cert", "", "certificate `FILE`, PEM")
+	f.StringVar(&c.key, "tls-key", "", "key `FILE` of the certificate, PEM")
+	f.StringVar(&c.memory, "memory", "2GiB", "limit the memory of one user's statements over one snapshot to `SIZE`")
+	f.StringVar(&c.temp, "temp", "10GiB", "limit the disk space for data that exceeds memory to `SIZE`")
+	f.IntVar(&c.threads, "threads", 0, "maximum number of CPUs for statements; 0: all")
+	f.IntVar(&c.most, "max-connections", 100, "maximum number of connections, per protocol")
+	f.IntVar(&c.perUser, "max-connections-per-user", 0, "maximum number of connections of a user without a limit of its own; 0: no limit")
 	cli.SpanVar(f, &c.timeout, "statement-timeout", 5*time.Minute,
-		"the most `TIME` of a statement, as 30s or 5m, where the user's entry says no other")
+		"cancel statements after `TIME`, e.g. 30s or 5m, unless the user has another limit")
 	cli.SpanVar(f, &c.idle, "idle-in-transaction-timeout", 10*time.Minute,
-		"the most `TIME` between two statements of a transaction, which keeps its snapshot")
-	f.StringVar(&c.audit, "audit", "", "write a line for each statement and each request to `FILE`; - is stderr")
-	cmd.PersistentFlags().StringVar(&c.users, "users", "", "`FILE` of the users who may log in; without it everybody on this machine may")
+		"close connections idle in a transaction, which keeps its snapshot open, after `TIME`")
+	f.StringVar(&c.audit, "audit", "", "log each statement and request to `FILE`; - is stderr")
+	cmd.PersistentFlags().StringVar(&c.users, "users", "", "`FILE` with the users who may log in; without it, everybody on this machine may")
 	c.AddOwnFlags(cmd, config.Query)
 	cmd.AddCommand(c.userCommand())
 	return cmd
 }
 
-// Where is served without addresses.
+// The default addresses.
 const usualPostgres, usualHTTP = "127.0.0.1:5433", "127.0.0.1:8080"
 
 func (c *command) run(ctx context.Context) (err error) {
@@ -131,7 +131,7 @@ func (c *command) run(ctx context.Context) (err error) {
 	workers := j.pool(who, log, c.note)
 	defer workers.Close()
 	c.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		gauge("snapshots_open", "Snapshots that are open: the current one, and those before it that somebody reads.", func() int {
+		gauge("snapshots_open", "Open snapshots: the current one and older ones still in use.", func() int {
 			open := append(workers.Snapshots(), houses.Snapshots()...)
 			slices.Sort(open)
 			return len(slices.Compact(open))
@@ -139,7 +139,7 @@ func (c *command) run(ctx context.Context) (err error) {
 		gauge("statement_processes", "Processes that run statements of the Postgres protocol.", func() int { return len(pids(workers)) }),
 		gauge("statement_memory_bytes", "Resident memory of these processes.", func() int { return residentMemory(pids(workers)) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "callhouse_serve", Name: "statement_processes_ended_total",
-			Help: "Processes that a statement has ended, by taking too much."}, func() float64 {
+			Help: "Processes ended because a statement exceeded a limit."}, func() float64 {
 			_, n := workers.Processes()
 			return float64(n)
 		}))
@@ -160,7 +160,7 @@ func (c *command) run(ctx context.Context) (err error) {
 	return all.Wait()
 }
 
-// openPostgres listens for the Postgres protocol, if that is to be served.
+// openPostgres listens for the Postgres protocol, if requested.
 func (c *command) openPostgres(ctx context.Context, loc *time.Location, who admitted,
 	workers *worker.Pool) (func(context.Context) error, error) {
 	if c.postgres == "" {
@@ -172,7 +172,7 @@ func (c *command) openPostgres(ctx context.Context, loc *time.Location, who admi
 	if err != nil {
 		return nil, err
 	}
-	words.Fprintf(c.Stderr, "answering the Postgres protocol on %s; days of %s\n", listener.Addr(), loc)
+	words.Fprintf(c.Stderr, "serving the Postgres protocol on %s; days in %s\n", listener.Addr(), loc)
 	return func(ctx context.Context) error {
 		if who.list != nil {
 			defer cli.Every(usersEvery, endGone(server, who.list, c.note))()
@@ -181,8 +181,8 @@ func (c *command) openPostgres(ctx context.Context, loc *time.Location, who admi
 	}, nil
 }
 
-// server returns the server of the Postgres protocol. With a certificate, connections have to be
-// encrypted from everywhere.
+// server returns the server of the Postgres protocol. With a certificate, all connections must be
+// encrypted.
 func (c *command) server(who admitted, host postgres.Host) *postgres.Server {
 	s := &postgres.Server{Host: host, Most: c.most, Log: c.note, TLS: who.tls, NeedTLS: who.tls != nil || !isLoopback(c.postgres),
 		Limits: postgres.Limits{Connections: c.perUser, Statement: c.timeout, Idle: c.idle}}
@@ -192,15 +192,14 @@ func (c *command) server(who admitted, host postgres.Host) *postgres.Server {
 	return s
 }
 
-// endGone returns a function that ends the connections of users whose entries were removed or
-// changed.
+// endGone returns a function that ends the connections of removed or changed users.
 func endGone(server *postgres.Server, list *users.List, note func(string)) func() {
 	changed := list.Watch()
 	_, _ = changed()
 	return func() {
 		gone, err := changed()
 		if err != nil {
-			note("connections stay open: " + err.Error())
+			note("cannot check for removed users, connections stay open: " + err.Error())
 		}
 		for _, name := range gone {
 			server.End(name)
@@ -209,12 +208,12 @@ func endGone(server *postgres.Server, list *users.List, note func(string)) func(
 }
 
 func (c *command) listen(ctx context.Context, flag, address string) (net.Listener, error) {
-	// A client whose machine is gone says nothing more. Its connection ends after a minute and a half.
+	// A dead client sends nothing. Its connection ends after a minute and a half.
 	l, err := (&net.ListenConfig{Control: unacknowledged, KeepAliveConfig: net.KeepAliveConfig{Enable: true,
 		Idle: 30 * time.Second, Interval: 15 * time.Second, Count: 4}}).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("listen on %s: %w", address, err),
-			"is another program on that port? "+flag+" takes another one")
+			"another program may use that port; choose one with "+flag)
 	}
 	return l, nil
 }
@@ -229,7 +228,7 @@ func pids(workers *worker.Pool) []int {
 	return all
 }
 
-// residentMemory returns that of processes, in bytes, where the system tells it.
+// residentMemory returns the memory of processes in bytes, if the system reports it.
 func residentMemory(pids []int) (bytes int) {
 	for _, pid := range pids {
 		p, err := procfs.NewProc(pid)
@@ -245,17 +244,17 @@ func residentMemory(pids []int) (bytes int) {
 
 func (c *command) note(text string) { words.Fprintf(c.Stderr, "%s\n", text) }
 
-// admitted is who may come in, and how.
+// admitted is who may connect, and how.
 type admitted struct {
-	list  *users.List // nil: everybody who reaches the address
+	list  *users.List // nil: everyone who reaches the address
 	brake *users.Brake
 	tls   *tls.Config // nil: none
 }
 
-// admission reads who may come in.
+// admission reads who may connect.
 func (c *command) admission() (who admitted, err error) {
 	if (c.cert == "") != (c.key == "") {
-		return who, cli.Usage("give both --tls-cert and --tls-key", "a certificate needs its key")
+		return who, cli.Usage("give both --tls-cert and --tls-key", "a certificate requires its key")
 	}
 	if c.cert != "" {
 		pair, err := tls.LoadX509KeyPair(c.cert, c.key)
@@ -267,24 +266,24 @@ func (c *command) admission() (who admitted, err error) {
 	who.brake = new(users.Brake)
 	if c.users != "" {
 		if who.list, err = users.Open(c.users); err != nil {
-			return who, cli.Usage("make it by: query serve user add NAME --users "+c.users, "%v", err)
+			return who, cli.Usage("create it: query serve user add NAME --users "+c.users, "%v", err)
 		}
 	}
 	for _, address := range []string{c.postgres, c.http} {
 		if address != "" && !isLoopback(address) && (who.list == nil || who.tls == nil) {
 			return who, cli.Usage("give --users, --tls-cert and --tls-key, or listen on 127.0.0.1",
-				"%s is not on the loopback, so who connects must log in, and be encrypted", address)
+				"%s is not a loopback address, so it requires logins and TLS", address)
 		}
 	}
 	return who, nil
 }
 
-// isLoopback says whether only this machine reaches an address.
+// isLoopback reports whether only this machine reaches an address.
 func isLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return false
 	}
 	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback() // a name may mean anything
+	return ip != nil && ip.IsLoopback() // a name may resolve to anything
 }

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unacknowledged ends connections whose client took nothing of what was sent for a while:
-// keepalive asks nothing as long as something is under way.
+// unacknowledged ends connections whose client acknowledged nothing for a while: keepalive does not
+// probe while data is in flight.
 func unacknowledged(_, _ string, raw syscall.RawConn) (err error) {
 	const most = 90 * time.Second
 	if cerr := raw.Control(func(fd uintptr) {

@@ -4,5 +4,5 @@ package serve
 
 import "syscall"
 
-// unacknowledged does nothing: here, the system ends a connection that gets no answer in its own time.
+// unacknowledged does nothing: this system has its own time-out for unacknowledged data.
 func unacknowledged(_, _ string, _ syscall.RawConn) error { return nil }

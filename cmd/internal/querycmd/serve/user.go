@@ -25,7 +25,7 @@ import (
 func (c *command) userCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "user",
-		Short: "Say who may log in to query serve",
+		Short: "Manage the users of query serve",
 		Args:  cli.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -36,7 +36,7 @@ func (c *command) userCommand() *cobra.Command {
 // usersFile returns the file of the users.
 func (c *command) usersFile() (string, error) {
 	if c.users == "" {
-		return "", cli.Usage("as in --users /etc/callhouse/users.json", "--users names no file")
+		return "", cli.Usage("for example: --users /etc/callhouse/users.json", "--users is missing")
 	}
 	return c.users, nil
 }
@@ -47,18 +47,17 @@ func (c *command) addCommand() *cobra.Command {
 	var may rights.Rights
 	cmd := &cobra.Command{
 		Use:   "add NAME",
-		Short: "Let somebody log in, or give a new password",
-		Long: `Write a user to the file of --users, or give one that is there a new password and new
-limits. The password is asked for on a terminal, or else read from the first line of
-stdin. The file holds what passwords are checked by, and not the passwords; it has the
-mode 0600. A server that is running takes it at the next login, and ends the
-connections of a user whose entry changed.
+		Short: "Add a user, or replace a user's password and limits",
+		Long: `Add a user to the file of --users, or replace the password and limits of an existing
+one. The password is read from the terminal, or else from the first line of stdin. The
+file stores only password hashes and has mode 0600. A running server applies the file at
+the next login and closes the connections of users whose entries changed.
 
-Without further flags a user sees everything. --only-agents leaves the calls of these
-agents, with what belongs to them, and closes the tables that do not tell whose their
-rows are. The file holds their ids; a name is looked up in the warehouse.
---only-tables closes all tables but those that it names. What --mask names is null.
-All three hold over the Postgres protocol and over HTTP alike.`,
+Without further flags a user may read everything. --only-agents restricts the user to
+the calls of these agents and the data of those calls, and hides tables whose rows
+cannot be assigned to an agent. The file stores agent ids; names are looked up in the
+warehouse. --only-tables hides all other tables. Columns in --mask are null. All three
+apply to the Postgres protocol and to HTTP.`,
 		Example: `  query serve user add metabase --users /etc/callhouse/users.json
   pass show metabase | query serve user add metabase --users users.json --max-connections 20 --statement-timeout 30s
   query serve user add agency --users users.json --only-agents 0a7e1f60-0000-4000-8000-00000000000a --mask from_number,to_number,content`,
@@ -81,8 +80,8 @@ All three hold over the Postgres protocol and over HTTP alike.`,
 			}
 			u.Timeout, u.Connections = timeout, connections
 			if timeout != "" && u.Limit() <= 0 || connections < 0 {
-				return cli.Usage("as in --statement-timeout 30s --max-connections 20",
-					"--statement-timeout %q or --max-connections %d is no limit", timeout, connections)
+				return cli.Usage("for example: --statement-timeout 30s --max-connections 20",
+					"invalid --statement-timeout %q or --max-connections %d", timeout, connections)
 			}
 			if memory != "" {
 				if u.Memory, err = memorySize(memory); err != nil {
@@ -97,30 +96,29 @@ All three hold over the Postgres protocol and over HTTP alike.`,
 			if err != nil {
 				return err
 			}
-			what := "may log in"
+			what := "added"
 			if replaced {
-				what = "has a new password"
+				what = "updated"
 			}
 			words.Fprintf(c.Stderr, "%s: %s %s\n", path, u.Name, what)
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&timeout, "statement-timeout", "", "the most `TIME` of a statement, as 30s")
+	cmd.Flags().StringVar(&timeout, "statement-timeout", "", "cancel the user's statements after `TIME`, e.g. 30s")
 	cmd.Flags().StringVar(&memory, "memory", "",
-		"the most memory for the user's statements over one snapshot, as `SIZE`; it holds when the next process for them starts")
-	cmd.Flags().IntVar(&connections, "max-connections", 0, "the most connections; 0: as for all")
+		"limit the memory of the user's statements over one snapshot to `SIZE`; applies to processes started later")
+	cmd.Flags().IntVar(&connections, "max-connections", 0, "maximum number of connections; 0: the server's default")
 	cmd.Flags().StringSliceVar(&may.Agents, "only-agents", nil,
-		"the calls of these `AGENTS`, by their ids or whole names, and nothing of others")
-	cmd.Flags().StringSliceVar(&may.Tables, "only-tables", nil, "these `TABLES`, and no others")
+		"only data of these `AGENTS`, by id or full name")
+	cmd.Flags().StringSliceVar(&may.Tables, "only-tables", nil, "only these `TABLES`")
 	cmd.Flags().StringSliceVar(&may.Masked, "mask", nil,
-		"`COLUMNS` that are null: content wherever a table has it, calls.summary in one table")
+		"`COLUMNS` to null: content for all tables that have it, calls.summary for one table")
 	return cmd
 }
 
-// agentIDs returns the ids of agents that are given by id or by name. A text that is neither
-// may be the id of an agent to come.
+// agentIDs returns the ids of agents given by id or name. Other texts may be ids of future agents.
 func (c *command) agentIDs(ctx context.Context, texts []string) (ids []string, err error) {
-	if len(texts) == 0 || slices.Contains(texts, "") { // which Check refuses
+	if len(texts) == 0 || slices.Contains(texts, "") { // refused by Check
 		return texts, nil
 	}
 	loc, err := c.Location()
@@ -129,7 +127,7 @@ func (c *command) agentIDs(ctx context.Context, texts []string) (ids []string, e
 	}
 	w, err := c.Open(ctx, loc)
 	if errors.Is(err, layout.ErrNoWarehouse) {
-		words.Fprintf(c.Stderr, "there is no warehouse at %s yet: --only-agents is taken for ids\n", c.Warehouse)
+		words.Fprintf(c.Stderr, "no warehouse at %s yet: the values of --only-agents are used as ids\n", c.Warehouse)
 		return texts, nil
 	} else if err != nil {
 		return nil, c.Explain(err)
@@ -141,7 +139,7 @@ func (c *command) agentIDs(ctx context.Context, texts []string) (ids []string, e
 		switch {
 		case errors.As(err, &unknown):
 			words.Fprintf(c.Stderr, "the warehouse has no agent with the id or name %q: "+
-				"the user sees nothing of it until there is one with that id\n", text)
+				"it is used as an id, and the user sees its data once that agent exists\n", text)
 			id = text
 		case err != nil:
 			return nil, c.Explain(err)
@@ -167,12 +165,12 @@ func (c *command) password() (string, error) {
 	} else {
 		line, err := bufio.NewReader(c.Stdin).ReadString('\n')
 		if err != nil && line == "" {
-			return "", cli.Usage("write it to stdin, as in: pass show bi | query serve user add bi", "there is no password")
+			return "", cli.Usage("write it to stdin, e.g. pass show bi | query serve user add bi", "no password given")
 		}
 		text = strings.TrimRight(line, "\r\n")
 	}
 	if len(text) < 8 {
-		return "", cli.Usage("take at least 8 characters", "the password is too short")
+		return "", cli.Usage("use at least 8 characters", "the password is too short")
 	}
 	return text, nil
 }
@@ -180,7 +178,7 @@ func (c *command) password() (string, error) {
 func (c *command) listCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "List who may log in",
+		Short: "List the users",
 		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			path, err := c.usersFile()
@@ -189,7 +187,7 @@ func (c *command) listCommand() *cobra.Command {
 			}
 			list, err := users.Open(path)
 			if errors.Is(err, fs.ErrNotExist) {
-				return cli.Usage("query serve user add NAME makes it", "%v", err)
+				return cli.Usage("create it: query serve user add NAME", "%v", err)
 			} else if err != nil {
 				return err
 			}
@@ -215,9 +213,9 @@ func (c *command) listCommand() *cobra.Command {
 func (c *command) removeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove NAME",
-		Short: "Let somebody log in no more",
-		Long: `Remove a user from the file of --users. A server that is running ends the user's
-connections within some seconds.`,
+		Short: "Remove a user",
+		Long: `Remove a user from the file of --users. A running server closes the user's
+connections within seconds.`,
 		Args: oneName,
 		RunE: func(_ *cobra.Command, args []string) error {
 			path, err := c.usersFile()
@@ -226,18 +224,18 @@ connections within some seconds.`,
 			}
 			found, err := users.Remove(path, args[0])
 			if err == nil && !found {
-				err = cli.Usage("query serve user list shows them", "there is no user %q", args[0])
+				err = cli.Usage("query serve user list shows all users", "unknown user %q", args[0])
 			}
 			return err
 		},
 	}
 }
 
-// oneName wants the name of one user.
+// oneName requires one user name.
 func oneName(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return cli.Usage("as in: query serve user add metabase --users users.json",
-			"the command takes the name of one user, %d are given", len(args))
+		return cli.Usage("for example: query serve user add metabase --users users.json",
+			"the command takes one user name, got %d", len(args))
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ import (
 	"callhouse/internal/sink/snapshot"
 )
 
-// WorkerName is the hidden command that answers the sessions of a user.
+// WorkerName is the hidden command that runs the sessions of a user.
 const WorkerName = "serve-sessions"
 
 // WorkerCommand makes that command.
@@ -55,7 +55,7 @@ func WorkerCommand(a *answer.Command) *cobra.Command {
 				return b, err
 			})
 			if errors.Is(err, process.ErrAlone) {
-				return cli.Usage("run: query serve", "%s is run by query itself", WorkerName)
+				return cli.Usage("run: query serve", "%s is an internal command of query", WorkerName)
 			}
 			if free != nil {
 				err = cmp.Or(err, free())
@@ -65,22 +65,22 @@ func WorkerCommand(a *answer.Command) *cobra.Command {
 	}
 }
 
-// job is what statements run over, and what they may take.
+// job is the warehouse and limits of a process.
 type job struct {
 	Warehouse   string
 	Root        string // its folder, absolute
-	Zone        string // of sessions that name none
+	Zone        string // default zone of sessions
 	Currency    string
 	Country     string
 	Goals       []question.Goal
-	Users       string // file; empty: nobody logs in
-	Memory      int64  // bytes, of all statements of a process over one snapshot
-	Temp        int64  // bytes, of what does not fit
+	Users       string // file; empty: no logins
+	Memory      int64  // bytes, for all statements of a process over one snapshot
+	Temp        int64  // bytes of temporary files
 	Threads     int
-	Connections int // at most
+	Connections int // maximum
 }
 
-// job reads the flags, and looks whether there is a warehouse.
+// job reads the flags and checks that there is a warehouse.
 func (c *command) job(ctx context.Context, loc *time.Location) (j job, err error) {
 	memory, err := memorySize(c.memory)
 	if err != nil {
@@ -88,7 +88,7 @@ func (c *command) job(ctx context.Context, loc *time.Location) (j job, err error
 	}
 	temp, err := humanize.ParseBytes(c.temp)
 	if err != nil || temp > 1<<50 {
-		return j, cli.Usage("write sizes as in 512MiB or 4GB", "--temp %s is no size", c.temp)
+		return j, cli.Usage("write a size such as 512MiB or 4GB", "--temp %s is not a size", c.temp)
 	}
 	if err := opened.CheckZone(ctx, loc); err != nil {
 		return j, err
@@ -100,19 +100,19 @@ func (c *command) job(ctx context.Context, loc *time.Location) (j job, err error
 	return job{c.Warehouse, snap.Root(), loc.String(), c.Currency, c.Country, c.Goals, c.users, memory, int64(temp), c.threads, c.most}, nil
 }
 
-// memorySize reads the value of a flag --memory.
+// memorySize parses the value of --memory.
 func memorySize(text string) (int64, error) {
 	n, err := humanize.ParseBytes(text)
 	if err != nil || n > 1<<50 {
-		return 0, cli.Usage("write sizes as in 512MiB or 4GB", "--memory %s is no size", text)
+		return 0, cli.Usage("write a size such as 512MiB or 4GB", "--memory %s is not a size", text)
 	}
 	if n < 64<<20 {
-		return 0, cli.Usage("the least is 64MiB", "--memory %s is too little", text)
+		return 0, cli.Usage("the minimum is 64MiB", "--memory %s is too small", text)
 	}
 	return int64(n), nil
 }
 
-// of is the job for a user's statements.
+// of returns the job for a user's statements.
 func (j job) of(list *users.List, user string) (any, error) {
 	if list != nil {
 		_, u, err := list.Find(user)
@@ -124,7 +124,7 @@ func (j job) of(list *users.List, user string) (any, error) {
 	return j, nil
 }
 
-// pool starts the processes that run statements, when there are clients.
+// pool returns the pool that starts processes for clients.
 func (j job) pool(who admitted, log *audit.Log, note func(string)) *worker.Pool {
 	p := &worker.Pool{Job: func(user string) (any, error) { return j.of(who.list, user) }, PerUser: who.list != nil,
 		Rest: 5 * time.Minute, Log: note, Command: func() *exec.Cmd {
@@ -145,14 +145,14 @@ func (j job) pool(who admitted, log *audit.Log, note func(string)) *worker.Pool 
 	return p
 }
 
-// headroom and perConnection are the address space that a process may take besides the memory
-// of two snapshots: Go's heap, and threads with what allocators reserve for them.
+// headroom and perConnection are the address space of a process besides the memory of two
+// snapshots: Go's heap, and threads with the reserves of their allocators.
 const (
 	headroom      = 3 << 30
 	perConnection = 16 << 20
 )
 
-// work bounds this process, and returns what answers its clients.
+// work limits this process and returns the backend of its clients.
 func (j job) work(t *worker.Teller) (_ postgres.Backend, free func() error, err error) {
 	loc, err := time.LoadLocation(j.Zone)
 	if err != nil {
@@ -170,22 +170,23 @@ func (j job) work(t *worker.Teller) (_ postgres.Backend, free func() error, err 
 		}
 		b.Rights = list.Rights
 	}
-	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) // of Linux: what ends first where the machine has no memory left
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) // on Linux: ends first when the machine runs out of memory
 	reserve(j.Connections)
-	// DuckDB does not hold its limit everywhere (a list of a billion numbers); the process does.
+	// DuckDB does not enforce its limit everywhere (a list of a billion numbers), so the process
+	// does.
 	if err := process.LimitSpace(2*j.Memory + int64(headroom+j.Connections*perConnection)); err != nil {
 		return nil, free, fmt.Errorf("limit the memory: %w", err)
 	}
 	return b, free, nil
 }
 
-// ownHeap is the memory that Go may need for what it copies of rows, and for all else.
+// ownHeap is the memory that Go may need for copied rows and everything else.
 const ownHeap = 1 << 30
 
-// reserve takes the address space that Go needs for itself before it is limited, for Go ends
-// the process where it gets no more: a heap, which it keeps once it had it, and threads.
+// reserve takes the address space that Go needs before it is limited, since Go ends the process
+// when it gets no more: a heap, which it keeps, and threads.
 func reserve(connections int) {
-	runtime.KeepAlive(make([]byte, ownHeap)) // no page of it is touched
+	runtime.KeepAlive(make([]byte, ownHeap)) // its pages are never touched
 	debug.FreeOSMemory()
 	var ready sync.WaitGroup
 	all := make(chan struct{})
@@ -202,8 +203,8 @@ func reserve(connections int) {
 	close(all)
 }
 
-// houses opens the warehouse, for statements in the dialect that is made for each reader; nil:
-// for reports alone. open is told which snapshots are open. free closes it, and ends the pin.
+// houses opens the warehouse for statements in each reader's dialect; nil: for reports only. open
+// is called with the open snapshots. free closes it and ends the pin.
 func (j job) houses(log func(string), open func([]int64), dialect func(rights.Rights) *opened.Dialect) (
 	h *lend.Houses, free func() error, err error) {
 	prover, ids := proven.Open(j.Warehouse, time.Now), new(opened.IDs)
@@ -216,10 +217,10 @@ func (j job) houses(log func(string), open func([]int64), dialect func(rights.Ri
 		}
 		return analytics.Open(ctx, j.Warehouse, o)
 	}
-	// The pin holds for as long as this folder is there, which a killed process leaves to the next.
+	// The pin lasts as long as this folder, which the next process removes if this one is killed.
 	holder, err := scratch.Make(scratch.Serve)
 	if err != nil {
-		return nil, nil, fmt.Errorf("make a folder: %w", err)
+		return nil, nil, fmt.Errorf("create a folder: %w", err)
 	}
 	h.Hold = func(snapshots []int64) error {
 		if open != nil {
@@ -228,7 +229,7 @@ func (j job) houses(log func(string), open func([]int64), dialect func(rights.Ri
 		err := snapshot.Hold(j.Root, holder.Path, snapshots, time.Now())
 		if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 			if len(snapshots) == 1 {
-				log("the warehouse cannot be written to, so the snapshot is not pinned: it stays for 24 hours after the next commit")
+				log("the warehouse is read-only, so the snapshot cannot be pinned: it is kept for 24 hours after the next commit")
 			}
 			return nil
 		}

@@ -15,11 +15,11 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// dotCommand is a command of the shell itself. It takes at most one word.
+// dotCommand is a command of the shell with at most one argument.
 type dotCommand struct {
 	name, takes, says string
 	others            string // its names in other shells
-	flag              string // of query, whose values the word may be
+	flag              string // a flag of query, whose values complete the argument
 	words             []string
 	outside           bool // it writes files, and is refused in safe mode
 	run               func(s *Session, ctx context.Context, word string) error
@@ -27,22 +27,22 @@ type dotCommand struct {
 
 func dotCommands() []dotCommand {
 	return []dotCommand{
-		{name: ".schema", takes: "[NAME]", says: `the reports and tables; the columns of one of them; \d is the same`,
+		{name: ".schema", takes: "[NAME]", says: `reports and tables, or the columns of one; same as \d`,
 			others: ".d .dt .dv .tables .reports .describe .desc",
 			words:  append(answer.Names(sqlfiles.ViewsByName()), answer.Names(sqlfiles.Reports())...), run: (*Session).schema},
 		{name: ".format", takes: "[FORMAT]", says: strings.Join(answer.FormatNames(), ", "), others: ".mode", flag: "format",
 			run: (*Session).setFormat},
-		{name: ".output", takes: "[FILE]", says: "answers go to a file; without one, to the terminal again", others: ".o .once",
+		{name: ".output", takes: "[FILE]", says: "write answers to a file; without FILE, to the terminal again", others: ".o .once",
 			outside: true, run: (*Session).setOutput},
-		{name: ".timer", takes: "[on | off]", says: "rows and seconds below each answer", others: ".timing",
+		{name: ".timer", takes: "[on | off]", says: "show rows and seconds below each answer", others: ".timing",
 			words: []string{"on", "off"}, run: (*Session).setTimer},
-		{name: ".tz", takes: "[ZONE]", says: "zone of days, hours and printed times", others: ".timezone", flag: "tz", run: (*Session).setZone},
-		{name: ".help", says: "this list", others: ".? .h help", run: (*Session).help},
-		{name: ".quit", says: "leave; as Ctrl-D does", others: ".q .exit quit exit", run: (*Session).quit},
+		{name: ".tz", takes: "[ZONE]", says: "time zone of days, hours and printed times", others: ".timezone", flag: "tz", run: (*Session).setZone},
+		{name: ".help", says: "show this list", others: ".? .h help", run: (*Session).help},
+		{name: ".quit", says: "leave the shell; same as Ctrl-D", others: ".q .exit quit exit", run: (*Session).quit},
 	}
 }
 
-// dotCommandOf returns the command that a word names, with a dot or a backslash; nil if there is none.
+// dotCommandOf returns the command of a word with a dot or backslash; nil if there is none.
 func dotCommandOf(word string) *dotCommand {
 	name := strings.ToLower(word)
 	if after, ok := strings.CutPrefix(name, `\`); ok {
@@ -56,7 +56,7 @@ func dotCommandOf(word string) *dotCommand {
 	return nil
 }
 
-// command runs a line that is not SQL: a command of the shell, or a report.
+// command runs a line that is not SQL: a shell command or a report.
 func (s *Session) command(ctx context.Context, line string) error {
 	words, _ := Words(line)
 	c := dotCommandOf(words[0])
@@ -81,14 +81,14 @@ func unknownInput(word string) error {
 		for _, c := range dotCommands() {
 			known = append(append(known, c.name), strings.Fields(c.others)...)
 		}
-		return cli.Usage(cli.Suggest(word, known, ".help lists the commands"), "%s is not in this shell; psql connects to query serve", word)
+		return cli.Usage(cli.Suggest(word, known, ".help lists the commands"), "%s is not supported here; psql can connect to query serve", word)
 	}
 	known := answer.Names(sqlfiles.Reports())
 	for _, w := range reading() {
 		known = append(known, strings.ToLower(w))
 	}
-	hint := "SQL begins with SELECT, FROM, WITH …; .schema lists the reports, .help the rest"
-	return cli.Usage(cli.Suggest(word, known, hint), "there is no statement or report %q", word)
+	hint := "SQL starts with SELECT, FROM, WITH …; .schema lists the reports, .help the commands"
+	return cli.Usage(cli.Suggest(word, known, hint), "unknown statement or report %q", word)
 }
 
 func (s *Session) schema(ctx context.Context, name string) error {
@@ -98,7 +98,7 @@ func (s *Session) schema(ctx context.Context, name string) error {
 			words = []string{"describe", name}
 		}
 		err := s.invoke(ctx, a, words...)
-		a.Shell.Wrote = nil // no line of rows and seconds
+		a.Shell.Wrote = nil // no line with rows and seconds
 		return err
 	})
 }
@@ -110,7 +110,7 @@ func (s *Session) setFormat(_ context.Context, name string) error {
 	}
 	a := &answer.Command{Config: config.Config{Values: config.Values{Format: name}}, Stdout: s.a.Stdout}
 	if s.file != nil {
-		a.Output = s.file.path // what a file can hold, a terminal need not
+		a.Output = s.file.path // a file may have formats that a terminal cannot show
 	}
 	f, err := a.OutputFormat()
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *Session) setOutput(_ context.Context, path string) error {
 		return nil
 	}
 	s.redirect(path)
-	s.say("answers go to %s as %s; .output alone brings them back", path, cmp.Or(s.file.format, "table"))
+	s.say("writing answers to %s as %s; .output without FILE returns to the terminal", path, cmp.Or(s.file.format, "table"))
 	return nil
 }
 
@@ -140,7 +140,7 @@ func (s *Session) setTimer(_ context.Context, word string) error {
 	case "on", "off":
 		s.timer = word == "on"
 	default:
-		return cli.Usage("write: .timer on, or .timer off", "%q is neither on nor off", word)
+		return cli.Usage("use .timer on or .timer off", "%q is neither on nor off", word)
 	}
 	return nil
 }
@@ -158,11 +158,11 @@ func (s *Session) setZone(_ context.Context, name string) error {
 }
 
 func (s *Session) help(context.Context, string) error {
-	out := "SQL ends with a semicolon. A report is run by its name: sentiment --by week --since 4w\n\n"
+	out := "SQL ends with a semicolon. A report runs by its name: sentiment --by week --since 4w\n\n"
 	for _, c := range dotCommands() {
 		out += fmt.Sprintf("  %-18s %s\n", strings.TrimSpace(c.name+" "+c.takes), c.says)
 	}
-	out += "\nTab completes, Ctrl-R searches what was typed, Ctrl-C cancels, Ctrl-D leaves.\nFor more, connect psql to query serve.\n"
+	out += "\nTab completes, Ctrl-R searches the history, Ctrl-C cancels, Ctrl-D leaves.\nFor other features, connect psql to query serve.\n"
 	_, err := io.WriteString(s.a.Stdout, out)
 	return err
 }

@@ -8,17 +8,16 @@ import (
 	"callhouse/internal/postgres/lexer"
 )
 
-// Candidate is what a word may become.
+// Candidate is a completion.
 type Candidate struct {
 	Text  string
-	Says  string // what it is, in a few words; may be empty
-	Group string // tables, columns, functions ..
-	// Before stands before Text where it is put in: with no word to complete, the
-	// character before the cursor.
+	Says  string // a short description; may be empty
+	Group string // tables, columns, functions …
+	// Before is inserted before Text: without a word to complete, the character before the cursor.
 	Before string
 }
 
-// Table is a table that statements can read, and its columns.
+// Table is a readable table and its columns.
 type Table struct {
 	Candidate
 	Columns []Candidate
@@ -29,15 +28,15 @@ type Vocabulary struct {
 	Tables    []Table
 	Functions []string
 	Keywords  []string // in upper case
-	Starts    []string // the keywords that begin a statement
+	Starts    []string // keywords that begin a statement
 	Commands  []Candidate
-	// Follow returns what the last of the words of a command may be.
+	// Follow returns the completions of the last word of a command.
 	Follow    func(words []string) []Candidate
 	IsCommand func(word string) bool
 }
 
-// Complete returns what the word before the cursor may become, which is a place
-// in the runes of text, and that word. What fits best comes first.
+// Complete returns the completions of the word before the cursor, a position in the runes of text,
+// best first, and that word.
 func (v *Vocabulary) Complete(text []rune, cursor int) (word string, out []Candidate) {
 	before := string(text[:cursor])
 	var in Input
@@ -53,7 +52,7 @@ func (v *Vocabulary) Complete(text []rune, cursor int) (word string, out []Candi
 		word, out = words[len(words)-1], v.Follow(words)
 	case in.Command && firstWord(in.Text) == "":
 		word, out = words[0], v.Commands
-	default: // a word alone may become anything
+	default: // anything may complete a lone word
 		word, out = v.statement(in.Text, string(text[cursor:]))
 	}
 	out = beginning(out, word)
@@ -63,8 +62,8 @@ func (v *Vocabulary) Complete(text []rune, cursor int) (word string, out []Candi
 	return leading(before, out)
 }
 
-// leading makes candidates for no word at all: the editor wants a beginning, so
-// it is given the character before the cursor.
+// leading makes candidates without a word: the editor requires a prefix, so it gets the character
+// before the cursor.
 func leading(before string, out []Candidate) (string, []Candidate) {
 	if before == "" || len(out) == 0 {
 		return "", out
@@ -79,8 +78,8 @@ func leading(before string, out []Candidate) (string, []Candidate) {
 	return last, out
 }
 
-// beginning keeps those that begin with word, whatever the case. Of several of
-// one name the first is kept.
+// beginning returns those that begin with word, ignoring case. Of several with one name the first
+// is kept.
 func beginning(all []Candidate, word string) []Candidate {
 	var out []Candidate
 	seen := map[string]bool{}
@@ -93,8 +92,7 @@ func beginning(all []Candidate, word string) []Candidate {
 	return out
 }
 
-// statement completes SQL. open is the statement so far, after is what stands
-// behind the cursor.
+// statement completes SQL. open is the statement so far, after the text behind the cursor.
 func (v *Vocabulary) statement(open, after string) (word string, out []Candidate) {
 	if isInside(open) {
 		return "", nil
@@ -138,7 +136,7 @@ func (v *Vocabulary) statement(open, after string) (word string, out []Candidate
 	return word, out
 }
 
-// beforeTables are the words that a table follows.
+// beforeTables are the words that precede a table.
 var beforeTables = []string{"from", "join", "describe", "desc", "summarize", "table", "pivot", "unpivot"}
 
 func meaning(tokens []lexer.Token) []lexer.Token {
@@ -152,8 +150,8 @@ func (v *Vocabulary) tables() (out []Candidate) {
 	return out
 }
 
-// members returns what may follow owner and a dot: the columns of the table of
-// that name or alias, and the tables of stored.
+// members returns the completions after owner and a dot: columns of the table with that name or
+// alias, and the tables of stored.
 func (v *Vocabulary) members(owner string, named []Table, tokens []lexer.Token) []Candidate {
 	if owner == "stored" {
 		return v.tables()
@@ -179,7 +177,7 @@ func (v *Vocabulary) members(owner string, named []Table, tokens []lexer.Token) 
 	return nil
 }
 
-// cased writes keywords as the user writes: select for sel, SELECT for SEL.
+// cased writes keywords in the user's case: select for sel, SELECT for SEL.
 func cased(words []string, like, group string) (out []Candidate) {
 	lower := like != "" && like == strings.ToLower(like)
 	for _, w := range words {

@@ -12,38 +12,36 @@ import (
 	"callhouse/internal/words"
 )
 
-// editor reads inputs of one or more lines from the terminal that is the process's
-// standard input and output. ~/.inputrc counts.
+// editor reads multi-line input from the terminal of the process. It honours ~/.inputrc.
 type editor struct {
 	rl     *readline.Shell
 	colour bool
 }
 
-// reserve makes sure that there is a row below the cursor, which the editor
-// clears: down one row, which scrolls at the bottom of the screen, and up again.
+// reserve ensures a row below the cursor, which the editor clears: one row down, scrolling at the
+// bottom of the screen, and up again.
 const reserve = "\x1bD\x1bM"
 
-// newEditor returns an editor. It draws nothing before read.
+// newEditor returns an editor, which draws nothing before read.
 func newEditor(v *Vocabulary, h *History) *editor {
 	e := &editor{readline.NewShell(), os.Getenv("NO_COLOR") == ""}
 	rl := e.rl
 	rl.Prompt.Primary(func() string {
-		// Asking the terminal where the cursor is takes a round trip for each key,
-		// and a key that comes in one read with the answer is lost (after v1.3.0 of
-		// the library it is not: its pull request 118). So it is asked only where a
-		// list has to find its room.
+		// Asking the terminal for the cursor position takes a round trip per key, and a key read
+		// together with the answer is lost (fixed after v1.3.0 of the library: its pull request
+		// 118). So it is asked only when a list needs room.
 		_ = rl.Config.Set("cursor-position-probe", rl.Keymap.Local() != "")
 		return "query> "
 	})
 	rl.SyntaxHighlighter = func(line []rune) string { return string(line) + reserve }
 	settings := map[string]any{
-		"convert-meta":                 false, // letters beyond ASCII are letters
-		"enable-bracketed-paste":       true,  // a pasted text waits for Enter
-		"menu-complete-display-prefix": true,  // Tab shows what there is, the next one chooses
+		"convert-meta":                 false, // non-ASCII letters are letters
+		"enable-bracketed-paste":       true,  // pasted text waits for Enter
+		"menu-complete-display-prefix": true,  // the first Tab lists, the next one chooses
 		"completion-ignore-case":       true,
 		"multiline-column":             true,
 		"autopairs":                    false,
-		"echo-control-characters":      false, // ^C would be drawn over what is typed
+		"echo-control-characters":      false, // ^C would be drawn over the input
 	}
 	if e.colour {
 		settings["completion-description-style"] = `\e[2m`
@@ -51,7 +49,7 @@ func newEditor(v *Vocabulary, h *History) *editor {
 		settings["completion-selection-style"] = `\e[7m`
 	}
 	for name, v := range settings {
-		_ = rl.Config.Set(name, v) // a name that is not known would do nothing
+		_ = rl.Config.Set(name, v) // an unknown name would have no effect
 	}
 	for _, keymap := range []string{"emacs", "emacs-standard", "vi-insert"} {
 		_ = rl.Config.Bind(keymap, inputrc.Unescape(`\t`), "menu-complete", false)
@@ -71,7 +69,7 @@ func newEditor(v *Vocabulary, h *History) *editor {
 	return e
 }
 
-// read returns the next inputs; errInterrupted after Ctrl-C, io.EOF after Ctrl-D.
+// read returns the next input; errInterrupted after Ctrl-C, io.EOF after Ctrl-D.
 func (e *editor) read() (text string, err error) {
 	if e.colour {
 		text, err = e.rl.Readline()
@@ -84,8 +82,8 @@ func (e *editor) read() (text string, err error) {
 	return text, err
 }
 
-// withoutColour lets read draw on the process's standard output without colours:
-// the editor has no setting for all of them. What is bold, dim or reversed stays.
+// withoutColour runs read without colours, for which the editor has no setting. Bold, dim and
+// reversed text stays.
 func withoutColour(read func() (string, error)) (string, error) {
 	terminal := os.Stdout
 	r, w, err := os.Pipe()
@@ -112,8 +110,7 @@ var (
 	beginsRE = regexp.MustCompile(`\x1b(?:\[[0-9;]*)?$`)
 )
 
-// copyPlain copies what is drawn. A sequence that comes in two pieces waits for
-// its end.
+// copyPlain copies the output without colours. A split escape sequence waits for its end.
 func copyPlain(to io.Writer, from io.Reader) {
 	buf := make([]byte, 64<<10)
 	var held []byte
@@ -124,7 +121,7 @@ func copyPlain(to io.Writer, from io.Reader) {
 		if at := beginsRE.FindIndex(held); at != nil && err == nil {
 			end = at[0]
 		}
-		_, _ = to.Write(colourRE.ReplaceAll(held[:end], nil)) // a terminal that is gone shows nothing
+		_, _ = to.Write(colourRE.ReplaceAll(held[:end], nil)) // the terminal is gone
 		held = bytes.Clone(held[end:])
 		if err != nil {
 			return

@@ -20,12 +20,12 @@ func isOver(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, errInterrupted)
 }
 
-// hintOf returns the hint of an error. The shell has no flags.
+// hintOf returns the hint of an error, without hints about flags.
 func hintOf(err error) string {
-	return strings.Replace(cli.Hint(err), "give it as", "query sql takes it as", 1)
+	return strings.Replace(cli.Hint(err), "set it with", "query sql sets it with", 1)
 }
 
-// located adds to an error where in the script it is.
+// located adds the position in the script to an error.
 func located(err error, in Input) error {
 	if isOver(err) {
 		return err
@@ -33,14 +33,14 @@ func located(err error, in Input) error {
 	line, told := in.Line, answer.ExplainSQL(err)
 	code, hint := cli.Code(told), hintOf(told)
 	var d *duck.Error
-	if errors.As(err, &d) && d.Line > 0 { // where the script has it, not the statement
+	if errors.As(err, &d) && d.Line > 0 { // relative to the script, not the statement
 		line, told = line+d.Line-1, errors.New(d.Text())
 	}
 	return cli.Fail(code, fmt.Errorf("line %d: %w", line, told), hint)
 }
 
-// showError prints what is wrong with an input that was typed; if DuckDB knows the
-// place, with the line and a mark below it.
+// showError prints the error of an interactive input, with the line and a mark if DuckDB knows the
+// position.
 func (s *Session) showError(err error, in Input) {
 	if isOver(err) {
 		s.say("\ncancelled") // the terminal has shown ^C
@@ -61,12 +61,12 @@ func (s *Session) showError(err error, in Input) {
 		if len(mark)-strings.LastIndexByte(mark, '\n')+len(hint) < width {
 			mark, hint = mark+hint, ""
 		}
-		_, _ = io.WriteString(s.a.Stderr, strings.TrimRight(mark, " ")+"\n") // of visible parts
+		_, _ = io.WriteString(s.a.Stderr, strings.TrimRight(mark, " ")+"\n") // made of visible parts
 	}
 	s.wrapped("  ", hint, width)
 }
 
-// wrapped prints a text in as many lines as it needs. All but the first are indented.
+// wrapped prints a text, wrapped and indented after the first line.
 func (s *Session) wrapped(head, text string, width int) {
 	if text != "" {
 		text = answer.Wrap(strings.Fields(words.Line(text)), width-len(head)-1)
@@ -74,8 +74,8 @@ func (s *Session) wrapped(head, text string, width int) {
 	}
 }
 
-// excerpt returns a line of a text, and a mark below one of its columns; nothing if
-// that does not fit. Lines and columns count from 1.
+// excerpt returns a line of a text and a mark below a column; nothing if that does not fit. Lines
+// and columns count from 1.
 func excerpt(text string, line, column, width int) string {
 	lines := strings.Split(strings.ReplaceAll(text, "\t", " "), "\n")
 	if line > len(lines) {
@@ -83,7 +83,7 @@ func excerpt(text string, line, column, width int) string {
 	}
 	at := []rune(strings.TrimRight(lines[line-1], "\r"))
 	before := words.Line(string(at[:min(column-1, len(at))]))
-	cells := &runewidth.Condition{StrictEmojiNeutral: true} // whatever the environment says
+	cells := &runewidth.Condition{StrictEmojiNeutral: true} // regardless of the environment
 	whole := words.Line(string(at))
 	if cells.StringWidth(whole) > width-4 {
 		return ""

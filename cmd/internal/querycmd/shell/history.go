@@ -14,20 +14,18 @@ import (
 	"callhouse/cmd/internal/querycmd/answer"
 )
 
-// historyEntries is how many entries are kept. The file is cut down to them when
-// it has grown to twice as many.
+// historyEntries is the number of entries kept. The file is truncated to it when it has twice as
+// many.
 const historyEntries = 2000
 
-// History holds what was typed, oldest first, and keeps it in a file: a line
-// for each entry, which is a JSON string, since statements have lines. Entries
-// are appended, so that several shells can share the file.
+// History holds past input, oldest first, and appends it to a file that several shells can share:
+// one JSON string per line, since statements have several lines.
 type History struct {
-	file    string // empty: nothing is kept
+	file    string // empty: not kept
 	entries []string
 }
 
-// historyFile is the file for what is typed, in the user's state folder (XDG); ""
-// if there is none.
+// historyFile returns the history file in the user's state folder (XDG); "" if there is none.
 func historyFile() string {
 	dir := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(dir) {
@@ -40,8 +38,8 @@ func historyFile() string {
 	return filepath.Join(dir, "callhouse", "query_history")
 }
 
-// OpenHistory reads the history that file keeps; without a name it is kept
-// nowhere. On an error the history is usable, and kept nowhere.
+// OpenHistory reads the history of a file; without a name, nothing is kept. After an error the
+// history is usable but not kept.
 func OpenHistory(file string) (*History, error) {
 	h := &History{}
 	if file == "" {
@@ -52,12 +50,12 @@ func OpenHistory(file string) (*History, error) {
 		err = os.MkdirAll(filepath.Dir(file), 0o700)
 	}
 	if err != nil {
-		return h, fmt.Errorf("keep the history: %w", err)
+		return h, fmt.Errorf("save the history: %w", err)
 	}
 	h.file = file
 	for line := range bytes.Lines(raw) {
 		var entry string
-		if json.Unmarshal(line, &entry) == nil && entry != "" { // others are of another program
+		if json.Unmarshal(line, &entry) == nil && entry != "" { // other lines are not ours
 			h.entries = append(h.entries, entry)
 		}
 	}
@@ -70,7 +68,7 @@ func OpenHistory(file string) (*History, error) {
 
 func write(w io.Writer, entries ...string) error {
 	for _, e := range entries {
-		raw, _ := json.Marshal(e) // a string is always JSON
+		raw, _ := json.Marshal(e) // a string always encodes
 		if _, err := w.Write(append(raw, '\n')); err != nil {
 			return err
 		}
@@ -78,7 +76,7 @@ func write(w io.Writer, entries ...string) error {
 	return nil
 }
 
-// Add appends an entry, but not one like the last.
+// Add appends an entry unless it equals the last one.
 func (h *History) Add(entry string) error {
 	entry = strings.TrimSpace(entry)
 	if n := len(h.entries); entry == "" || n > 0 && h.entries[n-1] == entry {
@@ -94,7 +92,7 @@ func (h *History) Add(entry string) error {
 	}
 	if err != nil {
 		h.file = "" // once is enough to be told
-		return fmt.Errorf("keep the history: %w", err)
+		return fmt.Errorf("save the history: %w", err)
 	}
 	return nil
 }
@@ -102,8 +100,7 @@ func (h *History) Add(entry string) error {
 // Entries returns the entries, oldest first.
 func (h *History) Entries() []string { return h.entries }
 
-// entries is the history as the editor walks through it. It is told of new
-// entries by Add alone.
+// entries is the history for the editor. New entries come through Add alone.
 type entries struct{ *History }
 
 func (l entries) Write(string) (int, error) { return len(l.entries), nil }

@@ -47,7 +47,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// What another program left in the file is passed over, and what is cut off too.
+// Lines of other programs, and truncated ones, are skipped.
 func TestHistoryOfOthers(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "history")
 	if err := os.WriteFile(file, []byte("select 1;\n\"a\"\n{}\n\"b"), 0o600); err != nil {
@@ -78,7 +78,7 @@ func TestHistoryIsCutDown(t *testing.T) {
 	}
 }
 
-// Where nothing can be kept the history still works.
+// Without a file the history still works.
 func TestHistoryNowhere(t *testing.T) {
 	h := open(t, "")
 	add(t, h, "select 1;")

@@ -17,8 +17,8 @@ import (
 	"callhouse/internal/words"
 )
 
-// reader returns the function that reads the next inputs: the line editor or,
-// without a capable terminal, a plain prompt on stderr.
+// reader returns the function that reads input: the line editor or, without a capable terminal, a
+// plain prompt on stderr.
 func (s *Session) reader(ctx context.Context, h *History) (read func() (string, error), stop func()) {
 	if s.a.Stdin != os.Stdin || s.a.Stdout != os.Stdout || answer.TerminalWidth(s.a.Stdout) == 0 {
 		return s.lineReader(), restored(func() {})
@@ -30,8 +30,7 @@ func (s *Session) reader(ctx context.Context, h *History) (read func() (string, 
 	return newEditor(s.vocabulary(ctx), h).read, stop
 }
 
-// restored calls restore, which resets the terminal, if a signal ends the program.
-// stop ends that.
+// restored calls restore, which resets the terminal, if a signal ends the program. stop ends that.
 func restored(restore func()) (stop func()) {
 	signals, done := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(signals, cli.Terminating()...)
@@ -49,8 +48,8 @@ func restored(restore func()) (stop func()) {
 	}
 }
 
-// lineReader returns a function that reads stdin line by line, up to the end of what
-// can be run. At the end of stdin the last semicolon may be missing.
+// lineReader returns a function that reads stdin line by line until the input is complete. At the
+// end of stdin the last semicolon may be missing.
 func (s *Session) lineReader() func() (string, error) {
 	limited := &io.LimitedReader{R: s.a.Stdin}
 	in := bufio.NewReader(limited)
@@ -70,7 +69,7 @@ func (s *Session) lineReader() func() (string, error) {
 				return text, nil
 			case err != nil:
 				return "", err
-			case (begins || strings.Contains(line, ";")) && whole(text): // another line ends no statement
+			case (begins || strings.Contains(line, ";")) && whole(text): // another line cannot complete the statement
 				return text, nil
 			}
 		}

@@ -17,7 +17,7 @@ import (
 	"callhouse/internal/analytics/format"
 )
 
-// run runs one input. It does not print the error.
+// run runs one input without printing its error.
 func (s *Session) run(ctx context.Context, in Input) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -44,7 +44,7 @@ func (s *Session) invoke(ctx context.Context, a *answer.Command, words ...string
 	args := []string{words[0], "--warehouse", a.Warehouse, "--tz", a.TZ, "--config", s.a.Path, "--profile", s.a.Profile,
 		fmt.Sprintf("--group-readable=%t", a.GroupReadable)}
 	toFile := func(w string) bool { return strings.HasPrefix(w, "--output") || strings.HasPrefix(w, "-o") }
-	if a.Format != "" && !slices.ContainsFunc(words, toFile) { // a file's ending names the format
+	if a.Format != "" && !slices.ContainsFunc(words, toFile) { // the file's extension determines the format
 		args = append(args, "--format", a.Format)
 	}
 	root := s.commands(*a)
@@ -54,8 +54,8 @@ func (s *Session) invoke(ctx context.Context, a *answer.Command, words ...string
 	return a.Explain(root.ExecuteContext(ctx))
 }
 
-// answer lets do write an answer where the session's answers go. All of it comes
-// from the snapshot that is current now.
+// answer calls do, which writes an answer to the session's output. It all comes from the snapshot
+// current now.
 func (s *Session) answer(ctx context.Context, do func(a *answer.Command) error) error {
 	w, giveBack, err := s.borrow(ctx)
 	if err != nil {
@@ -80,7 +80,7 @@ func (s *Session) answer(ctx context.Context, do func(a *answer.Command) error) 
 	return err
 }
 
-// part puts an empty line between tables if there is no prompt between them.
+// part prints an empty line between tables if there is no prompt between them.
 func (s *Session) part(a *answer.Command) {
 	kind := format.Format(a.Format)
 	if !s.interactive && (kind == "" || kind == format.Table || kind == format.Markdown) {
@@ -88,7 +88,7 @@ func (s *Session) part(a *answer.Command) {
 	}
 }
 
-// parting writes an empty line before what follows something.
+// parting prints an empty line before output that follows other output.
 type parting struct {
 	w     io.Writer
 	above *bool
@@ -107,15 +107,14 @@ func (p *parting) Write(b []byte) (int, error) {
 	return p.w.Write(b)
 }
 
-// outFile is the file that .output names. The first answer replaces it, others are
-// appended. Each is written completely or not at all.
+// outFile is the file of .output. The first answer replaces it, others are appended, each
+// completely or not at all.
 type outFile struct {
 	path, format string
 	begun        bool
 }
 
-// redirect sends the answers to a file, in the format of its ending, or else of the
-// session.
+// redirect sends answers to a file, in the format of its extension or else of the session.
 func (s *Session) redirect(path string) {
 	s.file = &outFile{path: path, format: s.format}
 	if f, ok := format.OfFile(path); ok {
@@ -135,8 +134,8 @@ func (f *outFile) add(a *answer.Command, do func(*answer.Command) error) error {
 		return err
 	}
 	if format.Format(f.format).Binary() {
-		return cli.Usage(".output FILE names another, .output alone is the terminal",
-			"%s holds an answer, and %s files hold one", f.path, f.format)
+		return cli.Usage("name another file with .output FILE, or return to the terminal with .output",
+			"%s already has an answer, and %s files hold only one", f.path, f.format)
 	}
 	file, err := os.OpenFile(f.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, a.FileMode(f.path))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package shell is query's shell. It runs what is typed, or a script, statement by
-// statement. For all that analysts seldom use, psql connects to query serve.
+// Package shell is query's shell, interactive or running a script statement by statement. For
+// rarely used features, psql can connect to query serve.
 package shell
 
 import (
@@ -26,10 +26,9 @@ import (
 	"callhouse/internal/words"
 )
 
-// Session is one run of the shell: what its commands set, and who lends it the
-// warehouse.
+// Session is one run of the shell: its settings and the lender of the warehouse.
 type Session struct {
-	a        *answer.Command // as the command was started
+	a        *answer.Command // the command as started
 	commands func(answer.Command) *cobra.Command
 
 	safe       safe.Mode
@@ -38,16 +37,16 @@ type Session struct {
 	timer      bool
 
 	houses *lend.Houses
-	news   string // the snapshot that the user knows of
-	parted bool   // an answer stands above: a blank line parts the next from it
+	news   string // the last announced snapshot
+	parted bool   // an answer precedes, so the next one needs an empty line
 
 	interactive bool
 	interrupts  chan os.Signal
 	over        bool
 }
 
-// New returns a session with the settings of a command. commands makes query's
-// commands with such settings.
+// New returns a session with the settings of a command. commands makes query's commands with given
+// settings.
 func New(a *answer.Command, safe safe.Mode, commands func(answer.Command) *cobra.Command) (*Session, error) {
 	s := &Session{a: a, safe: safe, commands: commands, tz: a.TZ, format: cmp.Or(a.Format, a.Usual)}
 	if _, err := a.Location(); err != nil {
@@ -66,10 +65,9 @@ func New(a *answer.Command, safe safe.Mode, commands func(answer.Command) *cobra
 	return s, nil
 }
 
-// Run reads from the terminal until the user leaves, or runs stdin as a script if
-// it is not a terminal. It keeps what is typed in a file, unless noHistory is set.
-// On a terminal it calls freeSignals, so that signals have their usual effect
-// again.
+// Run reads from the terminal until the user leaves, or runs stdin as a script if it is not a
+// terminal. It keeps the input in a file unless noHistory is set. On a terminal it calls
+// freeSignals, which restores the default effect of signals.
 func (s *Session) Run(ctx context.Context, noHistory bool, freeSignals func()) error {
 	if !cli.IsTerminal(s.a.Stdin) {
 		return cmp.Or(s.script(ctx), s.houses.Close())
@@ -81,7 +79,7 @@ func (s *Session) Run(ctx context.Context, noHistory bool, freeSignals func()) e
 	return cmp.Or(s.interact(ctx, file, freeSignals), s.houses.Close())
 }
 
-// script runs stdin statement by statement, up to the first error.
+// script runs stdin statement by statement until an error.
 func (s *Session) script(ctx context.Context) error {
 	read, next := s.lineReader(), 1
 	for {
@@ -105,8 +103,7 @@ func (s *Session) script(ctx context.Context) error {
 	}
 }
 
-// interact reads from the terminal until the user leaves. It prints errors and goes
-// on.
+// interact reads from the terminal until the user leaves, continuing after errors.
 func (s *Session) interact(ctx context.Context, file string, freeSignals func()) error {
 	s.interactive, s.timer = true, true
 	s.interrupts = make(chan os.Signal, 1)
@@ -119,8 +116,7 @@ func (s *Session) interact(ctx context.Context, file string, freeSignals func())
 	if err := s.greet(ctx); err != nil {
 		return err
 	}
-	// From here on Ctrl-C cancels a statement only, and not ctx. The reader handles
-	// the other signals.
+	// From here on Ctrl-C cancels only a statement, not ctx. The reader handles other signals.
 	ctx = context.WithoutCancel(ctx)
 	read, stop := s.reader(ctx, history)
 	defer stop()
@@ -150,15 +146,14 @@ func (s *Session) interact(ctx context.Context, file string, freeSignals func())
 	return nil
 }
 
-// errInterrupted says that Ctrl-C cancelled a statement, or dropped what was typed.
+// errInterrupted reports that Ctrl-C cancelled a statement or input.
 var errInterrupted = errors.New("cancelled")
 
-// patience is how long a statement may take to stop before the user is told how
-// to leave it.
+// patience is how long a statement may take to stop before the user is told how to leave.
 const patience = 2 * time.Second
 
-// cancellable runs do, which Ctrl-C cancels. If that takes long, a second Ctrl-C
-// ends the program.
+// cancellable runs do, which Ctrl-C cancels. If stopping takes long, a second Ctrl-C ends the
+// program.
 func (s *Session) cancellable(ctx context.Context, do func(context.Context) error) error {
 	s.forgetInterrupts()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -176,7 +171,7 @@ func (s *Session) cancellable(ctx context.Context, do func(context.Context) erro
 		case <-done:
 			return
 		case <-time.After(patience):
-			s.say("still stopping it; Ctrl-C leaves the shell")
+			s.say("still cancelling; press Ctrl-C again to leave the shell")
 		}
 		s.forgetInterrupts()
 		select {
@@ -198,7 +193,7 @@ func (s *Session) forgetInterrupts() {
 	}
 }
 
-// borrow returns the warehouse at the snapshot that is current now.
+// borrow returns the warehouse at the current snapshot.
 func (s *Session) borrow(ctx context.Context) (w *analytics.Warehouse, giveBack func(), err error) {
 	loc, err := answer.Zone(s.tz)
 	if err != nil {
@@ -210,10 +205,10 @@ func (s *Session) borrow(ctx context.Context) (w *analytics.Warehouse, giveBack 
 	return w, giveBack, err
 }
 
-// tellNews says, once for each commit, that there is a new one.
+// tellNews announces each new commit once.
 func (s *Session) tellNews() {
 	if now := s.houses.Current(); now != "" && now != s.news {
-		s.say("snapshot %s is committed: from now on statements read it", now)
+		s.say("snapshot %s was committed: statements now read it", now)
 		s.news = now
 	}
 }
@@ -227,9 +222,9 @@ func (s *Session) greet(ctx context.Context) error {
 	m := w.Snapshot().Manifest
 	s.say("snapshot %s of %s, committed %s: %s", filepath.Base(w.Snapshot().Dir), s.a.Warehouse,
 		m.CommittedAt.In(w.Location()).Format("2006-01-02 15:04 MST"), cli.Plural(m.Rows("calls"), "call"))
-	s.say("SQL ends with ; and reports run by name: sentiment --by week. More: .help")
+	s.say("End SQL with ;. Reports run by name: sentiment --by week. Help: .help")
 	return nil
 }
 
-// say prints what is not data.
+// say prints messages to stderr.
 func (s *Session) say(text string, args ...any) { words.Fprintf(s.a.Stderr, text+"\n", args...) }

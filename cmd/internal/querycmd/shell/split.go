@@ -8,19 +8,19 @@ import (
 	"callhouse/internal/postgres/lexer"
 )
 
-// Input is one thing to do.
+// Input is a statement or command.
 type Input struct {
 	// Text is a statement without its semicolon, or the line of a command.
 	Text string
-	// Command: it begins with a dot, or with a word that no statement begins with.
+	// Command: it begins with a dot, or with a word that begins no statement.
 	Command bool
-	Open    bool // the text ends before the input does
-	Line    int  // where it begins, counted from 1
+	Open    bool // it may continue
+	Line    int  // its first line, from 1
 }
 
-// Split takes text apart into statements, which end with a semicolon, and commands,
-// which end with a semicolon or their line. Only the last may be open. isCommand says
-// whether a line that begins with word is a command.
+// Split splits text into statements, which end with a semicolon, and commands, which end with a
+// semicolon or their line. Only the last may be open. isCommand reports whether a line that begins
+// with word is a command.
 func Split(text string, isCommand func(word string) bool) (inputs []Input) {
 	line, counted := 1, 0
 	for at := skipEmpty(text, 0); at < len(text); {
@@ -49,15 +49,14 @@ func Split(text string, isCommand func(word string) bool) (inputs []Input) {
 
 func isEnd(t lexer.Token) bool { return t.Kind == lexer.Other && t.Text == ";" }
 
-// whole reports whether all that is typed can be run: commands, and statements with
-// their semicolons.
+// whole reports whether the input is complete: commands, and statements with semicolons.
 func whole(text string) bool {
 	inputs := Split(text, isCommand)
 	last := len(inputs) - 1
 	return last < 0 || !inputs[last].Open || inputs[last].Command
 }
 
-// skipEmpty skips what no input begins with: space, semicolons, whole comments.
+// skipEmpty skips space, semicolons and complete comments.
 func skipEmpty(text string, at int) int {
 	for {
 		rest := strings.TrimLeftFunc(text[at:], func(r rune) bool { return r == ';' || unicode.IsSpace(r) })
@@ -73,14 +72,14 @@ func skipEmpty(text string, at int) int {
 	}
 }
 
-// isInside reports whether text ends inside of a comment, a text or a name in quotes:
-// a semicolon would then be a part of it.
+// isInside reports whether text ends inside a comment, string or quoted name, to which a semicolon
+// would belong.
 func isInside(text string) bool {
 	tokens := slices.Collect(lexer.Tokens(text + ";"))
 	return !isEnd(tokens[len(tokens)-1])
 }
 
-// firstWord returns the letters and digits that text begins with.
+// firstWord returns the letters and digits at the beginning of text.
 func firstWord(text string) string {
 	end := strings.IndexFunc(text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	if end < 0 {
@@ -89,8 +88,8 @@ func firstWord(text string) string {
 	return text[:end]
 }
 
-// Words cuts a command at its spaces. It ends at to: before a semicolon, or the end of
-// its line. Quotes, single or double, hold words together; an open one ends with the line.
+// Words splits a command at spaces. It ends at to: before a semicolon, or at the end of its line.
+// Single or double quotes hold words together; an open one ends with the line.
 func Words(text string) (words []string, to int) {
 	var b strings.Builder
 	var quote rune
@@ -127,12 +126,12 @@ func isCommand(word string) bool {
 	return !slices.Contains(reading(), word) && !slices.Contains(refused, word)
 }
 
-// reading are the words that completion offers at the beginning.
+// reading returns the words completed at the beginning.
 func reading() []string {
 	return []string{"SELECT", "FROM", "WITH", "VALUES", "DESCRIBE", "SHOW", "SUMMARIZE", "EXPLAIN", "PIVOT"}
 }
 
-// refused are the other words that statements of DuckDB begin with. Most of these are refused.
+// refused are the other words that begin DuckDB statements, most of which are refused.
 var refused = strings.Fields(`DESC UNPIVOT TABLE
 	ABORT ALTER ANALYZE ANALYSE ATTACH BEGIN CHECKPOINT COMMENT COMMIT COPY CREATE DEALLOCATE DELETE DETACH DROP EXECUTE EXPORT FORCE GRANT
 	IMPORT INSERT INSTALL LOAD MERGE PRAGMA PREPARE REINDEX RESET REVOKE ROLLBACK SET START TRUNCATE UPDATE USE VACUUM`)

@@ -13,7 +13,7 @@ func isCommand(word string) bool {
 	return !slices.Contains([]string{"SELECT", "FROM", "WITH", "EXPLAIN"}, strings.ToUpper(word))
 }
 
-// show writes inputs as one line each; an arrow is before a statement that is open.
+// show prints inputs as one line each; an arrow marks an open statement.
 func show(inputs []shell.Input) string {
 	var out []string
 	for _, in := range inputs {
@@ -51,11 +51,11 @@ func TestSplit(t *testing.T) {
 		{"sentiment --by day\nselect 1;", "command 1: sentiment --by day\nsql 2: select 1"},
 		{"search \"a; b\" 'c;'; select 1;", "command 1: search \"a; b\" 'c;'\nsql 1: select 1"},
 		{"select 1;\n\n.read x", "sql 1: select 1\ncommand 3: .read x"},
-		{"select\n.5;", "sql 1: select⏎.5"}, // a dot inside of a statement is none of ours
+		{"select\n.5;", "sql 1: select⏎.5"}, // a dot within a statement is no command
 		{"selct 1;", "command 1: selct 1"},
 		{`\d calls`, `command 1: \d calls`},
 		{"select '안녕;' ; from 통화", "sql 1: select '안녕;'\n→ sql 1: from 통화"},
-		{"\u3000select\u00a01;", "sql 1: select\u00a01"}, // spaces that pages on the Web have
+		{"\u3000select\u00a01;", "sql 1: select\u00a01"}, // spaces copied from web pages
 		{"/* a */ select 'b", "→ sql 1: select 'b"},
 		{"explain select 1;", "sql 1: explain select 1"},
 		{"select 1.;select 1.5e3;", "sql 1: select 1.\nsql 1: select 1.5e3"},
@@ -66,7 +66,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// Whatever is typed, inputs are parts of it, and nothing hangs.
+// For any text, inputs are parts of it, and nothing hangs.
 func FuzzSplit(f *testing.F) {
 	for _, s := range []string{"select 'a", `"`, "$$", "$1 ? $x$", "/* /*", "E'\\", "e", "--", "1.2.3", "\xff'\xfe", "안녕$a$", ".x ';", "/**/"} {
 		f.Add(s)

@@ -11,7 +11,7 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// vocabulary is what Tab completes.
+// vocabulary returns what Tab completes.
 func (s *Session) vocabulary(ctx context.Context) *Vocabulary {
 	v := &Vocabulary{Keywords: keywords, Starts: reading(), Functions: s.functions(ctx), IsCommand: isCommand, Follow: s.follow}
 	for _, f := range sqlfiles.ViewsByName() {
@@ -22,7 +22,7 @@ func (s *Session) vocabulary(ctx context.Context) *Vocabulary {
 		}
 		v.Tables = append(v.Tables, t)
 	}
-	// calls, which most questions are about, comes first.
+	// calls, the most used table, comes first.
 	slices.SortStableFunc(v.Tables, func(a, b Table) int {
 		switch {
 		case a.Text == "calls":
@@ -41,7 +41,7 @@ func (s *Session) vocabulary(ctx context.Context) *Vocabulary {
 	return v
 }
 
-// follow returns what the last of the words of a command of the shell, or of a report, may be.
+// follow returns the completions of the last word of a shell command or report.
 func (s *Session) follow(words []string) (out []Candidate) {
 	root := s.commands(*s.a)
 	if c := dotCommandOf(words[0]); c != nil {
@@ -57,7 +57,7 @@ func (s *Session) follow(words []string) (out []Candidate) {
 	if err != nil {
 		return nil
 	}
-	cmd.InheritedFlags() // from now on they are among its flags
+	cmd.InheritedFlags() // merges them into its flags
 	if name, ok := strings.CutPrefix(words[len(words)-2], "--"); ok {
 		if f := cmd.Flag(name); f != nil && f.NoOptDefVal == "" {
 			return valuesOf(cmd, name)
@@ -89,8 +89,7 @@ func candidates(words []string, group string) (out []Candidate) {
 	return out
 }
 
-// functions are DuckDB's functions and our own macros. Without them completion only
-// offers less.
+// functions returns DuckDB's functions and our macros. Without them completion only offers less.
 func (s *Session) functions(ctx context.Context) (out []string) {
 	w, giveBack, err := s.borrow(ctx)
 	if err != nil {
@@ -115,7 +114,7 @@ func (s *Session) functions(ctx context.Context) (out []string) {
 	}
 }
 
-// keywords are the keywords of DuckDB that occur in questions.
+// keywords are DuckDB's keywords common in queries.
 var keywords = strings.Fields(`ALL AND ANTI ANY AS ASC ASOF BETWEEN BY CASE CAST COLUMNS CROSS CUBE CURRENT DATE DESC DISTINCT
 	ELSE END EXCEPT EXCLUDE EXISTS EXPLAIN EXTRACT FALSE FILTER FIRST FOLLOWING FROM FULL GROUP GROUPING HAVING ILIKE IN INNER
 	INTERSECT INTERVAL IS JOIN LAST LATERAL LEFT LIKE LIMIT NATURAL NOT NULL NULLS OFFSET ON OR ORDER OUTER OVER PARTITION PIVOT

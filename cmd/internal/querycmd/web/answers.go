@@ -19,24 +19,24 @@ import (
 	"callhouse/internal/words"
 )
 
-// Longest is how long an answer may take.
+// Longest is the time limit of an answer.
 const Longest = 5 * time.Minute
 
-// Other limits, so that no question keeps others out.
+// Other limits, so that no request blocks others.
 const (
-	mostKept  = 1 << 20  // bytes of one answer that is kept
-	mostInAll = 64 << 20 // bytes of all that are kept
+	mostKept  = 1 << 20  // bytes of one cached answer
+	mostInAll = 64 << 20 // bytes of all cached answers
 )
 
-// answerTo is an answer before it is made: its type, its name as a file, and what writes it.
+// answerTo is an answer to be made: its type, file name and writer.
 type answerTo struct {
 	kind  string
-	small bool // it is made as a whole, for all who ask it meanwhile
+	small bool // made once, for all concurrent readers
 	name  string
 	write func(ctx context.Context, w io.Writer) error
 }
 
-// answers sends what find finds for a request. find does nothing that takes long.
+// answers sends the answer that find returns for a request. find must be fast.
 func (s *Server) answers(find func(q *request) (*answerTo, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		q, err := s.ask(r)
@@ -62,7 +62,7 @@ func (s *Server) answers(find func(q *request) (*answerTo, error)) http.Handler 
 	})
 }
 
-// send sends an answer, unless the reader has it. An error means that nothing was sent.
+// send sends an answer, unless the reader already has it. On an error nothing was sent.
 func (s *Server) send(w http.ResponseWriter, r *http.Request, q *request, a *answerTo) error {
 	number := q.house.Snapshot().Manifest.Snapshot
 	sum := sha256.Sum256([]byte(strings.Join([]string{q.house.Snapshot().Manifest.RunID, cli.Version(), q.path, q.values.Encode(),
@@ -81,7 +81,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, q *request, a *ans
 	switch {
 	case m == nil:
 		return s.stream(w, r, number, key, a)
-	case isNew: // it does not end with its reader, since others may follow it
+	case isNew: // it does not end with its first reader, since others may follow it
 		var making conc.WaitGroup
 		defer making.Wait()
 		making.Go(func() {
@@ -97,7 +97,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, q *request, a *ans
 		if a.kind == htmlType {
 			why := s.Settings.Explain(err)
 			_ = templates.ExecuteTemplate(words.Page(w), "broken",
-				map[string]string{"Error": why.Error(), "Hint": cli.Hint(why)}) // a reader that is gone needs nothing
+				map[string]string{"Error": why.Error(), "Hint": cli.Hint(why)}) // the reader may be gone
 			_ = http.NewResponseController(w).Flush()
 		}
 		s.cut(r, err)
@@ -105,9 +105,9 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, q *request, a *ans
 	return err
 }
 
-// cut ends the connection in the middle of an answer, so that no reader takes a part for the whole.
+// cut closes the connection within an answer, so that no reader takes a part for the whole.
 func (s *Server) cut(r *http.Request, err error) {
-	s.Log.Warn("an answer was cut", "path", r.URL.Path, "error", err)
+	s.Log.Warn("answer aborted", "path", r.URL.Path, "error", err)
 	panic(http.ErrAbortHandler)
 }
 
@@ -118,7 +118,7 @@ func head(h http.Header, a *answerTo) {
 	}
 }
 
-// turn is an answer's right to be worked on. Only so many have it at once.
+// turn is the right to work on an answer, held by a limited number at once.
 type turn struct {
 	ctx     context.Context //nolint:containedctx // the answer's own: it has one turn
 	working chan struct{}
@@ -146,8 +146,7 @@ func (t *turn) give() {
 	}
 }
 
-// work makes an answer. What begins it returns where it is written to, and the turn is
-// taken by either of them.
+// work makes an answer. begin returns its destination; either of them takes the turn.
 func (s *Server) work(ctx context.Context, a *answerTo, begin func(*turn) (io.Writer, error)) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, Longest, errTooLong)
 	defer cancel()
@@ -168,8 +167,8 @@ func (s *Server) work(ctx context.Context, a *answerTo, begin func(*turn) (io.Wr
 	return nil
 }
 
-// paced is a page that is being made. Its head takes little work and waits for no other
-// answer: the page takes its turn once its head is sent.
+// paced is a page being made. Its head takes little work and waits for no other answer: the page
+// takes its turn once the head is sent.
 type paced struct {
 	*making
 	turn *turn
@@ -178,12 +177,12 @@ type paced struct {
 // Flush implements page.Flusher.
 func (p *paced) Flush() {
 	p.making.Flush()
-	_ = p.turn.take() // it fails if the context has ended, which the next question notices
+	_ = p.turn.take() // fails if the context has ended, which the next query notices
 }
 
-var errTooLong = fmt.Errorf("the answer took longer than %s", Longest)
+var errTooLong = fmt.Errorf("the answer exceeded the time limit of %s", Longest)
 
-// stream sends an answer while it is made, and keeps it if it is small.
+// stream sends an answer while it is made, and caches it if it is small.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, number int64, key string, a *answerTo) error {
 	to := &tee{w: w, begin: func() { head(w.Header(), a) }}
 	err := s.work(r.Context(), a, func(t *turn) (io.Writer, error) {
@@ -206,8 +205,8 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, number int64, ke
 	return nil
 }
 
-// tee writes on, and keeps a copy of what is small. While a reader takes its time, it is
-// another answer's turn.
+// tee forwards writes and keeps a copy of a small answer. While a slow reader blocks, another
+// answer has the turn.
 type tee struct {
 	w     io.Writer
 	turn  *turn
@@ -232,12 +231,12 @@ func (t *tee) Write(p []byte) (int, error) {
 	return n, errors.Join(err, t.turn.take())
 }
 
-// find returns an answer that was made before, or is being made. begin has it begun where it
-// was not; whoever gets it new ends it.
+// find returns a cached answer, or one in progress. With begin a missing one is begun, and the
+// caller that gets it as new must end it.
 func (s *Server) find(number int64, key string, begin bool) (m *making, isNew bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if number > s.snapshot { // those of the snapshot before are of no use
+	if number > s.snapshot { // answers of the previous snapshot are obsolete
 		s.snapshot, s.size = number, 0
 		clear(s.kept)
 	}
@@ -252,7 +251,7 @@ func (s *Server) find(number int64, key string, begin bool) (m *making, isNew bo
 	return m, true
 }
 
-// end ends an answer, and keeps it if nothing went wrong.
+// end ends an answer, and caches it if it succeeded.
 func (s *Server) end(key string, m *making, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -270,20 +269,20 @@ func (s *Server) end(key string, m *making, err error) {
 	}
 }
 
-// making is an answer that is made as a whole. Any number of readers follow it.
+// making is an answer made once for any number of readers.
 type making struct {
-	body []byte // of whom makes it
+	body []byte // written by its maker
 
 	mu sync.Mutex
 	at progress
 }
 
-// progress is how far an answer has come.
+// progress is the state of an answer.
 type progress struct {
 	body []byte        // what may be sent
-	over bool          // nothing comes after it
-	err  error         // why it is not the whole
-	news chan struct{} // closed when it has come further
+	over bool          // complete, or failed
+	err  error         // why it is incomplete
+	news chan struct{} // closed at the next progress
 }
 
 // Write implements io.Writer.
@@ -292,7 +291,7 @@ func (m *making) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flush has the readers get what was written.
+// Flush makes the written part available to the readers.
 func (m *making) Flush() { m.tell(false, nil) }
 
 func (m *making) tell(over bool, err error) {
@@ -308,8 +307,8 @@ func (m *making) progress() progress {
 	return m.at
 }
 
-// follow sends a reader each part as soon as it is there, to the end. begun says whether it
-// has sent something, and an error why the answer is not the whole.
+// follow sends a reader each part as soon as it is available, to the end. begun reports whether
+// anything was sent, and an error why the answer is incomplete.
 func (m *making) follow(ctx context.Context, w http.ResponseWriter, head func()) (begun bool, err error) {
 	for sent := 0; ; {
 		at := m.progress()
@@ -322,7 +321,7 @@ func (m *making) follow(ctx context.Context, w http.ResponseWriter, head func())
 				begun = true
 			}
 			if _, err := w.Write(at.body[sent:]); err != nil || at.over {
-				return begun, nil // a reader that is gone needs nothing
+				return begun, nil // the reader may be gone
 			}
 			_ = http.NewResponseController(w).Flush()
 			sent = len(at.body)
@@ -335,4 +334,4 @@ func (m *making) follow(ctx context.Context, w http.ResponseWriter, head func())
 	}
 }
 
-var errBroken = errors.New("the answer broke off")
+var errBroken = errors.New("the answer was aborted")

@@ -29,8 +29,8 @@ import (
 	"callhouse/internal/schema"
 )
 
-// What fails in its middle is never taken for the whole, and what fails before its first
-// byte is told.
+// An answer that fails midway is never taken for the whole, and one that fails before its first
+// byte reports the error.
 func TestAnAnswerThatIsCut(t *testing.T) {
 	for _, size := range []int{0, 1 << 20} {
 		var s *Server
@@ -77,7 +77,7 @@ func newServer(t *testing.T) *Server {
 	return New(Config{House: houses, Settings: answer.Command{Config: config.Config{Values: config.Values{TZ: "UTC", Lang: "en"}}}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry()})
 }
 
-// A page that fails while it is made ahead of its readers is told to the log, and harms nobody.
+// A page that fails while made in advance is logged, and affects nobody.
 func TestAPageThatFailsAhead(t *testing.T) {
 	s := newServer(t)
 	var log strings.Builder
@@ -91,18 +91,18 @@ func TestAPageThatFailsAhead(t *testing.T) {
 	if err != nil || len(turns) == 0 {
 		t.Fatal(turns, err)
 	}
-	for _, path := range turns { // the head of the page does without them
+	for _, path := range turns { // the head of the page needs none
 		if err := os.RemoveAll(path); err != nil {
 			t.Fatal(err)
 		}
 	}
 	s.Ready(t.Context())
-	if !strings.Contains(log.String(), "an answer was cut") {
+	if !strings.Contains(log.String(), "answer aborted") {
 		t.Errorf("the log says %q", log.String())
 	}
 }
 
-// flushed is what had been written when a part was to be sent.
+// flushed is what was written when a part was sent.
 type flushed struct {
 	strings.Builder
 	at []string
@@ -110,8 +110,7 @@ type flushed struct {
 
 func (f *flushed) Flush() { f.at = append(f.at, f.String()) }
 
-// The head of a page is sent before its numbers are known, if there is nothing wrong with the
-// question.
+// The head of a page is sent before its numbers are known, if the question is valid.
 func TestHeadComesFirst(t *testing.T) {
 	s := newServer(t)
 	for address, fails := range map[string]bool{"/calls": false, "/reports/worst": false, "/reports/funnel?by=agent": false, "/calls/one": false,
@@ -141,7 +140,7 @@ func TestHeadComesFirst(t *testing.T) {
 	}
 }
 
-// A head does not wait for the answers that are being made, and what follows does.
+// A head does not wait for other answers; the rest does.
 func TestHeadsWaitForNobody(t *testing.T) {
 	s := newServer(t)
 	server := httptest.NewServer(s.Handler)
@@ -181,8 +180,8 @@ func TestHeadsWaitForNobody(t *testing.T) {
 	}
 }
 
-// Whoever asks for an answer that is being made gets each part of it at once, also when who
-// asked first is gone. It is made once for all of them, and again only if it failed.
+// All readers of an answer in progress get each part at once, also after the first reader has left.
+// It is made once for all, and again only if it failed.
 func TestReadersFollow(t *testing.T) {
 	s := newServer(t)
 	var made atomic.Int32
@@ -222,7 +221,7 @@ func TestReadersFollow(t *testing.T) {
 			rest, err := io.ReadAll(body)
 			_ = body.Close()
 			isWhole := err == nil && string(rest) == "second"
-			saysWhy := errors.Is(err, io.ErrUnexpectedEOF) && strings.Contains(string(rest), "the disk is full<br>ask for less")
+			saysWhy := errors.Is(err, io.ErrUnexpectedEOF) && strings.Contains(string(rest), "the disk is full<br>query less at once")
 			if n > 0 && (isWhole == (fails != nil) || saysWhy != (fails != nil)) {
 				t.Errorf("reader %d of an answer that fails by %v gets %q: %v", n, fails, rest, err)
 			}

@@ -12,7 +12,7 @@ import (
 	"callhouse/internal/longtest"
 )
 
-// Text that turns the direction of a page is shown by its number, wherever it stands.
+// Bidirectional controls are shown by their number, wherever they occur.
 func TestTextThatTurns(t *testing.T) {
 	const turn = "\u202e"
 	s := serverOf(t, analyticstest.Data{
@@ -35,7 +35,7 @@ func TestTextThatTurns(t *testing.T) {
 	}
 }
 
-// What no text can be is the reader's mistake, and no failure of ours.
+// Invalid text is the reader's mistake, not a failure of the server.
 func TestNoText(t *testing.T) {
 	s := newServer(t, 2, nil)
 	for _, address := range []string{"/reports/search?word=%00", "/reports/search.csv?word=a%ffb", "/calls?agent=%00", "/calls?where=metadata.k=%00", "/calls/%00", "/calls/%ff", "/reports/success?field=%00"} {
@@ -48,7 +48,7 @@ func TestNoText(t *testing.T) {
 	}
 }
 
-// Metrics are about everybody, and are for users without limits.
+// Metrics are about everyone, and only for users without limits.
 func TestMetricsOfOthers(t *testing.T) {
 	of := map[string]rights.Rights{"boss": {}, "agency": {Agents: []string{"own"}}, "masked": {Masked: []string{"content"}}}
 	s := newServer(t, 2, func(_ context.Context, user, _, _ string) (rights.Rights, bool, error) {

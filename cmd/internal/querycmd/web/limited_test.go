@@ -15,7 +15,7 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// without is a page without the words that its address asked for, which it repeats.
+// without returns a page without the words of its own address, which it repeats.
 func without(body, address string) string {
 	u, _ := url.Parse(address)
 	for _, all := range u.Query() {
@@ -30,8 +30,8 @@ func without(body, address string) string {
 	return strings.ReplaceAll(body, strings.TrimPrefix(u.Path, "/calls/"), "")
 }
 
-// Whatever address a reader with limits asks for, also one that was made for somebody else a
-// moment ago, it tells of no row that is not theirs.
+// No address reveals another user's row to a reader with limits, even just after it was answered
+// for someone else.
 func TestOthersRows(t *testing.T) {
 	of := map[string]rights.Rights{"boss": {}, "agency": {Agents: []string{"own"}}, "costs": {Tables: []string{"costs"}},
 		"masked": {Masked: []string{"from_number", "to_number", "content", "summary", "metadata", "value", "arguments", "tool_name", "user_sentiment", "agent_id"}}}
@@ -90,7 +90,7 @@ func TestOthersRows(t *testing.T) {
 	if _, body := get("agency", "/reports"); strings.Contains(body, "incidents") || !strings.Contains(body, "funnel") {
 		t.Errorf("the list of the reports of an agency: %s", body)
 	}
-	// What is masked is not in any file, and is found by no word and no condition.
+	// Masked values are in no file, and are found by no word and no condition.
 	for _, address := range []string{"/reports/search.csv?word=SECRET", "/reports/funnel.csv?by=metadata.k", "/reports/sentiment.csv", "/reports/tools.csv", "/reports/callers.csv"} {
 		if resp, body := get("masked", address); strings.Contains(strings.ReplaceAll(body, "SECRET-", ""), analyticstest.Secret) || resp.StatusCode != http.StatusOK {
 			t.Errorf("%s tells what is masked (%s): %s", address, resp.Status, body)

@@ -33,24 +33,24 @@ var files embed.FS
 
 var templates = template.Must(template.ParseFS(files, "web.html"))
 
-// mostRows is how many rows of a report a browser is shown; the files have all of them.
+// mostRows is how many rows of a report a browser shows; files have all.
 const mostRows = 1000
 
-// perPage is how many calls are shown at once.
+// perPage is the number of calls per page.
 const perPage = 100
 
-// errNotThere marks what is not to be found under an address.
-var errNotThere = errors.New("not there")
+// errNotThere marks an address without content.
+var errNotThere = errors.New("not found")
 
-// frame is what stands on every page: where it leads, and what may be chosen.
+// frame is what every page has: links and selections.
 type frame struct {
 	Title, Lang, Path    string
-	Page, Calls, Reports string // where the others are, for the same calls
+	Page, Calls, Reports string // links to the others, for the same calls
 	Spans                []choice
 	Fields               []input
-	Conditions           []choice // each with where it is taken away
+	Conditions           []choice // each with a link that removes it
 	Dimensions           []string
-	Kept                 []input // what a form must not forget
+	Kept                 []input // hidden fields of a form
 	Grouped              bool
 }
 
@@ -66,11 +66,11 @@ func (s *Server) frame(q *request, title string, groups bool) frame {
 	kept := shared(q.values)
 	f.Page, f.Calls, f.Reports = link("/", kept), link("/calls", kept), link("/reports", kept)
 	if q.id != "" {
-		return f // of one call there is nothing to choose
+		return f // a single call has no selections
 	}
 	all := "all"
 	if q.path == "/" {
-		all = "usual" // the last 28 days
+		all = "default" // the last 28 days
 	}
 	spans := []struct{ text, since string }{
 		{all, ""}, {"1 day", "1d"}, {"7 days", "7d"}, {"28 days", "28d"}, {"91 days", "91d"}, {"1 year", "364d"}}
@@ -105,7 +105,7 @@ func (s *Server) frame(q *request, title string, groups bool) frame {
 	return f
 }
 
-// shared is what all pages understand of an address: which calls are chosen.
+// shared returns the parameters that all pages accept: those that select calls.
 func shared(v url.Values) url.Values {
 	out := url.Values{}
 	for _, name := range []string{"since", "until", "agent", "where", "tz", "lang"} {
@@ -116,7 +116,7 @@ func shared(v url.Values) url.Values {
 	return out
 }
 
-// only says that a page has no use for other parameters than those named and the shared ones.
+// only refuses parameters other than those named and the shared ones.
 func (q *request) only(names ...string) error {
 	left := shared(q.values)
 	for _, name := range names {
@@ -124,13 +124,13 @@ func (q *request) only(names ...string) error {
 	}
 	for name := range q.values {
 		if _, ok := left[name]; !ok {
-			return cli.Usage("take it away", "%s has no use for the parameter %q", q.path, name)
+			return cli.Usage("remove it", "%s does not take the parameter %q", q.path, name)
 		}
 	}
 	return nil
 }
 
-// page is the morning page, whose numbers lead on.
+// page is the morning page with links.
 func (s *Server) page(q *request) (*answerTo, error) {
 	if err := q.only(); err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ func (s *Server) page(q *request) (*answerTo, error) {
 			Title: s.Title, Lang: q.lang, Currency: s.Settings.Currency, Now: q.asOf, Version: cli.Version(),
 			Address: q.address, Above: template.HTML("<style>" + sheet() + "</style>" + above.String())}) //nolint:gosec // our own template
 		if none, ok := errors.AsType[*page.PeriodError](err); ok {
-			return cli.Usage("days are whole, and the last one is over and listed: begin earlier, or end later", "%v", none)
+			return cli.Usage("the page needs at least one complete, fully listed day: start earlier or end later", "%v", none)
 		}
 		return err
 	}}, nil
@@ -166,20 +166,20 @@ func (s *Server) index(q *request) (*answerTo, error) {
 	return s.show("index", map[string]any{"Frame": s.frame(q, "Reports", false), "Reports": all}), nil
 }
 
-// show is an answer that a template writes.
+// show is an answer written by a template.
 func (s *Server) show(name string, data map[string]any) *answerTo {
 	return &answerTo{kind: htmlType, small: true, write: func(_ context.Context, w io.Writer) error {
 		return templates.ExecuteTemplate(words.Page(w), name, data)
 	}}
 }
 
-// report is a report: a page or, with an ending as in funnel.csv, a file.
+// report is a page or, with an extension as in funnel.csv, a file.
 func (s *Server) report(q *request) (*answerTo, error) {
 	name, kind, asFile := strings.Cut(q.name, ".")
 	f, ok := sqlfiles.Report(name)
 	if !ok || f.Arguments == "CALL_ID" && !asFile {
-		return nil, cli.Fail(cli.ExitUsage, errors.Join(errNotThere, errors.New("there is no report "+strconv.Quote(name))),
-			"all of them are listed at /reports")
+		return nil, cli.Fail(cli.ExitUsage, errors.Join(errNotThere, errors.New("unknown report "+strconv.Quote(name))),
+			"/reports lists all reports")
 	}
 	allowed := append([]string{"sort", "top"}, f.Flags...)
 	if f.Grouped() {
@@ -194,7 +194,7 @@ func (s *Server) report(q *request) (*answerTo, error) {
 	case "WORD...":
 		allowed = append(allowed, "word")
 		if len(q.params.Words) == 0 {
-			return nil, cli.Usage("as in /reports/search?word=refund", "%s needs the parameter word", name)
+			return nil, cli.Usage("for example: /reports/search?word=refund", "%s requires the parameter word", name)
 		}
 	}
 	if slices.Contains(allowed, "most") {
@@ -209,7 +209,7 @@ func (s *Server) report(q *request) (*answerTo, error) {
 	return s.table(q, f)
 }
 
-// kinds are the types of the formats.
+// kinds are the media types of the formats.
 var kinds = map[format.Format]string{
 	format.CSV: "text/csv; charset=utf-8", format.CSVExcel: "text/csv; charset=utf-8", format.JSON: "application/json",
 	format.NDJSON: "application/x-ndjson", format.Markdown: "text/markdown; charset=utf-8", format.Parquet: "application/vnd.apache.parquet",
@@ -217,11 +217,11 @@ var kinds = map[format.Format]string{
 	format.Arrows: "application/vnd.apache.arrow.stream", format.XLSX: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 }
 
-// file is a report for programs: all its rows, sent as they come.
+// file is a report for programs: all its rows, streamed.
 func (s *Server) file(q *request, f *sqlfiles.File, ending string) (*answerTo, error) {
 	as, ok := format.Parse(ending)
 	if kinds[as] == "" || !ok {
-		return nil, cli.Usage(cli.Suggest(ending, answer.FormatNames(), ""), "there is no format %q", ending)
+		return nil, cli.Usage(cli.Suggest(ending, answer.FormatNames(), ""), "unknown format %q", ending)
 	}
 	return &answerTo{kind: kinds[as], name: f.Name + "." + as.Ending(), write: func(ctx context.Context, w io.Writer) error {
 		rows, p, err := s.run(ctx, q, f)
@@ -259,15 +259,15 @@ func (s *Server) run(ctx context.Context, q *request, f *sqlfiles.File) (*analyt
 	return rows, p, err
 }
 
-// cell is a value as people read it, and where it leads.
+// cell is a value for people, and its link.
 type cell struct {
-	Text, Whole   string // Whole is what Text is the beginning of, if it is
+	Text, Whole   string // Whole is the full text, if Text is abbreviated
 	Link          string
 	Number, Prose bool
 }
 
-// cellOf is a value of a column: the beginning of a long id, the clock without its zone,
-// which the page names.
+// cellOf returns a value of a column, with long ids abbreviated and times without the zone, which
+// the page names.
 func (q *request) cellOf(v any, c value.Column) cell {
 	out := cell{Text: human.Cell(v, c, q.zone), Number: c.Kind.Numeric()}
 	switch t, isTime := v.(time.Time); {
@@ -322,7 +322,7 @@ func (s *Server) table(q *request, f *sqlfiles.File) (*answerTo, error) {
 	}}, nil
 }
 
-// part writes a part of a page, which its readers get before the next one is known.
+// part writes a part of a page and sends it at once.
 func part(w io.Writer, name string, data any) error {
 	err := templates.ExecuteTemplate(words.Page(w), name, data)
 	if f, ok := w.(page.Flusher); ok {
@@ -331,8 +331,8 @@ func part(w io.Writer, name string, data any) error {
 	return err
 }
 
-// lines reads the rows that are shown. A call leads to its conversation, and what tells a row
-// of counts from the others to the calls that it counts.
+// lines reads the rows shown. A call links to its conversation, and the key of a row of counts to
+// the calls counted.
 func (s *Server) lines(ctx context.Context, q *request, rows *analytics.Rows, counts bool) (out [][]cell, more bool, err error) {
 	columns := rows.Columns()
 	dimensions := map[int]string{}
@@ -377,12 +377,12 @@ func (s *Server) lines(ctx context.Context, q *request, rows *analytics.Rows, co
 	}
 }
 
-// heading begins a name with a capital letter.
+// heading capitalises a name.
 func heading(name string) string {
 	return string(unicode.ToUpper(rune(name[0]))) + strings.ReplaceAll(name[1:], "_", " ")
 }
 
-// files are the formats in which programs get the same answer.
+// files returns the links to the same answer in other formats.
 func (q *request) files(report string) (out []choice) {
 	for _, f := range []format.Format{format.CSV, format.CSVExcel, format.XLSX, format.JSON, format.NDJSON, format.Parquet, format.Arrow} {
 		out = append(out, choice{Text: string(f), Link: q.file(report, string(f))})
@@ -390,7 +390,7 @@ func (q *request) files(report string) (out []choice) {
 	return out
 }
 
-// calls are the calls that a number counts, a page of them.
+// calls is a page of calls.
 func (s *Server) calls(q *request) (*answerTo, error) {
 	if err := q.only("skip", "most"); err != nil {
 		return nil, err
@@ -402,7 +402,7 @@ func (s *Server) calls(q *request) (*answerTo, error) {
 	return s.table(q, f)
 }
 
-// pager leads to the calls before and after those that are shown.
+// pager returns the links to earlier and later calls.
 func (q *request) pager(shown int) (out []choice) {
 	at := func(text string, skip int64) {
 		values := q.without()
@@ -420,7 +420,7 @@ func (q *request) pager(shown int) (out []choice) {
 	return out
 }
 
-// call is one call: what it was, and what was said.
+// call is one call with its transcript.
 func (s *Server) call(q *request) (*answerTo, error) {
 	if err := q.only(); err != nil {
 		return nil, err
@@ -432,7 +432,7 @@ func (s *Server) call(q *request) (*answerTo, error) {
 		}
 		id, err := q.house.FindCall(ctx, q.id)
 		if unknown, ok := errors.AsType[*question.UnknownError](err); ok {
-			return cli.Fail(cli.ExitUsage, errors.Join(errNotThere, unknown), "calls are listed at /calls")
+			return cli.Fail(cli.ExitUsage, errors.Join(errNotThere, unknown), "/calls lists calls")
 		}
 		if err != nil {
 			return err
@@ -470,7 +470,7 @@ func (s *Server) call(q *request) (*answerTo, error) {
 	}}, nil
 }
 
-// style is the style of all pages.
+// style is the style sheet of all pages.
 func style(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/css; charset=utf-8")
 	_, _ = io.WriteString(w, page.Style()+sheet())
@@ -478,6 +478,6 @@ func style(w http.ResponseWriter, _ *http.Request) {
 
 // sheet is the style of what the morning page does not have.
 func sheet() string {
-	own, _ := files.ReadFile("web.css") // it is embedded
+	own, _ := files.ReadFile("web.css") // embedded
 	return string(own)
 }

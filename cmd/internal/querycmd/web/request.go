@@ -19,44 +19,44 @@ import (
 	"callhouse/internal/analytics/rights"
 )
 
-// request is what an address asks for. Its parameters are called as the flags of query.
+// request is a parsed request. Its parameters have the names of query's flags.
 type request struct {
 	typed    answer.Question
 	params   question.Params
 	path     string
-	values   url.Values // without those that are empty
+	values   url.Values // without empty ones
 	id, name string     // of the path
 	lang     string
 	zone     *time.Location
 	rights   rights.Rights // of who asks
 	house    *analytics.Warehouse
-	asOf     time.Time // ages count from then
+	asOf     time.Time // reference time of ages
 }
 
-// ask reads an address. What it does not know is an error: a condition that is misspelled
-// must not be left out in silence.
+// ask parses an address. Unknown parameters are an error, because a misspelt condition must not be
+// ignored.
 func (s *Server) ask(r *http.Request) (*request, error) {
 	if len(r.URL.RawQuery) > mostHeader {
-		return nil, cli.Usage("ask for less", "the address is too long")
+		return nil, cli.Usage("use fewer parameters", "the address is too long")
 	}
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, cli.Usage("write it as ?since=7d&by=agent", "the address cannot be read: %v", err)
+		return nil, cli.Usage("for example: ?since=7d&by=agent", "malformed address: %v", err)
 	}
 	for _, text := range append(slices.Concat(slices.Collect(maps.Values(values))...), r.URL.Path) {
 		if !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 {
-			return nil, cli.Usage("write text as UTF-8", "there is a zero byte, or text that is not UTF-8, in the address")
+			return nil, cli.Usage("encode text as UTF-8", "the address contains a zero byte or invalid UTF-8")
 		}
 	}
 	q := &request{path: r.URL.Path, values: url.Values{}, id: r.PathValue("id"), name: r.PathValue("name"), lang: s.Settings.Lang}
-	q.rights, _ = r.Context().Value(rightsKey{}).(rights.Rights) // none where nobody logs in
+	q.rights, _ = r.Context().Value(rightsKey{}).(rights.Rights) // none without logins
 	zone := s.Settings.TZ
 	texts := map[string]*string{"since": &q.typed.Since, "until": &q.typed.Until, "agent": &q.typed.Agent, "compare": &q.typed.Compare,
 		"field": &q.typed.Field, "every": &q.typed.Every, "sort": &q.typed.Sort, "tz": &zone, "lang": &q.lang, "call": &q.params.Call}
 	lists := map[string]*[]string{"by": &q.typed.By, "where": &q.typed.Where, "word": &q.params.Words}
 	numbers := map[string]*uint32{"most": &q.typed.Most, "skip": &q.typed.Skip, "top": &q.typed.Top}
 	for name, all := range values {
-		all = slices.DeleteFunc(all, func(s string) bool { return s == "" }) // fields of a form that nobody filled in
+		all = slices.DeleteFunc(all, func(s string) bool { return s == "" }) // empty form fields
 		if len(all) == 0 {
 			continue
 		}
@@ -70,28 +70,28 @@ func (s *Server) ask(r *http.Request) (*request, error) {
 				known = append(known, name)
 			}
 			slices.Sort(known)
-			return nil, cli.Usage(cli.Suggest(name, known, "parameters: "+strings.Join(known, ", ")), "there is no parameter %q", name)
+			return nil, cli.Usage(cli.Suggest(name, known, "parameters: "+strings.Join(known, ", ")), "unknown parameter %q", name)
 		case len(all) > 1:
-			return nil, cli.Usage("", "%s is given %d times", name, len(all))
+			return nil, cli.Usage("", "%s is given %d times, but takes one value", name, len(all))
 		case text != nil:
 			*text = all[0]
 		default:
 			n, err := strconv.ParseUint(all[0], 10, 32)
 			if err != nil {
-				return nil, cli.Usage("write a number, as 100", "%s is %q", name, all[0])
+				return nil, cli.Usage("use a number, e.g. 100", "%s is %q", name, all[0])
 			}
 			*number = uint32(n)
 		}
 	}
 	if !slices.Contains(page.Languages(), q.lang) {
-		return nil, cli.Usage("languages: "+strings.Join(page.Languages(), ", "), "there is no language %q", q.lang)
+		return nil, cli.Usage("languages: "+strings.Join(page.Languages(), ", "), "unknown language %q", q.lang)
 	}
 	q.zone, err = answer.Zone(zone)
 	return q, err
 }
 
-// asOf is when ages count from: the snapshot's commit, so that an answer stays the same as
-// long as the snapshot does. Where that is more than a day ago it is the hour that it is now.
+// asOf returns the reference time of ages: the snapshot's commit, so that an answer stays the same
+// for a snapshot, or the current full hour if that is more than a day ago.
 func asOf(house *analytics.Warehouse, now time.Time) time.Time {
 	at := house.Snapshot().Manifest.CommittedAt.Truncate(time.Second)
 	if now.Sub(at) > 24*time.Hour {
@@ -109,7 +109,7 @@ func (q *request) settle(now time.Time) (err error) {
 	return err
 }
 
-// address is where the rows of a report are, in the question's zone and language.
+// address returns the link to the rows of a report, in the question's zone and language.
 func (q *request) address(report string, p question.Params) string {
 	v := url.Values{}
 	for _, name := range []string{"tz", "lang"} {
@@ -141,7 +141,7 @@ func (q *request) address(report string, p question.Params) string {
 	return link("/reports/"+report, v)
 }
 
-// moment writes a bound as short as it can be read again.
+// moment formats a bound as short as it can be parsed again.
 func (q *request) moment(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -152,8 +152,7 @@ func (q *request) moment(t time.Time) string {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
-// without is the values of the address but those with these names. They begin at the first
-// page.
+// without returns the address's values except the named ones, from the first page.
 func (q *request) without(names ...string) url.Values {
 	v := maps.Clone(q.values)
 	for _, name := range append(names, "skip") {
@@ -169,7 +168,7 @@ func link(path string, v url.Values) string {
 	return path + "?" + v.Encode()
 }
 
-// file is the address of the same answer in another format.
+// file returns the link to the same answer in another format.
 func (q *request) file(report, format string) string {
 	return link(fmt.Sprintf("/reports/%s.%s", report, format), q.values)
 }

@@ -1,6 +1,6 @@
-// Package web serves a warehouse to browsers and spreadsheets: the morning page, the
-// reports, the calls that a number counts, and what was said in one. It only reads, has no
-// SQL of its own, and needs no script in the browser.
+// Package web serves a warehouse to browsers and spreadsheets: the morning page, the reports, the
+// calls that a number counts, and transcripts. It only reads, contains no SQL, and needs no script
+// in the browser.
 package web
 
 import (
@@ -30,23 +30,23 @@ import (
 	"callhouse/internal/words"
 )
 
-// Config says what is served, and to whom.
+// Config configures a server.
 type Config struct {
 	House    *lend.Houses
-	Settings answer.Command // the zone, language and currency of who names none; the warehouse's folder for messages
+	Settings answer.Command // default zone, language and currency; the warehouse's folder for messages
 	Title    string         // of the page; empty: its language's word for calls
-	// Login says whether a user has this password, and what the user may see; or why no
-	// password from an address is looked at now. nil: whoever reaches the server may read
-	// everything, which only a loopback address is for.
+	// Login checks a user's password and returns the user's rights, or why no password from an
+	// address is checked now. nil: everyone who reaches the server may read everything, which is
+	// for loopback addresses only.
 	Login func(ctx context.Context, user, password, address string) (rights.Rights, bool, error)
 	Now   func() time.Time
 	Log   *slog.Logger
-	// Metrics get the server's own.
+	// Metrics receives the server's metrics.
 	Metrics *prometheus.Registry
-	Audit   func(Entry) // told of each request that was answered; nil: nobody is
+	Audit   func(Entry) // called for each answered request; nil: none
 }
 
-// Entry is a request that was answered.
+// Entry is an answered request.
 type Entry struct {
 	At                  time.Time
 	User, From, Address string
@@ -54,19 +54,19 @@ type Entry struct {
 	Took                time.Duration
 }
 
-// mostHeader is how many bytes a request may have.
+// mostHeader is the maximum size of a request's header in bytes.
 const mostHeader = 16 << 10
 
-// Server answers over HTTP. An answer follows from the snapshot, the address and the reader's
-// rights alone, so it is made once for each and then sent again, or not at all: it has an ETag.
+// Server answers over HTTP. An answer depends only on the snapshot, the address and the reader's
+// rights, so it has an ETag and is cached.
 type Server struct {
 	Config
 	http.Handler
-	working chan struct{} // holds as many as answers are made at once
+	working chan struct{} // limits the answers made at once
 
 	mu       sync.Mutex
 	snapshot int64
-	ready    string // what Ready made last: of which snapshot, as of when
+	ready    string // the last page made by Ready: its snapshot and time
 	kept     map[string]*making
 	size     int
 
@@ -79,11 +79,11 @@ type Server struct {
 func New(c Config) *Server {
 	s := &Server{Config: c, working: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))), kept: map[string]*making{},
 		made: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "callhouse_serve", Name: "answers_total",
-			Help: "Answers by what became of them: made, kept (sent again), unchanged (the reader has it), failed."}, []string{"became"}),
+			Help: "Answers by result: made, kept (served from cache), unchanged (304), failed."}, []string{"became"}),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "callhouse_serve", Name: "request_duration_seconds",
-			Help: "How long requests took, by status.", Buckets: []float64{.01, .1, 1, 10, 100}}, []string{"code"}),
+			Help: "Duration of requests, by status.", Buckets: []float64{.01, .1, 1, 10, 100}}, []string{"code"}),
 		number: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "callhouse_serve", Name: "snapshot",
-			Help: "Number of the snapshot that was last answered from."})}
+			Help: "Number of the snapshot used by the latest answer."})}
 	c.Metrics.MustRegister(s.made, s.requests, s.number)
 	mux := http.NewServeMux()
 	mux.Handle("GET /{$}", s.answers(s.page))
@@ -98,7 +98,7 @@ func New(c Config) *Server {
 	return s
 }
 
-// audited tells of each request, also of one that was refused or cut. Probes are left out.
+// audited reports each request, also refused or cut ones, except probes.
 func (s *Server) audited(next http.Handler) http.Handler {
 	if s.Audit == nil {
 		return next
@@ -115,7 +115,7 @@ func (s *Server) audited(next http.Handler) http.Handler {
 	})
 }
 
-// status remembers the status of an answer.
+// status records the status of an answer.
 type status struct {
 	http.ResponseWriter
 	code int
@@ -126,11 +126,11 @@ func (s *status) WriteHeader(code int) {
 	s.ResponseWriter.WriteHeader(code)
 }
 
-// Unwrap lets what is around the writer be found.
+// Unwrap returns the underlying writer, for http.ResponseController.
 func (s *status) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
-// Ready makes the page that most readers begin with, unless it has made it, so that nobody
-// waits for it. Call it every now and then: a commit asks for a new one.
+// Ready makes the default page in advance, once per commit, so that nobody waits for it. Call it
+// periodically.
 func (s *Server) Ready(ctx context.Context) {
 	zone, err := s.Settings.Location()
 	if err != nil {
@@ -138,7 +138,7 @@ func (s *Server) Ready(ctx context.Context) {
 	}
 	house, giveBack, err := s.House.Borrow(ctx, zone, rights.Rights{})
 	if err != nil {
-		return // who asks is told
+		return // requests report the error
 	}
 	now := fmt.Sprint(house.Snapshot().Manifest.Snapshot, " ", asOf(house, s.Now()))
 	giveBack()
@@ -147,12 +147,12 @@ func (s *Server) Ready(ctx context.Context) {
 	s.ready = now
 	s.mu.Unlock()
 	if made {
-		return // or the answers that are counted would be its own
+		return // not counted as an answer
 	}
-	defer func() { // as net/http does for who asks
+	defer func() { // as net/http does for requests
 		why := recover()
 		if err, _ := why.(error); why != nil && !errors.Is(err, http.ErrAbortHandler) {
-			s.Log.Error("the page could not be made ahead", "error", why, "stack", string(debug.Stack()))
+			s.Log.Error("the page could not be prepared", "error", why, "stack", string(debug.Stack()))
 		}
 	}()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "/", nil)
@@ -161,14 +161,14 @@ func (s *Server) Ready(ctx context.Context) {
 	}
 }
 
-// unread is an answer that nobody reads.
+// unread is an answer without a reader.
 type unread struct{}
 
 func (unread) Header() http.Header         { return http.Header{} }
 func (unread) Write(p []byte) (int, error) { return len(p), nil }
 func (unread) WriteHeader(int)             {}
 
-// guard lets in who may read, and tells browsers to keep what they get to themselves.
+// guard admits authorised readers, and makes browsers keep answers private.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -177,9 +177,9 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
-		h.Set("Cache-Control", "private, no-cache") // ask each time whether the ETag is still right
+		h.Set("Cache-Control", "private, no-cache") // revalidate the ETag each time
 		switch {
-		case r.URL.Path == "/healthz": // a probe has no password, and learns nothing
+		case r.URL.Path == "/healthz": // a probe has no password and learns nothing
 		case s.Login != nil:
 			user, password, ok := r.BasicAuth()
 			var may rights.Rights
@@ -194,36 +194,36 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			}
 			if !ok {
 				h.Set("WWW-Authenticate", `Basic realm="callhouse", charset="UTF-8"`)
-				s.fail(w, r, http.StatusUnauthorized, errors.New("a user and a password are needed"), "query serve user add makes one")
+				s.fail(w, r, http.StatusUnauthorized, errors.New("user and password required"), "create a user with query serve user add")
 				return
 			}
 			r = r.WithContext(context.WithValue(r.Context(), rightsKey{}, may))
 		case !local(r.Host):
-			// Another site's page could reach a loopback address by a name of its own.
-			s.fail(w, r, http.StatusForbidden, fmt.Errorf("this server is asked as %q", r.Host),
-				"without users it answers to localhost and 127.0.0.1 alone")
+			// Another site's page could reach a loopback address under its own name.
+			s.fail(w, r, http.StatusForbidden, fmt.Errorf("the host %q is not allowed", r.Host),
+				"without --users, the server only accepts the hosts localhost and 127.0.0.1")
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// unlimited keeps users with limits from numbers that are about everybody.
+// unlimited refuses users with limits, since the numbers are about everyone.
 func (s *Server) unlimited(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if may, _ := r.Context().Value(rightsKey{}).(rights.Rights); !may.None() {
-			s.fail(w, r, http.StatusForbidden, errors.New("metrics are about all users, and your user may see only some data"),
-				"use a user without limits: query serve user add NAME")
+			s.fail(w, r, http.StatusForbidden, errors.New("metrics cover all users, and your user may see only part of the data"),
+				"use a user without restrictions: query serve user add NAME")
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// rightsKey is where a request's context has the rights of who asks.
+// rightsKey is the context key of the reader's rights.
 type rightsKey struct{}
 
-// local says whether a host is this machine's own loopback.
+// local reports whether a host is this machine's loopback.
 func local(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -232,7 +232,7 @@ func local(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// health answers 200 while there is a snapshot that can be opened.
+// health answers 200 while a snapshot can be opened.
 func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 	zone, err := s.Settings.Location()
 	if err == nil {
@@ -245,13 +245,13 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		s.Log.Error("not healthy", "error", err)
 		w.WriteHeader(http.StatusServiceUnavailable)
-		_, _ = io.WriteString(w, "no snapshot can be opened: see the log\n")
+		_, _ = io.WriteString(w, "cannot open a snapshot: see the log\n")
 		return
 	}
 	_, _ = io.WriteString(w, "ok\n")
 }
 
-// explain answers with what is wrong and what to do.
+// explain answers with the error and its hint.
 func (s *Server) explain(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
 		return // nobody reads it
@@ -268,13 +268,12 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request, err error) {
 	case cli.Code(err) == cli.ExitUsage:
 		status = http.StatusBadRequest
 	default:
-		s.Log.Error("a request failed", "path", r.URL.Path, "error", err)
+		s.Log.Error("request failed", "path", r.URL.Path, "error", err)
 	}
 	s.fail(w, r, status, errors.New(layout.Inside(s.Settings.Warehouse, err.Error())), cli.Hint(err))
 }
 
-// fail writes a short page, or a line for programs. The words of a request stand in it as
-// text alone.
+// fail writes a short page, or a line for programs. Words of the request appear only as text.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, status int, err error, hint string) {
 	h := w.Header()
 	h.Del("ETag")

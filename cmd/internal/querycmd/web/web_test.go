@@ -40,7 +40,7 @@ type row = analyticstest.Row
 
 const bold = "<b>bold</b>"
 
-// company is some calls of every kind, with words that must stay text.
+// company returns calls of every kind, with words that must stay text.
 func company(n int) (d analyticstest.Data) {
 	begin := time.Date(2024, 11, 1, 6, 0, 0, 0, time.UTC)
 	agents := []string{"0a7e1f60-0000-4000-8000-00000000000a", "0a7e1f60-0000-4000-8000-00000000000b", bold}
@@ -59,7 +59,7 @@ func company(n int) (d analyticstest.Data) {
 	return d
 }
 
-// served is a server over a warehouse of its own.
+// served is a server over its own warehouse.
 type served struct {
 	t    *testing.T
 	root string
@@ -100,7 +100,7 @@ func serverOf(t *testing.T, d analyticstest.Data, login login) *served {
 	return s
 }
 
-// get asks for an address, and returns the answer with its whole body.
+// get requests an address and returns the response with its body.
 func (s *served) get(address string, header ...string) (*http.Response, string) {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.url+address, nil)
@@ -126,7 +126,7 @@ func (s *served) get(address string, header ...string) (*http.Response, string) 
 	return resp, string(body)
 }
 
-// must is get of what has to be there.
+// must is get for an address that must exist.
 func (s *served) must(address string) string {
 	s.t.Helper()
 	resp, body := s.get(address)
@@ -136,7 +136,7 @@ func (s *served) must(address string) string {
 	return body
 }
 
-// rows counts the calls that an address of /calls lists, by its file.
+// rows counts the calls listed by an address of /calls, from its file.
 func (s *served) rows(calls string) int {
 	s.t.Helper()
 	_, query, _ := strings.Cut(calls, "?")
@@ -163,8 +163,8 @@ func part(t *testing.T, body, id string) string {
 	return out
 }
 
-// A number of the page leads to as many calls as it counts, in words of every kind and in
-// the zone of the page.
+// A number of the page links to as many calls as it counts, for words of every kind and in the
+// page's zone.
 func TestNumbersLeadToTheirCalls(t *testing.T) {
 	longtest.Only(t)
 	s := newServer(t, 60, nil)
@@ -204,7 +204,7 @@ func TestNumbersLeadToTheirCalls(t *testing.T) {
 	}
 }
 
-// Whatever a page leads to is there, and no word of the data or of the address is obeyed.
+// Every link of a page exists, and words of the data or the address are only text.
 func TestEveryLinkIsThere(t *testing.T) {
 	longtest.Only(t)
 	s := newServer(t, 24, nil)
@@ -221,7 +221,7 @@ func TestEveryLinkIsThere(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s leads to %q: %v", todo[0], link, err)
 			}
-			path := u.Path // one of each is followed, and the files of few reports
+			path := u.Path // one of each kind is followed, and the files of few reports
 			if strings.HasPrefix(path, "/calls/") {
 				path = "/calls/"
 			}
@@ -242,7 +242,7 @@ func TestEveryLinkIsThere(t *testing.T) {
 	}
 }
 
-// What cannot be answered says why, and what to do.
+// An unanswerable address gets the reason and a hint.
 func TestAddressesThatAreWrong(t *testing.T) {
 	s := newServer(t, 3, nil)
 	for _, c := range []struct {
@@ -251,13 +251,13 @@ func TestAddressesThatAreWrong(t *testing.T) {
 		says    string
 	}{
 		{"/nothing", 404, ""},
-		{"/reports/funel", 404, "there is no report"},
-		{"/reports/funnel.doc", 400, "there is no format"},
+		{"/reports/funel", 404, "unknown report"},
+		{"/reports/funnel.doc", 400, "unknown format"},
 		{"/reports/search", 400, "word"},
 		{"/calls/no-such-call", 404, "no-such-call"},
 		{"/calls?wher=x", 400, "did you mean: where"},
-		{"/calls?by=agent", 400, "no use for the parameter"},
-		{"/reports/concurrency.csv?every=second", 400, "no step of time"},
+		{"/calls?by=agent", 400, "does not take the parameter"},
+		{"/reports/concurrency.csv?every=second", 400, "unknown step"},
 		{"/?since=soon", 400, "--since"},
 		{"/?since=2024-11-02&until=2024-11-01", 400, "not before"},
 		{"/?since=1d&since=2d", 400, "2 times"},
@@ -265,9 +265,9 @@ func TestAddressesThatAreWrong(t *testing.T) {
 		{"/?lang=tlh", 400, "languages"},
 		{"/?agent=nobody", 400, "nobody"},
 		{"/reports/funnel?where=call_type", 400, "has no value"},
-		{"/reports/funnel?by=" + url.QueryEscape("agent'); DROP TABLE calls; --"), 400, "there is no dimension"},
-		{"/calls?most=-1", 400, "write a number"},
-		{"/?x=%zz", 400, "cannot be read"},
+		{"/reports/funnel?by=" + url.QueryEscape("agent'); DROP TABLE calls; --"), 400, "unknown dimension"},
+		{"/calls?most=-1", 400, "use a number"},
+		{"/?x=%zz", 400, "malformed address"},
 	} {
 		for _, accept := range []string{"text/html", "*/*"} {
 			resp, body := s.get(c.address, "Accept", accept)
@@ -281,8 +281,8 @@ func TestAddressesThatAreWrong(t *testing.T) {
 	}
 }
 
-// Without users nobody reaches the server by another name than this machine's own; with
-// them nobody without a password does.
+// Without users the server answers only under the machine's own names; with users only with a
+// password.
 func TestWhoMayRead(t *testing.T) {
 	s := newServer(t, 2, nil)
 	if resp, _ := s.get("/calls", "Host", "calls.example:8080"); resp.StatusCode != http.StatusForbidden {
@@ -316,7 +316,7 @@ func TestWhoMayRead(t *testing.T) {
 	}
 }
 
-// An answer is made once for a snapshot, is not sent again to who has it, and follows the
+// An answer is made once per snapshot, is not sent again to clients that have it, and follows the
 // snapshot.
 func TestAnswersFollowTheSnapshot(t *testing.T) {
 	s := newServer(t, 5, nil)
@@ -354,8 +354,8 @@ var (
 	pictures      = flag.String("pictures", "", "where TestClickThrough leaves its pictures")
 )
 
-// How long a browser waits for the beginning of the morning page, and for all of it: made for
-// it, in several ways, and made before.
+// The time to the first byte of the morning page, and to all of it: made on request, in several
+// ways, and made in advance.
 func BenchmarkFirstByte(b *testing.B) {
 	if *warehouseRoot == "" {
 		b.Skip("-web-root names no warehouse")
@@ -391,7 +391,7 @@ func BenchmarkFirstByte(b *testing.B) {
 	})
 }
 
-// firstWrite is a reader that notes when the first byte came.
+// firstWrite is a reader that records the time of the first byte.
 type firstWrite struct {
 	*httptest.ResponseRecorder
 	began time.Time
@@ -405,8 +405,8 @@ func (w *firstWrite) Write(p []byte) (int, error) {
 	return w.ResponseRecorder.Write(p)
 }
 
-// In a browser without script, a click on a day's bar leads to the calls that it counts, and
-// one of these to its conversation; nothing is wider than a phone. make look runs it.
+// In a browser without scripts, a click on a day's bar leads to its calls, and one of these to its
+// conversation; nothing is wider than a phone. make look runs it.
 func TestClickThrough(t *testing.T) {
 	if *browser == "" {
 		t.Skip("-browser names no Chromium")

@@ -2,7 +2,7 @@ package chart
 
 import "math"
 
-// axis writes the labels of the bins, as many as have room, and their groups.
+// axis writes as many labels of bins as fit, and their groups.
 func (f *frame) axis(bottom float64) {
 	y := bottom + gap + lineRoom - 3
 	at := func(i int) float64 {
@@ -29,7 +29,7 @@ func (f *frame) axis(bottom float64) {
 	}
 }
 
-// candidates returns the bins that may have a label: those with ticks, or else all.
+// candidates returns the bins that may have a label: those with ticks, or all.
 func (c *Chart) candidates() []int {
 	var all, ticks []int
 	for i, b := range c.Bins {
@@ -47,8 +47,7 @@ func (c *Chart) candidates() []int {
 	return all
 }
 
-// labelled returns the bins whose labels are written: every one that may, or
-// every second, and so on, as there is room.
+// labelled returns the bins with labels: every candidate, or every second, and so on, as they fit.
 func (f *frame) labelled() []int {
 	from := f.candidates()
 	for every := 1; every <= len(from); every++ {

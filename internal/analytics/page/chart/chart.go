@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// Kind is how a panel draws its series.
+// Kind is the form of a panel.
 type Kind uint8
 
 const (
-	Bars  Kind = iota // stacked upon each other, the first series lowest
+	Bars  Kind = iota // stacked, the first series lowest
 	Lines             // with gaps where there is no number
 )
 
-// Series is a row of numbers, one a bin. NaN is no number: nothing is drawn.
+// Series has one number per bin. NaN is not drawn.
 type Series struct {
 	Name   string
-	Color  int // 1 to 6: the class c1 to c6; 0: the one that others are compared with
+	Color  int // 1 to 6: the class c1 to c6; 0: the baseline
 	Values []float64
 }
 
@@ -27,54 +27,54 @@ type Panel struct {
 	Title  string
 	Kind   Kind
 	Scale  Scale
-	Top    float64 // the least upper end of the axis; 0: that of the data
-	Zoom   bool    // of shares as lines: the axis is as long as their changes can be read, and need not begin at 0
+	Top    float64 // minimum upper end of the axis; 0: that of the data
+	Zoom   bool    // for shares as lines: the axis fits their changes and need not begin at 0
 	Height float64 // of the plot alone
-	// Label writes the values of the axis; nil: as its scale does.
+	// Label writes the values of the axis; nil: by its scale.
 	Label  func(v, step float64) string
 	Series []Series
-	Marks  []int // bins that have a mark above the plot
+	Marks  []int // bins marked above the plot
 }
 
-// Bin is a place on the axis that all panels share.
+// Bin is a place on the axis shared by all panels.
 type Bin struct {
-	Label string // below the axis; left out where there is no room
-	Group string // below the labels, where it is another than the bin's before
-	Tick  bool   // if any bin has a tick, only those that have may have a label
-	Part  bool   // not all of what belongs into it is there
-	Hover string // told where the bin is pointed at
-	Link  string // where it leads; empty: nowhere
+	Label string // below the axis, if it fits
+	Group string // below the labels, where it changes
+	Tick  bool   // if any bin has a tick, only bins with ticks have labels
+	Part  bool   // incomplete
+	Hover string // text of the tooltip
+	Link  string // link; empty: none
 }
 
-// Chart is panels above each other, over shared bins.
+// Chart is a column of panels over shared bins.
 type Chart struct {
 	ID          string // unique on the page
 	Title, Desc string
 	Bins        []Bin
 	Panels      []Panel
-	NoData      string // what stands in a plot without numbers
-	Edges       bool   // labels stand at the beginning of their bins, not below their middle
+	NoData      string // text of a plot without numbers
+	Edges       bool   // labels are at the beginning of their bins, not below the middle
 }
 
 const (
 	titleRoom = 26.0 // above a plot, for its title
 	panelGap  = 14.0
 	ticksWant = 4
-	gap       = 6.0 // between a text and what it stands beside
+	gap       = 6.0 // between a text and its neighbour
 )
 
-// frame is where a chart's plots are.
+// frame is the geometry of a chart's plots.
 type frame struct {
 	*Chart
 	*drawing
 	left, right float64 // of the plots
 	width       float64 // of the drawing
 	step        float64 // of a bin
-	narrow      bool    // the names of series stand above the plots, not beside them
+	narrow      bool    // names of series are above the plots, not beside them
 }
 
-// SVG draws the chart in so many pixels, as an element with a class. With hover
-// the bins tell their numbers where they are pointed at.
+// SVG draws the chart at a width in pixels, as an element with a class. With hover, bins have
+// tooltips.
 func (c *Chart) SVG(class string, width float64, hover bool) string {
 	f := &frame{Chart: c, drawing: new(drawing), width: width}
 	f.narrow = width < narrowest
@@ -113,7 +113,7 @@ func (c *Chart) grouped() bool {
 	return false
 }
 
-// top is the upper end of a panel's numbers.
+// top returns the upper end of a panel's numbers.
 func (p *Panel) top() float64 {
 	top := p.Top
 	for i := range p.bins() {
@@ -129,7 +129,7 @@ func (p *Panel) top() float64 {
 		}
 		top = max(top, sum)
 	}
-	// Shares that are added up may come to a hair more than the whole.
+	// Summed shares may slightly exceed the whole.
 	if p.Scale == Percent && top > 100 && top < 100.001 {
 		top = 100
 	}
@@ -154,7 +154,7 @@ func (p *Panel) empty() bool {
 	return true
 }
 
-// ticks returns the values at which the panel's axis has lines.
+// ticks returns the values of the axis with lines.
 func (p *Panel) ticks() []float64 {
 	n := max(2, min(ticksWant, int(p.Height/28)))
 	if !p.Zoom || p.empty() {
@@ -171,7 +171,7 @@ func (p *Panel) ticks() []float64 {
 	return p.Scale.Between(low, high, n)
 }
 
-// labels returns the ticks as they are written.
+// labels returns the texts of the ticks.
 func (p *Panel) labels() []string {
 	at := p.ticks()
 	out := make([]string, len(at))
@@ -193,7 +193,7 @@ func (c *Chart) leftRoom() float64 {
 	return room + gap
 }
 
-// rightRoom is the room for the names of series, where there are several.
+// rightRoom returns the room for the names of several series.
 func (c *Chart) rightRoom(width float64) float64 {
 	room := 4.0
 	for _, p := range c.Panels {
@@ -207,7 +207,7 @@ func (c *Chart) rightRoom(width float64) float64 {
 	return min(room, width*.3)
 }
 
-// hits are the fields that tell a bin's numbers, and lead on. They lie upon everything else.
+// hits draws the areas with tooltips and links, above everything else.
 func (f *frame) hits(bottom float64, hover bool) {
 	for i, b := range f.Bins {
 		if !hover {
@@ -271,7 +271,7 @@ func (f *frame) bars(p *Panel, at func(float64) float64) {
 	}
 }
 
-// class is that of the n-th series' line: the first of those with a colour is not dashed.
+// class returns the class of the n-th series' line: the first with a colour is not dashed.
 func (p *Panel) class(n int) string {
 	class := fmt.Sprintf("s%d", p.Series[n].Color)
 	if slices.ContainsFunc(p.Series[:n], func(s Series) bool { return s.Color > 0 }) {
@@ -293,7 +293,7 @@ func (f *frame) lines(p *Panel, at func(float64) float64) {
 			for ; to < len(s.Values) && !math.IsNaN(s.Values[to]); to++ {
 				fmt.Fprintf(&path, "%s%s,%s", map[bool]string{true: "M", false: "L"}[to == from], px(x(to)), px(at(s.Values[to])))
 			}
-			if to == from+1 { // alone between gaps
+			if to == from+1 { // a single point between gaps
 				f.dot(fmt.Sprintf("c%d", s.Color), x(from), at(s.Values[from]), 2.5)
 			} else {
 				fmt.Fprintf(f, `<path class="%s" d="%s"/>`+"\n", class, path.String())

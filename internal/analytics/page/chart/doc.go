@@ -1,9 +1,7 @@
-// Package chart draws charts as SVG: bars, stacked bars and lines over shared
-// bins, heat maps, and moves between nodes. It knows numbers and names, nothing of calls.
+// Package chart draws SVG: bars, stacked bars and lines over shared bins, heat maps, and flows
+// between nodes. It does not depend on calls.
 //
-// What it draws has no colours of its own: every mark carries a class (c1 to c6
-// for series, h0 to h5 for steps of a heat map), and the page's style sheet says
-// what they look like in light, in dark and on paper. Widths of texts are
-// estimated, since there is nothing to measure them with: a label has the room
-// that its widest letters would take.
+// Drawings have no colours: marks have classes (c1 to c6 for series, h0 to h5 for steps of a heat
+// map), which the page's style sheet defines for light, dark and paper. Text widths are estimated
+// from the widest letters, because they cannot be measured.
 package chart

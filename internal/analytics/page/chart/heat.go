@@ -5,22 +5,21 @@ import (
 	"math"
 )
 
-// Heat is a heat map: numbers down and across, the larger the stronger.
+// Heat is a heat map of rows and columns.
 type Heat struct {
 	ID          string // unique on the page
 	Title, Desc string
 	Down        []string
 	Across      []string
-	Values      [][]float64 // by row; NaN: nothing is drawn
-	Links       [][]string  // by row: where a field leads; empty: nowhere
-	Every       int         // every so many columns have a label
+	Values      [][]float64 // by row; NaN is not drawn
+	Links       [][]string  // by row: links of cells; empty: none
+	Every       int         // one label for so many columns
 }
 
-// steps are the strengths beside nothing.
+// steps is the number of strengths besides zero.
 const steps = 5
 
-// bounds returns the upper ends of the steps: whole numbers, at equal distances
-// as far as these allow.
+// bounds returns the upper ends of the steps: whole numbers at distances as equal as possible.
 func (h *Heat) bounds() []float64 {
 	most := 0.0
 	for _, row := range h.Values {
@@ -40,7 +39,7 @@ func (h *Heat) bounds() []float64 {
 	return out
 }
 
-// strength is the step, 1 to 5, of a number; 0 of nothing.
+// strength returns the step of a number, 1 to 5; 0 for zero.
 func strength(v float64, bounds []float64) int {
 	if v <= 0 || math.IsNaN(v) {
 		return 0
@@ -53,11 +52,10 @@ func strength(v float64, bounds []float64) int {
 	return steps
 }
 
-// class spreads fewer steps over all strengths, the last being the strongest.
+// class spreads fewer steps over all strengths; the last is the strongest.
 func class(i, of int) int { return steps - (of-1-i)*steps/of }
 
-// SVG draws the map in so many pixels. Its numbers stand in the fields where all
-// of them fit.
+// SVG draws the map at a width in pixels. Cells show their numbers if all fit.
 func (h *Heat) SVG(name string, width float64, hover bool) string {
 	d := new(drawing)
 	left := 0.0
@@ -106,7 +104,7 @@ func (h *Heat) SVG(name string, width float64, hover bool) string {
 	return d.end()
 }
 
-// fit says whether every number has room in its field.
+// fit reports whether every number fits its cell.
 func (h *Heat) fit(w float64) bool {
 	for _, row := range h.Values {
 		for _, v := range row {
@@ -118,17 +116,17 @@ func (h *Heat) fit(w float64) bool {
 	return true
 }
 
-// legendRoom is from one line of the legend to the next.
+// legendRoom is the line height of the legend.
 const legendRoom = 18.0
 
-// mark is a place of the legend: a strength, and what it stands for.
+// mark is an entry of the legend: a strength and its range.
 type mark struct {
 	strength, row int
 	x             float64
 	text          string
 }
 
-// legend puts the marks of the strengths into as many lines as they need.
+// legend distributes the marks over as many lines as necessary.
 func legend(left, width float64, bounds []float64) (marks []mark, rows int) {
 	x, low := left, 0.0
 	add := func(strength int, text string) {

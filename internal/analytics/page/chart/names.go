@@ -6,11 +6,11 @@ import (
 	"sort"
 )
 
-// narrowest is the width below which there is no room beside a plot.
+// narrowest is the width below which nothing fits beside a plot.
 const narrowest = 400.0
 
-// above is the room above a panel's plot: for its title, and where the drawing is
-// narrow for the names of its series.
+// above returns the room above a panel's plot: for its title and, in a narrow drawing, the names of
+// its series.
 func (f *frame) above(p *Panel) float64 {
 	if !f.narrow || len(p.Series) < 2 {
 		return titleRoom
@@ -21,8 +21,8 @@ func (f *frame) above(p *Panel) float64 {
 
 const nameRoom = 17.0
 
-// rows puts the names of a panel's series into as many lines as they need, and
-// returns where each begins and in which line it is.
+// rows distributes the names of a panel's series over lines, and returns the start and line of
+// each.
 func (f *frame) rows(p *Panel) (at []struct{ x, row float64 }, rows int) {
 	x := 0.0
 	for _, s := range p.Series {
@@ -39,8 +39,8 @@ func (f *frame) rows(p *Panel) (at []struct{ x, row float64 }, rows int) {
 
 const swatch = 10.0
 
-// names writes the names of several series at the right, each beside its last
-// number, or as near to it as the others leave room.
+// names writes the names of several series at the right, each as close to its last number as the
+// others allow.
 func (f *frame) names(p *Panel, y float64, at func(float64) float64) {
 	if len(p.Series) < 2 {
 		return
@@ -91,7 +91,7 @@ func (f *frame) names(p *Panel, y float64, at func(float64) float64) {
 		}
 		labels[i].y = max(labels[i].y, low)
 	}
-	for i := len(labels) - 1; i >= 0; i-- { // and up again from the plot's end
+	for i := len(labels) - 1; i >= 0; i-- { // and up again from the end of the plot
 		high := y + p.Height
 		if i < len(labels)-1 {
 			high = labels[i+1].y - lineRoom
@@ -104,8 +104,8 @@ func (f *frame) names(p *Panel, y float64, at func(float64) float64) {
 	}
 }
 
-// name writes the name of a panel's n-th series after a piece of what it is drawn
-// with; y is the middle of the line.
+// name writes the name of a panel's n-th series after a sample of its mark; y is the middle of the
+// line.
 func (f *frame) name(p *Panel, n int, x, y float64, name string) {
 	s := p.Series[n]
 	if p.Kind == Bars {

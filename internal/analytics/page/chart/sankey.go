@@ -7,18 +7,18 @@ import (
 	"slices"
 )
 
-// Sankey draws moves between nodes as bands, as wide as there are many: from the left, where all
-// begins, to the right. Moves back, to a node that lies before, are not drawn.
+// Sankey draws moves between nodes as bands from left to right, whose width is the number of moves.
+// Moves back to an earlier node are not drawn.
 type Sankey struct {
 	ID          string // unique on the page
 	Title, Desc string
-	Nodes       []string // the first is where all begins
+	Nodes       []string // the first is the start
 	Moves       []Move
-	Others      func(nodes int) string // what to call the nodes that there is no room for
+	Others      func(nodes int) string // name of the nodes that do not fit
 	Hover       func(m Move, from, to string) string
 }
 
-// Move is how often something moves from one node to another. To is negative where it ends.
+// Move counts the moves from one node to another. To is negative at the end.
 type Move struct {
 	From, To int
 	N        float64
@@ -29,25 +29,24 @@ const (
 	nodeGap    = 7.0
 	nodeRoom   = 110.0 // of a column with its names
 	labelRoom  = 2 * lineRoom
-	sankeyRoom = 240.0 // for the column through which most goes
+	sankeyRoom = 240.0 // for the column with the most moves
 )
 
-// place is a node in its column, or a band on its way through one.
+// place is a node in its column, or a band passing through a column.
 type place struct {
-	node, col     int // node: -1 of a band
+	node, col     int // node: -1 for a band
 	y, high       float64
-	near, weights float64 // where what leads to it comes from
+	near, weights float64 // weighted positions of its sources
 }
 
-// piece is a band from one column to the next, and where it begins and ends.
+// piece is a band between adjacent columns.
 type piece struct {
 	Move
 	from, to *place
 	y1, y2   float64
 }
 
-// folded returns the nodes that a drawing has room for and the moves between them: the
-// others become one.
+// folded returns the nodes that fit and the moves between them; the others become one node.
 func (s *Sankey) folded(room int) (names []string, moves []Move) {
 	into := make([]float64, len(s.Nodes))
 	for _, m := range s.Moves {
@@ -61,7 +60,7 @@ func (s *Sankey) folded(room int) (names []string, moves []Move) {
 	}
 	slices.SortStableFunc(order[1:], func(a, b int) int { return cmp.Compare(into[b], into[a]) })
 	kept := min(len(order), 1+max(room, 2))
-	if len(order) == kept+1 { // one other has its own name
+	if len(order) == kept+1 { // a single other node keeps its name
 		kept++
 	}
 	at := make([]int, len(order))
@@ -91,7 +90,7 @@ func (s *Sankey) folded(room int) (names []string, moves []Move) {
 	return names, moves
 }
 
-// forward returns the moves that make no loop, the largest first, and the column of each node.
+// forward returns the moves that form no loop, largest first, and the column of each node.
 func forward(nodes int, moves []Move) (out []Move, cols []int) {
 	var reaches func(from, to int) bool
 	reaches = func(from, to int) bool {
@@ -114,7 +113,7 @@ func forward(nodes int, moves []Move) (out []Move, cols []int) {
 	return out, cols
 }
 
-// SVG draws the moves in so many pixels.
+// SVG draws the moves at a width in pixels.
 func (s *Sankey) SVG(name string, width float64, hover bool) string {
 	names, all := s.folded(int(width / nodeRoom))
 	moves, cols := forward(len(names), all)
@@ -162,7 +161,7 @@ func (s *Sankey) SVG(name string, width float64, hover bool) string {
 			bands = append(bands, &piece{Move: m, from: paths[i][n], to: to})
 		}
 	}
-	used := map[*place]float64{} // as high as bands leave it already, so that these do not cross at the node
+	used := map[*place]float64{} // height used by bands so far; sorted, they do not cross at the node
 	slices.SortStableFunc(bands, func(a, b *piece) int { return cmp.Compare(a.to.y, b.to.y) })
 	for _, b := range bands {
 		b.y1 = b.from.y + used[b.from]
@@ -190,8 +189,8 @@ func (s *Sankey) SVG(name string, width float64, hover bool) string {
 	return d.end()
 }
 
-// arrange puts the places of each column below each other, near to what leads to them, and
-// returns how high one move is, and the drawing.
+// arrange stacks the places of each column close to their sources, and returns the height of one
+// move and of the drawing.
 func arrange(columns, paths [][]*place, moves []Move) (scale, height float64) {
 	most := 0.0
 	for _, c := range columns {
@@ -233,7 +232,7 @@ func arrange(columns, paths [][]*place, moves []Move) (scale, height float64) {
 	return scale, height
 }
 
-// band draws a move from one column to the next, and through a column's breadth if it goes on.
+// band draws a move to the next column, and across that column if it continues.
 func (d *drawing) band(x1, y1, x2, y2, high float64, told string) {
 	middle, below := px((x1+x2)/2), px(y2+high)
 	fmt.Fprintf(d, `<path class="c4 part" d="M%s %sC%s %s %s %s %s %sH%sV%sH%sC%s %s %s %s %s %sZ"`,

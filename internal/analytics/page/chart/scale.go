@@ -7,23 +7,21 @@ import (
 	"strings"
 )
 
-// Scale says what the numbers of an axis count: at which values ticks stand, and
-// how they are written.
+// Scale is the unit of an axis: it determines ticks and labels.
 type Scale uint8
 
 const (
 	Count   Scale = iota // whole numbers: 1,500
 	Percent              // 0 to 100
-	Millis               // times: 1m 30s
+	Millis               // durations: 1m 30s
 	Money                // 0.25, 1,500
 )
 
-// times are the steps between ticks of times, in ms; beyond them, hours.
+// times are the distances between ticks of durations, in ms; then hours.
 var times = []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 10e3, 15e3, 30e3, 60e3, 120e3, 300e3, 600e3, 900e3, 1800e3, 3600e3}
 
-// Ticks returns about n values from 0 on at round distances, the last of them
-// not below top: the upper end of an axis. A top that is no positive number is
-// taken for 1, so that an axis of nothing can be drawn.
+// Ticks returns about n values from 0 at round distances; the last is not below top. A top that is
+// not positive counts as 1, so that an empty axis can be drawn.
 func (s Scale) Ticks(top float64, n int) []float64 {
 	if !(top > 0) || math.IsInf(top, 0) {
 		top = s.least()
@@ -31,7 +29,7 @@ func (s Scale) Ticks(top float64, n int) []float64 {
 	step := s.step(top / float64(max(n, 1)))
 	var out []float64
 	for i := 0; ; i++ {
-		// Multiplied, not added up: 0.1 added three times is no 0.3.
+		// Multiplied, not added: 0.1 added three times is not 0.3.
 		v := float64(i) * step
 		out = append(out, v)
 		if v >= top*(1-1e-9) {
@@ -40,11 +38,11 @@ func (s Scale) Ticks(top float64, n int) []float64 {
 	}
 }
 
-// narrowestSpan is how many points an axis that need not begin at 0 spans at least.
+// narrowestSpan is the minimum span, in points, of an axis that need not begin at 0.
 const narrowestSpan = 10.0
 
-// Between returns about n shares at round distances, the first not above low, the
-// last not below high.
+// Between returns about n shares at round distances; the first is not above low, the last not below
+// high.
 func (s Scale) Between(low, high float64, n int) []float64 {
 	if missing := narrowestSpan - (high - low); missing > 0 {
 		low, high = low-missing/2, high+missing/2
@@ -70,7 +68,7 @@ func (s Scale) least() float64 {
 	return 1
 }
 
-// step returns the round distance that is not below rough.
+// step returns the next round distance not below rough.
 func (s Scale) step(rough float64) float64 {
 	if s == Millis {
 		for _, t := range times {
@@ -99,7 +97,7 @@ func decimalStep(rough float64) float64 {
 	return 10 * power
 }
 
-// Label writes a value of a tick, given the distance between ticks.
+// Label writes the value of a tick, given the distance between ticks.
 func (s Scale) Label(v, step float64) string {
 	switch s {
 	case Percent:
@@ -116,7 +114,7 @@ func (s Scale) Label(v, step float64) string {
 	return s.Full(v, step)
 }
 
-// Full is a label with all digits, where Label counts in thousands and millions.
+// Full writes all digits where Label uses thousands and millions.
 func (s Scale) Full(v, step float64) string {
 	if s == Percent || s == Millis {
 		return s.Label(v, step)
@@ -127,7 +125,7 @@ func (s Scale) Full(v, step float64) string {
 	return number(v, step)
 }
 
-// span writes a time of a tick: 500ms, 30s, 1m 30s, 2h.
+// span writes a duration: 500ms, 30s, 1m 30s, 2h.
 func span(ms, step float64) string {
 	switch {
 	case ms == 0:
@@ -146,7 +144,7 @@ func span(ms, step float64) string {
 	return number(ms/3600e3, step/3600e3) + "h"
 }
 
-// number writes v with as many decimals as the distance between ticks has.
+// number writes v with the decimals of the distance between ticks.
 func number(v, step float64) string {
 	decimals := 0
 	for x := step; decimals < 6 && math.Abs(x-math.Round(x)) > 1e-6*x; x *= 10 {

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// The sizes of texts, in the units of the drawing: pixels at its own width.
+// Text sizes in units of the drawing: pixels at its own width.
 const (
 	fontSize = 11.0
-	lineRoom = 13.0 // from one line of text to the next
+	lineRoom = 13.0 // line height
 )
 
 // drawing collects elements. Coordinates are rounded to a tenth.
@@ -19,8 +19,7 @@ type drawing struct{ strings.Builder }
 
 func px(v float64) string { return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64) }
 
-// begin opens the drawing. Title and description stand for it where it cannot be
-// seen.
+// begin opens the drawing. Title and description replace it for screen readers.
 func (d *drawing) begin(id, class, title, desc string, width, height float64) {
 	fmt.Fprintf(d, `<svg class="%s" role="img" aria-labelledby="%s-t %s-d" `+
 		`viewBox="0 0 %s %s" width="%s" height="%s" xmlns="http://www.w3.org/2000/svg">`+"\n",
@@ -37,8 +36,8 @@ func (d *drawing) rect(class string, x, y, w, h float64) {
 	fmt.Fprintf(d, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"/>`+"\n", class, px(x), px(y), px(w), px(h))
 }
 
-// hit is a field that tells something where it is pointed at, and leads somewhere; either may
-// be empty. The table beside a drawing leads there by keyboard.
+// hit draws an area with a tooltip and a link; either may be empty. The table beside the drawing
+// has the links for the keyboard.
 func (d *drawing) hit(class string, x, y, w, h float64, told, to string) {
 	if to != "" {
 		fmt.Fprintf(d, `<a href="%s" tabindex="-1">`, html.EscapeString(to))
@@ -72,12 +71,12 @@ func (d *drawing) text(class, anchor string, x, y float64, s string) {
 	fmt.Fprintf(d, `<text class="%s" x="%s" y="%s"%s>%s</text>`+"\n", class, px(x), px(y), at, html.EscapeString(s))
 }
 
-// textWidth estimates the width of s from above.
+// textWidth returns an upper estimate of the width of s.
 func textWidth(s string) float64 {
 	w := 0.0
 	for _, r := range s {
 		switch {
-		case r > 0x2e80 || r >= 0x20a0 && r <= 0x20cf: // CJK and its like are as wide as high, currencies' signs hardly less
+		case r > 0x2e80 || r >= 0x20a0 && r <= 0x20cf: // CJK is as wide as high, currency signs nearly
 			w += fontSize
 		case strings.ContainsRune("iljtfr.,:;|!' ()-", r):
 			w += fontSize * .4
@@ -90,7 +89,7 @@ func textWidth(s string) float64 {
 	return w
 }
 
-// clip shortens s to what fits into width.
+// clip shortens s to a width.
 func clip(s string, width float64) string {
 	if textWidth(s) <= width {
 		return s
