@@ -37,29 +37,27 @@ type fact struct {
 const ofConnected = "settlement is_started status disconnection_reason"
 
 // facts is the one place that says what the needs of reports mean.
-func facts() []fact {
-	return []fact{
-		{"end", "sum_if(calls, NOT is_over)", "settlement", "is not over yet", "are not over yet"},
-		{"words", "sum_if(calls, unknown_word(status, disconnection_reason))", "status disconnection_reason",
-			"has an unknown status or reason", "have an unknown status or reason"},
-		{"duration", "sum_if(calls - timed_calls, is_over)", "settlement", "has no known duration", "have no known duration"},
-		{"analysis", "sum_if(calls, lacks_analysis('ended', settlement, is_connected, user_sentiment, opted_out))",
-			ofConnected + " user_sentiment opted_out", "is waiting for its analysis", "are waiting for their analysis"},
-		{"analysis", "sum_if(calls, lacks_analysis('expired', settlement, is_connected, user_sentiment, opted_out))",
-			ofConnected + " user_sentiment opted_out", "never got an analysis", "never got an analysis"},
-		{"analysis", "sum_if(calls, opted_out)", "opted_out", "opted out of analysis", "opted out of analysis"},
-		{"transcripts", "sum_if(calls, lacks_transcript(is_over, transcript_state))", "settlement transcript_state",
-			"is waiting for its transcript", "are waiting for their transcript"},
-		{"transcripts", "sum_if(calls, transcript_state = 'missing')", "transcript_state", "lost its transcript", "lost their transcript"},
-		{"transcripts", "sum_if(calls, transcript_state = 'skipped')", "transcript_state",
-			"is of a kind without transcripts", "are of kinds without transcripts"},
-		{"transcripts", "sum_if(calls, opted_out)", "opted_out", "opted out of transcripts", "opted out of transcripts"},
-		{"cost", "sum_if(calls - costed_calls, lacks_cost('ended', settlement, is_connected))", ofConnected + " unit",
-			"is waiting for its cost", "are waiting for their cost"},
-		{"cost", "sum_if(calls - costed_calls, lacks_cost('expired', settlement, is_connected))", ofConnected + " unit",
-			"never got a cost", "never got a cost"},
-		{"cost", "total_of(unheld_costs)", "", "has a cost that does not fit total_cost", "have a cost that does not fit total_cost"},
-	}
+var facts = []fact{
+	{"end", "sum_if(calls, NOT is_over)", "settlement", "is not over yet", "are not over yet"},
+	{"words", "sum_if(calls, unknown_word(status, disconnection_reason))", "status disconnection_reason",
+		"has an unknown status or reason", "have an unknown status or reason"},
+	{"duration", "sum_if(calls - timed_calls, is_over)", "settlement", "has no known duration", "have no known duration"},
+	{"analysis", "sum_if(calls, lacks_analysis('ended', settlement, is_connected, user_sentiment, opted_out))",
+		ofConnected + " user_sentiment opted_out", "is waiting for its analysis", "are waiting for their analysis"},
+	{"analysis", "sum_if(calls, lacks_analysis('expired', settlement, is_connected, user_sentiment, opted_out))",
+		ofConnected + " user_sentiment opted_out", "never got an analysis", "never got an analysis"},
+	{"analysis", "sum_if(calls, opted_out)", "opted_out", "opted out of analysis", "opted out of analysis"},
+	{"transcripts", "sum_if(calls, lacks_transcript(is_over, transcript_state))", "settlement transcript_state",
+		"is waiting for its transcript", "are waiting for their transcript"},
+	{"transcripts", "sum_if(calls, transcript_state = 'missing')", "transcript_state", "lost its transcript", "lost their transcript"},
+	{"transcripts", "sum_if(calls, transcript_state = 'skipped')", "transcript_state",
+		"is of a kind without transcripts", "are of kinds without transcripts"},
+	{"transcripts", "sum_if(calls, opted_out)", "opted_out", "opted out of transcripts", "opted out of transcripts"},
+	{"cost", "sum_if(calls - costed_calls, lacks_cost('ended', settlement, is_connected))", ofConnected + " unit",
+		"is waiting for its cost", "are waiting for their cost"},
+	{"cost", "sum_if(calls - costed_calls, lacks_cost('expired', settlement, is_connected))", ofConnected + " unit",
+		"never got a cost", "never got a cost"},
+	{"cost", "total_of(unheld_costs)", "", "has a cost that does not fit total_cost", "have a cost that does not fit total_cost"},
 }
 
 // Gap is a span of start_at, From inclusive, To exclusive; a zero time is open.
@@ -92,7 +90,7 @@ func (w *Warehouse) Coverage(ctx context.Context, report string, p question.Para
 		needs = append(slices.Clone(needs), "analysis")
 	}
 	for _, need := range needs {
-		for _, f := range facts() {
+		for _, f := range facts {
 			if f.need == need {
 				c.facts = append(c.facts, f)
 			}

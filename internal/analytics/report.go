@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"callhouse/internal/analytics/duck"
@@ -23,8 +24,8 @@ func (w *Warehouse) Compare(report string, p question.Params, now time.Time) (qu
 
 // Denied reports whether an error means that the reader may not see what was asked for.
 func Denied(err error) bool {
-	var denied *rights.DeniedError
-	return errors.As(err, &denied)
+	_, denied := errors.AsType[*rights.DeniedError](err)
+	return denied
 }
 
 // May returns an error, which is Denied, if a report or its groups and conditions are made
@@ -35,26 +36,23 @@ func (w *Warehouse) May(f *sqlfiles.File, p question.Params) error {
 }
 
 // ask reads what p asks of a report, if the reader may see it.
-func (w *Warehouse) ask(f *sqlfiles.File, p question.Params) (q question.Question, err error) {
+func (w *Warehouse) ask(f *sqlfiles.File, p question.Params) (question.Question, error) {
+	q, err := question.Of(f, p)
 	if w.Rights().None() {
-		return question.Of(f, p)
-	}
-	for _, view := range question.Views(f) {
-		if err := w.Rights().May(view); err != nil {
-			return q, err
-		}
-	}
-	if q, err = question.Of(f, p); err != nil {
 		return q, err
 	}
+	views := question.Views(f)
 	for _, d := range q.Asked() {
-		if d.Of != nil {
-			if err := w.Rights().May(d.Of.Name); err != nil {
-				return q, err
-			}
+		if d.Resource != nil {
+			views = append(views, d.Resource.Name)
 		}
 	}
-	return q, nil
+	for _, view := range views {
+		if denied := w.Rights().May(view); denied != nil {
+			return q, denied
+		}
+	}
+	return q, err
 }
 
 // NotFetched returns the names of the resources that a report or its groups and conditions
@@ -78,9 +76,11 @@ func (w *Warehouse) Report(ctx context.Context, name string, p question.Params) 
 }
 
 func (w *Warehouse) run(ctx context.Context, conn *duck.Conn, q question.Question) (*Rows, error) {
-	q, err := w.resolve(ctx, conn, q)
-	if err != nil {
-		return nil, err
+	var err error
+	if q.Report.Selects() {
+		if q, err = w.resolve(ctx, conn, q); err != nil {
+			return nil, err
+		}
 	}
 	if q.Goals, err = w.goalsOf(ctx, conn, q); err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (w *Warehouse) run(ctx context.Context, conn *duck.Conn, q question.Questio
 // goalsOf returns the goals with their agents' ids, if a report asks for them. A reader of some
 // agents' calls does not learn that there are others.
 func (w *Warehouse) goalsOf(ctx context.Context, conn *duck.Conn, q question.Question) (out []question.Goal, err error) {
-	if !q.ReadsGoals() {
+	if !strings.Contains(q.Report.SQL, "goals_of(") {
 		return nil, nil
 	}
 	for _, g := range w.goals {
@@ -151,7 +151,7 @@ func (w *Warehouse) Table(ctx context.Context, name string, p question.Params) (
 	if err != nil {
 		return nil, err
 	}
-	return w.stream(ctx, func(conn *duck.Conn) (*Rows, error) {
+	rows, err := w.stream(ctx, func(conn *duck.Conn) (*Rows, error) {
 		if q.OfCalls() {
 			if q, err = w.resolve(ctx, conn, q); err != nil {
 				return nil, err
@@ -159,8 +159,12 @@ func (w *Warehouse) Table(ctx context.Context, name string, p question.Params) (
 		}
 		rows, err := conn.Query(ctx, w.planner.Table(q))
 		if err != nil {
-			return nil, fmt.Errorf("read the table %s: %w", name, err)
+			return nil, err
 		}
 		return &Rows{rows: rows, columns: rows.Columns()}, nil
 	})
+	if err != nil {
+		return nil, fmt.Errorf("read the table %s: %w", name, err)
+	}
+	return rows, nil
 }

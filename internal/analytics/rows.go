@@ -130,15 +130,11 @@ func (r *Rows) tell(row []any) []any {
 	r.told = append(r.told[:0], row...)
 	for _, at := range r.idsAt {
 		id, _ := row[at].(string)
-		name, known := r.labels[id]
-		switch {
-		case r.inPlace && known:
+		if !r.inPlace {
+			r.told, at = append(r.told, nil), len(r.told)
+		}
+		if name, known := r.labels[id]; known {
 			r.told[at] = name
-		case r.inPlace:
-		case known:
-			r.told = append(r.told, name)
-		default:
-			r.told = append(r.told, nil)
 		}
 	}
 	return r.told
@@ -158,7 +154,7 @@ const prose = "prose"
 
 // describe adds to the columns of a result what the report's header says.
 func describe(columns []value.Column, f *sqlfiles.File) []value.Column {
-	out := append([]value.Column(nil), columns...)
+	out := slices.Clone(columns)
 	for i := range out {
 		of := ""
 		if h, ok := f.Column(out[i].Name); ok {

@@ -3,14 +3,15 @@ package analytics
 import (
 	"context"
 	"fmt"
-	"sort"
+	"maps"
+	"slices"
 
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/guard"
 	"callhouse/internal/analytics/value"
 )
 
-// SQL runs one statement that reads, over the tables that Tables names. The
+// SQL runs one statement that reads, over the views. The
 // values of args stand for its parameters.
 func (w *Warehouse) SQL(ctx context.Context, text string, args ...any) (*Rows, error) {
 	return w.runSQL(ctx, text, func(*duck.Stmt) ([]any, error) { return args, nil })
@@ -41,22 +42,20 @@ func (w *Warehouse) SQLWith(ctx context.Context, text string, values map[string]
 func arguments(stmt *duck.Stmt, values map[string]string) ([]any, error) {
 	var args []any
 	e := new(ParamError)
-	used := map[string]bool{}
-	for _, name := range stmt.ParamNames() {
+	names := stmt.ParamNames()
+	for _, name := range names {
 		v, ok := values[name]
 		if !ok {
 			e.Missing = append(e.Missing, name)
 		}
-		used[name] = true
 		args = append(args, v)
 	}
-	for name := range values {
-		if !used[name] {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if !slices.Contains(names, name) {
 			e.Unused = append(e.Unused, name)
 		}
 	}
 	if len(e.Missing) > 0 || len(e.Unused) > 0 {
-		sort.Strings(e.Unused)
 		return nil, e
 	}
 	return args, nil

@@ -7,7 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"math"
 	"path/filepath"
 	"slices"
 
@@ -15,7 +15,6 @@ import (
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/commit"
 	"callhouse/internal/sink/disk"
-	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/sink/table"
 )
 
@@ -94,18 +93,7 @@ func (i *Import) scan(ctx context.Context, p *commit.Part, tell func()) (whole b
 // take reads a part until it ends or there is enough to commit, and returns the rest.
 func (i *Import) take(ctx context.Context, p *commit.Part, tell func()) (rest *commit.Part, err error) {
 	i.in.Parts = append(i.in.Parts, p)
-	began := p.Line
-	r, err := i.in.Read(p, i.w.opts.RunID, func(r *commit.LineReader) (bool, error) {
-		if r.Number%snapshot.ProgressEvery == 0 {
-			if tell != nil {
-				tell()
-			}
-			if err := ctx.Err(); err != nil {
-				return false, err
-			}
-		}
-		return i.taken+r.Number-began >= importLines, nil
-	})
+	r, err := i.in.Read(ctx, p, i.w.opts.RunID, importLines-i.taken, tell)
 	i.Lines += r.Lines
 	i.taken += r.Lines
 	i.Bytes += r.At - p.From
@@ -121,7 +109,8 @@ func (i *Import) take(ctx context.Context, p *commit.Part, tell func()) (rest *c
 
 // commit commits what was read.
 func (i *Import) commit(ctx context.Context, row func(commit.Stats, int64) schema.Run) error {
-	if err := i.w.commitRun(ctx, row, i.intake, func(in *commit.Input) { in.PageSize = table.ImportPageBytes }); err != nil {
+	read := func(exact bool) (*commit.Intake, error) { return i.intake(ctx, exact) }
+	if err := i.w.commitRun(ctx, row, read, func(in *commit.Input) { in.PageSize = table.ImportPageBytes }); err != nil {
 		return err
 	}
 	for _, p := range i.in.Parts {
@@ -138,15 +127,14 @@ func (i *Import) commit(ctx context.Context, row func(commit.Stats, int64) schem
 }
 
 // intake returns what was read; if exact, it reads the parts again and decodes every line.
-func (i *Import) intake(exact bool) (*commit.Intake, error) {
+func (i *Import) intake(ctx context.Context, exact bool) (*commit.Intake, error) {
 	if !exact {
 		return i.in, nil
 	}
 	in := commit.NewIntake(i.w.forgotten, true)
 	for _, p := range i.in.Parts {
 		in.Parts = append(in.Parts, p)
-		never := func(*commit.LineReader) (bool, error) { return false, nil }
-		if _, err := in.Read(p, i.w.opts.RunID, never); err != nil {
+		if _, err := in.Read(ctx, p, i.w.opts.RunID, math.MaxInt64, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -211,23 +199,8 @@ func (i *Import) nameless() (disk.File, error) {
 // call leaves an empty one, so that the numbers stay right.
 func (i *Import) fillSpool(ctx context.Context, p *commit.Part, file disk.File, r *commit.LineReader, tell func()) (ended bool, err error) {
 	out := bufio.NewWriterSize(file, commit.DumpRoom)
-	for lines := int64(0); i.taken+lines < importLines && p.To < spoolBytes; lines++ {
-		if r.Number%snapshot.ProgressEvery == 0 {
-			if tell != nil {
-				tell()
-			}
-			if err := ctx.Err(); err != nil {
-				return false, err
-			}
-		}
-		line, _, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			ended = true
-			break
-		}
-		if err != nil && !errors.Is(err, commit.ErrLongLine) {
-			return false, fmt.Errorf("read %s: %w", p.Name, err)
-		}
+	lines := importLines - i.taken
+	ended, err = r.Each(ctx, p.Name, tell, func(line []byte, _ int64, err error) (bool, error) {
 		clean := line
 		if err == nil && len(bytes.TrimSpace(line)) > 0 {
 			clean, _, err = i.w.Clean(line)
@@ -241,10 +214,15 @@ func (i *Import) fillSpool(ctx context.Context, p *commit.Part, file disk.File, 
 		if err == nil {
 			err = out.WriteByte('\n')
 		}
-		p.To += int64(n) + 1
 		if err != nil {
 			return false, fmt.Errorf("spool %s: %w", p.Name, err)
 		}
+		p.To += int64(n) + 1
+		lines--
+		return lines > 0 && p.To < spoolBytes, nil
+	})
+	if err != nil {
+		return false, err
 	}
 	if err := out.Flush(); err != nil {
 		return false, fmt.Errorf("spool %s: %w", p.Name, err)

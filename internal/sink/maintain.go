@@ -15,18 +15,6 @@ import (
 	"callhouse/internal/sink/verify"
 )
 
-// maintain commits a change of the files that changes no call. It leaves the journal alone, and
-// adds no row to the table runs.
-func (w *Warehouse) maintain(change func(commit.Base) (*commit.Result, error)) (*commit.Result, error) {
-	w.committing.Lock()
-	defer w.committing.Unlock()
-	made, err := change(w.base())
-	if err != nil {
-		return nil, err
-	}
-	return made, w.goOn(made.Snapshot, nil)
-}
-
 // Compact makes one file per table of each month, each month in its own commit, and returns the
 // compacted months. A month without files of days, or one that must wait, is an error.
 func (w *Warehouse) Compact(ctx context.Context, months []string, progress func(snapshot.Progress)) (done []snapshot.Month, err error) {
@@ -96,28 +84,25 @@ func (w *Warehouse) Forget(ctx context.Context, sel erase.Selection, dry bool, p
 // unchanged. to 0 is the snapshot that Before returns. If the warehouse was opened with Adopt, to
 // must be given, and may be the newest.
 func (w *Warehouse) Rollback(ctx context.Context, to int64, row func(target *layout.Snapshot) schema.Run) (*layout.Snapshot, error) {
-	w.committing.Lock()
-	defer w.committing.Unlock()
-	b := w.base()
-	if b.Old == nil {
-		return nil, &snapshot.NotRetainedError{Snapshot: to}
-	}
-	target, err := w.rollbackTarget(ctx, b.Old.Snapshot, to)
-	if err != nil {
-		return nil, err
-	}
-	if err := target.Manifest.Writable(); err != nil {
-		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	made, err := b.Restore(ctx, snapshot.NewReader(w.opts.FS, target, w.proofs), w.stamp(),
-		func(commit.Stats) schema.Run { return row(target) })
-	if err != nil {
-		return nil, fmt.Errorf("roll back: %w", err)
-	}
-	return target, w.goOn(made.Snapshot, nil)
+	var target *layout.Snapshot
+	_, err := w.maintain(func(b commit.Base) (_ *commit.Result, err error) {
+		if b.Old == nil {
+			return nil, &snapshot.NotRetainedError{Snapshot: to}
+		}
+		if target, err = w.rollbackTarget(ctx, b.Old.Snapshot, to); err != nil {
+			return nil, err
+		}
+		if err := errors.Join(target.Manifest.Writable(), ctx.Err()); err != nil {
+			return nil, err
+		}
+		made, err := b.Restore(ctx, snapshot.NewReader(w.opts.FS, target, w.proofs), w.stamp(),
+			func(commit.Stats) schema.Run { return row(target) })
+		if err != nil {
+			return nil, fmt.Errorf("roll back: %w", err)
+		}
+		return made, nil
+	})
+	return target, err
 }
 
 // rollbackTarget finds the snapshot to go back to, and compares each of its files with its

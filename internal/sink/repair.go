@@ -103,7 +103,7 @@ func (w *Warehouse) mend(ctx context.Context, plan *repair.Plan, run schema.Run)
 	for _, run := range w.Leftover() {
 		w.lostRun(run)
 	}
-	made, err := w.base().Mend(ctx, &plan.Mending, run, nil)
+	made, err := w.base().Mend(ctx, &plan.Mending, run)
 	if err != nil {
 		return err
 	}

@@ -110,14 +110,13 @@ func (w *Warehouse) readJournal(refs []layout.Segment, exact bool) (*commit.Inta
 // a full disk, the lock file keeps a note of the run, and the next run writes its row, without
 // counts.
 func (w *Warehouse) Record(ctx context.Context, run schema.Run) error {
-	w.committing.Lock()
-	defer w.committing.Unlock()
-	b := w.base()
-	made, err := b.Restore(ctx, b.Old, w.stamp(), func(s commit.Stats) schema.Run {
-		run.CallsPending = s.Due
-		return run
+	made, err := w.maintain(func(b commit.Base) (*commit.Result, error) {
+		return b.Restore(ctx, b.Old, w.stamp(), func(s commit.Stats) schema.Run {
+			run.CallsPending = s.Due
+			return run
+		})
 	})
-	if err != nil {
+	if made == nil {
 		cause := err
 		if run.Error != "" {
 			cause = errors.New(run.Error)
@@ -125,7 +124,7 @@ func (w *Warehouse) Record(ctx context.Context, run schema.Run) error {
 		return errors.Join(err, w.noteUnrecorded(cause, run.Problem))
 	}
 	w.noteRecorded(run)
-	return w.goOn(made.Snapshot, nil)
+	return err
 }
 
 // Unrecorded means that this run gets no row.

@@ -246,3 +246,15 @@ func (w *Warehouse) stamp() commit.Stamp {
 	defer w.mu.Unlock()
 	return commit.Stamp{Mask: w.mask, Origin: w.origin}
 }
+
+// maintain commits a change of the files that changes no call. It leaves the journal alone, and
+// adds no row to the table runs.
+func (w *Warehouse) maintain(change func(commit.Base) (*commit.Result, error)) (*commit.Result, error) {
+	w.committing.Lock()
+	defer w.committing.Unlock()
+	made, err := change(w.base())
+	if err != nil {
+		return nil, err
+	}
+	return made, w.goOn(made.Snapshot, nil)
+}

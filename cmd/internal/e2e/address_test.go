@@ -35,12 +35,12 @@ func TestKeyStaysWithItsAddress(t *testing.T) {
 	for _, args := range []string{"run", "plan", "verify --deep"} {
 		words := append(strings.Fields(args), conf)
 		r := extract(t.Context(), append(words, "--base-url", other.URL)...)
-		says := "the API key is from file " + c.keyFile
+		says := "the API key comes from file " + c.keyFile
 		if r.code != cli.ExitUsage || !strings.Contains(r.stderr, says) || !strings.Contains(r.stderr, "flag --base-url") {
 			t.Errorf("%s: exit code %d:\n%s", args, r.code, r.stderr)
 		}
 		r = extract(t.Context(), append(words, "--base-url", other.URL, "--api-key-file", key)...)
-		if r.code != cli.ExitUsage || !strings.Contains(r.stderr, "the warehouse is from ") {
+		if r.code != cli.ExitUsage || !strings.Contains(r.stderr, "the warehouse comes from ") {
 			t.Errorf("%s with a key: exit code %d:\n%s", args, r.code, r.stderr)
 		}
 	}
@@ -48,7 +48,7 @@ func TestKeyStaysWithItsAddress(t *testing.T) {
 	if r := extract(t.Context(), "run", conf); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "environment variable CALLHOUSE_BASE_URL") {
 		t.Errorf("a variable: exit code %d:\n%s", r.code, r.stderr)
 	}
-	if r := extract(t.Context(), "config", conf); !strings.Contains(r.stdout, "note: the API key is from file") {
+	if r := extract(t.Context(), "config", conf); !strings.Contains(r.stdout, "note: the API key comes from file") {
 		t.Errorf("config does not say that a run would be refused:\n%s", r.stdout)
 	}
 	if after := c.one("SELECT count(*) AS v FROM runs"); heard.Load() > 0 || after != before {

@@ -1,12 +1,15 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"callhouse/internal/analytics/question"
+	"callhouse/internal/analytics/stored"
 	"callhouse/internal/resource"
+	"callhouse/internal/schema"
 	sqlfiles "callhouse/sql"
 )
 
@@ -24,15 +27,17 @@ type Plan struct {
 
 // Report plans a report.
 func (p *Planner) Report(q question.Question) (out Plan, err error) {
-	previous, compares := q.Previous()
+	before, compares := q.Previous()
 	f := shown(q.Report, q.Field != "", compares)
 	out = Plan{Report: f, SQL: f.SQL, Small: f.Grouped() && q.Every != "minute" && !strings.Contains(q.By, ".")}
 	if f.Selects() {
-		q.Report, previous.Report = f, f
+		q.Report = f
 		out.Variables, out.SQL = p.variables(q), withList(p.relations(q), f.SQL)
 		if compares {
-			out.Variables = p.variables(previous)
-			out.Report = compared(f, out.SQL, withList(p.relations(previous), f.SQL), q.Params)
+			now := q.Params
+			q.Params = before
+			out.Variables = p.variables(q)
+			out.Report = compared(f, out.SQL, withList(p.relations(q), f.SQL), now)
 			out.SQL = out.Report.SQL
 		}
 	}
@@ -75,21 +80,20 @@ func withList(with, text string) string {
 // Table returns the SELECT of a table's rows, of the calls that q selects; of runs those that
 // started within its bounds.
 func (p *Planner) Table(q question.Question) string {
-	terms := []string{"true"}
+	text := "SELECT * FROM " + q.Report.Name + " WHERE true"
 	for _, c := range []string{"call_start_at", "start_at", "started_at"} {
 		if _, ok := q.Report.Column(c); ok {
-			terms = bounds(q.Params, c)
+			text += " AND " + bounds(q.Params, c)
 			break
 		}
 	}
 	switch {
 	case !q.OfCalls():
-	case q.Report.Name == "calls":
-		terms = append(terms, ofCalls(q))
-	default:
-		terms = append(terms, "call_id IN (SELECT call_id FROM calls WHERE "+ofCalls(q)+")")
+		return text
+	case q.Report.Name == schema.Calls.Name:
+		return text + " AND " + ofCalls(q)
 	}
-	return "SELECT * FROM " + q.Report.Name + " WHERE " + strings.Join(terms, " AND ")
+	return text + " AND call_id IN (SELECT call_id FROM calls WHERE " + ofCalls(q) + ")"
 }
 
 // Sums returns the SELECT of numbers of the selected calls, as one group, over the columns of
@@ -125,7 +129,7 @@ func (p *Planner) NotFetched(q question.Question) (out []string) {
 	reads := q.Report.Reads
 	for _, r := range resource.All {
 		needed := slices.Contains(reads, r.Name) || slices.Contains(reads, "selected_"+r.Name) ||
-			slices.ContainsFunc(q.Asked(), func(d question.Dimension) bool { return d.Of == r })
+			slices.ContainsFunc(q.Asked(), func(d question.Dimension) bool { return d.Resource == r })
 		if needed && !p.fetched(r.Name) {
 			out = append(out, r.Name)
 		}
@@ -139,4 +143,65 @@ func (p *Planner) NotFetched(q question.Question) (out []string) {
 
 func (p *Planner) fetched(table string) bool {
 	return p.snap.Manifest.Lists[table].ListedAt > 0 || len(p.snap.Manifest.FilesOf(table)) > 0
+}
+
+// inOrder returns a report's statement with its rows in the order of Params.Sort, the rows of
+// one value in the report's own, and only the first Params.Top of them.
+func inOrder(f *sqlfiles.File, text string, q question.Question) (string, error) {
+	if q.Sort == "" && q.Top == 0 {
+		return text, nil
+	}
+	order := "place"
+	if q.Sort != "" {
+		by, err := sortKey(f, q)
+		if err != nil {
+			return "", err
+		}
+		order = by + " NULLS LAST, place"
+	}
+	text = fmt.Sprintf("SELECT * EXCLUDE (place) FROM (SELECT *, row_number() OVER () AS place FROM (%s)) ORDER BY %s", text, order)
+	if q.Top > 0 {
+		text += fmt.Sprintf(" LIMIT %d", q.Top)
+	}
+	return text, nil
+}
+
+// sortKey returns the column of Params.Sort, and its direction: numbers and times begin with
+// the largest, and texts and days with the first, unless :asc or :desc follows the name.
+func sortKey(f *sqlfiles.File, q question.Question) (string, error) {
+	name, direction, _ := strings.Cut(q.Sort, ":")
+	if direction != "" && direction != "asc" && direction != "desc" {
+		return "", &question.GroupError{What: fmt.Sprintf("unknown sort order %q", direction), Hint: "use COLUMN:asc or COLUMN:desc"}
+	}
+	keys := map[string]string{}
+	for i, d := range q.Keys {
+		keys[question.KeyName(d.Name, f)] = keyColumn(q.Keys, i)
+	}
+	var known []string
+	for _, c := range f.Columns {
+		if (c.Name != "key" || !f.Grouped()) && (len(q.Columns) == 0 || slices.Contains(q.Columns, c.Name)) {
+			known = append(known, c.Name)
+		}
+	}
+	c, isColumn := f.Column(name)
+	key, isKey := keys[name]
+	switch {
+	case name == "agent" || isKey && name == "campaign" || isColumn && question.IsAgent(name):
+		return "", &question.GroupError{What: fmt.Sprintf("cannot sort by %s: names change, and ids have no order", name),
+			Hint: "sort by one of: " + strings.Join(known, ", ")}
+	case isKey:
+		return key + " " + cmp.Or(direction, "asc"), nil
+	case !isColumn || !slices.Contains(known, name):
+		for group := range keys {
+			known = append(known, group)
+		}
+		return "", question.Unknown("column", name, known)
+	}
+	if direction == "" {
+		direction = "desc"
+		if c.Unit == "" && (c.Type == "VARCHAR" || c.Type == "DATE" || c.Type == "BOOLEAN") {
+			direction = "asc"
+		}
+	}
+	return stored.Ident(name) + " " + direction, nil
 }

@@ -24,13 +24,14 @@ func (p *Planner) relations(q question.Question) string {
 	f := q.Report
 	var with []string
 	if b, ok := question.BesideOf(f); ok {
-		with = append(with, b.Name+" AS MATERIALIZED ("+seen(b, q.Seen)+")")
+		with = append(with, b.As+" AS MATERIALIZED ("+seen(b, q.Seen)+")")
 	}
 	q.Since = p.historyOf(q)
-	calls := fmt.Sprintf("SELECT %s AS key, calls.* FROM calls WHERE %s", keyExpr(q.Keys, question.Dimension.InCalls), ofCalls(q))
+	key, chosen := keyExpr(q.Keys, question.Dimension.InCalls), ofCalls(q)
+	calls := "SELECT " + key + " AS key, calls.* FROM calls WHERE " + chosen
 	none := "SELECT CAST(NULL AS VARCHAR) AS key, * FROM (" + stored.Empty(&schema.Calls) + ")" // costs nothing to plan
 	for _, r := range f.Reads {
-		of, ok := question.Related()[r]
+		of, ok := question.Related[r]
 		switch {
 		case ok:
 			with = append(with, related(r, of, q))
@@ -38,17 +39,16 @@ func (p *Planner) relations(q question.Question) string {
 			with = append(with, r+" AS ("+none+")")
 		case r == "selected_grouped", r == "selected_alone":
 			with = append(with, r+" AS NOT MATERIALIZED ("+calls+")")
-		case r == "selected_speech" && p.derived(q.Params):
+		case r == "selected_speech" && p.allDerived(q.Params):
 			with = append(with, "selected_speech AS NOT MATERIALIZED (SELECT * FROM selected)")
 		case r == "selected_speech":
 			with = append(with, "selected_speech AS NOT MATERIALIZED ("+sqlfiles.SelectedSpeech()+")")
 		case r == "selected_campaign_calls":
 			with = append(with, fmt.Sprintf("%s AS NOT MATERIALIZED (SELECT %s AS %s, calls.* FROM calls WHERE %s)", r,
-				question.Campaign.Made, question.Campaign.Expr, ofCalls(q)))
+				question.Campaign.Made, question.Campaign.Expr, chosen))
 		case r == "surrounding":
 			with = append(with, fmt.Sprintf("surrounding AS NOT MATERIALIZED (SELECT %s AS key, coalesce(%s, false) AS "+
-				"is_selected, calls.* FROM calls WHERE %s)",
-				keyExpr(q.Keys, question.Dimension.InCalls), ofCalls(q), strings.Join(bounds(wider(q.Params), "start_at"), " AND ")))
+				"is_selected, calls.* FROM calls WHERE %s)", key, chosen, bounds(wider(q.Params), "start_at")))
 		case r == "tallied":
 			kept := "NOT MATERIALIZED" // or the columns that nobody asks for are made as well
 			if strings.Count(f.SQL+strings.Join(reportsIn(f), ""), "FROM tallied") > 1 {
@@ -67,11 +67,11 @@ func (p *Planner) relations(q question.Question) string {
 
 // seen returns the SELECT of what was seen in a period.
 func seen(b question.Beside, p question.Params) string {
-	terms := bounds(p, b.At)
+	text := "SELECT * FROM (" + b.Rows + ") WHERE " + bounds(p, b.At)
 	if b.OfAgents && p.Agent != "" {
-		terms = append(terms, "agent_id = "+stored.Quote(p.Agent))
+		text += " AND agent_id = " + stored.Quote(p.Agent)
 	}
-	return fmt.Sprintf("SELECT * FROM (%s) WHERE %s", b.Rows, strings.Join(terms, " AND "))
+	return text
 }
 
 // historyOf returns the time from which a report reads the calls, if it is asked about those since a
@@ -110,7 +110,7 @@ func reportsIn(f *sqlfiles.File) (with []string) {
 // related returns a relation of what belongs to the selected calls, as of a WITH list. Its rows carry the
 // start of their call, so that bounds need no join; groups and other conditions do.
 func related(name, of string, q question.Question) string {
-	where := strings.Join(bounds(q.Params, "call_start_at"), " AND ")
+	where := bounds(q.Params, "call_start_at")
 	if q.By == "" && q.Agent == "" && len(q.Where) == 0 {
 		return fmt.Sprintf("%s AS NOT MATERIALIZED (SELECT CAST(NULL AS VARCHAR) AS key, * FROM %s WHERE %s)", name, of, where)
 	}

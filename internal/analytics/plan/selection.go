@@ -2,7 +2,6 @@ package plan
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"callhouse/internal/analytics/localtime"
@@ -15,40 +14,40 @@ import (
 // where returns the condition that the selection is for the rows of calls, or of
 // tallies that stand for calls of it alone but for what the condition leaves out.
 func where(q question.Question, t *schema.Table) string {
-	terms := []string{"true"}
+	text := "true"
 	switch {
 	case t == &schema.Calls || t == &schema.QuarterTallies && ofQuarters(q.Params):
-		terms = bounds(q.Params, "start_at")
+		text = bounds(q.Params, "start_at")
 	case t == &schema.QuarterTallies && q.Bounded():
-		terms = append(terms, "start_at IS NOT NULL")
+		text += " AND start_at IS NOT NULL"
 	case q.Bounded():
-		terms = append(terms, "is_started")
+		text += " AND is_started"
 	}
 	if q.Agent != "" {
-		terms = append(terms, "agent_id = "+stored.Quote(q.Agent))
+		text += " AND agent_id = " + stored.Quote(q.Agent)
 	}
-	return strings.Join(terms, " AND ")
+	return text
 }
 
 // ofCalls returns the condition that the selection is for the rows of the view calls.
 func ofCalls(q question.Question) string {
-	terms := []string{where(q, &schema.Calls)}
+	text := where(q, &schema.Calls)
 	for _, f := range q.Filters {
-		terms = append(terms, f.Where(f.InCalls()))
+		text += " AND " + f.Where(f.InCalls())
 	}
-	return strings.Join(terms, " AND ")
+	return text
 }
 
-// bounds returns the conditions that p's bounds are for a column of starts.
-func bounds(p question.Params, column string) []string {
-	terms := []string{"true"}
+// bounds returns the condition that p's bounds are for a column of starts.
+func bounds(p question.Params, column string) string {
+	text := "true"
 	if !p.Since.IsZero() {
-		terms = append(terms, column+" >= "+localtime.Instant(p.Since))
+		text += " AND " + column + " >= " + localtime.Instant(p.Since)
 	}
 	if !p.Until.IsZero() {
-		terms = append(terms, column+" < "+localtime.Instant(p.Until))
+		text += " AND " + column + " < " + localtime.Instant(p.Until)
 	}
-	return terms
+	return text
 }
 
 // wider returns p with bounds so far apart that all calls lie between them that
@@ -77,8 +76,8 @@ func misses(p question.Params, f *layout.File) bool {
 		!p.Until.IsZero() && !time.UnixMilli(*f.MinStart).Before(p.Until))
 }
 
-// derived reports whether all calls that may be selected hold the facts of their transcripts.
-func (p *Planner) derived(of question.Params) bool {
+// allDerived reports whether all calls that may be selected hold the facts of their transcripts.
+func (p *Planner) allDerived(of question.Params) bool {
 	return !slices.ContainsFunc(p.snap.Manifest.FilesOf(schema.Calls.Name), func(f *layout.File) bool {
 		return (f.Underived == nil || *f.Underived > 0) && !misses(of, f)
 	})

@@ -11,7 +11,7 @@ import (
 	"callhouse/internal/schema"
 )
 
-// success is the column of tallied that says whether a call was one by Paramq.Field;
+// success is the column of tallied that says whether a call was one by Params.Field;
 // null where it is not known, and without a field.
 const success = "success"
 
@@ -36,7 +36,7 @@ func (p *Planner) tallied(columns []string, q question.Question) string {
 	if q.Field != "" {
 		made[success] = "found." + success
 	}
-	need := func(d question.Dimension) {
+	for _, d := range q.Asked() {
 		for _, c := range d.Columns {
 			if !slices.Contains(columns, c) {
 				columns = append(columns, c)
@@ -46,12 +46,8 @@ func (p *Planner) tallied(columns []string, q question.Question) string {
 			}
 		}
 	}
-	for _, d := range q.Keys {
-		need(d)
-	}
 	where := "true"
 	for _, f := range q.Filters {
-		need(f.Dimension)
 		where += " AND " + f.Where(f.Expr)
 	}
 	if slices.Contains(columns, question.LocalHour) { // tells the date as well
@@ -78,14 +74,14 @@ func (p *Planner) counted(columns []string, made map[string]string, q question.Q
 	// than which day it was, is asked of those of a day together.
 	grouped := ""
 	for _, n := range numbers {
-		if table == &schema.QuarterTallies && slices.Contains(columns, "short_step") {
+		switch {
+		case n.add == "":
+			terms = append(terms, "CAST(NULL AS DOUBLE) AS "+n.name)
+		case table == &schema.QuarterTallies && slices.Contains(columns, "short_step"):
 			terms, grouped = append(terms, n.add+"("+n.name+") AS "+n.name), "\nGROUP BY ALL"
-		} else {
+		default:
 			terms = append(terms, n.name)
 		}
-	}
-	for _, n := range powers {
-		terms = append(terms, "CAST(NULL AS DOUBLE) AS "+n.name)
 	}
 	text := fmt.Sprintf("SELECT %s\nFROM (%s)\nWHERE %s%s",
 		strings.Join(terms, ", "), stored.Relation(p.snap, tallies, table, false), where(q, table), grouped)
@@ -104,13 +100,10 @@ func (p *Planner) countCalls(from string, columns []string, made map[string]stri
 	for _, n := range numbers {
 		inner = append(inner, n.of+" AS "+n.name)
 	}
-	for _, n := range powers {
-		inner = append(inner, n.of+" AS "+n.name)
-	}
 	if q.Field != "" && slices.Contains(columns, success) {
 		from += fmt.Sprintf(" LEFT JOIN (SELECT call_id, any_success(value_text) AS success FROM analysis_items"+
 			" WHERE name = getvariable('field_name') AND value_text IS NOT NULL AND %s GROUP BY call_id) found USING (call_id)",
-			strings.Join(bounds(q.Params, "call_start_at"), " AND "))
+			bounds(q.Params, "call_start_at"))
 	}
 	return fmt.Sprintf("SELECT %s\nFROM %s\nWHERE %s\nGROUP BY ALL\nHAVING count(*) > 0",
 		strings.Join(inner, ", "), from, where(q, &schema.Calls))
@@ -136,14 +129,11 @@ var numbers = []struct{ name, of, add string }{
 	{"timed_cost", "sum(" + amount + ") FILTER (duration_ms IS NOT NULL)", "sum"},
 	{"costed_ms", "sum(duration_ms) FILTER (" + amount + " IS NOT NULL)", "sum"},
 	{"unheld_costs", "count(*) FILTER (cost_unheld(total_cost, extra))", "sum"},
-}
-
-// powers are sums that only comparisons ask for. No tallies have them.
-var powers = []struct{ name, of string }{
-	{"ms_squares", "sum(pow(duration_ms, 2))"},
-	{"ms_cubes", "sum(pow(duration_ms, 3))"},
-	{"cost_squares", "sum(pow(CAST(total_cost AS DOUBLE), 2))"},
-	{"cost_cubes", "sum(pow(CAST(total_cost AS DOUBLE), 3))"},
+	// Only comparisons ask for these, and no tallies have them.
+	{"ms_squares", "sum(pow(duration_ms, 2))", ""},
+	{"ms_cubes", "sum(pow(duration_ms, 3))", ""},
+	{"cost_squares", "sum(pow(CAST(total_cost AS DOUBLE), 2))", ""},
+	{"cost_cubes", "sum(pow(CAST(total_cost AS DOUBLE), 3))", ""},
 }
 
 // tallyOf returns the smallest of the tables of tallies that knows all of the
@@ -212,6 +202,8 @@ func (p *Planner) split(t *schema.Table, q question.Question, byUnit bool) (tall
 // says it of those of documents.
 func (p *Planner) tallyColumn(name string, made map[string]string, from *schema.Table) string {
 	switch {
+	case made[name] != "":
+		return made[name] + " AS " + name
 	case name == question.LocalDate:
 		return "CAST(make_timestamp(" + p.localMicros + ") AS DATE) AS local_date"
 	case name == question.LocalHour:
@@ -221,8 +213,6 @@ func (p *Planner) tallyColumn(name string, made map[string]string, from *schema.
 		return "cost_unit(total_cost, credits_used) AS unit"
 	case name == unit:
 		return "CASE WHEN costed_calls > 0 THEN 'currency' END AS unit"
-	case name == question.Number.Expr:
-		return made[name] + " AS " + name
 	case name == "direction":
 		return "direction_of(direction, call_type) AS direction"
 	case from.Column(name) >= 0:
@@ -236,8 +226,6 @@ func (p *Planner) tallyColumn(name string, made map[string]string, from *schema.
 		return fmt.Sprintf("duration_ms // %d * %d AS duration_step", schema.DurationStep, schema.DurationStep)
 	case name == "short_step":
 		return "short_step_of(duration_ms) AS short_step"
-	case made[name] != "":
-		return made[name] + " AS " + name
 	}
 	return stored.Ident(name)
 }
@@ -258,34 +246,32 @@ type derived struct{ name, expr, from string }
 
 // derivedFacts are in layers, each made of the columns and the layers before: SQL that
 // names a column of its own SELECT would be made of a copy of its text.
-func derivedFacts() [][]derived {
-	return [][]derived{{
-		{"is_over", "call_over(settlement)", "settlement"},
-		{"is_connected", "call_connected(is_started, status, disconnection_reason)", "is_started status disconnection_reason"},
-		{"is_voicemail", "call_voicemail(disconnection_reason)", "disconnection_reason"},
-		{"spoke", "call_spoke(caller_spoke, transcript_state)", question.OfSpeech},
-		{"local_hour", "hour(local_start)", question.LocalHour},
-		{"local_date", "CAST(local_start AS DATE)", question.LocalHour},
-		{"weekday", "weekday_of(local_start)", "local_start"},
-		{"week", "week_of(local_start)", "local_start"},
-		{"local_month", "month_of(local_start)", "local_start"},
-	}, {
-		{"is_conversed", "call_conversed(is_connected, is_voicemail, spoke)", "is_started status disconnection_reason " + question.OfSpeech},
-		{"outcome_kind", "call_kind(is_over, is_connected, status, disconnection_reason, transcript_state, spoke, short_step)",
-			question.OfOutcome},
-	}, {
-		{"outcome", "outcome_of(outcome_kind)", question.OfOutcome},
-	}, {
-		{"is_answered", "outcome_answered(outcome, is_over, spoke)", question.OfOutcome},
-		{"is_unheard", "outcome_unheard(outcome, is_over, spoke)", question.OfOutcome},
-		{"is_completed", "outcome = 'completed'", question.OfOutcome},
-	}}
-}
+var derivedFacts = [][]derived{{
+	{"is_over", "call_over(settlement)", "settlement"},
+	{"is_connected", "call_connected(is_started, status, disconnection_reason)", "is_started status disconnection_reason"},
+	{"is_voicemail", "call_voicemail(disconnection_reason)", "disconnection_reason"},
+	{"spoke", "call_spoke(caller_spoke, transcript_state)", question.OfSpeech},
+	{"local_hour", "hour(local_start)", question.LocalHour},
+	{"local_date", "CAST(local_start AS DATE)", question.LocalHour},
+	{"weekday", "weekday_of(local_start)", "local_start"},
+	{"week", "week_of(local_start)", "local_start"},
+	{"local_month", "month_of(local_start)", "local_start"},
+}, {
+	{"is_conversed", "call_conversed(is_connected, is_voicemail, spoke)", "is_started status disconnection_reason " + question.OfSpeech},
+	{"outcome_kind", "call_kind(is_over, is_connected, status, disconnection_reason, transcript_state, spoke, short_step)",
+		question.OfOutcome},
+}, {
+	{"outcome", "outcome_of(outcome_kind)", question.OfOutcome},
+}, {
+	{"is_answered", "outcome_answered(outcome, is_over, spoke)", question.OfOutcome},
+	{"is_unheard", "outcome_unheard(outcome, is_over, spoke)", question.OfOutcome},
+	{"is_completed", "outcome = 'completed'", question.OfOutcome},
+}}
 
 // withFacts returns a SELECT of rows that have the columns, and of what follows
 // from these.
 func withFacts(columns []string, from string) string {
-	for _, layer := range derivedFacts() {
+	for _, layer := range derivedFacts {
 		var b strings.Builder
 		for _, f := range layer {
 			known := true

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -24,14 +23,11 @@ func (p *Planner) variables(q question.Question) string {
 	if name, v, ok := strings.Cut(q.Field, "="); ok {
 		field, wanted = stored.Quote(name), stored.Quote(v)
 	}
-	most := "NULL"
-	if q.Most > 0 {
-		most = strconv.FormatInt(q.Most, 10)
-	}
 	natural := slices.ContainsFunc(q.Keys, func(d question.Dimension) bool { return d.Natural })
 	return couldHave(q.Keys) +
 		set("field_name", "CAST("+field+" AS VARCHAR)") + set("field_value", "CAST("+wanted+" AS VARCHAR)") +
-		set("every", stored.Quote(cmp.Or(q.Every, "day"))) + set("most", "CAST("+most+" AS BIGINT)") + set("skip", q.Skip) +
+		set("every", stored.Quote(cmp.Or(q.Every, "day"))) + set("skip", q.Skip) +
+		set("most", fmt.Sprintf("CAST(nullif(%d, 0) AS BIGINT)", max(q.Most, 0))) +
 		set("largest_first", !natural) + set("grouped", q.By != "") + set("whole_from", from) + set("whole_until", until) +
 		set("judged_from", judged) + set("holidays", p.holidays(q)) + set("listed_until", p.listedUntil()) + set("goals", goals(q))
 }
@@ -69,16 +65,7 @@ func anyCase(words []string) string {
 			longest = w
 		}
 	}
-	var b strings.Builder
-	for _, r := range longest {
-		switch r {
-		case 'i', 'I', 'İ':
-			b.WriteString("[iİ]")
-		default:
-			b.WriteString(regexp.QuoteMeta(string(r)))
-		}
-	}
-	return b.String()
+	return strings.NewReplacer("i", "[iİ]", "I", "[iİ]", "İ", "[iİ]").Replace(regexp.QuoteMeta(longest))
 }
 
 // wholeDays returns, as literals of SQL, the first local day of which the selection leaves
@@ -86,8 +73,7 @@ func anyCase(words []string) string {
 func (p *Planner) wholeDays(of question.Params) (from, until string) {
 	from, until = "CAST(NULL AS DATE)", "CAST(NULL AS DATE)"
 	day := func(t time.Time, after bool) string {
-		t = t.In(p.loc)
-		y, m, d := t.Date()
+		y, m, d := t.In(p.loc).Date()
 		if midnight := time.Date(y, m, d, 0, 0, 0, 0, p.loc); after && t.After(midnight) {
 			d++
 		}

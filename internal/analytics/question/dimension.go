@@ -3,8 +3,8 @@ package question
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -22,8 +22,8 @@ type Dimension struct {
 	// one column, and Made is how it is made of the stored columns of calls.
 	Columns []string
 	Made    string
-	// Of is the resource that has the key; nil: calls have it themselves.
-	Of *resource.Resource
+	// Resource has the key; nil: calls have it themselves.
+	Resource *resource.Resource
 	// Natural: the keys have an order of their own; otherwise the largest
 	// group comes first.
 	Natural bool
@@ -72,11 +72,11 @@ var Campaign = madeOf("of_campaign", resource.CampaignCalls,
 
 // madeOf is a dimension by one column that is made of stored ones.
 func madeOf(column string, of *resource.Resource, made string) Dimension {
-	return Dimension{Expr: column, Columns: []string{column}, Of: of, Made: made}
+	return Dimension{Expr: column, Columns: []string{column}, Resource: of, Made: made}
 }
 
-// dimensions is the one place that says what --by and --where know. Nothing that
-// a user types becomes SQL but through it.
+// dimensions returns everything that --by and --where accept. Whatever a user types becomes SQL
+// only through it.
 func dimensions() map[string]Dimension {
 	word := func(column string) Dimension { return Dimension{Expr: column, Columns: []string{column}} }
 	date := func(text string) bool { _, err := time.Parse(time.DateOnly, text); return err == nil }
@@ -86,9 +86,12 @@ func dimensions() map[string]Dimension {
 		return err == nil && n >= 0 && n < 24 && strconv.Itoa(n) == text
 	}
 	byDate := []string{LocalDate}
+	inOne := func(expr, onDay string, valid func(string) bool, like string) Dimension {
+		return Dimension{Expr: expr, Columns: byDate, Natural: true, once: true, OnDay: onDay, valid: valid, like: like}
+	}
 	return map[string]Dimension{
 		"agent":                word("agent_id"),
-		"agent_type":           {Expr: agentType, Columns: []string{"agent_id"}, Of: resource.Agents},
+		"agent_type":           {Expr: agentType, Columns: []string{"agent_id"}, Resource: resource.Agents},
 		"agent_version":        word("agent_version"),
 		"call_type":            word("call_type"),
 		"direction":            {Expr: "direction", Columns: []string{"direction"}, known: []string{"inbound", "outbound", "unknown"}},
@@ -98,41 +101,30 @@ func dimensions() map[string]Dimension {
 		"disconnection_reason": word("disconnection_reason"),
 		"user_sentiment":       word("user_sentiment"),
 		"variant_label":        word("variant_label"),
-		"outcome":              {Expr: "outcome", Columns: strings.Fields(OfOutcome), known: outcomes()},
+		"outcome":              {Expr: "outcome", Columns: strings.Fields(OfOutcome), known: outcomes},
 		"outcome_kind":         {Expr: "outcome_kind", Columns: strings.Fields(OfOutcome)},
-		"day": {Expr: "local_date", Columns: byDate, Natural: true, once: true, valid: date,
-			like: "2026-11-20", OnDay: "day"},
-		"week": {Expr: "week", Columns: byDate, Natural: true, once: true, valid: date, like: "2026-11-16 (its Monday)",
-			OnDay: "week_of(day)"},
-		"month": {Expr: "local_month", Columns: byDate, Natural: true, once: true, valid: month, like: "2026-11",
-			OnDay: "month_of(day)"},
-		"hour":    {Expr: "local_hour", Columns: []string{LocalHour}, Natural: true, valid: hour, like: "9 (0 to 23)"},
-		"weekday": {Expr: "weekday", Columns: byDate, Natural: true, known: value.Weekdays[:], OnDay: "weekday_of(day)"},
+		"day":                  inOne(LocalDate, "day", date, "2026-11-20"),
+		"week":                 inOne("week", "week_of(day)", date, "2026-11-16 (its Monday)"),
+		"month":                inOne("local_month", "month_of(day)", month, "2026-11"),
+		"hour":                 {Expr: "local_hour", Columns: []string{LocalHour}, Natural: true, valid: hour, like: "9 (0 to 23)"},
+		"weekday":              {Expr: "weekday", Columns: byDate, Natural: true, known: value.Weekdays[:], OnDay: "weekday_of(day)"},
 	}
 }
 
 // outcomes are those of calls, as macros.sql defines them.
-func outcomes() []string {
-	return []string{"not_connected", "voicemail", "failed", "abandoned", "transferred", "completed", "unknown"}
-}
+var outcomes = []string{"not_connected", "voicemail", "failed", "abandoned", "transferred", "completed", "unknown"}
 
 // shortNames are other spellings that are understood.
-func shortNames() map[string]string {
-	return map[string]string{"version": "agent_version", "variant": "variant_label"}
-}
+var shortNames = map[string]string{"version": "agent_version", "variant": "variant_label"}
 
 // documents are the JSON columns that --by reaches into, as in metadata.campaign.
-func documents() []string { return []string{"metadata", "dynamic_variables"} }
+var documents = []string{"metadata", "dynamic_variables"}
 
 // Dimensions returns the names that Params.By knows, sorted, those with a free
 // key last.
 func Dimensions() []string {
-	var out []string
-	for name := range dimensions() {
-		out = append(out, name)
-	}
-	sort.Strings(out)
-	for _, d := range documents() {
+	out := slices.Sorted(maps.Keys(dimensions()))
+	for _, d := range documents {
 		out = append(out, d+".KEY")
 	}
 	return out
@@ -142,11 +134,11 @@ func Dimensions() []string {
 // question, so that two of documents have two columns.
 func dimensionOf(name string, n int) (Dimension, error) {
 	long := name
-	if other, ok := shortNames()[name]; ok {
+	if other, ok := shortNames[name]; ok {
 		long = other
 	}
 	d, ok := dimensions()[long]
-	if doc, key, of := strings.Cut(name, "."); !ok && of && key != "" && slices.Contains(documents(), doc) {
+	if doc, key, of := strings.Cut(name, "."); !ok && of && key != "" && slices.Contains(documents, doc) {
 		d, ok = madeOf(fmt.Sprint("in_document_", n), nil, "document_value("+doc+", "+stored.Quote(pointer(key))+")"), true
 	}
 	if !ok {
@@ -201,4 +193,64 @@ func keysOf(by string) (keys []Dimension, err error) {
 // path it can spell every key.
 func pointer(key string) string {
 	return "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+}
+
+// Filter narrows the calls to those that have one of the values.
+type Filter struct {
+	Dimension
+	Values []string
+}
+
+// Named reports whether the values are agents or campaigns, which may be given by name.
+func (f Filter) Named() bool { return f.Name == "agent" || f.Name == "campaign" }
+
+// Open reports whether the values may be any text.
+func (f Filter) Open() bool { return !f.Natural && f.known == nil && !f.Named() }
+
+// Filters reads conditions, as in call_type=outbound. Several of one dimension
+// are alternatives.
+func Filters(where []string) (out []Filter, err error) {
+	for _, text := range where {
+		name, v, ok := strings.Cut(text, "=")
+		if !ok {
+			return nil, &GroupError{fmt.Sprintf("the condition %q has no value", text),
+				"write NAME=VALUE, e.g. call_type=outbound; an empty VALUE selects calls without a value"}
+		}
+		d, err := dimensionOf(name, 2+len(out))
+		if err != nil {
+			return nil, err
+		}
+		if d.known != nil && v != "" && !slices.Contains(d.known, v) {
+			return nil, Unknown(name, v, d.known)
+		}
+		if d.valid != nil && v != "" && !d.valid(v) {
+			return nil, &GroupError{fmt.Sprintf("invalid %s %q", name, v), "for example " + d.like}
+		}
+		at := slices.IndexFunc(out, func(f Filter) bool { return f.Name == name })
+		if at < 0 {
+			out, at = append(out, Filter{Dimension: d}), len(out)
+		}
+		out[at].Values = append(out[at].Values, v)
+	}
+	return out, nil
+}
+
+// Where returns the condition, with the dimension as expr. An empty value
+// stands for none.
+func (f Filter) Where(expr string) string {
+	text := expr
+	if f.Natural {
+		text = "CAST(" + expr + " AS VARCHAR)"
+	}
+	var terms []string
+	for _, v := range f.Values {
+		if v == "" {
+			terms = append(terms, expr+" IS NULL")
+			if f.Natural {
+				continue
+			}
+		}
+		terms = append(terms, text+" = "+stored.Quote(v))
+	}
+	return "(" + strings.Join(terms, " OR ") + ")"
 }

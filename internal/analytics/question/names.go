@@ -60,9 +60,9 @@ func (names Names) Labels() map[string]string {
 	return out
 }
 
-// called returns the ids of the objects whose name or label is text; and of those that have
+// like returns the ids of the objects whose name or label is text; and of those that have
 // text in their label.
-func (names Names) called(text string) (exactly, partly []string) {
+func (names Names) like(text string) (exactly, partly []string) {
 	text = fold(text)
 	for id, label := range names.Labels() {
 		switch {
@@ -80,14 +80,14 @@ func (names Names) called(text string) (exactly, partly []string) {
 // Find returns the id of the object whose whole name is text, without regard to case; empty: there
 // is none. Several are an *AmbiguousError.
 func (names Names) Find(what, text string) (string, error) {
-	exactly, _ := names.called(text)
+	exactly, _ := names.like(text)
 	return names.Only(what, text, FitsName, exactly)
 }
 
 // FindLike is Find for a text that may also be a part of the name. ids are those of the objects
 // whose id begins with it.
 func (names Names) FindLike(what, text string, ids []string) (string, error) {
-	found, partly := names.called(text)
+	found, partly := names.like(text)
 	fits := FitsName
 	if len(found) == 0 {
 		fits, found = FitsPart, partly

@@ -67,7 +67,7 @@ func (p Params) Bounded() bool { return !p.Since.IsZero() || !p.Until.IsZero() }
 func (p Params) Only(name, v string) Params {
 	p.Where = slices.DeleteFunc(slices.Clone(p.Where), func(c string) bool {
 		of, _, _ := strings.Cut(c, "=")
-		return of == name || shortNames()[of] == name
+		return of == name || shortNames[of] == name
 	})
 	p.Where = append(p.Where, name+"="+v)
 	return p

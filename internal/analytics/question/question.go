@@ -105,13 +105,6 @@ func (q Question) Asked() []Dimension {
 	return out
 }
 
-// Previous returns the question about the period with which q compares; false where there is none.
-func (q Question) Previous() (Question, bool) {
-	p, ok := q.Params.Previous()
-	q.Params = p
-	return q, ok
-}
-
 // Resolve replaces the names of agents and campaigns by their ids. find returns the id that a
 // text stands for, of an agent or a campaign.
 func (q *Question) Resolve(find func(what, text string) (id string, err error)) (err error) {
@@ -138,5 +131,34 @@ func (q Question) OfCalls() bool {
 	return ok && (q.Agent != "" || len(q.Where) > 0)
 }
 
-// ReadsGoals reports whether the report asks which outcomes are a success of an agent.
-func (q Question) ReadsGoals() bool { return strings.Contains(q.Report.SQL, "goals_of(") }
+// Around returns q about the calls beside what was seen from the first to the last instant, in
+// ms; 0: nothing was seen, which has no calls beside it.
+func (q Question) Around(first, last int64) Question {
+	q.Seen = q.Params
+	q.Since, q.Until = time.UnixMilli(first), time.UnixMilli(last)
+	if last > 0 {
+		q.Since, q.Until = q.Since.AddDate(0, 0, -12), q.Until.AddDate(0, 0, 9)
+	}
+	return q
+}
+
+// Goal is an outcome that is a success of an agent.
+type Goal struct{ Agent, Outcome string } // by its id or name, as with --agent
+
+// goals are the outcomes that an answered call may have.
+var goals = []string{"completed", "transferred", "abandoned", "failed"}
+
+// ParseGoal reads AGENT=OUTCOME. It returns an *UnknownError for any outcome that an answered call
+// cannot have.
+func ParseGoal(text string) (Goal, error) {
+	at := strings.LastIndexByte(text, '=')
+	if at < 1 {
+		return Goal{}, &GroupError{text + " has no outcome",
+			"write AGENT=OUTCOME, e.g. triage=transferred; repeat an agent for further outcomes"}
+	}
+	g := Goal{text[:at], text[at+1:]}
+	if !slices.Contains(goals, g.Outcome) {
+		return g, Unknown("outcome of an answered call", g.Outcome, goals)
+	}
+	return g, nil
+}

@@ -11,50 +11,46 @@ import (
 
 // Report returns the report called name, or an *UnknownError.
 func Report(name string) (*sqlfiles.File, error) {
-	if f, ok := sqlfiles.Report(name); ok {
-		return f, nil
-	}
-	return nil, Unknown("report", name, names(sqlfiles.Reports()))
+	return first(lookUp("report", name, sqlfiles.Reports()))
 }
 
 // Table returns the table called name, or an *UnknownError.
 func Table(name string) (*sqlfiles.File, error) {
-	if f, ok := sqlfiles.View(name); ok {
-		return f, nil
-	}
-	return nil, Unknown("table", name, names(sqlfiles.ViewsByName()))
+	return first(lookUp("table", name, sqlfiles.ViewsByName()))
 }
 
 // Describe returns the report or table called name, or both, the report first;
 // or an *UnknownError.
-func Describe(name string) (found []*sqlfiles.File, err error) {
-	all := slices.Concat(sqlfiles.Reports(), sqlfiles.ViewsByName())
-	for _, f := range all {
-		if f.Name == name {
+func Describe(name string) ([]*sqlfiles.File, error) {
+	return lookUp("report or table", name, slices.Concat(sqlfiles.Reports(), sqlfiles.ViewsByName()))
+}
+
+func first(files []*sqlfiles.File, err error) (*sqlfiles.File, error) {
+	if err != nil {
+		return nil, err
+	}
+	return files[0], nil
+}
+
+func lookUp(what, name string, in []*sqlfiles.File) (found []*sqlfiles.File, err error) {
+	var known []string
+	for _, f := range in {
+		if known = append(known, f.Name); f.Name == name {
 			found = append(found, f)
 		}
 	}
 	if len(found) == 0 {
-		err = Unknown("report or table", name, names(all))
+		err = Unknown(what, name, known)
 	}
 	return found, err
 }
 
-func names(files []*sqlfiles.File) (out []string) {
-	for _, f := range files {
-		out = append(out, f.Name)
-	}
-	return out
-}
-
 // Related are the relations of what belongs to the selected calls, and the
 // views that they are parts of.
-func Related() map[string]string {
-	return map[string]string{
-		"selected_turns":      "transcript_turns",
-		"selected_tool_calls": "tool_calls",
-		"selected_items":      "analysis_items",
-	}
+var Related = map[string]string{
+	"selected_turns":      "transcript_turns",
+	"selected_tool_calls": "tool_calls",
+	"selected_items":      "analysis_items",
 }
 
 // Views returns the views that a report reads, except runs: what reports show of these is
@@ -71,9 +67,9 @@ func Views(f *sqlfiles.File) (out []string) {
 			out = append(out, name)
 		case isReport:
 			out = append(out, Views(other)...)
-		case Related()[name] != "":
-			out = append(out, schema.Calls.Name, Related()[name])
-		case name == beside.Name, slices.ContainsFunc(resource.All, func(r *resource.Resource) bool { return r.Name == of }):
+		case Related[name] != "":
+			out = append(out, schema.Calls.Name, Related[name])
+		case name == beside.As, slices.ContainsFunc(resource.All, func(r *resource.Resource) bool { return r.Name == of }):
 			out = append(out, schema.Calls.Name, of)
 		case name == "selected_speech": // which reads the turns where their facts are not stored
 			out = append(out, schema.Calls.Name, schema.Turns.Name)
@@ -96,4 +92,47 @@ func KeyName(by string, f *sqlfiles.File) string {
 		return "by_" + by
 	}
 	return by
+}
+
+// Beside is what was seen of the organisation in the time that is asked for. A report of
+// it has calls beside it: those of that time, and of some weeks before and days after.
+type Beside struct {
+	As        string // the name of the relation
+	Rows      string // its SELECT
+	Since, At string // between these two it came to be
+	OfAgents  bool   // the column agent_id is whose it is
+	are       string // what --since and --until choose, in words
+}
+
+// besides are all of these.
+var besides = []Beside{
+	// What was there when its list was first read is not new, nor is what was only looked at more closely.
+	{As: "selected_changes", are: "changes seen",
+		Rows: `SELECT *, CASE WHEN resource IN ('agents', 'agent_versions') THEN url_decode(split_part(key, '/', 1)) END AS agent_id
+FROM changes
+WHERE since_at IS NOT NULL AND kind <> 'completed' AND resource NOT IN ('customers', 'incidents')`,
+		Since: "since_at", At: "seen_at", OfAgents: true},
+	{As: "selected_incidents", are: "incidents raised", Rows: "SELECT * FROM incidents", Since: "created_at", At: "created_at"},
+}
+
+// BesideOf returns what a report reads of that kind.
+func BesideOf(f *sqlfiles.File) (Beside, bool) {
+	for _, b := range besides {
+		if slices.Contains(f.Reads, b.As) {
+			return b, true
+		}
+	}
+	return Beside{}, false
+}
+
+// Chosen describes what the bounds of a report's time choose, and whose agent it asks for.
+func Chosen(f *sqlfiles.File) (inTime, ofAgent string) {
+	b, ok := BesideOf(f)
+	switch {
+	case !ok:
+		return "calls that start", "calls"
+	case b.OfAgents:
+		return b.are, "changes"
+	}
+	return b.are, "calls"
 }

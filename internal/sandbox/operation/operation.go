@@ -145,7 +145,8 @@ var All = func() []Operation {
 	return all
 }()
 
-// hidden are internal helpers of the service whose paths would otherwise match one of an object.
+// hidden are helpers of the service that are not part of its public contract and must
+// not be exposed, where the path would be one of an object otherwise.
 var hidden = []string{"/v3/agents/autofix-flow-data", "/v3/agents/validate-flow-data"}
 
 // Match finds the operation of a request, and the ids in its path, joined by slashes. If only the

@@ -8,7 +8,7 @@ import (
 // customers is the number of people that the company knows; the same ones call again.
 const customers = 4000
 
-// CustomerName returns a customer's name for agents of a language.
+// CustomerName and CustomerPhone are how agents of a language know somebody.
 func CustomerName(language string, customer int) string {
 	return string(appendName(nil, language, customer))
 }

@@ -23,8 +23,8 @@ var instead = map[string]string{"name": "VARCHAR", "xid": "BIGINT", "cid": "BIGI
 	"cardinal_number": "INTEGER", "sql_identifier": "VARCHAR", "character_data": "VARCHAR", "yes_or_no": "VARCHAR",
 	"time_stamp": "TIMESTAMP WITH TIME ZONE", "char": "VARCHAR"}
 
-// cast replaces the type of a cast that DuckDB lacks. If both the number and the name of an object
-// are possible, it uses the number: [Asked.top] and [Asked.nestedCast] have handled names.
+// cast gives a cast to a type that DuckDB lacks another one. Where a thing's number or its
+// name may be meant, it is the number: [Asked.top] and [Asked.nestedCast] have seen to the names.
 func (a *Asked) cast(n node) {
 	t := kidOf(n, "cast_type")
 	child := kidOf(n, "child")
@@ -46,7 +46,7 @@ func (a *Asked) cast(n node) {
 	a.castTime(n, t)
 	a.shorten(n, t)
 	if a.spelled(n, "::oid", "oid", "::pg_catalog.oid", "pg_catalog.oid") {
-		a.oids(t) // which DuckDB's parser treats as bigint
+		a.oids(t) // which DuckDB's parser takes for bigint
 	}
 	if word(t, "id") == "LIST" {
 		a.array(child)

@@ -178,14 +178,14 @@ func (a *Asked) says(word string) bool {
 	return false
 }
 
-// spelled reports whether the text of an expression begins with one of several prefixes, ignoring case.
-// It tells apart what DuckDB's parser makes equal and Postgres does not.
+// spelled reports whether the text of an expression begins in one of several ways, whatever its case. It
+// is for what DuckDB's parser makes equal, and Postgres does not.
 func (a *Asked) spelled(n node, ways ...string) bool {
 	at := strings.ToLower(a.at(n["query_location"]))
 	return slices.ContainsFunc(ways, func(way string) bool { return strings.HasPrefix(at, way) })
 }
 
-// isQuoted reports whether a name occurs in quotes in the statement.
+// isQuoted says whether a name stands in quotes anywhere in the statement.
 func (a *Asked) isQuoted(name string) bool {
 	if a.quotes == nil {
 		a.quotes = map[string]bool{}

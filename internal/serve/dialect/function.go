@@ -150,7 +150,7 @@ func (a *Asked) round(n node, args []any) {
 	if kids := argsOf(of); len(kids) == 1 && word(of, "function_name") == "-" {
 		of = kids[0]
 	}
-	if len(args) == 1 && a.kindOf(of) == float8 && classOf(of) == "CAST" { // averages are numerics in Postgres
+	if len(args) == 1 && a.kindOf(of) == float8 && classOf(of) == "CAST" { // averages are numerics there
 		a.put(n, call("", "round_even", args[0], integer(0)))
 	}
 	if len(args) == 2 {

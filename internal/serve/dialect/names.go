@@ -156,8 +156,8 @@ var typeNames = map[string]string{"VARCHAR": "text", "BIGINT": "int8", "INTEGER"
 	"TIMESTAMP_S": "timestamp", "TIMESTAMP_MS": "timestamp", "TIMESTAMP_NS": "timestamp", "DATE": "date", "TIME": "time",
 	"INTERVAL": "interval", "UUID": "uuid"}
 
-// otherCase refuses a quoted name that differs from a column only in case: DuckDB would use that
-// column. Names that the statement defines are allowed.
+// otherCase refuses a name in quotes that is a column's in other letters: DuckDB takes it for that
+// column. A name that the statement itself gives is whatever it says.
 func (a *Asked) otherCase(n node, names []any) {
 	name := text(names[len(names)-1])
 	small := strings.ToLower(name)

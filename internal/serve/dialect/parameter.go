@@ -273,7 +273,7 @@ func (a *Asked) like(n node, other any) {
 	if number, ok := a.parameterOf(n); !ok || a.typeOf(number) != 0 {
 		return
 	}
-	if t := kidOf(other, "value", "type"); word(t, "id") == "DECIMAL" { // whose precision is that of its digits
+	if t := kidOf(other, "value", "type"); word(t, "id") == "DECIMAL" { // which is as short as its digits
 		a.castParameter(n, "DECIMAL(38,18)")
 		return
 	}

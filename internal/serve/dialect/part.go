@@ -41,7 +41,7 @@ func (a *Asked) callOf(where any, of string) string {
 	case "COMPARE_EQUAL":
 		for _, sides := range [][2]any{{n["left"], n["right"]}, {n["right"], n["left"]}} {
 			table := tableOf(sides[0])
-			if lastName(sides[0]) == "call_id" && (table == "" || strings.EqualFold(table, of)) { // not another table's
+			if lastName(sides[0]) == "call_id" && (table == "" || strings.EqualFold(table, of)) { // and not another table's
 				return a.textOf(sides[1])
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"callhouse/internal/serve/pgcatalog"
 )
 
-// systemColumn are columns of every Postgres table.
+// systemColumn are columns that all of Postgres' tables have.
 var systemColumn = map[string]bool{"tableoid": true, "xmin": true}
 
 // systemColumns fills in the hidden columns of the catalog's relations. above are the relations of
@@ -145,7 +145,7 @@ func (a *Asked) tableFunction(n node) {
 	of := kidOf(n, "function")
 	name, args, isNamed := callee(of), argsOf(of), len(listOf(n, "column_name_alias")) > 0
 	switch {
-	case name == "pg_partition_ancestors": // there are no partitions
+	case name == "pg_partition_ancestors": // nothing has any
 		n["function"] = call("", "unnest", castTo(call("", "list_value"), "UINTEGER[]"))
 		if !isNamed {
 			n["column_name_alias"] = []any{"relid"}

@@ -115,7 +115,7 @@ func (a *Asked) numberToChar(n node, of any, format string) {
 	a.put(n, e)
 }
 
-// aggregated converts the list of an aggregate to JSON.
+// aggregated makes JSON of the list that an aggregate collects.
 func (a *Asked) aggregated(n node) {
 	inner := bare(n)
 	inner["function_name"], inner["schema"], inner["catalog"] = "list", "", ""

@@ -77,7 +77,7 @@ func isPlain(item node) bool {
 	case "CONSTANT":
 		return true
 	case "COLUMN_REF":
-		return len(pathOf(item)) < 3 // otherwise it names a schema
+		return len(pathOf(item)) < 3 // or else it names a schema
 	case "CAST":
 		return isPlain(kidOf(item, "child"))
 	case "STAR":
@@ -111,7 +111,7 @@ func (a *Asked) newestBy(n node, orders []any, time string) bool {
 			return false
 		}
 	}
-	for _, item := range selectOf(n) { // the time's name is not used for another column
+	for _, item := range selectOf(n) { // under the name of the time there is nothing else
 		if e := asNode(item); strings.EqualFold(aliasOf(e), time) && lastName(e) != time {
 			return false
 		}

@@ -1,5 +1,6 @@
-// Package commit folds new records, from the journal or from dumps, into the files of the previous
-// snapshot, and makes a new snapshot of the result.
+// Package commit makes the next snapshot of the previous one: it merges new records, from the journal
+// or from dumps, and compacts, migrates, restores, mends or erases parts. Each operation is a method
+// of [Base]. It never changes a file of an existing snapshot, and fetches nothing.
 package commit
 
 import (
@@ -13,7 +14,6 @@ import (
 
 	"github.com/sourcegraph/conc/pool"
 
-	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
@@ -22,82 +22,6 @@ import (
 	"callhouse/internal/sink/table"
 	"callhouse/internal/wire/mask"
 )
-
-// Stats counts the results of a commit.
-type Stats struct {
-	New         int64 // new calls
-	Changed     int64 // calls known before the run that changed
-	Settled     int64 // calls that became settled
-	Missing     int64 // calls whose detail returned 404
-	Skipped     int64 // calls whose detail is not requested because of their kind
-	Transcripts int64 // details with a transcript
-	Turns       int64 // their turns
-	Details     int64 // details merged
-	Due         int64 // ended calls that wait for their detail, in the whole warehouse
-	Unsettled   int64 // calls neither settled nor expired, in the whole warehouse
-	Written     int   // data files written
-	Linked      int   // data files linked from the previous snapshot
-	Aged        int64 // calls dropped by retention
-	Bytes       int64 // size of the data files written
-
-	Withheld int64 // objects and changes with secrets that an older callhouse stored
-
-	ObjectsChanged int64 // objects of other resources that are new, changed, deleted or restored
-}
-
-// took counts the transcript of a call, if it has one.
-func (s *Stats) took(call *calls.Call) {
-	if n := call.Turns().Len(); n > 0 {
-		s.Transcripts++
-		s.Turns += int64(n)
-	}
-}
-
-// folded counts the change of a call, which may be new, in a run.
-func (s *Stats) folded(old, now *calls.Call, run string) {
-	switch {
-	case old == nil:
-		s.New++
-	case string(old.RunID()) != run && !calls.Same(old, now):
-		s.Changed++ // once per run: not for the detail of a call that this run listed
-	}
-	if now.Settlement() == calls.Settled && (old == nil || old.Settlement() != calls.Settled) {
-		s.Settled++
-	}
-	if now.TranscriptState() == calls.Skipped && (old == nil || old.TranscriptState() != calls.Skipped) {
-		s.Skipped++
-	}
-}
-
-// Add sums the counts of two commits; the figures of the whole warehouse are the later one's.
-func (s Stats) Add(o Stats) Stats {
-	o.New += s.New
-	o.Changed += s.Changed
-	o.Settled += s.Settled
-	o.Missing += s.Missing
-	o.Skipped += s.Skipped
-	o.Transcripts += s.Transcripts
-	o.Turns += s.Turns
-	o.Details += s.Details
-	o.Written += s.Written
-	o.Linked += s.Linked
-	o.Aged += s.Aged
-	o.Bytes += s.Bytes
-	o.Withheld += s.Withheld
-	o.ObjectsChanged += s.ObjectsChanged
-	return o
-}
-
-// AddTo adds the counts to the row of a run.
-func (s Stats) AddTo(run *schema.Run) {
-	run.CallsNew += s.New
-	run.CallsChanged += s.Changed
-	run.CallsSettled += s.Settled
-	run.CallsSkipped += s.Skipped
-	run.CallsPending = s.Due
-	run.Transcripts += s.Transcripts
-	run.Turns += s.Turns
-}
 
 // Base is the warehouse that a commit changes, and the run that does.
 type Base struct {
@@ -123,6 +47,7 @@ type Result struct {
 type maker struct {
 	Base
 	rules
+	was      *layout.Manifest // of Old; empty if there is none
 	keeper   *snapshot.Reader // source of the tombstones and the table runs
 	b        *snapshot.Builder
 	lines    *lines          // the organisation's numbers after the commit
@@ -145,13 +70,15 @@ type rules struct {
 }
 
 func (b Base) begin(r rules) *maker {
+	was := new(layout.Manifest)
+	if b.Old != nil {
+		was = b.Old.Manifest
+	}
 	if r.in == nil {
 		r.in = new(Intake)
 	}
-	if b.Old != nil {
-		b.Country = cmp.Or(b.Country, b.Old.Manifest.Country)
-	}
-	return &maker{Base: b, rules: r, keeper: b.Old, replaced: map[string]bool{}, gone: map[*resource.Resource]map[string]listed{}}
+	b.Country = cmp.Or(b.Country, was.Country)
+	return &maker{Base: b, rules: r, was: was, keeper: b.Old, replaced: map[string]bool{}, gone: map[*resource.Resource]map[string]listed{}}
 }
 
 // publish publishes the snapshot made by build.
@@ -270,12 +197,11 @@ func (m *maker) write(w fileset, replaces []string, fill func() (changed bool, e
 func (m *maker) manifest() *layout.Manifest {
 	out := &layout.Manifest{
 		FormatVersion: layout.FormatVersion, RunID: m.RunID, CommittedAt: m.Now.UTC(), Country: m.Country,
-		Coverage: []schema.Span{}, Columns: layout.Columns(), Files: m.files,
-		Lists: m.lists(), Bulk: m.bulk(), Resting: m.resting(),
+		Coverage: append([]schema.Span{}, m.was.Coverage...), Columns: layout.Columns(), Files: m.files,
+		Lists: m.lists(), Bulk: m.bulk(), Resting: m.resting(), Mask: m.was.Mask, Origin: m.was.Origin,
 	}
-	if m.Old != nil {
-		old, keeper := m.Old.Manifest, m.keeper.Manifest
-		out.Coverage, out.Mask, out.Origin = old.Coverage, old.Mask, old.Origin
+	if m.keeper != nil {
+		keeper := m.keeper.Manifest
 		out.Journal = keeper.Journal // its segments that are still to be removed
 		out.Oldest, out.Forgotten = keeper.Oldest, keeper.Forgotten
 	}
@@ -283,19 +209,12 @@ func (m *maker) manifest() *layout.Manifest {
 }
 
 // bulk returns the state of the pages of v2.
-func (m *maker) bulk() *schema.Bulk {
-	if m.in.bulk != nil || m.Old == nil {
-		return m.in.bulk.Nameless()
-	}
-	return m.Old.Manifest.Bulk.Nameless()
-}
+func (m *maker) bulk() *schema.Bulk { return cmp.Or(m.in.bulk, m.was.Bulk).Nameless() }
 
 // resting returns the operations that are not retried for a time.
 func (m *maker) resting() map[string]schema.Rest {
 	out := map[string]schema.Rest{}
-	if m.Old != nil {
-		maps.Copy(out, m.Old.Manifest.Resting)
-	}
+	maps.Copy(out, m.was.Resting)
 	for _, r := range m.in.rests {
 		if r.Times > 0 {
 			out[r.Of] = r

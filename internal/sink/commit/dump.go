@@ -69,6 +69,37 @@ func (r *LineReader) Next() (line []byte, at int64, err error) {
 	return line, at, nil
 }
 
+// Each visits the lines until visit returns false, and reports whether it was the
+// end. A line that is too long comes as an ErrLongLine. name is for messages; tell, if given, is
+// called from time to time.
+func (r *LineReader) Each(ctx context.Context, name string, tell func(),
+	visit func(line []byte, at int64, err error) (more bool, _ error)) (ended bool, err error) {
+	for more := true; more; {
+		if r.Number%snapshot.ProgressEvery == 0 {
+			if tell != nil {
+				tell()
+			}
+			if err := ctx.Err(); err != nil {
+				return false, err
+			}
+		}
+		line, at, err := r.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return true, nil
+		case err != nil && !errors.Is(err, ErrLongLine):
+			return false, fmt.Errorf("read %s: %w", name, err)
+		}
+		if more, err = visit(line, at, err); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// blank reports whether there is nothing in a line.
+func blank(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 }
+
 // AsideError is a line of a dump that is not a call.
 type AsideError struct {
 	Dump string
@@ -85,26 +116,16 @@ func CheckDump(ctx context.Context, name string, in io.Reader) error {
 	r := NewLineReader(in)
 	var dec calls.Decoder
 	var call calls.Call
-	for {
-		line, _, err := r.Next()
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case errors.Is(err, ErrLongLine):
-		case err != nil:
-			return fmt.Errorf("read %s: %w", name, err)
-		case len(bytes.TrimSpace(line)) == 0:
-			continue
-		default:
+	_, err := r.Each(ctx, name, nil, func(line []byte, _ int64, err error) (bool, error) {
+		if err == nil && !blank(line) {
 			err = dec.Decode(line, schema.KindItem, &call)
 		}
 		if err != nil {
-			return &AsideError{Dump: name, Line: r.Number, Err: err}
+			return false, &AsideError{Dump: name, Line: r.Number, Err: err}
 		}
-		if r.Number%snapshot.ProgressEvery == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
+		return true, nil
+	})
+	return err
 }
 
 // Dump is a file of calls, one JSON object per line, that another program fetched: details or list
@@ -144,27 +165,16 @@ type reading struct {
 	At     int64 // offset after it
 }
 
-// Read reads the calls of the last part of the intake. It calls enough before every line.
-func (in *Intake) Read(p *Part, run string, enough func(*LineReader) (bool, error)) (done reading, err error) {
+// Read reads at most so many lines of the last part of the intake.
+func (in *Intake) Read(ctx context.Context, p *Part, run string, lines int64, tell func()) (done reading, err error) {
 	p.Aside = nil
 	index := ^int32(len(in.Parts) - 1)
 	r := NewLineReader(io.NewSectionReader(p.File, p.From, p.To-p.From))
 	r.offset, r.Number = p.From, p.Line
-	for {
-		done.Number, done.At = r.Number, r.offset
-		if stop, err := enough(r); stop || err != nil {
-			return done, err
-		}
-		line, at, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			done.At = p.To
-			return done, nil
-		}
-		if err != nil && !errors.Is(err, ErrLongLine) {
-			return done, fmt.Errorf("read %s: %w", p.Name, err)
-		}
-		if err == nil && len(bytes.TrimSpace(line)) == 0 {
-			continue
+	ended, err := r.Each(ctx, p.Name, tell, func(line []byte, at int64, err error) (bool, error) {
+		more := r.Number-p.Line < lines
+		if err == nil && blank(line) {
+			return more, nil
 		}
 		done.Lines++
 		var id []byte
@@ -174,10 +184,15 @@ func (in *Intake) Read(p *Part, run string, enough func(*LineReader) (bool, erro
 		}
 		if err != nil {
 			p.Aside = append(p.Aside, AsideError{Dump: p.Name, Line: r.Number, Err: err})
-			continue
+		} else {
+			in.add(entry{at: at, in: index, line: int32(len(line)), kind: p.Kind}, id, start, p.AsOf, run)
 		}
-		in.add(entry{at: at, in: index, line: int32(len(line)), kind: p.Kind}, id, start, p.AsOf, run)
+		return more, nil
+	})
+	if done.Number, done.At = r.Number, r.offset; ended {
+		done.At = p.To
 	}
+	return done, err
 }
 
 // peekLine is peek for an unchecked line. Most damaged lines are cut off, so a line that does not

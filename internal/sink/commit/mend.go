@@ -31,9 +31,9 @@ type Mending struct {
 
 // Mend publishes the intact parts of a damaged snapshot, and adds run to the table runs. It fetches
 // nothing: the next listing does, since the manifest no longer covers the rest.
-func (b Base) Mend(ctx context.Context, d *Mending, run schema.Run, progress func(rows int64)) (*Result, error) {
+func (b Base) Mend(ctx context.Context, d *Mending, run schema.Run) (*Result, error) {
 	b.Old = snapshot.NewReader(b.FS, d.Sound, new(snapshot.Proofs))
-	m := b.begin(rules{progress: progress})
+	m := b.begin(rules{})
 	return m.publish(func() (*layout.Manifest, error) {
 		var numbers []schema.Row // nil: those of the sound snapshot
 		for _, l := range d.Loans {

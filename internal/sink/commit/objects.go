@@ -113,20 +113,10 @@ func (m *maker) objects(others []*resource.Resource, clean bool) (moved []tenure
 	return moved, err
 }
 
-// listOf returns the previous snapshot's state of a resource's list, or of the list of one parent.
-func (m *maker) listOf(of *resource.Resource, parent string) layout.List {
-	if m.Old == nil {
-		return layout.List{}
-	}
-	return m.Old.Manifest.ListOf(of, parent)
-}
-
 // lists returns the new snapshot's states of the lists.
 func (m *maker) lists() map[string]layout.List {
 	out := map[string]layout.List{}
-	if m.Old != nil {
-		maps.Copy(out, m.Old.Manifest.Lists)
-	}
+	maps.Copy(out, m.was.Lists)
 	for _, of := range resource.All {
 		all := out[of.Name]
 		set := func(parent string, l layout.List) {
@@ -145,7 +135,7 @@ func (m *maker) lists() map[string]layout.List {
 				set(parent, layout.List{ListedAt: l.Begun})
 			}
 			for parent, l := range a.kept {
-				set(parent, layout.List{ListedAt: m.listOf(of, parent).ListedAt, EmptyAt: l.Begun})
+				set(parent, layout.List{ListedAt: m.was.ListOf(of, parent).ListedAt, EmptyAt: l.Begun})
 			}
 		}
 		for parent := range m.gone[of.Parent] {
@@ -221,7 +211,7 @@ type objectMerge struct {
 func (m *objectMerge) doubtEmpty() error {
 	empty := map[string]listed{}
 	for parent, l := range m.a.listed {
-		if l.Items == 0 && m.listOf(m.of, parent).EmptyAt == 0 {
+		if l.Items == 0 && m.was.ListOf(m.of, parent).EmptyAt == 0 {
 			empty[parent] = l
 		}
 	}
@@ -254,7 +244,7 @@ func (m *objectMerge) doubted(key string) bool {
 			_, empty = a.kept[key]
 			_, believed = a.listed[key]
 		}
-		return empty || !believed && m.listOf(child, key).EmptyAt > 0
+		return empty || !believed && m.was.ListOf(child, key).EmptyAt > 0
 	})
 }
 
@@ -294,7 +284,7 @@ func (m *objectMerge) fold(old *schema.Object, a *arrival) error {
 	}
 	f.leave(a)
 	if f.changed {
-		if row := m.of.Change(old, f.now, f.at, m.listOf(m.of, m.of.ParentOf(f.key)).ListedAt); row != nil {
+		if row := m.of.Change(old, f.now, f.at, m.was.ListOf(m.of, m.of.ParentOf(f.key)).ListedAt); row != nil {
 			m.changes = append(m.changes, row)
 		}
 	}

@@ -381,28 +381,10 @@ func (p *planner) search(f *layout.File, missing *table.IDs, found map[string]lo
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
 	start := t.Column("start_at")
-	for _, g := range t.Groups {
-		if missing != nil {
-			if may, err := missing.MayBeIn(t, g); err != nil || !may {
-				if err != nil {
-					return err
-				}
-				continue
-			}
+	return missing.Each(t, []string{"call_id", "start_at"}, func() error { return p.Old.Prove(f) }, func(row []parquet.Value) {
+		id := row[0].ByteArray()
+		if _, ok := p.in.changes[string(id)]; ok {
+			found[string(id)] = located{period: f.Period, start: t.Instant(start, row[1])}
 		}
-		if err := p.Old.Prove(f); err != nil {
-			return err
-		}
-		err := t.EachOf(g, []string{"call_id", "start_at"}, func(_ int64, row []parquet.Value) bool {
-			id := row[0].ByteArray()
-			if _, ok := p.in.changes[string(id)]; ok {
-				found[string(id)] = located{period: f.Period, start: t.Instant(start, row[1])}
-			}
-			return true
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }

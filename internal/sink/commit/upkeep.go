@@ -136,15 +136,15 @@ func (m *maker) eraseObjects(e *Erasure) error {
 	if !e.Changes {
 		return nil
 	}
-	resourceOf, keyOf := resource.Changes.Column("resource"), resource.Changes.Column("key")
 	return m.rewriteChanges(nil, func(row schema.Row) bool {
-		gone := e.Keys[string(schema.TextOf(row[keyOf]))] && slices.ContainsFunc(e.Personal, func(of *resource.Resource) bool {
-			return of.Name == string(schema.TextOf(row[resourceOf]))
-		})
-		if !gone && e.Row != nil {
+		of := changeOf(row)
+		if gone(resource.ByName(of.resource), of.key) {
+			return true
+		}
+		if e.Row != nil {
 			e.Row(&resource.Changes, row)
 		}
-		return gone
+		return false
 	})
 }
 

@@ -50,26 +50,12 @@ func (f *erasure) find(ctx context.Context, sel Selection) error {
 	}
 	return f.eachFile(ctx, func(t *table.Reader, file *layout.File) error {
 		held := map[string]bool{}
-		for _, g := range t.Groups {
-			may, err := ids.MayBeIn(t, g)
-			if err != nil {
-				return err
-			}
-			if !may {
-				continue
-			}
-			err = t.EachOf(g, []string{"call_id"}, func(_ int64, row []parquet.Value) bool {
-				if id := row[0].ByteArray(); f.ids[string(id)] {
-					held[string(id)] = true
-				}
-				return true
-			})
-			if err != nil {
-				return err
-			}
-		}
 		f.held[file.Path] = held
-		return nil
+		return ids.Each(t, []string{"call_id"}, func() error { return nil }, func(row []parquet.Value) {
+			if id := row[0].ByteArray(); f.ids[string(id)] {
+				held[string(id)] = true
+			}
+		})
 	})
 }
 

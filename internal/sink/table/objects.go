@@ -18,6 +18,9 @@ type Objects struct {
 	rows    *Reader
 	lists   []list // as of.Lists
 	Current bool   // the rows may be copied unchanged
+	// Stray reports whether a row that does not belong to an object, or to none if that is nil, is
+	// skipped. Otherwise, and with a nil Stray, it waits for the next object.
+	Stray func(list int, row parquet.Row, of *schema.Object) bool
 }
 
 // list reads the rows of one list, object by object.
@@ -75,11 +78,11 @@ func parentsOf(list *schema.Table) []string {
 // belongs reports whether the next row belongs to an object.
 func (l *list) belongs(o *schema.Object) bool {
 	for _, k := range l.keys {
-		if l.row == nil || !bytes.Equal(l.row[k[0]].ByteArray(), o.Row[k[1]].ByteArray()) {
+		if o == nil || !bytes.Equal(l.row[k[0]].ByteArray(), o.Row[k[1]].ByteArray()) {
 			return false
 		}
 	}
-	return l.row != nil
+	return true
 }
 
 // Next reads the next object, and returns false if there is none.
@@ -104,15 +107,20 @@ func (o *Objects) Take(to *schema.Object) error {
 	return o.each(to, func(i int, row parquet.Row) error { return o.lists[i].Row.Add(row, &to.Lists[i]) })
 }
 
-// each visits the rows of an object's lists.
+// each visits the rows of an object's lists; those of no object for nil.
 func (o *Objects) each(of *schema.Object, visit func(list int, row parquet.Row) error) error {
 	for i := range o.lists {
-		for l := &o.lists[i]; l.belongs(of); {
-			if err := visit(i, l.row); err != nil {
-				return err
-			}
+		for l := &o.lists[i]; l.row != nil; {
 			var err error
-			if l.row, err = l.Next(); err != nil {
+			if l.belongs(of) {
+				err = visit(i, l.row)
+			} else if o.Stray == nil || !o.Stray(i, l.row, of) {
+				break
+			}
+			if err == nil {
+				l.row, err = l.Next()
+			}
+			if err != nil {
 				return err
 			}
 		}

@@ -32,7 +32,7 @@ var callPool = sync.Pool{New: func() any { return new(calls.Call) }}
 // skipped.
 func (p *Period) Next() (*calls.Call, error) {
 	if p.last != nil {
-		if err := p.each(&p.last.Object, func(int, parquet.Row) error { return nil }); err != nil {
+		if err := p.each(&p.last.Object, skip); err != nil {
 			return nil, err
 		}
 		p.last = nil
@@ -43,6 +43,24 @@ func (p *Period) Next() (*calls.Call, error) {
 	}
 	p.last, _ = callPool.Get().(*calls.Call)
 	return p.last, p.rows.Call(row, p.last)
+}
+
+func skip(int, parquet.Row) error { return nil }
+
+// Read reads the next call with its lists into memory that is reused, and returns false if there is
+// none.
+func (p *Period) Read(to *calls.Call) (bool, error) {
+	row, err := p.rows.Next()
+	if err != nil {
+		return false, err
+	}
+	if row == nil {
+		return false, p.each(nil, skip)
+	}
+	if err := p.rows.Call(row, to); err != nil {
+		return false, err
+	}
+	return true, p.Take(to)
 }
 
 // Each visits the remaining calls.

@@ -194,12 +194,7 @@ func (t *Reader) All(visit func(parquet.Row) error) error {
 // Each visits the values of some columns, row by row. They are valid until visit
 // returns.
 func (t *Reader) Each(columns []string, visit func(row []parquet.Value)) error {
-	for _, g := range t.Groups {
-		if err := t.EachOf(g, columns, func(_ int64, row []parquet.Value) bool { visit(row); return true }); err != nil {
-			return err
-		}
-	}
-	return nil
+	return (*IDs)(nil).Each(t, columns, func() error { return nil }, visit)
 }
 
 // EachOf is Each for one row group, until visit returns false.
@@ -347,6 +342,28 @@ type IDs struct {
 
 // Add adds a call.
 func (s *IDs) Add(id string) { s.hashes = append(s.hashes, bloom.XXH64{}.Sum64([]byte(id))) }
+
+// Each visits columns of a file, row by row, in the row groups that may hold one of the calls; nil
+// IDs: in all of them. prove is called before rows are read.
+func (s *IDs) Each(t *Reader, columns []string, prove func() error, visit func(row []parquet.Value)) error {
+	for _, g := range t.Groups {
+		if s != nil {
+			if may, err := s.MayBeIn(t, g); err != nil {
+				return err
+			} else if !may {
+				continue
+			}
+		}
+		err := prove()
+		if err == nil {
+			err = t.EachOf(g, columns, func(_ int64, row []parquet.Value) bool { visit(row); return true })
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // MayBeIn checks the filter of a row group, read at once, for any of the calls. It returns true if
 // there is no filter.

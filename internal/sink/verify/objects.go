@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,60 +17,41 @@ import (
 )
 
 // whole verifies the files of one table without periods, or of a resource with its lists.
-func (v *verifier) whole(_ context.Context, s *layout.Snapshot, files []*layout.File) (err error) {
-	of := resource.Owner(files[0].Table)
-	checks := map[string]*tableCheck{}
-	defer func() {
-		for _, c := range checks {
-			err = errors.Join(err, c.r.Close())
-		}
-	}()
-	for _, f := range files {
-		if checks[f.Table], err = v.openCheck(s, f); err != nil {
-			return err
-		}
-	}
+func (v *verifier) whole(s *layout.Snapshot, first *tableCheck, checks map[string]*tableCheck) error {
 	for _, c := range checks {
-		if err := v.cells(s, c); err != nil {
+		if err := v.cells(c); err != nil {
 			return err
-		}
-		if c.counted.Rows != c.listed.Rows {
-			v.bad.Add("rows", c.at, "it has %d rows, the manifest says %d", c.counted.Rows, c.listed.Rows)
 		}
 	}
 	if c := checks[resource.Changes.Name]; c != nil {
 		return v.changes(s, c.at)
 	}
+	of := resource.Owner(first.listed.Table)
 	if of == nil {
 		return nil
 	}
-	at := v.rel(s.Path(files[0]))
-	if checks[of.Name] == nil {
-		v.bad.Add("reference", at, "%s has a file, %s has none", files[0].Table, of.Name)
-		return nil
+	if c := checks[of.Name]; c != nil {
+		return v.objects(s, of, c.at)
 	}
-	return v.objects(s, of, checks[of.Name].at)
+	v.bad.Add("reference", first.at, "%s has a file, %s has none", first.listed.Table, of.Name)
+	return nil
 }
 
 // cells verifies each row of a file by itself.
-func (v *verifier) cells(s *layout.Snapshot, c *tableCheck) error {
+func (v *verifier) cells(c *tableCheck) error {
 	t := table.ByName(c.listed.Table)
-	r, err := snapshot.NewReader(v.opts.FS, s, nil).OpenAsIs(c.listed)
-	if err != nil {
-		return err
-	}
 	run := t.Column("run_id")
 	var room schema.Rows
-	err = r.All(func(in parquet.Row) error {
+	return c.r.All(func(in parquet.Row) error {
 		c.counted.Rows++
 		room.Empty(t)
-		if err := r.Row.Add(in, &room); err != nil {
+		if err := c.r.Row.Add(in, &room); err != nil {
 			return err
 		}
 		row := room.At(0)
 		for i := range t.Columns {
 			switch col := &t.Columns[i]; {
-			case row[i].IsNull() && col.Required && r.Row.Has(i):
+			case row[i].IsNull() && col.Required && c.r.Row.Has(i):
 				v.bad.Add("null", c.at, "row %d has no %s", c.counted.Rows, col.Name)
 			case col.Type == schema.JSON && !row[i].IsNull() && !json.Valid(row[i].ByteArray()):
 				v.bad.Add("json", c.at, "%s in row %d is no JSON", col.Name, c.counted.Rows)
@@ -84,7 +64,6 @@ func (v *verifier) cells(s *layout.Snapshot, c *tableCheck) error {
 		}
 		return nil
 	})
-	return errors.Join(err, r.Close())
 }
 
 // objects verifies the objects of a resource: their order, and that they reproduce the JSON that

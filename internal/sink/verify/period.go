@@ -1,12 +1,10 @@
 package verify
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"maps"
 	"slices"
 	"strings"
 
@@ -38,11 +36,7 @@ func (v *verifier) period(ctx context.Context, s *layout.Snapshot, files []*layo
 	if files[0].Table == schema.Runs.Name {
 		return v.runs(s, files[0])
 	}
-	rows := v.rows
-	if files[0].Period == "" {
-		rows = v.whole
-	}
-	err := rows(ctx, s, files)
+	err := v.rows(ctx, s, files)
 	var damage *disk.DamageError
 	if errors.As(err, &damage) {
 		v.bad.Add("unreadable", v.rel(damage.Path), "%s", damage.What)
@@ -51,7 +45,7 @@ func (v *verifier) period(ctx context.Context, s *layout.Snapshot, files []*layo
 	return err
 }
 
-// tableCheck is one file of a period while its rows are read.
+// tableCheck is one file while its rows are read.
 type tableCheck struct {
 	r       *table.Reader
 	listed  *layout.File
@@ -122,11 +116,11 @@ func (c *tableCheck) start(row parquet.Row) schema.Opt[int64] {
 	return c.r.Instant(c.key, row[c.key])
 }
 
-// rows verifies the rows of a period, all tables together.
+// rows verifies the rows of a period or of a resource, all tables together.
 func (v *verifier) rows(ctx context.Context, s *layout.Snapshot, files []*layout.File) (err error) {
-	p := &periodCheck{v: v, tallies: newTallyCheck(v)}
+	checks := map[string]*tableCheck{}
 	defer func() {
-		for _, c := range p.tables() {
+		for _, c := range checks {
 			err = errors.Join(err, c.r.Close())
 		}
 	}()
@@ -135,67 +129,77 @@ func (v *verifier) rows(ctx context.Context, s *layout.Snapshot, files []*layout
 		if err != nil {
 			return err
 		}
-		switch f.Table {
-		case schema.Calls.Name:
-			p.calls = c
-		case schema.Turns.Name:
-			p.turns = childCheck{tableCheck: c, kind: "turn", fetchedAt: schema.Turns.Column("fetched_at")}
-		case schema.Items.Name:
-			p.items = childCheck{tableCheck: c, kind: "item", fetchedAt: schema.Items.Column("fetched_at")}
-		default:
-			p.tallies.files[table.ByName(f.Table)] = c
+		checks[f.Table] = c
+	}
+	if files[0].Period == "" {
+		err = v.whole(s, checks[files[0].Table], checks)
+	} else if checks[schema.Calls.Name] != nil { // otherwise the manifest's check reported it
+		err = newPeriodCheck(v, checks).run(ctx)
+	} else {
+		return nil
+	}
+	for _, c := range checks {
+		if err == nil {
+			c.figures(v)
 		}
 	}
-	if p.calls == nil {
-		return nil // the manifest's check reported it
-	}
-	return p.run(ctx)
+	return err
 }
 
 // periodCheck verifies the calls of a period.
 type periodCheck struct {
-	v            *verifier
-	calls        *tableCheck
-	turns, items childCheck
-	tallies      *tallyCheck
-	ids          []uint64
+	v       *verifier
+	files   map[string]*tableCheck
+	calls   *tableCheck
+	tallies *tallyCheck
+	ids     []uint64
 }
 
-// tables returns the files that the period has.
-func (p *periodCheck) tables() (out []*tableCheck) {
-	for _, c := range []*tableCheck{p.calls, p.turns.tableCheck, p.items.tableCheck} {
-		if c != nil {
-			out = append(out, c)
+func newPeriodCheck(v *verifier, files map[string]*tableCheck) *periodCheck {
+	p := &periodCheck{v: v, files: files, calls: files[schema.Calls.Name], tallies: newTallyCheck(v)}
+	for _, of := range schema.TallyTables {
+		if c := files[of.Name]; c != nil {
+			p.tallies.files[of] = c
 		}
 	}
-	return slices.AppendSeq(out, maps.Values(p.tallies.files))
+	return p
 }
 
 func (p *periodCheck) run(ctx context.Context) error {
-	if err := errors.Join(p.turns.advance(p.v), p.items.advance(p.v)); err != nil {
+	in, err := table.OpenPeriod(nil, func(t *schema.Table) (*table.Reader, error) {
+		if c := p.files[t.Name]; c != nil {
+			return c.r, nil
+		}
+		return nil, nil
+	})
+	if err != nil {
 		return err
 	}
 	call, last := new(calls.Call), new(calls.Call) // last has no row before the first one
+	in.Stray = func(list int, row parquet.Row, of *schema.Object) bool {
+		c := p.files[schema.CallResource.Lists[list].Name]
+		id := string(row[c.r.Column("call_id")].ByteArray())
+		if of != nil && table.CompareKey(c.start(row), id, call.StartAt(), string(call.ID())) > 0 {
+			return false
+		}
+		p.v.bad.Add("reference", c.at, "a %s of call %s stands where no such call is", kinds[list], id)
+		c.counted.Rows++
+		table.Span(&c.counted, c.start(row))
+		return true
+	}
 	for {
-		row, err := p.calls.next(p.v)
-		if err == nil && p.calls.counted.Rows%1024 == 0 {
-			err = ctx.Err()
-		}
-		if err != nil {
+		if more, err := in.Read(call); err != nil {
 			return err
-		}
-		if row == nil {
+		} else if !more {
 			break
 		}
-		if err := p.calls.r.Call(row, call); err != nil {
-			return err
+		if p.calls.counted.Rows++; p.calls.counted.Rows%1024 == 0 && ctx.Err() != nil {
+			return ctx.Err()
 		}
 		if last.Row != nil {
 			p.order(last, call)
 		}
-		if err := p.call(call); err != nil {
-			return err
-		}
+		p.call(call)
 		if err := p.tallies.add(call); err != nil {
 			return err
 		}
@@ -205,16 +209,10 @@ func (p *periodCheck) run(ctx context.Context) error {
 		}
 		call, last = last, call
 	}
-	for _, c := range []*childCheck{&p.turns, &p.items} {
-		if err := c.rest(p.v); err != nil {
-			return err
-		}
-	}
 	if err := p.tallies.end(); err != nil {
 		return err
 	}
 	p.v.seen.keepIDs(p.calls.listed.Path, p.ids)
-	p.figures()
 	return nil
 }
 
@@ -232,7 +230,7 @@ func (p *periodCheck) order(last, call *calls.Call) {
 const blankVersion = 3
 
 // call verifies one call, with its turns and items.
-func (p *periodCheck) call(call *calls.Call) error {
+func (p *periodCheck) call(call *calls.Call) {
 	bad := func(kind, format string, args ...any) { p.v.bad.Add(kind, p.calls.at, format, args...) }
 	since := call.FirstSeenAt()
 	if call.StartAt().OK {
@@ -250,14 +248,10 @@ func (p *periodCheck) call(call *calls.Call) error {
 	if p.v.each != nil {
 		p.v.each(p.calls.at, call)
 	}
-	turns, err := p.turns.of(p.v, call)
-	if err != nil {
-		return err
+	for i := range call.Lists {
+		p.list(i, call)
 	}
-	items, err := p.items.of(p.v, call)
-	if err != nil {
-		return err
-	}
+	turns, items := call.Turns().Len(), call.Items().Len()
 	if int32(turns) != call.TurnCount().V {
 		bad("count", "call %s has %d turns, and says %d", call.ID(), turns, call.TurnCount().V)
 	}
@@ -276,89 +270,41 @@ func (p *periodCheck) call(call *calls.Call) error {
 		bad("withheld", "call %s is opted out of storage, and has what must not be kept", call.ID())
 	}
 	table.CountCall(&p.calls.counted, call)
-	return nil
 }
 
-// figures compares the figures in the manifest with the content of the files.
-func (p *periodCheck) figures() {
-	for _, c := range p.tables() {
-		if c.counted.Rows != c.listed.Rows {
-			p.v.bad.Add("rows", c.at, "it has %d rows, the manifest says %d", c.counted.Rows, c.listed.Rows)
+// kinds are the names of the rows of a call's lists.
+var kinds = []string{"turn", "item"}
+
+// list verifies the rows of one of a call's lists.
+func (p *periodCheck) list(i int, call *calls.Call) {
+	of := schema.CallResource.Lists[i]
+	started, fetched := of.Column("call_start_at"), of.Column("fetched_at")
+	c := p.files[of.Name] // nil: there is no such file, and no row
+	bad := func(kind, format string, args ...any) { p.v.bad.Add(kind, c.at, format, args...) }
+	for n := range call.Lists[i].Len() {
+		row := call.Lists[i].At(n)
+		start := schema.MillisOf(row[started])
+		c.counted.Rows++
+		table.Span(&c.counted, start)
+		if start != call.StartAt() {
+			bad("reference", "a %s of call %s says that the call started at %d, not %d", kinds[i], call.ID(), start.V, call.StartAt().V)
 		}
-		if what := differ(c.listed, &c.counted); what != "" {
-			p.v.bad.Add("figures", c.at, "the manifest's figures are not those of its rows: %s", what)
+		// A null was written by an earlier version.
+		if at := schema.MillisOf(row[fetched]); at.OK && at.V != call.FetchedAt() && (at.V != 0 || !c.r.Unfetched) {
+			bad("reference", "a %s of call %s says that it was fetched at %d, not %d", kinds[i], call.ID(), at.V, call.FetchedAt())
+		}
+		if number := row[1].Int32(); int(number) != n {
+			bad("gap", "%s %d of call %s has the number %d", kinds[i], n, call.ID(), number)
 		}
 	}
 }
 
-// childCheck is a file of rows that belong to calls.
-type childCheck struct {
-	*tableCheck // nil: the period has no such file
-	kind        string
-	row         parquet.Row // read, not yet taken
-	id          []byte
-	n           int32
-	fetchedAt   int               // its column
-	fetched     schema.Opt[int64] // null if an earlier version wrote it
-	rows        schema.Rows
-}
-
-func (c *childCheck) advance(v *verifier) (err error) {
-	c.row, c.id = nil, nil
-	if c.tableCheck == nil {
-		return nil
+// figures compares the figures in the manifest with the content of the file.
+func (c *tableCheck) figures(v *verifier) {
+	if c.counted.Rows != c.listed.Rows {
+		v.bad.Add("rows", c.at, "it has %d rows, the manifest says %d", c.counted.Rows, c.listed.Rows)
 	}
-	if c.row, err = c.next(v); err != nil || c.row == nil {
-		return err
+	if what := differ(c.listed, &c.counted); what != "" {
+		v.bad.Add("figures", c.at, "the manifest's figures are not those of its rows: %s", what)
 	}
-	c.rows.Empty(table.ByName(c.listed.Table))
-	if err := c.r.Row.Add(c.row, &c.rows); err != nil {
-		return err
-	}
-	row := c.rows.At(0)
-	c.fetched = schema.MillisOf(row[c.fetchedAt])
-	c.id, c.n = row[0].ByteArray(), row[1].Int32()
-	return nil
-}
-
-// of counts the rows of a call, and adds its turns to it. Rows before them belong to no call.
-func (c *childCheck) of(v *verifier, call *calls.Call) (n int, err error) {
-	for c.row != nil {
-		if !bytes.Equal(c.id, call.ID()) {
-			if table.CompareKey(c.start(c.row), string(c.id), call.StartAt(), string(call.ID())) > 0 {
-				return n, nil
-			}
-			v.bad.Add("reference", c.at, "a %s of call %s stands where no such call is", c.kind, c.id)
-		} else {
-			if at := c.start(c.row); at != call.StartAt() {
-				v.bad.Add("reference", c.at, "a %s of call %s says that the call started at %d, not %d", c.kind, c.id, at.V, call.StartAt().V)
-			}
-			if at := c.fetched; at.OK && at.V != call.FetchedAt() && (at.V != 0 || !c.r.Unfetched) {
-				v.bad.Add("reference", c.at, "a %s of call %s says that it was fetched at %d, not %d", c.kind, c.id, at.V, call.FetchedAt())
-			}
-			if int(c.n) != n {
-				v.bad.Add("gap", c.at, "%s %d of call %s has the number %d", c.kind, n, c.id, c.n)
-			}
-			if n++; c.kind == "turn" {
-				copy(call.Turns().Add(), c.rows.At(0))
-			}
-		}
-		table.Span(&c.counted, c.start(c.row))
-		if err := c.advance(v); err != nil {
-			return n, err
-		}
-	}
-	return n, nil
-}
-
-// rest reports the rows after those of the last call.
-func (c *childCheck) rest(v *verifier) error {
-	for c.row != nil {
-		v.bad.Add("reference", c.at, "a %s of call %s stands where no such call is", c.kind, c.id)
-		table.Span(&c.counted, c.start(c.row))
-		if err := c.advance(v); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -1,0 +1,82 @@
+package commit
+
+import (
+	"callhouse/internal/calls"
+	"callhouse/internal/schema"
+)
+
+// Stats counts the results of a commit.
+type Stats struct {
+	New         int64 // new calls
+	Changed     int64 // calls known before the run that changed
+	Settled     int64 // calls that became settled
+	Missing     int64 // calls whose detail returned 404
+	Skipped     int64 // calls whose detail is not requested because of their kind
+	Transcripts int64 // details with a transcript
+	Turns       int64 // their turns
+	Details     int64 // details merged
+	Due         int64 // ended calls that wait for their detail, in the whole warehouse
+	Unsettled   int64 // calls neither settled nor expired, in the whole warehouse
+	Written     int   // data files written
+	Linked      int   // data files linked from the previous snapshot
+	Aged        int64 // calls dropped by retention
+	Bytes       int64 // size of the data files written
+
+	Withheld int64 // objects and changes with secrets that an older callhouse stored
+
+	ObjectsChanged int64 // objects of other resources that are new, changed, deleted or restored
+}
+
+// took counts the transcript of a call, if it has one.
+func (s *Stats) took(call *calls.Call) {
+	if n := call.Turns().Len(); n > 0 {
+		s.Transcripts++
+		s.Turns += int64(n)
+	}
+}
+
+// folded counts the change of a call, which may be new, in a run.
+func (s *Stats) folded(old, now *calls.Call, run string) {
+	switch {
+	case old == nil:
+		s.New++
+	case string(old.RunID()) != run && !calls.Same(old, now):
+		s.Changed++ // once per run: not for the detail of a call that this run listed
+	}
+	if now.Settlement() == calls.Settled && (old == nil || old.Settlement() != calls.Settled) {
+		s.Settled++
+	}
+	if now.TranscriptState() == calls.Skipped && (old == nil || old.TranscriptState() != calls.Skipped) {
+		s.Skipped++
+	}
+}
+
+// Add sums the counts of two commits; the figures of the whole warehouse are the later one's.
+func (s Stats) Add(o Stats) Stats {
+	o.New += s.New
+	o.Changed += s.Changed
+	o.Settled += s.Settled
+	o.Missing += s.Missing
+	o.Skipped += s.Skipped
+	o.Transcripts += s.Transcripts
+	o.Turns += s.Turns
+	o.Details += s.Details
+	o.Written += s.Written
+	o.Linked += s.Linked
+	o.Aged += s.Aged
+	o.Bytes += s.Bytes
+	o.Withheld += s.Withheld
+	o.ObjectsChanged += s.ObjectsChanged
+	return o
+}
+
+// AddTo adds the counts to the row of a run.
+func (s Stats) AddTo(run *schema.Run) {
+	run.CallsNew += s.New
+	run.CallsChanged += s.Changed
+	run.CallsSettled += s.Settled
+	run.CallsSkipped += s.Skipped
+	run.CallsPending = s.Due
+	run.Transcripts += s.Transcripts
+	run.Turns += s.Turns
+}
