@@ -52,7 +52,7 @@ func TestSandboxFirstNightInBulk(t *testing.T) {
 		if err != nil || !r.Complete() || stats.AboveLimit > 0 || stats.RateLimited > 0 {
 			t.Fatal(err, r.Problems, stats.AboveLimit, stats.RateLimited)
 		}
-		t.Logf("%d calls and %d transcripts in %v: %d requests, of them %d pages, %d pages of v2, %d details; %d compared",
+		t.Logf("%d calls and %d transcripts in %v: %d requests, of them %d pages, %d v2 pages, %d details; %d compared",
 			len(st.store.items), len(st.store.details), took, r.Requests, r.PageRequests, r.BulkRequests, r.DetailRequests, r.Bulk.Compared)
 		// A minute does not depend on the number of calls.
 		if limit := 24*time.Minute*time.Duration(n)/201_312 + time.Minute; took > limit {
@@ -94,7 +94,7 @@ func TestNightsInBulk(t *testing.T) {
 			st.clock.Advance(24 * time.Hour)
 			r := night(Auto)
 			fresh := len(st.store.items) - known
-			t.Logf("%d new calls: %d requests, of them %d pages, %d pages of v2, %d details", fresh, r.Requests, r.PageRequests, r.BulkRequests, r.DetailRequests)
+			t.Logf("%d new calls: %d requests, of them %d pages, %d v2 pages, %d details", fresh, r.Requests, r.PageRequests, r.BulkRequests, r.DetailRequests)
 			if asked := r.BulkRequests + r.DetailRequests; asked > c.most || asked > int64(fresh) {
 				t.Errorf("%d requests for transcripts, want at most %d", asked, c.most)
 			}

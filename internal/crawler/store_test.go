@@ -21,7 +21,7 @@ type memStore struct {
 	items       map[string]memCall
 	details     map[string]int // how often each was put
 	missing     map[string]int
-	bulk        map[string]bool // those from v2 pages
+	bulk        map[string]bool // those of details that came on v2 pages
 	state       schema.Bulk
 	rests       map[string]schema.Rest
 	spans       []schema.Span

@@ -188,7 +188,7 @@ func (of *House) Spoil() {
 	defer of.from.mu.Unlock()
 	if of.from.current[of.view] == of {
 		delete(of.from.current, of.view)
-		of.from.log("DuckDB has broken off with an error of its own; the snapshot is opened anew")
+		of.from.log("DuckDB failed with an internal error; the snapshot is reopened")
 	}
 }
 

@@ -79,7 +79,7 @@ func (c *client) run(ctx context.Context) {
 	case ctx.Err() != nil:
 		err = errShutdown
 	case errors.As(err, &tooLong):
-		err = &Error{Code: codeTooLong, Message: "a message of more than 16 MiB is refused"}
+		err = &Error{Code: codeTooLong, Message: "a message exceeds the limit of 16 MiB"}
 	}
 	c.refuse(c.host.Log, c.Guest, err)
 }

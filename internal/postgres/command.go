@@ -126,7 +126,7 @@ func (c *client) commandOf(text lexer.Statement) (*command, error) {
 	}
 	if slices.ContainsFunc(changing, func(word string) bool { return text.Tokens[0].Is(word) }) {
 		return nil, &Error{Code: codeReadOnly, Message: fmt.Sprintf("cannot execute %s in a read-only transaction",
-			strings.ToUpper(text.Tokens[0].Text)), Hint: "the warehouse is changed by extract alone"}
+			strings.ToUpper(text.Tokens[0].Text)), Hint: "the warehouse is read-only; only extract changes it"}
 	}
 	return nil, nil // DuckDB reports what is wrong with it
 }

@@ -36,7 +36,7 @@ func (c *client) copyCommand(w *words) (*command, error) {
 	}
 	if !w.take("stdout") {
 		return nil, &Error{Code: "42501", Message: "permission denied to COPY to a file",
-			Hint: "COPY ... TO STDOUT sends the rows to the client; psql's \\copy writes them there"}
+			Hint: "use COPY ... TO STDOUT, which sends the rows to the client, or psql's \\copy, which writes them to a file there"}
 	}
 	o, err := w.copyOptions()
 	if err != nil {
@@ -49,7 +49,7 @@ func (c *client) copyCommand(w *words) (*command, error) {
 		}
 		defer s.close()
 		if s.query == nil || len(s.params()) > 0 {
-			return "", fail(codeSyntax, "COPY is for one query without parameters")
+			return "", fail(codeSyntax, "COPY supports one query without parameters")
 		}
 		return c.copyOut(ctx, s, o, p.run)
 	}}, nil

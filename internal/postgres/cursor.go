@@ -48,7 +48,7 @@ func (c *client) declareCommand(w *words) (*command, error) {
 		}
 		if s.query == nil || len(s.params()) != len(declared.args) {
 			s.close()
-			return "", fail(codeSyntax, "a cursor is for one query")
+			return "", fail(codeSyntax, "a cursor supports one query")
 		}
 		p := &portal{statement: s, args: declared.args, owns: true, holds: holds}
 		if isBinary {

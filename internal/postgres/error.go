@@ -66,7 +66,7 @@ var (
 	errCancelled = fail(codeCancelled, "canceling statement due to user request")
 	errTimeout   = fail(codeCancelled, "canceling statement due to statement timeout")
 	errAborted   = fail(codeFailed, "current transaction is aborted, commands ignored until end of transaction block")
-	errGone      = errors.New("the client is gone")
+	errGone      = errors.New("the client has disconnected")
 	errIdle      = &Error{Code: codeIdle, Message: "terminating connection due to idle-in-transaction timeout",
 		Hint: "end transactions, or raise --idle-in-transaction-timeout"}
 	errShutdown = fail(codeShutdown, "terminating connection due to administrator command")

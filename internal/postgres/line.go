@@ -63,7 +63,7 @@ func (l *line) refuse(log func(string), g Guest, err error) {
 	}
 	e := asError(err)
 	if log != nil {
-		log(fmt.Sprintf("connection of %q from %s refused: %s", g.User, g.From, e.Message))
+		log(fmt.Sprintf("connection of %q from %s rejected: %s", g.User, g.From, e.Message))
 	}
 	_ = l.conn.SetDeadline(time.Now().Add(time.Second))
 	l.send(e.response("FATAL"))

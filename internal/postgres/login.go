@@ -48,7 +48,7 @@ func (l *login) run(ctx context.Context) error {
 	l.Startup, l.User, l.From, l.Limits = start.Parameters, start.Parameters["user"], l.conn.RemoteAddr().String(), l.srv.Limits
 	_, isTLS := l.conn.(*tls.Conn)
 	if l.srv.NeedTLS && !isTLS {
-		return &Error{Code: codeIncompatibleTLS, Message: "this server takes encrypted connections only", Hint: "connect with sslmode=require"}
+		return &Error{Code: codeIncompatibleTLS, Message: "this server requires encrypted connections", Hint: "connect with sslmode=require"}
 	}
 	if l.User == "" || len(l.User) > 63 {
 		return fail(codeBadLogin, "no user name of 1 to 63 characters in the startup packet")

@@ -120,7 +120,7 @@ func (s *Server) handle(ctx context.Context, conn net.Conn) {
 func safely(log func(string), do func()) {
 	defer func() {
 		if r := recover(); r != nil && log != nil {
-			log(fmt.Sprintf("a connection ended by a bug: %v\n%s", r, debug.Stack()))
+			log(fmt.Sprintf("internal error, connection closed: %v\n%s", r, debug.Stack()))
 		}
 	}()
 	do()

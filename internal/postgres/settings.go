@@ -99,12 +99,12 @@ func (c *client) set(ctx context.Context, name string, value *string) error {
 	case "client_encoding":
 		v = strings.Trim(v, "'") // asyncpg quotes it
 		if !slices.Contains([]string{"utf8", "utf-8", "unicode", "sql_ascii"}, strings.ToLower(v)) {
-			return &Error{Code: codeBadParameter, Message: `client_encoding "` + v + `" is not supported`, Hint: "texts are sent as UTF8"}
+			return &Error{Code: codeBadParameter, Message: `client_encoding "` + v + `" is not supported`, Hint: "text is sent as UTF8"}
 		}
 		v = "UTF8"
 	case "datestyle":
 		if !strings.HasPrefix(strings.ToLower(v), "iso") && v != "" && !slices.Contains([]string{"mdy", "dmy", "ymd"}, strings.ToLower(v)) {
-			return &Error{Code: codeUnsupported, Message: `DateStyle "` + v + `" is not supported`, Hint: "dates are written as ISO"}
+			return &Error{Code: codeUnsupported, Message: `DateStyle "` + v + `" is not supported`, Hint: "dates are sent in ISO format"}
 		}
 		v = "ISO, MDY"
 	case "intervalstyle":

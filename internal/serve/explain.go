@@ -48,13 +48,13 @@ func told(err error) error {
 		errors.As(err, &already):
 		return err
 	case errors.As(err, &unsafe):
-		return coded("42501", "a statement may read the tables of the schema public, and nothing else")
+		return coded("42501", "a statement can only read the tables of the schema public")
 	case analytics.Denied(err):
 		return coded("42501", "")
 	case errors.Is(err, guard.ErrNotReading):
-		return coded("25006", "the warehouse is changed by extract alone")
+		return coded("25006", "the warehouse is read-only; only extract changes it")
 	case errors.Is(err, guard.ErrTooDeep):
-		return coded("54001", "write it with WITH")
+		return coded("54001", "rewrite it using WITH")
 	case errors.Is(err, duck.ErrManyStatements), errors.Is(err, duck.ErrNoStatement):
 		return coded("42601", "")
 	case errors.As(err, &unsupported):
@@ -62,7 +62,7 @@ func told(err error) error {
 	case errors.As(err, &zone):
 		return coded("22023", "")
 	case errors.As(err, &damage):
-		return coded("XX001", "tell whoever keeps the warehouse: extract repair replaces what is damaged")
+		return coded("XX001", "ask the administrator of the warehouse to run extract repair, which replaces damaged files")
 	case errors.As(err, &d):
 		return &postgres.Error{Code: stateOf(d), Message: words.Directed(d.Text()), Hint: words.Directed(strings.Join(d.Nearest, ", "))}
 	}

@@ -423,8 +423,8 @@ func (st *statement) exact(args []any) []any {
 func (st *statement) sameTypes(columns []value.Column) error {
 	for i, c := range columns {
 		if told := st.columns[min(i, len(st.columns)-1)]; len(st.params) > 0 && c.Type != "NULL" && cell.Of(c.Type).OID != told.Type.OID {
-			return &postgres.Error{Code: "0A000", Message: fmt.Sprintf("column %q is of type %s with these values, and was described as %s",
-				told.Name, cell.Of(c.Type).Name, told.Type.Name), Hint: "give the parameters types, as in $1::text"}
+			return &postgres.Error{Code: "0A000", Message: fmt.Sprintf("column %q has type %s with these values, but was described as %s",
+				told.Name, cell.Of(c.Type).Name, told.Type.Name), Hint: "cast the parameters, e.g. $1::text"}
 		}
 	}
 	return nil

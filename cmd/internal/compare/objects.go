@@ -246,8 +246,8 @@ func (r *Report) objectFindings(w io.Writer) {
 			*namedObjects
 		}{
 			{"the warehouse lacks it", &o.Lacking},
-			{"its own record is not the service's: ", &o.Different},
-			{"nobody edited it, and the service tells it in another way: ", &o.Changed},
+			{"its record differs from the service's: ", &o.Different},
+			{"not edited, but the service sends it differently: ", &o.Changed},
 		} {
 			for _, f := range kind.Objects {
 				words.Fprintf(w, "%s %q: %s%s\n", o.Resource, f.Key, kind.what, strings.Join(f.Fields, ", "))
@@ -265,18 +265,18 @@ func (r *Report) writeObjects(w io.Writer) {
 	if s.resources == 0 {
 		return
 	}
-	words.Fprintf(w, "besides calls: %s of %s compared, %s of their own; asked with %s for their lists\n", cli.Plural(s.compared, "object"),
+	words.Fprintf(w, "other resources: compared %s of %s, with %s; %s for their lists\n", cli.Plural(s.compared, "object"),
 		cli.Plural(s.resources, "resource"), cli.Plural(s.records, "record"), cli.Plural(r.Side, "request"))
 	if s.fresh > 0 {
 		words.Fprintf(w, "%s new at the service since it was last listed\n", plural(s.fresh, "object", "is", "are"))
 	}
 	if s.moved > 0 {
-		words.Fprintf(w, "%s changed since; the next run takes it in\n", plural(s.moved, "object", "has", "have"))
+		words.Fprintf(w, "%s changed since; the next run fetches the change\n", plural(s.moved, "object", "has", "have"))
 	}
 	if s.gone > 0 {
 		words.Fprintf(w, "%s no longer at the service: %s\n", plural(s.gone, "object", "is", "are"), runreport.First(s.gonePlaces))
 	}
 	for _, p := range s.problems {
-		words.Fprintf(w, "not all was compared of %s\n", p)
+		words.Fprintf(w, "not completely compared: %s\n", p)
 	}
 }

@@ -107,29 +107,29 @@ func (r *Report) Err() error {
 	switch {
 	case r.Lacking.Count > 0:
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("the warehouse lacks %s", cli.Plural(r.Lacking.Count, "call")),
-			"extract run --full lists all calls again and takes them in")
+			"extract run --full lists all calls again and fetches them")
 	case r.Different.Count > 0:
-		return cli.Fail(cli.ExitFailed, fmt.Errorf("%s not what the service says", plural(r.Different.Count, "transcript", "is", "are")),
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("%s from the service's", plural(r.Different.Count, "transcript", "differs", "differ")),
 			"a run fetches a transcript again only when the list shows that the call has changed")
 	case objects.lacking > 0:
-		return cli.Fail(cli.ExitFailed, fmt.Errorf("the warehouse lacks %s that the service has besides calls",
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("the warehouse lacks %s other than calls that the service has",
 			cli.Plural(objects.lacking, "object")),
-			"extract run lists them again; versions and documents, when their agent or knowledge base changes")
+			"extract run lists them again; versions and documents only when their agent or knowledge base changes")
 	case objects.different > 0:
-		return cli.Fail(cli.ExitFailed, fmt.Errorf("%s not what the service says", plural(objects.different, "record", "is", "are")),
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("%s from the service's", plural(objects.different, "record", "differs", "differ")),
 			"a run fetches a record again only when the list shows that its object has changed")
 	case r.Stopped == Interrupted:
-		return cli.Fail(cli.ExitInterrupted, errors.New(Interrupted), "what had come in until then was compared")
+		return cli.Fail(cli.ExitInterrupted, errors.New(Interrupted), "data received before was compared")
 	case !r.complete():
-		return cli.Fail(cli.ExitIncomplete, errors.New("not all could be compared"), "nothing is wrong with what was")
+		return cli.Fail(cli.ExitIncomplete, errors.New("not everything could be compared"), "the compared data is correct")
 	case objects.changed > 0:
-		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("%s not what the service says, though nobody edited it",
-			plural(objects.changed, "object", "is", "are")),
-			"extract run takes it in")
+		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("%s from the service's without an edit",
+			plural(objects.changed, "object", "differs", "differ")),
+			"extract run fetches the change")
 	case r.Changed.Count > 0:
 		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("%s changed at the service after being settled",
 			plural(r.Changed.Count, "call", "has", "have")),
-			"runs list old calls again in the course of a week; extract run --full does it now")
+			"runs list all calls again within a week; extract run --full does it now")
 	}
 	return nil
 }
@@ -149,7 +149,7 @@ func (r *Report) Write(w io.Writer) {
 	}
 	list := func(n *named, what string) {
 		for _, c := range n.Calls {
-			started := "which has no start"
+			started := "without a start"
 			if c.Start != nil {
 				started = "of " + c.Start.Format(time.DateTime)
 			}
@@ -160,22 +160,22 @@ func (r *Report) Write(w io.Writer) {
 		}
 	}
 	list(&r.Lacking, "the warehouse lacks it")
-	list(&r.Different, "its transcript is not the service's: ")
+	list(&r.Different, "its transcript differs from the service's: ")
 	list(&r.Changed, "changed since it was settled: ")
 	r.objectFindings(w)
-	verdict, objects := "as the service says", r.objectSums()
+	verdict, objects := "consistent with the service", r.objectSums()
 	if r.Lacking.Count+r.Different.Count+r.Changed.Count+objects.lacking+objects.different+objects.changed > 0 {
-		verdict = "not as the service says"
+		verdict = "not consistent with the service"
 	}
 	n := humanize.Comma
-	words.Fprintf(w, "%s: %s compared, %s; asked with %s (%s pages, %s details, %s retries) in %s\n", verdict,
+	words.Fprintf(w, "%s: compared %s, %s, with %s (%s pages, %s details, %s retries) in %s\n", verdict,
 		cli.Plural(r.Calls, "call"), cli.Plural(r.Transcripts, "transcript"), cli.Plural(r.Requests, "request"), n(r.Pages), n(r.Details),
 		n(r.Retries), cli.Clock(time.Duration(r.Seconds*float64(time.Second))))
 	if r.New > 0 {
 		words.Fprintf(w, "%s new at the service since it was last listed\n", plural(r.New, "call", "is", "are"))
 	}
 	if r.Moved > 0 {
-		words.Fprintf(w, "%s changed that was not settled; the next run takes it in\n", plural(r.Moved, "call", "has", "have"))
+		words.Fprintf(w, "%s changed before being settled; the next run fetches the change\n", plural(r.Moved, "call", "has", "have"))
 	}
 	if r.Gone.Count > 0 {
 		words.Fprintf(w, "%s no longer at the service: %s\n", plural(r.Gone.Count, "call", "is", "are"), firstIDs(&r.Gone))
@@ -185,13 +185,13 @@ func (r *Report) Write(w io.Writer) {
 	}
 	r.writeObjects(w)
 	for _, p := range r.Problems {
-		words.Fprintf(w, "a part of the list was not compared: %s\n", p)
+		words.Fprintf(w, "part of the list was not compared: %s\n", p)
 	}
 	if r.Skipped > 0 {
 		words.Fprintf(w, "%s not compared\n", plural(r.Skipped, "call", "is", "are"))
 	}
 	if r.SetAside > 0 {
-		words.Fprintf(w, "%s not be had\n", cli.Plural(r.SetAside, "record")+" could")
+		words.Fprintf(w, "%s could not be fetched\n", cli.Plural(r.SetAside, "record"))
 	}
 	if r.Stopped != "" {
 		words.Fprintln(w, r.Stopped)
@@ -204,7 +204,7 @@ func fieldText(fields []difference) string {
 	for _, f := range fields {
 		text := f.Field
 		if f.Warehouse != "" || f.Service != "" {
-			text += fmt.Sprintf(" is %s here and %s there", f.Warehouse, f.Service)
+			text += fmt.Sprintf(" is %s in the warehouse, %s at the service", f.Warehouse, f.Service)
 		}
 		out = append(out, text)
 	}

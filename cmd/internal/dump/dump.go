@@ -28,7 +28,7 @@ type Source struct {
 func (s *Source) Open() error {
 	f, err := os.Open(s.Path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return cli.Usage("", "there is no file %s", s.Path)
+		return cli.Usage("", "the file %s does not exist", s.Path)
 	}
 	if err != nil {
 		return cli.Usage("", "read a dump: %w", err)
@@ -64,7 +64,7 @@ func (s *Source) Lines(in io.Reader) (io.ReadCloser, error) {
 	if unpack := unpacker(s.Path); unpack != nil {
 		r, err := unpack(in)
 		if err != nil {
-			return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("unpack %s: %w", s.Path, err), "its name says that it is compressed")
+			return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("unpack %s: %w", s.Path, err), "the file name ends like a compressed file's")
 		}
 		return r, nil
 	}

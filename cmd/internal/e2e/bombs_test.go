@@ -177,7 +177,7 @@ func TestAStatementEndsItsUsersProcess(t *testing.T) {
 			t.Errorf("afterwards %s counts %d: %v", user, n, err)
 		}
 	}
-	if line := <-said; !strings.Contains(line, `of "ana" has ended`) || !strings.Contains(line, "3 connections. It ran: SELECT repeat(") || strings.Contains(line, "goroutine") {
+	if line := <-said; !strings.Contains(line, `of "ana" ended`) || !strings.Contains(line, "3 connections; it was running: SELECT repeat(") || strings.Contains(line, "goroutine") {
 		t.Errorf("the server says: %s", line)
 	}
 	const large = "SELECT len(list(a)) FROM range(12000000) t(a)"

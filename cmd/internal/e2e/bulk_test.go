@@ -72,8 +72,8 @@ func TestBulkPagesOfEveryKind(t *testing.T) {
 		says    string
 	}{
 		{"", 4, few, schema.BulkTrusted, cli.ExitOK, "compared with v3, 0 different"},
-		{"off", 1, 0, schema.BulkAbsent, cli.ExitOK, "given up: 404"},               // other statuses: TestServicesWithoutPages in the crawler
-		{"off=503", 4, 0, "", cli.ExitOK, "given up: pages of v2 fail: status 503"}, // other failures: TestOptionalWorkKeepsNoTranscriptAway
+		{"off", 1, 0, schema.BulkAbsent, cli.ExitOK, "given up: 404"},            // other statuses: TestServicesWithoutPages in the crawler
+		{"off=503", 4, 0, "", cli.ExitOK, "given up: v2 pages fail: status 503"}, // other failures: TestOptionalWorkKeepsNoTranscriptAway
 		{"other-shape", 1, 0, schema.BulkAbsent, cli.ExitOK, `it has no list "calls"`},
 		{"removed-after=1", 3, 0, schema.BulkAbsent, cli.ExitOK, "given up: 404"},
 		{"spoken-only", 1, 0, schema.BulkAbsent, cli.ExitOK, "no transcript that could stand for that of v3"},
@@ -83,7 +83,7 @@ func TestBulkPagesOfEveryKind(t *testing.T) {
 		{"extra-calls=90", 4, few, schema.BulkTrusted, cli.ExitOK, "that v3 does not list, left out"},
 		{"slow-above=40:500", 14, few, schema.BulkTrusted, cli.ExitOK, "0 different"},
 		{"slow-above=40:cut", 14, few, schema.BulkTrusted, cli.ExitOK, "0 different"},
-		{"slow-above=1:504", 4, 0, "", cli.ExitOK, "pages of v2 fail"},
+		{"slow-above=1:504", 4, 0, "", cli.ExitOK, "v2 pages fail"},
 		{"wrong-turns=1", 1, 0, schema.BulkRefuted, cli.ExitIncomplete, "v2 has another transcript of call"},
 	} {
 		t.Run(m.v2, func(t *testing.T) {
@@ -125,12 +125,12 @@ func TestBulkPagesOfEveryKind(t *testing.T) {
 			if v := extractAt(t.Context(), c.clock.Now, "verify", "--all", "--warehouse", c.warehouse); v.code != cli.ExitOK {
 				t.Errorf("verify: %s%s", v.stdout, v.stderr)
 			}
-			if r := c.extract(t.Context(), "status"); m.v2 == "off=503" && !strings.Contains(r.stdout, "\n  left alone    pages of v2, until ") {
-				t.Errorf("status does not say that pages of v2 are left alone:\n%s", r.stdout)
+			if r := c.extract(t.Context(), "status"); m.v2 == "off=503" && !strings.Contains(r.stdout, "\n  left alone    v2 pages, until ") {
+				t.Errorf("status does not say that v2 pages are left alone:\n%s", r.stdout)
 			}
 			again := c.service.Server.Stats().ByKind["bulk"] - asked
 			if off := m.state == schema.BulkAbsent || m.state == schema.BulkRefuted || m.v2 == "off=503"; off && again > 0 {
-				t.Errorf("the next night asked for %d pages of v2", again)
+				t.Errorf("the next night asked for %d v2 pages", again)
 			}
 		})
 	}
@@ -239,6 +239,6 @@ func TestKilledAmongBulkPages(t *testing.T) {
 	// A killed run may lose the four pages in flight, and begins again with smaller ones. Some 450
 	// of 500 calls are due.
 	if n, most := c.service.Server.Stats().ByKind["bulk"], int64(*bulkKills*(2+8)+12); n > most {
-		t.Errorf("%d pages of v2 were asked for, want at most %d", n, most)
+		t.Errorf("%d v2 pages were asked for, want at most %d", n, most)
 	}
 }

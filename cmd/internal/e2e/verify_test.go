@@ -247,7 +247,7 @@ func TestVerifyDeep(t *testing.T) {
 		lacking, other, changed string
 		gone, emptied           int64
 	}{
-		{name: "identical", says: "as the service says: "},
+		{name: "identical", says: "consistent with the service: "},
 		{name: "a call is gone", edit: only(func(map[string]any) bool { return false }), gone: 1, says: "1 call is no longer at the service"},
 		{name: "a field has changed", code: cli.ExitIncomplete, changed: "user_sentiment neutral/positive",
 			says: "changed since it was settled: user_sentiment is neutral here and positive there",

@@ -26,15 +26,15 @@ import (
 const program = "extract"
 
 const about = `extract copies an organisation's calls (transcripts, costs, analyses) from the service into a
-local warehouse of Parquet files, within the service's request budget. It takes what is new or
-changed, and commits all tables at once or not at all. Started again, it goes on where it stopped.
+local warehouse of Parquet files, within the service's request budget. It fetches new and changed
+data and commits all tables atomically. An interrupted run resumes where it stopped.
 
-Settings come from flags, the environment (--base-url is CALLHOUSE_BASE_URL, and so on) and a file,
-in this order: extract config shows them.
-The API key comes from CALLHOUSE_API_KEY, a file or systemd, never from an argument.
+Settings come from flags, environment variables (--base-url is CALLHOUSE_BASE_URL, and so on) and
+a file, in this order of precedence; extract config shows them. The API key comes from
+CALLHOUSE_API_KEY, a file or systemd, never from an argument.
 
-Exit codes: 0 done; 1 failed, nothing lost; 2 wrong use; 3 committed, but not all;
-4 another run holds the warehouse; 130 interrupted, committed.`
+Exit codes: 0 done; 1 failed, nothing lost; 2 wrong use or configuration; 3 committed, but
+incomplete; 4 another run holds the warehouse; 130 interrupted, committed.`
 
 // Run runs extract with its arguments, and returns its exit code.
 func Run(ctx context.Context, env config.Environment, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
@@ -91,7 +91,7 @@ func newRoot(p Program, secrets *words.Secrets, stderr io.Writer) *cobra.Command
 				return cmd.Help()
 			}
 			progress.Logger(stderr, s.LogFormat, s.Quiet).Warn(
-				"extract without a command will show its help from the next release on: write extract run")
+				"from the next release on, extract without a command prints its help: use extract run")
 			return doRun(cmd, args)
 		},
 	}
@@ -105,7 +105,7 @@ func newRoot(p Program, secrets *words.Secrets, stderr io.Writer) *cobra.Command
 	root.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = true }) // they are run's
 	root.PersistentPreRunE = s.Prepare
 	runCmd := &cobra.Command{
-		Use: "run", Short: "Fetch what is new or changed, and commit it",
+		Use: "run", Short: "Fetch and commit new and changed data",
 		Example: `  extract run --base-url https://api.example.com --api-key-file /etc/callhouse/key
   extract run --since 30d --max-duration 6h
   extract run --all --quiet --metrics-file /var/lib/node_exporter/callhouse-{profile}.prom`,
@@ -117,11 +117,11 @@ func newRoot(p Program, secrets *words.Secrets, stderr io.Writer) *cobra.Command
 	var planFormat string
 	var planJSON bool
 	planCmd := &cobra.Command{
-		Use: "plan", Short: "Say what run would cost: pages, details, requests, minutes",
+		Use: "plan", Short: "Estimate the cost of a run: pages, details, requests, minutes",
 		Example: `  extract plan --since 90d
   extract plan --max-duration 6h --format json`,
-		Long: "plan says what run would cost at the most, and what --max-duration would leave over. It asks the service for\n" +
-			"the sizes of the parts of its list that a run would go over: a request each, usually one or two.",
+		Long: "plan prints the maximum cost of a run, and what --max-duration would leave for later. It requests the size of\n" +
+			"each part of the list that a run would read, usually one or two requests.",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return plan(cmd.Context(), s, planJSON || planFormat == "json", cmd.OutOrStdout(), stderr)

@@ -38,9 +38,9 @@ func TestExtractWithoutACommand(t *testing.T) {
 		warns string
 	}{
 		{"on a terminal", keyboard, nil, false, ""},
-		{"on a terminal, with settings", keyboard, []string{"--max-duration", "6h"}, true, "write extract run"},
-		{"in cron", null, nil, true, "write extract run"},
-		{"in cron, as JSON", null, []string{"--log-format", "json"}, true, `write extract run"}`},
+		{"on a terminal, with settings", keyboard, []string{"--max-duration", "6h"}, true, "use extract run"},
+		{"in cron", null, nil, true, "use extract run"},
+		{"in cron, as JSON", null, []string{"--log-format", "json"}, true, `use extract run"}`},
 		{"run", null, []string{"run"}, true, ""},
 	} {
 		var out, errs bytes.Buffer
@@ -60,7 +60,7 @@ func TestPlanFormats(t *testing.T) {
 		"plan --format xml":           "--format takes text or json",
 		"plan --json":                 "no service address",
 		"plan --format json":          "no service address",
-		"plan --api-key-env ACME":     "name a file of mode 0600", // of earlier builds; as these, which are ignored:
+		"plan --api-key-env ACME":     "in a file of mode 0600", // of earlier builds; as these, which are ignored:
 		"plan --manners polite":       "--manners is no longer a flag and is ignored; remove it",
 		"plan --v2-path=/v2/x --json": "no service address",
 	} {

@@ -13,16 +13,16 @@ import (
 	"callhouse/internal/words"
 )
 
-const configAbout = `config shows the settings that are in force, and where each came from: a flag, an environment variable, a
-line of the configuration file, or nowhere (default). Of the API key it says only where it comes from.
+const configAbout = `config shows the effective settings and the source of each: a flag, an environment variable, a line of the
+configuration file, or the default. For the API key it shows only the source.
 
-Flags are over the environment, the environment over the file, and in the file a profile over its top.`
+Flags override the environment, which overrides the file; in the file, a profile overrides the top level.`
 
 func configCommand(s *settings.Settings) *cobra.Command {
 	var example bool
 	var format string
 	cmd := &cobra.Command{
-		Use: "config", Short: "Show the settings in force, and where each came from", Long: configAbout,
+		Use: "config", Short: "Show the effective settings and their sources", Long: configAbout,
 		Example: `  extract config
   extract config --all --format json
   extract config --example > callhouse.toml`,
@@ -42,7 +42,7 @@ func configCommand(s *settings.Settings) *cobra.Command {
 		return s.Configure(cmd)
 	}
 	cmd.Flags().SortFlags = false
-	cmd.Flags().BoolVar(&example, "example", false, "print a file with all keys, commented, and nothing else")
+	cmd.Flags().BoolVar(&example, "example", false, "print only a commented file with all keys")
 	cli.Choice(cmd, &format, "format", "", "text", "json")
 	s.AllFlag(cmd)
 	return cmd
@@ -97,7 +97,7 @@ func shown(s *settings.Settings) shownConfig {
 	if s.File != nil {
 		out.File = s.File.Path
 		if s.Profile == "" && len(s.File.Profiles) > 0 {
-			out.Notes = append(out.Notes, "the file has profiles, and none is named: --profile NAME shows one")
+			out.Notes = append(out.Notes, "the file has profiles, but none is selected: use --profile NAME")
 		}
 	}
 	if p, err := s.KeyPlace(); err != nil {

@@ -24,8 +24,8 @@ func (n *night) spare(w *sink.Warehouse) error {
 	}
 	w.Keep(time.Time{})
 	n.spared = cli.Fail(cli.ExitIncomplete, fmt.Errorf(
-		"--keep %s would erase %s of %s calls at once, those that started before %s; none was erased",
+		"--keep %s would erase %s of %s calls at once, those that started before %s; nothing was erased",
 		n.Keep, humanize.Comma(aged), humanize.Comma(total), n.kept.Format(time.DateOnly)),
-		"check this machine's clock and --keep; extract run --yes erases them")
+		"check this machine's clock and --keep; to erase them, use extract run --yes")
 	return nil
 }

@@ -23,5 +23,5 @@ func (n *night) toLake(ctx context.Context, err error) error {
 		return err
 	}
 	return cli.Fail(cli.ExitIncomplete, fmt.Errorf("committed, but not published: %w", failed),
-		"query publish iceberg does it now, and the next run in any case")
+		"the next run publishes it; to publish now, use query publish iceberg")
 }

@@ -74,33 +74,33 @@ func TestMaintenance(t *testing.T) {
 		{"verify all", "verify --all", 0, "whole: 2 snapshots, ", ""},
 		{"verify as JSON", "verify --format json", 0, `"problem_list": []`, ""},
 		{"verify in another format", "verify --format xml", 2, "", "--format takes text or json"},
-		{"verify with an argument", "verify it", 2, "", `takes no arguments, "it" is given`},
+		{"verify with an argument", "verify it", 2, "", `takes no arguments, got "it"`},
 		{"show", "show two", 0, `"content":"run 1"`, ""},
 		{"show, indented", "show two --pretty", 0, "\n  \"id\": \"two\"", ""},
-		{"show nobody", "show three", 1, "", `there is no call "three" in snapshot 2`},
-		{"show nothing", "show", 2, "", "show takes the id of one call"},
+		{"show nobody", "show three", 1, "", `no call "three" in snapshot 2`},
+		{"show nothing", "show", 2, "", "show requires the id of one call"},
 		{"compact", "compact", 0, "", "compacted " + month},
 		{"compact quietly", "compact -q", 0, "", ""},
-		{"compact what is no month", "compact --month 2026-13", 2, "", "is no month"},
+		{"compact what is no month", "compact --month 2026-13", 2, "", "is not a month"},
 		{"compact what is not there", "compact --month 2020-01", 1, "", "compact 2020-01: it has no files of days"},
 		{"compact twice said", "compact --month 2020-01 --all", 2, "", "exclude each other"},
 		{"list the snapshots", "rollback --list", 0, "SNAPSHOT  COMMITTED", ""},
 		{"list the snapshots as JSON", "rollback --list --format json", 0, `"snapshot": 2`, ""},
-		{"rollback", "rollback", 0, "", "snapshot 3 is what snapshot 1 was: 2 calls"},
-		{"rollback to", "rollback --to 1", 0, "", "snapshot 3 is what snapshot 1 was"},
+		{"rollback", "rollback", 0, "", "snapshot 3 restores snapshot 1: 2 calls"},
+		{"rollback to", "rollback --to 1", 0, "", "snapshot 3 restores snapshot 1"},
 		{"rollback to nowhere", "rollback --to 9", 2, "", "available: 1"},
-		{"rollback to zero", "rollback --to 0", 2, "", "--to takes the number of a snapshot"},
-		{"forget nothing", "forget --yes", 2, "", "which calls are to be forgotten?"},
+		{"rollback to zero", "rollback --to 0", 2, "", "--to requires the number of a snapshot"},
+		{"forget nothing", "forget --yes", 2, "", "no calls selected"},
 		{"forget an empty id", "forget --yes --call-id=", 2, "", "must not be empty"},
-		{"forget without a yes", "forget --call-id one", 2, "", "no terminal to ask on"},
+		{"forget without a yes", "forget --call-id one", 2, "", "stdin is not a terminal"},
 		{"forget, to see", "forget --call-id one --dry-run", 0, "", "would erase 1 call with 1 turn"},
 		{"forget a number", "forget --number +5550100 --yes", 0, `"calls": 2`, "erasing 2 calls"},
 		{"forget a number as somebody wrote it", "forget --number 555-0100 --yes", 0, `"found": []`, "erasing 2 calls"},
-		{"forget a number of nobody", "forget --number +82-10-1234-5678 --dry-run", 0, "", "no call is from or to this number, and no customer has it"},
+		{"forget a number of nobody", "forget --number +82-10-1234-5678 --dry-run", 0, "", "no calls from or to this number, and no customers with it"},
 		{"forget in no country", "forget --number 010 --country Korea --yes", 2, "", "--country Korea is not a country"},
 		{"forget what is not there", "forget --call-id nobody --yes", 0, `"calls": 0`, "not in the current snapshot: 1 id"},
 		{"forget before a bad date", "forget --before someday --yes", 2, "", "--before: "},
-		{"check what is no receipt", "forget --check -", 2, "", "is no receipt"},
+		{"check what is no receipt", "forget --check -", 2, "", "is not a receipt"},
 		{"check what is not there", "forget --check nowhere.json", 2, "", "read the receipt"},
 		{"migrate", "migrate", 0, "", "nothing to migrate"},
 	} {
@@ -192,20 +192,20 @@ func TestForgetTellsPlaces(t *testing.T) {
 		}
 		return stdout
 	}
-	forget(0, "--number 0211112222 --dry-run", "would erase 0 calls", "0211112222: 1 customer, but no call is from or to this number\n", "--country")
-	forget(0, "--number +82287654321 --dry-run", "would erase 1 call", "+82287654321: 1 call, but no customer has this number\n")
-	forget(0, "--number +821012345678 --dry-run", "would erase 1 call with 0 turns and 0 analysis items, 1 customer", "unless --everywhere is given:\n",
+	forget(0, "--number 0211112222 --dry-run", "would erase 0 calls", "0211112222: 1 customer, but no calls from or to this number\n", "--country")
+	forget(0, "--number +82287654321 --dry-run", "would erase 1 call", "+82287654321: 1 call, but no customers with this number\n")
+	forget(0, "--number +821012345678 --dry-run", "would erase 1 call with 0 turns and 0 analysis items, 1 customer", "kept there without --everywhere:\n",
 		"  calls.metadata                   1 row of 1 call\n", "  transcript_turns.content         1 row of 1 call\n")
-	forget(0, "--number +821012345678 --everywhere --dry-run", "would replace the ids and numbers by [forgotten] in rows of others:\n", "calls.metadata")
-	receipt := forget(0, "--number +821012345678 --yes", "the ids and numbers still stand in 2 places", "give the command again with --everywhere", `"everywhere": false`)
+	forget(0, "--number +821012345678 --everywhere --dry-run", "would replace the ids and numbers with [forgotten] in other rows:\n", "calls.metadata")
+	receipt := forget(0, "--number +821012345678 --yes", "the ids and numbers remain in 2 places", "repeat the command with --everywhere", `"everywhere": false`)
 	file := filepath.Join(t.TempDir(), "receipt.json")
 	if err := os.WriteFile(file, []byte(receipt), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	forget(0, "--check "+file, "the receipt of")
-	forget(1, "--check "+file+" --number 010.1234.5678", "still stand in 2 places", "the ids and numbers are still in the warehouse")
-	forget(0, "--number +821012345678 --everywhere --yes", "replacing the ids and numbers by [forgotten]", ": the ids and numbers are nowhere\n", `"found": []`)
-	forget(0, "--check "+file+" --number 010.1234.5678 --call-id one", ": the ids and numbers are nowhere\n", "the receipt of")
+	forget(1, "--check "+file+" --number 010.1234.5678", "remain in 2 places", "the ids and numbers are still in the warehouse")
+	forget(0, "--number +821012345678 --everywhere --yes", "replacing the ids and numbers with [forgotten]", ": the ids and numbers were not found\n", `"found": []`)
+	forget(0, "--check "+file+" --number 010.1234.5678 --call-id one", ": the ids and numbers were not found\n", "the receipt of")
 	if _, stdout, _ := call(t, "", "show", "three", "--warehouse", root); !strings.Contains(stdout, "I am on [forgotten].") {
 		t.Errorf("the other call is %s", stdout)
 	}

@@ -45,7 +45,7 @@ func TestVerifyWantsTheMaskKey(t *testing.T) {
 		nothow string
 	}{
 		{"as it was made", right, nil, cli.ExitOK, "whole: ", "mask"},
-		{"missing", nil, nil, cli.ExitFailed, "mask.key: the key that masked values is not there", "rollback"},
+		{"missing", nil, nil, cli.ExitFailed, "mask.key: the key that masked values is missing", "rollback"},
 		{"cut", right[:9], nil, cli.ExitFailed, "is damaged", "rollback"},
 		{"another", wrong, nil, cli.ExitFailed, "it is not the key that masked values", "rollback"},
 		{"missing, and elsewhere", nil, []string{"--mask-key-file", other}, cli.ExitOK, "whole: ", "mask"},

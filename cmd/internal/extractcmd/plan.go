@@ -77,7 +77,7 @@ func plan(ctx context.Context, s *settings.Settings, asJSON bool, stdout, stderr
 			return settings.Explain(err)
 		}
 		if left := w.Leftover(); len(left) > 0 {
-			words.Fprintf(stderr, "a killed run left records in the journal; the next run takes them in first, so it needs less than this\n")
+			words.Fprintf(stderr, "the journal contains records of a killed run; the next run commits them first, so it needs fewer requests than shown\n")
 		}
 		out := plannedRun{
 			Total: p.Total, Known: p.Known, Pages: p.Pages, Again: p.Again, Due: p.Due, Skipped: p.Skipped, Unsettled: p.Unsettled, New: p.New,
@@ -114,9 +114,9 @@ func writePlan(w io.Writer, p *plannedRun, c *crawler.Crawler, limit time.Durati
 		words.Fprintf(w, "  %-10s %10s requests  %8s  %s\n", what, n(requests), cli.Clock(c.Takes(requests)), note)
 	}
 	if p.Total >= 0 {
-		words.Fprintf(w, "The service has %s calls, the warehouse %s. A run would take, at the most:\n", n(p.Total), n(p.Known))
+		words.Fprintf(w, "The service has %s calls, the warehouse %s. Maximum cost of a run:\n", n(p.Total), n(p.Known))
 	} else {
-		words.Fprintf(w, "The service does not say how many calls it has; the warehouse has %s. A run would take, at the most:\n", n(p.Known))
+		words.Fprintf(w, "The service does not report its number of calls; the warehouse has %s. Maximum cost of a run:\n", n(p.Known))
 	}
 	for _, s := range p.Stretches {
 		from, to := "the beginning", "now"
@@ -129,7 +129,7 @@ func writePlan(w io.Writer, p *plannedRun, c *crawler.Crawler, limit time.Durati
 		line("list", s.Pages, fmt.Sprintf("pages, from %s to %s", from, to))
 	}
 	if p.Again > 0 {
-		line("", p.Again, "pages again, with older calls that still lack their analysis or cost")
+		line("", p.Again, "pages listed again, with older calls that lack their analysis or cost")
 	}
 	if listOnly {
 		words.Fprintf(w, "  %-10s %10s transcripts: --list-only\n", "details", "no")
@@ -137,42 +137,42 @@ func writePlan(w io.Writer, p *plannedRun, c *crawler.Crawler, limit time.Durati
 		writeDetails(w, p, line)
 	}
 	if p.Side > 0 {
-		note := "agents, campaigns and what else the service has besides calls"
+		note := "agents, campaigns and other resources"
 		if p.Unlisted > 0 {
-			note += "; at least, since nobody knows yet how long " + cli.Plural(p.Unlisted, "list") + " will be"
+			note += "; a minimum, since the length of " + cli.Plural(p.Unlisted, "list") + " is unknown"
 		}
 		line("resources", p.Side, note)
 	}
 	line("together", p.Requests, "")
 	if p.Unasked != "" {
-		words.Fprintf(w, "Not asked for: %s.\n", p.Unasked)
+		words.Fprintf(w, "Not requested: %s.\n", p.Unasked)
 	}
 	if limit > 0 {
 		if p.Remaining == 0 {
-			words.Fprintf(w, "All of it fits into %s.\n", cli.Clock(limit))
+			words.Fprintf(w, "All of it fits within %s.\n", cli.Clock(limit))
 		} else {
-			words.Fprintf(w, "%s allow %s requests: %s would remain, the oldest transcripts.\n", cli.Clock(limit), n(p.Allowed), n(p.Remaining))
+			words.Fprintf(w, "%s allows %s requests: %s would remain, the oldest transcripts.\n", cli.Clock(limit), n(p.Allowed), n(p.Remaining))
 		}
 	}
-	words.Fprintf(w, "Planning took %s of the service's requests.\n", n(p.PlanningBy))
+	words.Fprintf(w, "Planning used %s of the service's requests.\n", n(p.PlanningBy))
 }
 
 // writeDetails prints what of a plan is for records of calls.
 func writeDetails(w io.Writer, p *plannedRun, line func(what string, requests int64, note string)) {
 	if p.BulkPages > 0 {
-		line("bulk", p.BulkPages, "pages of v2, with the transcripts of "+cli.Plural(p.BulkCalls, "call"))
+		line("bulk", p.BulkPages, "v2 pages, with the transcripts of "+cli.Plural(p.BulkCalls, "call"))
 		line("details", p.Compared, "of these, to compare v2 with v3")
 		if one := p.Due + p.New - p.BulkCalls; one > 0 {
-			line("", one, "calls that lie too far from others for a page")
+			line("", one, "calls too far from others to share a page")
 		}
 	} else {
-		line("details", p.Due, "calls that are over and wait for theirs")
-		line("", p.New, "new calls; those that never connected need none")
+		line("details", p.Due, "calls that are over and lack theirs")
+		line("", p.New, "new calls; those that never connected need no details")
 	}
 	if p.Skipped > 0 {
-		words.Fprintf(w, "  %-10s %10s are passed over: no record of a call of their kind ever had a transcript\n", "", humanize.Comma(p.Skipped))
+		words.Fprintf(w, "  %-10s %10s are skipped: calls of their kind never had a transcript\n", "", humanize.Comma(p.Skipped))
 	}
 	if p.Unsettled > 0 {
-		line("", p.Unsettled, "to settle calls: the list tells neither analyses nor costs")
+		line("", p.Unsettled, "to settle calls: the list contains neither analyses nor costs")
 	}
 }

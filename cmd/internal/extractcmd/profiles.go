@@ -66,12 +66,12 @@ func apart(all []*settings.Settings) error {
 	for _, s := range all {
 		place := s.Place()
 		if other, ok := places[place]; ok {
-			return cli.Usage("give each a warehouse of its own", "the profiles %q and %q share a warehouse: %s", other, s.Profile, place)
+			return cli.Usage("give each profile its own warehouse", "the profiles %q and %q share a warehouse: %s", other, s.Profile, place)
 		}
 		places[place] = s.Profile
 		if path := s.MetricsPath(); path != "" {
 			if other, ok := metrics[path]; ok {
-				return cli.Usage("write {profile} into its name", "the profiles %q and %q share a metrics file: %s", other, s.Profile, path)
+				return cli.Usage("use {profile} in its name", "the profiles %q and %q share a metrics file: %s", other, s.Profile, path)
 			}
 			metrics[path] = s.Profile
 		}
@@ -83,8 +83,8 @@ func apart(all []*settings.Settings) error {
 		}
 		o := organisation{config.ServiceOf(s.BaseURL), sha256.Sum256([]byte(key))}
 		if other, ok := organisations[o]; ok {
-			return cli.Usage("run them one after the other, or make one profile of them: the service counts requests by organisation",
-				"the profiles %q and %q have the same key for %s, and so one budget", other, s.Profile, o.base)
+			return cli.Usage("run them one after the other, or merge them into one profile: the service counts requests per organisation",
+				"the profiles %q and %q share a key for %s, and therefore a budget", other, s.Profile, o.base)
 		}
 		organisations[o] = s.Profile
 	}
@@ -116,7 +116,7 @@ func sideBySide(ctx context.Context, all []*settings.Settings, stderr io.Writer,
 	if len(ended) == 0 {
 		return nil
 	}
-	return cli.Fail(code, fmt.Errorf("%d of %d profiles did not end well: %s", len(ended), len(all), strings.Join(ended, ", ")), "")
+	return cli.Fail(code, fmt.Errorf("%d of %d profiles failed or are incomplete: %s", len(ended), len(all), strings.Join(ended, ", ")), "")
 }
 
 // prefixed writes whole lines, each with a prefix, to a shared writer. Lines of

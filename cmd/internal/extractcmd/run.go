@@ -77,8 +77,8 @@ func (n *night) warnRoot() {
 		return
 	}
 	if owner, others := cli.OwnerOf(n.Warehouse); others {
-		n.log.Warn("the warehouse belongs to "+owner+", and what root makes in it will not: run this as "+owner+
-			", or give it back afterwards (chown -R)",
+		n.log.Warn("the warehouse belongs to "+owner+", but files created by root will not: run this as "+owner+
+			", or restore the owner afterwards (chown -R)",
 			"warehouse", n.Warehouse)
 	}
 }
@@ -129,7 +129,7 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 	}
 	cfg := n.cfg
 	if left := settings.Unmasked(cfg.Resources, w); len(left) < len(cfg.Resources) {
-		log.Info("customers are not fetched, since fields of calls are masked")
+		log.Info("customers are not fetched, because fields of calls are masked")
 		cfg.Resources = left
 	}
 	settings.Remember(&cfg, w, log)
@@ -212,7 +212,7 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 	n.objects = did.ObjectsChanged
 	if did.Aged > 0 {
 		n.aged = did.Aged
-		log.Info("erased calls that are kept no longer", "calls", n.aged, "started_before", n.kept)
+		log.Info("erased calls past their retention", "calls", n.aged, "started_before", n.kept)
 	}
 	if err := n.check(ctx, w, before); err != nil {
 		return err
@@ -235,8 +235,8 @@ func (n *night) setClock(c *crawler.Crawler) error {
 // sayHow says, in the first run of a warehouse, how much of the budget a run may
 // use.
 func (n *night) sayHow(cfg *crawler.Config) {
-	said := fmt.Sprintf("first run: it may take %d requests a second and %d a minute, which the whole organisation shares, "+
-		"and makes room when others ask; --share 0.5 would leave half to them at all times", cfg.PerSecond, cfg.PerMinute)
+	said := fmt.Sprintf("first run: it may use %d requests per second and %d per minute, which the whole organisation shares, "+
+		"and yields to other clients; --share 0.5 always leaves half to them", cfg.PerSecond, cfg.PerMinute)
 	if n.screen.Draws() && n.LogFormat == "text" { // then the log keeps to what goes wrong
 		words.Fprintf(n.screen.Out, "%s\n", said)
 	} else {
@@ -244,7 +244,7 @@ func (n *night) sayHow(cfg *crawler.Config) {
 	}
 }
 
-var errNotReady = errors.New("the service has not answered yet")
+var errNotReady = errors.New("the service has not responded yet")
 
 // takeIn commits what killed runs had fetched, and returns the snapshot that this
 // run starts from.
@@ -254,7 +254,7 @@ func (n *night) takeIn(ctx context.Context, w *sink.Warehouse) (*layout.Snapshot
 		if err != nil {
 			return nil, err
 		}
-		n.log.Info("took in what a killed run had fetched", "run", killed[len(killed)-1],
+		n.log.Info("committed records of a killed run", "run", killed[len(killed)-1],
 			"calls_new", did.New, "calls_changed", did.Changed, "transcripts", did.Transcripts)
 	}
 	return w.Snapshot(), nil
@@ -303,7 +303,7 @@ func (n *night) record(w *sink.Warehouse, err error) {
 	grace, cancel := context.WithTimeout(context.Background(), settings.CommitGrace)
 	defer cancel()
 	if err := w.Record(grace, row); err != nil {
-		n.log.Warn("cannot write this run's row of the table runs; the next run does", "error", err)
+		n.log.Warn("cannot write this run's row in the table runs; the next run writes it", "error", err)
 	}
 }
 
@@ -339,6 +339,6 @@ func (n *night) check(ctx context.Context, w *sink.Warehouse, before *layout.Sna
 	if row.Outcome != schema.OutcomeIncomplete {
 		return nil // it has failed for another reason, which its caller tells
 	}
-	return cli.Fail(cli.ExitIncomplete, failed, "what was fetched is committed; extract verify looks at all of the "+
+	return cli.Fail(cli.ExitIncomplete, failed, "fetched data is committed; extract verify checks the whole "+
 		"warehouse, extract rollback undoes this run")
 }

@@ -37,11 +37,11 @@ func TestSecretsOfAnOlderWarehouse(t *testing.T) {
 		}
 		return places
 	}
-	run(1, "the warehouse is whole, but it holds secrets in clear, in 4 files", "verify")
+	run(1, "the warehouse is intact, but stores secrets in clear in 4 files", "verify")
 	run(1, "extract migrate withholds them", "verify --format json")
 	run(0, "CLEAR agents a1 (Bookings): data.token: name with token\n", "secrets")
 	before := list()
-	run(0, "withheld the secrets that 7 rows held in clear", "migrate")
+	run(0, "withheld secrets that 7 rows stored in clear", "migrate")
 	run(0, "whole: 1 snapshot", "verify")
 	run(0, "withheld tools t1 (lookup): api_configuration.auth.token: name with token\n", "secrets")
 	run(0, "nothing to migrate", "migrate")

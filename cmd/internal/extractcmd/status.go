@@ -19,22 +19,22 @@ import (
 // nightly is how old the last success may be if a run should succeed every night.
 const nightly = 26 * time.Hour
 
-const statusAbout = `status shows the last success, the last run and how it ended, how fresh the data is, and what is
-pending. It sends no request, takes no lock, reads no call, and may be used during a run. The first
-word is the problem, or "fine"; the second line is the command that helps.
+const statusAbout = `status shows the last successful run, the last run and its outcome, how recent the data is, and
+what is pending. It sends no requests, takes no lock and reads no calls, and can be used during a
+run. The first word is the problem, or "fine"; the second line is the command that helps.
 
-Exit code 0: fine. 3: the last run did not succeed, a part of the list was never read, or there was
-no success within --max-age. 1: the warehouse is damaged, as far as the last run or extract verify
-found, or there is none.
+Exit codes: 0 fine; 3 the last run did not succeed, a part of the list was never read, or no run
+succeeded within --max-age; 1 there is no warehouse, or the last run or extract verify found it
+damaged.
 
-With --all, or several profiles, each line begins with the profile's name, --format json prints a
+With --all or several profiles, each line starts with the profile's name, --format json prints a
 list, and the exit code is the worst one.`
 
 func statusCommand(s *settings.Settings) *cobra.Command {
 	var maxAge time.Duration
 	var format string
 	cmd := &cobra.Command{
-		Use: "status", Short: "Say whether all is well: last runs, freshness, what is pending", Long: statusAbout,
+		Use: "status", Short: "Show the health of the warehouse: last runs, freshness, pending data", Long: statusAbout,
 		Example: `  extract status
   extract status --max-age 2d --format json
   extract status --all`,
@@ -46,7 +46,7 @@ func statusCommand(s *settings.Settings) *cobra.Command {
 		},
 	}
 	cmd.Flags().SortFlags = false
-	cli.SpanVar(cmd.Flags(), &maxAge, "max-age", nightly, "how old the last success may be; 0 for any age")
+	cli.SpanVar(cmd.Flags(), &maxAge, "max-age", nightly, "maximum age of the last successful run; 0 for any age")
 	cli.Choice(cmd, &format, "format", "", "text", "json")
 	s.AllFlag(cmd)
 	return cmd

@@ -69,14 +69,14 @@ type bulkState struct {
 }
 
 func (b *bulkState) text() string {
-	came := cli.Plural(b.Transcripts, "transcript") + " came on pages of v2"
+	came := cli.Plural(b.Transcripts, "transcript") + " came from v2 pages"
 	switch b.State {
 	case schema.BulkRefuted:
-		return "pages of v2 were wrong " + age(b.Since.Age) + " ago, and are asked for no more: " + b.Why
+		return "v2 pages were wrong " + age(b.Since.Age) + " ago and are no longer requested: " + b.Why
 	case schema.BulkAbsent:
-		return came + ", which the service did not have " + age(b.Since.Age) + " ago: " + b.Why
+		return came + ", which the service did not offer " + age(b.Since.Age) + " ago: " + b.Why
 	}
-	return came + ", which proved to hold what v3 does"
+	return came + ", which matched v3"
 }
 
 type runState struct {
@@ -185,7 +185,7 @@ func Examine(h *sink.History, now time.Time, maxAge time.Duration) *State {
 		complain(verdict, problem, "%s", text)
 	}
 	if n := len(out.Gaps); n > 0 {
-		complain(NotWhole, cli.Unlisted, "%s of the list was never read", cli.Plural(int64(n), "span"))
+		complain(NotWhole, cli.Unlisted, "%s of the list never read", cli.Plural(int64(n), "span"))
 	}
 	switch {
 	case success != nil && endOf(success) > now.Add(clockSlack).UnixMilli():
@@ -397,39 +397,39 @@ func (h *State) Write(w io.Writer) error {
 				oldest = r
 			}
 		}
-		line("resources", "%s of %s; listed longest ago: %s, %s ago", cli.Plural(objects, "object"), cli.Plural(int64(n), "kind"),
+		line("resources", "%s of %s; oldest list: %s, %s ago", cli.Plural(objects, "object"), cli.Plural(int64(n), "kind"),
 			oldest.Name, age(oldest.Listed.Age))
 		if h.Unasked != "" {
-			line("", "not asked for: %s", h.Unasked)
+			line("", "not requested: %s", h.Unasked)
 		}
 	}
-	line("pending", "%s without their transcript, %s not settled", cli.Plural(h.Pending, "call"), humanize.Comma(h.Unsettled))
+	line("pending", "%s without transcript, %s not settled", cli.Plural(h.Pending, "call"), humanize.Comma(h.Unsettled))
 	if h.Bulk != nil {
 		line("bulk", "%s", h.Bulk.text())
 	}
 	if h.UnheldCosts > 0 {
-		line("costs", "%s with a cost that total_cost cannot hold, and no report sums (query coverage)", cli.Plural(h.UnheldCosts, "call"))
+		line("costs", "%s with a cost that does not fit total_cost and is missing from sums (query coverage)", cli.Plural(h.UnheldCosts, "call"))
 	}
 	if h.OlderFiles > 0 {
-		line("older files", "%s: costs of more than four decimals in them are not summed yet (extract migrate)",
+		line("older files", "%s: their costs of more than four decimals are not summed (extract migrate)",
 			cli.Plural(int64(h.OlderFiles), "file"))
 	}
 	if h.Underived > 0 {
-		line("slow reports", "%s in files of an older version, over which reports of transcripts are slow: "+
-			"each night renews some, extract migrate all", cli.Plural(h.Underived, "call"))
+		line("slow reports", "%s in files of an older format, which slow down transcript reports: "+
+			"each run rewrites some, extract migrate all", cli.Plural(h.Underived, "call"))
 	}
 	if r := h.LastRun; r != nil {
 		line("last night", "%s; %s new, %s changed, %s set aside; drift %s", cli.Plural(r.Requests, "request"), humanize.Comma(r.New),
 			humanize.Comma(r.Changed), humanize.Comma(r.SetAside), humanize.Comma(r.Drift))
 	}
 	for _, r := range h.Resting {
-		line("left alone", "%s, until %s (%s); extract run --full tries it at once", r.Of, r.Until.Format(time.DateTime), r.Why)
+		line("left alone", "%s, until %s (%s); extract run --full retries it now", r.Of, r.Until.Format(time.DateTime), r.Why)
 	}
 	for _, g := range h.Gaps {
 		line("never listed", "%s to %s", g.From.Format(time.DateTime), g.To.Format(time.DateTime))
 	}
 	if h.Journal > 0 {
-		line("journal", "%s fetched and not committed", humanize.IBytes(uint64(h.Journal)))
+		line("journal", "%s fetched, not committed", humanize.IBytes(uint64(h.Journal)))
 	}
 	line("warehouse", "%s: snapshot %d of %s (%d kept), %s calls in %s, %s", h.Warehouse, h.Snapshot.Number,
 		h.Snapshot.CommittedAt.Format(time.DateTime), h.Snapshot.Kept, humanize.Comma(h.Snapshot.Calls),

@@ -60,10 +60,10 @@ func (m *Metrics) Gather(h *sink.History) *prometheus.Registry {
 	if m.Profile != "" {
 		g.Registerer = prometheus.WrapRegistererWith(prometheus.Labels{"profile": m.Profile}, reg)
 	}
-	g.each("build_info", "The program that wrote this.", "version", map[string]float64{cli.Version(): 1})
-	g.set("run_in_progress", "1 while a run is on. A run that was killed leaves it so.", bit(m.Running))
-	g.set("run_start_timestamp_seconds", "When the last run started that is on or has ended.", seconds(m.Started.UnixMilli()))
-	g.set("updated_timestamp_seconds", "When this was written: while a run is on, once a minute.", seconds(m.Now.UnixMilli()))
+	g.each("build_info", "The program that wrote this file.", "version", map[string]float64{cli.Version(): 1})
+	g.set("run_in_progress", "1 while a run is in progress; also after a run was killed.", bit(m.Running))
+	g.set("run_start_timestamp_seconds", "Start of the current or last run.", seconds(m.Started.UnixMilli()))
+	g.set("updated_timestamp_seconds", "When this file was written; during a run, once a minute.", seconds(m.Now.UnixMilli()))
 	if m.Progress != nil {
 		m.thisRun(g)
 	}
@@ -77,10 +77,10 @@ func (m *Metrics) Gather(h *sink.History) *prometheus.Registry {
 		m.Code = exitOf(last.Outcome)
 	}
 	if success != nil {
-		g.set("last_success_timestamp_seconds", "When the last run that was done ended.", seconds(endOf(success)))
+		g.set("last_success_timestamp_seconds", "End of the last run with outcome done.", seconds(endOf(success)))
 	}
 	if good := m.lastGood(h, success); good != nil {
-		g.set("last_good_run_timestamp_seconds", "When the last run ended that ended in good order: exit code 0 or 3.", seconds(endOf(good)))
+		g.set("last_good_run_timestamp_seconds", "End of the last run with exit code 0 or 3.", seconds(endOf(good)))
 	}
 	if last != nil {
 		m.lastRun(g, last)
@@ -97,7 +97,7 @@ func (m *Metrics) Gather(h *sink.History) *prometheus.Registry {
 	if m.Ended && !slices.ContainsFunc(h.Runs, func(r schema.Run) bool { return r.ID == m.Last.ID }) {
 		ended[m.Last.Outcome]++ // its row could not be written
 	}
-	g.each("runs", "Runs on record, by what became of them.", "outcome", ended)
+	g.each("runs", "Recorded runs, by outcome.", "outcome", ended)
 	if h.Snapshot != nil {
 		m.warehouse(g, Examine(h, m.Now, 0))
 	}
@@ -124,14 +124,14 @@ func (m *Metrics) lastGood(h *sink.History, success *schema.Run) *schema.Run {
 // thisRun adds the metrics of the run that writes them.
 func (m *Metrics) thisRun(g gauges) {
 	p := m.Progress
-	g.each("run_requests", "Requests of the run that is on, or of the last one.", "kind",
+	g.each("run_requests", "Requests of the current or last run.", "kind",
 		requestsOf(p.Requests, p.PageRequests, p.DetailRequests, p.BulkRequests))
-	g.each("run_responses", "Answers to them by status.", "status", answersOf(&p.Counts))
-	g.set("run_requests_last_minute", "Requests of the run that count against the limit of a minute now.", float64(p.LastMinute))
+	g.each("run_responses", "Responses to them, by status.", "status", answersOf(&p.Counts))
+	g.set("run_requests_last_minute", "Requests of the run that currently count against the per-minute limit.", float64(p.LastMinute))
 	g.set("run_requests_allowed_per_minute",
-		"Requests that the run allows itself in a minute: less than its share while the service refuses.", float64(p.Allowed))
+		"Requests per minute that the run allows itself: less than its share while the service rejects requests.", float64(p.Allowed))
 	if p.DetailsTotal >= 0 {
-		g.set("run_details_left", "Records of calls that the run is still to fetch.", float64(max(0, p.DetailsTotal-p.DetailsDone())))
+		g.set("run_details_left", "Call records that the run has yet to fetch.", float64(max(0, p.DetailsTotal-p.DetailsDone())))
 	}
 }
 
@@ -149,33 +149,33 @@ func answersOf(c *crawler.Counts) map[string]float64 {
 
 // lastRun adds the metrics of the last run that ended.
 func (m *Metrics) lastRun(g gauges, r *schema.Run) {
-	g.set("last_run_timestamp_seconds", "When the last run ended; of one that was killed, when it started.", seconds(endOf(r)))
-	g.set("last_run_duration_seconds", "How long the last run took.", float64(endOf(r)-r.StartedAt)/1000)
-	g.set("last_run_exit_code", "The exit code of the last run; 137 where it was killed.", float64(m.Code))
+	g.set("last_run_timestamp_seconds", "End of the last run; its start if it was killed.", seconds(endOf(r)))
+	g.set("last_run_duration_seconds", "Duration of the last run.", float64(endOf(r)-r.StartedAt)/1000)
+	g.set("last_run_exit_code", "Exit code of the last run; 137 if it was killed.", float64(m.Code))
 	became := map[string]float64{}
 	for _, o := range outcomes {
 		became[o] = bit(o == r.Outcome)
 	}
-	g.each("last_run_outcome", "1 for what became of the last run.", "outcome", became)
-	g.each("last_run_requests", "Requests that the last run sent.", "kind",
+	g.each("last_run_outcome", "1 for the outcome of the last run.", "outcome", became)
+	g.each("last_run_requests", "Requests sent by the last run.", "kind",
 		requestsOf(r.Requests, r.PageRequests, r.DetailRequests, r.Bulk.Requests))
 	answers := map[string]float64{"429": float64(r.RateLimited), "5xx": float64(r.ServerErrors), "none": float64(r.NetworkErrors)}
 	if m.Report != nil {
 		answers = answersOf(&m.Report.Counts)
 	}
-	g.each("last_run_responses", "Answers to them by status: 429 apart from other 4xx; none is no answer, or not a whole one.",
+	g.each("last_run_responses", "Responses to them, by status: 429 separate from other 4xx; none: no response, or an incomplete one.",
 		"status", answers)
-	g.set("last_run_retries", "Requests of the last run that repeated one which had failed.", float64(r.Retries))
-	g.set("last_run_budget_used_ratio", "Share of the requests that the budget allowed in that time which were sent.",
+	g.set("last_run_retries", "Retries of the last run.", float64(r.Retries))
+	g.set("last_run_budget_used_ratio", "Share of the requests allowed by the budget in that time that were sent.",
 		float64(r.BudgetUsedPercent.V)/1_000_000)
-	g.each("last_run_calls", "Calls that the last run listed, and what it made of them.", "state", map[string]float64{
+	g.each("last_run_calls", "Calls listed by the last run, by result.", "state", map[string]float64{
 		"listed": float64(r.CallsListed), "new": float64(r.CallsNew), "changed": float64(r.CallsChanged),
 		"settled": float64(r.CallsSettled), "missing": float64(r.CallsMissing), "set_aside": float64(r.CallsSetAside)})
-	g.set("last_run_transcripts", "Transcripts that the last run fetched.", float64(r.Transcripts))
+	g.set("last_run_transcripts", "Transcripts fetched by the last run.", float64(r.Transcripts))
 	g.set("last_run_turns", "Turns in them.", float64(r.Turns))
-	g.set("last_run_drift", "Values of the last run that were not as expected.", float64(r.Drift))
+	g.set("last_run_drift", "Unexpected values of the last run.", float64(r.Drift))
 	drift := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "callhouse", Name: "last_run_drift_values",
-		Help: "The same by field and by how they departed."}, []string{"field", "kind"})
+		Help: "The same, by field and kind."}, []string{"field", "kind"})
 	for place, n := range driftOf(r) {
 		at := strings.LastIndex(place, ": ")
 		if at < 0 {
@@ -186,30 +186,30 @@ func (m *Metrics) lastRun(g gauges, r *schema.Run) {
 	}
 	g.MustRegister(drift)
 	if m.Ended {
-		g.set("last_run_data_test_failures", "Data tests of the last run that failed.", float64(m.Failures))
+		g.set("last_run_data_test_failures", "Failed data tests of the last run.", float64(m.Failures))
 	}
 }
 
 // warehouse adds the metrics of the warehouse.
 func (m *Metrics) warehouse(g gauges, h *State) {
 	g.set("calls", "Calls in the warehouse.", float64(h.Snapshot.Calls))
-	g.set("calls_pending", "Calls that are over and wait for their transcript.", float64(h.Pending))
-	g.set("calls_overdue", "Those of them that started two days ago or earlier.", float64(h.Overdue))
-	g.set("calls_unsettled", "Calls that are not over, or wait for their analysis or cost.", float64(h.Unsettled))
-	g.set("costs_unheld", "Calls with a cost that the column total_cost cannot hold.", float64(h.UnheldCosts))
-	g.set("coverage_gaps", "Spans of the list that were never read.", float64(len(h.Gaps)))
+	g.set("calls_pending", "Calls that are over and lack their transcript.", float64(h.Pending))
+	g.set("calls_overdue", "Those of them that started at least two days ago.", float64(h.Overdue))
+	g.set("calls_unsettled", "Calls that are in progress, or lack their analysis or cost.", float64(h.Unsettled))
+	g.set("costs_unheld", "Calls with a cost that does not fit the column total_cost.", float64(h.UnheldCosts))
+	g.set("coverage_gaps", "Time ranges of the list that were never read.", float64(len(h.Gaps)))
 	if h.NewestCall != nil {
-		g.set("newest_call_timestamp_seconds", "When the newest call started.", seconds(h.NewestCall.At.UnixMilli()))
+		g.set("newest_call_timestamp_seconds", "Start of the newest call.", seconds(h.NewestCall.At.UnixMilli()))
 	}
 	if h.Listed != nil {
-		g.set("coverage_end_timestamp_seconds", "Up to when the list was read: calls that started before are known.",
+		g.set("coverage_end_timestamp_seconds", "Time up to which calls are listed.",
 			seconds(h.Listed.At.UnixMilli()))
 	}
 	g.set("snapshot", "Number of the current snapshot.", float64(h.Snapshot.Number))
 	g.set("snapshots_kept", "Snapshots on the disk.", float64(h.Snapshot.Kept))
 	g.set("warehouse_files", "Data files of the current snapshot.", float64(h.Snapshot.Files))
 	g.set("warehouse_bytes", "Their size.", float64(h.Snapshot.Bytes))
-	g.set("journal_bytes", "What is fetched and not committed.", float64(h.Journal))
+	g.set("journal_bytes", "Size of fetched, uncommitted data.", float64(h.Journal))
 }
 
 func bit(b bool) float64 {

@@ -102,14 +102,14 @@ type ForeignError struct{ what string }
 func (e *ForeignError) Error() string { return e.what }
 
 func (g *Gate) refuse() error {
-	what := "what the service lists has no call and no agent that the warehouse knows: it is another organisation's"
+	what := "the service lists no call and no agent of the warehouse: it is another organisation's"
 	switch {
 	case g.before == nil:
 	case g.before.Service != g.now.Service:
-		what = fmt.Sprintf("the address was %s and is now %s, and %s", g.before.Service, g.now.Service, what)
+		what = fmt.Sprintf("the address changed from %s to %s, and %s", g.before.Service, g.now.Service, what)
 	default:
-		what = "the API key is another one than before, and " + what
+		what = "the API key has changed, and " + what
 	}
 	return cli.Fail(cli.ExitFailed, &ForeignError{what},
-		"nothing of it was stored; check --base-url, the key and --warehouse. If these calls do belong here: extract run --adopt")
+		"nothing was stored; check --base-url, the key and --warehouse. If these calls belong here: extract run --adopt")
 }

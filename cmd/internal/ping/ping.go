@@ -39,7 +39,7 @@ func Send(ctx context.Context, address string, err error, secrets *words.Secrets
 	if code != cli.ExitOK {
 		u, perr := url.Parse(address)
 		if perr != nil {
-			log.Warn("cannot ping: --ping-url is no address")
+			log.Warn("cannot ping: --ping-url is not a valid URL")
 			return
 		}
 		line, _, _ := strings.Cut(err.Error(), "\n")
@@ -65,7 +65,7 @@ func Send(ctx context.Context, address string, err error, secrets *words.Secrets
 func knock(ctx context.Context, method, target, body string) error {
 	req, err := http.NewRequestWithContext(ctx, method, target, strings.NewReader(body))
 	if err != nil {
-		return backoff.Permanent(errors.New("it is no address"))
+		return backoff.Permanent(errors.New("not a valid URL"))
 	}
 	req.Header.Set("User-Agent", "callhouse/"+cli.Version())
 	resp, err := http.DefaultClient.Do(req)
@@ -81,7 +81,7 @@ func knock(ctx context.Context, method, target, body string) error {
 	if resp.StatusCode/100 == 2 {
 		return nil
 	}
-	err = fmt.Errorf("it answers %d", resp.StatusCode)
+	err = fmt.Errorf("it responded with status %d", resp.StatusCode)
 	if resp.StatusCode/100 == 5 || resp.StatusCode == http.StatusTooManyRequests {
 		return err
 	}

@@ -27,8 +27,8 @@ func TestPing(t *testing.T) {
 		{"incomplete", cli.Fail(cli.ExitIncomplete, errors.New("time"), "hint"), "/secret/", nil, "POST /secret/fail exit code 3: time\n", ""},
 		{"locked", cli.Fail(cli.ExitLocked, errors.New("held"), ""), "/secret", nil, "", ""},
 		{"again", nil, "/secret", []int{500, 503}, "GET /secret ", ""},
-		{"down", nil, "/secret", []int{500, 500, 500, 500}, "", "it answers 500"},
-		{"unknown", nil, "/secret", []int{404, 404}, "", "it answers 404"},
+		{"down", nil, "/secret", []int{500, 500, 500, 500}, "", "it responded with status 500"},
+		{"unknown", nil, "/secret", []int{404, 404}, "", "it responded with status 404"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -126,7 +126,7 @@ func work(p *crawler.Progress) (done, total int64, what string) {
 	case crawler.Listing:
 		return p.Pages, max(p.PagesTotal, 0), "pages"
 	case crawler.Bulk:
-		return p.Bulk.Pages, max(p.Bulk.Total, 0), "pages of v2"
+		return p.Bulk.Pages, max(p.Bulk.Total, 0), "v2 pages"
 	case crawler.Details:
 		return p.DetailsDone(), max(p.DetailsTotal, 0), "transcripts"
 	}
@@ -135,12 +135,12 @@ func work(p *crawler.Progress) (done, total int64, what string) {
 
 // status formats the use of the budget and the time left.
 func status(p crawler.Progress) string {
-	text := fmt.Sprintf(" %d of %d requests a minute", p.LastMinute, p.Allowed)
+	text := fmt.Sprintf(" %d of %d requests per minute", p.LastMinute, p.Allowed)
 	switch wait := time.Until(p.WaitingUntil); {
 	case wait > 0:
-		return text + ", told to wait " + cli.Clock(wait)
+		return text + ", rate limited for " + cli.Clock(wait)
 	case p.TimeLeft > 0 && p.Phase == crawler.Listing:
-		return text + ", " + cli.Clock(p.TimeLeft) + " left of the list"
+		return text + ", " + cli.Clock(p.TimeLeft) + " left for the list"
 	case p.TimeLeft > 0:
 		return text + ", " + cli.Clock(p.TimeLeft) + " left"
 	}

@@ -54,7 +54,7 @@ func TestProgressTellsWhatIsLeft(t *testing.T) {
 		line, screen string
 	}{
 		{crawler.Listing, 0, "", ""},
-		{crawler.Listing, 90 * time.Second, "list_left=1m 30s", ", 1m 30s left of the list"},
+		{crawler.Listing, 90 * time.Second, "list_left=1m 30s", ", 1m 30s left for the list"},
 		{crawler.Listing, -1, "", ""},
 		{crawler.Details, 3 * time.Hour, "left=3h 00m", ", 3h 00m left"},
 		{crawler.Details, 0, "", ""},
@@ -67,7 +67,7 @@ func TestProgressTellsWhatIsLeft(t *testing.T) {
 				line = fmt.Sprintf("%s=%s", name, args[i+1])
 			}
 		}
-		if screen := strings.TrimPrefix(status(p), " 0 of 0 requests a minute"); line != tc.line || screen != tc.screen {
+		if screen := strings.TrimPrefix(status(p), " 0 of 0 requests per minute"); line != tc.line || screen != tc.screen {
 			t.Errorf("%s, %s left: %q and %q", tc.phase, tc.left, line, screen)
 		}
 	}

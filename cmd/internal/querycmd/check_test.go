@@ -154,7 +154,7 @@ func TestChecksOfTheUser(t *testing.T) {
 		{"table", "SELECT * FROM cals", ":1:15: catalog error: "},
 		{"syntax", "SELECT *\nFROM calls WHERE )", ":2:18: parser error: "},
 		{"value", "SELECT CAST(call_id AS INTEGER) FROM calls", ":1:8: conversion error: "},
-		{"changes", "DELETE FROM calls", ": only statements that read are run"},
+		{"changes", "DELETE FROM calls", ": only read-only statements are allowed"},
 		{"two", "SELECT 1; SELECT 2", ": the text contains more than one statement"},
 		{"none", "-- nothing\n", ": there is no SELECT in it"},
 		{"severity", "-- severity: mild\nSELECT 1", ": severity is warn or error, not mild"},

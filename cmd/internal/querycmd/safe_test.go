@@ -164,7 +164,7 @@ func TestSafeShell(t *testing.T) {
 	safeTemp(t)
 	for script, want := range map[string]string{
 		"SELECT count(*) AS n FROM calls;": "", "sentiment --by agent": "",
-		"FROM '/etc/passwd';": "not allowed in safe mode", "COPY calls TO 'x';": "only statements that read", "SELECT range(500000000);": "memory",
+		"FROM '/etc/passwd';": "not allowed in safe mode", "COPY calls TO 'x';": "only read-only statements", "SELECT range(500000000);": "memory",
 		".output x": ".output is not allowed", "\\o x": ".output is not allowed", ".once x": ".output is not allowed",
 		"sentiment --output x": "--output is not allowed", "sentiment -ox": "-o is not allowed", "sentiment --output=x": "--output is not allowed",
 		"sentiment --warehouse /": "--warehouse is not allowed",
@@ -342,7 +342,7 @@ func TestSafeChecks(t *testing.T) {
 	}
 	t.Setenv("CALLHOUSE_SAFE", "1")
 	i := 0
-	for text, want := range map[string]string{"FROM read_text('/etc/passwd')": "not allowed in safe mode", "SELECT error('it ran')": "it ran", "SELECT range(500000000)": "memory", "COPY calls TO 'x'": "only statements that read"} {
+	for text, want := range map[string]string{"FROM read_text('/etc/passwd')": "not allowed in safe mode", "SELECT error('it ran')": "it ran", "SELECT range(500000000)": "memory", "COPY calls TO 'x'": "only read-only statements"} {
 		if i++; !tried(i) {
 			continue
 		}

@@ -59,7 +59,7 @@ func TestShellInATerminal(t *testing.T) {
 	x.run("select * from call_s;", "Table with name call_s does not exist", "did you mean: calls?")
 	x.run("selct 2;", `unknown statement or report "selct"`, "did you mean: select?")
 	x.run(".tabels", ".tabels is not supported here", "did you mean: .tables?")
-	x.run("create table t (a int);", "only statements that read are run")
+	x.run("create table t (a int);", "only read-only statements are allowed")
 
 	// Commands and reports.
 	x.run(".schema", "transcript_turns", "analysis_items", "sentiment")
@@ -278,13 +278,13 @@ func TestShellScript(t *testing.T) {
 			stderr: "query: line 3: binder error: Referenced column \"agnt_id\" not found in FROM clause!\n       did you mean: agent_id?\n"},
 		{name: "error in a report", stdin: "\nsentimnt;", code: 2, stderr: "query: line 2: unknown statement or report \"sentimnt\"\n       did you mean: sentiment?"},
 		{name: "while it runs", stdin: "select error('no');", code: 1, stderr: "query: line 1: invalid input error: no"},
-		{name: "writing", stdin: "drop table calls;", code: 2, stderr: "query: line 1: only statements that read are run"},
+		{name: "writing", stdin: "drop table calls;", code: 2, stderr: "query: line 1: only read-only statements are allowed"},
 		{name: "quit", stdin: "select 1 as a;\n.quit\nselect 2;", out: "a\n1\n"},
 		{name: "output", stdin: ".output x.parquet\nselect 1;select 2;", code: 2, stderr: "x.parquet already has an answer"},
 		{name: "timer", stdin: ".timer on\nselect 1 as a;", out: "a\n1\n", stderr: "1 row, "},
 		{name: "bad flag", args: " --tz Mars", code: 2, stderr: "unknown time zone"},
 		{name: "a report's file", stdin: "funnel --output f.csv\nselect 'kept' as a;", out: "a\nkept\n", stderr: "coverage: "},
-		{name: "view", stdin: "create temp view a as select 1;", code: 2, stderr: "only statements that read are run"},
+		{name: "view", stdin: "create temp view a as select 1;", code: 2, stderr: "only read-only statements are allowed"},
 		{name: "not there", stdin: "select 1 as a;\n.read x", code: 2, out: "a\n1\n", stderr: "query: line 2: .read is not supported here; psql can connect to query serve\n"},
 		{name: "parameter", stdin: "select $a;", code: 2, stderr: "query sql sets it with --param a=VALUE"},
 		{name: "no warehouse", stdin: "select 1;", args: " --warehouse nowhere", code: 1, stderr: "no warehouse at nowhere yet"},

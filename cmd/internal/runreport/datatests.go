@@ -39,7 +39,7 @@ func DataTests(found *verify.RunReport, now, before *layout.Snapshot, did sink.S
 		had = before.Manifest.Rows(schema.Calls.Name)
 	}
 	if has := now.Manifest.Rows(schema.Calls.Name); has != had+did.New-did.Aged {
-		failed = append(failed, fmt.Sprintf("rows: there are %d calls; there were %d, and the run counted %d new ones and %d that it erased",
+		failed = append(failed, fmt.Sprintf("rows: the warehouse has %d calls; it had %d, and the run counted %d new and %d erased ones",
 			has, had, did.New, did.Aged))
 	}
 	// Unknown words are stored, but must be counted.
@@ -53,7 +53,7 @@ func DataTests(found *verify.RunReport, now, before *layout.Snapshot, did sink.S
 	if row.Outcome == schema.OutcomeDone && rep.Pages > 0 {
 		listed := max(0, now.Manifest.ListedTo().UnixMilli())
 		if listed < row.StartedAt {
-			failed = append(failed, fmt.Sprintf("freshness: the run is done, but the list on record ends at %s", cli.Instant(listed)))
+			failed = append(failed, fmt.Sprintf("freshness: the run succeeded, but the recorded list ends at %s", cli.Instant(listed)))
 		}
 	}
 	return failed
@@ -78,5 +78,5 @@ func TotalTest(now *layout.Snapshot, row *schema.Run) []string {
 	if has+max(totalSlack, total*totalPercent/100) >= total {
 		return nil
 	}
-	return []string{fmt.Sprintf("total: the service says that it has %d calls, the warehouse has %d", total, has)}
+	return []string{fmt.Sprintf("total: the service reports %d calls, the warehouse has %d", total, has)}
 }

@@ -46,12 +46,12 @@ func TestDataTests(t *testing.T) {
 			g.found.Count, g.found.Problems = 3, []verify.Problem{{Kind: "checksum", Path: "calls/x", What: "it differs"}}
 		}, "checksum: calls/x: it differs; 2 more problems"},
 		{"a call that went", func(g *given) { g.now = holding(11, 900) },
-			"rows: there are 11 calls; there were 10, and the run counted 3 new ones and 1 that it erased"},
+			"rows: the warehouse has 11 calls; it had 10, and the run counted 3 new and 1 erased ones"},
 		{"a word nobody counted", func(g *given) { g.found.Unknown["call_type"] = 1 }, "words: 1 call with an unknown call_type that the run did not count as drift"},
 		{"a word counted as another kind", func(g *given) {
 			g.rep.DriftFields = map[crawler.DriftKey]int64{{Path: "status", Kind: wire.DriftConverted}: 2}
 		}, "words: 2 calls with an unknown status that the run did not count as drift"},
-		{"an old list", func(g *given) { g.now = holding(12, 799) }, "freshness: the run is done, but the list on record ends at 1970-01-01T00:00:00Z"},
+		{"an old list", func(g *given) { g.now = holding(12, 799) }, "freshness: the run succeeded, but the recorded list ends at 1970-01-01T00:00:00Z"},
 		{"an old list, not done", func(g *given) { g.now, g.row.Outcome = holding(12, 799), schema.OutcomeIncomplete }, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -15,12 +15,12 @@ func TestLostCallsAreTold(t *testing.T) {
 	rep := &crawler.Report{}
 	rep.CallsListed, rep.ItemsStored, rep.ItemsRepeated, rep.ItemsBefore, rep.ItemsAside = 10, 5, 2, 1, 1
 	outcome, err := Judge(rep, nil)
-	if outcome != schema.OutcomeIncomplete || cli.Code(err) != cli.ExitIncomplete || !strings.Contains(err.Error(), "1 are neither stored nor set aside") {
+	if outcome != schema.OutcomeIncomplete || cli.Code(err) != cli.ExitIncomplete || !strings.Contains(err.Error(), "neither stored nor set aside: 1") {
 		t.Errorf("%s, %v", outcome, err)
 	}
 	var out bytes.Buffer
 	(&Report{Row: &schema.Run{}, Crawl: rep}).Write(&out)
-	if !strings.Contains(out.String(), "1 call of those listed") {
+	if !strings.Contains(out.String(), "1 call listed, but neither") {
 		t.Errorf("the report says:\n%s", &out)
 	}
 	rep.ItemsStored++

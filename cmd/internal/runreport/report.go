@@ -49,18 +49,18 @@ func (r *Report) Write(w io.Writer) {
 	n := humanize.Comma
 	bulk := ""
 	if row.Bulk.Requests > 0 {
-		bulk = n(row.Bulk.Requests) + " pages of v2, "
+		bulk = n(row.Bulk.Requests) + " v2 pages, "
 	}
-	line("requests", "%s: %s pages, %s%s details, %s retries; %s refused (429), %.1f %% of the budget used",
+	line("requests", "%s: %s pages, %s%s details, %s retries; %s rejected (429), %.1f %% of the budget used",
 		n(row.Requests), n(row.PageRequests), bulk, n(row.DetailRequests), n(row.Retries), n(row.RateLimited),
 		float64(row.BudgetUsedPercent.V)/10_000)
 	if bad := row.ServerErrors + row.NetworkErrors; bad > 0 {
-		line("failures", "%s by the service (5xx), %s on the way", n(row.ServerErrors), n(row.NetworkErrors))
+		line("failures", "%s of the service (5xx), %s of the network", n(row.ServerErrors), n(row.NetworkErrors))
 	}
 	r.resources(line)
 	line("calls", "%s listed: %s new, %s changed, %s settled", n(row.CallsListed), n(row.CallsNew), n(row.CallsChanged), n(row.CallsSettled))
 	if r.ListOnly {
-		line("transcripts", "not asked for (--list-only), %s pending", n(row.CallsPending))
+		line("transcripts", "not requested (--list-only), %s pending", n(row.CallsPending))
 	} else {
 		line("transcripts", "%s fetched (%s turns), %s pending", n(row.Transcripts), n(row.Turns), n(row.CallsPending))
 	}
@@ -69,23 +69,23 @@ func (r *Report) Write(w io.Writer) {
 		line("missing", "%s listed calls have no record of their own (404)", n(row.CallsMissing))
 	}
 	if row.CallsSkipped > 0 {
-		line("skipped", "%s not asked for: of their kind no record ever had one", cli.Plural(row.CallsSkipped, "transcript"))
+		line("skipped", "%s not requested: calls of their kind never had one", cli.Plural(row.CallsSkipped, "transcript"))
 	}
 	if row.CallsSetAside > 0 {
-		line("set aside", "%s, which could not be had or read; they are tried again when they are listed again",
+		line("set aside", "%s could not be fetched or read; retried when listed again",
 			cli.Plural(row.CallsSetAside, "call"))
 		for _, a := range rep.Aside[:min(len(rep.Aside), Listed)] {
 			line("", "%s: %s", cmp.Or(a.CallID, "(no id)"), a.Reason)
 		}
 	}
 	if lost := rep.Unaccounted(); lost != 0 {
-		line("lost", "%s of those listed are neither stored nor set aside: a defect of callhouse", cli.Plural(lost, "call"))
+		line("lost", "%s listed, but neither stored nor set aside: a bug in callhouse", cli.Plural(lost, "call"))
 	}
 	if row.Drift > 0 {
-		line("drift", "%s values were not as expected: %s", n(row.Drift), driftText(rep.DriftFields))
+		line("drift", "%s unexpected values: %s", n(row.Drift), driftText(rep.DriftFields))
 	}
 	if rep.Withheld > 0 {
-		line("opted out", "%s of callers who opted out of storage: sent all the same, and not kept", cli.Plural(rep.Withheld, "value"))
+		line("opted out", "%s of callers who opted out of storage were sent, but not stored", cli.Plural(rep.Withheld, "value"))
 	}
 	for _, p := range rep.Problems {
 		line("problem", "%s", p)
@@ -97,7 +97,7 @@ func (r *Report) Write(w io.Writer) {
 		line("", "and %d more", more)
 	}
 	if rep.DeadlineHit {
-		line("deadline", "the time was up; the next run goes on from here")
+		line("deadline", "time limit reached; the next run continues from here")
 	}
 	if r.Snapshot != "" {
 		line("warehouse", "%s", r.Snapshot)
@@ -113,12 +113,12 @@ func (r *Report) bulk(line func(name, format string, args ...any)) {
 	if b.Requests == 0 {
 		return
 	}
-	line("", "%s of them on pages of v2; %s compared with v3, %s different", n(b.Transcripts), n(b.Compared), n(b.Differing))
+	line("", "%s of them on v2 pages; %s compared with v3, %s different", n(b.Transcripts), n(b.Compared), n(b.Differing))
 	if b.Unlisted > 0 {
-		line("", "%s on these pages that v3 does not list, left out", cli.Plural(b.Unlisted, "call"))
+		line("", "%s on these pages not listed by v3, skipped", cli.Plural(b.Unlisted, "call"))
 	}
 	if r.Crawl != nil && r.Crawl.BulkOff != "" {
-		line("", "pages of v2 were given up: %s", r.Crawl.BulkOff)
+		line("", "v2 pages were abandoned: %s", r.Crawl.BulkOff)
 	}
 }
 

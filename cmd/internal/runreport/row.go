@@ -49,19 +49,19 @@ func Judge(rep *crawler.Report, err error) (outcome string, _ error) {
 	switch {
 	case rep.Interrupted || errors.Is(err, context.Canceled):
 		return schema.OutcomeInterrupted, cli.Fail(cli.ExitInterrupted, errors.New("interrupted"),
-			"what was fetched is committed; run again to go on")
+			"fetched data is committed; run again to continue")
 	case err != nil:
 		return schema.OutcomeFailed, err
 	case rep.DeadlineHit:
-		return schema.OutcomeIncomplete, cli.Fail(cli.ExitIncomplete, errors.New("the time was up before all was fetched"),
-			"what was fetched is committed; the next run goes on")
+		return schema.OutcomeIncomplete, cli.Fail(cli.ExitIncomplete, errors.New("the time limit was reached before everything was fetched"),
+			"fetched data is committed; the next run continues")
 	case rep.Unaccounted() != 0:
 		return schema.OutcomeIncomplete, cli.Fail(cli.ExitIncomplete,
-			fmt.Errorf("of the calls that were listed, %d are neither stored nor set aside", rep.Unaccounted()),
-			"this is a defect of callhouse: please report it; what was fetched is committed")
+			fmt.Errorf("listed calls neither stored nor set aside: %d", rep.Unaccounted()),
+			"this is a bug in callhouse: please report it; fetched data is committed")
 	case !rep.Complete():
 		return schema.OutcomeIncomplete, cli.Fail(cli.ExitIncomplete, errors.New("not everything could be fetched"),
-			"what was fetched is committed; the next run tries the rest again")
+			"fetched data is committed; the next run retries the rest")
 	}
 	return schema.OutcomeDone, nil
 }

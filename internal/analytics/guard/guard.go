@@ -22,7 +22,7 @@ var plainExplainRE = regexp.MustCompile(`(?is)^EXPLAIN\s*(?:\(\s*FORMAT\s+\w+\s*
 var commentRE = regexp.MustCompile(`(?s)--[^\n]*\n|/\*.*?\*/`)
 
 // ErrNotReading reports a statement that may change something.
-var ErrNotReading = errors.New("only statements that read are run: SELECT, FROM, WITH, VALUES, DESCRIBE, SHOW, SUMMARIZE, EXPLAIN")
+var ErrNotReading = errors.New("only read-only statements are allowed: SELECT, FROM, WITH, VALUES, DESCRIBE, SHOW, SUMMARIZE, EXPLAIN")
 
 // The text before an explained statement: spaces, comments, options of EXPLAIN.
 var explainRE = regexp.MustCompile(`(?is)^(?:\s|--[^\n]*\n|/\*.*?\*/)*EXPLAIN\b(?:\s|--[^\n]*\n|/\*.*?\*/)*` +

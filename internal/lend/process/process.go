@@ -77,7 +77,7 @@ func (p *Process) Trace() string { return p.trace.String() }
 func (p *Process) Clear() error { return p.temp.Remove() }
 
 // ErrAlone says that this program has not started the process.
-var ErrAlone = errors.New("this command is run by the program itself")
+var ErrAlone = errors.New("this command is internal")
 
 // Job reads the job of this process. over is called when stdin ends: the process that wants the
 // answer has ended, or wants it no more.

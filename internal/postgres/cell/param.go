@@ -20,7 +20,7 @@ func (t Type) Param(raw []byte, isBinary bool) (any, error) {
 	if isBinary {
 		v, err := t.binaryParam(raw)
 		if err != nil {
-			return nil, fmt.Errorf("the value of a parameter is no binary %s", t.Name)
+			return nil, fmt.Errorf("the value of a parameter is not a binary %s", t.Name)
 		}
 		return v, nil
 	}
@@ -118,7 +118,7 @@ func binaryNumeric(raw []byte) (string, error) {
 	}
 	weight, sign, scale := int(int16(be.Uint16(raw[2:]))), be.Uint16(raw[4:]), int(be.Uint16(raw[6:]))
 	if sign != 0 && sign != 0x4000 || weight > 100 || weight < -100 || scale > 400 {
-		return "", fmt.Errorf("no number")
+		return "", fmt.Errorf("not a number")
 	}
 	n := new(big.Int)
 	digits := raw[8:]

@@ -31,8 +31,8 @@ func (a *Asked) contains(n node, args []any) {
 			s, _ = a.Values[parameter-1].(string)
 		}
 	case !isText:
-		a.refused = &UnsupportedError{Message: "@> of JSON that is no constant and no parameter is not supported",
-			Hint: "compare fields, as in x ->> 'a' = '1'"}
+		a.refused = &UnsupportedError{Message: "@> of JSON is supported only with constants and parameters",
+			Hint: "compare fields, e.g. x ->> 'a' = '1'"}
 		return
 	}
 	d := json.NewDecoder(strings.NewReader(s))
@@ -48,7 +48,7 @@ func (a *Asked) contains(n node, args []any) {
 	found, ok := a.within(of, v, deepest)
 	if !ok {
 		a.refused = &UnsupportedError{Message: "@> of JSON with more than 8 levels, or with lists of lists or of objects, is not supported",
-			Hint: "compare fields, as in x ->> 'a' = '1'"}
+			Hint: "compare fields, e.g. x ->> 'a' = '1'"}
 		return
 	}
 	if isParameter { // which must stay

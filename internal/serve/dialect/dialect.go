@@ -138,7 +138,7 @@ func (e *UnsupportedError) Error() string { return e.Message }
 // sample refuses a sample together with WHERE, which DuckDB applies after sampling.
 func (a *Asked) sample(n node) {
 	if n["sample"] != nil && n["where_clause"] != nil {
-		a.refused = &UnsupportedError{Message: "USING SAMPLE takes rows before WHERE looks at them, and most of these may be dropped",
+		a.refused = &UnsupportedError{Message: "USING SAMPLE with WHERE is not supported: DuckDB samples rows before WHERE filters them",
 			Hint: "sample a subquery: SELECT ... FROM (SELECT ... WHERE ...) USING SAMPLE 3"}
 	}
 }

@@ -170,7 +170,7 @@ func (a *Asked) otherCase(n node, names []any) {
 	}
 	if !a.given[name] {
 		a.refused = &UnsupportedError{Code: "42703", Message: "column " + strconv.Quote(name) + " does not exist",
-			Hint: "the column is called " + small}
+			Hint: "the column is named " + small}
 	}
 }
 

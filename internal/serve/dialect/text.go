@@ -42,7 +42,7 @@ func likePattern(s string) string {
 func (a *Asked) similar(n node, args []any) {
 	s, ok := constantText(args[1])
 	if !ok {
-		a.refused = &UnsupportedError{Message: "SIMILAR TO takes a pattern that stands in the statement",
+		a.refused = &UnsupportedError{Message: "SIMILAR TO requires a constant pattern",
 			Hint: "write the pattern as a constant, or use ~ with a regular expression"}
 		return
 	}
@@ -93,7 +93,7 @@ func (a *Asked) numberToChar(n node, of any, format string) {
 	short, isShort := strings.CutPrefix(format, "FM")
 	if !numberRE.MatchString(format) || strings.ContainsAny(short, "S-") {
 		a.refused = &UnsupportedError{Message: "the format " + strconv.Quote(format) + " of to_char is not supported",
-			Hint: "formats of numbers have 9, 0, G and D, a comma, a point, FM and a percent sign at the end"}
+			Hint: "number formats can contain 9, 0, G, D, a comma, a point, FM, and a percent sign at the end"}
 		return
 	}
 	short, isPercent := strings.CutSuffix(short, "%")

@@ -121,7 +121,7 @@ func (a *Asked) toChar(n node, args []any) {
 	}
 	format, ok := constantText(args[1])
 	if !ok {
-		a.refused = &UnsupportedError{Message: "to_char takes a format that stands in the statement", Hint: "write the format as a constant"}
+		a.refused = &UnsupportedError{Message: "to_char requires a constant format", Hint: "write the format as a constant"}
 		return
 	}
 	if k := a.kindOf(args[0]); k != unknown && k <= float8 || k == unknown && numberRE.MatchString(format) {

@@ -34,7 +34,7 @@ const (
 )
 
 // ErrTooMany reports too many wrong passwords from an address.
-var ErrTooMany = errors.New("too many wrong passwords came from this address: wait a minute")
+var ErrTooMany = errors.New("too many wrong passwords from this address: wait a minute")
 
 // Try returns when a password of a user from an address may be checked, or ErrTooMany. The result
 // must be passed to done.

@@ -82,7 +82,7 @@ func read(path string) (f file, err error) {
 	if info, err := os.Stat(path); err != nil {
 		return f, fmt.Errorf("read the users: %w", err)
 	} else if info.Mode().Perm()&0o077 != 0 {
-		return f, fmt.Errorf("others can read or write the users in %s: run chmod 600", path)
+		return f, fmt.Errorf("the file of users %s is readable or writable by others: run chmod 600", path)
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
@@ -90,11 +90,11 @@ func read(path string) (f file, err error) {
 		return f, fmt.Errorf("read the users of %s: %w", path, err)
 	}
 	if f.FormatVersion != format {
-		return f, fmt.Errorf("read the users of %s: its format is version %d, this program knows %d", path, f.FormatVersion, format)
+		return f, fmt.Errorf("read the users of %s: unsupported format version %d (supported: %d)", path, f.FormatVersion, format)
 	}
 	for _, u := range f.Users {
 		if _, err := u.limit(); err != nil {
-			return f, fmt.Errorf("read the users of %s: the timeout of %s is no time, as 30s", path, u.Name)
+			return f, fmt.Errorf("read the users of %s: the timeout of %s is not a duration such as 30s", path, u.Name)
 		}
 		if err := u.Check(); err != nil {
 			return f, fmt.Errorf("read the users of %s: the limits of %s: %w", path, u.Name, err)
@@ -177,7 +177,7 @@ func (l *List) Check(name, password string) (u User, ok bool) {
 func (l *List) Rights(name string) (rights.Rights, error) {
 	_, u, err := l.Find(name)
 	if err == nil && u.Name == "" {
-		err = fmt.Errorf("there is no user %q any more", name)
+		err = fmt.Errorf("the user %q no longer exists", name)
 	}
 	return u.Rights, err
 }
@@ -191,7 +191,7 @@ func (u User) Limit() time.Duration {
 var nameRE = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@-]{0,62}$`)
 
 // ErrName reports an invalid user name.
-var ErrName = errors.New("a name has 1 to 63 letters, digits, and any of _ . @ -")
+var ErrName = errors.New("a user name must have 1 to 63 characters: letters, digits, or _ . @ -")
 
 // NewUser returns a user with a password.
 func NewUser(name, password string) (User, error) {
@@ -202,7 +202,7 @@ func NewUser(name, password string) (User, error) {
 	_, _ = rand.Read(salt) // never fails
 	c, err := scram.SHA256.NewClient("", password, "")
 	if err != nil {
-		return User{}, fmt.Errorf("a password with characters that SCRAM does not take: %w", err)
+		return User{}, fmt.Errorf("the password contains characters that SCRAM does not allow: %w", err)
 	}
 	s, err := c.GetStoredCredentialsWithError(scram.KeyFactors{Salt: string(salt), Iters: iterations})
 	if err != nil {

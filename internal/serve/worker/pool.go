@@ -68,14 +68,14 @@ type worker struct {
 const codeCrashed = "57P02"
 
 // errFell ends the connections of a process that a statement has ended.
-var errFell = &postgres.Error{Code: codeCrashed, Message: "terminating connection because a statement has ended the process that ran it",
-	Hint: "a statement of yours took more memory or depth than there is, or did not stop; connect again"}
+var errFell = &postgres.Error{Code: codeCrashed, Message: "terminating connection because a statement ended its server process",
+	Hint: "one of your statements exceeded the memory or nesting limit, or could not be cancelled; reconnect"}
 
 // Answer implements postgres.Host.
 func (p *Pool) Answer(ctx context.Context, conn net.Conn, g postgres.Guest) error {
 	w, err := p.take(g.User)
 	if err != nil {
-		err = fmt.Errorf("start a process for statements: %w", err)
+		err = fmt.Errorf("start a statement process: %w", err)
 		p.Log(err.Error())
 		return err
 	}
@@ -83,7 +83,7 @@ func (p *Pool) Answer(ctx context.Context, conn net.Conn, g postgres.Guest) erro
 	defer context.AfterFunc(ctx, w.stop)()
 	here, err := w.handOver(g)
 	if err != nil { // it has just ended, or reads no orders
-		p.Log(fmt.Sprintf("hand %q over to the process for statements: %v", g.User, err))
+		p.Log(fmt.Sprintf("pass the connection of %q to its statement process: %v", g.User, err))
 		return errFell
 	}
 	left := make(chan struct{})
@@ -310,7 +310,7 @@ func (p *Pool) settle(w *worker, err error, clients int) {
 	if len(ran) > 0 {
 		text = strings.Join(ran, " | ")
 	}
-	p.Log(fmt.Sprintf("the process for the statements of %s has ended (%v), and with it %d connections. It ran: %s", whose, err,
+	p.Log(fmt.Sprintf("the statement process of %s ended (%v), closing %d connections; it was running: %s", whose, err,
 		clients, text))
 }
 

@@ -59,7 +59,7 @@ func Run(ctx context.Context, stdin io.Reader, stdout io.Writer, begin func(job 
 	}
 	tell := &Teller{to: json.NewEncoder(stdout)}
 	sessions := &postgres.Sessions{Log: tell.Log, Late: time.Minute, Stuck: func() {
-		fmt.Fprintln(os.Stderr, "a statement did not stop within a minute")
+		fmt.Fprintln(os.Stderr, "a statement could not be cancelled within a minute")
 		os.Exit(1)
 	}}
 	sessions.Began = func(e postgres.Entry) {

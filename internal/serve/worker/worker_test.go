@@ -256,7 +256,7 @@ func TestAStatementEndsItsProcess(t *testing.T) {
 		t.Errorf("the audit has %v", ended)
 	}
 	said := strings.Join(s.log, "\n")
-	for _, want := range []string{`the job is {"for":"ana"}`, `of "ana" has ended (signal: killed: terminate called), and with it 2 connections. It ran: die | hang`} {
+	for _, want := range []string{`the job is {"for":"ana"}`, `of "ana" ended (signal: killed: terminate called), closing 2 connections; it was running: die | hang`} {
 		if !strings.Contains(said, want) {
 			t.Errorf("the log lacks %q:\n%s", want, said)
 		}

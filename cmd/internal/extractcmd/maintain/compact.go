@@ -16,16 +16,16 @@ import (
 	"callhouse/internal/words"
 )
 
-const compactAbout = `compact makes one file a table of a month whose calls lie in one file a day. No row changes.
+const compactAbout = `compact merges the daily files of a month into one file per table. No row changes.
 
-A run does so by itself for months that are over and settled, a few a night. This command does it
-now: for the oldest such month, for the one that --month names, or with --all for all of them.`
+Runs do this by themselves for finished, settled months, a few per night. This command does it
+now for the oldest such month, for the one that --month names, or with --all for all of them.`
 
 func compactCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	var month string
 	var all bool
 	cmd := &cobra.Command{
-		Use: "compact", Short: "Make one file of each month that is over and settled", Long: compactAbout,
+		Use: "compact", Short: "Merge the daily files of finished, settled months", Long: compactAbout,
 		Example: `  extract compact
   extract compact --month 2026-10
   extract compact --all`,
@@ -34,18 +34,18 @@ func compactCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 		},
 	}
 	cmd.Flags().SortFlags = false
-	cmd.Flags().StringVar(&month, "month", "", "only this month, as in 2026-10")
-	cmd.Flags().BoolVar(&all, "all", false, "all months that may be compacted, not only the oldest one")
+	cmd.Flags().StringVar(&month, "month", "", "only this month, e.g. 2026-10")
+	cmd.Flags().BoolVar(&all, "all", false, "all months that can be compacted, not only the oldest")
 	return cmd
 }
 
 func compact(ctx context.Context, s *settings.Settings, month string, all bool, stderr io.Writer) error {
 	if month != "" {
 		if all {
-			return cli.Usage("leave one of them out", "--month and --all exclude each other")
+			return cli.Usage("remove one of them", "--month and --all exclude each other")
 		}
 		if t, err := time.Parse("2006-01", month); err != nil || t.Format("2006-01") != month {
-			return cli.Usage("write a month as in 2026-10", "--month: %q is no month", month)
+			return cli.Usage("for example 2026-10", "--month: %q is not a month", month)
 		}
 	}
 	return s.Maintain(ctx, func(w *sink.Warehouse) error {
@@ -70,29 +70,28 @@ func compact(ctx context.Context, s *settings.Settings, month string, all bool, 
 					humanize.IBytes(uint64(m.Bytes)))
 			}
 			if len(months) == 0 {
-				words.Fprintf(stderr, "nothing to compact (%d months are not over and settled yet)\n", waiting)
+				words.Fprintf(stderr, "nothing to compact (%d months are not finished and settled yet)\n", waiting)
 			}
 		}
 		return err
 	})
 }
 
-const migrateAbout = `migrate writes the files that an older callhouse made as this one makes them: with the columns that it
-had not yet, filled from what was kept in extra or counted, and with the tallies of months that are one file. It also
-withholds the secrets of agents, tools and other objects that an older callhouse stored in clear, in the objects and in
-their changes. It asks the service for nothing.
+const migrateAbout = `migrate rewrites files of older versions of callhouse in the current format: it adds new columns, filled from the
+column extra or computed, and tallies for months with one file. It also withholds secrets of agents, tools and other
+objects that older versions stored in clear, in the objects and in their changes. It sends no requests to the service.
 
 Superseded snapshots keep such secrets until they are removed: 24 hours after they were superseded, or later if fewer
 than three would be left or a catalog pins them. Replace those secrets at the service: others may have read them.
 
-No call is lost without it: older files are read as they are, and written anew whenever a run changes something in
-them. Until then user_turns is null in them, costs of more than four decimals are counted but not summed, and reports
-over their months take longer. Other programs may need it: files before format version 3 have times in milliseconds,
-and bounds of texts by which some programs leave out rows.`
+Migration is optional: older files stay readable, and runs rewrite those that they change. Until then user_turns is
+null in them, costs of more than four decimals are counted but not summed, and reports over their months are slower.
+Other programs may require it: files before format version 3 have times in milliseconds, and text statistics that make
+some programs skip rows.`
 
 func migrateCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	return &cobra.Command{
-		Use: "migrate", Short: "Write older files with today's columns, and withhold stored secrets", Long: migrateAbout,
+		Use: "migrate", Short: "Rewrite older files in the current format, and withhold stored secrets", Long: migrateAbout,
 		Example: `  extract migrate
   extract migrate --warehouse /var/lib/callhouse --quiet`,
 		Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return migrate(cmd.Context(), s, stderr) },
@@ -106,8 +105,8 @@ func migrate(ctx context.Context, s *settings.Settings, stderr io.Writer) error 
 			return err
 		}
 		if withheld > 0 && !s.Quiet {
-			words.Fprintf(stderr, "withheld the secrets that %s held in clear; extract secrets lists where\n"+
-				"replace them at the service: superseded snapshots hold them for another 24 hours or longer, and others may have read them\n",
+			words.Fprintf(stderr, "withheld secrets that %s stored in clear; extract secrets lists them\n"+
+				"replace them at the service: superseded snapshots keep them for at least 24 hours, and others may have read them\n",
 				cli.Plural(withheld, "row"))
 		}
 		b := progress.NewBar(stderr, s.LogFormat, s.Quiet)
@@ -119,7 +118,7 @@ func migrate(ctx context.Context, s *settings.Settings, stderr io.Writer) error 
 		case s.Quiet:
 		case periods == 0 && withheld > 0:
 		case periods == 0:
-			words.Fprintln(stderr, "nothing to migrate: all files have today's columns")
+			words.Fprintln(stderr, "nothing to migrate: all files have the current format")
 		default:
 			words.Fprintf(stderr, "migrated %s of %s\n", cli.Plural(calls, "call"), cli.Plural(int64(periods), "file set"))
 		}

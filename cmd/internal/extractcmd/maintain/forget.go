@@ -25,24 +25,22 @@ import (
 	"callhouse/internal/words"
 )
 
-const forgetAbout = `forget erases calls for good: their rows in every snapshot that is kept, and their records in the journal.
-With --number it also erases the customers who have the number, and with --customer-id others. A keyed hash of
-each id stays behind, so that no later run brings the call or customer back.
+const forgetAbout = `forget permanently erases calls: their rows in all kept snapshots, and their records in the journal. --number
+also erases the customers who have the number, --customer-id any customer. A keyed hash of each id is kept, so that
+later runs do not restore the call or customer.
 
---number finds a number in every spelling: +1 (201) 555-0100, 0012015550100, tel:+1-201-555-0100. A number without
-a country code is read in the country that --country names.
+--number matches all spellings of a number: +1 (201) 555-0100, 0012015550100, tel:+1-201-555-0100. A number without
+a country code belongs to the country of --country.
 
-The number, or an id, may also stand in rows of others: in the metadata of another call, or in what was said in
-it. forget lists these places and leaves them as they are; --everywhere replaces the number there by [forgotten].
-What the service still has comes back when a run lists it again, so remove it there first.
-At the end forget looks for the ids and numbers in every byte of the warehouse, and reports where they still are.
+The number or an id can also occur in rows of other calls and customers, e.g. in metadata or transcripts. forget
+lists these places and does not change them; --everywhere replaces the number there with [forgotten]. Such data comes
+back when a run lists it again, so remove it at the service first. At the end, forget searches every byte of the
+warehouse for the ids and numbers, and reports where they remain.
 
-It writes a receipt (JSON) to standard output. Keep it: forget --check RECEIPT proves at any later time that it
-still holds, and with --number or --call-id also looks for these again. The receipt names no call, customer or
-number.
+forget writes a receipt (JSON) to stdout. Keep it: forget --check RECEIPT verifies later that it still holds, and
+with --number or --call-id also searches for these again. The receipt contains no ids or numbers.
 
-Running queries may fail; started again, they find the warehouse without the calls. Copies of the warehouse
-elsewhere are not touched.`
+Running queries may fail; run them again. Copies of the warehouse elsewhere are not changed.`
 
 // forgetFlags are the flags of forget.
 type forgetFlags struct {
@@ -55,7 +53,7 @@ type forgetFlags struct {
 func forgetCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	var o forgetFlags
 	cmd := &cobra.Command{
-		Use: "forget", Short: "Erase calls for good", Long: forgetAbout,
+		Use: "forget", Short: "Permanently erase calls", Long: forgetAbout,
 		Example: `  extract forget --number +15550001111 --dry-run
   extract forget --call-id 0014e571-6a1e-4ac3-8f7e-3c1f6e7f2a10 > receipt.json
   extract forget --number 010-1234-5678 --country KR --everywhere > receipt.json
@@ -70,15 +68,15 @@ func forgetCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringArrayVar(&o.ids, "call-id", nil, "a call to forget; may be given several times")
-	f.StringArrayVar(&o.numbers, "number", nil, "forget the calls from and to this number, in any spelling, and customers "+
-		"who have it;\nmay be given several times")
-	f.StringArrayVar(&o.customers, "customer-id", nil, "a customer to forget; may be given several times")
-	f.StringVar(&o.before, "before", "", "forget the calls that started before: 2026-11-01, 2026-11-01T08:00:00Z, 365d")
-	f.BoolVar(&o.everywhere, "everywhere", false, "also replace the ids and numbers by [forgotten] in rows of other calls and customers")
-	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be erased, and change nothing")
-	f.BoolVar(&o.yes, "yes", false, "do not ask")
-	f.StringVar(&o.check, "check", "", "prove that a receipt holds; - reads it from standard input")
+	f.StringArrayVar(&o.ids, "call-id", nil, "forget this call; repeatable")
+	f.StringArrayVar(&o.numbers, "number", nil, "forget calls from and to this number, in any spelling, and customers "+
+		"who have it;\nrepeatable")
+	f.StringArrayVar(&o.customers, "customer-id", nil, "forget this customer; repeatable")
+	f.StringVar(&o.before, "before", "", "forget calls that started before: a date (2026-11-01), a time (2026-11-01T08:00:00Z) or an age (365d)")
+	f.BoolVar(&o.everywhere, "everywhere", false, "also replace the ids and numbers with [forgotten] in rows of other calls and customers")
+	f.BoolVar(&o.dryRun, "dry-run", false, "print what would be erased, change nothing")
+	f.BoolVar(&o.yes, "yes", false, "do not ask for confirmation")
+	f.StringVar(&o.check, "check", "", "verify that a receipt still holds; - is stdin")
 	return cmd
 }
 
@@ -93,7 +91,7 @@ func (o *forgetFlags) selection(country string, now time.Time) (sel erase.Select
 		return sel, err
 	}
 	if o.check == "" && len(sel.CallIDs) == 0 && len(sel.Customers) == 0 && len(sel.Numbers) == 0 && sel.Before.IsZero() {
-		return sel, cli.Usage("name them with --call-id, --customer-id, --number or --before", "which calls are to be forgotten?")
+		return sel, cli.Usage("select them with --call-id, --customer-id, --number or --before", "no calls selected")
 	}
 	return sel, nil
 }
@@ -104,7 +102,7 @@ func forget(ctx context.Context, s *settings.Settings, o *forgetFlags, stdin io.
 		return err
 	}
 	if !o.yes && !o.dryRun && !cli.IsTerminal(stdin) {
-		return cli.Usage("look with --dry-run, then run it with --yes", "forget asks before it erases, and there is no terminal to ask on")
+		return cli.Usage("check with --dry-run, then use --yes", "forget asks for confirmation, but stdin is not a terminal")
 	}
 	var receipt *erase.Receipt
 	err = s.Maintain(ctx, func(w *sink.Warehouse) error {
@@ -149,13 +147,13 @@ func printErased(stderr io.Writer, plan *erase.Receipt, o *forgetFlags, customer
 	if o.dryRun {
 		verb = "would erase"
 	}
-	words.Fprintf(stderr, "%s %s with %s and %s%s, and what older snapshots hold of them (%s)\n", verb, cli.Plural(last.Calls, "call"),
+	words.Fprintf(stderr, "%s %s with %s and %s%s, and their data in older snapshots (%s)\n", verb, cli.Plural(last.Calls, "call"),
 		cli.Plural(last.Turns, "turn"), cli.Plural(last.Items, "analysis item"), people, cli.Plural(int64(len(plan.Erased)), "snapshot"))
 	for i, found := range plan.Numbers {
 		printNumber(stderr, o.numbers[i], found, customers)
 	}
 	if missing := int64(len(plan.Calls)) - last.Calls - last.Customers; missing > 0 {
-		words.Fprintf(stderr, "not in the current snapshot: %s; calls and customers with such ids are kept out from now on\n",
+		words.Fprintf(stderr, "not in the current snapshot: %s; calls and customers with these ids will not be stored\n",
 			cli.Plural(missing, "id"))
 	}
 	var places []erase.Place
@@ -169,11 +167,11 @@ func printErased(stderr io.Writer, plan *erase.Receipt, o *forgetFlags, customer
 	}
 	switch {
 	case !o.everywhere:
-		words.Fprintf(stderr, "the ids and numbers also stand in rows of others, and stay there unless --everywhere is given:\n")
+		words.Fprintf(stderr, "the ids and numbers also occur in other rows, and are kept there without --everywhere:\n")
 	case o.dryRun:
-		words.Fprintf(stderr, "would replace the ids and numbers by %s in rows of others:\n", erase.Blank)
+		words.Fprintf(stderr, "would replace the ids and numbers with %s in other rows:\n", erase.Blank)
 	default:
-		words.Fprintf(stderr, "replacing the ids and numbers by %s in rows of others:\n", erase.Blank)
+		words.Fprintf(stderr, "replacing the ids and numbers with %s in other rows:\n", erase.Blank)
 	}
 	printPlaces(stderr, places)
 }
@@ -183,16 +181,16 @@ func printErased(stderr io.Writer, plan *erase.Receipt, o *forgetFlags, customer
 func printNumber(stderr io.Writer, number string, found erase.Found, customers bool) {
 	switch {
 	case found.Calls == 0 && found.Customers == 0:
-		words.Fprintf(stderr, "%s: no call is from or to this number, and no customer has it\n", number)
+		words.Fprintf(stderr, "%s: no calls from or to this number, and no customers with it\n", number)
 	case found.Calls == 0:
-		words.Fprintf(stderr, "%s: %s, but no call is from or to this number\n", number, cli.Plural(found.Customers, "customer"))
+		words.Fprintf(stderr, "%s: %s, but no calls from or to this number\n", number, cli.Plural(found.Customers, "customer"))
 	case found.Customers == 0 && customers:
-		words.Fprintf(stderr, "%s: %s, but no customer has this number\n", number, cli.Plural(found.Calls, "call"))
+		words.Fprintf(stderr, "%s: %s, but no customers with this number\n", number, cli.Plural(found.Calls, "call"))
 	default:
 		return
 	}
 	if !strings.HasPrefix(strings.TrimSpace(number), "+") {
-		words.Fprintf(stderr, "  write it with a plus and its country code, or name the country with --country, to be sure\n")
+		words.Fprintf(stderr, "  to be sure, give the number with + and its country code, or set --country\n")
 	}
 }
 
@@ -207,7 +205,7 @@ func printPlaces(w io.Writer, places []erase.Place) {
 			of += " of " + cli.Plural(p.Calls, "call")
 		}
 		if p.Key {
-			of += "; a key, which is never replaced"
+			of += "; a key, never replaced"
 		}
 		words.Fprintf(w, "  %-32s %s\n", name, of)
 	}
@@ -215,22 +213,22 @@ func printPlaces(w io.Writer, places []erase.Place) {
 
 // printScan says what the look at every byte found.
 func printScan(stderr io.Writer, scan *erase.Scan, everywhere bool) {
-	looked := fmt.Sprintf("looked at every byte of %s (%s)", cli.Plural(scan.Files, "file"), humanize.Bytes(uint64(scan.Bytes)))
+	looked := fmt.Sprintf("searched every byte of %s (%s)", cli.Plural(scan.Files, "file"), humanize.Bytes(uint64(scan.Bytes)))
 	if len(scan.Found) == 0 {
-		words.Fprintf(stderr, "%s: the ids and numbers are nowhere\n", looked)
+		words.Fprintf(stderr, "%s: the ids and numbers were not found\n", looked)
 		return
 	}
-	words.Fprintf(stderr, "%s: the ids and numbers still stand in %s, counted over all snapshots:\n", looked,
+	words.Fprintf(stderr, "%s: the ids and numbers remain in %s, counted over all snapshots:\n", looked,
 		cli.Plural(int64(len(scan.Found)), "place"))
 	printPlaces(stderr, scan.Found)
 	if !everywhere {
-		words.Fprintf(stderr, "give the command again with --everywhere to replace them\n")
+		words.Fprintf(stderr, "to replace them, repeat the command with --everywhere\n")
 	}
 }
 
 // agreed asks whether to go on.
 func agreed(stdin io.Reader, stderr io.Writer) bool {
-	words.Fprintf(stderr, "this cannot be undone; go on? [y/N] ")
+	words.Fprintf(stderr, "This cannot be undone. Continue? [y/N] ")
 	answer, _ := bufio.NewReader(stdin).ReadString('\n') // what cannot be read is no yes
 	answer = strings.ToLower(strings.TrimSpace(answer))
 	return answer == "y" || answer == "yes"
@@ -251,14 +249,14 @@ func checkReceipt(ctx context.Context, s *settings.Settings, o *forgetFlags, std
 	if path != "-" {
 		f, err := os.Open(path)
 		if err != nil {
-			return cli.Usage("--check takes the file that forget's output was written to", "read the receipt: %w", err)
+			return cli.Usage("--check requires a file with the output of forget", "read the receipt: %w", err)
 		}
 		defer f.Close()
 		in = f
 	}
 	var r erase.Receipt
 	if err := json.NewDecoder(in).Decode(&r); err != nil || r.RunID == "" {
-		return cli.Usage("--check takes the file that forget's output was written to", "%s is no receipt of forget", path)
+		return cli.Usage("--check requires a file with the output of forget", "%s is not a receipt of forget", path)
 	}
 	bad, err := erase.CheckReceipt(ctx, s.Warehouse, &r)
 	if err != nil {
@@ -280,7 +278,7 @@ func checkReceipt(ctx context.Context, s *settings.Settings, o *forgetFlags, std
 			return cli.Fail(cli.ExitFailed, fmt.Errorf("the ids and numbers are still in the warehouse"), "")
 		}
 	}
-	words.Fprintf(stdout, "the receipt of %s holds: none of what it names (%s) is in any snapshot or in the journal\n",
+	words.Fprintf(stdout, "the receipt of %s holds: its calls and customers (%s) are in no snapshot and not in the journal\n",
 		r.ForgottenAt.Format(time.RFC3339), cli.Plural(int64(len(r.Calls)), "id"))
 	lakes, err := erase.LakesSince(s.Warehouse, r.Snapshot)
 	for _, l := range lakes {
@@ -306,7 +304,7 @@ func forgotten(ctx context.Context, s *settings.Settings, r *erase.Receipt, stde
 	}
 	if failed != nil {
 		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("forgotten in the warehouse, but not published: %w", failed),
-			"query publish iceberg does it now, and the next run in any case")
+			"the next run publishes it; to publish now, use query publish iceberg")
 	}
 	return nil
 }

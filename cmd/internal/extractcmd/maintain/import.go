@@ -27,14 +27,14 @@ import (
 	"callhouse/internal/words"
 )
 
-const importAbout = `import takes calls out of files that somebody else fetched, and asks the service for nothing: one JSON object
-a line (NDJSON), a call's own record or an item of the list, of the API's v3 or v2. FILE may end in .gz or .zst;
-- is standard input. jq -c '.items[]' makes lines of list pages.
+const importAbout = `import reads calls from files and sends no requests to the service. Each line is a JSON object (NDJSON): a call's
+record or a list item, of API v3 or v2. Files ending in .gz or .zst are decompressed; - is stdin. jq -c '.items[]'
+converts list pages to lines.
 
-A call that is known gets what the newer of the two says. A file is as old as its last change, or as --as-of says; what
-is older than the warehouse only adds what that lacks, as a transcript. The same file a second time changes no call.
+For a known call, the newer data wins. The age of the data is the file's modification time or --as-of; data older than
+the warehouse only adds what is missing there, such as a transcript. Importing a file twice changes no call.
 
-A line that is no call is set aside, named and counted (exit code 3).`
+Lines that are not calls are set aside, named and counted (exit code 3).`
 
 // importFlags are the flags of import.
 type importFlags struct {
@@ -46,13 +46,13 @@ type importFlags struct {
 func importCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	var o importFlags
 	cmd := &cobra.Command{
-		Use: "import FILE... | -", Short: "Take in calls from files of JSON lines", Long: importAbout,
+		Use: "import FILE... | -", Short: "Import calls from files of JSON lines", Long: importAbout,
 		Example: `  extract import calls.ndjson.gz --as-of 2026-11-01
   extract import --details --strict details/2026-10.ndjson details/2026-11.ndjson
   jq -c '.items[]' pages/*.json | extract import -`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return cli.Usage("extract import FILE..., or - for standard input", "which files?")
+				return cli.Usage("extract import FILE..., or - for stdin", "no files given")
 			}
 			return nil
 		},
@@ -62,9 +62,9 @@ func importCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&o.asOf, "as-of", "", "when the calls were as the files say, if not when these were last changed: 2026-11-01, 30d")
-	f.BoolVar(&o.details, "details", false, "the lines are calls' own records: one with an empty transcript has none")
-	f.BoolVar(&o.strict, "strict", false, "read all files first, and take in nothing if any line is no call")
+	f.StringVar(&o.asOf, "as-of", "", "time of the data, if not the files' modification time: 2026-11-01 or 30d")
+	f.BoolVar(&o.details, "details", false, "lines are call records: an empty transcript means that the call has none")
+	f.BoolVar(&o.strict, "strict", false, "read all files first, and import nothing if any line is not a call")
 	return cmd
 }
 
@@ -128,7 +128,7 @@ func (i *importer) sources(paths []string) (list []dump.Source, err error) {
 				return list, err
 			}
 		} else if i.strict {
-			return list, cli.Usage("write it to a file first", "--strict reads everything twice, which standard input does not allow")
+			return list, cli.Usage("write it to a file first", "--strict reads all input twice and cannot read stdin")
 		}
 		if !given.IsZero() {
 			src.AsOf = given.UnixMilli()
@@ -151,7 +151,7 @@ func (i *importer) check(ctx context.Context, sources []dump.Source) error {
 		}
 		err = commit.CheckDump(ctx, src.Path, r)
 		if cli.Is[*commit.AsideError](err) {
-			return cli.Fail(cli.ExitFailed, err, "nothing was taken in; without --strict such lines are set aside")
+			return cli.Fail(cli.ExitFailed, err, "nothing was imported; without --strict such lines are set aside")
 		}
 		if err == nil {
 			err = r.Close()
@@ -183,10 +183,10 @@ func (i *importer) fill(ctx context.Context, sources []dump.Source, stdin io.Rea
 	code, hint := cli.ExitOK, ""
 	switch {
 	case err != nil && ctx.Err() != nil:
-		i.outcome, code, hint = schema.OutcomeInterrupted, cli.ExitInterrupted, "what was read is committed; import the same files again to go on"
+		i.outcome, code, hint = schema.OutcomeInterrupted, cli.ExitInterrupted, "the data read so far is committed; to continue, import the same files again"
 		err = errors.New("interrupted")
 	case err != nil:
-		i.outcome, code, hint = schema.OutcomeFailed, cli.Code(settings.Explain(err)), "what was read before is committed"
+		i.outcome, code, hint = schema.OutcomeFailed, cli.Code(settings.Explain(err)), "the data read before is committed"
 	}
 	cause := err
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), settings.CommitGrace)
@@ -214,7 +214,7 @@ func (i *importer) fill(ctx context.Context, sources []dump.Source, stdin io.Rea
 		return cli.Fail(code, cause, hint)
 	}
 	if n := i.in.SetAside(); n > 0 {
-		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("%s set aside: no call", cli.Plural(n, "line")), "all others are committed")
+		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("%s set aside: not a call", cli.Plural(n, "line")), "all others are committed")
 	}
 	return nil
 }

@@ -22,19 +22,19 @@ import (
 	"callhouse/internal/words"
 )
 
-const repairAbout = `repair finds what is damaged in the warehouse, replaces it, and then runs extract run to fetch
-what is missing. A damaged day or month is
+const repairAbout = `repair replaces damaged files of the warehouse, and then runs extract run to fetch missing data.
+A damaged day or month is
 
   recounted   if only counts are wrong: they are computed again from its calls
-  restored    from an older snapshot, if one holds an intact copy; the run brings it up to date
+  restored    from an older snapshot with an intact copy; the run brings it up to date
   kept        if its calls are intact but their turns or items are not: their records are fetched again
   dropped     otherwise: its calls are listed and fetched again
 
-Calls that the service no longer has cannot be fetched again. Calls that were forgotten stay
-forgotten. The snapshots that are there already are not touched.
+Calls that the service no longer has cannot be fetched again. Forgotten calls stay forgotten.
+Existing snapshots are not changed.
 
-repair also replaces a missing link current, and removes pins that cannot be read. --dry-run
-prints what repair would do and changes nothing.`
+repair also restores a missing link current and removes unreadable pins. --dry-run prints what
+repair would do and changes nothing.`
 
 // repairs are what extract repair is asked for.
 type repairs struct {
@@ -46,7 +46,7 @@ type repairs struct {
 func repairCommand(s *settings.Settings, stderr io.Writer, fetch Run) *cobra.Command {
 	r := repairs{run: fetch}
 	cmd := &cobra.Command{
-		Use: "repair", Short: "Replace what is damaged, and fetch it again", Long: repairAbout,
+		Use: "repair", Short: "Replace damaged files and fetch their calls again", Long: repairAbout,
 		Example: `  extract repair --dry-run
   extract repair --max-duration 6h`,
 		Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
@@ -54,8 +54,8 @@ func repairCommand(s *settings.Settings, stderr io.Writer, fetch Run) *cobra.Com
 		},
 	}
 	s.RunFlags(cmd)
-	cmd.Flags().BoolVar(&r.dry, "dry-run", false, "print what would be done, and change nothing")
-	cmd.Flags().BoolVar(&r.amnesia, "yes", false, "if the record of forgotten calls is damaged, go on without it: they may be fetched again")
+	cmd.Flags().BoolVar(&r.dry, "dry-run", false, "print the repairs, change nothing")
+	cmd.Flags().BoolVar(&r.amnesia, "yes", false, "continue without a damaged record of forgotten calls: they may be fetched again")
 	cli.Choice(cmd, &r.format, "format", "", "text", "json")
 	return cmd
 }
@@ -82,7 +82,7 @@ func runRepair(ctx context.Context, s *settings.Settings, r *repairs, stdout, st
 	}
 	err = r.run(ctx, s, stderr)
 	if err != nil && cli.Code(err) != cli.ExitIncomplete && cli.Hint(err) == "" {
-		err = cli.Fail(cli.Code(err), err, "the warehouse is whole again; extract run fetches what is still missing")
+		err = cli.Fail(cli.Code(err), err, "the warehouse is intact again; extract run fetches missing data")
 	}
 	return err
 }
@@ -108,8 +108,8 @@ func mend(ctx context.Context, s *settings.Settings, r *repairs, stderr io.Write
 	b.Close()
 	var damage *layout.DamageError
 	if errors.As(err, &damage) && layout.IsForgottenFile(path.Join(path.Base(path.Dir(damage.Path)), path.Base(damage.Path))) {
-		err = cli.Fail(cli.ExitFailed, err, "this is the record of forgotten calls; restore the file from a backup, "+
-			"or give it up with extract repair --yes: forgotten calls that the service still has may be fetched again")
+		err = cli.Fail(cli.ExitFailed, err, "this file records the forgotten calls; restore it from a backup, "+
+			"or discard it with extract repair --yes: forgotten calls that the service still has may be fetched again")
 	}
 	return plan, journal, err
 }
@@ -134,7 +134,7 @@ func verb(p *repair.Part) string {
 	case repair.Restored:
 		return fmt.Sprintf("restored from snapshot %d", p.From)
 	case repair.Kept:
-		return "kept, without what is damaged"
+		return "kept without the damaged files"
 	}
 	return "dropped"
 }
@@ -142,7 +142,7 @@ func verb(p *repair.Part) string {
 // writeRepair writes a plan for a person.
 func writeRepair(plan *repair.Plan, dry bool, w io.Writer) {
 	if !plan.Damaged() {
-		words.Fprintf(w, "snapshot %d is whole: nothing to repair\n", plan.Snapshot)
+		words.Fprintf(w, "snapshot %d is intact: nothing to repair\n", plan.Snapshot)
 		return
 	}
 	for _, p := range plan.Parts {
@@ -153,7 +153,7 @@ func writeRepair(plan *repair.Plan, dry bool, w io.Writer) {
 		words.Fprintf(w, "%s: replaced (%s)\n", p.Path, p.What)
 	}
 	if dry {
-		words.Fprintf(w, "nothing was changed: extract repair does this, and fetches what is missing\n")
+		words.Fprintf(w, "nothing was changed; extract repair makes these repairs and fetches missing data\n")
 	}
 }
 

@@ -21,20 +21,20 @@ import (
 	"callhouse/internal/words"
 )
 
-const rollbackAbout = `rollback makes an older snapshot the current one again: as a new snapshot, so that numbers only
-rise and a rollback can be rolled back. Without --to it undoes the last run: it goes back to what
-the run before it left. With --to it also mends a warehouse whose link current is missing, or
-whose current manifest is damaged.
+const rollbackAbout = `rollback makes an older snapshot current again. It creates a new snapshot, so numbers only increase
+and a rollback can itself be rolled back. Without --to it undoes the last run and returns to the
+state before it. With --to it also repairs a warehouse whose link current is missing or whose
+current manifest is damaged.
 
-Snapshots stay for 24 hours, and the last three in any case. What the older one did not have yet is
-listed and fetched again by the next run. What was forgotten stays forgotten.`
+Snapshots are kept for 24 hours, and at least the last three. The next run lists and fetches again
+what the older snapshot lacks. Forgotten calls stay forgotten.`
 
 func rollbackCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	var to int64
 	var list bool
 	var format string
 	cmd := &cobra.Command{
-		Use: "rollback", Short: "Go back to an older snapshot", Long: rollbackAbout,
+		Use: "rollback", Short: "Return to an older snapshot", Long: rollbackAbout,
 		Example: `  extract rollback --list
   extract rollback
   extract rollback --to 42`,
@@ -43,14 +43,14 @@ func rollbackCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 				return listSnapshots(s, format, cmd.OutOrStdout())
 			}
 			if to < 0 || to == 0 && cmd.Flags().Changed("to") {
-				return cli.Usage("extract rollback --list shows the numbers", "--to takes the number of a snapshot")
+				return cli.Usage("extract rollback --list shows the numbers", "--to requires the number of a snapshot")
 			}
 			return rollback(cmd.Context(), s, to, stderr)
 		},
 	}
 	cmd.Flags().SortFlags = false
-	cmd.Flags().Int64Var(&to, "to", 0, "number of the snapshot to go back to")
-	cmd.Flags().BoolVar(&list, "list", false, "list the snapshots that are there, and change nothing")
+	cmd.Flags().Int64Var(&to, "to", 0, "number of the snapshot to return to")
+	cmd.Flags().BoolVar(&list, "list", false, "list the snapshots, change nothing")
 	cli.Choice(cmd, &format, "format", ", for --list", "text", "json")
 	return cmd
 }
@@ -78,11 +78,11 @@ func rollback(ctx context.Context, s *settings.Settings, to int64, stderr io.Wri
 		}
 		if !s.Quiet {
 			now := w.Snapshot().Manifest
-			words.Fprintf(stderr, "snapshot %d is what snapshot %d was: %s calls, committed %s; the next run goes on from there\n",
+			words.Fprintf(stderr, "snapshot %d restores snapshot %d: %s calls, committed %s; the next run continues from there\n",
 				now.Snapshot, target.Manifest.Snapshot, humanize.Comma(now.Rows(schema.Calls.Name)),
 				target.Manifest.CommittedAt.UTC().Format(time.RFC3339))
 			if left := w.Leftover(); len(left) > 0 {
-				words.Fprintf(stderr, "a killed run (%s) left records in the journal; the next run takes them in\n", left[len(left)-1])
+				words.Fprintf(stderr, "the journal contains records of a killed run (%s); the next run commits them\n", left[len(left)-1])
 			}
 		}
 		return nil
@@ -95,13 +95,13 @@ func explainRollback(err error) error {
 		return err
 	}
 	if len(missing.Have) == 0 {
-		return cli.Fail(cli.ExitFailed, err, "extract rollback --list shows what is there; nothing was changed")
+		return cli.Fail(cli.ExitFailed, err, "nothing was changed; extract rollback --list shows the snapshots")
 	}
 	var have []string
 	for _, n := range missing.Have {
 		have = append(have, fmt.Sprint(n))
 	}
-	return cli.Usage("there are: "+strings.Join(have, ", "), "%w", err)
+	return cli.Usage("available: "+strings.Join(have, ", "), "%w", err)
 }
 
 // snapshotLine is one line of the list of snapshots.

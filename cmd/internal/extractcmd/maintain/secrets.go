@@ -14,13 +14,12 @@ import (
 	"callhouse/internal/words"
 )
 
-const secretsAbout = `secrets lists every place in agents, tools and other objects where something was withheld, in the current
-snapshot and in the changes: the table, the object, the path inside the object and the rule. It shows no value and
-asks the service for nothing.
+const secretsAbout = `secrets lists all values withheld in agents, tools and other objects, in the current snapshot and in the changes:
+the table, the object, the path inside the object and the rule. It shows no values and sends no requests.
 
-Check the list for two mistakes: a secret at the service that is not listed is stored in clear, and a listed place that
-holds no secret was withheld for nothing. Places marked CLEAR were stored by an older callhouse: extract migrate
-withholds them.`
+Check the list for two kinds of errors: a secret that is not listed is stored in clear, and a listed value that is not
+a secret was withheld without need. Values marked CLEAR were stored by an older version: extract migrate withholds
+them.`
 
 // withheldPlace is a place as JSON shows it.
 type withheldPlace struct {
@@ -36,7 +35,7 @@ type withheldPlace struct {
 func secretsCommand(s *settings.Settings) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
-		Use: "secrets", Short: "List where secrets were withheld", Long: secretsAbout,
+		Use: "secrets", Short: "List withheld secrets", Long: secretsAbout,
 		Example: `  extract secrets
   extract secrets --format json | jq '.[] | select(.table == "tools")'`,
 		Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {

@@ -15,18 +15,17 @@ import (
 	"callhouse/internal/words"
 )
 
-const showAbout = `show writes the JSON of one call as the warehouse knows it: that which the service sent, value for
-value, rebuilt from the rows of all tables.`
+const showAbout = `show prints one call as JSON: the values that the service sent, rebuilt from the rows of all tables.`
 
 func showCommand(s *settings.Settings) *cobra.Command {
 	var pretty bool
 	cmd := &cobra.Command{
-		Use: "show CALL_ID", Short: "Write a call's JSON, rebuilt from the warehouse", Long: showAbout,
+		Use: "show CALL_ID", Short: "Print a call's JSON, rebuilt from the warehouse", Long: showAbout,
 		Example: `  extract show 0014e571-6a1e-4ac3-8f7e-3c1f6e7f2a10
   extract show 0014e571-6a1e-4ac3-8f7e-3c1f6e7f2a10 | jq .call_analysis`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 || args[0] == "" {
-				return cli.Usage("extract show CALL_ID", "show takes the id of one call")
+				return cli.Usage("extract show CALL_ID", "show requires the id of one call")
 			}
 			return nil
 		},
@@ -37,7 +36,7 @@ func showCommand(s *settings.Settings) *cobra.Command {
 			return show(cmd.Context(), s, args[0], pretty, cmd.OutOrStdout())
 		},
 	}
-	cmd.Flags().BoolVar(&pretty, "pretty", false, "indent it (the default on a terminal)")
+	cmd.Flags().BoolVar(&pretty, "pretty", false, "indent the JSON (default on a terminal)")
 	return cmd
 }
 
@@ -51,7 +50,7 @@ func show(ctx context.Context, s *settings.Settings, id string, pretty bool, std
 		return settings.Explain(err)
 	}
 	if call == nil {
-		return cli.Fail(cli.ExitFailed, fmt.Errorf("there is no call %q in snapshot %d", id, current.Manifest.Snapshot),
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("no call %q in snapshot %d", id, current.Manifest.Snapshot),
 			"query sql 'SELECT call_id FROM calls' lists the ids")
 	}
 	text := call.AppendJSON(nil)

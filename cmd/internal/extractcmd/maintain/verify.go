@@ -21,22 +21,21 @@ import (
 	"callhouse/internal/words"
 )
 
-const verifyAbout = `verify reads the whole warehouse and proves it against itself: every file's checksum, columns and
-rows; that each call is there once, in its place, with all its turns and items; and that the
-manifest's figures are those of the rows. It may run beside a run, and writes nothing but its
-result, for status.
+const verifyAbout = `verify reads the whole warehouse and checks its consistency: the checksum, columns and rows of each
+file; that each call is stored once, in its place, with all its turns and items; and that the
+manifest's figures match the rows. It can run concurrently with a run, and writes only its result,
+for status.
 
---deep compares it with the service as well: it lists all calls again (or those from --since on),
-a request for each 100, and fetches the records of a sample, a request each, all within the
-budget. It also lists the resources that --resources names and that were ever listed, and fetches
-the records of a sample of each. No run can start meanwhile. What the service says is kept in a
-temporary folder until the end, and nothing of it gets into the warehouse.
+--deep also compares the warehouse with the service. It lists all calls again (or those from --since
+on), 100 per request, and fetches the records of a sample, one request each, within the budget. It
+also lists the resources that --resources names and that were ever listed, and fetches the records
+of a sample of each. No run can start meanwhile. Responses are kept in a temporary folder until the
+end and are not stored in the warehouse.
 
-Exit code 0: whole, and as the service says. 1: damaged, or it lacks a call or object that it has on
-record as listed, or a transcript or record is another one, or secrets that an older callhouse stored
-are there in clear, which extract migrate withholds; each problem is one line. 3: calls have
-changed at the service after they were settled, or objects that nobody edited, which a later run
-takes in; or not all could be compared.`
+Exit codes: 0 intact and consistent with the service; 1 damaged, a call or object listed earlier is
+missing, a transcript or record differs, or secrets are stored in clear by an older version (extract
+migrate withholds them), with one line per problem; 3 settled calls or unedited objects have changed
+at the service and a later run will fetch them, or not everything could be compared.`
 
 // sampled is how many details are compared by default.
 const sampled = "100"
@@ -52,7 +51,7 @@ func records(n **int) func(string) error {
 			err = strconv.ErrRange
 		}
 		if err != nil {
-			return errors.New("it takes a number of calls, or all")
+			return errors.New("must be a number of calls, or all")
 		}
 		*n = &many
 		return nil
@@ -71,7 +70,7 @@ func verifyCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	var format string
 	var deep, sample *int
 	cmd := &cobra.Command{
-		Use: "verify", Short: "Prove the warehouse whole", Long: verifyAbout,
+		Use: "verify", Short: "Check the integrity of the warehouse", Long: verifyAbout,
 		Example: `  extract verify
   extract verify --all --format json
   extract verify --deep --since 30d
@@ -79,9 +78,9 @@ func verifyCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 		Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case sample != nil && deep == nil:
-				return cli.Usage("extract verify --deep --sample N", "--sample goes with --deep")
+				return cli.Usage("extract verify --deep --sample N", "--sample requires --deep")
 			case deep == nil && (s.Since != "" || s.MaxDuration != 0):
-				return cli.Usage("without --deep nothing is asked of the service", "--since and --max-duration go with --deep")
+				return cli.Usage("without --deep, verify sends no requests", "--since and --max-duration require --deep")
 			case sample != nil:
 				deep = sample
 			}
@@ -90,13 +89,13 @@ func verifyCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.BoolVar(&all, "all", false, "the older snapshots as well")
+	f.BoolVar(&all, "all", false, "also check the older snapshots")
 	cli.Choice(cmd, &format, "format", "", "text", "json")
 	f.Func("deep", "compare with the service: all calls and resources, and `N|all` records of each", records(&deep))
 	f.Lookup("deep").NoOptDefVal = sampled
 	f.Func("sample", "with --deep: compare `N|all` records", records(&sample))
-	f.StringVar(&s.Since, "since", "", "with --deep: leave calls alone that started before: 2026-11-01, 30d")
-	cli.SpanVar(f, &s.MaxDuration, "max-duration", 0, "with --deep: stop asking after so long, as in 1h")
+	f.StringVar(&s.Since, "since", "", "with --deep: skip calls that started before: 2026-11-01, 30d")
+	cli.SpanVar(f, &s.MaxDuration, "max-duration", 0, "with --deep: stop requests after this time, e.g. 1h")
 	return cmd
 }
 
@@ -141,7 +140,7 @@ func runVerify(ctx context.Context, s *settings.Settings, deep *int, all bool, f
 		v.Service.Write(s.Text(stdout))
 	}
 	if !r.Whole() && !r.Damaged() {
-		return cli.Fail(cli.ExitFailed, fmt.Errorf("the warehouse is whole, but it holds secrets in clear, in %s", cli.Plural(r.Count, "file")),
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("the warehouse is intact, but stores secrets in clear in %s", cli.Plural(r.Count, "file")),
 			"extract migrate withholds them in the current snapshot; replace them at the service: others may have read them")
 	}
 	if !r.Whole() {
@@ -156,10 +155,10 @@ func damageHint(r *verify.Report) string {
 	var hints []string
 	isKey := func(p verify.Problem) bool { return p.Kind == verify.MaskKeyProblem }
 	if slices.ContainsFunc(r.Problems, isKey) {
-		hints = append(hints, "put "+layout.MaskKeyName+" back from a backup, or name the key with --mask-key-file")
+		hints = append(hints, "put "+layout.MaskKeyName+" from a backup, or set --mask-key-file")
 	}
 	if slices.ContainsFunc(r.Problems, func(p verify.Problem) bool { return !isKey(p) }) {
-		hints = append(hints, "extract repair replaces what is damaged, and fetches it again; extract verify --all says which "+
+		hints = append(hints, "extract repair replaces damaged files and fetches their calls again; extract verify --all shows which "+
 			"older snapshots are intact")
 	}
 	return strings.Join(hints, "; ")
@@ -186,7 +185,7 @@ func writeVerified(r *verify.Report, w io.Writer) {
 		words.Fprintf(w, "the journal holds %s that the next run commits\n", cli.Plural(r.Journal, "record"))
 	}
 	if len(r.Leftovers) > 0 {
-		words.Fprintf(w, "a crash left %s behind that the next run removes\n", cli.Plural(int64(len(r.Leftovers)), "name"))
+		words.Fprintf(w, "a crash left %s that the next run removes\n", cli.Plural(int64(len(r.Leftovers)), "name"))
 	}
 	for _, note := range r.Notes {
 		words.Fprintln(w, note)

@@ -44,7 +44,7 @@ func (q *questions) ask(ctx context.Context) (_ *compare.Report, err error) {
 	defer func() { err = errors.Join(err, w.Close()) }()
 	dir, err := scratch.Make(scratch.Verify)
 	if err != nil {
-		return nil, fmt.Errorf("keep what the service says: %w", err)
+		return nil, fmt.Errorf("store the service's responses: %w", err)
 	}
 	defer func() { err = errors.Join(err, dir.Remove()) }()
 	heard, err := sink.Open(sink.Options{Root: filepath.Join(dir.Path, "heard"), RunID: settings.RunID(started), Now: q.Now})
@@ -103,7 +103,7 @@ func (q *questions) listen(ctx context.Context, w, heard *sink.Warehouse) (rep c
 		return rep, cli.Usage("", "%w", err)
 	}
 	st.Over = func() bool { return c.Progress().Phase == crawler.Finishing }
-	log.Info("asking the service what the warehouse should hold", "service", cfg.BaseURL, "key_from", cfg.KeySource)
+	log.Info("listing the service's data for comparison", "service", cfg.BaseURL, "key_from", cfg.KeySource)
 	stop := screen.Watch(log, c.Progress)
 	rep, err = c.Run(ctx)
 	stop()
@@ -118,9 +118,9 @@ func (q *questions) listen(ctx context.Context, w, heard *sink.Warehouse) (rep c
 func unanswered(err error) error {
 	switch {
 	case cli.Is[*api.AuthError](err):
-		return cli.Fail(cli.ExitFailed, err, "check the key in the service's dashboard; the warehouse itself is whole")
+		return cli.Fail(cli.ExitFailed, err, "check the key in the service's dashboard; the warehouse itself is intact")
 	case cli.Is[*api.ServiceDownError](err):
-		return cli.Fail(cli.ExitFailed, err, "try again later; the warehouse itself is whole")
+		return cli.Fail(cli.ExitFailed, err, "try again later; the warehouse itself is intact")
 	}
 	return err
 }

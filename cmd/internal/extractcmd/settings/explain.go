@@ -21,7 +21,7 @@ func Explain(err error) error {
 	case cli.Is[*cli.Error](err):
 		return err
 	case cli.Is[*disk.LockedError](err):
-		return cli.Fail(cli.ExitLocked, err, "wait for it to end; the lock goes with its process, so there is never one to remove by hand")
+		return cli.Fail(cli.ExitLocked, err, "wait for it to end; the lock ends with its process and never needs to be removed by hand")
 	case disk.IsNoSpace(err):
 		return explainNoSpace(err)
 	case cli.Hint(err) != "": // it says so itself
@@ -29,9 +29,9 @@ func Explain(err error) error {
 	case c != nil:
 		return cli.Fail(cli.ExitFailed, err, c.hint(err))
 	case cli.Is[*fs.PathError](err):
-		return cli.Fail(cli.ExitFailed, err, "--warehouse (CALLHOUSE_WAREHOUSE) must name a folder that this user may write to")
+		return cli.Fail(cli.ExitFailed, err, "--warehouse (CALLHOUSE_WAREHOUSE) must name a folder that this user can write to")
 	case errors.Is(err, context.Canceled):
-		return cli.Fail(cli.ExitInterrupted, errors.New("interrupted"), "what was fetched is kept; run again to go on")
+		return cli.Fail(cli.ExitInterrupted, errors.New("interrupted"), "fetched data is kept; run again to continue")
 	}
 	return cli.Fail(cli.ExitFailed, err, "")
 }
@@ -41,13 +41,13 @@ func certificateHint(err error) string {
 	e, _ := errors.AsType[*api.CertificateError](err)
 	switch {
 	case e.Plain():
-		return "nothing was sent. Check --base-url (CALLHOUSE_BASE_URL); with http:// others can read the key and the calls on the way"
+		return "nothing was sent. Check --base-url (CALLHOUSE_BASE_URL); http:// would send the key and the calls unencrypted"
 	case e.Outdated():
-		return "nothing was sent. The service must renew it; or set this machine's clock, if that is wrong"
+		return "nothing was sent. The service must renew it, or this machine's clock is wrong"
 	case e.Foreign():
-		return "nothing was sent. Check --base-url (CALLHOUSE_BASE_URL), and whether a proxy answers for the service"
+		return "nothing was sent. Check --base-url (CALLHOUSE_BASE_URL), and whether a proxy responds instead of the service"
 	}
-	return "nothing was sent. A proxy may answer for the service; if the authority is your own, name its certificate in SSL_CERT_FILE"
+	return "nothing was sent. A proxy may respond instead of the service; for your own authority, set SSL_CERT_FILE to its certificate"
 }
 
 // explainNoSpace gives an error of a full disk the hint that fits it.

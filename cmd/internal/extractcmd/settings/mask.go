@@ -99,11 +99,11 @@ func (s *Settings) maskKey(w *sink.Warehouse, was *layout.Mask) (key []byte, err
 	}
 	switch {
 	case key == nil:
-		return nil, cli.Usage("name it with --mask-key-file, or put "+layout.MaskKeyName+" back into the warehouse",
-			"the key that masked %s is not there", s.Warehouse)
+		return nil, cli.Usage("set --mask-key-file, or restore "+layout.MaskKeyName+" in the warehouse",
+			"the key that masked %s is missing", s.Warehouse)
 	case was != nil && mask.KeyHash(key) != was.Key:
-		return nil, cli.Usage("name the right one with --mask-key-file",
-			"this is not the key that masked %s: equal values would not stay equal", s.Warehouse)
+		return nil, cli.Usage("set --mask-key-file to the right key",
+			"this is not the key that masked %s: equal values would get different hashes", s.Warehouse)
 	}
 	return key, nil
 }
@@ -119,7 +119,7 @@ func (s *Settings) GivenMaskKey() ([]byte, error) {
 	}
 	key, err := mask.ParseKey([]byte(raw))
 	if err != nil {
-		return nil, cli.Usage("make one with: (umask 077; openssl rand -hex 32 > "+s.MaskKeyFile+")", "the mask key file %s: %w",
+		return nil, cli.Usage("create one with: (umask 077; openssl rand -hex 32 > "+s.MaskKeyFile+")", "the mask key file %s: %w",
 			s.MaskKeyFile, err)
 	}
 	return key, nil
@@ -133,7 +133,7 @@ func explainMask(err error) error {
 	}
 	hint := ""
 	if e.Known != nil {
-		hint = cli.Suggest(e.Path, e.Known, "there are: "+strings.Join(e.Known, ", ")+", and extra.NAME")
+		hint = cli.Suggest(e.Path, e.Known, "available: "+strings.Join(e.Known, ", ")+", and extra.NAME")
 	}
 	return cli.Usage(hint, "--%w", err)
 }

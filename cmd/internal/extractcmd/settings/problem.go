@@ -23,13 +23,13 @@ var causes = []cause{
 	{cli.Is[*layout.ColumnError], cli.Newer, says("nothing was changed; query, status and verify read it as it is")},
 	{disk.IsNoSpace, cli.Full, cli.Hint},
 	{cli.Is[*intake.ForeignError], cli.Foreign, cli.Hint},
-	{cli.Is[*api.AuthError], cli.Refused, says("check the key in the service's dashboard; what was fetched before is committed")},
+	{cli.Is[*api.AuthError], cli.Refused, says("check the key in the service's dashboard; data fetched before is committed")},
 	{cli.Is[*api.UnreachableError], cli.Unreachable, says("check --base-url (CALLHOUSE_BASE_URL) and the network")},
 	{cli.Is[*api.CertificateError], cli.Untrusted, certificateHint},
 	{cli.Is[*api.AddressError], cli.Misaddressed, says("set --base-url (CALLHOUSE_BASE_URL) to the part of the address before /v3")},
-	{cli.Is[*api.ServiceDownError], cli.Down, says("what was fetched is committed; the next run goes on from there")},
+	{cli.Is[*api.ServiceDownError], cli.Down, says("fetched data is committed; the next run continues from there")},
 	{cli.Is[*api.ClockError], cli.WrongClock,
-		says("nothing was written or erased; set this machine's clock; with --yes, run goes by the service's clock instead")},
+		says("nothing was written or erased; set this machine's clock, or use --yes to rely on the service's clock")},
 }
 
 func says(hint string) func(error) string { return func(error) string { return hint } }

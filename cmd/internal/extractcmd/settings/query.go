@@ -23,7 +23,7 @@ func (s *Settings) AskQuery(ctx context.Context) (string, error) {
 		}
 	}
 	if err != nil {
-		return "", fmt.Errorf("the program query is neither beside extract nor in PATH: %w", err)
+		return "", fmt.Errorf("the program query is neither next to extract nor in PATH: %w", err)
 	}
 	args := []string{"publish", "iceberg", "--warehouse", s.Warehouse}
 	if s.File != nil {

@@ -27,8 +27,8 @@ func (s *Settings) Wanted() ([]*resource.Resource, error) {
 				chosen[r] = true
 			}
 		default:
-			return nil, cli.Usage(cli.Suggest(name, names, "there are: all, none, "+strings.Join(names, ", ")),
-				"there is no resource %q", name)
+			return nil, cli.Usage(cli.Suggest(name, names, "available: all, none, "+strings.Join(names, ", ")),
+				"unknown resource %q", name)
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(resource.All), func(r *resource.Resource) bool { return !chosen[r] }), nil

@@ -67,10 +67,10 @@ func (s *Settings) KeepFrom(now time.Time) (time.Time, error) {
 	}
 	span, err := cli.ParseAge(s.Keep)
 	if err != nil {
-		return time.Time{}, cli.Usage("write a span as in 400d, 60w or 9600h", "--keep: %w", err)
+		return time.Time{}, cli.Usage("use a duration such as 400d, 60w or 9600h", "--keep: %w", err)
 	}
 	if span < leastKeep {
-		return time.Time{}, cli.Usage("calls change for some days after their end", "--keep must be 7d or more, not %s", s.Keep)
+		return time.Time{}, cli.Usage("calls can change for some days after their end", "--keep must be 7d or more, not %s", s.Keep)
 	}
 	return now.Add(-span).UTC().Truncate(24 * time.Hour), nil
 }
@@ -89,11 +89,11 @@ func (s *Settings) Crawl(now time.Time) (crawler.Config, error) {
 			"the API key is set separately", "%w", err)
 	}
 	if s.PerSecond < 1 || s.PerMinute < 1 {
-		return cfg, cli.Usage("the service allows 5 a second and 120 a minute",
+		return cfg, cli.Usage("the service allows 5 per second and 120 per minute",
 			"--requests-per-second and --requests-per-minute must be 1 or more")
 	}
 	if s.Share <= 0 || s.Share > 1 {
-		return cfg, cli.Usage("--share 0.5 leaves half of the budget to others", "--share must be above 0 and not above 1, not %v", s.Share)
+		return cfg, cli.Usage("--share 0.5 leaves half of the budget to other programs", "--share must be above 0 and at most 1, not %v", s.Share)
 	}
 	cfg.Clock = s.Clock
 	var err error
@@ -136,7 +136,7 @@ func (s *Settings) WarnPlain(log *slog.Logger) {
 	if ip, err := netip.ParseAddr(host); err == nil && ip.IsLoopback() || host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return
 	}
-	log.Warn("the API key and the calls are not encrypted on their way: use https", "host", u.Host)
+	log.Warn("the API key and the calls are sent unencrypted: use https", "host", u.Host)
 }
 
 // manyProfiles marks the commands that take several profiles.
@@ -146,20 +146,20 @@ const manyProfiles = "callhouse_many_profiles"
 func (s *Settings) RunFlags(cmd *cobra.Command) {
 	cmd.Flags().SortFlags = false
 	s.AddOwnFlags(cmd, config.Extract)
-	cmd.Flags().BoolVar(&s.Full, "full", false, "list all calls again, whatever was listed before")
+	cmd.Flags().BoolVar(&s.Full, "full", false, "list all calls again, regardless of earlier runs")
 }
 
 // YesFlags adds the flags that overrule a safety check.
 func (s *Settings) YesFlags(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&s.Yes, "yes", false, "do what a safety check refuses: erase much at once (--keep), or go by the "+
-		"service's clock where this machine's is more than a day apart")
+	cmd.Flags().BoolVar(&s.Yes, "yes", false, "override a safety check: erase many calls at once (--keep), or use the "+
+		"service's clock if this machine's differs by more than a day")
 	cmd.Flags().BoolVar(&s.Adopt, "adopt", false,
-		"take the calls of this address and key into the warehouse, though they look like another organisation's")
+		"accept the calls of this address and key although they look like another organisation's")
 }
 
 // AllFlag adds --all to a command that takes several profiles.
 func (s *Settings) AllFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&s.AllProfiles, "all", false, "all profiles of the configuration file, side by side")
+	cmd.Flags().BoolVar(&s.AllProfiles, "all", false, "run all profiles of the configuration file concurrently")
 	if cmd.Annotations == nil {
 		cmd.Annotations = map[string]string{}
 	}
@@ -192,7 +192,7 @@ func (s *Settings) Configure(cmd *cobra.Command) error {
 	}
 	switch {
 	case len(s.Named) > 1 && cmd.Annotations[manyProfiles] == "":
-		return cli.Usage("extract run, extract status and extract config take several", "%s takes one profile", cmd.CommandPath())
+		return cli.Usage("only extract run, status and config take several", "%s takes one profile", cmd.CommandPath())
 	case len(s.Named) > 0:
 		return s.apply(cmd, s.Named[0])
 	}
@@ -205,7 +205,7 @@ func (s *Settings) apply(cmd *cobra.Command, profile string) error {
 	s.Secrets.AddURL(s.PingURL)
 	given := s.Country
 	if s.Country = strings.ToUpper(given); err == nil && given != "" && !phone.IsCountry(s.Country) {
-		err = cli.Usage("write its two letters, as in --country KR", "--country %s is not a country", given)
+		err = cli.Usage("use a two-letter code, e.g. --country KR", "--country %s is not a country", given)
 	}
 	return err
 }

@@ -84,7 +84,7 @@ func Remember(cfg *crawler.Config, w *sink.Warehouse, log *slog.Logger) {
 	}
 	cfg.Note = func(slot int, sp api.Spend) {
 		if err := w.Note(slot, disk.Spend(sp)); err != nil {
-			log.Warn("cannot note a request for the runs after this one", "error", err)
+			log.Warn("cannot record a request for later runs", "error", err)
 		}
 	}
 }
