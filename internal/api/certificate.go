@@ -20,7 +20,7 @@ type CertificateError struct {
 
 func (e *CertificateError) Error() string {
 	if e.Plain() {
-		return fmt.Sprintf("%s answers http, and not https", e.BaseURL)
+		return fmt.Sprintf("%s serves http, not https", e.BaseURL)
 	}
 	return fmt.Sprintf("the certificate of %s %s", e.BaseURL, e.problem())
 }
@@ -49,11 +49,11 @@ func (e *CertificateError) problem() string {
 	unknown, _ := errors.AsType[x509.UnknownAuthorityError](e.Err)
 	switch now := time.Now(); {
 	case e.Outdated() && now.Before(invalid.Cert.NotBefore):
-		return fmt.Sprintf("is valid only from %s, and this machine's clock says %s", day(invalid.Cert.NotBefore), day(now))
+		return fmt.Sprintf("is valid only from %s, but this machine's clock shows %s", day(invalid.Cert.NotBefore), day(now))
 	case e.Outdated():
-		return fmt.Sprintf("expired on %s, and this machine's clock says %s", day(invalid.Cert.NotAfter), day(now))
+		return fmt.Sprintf("expired on %s; this machine's clock shows %s", day(invalid.Cert.NotAfter), day(now))
 	case e.Foreign():
-		return fmt.Sprintf("is for %s, and not for %s", hostsOf(foreign.Certificate), foreign.Host)
+		return fmt.Sprintf("is for %s, not for %s", hostsOf(foreign.Certificate), foreign.Host)
 	case unknown.Cert != nil:
 		issuer := unknown.Cert.Issuer
 		return fmt.Sprintf("is signed by %q, which this machine does not trust", cmp.Or(issuer.CommonName, issuer.String()))

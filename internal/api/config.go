@@ -104,13 +104,13 @@ func (cfg *Config) Check() error {
 		return errors.New("the API key is empty")
 	}
 	if strings.ContainsFunc(string(cfg.Key), func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return errors.New("the API key holds a space, a line break or a character that no key has")
+		return errors.New("the API key contains a space, a line break or another invalid character")
 	}
 	if min(cfg.PerSecond, cfg.PerMinute) < 1 || max(cfg.PerSecond, cfg.PerMinute) > maxLimit {
 		return fmt.Errorf("limits must be from 1 to %d requests", maxLimit)
 	}
 	if !(cfg.Share > 0 && cfg.Share <= 1) { // refuses NaN, too
-		return fmt.Errorf("the share %v is not above 0 and at most 1", cfg.Share)
+		return fmt.Errorf("the share %v must be above 0 and at most 1", cfg.Share)
 	}
 	return nil
 }
@@ -136,13 +136,13 @@ func parseBase(s string) (string, error) {
 	var wrong *url.Error
 	switch {
 	case MayHoldSecrets(s):
-		return "", errors.New("base URL: it must not hold a user, a password, a query (?) or a fragment (#)")
+		return "", errors.New("base URL: it must not contain a user, a password, a query (?) or a fragment (#)")
 	case scheme != "http" && scheme != "https":
 		return "", fmt.Errorf("base URL %q: it must start with https:// or http://", s)
 	case errors.As(err, &wrong):
-		return "", fmt.Errorf("base URL %q: it is not an address: %w", s, wrong.Err)
+		return "", fmt.Errorf("base URL %q: invalid address: %w", s, wrong.Err)
 	case u.Host == "":
-		return "", fmt.Errorf("base URL %q: it names no host", s)
+		return "", fmt.Errorf("base URL %q: it has no host", s)
 	}
 	base := strings.TrimRight(u.String(), "/")
 	return strings.TrimRight(strings.TrimSuffix(base, "/v3"), "/"), nil

@@ -28,7 +28,7 @@ type UnreachableError struct {
 }
 
 func (e *UnreachableError) Error() string {
-	return fmt.Sprintf("nothing answers at %s (%d tries): %v", e.BaseURL, e.Tries, e.Err)
+	return fmt.Sprintf("no response from %s (%d tries): %v", e.BaseURL, e.Tries, e.Err)
 }
 
 func (e *UnreachableError) Unwrap() error { return e.Err }
@@ -49,7 +49,7 @@ func (e *AddressError) Error() string {
 	case e.Status != 0:
 		return fmt.Sprintf("%s has no %s (status %d): is the base URL right?", e.BaseURL, e.Path, e.Status)
 	}
-	return fmt.Sprintf("%s%s does not answer as the service does: is the base URL right? %v", e.BaseURL, e.Path, e.Err)
+	return fmt.Sprintf("%s%s does not respond like the service: is the base URL right? %v", e.BaseURL, e.Path, e.Err)
 }
 
 func (e *AddressError) Unwrap() error { return e.Err }
@@ -67,10 +67,10 @@ type ServiceDownError struct {
 
 func (e *ServiceDownError) Error() string {
 	if e.Wait > 0 {
-		return fmt.Sprintf("the service asks to wait for %v, and a run goes on for at most %v without a good answer: %v",
+		return fmt.Sprintf("the service requests a wait of %v, and a run continues for at most %v without a successful response: %v",
 			e.Wait.Round(time.Second), e.Patience, e.Err)
 	}
-	return fmt.Sprintf("the service fails: %d requests in a row, for %v, the last with: %v",
+	return fmt.Sprintf("the service is failing: %d consecutive requests over %v, the last with: %v",
 		e.Failures, e.For.Round(time.Second), e.Err)
 }
 
@@ -87,6 +87,6 @@ func codeText(code string) string {
 type ClockError struct{ Ours, Theirs time.Time }
 
 func (e *ClockError) Error() string {
-	return fmt.Sprintf("this machine's clock says %s, the service's says %s: they are more than a day apart, and times would be stored wrong",
+	return fmt.Sprintf("this machine's clock shows %s, the service's %s: they differ by more than a day, so stored times would be wrong",
 		e.Ours.UTC().Format(time.RFC3339), e.Theirs.UTC().Format(time.RFC3339))
 }

@@ -204,7 +204,7 @@ func (f *RequestError) Canceled() bool { return f.rule == canceled }
 func (f *RequestError) TooLarge() bool { return f.rule == tooLarge }
 
 // ErrBroken is the error of a page that cannot be split into its items.
-var ErrBroken = errors.New("the page cannot be taken apart")
+var ErrBroken = errors.New("the page cannot be parsed")
 
 // wrongBodyOf makes a failure of an answer whose content was not requested.
 func wrongBodyOf(a *Answer, err error) *RequestError {

@@ -209,13 +209,13 @@ func (c *Client) checkClock(a *Answer, f *RequestError) error {
 	c.cfg.Clock.heard(a.heard, a.date)
 	if apart := a.heard.Sub(a.date).Abs(); apart <= clockApart {
 		if apart > clockTolerance {
-			c.log.Info("going by the service's clock", "ours", a.heard.UTC(), "theirs", a.date)
+			c.log.Info("using the service's clock", "ours", a.heard.UTC(), "theirs", a.date)
 		}
 		return nil
 	}
 	err := &ClockError{Ours: a.heard, Theirs: a.date}
 	if c.cfg.AnyClock {
-		c.log.Warn("going on all the same, by the service's clock", "error", err)
+		c.log.Warn("continuing with the service's clock", "error", err)
 		return nil
 	}
 	return err

@@ -110,7 +110,7 @@ func (s *Stream) good(took time.Duration) {
 	}
 	s.mu.Unlock()
 	if slow {
-		s.spend(took, &RequestError{rule: spent, Err: ownWordsError(fmt.Sprintf("answers take too long, the last %v", took.Round(time.Second)))})
+		s.spend(took, &RequestError{rule: spent, Err: ownWordsError(fmt.Sprintf("responses are too slow, the last took %v", took.Round(time.Second)))})
 	}
 }
 
@@ -123,7 +123,7 @@ func (s *Stream) spend(d time.Duration, last *RequestError) {
 	s.mu.Unlock()
 	if s.group != nil {
 		s.group.spend(d, &RequestError{rule: spent,
-			Err: fmt.Errorf("too much time was lost on requests of this sort, the last time with: %w", last)})
+			Err: fmt.Errorf("requests of this kind cost too much time, the last failed with: %w", last)})
 	}
 }
 

@@ -98,7 +98,7 @@ func (c *Crawler) fetchBulk(ctx context.Context) error {
 	if err != nil || !c.saves(pages, covered) {
 		return err
 	}
-	c.log.Info("fetching transcripts on pages of v2", "calls", covered, "pages", pages)
+	c.log.Info("fetching transcripts from v2 pages", "calls", covered, "pages", pages)
 	c.meter.update(func(p *Progress) { p.Phase, p.Bulk.Total = Bulk, p.Bulk.Pages+pages })
 
 	workers := pool.New().WithMaxGoroutines(bulkWorkers).WithContext(ctx).WithCancelOnError().WithFirstError()
@@ -292,7 +292,7 @@ func (b *bulk) refused(ctx context.Context, f *api.RequestError, p *bulkPage) er
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if over := b.stream.Over(); over != nil {
-		b.stop("pages of v2 fail: " + over.Error())
+		b.stop("v2 pages fail: " + over.Error())
 		return nil
 	}
 	smaller := max(1, p.limit/2)
@@ -302,7 +302,7 @@ func (b *bulk) refused(ctx context.Context, f *api.RequestError, p *bulkPage) er
 	b.size = min(b.size, smaller)
 	if b.bad++; b.bad >= bulkPatience && b.size < bulkFirst/4 {
 		b.stream.End(f)
-		b.stop("pages of v2 fail: " + f.Error())
+		b.stop("v2 pages fail: " + f.Error())
 	}
 	return nil
 }
@@ -312,7 +312,7 @@ func (b *bulk) stop(why string) {
 	if b.off == "" {
 		b.off = why
 		b.meter.gaveUpBulk(why)
-		b.log.Warn("no more pages of v2: transcripts come one by one", "reason", why)
+		b.log.Warn("v2 pages abandoned: transcripts are fetched one by one", "reason", why)
 	}
 }
 
@@ -331,7 +331,7 @@ func (b *bulk) note(ctx context.Context, state schema.BulkState, kept, said stri
 	}
 	body, err := json.Marshal(b.state)
 	if err != nil {
-		return fmt.Errorf("encode what was found of v2: %w", err)
+		return fmt.Errorf("encode the state of v2: %w", err)
 	}
 	return b.put(ctx, schema.Record{Kind: schema.KindBulkState, FetchedAt: b.state.At, Body: body})
 }
@@ -349,7 +349,7 @@ func (b *bulk) took(ctx context.Context, p *bulkPage, took time.Duration) error 
 	})
 	useful := p.put + int64(len(p.sample))
 	if p.proves && useful == 0 {
-		const why = "its calls have no transcript that could stand for that of v3"
+		const why = "its calls have no transcripts that can replace those of v3"
 		return b.note(ctx, schema.BulkAbsent, why, why)
 	}
 	b.mu.Lock()
@@ -363,9 +363,9 @@ func (b *bulk) took(ctx context.Context, p *bulkPage, took time.Duration) error 
 	case 2*useful >= int64(len(p.due)):
 		b.bad = 0
 	case p.outside > 0:
-		b.stop("pages of v2 do not keep to the time that was asked for")
+		b.stop("v2 pages ignore the requested time")
 	case b.bad >= bulkPatience:
-		b.stop("pages of v2 do not have the transcripts that are due")
+		b.stop("v2 pages lack the due transcripts")
 	}
 	return nil
 }
@@ -401,7 +401,7 @@ func (b *bulk) compare(ctx context.Context, p *bulkPage) error {
 			}
 		})
 		if difference != "" {
-			b.meter.problem(fmt.Sprintf("v2 has another transcript of call %s than v3 (%s): transcripts that came on its pages "+
+			b.meter.problem(fmt.Sprintf("the v2 transcript of call %s differs from v3 (%s): transcripts from v2 pages "+
 				"are fetched again, one by one",
 				b.secrets.Clip(id, 80), difference))
 			return b.note(ctx, schema.BulkRefuted, field+" differs", "call "+id+": "+difference)

@@ -67,7 +67,7 @@ func (p *bulkPage) request() api.Request {
 func (p *bulkPage) upper() int64 { return p.due[0].StartAt.V }
 func (p *bulkPage) lower() int64 { return p.due[len(p.due)-1].StartAt.V }
 
-var errNoCalls = errors.New(`it has no list "calls"`)
+var errNoCalls = errors.New(`no list "calls"`)
 
 // read reads the body of an answer, and stores the transcripts of due calls.
 func (p *bulkPage) read(body io.Reader) error {
@@ -91,7 +91,7 @@ func (p *bulkPage) decode(d *json.Decoder, in *bulkReader) error {
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
-			return fmt.Errorf("read a page of v2: %w", err)
+			return fmt.Errorf("read a v2 page: %w", err)
 		}
 		var value json.RawMessage
 		if key == "calls" {
@@ -108,7 +108,7 @@ func (p *bulkPage) decode(d *json.Decoder, in *bulkReader) error {
 			p.more = p.more || string(value) != "null" && string(value) != `""`
 		}
 		if err != nil {
-			return fmt.Errorf("read a page of v2: %w", err)
+			return fmt.Errorf("read a v2 page: %w", err)
 		}
 	}
 	p.noList = !list
@@ -125,7 +125,7 @@ func (p *bulkPage) items(d *json.Decoder, in *bulkReader) error {
 	for d.More() {
 		in.left = api.MaxBody
 		if err := d.Decode(&value); err != nil {
-			return fmt.Errorf("read a call of v2: %w", err)
+			return fmt.Errorf("read a v2 call: %w", err)
 		}
 		if err := p.item(value); err != nil {
 			p.failed = err
@@ -175,7 +175,7 @@ func (p *bulkPage) transcript(id string, body []byte, keep bool) error {
 		return nil
 	}
 	if err := r.call.TellsTranscript(); err != nil {
-		p.log.Debug("a call of v2 is of no use", "call", p.secrets.Clip(id, 80), "reason", err)
+		p.log.Debug("a v2 call cannot be used", "call", p.secrets.Clip(id, 80), "reason", err)
 		return nil
 	}
 	if !keep {

@@ -99,7 +99,7 @@ func (c *Crawler) newResources() *resources.Crawl {
 	})
 }
 
-var errDeadline = errors.New("the run's time is over")
+var errDeadline = errors.New("the run's time limit is reached")
 
 // Run lists, fetches and commits, once. A run that ctx or MaxDuration ends early commits what has
 // arrived and returns no error; the report has it (Interrupted, DeadlineHit). The report also has
@@ -207,7 +207,7 @@ func (c *Crawler) put(ctx context.Context, recs ...schema.Record) error {
 		return nil
 	}
 	if err := c.store.Put(context.WithoutCancel(ctx), recs...); err != nil {
-		return &StoreError{"keep what was fetched", err}
+		return &StoreError{"store fetched data", err}
 	}
 	return nil
 }
@@ -219,7 +219,7 @@ func (c *Crawler) checkpoint(ctx context.Context, wait bool) error {
 		}
 	}
 	if err := c.store.Checkpoint(ctx, wait); err != nil {
-		return &StoreError{"commit what was fetched", err}
+		return &StoreError{"commit fetched data", err}
 	}
 	return nil
 }

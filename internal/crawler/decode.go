@@ -14,7 +14,7 @@ type heading struct {
 	start schema.Opt[int64]
 }
 
-var errNoID = errors.New("it has no id")
+var errNoID = errors.New("no id")
 
 // reader decodes calls, one at a time.
 type reader struct {

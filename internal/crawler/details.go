@@ -12,7 +12,7 @@ import (
 	"callhouse/internal/schema"
 )
 
-var errOtherCall = errors.New("it is another call's record")
+var errOtherCall = errors.New("the record of another call")
 
 // fetchDetails fetches the due details. If they make more calls due, it fetches these, too.
 func (c *Crawler) fetchDetails(ctx context.Context) error {
@@ -24,7 +24,7 @@ func (c *Crawler) fetchDetails(ctx context.Context) error {
 	}
 	scope := c.scope()
 	if scope == calls.DueUnsettled {
-		c.log.Info("the list has neither analyses nor costs: calls are settled by their own records")
+		c.log.Info("the list contains neither analyses nor costs: calls are settled by their records")
 	}
 	for {
 		if err := c.learn(ctx); err != nil {
@@ -35,10 +35,10 @@ func (c *Crawler) fetchDetails(ctx context.Context) error {
 		}
 		switch late := c.cameLate.Swap(false); {
 		case late && scope != calls.DueNulls:
-			c.log.Warn("a transcript came days after its call, when its record had none: all of these days that had none are asked for again")
+			c.log.Warn("a transcript arrived days after its call, whose record had none: records of those days without one are fetched again")
 			scope = calls.DueNulls
 		case c.skips.turned():
-			c.log.Info("a record of a kind that never had a transcript has one: all calls of this kind are asked for")
+			c.log.Info("a record of a kind without transcripts has one: records of this kind are fetched from now on")
 			scope = calls.DueTranscripts
 		default:
 			return nil
@@ -146,7 +146,7 @@ func (c *Crawler) fetchDetail(ctx context.Context, id string, look func(*calls.C
 		c.meter.update(func(p *Progress) { p.Missing++ })
 		return c.put(ctx, schema.Record{Kind: schema.KindMissing, CallID: id, FetchedAt: c.nowMS()})
 	}
-	c.log.Warn("a call is set aside", "call", c.secrets.Clip(id, 200), "failure", f)
+	c.log.Warn("call set aside", "call", c.secrets.Clip(id, 200), "failure", f)
 	c.meter.setAside(id, f.Error())
 	return nil
 }

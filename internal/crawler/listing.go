@@ -130,8 +130,8 @@ func (l *listing) instead(ctx context.Context, q *query, a *asked) (*query, erro
 	f := a.failure
 	switch {
 	case q.cursor != "" && f.CursorLost:
-		l.c.log.Info("a cursor is no longer accepted", "failure", f)
-		return l.restart("a cursor was refused: " + f.Error()), nil
+		l.c.log.Info("cursor no longer accepted", "failure", f)
+		return l.restart("a cursor was rejected: " + f.Error()), nil
 	case f.Then == api.Narrow && (a.page.List || !f.TooLarge()):
 		return l.narrow(ctx, a)
 	}
@@ -208,13 +208,13 @@ func (l *listing) take(ctx context.Context, q *query, p *envelope.Page) (*query,
 	case end, below, l.pages == l.maxPages:
 		return nil, nil
 	case l.goesRound(p):
-		l.problem("the list goes round")
+		l.problem("the list repeats itself")
 		return nil, nil
 	case l.counted >= 0 && l.fresh > 2*l.counted+moreCalls:
-		l.problem(fmt.Sprintf("the list does not end: it has more than %d calls, and the service counts %d", l.fresh-1, l.counted))
+		l.problem(fmt.Sprintf("the list does not end: more than %d calls, but the service reports %d", l.fresh-1, l.counted))
 		return nil, nil
 	case l.nothingNew >= maxNothingNew:
-		l.problem(fmt.Sprintf("%d pages in a row brought nothing new", l.nothingNew))
+		l.problem(fmt.Sprintf("%d consecutive pages without new calls", l.nothingNew))
 		return nil, nil
 	}
 	return l.next(q, p), nil
@@ -242,7 +242,7 @@ func (l *listing) next(q *query, p *envelope.Page) *query {
 		return l.nextByTime()
 	}
 	if l.cursors[p.Next] {
-		return l.restart("a cursor came twice")
+		return l.restart("a cursor was repeated")
 	}
 	l.cursors[p.Next] = true
 	n := *q
@@ -377,9 +377,9 @@ func (l *listing) cover(recs []schema.Record, from, at int64) []schema.Record {
 }
 
 // failed ends the listing because of a failed page.
-func (l *listing) failed(f *api.RequestError) { l.problem("a page could not be had: " + f.Error()) }
+func (l *listing) failed(f *api.RequestError) { l.problem("a page could not be fetched: " + f.Error()) }
 
 func (l *listing) problem(why string) {
-	l.c.log.Warn("part of the list is left for the next run", "reason", why)
+	l.c.log.Warn("part of the list is left to the next run", "reason", why)
 	l.c.meter.problem(why)
 }

@@ -26,11 +26,11 @@ func (l *listing) narrow(ctx context.Context, a *asked) (*query, error) {
 		if a.page.List && sound < size {
 			n.suspect, n.limit = sound+1, max(1, sound)
 		}
-		l.c.log.Info("asking for a part of a page", "items", n.limit, "failure", a.failure)
+		l.c.log.Info("requesting part of a page", "items", n.limit, "failure", a.failure)
 		return &n, nil
 	}
 	l.c.meter.update(func(p *Progress) { p.CallsListed++; p.ItemsAside++ })
-	l.c.meter.setAside("", fmt.Sprintf("it cannot be had, %s: %s", l.place(0), a.failure))
+	l.c.meter.setAside("", fmt.Sprintf("cannot be fetched, %s: %s", l.place(0), a.failure))
 	if a.page.NextKnown && !l.c.filters.oversized {
 		return l.take(ctx, &a.query, &envelope.Page{Next: a.page.Next, Total: -1, At: l.c.nowMS()})
 	}

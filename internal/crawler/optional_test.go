@@ -139,7 +139,7 @@ func TestOptionalWorkKeepsNoTranscriptAway(t *testing.T) {
 		fails map[string]failing
 		most  int64 // requests in a night
 	}{
-		{"v2 pages", path("/v2/calls/list"), failings, 8},
+		{"pages of v2", path("/v2/calls/list"), failings, 8},
 		{"a list", path("/v3/agents"), failings, 8},
 		{"a list", path("/v3/tools"), endless, 30},
 		{"all but calls", func(r *http.Request) bool { return !strings.HasPrefix(r.URL.Path, "/v3/calls") }, failings, 70},
@@ -177,11 +177,11 @@ func TestOptionalWorkKeepsNoTranscriptAway(t *testing.T) {
 					o.fails = nil
 					o.clock.Advance(8 * 24 * time.Hour)
 					r, asked, _ = o.run(t)
-					if err := o.differs(); err != nil || len(lines(&r)) > 0 || asked == 0 && op.name != "v2 pages" {
+					if err := o.differs(); err != nil || len(lines(&r)) > 0 || asked == 0 && op.name != "pages of v2" {
 						t.Errorf("all is well: %v; %d requests; it says %q", err, asked, lines(&r))
 					}
 					for of, rest := range o.store.rests {
-						if rest.Times > 0 && op.name != "v2 pages" {
+						if rest.Times > 0 && op.name != "pages of v2" {
 							t.Errorf("all is well, and %s are left alone: %+v", of, rest)
 						}
 					}

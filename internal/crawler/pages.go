@@ -156,7 +156,7 @@ func (c *Crawler) ask(ctx context.Context, q query) (*asked, error) {
 		}
 		if f := a.failure; f != nil {
 			if f.Then == api.Simplify && c.filters.learn(&a.query, f) {
-				c.log.Info("the service refuses a query parameter; going on without", "failure", f)
+				c.log.Info("the service rejects a query parameter; continuing without it", "failure", f)
 				continue
 			}
 			return a, nil

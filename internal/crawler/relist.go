@@ -44,7 +44,7 @@ func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
 	}
 	stream := c.streams.Of("listing again", streams.Relist)
 	if why := stream.Idle(); why != "" {
-		c.log.Info("what was listed long ago is not listed again", "reason", why)
+		c.log.Info("older calls are not listed again", "reason", why)
 		return false, nil
 	}
 	c.meter.update(func(p *Progress) { p.Phase = Listing })
@@ -77,7 +77,7 @@ func (c *Crawler) seventh() int64 {
 
 // list lists one stretch again.
 func (c *Crawler) list(ctx context.Context, l *listing) error {
-	c.log.Info("listing again what was listed long ago", "from", showMS(l.from), "to", showMS(l.to))
+	c.log.Info("listing older calls again", "from", showMS(l.from), "to", showMS(l.to))
 	_, err := l.walk(ctx)
 	return err
 }

@@ -205,10 +205,10 @@ func TestEveryResourceIsCrawled(t *testing.T) {
 			{"403", 0, false, "403"},
 			{"500", 0, false, "500"},
 			{"bad item", 4, false, "no id"},
-			{"circle", 4, false, "circle"},
+			{"circle", 4, false, "its pages repeat"},
 			{"cut", 2, false, "404"},
 			{"no record", 5, true, ""},
-			{"another", 0, false, "another object's"},
+			{"another", 0, false, "of another object"},
 			{"null of v2", 0, true, ""},
 		} {
 			if c.fault == "null of v2" && (of.Fallback == nil || !of.Fallback.Unpaged) {

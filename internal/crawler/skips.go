@@ -32,7 +32,7 @@ func (c *Crawler) learn(ctx context.Context) error {
 		case err == nil:
 			kinds = known
 		case ctx.Err() == nil:
-			return &StoreError{"read which kinds of calls have transcripts", err}
+			return &StoreError{"read the kinds of calls with transcripts", err}
 		}
 	}
 	c.skips.mu.Lock()

@@ -118,7 +118,7 @@ func (c *Crawler) unsettled(ctx context.Context, todo []stretch) ([]calls.Place,
 	now := c.nowMS()
 	places, err := c.store.Unsettled(ctx, max(c.since, now-c.cfg.Lookback.Milliseconds(), 0), todo[0].from, pageSize)
 	if err != nil {
-		return nil, &StoreError{"read which calls are not settled", err}
+		return nil, &StoreError{"read the unsettled calls", err}
 	}
 	left := c.seventh()
 	return slices.DeleteFunc(places, func(p calls.Place) bool {
@@ -138,7 +138,7 @@ func (c *Crawler) lookAgain(ctx context.Context, todo []stretch) (interrupted bo
 		return ctx.Err() != nil, err
 	}
 	for i, p := range places {
-		c.log.Info("listing again what is not settled", "from", showMS(p.From), "to", showMS(p.To), "place", i+1, "of", len(places))
+		c.log.Info("listing unsettled calls again", "from", showMS(p.From), "to", showMS(p.To), "place", i+1, "of", len(places))
 		l := c.newListing(p.From, p.To, p.From)
 		l.again = true
 		if interrupted, err = l.walk(ctx); err != nil || interrupted {

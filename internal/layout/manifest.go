@@ -125,7 +125,7 @@ func (m *Manifest) Writable() error {
 type ColumnError struct{ Column Column }
 
 func (e *ColumnError) Error() string {
-	return fmt.Sprintf("the warehouse has the column %s in %s, which this program does not know and would lose: upgrade "+
+	return fmt.Sprintf("the warehouse has the column %s in %s, which this version does not know and would lose: upgrade "+
 		"callhouse to %s or newer",
 		e.Column.Name, e.Column.Table, e.Column.Since)
 }
@@ -310,7 +310,7 @@ func (m *Manifest) Rows(table string) int64 {
 type VersionError struct{ Got int }
 
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("the warehouse has format version %d, this program reads up to %d: upgrade callhouse",
+	return fmt.Sprintf("the warehouse has format version %d, this version reads up to %d: upgrade callhouse",
 		e.Got, FormatVersion)
 }
 

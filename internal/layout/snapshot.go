@@ -24,7 +24,7 @@ func (e *DamageError) Error() string { return fmt.Sprintf("%s is damaged: %s", e
 
 // Hint returns advice for the operator.
 func (e *DamageError) Hint() string {
-	return "nothing was changed; extract repair removes what is damaged and fetches it again; or restore the file from a backup"
+	return "nothing was changed; use extract repair, which replaces damaged files and fetches their calls again, or restore the file from a backup"
 }
 
 // Inside shortens the paths of a warehouse in a text, such as an error, to begin at its root. Only
@@ -62,18 +62,18 @@ type CurrentError struct {
 func (e *CurrentError) FirstCommit() bool { return e.Missing && e.Only && e.Newest == 1 }
 
 func (e *CurrentError) Error() string {
-	return fmt.Sprintf("%s holds snapshots, but the link %q %s", e.Root, CurrentName, e.What)
+	return fmt.Sprintf("%s contains snapshots, but the link %q %s", e.Root, CurrentName, e.What)
 }
 
 // Hint returns advice for the operator.
 func (e *CurrentError) Hint() string {
 	if e.FirstCommit() {
-		return "the first commit was cut short, or the link was removed: extract run makes snapshot 1, the only one, the current one"
+		return "the first commit was interrupted, or the link was removed: extract run makes snapshot 1, the only one, current"
 	}
 	if e.Newest == 0 {
 		return "no snapshot is complete: restore the warehouse from a backup; nothing was changed"
 	}
-	return fmt.Sprintf("extract rollback --to %d makes snapshot %d, the newest complete one, the current one; nothing was changed",
+	return fmt.Sprintf("nothing was changed; extract rollback --to %d makes snapshot %d, the newest complete one, current",
 		e.Newest, e.Newest)
 }
 
@@ -124,7 +124,7 @@ func FindCurrent(files Files, root string) (*Snapshot, error) {
 	case errors.Is(statErr, fs.ErrNotExist):
 		return nil, lost(files, root, missing)
 	case statErr == nil && info.Mode()&fs.ModeSymlink == 0:
-		return nil, lost(files, root, "is no link (move what is there away)")
+		return nil, lost(files, root, "is not a link (move it away)")
 	default:
 		return nil, fmt.Errorf("resolve the current snapshot: %w", err)
 	}
@@ -134,7 +134,7 @@ func FindCurrent(files Files, root string) (*Snapshot, error) {
 	}
 	s, err := OpenSnapshot(files, root, name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, lost(files, root, fmt.Sprintf("points at snapshot %s, which is not there", name))
+		return nil, lost(files, root, fmt.Sprintf("points at snapshot %s, which does not exist", name))
 	}
 	return s, err
 }

@@ -95,7 +95,7 @@ func (c *checking) table(w *work, ctx context.Context) error {
 	}
 	if w.Metadata == nil {
 		if len(w.files) > 0 {
-			c.add(w, "", FixPublish, "it was never published")
+			c.add(w, "", FixPublish, "never published")
 		}
 		return nil
 	}
@@ -106,7 +106,7 @@ func (c *checking) table(w *work, ctx context.Context) error {
 	c.out.Tables++
 	c.mu.Unlock()
 	if w.fields(w.Metadata.Columns()) != nil {
-		c.add(w, "", FixPublish, "its columns are not those that were published")
+		c.add(w, "", FixPublish, "its columns differ from those published")
 	}
 	if w.Properties[w.published()] != w.publishes() {
 		c.add(w, "", FixPublish, "the warehouse's snapshot %d is not published", w.snap.Manifest.Snapshot)
@@ -118,14 +118,14 @@ func (c *checking) table(w *work, ctx context.Context) error {
 	}
 	for name := range w.properties() {
 		if name != w.published() {
-			c.add(w, "", FixPublish, "its property %s is not what was published", name)
+			c.add(w, "", FixPublish, "its property %s differs from the one published", name)
 		}
 	}
 	if n := len(w.lacking()); n > 0 {
 		c.add(w, "", FixPublish, "it lacks %d of the warehouse's %d files", n, len(w.files))
 	}
 	if w.leaky {
-		c.add(w, "", FixPublish, "its manifests have values of columns that may hold personal data")
+		c.add(w, "", FixPublish, "its manifests contain values of columns with personal data")
 	}
 	if w.alien {
 		c.add(w, "", FixPublish, "another program deleted rows from it")
@@ -134,7 +134,7 @@ func (c *checking) table(w *work, ctx context.Context) error {
 		return err
 	}
 	for _, o := range w.foreigners() {
-		c.add(w, o, FixNone, "another program wrote it; forget and publish do not clean it")
+		c.add(w, o, FixNone, "written by another program; forget and publish do not remove it")
 	}
 	return c.copies(ctx, w)
 }
@@ -193,7 +193,7 @@ func (c *checking) manifest(ctx context.Context, w *work, name string, m iceberg
 		return nil
 	}
 	if m.Length() != int64(len(raw)) {
-		c.add(w, m.FilePath(), FixRebuild, "%s: it has %d bytes, and is on record with %d", name, len(raw), m.Length())
+		c.add(w, m.FilePath(), FixRebuild, "%s: it has %d bytes, but is recorded with %d", name, len(raw), m.Length())
 	}
 	for _, e := range found {
 		f := e.DataFile()
@@ -202,11 +202,11 @@ func (c *checking) manifest(ctx context.Context, w *work, name string, m iceberg
 		}
 		switch same, err := c.told(w, f); {
 		case errors.Is(err, errUnwanted):
-			c.add(w, f.FilePath(), FixPublish, "the table has it, and the warehouse does not")
+			c.add(w, f.FilePath(), FixPublish, "it is in the table, but not in the warehouse")
 		case err != nil:
 			return err
 		case !same:
-			c.add(w, m.FilePath(), FixRebuild, "what it says of %s is wrong", path.Base(f.FilePath()))
+			c.add(w, m.FilePath(), FixRebuild, "its entry for %s is wrong", path.Base(f.FilePath()))
 		}
 	}
 	return nil

@@ -120,7 +120,7 @@ func (f *form) scrubbed(told iceberg.DataFile, organization, gone bool) (iceberg
 	b, err := iceberg.NewDataFileBuilder(f.spec(int(told.SpecID()), organization), told.ContentType(), told.FilePath(), told.FileFormat(),
 		told.Partition(), nil, nil, told.Count(), told.FileSizeBytes())
 	if err != nil {
-		return nil, &catalog.BrokenError{What: fmt.Sprintf("what a manifest says of %s makes no sense: %v", told.FilePath(), err)}
+		return nil, &catalog.BrokenError{What: fmt.Sprintf("a manifest's entry for %s is invalid: %v", told.FilePath(), err)}
 	}
 	b.ColumnSizes(told.ColumnSizes()).ValueCounts(told.ValueCounts()).NullValueCounts(told.NullValueCounts()).
 		LowerBoundValues(lower).UpperBoundValues(upper).SplitOffsets(told.SplitOffsets())

@@ -4,8 +4,8 @@ package publish
 type conditionError struct{ to string }
 
 func (e *conditionError) Error() string {
-	return e.to + ": two programs could commit at once without noticing, since this store replaces an object that is to be created " +
-		"only if it is not there (If-None-Match)"
+	return e.to + ": concurrent commits would go undetected, because this store ignores If-None-Match and replaces existing " +
+		"objects"
 }
 
 // Hint returns advice for the operator.
@@ -16,11 +16,11 @@ func (e *conditionError) Hint() string { return "publish through a catalog: --ca
 type OldFilesError struct{ Path string }
 
 func (e *OldFilesError) Error() string {
-	return e.Path + " is of an older format, in which times have milliseconds: Spark finds no rows by those"
+	return e.Path + " has an older format with times in milliseconds, by which Spark finds no rows"
 }
 
 // Hint returns advice for the operator.
-func (e *OldFilesError) Hint() string { return "extract migrate rewrites older files, once" }
+func (e *OldFilesError) Hint() string { return "run extract migrate once, which rewrites older files" }
 
 // ForeignError means that a table belongs to another warehouse.
 type ForeignError struct{ What string }
@@ -29,5 +29,5 @@ func (e *ForeignError) Error() string { return "another warehouse published it: 
 
 // Hint returns advice for the operator.
 func (e *ForeignError) Hint() string {
-	return "nothing was changed there; publish to another place, or, if this warehouse is to take its place, publish once with --adopt"
+	return "nothing was changed there; publish to another place or, to replace that warehouse, publish once with --adopt"
 }

@@ -122,7 +122,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 // prepare opens the source and the destination of a publication. The caller closes its folder.
 func prepare(ctx context.Context, o Options) (*publication, error) {
 	if o.Organization != "" && !organizationRE.MatchString(o.Organization) {
-		return nil, &catalog.UseError{What: fmt.Sprintf("the organisation %q has other characters than letters, digits, - and _, or more than 64",
+		return nil, &catalog.UseError{What: fmt.Sprintf("the organisation %q must have at most 64 characters: letters, digits, - and _",
 			o.Organization)}
 	}
 	if o.Tables == nil {
@@ -130,7 +130,7 @@ func prepare(ctx context.Context, o Options) (*publication, error) {
 	}
 	for _, name := range o.Rebuild {
 		if !slices.ContainsFunc(o.Tables, func(t *schema.Table) bool { return t.Name == name }) {
-			return nil, &catalog.UseError{What: fmt.Sprintf("no table %q is published", name)}
+			return nil, &catalog.UseError{What: fmt.Sprintf("unknown table %q", name)}
 		}
 	}
 	s, to, err := store.Open(o.To)

@@ -60,7 +60,7 @@ const (
 	intact    flaw = ""
 	missing   flaw = "it is missing"
 	truncated flaw = "it has another size"
-	altered   flaw = "its content is not that of the warehouse"
+	altered   flaw = "its content differs from the warehouse's"
 )
 
 // inspect compares a copy with the listing, and with deep also its content with the warehouse's.

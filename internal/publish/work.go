@@ -86,9 +86,9 @@ func (w *work) load(ctx context.Context) (err error) {
 	w.location = w.Location
 	if _, has := w.Metadata.Columns().FindFieldByID(organizationColumn); has != (w.Organization != "") {
 		if has {
-			return &catalog.UseError{What: "the tables there have a column organization: say whose calls these are (--organization)"}
+			return &catalog.UseError{What: "the tables there have a column organization: set --organization"}
 		}
-		return &catalog.UseError{What: "the tables there have no column organization, since one warehouse publishes to them: " +
+		return &catalog.UseError{What: "the tables there have no column organization, because a single warehouse publishes to them: " +
 			"publish to another place"}
 	}
 	if err := w.mine(); err != nil {
@@ -161,9 +161,9 @@ func (w *work) mine() error {
 	case m.Origin != nil && service != "" && service != m.Origin.Service && key != m.Origin.Key:
 		wrong = "its calls are from " + service
 	case n > m.Snapshot:
-		wrong = fmt.Sprintf("its snapshot %d was published, and this one's last is %d", n, m.Snapshot)
+		wrong = fmt.Sprintf("its snapshot %d was published, but this warehouse's latest is %d", n, m.Snapshot)
 	case at >= 0 && w.kept[at].Manifest.Checksum != checksum:
-		wrong = fmt.Sprintf("its snapshot %d is another one than this one's", n)
+		wrong = fmt.Sprintf("its snapshot %d differs from this warehouse's", n)
 	}
 	if w.foreign = wrong != ""; w.foreign && !w.Adopt {
 		return &ForeignError{wrong}

@@ -207,9 +207,9 @@ func TestCompactTellsWhyNot(t *testing.T) {
 	}
 	mustCommit(t, w)
 	for month, want := range map[string]string{
-		"2026-09": "compact 2026-09: 1 of its calls wait for their transcript",
-		"2026-11": "compact 2026-11: it is not long enough over",
-		"2026-01": "compact 2026-01: it has no files of days",
+		"2026-09": "compact 2026-09: 1 of its calls lack their transcript",
+		"2026-11": "compact 2026-11: the month ended too recently",
+		"2026-01": "compact 2026-01: the month has no daily files",
 	} {
 		if _, err := w.Compact(context.Background(), []string{month}, nil); err == nil || err.Error() != want {
 			t.Errorf("Compact(%s) = %v, want %s", month, err, want)

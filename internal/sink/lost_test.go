@@ -182,12 +182,12 @@ func TestKilledBeforeItPutAnything(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
 	w := aRun(t, nil, root, 0)
 	die(t, w)
-	sameTold(t, root, "killed: killed before it had committed anything")
+	sameTold(t, root, "killed: killed before its first commit")
 	die(t, night(t, nil, root, 1))
 	w = aRun(t, nil, root, 2)
 	mustCommit(t, w)
 	mustClose(t, w)
-	sameTold(t, root, "killed: killed before it had committed anything\ndone: ")
+	sameTold(t, root, "killed: killed before its first commit\ndone: ")
 
 	// One killed between two commits, with an empty journal.
 	w = aRun(t, nil, root, 3)
@@ -197,9 +197,9 @@ func TestKilledBeforeItPutAnything(t *testing.T) {
 	if err := w.Commit(context.Background(), running); err != nil {
 		t.Fatal(err)
 	}
-	sameTold(t, root, "killed: killed before it had committed anything\ndone: \nrunning: ")
+	sameTold(t, root, "killed: killed before its first commit\ndone: \nrunning: ")
 	die(t, w)
-	const after = "killed: killed before it had committed anything\ndone: \nkilled: killed; what it had committed stays"
+	const after = "killed: killed before its first commit\ndone: \nkilled: killed; its commits are kept"
 	sameTold(t, root, after)
 	w = aRun(t, nil, root, 4)
 	mustCommit(t, w)

@@ -22,7 +22,7 @@ func (w *Warehouse) Compact(ctx context.Context, months []string, progress func(
 		all := snapshot.Months(w.Snapshot(), w.opts.Now())
 		i := slices.IndexFunc(all, func(m snapshot.Month) bool { return m.Month == name })
 		if i < 0 {
-			return done, fmt.Errorf("compact %s: it has no files of days", name)
+			return done, fmt.Errorf("compact %s: the month has no daily files", name)
 		}
 		if all[i].Waits != "" {
 			return done, fmt.Errorf("compact %s: %s", name, all[i].Waits)

@@ -36,8 +36,8 @@ func TestVerifyTellsWhatIsOdd(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"calls that end before they start, as the service tells it: 1",
-		"calls with a status that this version does not know, kept as told: 1",
+		"calls that end before they start, according to the service: 1",
+		"calls with a status unknown to this version, stored as sent: 1",
 	}
 	if !r.Whole() || !slices.Equal(r.Notes, want) {
 		t.Errorf("whole %v, notes %q, want %q", r.Whole(), r.Notes, want)

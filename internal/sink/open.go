@@ -33,7 +33,7 @@ func Open(opts Options) (_ *Warehouse, err error) {
 		opts.Workers = min((runtime.GOMAXPROCS(0)+1)/2, maxWorkers)
 	}
 	if _, ok := layout.ParseRunID(opts.RunID); !ok {
-		return nil, fmt.Errorf("open the warehouse: %q is no run id", opts.RunID)
+		return nil, fmt.Errorf("open the warehouse: %q is not a run id", opts.RunID)
 	}
 	w := &Warehouse{opts: opts, proofs: new(snapshot.Proofs)}
 	for try := 0; ; try++ {
@@ -138,7 +138,7 @@ func (w *Warehouse) findCurrent() (*layout.Snapshot, error) {
 	if s, err = snapshot.Open(fsys, root, layout.SnapshotName(1)); err != nil {
 		return nil, err
 	}
-	w.notice("the link current was missing, as after a crash in the first commit; it leads to snapshot 1, the only one, again")
+	w.notice("the link current was missing, as after a crash in the first commit; it is restored to snapshot 1, the only one")
 	return s, snapshot.MakeCurrent(fsys, root, s)
 }
 

@@ -73,12 +73,12 @@ func (w *Warehouse) examine(ctx context.Context, s *layout.Snapshot, progress fu
 	}
 	for _, path := range w.strange {
 		plan.Rest = append(plan.Rest, verify.Problem{Kind: "journal", Path: path,
-			What: "it is no part of the journal, and lies in the place of one"})
+			What: "it is not part of the journal, but has the name of a part"})
 	}
 	if w.amnesia {
 		plan.Sound.Manifest.Forgotten = nil
 		plan.Rest = append(plan.Rest, verify.Problem{Kind: "tombstones", Path: s.Manifest.Forgotten.Path,
-			What: "the record of what was forgotten is damaged; it is given up"})
+			What: "the record of forgotten calls is damaged and discarded"})
 	}
 	return plan, nil
 }
@@ -97,7 +97,7 @@ func (w *Warehouse) mend(ctx context.Context, plan *repair.Plan, run schema.Run)
 	if n, err := snapshot.DropUnreadablePins(w.opts.FS, w.opts.Root); err != nil {
 		return err
 	} else if n > 0 {
-		w.notice("%d pins could not be read and are gone; a catalog is pinned again when query catalog writes it", n)
+		w.notice("%d pins were unreadable and removed; query catalog pins a catalog again when it writes it", n)
 	}
 	// A killed run may have listed the data that is now given up, and recorded it as covered.
 	for _, run := range w.Leftover() {

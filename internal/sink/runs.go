@@ -80,11 +80,11 @@ func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema
 	}
 	w.mu.Unlock()
 	for _, name := range made.Doubted {
-		w.notice("the service's list of %s is empty, and was not before: what is known of them stays, until another run finds it empty too", name)
+		w.notice("the service's list of %s is empty, but was not before: known objects are kept until another run also finds it empty", name)
 	}
 	if n := made.Withheld; n > 0 {
-		w.notice("an older callhouse stored secrets in %d objects and changes of them: they are withheld now; "+
-			"extract secrets lists where, and extract migrate looks through the rest", n)
+		w.notice("an older version stored secrets in %d objects and changes of them: they are withheld now; "+
+			"extract secrets lists them, and extract migrate checks the rest", n)
 	}
 	w.proofs.Add(made.Made) // not those that it linked, which are unproven
 	w.noteRecorded(wrote)
@@ -139,7 +139,7 @@ func (w *Warehouse) noteUnrecorded(cause error, problem string) error {
 	if !w.opts.Records || w.recorded {
 		return nil
 	}
-	text := "it ended without a word"
+	text := "the process exited without a report"
 	if cause != nil {
 		text = cause.Error()
 	}
@@ -188,7 +188,7 @@ func (w *Warehouse) Recover(ctx context.Context) (commit.Stats, error) {
 		}
 		if run.Outcome == "" || run.Outcome == schema.OutcomeKilled {
 			run.Outcome = schema.OutcomeKilled
-			run.Error = "killed; what it had fetched was committed by the next run"
+			run.Error = "killed; the next run committed its fetched data"
 		}
 		run.Requests += s.Details
 		run.DetailRequests += s.Details
@@ -198,7 +198,7 @@ func (w *Warehouse) Recover(ctx context.Context) (commit.Stats, error) {
 		return run
 	})
 	if err != nil {
-		return commit.Stats{}, fmt.Errorf("take in what killed runs left: %w", err)
+		return commit.Stats{}, fmt.Errorf("commit the journal of killed runs: %w", err)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -109,7 +109,7 @@ func (w *Warehouse) notice(format string, args ...any) {
 
 // lostJournal records that a part of a run's journal cannot be read.
 func (w *Warehouse) lostJournal(l journal.Loss) {
-	w.notice("%s; what it held is listed and fetched again", l.What)
+	w.notice("%s; its calls are listed and fetched again", l.What)
 	w.lostRun(l.Run)
 }
 

@@ -72,19 +72,19 @@ func TestBulkPagesOfEveryKind(t *testing.T) {
 		says    string
 	}{
 		{"", 4, few, schema.BulkTrusted, cli.ExitOK, "compared with v3, 0 different"},
-		{"off", 1, 0, schema.BulkAbsent, cli.ExitOK, "given up: 404"},            // other statuses: TestServicesWithoutPages in the crawler
-		{"off=503", 4, 0, "", cli.ExitOK, "given up: v2 pages fail: status 503"}, // other failures: TestOptionalWorkKeepsNoTranscriptAway
-		{"other-shape", 1, 0, schema.BulkAbsent, cli.ExitOK, `it has no list "calls"`},
-		{"removed-after=1", 3, 0, schema.BulkAbsent, cli.ExitOK, "given up: 404"},
-		{"spoken-only", 1, 0, schema.BulkAbsent, cli.ExitOK, "no transcript that could stand for that of v3"},
+		{"off", 1, 0, schema.BulkAbsent, cli.ExitOK, "abandoned: 404"},            // other statuses: TestServicesWithoutPages in the crawler
+		{"off=503", 4, 0, "", cli.ExitOK, "abandoned: v2 pages fail: status 503"}, // other failures: TestOptionalWorkKeepsNoTranscriptAway
+		{"other-shape", 1, 0, schema.BulkAbsent, cli.ExitOK, `no list "calls"`},
+		{"removed-after=1", 3, 0, schema.BulkAbsent, cli.ExitOK, "abandoned: 404"},
+		{"spoken-only", 1, 0, schema.BulkAbsent, cli.ExitOK, "no transcripts that can replace those of v3"},
 		{"duplicate-keys", 4, few, schema.BulkTrusted, cli.ExitOK, "0 different"},
 		{"shift", 4, few, schema.BulkTrusted, cli.ExitOK, "0 different"},
 		{"ignore-filter", 6, 0, schema.BulkTrusted, cli.ExitOK, "0 different"},
-		{"extra-calls=90", 4, few, schema.BulkTrusted, cli.ExitOK, "that v3 does not list, left out"},
+		{"extra-calls=90", 4, few, schema.BulkTrusted, cli.ExitOK, "not listed by v3, skipped"},
 		{"slow-above=40:500", 14, few, schema.BulkTrusted, cli.ExitOK, "0 different"},
 		{"slow-above=40:cut", 14, few, schema.BulkTrusted, cli.ExitOK, "0 different"},
 		{"slow-above=1:504", 4, 0, "", cli.ExitOK, "v2 pages fail"},
-		{"wrong-turns=1", 1, 0, schema.BulkRefuted, cli.ExitIncomplete, "v2 has another transcript of call"},
+		{"wrong-turns=1", 1, 0, schema.BulkRefuted, cli.ExitIncomplete, "the v2 transcript of call"},
 	} {
 		t.Run(m.v2, func(t *testing.T) {
 			t.Parallel()
@@ -125,7 +125,7 @@ func TestBulkPagesOfEveryKind(t *testing.T) {
 			if v := extractAt(t.Context(), c.clock.Now, "verify", "--all", "--warehouse", c.warehouse); v.code != cli.ExitOK {
 				t.Errorf("verify: %s%s", v.stdout, v.stderr)
 			}
-			if r := c.extract(t.Context(), "status"); m.v2 == "off=503" && !strings.Contains(r.stdout, "\n  left alone    v2 pages, until ") {
+			if r := c.extract(t.Context(), "status"); m.v2 == "off=503" && !strings.Contains(r.stdout, "\n  left alone    pages of v2, until ") {
 				t.Errorf("status does not say that v2 pages are left alone:\n%s", r.stdout)
 			}
 			again := c.service.Server.Stats().ByKind["bulk"] - asked

@@ -57,7 +57,7 @@ func TestCertificateErrors(t *testing.T) {
 		{"not valid yet", new(certificate(t, here, now.Add(day), now.Add(9*day))), "is valid only from " + now.Add(day).UTC().Format(time.DateOnly), "clock"},
 		{"another host's", new(certificate(t, "calls.example.com", now.Add(-day), now.Add(day))), "is for calls.example.com, and not for 127.0.0.1", "--base-url"},
 		{"an unknown authority's", new(certificate(t, here, now.Add(-day), now.Add(day))), `is signed by "Authority of a test", which this machine does not trust`, "SSL_CERT_FILE"},
-		{"no TLS", nil, "answers http, and not https", "http://"},
+		{"no TLS", nil, "serves http, not https", "http://"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			requests, tries := 0, 0

@@ -122,7 +122,7 @@ func TestDeploySystemd(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(h.root, "callhouse.toml"), []byte(closed), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r := h.run(start[1]+" 2>&1 || true", "CREDENTIALS_DIRECTORY="+folder); !strings.Contains(r, "callhouse.toml:4 names a file: take that away") {
+	if r := h.run(start[1]+" 2>&1 || true", "CREDENTIALS_DIRECTORY="+folder); !strings.Contains(r, "callhouse.toml:4 names a file: remove that setting") {
 		t.Errorf("of a credential that is not read it says: %s", r)
 	}
 	settings := regexp.MustCompile(`(?m)^api_key_file.*\n`).ReplaceAllString(h.example("callhouse.toml"), "")

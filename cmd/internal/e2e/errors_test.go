@@ -35,10 +35,10 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	}{
 		{"wrong key", []string{wh, base, "--api-key-file=" + file("wrong", "nope", 0o600)}, cli.ExitFailed, []string{"does not accept the API key", "401"}},
 		{"no key", []string{wh, base}, cli.ExitUsage, []string{"no API key", "CALLHOUSE_API_KEY"}},
-		{"no such key file", []string{wh, base, "--api-key-file=" + dir + "/none"}, cli.ExitUsage, []string{"there is no file"}},
+		{"no such key file", []string{wh, base, "--api-key-file=" + dir + "/none"}, cli.ExitUsage, []string{"does not exist"}},
 		{"empty key file", []string{wh, base, "--api-key-file=" + plain}, cli.ExitUsage, []string{"is empty"}},
 		{"open key file", []string{wh, base, "--api-key-file=" + file("open", "k", 0o644)}, cli.ExitUsage, []string{"can be read by others", "chmod 600"}},
-		{"unreachable", []string{wh, "--base-url=http://127.0.0.1:1", key}, cli.ExitFailed, []string{"nothing answers at http://127.0.0.1:1", "refused", "--base-url"}},
+		{"unreachable", []string{wh, "--base-url=http://127.0.0.1:1", key}, cli.ExitFailed, []string{"no response from http://127.0.0.1:1", "refused", "--base-url"}},
 		{"no address", []string{wh, key}, cli.ExitUsage, []string{"no service address", "CALLHOUSE_BASE_URL"}},
 		{"not an address", []string{wh, "--base-url=example.org", key}, cli.ExitUsage, []string{"must start with https://"}},
 		{"a port and no scheme", []string{wh, "--base-url=127.0.0.1:8080", key}, cli.ExitUsage, []string{`base URL "127.0.0.1:8080": it must start with https://`, "CALLHOUSE_BASE_URL"}},

@@ -103,7 +103,7 @@ func TestV2WhereV3HasNoList(t *testing.T) {
 	said := night().stderr
 	agents := fmt.Sprint(c.truth(resource.Agents, c.clock.Now()))
 	for of, untold := range older {
-		if !strings.Contains(said, of.Name+": v3 has no list of it: it is v2's") {
+		if !strings.Contains(said, of.Name+": v3 has no list of it; the v2 list") {
 			t.Errorf("the report does not say where %s is from:\n%s", of.Name, said)
 		}
 		rows, truth := rowsByKey(c, of), c.truth(of, c.clock.Now())

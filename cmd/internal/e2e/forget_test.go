@@ -68,7 +68,7 @@ func TestForgetCallerEverywhere(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.stdout), &receipt); err != nil || r.code != cli.ExitOK {
 		t.Fatalf("exit code %d, %v\n%s", r.code, err, r.stderr)
 	}
-	if len(receipt.Calls) < len(ids) || len(receipt.Scan.Found) > 0 || !strings.Contains(r.stderr, "the ids and numbers are nowhere") {
+	if len(receipt.Calls) < len(ids) || len(receipt.Scan.Found) > 0 || !strings.Contains(r.stderr, "the ids and numbers were not found") {
 		t.Errorf("forget %s:\n%s", spelled, r.stderr)
 	}
 	nowhere(t, c.warehouse, texts...)

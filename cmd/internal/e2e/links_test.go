@@ -26,7 +26,7 @@ func TestLinksOfCallsThatNeverConnected(t *testing.T) {
 		if night > 0 {
 			c.clock.Advance(4 * 24 * time.Hour)
 		}
-		if r := e.extract(); r.code != 0 || strings.Contains(r.stderr, "not as expected") {
+		if r := e.extract(); r.code != 0 || strings.Contains(r.stderr, "unexpected values") {
 			t.Fatalf("night %d: exit code %d:\n%s", night, r.code, r.stderr)
 		} else if told := strings.Contains(r.stderr, "opted out"); !told && night == 0 {
 			t.Errorf("nothing says that links of callers who opted out were sent:\n%s", r.stderr)

@@ -25,7 +25,7 @@ func TestListOnly(t *testing.T) {
 	if n := c.service.Server.Stats().ByKind["detail"]; n > 0 {
 		t.Errorf("%d records were asked for", n)
 	}
-	if !strings.Contains(r.stderr, "not asked for (--list-only)") {
+	if !strings.Contains(r.stderr, "not requested (--list-only)") {
 		t.Errorf("the report says nothing of it:\n%s", r.stderr)
 	}
 	if n := number(t, c.one("SELECT count(*) AS v FROM calls WHERE settlement = 'settled' AND total_cost IS NOT NULL")); n < 150 {

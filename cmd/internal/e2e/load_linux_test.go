@@ -62,7 +62,7 @@ func startServing(t *testing.T) *served {
 	t.Helper()
 	s := &served{busy: newBusy(t), saw: map[totals]int{}, rows: map[int64]int{}, done: map[string]int{}}
 	s.serving = serve(t, func(line string) {
-		if !regexp.MustCompile("a message of more than|answer aborted").MatchString(line) { // which the test asks for
+		if !regexp.MustCompile("a message exceeds the limit|answer aborted").MatchString(line) { // which the test asks for
 			t.Errorf("query serve: %s", line)
 		}
 	}, servedUsers, "--warehouse", s.root, "--max-connections", fmt.Sprint(*loadConnections+50), "--statement-timeout", "1h")

@@ -64,7 +64,7 @@ func TestCostsWithManyDecimals(t *testing.T) {
 	if cells := strings.Split(line, ","); cells[2] != want || cells[6] != strconv.Itoa(held) {
 		t.Errorf("costs tells %q, want %s of %d", cells, want, held)
 	}
-	said := strconv.Itoa(unheld) + " have a cost that total_cost cannot hold"
+	said := strconv.Itoa(unheld) + " have a cost that does not fit total_cost"
 	for _, report := range []string{"costs", "agents"} {
 		if r := c.query(report); !strings.Contains(r.stderr, said) {
 			t.Errorf("%s says %q, not %q", report, r.stderr, said)
@@ -98,7 +98,7 @@ func TestCostsOfAnOlderWarehouse(t *testing.T) {
 		if cells := strings.Split(line, ","); len(cells) < 3 || cells[2] != sum {
 			t.Errorf("%s: costs tells %q, want %s\n%s", when, line, sum, r.stderr)
 		}
-		if said := strconv.Itoa(unheld) + " have a cost that total_cost cannot hold"; !strings.Contains(r.stderr, said) {
+		if said := strconv.Itoa(unheld) + " have a cost that does not fit total_cost"; !strings.Contains(r.stderr, said) {
 			t.Errorf("%s: costs says %q, not %q", when, r.stderr, said)
 		}
 		r = c.query("coverage", "--by", "month", "--format", "csv", "--until", "2026-11-01")

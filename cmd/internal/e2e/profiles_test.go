@@ -125,7 +125,7 @@ func TestProfilesRefused(t *testing.T) {
 		{"one warehouse", fast + a.profile("x", "") + (&company{service: b.service, keyFile: b.keyFile, warehouse: a.warehouse}).profile("y", ""),
 			nil, []string{"--all"}, `"x" and "y" share a warehouse`},
 		{"one warehouse by a link", fast + linked.profile("x", "") + b.profile("y", ""), nil, []string{"--all"}, `"x" and "y" share a warehouse`},
-		{"one budget", fast + a.profile("x", "") + other.profile("y", ""), nil, []string{"--all"}, "have the same key for " + a.service.URL},
+		{"one budget", fast + a.profile("x", "") + other.profile("y", ""), nil, []string{"--all"}, "share a key for " + a.service.URL},
 		{"one metrics file", "metrics_file = \"/tmp/m.prom\"\n" + two, nil, []string{"--all"}, "share a metrics file"},
 		{"a flag for all", two, nil, []string{"--all", "--warehouse=w"}, "share a warehouse"},
 		{"the environment", two, []string{"CALLHOUSE_WAREHOUSE=w"}, []string{"--profile=acme"}, "CALLHOUSE_WAREHOUSE is set"},
@@ -306,7 +306,7 @@ func TestKeyPlaces(t *testing.T) {
 			args      []string
 		}{
 			{"no API key", "", "", direct},
-			{"two API keys are named", testKey, c.keyFile, direct},
+			{"two API keys are set", testKey, c.keyFile, direct},
 			{"no API key for the profile", "", "", []string{own, "--profile=acme"}},
 		} {
 			t.Setenv("CALLHOUSE_API_KEY", e.key)

@@ -85,7 +85,7 @@ func TestADamagedDayIsRepaired(t *testing.T) {
 	}
 	left := number(t, all) - day.Rows
 	if r := c.query("sql", "SELECT count(*) AS n FROM calls", "--format", "csv", "--skip-damaged"); r.code != cli.ExitIncomplete ||
-		r.stdout != fmt.Sprintf("n\n%d\n", left) || !strings.Contains(r.stderr, "left out: "+day.Period) {
+		r.stdout != fmt.Sprintf("n\n%d\n", left) || !strings.Contains(r.stderr, "skipped as damaged: "+day.Period) {
 		t.Errorf("without what is damaged: %+v, want %d calls", r, left)
 	}
 	if r := c.query("report", "--skip-damaged"); r.code != cli.ExitIncomplete || !strings.Contains(r.stdout, "A file of "+day.Period+" is damaged") {
@@ -138,9 +138,9 @@ func TestStatusNamesTheProblem(t *testing.T) {
 	for _, f := range []struct{ problem, help, flag, value string }{
 		{"refused", "correct the API key", "--api-key-file", wrongKey},
 		{"misaddressed", "set --base-url", "--base-url", elsewhere.URL},
-		{"untrusted", "see to the service's certificate", "--base-url", stranger.URL},
+		{"untrusted", "check the service's certificate", "--base-url", stranger.URL},
 		{"unreachable", "check --base-url and the network", "--base-url", gone.URL},
-		{"incomplete", "extract run continues", "--max-duration", "1ns"},
+		{"incomplete", "extract run resumes", "--max-duration", "1ns"},
 	} {
 		c.clock.Advance(time.Hour)
 		failed := c.extract(t.Context(), "run", f.flag, f.value)

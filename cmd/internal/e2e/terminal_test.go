@@ -30,7 +30,7 @@ func TestBarsOnATerminal(t *testing.T) {
 		code int
 		says []string
 	}{
-		{cli.ExitInterrupted, []string{"pages", "transcripts", "requests a minute", "interrupted", "committed"}},
+		{cli.ExitInterrupted, []string{"pages", "transcripts", "requests per minute", "interrupted", "committed"}},
 		{cli.ExitOK, []string{"pages", "transcripts", "done in"}},
 	} {
 		terminal, stderr, err := pty.Open()

@@ -265,7 +265,7 @@ func TestVerifyDeep(t *testing.T) {
 		{name: "an analysis is taken back",
 			edit: only(func(f map[string]any) bool { f["call_analysis"] = nil; return true })},
 		{name: "a turn has changed", code: cli.ExitFailed, other: "transcript_turns[1].content",
-			says: "its transcript is not the service's: transcript_turns[1].content",
+			says: "its transcript differs from the service's: transcript_turns[1].content",
 			edit: only(func(f map[string]any) bool {
 				if turns, ok := f["transcript"].([]any); ok {
 					turns[1].(map[string]any)["content"] = "something else"
@@ -420,7 +420,7 @@ func TestVerifyDeepKeepsToTheBudget(t *testing.T) {
 		t.Errorf("verify made a snapshot: %v", err)
 	}
 	for args, says := range map[string]string{
-		"--sample 5": "--sample goes with --deep", "--since 5d": "go with --deep", "--deep=some": "a number of calls, or all", "--deep --share 3": "--share",
+		"--sample 5": "--sample requires --deep", "--since 5d": "require --deep", "--deep=some": "a number of calls, or all", "--deep --share 3": "--share",
 	} {
 		if r := e.extract(append([]string{"verify"}, strings.Fields(args)...)...); r.code != cli.ExitUsage || !strings.Contains(r.stderr, says) {
 			t.Errorf("verify %s: exit code %d, %s", args, r.code, r.stderr)

@@ -124,7 +124,7 @@ func TestVerifyDeepComparesObjects(t *testing.T) {
 				return append(all, map[string]any{"version": "v0", "is_production": false, "created_at": old, "description": nil})
 			})},
 		{name: "another record", of: "agents", code: cli.ExitFailed, different: "1 data",
-			says: ": its own record is not the service's: data",
+			says: ": its record differs from the service's: data",
 			whole: func(r *http.Request, body map[string]any) {
 				if r.URL.Path == "/v3/agents/"+agent {
 					body["data"].(map[string]any)["prompt"] = "another"

@@ -507,7 +507,7 @@ func TestPlainHTTPIsWarnedOf(t *testing.T) {
 	}{{"http://0.0.0.0:" + port, 1}, {s.url, 0}, {"http://localhost:" + port, 0}, {encrypted.URL, 0}} {
 		for _, args := range [][]string{{"run"}, {"run", "--quiet"}, {"plan"}} {
 			r := extract(t.Context(), append(args, "--base-url", c.address, "--warehouse", filepath.Join(t.TempDir(), "w"), "--requests-per-second", "1000")...)
-			if n := strings.Count(r.stderr, "not encrypted"); n != c.times {
+			if n := strings.Count(r.stderr, "unencrypted"); n != c.times {
 				t.Errorf("%v %s: it warns %d times, want %d:\n%s", args, c.address, n, c.times, r.stderr)
 			}
 		}

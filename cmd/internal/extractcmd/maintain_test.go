@@ -82,7 +82,7 @@ func TestMaintenance(t *testing.T) {
 		{"compact", "compact", 0, "", "compacted " + month},
 		{"compact quietly", "compact -q", 0, "", ""},
 		{"compact what is no month", "compact --month 2026-13", 2, "", "is not a month"},
-		{"compact what is not there", "compact --month 2020-01", 1, "", "compact 2020-01: it has no files of days"},
+		{"compact what is not there", "compact --month 2020-01", 1, "", "compact 2020-01: the month has no daily files"},
 		{"compact twice said", "compact --month 2020-01 --all", 2, "", "exclude each other"},
 		{"list the snapshots", "rollback --list", 0, "SNAPSHOT  COMMITTED", ""},
 		{"list the snapshots as JSON", "rollback --list --format json", 0, `"snapshot": 2`, ""},

@@ -37,7 +37,7 @@ func TestStatusCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, stdout, _ = call(t, "", "status", "--warehouse", root)
-	if code != 3 || !strings.HasPrefix(stdout, "failed: the last run failed: it ended without a word\n  help          extract run") {
+	if code != 3 || !strings.HasPrefix(stdout, "failed: the last run failed: the process exited without a report\n  help          extract run") {
 		t.Errorf("after one that wrote no row: exit code %d\n%s", code, stdout)
 	}
 	for _, c := range []struct {

@@ -187,7 +187,7 @@ func TestCatalogOfAReadOnlyWarehouse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = os.Chmod("warehouse", 0o700) }() // otherwise the folder cannot be removed
-	if r := run(t, "", "catalog"); r.code != 0 || !strings.Contains(r.stderr, "not pinned") {
+	if r := run(t, "", "catalog"); r.code != 0 || !strings.Contains(r.stderr, "cannot be pinned") {
 		t.Error(r)
 	}
 }

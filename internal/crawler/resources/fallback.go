@@ -16,7 +16,7 @@ import (
 // noteFallback records that v2 is the source of a resource.
 func (c *Crawl) noteFallback(of *resource.Resource) {
 	c.side(of, func(r *Report) {
-		r.Note = "v3 has no list of it: it is v2's, which tells less"
+		r.Note = "v3 has no list of it; the v2 list has fewer fields"
 	})
 }
 
@@ -60,7 +60,7 @@ func (c *Crawl) named(ctx context.Context, of *resource.Resource) error {
 	case err != nil:
 		return unread(err)
 	case len(keys) == 0:
-		c.sideProblem(of, "404: v3 has no list of it, and no "+of.Fallback.Of.Name+" that are known name any")
+		c.sideProblem(of, "404: v3 has no list of it, and no known "+of.Fallback.Of.Name+" name any")
 		return nil
 	}
 	c.noteFallback(of)

@@ -85,7 +85,7 @@ func (l *list) walk(ctx context.Context, query url.Values) (outcome, error) {
 			return endedList, nil
 		}
 		if page.Next != "" && cursors[page.Next] {
-			l.sideProblem(l.of, "its pages go round in a circle")
+			l.sideProblem(l.of, "its pages repeat")
 			return endedList, nil
 		}
 		if cursor = page.Next; cursor == "" || l.of.Unpaged || l.back != nil && l.back.Unpaged {
@@ -98,7 +98,7 @@ func (l *list) walk(ctx context.Context, query url.Values) (outcome, error) {
 // end compares the number of items with the service's count.
 func (l *list) end(last *envelope.Page, items int64, whole bool) outcome {
 	if last.Total > items {
-		l.sideProblem(l.of, fmt.Sprintf("its list has %d objects, and the service says that there are %d", items, last.Total))
+		l.sideProblem(l.of, fmt.Sprintf("its list has %d objects, but the service reports %d", items, last.Total))
 		return partialList
 	}
 	if !whole {
@@ -153,9 +153,9 @@ func (l *list) endless(page *envelope.Page, fresh int64) string {
 	case page.Next == "":
 		return ""
 	case l.nothingNew >= maxNothingNew:
-		return fmt.Sprintf("its list does not end: %d pages in a row brought nothing new", l.nothingNew)
+		return fmt.Sprintf("its list does not end: %d consecutive pages without new objects", l.nothingNew)
 	case l.pages > 2*total/l.largest+morePages:
-		return fmt.Sprintf("its list does not end: it has more than %d pages, and the service counts %d objects", l.pages-1, l.total)
+		return fmt.Sprintf("its list does not end: more than %d pages, but the service reports %d objects", l.pages-1, l.total)
 	}
 	return ""
 }

@@ -96,7 +96,7 @@ func (c *Crawl) dueOf(of *resource.Resource, listed int64) bool {
 }
 
 // unread is the error of a store that cannot return what is to be fetched.
-func unread(err error) error { return fmt.Errorf("read what is to be fetched: %w", err) }
+func unread(err error) error { return fmt.Errorf("read the objects to fetch: %w", err) }
 
 // Lists lists the resources that have a list of the whole. Failures are reported, and do not end
 // the run.
@@ -353,7 +353,7 @@ func (c *Crawl) single(ctx context.Context, of *resource.Resource) (envelope.Pag
 
 // another returns the error for an answer that is not about the requested object.
 func (c *Crawl) another(key string) error {
-	return fmt.Errorf("it is another object's record: %q", c.Secrets.Clip(key, 80))
+	return fmt.Errorf("the record of another object: %q", c.Secrets.Clip(key, 80))
 }
 
 // readObject removes the secrets from an object's JSON, and returns it with its key. JSON from v2,
@@ -391,7 +391,7 @@ func (c *Crawl) readObject(of *resource.Resource, parent string, body []byte, ba
 func (c *Crawl) sideProblem(of *resource.Resource, why string) {
 	why = c.Secrets.Clip(why, 300)
 	if c.noteProblem(of, why) {
-		c.Log.Info("not all of a resource could be fetched; the next run tries again", "resource", of.Name, "failure", why)
+		c.Log.Info("a resource was not fetched completely; the next run retries", "resource", of.Name, "failure", why)
 	}
 }
 

@@ -102,7 +102,7 @@ func (s *Stream) Ended() string {
 }
 
 func (s *Stream) until() string {
-	return "not asked for before " + time.UnixMilli(s.Rest.Until).UTC().Format("2006-01-02 15:04") + " UTC, unless with --full"
+	return "not requested before " + time.UnixMilli(s.Rest.Until).UTC().Format("2006-01-02 15:04") + " UTC, unless with --full"
 }
 
 // Remember stores which operations this run has given up, and which work again.

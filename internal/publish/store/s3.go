@@ -44,7 +44,7 @@ func newS3() (*s3, error) {
 		if v := os.Getenv(name); v != "" {
 			u, err := url.Parse(v)
 			if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || strings.Trim(u.Path, "/") != "" {
-				return nil, fmt.Errorf("%s is %q, and has to be an address as in https://host:port", name, v)
+				return nil, fmt.Errorf("%s is %q, but must be an address such as https://host:port", name, v)
 			}
 			endpoint, secure = u.Host, u.Scheme == "https"
 		}
@@ -100,7 +100,7 @@ func told(uri string, err error) error {
 	var kind error
 	switch r := minio.ToErrorResponse(err); {
 	case r.Code == "NoSuchBucket":
-		return fmt.Errorf("%s: there is no such bucket, or not in this region (AWS_REGION)", uri)
+		return fmt.Errorf("%s: no such bucket in this region (AWS_REGION)", uri)
 	case r.StatusCode == http.StatusNotFound:
 		kind = fs.ErrNotExist
 	case r.StatusCode == http.StatusPreconditionFailed, r.Code == "ConditionalRequestConflict":

@@ -60,7 +60,7 @@ func Open(to string) (s Store, uri string, err error) {
 	case err == nil && u.Scheme == "file" && (u.Host == "" || u.Host == "localhost") && strings.HasPrefix(u.Path, "/"):
 		to = u.Path
 	case strings.Contains(to, "://") || to == "":
-		return nil, "", fmt.Errorf("%q is no place to publish to: it takes s3://bucket/prefix, or a folder", to)
+		return nil, "", fmt.Errorf("invalid destination %q: use s3://bucket/prefix or a folder", to)
 	}
 	path, err := filepath.Abs(to)
 	return folder{}, "file://" + path, err

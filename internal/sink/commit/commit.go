@@ -299,7 +299,7 @@ func LostRuns(lost []disk.Lost) (out []schema.Run) {
 		}
 		run := schema.Run{ID: l.RunID, StartedAt: started.UnixMilli(), Outcome: schema.OutcomeFailed, Error: l.Error, Problem: l.Problem}
 		if l.Error == "" {
-			run.Outcome, run.Error = schema.OutcomeKilled, "killed before it had committed anything"
+			run.Outcome, run.Error = schema.OutcomeKilled, "killed before its first commit"
 		}
 		out = append(out, run)
 	}
@@ -307,7 +307,7 @@ func LostRuns(lost []disk.Lost) (out []schema.Run) {
 }
 
 // killedLater is the error of a run that was killed after a commit.
-const killedLater = "killed; what it had committed stays"
+const killedLater = "killed; its commits are kept"
 
 // CloseRuns adds the rows of the lost runs. Unfinished runs were killed, except running, which is
 // still in progress ("": none is).

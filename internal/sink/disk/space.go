@@ -33,10 +33,10 @@ func NoSpace(root string, wants int64, err error) *NoSpaceError {
 }
 
 func (e *NoSpaceError) Error() string {
-	wants := fmt.Sprintf("a commit now wants about %d MB", (e.Wants>>20)+1)
+	wants := fmt.Sprintf("a commit now needs about %d MB", (e.Wants>>20)+1)
 	switch e.Of {
 	case NoInodes:
-		return fmt.Sprintf("no inodes left under %s, so that no file can be made, whatever space is free: %v", e.Root, e.Err)
+		return fmt.Sprintf("no inodes left under %s, so no file can be created: %v", e.Root, e.Err)
 	case NoQuota:
 		return fmt.Sprintf("the disk quota is used up under %s (%s): %v", e.Root, wants, e.Err)
 	case NoFileSize:
@@ -52,14 +52,14 @@ func (e *NoSpaceError) Unwrap() error { return e.Err }
 func (e *NoSpaceError) Hint() string {
 	switch e.Of {
 	case NoInodes:
-		return "remove files from that file system (df -i counts them), or make it anew with more inodes, and run again: nothing fetched is lost"
+		return "remove files from that file system (df -i counts them), or recreate it with more inodes, and run again: no fetched data is lost"
 	case NoQuota:
-		return "free some space, or have the quota of space or files raised (quota shows both), and run again: nothing fetched is lost"
+		return "free some space, or raise the quota of space or files (quota shows both), and run again: no fetched data is lost"
 	case NoFileSize:
-		return "raise the limit (ulimit -f, or LimitFSIZE= of the service) and run again: nothing fetched is lost"
+		return "raise the limit (ulimit -f, or LimitFSIZE= of the service) and run again: no fetched data is lost"
 	case NoBytes:
 	}
-	return "free some space and run again: nothing fetched is lost"
+	return "free some space and run again: no fetched data is lost"
 }
 
 // room is the free space of a file system.

@@ -18,7 +18,7 @@ func TestShortage(t *testing.T) {
 		want Shortage
 		says string
 	}{
-		{"a full disk", syscall.ENOSPC, room{known: true, hasInodes: true, bytes: 4096, inodes: 90_000}, NoBytes, "no space left under /w (a commit now wants about 10 MB)"},
+		{"a full disk", syscall.ENOSPC, room{known: true, hasInodes: true, bytes: 4096, inodes: 90_000}, NoBytes, "no space left under /w (a commit now needs about 10 MB)"},
 		{"no inodes", syscall.ENOSPC, room{known: true, hasInodes: true, bytes: 9000 * mb}, NoInodes, "no inodes left under /w"},
 		{"no inodes, and hardly a byte", syscall.ENOSPC, room{known: true, hasInodes: true, bytes: 1}, NoInodes, "no inodes"},
 		{"some inodes were given back", syscall.ENOSPC, room{known: true, hasInodes: true, bytes: 9000 * mb, inodes: 7}, NoInodes, "no inodes"},

@@ -122,7 +122,7 @@ func (w *Held) Forget(ctx context.Context, sel Selection, dry bool, progress fun
 		left, err = scan(ctx, w.FS, w.Root, f.traces)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the calls are forgotten, but whether they left traces is not known (give the command again): %w", err)
+		return nil, fmt.Errorf("the calls are forgotten, but the search for traces failed (repeat the command): %w", err)
 	}
 	return f.receipt(left), nil
 }
@@ -209,7 +209,7 @@ func (f *erasure) run(ctx context.Context, progress func(snapshot.Progress)) err
 	for i, s := range f.all {
 		if err := f.remake(ctx, i, first, content, line); err != nil {
 			f.discard()
-			return fmt.Errorf("make snapshot %d anew: %w", s.Manifest.Snapshot, err)
+			return fmt.Errorf("rewrite snapshot %d: %w", s.Manifest.Snapshot, err)
 		}
 		if tell != nil {
 			tell(f.erased[i].Calls)

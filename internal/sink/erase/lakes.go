@@ -41,13 +41,13 @@ func lakeSince(l *layout.Lake, number int64) Lake {
 		out.What += ", organisation " + l.Organization
 	}
 	if l.Snapshot < number {
-		out.What += ": not published since; query publish iceberg removes what was forgotten"
+		out.What += ": not published since; query publish iceberg removes the forgotten calls"
 		return out
 	}
 	at := l.PublishedAt
 	out.CleanedAt, out.What = &at, fmt.Sprintf("%s: cleaned at %s", out.What, at.UTC().Format(time.RFC3339))
 	if l.Foreign > 0 {
-		out.What += fmt.Sprintf(", but for %d files that other programs wrote (query publish iceberg --check lists them)", l.Foreign)
+		out.What += fmt.Sprintf(", except %d files written by other programs (query publish iceberg --check lists them)", l.Foreign)
 	}
 	return out
 }

@@ -93,7 +93,7 @@ func (c *receiptCheck) snapshots(ctx context.Context, r *Receipt) error {
 	for _, n := range numbers {
 		at := layout.SnapshotsName + "/" + layout.SnapshotName(n)
 		if slices.ContainsFunc(r.Erased, func(e Erased) bool { return e.Was == n && e.Now > 0 }) {
-			c.bad.Add("kept", at, "it held the calls, and is still there: any command that writes removes it")
+			c.bad.Add("kept", at, "it contains the calls and still exists: any writing command removes it")
 		}
 		s, err := layout.Open(c.root, layout.SnapshotName(n))
 		if errors.Is(err, layout.ErrNoWarehouse) || disk.IsGone(err) {
@@ -133,7 +133,7 @@ func (c *receiptCheck) sums(s *layout.Snapshot, r *Receipt) {
 		for _, f := range e.Files {
 			i := slices.IndexFunc(s.Manifest.Files, func(o layout.File) bool { return o.Path == f.Path })
 			if i < 0 || s.Manifest.Files[i].SHA256 != f.SHA256 {
-				c.bad.Add("checksum", layout.SnapshotsName+"/"+filepath.Base(s.Dir)+"/"+f.Path, "it is not the file that was made without the calls")
+				c.bad.Add("checksum", layout.SnapshotsName+"/"+filepath.Base(s.Dir)+"/"+f.Path, "it is not the file rewritten without the calls")
 			}
 		}
 	}

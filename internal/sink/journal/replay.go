@@ -199,7 +199,7 @@ func List(fsys disk.FS, root string) (refs []layout.Segment, odd []Loss, err err
 			continue
 		}
 		if !run.IsDir() {
-			odd = append(odd, Loss{run.Name(), path + " is not a folder, and was left alone", path})
+			odd = append(odd, Loss{run.Name(), path + " is not a folder and was skipped", path})
 			continue
 		}
 		segments, err := fsys.ReadDir(path)
@@ -212,7 +212,7 @@ func List(fsys disk.FS, root string) (refs []layout.Segment, odd []Loss, err err
 			case !ok:
 			case !f.Type().IsRegular():
 				at := filepath.Join(path, f.Name())
-				odd = append(odd, Loss{run.Name(), at + " is not a regular file, and was left alone", at})
+				odd = append(odd, Loss{run.Name(), at + " is not a regular file and was skipped", at})
 			default:
 				refs = append(refs, layout.Segment{Run: run.Name(), Number: n})
 			}

@@ -55,11 +55,11 @@ func Months(s *layout.Snapshot, now time.Time) []Month {
 	for name, m := range by {
 		switch start, err := time.Parse("2006-01", name); {
 		case err != nil || now.Before(start.AddDate(0, 1, 0).Add(compactAfter)):
-			m.Waits = "it is not long enough over"
+			m.Waits = "the month ended too recently"
 		case open[name] > 0:
 			m.Waits = fmt.Sprintf("%d of its calls are not settled", open[name])
 		case due[name] > 0:
-			m.Waits = fmt.Sprintf("%d of its calls wait for their transcript", due[name])
+			m.Waits = fmt.Sprintf("%d of its calls lack their transcript", due[name])
 		}
 		out = append(out, *m)
 	}

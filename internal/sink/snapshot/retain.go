@@ -218,9 +218,9 @@ type NotRetainedError struct {
 
 func (e *NotRetainedError) Error() string {
 	if e.Snapshot == 0 {
-		return "no older snapshot is left to go back to"
+		return "no older snapshot to return to"
 	}
-	return fmt.Sprintf("snapshot %d is not there to go back to", e.Snapshot)
+	return fmt.Sprintf("snapshot %d does not exist", e.Snapshot)
 }
 
 // DamagedTargetError means that it is impossible to go back to a damaged snapshot.
@@ -231,7 +231,7 @@ type DamagedTargetError struct {
 }
 
 func (e *DamagedTargetError) Error() string {
-	return fmt.Sprintf("snapshot %d is damaged, too: %v", e.Snapshot, e.Err)
+	return fmt.Sprintf("snapshot %d is also damaged: %v", e.Snapshot, e.Err)
 }
 
 func (e *DamagedTargetError) Unwrap() error { return e.Err }
@@ -239,7 +239,7 @@ func (e *DamagedTargetError) Unwrap() error { return e.Err }
 // Hint returns advice for the operator.
 func (e *DamagedTargetError) Hint() string {
 	if len(e.Intact) == 0 {
-		return "nothing was changed; every older snapshot shares the damage: extract repair removes what is damaged and fetches it again"
+		return "nothing was changed; every older snapshot has the same damage: extract repair replaces damaged files and fetches their calls again"
 	}
 	return fmt.Sprintf("nothing was changed; intact: %s", strings.Trim(fmt.Sprint(e.Intact), "[]"))
 }

@@ -130,7 +130,7 @@ func (v *verifier) manifest(s *layout.Snapshot) {
 		switch {
 		case table.ByName(f.Table) == nil:
 			v.report.Notes = append(v.report.Notes, fmt.Sprintf(
-				"%s is a table of a newer callhouse: of its file the checksum alone was looked at", f.Table))
+				"%s is a table of a newer version: only the checksum of its file was checked", f.Table))
 		case f.Rows == 0 && f.Table != schema.Runs.Name:
 			v.bad.Add("manifest", at, "%s: it is said to have no rows", f.Path)
 		}
@@ -200,7 +200,7 @@ func (v *verifier) unreferenced(s *layout.Snapshot) {
 				walk(name)
 			case named[name]:
 			case strings.HasSuffix(name, ".parquet"):
-				v.bad.Add("unreferenced", v.rel(filepath.Join(s.Dir, name)), "the manifest does not name it, but who globs counts its rows")
+				v.bad.Add("unreferenced", v.rel(filepath.Join(s.Dir, name)), "the manifest does not list it, but a glob includes its rows")
 			default:
 				v.report.Leftovers = append(v.report.Leftovers, v.rel(filepath.Join(s.Dir, name)))
 			}

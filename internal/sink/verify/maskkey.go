@@ -12,7 +12,7 @@ import (
 )
 
 // withoutKey is the consequence of a missing key: no new value can be masked as before.
-const withoutKey = "without it the next run refuses to start, since equal values would not stay equal"
+const withoutKey = "without it the next run fails, since equal values would get different hashes"
 
 // maskKey verifies that the key of the masks exists. was is its entry in the manifest; nil: nothing
 // was ever masked.
@@ -25,10 +25,10 @@ func (v *verifier) maskKey(was *layout.Mask) {
 		raw, err := disk.ReadFile(v.opts.FS, filepath.Join(v.opts.Root, layout.MaskKeyName))
 		switch {
 		case disk.IsGone(err):
-			v.bad.Add(MaskKeyProblem, layout.MaskKeyName, "the key that masked values is not there: %s", withoutKey)
+			v.bad.Add(MaskKeyProblem, layout.MaskKeyName, "the key that masked values is missing: %s", withoutKey)
 			return
 		case errors.Is(err, fs.ErrPermission):
-			v.report.Notes = append(v.report.Notes, fmt.Sprintf("the key of the masks was not looked at: %v", err))
+			v.report.Notes = append(v.report.Notes, fmt.Sprintf("the mask key was not checked: %v", err))
 			return
 		case err != nil:
 			v.bad.Add(MaskKeyProblem, layout.MaskKeyName, "the key that masked values cannot be read (%v): %s", err, withoutKey)
@@ -41,6 +41,6 @@ func (v *verifier) maskKey(was *layout.Mask) {
 	}
 	if mask.KeyHash(key) != was.Key {
 		v.bad.Add(MaskKeyProblem, layout.MaskKeyName,
-			"it is not the key that masked values: with another one the next run refuses to start, since equal values would not stay equal")
+			"it is not the key that masked values: with another key the next run fails, since equal values would get different hashes")
 	}
 }

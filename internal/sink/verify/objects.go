@@ -94,7 +94,7 @@ func (v *verifier) objects(s *layout.Snapshot, of *resource.Resource, at string)
 		}
 		of.SetParent(&again, of.ParentOf(key))
 		if !of.GivesBack(o, &again) {
-			v.bad.Add("rebuild", at, "%s does not give back what was sent", key)
+			v.bad.Add("rebuild", at, "%s cannot be rebuilt as sent", key)
 		}
 		return nil
 	})

@@ -182,7 +182,7 @@ func (p *periodCheck) run(ctx context.Context) error {
 		if of != nil && table.CompareKey(c.start(row), id, call.StartAt(), string(call.ID())) > 0 {
 			return false
 		}
-		p.v.bad.Add("reference", c.at, "a %s of call %s stands where no such call is", kinds[list], id)
+		p.v.bad.Add("reference", c.at, "a %s belongs to call %s, which is not in this file", kinds[list], id)
 		c.counted.Rows++
 		table.Span(&c.counted, c.start(row))
 		return true
@@ -253,7 +253,7 @@ func (p *periodCheck) call(call *calls.Call) {
 	}
 	turns, items := call.Turns().Len(), call.Items().Len()
 	if int32(turns) != call.TurnCount().V {
-		bad("count", "call %s has %d turns, and says %d", call.ID(), turns, call.TurnCount().V)
+		bad("count", "call %s has %d turns, but turn_count %d", call.ID(), turns, call.TurnCount().V)
 	}
 	derived := call.Copy()
 	derived.Complete()
@@ -267,7 +267,7 @@ func (p *periodCheck) call(call *calls.Call) {
 		}
 	}
 	if call.OptedOut() && (turns > 0 || items > 0 || call.Keeps()) {
-		bad("withheld", "call %s is opted out of storage, and has what must not be kept", call.ID())
+		bad("withheld", "call %s is opted out of storage, but has data that must not be stored", call.ID())
 	}
 	table.CountCall(&p.calls.counted, call)
 }
@@ -305,6 +305,6 @@ func (c *tableCheck) figures(v *verifier) {
 		v.bad.Add("rows", c.at, "it has %d rows, the manifest says %d", c.counted.Rows, c.listed.Rows)
 	}
 	if what := differ(c.listed, &c.counted); what != "" {
-		v.bad.Add("figures", c.at, "the manifest's figures are not those of its rows: %s", what)
+		v.bad.Add("figures", c.at, "the manifest's figures differ from its rows: %s", what)
 	}
 }

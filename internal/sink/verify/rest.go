@@ -172,11 +172,11 @@ func (v *verifier) outside(current *layout.Snapshot) error {
 	lock := flock.New(path, flock.SetFlag(os.O_RDONLY)) // makes no file
 	free, err := lock.TryRLock()
 	if err != nil && !disk.IsGone(err) {
-		v.report.Notes = append(v.report.Notes, fmt.Sprintf("the journal was not looked at: %v", err))
+		v.report.Notes = append(v.report.Notes, fmt.Sprintf("the journal was not checked: %v", err))
 		return nil
 	}
 	if err == nil && !free {
-		v.report.Notes = append(v.report.Notes, "a run holds the warehouse: its journal was not looked at")
+		v.report.Notes = append(v.report.Notes, "a run holds the warehouse: its journal was not checked")
 		return nil
 	}
 	defer func() { _ = lock.Unlock() }()
@@ -212,8 +212,8 @@ func (v *verifier) outside(current *layout.Snapshot) error {
 				v.report.Leftovers = append(v.report.Leftovers, filepath.ToSlash(filepath.Join(dir, e.Name())))
 			} else if dir != "" && named && current != nil && n > filepathNumber(current) {
 				v.report.Notes = append(v.report.Notes, fmt.Sprintf(
-					"snapshot %d is newer than the current one: a commit was cut short, or the link was moved; "+
-						"it stays for as long as older ones do", n))
+					"snapshot %d is newer than the current one: a commit was interrupted, or the link was moved; "+
+						"it is kept as long as older ones", n))
 			}
 		}
 	}

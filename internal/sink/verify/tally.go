@@ -29,7 +29,7 @@ func (t *tallyCheck) row(table *schema.Table, want parquet.Row) error {
 	}
 	got, err := c.next(t.v)
 	if err == nil && (got == nil || !c.r.Row.Same(got, want)) {
-		t.bad(table, "its row %d is not what the calls add up to", c.counted.Rows)
+		t.bad(table, "its row %d differs from the sum of the calls", c.counted.Rows)
 	}
 	return err
 }
@@ -64,7 +64,7 @@ func (t *tallyCheck) end() error {
 			continue
 		}
 		if t.counts.GivenUp(table) {
-			t.bad(table, "its calls are too many kinds to be counted")
+			t.bad(table, "its calls have too many kinds to be counted")
 		}
 		for {
 			row, err := c.next(t.v)
@@ -74,7 +74,7 @@ func (t *tallyCheck) end() error {
 			if row == nil {
 				break
 			}
-			t.bad(table, "its row %d is not what the calls add up to", c.counted.Rows)
+			t.bad(table, "its row %d differs from the sum of the calls", c.counted.Rows)
 		}
 	}
 	return nil

@@ -56,7 +56,7 @@ func Save(root string, group bool, r *Report, now time.Time) error {
 		err = disk.Replace(fsys, tmp, filepath.Join(root, layout.VerdictName), append(raw, '\n'), false)
 	}
 	if err != nil {
-		return fmt.Errorf("keep the result for extract status: %w", err)
+		return fmt.Errorf("store the result for extract status: %w", err)
 	}
 	return nil
 }

@@ -164,10 +164,10 @@ func (o *oddities) look(_ string, c *calls.Call) {
 
 func (o *oddities) notes() (out []string) {
 	if o.reversed > 0 {
-		out = append(out, fmt.Sprintf("calls that end before they start, as the service tells it: %d", o.reversed))
+		out = append(out, fmt.Sprintf("calls that end before they start, according to the service: %d", o.reversed))
 	}
 	for _, column := range slices.Sorted(maps.Keys(o.words)) {
-		out = append(out, fmt.Sprintf("calls with a %s that this version does not know, kept as told: %d", column, o.words[column]))
+		out = append(out, fmt.Sprintf("calls with a %s unknown to this version, stored as sent: %d", column, o.words[column]))
 	}
 	return out
 }
@@ -190,7 +190,7 @@ func (v *verifier) current() (*layout.Snapshot, error) {
 		v.bad.Add("manifest", v.rel(damage.Path), "%s", damage.What)
 	case errors.As(err, &lost) && lost.FirstCommit():
 		v.report.Notes = append(v.report.Notes, "the link current is missing, as after a crash in the first commit: the next "+
-			"run makes snapshot 1 the current one")
+			"run makes snapshot 1 current")
 		return snapshot.Open(v.opts.FS, v.opts.Root, layout.SnapshotName(1))
 	case errors.As(err, &lost):
 		v.bad.Add("current", layout.CurrentName, "it %s; %s", lost.What, lost.Hint())

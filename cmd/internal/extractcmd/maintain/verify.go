@@ -155,7 +155,7 @@ func damageHint(r *verify.Report) string {
 	var hints []string
 	isKey := func(p verify.Problem) bool { return p.Kind == verify.MaskKeyProblem }
 	if slices.ContainsFunc(r.Problems, isKey) {
-		hints = append(hints, "put "+layout.MaskKeyName+" from a backup, or set --mask-key-file")
+		hints = append(hints, "restore "+layout.MaskKeyName+" from a backup, or set --mask-key-file")
 	}
 	if slices.ContainsFunc(r.Problems, func(p verify.Problem) bool { return !isKey(p) }) {
 		hints = append(hints, "extract repair replaces damaged files and fetches their calls again; extract verify --all shows which "+
