@@ -57,7 +57,7 @@ func serve(t *testing.T, heard func(line string), names []string, args ...string
 			t.Fatalf("query serve ended: %v", s.cmd.Wait())
 		}
 		address := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(lines.Text())
-		if strings.Contains(lines.Text(), "browsers") {
+		if strings.Contains(lines.Text(), "serving HTTP") {
 			s.http = "http://" + address
 		} else {
 			s.postgres = address
