@@ -87,7 +87,8 @@ Control endpoints, without key or limits:
 	fs.StringVar(&f.fault, "faults", "", "shares of requests that fail, as KIND=RATE,…; an unknown KIND lists all kinds")
 	fs.StringVar(&f.size, "organisation", "small",
 		"resources besides calls: small, large (the sizes of a real company), or none except models, voices and schemas")
-	fs.Float64Var(&o.Organisation.Pace, "pace", 1, "rate of edits, publications and deletions of those resources, relative to the default; 0 for none")
+	fs.Float64Var(&o.Organisation.Pace, "pace", 1,
+		"rate of edits, publications and deletions of those resources, relative to the default; 0 for none")
 	fs.StringVar(&f.wrong, "resource-faults", "",
 		"permanent faults of those resources, as RESOURCE=KIND,…; an unknown RESOURCE or KIND lists all of them")
 	fs.StringVar(&f.v2, "v2", "", "faults of v2 calls, as MODE or MODE=VALUE,…; an unknown MODE lists all modes")
@@ -230,7 +231,8 @@ func (f *serveFlags) greet(w io.Writer, r *sandbox.Running, o sandbox.Options) {
 	if o.Clock != nil {
 		clock = "frozen clock, POST /sandbox/clock moves it"
 	}
-	limits := fmt.Sprintf("%s requests per second, %s per minute for all keys, counted by %s", limited(o.PerSecond), limited(o.PerMinute), o.Limiter)
+	limits := fmt.Sprintf("%s requests per second, %s per minute for all keys, counted by %s",
+		limited(o.PerSecond), limited(o.PerMinute), o.Limiter)
 	if o.PerSecond < 0 && o.PerMinute < 0 {
 		limits = "none"
 	}

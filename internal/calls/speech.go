@@ -27,8 +27,8 @@ var (
 )
 
 // Derived are the columns that Complete sets.
-var Derived = []int{colUserTurns, colSpokenTurns, colTalk[agent], colTalk[user], colResponses, colInterruptions[agent], colInterruptions[user],
-	colLongestSilence, colFirstWord[agent], colFirstWord[user], colToolUses, colFailedUses, colLastTool}
+var Derived = []int{colUserTurns, colSpokenTurns, colTalk[agent], colTalk[user], colResponses,
+	colInterruptions[agent], colInterruptions[user], colLongestSilence, colFirstWord[agent], colFirstWord[user], colToolUses, colFailedUses, colLastTool}
 
 // The two sides of a conversation.
 const (
@@ -288,7 +288,9 @@ func isError(v scan.Value) bool {
 }
 
 func isErrorWord(v scan.Value) bool {
-	return v.Shape == scan.IsString && slices.ContainsFunc(errorWords, func(word []byte) bool { return bytes.EqualFold(word, scan.KeyText(v)) })
+	return v.Shape == scan.IsString && slices.ContainsFunc(errorWords, func(word []byte) bool {
+		return bytes.EqualFold(word, scan.KeyText(v))
+	})
 }
 
 var errorWords = bytes.Fields([]byte("error errored failed failure fault exception timeout timed_out"))

@@ -77,7 +77,8 @@ func plan(ctx context.Context, s *settings.Settings, asJSON bool, stdout, stderr
 			return settings.Explain(err)
 		}
 		if left := w.Leftover(); len(left) > 0 {
-			words.Fprintf(stderr, "the journal contains records of a killed run; the next run commits them first, so it needs fewer requests than shown\n")
+			words.Fprintf(stderr, "the journal contains records of a killed run; "+
+				"the next run commits them first, so it needs fewer requests than shown\n")
 		}
 		out := plannedRun{
 			Total: p.Total, Known: p.Known, Pages: p.Pages, Again: p.Again, Due: p.Due, Skipped: p.Skipped, Unsettled: p.Unsettled, New: p.New,

@@ -177,7 +177,8 @@ func replaceable(ctx context.Context, root, path string) error {
 	case err != nil && ctx.Err() != nil:
 		return err
 	case err != nil && !snapshot.Pinned(root, path): // somebody else has it open for writing, or it is newer
-		return cli.Fail(cli.ExitFailed, fmt.Errorf("inspect %s: %w", path, err), "if it is a catalog, close the programs that use it, or remove it")
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("inspect %s: %w", path, err),
+			"if it is a catalog, close the programs that use it, or remove it")
 	case err == nil && !only:
 		return foreign("contains tables, not only views")
 	}

@@ -33,7 +33,8 @@ func safeTableFunctions() map[string]bool {
 // unsafeFunctions are scalar functions that reach outside the statement, or build values of raw
 // bytes without validation.
 func unsafeFunctions() map[string]string {
-	settings, log, plan, raw := "reading the program's settings", "writing to the log", "planning text as SQL", "building values from raw bytes"
+	settings, log := "reading the program's settings", "writing to the log"
+	plan, raw := "planning text as SQL", "building values from raw bytes"
 	system := "reading a system table"
 	return map[string]string{
 		"getenv": "reading the environment", "current_setting": settings, "pg_conf_load_time": settings,

@@ -36,7 +36,6 @@ func (p *Planner) Report(q question.Question) (out Plan, err error) {
 		if compares {
 			now := q.Params
 			q.Params = before
-			out.Variables = p.variables(q)
 			out.Report = compared(f, out.SQL, withList(p.relations(q), f.SQL), now)
 			out.SQL = out.Report.SQL
 		}

@@ -154,7 +154,7 @@ func (a *Asked) top(n any, inUnion bool) {
 	for _, item := range selectOf(of) {
 		a.asName(item)
 		if c := asNode(item); word(c, "type") == "VALUE_CONSTANT" && word(of, "type") == "SELECT_NODE" && !inUnion {
-			if isNull(c) { // which is a text if nothing says otherwise
+			if isNull(c) { // text by default
 				a.put(c, castTo(bare(c), "VARCHAR"))
 			}
 		}

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// node is a part of a tree, as DuckDB writes it in JSON. The functions below read its members: of what
-// is no node, or lacks the member, they return nothing.
+// node is a part of a tree, as in DuckDB's JSON. The functions below read its members; a missing member
+// has the zero value.
 type node = map[string]any
 
 func asNode(n any) node {
@@ -32,7 +32,7 @@ func listOf(n any, name string) []any {
 	return list
 }
 
-// word returns a member that is a text; small returns it in small letters.
+// word returns a member that is a text; small returns it in lower case.
 func word(n any, name string) string { return text(asNode(n)[name]) }
 
 func small(n any, name string) string { return strings.ToLower(word(n, name)) }
@@ -42,13 +42,13 @@ func classOf(n any) string    { return word(n, "class") }
 func aliasOf(n any) string    { return word(n, "alias") }
 func argsOf(n any) []any      { return listOf(n, "children") }
 func selectOf(n any) []any    { return listOf(n, "select_list") }
-func pathOf(n any) []any      { return listOf(n, "column_names") } // of a column: schema, table, column, as far as they are named
+func pathOf(n any) []any      { return listOf(n, "column_names") } // of a column: its name, after those of its schema and table, if given
 func callee(n any) string     { return small(n, "function_name") }
 func isOperator(n any) bool   { return asNode(n)["is_operator"] == true }
 func isNull(n any) bool       { return kidOf(n, "value")["is_null"] == true }
 func castTarget(n any) string { return word(kidOf(n, "cast_type"), "id") }
 
-// nodes yields the nodes in a part of a tree, those within a node before it.
+// nodes yields the nodes in a part of a tree, inner ones first.
 func nodes(n any) iter.Seq[node] {
 	return func(yield func(node) bool) { eachNode(n, yield) }
 }
@@ -84,7 +84,7 @@ func text(v any) string {
 	return s
 }
 
-// lastName returns the name of a column without what stands before it; empty if it is none.
+// lastName returns a column's name without qualifiers; empty: no column.
 func lastName(n any) string {
 	names := listOf(n, "column_names")
 	if len(names) == 0 {
@@ -93,7 +93,7 @@ func lastName(n any) string {
 	return strings.ToLower(text(names[len(names)-1]))
 }
 
-// tableOf returns the table that a column names, in small letters; empty: none.
+// tableOf returns the table that qualifies a column's name, in lower case; empty: none.
 func tableOf(n any) string {
 	path := pathOf(n)
 	if len(path) < 2 {
@@ -102,7 +102,7 @@ func tableOf(n any) string {
 	return strings.ToLower(text(path[len(path)-2]))
 }
 
-// unbound returns the name of a type that DuckDB does not know, in small letters.
+// unbound returns the name, in lower case, of a type unknown to DuckDB.
 func unbound(t node) string {
 	if word(t, "id") != "UNBOUND" {
 		return ""
@@ -121,7 +121,7 @@ func constantText(n any) (string, bool) {
 	return s, ok && word(kidOf(v, "type"), "id") == "VARCHAR"
 }
 
-// constantNumber returns the whole number that an expression is.
+// constantNumber returns the value of a whole-number constant.
 func constantNumber(n any) (int, bool) {
 	v := kidOf(n, "value")
 	kind := word(kidOf(v, "type"), "id")
@@ -130,13 +130,13 @@ func constantNumber(n any) (int, bool) {
 
 func isParameter(n any) bool { return word(n, "type") == "VALUE_PARAMETER" }
 
-// constant is the tree of a text.
+// constant returns the tree of a text.
 func constant(s string) node {
 	return node{"class": "CONSTANT", "type": "VALUE_CONSTANT", "alias": "", "query_location": nowhere,
 		"value": node{"type": node{"id": "VARCHAR", "type_info": nil}, "is_null": false, "value": s}}
 }
 
-// zero is the place of the beginning of the text.
+// zero is the location of the beginning of the text.
 const zero = json.Number("0")
 
 // number returns a number of a tree.
@@ -146,10 +146,10 @@ func number(v any) int {
 	return int(i)
 }
 
-// nowhere is the place of what does not stand in the text.
+// nowhere is the location of nodes that are not in the text.
 const nowhere = uint64(1<<64 - 1)
 
-// call is the tree of a call of one of our functions.
+// call returns the tree of a call of one of our functions.
 func call(schema, name string, args ...any) node {
 	if args == nil {
 		args = []any{}
@@ -160,14 +160,14 @@ func call(schema, name string, args ...any) node {
 		"export_state": false, "catalog": ""}
 }
 
-// plus is the tree of a number more than another.
+// plus returns the tree of a sum with a constant.
 func plus(what any, n int) node {
 	sum := call("", "+", what, integer(n))
 	sum["is_operator"] = true
 	return sum
 }
 
-// castTo is the tree of a cast to a type of DuckDB's, by its name.
+// castTo returns the tree of a cast to a DuckDB type.
 func castTo(what node, name string) node {
 	return node{"class": "CAST", "type": "OPERATOR_CAST", "alias": "", "query_location": nowhere, "child": what,
 		"cast_type": typeOf(name), "try_cast": false}
@@ -188,7 +188,7 @@ func typeOf(name string) node {
 	return node{"id": name, "type_info": nil}
 }
 
-// integer and boolean are the trees of constants.
+// integer and boolean return the trees of constants.
 func integer(i int) node {
 	n := constant("")
 	n["value"] = node{"type": node{"id": "INTEGER", "type_info": nil}, "is_null": false, "value": i}

@@ -152,10 +152,10 @@ func (a *Asked) tableFunction(n node) {
 		}
 		a.nameRows(n, name)
 	case name == "string_split", word(of, "schema") == schemaOf && pgcatalog.Functions()[name] && !pgcatalog.TableFunctions()[name]:
-		n["function"] = call("", "unnest", call("", "list_value", of)) // its one value as a row
+		n["function"] = call("", "unnest", call("", "list_value", of)) // its single value as a row
 		a.nameRows(n, name)
 	case isShortSeries(of):
-		n["function"] = call("", "unnest", castTo(of, "INTEGER[]")) // DuckDB's are of bigint
+		n["function"] = call("", "unnest", castTo(of, "INTEGER[]")) // DuckDB returns bigint
 		a.nameRows(n, name)
 	case !isNamed && len(args) == 1 && isElements(args[0]) && a.says("value"):
 		n["column_name_alias"] = []any{"value"}

@@ -112,15 +112,14 @@ func (r *merger) visit(was *calls.Call, ch *change) (err error) {
 
 // keep writes a call without new records: without the data that it loses, or unchanged.
 func (r *merger) keep(was *calls.Call) error {
-	id := string(was.ID())
 	switch {
-	case r.u.leaving[id], r.aged(was):
+	case r.u.leaving[string(was.ID())], r.aged(was):
 		if r.aged(was) {
 			r.stats.Aged++
 		}
 		r.news++
 		return nil
-	case r.overdue(was), r.distrusts() && was.InBulk(), !r.old.Current.Current, r.spelled, len(r.u.lost) > 0, r.u.blanks[id]:
+	case r.overdue(was), r.distrusts() && was.InBulk(), !r.old.Current.Current, r.spelled, len(r.u.lost) > 0, r.u.blanks[string(was.ID())]:
 		return r.touch(was)
 	}
 	r.tell(was)

@@ -72,7 +72,8 @@ func forgetCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	f.StringArrayVar(&o.numbers, "number", nil, "forget calls from and to this number, in any spelling, and customers "+
 		"who have it;\nrepeatable")
 	f.StringArrayVar(&o.customers, "customer-id", nil, "forget this customer; repeatable")
-	f.StringVar(&o.before, "before", "", "forget calls that started before: a date (2026-11-01), a time (2026-11-01T08:00:00Z) or an age (365d)")
+	f.StringVar(&o.before, "before", "",
+		"forget calls that started before: a date (2026-11-01), a time (2026-11-01T08:00:00Z) or an age (365d)")
 	f.BoolVar(&o.everywhere, "everywhere", false, "also replace the ids and numbers with [forgotten] in rows of other calls and customers")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print what would be erased, change nothing")
 	f.BoolVar(&o.yes, "yes", false, "do not ask for confirmation")

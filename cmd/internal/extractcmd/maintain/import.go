@@ -183,7 +183,8 @@ func (i *importer) fill(ctx context.Context, sources []dump.Source, stdin io.Rea
 	code, hint := cli.ExitOK, ""
 	switch {
 	case err != nil && ctx.Err() != nil:
-		i.outcome, code, hint = schema.OutcomeInterrupted, cli.ExitInterrupted, "the data read so far is committed; to continue, import the same files again"
+		i.outcome, code, hint = schema.OutcomeInterrupted, cli.ExitInterrupted,
+			"the data read so far is committed; to continue, import the same files again"
 		err = errors.New("interrupted")
 	case err != nil:
 		i.outcome, code, hint = schema.OutcomeFailed, cli.Code(settings.Explain(err)), "the data read before is committed"

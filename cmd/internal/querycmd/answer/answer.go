@@ -117,7 +117,8 @@ func (c *Command) OutputFormat() (format.Format, error) {
 	wanted := cmp.Or(c.Format, c.Usual)
 	if f, ok := format.Parse(wanted); ok {
 		if f.Binary() && c.Output == "" && c.Width() > 0 {
-			return "", cli.Usage("write it to a file, e.g. --output calls."+string(f), "--format %s is binary and cannot be printed to a terminal", f)
+			return "", cli.Usage("write it to a file, e.g. --output calls."+string(f),
+				"--format %s is binary and cannot be printed to a terminal", f)
 		}
 		return f, nil
 	}

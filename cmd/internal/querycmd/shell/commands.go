@@ -36,7 +36,8 @@ func dotCommands() []dotCommand {
 			outside: true, run: (*Session).setOutput},
 		{name: ".timer", takes: "[on | off]", says: "show rows and seconds below each answer", others: ".timing",
 			words: []string{"on", "off"}, run: (*Session).setTimer},
-		{name: ".tz", takes: "[ZONE]", says: "time zone of days, hours and printed times", others: ".timezone", flag: "tz", run: (*Session).setZone},
+		{name: ".tz", takes: "[ZONE]", says: "time zone of days, hours and printed times",
+			others: ".timezone", flag: "tz", run: (*Session).setZone},
 		{name: ".help", says: "show this list", others: ".? .h help", run: (*Session).help},
 		{name: ".quit", says: "leave the shell; same as Ctrl-D", others: ".q .exit quit exit", run: (*Session).quit},
 	}
