@@ -31,7 +31,7 @@ func TestClockThatTheServiceContradicts(t *testing.T) {
 				append(slices.Clone(service), args...)...)
 		}
 		r := at("--keep", "30d")
-		if r.code != cli.ExitFailed || !strings.Contains(r.stderr, "more than a day apart") || !strings.Contains(r.stderr, "--yes") {
+		if r.code != cli.ExitFailed || !strings.Contains(r.stderr, "differ by more than a day") || !strings.Contains(r.stderr, "--yes") {
 			t.Errorf("%v ahead: exit code %d\n%s", ahead, r.code, r.stderr)
 		}
 		if after := c.tree(); !maps.Equal(before, after) {
@@ -46,7 +46,7 @@ func TestClockThatTheServiceContradicts(t *testing.T) {
 	for range 3 {
 		c.clock.Advance(24 * time.Hour)
 		r := extractAt(t.Context(), func() time.Time { return c.clock.Now().Add(4 * 24 * time.Hour) }, append(slices.Clone(service), "--yes", "--keep", "9d", "--since", "9d")...)
-		if r.code != cli.ExitOK || !strings.Contains(r.stderr, "more than a day apart") {
+		if r.code != cli.ExitOK || !strings.Contains(r.stderr, "differ by more than a day") {
 			t.Fatalf("with --yes: exit code %d\n%s", r.code, r.stderr)
 		}
 		sameAsTruth(t, c)

@@ -342,7 +342,7 @@ func TestOrganisationItself(t *testing.T) {
 		c.clock.Advance(time.Hour)
 		return run, plan, c.extract(t.Context(), append([]string{"status"}, args...)...)
 	}
-	const says = "ot asked for: organizations: set organization_id"
+	const says = "ot requested: organizations: set organization_id"
 	run, plan, status := night("")
 	if run.code != 0 || strings.Contains(run.stderr, "organizations") || !strings.Contains(plan.stdout, says) || !strings.Contains(status.stdout, says) {
 		t.Errorf("without an id: exit code %d\n%s%s%s", run.code, run.stderr, plan.stdout, status.stdout)
