@@ -24,7 +24,7 @@ func (e *DamageError) Error() string { return fmt.Sprintf("%s is damaged: %s", e
 
 // Hint returns advice for the operator.
 func (e *DamageError) Hint() string {
-	return "nothing was changed; use extract repair, which replaces damaged files and fetches their calls again, or restore the file from a backup"
+	return "nothing was changed; extract repair replaces damaged files and fetches their calls again; or restore the file from a backup"
 }
 
 // Inside shortens the paths of a warehouse in a text, such as an error, to begin at its root. Only

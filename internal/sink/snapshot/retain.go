@@ -239,7 +239,7 @@ func (e *DamagedTargetError) Unwrap() error { return e.Err }
 // Hint returns advice for the operator.
 func (e *DamagedTargetError) Hint() string {
 	if len(e.Intact) == 0 {
-		return "nothing was changed; every older snapshot has the same damage: extract repair replaces damaged files and fetches their calls again"
+		return "nothing was changed; all older snapshots share the damage: extract repair replaces damaged files and fetches their calls again"
 	}
 	return fmt.Sprintf("nothing was changed; intact: %s", strings.Trim(fmt.Sprint(e.Intact), "[]"))
 }
