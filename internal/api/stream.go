@@ -110,7 +110,8 @@ func (s *Stream) good(took time.Duration) {
 	}
 	s.mu.Unlock()
 	if slow {
-		s.spend(took, &RequestError{rule: spent, Err: ownWordsError(fmt.Sprintf("responses are too slow, the last took %v", took.Round(time.Second)))})
+		slow := ownWordsError(fmt.Sprintf("responses are too slow, the last took %v", took.Round(time.Second)))
+		s.spend(took, &RequestError{rule: spent, Err: slow})
 	}
 }
 

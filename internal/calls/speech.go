@@ -28,7 +28,8 @@ var (
 
 // Derived are the columns that Complete sets.
 var Derived = []int{colUserTurns, colSpokenTurns, colTalk[agent], colTalk[user], colResponses,
-	colInterruptions[agent], colInterruptions[user], colLongestSilence, colFirstWord[agent], colFirstWord[user], colToolUses, colFailedUses, colLastTool}
+	colInterruptions[agent], colInterruptions[user], colLongestSilence,
+	colFirstWord[agent], colFirstWord[user], colToolUses, colFailedUses, colLastTool}
 
 // The two sides of a conversation.
 const (

@@ -60,7 +60,7 @@ func TestPublishedAfterARun(t *testing.T) {
 	if r := c.query("publish", "iceberg", "--check"); r.code != cli.ExitFailed || !strings.Contains(r.stdout, "is not published") {
 		t.Errorf("the lake checked before it is published: exit code %d\n%s%s", r.code, r.stdout, r.stderr)
 	}
-	if r := c.query("publish", "iceberg"); r.code != cli.ExitOK || !strings.Contains(r.stderr, "what was forgotten") {
+	if r := c.query("publish", "iceberg"); r.code != cli.ExitOK || !strings.Contains(r.stderr, "calls forgotten since") {
 		t.Errorf("published after it is forgotten: exit code %d\n%s", r.code, r.stderr)
 	}
 	if r := c.query("publish", "iceberg", "--check", "--deep"); r.code != cli.ExitOK {

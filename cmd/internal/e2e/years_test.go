@@ -318,7 +318,7 @@ func (n *nights) clockJumps() {
 	// A clock more than a day off the service's is not trusted, and leaves no trace. With a smaller
 	// difference, the times of the run are the service's.
 	r := n.run(-30 * time.Hour)
-	if r.code != cli.ExitFailed || !strings.Contains(r.stderr, "more than a day apart") {
+	if r.code != cli.ExitFailed || !strings.Contains(r.stderr, "differ by more than a day") {
 		n.t.Errorf("a clock that is off by 30 hours: exit code %d\n%s", r.code, r.stderr)
 	}
 	for _, off := range []time.Duration{-23 * time.Hour, 9 * time.Hour} {
