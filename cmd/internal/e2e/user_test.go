@@ -122,7 +122,7 @@ func TestAnotherUsersFiles(t *testing.T) {
 	if err := os.Chown(lock, 0, 0); err != nil {
 		t.Fatal(err)
 	}
-	expect("a lock that is root's", run("/", extractRun), cli.ExitFailed, lock+" belongs to root", "this is nobody", "chown -R nobody "+c.warehouse+"\n")
+	expect("a lock that is root's", run("/", extractRun), cli.ExitFailed, lock+" belongs to root", "the current user is nobody", "chown -R nobody "+c.warehouse+"\n")
 	for _, name := range []string{"journal", "snapshots", "snapshots/000001", "current"} { // all at once
 		if err := os.Lchown(filepath.Join(c.warehouse, name), 0, 0); err != nil {
 			t.Fatal(err)
