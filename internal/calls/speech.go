@@ -239,23 +239,16 @@ func TellsFailure(result []byte) bool {
 		return false
 	}
 	var seen [len(failureMembers)]bool // of members with the same name the first counts
-	var s scan.Scanner
-	s.Object(text)
-	for first := true; ; first = false {
-		key, step := s.Key(first)
-		if step != scan.StepNext {
-			return false
-		}
-		name := scan.KeyText(key)
-		value, _ := s.Value(1)
+	for m := range scan.Members(text) {
 		for i := range failureMembers {
-			if f := &failureMembers[i]; f.name == string(name) && !seen[i] {
-				if seen[i] = true; f.fails(value) {
+			if f := &failureMembers[i]; f.name == string(m.Name) && !seen[i] {
+				if seen[i] = true; f.fails(m.Value) {
 					return true
 				}
 			}
 		}
 	}
+	return false
 }
 
 // failureMembers are the members of a result's object that tell of a failure.

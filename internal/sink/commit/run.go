@@ -35,7 +35,8 @@ type Input struct {
 	Masker   *mask.Mask // for data that did not pass through Clean
 	KeepFrom int64      // drop calls that started earlier, ms UTC; 0: none
 	PageSize int        // see snapshot.Builder
-	// Compact returns the months to compact; busy ones have new records. nil: none.
+	// Compact returns the months to compact; busy ones have new records. nil: none, and files of
+	// older builds are not renewed either.
 	Compact func(old *snapshot.Reader, now time.Time, busy map[string]bool) []string
 }
 

@@ -84,8 +84,9 @@ objects that older versions stored in clear, in the objects and in their changes
 Superseded snapshots keep such secrets until they are removed: 24 hours after they were superseded, or later if fewer
 than three would be left or a catalog pins them. Replace those secrets at the service: others may have read them.
 
-Migration is optional: older files stay readable, and runs rewrite those that they change. Until then user_turns is
-null in them, costs of more than four decimals are counted but not summed, and reports over their months are slower.
+Migration is optional: older files stay readable. Each run rewrites those that it changes, and up to 256 MB of those
+that lack the facts of transcripts. Until then such columns (spoken_turns and so on) are null in them, costs of more
+than four decimals are counted but not summed, and reports over their months are slower.
 Other programs may require it: files before format version 3 have times in milliseconds, and text statistics that make
 some programs skip rows.`
 
