@@ -75,6 +75,10 @@ func Reports() []*File { return slices.Clone(reports()) }
 // facts of their transcripts where files of earlier versions lack them.
 func SelectedSpeech() string { return mustRead("relations/selected_speech.sql") }
 
+// EarlierToolCalls returns the SELECT of the tool calls of files of earlier formats, in the columns of
+// the view tool_calls.
+func EarlierToolCalls() string { return mustRead("relations/earlier_tool_calls.sql") }
+
 // Report returns a named report.
 func Report(name string) (*File, bool) { return find(reports(), name) }
 

@@ -123,7 +123,8 @@ type benchWriter struct {
 		call calls.Call
 		body []byte
 	}
-	row parquet.Row
+	tools calls.ToolRows
+	row   parquet.Row
 }
 
 func newBenchWriter(dir string, n int, period string) *benchWriter {
@@ -198,10 +199,17 @@ func (w *benchWriter) write(company *world.World, p benchPeriod) (files []layout
 func (w *benchWriter) add(c *calls.Call) error {
 	c.Fetched(benchOrigin.UnixMilli(), benchOrigin.UnixMilli(), []byte("20261130T120000Z-00000001"))
 	c.Settle(benchOrigin.UnixMilli())
-	c.Complete()
-	for table, row := range c.Rows() {
+	c.Complete(w.tools.Of(c))
+	add := func(table *schema.Table, row schema.Row) {
 		w.row = table.AppendRow(w.row[:0], row)
 		w.tables[slices.Index(schema.CallTables, table)].add(w.row, c.StartAt())
+	}
+	for table, row := range c.Rows() {
+		add(table, row)
+	}
+	err := w.tools.Each(c, func(row schema.Row) error { add(&schema.ToolCalls, row); return nil })
+	if err != nil {
+		return err
 	}
 	if w.tallies == nil {
 		return nil

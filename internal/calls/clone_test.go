@@ -17,13 +17,14 @@ func TestNoAllocations(t *testing.T) { // not parallel: it counts allocations
 	item := wiretest.Payload(t, "v3_item")
 	var d Decoder
 	var c Call
+	var tools ToolRows
 	old := decoded(t, body, schema.KindDetail)
 	n := testing.AllocsPerRun(100, func() {
 		if err := d.Decode(body, schema.KindDetail, &c); err != nil {
 			t.Fatal(err)
 		}
 		c.Settle(settledAt)
-		c.Complete()
+		c.Complete(tools.Of(&c))
 		if err := d.Decode(item, schema.KindItem, &c); err != nil {
 			t.Fatal(err)
 		}

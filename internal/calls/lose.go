@@ -14,7 +14,7 @@ func (c *Call) Lose(turns, items bool) {
 	if turns {
 		c.Turns().Cut(0)
 		c.Row[colTurnCount] = parquet.Value{}
-		c.Complete()
+		c.Complete(nil)
 	}
 	if items {
 		c.Items().Cut(0)

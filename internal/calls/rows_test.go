@@ -13,7 +13,7 @@ import (
 // rows yields the rows of a call, with their levels.
 func rows(c *Call) iter.Seq2[*schema.Table, parquet.Row] {
 	return func(yield func(*schema.Table, parquet.Row) bool) {
-		c.Complete()
+		c.Complete(c.ToolCalls(nil))
 		for t, row := range c.Rows() {
 			if !yield(t, t.AppendRow(nil, row)) {
 				return

@@ -199,7 +199,7 @@ func TestTallies(t *testing.T) {
 				c.Row[colTurnCount] = parquet.Int32Value(int32(c.Turns().Len()))
 			}
 			c.Row[colExtra] = schema.TextValue(word("extra", `{"x":"5"}`, `{"call_cost":{"total_cost":"five"}}`, `{"call_cost":"free"}`))
-			c.Complete()
+			c.Complete(c.ToolCalls(nil))
 			calls = append(calls, c)
 		}
 		slices.SortStableFunc(calls, func(a, b *Call) int {

@@ -21,11 +21,15 @@ import (
 // FormatVersion is the layout version that this program writes. Every manifest has it, and the
 // metadata of every data file under the key FormatKey. Higher versions are refused, lower ones are
 // read.
-const FormatVersion = 3
+const FormatVersion = 4
 
 // TallyVersion is the lowest format version whose tallies are read. Earlier tallies count by fewer
 // columns and are ignored.
 const TallyVersion = 3
+
+// DerivedVersion is the lowest format version whose files of calls hold the facts of their
+// transcripts, and come with a file of tool calls.
+const DerivedVersion = 4
 
 // FormatKey is the key of the format version in a Parquet file's metadata.
 const FormatKey = "callhouse.format_version"
@@ -191,9 +195,6 @@ type File struct {
 	// Credits counts the rows of a calls file with credits but no cost in the account's currency,
 	// which tallies do not include; null in manifests of versions that did not count them.
 	Credits *int64 `json:"credits,omitempty"`
-	// Underived counts the rows of a calls file that have turns but lack the facts of their
-	// transcript, such as spoken_turns; null in manifests of versions that did not count them.
-	Underived *int64 `json:"underived,omitempty"`
 	// Country is the region in which the national numbers of a calls file were read when it was
 	// written; empty if none.
 	Country string `json:"country,omitempty"`
@@ -278,19 +279,36 @@ func (m *Manifest) Gaps() (out []schema.Span) {
 // Underived counts the calls in files that lack the facts of their transcripts.
 func (m *Manifest) Underived() (n int64) {
 	for _, f := range m.FilesOf(schema.Calls.Name) {
-		if f.Underived == nil {
+		if !f.Derived() {
 			n += f.Rows
-		} else {
-			n += *f.Underived
 		}
 	}
 	return n
 }
 
+// Derived reports whether the file holds what follows from the transcripts of its calls.
+func (f *File) Derived() bool { return f.Format >= DerivedVersion }
+
+// EarlierTurns returns the files of turns whose tool calls are not stored.
+func (m *Manifest) EarlierTurns() (out []*File) {
+	for _, f := range m.FilesOf(schema.Turns.Name) {
+		if !f.Derived() {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// Older reports whether the file lacks what the current format has: exact times and costs or, if it
+// holds calls or their turns, what follows from the transcripts.
+func (f *File) Older() bool {
+	return f.Format < TallyVersion || !f.Derived() && among(schema.CallTables, f.Table)
+}
+
 // OlderFiles counts the data files of older formats.
 func (m *Manifest) OlderFiles() (n int) {
 	for i := range m.Files {
-		if m.Files[i].Format < FormatVersion {
+		if m.Files[i].Older() {
 			n++
 		}
 	}

@@ -16,7 +16,7 @@ func (e *conditionError) Hint() string { return "publish through a catalog: --ca
 type OldFilesError struct{ Path string }
 
 func (e *OldFilesError) Error() string {
-	return e.Path + " has an older format with times in milliseconds, by which Spark finds no rows"
+	return e.Path + " has an older format, from which Spark would read no rows or no tool calls"
 }
 
 // Hint returns advice for the operator.

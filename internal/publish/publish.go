@@ -229,7 +229,7 @@ func (p *publication) choose() (err error) {
 			switch {
 			case len(f.SHA256) != 64:
 				return &layout.DamageError{Path: f.Path, What: "the manifest has no checksum of it"}
-			case f.Format < layout.FormatVersion:
+			case f.Older():
 				return &OldFilesError{f.Path}
 			}
 		}

@@ -95,8 +95,8 @@ type Column struct {
 	Phone bool
 	// Link is a signed URL. Its query changes although the call does not.
 	Link bool
-	// Made are the columns of the row from which this one is derived. A user who may not see one of
-	// them may not see this one.
+	// Made are the columns of the row from which this one is derived, or those of another table, such
+	// as transcript_turns.content. A user who may not see one of them may not see this one.
 	Made []string
 	// Fetch describes how the row was fetched; it is not part of the row's content.
 	Fetch bool

@@ -167,6 +167,39 @@ var Turns = NewTable("transcript_turns",
 		Doc: "time the call was fetched, for incremental models; null: written by an earlier version (extract migrate)"},
 )
 
+// ToolCalls holds one row per tool call of a transcript: see calls.ToolCall. Its rows follow from
+// those of Turns and are made anew whenever these are written. Sorted as Calls, then by turn.
+var ToolCalls = NewTable("tool_calls",
+	Column{ID: 1, Name: "call_id", Type: Text, Required: true,
+		Doc: "id of the call"},
+	Column{ID: 2, Name: "turn", Type: Int32, Required: true,
+		Doc: "position of the invocation, else of the result, in the transcript"},
+	Column{ID: 3, Name: "tool_call_id", Type: Text, Made: []string{"transcript_turns.tool_call_id"},
+		Doc: "id of the tool call within the call"},
+	Column{ID: 4, Name: "tool_name", Type: Word, Made: []string{"transcript_turns.tool_name"},
+		Doc: "tool name"},
+	Column{ID: 5, Name: "arguments", Type: JSON, Made: []string{"transcript_turns.arguments"},
+		Doc: "arguments of the tool"},
+	Column{ID: 6, Name: "result_turn", Type: Int32,
+		Doc: "position of the result; null: no result"},
+	Column{ID: 7, Name: "result", Type: Text, Made: []string{"transcript_turns.content"},
+		Doc: "result as sent; an object as JSON"},
+	Column{ID: 8, Name: "failed", Type: Bool, Made: []string{"transcript_turns.content"},
+		Doc: "whether the result is a failure; null: no result"},
+	Column{ID: 9, Name: "started_at", Type: Timestamp, Made: []string{"transcript_turns.start_at"},
+		Doc: "time of the invocation; null: not sent"},
+	Column{ID: 10, Name: "ended_at", Type: Timestamp, Made: []string{"transcript_turns.start_at", "transcript_turns.end_at"},
+		Doc: "time of the result; null: not sent"},
+	Column{ID: 11, Name: "duration_ms", Type: Int64, Unit: "ms", Made: []string{"transcript_turns.start_at", "transcript_turns.end_at"},
+		Doc: "time from started_at to ended_at"},
+	Column{ID: 12, Name: "pause_ms", Type: Int64, Unit: "ms", Made: []string{"transcript_turns.start_at", "transcript_turns.end_at"},
+		Doc: "pause in speech around it; null: no speech before or after"},
+	Column{ID: 13, Name: "call_start_at", Type: Timestamp,
+		Doc: "start of the call, to filter by time without a join"},
+	Column{ID: 14, Name: "fetched_at", Type: Timestamp, Fetch: true,
+		Doc: "time the call was fetched, for incremental models; null: made from turns written by an earlier version (extract migrate)"},
+)
+
 // Items holds one row per custom analysis item, in the order sent.
 // Sorted as Calls, then by position.
 var Items = NewTable("analysis_items",
@@ -334,14 +367,17 @@ var tallied = []Column{
 
 // CallTables are the tables whose files are partitioned by month and day, in the order in which
 // they are written.
-var CallTables = []*Table{&Calls, &Turns, &Items}
+var CallTables = []*Table{&Calls, &Turns, &Items, &ToolCalls}
 
 // TallyTables are counted from the calls of a month when it is compacted, so that reports need not
 // read the calls: see calls.Tallies.
 var TallyTables = []*Table{&WordTallies, &LengthTallies, &QuarterTallies}
 
+// Derived are the tables whose rows follow from those of others.
+var Derived = append([]*Table{&ToolCalls}, TallyTables...)
+
 // Tables are all tables of a warehouse except the tallies.
-var Tables = []*Table{&Calls, &Turns, &Items, &Runs}
+var Tables = append(slices.Clone(CallTables), &Runs)
 
 // PeriodTables are the tables with a file for each period, calls first; AllTables
 // are all that have files.

@@ -235,7 +235,8 @@ func TestForgetLeavesNoTrace(t *testing.T) {
 			got = append(got, fmt.Sprintf("%s.%s %d %d", p.Table, p.Column, p.Rows, p.Calls))
 		}
 		want := []string{"agents.extra 1 0", "analysis_items.value 1 1", "calls.dynamic_variables 1 1", "calls.extra 1 1", "calls.metadata 1 1", "calls.summary 1 1",
-			"changes.after 6 0", "changes.before 4 0", "customers.note 1 0", "runs.drift_fields 3 0", "runs.error 3 0", "transcript_turns.arguments 1 1", "transcript_turns.content 2 1"}
+			"changes.after 6 0", "changes.before 4 0", "customers.note 1 0", "runs.drift_fields 3 0", "runs.error 3 0",
+			"tool_calls.arguments 1 1", "tool_calls.result 1 1", "transcript_turns.arguments 1 1", "transcript_turns.content 2 1"}
 		if !slices.Equal(got, want) {
 			t.Errorf("the places are\n%s", strings.Join(got, "\n"))
 		}
@@ -287,11 +288,11 @@ func TestForgetNamesWhatItLeaves(t *testing.T) {
 		left = append(left, p.Table+"."+p.Column+p.Path)
 	}
 	want := []string{"agents.extra", "analysis_items.value", "calls.dynamic_variables", "calls.extra", "calls.metadata", "calls.summary", "changes.after", "changes.before",
-		"customers.note", "transcript_turns.arguments", "transcript_turns.content"}
+		"customers.note", "tool_calls.arguments", "tool_calls.result", "transcript_turns.arguments", "transcript_turns.content"}
 	if !slices.Equal(left, want) {
 		t.Errorf("the scan finds %v", left)
 	}
-	if s, err := erase.Traces(context.Background(), root, erase.Selection{Numbers: []string{"+12015550100"}}); err != nil || len(s.Found) != 10 {
+	if s, err := erase.Traces(context.Background(), root, erase.Selection{Numbers: []string{"+12015550100"}}); err != nil || len(s.Found) != 12 {
 		t.Errorf("a look for her number finds %+v, %v", s, err)
 	}
 	if s, err := erase.Traces(context.Background(), root, erase.Selection{CallIDs: herCalls}); err != nil || len(s.Found) != 2 {

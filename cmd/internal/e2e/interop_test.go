@@ -243,7 +243,7 @@ func expect(t *testing.T, want map[*schema.Table]flat, rec schema.Record, run st
 	calls.Merge(nil, &c, rec.Kind)
 	c.Settle(now.UnixMilli())
 	c.SetSides(&calls.Sides{}) // hostile numbers belong to nobody
-	c.Complete()
+	c.Complete(c.ToolCalls(nil))
 	for table, row := range c.Rows() {
 		want[table].addRow(t, table, table.AppendRow(nil, row))
 	}

@@ -411,12 +411,8 @@ func (h *State) Write(w io.Writer) error {
 		line("costs", "%s with a cost that does not fit total_cost and is missing from sums (query coverage)", cli.Plural(h.UnheldCosts, "call"))
 	}
 	if h.OlderFiles > 0 {
-		line("older files", "%s: their costs of more than four decimals are not summed (extract migrate)",
-			cli.Plural(int64(h.OlderFiles), "file"))
-	}
-	if h.Underived > 0 {
-		line("slow reports", "%s in files of an older format, which slow down transcript reports: "+
-			"each run rewrites some, extract migrate all", cli.Plural(h.Underived, "call"))
+		line("older files", "%s with %s, which slow down reports on transcripts: each run rewrites some, extract migrate all",
+			cli.Plural(int64(h.OlderFiles), "file"), cli.Plural(h.Underived, "call"))
 	}
 	if r := h.LastRun; r != nil {
 		line("last night", "%s; %s new, %s changed, %s set aside; drift %s", cli.Plural(r.Requests, "request"), humanize.Comma(r.New),

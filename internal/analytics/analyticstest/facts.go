@@ -1,70 +1,133 @@
 package analyticstest
 
 import (
+	"cmp"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
 
 	"callhouse/internal/calls"
+	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 )
 
 // factsFrom is the first column of calls that holds a fact of the transcript.
 const factsFrom = "spoken_turns"
 
-// withFacts returns the calls with turn_count and, for all, some or none of them, the facts of
-// their transcripts: reports compute those that a file lacks. Values that a row has stay.
-func withFacts(t testing.TB, d Data) []Row {
-	t.Helper()
+// derive adds what follows from the transcripts of all, some or none of the periods: turn_count,
+// the facts in calls, and the tool calls. Files of the other periods have an earlier format, and
+// reports compute what they lack. Values that a row has stay.
+func (w *writer) derive(d Data) Data {
+	w.t.Helper()
 	turns := map[any][]Row{}
 	for _, r := range d.Turns {
 		turns[r["call_id"]] = append(turns[r["call_id"]], r)
 	}
-	lacking := rand.IntN(5) // of four calls
-	out := make([]Row, len(d.Calls))
-	for i, r := range d.Calls {
-		out[i] = maps.Clone(r)
-		id, _ := r["call_id"].(string)
-		if len(turns[id]) == 0 {
+	earlier := rand.IntN(5) // of four periods
+	w.earlier = map[string]bool{}
+	isEarlier := func(period string) bool {
+		if _, known := w.earlier[period]; !known {
+			w.earlier[period] = rand.IntN(4) < earlier
+		}
+		return w.earlier[period]
+	}
+	rows := slices.Clone(d.Calls)
+	for i, r := range rows {
+		rows[i] = maps.Clone(r)
+		of := turns[r["call_id"]]
+		if len(of) > 0 && r["turn_count"] == nil {
+			rows[i]["turn_count"] = int64(len(of))
+		}
+		if isEarlier(w.period(&schema.Calls, r)) || len(of) == 0 {
 			continue
 		}
-		if out[i]["turn_count"] == nil {
-			out[i]["turn_count"] = int64(len(turns[id]))
-		}
-		if rand.IntN(4) < lacking {
-			continue
-		}
-		for name, v := range facts(t, r, turns[id]) {
-			if _, ok := out[i][name]; !ok {
-				out[i][name] = v
+		facts, _ := derived(w.t, r["start_at"], of)
+		for name, v := range facts {
+			if _, ok := rows[i][name]; !ok {
+				rows[i][name] = v
 			}
 		}
 	}
-	return out
+	d.Calls = rows
+	for _, of := range turns {
+		if !isEarlier(w.period(&schema.Turns, of[0])) {
+			_, tools := derived(w.t, of[0]["call_start_at"], of)
+			w.tools = append(w.tools, tools...)
+		}
+	}
+	slices.SortFunc(w.tools, func(a, b Row) int {
+		at, _ := a["call_start_at"].(int64)
+		bt, _ := b["call_start_at"].(int64)
+		return cmp.Or(cmp.Compare(at, bt), cmp.Compare(a["call_id"].(string), b["call_id"].(string)), cmp.Compare(a["turn"].(int64), b["turn"].(int64)))
+	})
+	return d
 }
 
-// facts returns the facts of a transcript as the sink stores them.
-func facts(t testing.TB, call Row, turns []Row) Row {
+// format returns the format version of the files of a period.
+func (w *writer) format(period string) int {
+	if w.earlier[period] {
+		return layout.DerivedVersion - 1
+	}
+	return layout.FormatVersion
+}
+
+// derived returns what the sink derives from the transcript of a call: its facts in calls, and its
+// tool calls.
+func derived(t testing.TB, start any, turns []Row) (facts Row, tools []Row) {
 	t.Helper()
-	id, _ := call["call_id"].(string)
+	turns = slices.SortedStableFunc(slices.Values(turns), func(a, b Row) int { return cmp.Compare(number(a), number(b)) })
+	id, ok := turns[0]["call_id"].(string)
+	if !ok {
+		id = "call_id" // as usual
+	}
 	c := calls.NewCall(id)
-	set(t, &schema.Calls, c.Row, Row{"start_at": call["start_at"], "turn_count": int64(len(turns))})
+	set(t, &schema.Calls, c.Row, Row{"start_at": start, "fetched_at": turns[0]["fetched_at"], "turn_count": int64(len(turns))})
 	for _, r := range turns {
 		set(t, &schema.Turns, c.Turns().Add(), r)
 	}
-	c.Complete()
+	var made calls.ToolRows
+	c.Complete(made.Of(c))
+	facts = rowOf(&schema.Calls, c.Row)
+	for i := range schema.Calls.Column(factsFrom) {
+		delete(facts, schema.Calls.Columns[i].Name)
+	}
+	_ = made.Each(c, func(row schema.Row) error {
+		tool := rowOf(&schema.ToolCalls, row)
+		for _, name := range []string{"turn", "result_turn"} { // a test may number its turns with gaps
+			if at, ok := tool[name].(int64); ok {
+				tool[name] = number(turns[at])
+			}
+		}
+		tools = append(tools, tool)
+		return nil
+	})
+	return facts, tools
+}
+
+func number(turn Row) int64 {
+	n, _ := turn["turn"].(int64)
+	return n
+}
+
+// rowOf returns the values of a row that are not null.
+func rowOf(table *schema.Table, from schema.Row) Row {
 	out := Row{}
-	for i := schema.Calls.Column(factsFrom); i < len(schema.Calls.Columns); i++ {
-		switch v := c.Row[i]; {
+	for i, c := range table.Columns {
+		switch v := from[i]; {
 		case v.IsNull():
+		case c.Type == schema.Timestamp:
+			out[c.Name] = schema.MillisOf(v).V
 		case v.Kind() == parquet.Int32:
-			out[schema.Calls.Columns[i].Name] = int64(v.Int32())
+			out[c.Name] = int64(v.Int32())
 		case v.Kind() == parquet.Int64:
-			out[schema.Calls.Columns[i].Name] = v.Int64()
+			out[c.Name] = v.Int64()
+		case v.Kind() == parquet.Boolean:
+			out[c.Name] = v.Boolean()
 		default:
-			out[schema.Calls.Columns[i].Name] = string(v.ByteArray())
+			out[c.Name] = string(v.ByteArray())
 		}
 	}
 	return out

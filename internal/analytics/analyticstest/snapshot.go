@@ -96,9 +96,11 @@ func Write(t testing.TB, root string, n int64, d Data) {
 	if d.Coverage == nil {
 		m.Coverage = []schema.Span{{From: -1 << 60, To: 1 << 60}}
 	}
-	m.Files = append(m.Files, w.table(&schema.Calls, withFacts(t, d), d.Lacking)...)
+	d = w.derive(d)
+	m.Files = append(m.Files, w.table(&schema.Calls, d.Calls, d.Lacking)...)
 	m.Files = append(m.Files, w.table(&schema.Turns, d.Turns, nil)...)
 	m.Files = append(m.Files, w.table(&schema.Items, d.Items, nil)...)
+	m.Files = append(m.Files, w.table(&schema.ToolCalls, w.tools, nil)...)
 	m.Files = append(m.Files, w.table(&schema.Runs, d.Runs, nil)...)
 	for _, table := range resource.Tables {
 		if rows := d.Others[table]; len(rows) > 0 {
@@ -157,6 +159,8 @@ type writer struct {
 	dir       string
 	n         int64
 	made      int
+	earlier   map[string]bool // periods whose files have an earlier format
+	tools     []Row           // of the other periods
 }
 
 // table writes a table's rows, one file per UTC day of start or compacted month.
@@ -164,10 +168,7 @@ func (w *writer) table(t *schema.Table, rows []Row, lacking []string) []layout.F
 	w.t.Helper()
 	byDay := map[string][]Row{}
 	for _, r := range rows {
-		period := day(t, r)
-		if period != "" && w.compacted != nil && w.compacted(period[:7]) {
-			period = period[:7]
-		}
+		period := w.period(t, r)
 		byDay[period] = append(byDay[period], r)
 	}
 	if len(byDay) == 0 {
@@ -210,7 +211,7 @@ func (w *writer) tallies(calls layout.File) (files []layout.File) {
 			columns = append(columns, fmt.Sprintf("CAST(%s AS %s) AS %s", expr, c.Type.DuckDB(), c.Name))
 			ids = append(ids, fmt.Sprintf(`%s: %d`, c.Name, c.ID))
 		}
-		f := layout.File{Table: t.Name, Format: layout.FormatVersion, Period: calls.Period,
+		f := layout.File{Table: t.Name, Format: w.format(calls.Period), Period: calls.Period,
 			Path: layout.DataFile(t.Name, calls.Period, fmt.Sprintf("%016x", w.n))}
 		path := filepath.Join(w.dir, filepath.FromSlash(f.Path))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -238,6 +239,15 @@ func (w *writer) sum(path string, f *layout.File) {
 	f.Bytes, f.SHA256 = int64(len(raw)), hex.EncodeToString(sum[:])
 }
 
+// period returns the period of a row's file.
+func (w *writer) period(t *schema.Table, r Row) string {
+	period := day(t, r)
+	if period != "" && w.compacted != nil && w.compacted(period[:7]) {
+		return period[:7]
+	}
+	return period
+}
+
 func day(t *schema.Table, r Row) string {
 	if !slices.Contains(schema.CallTables, t) {
 		return ""
@@ -260,17 +270,14 @@ func start(t *schema.Table, r Row) (int64, bool) {
 // file describes the file of a period, without size and checksum.
 func (w *writer) file(t *schema.Table, period string, rows []Row) layout.File {
 	w.made++
-	f := layout.File{Table: t.Name, Format: layout.FormatVersion, Period: period, Path: layout.RunsFile, Rows: int64(len(rows))}
+	f := layout.File{Table: t.Name, Format: w.format(period), Period: period, Path: layout.RunsFile, Rows: int64(len(rows))}
 	if t != &schema.Runs {
 		f.Path = layout.DataFile(t.Name, period, fmt.Sprintf("%08x%08x", w.n, w.made))
 	}
 	if t == &schema.Calls {
-		f.Credits, f.Underived = new(int64), new(int64)
+		f.Credits = new(int64)
 	}
 	for _, r := range rows {
-		if n, _ := r["turn_count"].(int64); f.Underived != nil && n > 0 && r[factsFrom] == nil {
-			*f.Underived++
-		}
 		if f.Credits != nil && r["total_cost"] == nil && r["credits_used"] != nil {
 			*f.Credits++
 		}

@@ -243,7 +243,7 @@ func (s *Session) Top(view string, isNewest bool) string {
 // copyTop makes a view over a copy of some rows of a view.
 func (db *DB) copyTop(ctx context.Context, conn *duck.Conn, name, view string,
 	rows func(context.Context, *duck.Conn, string) (string, error)) error {
-	for _, t := range tablesOf(view) {
+	for _, t := range db.made.tablesOf(view) {
 		if !db.copies.fits(t, guard.TopRows) {
 			return errTooLarge
 		}

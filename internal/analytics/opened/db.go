@@ -57,6 +57,7 @@ type DB struct {
 
 	defining  sync.Mutex
 	undefined []definition // what DuckDB does not know yet, in order; see define.go
+	made      texts        // of the views and macros over the snapshot
 
 	ids     *IDs
 	parts   map[string]bool // pieces of files of calls that have views of their own
@@ -108,6 +109,7 @@ func Open(ctx context.Context, root string, o Options) (*DB, error) {
 	}
 	db := &DB{snap: snap, loc: o.Location, engine: engine, safe: o.Safe != nil, rights: o.Rights,
 		prover: o.Prover, ids: o.IDs, parts: map[string]bool{}, skipped: skipped, dialect: o.Dialect}
+	db.made = madeOf(snap)
 	db.undefined = db.definitions(localtime.Macro(o.Location, snap.Manifest))
 	db.copies = newCopies(db, o)
 	if err := db.prepare(ctx, o.Safe); err != nil {

@@ -3,6 +3,7 @@ package opened
 import (
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,8 +11,8 @@ import (
 
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/guard"
+	"callhouse/internal/analytics/stored"
 	"callhouse/internal/layout"
-	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	sqlfiles "callhouse/sql"
 )
@@ -57,12 +58,12 @@ func withLocalTime(text string) []definition {
 // definitions returns all that statements may name, each after those that it is made of.
 func (db *DB) definitions(localTime string) []definition {
 	out := withLocalTime(localTime)
-	for _, t := range resource.Tables {
-		name := "stored." + t.Name
-		out = append(out, definition{name, "CREATE VIEW " + name + " AS " + db.relation(db.snap.Manifest.FilesOf(t.Name), t)})
+	for name, of := range stored.Tables(db.snap) {
+		name = "stored." + name
+		out = append(out, definition{name, "CREATE VIEW " + name + " AS " + db.relation(of.Files, of.Table)})
 	}
 	for _, v := range sqlfiles.Views() {
-		out = append(out, definition{v.Name, "CREATE VIEW " + v.Name + " AS " + v.SQL})
+		out = append(out, definition{v.Name, "CREATE VIEW " + v.Name + " AS " + stored.View(db.snap, v)})
 	}
 	if db.dialect != nil {
 		out = append(out, db.newest()...)
@@ -75,9 +76,23 @@ func (db *DB) relation(files []*layout.File, t *schema.Table) string {
 	return db.rights.Relation(db.snap, files, t, db.safe)
 }
 
-// madeOf returns the SQL of the macros and views by their names.
-var madeOf = sync.OnceValue(func() map[string]string {
-	out := map[string]string{}
+// texts are the SQL of macros and views by their names.
+type texts map[string]string
+
+// madeOf returns the texts for a snapshot: those of all but old ones are the same.
+func madeOf(snap *layout.Snapshot) texts {
+	if len(snap.Manifest.EarlierTurns()) == 0 {
+		return usual()
+	}
+	out := maps.Clone(usual())
+	for _, v := range sqlfiles.Views() {
+		out[v.Name] = stored.View(snap, v)
+	}
+	return out
+}
+
+var usual = sync.OnceValue(func() texts {
+	out := texts{}
 	for _, d := range slices.Concat(macros(), pastMacros()) {
 		out[d.name] = d.sql
 	}
@@ -91,7 +106,7 @@ var nameRE = regexp.MustCompile(`(?i)(\b(?:from|join)[\s(]+)?([a-z_][a-z0-9_.]*)
 
 // namesIn returns the names of the definitions that a text of ours names, and of those that
 // these are made of. A view is named where rows come from: calls is a column, too.
-func namesIn(texts ...string) map[string]bool {
+func (made texts) namesIn(texts ...string) map[string]bool {
 	out := map[string]bool{}
 	var add func(text string)
 	add = func(text string) {
@@ -101,7 +116,7 @@ func namesIn(texts ...string) map[string]bool {
 				continue
 			}
 			out[name] = true
-			add(madeOf()[name])
+			add(made[name])
 		}
 	}
 	for _, text := range texts {
@@ -152,14 +167,14 @@ var wordRE = regexp.MustCompile(`[a-z_][a-z0-9_]*`)
 
 // wordsOf returns the words of a statement, wherever they stand in it, and those of the views
 // and macros that they may name.
-func wordsOf(text string) map[string]bool {
+func (made texts) wordsOf(text string) map[string]bool {
 	words := map[string]bool{}
 	var add func(text string)
 	add = func(text string) {
 		for _, word := range wordRE.FindAllString(strings.ToLower(text), -1) {
 			if !words[word] {
 				words[word] = true
-				add(madeOf()[word])
+				add(made[word])
 			}
 		}
 	}
@@ -177,7 +192,7 @@ var looksAround = regexp.MustCompile(`(?i)\b(describe|information_schema|query|q
 // difference.
 func (db *DB) Defined(ctx context.Context, conn *duck.Conn, text string, plan func() error) error {
 	if !looksAround.MatchString(text) {
-		words := wordsOf(text)
+		words := db.made.wordsOf(text)
 		if err := db.define(ctx, conn, func(name string) bool { return words[strings.TrimPrefix(name, "stored.")] }); err != nil {
 			return err
 		}
@@ -191,15 +206,15 @@ func (db *DB) Defined(ctx context.Context, conn *duck.Conn, text string, plan fu
 	return plan()
 }
 
-// ViewMacros returns the definitions that the views need, with another one of
+// ViewMacros returns the definitions that the views of a snapshot need, with another one of
 // local_time. Those of the reports stay out: they need variables, and clients
 // from DuckDB 1.1 on.
-func ViewMacros(localTime string) string {
+func ViewMacros(snap *layout.Snapshot, localTime string) string {
 	var views []string
 	for _, v := range sqlfiles.Views() {
-		views = append(views, v.SQL)
+		views = append(views, stored.View(snap, v))
 	}
-	needed, out := namesIn(views...), ""
+	needed, out := usual().namesIn(views...), ""
 	for _, d := range withLocalTime(localTime) {
 		if needed[d.name] {
 			out += d.sql + "\n"

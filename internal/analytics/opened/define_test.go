@@ -5,14 +5,20 @@ import (
 	"strings"
 	"testing"
 
+	"callhouse/internal/analytics/stored"
 	"callhouse/internal/layout"
 	sqlfiles "callhouse/sql"
 )
 
-// namesIn sees every view of which a report's or a view's header tells.
+// namesIn sees every view of which a report's or a view's header tells. The turns under tool_calls are
+// those of an earlier format.
 func TestNamesOfWhatIsRead(t *testing.T) {
+	old := &layout.Snapshot{Manifest: &layout.Manifest{Files: []layout.File{{Table: "transcript_turns", Format: layout.DerivedVersion - 1}}}}
 	for _, f := range slices.Concat(sqlfiles.Reports(), sqlfiles.ViewsByName()) {
-		names := namesIn(f.SQL)
+		names := madeOf(old).namesIn(stored.View(old, f))
+		if f.Name == "tool_calls" {
+			names["stored.transcript_turns"] = names["stored.earlier_turns"]
+		}
 		for _, r := range f.Reads {
 			_, of, _ := strings.Cut(r, "stored.")
 			_, isView := sqlfiles.View(r)

@@ -27,7 +27,7 @@ func (db *DB) Conn(ctx context.Context) (*duck.Conn, error) {
 		if err := db.prove(ctx, text, proven); err != nil {
 			return err
 		}
-		names := namesIn(text)
+		names := db.made.namesIn(text)
 		return db.define(ctx, conn, func(name string) bool { return names[name] })
 	}
 	return conn, nil
@@ -38,7 +38,7 @@ func (db *DB) prove(ctx context.Context, text string, proven map[*schema.Table]b
 	if db.prover == nil {
 		return nil
 	}
-	tables := tablesOf(text)
+	tables := db.made.tablesOf(text)
 	if db.rights.Agents != nil && len(tables) > 0 {
 		tables = append(tables, &schema.Calls) // which say whose the rows are
 	}
@@ -64,8 +64,8 @@ var dynamic = []string{"query", "query_table"}
 
 // tablesOf returns the stored tables that a statement may read: those whose names
 // are words of it, or of a view or macro that it names. It may name too many.
-func tablesOf(text string) []*schema.Table {
-	words := wordsOf(text)
+func (made texts) tablesOf(text string) []*schema.Table {
+	words := made.wordsOf(text)
 	for _, name := range dynamic {
 		if words[name] {
 			return slices.Clone(resource.AllTables)
@@ -73,7 +73,7 @@ func tablesOf(text string) []*schema.Table {
 	}
 	var out []*schema.Table
 	for _, t := range resource.AllTables {
-		if words[t.Name] {
+		if words[t.Name] || t == &schema.Turns && words["earlier_turns"] {
 			out = append(out, t)
 		}
 	}

@@ -79,7 +79,7 @@ func misses(p question.Params, f *layout.File) bool {
 // allDerived reports whether all calls that may be selected hold the facts of their transcripts.
 func (p *Planner) allDerived(of question.Params) bool {
 	return !slices.ContainsFunc(p.snap.Manifest.FilesOf(schema.Calls.Name), func(f *layout.File) bool {
-		return (f.Underived == nil || *f.Underived > 0) && !misses(of, f)
+		return !f.Derived() && !misses(of, f)
 	})
 }
 

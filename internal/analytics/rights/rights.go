@@ -109,7 +109,10 @@ func (r Rights) Tallied() bool {
 // is reports whether the name of a masked column means this column of a table, or one derived from
 // it.
 func is(name string, t *schema.Table, c schema.Column) bool {
-	return slices.ContainsFunc(append(c.Made, c.Name), func(column string) bool { return name == column || name == t.Name+"."+column })
+	return slices.ContainsFunc(append(slices.Clone(c.Made), c.Name), func(column string) bool {
+		_, inOther, ofOther := strings.Cut(column, ".")
+		return name == column || name == t.Name+"."+column || ofOther && name == inOther
+	})
 }
 
 // under returns the stored tables that a view reads.

@@ -4,11 +4,13 @@ package stored
 
 import (
 	"fmt"
+	"iter"
 	"strings"
 
 	"callhouse/internal/layout"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
+	sqlfiles "callhouse/sql"
 )
 
 // Relations returns the statements that create the tables of a snapshot in any DuckDB, as
@@ -16,10 +18,40 @@ import (
 func Relations(snap *layout.Snapshot) string {
 	var b strings.Builder
 	b.WriteString("CREATE SCHEMA stored;\n")
-	for _, t := range resource.Tables {
-		fmt.Fprintf(&b, "CREATE VIEW stored.%s AS %s;\n", t.Name, Relation(snap, snap.Manifest.FilesOf(t.Name), t, true))
+	for name, of := range Tables(snap) {
+		fmt.Fprintf(&b, "CREATE VIEW stored.%s AS %s;\n", name, Relation(snap, of.Files, of.Table, true))
 	}
 	return b.String()
+}
+
+// Part is a table, and those of its files that a relation reads.
+type Part struct {
+	Table *schema.Table
+	Files []*layout.File
+}
+
+// Tables yields the relations in the schema stored that the views of a snapshot read, by name: every
+// table, and earlier_turns, the turns in files of earlier formats, if there are any.
+func Tables(snap *layout.Snapshot) iter.Seq2[string, Part] {
+	return func(yield func(string, Part) bool) {
+		for _, t := range resource.Tables {
+			if !yield(t.Name, Part{t, snap.Manifest.FilesOf(t.Name)}) {
+				return
+			}
+		}
+		if earlier := snap.Manifest.EarlierTurns(); len(earlier) > 0 {
+			yield("earlier_turns", Part{&schema.Turns, earlier})
+		}
+	}
+}
+
+// View returns the SELECT of a view over a snapshot. Files of earlier formats have no tool calls:
+// they are made of the turns.
+func View(snap *layout.Snapshot, v *sqlfiles.File) string {
+	if v.Name != schema.ToolCalls.Name || len(snap.Manifest.EarlierTurns()) == 0 {
+		return v.SQL
+	}
+	return v.SQL + "\nUNION ALL\n(" + sqlfiles.EarlierToolCalls() + ")"
 }
 
 // Relation returns a SELECT of the rows of some of a table's files. It lists the files, never a

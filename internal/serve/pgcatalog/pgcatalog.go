@@ -245,7 +245,7 @@ func fromCSV(b *strings.Builder, table, text string, kinds map[string]string) {
 }
 
 // ofCalls are the keys of the tables that are not resources.
-var ofCalls = map[string][]string{"calls": {"call_id"}, "transcript_turns": {"call_id", "turn"},
+var ofCalls = map[string][]string{"calls": {"call_id"}, "transcript_turns": {"call_id", "turn"}, "tool_calls": {"call_id", "turn"},
 	"analysis_items": {"call_id", "position"}, "runs": {"run_id"}}
 
 // keyOf returns the columns of a table's key, if declared.

@@ -316,7 +316,7 @@ func (m *maker) copies(u *unit) (bool, error) {
 // join writes such a unit one table after the other: all tables of a month at once would take more
 // memory than anything else in a run.
 func (m *maker) join(u *unit) error {
-	for _, of := range schema.CallTables {
+	for _, of := range append([]*schema.Table{schema.CallResource.Table}, schema.CallResource.Lists...) {
 		w := table.NewPeriodWriter(m.b, u.period, m.Country)
 		r := &merger{maker: m, u: u}
 		err := m.write(w, u.from, func() (bool, error) {

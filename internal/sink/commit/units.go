@@ -236,14 +236,14 @@ const (
 	renewBytes  = 256 << 20
 )
 
-// renew rewrites files that an older build wrote without the facts of transcripts, the newest
-// first, which are asked for most.
+// renew rewrites files of older formats, which lack facts of the transcripts, the newest first, which
+// are asked for most.
 func (p *planner) renew() {
 	var bytes int64
 	files := p.Old.Files(schema.Calls.Name)
 	slices.SortFunc(files, func(a, b *layout.File) int { return cmp.Compare(b.Period, a.Period) })
 	for _, f := range files {
-		if f.Underived != nil {
+		if f.Derived() {
 			continue
 		}
 		size := p.Old.Manifest.BytesOf(f.Period)

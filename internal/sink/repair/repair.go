@@ -191,12 +191,10 @@ func (p *planner) treat(ctx context.Context, part *Part) error {
 	return err
 }
 
-// countable reports whether all faults of a period can be corrected by counting its calls again.
+// countable reports whether all faults of a period can be corrected by reading its calls again.
 func (part *Part) countable() bool {
 	for _, problem := range part.Problems {
-		of := part.tableOf(problem)
-		tally := slices.Contains(schema.TallyTables, of)
-		if !tally && problem.Kind != "figures" && problem.Kind != "version" {
+		if !slices.Contains(schema.Derived, part.tableOf(problem)) && problem.Kind != "figures" && problem.Kind != "version" {
 			return false
 		}
 	}

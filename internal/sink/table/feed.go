@@ -81,8 +81,9 @@ func (f *Feed) drain() {
 
 func (f *Feed) apply(b *batch) error {
 	for _, c := range b.calls {
+		tools := f.w.tools.Of(c.call)
 		if !c.copy {
-			if c.call.Complete(); f.w.Tell != nil {
+			if c.call.Complete(tools); f.w.Tell != nil {
 				f.w.Tell(c.call)
 			}
 		}

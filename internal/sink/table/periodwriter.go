@@ -13,8 +13,9 @@ import (
 // PeriodWriter writes the files of one period.
 type PeriodWriter struct {
 	Files                 // of schema.CallTables; for a month, also of schema.TallyTables
+	tools  calls.ToolRows // of the call that is written
 	counts *calls.Tallies // of a month; nil: a day has too few calls
-	Only   *schema.Table  // the table whose rows write writes; nil: all tables
+	Only   *schema.Table  // the table whose rows write writes, with what follows from them; nil: all tables
 	// Tell sets the columns derived from the numbers of a call whose rows are not copied; nil:
 	// none.
 	Tell func(*calls.Call)
@@ -52,12 +53,6 @@ func CountCall(info *layout.File, call *calls.Call) {
 	}
 	if call.InBulk() {
 		info.Bulk++
-	}
-	if info.Underived == nil {
-		info.Underived = new(int64)
-	}
-	if call.Underived() {
-		*info.Underived++
 	}
 	if info.Credits == nil {
 		info.Credits = new(int64)
@@ -124,7 +119,11 @@ func (w *PeriodWriter) write(call *calls.Call) error {
 		}
 		t.rows.AddList(&call.Object, i)
 	}
-	return nil
+	return w.tools.Each(call, func(row schema.Row) error {
+		t := w.Files[len(call.Lists)+1]
+		Span(&t.info, call.StartAt())
+		return t.Add(row)
+	})
 }
 
 // failed returns the first error so far.

@@ -123,7 +123,7 @@ func giveVectors(t *schema.Table, v *columnar.Vectors) {
 // decimals, which the library compares as if none were negative. columnar.Vectors writes the bounds
 // of their pages.
 var unbounded = []string{"total_cost", "credits_used", "billed_seconds", "timed_cost", "summary", "evaluation", "metadata",
-	"dynamic_variables", "recording_url", "extra", "content", "tool_call_id", "arguments", "value"}
+	"dynamic_variables", "recording_url", "extra", "content", "tool_call_id", "arguments", "result", "value"}
 
 // ready makes room for n rows, which are then added to rows.
 func (t *Writer) ready(n int) error {

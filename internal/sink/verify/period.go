@@ -156,13 +156,7 @@ type periodCheck struct {
 }
 
 func newPeriodCheck(v *verifier, files map[string]*tableCheck) *periodCheck {
-	p := &periodCheck{v: v, files: files, calls: files[schema.Calls.Name], tallies: newTallyCheck(v)}
-	for _, of := range schema.TallyTables {
-		if c := files[of.Name]; c != nil {
-			p.tallies.files[of] = c
-		}
-	}
-	return p
+	return &periodCheck{v: v, files: files, calls: files[schema.Calls.Name], tallies: newTallyCheck(v, files)}
 }
 
 func (p *periodCheck) run(ctx context.Context) error {
@@ -256,7 +250,7 @@ func (p *periodCheck) call(call *calls.Call) {
 		bad("count", "call %s has %d turns, but turn_count %d", call.ID(), turns, call.TurnCount().V)
 	}
 	stored := slices.Clone(call.Row)
-	call.Complete()
+	call.Complete(p.tallies.tools.Of(call))
 	derived := call.Row
 	call.Row = stored
 	for _, col := range calls.Derived {

@@ -53,9 +53,6 @@ func tolerated(listed layout.File, counted *layout.File) layout.File {
 	if listed.Undated == nil {
 		listed.Undated = counted.Undated // earlier builds did not count them
 	}
-	if listed.Underived == nil {
-		listed.Underived = counted.Underived // nor these
-	}
 	if listed.Credits == nil {
 		listed.Credits = counted.Credits // nor these
 	}

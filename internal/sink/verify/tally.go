@@ -1,37 +1,63 @@
 package verify
 
 import (
+	"slices"
+
 	"github.com/parquet-go/parquet-go"
 
 	"callhouse/internal/calls"
+	"callhouse/internal/layout"
 	"callhouse/internal/schema"
+	"callhouse/internal/sink/table"
 )
 
-// tallyCheck recounts the calls of a period to compare them with its tallies.
+// tallyCheck makes the rows of a period that follow from its calls again, to compare them with
+// those in its files: tool calls, and the tallies of a month.
 type tallyCheck struct {
 	v        *verifier
 	files    map[*schema.Table]*tableCheck
-	counts   *calls.Tallies
+	calls    *tableCheck
+	tools    calls.ToolRows         // of the call that is added
+	counts   *calls.Tallies         // nil: there are none
 	reported map[*schema.Table]bool // already reported
 }
 
-func newTallyCheck(v *verifier) *tallyCheck {
-	t := &tallyCheck{v: v, files: map[*schema.Table]*tableCheck{}, reported: map[*schema.Table]bool{}}
-	t.counts = calls.NewTallies(t.row)
+func newTallyCheck(v *verifier, files map[string]*tableCheck) *tallyCheck {
+	t := &tallyCheck{v: v, files: map[*schema.Table]*tableCheck{}, calls: files[schema.Calls.Name], reported: map[*schema.Table]bool{}}
+	for _, of := range schema.Derived {
+		if c := files[of.Name]; c != nil {
+			t.files[of] = c
+		}
+	}
+	if slices.ContainsFunc(schema.TallyTables, func(of *schema.Table) bool { return t.files[of] != nil }) {
+		t.counts = calls.NewTallies(t.row)
+	}
 	return t
 }
 
 // row compares a row with the one in the file.
-func (t *tallyCheck) row(table *schema.Table, want parquet.Row) error {
-	c := t.files[table]
+func (t *tallyCheck) row(of *schema.Table, want parquet.Row) error {
+	c := t.files[of]
+	if c == nil && of == &schema.ToolCalls && !t.reported[of] {
+		t.reported[of] = true
+		t.v.bad.Add("figures", t.calls.at, "the manifest names no file of its tool calls")
+	}
 	if c == nil || !c.r.Current {
 		return nil
 	}
 	got, err := c.next(t.v)
+	if got != nil {
+		table.Span(&c.counted, c.start(got))
+	}
 	if err == nil && (got == nil || !c.r.Row.Same(got, want)) {
-		t.bad(table, "its row %d differs from the sum of the calls", c.counted.Rows)
+		t.differs(of)
 	}
 	return err
+}
+
+// differs reports that the last row read is not the one that follows from the calls.
+func (t *tallyCheck) differs(of *schema.Table) {
+	t.bad(of, "its row %d differs from what its calls give", t.files[of].counted.Rows)
 }
 
 // bad reports a file once: one more call shifts all rows.
@@ -42,9 +68,14 @@ func (t *tallyCheck) bad(table *schema.Table, format string, args ...any) {
 	}
 }
 
-// add counts a call.
+// add adds a call, whose tool calls tools has read.
 func (t *tallyCheck) add(call *calls.Call) error {
-	if len(t.files) == 0 {
+	if t.calls.r.Version >= layout.DerivedVersion {
+		if err := t.tools.Each(call, func(row schema.Row) error { return t.row(&schema.ToolCalls, row) }); err != nil {
+			return err
+		}
+	}
+	if t.counts == nil {
 		return nil
 	}
 	return t.counts.Add(call)
@@ -52,19 +83,18 @@ func (t *tallyCheck) add(call *calls.Call) error {
 
 // end compares the last rows.
 func (t *tallyCheck) end() error {
-	if len(t.files) == 0 {
-		return nil
+	if t.counts != nil {
+		if err := t.counts.Close(); err != nil {
+			return err
+		}
 	}
-	if err := t.counts.Close(); err != nil {
-		return err
-	}
-	for table, c := range t.files {
+	for of, c := range t.files {
 		if !c.r.Current { // counted by other columns: nothing reads it
 			c.counted.Rows = c.listed.Rows
 			continue
 		}
-		if t.counts.GivenUp(table) {
-			t.bad(table, "its calls have too many kinds to be counted")
+		if t.counts != nil && t.counts.GivenUp(of) {
+			t.bad(of, "its calls have too many kinds to be counted")
 		}
 		for {
 			row, err := c.next(t.v)
@@ -74,7 +104,7 @@ func (t *tallyCheck) end() error {
 			if row == nil {
 				break
 			}
-			t.bad(table, "its row %d differs from the sum of the calls", c.counted.Rows)
+			t.differs(of)
 		}
 	}
 	return nil
