@@ -75,8 +75,8 @@ func Reports() []*File { return slices.Clone(reports()) }
 // facts of their transcripts where files of earlier versions lack them.
 func SelectedSpeech() string { return mustRead("relations/selected_speech.sql") }
 
-// EarlierToolCalls returns the SELECT of the tool calls of files of earlier formats, in the columns of
-// the view tool_calls.
+// EarlierToolCalls returns the SELECT of the tool calls of the turns earlier_turns, in the columns of
+// the table tool_calls.
 func EarlierToolCalls() string { return mustRead("relations/earlier_tool_calls.sql") }
 
 // Report returns a named report.

@@ -50,6 +50,39 @@ func TestForeignConditionsStayAboveTheRights(t *testing.T) {
 	}
 }
 
+// What is masked in the turns is masked in the tool calls made of them, stored or not.
+func TestMaskedTurnsMaskToolCalls(t *testing.T) {
+	root := t.TempDir()
+	d := analyticstest.Data{}
+	for i := range int64(6) {
+		start, id := i*24*3600_000, fmt.Sprint("c", i)
+		d.Calls = append(d.Calls, analyticstest.Row{"call_id": id, "start_at": start})
+		d.Turns = append(d.Turns, analyticstest.Row{"call_id": id, "call_start_at": start, "turn": int64(0), "role": "tool_call_invocation", "tool_call_id": "t", "tool_name": "find", "arguments": `{"a":1}`},
+			analyticstest.Row{"call_id": id, "call_start_at": start, "turn": int64(1), "role": "tool_call_result", "tool_call_id": "t", "content": "error: none"})
+	}
+	analyticstest.Write(t, root, 1, d)
+	for masked, want := range map[string]string{
+		"":                           `find {"a":1} error: none true`,
+		"content":                    `find {"a":1}`,
+		"transcript_turns.content":   `find {"a":1}`,
+		"arguments":                  `find error: none true`,
+		"transcript_turns.arguments": `find error: none true`,
+		"tool_calls.arguments":       `find error: none true`,
+		"transcript_turns.tool_name": `{"a":1} error: none true`,
+		"tool_calls.failed":          `find {"a":1} error: none`,
+	} {
+		o := Options{}
+		if masked != "" {
+			o.Rights = rights.Rights{Masked: []string{masked}}
+		}
+		conn := openAll(t, root, o)
+		got := answers(t, conn, "SELECT DISTINCT concat_ws(' ', tool_name, arguments, result, CASE WHEN failed THEN 'true' END) FROM tool_calls")
+		if len(got) != 1 || got[0][0] != want {
+			t.Errorf("with %q masked: %v, want %s", masked, got, want)
+		}
+	}
+}
+
 // Every report is answered or denied by what it reads, and a masked column is nowhere.
 func TestReportsByRights(t *testing.T) {
 	root := t.TempDir()

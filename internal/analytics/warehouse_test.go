@@ -130,7 +130,7 @@ func TestOlderFiles(t *testing.T) {
 func TestConditionsReachTheFiles(t *testing.T) {
 	w := warehouse(t, analyticstest.Data{
 		Calls: []row{{"call_id": "c", "start_at": int64(1)}},
-		Turns: []row{{"call_id": "c", "call_start_at": int64(1), "role": "agent"}},
+		Turns: []row{{"call_id": "c", "call_start_at": int64(1), "role": "tool_call_invocation", "tool_call_id": "t"}},
 		Items: []row{{"call_id": "c", "call_start_at": int64(1)}},
 	}, nil)
 	for _, c := range []struct{ table, start string }{

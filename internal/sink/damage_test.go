@@ -257,6 +257,20 @@ var damages = map[string]struct {
 	"tally-of-one-more": {"tally", func(d *damage) {
 		d.rows(d.file("word_tallies", "2026-10"), &schema.WordTallies, func(r []parquet.Row) []parquet.Row { return append(r, r[len(r)-1]) })
 	}},
+	"tool-call-wrong": {"tally", func(d *damage) {
+		d.rows(d.file("tool_calls", "2026-10"), &schema.ToolCalls, func(r []parquet.Row) []parquet.Row {
+			setValue(r[0], &schema.ToolCalls, "failed", parquet.BooleanValue(true))
+			return r
+		})
+	}},
+	"tool-call-less": {"tally", func(d *damage) {
+		d.rows(d.file("tool_calls", "2026-10"), &schema.ToolCalls, func(r []parquet.Row) []parquet.Row { return r[:len(r)-1] })
+	}},
+	"tool-calls-not-listed": {"figures", func(d *damage) {
+		d.manifest(func(m *layout.Manifest) {
+			m.Files = slices.DeleteFunc(m.Files, func(f layout.File) bool { return f.Table == "tool_calls" && f.Period == "2026-10" })
+		})
+	}},
 	"tally-of-no-calls": {"reference", func(d *damage) {
 		d.manifest(func(m *layout.Manifest) {
 			f := *d.file("word_tallies", "2026-10")

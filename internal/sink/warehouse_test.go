@@ -181,7 +181,8 @@ func checkFiles(t testing.TB, fsys disk.FS, s *layout.Snapshot) {
 	}
 }
 
-// body makes a call's JSON.
+// body makes a call's JSON. Of three turns the first is spoken, the others are a tool's use and its
+// result.
 func body(id string, start, end *int64, status, sentiment string, turns int) []byte {
 	num := func(v *int64) string {
 		if v == nil {
@@ -197,7 +198,14 @@ func body(id string, start, end *int64, status, sentiment string, turns int) []b
 	if turns >= 0 {
 		var items []string
 		for i := range turns {
-			items = append(items, fmt.Sprintf(`{"role":"user","content":"turn %d","start_at":%d,"end_at":%d}`, i, i, i+1))
+			switch i % 3 {
+			case 0:
+				items = append(items, fmt.Sprintf(`{"role":"user","content":"turn %d","start_at":%d,"end_at":%d}`, i, i, i+1))
+			case 1:
+				items = append(items, fmt.Sprintf(`{"role":"tool_call_invocation","tool_call_id":"t%d","name":"find","arguments":{"turn":%d}}`, i, i))
+			case 2:
+				items = append(items, fmt.Sprintf(`{"role":"tool_call_result","tool_call_id":"t%d","content":"turn %d"}`, i-1, i))
+			}
 		}
 		transcript = `,"transcript":[` + strings.Join(items, ",") + `]`
 	}

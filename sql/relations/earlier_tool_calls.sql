@@ -3,7 +3,7 @@
 -- Made of the turns, as the dictionary defines tool_calls. extract migrate, and each night a part,
 -- rewrites these files.
 --
--- Reads: stored.earlier_turns
+-- Reads: earlier_turns
 
 -- All that is grouped here is grouped by the call, its start and its month, so that
 -- conditions on any of them reach the files.
@@ -12,7 +12,7 @@ WITH told AS (
     FROM (
         SELECT * EXCLUDE (extra), role = 'tool_call_invocation' AS is_invocation, role = 'tool_call_result' AS is_result,
             CASE WHEN role = 'tool_call_result' THEN tool_result(content, extra) END AS result
-        FROM (SELECT *, coalesce(role = 'agent' OR role = 'user', false) AS is_spoken FROM stored.earlier_turns)
+        FROM (SELECT *, coalesce(role = 'agent' OR role = 'user', false) AS is_spoken FROM earlier_turns)
     )
 ), timed AS (
     SELECT *,

@@ -17,7 +17,7 @@
 -- result, failed is null.
 --
 -- Grain: one row per tool call
--- Reads: stored.tool_calls, stored.transcript_turns
+-- Reads: stored.tool_calls
 -- Columns:
 --   *
 

@@ -33,7 +33,7 @@ func Script(snap *layout.Snapshot, loc *time.Location) string {
 	b.WriteString(opened.ViewMacros(snap, localtime.FixedMacro(loc, snap.Manifest)))
 	b.WriteString("\n" + stored.Relations(snap))
 	for _, v := range sqlfiles.Views() {
-		fmt.Fprintf(&b, "\nCREATE VIEW %s AS\n%s;\n", v.Name, stored.View(snap, v))
+		fmt.Fprintf(&b, "\nCREATE VIEW %s AS\n%s;\n", v.Name, v.SQL)
 		fmt.Fprintf(&b, "COMMENT ON VIEW %s IS %s;\n", v.Name, stored.Quote(v.Answers+"; "+v.Grain))
 		for _, c := range v.Columns {
 			fmt.Fprintf(&b, "COMMENT ON COLUMN %s.%s IS %s;\n", v.Name, stored.Ident(c.Name), stored.Quote(columnComment(c)))

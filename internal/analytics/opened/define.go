@@ -13,6 +13,7 @@ import (
 	"callhouse/internal/analytics/guard"
 	"callhouse/internal/analytics/stored"
 	"callhouse/internal/layout"
+	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	sqlfiles "callhouse/sql"
 )
@@ -58,12 +59,12 @@ func withLocalTime(text string) []definition {
 // definitions returns all that statements may name, each after those that it is made of.
 func (db *DB) definitions(localTime string) []definition {
 	out := withLocalTime(localTime)
-	for name, of := range stored.Tables(db.snap) {
-		name = "stored." + name
-		out = append(out, definition{name, "CREATE VIEW " + name + " AS " + db.relation(of.Files, of.Table)})
+	for _, t := range resource.Tables {
+		name := "stored." + t.Name
+		out = append(out, definition{name, "CREATE VIEW " + name + " AS " + db.relation(db.snap.Manifest.FilesOf(t.Name), t)})
 	}
 	for _, v := range sqlfiles.Views() {
-		out = append(out, definition{v.Name, "CREATE VIEW " + v.Name + " AS " + stored.View(db.snap, v)})
+		out = append(out, definition{v.Name, "CREATE VIEW " + v.Name + " AS " + v.SQL})
 	}
 	if db.dialect != nil {
 		out = append(out, db.newest()...)
@@ -79,15 +80,14 @@ func (db *DB) relation(files []*layout.File, t *schema.Table) string {
 // texts are the SQL of macros and views by their names.
 type texts map[string]string
 
-// madeOf returns the texts for a snapshot: those of all but old ones are the same.
+// madeOf returns the texts for a snapshot. Only tool_calls differs, over files of earlier formats.
 func madeOf(snap *layout.Snapshot) texts {
-	if len(snap.Manifest.EarlierTurns()) == 0 {
+	earlier := stored.Earlier(snap)
+	if earlier == "" {
 		return usual()
 	}
 	out := maps.Clone(usual())
-	for _, v := range sqlfiles.Views() {
-		out[v.Name] = stored.View(snap, v)
-	}
+	out[schema.ToolCalls.Name] += "\n" + earlier
 	return out
 }
 
@@ -212,9 +212,9 @@ func (db *DB) Defined(ctx context.Context, conn *duck.Conn, text string, plan fu
 func ViewMacros(snap *layout.Snapshot, localTime string) string {
 	var views []string
 	for _, v := range sqlfiles.Views() {
-		views = append(views, stored.View(snap, v))
+		views = append(views, v.SQL)
 	}
-	needed, out := usual().namesIn(views...), ""
+	needed, out := usual().namesIn(append(views, stored.Earlier(snap))...), ""
 	for _, d := range withLocalTime(localTime) {
 		if needed[d.name] {
 			out += d.sql + "\n"

@@ -5,20 +5,15 @@ import (
 	"strings"
 	"testing"
 
-	"callhouse/internal/analytics/stored"
 	"callhouse/internal/layout"
+	"callhouse/internal/schema"
 	sqlfiles "callhouse/sql"
 )
 
-// namesIn sees every view of which a report's or a view's header tells. The turns under tool_calls are
-// those of an earlier format.
+// namesIn sees every view of which a report's or a view's header tells.
 func TestNamesOfWhatIsRead(t *testing.T) {
-	old := &layout.Snapshot{Manifest: &layout.Manifest{Files: []layout.File{{Table: "transcript_turns", Format: layout.DerivedVersion - 1}}}}
 	for _, f := range slices.Concat(sqlfiles.Reports(), sqlfiles.ViewsByName()) {
-		names := madeOf(old).namesIn(stored.View(old, f))
-		if f.Name == "tool_calls" {
-			names["stored.transcript_turns"] = names["stored.earlier_turns"]
-		}
+		names := usual().namesIn(f.SQL)
 		for _, r := range f.Reads {
 			_, of, _ := strings.Cut(r, "stored.")
 			_, isView := sqlfiles.View(r)
@@ -26,6 +21,22 @@ func TestNamesOfWhatIsRead(t *testing.T) {
 				t.Errorf("%s reads %s, which is not seen", f.Name, r)
 			}
 		}
+	}
+}
+
+// Tool calls are made of the turns in files of earlier formats: these are proven, too, and the macros
+// that this takes are defined.
+func TestWhatEarlierToolCallsRead(t *testing.T) {
+	old := &layout.Snapshot{Manifest: &layout.Manifest{Files: []layout.File{{Table: "transcript_turns", Format: layout.DerivedVersion - 1}}}}
+	made := madeOf(old)
+	if tables := made.tablesOf("FROM tool_calls"); !slices.Contains(tables, &schema.Turns) || !slices.Contains(tables, &schema.ToolCalls) {
+		t.Errorf("tool_calls reads %v", tables)
+	}
+	if !made.namesIn("SELECT 1 FROM tool_calls")["tells_failure"] || !made.wordsOf("tool_calls")["tells_failure"] {
+		t.Error("a macro is missing")
+	}
+	if slices.Contains(usual().tablesOf("FROM tool_calls"), &schema.Turns) {
+		t.Error("the turns are read for tool calls that are stored")
 	}
 }
 

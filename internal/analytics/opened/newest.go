@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"callhouse/internal/analytics/guard"
-	"callhouse/internal/analytics/stored"
 	"callhouse/internal/layout"
+	"callhouse/internal/resource"
 	sqlfiles "callhouse/sql"
 )
 
@@ -25,21 +25,22 @@ func (db *DB) newest() (out []definition) {
 		name = guard.NewestSchema + "." + name
 		out = append(out, definition{name, "CREATE VIEW " + name + " AS " + sql})
 	}
-	for name, of := range stored.Tables(db.snap) {
-		if of.Table.ByMonth() {
-			slices.SortFunc(of.Files, func(a, b *layout.File) int { return strings.Compare(b.Path, a.Path) })
-			add("stored_"+name, db.relation(of.Files, of.Table))
+	for _, t := range resource.Tables {
+		if t.ByMonth() {
+			files := db.snap.Manifest.FilesOf(t.Name)
+			slices.SortFunc(files, func(a, b *layout.File) int { return strings.Compare(b.Path, a.Path) })
+			add("stored_"+t.Name, db.relation(files, t))
 		}
 	}
 	for _, v := range sqlfiles.Views() {
 		if guard.Newest[v.Name] != "" {
-			add(v.Name, reading(guard.NewestSchema, stored.View(db.snap, v)))
+			add(v.Name, reading(guard.NewestSchema, v))
 		}
 	}
 	return out
 }
 
-// reading returns the text of a view so that it reads the tables stored_… and the view calls of a schema.
-func reading(schema, view string) string {
-	return fromCallsRE.ReplaceAllString(fromStoredRE.ReplaceAllString(view, "FROM "+schema+".stored_$1"), "FROM "+schema+".calls")
+// reading returns the text of a view that reads the tables stored_… and the view calls of a schema.
+func reading(schema string, v *sqlfiles.File) string {
+	return fromCallsRE.ReplaceAllString(fromStoredRE.ReplaceAllString(v.SQL, "FROM "+schema+".stored_$1"), "FROM "+schema+".calls")
 }

@@ -143,5 +143,5 @@ func (db *DB) part(ctx context.Context, conn *duck.Conn, name string, p piece) e
 // partView returns the statement that makes a view over a piece of a file.
 func partView(name, view string) string {
 	v, _ := sqlfiles.View(view)
-	return "CREATE OR REPLACE VIEW " + name + "." + view + " AS " + reading(name, v.SQL)
+	return "CREATE OR REPLACE VIEW " + name + "." + view + " AS " + reading(name, v)
 }

@@ -30,6 +30,11 @@ func (db *DB) seal(ctx context.Context, conn *duck.Conn, l *Limits) error {
 		for _, f := range db.snap.Manifest.FilesOf(t.Name) {
 			files = append(files, stored.Quote(db.snap.Path(f)))
 		}
+		if t == &schema.ToolCalls {
+			for _, f := range db.snap.Manifest.EarlierTurns() {
+				files = append(files, stored.Quote(db.snap.Path(f)))
+			}
+		}
 	}
 	for _, text := range []string{
 		fmt.Sprintf("SET GLOBAL memory_limit = '%d B'", l.Memory),

@@ -4,7 +4,6 @@ package stored
 
 import (
 	"fmt"
-	"iter"
 	"strings"
 
 	"callhouse/internal/layout"
@@ -18,47 +17,34 @@ import (
 func Relations(snap *layout.Snapshot) string {
 	var b strings.Builder
 	b.WriteString("CREATE SCHEMA stored;\n")
-	for name, of := range Tables(snap) {
-		fmt.Fprintf(&b, "CREATE VIEW stored.%s AS %s;\n", name, Relation(snap, of.Files, of.Table, true))
+	for _, t := range resource.Tables {
+		fmt.Fprintf(&b, "CREATE VIEW stored.%s AS %s;\n", t.Name, Relation(snap, snap.Manifest.FilesOf(t.Name), t, true))
 	}
 	return b.String()
-}
-
-// Part is a table, and those of its files that a relation reads.
-type Part struct {
-	Table *schema.Table
-	Files []*layout.File
-}
-
-// Tables yields the relations in the schema stored that the views of a snapshot read, by name: every
-// table, and earlier_turns, the turns in files of earlier formats, if there are any.
-func Tables(snap *layout.Snapshot) iter.Seq2[string, Part] {
-	return func(yield func(string, Part) bool) {
-		for _, t := range resource.Tables {
-			if !yield(t.Name, Part{t, snap.Manifest.FilesOf(t.Name)}) {
-				return
-			}
-		}
-		if earlier := snap.Manifest.EarlierTurns(); len(earlier) > 0 {
-			yield("earlier_turns", Part{&schema.Turns, earlier})
-		}
-	}
-}
-
-// View returns the SELECT of a view over a snapshot. Files of earlier formats have no tool calls:
-// they are made of the turns.
-func View(snap *layout.Snapshot, v *sqlfiles.File) string {
-	if v.Name != schema.ToolCalls.Name || len(snap.Manifest.EarlierTurns()) == 0 {
-		return v.SQL
-	}
-	return v.SQL + "\nUNION ALL\n(" + sqlfiles.EarlierToolCalls() + ")"
 }
 
 // Relation returns a SELECT of the rows of some of a table's files. It lists the files, never a
 // pattern, so that it reads exactly one commit. DuckDB before 1.5 has no JSON in a schema: portable
 // reads text and casts it.
+//
+// The tool calls of files of earlier formats are made of their turns, with macros that must be
+// defined: see Earlier.
 func Relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table, portable bool) string {
-	return relation(snap, files, t, portable, "", "")
+	rows, earlier := relation(snap, files, t, portable, "", ""), Earlier(snap)
+	if t != &schema.ToolCalls || earlier == "" {
+		return rows
+	}
+	turns := relation(snap, snap.Manifest.EarlierTurns(), &schema.Turns, portable, "", "")
+	return fmt.Sprintf("%s UNION ALL (WITH earlier_turns AS NOT MATERIALIZED (%s) SELECT * FROM (%s))", rows, turns, earlier)
+}
+
+// Earlier returns the SELECT that makes tool calls of the turns in files of earlier formats; empty
+// if the snapshot has none of these.
+func Earlier(snap *layout.Snapshot) string {
+	if len(snap.Manifest.EarlierTurns()) == 0 {
+		return ""
+	}
+	return sqlfiles.EarlierToolCalls()
 }
 
 // Rows returns a SELECT of n rows from a given row of a file, of a table by month. DuckDB skips
