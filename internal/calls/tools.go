@@ -21,6 +21,7 @@ var (
 	colToolResultTurn, colToolFailed   = schema.ToolCalls.Column("result_turn"), schema.ToolCalls.Column("failed")
 	colToolStart, colToolEnd           = schema.ToolCalls.Column("started_at"), schema.ToolCalls.Column("ended_at")
 	colToolDuration, colToolPause      = schema.ToolCalls.Column("duration_ms"), schema.ToolCalls.Column("pause_ms")
+	colToolFirst                       = schema.ToolCalls.Column("is_first")
 	colToolCallStart, colToolFetched   = schema.ToolCalls.Column("call_start_at"), schema.ToolCalls.Column("fetched_at")
 	colTurnToolCallID, colTurnToolName = schema.Turns.Column("tool_call_id"), schema.Turns.Column("tool_name")
 	colTurnArguments, colTurnExtra     = schema.Turns.Column("arguments"), schema.Turns.Column("extra")
@@ -42,42 +43,34 @@ func (t *ToolCall) turn() int {
 	return t.invocation
 }
 
-// of returns the turn of the invocation, or of the result.
-func (t *ToolCall) of(isResult bool) *int {
-	if isResult {
-		return &t.result
-	}
-	return &t.invocation
-}
-
 // ToolCalls appends the tool calls of the transcript, in order, to dst.
 func (c *Call) ToolCalls(dst []ToolCall) []ToolCall {
 	from := len(dst)
+	var halves [2][]int // tool calls that lack their invocation, and those that lack their result
 	for i := range c.Turns().Len() {
 		turn := c.Turns().At(i)
-		var isResult bool
+		half, other := 0, 1
 		switch string(turn[colTurnRole].ByteArray()) {
 		case "tool_call_invocation":
 		case "tool_call_result":
-			isResult = true
+			half, other = 1, 0
 		default:
 			continue
 		}
-		// The first one that has the other half only. A call has few tool calls.
 		id, at := schema.TextOf(turn[colTurnToolCallID]), len(dst)
-		if id != nil {
-			for j := from; j < len(dst); j++ {
-				if *dst[j].of(isResult) < 0 && dst[j].id != nil && bytes.Equal(dst[j].id, id) {
-					at = j
-					break
-				}
+		if j := slices.IndexFunc(halves[half], func(j int) bool { return id != nil && bytes.Equal(dst[j].id, id) }); j >= 0 {
+			at = halves[half][j]
+			halves[half] = slices.Delete(halves[half], j, j+1)
+		} else {
+			dst = append(dst, ToolCall{invocation: -1, result: -1, id: id})
+			if id != nil {
+				halves[other] = append(halves[other], at)
 			}
 		}
-		if at == len(dst) {
-			dst = append(dst, ToolCall{invocation: -1, result: -1, id: id})
-		}
-		if *dst[at].of(isResult) = i; isResult {
-			dst[at].failed = TellsFailure(toolResult(turn))
+		if half == 0 {
+			dst[at].invocation = i
+		} else {
+			dst[at].result, dst[at].failed = i, TellsFailure(toolResult(turn))
 		}
 	}
 	slices.SortFunc(dst[from:], func(a, b ToolCall) int { return cmp.Compare(a.turn(), b.turn()) })
@@ -88,6 +81,7 @@ func (c *Call) ToolCalls(dst []ToolCall) []ToolCall {
 type ToolRows struct {
 	tools       []ToolCall
 	until, from []schema.Opt[int64] // by turn: the latest end of speech before it, the earliest start after it, in ms
+	names       map[string]bool     // of the tools that the call used before
 	row         schema.Row
 }
 
@@ -104,6 +98,7 @@ func (r *ToolRows) Each(c *Call, visit func(schema.Row) error) error {
 		return nil
 	}
 	r.listen(c)
+	clear(r.names)
 	for i := range r.tools {
 		if err := visit(r.rowOf(c, &r.tools[i])); err != nil {
 			return err
@@ -141,7 +136,7 @@ func spoken(turn schema.Row, col int) schema.Opt[int64] {
 
 func (r *ToolRows) rowOf(c *Call, t *ToolCall) schema.Row {
 	if r.row == nil {
-		r.row = make(schema.Row, len(schema.ToolCalls.Columns))
+		r.row, r.names = make(schema.Row, len(schema.ToolCalls.Columns)), map[string]bool{}
 	}
 	row := r.row
 	clear(row)
@@ -166,6 +161,12 @@ func (r *ToolRows) rowOf(c *Call, t *ToolCall) schema.Row {
 		}
 		row[colToolArguments], began = invocation[colTurnArguments], schema.MillisOf(invocation[colTurnStart])
 	}
+	name := string(row[colToolName].ByteArray())
+	if row[colToolName].IsNull() {
+		name = "\x00" // no text has it
+	}
+	row[colToolFirst] = parquet.BooleanValue(!r.names[name])
+	r.names[name] = true
 	row[colToolStart], row[colToolEnd] = schema.MillisValue(began), schema.MillisValue(ended)
 	row[colToolDuration] = between(began, ended)
 	if row[colToolPause] = between(r.until[first], r.from[last]); !row[colToolPause].IsNull() && row[colToolPause].Int64() < 0 {

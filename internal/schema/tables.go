@@ -194,9 +194,11 @@ var ToolCalls = NewTable("tool_calls",
 		Doc: "time from started_at to ended_at"},
 	Column{ID: 12, Name: "pause_ms", Type: Int64, Unit: "ms", Made: []string{"transcript_turns.start_at", "transcript_turns.end_at"},
 		Doc: "pause in speech around it; null: no speech before or after"},
-	Column{ID: 13, Name: "call_start_at", Type: Timestamp,
+	Column{ID: 13, Name: "is_first", Type: Bool, Required: true,
+		Doc: "whether it is the call's first use of this tool: count them for the number of calls"},
+	Column{ID: 14, Name: "call_start_at", Type: Timestamp,
 		Doc: "start of the call, to filter by time without a join"},
-	Column{ID: 14, Name: "fetched_at", Type: Timestamp, Fetch: true,
+	Column{ID: 15, Name: "fetched_at", Type: Timestamp, Fetch: true,
 		Doc: "time the call was fetched, for incremental models; null: made from turns written by an earlier version (extract migrate)"},
 )
 

@@ -26,7 +26,7 @@
 WITH counted AS (
     SELECT key, tool_name,
         count(*) AS uses,
-        count(DISTINCT call_id) AS calls,
+        count(*) FILTER (is_first) AS calls,
         count(*) FILTER (failed) AS failed_uses,
         count(failed) AS answered,
         quantile_disc(pause_ms, [0.50, 0.95]) AS pause,
