@@ -31,6 +31,9 @@ func (w *writer) derive(d Data) Data {
 	isEarlier := func(period string) bool {
 		if _, known := w.earlier[period]; !known {
 			w.earlier[period] = rand.IntN(4) < earlier
+			if d.Earlier != nil {
+				w.earlier[period] = d.Earlier(period)
+			}
 		}
 		return w.earlier[period]
 	}
@@ -84,6 +87,7 @@ func derived(t testing.TB, start any, turns []Row) (facts Row, tools []Row) {
 		id = "call_id" // as usual
 	}
 	c := calls.NewCall(id)
+	c.Row[schema.Calls.Column("fetched_at")] = parquet.Value{}
 	set(t, &schema.Calls, c.Row, Row{"start_at": start, "fetched_at": turns[0]["fetched_at"], "turn_count": int64(len(turns))})
 	for _, r := range turns {
 		set(t, &schema.Turns, c.Turns().Add(), r)

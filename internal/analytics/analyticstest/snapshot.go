@@ -38,6 +38,9 @@ type Data struct {
 	// Compacted reports whether a month, such as "2026-11", is compacted into one file per table
 	// with tallies; nil: none.
 	Compacted func(month string) bool
+	// Earlier reports whether the files of a period have an earlier format, without what follows from
+	// the transcripts; nil: some do, at random.
+	Earlier func(period string) bool
 	// Coverage is the manifest's coverage; nil: everything is listed.
 	Coverage []schema.Span
 }
