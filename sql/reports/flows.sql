@@ -74,17 +74,24 @@ WITH moves AS (
     FROM steps s JOIN nodes n ON n.agent_id = s.agent_id AND n.version IS NOT DISTINCT FROM s.version AND n.id = s.to_id
     WHERE n.name IS NOT NULL
     GROUP BY s.key, s.agent_id, s.to_id
-), counted AS (
-    SELECT key, agent_id, from_id, to_id,
-        count(DISTINCT call_id) FILTER (NOT failed) AS calls,
+), made AS ( -- by each call; its own columns are the same in all its steps
+    SELECT key, agent_id, call_id, from_id, to_id,
         count(*) FILTER (NOT failed) AS passes,
         count(*) FILTER (failed) AS failed_passes,
-        count(DISTINCT call_id) FILTER (NOT failed AND answered) AS answered_calls,
-        count(DISTINCT call_id) FILTER (NOT failed AND answered AND outcome = 'completed') AS completed,
-        count(DISTINCT call_id) FILTER (NOT failed AND answered AND outcome = 'transferred') AS transferred,
-        count(DISTINCT call_id) FILTER (NOT failed AND answered AND outcome IN ('failed', 'abandoned')) AS lost,
-        count(DISTINCT call_id) FILTER (NOT failed AND answered AND reason = 'user_hangup') AS hung_up
+        bool_and(answered) AS answered, any_value(outcome) AS outcome, any_value(reason) AS reason
     FROM steps
+    GROUP BY key, agent_id, call_id, from_id, to_id
+), counted AS (
+    SELECT key, agent_id, from_id, to_id,
+        count(*) FILTER (passes > 0) AS calls,
+        CAST(sum(passes) AS BIGINT) AS passes,
+        CAST(sum(failed_passes) AS BIGINT) AS failed_passes,
+        count(*) FILTER (passes > 0 AND answered) AS answered_calls,
+        count(*) FILTER (passes > 0 AND answered AND outcome = 'completed') AS completed,
+        count(*) FILTER (passes > 0 AND answered AND outcome = 'transferred') AS transferred,
+        count(*) FILTER (passes > 0 AND answered AND outcome IN ('failed', 'abandoned')) AS lost,
+        count(*) FILTER (passes > 0 AND answered AND reason = 'user_hangup') AS hung_up
+    FROM made
     GROUP BY key, agent_id, from_id, to_id
 ), totals AS (
     SELECT *,
