@@ -90,7 +90,8 @@ Control endpoints, without key or limits:
 	fs.Float64Var(&o.Organisation.Pace, "pace", 1,
 		"rate of edits, publications and deletions of those resources, relative to the default; 0 for none")
 	fs.StringVar(&f.wrong, "resource-faults", "",
-		"permanent faults of those resources, as RESOURCE=KIND,…; an unknown RESOURCE or KIND lists all of them")
+		"permanent faults of those resources, as RESOURCE=KIND,…; an unknown RESOURCE or KIND lists all of them. "+
+			"contract: 404 for everything that is not in the contract")
 	fs.StringVar(&f.v2, "v2", "", "faults of v2 calls, as MODE or MODE=VALUE,…; an unknown MODE lists all modes")
 	fs.DurationVar(&o.SlowFor, "slow-for", 5*time.Second, "delay of the fault slow")
 	fs.DurationVar(&o.Latency, "latency", 0, "delay of every response")

@@ -10,9 +10,9 @@ import (
 
 // schemas is the registry of JSON Schemas. Lists omit the bodies unless requested; an entry is
 // requested by namespace and type.
-func schemas(o *Organisation) population {
-	return population{
-		object: "Schema", places: min(o.cfg.Sizes.Schemas, len(registry)), every: 120,
+func init() {
+	populated("schemas", population{
+		every: 120,
 		born: func(d *draw) Object {
 			r := registry[d.n]
 			return Object{
@@ -25,7 +25,7 @@ func schemas(o *Organisation) population {
 			_, _ = fmt.Sscanf(fmt.Sprint(was["version"]), "v%d", &n) // one of ours
 			return Object{"version": fmt.Sprintf("v%d", n+1), "schema": registry[d.n].body(n + 1)}
 		},
-	}
+	})
 }
 
 // registered is an entry of the registry: a definition, or its own schema.
