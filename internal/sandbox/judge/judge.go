@@ -1,41 +1,21 @@
-// Package judge validates the sandbox's answers against its OpenAPI documents with an independent
-// validator. Only tests use it: no program may link the validator.
+// Package judge validates the sandbox's answers against its OpenAPI documents: every answer's status
+// and type, and all of its fields, must be described. Only tests use it.
 package judge
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
-	"flag"
 	"fmt"
-	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"path"
-	"slices"
+	"strings"
 	"sync"
 	"testing"
 
-	"github.com/pb33f/libopenapi"
-	"github.com/pb33f/libopenapi-validator/config"
-	"github.com/pb33f/libopenapi-validator/responses"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"callhouse/internal/sandbox/operation"
-)
-
-// every keeps the quick tests quick: validating a page of calls takes longer than making it.
-var every = flag.Int("judge-every", strictEvery,
-	"validate one in this many sandbox responses against its OpenAPI documents, besides the first of each operation and status")
-
-// strictEvery is how many answers there are for each that is validated strictly (all fields
-// described), which takes the validator six times as long.
-const strictEvery = 100
-
-// Ways to validate an answer.
-const (
-	not = iota
-	plain
-	strict
 )
 
 // spoiled is the header of an answer with a requested fault.
@@ -44,61 +24,41 @@ const spoiled = "Sandbox-Fault"
 // Tally counts the answers of a test program.
 type Tally struct {
 	Judged  int64 // validated
-	Left    int64 // not sampled
 	Spoiled int64 // faulty on purpose
 	Unknown int64 // without a document: an unknown path or method
 }
 
 func (c Tally) String() string {
-	return fmt.Sprintf("%d sandbox responses were validated against its OpenAPI documents, %d were not sampled, "+
-		"%d were wrong on purpose, %d answered requests that no document describes", c.Judged, c.Left, c.Spoiled, c.Unknown)
+	return fmt.Sprintf("%d sandbox responses were validated against its OpenAPI documents, "+
+		"%d were wrong on purpose, %d answered requests that no document describes", c.Judged, c.Spoiled, c.Unknown)
 }
 
-// chooser samples the answers to validate.
-type chooser struct {
-	mu    sync.Mutex
-	known map[string]bool // operations with a status
-	seen  int64
-	tally Tally
+var counted struct {
+	sync.Mutex
+	Tally
 }
-
-var all = chooser{known: map[string]bool{}}
 
 // Count returns the tally so far.
 func Count() Tally {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	return all.tally
+	counted.Lock()
+	defer counted.Unlock()
+	return counted.Tally
 }
 
-// choose decides how an answer is validated, and counts it.
-func (c *chooser) choose(r *http.Request, status int, wrong bool) int {
-	o, _, allowed := operation.Match(r.Method, r.URL.Path)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if o == nil || allowed != nil {
-		c.tally.Unknown++
-		return not
+// judged reports whether an answer is to be validated, and counts it.
+func judged(r *http.Request, header http.Header) bool {
+	counted.Lock()
+	defer counted.Unlock()
+	switch o, _, allowed := operation.Match(r.Method, r.URL.Path); {
+	case o == nil || allowed != nil:
+		counted.Unknown++
+		return false
+	case header.Get(spoiled) != "":
+		counted.Spoiled++
+		return false
 	}
-	if wrong {
-		c.tally.Spoiled++
-		return not
-	}
-	c.seen++
-	kind := fmt.Sprint(o.ID, " ", status)
-	how := not
-	if !c.known[kind] || c.seen%strictEvery == 0 {
-		how = strict
-	} else if c.seen%int64(*every) == 0 {
-		how = plain
-	}
-	if how == not {
-		c.tally.Left++
-		return not
-	}
-	c.known[kind] = true
-	c.tally.Judged++
-	return how
+	counted.Judged++
+	return true
 }
 
 // Around wraps h and fails the test if an answer does not match its document. Requested faults are
@@ -115,12 +75,12 @@ func Around(t testing.TB, h http.Handler) http.Handler {
 		}
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rec := &recorder{ResponseWriter: w, choose: func(status int) int { return all.choose(r, status, w.Header().Get(spoiled) != "") }}
+		rec := &recorder{ResponseWriter: w, of: r}
 		h.ServeHTTP(rec, r)
 		if rec.body == nil {
 			return
 		}
-		if flaw := flaw(rec.how, r, rec.status, w.Header(), rec.body.Bytes()); flaw != "" {
+		if flaw := flaw(r, rec.status, w.Header(), rec.body.Bytes()); flaw != "" {
 			mu.Lock()
 			defer mu.Unlock()
 			flaws = append(flaws, flaw)
@@ -131,9 +91,8 @@ func Around(t testing.TB, h http.Handler) http.Handler {
 // recorder keeps an answer to validate.
 type recorder struct {
 	http.ResponseWriter
-	choose func(status int) int
+	of     *http.Request
 	status int
-	how    int
 	body   *bytes.Buffer // nil if the answer is not validated
 }
 
@@ -141,7 +100,7 @@ func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 func (r *recorder) WriteHeader(status int) {
 	r.status = status
-	if r.how = r.choose(status); r.how != not {
+	if judged(r.of, r.Header()) {
 		r.body = new(bytes.Buffer)
 	}
 	r.ResponseWriter.WriteHeader(status)
@@ -157,102 +116,110 @@ func (r *recorder) Write(b []byte) (int, error) {
 	return r.ResponseWriter.Write(b)
 }
 
-// held validates answers of v3 or v2. A schema is compiled at the first answer of its kind: most
-// tests see few kinds.
-type held struct {
-	plain, strict responses.ResponseBodyValidator
+// described is an OpenAPI document whose schemas allow no fields but those that they describe.
+type described struct {
+	document map[string]any
+	compiler *jsonschema.Compiler
 }
 
-var v3, v2 = sync.OnceValues(func() (held, error) { return read(false) }), sync.OnceValues(func() (held, error) { return read(true) })
+var v3, v2 = sync.OnceValue(func() described { return read(false) }), sync.OnceValue(func() described { return read(true) })
 
-func read(v2 bool) (held, error) {
-	text := operation.Document(v2)
-	d, err := libopenapi.NewDocument(text)
-	var described any
-	if err = errors.Join(err, json.Unmarshal(text, &described)); err != nil {
-		return held{}, err
-	}
-	model, err := d.BuildV3Model()
+func read(v2 bool) described {
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(operation.Document(v2)))
 	if err != nil {
-		return held{}, err
+		panic(err) // built-in
 	}
-	formats := config.WithFormatAssertions()
-	return held{
-		plain: responses.NewResponseBodyValidator(&model.Model, formats),
-		strict: responses.NewResponseBodyValidator(&model.Model, formats, config.WithStrictMode(),
-			config.WithStrictIgnorePaths(open(described)...)),
-	}, nil
+	d := described{value.(map[string]any), jsonschema.NewCompiler()}
+	components := d.document["components"].(map[string]any)
+	components["schemas"] = closed(components["schemas"], components["schemas"].(map[string]any))
+	d.compiler.AssertFormat()
+	if err := d.compiler.AddResource("openapi.json", d.document); err != nil {
+		panic(err)
+	}
+	return d
 }
 
-// open returns the paths of objects that may have any content.
-func open(document any) []string {
-	var schemas map[string]any
-	if d, ok := document.(map[string]any); ok {
-		components, _ := d["components"].(map[string]any)
-		schemas, _ = components["schemas"].(map[string]any)
-	}
-	var all []string
-	var look func(any)
-	look = func(value any) {
-		switch v := value.(type) {
-		case map[string]any:
-			for name, value := range v {
-				o, _ := value.(map[string]any)
-				if ref, ok := o["$ref"].(string); ok {
-					o, _ = schemas[path.Base(ref)].(map[string]any)
-				}
-				if o["additionalProperties"] != nil && o["additionalProperties"] != false {
-					all = append(all, "$.**."+name+".**")
-				}
-				look(value)
-			}
-		case []any:
-			for _, value := range v {
-				look(value)
-			}
+// closed copies schemas so that their objects have no further fields, unless they say so.
+func closed(value any, schemas map[string]any) any {
+	switch v := value.(type) {
+	case []any:
+		all := make([]any, len(v))
+		for i := range v {
+			all[i] = closed(v[i], schemas)
 		}
+		return all
+	case map[string]any:
+		if parts, ok := v["allOf"].([]any); ok { // one object of all parts
+			properties, required := map[string]any{}, []any{}
+			for _, part := range parts {
+				of := part.(map[string]any)
+				if ref, ok := of["$ref"].(string); ok {
+					of = schemas[path.Base(ref)].(map[string]any)
+				}
+				maps.Copy(properties, of["properties"].(map[string]any))
+				more, _ := of["required"].([]any)
+				required = append(required, more...)
+			}
+			v = map[string]any{"type": "object", "properties": properties, "required": required}
+		}
+		all := map[string]any{}
+		for name, value := range v {
+			all[name] = closed(value, schemas)
+		}
+		if _, open := v["additionalProperties"]; !open && v["type"] == "object" && v["properties"] != nil {
+			all["additionalProperties"] = false
+		}
+		return all
 	}
-	look(document)
-	slices.Sort(all)
-	return slices.Compact(all)
+	return value
 }
 
-// one makes the validator check one answer at a time.
+// one makes the compiler do one answer at a time.
 var one sync.Mutex
 
 // Answer fails the test if a sampled answer does not match its document.
 func Answer(t testing.TB, r *http.Request, w *httptest.ResponseRecorder) {
 	t.Helper()
-	if how := all.choose(r, w.Code, w.Header().Get(spoiled) != ""); how != not {
-		if flaw := flaw(how, r, w.Code, w.Header(), w.Body.Bytes()); flaw != "" {
+	if judged(r, w.Header()) {
+		if flaw := flaw(r, w.Code, w.Header(), w.Body.Bytes()); flaw != "" {
 			t.Error(flaw)
 		}
 	}
 }
 
 // flaw describes how an answer deviates from its document; empty if it does not.
-func flaw(how int, r *http.Request, status int, header http.Header, body []byte) string {
+func flaw(r *http.Request, status int, header http.Header, body []byte) string {
 	of := v3
 	if operation.IsV2(r.URL.Path) {
 		of = v2
 	}
-	document, err := of()
-	if err != nil {
-		return err.Error()
-	}
-	judge := document.plain
-	if how == strict {
-		judge = document.strict
-	}
-	one.Lock()
-	defer one.Unlock()
-	ok, errs := judge.ValidateResponseBody(r, &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(bytes.NewReader(body))})
-	if ok {
+	err := of().check(r, status, header.Get("Content-Type"), body)
+	if err == nil {
 		return ""
 	}
-	text := errs[0].Error()
-	for _, e := range errs[0].SchemaValidationErrors {
-		text += "; " + e.Reason + " at " + e.FieldPath
+	return fmt.Sprintf("%s %s: %d %v\n%.600s", r.Method, r.URL, status, err, body)
+}
+
+// check finds an answer's schema by its place in the document, and validates the body.
+func (d described) check(r *http.Request, status int, kind string, body []byte) error {
+	o, _, _ := operation.Match(r.Method, r.URL.Path)
+	at := []string{"paths", o.Path, strings.ToLower(o.Method), "responses", fmt.Sprint(status), "content", kind, "schema"}
+	pointer, here := "openapi.json#", d.document
+	for _, name := range at {
+		if here, _ = here[name].(map[string]any); here == nil {
+			return fmt.Errorf("the document does not describe %s", name)
+		}
+		pointer += "/" + strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(name)
 	}
-	return fmt.Sprintf("%s %s: %d %s\n%.600s", r.Method, r.URL, status, text, body)
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("the body is not JSON: %w", err)
+	}
+	one.Lock()
+	schema, err := d.compiler.Compile(pointer)
+	one.Unlock()
+	if err != nil {
+		return err
+	}
+	return schema.Validate(value)
 }
