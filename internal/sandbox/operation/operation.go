@@ -108,7 +108,7 @@ func (p *Parameter) Check(values []string) string {
 	return ""
 }
 
-//go:embed operations.yaml resources/*.yaml schemas/*.yaml
+//go:embed operations.yaml registry.yaml resources/*.yaml schemas/*.yaml
 var files embed.FS
 
 // read decodes each file of a pattern into what into returns for its name.

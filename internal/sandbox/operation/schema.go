@@ -116,6 +116,18 @@ func enum(schema, field string) (values []string) {
 	return values
 }
 
+// Registered is a schema that the service hands out.
+type Registered struct {
+	Namespace, Type string
+	Schema          Object
+}
+
+// Registry is the content of registry.yaml.
+var Registry = func() (all []Registered) {
+	read("registry.yaml", func(string) any { return &all })
+	return all
+}()
+
 // list returns the schema of a list's envelope.
 func list(item, items string, paged bool) Object {
 	properties := Object{
