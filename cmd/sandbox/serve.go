@@ -74,7 +74,6 @@ Control endpoints, without key or limits:
 	fs.IntVar(&o.PerSecond, "requests-per-second", 5, "limit for all keys together; 0 for no limit")
 	fs.IntVar(&o.PerMinute, "requests-per-minute", 120, "limit for all keys together; 0 for no limit")
 	fs.StringVar(&f.limiter, "limiter", string(limit.SlidingLog), "rate limit algorithm: sliding-log, fixed-window or token-bucket")
-	fs.BoolVar(&o.NoRetryAfter, "no-retry-after", false, "omit the header Retry-After from 429")
 	fs.BoolVar(&o.ContractOnly, "contract-only", false, "accept only cursor and limit, no filters or order")
 	fs.BoolVar(&o.ThinList, "thin-list", false, "list items contain only id, status and start_at")
 	fs.BoolVar(&o.OldFilters, "old-filters", false, "reject the filters campaign_id and customer_id of calls")

@@ -43,9 +43,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, x *scratch) {
 		a = e.fail(http.StatusUnauthorized, "the API key is missing or not valid")
 	case verdict.refused:
 		a = e.fail(http.StatusTooManyRequests, "rate limit exceeded")
-		if !s.opts.NoRetryAfter {
-			a.header = [2]string{"Retry-After", strconv.Itoa(int(math.Ceil(verdict.wait.Seconds())))}
-		}
+		a.header = [2]string{"Retry-After", strconv.Itoa(int(math.Ceil(verdict.wait.Seconds())))}
 	default:
 		e.number = number
 		e.fault = s.fault(number, e)
