@@ -72,7 +72,8 @@ func init() {
 		every: 150,
 		born: func(d *draw) Object {
 			return Object{
-				"id": d.o.ID(), "webhook_url": "https://hooks.example/organisation?token=" + secret(d.Next()), "subscription": subscription("Growth", 50),
+				"id": d.o.ID(), "webhook_url": "https://hooks.example/organisation?token=" + secret(d.Next()),
+				"subscription": subscription("Growth", 50),
 			}
 		},
 		edit: func(d *draw, _ Object) Object {
