@@ -1,6 +1,6 @@
-// Package judge validates the sandbox's answers against its OpenAPI documents: every answer's status
+// Package judgetest validates the sandbox's answers against its OpenAPI documents: every answer's status
 // and type, and all of its fields, must be described. Only tests use it.
-package judge
+package judgetest
 
 import (
 	"bytes"
