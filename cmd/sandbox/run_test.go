@@ -48,7 +48,7 @@ func TestWrongUse(t *testing.T) {
 		"--scenario none":                `unknown scenario "none"; available: empty, campaign,`,
 		"--agents 0":                     "without agents, calls must be 0",
 		"--v2 off=200":                   "the v2 status must be 400 to 599, not 200",
-		"--resource-faults agent=404":    `unknown resource "agent"; available: all, agents,`,
+		"--resource-faults agent=404":    `unknown resource "agent"; available: all, agent_versions,`,
 		"--requests-per-second -1":       "a limit must not be negative; 0 is no limit",
 		"--delete-rate 2":                "delete rate must be 0 to 1, not 2",
 		"--key=":                         "a key is empty",

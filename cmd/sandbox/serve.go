@@ -74,7 +74,6 @@ Control endpoints, without key or limits:
 	fs.IntVar(&o.PerSecond, "requests-per-second", 5, "limit for all keys together; 0 for no limit")
 	fs.IntVar(&o.PerMinute, "requests-per-minute", 120, "limit for all keys together; 0 for no limit")
 	fs.StringVar(&f.limiter, "limiter", string(limit.SlidingLog), "rate limit algorithm: sliding-log, fixed-window or token-bucket")
-	fs.BoolVar(&o.NoRetryAfter, "no-retry-after", false, "omit the header Retry-After from 429")
 	fs.BoolVar(&o.ContractOnly, "contract-only", false, "accept only cursor and limit, no filters or order")
 	fs.BoolVar(&o.ThinList, "thin-list", false, "list items contain only id, status and start_at")
 	fs.BoolVar(&o.OldFilters, "old-filters", false, "reject the filters campaign_id and customer_id of calls")
@@ -90,7 +89,8 @@ Control endpoints, without key or limits:
 	fs.Float64Var(&o.Organisation.Pace, "pace", 1,
 		"rate of edits, publications and deletions of those resources, relative to the default; 0 for none")
 	fs.StringVar(&f.wrong, "resource-faults", "",
-		"permanent faults of those resources, as RESOURCE=KIND,…; an unknown RESOURCE or KIND lists all of them")
+		"permanent faults of those resources, as RESOURCE=KIND,…; an unknown RESOURCE or KIND lists all of them. "+
+			"contract: 404 for everything that is not in the contract")
 	fs.StringVar(&f.v2, "v2", "", "faults of v2 calls, as MODE or MODE=VALUE,…; an unknown MODE lists all modes")
 	fs.DurationVar(&o.SlowFor, "slow-for", 5*time.Second, "delay of the fault slow")
 	fs.DurationVar(&o.Latency, "latency", 0, "delay of every response")

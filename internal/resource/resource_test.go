@@ -3,6 +3,8 @@ package resource_test
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"testing"
 
@@ -28,6 +30,26 @@ func decode(t *testing.T, of *resource.Resource, body []byte) *schema.Object {
 	}
 	o.Own()
 	return o
+}
+
+// Every declared resource is in All.
+func TestAll(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := 0
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		declared += len(regexp.MustCompile(`(?m)= Declare\(Resource\{$`).FindAll(text, -1))
+	}
+	if n := len(resource.All) - len(resourcetest.MadeUp); n != declared {
+		t.Errorf("%d resources are declared, %d are in All", declared, n)
+	}
 }
 
 // No column of a resource is forgotten: a change of it alone is seen by what compares two

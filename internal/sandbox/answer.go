@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,7 +11,6 @@ import (
 	"callhouse/internal/sandbox/operation"
 	"callhouse/internal/sandbox/organisation"
 	"callhouse/internal/sandbox/render"
-	"callhouse/internal/sandbox/wire"
 	"callhouse/internal/sandbox/world"
 )
 
@@ -18,6 +18,7 @@ import (
 type exchange struct {
 	r       *http.Request
 	x       *scratch
+	v2      bool // failures are told as in v2
 	req     Request
 	op      *operation.Operation // nil where the path is of none
 	allowed []string             // where the method is not one of the path's
@@ -28,7 +29,7 @@ type exchange struct {
 
 // find finds what a request asks for.
 func find(r *http.Request, x *scratch) *exchange {
-	e := &exchange{r: r, x: x, req: Request{Kind: "other"}}
+	e := &exchange{r: r, x: x, v2: operation.IsV2(r.URL.Path), req: Request{Kind: "other"}}
 	var id string
 	if e.op, id, e.allowed = operation.Match(r.Method, r.URL.Path); e.op != nil {
 		e.req = Request{Kind: e.op.Kind, Resource: e.op.Resource, ID: id}
@@ -36,7 +37,6 @@ func find(r *http.Request, x *scratch) *exchange {
 	if r.Method == http.MethodGet && (e.req.Kind == "page" || e.req.Kind == "list") {
 		e.req.Query = r.URL.RawQuery
 	}
-	x.v2 = operation.IsV2(r.URL.Path)
 	return e
 }
 
@@ -44,7 +44,6 @@ func find(r *http.Request, x *scratch) *exchange {
 type scratch struct {
 	renderer render.Renderer
 	body     []byte
-	v2       bool // failures are told as in v2
 }
 
 // answer is a response before it is sent.
@@ -66,46 +65,54 @@ var codes = map[int]string{
 	500: "INTERNAL_ERROR", 503: "SERVICE_UNAVAILABLE",
 }
 
-// failure is an answer in the error envelope, or in v2 as detail.
-func failure(x *scratch, status int, message, details string) answer {
-	if x.v2 {
-		return denied(status, message)
-	}
-	if details == "" {
-		details = "{}"
-	}
-	b := append(x.body[:0], `{"error":{"code":"`...)
-	b = append(b, codes[status]...)
-	b = append(b, `","message":`...)
-	b = wire.AppendString(b, message)
-	b = append(b, `,"details":`...)
-	b = append(b, details...)
-	x.body = append(b, "}}"...)
-	return answer{status: status, body: x.body}
+// fail is an answer in the error envelope, or in v2 as detail.
+func (e *exchange) fail(status int, message string) answer {
+	return e.told(status, message, map[string]any{}, message)
 }
 
-// invalid is an answer of v2 to what it does not understand. The field may be one
-// of an object in the body, as in "filter_criteria.duration", or empty.
-func invalid(field, message string) answer {
-	loc := []string{"body"}
-	if field != "" {
-		loc = append(loc, strings.Split(field, ".")...)
+// refuse is an answer to a body that is not valid: v3 names the field in the details of the
+// envelope, v2 in detail. The field may be one of an object, as in "filter_criteria.duration", or
+// empty.
+func (e *exchange) refuse(field, reason string) answer {
+	if e.v2 {
+		place := []string{"body"}
+		if field != "" {
+			place = append(place, strings.Split(field, ".")...)
+		}
+		return e.told(http.StatusUnprocessableEntity, "", nil, detail(place, reason, "value_error"))
 	}
-	return detail(http.StatusUnprocessableEntity, loc, message, "value_error")
+	if field == "" {
+		return e.fail(http.StatusBadRequest, reason)
+	}
+	return e.told(http.StatusBadRequest, field+": "+reason, map[string]any{"field": field, "reason": reason}, nil)
 }
 
-// detail is an answer of v2 about one place in a request.
-func detail(status int, loc []string, message, kind string) answer {
-	a := objectAnswer(map[string]any{"detail": []any{map[string]any{"loc": loc, "msg": message, "type": kind}}})
-	a.status = status
-	return a
+// told is a failure in the form of the request's version.
+func (e *exchange) told(status int, message string, details map[string]any, v2 any) answer {
+	if e.v2 {
+		a := objectAnswer(map[string]any{"detail": v2})
+		a.status = status
+		return a
+	}
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(struct {
+		Error any `json:"error"`
+	}{struct {
+		Code    string         `json:"code"`
+		Message string         `json:"message"`
+		Details map[string]any `json:"details"`
+	}{codes[status], message, details}})
+	if err != nil {
+		panic(fmt.Sprintf("sandbox: %v", err)) // every value is ours
+	}
+	return answer{status: status, body: bytes.TrimSuffix(b.Bytes(), []byte("\n"))}
 }
 
-// denied is an answer of v2 without anything asked for.
-func denied(status int, detail string) answer {
-	a := objectAnswer(map[string]any{"detail": detail})
-	a.status = status
-	return a
+// detail is v2's detail about one place in a request.
+func detail(place []string, message, kind string) []any {
+	return []any{map[string]any{"loc": place, "msg": message, "type": kind}}
 }
 
 // objectAnswer writes an object as JSON.
@@ -136,16 +143,16 @@ func webAnswer(status int, title string) answer {
 // refusal is an answer of 400.
 type refusal struct {
 	message string
-	details string // JSON; empty for {}
+	details map[string]any
 }
 
 func refuse(format string, args ...any) *refusal {
-	return &refusal{message: fmt.Sprintf(format, args...)}
+	return &refusal{fmt.Sprintf(format, args...), map[string]any{}}
 }
 
 // no is the answer to a request that is refused.
 func (e *exchange) no(r *refusal) answer {
-	return failure(e.x, http.StatusBadRequest, r.message, r.details)
+	return e.told(http.StatusBadRequest, r.message, r.details, r.message)
 }
 
 // maxBody is how long a body may be. The contract does not say.
@@ -163,19 +170,4 @@ func (e *exchange) decode() (body organisation.Object, a answer, ok bool) {
 		return nil, e.refuse(strings.Join(flaw.Place, "."), flaw.Reason), false
 	}
 	return value.(organisation.Object), answer{}, true // no schema takes anything else
-}
-
-// refuse is an answer to a body that is not valid: v3 names the field in the details of
-// the envelope, v2 in detail.
-func (e *exchange) refuse(field, reason string) answer {
-	if e.x.v2 {
-		return invalid(field, reason)
-	}
-	message, details := reason, []byte("{}")
-	if field != "" {
-		message = field + ": " + reason
-		details = wire.AppendString([]byte(`{"field":`), field)
-		details = append(wire.AppendString(append(details, `,"reason":`...), reason), '}')
-	}
-	return failure(e.x, http.StatusBadRequest, message, string(details))
 }

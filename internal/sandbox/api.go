@@ -39,12 +39,12 @@ func (e *exchange) problem(p *service.Problem) answer {
 	case service.Invalid:
 		return e.refuse(p.Field, p.Reason)
 	case service.Conflict:
-		return failure(e.x, http.StatusConflict, p.Reason, "")
+		return e.fail(http.StatusConflict, p.Reason)
 	case service.Unavailable:
-		return failure(e.x, http.StatusServiceUnavailable, p.Reason, "")
+		return e.fail(http.StatusServiceUnavailable, p.Reason)
 	}
-	if e.x.v2 && p.Field != "" {
-		return detail(http.StatusNotFound, []string{"path", p.Field}, p.Reason, "not_found")
+	if e.v2 && p.Field != "" {
+		return e.told(http.StatusNotFound, "", nil, detail([]string{"path", p.Field}, p.Reason, "not_found"))
 	}
-	return failure(e.x, http.StatusNotFound, p.Reason, "")
+	return e.fail(http.StatusNotFound, p.Reason)
 }

@@ -44,8 +44,8 @@ func (s *api) answerPage(e *exchange) answer {
 // answerCreateCall makes a call, in v3 and in v2.
 func (s *api) answerCreateCall(e *exchange) answer {
 	modes := s.trouble.modes(false)
-	if e.x.v2 && modes.Off != 0 {
-		return denied(modes.Off, "calls are not served here")
+	if e.v2 && modes.Off != 0 {
+		return e.fail(modes.Off, "calls are not served here")
 	}
 	body, a, ok := e.decodeWrite()
 	if !ok {
@@ -55,7 +55,7 @@ func (s *api) answerCreateCall(e *exchange) answer {
 	if problem != nil {
 		return e.problem(problem)
 	}
-	if e.x.v2 {
+	if e.v2 {
 		return objectAnswer(o)
 	}
 	v, ok := s.world.Find(o["id"].(string), s.opts.Now())
@@ -73,7 +73,7 @@ func (s *api) answerDetail(e *exchange) answer {
 	}
 	v, ok := s.world.Find(e.req.ID, s.opts.Now())
 	if !ok {
-		return failure(x, http.StatusNotFound, "no such call", "")
+		return e.fail(http.StatusNotFound, "no such call")
 	}
 	x.body = s.withCampaign(x.renderer.Detail(x.body[:0], v), v)
 	return answer{status: http.StatusOK, body: x.body, view: v}

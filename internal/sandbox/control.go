@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -40,7 +39,7 @@ func (s *Server) control(r *http.Request) (value any, status int, err error) {
 	for _, list := range []string{"GET /sandbox/truth/", "GET /sandbox/edits/"} {
 		if name, ok := strings.CutPrefix(asked, list); ok {
 			asked, resource = list, name
-			if !slices.ContainsFunc(operation.Resources, func(r *operation.Resource) bool { return r.Name == name }) {
+			if operation.Named(name) == nil {
 				return nil, http.StatusNotFound, fmt.Errorf("unknown resource %q", name)
 			}
 		}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"callhouse/internal/sandbox/judge"
+	"callhouse/internal/sandbox/judgetest"
 	"callhouse/internal/sandbox/operation"
 	"callhouse/internal/sandbox/organisation"
 )
@@ -24,7 +24,7 @@ func send(t testing.TB, s http.Handler, method, target, body string) (status int
 	}
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r)
-	judge.Answer(t, r, w)
+	judgetest.Answer(t, r, w)
 	decode(t, w.Body.Bytes(), &answer)
 	return w.Code, answer
 }

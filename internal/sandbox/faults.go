@@ -197,10 +197,21 @@ const (
 // under "all".
 type ResourceFaults map[string][]ResourceFault
 
-// ParseResourceFaults reads "agents=403,tools=drift,tools=loop,all=renamed-key".
+// ParseResourceFaults reads "agents=403,tools=drift,tools=loop,all=renamed-key". The word contract
+// stands for the faults that leave only what the contract has.
 func ParseResourceFaults(text string) (ResourceFaults, error) {
 	all := ResourceFaults{}
 	for e, given := range entries(text) {
+		if e[0] == "contract" && !given {
+			for _, r := range operation.Resources {
+				if len(r.Contract) == 0 {
+					all[r.Name] = append(all[r.Name], "404")
+				} else if !slices.Contains(r.Contract, "list") {
+					all[r.Name] = append(all[r.Name], ResourceNoList)
+				}
+			}
+			continue
+		}
 		if !given {
 			return nil, fmt.Errorf("parse resource fault %q: want RESOURCE=KIND", e[0])
 		}

@@ -39,7 +39,7 @@ func faulty(h handler) handler {
 	return func(s *api, e *exchange) answer {
 		e.wrong = s.trouble.of(e.req.Resource)
 		if status := statusOf(e.wrong, e.req.Kind); status != 0 {
-			return failure(e.x, status, "injected fault", "")
+			return e.fail(status, "injected fault")
 		}
 		return h(s, e)
 	}
@@ -48,10 +48,10 @@ func faulty(h handler) handler {
 // answer works out what a request that is let in gets.
 func (s *api) answer(e *exchange) answer {
 	if e.op == nil {
-		return failure(e.x, http.StatusNotFound, "no such resource", "")
+		return e.fail(http.StatusNotFound, "no such resource")
 	}
 	if e.allowed != nil {
-		a := failure(e.x, http.StatusMethodNotAllowed, e.r.Method+" is not allowed here", "")
+		a := e.fail(http.StatusMethodNotAllowed, e.r.Method+" is not allowed here")
 		a.header = [2]string{"Allow", strings.Join(e.allowed, ", ")}
 		return a
 	}

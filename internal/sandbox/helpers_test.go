@@ -18,7 +18,6 @@ import (
 
 func TestMain(m *testing.M) {
 	longtest.Checks(8, 100)
-	longtest.Full("judge-every", 1)
 	debug.SetGCPercent(400) // the tests hold little
 	loopback.Only()
 	goleak.VerifyTestMain(m)

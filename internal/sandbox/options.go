@@ -41,8 +41,6 @@ type Options struct {
 	// one (5 and 120), negative is none. Limiter is how they are counted.
 	PerSecond, PerMinute int
 	Limiter              limit.Algorithm
-	// NoRetryAfter leaves the header Retry-After out of the limiter's answers.
-	NoRetryAfter bool
 
 	// ContractOnly refuses every query parameter but cursor and limit, as a
 	// service that keeps to its contract and no more may do.

@@ -11,7 +11,6 @@ import (
 
 	"callhouse/internal/sandbox/dice"
 	"callhouse/internal/sandbox/operation"
-	"callhouse/internal/sandbox/wire"
 	"callhouse/internal/sandbox/world"
 )
 
@@ -113,14 +112,8 @@ func checkQuery(op *operation.Operation, values url.Values, allowed []string) *r
 }
 
 func refuseParameter(name string, allowed []string) *refusal {
-	details := []byte(`{"allowed_query_parameters":[`)
-	for i, a := range allowed {
-		if i > 0 {
-			details = append(details, ',')
-		}
-		details = wire.AppendString(details, a)
-	}
-	return &refusal{fmt.Sprintf("unknown query parameter %q", name), string(append(details, "]}"...))}
+	details := map[string]any{"allowed_query_parameters": append([]string{}, allowed...)} // an empty list, not null
+	return &refusal{fmt.Sprintf("unknown query parameter %q", name), details}
 }
 
 func (q *query) set(name, value string) {

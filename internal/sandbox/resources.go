@@ -153,7 +153,7 @@ func (s *api) objects(q *objectQuery) (*page[entry], *refusal) {
 func (s *api) answerList(e *exchange) answer {
 	req, resource := e.req, organisation.Named(e.req.Resource)
 	if resource.Parent != "" && s.organisation.Find(organisation.Named(resource.Parent), "", req.ID, s.opts.Now()) == nil {
-		return failure(e.x, http.StatusNotFound, "no such object", "")
+		return e.fail(http.StatusNotFound, "no such object")
 	}
 	q, refusal := parseObjects(e.op, resource, req.ID, e.r.URL.RawQuery, s.opts.ContractOnly)
 	if refusal == nil && e.fault == FaultExpired && q.cursor != "" {
@@ -167,7 +167,7 @@ func (s *api) answerList(e *exchange) answer {
 		return e.no(refusal)
 	}
 	if slices.Contains(e.wrong, ResourceCut) && q.cursor != "" {
-		return failure(e.x, http.StatusInternalServerError, "injected fault", "")
+		return e.fail(http.StatusInternalServerError, "injected fault")
 	}
 	if !resource.Unpaged || e.fault != FaultShort && e.fault != FaultEmpty { // no next page could bring the rest
 		p.distort(e.fault, dice.Hash(s.world.Key+6, uint64(e.number)), q.cursor, s.opts.OffsetPaging,
@@ -206,7 +206,7 @@ func thin(o organisation.Object) organisation.Object {
 
 // answerObject answers with one of them.
 func (s *api) answerObject(e *exchange) answer {
-	r, req, x, resource := e.r, e.req, e.x, organisation.Named(e.req.Resource)
+	r, req, resource := e.r, e.req, organisation.Named(e.req.Resource)
 	values := r.URL.Query()
 	if refusal := checkQuery(e.op, values, e.op.Parameters(s.opts.ContractOnly)); refusal != nil {
 		return e.no(refusal)
@@ -218,7 +218,7 @@ func (s *api) answerObject(e *exchange) answer {
 		o = s.organisation.Find(resource, "", req.ID, s.opts.Now())
 	}
 	if o == nil {
-		return failure(x, http.StatusNotFound, "no such object", "")
+		return e.fail(http.StatusNotFound, "no such object")
 	}
 	a := objectAnswer(distorted(resource, o, e.wrong))
 	a.object = r.URL.RequestURI()

@@ -512,7 +512,7 @@ func TestResourceFaults(t *testing.T) {
 		t.Error("the faults are still there")
 	}
 	for text, want := range map[string]string{
-		"agents": "want RESOURCE=KIND", "agent=404": `unknown resource "agent"; available: all, agents,`,
+		"agents": "want RESOURCE=KIND", "agent=404": `unknown resource "agent"; available: all, agent_versions,`,
 		"agents=418": `unknown resource fault "418"`,
 	} {
 		if _, err := ParseResourceFaults(text); err == nil || !strings.Contains(err.Error(), want) {
@@ -913,15 +913,17 @@ func TestLargeOrganisation(t *testing.T) {
 			t.Errorf("%v", e)
 		}
 	}
-	o.Organisation.Sizes.Tools, o.Organisation.Sizes.SecretHeaders, o.Organisation.Sizes.Knowledges = -1, -1, -1
+	o.Organisation.Sizes = organisation.Sizes{"tools": 0, "secret_headers": 0, "knowledges": 0}
 	s = newServer(t, o)
 	if n := len(s.Organisation().Truth("tools", busy)) + len(s.Organisation().Truth("knowledges", busy)); n != 0 ||
 		len(s.Organisation().Truth("agents", busy)) == 0 {
 		t.Errorf("%d objects of what there should be none", n)
 	}
-	o.Organisation.Sizes.Tools = 100_001
-	if _, err := New(o); err == nil || !strings.Contains(err.Error(), "tools must be at most 100,000") {
-		t.Error(err)
+	for name, want := range map[string]string{"tools": "tools must be 0 to 100,000, not 100001", "tols": `unknown size "tols"`} {
+		o.Organisation.Sizes = organisation.Sizes{name: 100_001}
+		if _, err := New(o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Error(err)
+		}
 	}
 }
 

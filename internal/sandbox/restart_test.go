@@ -94,7 +94,7 @@ func TestRestart(t *testing.T) {
 			}
 			return newServer(t, Options{
 				World:        Config{Seed: seed, Calls: 12, Agents: 3, Campaigns: 2, Origin: busy},
-				Organisation: organisation.Config{Sizes: organisation.Sizes{LongPrompts: -1}},
+				Organisation: organisation.Config{Sizes: organisation.Sizes{"long_prompts": 0}},
 				Clock:        NewManualClock(at), State: file, CampaignInCalls: true,
 			}), file
 		}

@@ -40,12 +40,10 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, x *scratch) {
 	switch {
 	case verdict.unknown:
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		a = failure(x, http.StatusUnauthorized, "the API key is missing or not valid", "")
+		a = e.fail(http.StatusUnauthorized, "the API key is missing or not valid")
 	case verdict.refused:
-		a = failure(x, http.StatusTooManyRequests, "rate limit exceeded", "")
-		if !s.opts.NoRetryAfter {
-			a.header = [2]string{"Retry-After", strconv.Itoa(int(math.Ceil(verdict.wait.Seconds())))}
-		}
+		a = e.fail(http.StatusTooManyRequests, "rate limit exceeded")
+		a.header = [2]string{"Retry-After", strconv.Itoa(int(math.Ceil(verdict.wait.Seconds())))}
 	default:
 		e.number = number
 		e.fault = s.fault(number, e)
@@ -88,7 +86,7 @@ func (s *Server) disturbed(e *exchange) answer {
 	if err != nil {
 		panic("sandbox: unhandled fault " + e.fault)
 	}
-	a := failure(e.x, status, "injected fault", "")
+	a := e.fail(status, "injected fault")
 	if retry := map[FaultKind]string{
 		"429":             strconv.Itoa(1 + int(e.number%3)),
 		Fault429Date:      s.opts.DateNow().Add(2 * time.Second).UTC().Format(http.TimeFormat),

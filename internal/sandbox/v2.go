@@ -71,7 +71,7 @@ func getV2(name string, show func(*api, organisation.Object) map[string]any) han
 	return func(s *api, e *exchange) answer {
 		o := s.organisation.Find(organisation.Named(name), "", e.req.ID, s.opts.Now())
 		if o == nil {
-			return denied(http.StatusNotFound, "no such object")
+			return e.fail(http.StatusNotFound, "no such object")
 		}
 		return objectAnswer(show(s, o))
 	}
@@ -80,8 +80,8 @@ func getV2(name string, show func(*api, organisation.Object) map[string]any) han
 // listV2 answers the lists of campaigns and of agents. That of agents has the form of the
 // others, but takes fewer filters.
 func listV2(name string, agentOf func(organisation.Object) string, show func(*api, organisation.Object) map[string]any) handler {
-	return func(s *api, ask *exchange) answer {
-		l, refused, ok := readListing(ask)
+	return func(s *api, e *exchange) answer {
+		l, refused, ok := readListing(e)
 		if !ok {
 			return refused
 		}
@@ -91,16 +91,16 @@ func listV2(name string, agentOf func(organisation.Object) string, show func(*ap
 		has := func(field, value string) bool {
 			return l.texts[field] == nil || slices.Contains(l.texts[field], value)
 		}
-		q := &objectQuery{paging: l.paging, resource: organisation.Named(name), sortBy: "created_at", keyed: true, keeps: func(e entry) bool {
-			at := e.Object["created_at"].(int64)
-			return has("status", fmt.Sprint(e.Object["status"])) && has("agent_id", agentOf(e.Object)) &&
+		q := &objectQuery{paging: l.paging, resource: organisation.Named(name), sortBy: "created_at", keyed: true, keeps: func(o entry) bool {
+			at := o.Object["created_at"].(int64)
+			return has("status", fmt.Sprint(o.Object["status"])) && has("agent_id", agentOf(o.Object)) &&
 				(l.start == nil || at >= l.start.least && at <= l.start.most)
 		}}
 		p, refusal := s.objects(q)
 		if refusal != nil {
-			return invalid("pagination_key", refusal.message)
+			return e.refuse("pagination_key", refusal.message)
 		}
-		if slices.Contains(ask.wrong, ResourceEmpty) {
+		if slices.Contains(e.wrong, ResourceEmpty) {
 			p.items, p.next, p.total = nil, "", 0
 		}
 		items := make([]any, len(p.items))

@@ -22,14 +22,14 @@ func (s *api) answerBulk(e *exchange) answer {
 	modes := s.trouble.modes(req.Resource != v2Call)
 	switch {
 	case modes.Off != 0:
-		return denied(modes.Off, "calls are not served here")
+		return e.fail(modes.Off, "calls are not served here")
 	case modes.OtherShape:
 		return objectAnswer(map[string]any{"success": true, "data": map[string]any{"items": []any{}, "count": 0}})
 	}
 	if req.Resource == v2Call {
 		v, ok := s.list2.world.Find(req.ID, s.opts.Now())
 		if !ok {
-			return denied(http.StatusNotFound, "no such call")
+			return e.fail(http.StatusNotFound, "no such call")
 		}
 		x.body = x.renderer.FormV2(x.body[:0], v, modes.form(&v.Call, true))
 		return answer{status: http.StatusOK, body: x.body}
@@ -39,7 +39,7 @@ func (s *api) answerBulk(e *exchange) answer {
 	case !ok:
 		return refused
 	case modes.Refused:
-		return invalid("filter_criteria", "the filter is not supported")
+		return e.refuse("filter_criteria", "the filter is not supported")
 	}
 	q := newQuery(l.limit)
 	q.paging, q.attributes, q.duration = l.paging, l.texts, l.lasts
@@ -48,11 +48,11 @@ func (s *api) answerBulk(e *exchange) answer {
 		q.timed, q.after, q.before = true, l.start.least, l.start.most
 	}
 	if e.fault == FaultExpired && q.cursor != "" {
-		return invalid("pagination_key", "pagination_key is no longer valid")
+		return e.refuse("pagination_key", "pagination_key is no longer valid")
 	}
 	p, refusal := s.list2.page(q, s.opts.Now().UnixMilli())
 	if refusal != nil {
-		return invalid("pagination_key", refusal.message)
+		return e.refuse("pagination_key", refusal.message)
 	}
 	if e.fault != FaultEmpty { // the next key is the id of a call on the page, so there has to be one
 		p.distort(e.fault, dice.Hash(s.world.Key+6, uint64(e.number)), q.cursor, q.offset, func() (v world.View, ok bool) { return v, false })
@@ -64,7 +64,7 @@ func (s *api) answerBulk(e *exchange) answer {
 	x.body = p.write(x.body[:0], "calls", next, func(b []byte, v *world.View) []byte {
 		return x.renderer.FormV2(b, v, modes.form(&v.Call, false))
 	})
-	return modes.slow(answer{status: http.StatusOK, body: x.body}, len(p.items), x)
+	return modes.slow(answer{status: http.StatusOK, body: x.body}, len(p.items), e)
 }
 
 // wrong returns the draw for what is wrong with a call's transcript; 0: nothing is.
@@ -82,13 +82,13 @@ func (v *V2) form(c *world.Call, single bool) render.V2Form {
 }
 
 // slow returns a page's answer, or what becomes of it if it has too many calls.
-func (v *V2) slow(page answer, calls int, x *scratch) answer {
+func (v *V2) slow(page answer, calls int, e *exchange) answer {
 	if v.SlowAbove == 0 || calls <= v.SlowAbove {
 		return page
 	}
 	switch v.Slow {
 	case "500":
-		return failure(x, http.StatusInternalServerError, "the page is too large", "")
+		return e.fail(http.StatusInternalServerError, "the page is too large")
 	case "504":
 		return webAnswer(http.StatusGatewayTimeout, "504 Gateway Time-out")
 	case "cut":

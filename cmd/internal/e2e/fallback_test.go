@@ -35,7 +35,7 @@ func TestV2WhereV3HasNoList(t *testing.T) {
 	longtest.Only(t)
 	c := found(t, sandbox.Options{
 		World:        sandbox.Config{Seed: 26, Calls: sized(10, 60), Days: 10, Agents: 4, Campaigns: 120},
-		Organisation: organisation.Config{Pace: -1, Sizes: organisation.Sizes{Knowledges: 3}},
+		Organisation: organisation.Config{Pace: -1, Sizes: organisation.Sizes{"knowledges": 3}},
 	})
 	world := c.service.Server.Organisation()
 	back := false // of v3

@@ -53,7 +53,7 @@ func names(v any) string {
 func TestJoinsOfTheOrganisation(t *testing.T) {
 	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 34, Calls: 400, Days: 6, Agents: 6},
-		Organisation: organisation.Config{Pace: -1, Sizes: organisation.Sizes{Customers: 300, Knowledges: 6, Tools: 5}}})
+		Organisation: organisation.Config{Pace: -1, Sizes: organisation.Sizes{"customers": 300, "knowledges": 6, "tools": 5}}})
 	used := map[any]bool{}
 	for v := range c.service.Server.World().Visible(c.clock.Now()) {
 		for _, item := range v.Timeline(nil) {

@@ -46,9 +46,7 @@ func testAll(m *testing.M) int {
 	}
 	debug.SetGCPercent(400) // the tests use little memory; collecting even less costs more in fresh memory
 	code := m.Run()
-	if !tellJudged() {
-		return 1
-	}
+	tellJudged()
 	return code
 }
 

@@ -22,7 +22,7 @@ func TestAgentsByName(t *testing.T) {
 	longtest.Only(t)
 	c := found(t, sandbox.Options{
 		World:        sandbox.Config{Seed: 25, Calls: 150, Days: 5, Agents: 6},
-		Organisation: organisation.Config{Pace: -1, Sizes: organisation.Sizes{Drafts: -1}},
+		Organisation: organisation.Config{Pace: -1, Sizes: organisation.Sizes{"drafts": 0}},
 	})
 	c.mustExtract("--resources", "all")
 	names, ids := map[string]string{}, map[string][]string{}

@@ -27,7 +27,7 @@ func TestResourcesThatFail(t *testing.T) {
 	t.Parallel()
 	c := found(t, sandbox.Options{
 		World:        sandbox.Config{Seed: 23, Calls: 10, Days: 10, Agents: 3},
-		Organisation: organisation.Config{Pace: 3, Sizes: organisation.Sizes{Tools: 130}},
+		Organisation: organisation.Config{Pace: 3, Sizes: organisation.Sizes{"tools": 130}},
 	})
 	faulty := func(faults sandbox.ResourceFaults) {
 		t.Helper()

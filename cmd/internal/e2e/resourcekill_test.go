@@ -38,7 +38,7 @@ func TestKilledAmongResources(t *testing.T) {
 	var fuse fuse
 	c := foundNow(t, sandbox.Options{
 		World:        sandbox.Config{Seed: 24, Calls: 20, Days: 2, Agents: 4},
-		Organisation: organisation.Config{Pace: -1, Sizes: organisation.Sizes{Tools: 130}},
+		Organisation: organisation.Config{Pace: -1, Sizes: organisation.Sizes{"tools": 130}},
 		Inject: func(_ int64, r sandbox.Request) sandbox.FaultKind {
 			if r.Resource != "" {
 				fuse.burn()

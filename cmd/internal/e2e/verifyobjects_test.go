@@ -51,7 +51,7 @@ func TestVerifyDeepComparesObjects(t *testing.T) {
 	notUnderRace(t)
 	c := found(t, sandbox.Options{
 		World:        sandbox.Config{Seed: 31, Calls: 30, Days: 5, Agents: 3, Campaigns: 2},
-		Organisation: organisation.Config{Pace: -1, Sizes: organisation.Sizes{Tools: 120}},
+		Organisation: organisation.Config{Pace: -1, Sizes: organisation.Sizes{"tools": 120}},
 	})
 	e := newEditor(c)
 	if r := e.extract("--resources", "all"); r.code != cli.ExitOK {

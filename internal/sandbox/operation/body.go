@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -57,6 +58,7 @@ func (o *Operation) ReadBody(text []byte) (any, *Flaw) {
 	place := wrong.InstanceLocation
 	switch k := wrong.ErrorKind.(type) { // the error is about a member
 	case *kind.AdditionalProperties:
+		slices.Sort(k.Properties) // the validator ranges over a map
 		place = append(place, k.Properties[0])
 	case *kind.Required:
 		place = append(place, k.Missing[0])

@@ -1,6 +1,6 @@
-// Package operation declares the operations under /v3 and /v2: operations.yaml has each operation's
-// method, path, parameters and schemas, and whether the service is known to have it; schemas has
-// the fields of every object.
+// Package operation declares the operations under /v3 and /v2: resources has a file for each kind of
+// object, with its paths, parameters, sizes and fields; operations.yaml has the other operations,
+// and schemas the fields of calls and what several files share.
 //
 // The router, the OpenAPI documents, the validation of parameters and bodies, new objects and the
 // tables of docs/reference/sandbox.md are all derived from it, so they cannot contradict each
@@ -9,8 +9,10 @@ package operation
 
 import (
 	"bytes"
-	_ "embed"
+	"cmp"
+	"embed"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"slices"
 	"strconv"
@@ -106,20 +108,28 @@ func (p *Parameter) Check(values []string) string {
 	return ""
 }
 
-//go:embed operations.yaml
-var text []byte
+//go:embed operations.yaml registry.yaml resources/*.yaml schemas/*.yaml
+var files embed.FS
+
+// read decodes each file of a pattern into what into returns for its name.
+func read(pattern string, into func(name string) any) {
+	names, err := fs.Glob(files, pattern)
+	for _, name := range names {
+		text, e := files.ReadFile(name)
+		d := yaml.NewDecoder(bytes.NewReader(text))
+		d.KnownFields(true)
+		if err = cmp.Or(err, e, d.Decode(into(name))); err != nil {
+			panic("sandbox: " + name + ": " + err.Error()) // built-in
+		}
+	}
+}
 
 // declared is the content of operations.yaml.
 var declared = func() (d struct {
-	Paging    []Parameter
-	Resources []*Resource
-	V3, V2    []Operation
+	Paging []Parameter
+	V3, V2 []Operation
 }) {
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
-	decoder.KnownFields(true)
-	if err := decoder.Decode(&d); err != nil {
-		panic("sandbox: operations.yaml: " + err.Error()) // built-in
-	}
+	read("operations.yaml", func(string) any { return &d })
 	return d
 }()
 

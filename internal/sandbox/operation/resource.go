@@ -3,18 +3,20 @@ package operation
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// Resource declares a kind of object: its paths and parameters.
+// Resource declares a kind of object: the content of a file in resources.
 type Resource struct {
-	Name string // plural, as in options, truth and log
+	Name string `yaml:"-"` // that of the file: plural, as in options, truth and log
 	// From is the source of its path and fields: the contract, other documentation, an observation,
 	// or nothing.
-	From string
-	Own  string // the key's name in some crawls of the service; empty: no key to rename
+	From     string
+	Contract []string // which of its paths are in the contract: list, item
+	Own      string   // the key's name in some crawls of the service; empty: no key to rename
 
 	// List and Item are paths with placeholders in braces. Either may be empty.
 	List, Item string
@@ -33,7 +35,14 @@ type Resource struct {
 	Fixed     bool     // the list has no sort_order
 	Sorts     []string // sortable fields, the first is the default. nil: created_at, without sort_by
 	Versioned bool     // Item has the parameter version
+
+	Sizes   map[string]Size // how many there are: one with the resource's name, or others
+	Schemas Object          // of the object, and of other bodies and answers about it
 }
+
+// Size is a number of objects in a small and in a large organisation, and in one that has only what
+// the service gives to everyone.
+type Size struct{ Small, Large, None int }
 
 // Filter is a query parameter that selects objects, by default those whose field of the same name
 // has the value.
@@ -71,9 +80,13 @@ func instant(value string) int64 {
 	return n
 }
 
-// Resources are all resources in the order of the documentation.
-var Resources = func() []*Resource {
-	for _, r := range declared.Resources {
+// Resources are all resources, by name.
+var Resources = func() (all []*Resource) {
+	read("resources/*.yaml", func(name string) any {
+		all = append(all, &Resource{Name: strings.TrimSuffix(path.Base(name), ".yaml")})
+		return all[len(all)-1]
+	})
+	for _, r := range all {
 		r.Object = cmp.Or(r.Object, camel(r.singular()))
 		r.Listed = cmp.Or(r.Listed, r.Object)
 		r.Items = cmp.Or(r.Items, "items")
@@ -81,8 +94,16 @@ var Resources = func() []*Resource {
 			r.Key = []string{"id"}
 		}
 	}
-	return declared.Resources
+	return all
 }()
+
+// Named returns a named resource; nil if there is none.
+func Named(name string) *Resource {
+	if i := slices.IndexFunc(Resources, func(r *Resource) bool { return r.Name == name }); i >= 0 {
+		return Resources[i]
+	}
+	return nil
+}
 
 // Paths returns the paths of the resource.
 func (r *Resource) Paths() []string {

@@ -1,17 +1,11 @@
 package operation
 
 import (
-	"embed"
 	"fmt"
 	"maps"
 	"strings"
 	"sync"
-
-	"go.yaml.in/yaml/v3"
 )
-
-//go:embed schemas/*.yaml
-var schemaFiles embed.FS
 
 // Object is a JSON object.
 type Object = map[string]any
@@ -26,18 +20,9 @@ func Ref(name string) Object { return Object{"$ref": prefix + name} }
 // files, and those of v3's lists. What the files declare of new objects is only for New.
 var Schemas = sync.OnceValue(func() Object {
 	all := Object{}
-	files, err := schemaFiles.ReadDir("schemas")
-	if err != nil {
-		panic("sandbox: " + err.Error()) // embedded
-	}
-	for _, f := range files {
-		text, err := schemaFiles.ReadFile("schemas/" + f.Name())
-		if err == nil {
-			err = yaml.Unmarshal(text, &all)
-		}
-		if err != nil {
-			panic(fmt.Sprintf("sandbox: %s: %v", f.Name(), err)) // built-in
-		}
+	read("schemas/*.yaml", func(string) any { return &all })
+	for _, r := range Resources {
+		maps.Copy(all, r.Schemas)
 	}
 	for name := range all {
 		fields[name], fresh[name] = properties(all, name), Object{}
@@ -130,6 +115,18 @@ func enum(schema, field string) (values []string) {
 	}
 	return values
 }
+
+// Registered is a schema that the service hands out.
+type Registered struct {
+	Namespace, Type string
+	Schema          Object
+}
+
+// Registry is the content of registry.yaml.
+var Registry = func() (all []Registered) {
+	read("registry.yaml", func(string) any { return &all })
+	return all
+}()
 
 // list returns the schema of a list's envelope.
 func list(item, items string, paged bool) Object {

@@ -57,7 +57,7 @@ var sections = []section{
 	}, 1},
 	{"voice", func(p *profile, d *dice.Dice) any {
 		return Object{
-			"id": fmt.Sprintf("voice-%03d", d.Below((p.o.cfg.Sizes.Voices+1)/2)), "provider": "vox", "model": "natural-2", "speed": 1, "volume": 1,
+			"id": fmt.Sprintf("voice-%03d", d.Below((p.o.size("voices")+1)/2)), "provider": "vox", "model": "natural-2", "speed": 1, "volume": 1,
 			"language": p.Language, "temperature": .7,
 		}
 	}, 1},
@@ -95,7 +95,7 @@ var sections = []section{
 	}, 1},
 	{"knowledge", func(p *profile, d *dice.Dice) any {
 		ids := []any{}
-		if n := p.o.cfg.Sizes.Knowledges; n > 0 {
+		if n := p.o.size("knowledges"); n > 0 {
 			ids = append(ids, knowledgeID(d.Below(n)))
 		}
 		return Object{"ragEnabled": true, "knowledgeIds": ids}
@@ -103,7 +103,7 @@ var sections = []section{
 	{"presetDynamicVariables", func(p *profile, _ *dice.Dice) any { return Object{"company": p.Company} }, 0},
 	{"toolIds", func(p *profile, d *dice.Dice) any {
 		ids := []any{}
-		if n := p.o.cfg.Sizes.Tools; n > 0 {
+		if n := p.o.size("tools"); n > 0 {
 			ids = append(ids, p.o.firstID("tools", d.Below(n))) // one that it never calls
 			for i, name := range p.o.called {
 				if slices.Contains(p.Tools(), name) {

@@ -29,7 +29,7 @@ func (o *Organisation) publications(a *profile, until int64) []publication {
 
 func (o *Organisation) publicationsLocked(a *profile, until int64) []publication {
 	var all []publication
-	old := min(o.cfg.Sizes.OldVersions, a.newest) // older versions are not kept
+	old := min(max(o.size("old_versions"), 8), a.newest) // older versions are not kept
 	gap := (world.Epoch - msDay - a.born) / int64(max(a.newest, 1))
 	for n := a.newest - old; n < a.newest; n++ {
 		all = append(all, publication{at: a.born + int64(n+1)*gap})
@@ -77,6 +77,8 @@ func (o *Organisation) VersionOf(agent int, t int64) (number int, lift float64) 
 
 // agents returns the agents of the calls, who never vanish by themselves, in order of their
 // numbers, and drafts, which make no calls, come and go.
+func init() { lives["agents"], lives["agent_versions"] = agents, agentVersions }
+
 func agents(o *Organisation, _ string, until int64) []*life {
 	var all []*life
 	for _, a := range o.world.Agents() {
@@ -91,13 +93,16 @@ func agents(o *Organisation, _ string, until int64) []*life {
 		o.publish(l, p, until)
 		all = append(all, l)
 	}
-	drafts := o.populate("drafts", population{
-		object: "Agent", places: o.cfg.Sizes.Drafts, lifetime: 20, every: 3,
+	places := o.size("drafts")
+	if len(o.world.Agents()) == 0 {
+		places = 0 // they are drafts of its agents
+	}
+	drafts := o.populate(population{
+		resource: "agents", name: "drafts", behind: true, lifetime: 20, every: 3,
 		born: func(d *draw) Object { return o.draft(d).object() },
 		edit: func(d *draw, was Object) Object { return o.draft(d).edit(d.Next(), d.at).do(was) },
-	}, until)
+	}, places, until)
 	for _, l := range drafts {
-		l.serial |= 1 << 50
 		o.publish(l, &profile{id: l.first["id"].(string), born: l.born}, until)
 	}
 	return append(all, drafts...)
@@ -111,7 +116,7 @@ func (o *Organisation) caller(a *world.Agent) *profile {
 	if a.Number%8 == 5 { // names may repeat
 		p.name = o.caller(o.world.Agents()[a.Number-2]).name
 	}
-	p.long = a.Number%7 == 3 && a.Number/7 < o.cfg.Sizes.LongPrompts
+	p.long = a.Number%7 == 3 && a.Number/7 < o.size("long_prompts")
 	return p
 }
 

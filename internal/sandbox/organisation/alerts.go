@@ -3,9 +3,9 @@ package organisation
 import "fmt"
 
 // alertRules watch calls. Their channels may contain secrets.
-func alertRules(o *Organisation) population {
-	return population{
-		object: "AlertRule", places: o.cfg.Sizes.AlertRules, every: 20, lifetime: 400,
+func init() {
+	populated("alert_rules", population{
+		every: 20, lifetime: 400,
 		born: func(d *draw) Object {
 			metric := pick(&d.Dice, "call_count", "concurrency", "tool_call_count", "api_call_count")
 			return Object{
@@ -24,13 +24,15 @@ func alertRules(o *Organisation) population {
 			}
 			return Object{"threshold_value": 10 + d.Below(90)}
 		},
-	}
+	})
 }
 
 // incidents open, are handled and close.
+func init() { lives["incidents"] = incidents }
+
 func incidents(o *Organisation, _ string, until int64) []*life {
 	rules := o.history(Named("alert_rules"), "", until).lives
-	return o.arrive("incidents", stream{n: o.cfg.Sizes.Incidents, every: 2 * msDay, born: func(d *draw) *life {
+	return o.arrive("incidents", stream{n: o.size("incidents"), every: 2 * msDay, born: func(d *draw) *life {
 		var watching []Object
 		for _, l := range rules {
 			if rule := l.at(d.at); rule != nil {

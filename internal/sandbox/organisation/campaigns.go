@@ -9,6 +9,8 @@ import (
 
 // campaigns returns the world's campaigns. Their counts follow their calls, their status their
 // windows and the actions of users.
+func init() { lives["campaigns"] = campaigns }
+
 func campaigns(o *Organisation, _ string, until int64) []*life {
 	var all []*life
 	for _, c := range o.world.Campaigns(until) {

@@ -8,9 +8,9 @@ import (
 )
 
 // customers are the first participants of calls, with their numbers in calls of both languages.
-func customers(o *Organisation) population {
-	return population{
-		object: "Customer", places: o.cfg.Sizes.Customers, every: 60, lifetime: 800,
+func init() {
+	populated("customers", population{
+		every: 60, lifetime: 800,
 		born: func(d *draw) Object {
 			return Object{
 				"name": world.CustomerName([2]string{"ko", "en"}[d.n%2], d.n), "metadata": Object{"source": pick(&d.Dice, "crm", "import")},
@@ -27,7 +27,7 @@ func customers(o *Organisation) population {
 			}
 			return Object{"attributes": Object{"tier": pick(&d.Dice, "gold", "silver", "none"), "visits": d.Below(100)}}
 		},
-	}
+	})
 }
 
 // Phones returns the telephone numbers of a customer at t.
@@ -43,9 +43,9 @@ func (o *Organisation) Phones(id string, t int64) []string {
 }
 
 // customerAttributes are the definitions of customers' attributes.
-func customerAttributes(o *Organisation) population {
-	return population{
-		object: "CustomerAttribute", places: o.cfg.Sizes.Attributes, every: 90,
+func init() {
+	populated("customer_attributes", population{
+		every: 90,
 		born: func(d *draw) Object {
 			name, kind := fmt.Sprintf("attribute_%d", d.n), [...]string{"enum", "number", "string", "boolean", "date"}[d.n%5]
 			if d.n < 2 {
@@ -58,25 +58,26 @@ func customerAttributes(o *Organisation) population {
 			return o
 		},
 		edit: func(d *draw, was Object) Object { return Object{"is_active": was["is_active"] != true} },
-	}
+	})
 }
 
 // organizations is the organisation of the key.
-func organizations(o *Organisation) population {
+func init() {
 	subscription := func(name string, concurrent int) Object {
 		return Object{
 			"display_name": name, "plan_concurrent_call_limit": concurrent, "plan_hourly_call_limit": 5000, "plan_daily_call_limit": 40000,
 		}
 	}
-	return population{
-		object: "Organization", places: 1, every: 150,
+	populated("organizations", population{
+		every: 150,
 		born: func(d *draw) Object {
 			return Object{
-				"id": o.ID(), "webhook_url": "https://hooks.example/organisation?token=" + secret(d.Next()), "subscription": subscription("Growth", 50),
+				"id": d.o.ID(), "webhook_url": "https://hooks.example/organisation?token=" + secret(d.Next()),
+				"subscription": subscription("Growth", 50),
 			}
 		},
 		edit: func(d *draw, _ Object) Object {
 			return Object{"subscription": subscription(pick(&d.Dice, "Growth", "Scale"), 50+10*d.Below(10))}
 		},
-	}
+	})
 }

@@ -3,16 +3,16 @@ package organisation
 import "fmt"
 
 // knowledges are the knowledge bases. Their ids are integers.
-func knowledges(o *Organisation) population {
-	return population{
-		object: "Knowledge", places: o.cfg.Sizes.Knowledges, every: 45,
+func init() {
+	populated("knowledges", population{
+		every: 45,
 		born: func(d *draw) Object {
 			return Object{"id": knowledgeID(d.n), "name": topics[d.n%len(topics)] + " handbook"}
 		},
 		edit: func(d *draw, _ Object) Object {
 			return Object{"name": fmt.Sprintf("%s handbook %d", topics[d.n%len(topics)], 2+d.Below(20))}
 		},
-	}
+	})
 }
 
 func knowledgeID(place int) int64 { return 1001 + int64(place) }
@@ -20,11 +20,13 @@ func knowledgeID(place int) int64 { return 1001 + int64(place) }
 var topics = [...]string{"Billing", "Returns", "Opening hours", "Products", "Contracts", "예약 안내", "Warranty", "Deliveries"}
 
 // knowledgeDocuments are added, become readable or fail, and are removed.
+func init() { lives["knowledge_documents"] = knowledgeDocuments }
+
 func knowledgeDocuments(o *Organisation, parent string, until int64) []*life {
 	var knowledge int64
 	_, _ = fmt.Sscan(parent, &knowledge) // one of ours
-	return o.populate("documents"+parent, population{
-		object: "KnowledgeDocument", places: o.cfg.Sizes.Documents, lifetime: 150,
+	return o.populate(population{
+		resource: "knowledge_documents", name: "documents" + parent, lifetime: 150,
 		born: func(d *draw) Object {
 			kind := pick(&d.Dice, "file", "file", "text", "webpage")
 			urls := any(nil)
@@ -43,5 +45,5 @@ func knowledgeDocuments(o *Organisation, parent string, until int64) []*life {
 			}
 			l.steps = append(l.steps, set(end, outcome))
 		},
-	}, until)
+	}, o.size("knowledge_documents"), until)
 }

@@ -3,16 +3,16 @@ package organisation
 import "fmt"
 
 // llms are the language models available to agents.
-func llms(o *Organisation) population {
-	return population{
-		object: "Llm", places: o.cfg.Sizes.LLMs, lifetime: 500, every: 120,
+func init() {
+	populated("llms", population{
+		lifetime: 500, every: 120,
 		born: func(d *draw) Object {
 			maker := [...]string{"acme", "borealis", "vox"}[d.n%3]
 			name := fmt.Sprintf("%s/%s-%d", maker, [...]string{"large", "small", "turbo"}[d.n/3%3], 1+d.n/9+10*d.generation)
 			return Object{"id": name, "name": name, "capabilities": temperatures(d)}
 		},
 		edit: func(d *draw, _ Object) Object { return Object{"capabilities": temperatures(d)} },
-	}
+	})
 }
 
 func temperatures(d *draw) Object {
@@ -20,9 +20,9 @@ func temperatures(d *draw) Object {
 }
 
 // voices are identified by provider and id: two providers share ids.
-func voices(o *Organisation) population {
-	return population{
-		object: "Voice", places: o.cfg.Sizes.Voices, lifetime: 600, every: 150,
+func init() {
+	populated("voices", population{
+		lifetime: 600, every: 150,
 		born: func(d *draw) Object {
 			provider, id := [...]string{"vox", "borealis"}[d.n%2], fmt.Sprintf("voice-%03d", d.n/2)
 			if d.generation > 0 {
@@ -38,5 +38,5 @@ func voices(o *Organisation) population {
 		edit: func(d *draw, _ Object) Object {
 			return Object{"description": fmt.Sprintf("Warm, retouched %d times", 1+d.Below(50))}
 		},
-	}
+	})
 }

@@ -9,6 +9,8 @@ import (
 
 // numbers are the organisation's own: those of agents, and spare ones, which are booked, given up
 // and expire.
+func init() { lives["telephone_numbers"] = numbers }
+
 func numbers(o *Organisation, _ string, until int64) []*life {
 	var lines []Object
 	of := map[string]Object{}
@@ -21,8 +23,8 @@ func numbers(o *Organisation, _ string, until int64) []*life {
 			of[a.Line][a.Direction] = Object{"agent_id": a.ID.String(), "agent_version": "production"}
 		}
 	}
-	all := o.populate("lines", population{
-		object: "TelephoneNumber", places: len(lines), every: 60,
+	all := o.populate(population{
+		resource: "telephone_numbers", name: "lines", every: 60,
 		born: func(d *draw) Object {
 			n := number(d, lines[d.n]["line"].(string))
 			n["inbound_agent"], n["outbound_agent"] = lines[d.n]["inbound"], lines[d.n]["outbound"]
@@ -31,9 +33,9 @@ func numbers(o *Organisation, _ string, until int64) []*life {
 		edit: func(d *draw, _ Object) Object {
 			return Object{"memo": fmt.Sprintf("checked by %s", pick(&d.Dice, "Nina", "Tom", "지수"))}
 		},
-	}, until)
-	spare := o.populate("spare numbers", population{
-		object: "TelephoneNumber", places: o.cfg.Sizes.SpareNumbers, lifetime: 120,
+	}, len(lines), until)
+	return append(all, o.populate(population{
+		resource: "telephone_numbers", name: "spare numbers", behind: true, lifetime: 120,
 		born: func(d *draw) Object {
 			n := number(d, fmt.Sprintf("0211%02d%04d", d.n%100, d.generation))
 			n["status"], n["start_at"] = "scheduled", d.at+2*msDay
@@ -49,11 +51,7 @@ func numbers(o *Organisation, _ string, until int64) []*life {
 			l.steps = append(l.steps, set(l.born+2*msDay, Object{"status": "active"}),
 				set(asked, Object{"status": "cancel_requested", "cancel_requested_at": asked, "end_at": end}), set(end, Object{"status": "expired"}))
 		},
-	}, until)
-	for _, l := range spare {
-		l.serial |= 1 << 50
-	}
-	return append(all, spare...)
+	}, o.size("spare_numbers"), until)...)
 }
 
 // Split returns the agent whose traffic is split over the calls from a number; nil if none.

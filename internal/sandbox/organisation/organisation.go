@@ -14,11 +14,11 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"callhouse/internal/sandbox/dice"
+	"callhouse/internal/sandbox/operation"
 	"callhouse/internal/sandbox/world"
 )
 
@@ -30,55 +30,35 @@ type Config struct {
 	Pace float64
 }
 
-// Sizes are numbers of objects, some approximate because objects come and go. 0 means that of
-// Small, negative none.
-type Sizes struct {
-	Drafts        int // agents without calls, besides those of the world
-	OldVersions   int // kept versions of an agent from before world.Epoch, at least 8
-	Knowledges    int
-	Documents     int // of each knowledge base
-	Tools         int // besides those that agents call; none: these are missing, too
-	LLMs          int
-	Voices        int
-	Schemas       int
-	SpareNumbers  int // besides the numbers of agents
-	AlertRules    int
-	Incidents     int // by the world's origin
-	Customers     int
-	Attributes    int // definitions of customers' attributes
-	LongPrompts   int // agents whose prompt has 32,000 characters
-	SecretHeaders int // one tool in so many has a secret in a header
-}
+// Sizes are numbers of objects by name, some approximate because objects come and go. The files of
+// the resources declare the names; one that is missing here has the number of Small.
+type Sizes map[string]int
 
 // Small is an organisation whose lists mostly fit on a page; Large has the observed sizes of a real
-// one.
+// one; None has only what the service gives to everyone.
 var (
-	Small = Sizes{
-		Drafts: 1, OldVersions: 8, Knowledges: 2, Documents: 3, Tools: 8, LLMs: 4, Voices: 6, Schemas: 10, SpareNumbers: 2,
-		AlertRules: 2, Incidents: 4, Customers: 12, Attributes: 3, LongPrompts: 1, SecretHeaders: 3,
-	}
-	Large = Sizes{
-		Drafts: 2, OldVersions: 1000, Knowledges: 15, Documents: 8, Tools: 1253, LLMs: 24, Voices: 389, Schemas: 41, SpareNumbers: 4,
-		AlertRules: 6, Incidents: 26, Customers: 240, Attributes: 9, LongPrompts: 3, SecretHeaders: 3,
-	}
-	// None has only what the service gives to everyone: models, voices and schemas.
-	None = Sizes{
-		Drafts: -1, Knowledges: -1, Documents: -1, Tools: -1, SpareNumbers: -1,
-		AlertRules: -1, Incidents: -1, Customers: -1, Attributes: -1, LongPrompts: -1,
-	}
+	Small = sizes(func(s operation.Size) int { return s.Small })
+	Large = sizes(func(s operation.Size) int { return s.Large })
+	None  = sizes(func(s operation.Size) int { return s.None })
 )
 
-// setDefaults fills unset sizes from Small.
-func (s *Sizes) setDefaults() error {
-	is, small := reflect.ValueOf(s).Elem(), reflect.ValueOf(Small)
-	for i := range is.NumField() {
-		n := max(cmp.Or(is.Field(i).Int(), small.Field(i).Int()), 0)
-		if is.Field(i).SetInt(n); n > 100_000 {
-			return fmt.Errorf("%s must be at most 100,000, not %d", strings.ToLower(is.Type().Field(i).Name), n)
+func sizes(of func(operation.Size) int) Sizes {
+	all := Sizes{}
+	for _, r := range All {
+		for name, s := range r.Sizes {
+			all[name] = of(s)
 		}
 	}
-	s.OldVersions = max(s.OldVersions, 8) // calls name them
-	return nil
+	return all
+}
+
+// size returns a declared size.
+func (o *Organisation) size(name string) int {
+	n, ok := o.cfg.Sizes[name]
+	if !ok {
+		panic("sandbox: no resource declares the size " + name)
+	}
+	return n
 }
 
 // Organisation is safe for concurrent use.
@@ -109,11 +89,15 @@ type history struct {
 // New prepares an organisation.
 func New(cfg Config, w *world.World) (*Organisation, error) {
 	cfg.Pace = max(cmp.Or(cfg.Pace, 1), 0)
-	if err := cfg.Sizes.setDefaults(); err != nil {
-		return nil, fmt.Errorf("check organisation: %w", err)
-	}
-	if len(w.Agents()) == 0 {
-		cfg.Sizes.Drafts = 0 // they are drafts of its agents
+	given := cfg.Sizes
+	cfg.Sizes = maps.Clone(Small)
+	for name, n := range given {
+		if _, declared := Small[name]; !declared {
+			return nil, fmt.Errorf("check organisation: unknown size %q", name)
+		} else if n < 0 || n > 100_000 {
+			return nil, fmt.Errorf("check organisation: %s must be 0 to 100,000, not %d", name, n)
+		}
+		cfg.Sizes[name] = n
 	}
 	return &Organisation{
 		cfg: cfg, world: w, origin: w.Origin().UnixMilli(), called: calledBy(w.Agents()),

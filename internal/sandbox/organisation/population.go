@@ -15,6 +15,7 @@ const (
 // draw is the source of an object: its own dice and identity.
 type draw struct {
 	dice.Dice
+	o          *Organisation
 	n          int // place in the population
 	generation int // number of predecessors
 	at         int64
@@ -29,10 +30,11 @@ func (d *draw) object(schema string, drawn Object) Object {
 // population is a number of places, each with one object at a time: some time after one vanishes,
 // another comes.
 type population struct {
-	places   int
+	resource string
+	name     string                           // seeds its draws
+	behind   bool                             // its places in cursors follow those of the resource's other population
 	lifetime float64                          // mean, in days; 0: unlimited
 	every    float64                          // mean days between two edits; 0: never edited
-	object   string                           // its schema
 	born     func(d *draw) Object             // the drawn fields of a new object
 	edit     func(d *draw, was Object) Object // the fields that change
 	grow     func(d *draw, l *life)           // its other changes
@@ -40,15 +42,18 @@ type population struct {
 
 // populate returns everyone present until some time. The first of each place came before
 // world.Epoch. A prefix of the result does not depend on until.
-func (o *Organisation) populate(name string, p population, until int64) []*life {
+func (o *Organisation) populate(p population, places int, until int64) []*life {
 	var all []*life
-	key := o.key(name)
-	for place := range p.places {
+	key, schema := o.key(p.name), Named(p.resource).Object
+	for place := range places {
 		at := world.Epoch - span(dice.Hash(key, uint64(place)), 300)
 		for generation := int64(0); at <= until; generation++ {
 			h := dice.Hash(dice.Hash(key, uint64(place)), uint64(generation))
-			d := &draw{Dice: dice.New(h), n: place, generation: int(generation), at: at, id: world.NewUUID(h).String()}
-			l := &life{serial: int64(place)<<20 | generation, born: at, first: d.object(p.object, p.born(d))}
+			d := &draw{Dice: dice.New(h), o: o, n: place, generation: int(generation), at: at, id: world.NewUUID(h).String()}
+			l := &life{serial: int64(place)<<20 | generation, born: at, first: d.object(schema, p.born(d))}
+			if p.behind {
+				l.serial |= 1 << 50
+			}
 			all = append(all, l)
 			if p.lifetime > 0 && o.cfg.Pace > 0 {
 				l.died = max(at, world.Epoch) + span(dice.Hash(h, 1), p.lifetime/o.cfg.Pace)
@@ -56,7 +61,7 @@ func (o *Organisation) populate(name string, p population, until int64) []*life 
 			if p.edit != nil {
 				o.edits(l, dice.Hash(h, 2), p.every, until, func(x uint64, at int64) {
 					l.steps = append(l.steps, step{at: at, do: func(was Object) Object { // with new dice each time
-						return p.edit(&draw{Dice: dice.New(x), n: place, generation: d.generation, at: at, id: d.id}, was)
+						return p.edit(&draw{Dice: dice.New(x), o: o, n: place, generation: d.generation, at: at, id: d.id}, was)
 					}})
 				})
 			}

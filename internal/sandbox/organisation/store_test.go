@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,7 +23,7 @@ func TestWritesAreTakenInOneByOne(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		o, err := New(Config{Sizes: Sizes{LongPrompts: -1}}, w)
+		o, err := New(Config{Sizes: Sizes{"long_prompts": 0}}, w)
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -66,4 +67,52 @@ func TestWritesAreTakenInOneByOne(t *testing.T) {
 			rt.Fatal(cmp.Diff(want, got))
 		}
 	})
+}
+
+// TestEveryResourceIsComplete compares the files that declare resources with the functions that
+// compute them. An organisation without anything has only what the service gives to everyone.
+func TestEveryResourceIsComplete(t *testing.T) {
+	now := time.UnixMilli(world.Epoch).Add(90 * 24 * time.Hour)
+	for _, agents := range []int{-1, 3} {
+		w, err := world.New(world.Config{Calls: max(int64(agents), 0), Agents: agents, Origin: now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, sizes := range []Sizes{None, Small} {
+			o, err := New(Config{Sizes: sizes}, w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range All {
+				if lives[r.Name] == nil {
+					t.Fatalf("no function computes %s", r.Name)
+				}
+				n, given := len(o.Truth(r.Name, now)), r.Sizes[r.Name].None > 0
+				if agents < 0 && sizes["drafts"] == 0 && n > 0 != given {
+					t.Errorf("%d %s without anything; given to everyone: %v", n, r.Name, given)
+				} else if agents > 0 && sizes["drafts"] > 0 && n == 0 {
+					t.Errorf("a small organisation has no %s", r.Name)
+				}
+			}
+		}
+	}
+	for name := range lives {
+		if !slices.Contains(All, Named(name)) {
+			t.Error(name)
+		}
+	}
+}
+
+// TestContract compares which paths are in the contract with what a resource says of its source.
+func TestContract(t *testing.T) {
+	for _, r := range All {
+		if of := strings.HasPrefix(r.From, "contract"); of != (len(r.Contract) > 0) {
+			t.Errorf("%s: from %q, in the contract %v", r.Name, r.From, r.Contract)
+		}
+		for _, path := range r.Contract {
+			if path != "list" && path != "item" || path == "list" && r.List == "" || path == "item" && r.Item == "" {
+				t.Errorf("%s has no %s", r.Name, path)
+			}
+		}
+	}
 }

@@ -10,18 +10,20 @@ import (
 
 // tools are the API tools that agents call. Their headers may contain secrets.
 func tools(o *Organisation, _ string, until int64) []*life {
-	if o.cfg.Sizes.Tools <= 0 {
+	if o.size("tools") == 0 {
 		return nil
 	}
-	all := o.tools("called tools", len(o.called), 0, func(d *draw) string { return o.called[d.n] }, until)
-	for _, l := range all {
-		l.serial |= 1 << 50
-	}
-	return append(all, o.tools("tools", o.cfg.Sizes.Tools, 600, func(d *draw) string {
+	called := tool(func(d *draw) string { return o.called[d.n] })
+	called.name, called.behind = "called tools", true
+	others := tool(func(d *draw) string {
 		kind := pick(&d.Dice, "lookup_order", "book_slot", "send_link", "get_balance", "open_ticket")
 		return fmt.Sprintf("%s_%d", kind, d.n+10_000*d.generation)
-	}, until)...)
+	})
+	others.name, others.lifetime = "tools", 600
+	return append(o.populate(called, len(o.called), until), o.populate(others, o.size("tools"), until)...)
 }
+
+func init() { lives["tools"] = tools }
 
 // calledBy returns the names of the tools called by agents, without built-in ones, in order.
 func calledBy(agents []*world.Agent) []string {
@@ -36,9 +38,10 @@ func calledBy(agents []*world.Agent) []string {
 	return all
 }
 
-func (o *Organisation) tools(of string, places int, lifetime float64, name func(d *draw) string, until int64) []*life {
-	return o.populate(of, population{
-		object: "Tool", places: places, lifetime: lifetime, every: 240,
+// tool is a population of tools.
+func tool(name func(d *draw) string) population {
+	return population{
+		resource: "tools", every: 240,
 		born: func(d *draw) Object {
 			name := name(d)
 			return Object{
@@ -46,7 +49,7 @@ func (o *Organisation) tools(of string, places int, lifetime float64, name func(
 					"type": "object", "required": []any{"customer"},
 					"properties": Object{"customer": Object{"type": "string"}, "count": Object{"type": "integer", "minimum": d.Below(3)}},
 				},
-				"api_configuration":                   o.apiConfiguration(d, name),
+				"api_configuration":                   apiConfiguration(d, name),
 				"speak_during_execution":              Object{"enabled": d.Chance(.5), "messages": []any{"One moment, please."}},
 				"allow_interruption_during_execution": d.Chance(.5),
 			}
@@ -56,17 +59,18 @@ func (o *Organisation) tools(of string, places int, lifetime float64, name func(
 			case 0:
 				return Object{"description": fmt.Sprintf("Asks the company's own system, revision %d", d.Below(1000))}
 			case 1:
-				return Object{"api_configuration": o.apiConfiguration(d, fmt.Sprint(was["name"]))}
+				return Object{"api_configuration": apiConfiguration(d, fmt.Sprint(was["name"]))}
 			}
 			return Object{"allow_interruption_during_execution": was["allow_interruption_during_execution"] != true}
 		},
-	}, until)
+	}
 }
 
 // apiConfiguration is the endpoint of a tool. A new one has a new secret.
-func (o *Organisation) apiConfiguration(d *draw, name string) Object {
+func apiConfiguration(d *draw, name string) Object {
 	headers := Object{"Accept": "application/json"}
-	guarded := o.cfg.Sizes.SecretHeaders > 0 && d.n%o.cfg.Sizes.SecretHeaders == 0
+	every := d.o.size("secret_headers")
+	guarded := every > 0 && d.n%every == 0
 	auth := any(nil)
 	if guarded {
 		headers["X-Api-Key"] = secret(d.Next())

@@ -65,11 +65,11 @@ func newAgents(key uint64, n int) ([]*Agent, error) {
 			Scenario: sc.Name, Direction: sc.Direction, Flow: i%3 != 1,
 			Company: sc.Companies[i/len(all)%len(sc.Companies)],
 		}
+		personas := people[language].Personas
+		a.Persona = personas[d.Below(len(personas))]
 		if language == "ko" {
-			a.Persona = personasKO[d.Below(len(personasKO))]
 			a.Line = fmt.Sprintf("0200000%03d", 100+i)
 		} else {
-			a.Persona = personasEN[d.Below(len(personasEN))]
 			a.Line = fmt.Sprintf("80055501%02d", i%100)
 		}
 		if d.Chance(.4) && sc.Direction == "outbound" {

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -22,7 +23,8 @@ func (c *Call) AppendSlot(dst []byte, s script.Slot) []byte {
 		if korean {
 			return appendName(dst, "ko", c.customer)
 		}
-		return append(dst, firstNamesEN[c.customer%len(firstNamesEN)]...)
+		all := people["en"].First
+		return append(dst, all[c.customer%len(all)]...)
 	case "persona":
 		return append(dst, c.Agent.Persona...)
 	case "company":
@@ -59,13 +61,12 @@ func (c *Call) AppendSlot(dst []byte, s script.Slot) []byte {
 	case "time", "time2", "iso_time", "iso_time2":
 		return appendClock(dst, c, name, korean)
 	case "address":
-		n := int64(1 + dice.Pick(h, 180))
+		n, streets := 1+dice.Pick(h, 180), people[c.Agent.Language].Streets
+		street := streets[dice.Pick(dice.Mix(h), len(streets))]
 		if korean {
-			dst = append(dst, streetsKO[dice.Pick(dice.Mix(h), len(streetsKO))]...)
-			return strconv.AppendInt(append(dst, ' '), n, 10)
+			return fmt.Appendf(dst, "%s %d", street, n)
 		}
-		dst = strconv.AppendInt(dst, n, 10)
-		return append(append(dst, ' '), streetsEN[dice.Pick(dice.Mix(h), len(streetsEN))]...)
+		return fmt.Appendf(dst, "%d %s", n, street)
 	}
 	return dst
 }
@@ -114,7 +115,7 @@ func appendDate(dst []byte, c *Call, slot string, korean bool) []byte {
 	}
 	dst = strconv.AppendInt(dst, int64(t.Month()), 10)
 	dst = strconv.AppendInt(append(dst, "월 "...), int64(t.Day()), 10)
-	return append(append(dst, "일 "...), weekdaysKO[t.Weekday()]...)
+	return append(append(dst, "일 "...), people["ko"].Weekdays[t.Weekday()]...)
 }
 
 func appendClock(dst []byte, c *Call, slot string, korean bool) []byte {
