@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/sandbox/render"
@@ -72,26 +75,52 @@ func writeTo(name string, stdout io.Writer, write func(io.Writer) error) error {
 	return err
 }
 
-// generate writes the first n calls as they show at now.
+// generate writes the first n calls as they show at now. Blocks of calls are rendered on all
+// processors and written in order; no more than a few blocks are in memory.
 func generate(ctx context.Context, w *world.World, n int64, now time.Time,
 	write func(*render.Renderer, []byte, *world.View) []byte, out io.Writer,
 ) error {
-	buffered := bufio.NewWriterSize(out, 1<<20)
-	var r render.Renderer
-	var line []byte
-	for i := range n {
-		if i%512 == 0 && ctx.Err() != nil {
-			return ctx.Err()
+	const block = 512
+	spare := sync.Pool{New: func() any { return new([]byte) }}
+	blocks := make(chan chan *[]byte, runtime.GOMAXPROCS(0))
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		defer close(blocks)
+		for from := int64(0); from < n; from += block {
+			done := make(chan *[]byte, 1)
+			select {
+			case blocks <- done:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			g.Go(func() error {
+				var r render.Renderer
+				b := spare.Get().(*[]byte)
+				for i := from; i < min(from+block, n); i++ {
+					if v, ok := w.View(i, now); ok {
+						*b = append(write(&r, *b, v), '\n')
+					}
+				}
+				done <- b
+				return nil
+			})
 		}
-		if v, ok := w.View(i, now); ok {
-			line = append(write(&r, line[:0], v), '\n')
-			if _, err := buffered.Write(line); err != nil {
+		return nil
+	})
+	g.Go(func() error {
+		buffered := bufio.NewWriterSize(out, 1<<20)
+		for done := range blocks {
+			b := <-done
+			if _, err := buffered.Write(*b); err != nil {
 				return fmt.Errorf("write calls: %w", err)
 			}
+			*b = (*b)[:0]
+			spare.Put(b)
 		}
-	}
-	if err := buffered.Flush(); err != nil {
-		return fmt.Errorf("write calls: %w", err)
-	}
-	return nil
+		if err := buffered.Flush(); err != nil {
+			return fmt.Errorf("write calls: %w", err)
+		}
+		return nil
+	})
+	return g.Wait()
 }
