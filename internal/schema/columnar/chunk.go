@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/bloom"
@@ -29,13 +30,21 @@ type chunk struct {
 	rows   int64
 }
 
-// encoder has the memory with which a file's pages are encoded, one after the other.
+// encoder has the memory in which a page is encoded. All writers share the encoders.
 type encoder struct {
-	compress       func(dst, src []byte) ([]byte, error)
 	levels         []byte // encoded
 	values, packed []byte
 	header         bytes.Buffer
 	protocol       thrift.CompactProtocol
+}
+
+var encoders = sync.Pool{New: func() any { return new(encoder) }}
+
+// withEncoder calls f with an encoder.
+func withEncoder(f func(*encoder) error) error {
+	e, _ := encoders.Get().(*encoder)
+	defer encoders.Put(e)
+	return f(e)
 }
 
 // Encodings of values, by shape.
@@ -81,12 +90,16 @@ func (v *vector) encode(dst []byte) ([]byte, error) {
 	return append(dst, v.text...), nil
 }
 
-// page ends the page: it is encoded and appended to the chunk.
-func (v *vector) page(e *encoder) (err error) {
+// endPage encodes the page, if it has rows, and appends it to the chunk.
+func (v *vector) endPage() error {
 	if v.rows == 0 {
 		return nil
 	}
 	defer v.reset()
+	return withEncoder(v.page)
+}
+
+func (v *vector) page(e *encoder) (err error) {
 	nulls := v.rows - v.count
 	if e.levels = e.levels[:0]; !v.required {
 		if e.levels, err = levelEncoding.EncodeLevels(e.levels, v.levels); err != nil {
@@ -99,7 +112,7 @@ func (v *vector) page(e *encoder) (err error) {
 	if len(e.levels)+len(e.values) > math.MaxInt32 {
 		return fmt.Errorf("a page has %d bytes", len(e.levels)+len(e.values))
 	}
-	if e.packed, err = e.compress(e.packed, e.values); err != nil {
+	if e.packed, err = v.file.form.Compress(e.packed, e.values); err != nil {
 		return err
 	}
 	sum := crc32.Update(crc32.ChecksumIEEE(e.levels), crc32.IEEETable, e.packed)
@@ -161,7 +174,7 @@ func (e *encoder) appendPage(dst []byte, meta *format.ColumnMetaData, h format.P
 // dictionaryPage returns the page of the dictionary.
 func (v *vector) dictionaryPage(e *encoder) (page []byte, err error) {
 	words := v.dict.plain
-	if e.packed, err = e.compress(e.packed, words); err != nil {
+	if e.packed, err = v.file.form.Compress(e.packed, words); err != nil {
 		return nil, err
 	}
 	e.values, err = e.appendPage(e.values[:0], &v.chunk.meta, format.PageHeader{

@@ -103,7 +103,7 @@ func (v *vector) settle() {
 	}
 	v.run = 0
 	if v.size() >= v.file.pageSize && v.err == nil {
-		v.err = v.page(&v.file.encoder)
+		v.err = v.endPage()
 	}
 }
 
@@ -131,6 +131,9 @@ func (v *vector) full() {
 
 func (v *vector) putText(b []byte) {
 	v.full()
+	if cap(v.text)-len(v.text) < len(b) { // append would take smaller steps, and copy the page in each
+		v.text = slices.Grow(v.text, max(len(b), min(cap(v.text), v.file.pageSize)))
+	}
 	v.text = append(v.text, b...)
 	v.offsets = append(v.offsets, uint32(len(v.text)))
 	if v.filtered {

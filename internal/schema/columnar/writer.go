@@ -36,7 +36,6 @@ type Writer struct {
 	form     Form
 	cols     []vector
 	file     format.FileMetaData // of a file without rows
-	encoder  encoder
 	pageSize int
 
 	to     *bufio.Writer
@@ -54,7 +53,6 @@ const magic = "PAR1"
 func NewWriter(t *schema.Table, form Form) *Writer {
 	s := ParquetSchema(t)
 	w := &Writer{form: form, cols: make([]vector, len(t.Columns)), to: bufio.NewWriter(nil)}
-	w.encoder.compress = form.Compress
 	for i, f := range s.Fields() {
 		c := &t.Columns[i]
 		v := &w.cols[i]
@@ -147,12 +145,21 @@ func (w *Writer) EndGroup() error {
 	for i := range w.cols {
 		v := &w.cols[i]
 		if v.settle(); v.err == nil {
-			v.err = v.page(&w.encoder)
+			v.err = v.endPage()
 		}
 	}
 	if err := w.Err(); err != nil || w.cols[0].chunk.rows == 0 {
 		return err
 	}
+	if err := withEncoder(w.writeGroup); err != nil {
+		return err
+	}
+	w.begin()
+	return w.to.Flush()
+}
+
+// writeGroup writes the row group.
+func (w *Writer) writeGroup(e *encoder) error {
 	group := format.RowGroup{NumRows: w.cols[0].chunk.rows, FileOffset: w.offset, Ordinal: int16(len(w.groups))}
 	bounds, places := make([]format.ColumnIndex, len(w.cols)), make([]format.OffsetIndex, len(w.cols))
 	group.Columns = make([]format.ColumnChunk, len(w.cols))
@@ -160,7 +167,7 @@ func (w *Writer) EndGroup() error {
 		v := &w.cols[i]
 		if v.shape == shapeWord {
 			v.chunk.meta.DictionaryPageOffset = w.offset
-			page, err := v.dictionaryPage(&w.encoder)
+			page, err := v.dictionaryPage(e)
 			if err != nil {
 				return err
 			}
@@ -176,7 +183,7 @@ func (w *Writer) EndGroup() error {
 	}
 	for i := range w.cols {
 		if v := &w.cols[i]; v.filtered {
-			filter, err := v.chunk.filter(&w.encoder, w.form.FilterBits)
+			filter, err := v.chunk.filter(e, w.form.FilterBits)
 			if err != nil {
 				return err
 			}
@@ -185,8 +192,7 @@ func (w *Writer) EndGroup() error {
 		}
 	}
 	w.groups, w.bounds, w.places = append(w.groups, group), append(w.bounds, bounds), append(w.places, places)
-	w.begin()
-	return w.to.Flush()
+	return nil
 }
 
 // Close writes the last row group, the page indexes and the footer.
@@ -195,7 +201,7 @@ func (w *Writer) Close() error {
 		return err
 	}
 	var end bytes.Buffer
-	encoder := thrift.NewEncoder(w.encoder.protocol.NewWriter(&end))
+	encoder := thrift.NewEncoder(new(thrift.CompactProtocol).NewWriter(&end))
 	encode := func(part any) (at int64, length int32, err error) {
 		n := end.Len()
 		err = encoder.Encode(part)

@@ -40,6 +40,34 @@ type Folder interface {
 	Remove(path string) error
 	// PageBytes returns the page size of their columns.
 	PageBytes() int
+	// Memory returns the memory for rows that its writers share.
+	Memory() *Memory
+}
+
+// Memory has writers of rows for the next files of their tables. It belongs to one snapshot: a sync.Pool
+// would lose them to garbage collection, and their pages would grow anew.
+type Memory struct {
+	mu    sync.Mutex
+	spare map[*schema.Table][]*columnar.Writer
+}
+
+func (m *Memory) take(t *schema.Table) *columnar.Writer {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s := m.spare[t]; len(s) > 0 {
+		m.spare[t] = s[:len(s)-1]
+		return s[len(s)-1]
+	}
+	return newRows(t)
+}
+
+func (m *Memory) give(t *schema.Table, w *columnar.Writer) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.spare == nil {
+		m.spare = map[*schema.Table][]*columnar.Writer{}
+	}
+	m.spare[t] = append(m.spare[t], w)
 }
 
 // Writer writes one data file of a snapshot. The file is created with the first row; a table
@@ -79,19 +107,12 @@ func (t *Writer) open() error {
 		return fmt.Errorf("make %s: %w", t.info.Path, err)
 	}
 	t.hash = sha256.New()
-	t.rows = takeRows(t.table)
+	t.rows = t.in.Memory().take(t.table)
 	t.rows.Begin(t, t.in.PageBytes())
 	return nil
 }
 
-// writers has writers of rows, by table, for the next file.
-var writers sync.Map
-
-func takeRows(t *schema.Table) *columnar.Writer {
-	pool, _ := writers.LoadOrStore(t, new(sync.Pool))
-	if w, ok := pool.(*sync.Pool).Get().(*columnar.Writer); ok {
-		return w
-	}
+func newRows(t *schema.Table) *columnar.Writer {
 	version := strconv.Itoa(layout.FormatVersion)
 	form := columnar.Form{
 		CreatedBy: "callhouse version " + version + "(build )", Metadata: []format.KeyValue{{Key: layout.FormatKey, Value: version}},
@@ -101,12 +122,6 @@ func takeRows(t *schema.Table) *columnar.Writer {
 		form.Filter, form.FilterBits = "call_id", filterBits
 	}
 	return columnar.NewWriter(t, form)
-}
-
-func giveRows(t *schema.Table, w *columnar.Writer) {
-	if pool, ok := writers.Load(t); ok {
-		pool.(*sync.Pool).Put(w)
-	}
 }
 
 // unbounded are the columns without minimum and maximum of their row groups, only of their pages:
@@ -160,7 +175,7 @@ func (t *Writer) Close() (*layout.File, error) {
 	if err = errors.Join(err, t.file.Close()); err != nil {
 		return nil, fmt.Errorf("write %s: %w", t.info.Path, err)
 	}
-	giveRows(t.table, t.rows)
+	t.in.Memory().give(t.table, t.rows)
 	t.info.SHA256 = hex.EncodeToString(t.hash.Sum(nil))
 	return &t.info, nil
 }
