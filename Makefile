@@ -45,6 +45,7 @@ TRINO_VERSION := 476
 # Of DuckDB, PyPI has the extension iceberg.
 LAKE_DUCKDB_VERSION := 1.5.5
 OLDEST_DUCKDB_VERSION := 1.4.4
+BENCH_DUCKDB_VERSION := 1.5.6
 NESSIE_JAR := org.projectnessie.nessie:nessie-quarkus:0.99.0:jar:runner
 ICEBERG_SERVER_JARS := org.apache.iceberg:iceberg-open-api:1.8.0 org.apache.iceberg:iceberg-open-api:1.10.1
 VERSITYGW_VERSION := v1.8.0
@@ -83,7 +84,6 @@ race: ## Run the quick tests under the race detector
 .PHONY: vet
 vet: ## go vet
 	go vet ./...
-	go vet -tags bench ./internal/sink
 	go vet -tags judged ./cmd/internal/e2e
 
 .PHONY: lint
@@ -106,16 +106,15 @@ demo: ## Sandbox, extract and three reports in one command
 	go run ./cmd/demo
 
 .PHONY: bench
-bench: ## Go benchmarks of all packages
+bench: ## Measure the built programs beside DuckDB's, and OTHER=DIR, the folder of another build; WHAT='build night reports start'
+	mkdir -p build/bench/bin
+	go build -o build/bench/bin/ ./cmd/extract ./cmd/query ./cmd/sandbox
+	python3 -m venv build/bench/duckdb && build/bench/duckdb/bin/pip install -q 'duckdb-cli==$(BENCH_DUCKDB_VERSION)'
+	bench/run.py $(WHAT) --duckdb build/bench/duckdb/bin/duckdb $(if $(OTHER),--other $(OTHER)) $(BENCH_FLAGS)
+
+.PHONY: bench-go
+bench-go: ## Go benchmarks of all packages
 	go test -run '^$$' -bench . -benchmem ./...
-
-.PHONY: bench-build
-bench-build: ## NDJSON of 200,000 calls into a committed warehouse, beside DuckDB's own COPY; CALLS=… for others
-	go test -tags bench ./internal/sink -run TestBuildBesideDuckDB -v -timeout 2h -args -build $(or $(CALLS),200000)
-
-.PHONY: bench-night
-bench-night: ## A night's commit into warehouses of 100,000 and 1 M calls; CALLS=100000,10000000 DIR=… for others, kept in DIR
-	go test -tags bench ./internal/sink -run TestNightIsFlat -v -timeout 6h -args -nights $(if $(CALLS),$(CALLS),100000$(comma)1000000) $(if $(DIR),-night-dir $(DIR))
 
 .PHONY: bench-query
 bench-query: ## Time the reports over 1 M calls and 10 M turns; CALLS=10000000 DIR=… for more, kept in DIR

@@ -30,9 +30,7 @@ var (
 // The tests use little memory, so frequent garbage collection is a waste.
 func init() {
 	longtest.Checks(8, 100)
-	if os.Getenv("GOGC") == "" { // the benchmarks' processes set it
-		debug.SetGCPercent(400)
-	}
+	debug.SetGCPercent(400)
 }
 
 // told is what the sink acknowledged: by call, the highest version put; or the fate of the call.

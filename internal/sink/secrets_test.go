@@ -36,7 +36,7 @@ func storedSecrets(t *testing.T, withJournal bool) (root string) {
 }
 
 // texts returns the rows of resources and changes of a snapshot, and the bytes of its files.
-func texts(t *testing.T, s *layout.Snapshot) string {
+func texts(t *testing.T, s *layout.Snapshot) (rows, files string) {
 	t.Helper()
 	var out bytes.Buffer
 	r := snapshot.NewReader(anywhere, s, nil)
@@ -61,18 +61,19 @@ func texts(t *testing.T, s *layout.Snapshot) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var raw bytes.Buffer
 	err = filepath.WalkDir(s.Dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		raw, err := os.ReadFile(path)
-		out.Write(raw)
+		file, err := os.ReadFile(path)
+		raw.Write(file)
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return out.String()
+	return out.String(), raw.String()
 }
 
 // placesOf returns the places of secrets in a snapshot, and how many are in clear.
@@ -113,7 +114,7 @@ func TestStoredSecretsAreWithheld(t *testing.T) {
 		t.Fatalf("%d problems: %v", r.Count, r.Problems)
 	}
 	w := night(t, nil, root, 9)
-	before := texts(t, w.Snapshot())
+	before, _ := texts(t, w.Snapshot())
 	was, clear := placesOf(t, w.Snapshot())
 	if !strings.Contains(before, hush) || clear != was || clear < 100 {
 		t.Fatalf("%d places, %d clear", was, clear)
@@ -122,9 +123,11 @@ func TestStoredSecretsAreWithheld(t *testing.T) {
 	if err != nil || rows != 7 {
 		t.Fatalf("%d rows, %v", rows, err)
 	}
-	after := texts(t, w.Snapshot())
-	if i := strings.Index(after, hush); i >= 0 {
-		t.Errorf("left: %q", after[max(0, i-40):min(len(after), i+40)])
+	after, files := texts(t, w.Snapshot())
+	for _, text := range []string{after, files} {
+		if i := strings.Index(text, hush); i >= 0 {
+			t.Errorf("left: %q", text[max(0, i-40):min(len(text), i+40)])
+		}
 	}
 	for _, kept := range []string{"kept-one", "kept-two", "Bookings", "https://x.example/a", "postgres://[withheld]@h/db"} {
 		if strings.Count(before, kept) > strings.Count(after, kept) {
@@ -153,9 +156,11 @@ func TestSecretsInTheJournalAreWithheld(t *testing.T) {
 	if _, err := w.Recover(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	after := texts(t, w.Snapshot())
-	if i := strings.Index(after, hush); i >= 0 {
-		t.Errorf("left: %q", after[max(0, i-40):min(len(after), i+40)])
+	after, files := texts(t, w.Snapshot())
+	for _, text := range []string{after, files} {
+		if i := strings.Index(text, hush); i >= 0 {
+			t.Errorf("left: %q", text[max(0, i-40):min(len(text), i+40)])
+		}
 	}
 	if !strings.Contains(after, "kept-three") {
 		t.Error("the journal was not committed")

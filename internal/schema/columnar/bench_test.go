@@ -1,6 +1,7 @@
 package columnar
 
 import (
+	"io"
 	"testing"
 
 	"callhouse/internal/schema"
@@ -14,25 +15,23 @@ func BenchmarkRows(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	written := map[*schema.Table]*Vectors{}
+	written := map[*schema.Table]*Writer{}
 	for _, t := range schema.CallTables {
-		written[t] = NewVectors(t)
+		written[t] = NewWriter(t, formOf(t))
+		written[t].Begin(io.Discard, 1<<20)
 	}
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
 		for t, row := range o.Rows() {
 			for i, v := range row {
-				if !v.IsNull() && t.Columns[i].Type != schema.Bool { // the Parquet writer has these
+				if !v.IsNull() {
 					written[t].cols[i].putValue(&v)
 				}
 			}
 		}
-		for _, v := range written {
-			for i := range v.cols {
-				v.cols[i].run = 0
-				v.cols[i].reset()
-			}
+		for _, w := range written {
+			w.begin()
 		}
 	}
 }

@@ -2,67 +2,89 @@ package columnar
 
 import (
 	"bytes"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/format"
 
 	"callhouse/internal/schema/decimal"
 )
 
-// A Parquet file holds bounds of the values for each page of a column. Readers skip the pages whose
-// bounds exclude the value they look for, so wrong bounds lose rows. The library gets them wrong in
-// two cases. For long texts that it is told to skip, it declares that all values are empty. For
-// decimals, it takes negative numbers for large ones. So this file computes the bounds.
+// A Parquet file holds bounds of the values of each page of a column, and of each row group. Readers
+// skip what excludes the value they look for, so wrong bounds lose rows.
 
 // boundBytes is the maximum length of a text's bound, if the library does not cut it shorter.
 const boundBytes = 12
 
-// vectorIndexer collects the bounds of a vector's pages.
-type vectorIndexer struct {
-	parquet.ColumnIndexer
-	v *vector
-}
+// indexLimit is the length to which the library cuts bounds of pages.
+const indexLimit = parquet.DefaultColumnIndexSizeLimit
 
-// NewColumnIndexer implements parquet.Type.
-func (t *vectorType) NewColumnIndexer(limit int) parquet.ColumnIndexer {
-	switch t.v.shape {
-	case shapeText, shapeExact:
-		return &vectorIndexer{parquet.ByteArrayType.NewColumnIndexer(limit), t.v}
+// newIndexer returns the collector of the bounds of a column's pages.
+func newIndexer(shape vectorShape, leaf parquet.Type) parquet.ColumnIndexer {
+	if shape == shapeText || shape == shapeExact {
+		return parquet.ByteArrayType.NewColumnIndexer(indexLimit)
 	}
-	return t.Type.NewColumnIndexer(limit)
+	return leaf.NewColumnIndexer(indexLimit)
 }
 
-// IndexPage implements parquet.ColumnIndexer. The vector still holds the page's values.
-func (x *vectorIndexer) IndexPage(values, nulls int64, _, _ parquet.Value) {
-	low, high := x.v.bounds()
-	x.ColumnIndexer.IndexPage(values, nulls, parquet.ByteArrayValue(low), parquet.ByteArrayValue(high))
-}
-
-// ColumnIndex implements parquet.ColumnIndexer.
-func (x *vectorIndexer) ColumnIndex() format.ColumnIndex {
-	index := x.ColumnIndexer.ColumnIndex()
-	if x.v.shape == shapeExact {
-		index.BoundaryOrder = format.Unordered // the library's order ignores negative numbers
+// bound records the bounds of the page.
+func (v *vector) bound(nulls int64) {
+	if v.count == 0 {
+		v.chunk.index.IndexPage(int64(v.rows), nulls, parquet.Value{}, parquet.Value{})
+		return
 	}
-	return index
-}
-
-// bounds returns a lower and an upper bound of the page's values.
-func (v *vector) bounds() (low, high []byte) {
-	for i := range v.count {
-		b := v.at(i)
-		if i == 0 || v.compare(b, low) < 0 {
-			low = b
+	low, high := v.bounds()
+	if v.bounded {
+		s := &v.chunk.meta.Statistics
+		if s.MinValue == nil || v.compare(low, v.kind.Value(s.MinValue)) < 0 {
+			s.MinValue = low.AppendBytes([]byte{})
 		}
-		if i == 0 || v.compare(b, high) > 0 {
-			high = b
+		if s.MaxValue == nil || v.compare(high, v.kind.Value(s.MaxValue)) > 0 {
+			s.MaxValue = high.AppendBytes([]byte{})
 		}
 	}
 	if v.shape == shapeText {
-		return Cut(low, boundBytes), Above(high, boundBytes)
+		low, high = parquet.ByteArrayValue(Cut(low.ByteArray(), boundBytes)), parquet.ByteArrayValue(Above(high.ByteArray(), boundBytes))
 	}
-	return low, high
+	v.chunk.index.IndexPage(int64(v.rows), nulls, low, high)
+}
+
+// bounds returns the smallest and the largest value of the page, which has one.
+func (v *vector) bounds() (low, high parquet.Value) {
+	switch v.shape {
+	case shapeLong:
+		return parquet.Int64Value(slices.Min(v.longs)), parquet.Int64Value(slices.Max(v.longs))
+	case shapeInt:
+		return parquet.Int32Value(slices.Min(v.ints)), parquet.Int32Value(slices.Max(v.ints))
+	case shapeBool:
+		return parquet.BooleanValue(!slices.Contains(v.text, 0)), parquet.BooleanValue(slices.Contains(v.text, 1))
+	}
+	var first, last []byte
+	if v.shape == shapeWord {
+		first, last = v.dict.bounds(v.ints)
+	} else {
+		first = v.at(0)
+		last = first
+		for i := 1; i < v.count; i++ {
+			if b := v.at(i); v.compareBytes(b, first) < 0 {
+				first = b
+			} else if v.compareBytes(b, last) > 0 {
+				last = b
+			}
+		}
+	}
+	if v.shape == shapeExact {
+		return parquet.FixedLenByteArrayValue(first), parquet.FixedLenByteArrayValue(last)
+	}
+	return parquet.ByteArrayValue(first), parquet.ByteArrayValue(last)
+}
+
+// compare compares two values of the column. The library takes negative decimals for large ones.
+func (v *vector) compare(a, b parquet.Value) int {
+	if v.shape == shapeExact {
+		return v.compareBytes(a.ByteArray(), b.ByteArray())
+	}
+	return v.leaf.Compare(a, b)
 }
 
 // at returns the i-th value of a page of texts or decimals.
@@ -73,7 +95,7 @@ func (v *vector) at(i int) []byte {
 	return v.text[v.offsets[i]:v.offsets[i+1]]
 }
 
-func (v *vector) compare(a, b []byte) int {
+func (v *vector) compareBytes(a, b []byte) int {
 	if v.shape == shapeExact {
 		return decimal.FromBytes(a).Compare(decimal.FromBytes(b))
 	}

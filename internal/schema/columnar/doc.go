@@ -1,7 +1,7 @@
 // Package columnar converts rows into the columns of Parquet files, and the rows of such files into
-// rows of the current tables. It has the schema of a file ([ParquetSchema]), its columns while they
-// are written ([Vectors]) with the bounds of their pages, and a reader of rows ([RowReader]) for
-// the files of every version.
+// rows of the current tables. It has the schema of a file ([ParquetSchema]), a writer ([Writer]) and
+// a reader of rows ([RowReader]) for the files of every version. The encodings of values, the
+// footer's structures and their serialisation are the library's.
 //
 // It depends on the declarations of columns only, not on calls. It opens no file.
 package columnar

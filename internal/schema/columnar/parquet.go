@@ -29,15 +29,10 @@ import (
 // call_id repeats over a call's turns and items: there it goes through the
 // dictionary, and in calls, where it is unique, it does not.
 func ParquetSchema(t *schema.Table) *parquet.Schema {
-	return parquetSchema(t, func(_ int, node parquet.Node) parquet.Node { return node })
-}
-
-// parquetSchema is ParquetSchema with a wrapper around each leaf.
-func parquetSchema(t *schema.Table, around func(col int, leaf parquet.Node) parquet.Node) *parquet.Schema {
 	fields := make([]parquet.Field, len(t.Columns))
 	for i := range t.Columns {
 		c := &t.Columns[i]
-		node := around(i, leafOf(c))
+		node := leafOf(c)
 		if c.Name == "call_id" && t != &schema.Calls {
 			node = parquet.Encoded(node, &parquet.RLEDictionary)
 		}

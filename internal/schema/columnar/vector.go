@@ -3,45 +3,50 @@ package columnar
 import (
 	"bytes"
 	"errors"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/encoding"
+	"github.com/parquet-go/parquet-go/bloom/xxhash"
+	"github.com/parquet-go/parquet-go/format"
 
 	"callhouse/internal/schema/decimal"
 )
 
 // vector is one column of a file while it is written: the values of the current page, in the form
-// that the Parquet writer's encoders take.
+// that encoders take, and the encoded pages of the row group.
 //
-// The library's own column buffers take a [parquet.Value] of 24 bytes for every value, copy each
-// twice, and look up every word in a map. Nine tenths of a warehouse's values are of turns, where
-// most are null or repeat the previous row. So a vector replaces the library's buffer (see
-// [vectorType]): values are appended to it directly, and the library receives only their number and
-// which are null.
+// Nine tenths of a warehouse's values are of turns, where most are null or repeat the previous row.
+// So a value costs an append, and rows are counted in runs of nulls and of values.
 type vector struct {
+	name     string
+	leaf     parquet.Type
+	kind     parquet.Kind
 	required bool
+	bounded  bool // the row group's bounds are recorded
+	filtered bool // there is a filter of its values
 	shape    vectorShape
-	w        *parquet.ColumnWriter // of the open row group
+	file     *Writer
 
 	longs   []int64
-	ints    []int32 // values, or indexes in the dictionary
-	text    []byte
-	offsets []uint32 // start of each value in text, and text's length; not for shapeExact
+	ints    []int32  // values, or indexes in the dictionary
+	text    []byte   // of texts and decimals; of booleans, one byte each
+	offsets []uint32 // start of each value in text, and text's length; of shapeText
 	count   int      // number of non-null values
-	bytes   *int64   // size of the values of all columns since the row group began
+	levels  []byte   // 0 for a null, 1 for a value; not of a required column
+	rows    int
 
-	dict   parquet.Dictionary
+	dict   dictionary
 	recent [recentWords]struct { // words recently looked up in dict, by a hash
 		word  []byte
 		index int32
 		known bool
 	}
-	one   [1]parquet.Value // for a lookup without an allocation
-	index [1]int32
 
-	run   int // rows not yet reported to the library
+	run   int // rows not yet in levels and rows
 	nulls bool
 	err   error // the first one
+
+	chunk chunk
 }
 
 // vectorShape is the storage of a vector's values.
@@ -56,8 +61,11 @@ const (
 	shapeBool  // in the library's own buffer
 )
 
-func shapeOf(kind parquet.Kind) vectorShape {
-	switch kind {
+func shapeOf(leaf parquet.Node) vectorShape {
+	if leaf.Encoding() != nil && leaf.Encoding().Encoding() == format.RLEDictionary {
+		return shapeWord
+	}
+	switch leaf.Type().Kind() {
 	case parquet.Int32:
 		return shapeInt
 	case parquet.Int64:
@@ -70,37 +78,33 @@ func shapeOf(kind parquet.Kind) vectorShape {
 	return shapeText
 }
 
-// levels are what the library reads instead of a vector's values: whether they are null.
-const mostLevels = 256
+// mostRun is the number of rows, and mostText the number of bytes of text plus one more text, after
+// which the page may end.
+const (
+	mostRun  = 256
+	mostText = 1 << 20
+)
 
-var nullLevels, fullLevels = func() (null, full []parquet.Value) {
-	for range mostLevels {
-		null = append(null, parquet.NullValue())
-		full = append(full, parquet.Int32Value(0).Level(0, 1, 0))
-	}
-	return null, full
-}()
-
-// mostText is the number of bytes of text, plus one more text, that may wait before the rows are
-// reported to the library, which may then take a page.
-const mostText = 1 << 20
-
-// settle reports the waiting rows to the library. The library may then encode a page, which leaves
-// the vector empty.
+// settle counts the waiting rows. It may end the page, which leaves the vector empty.
 func (v *vector) settle() {
 	if v.run == 0 {
 		return
 	}
-	levels := fullLevels
-	if v.nulls {
-		levels = nullLevels
-	}
-	for v.run > 0 && v.err == nil {
-		n := min(v.run, mostLevels)
-		_, v.err = v.w.WriteRowValues(levels[:n])
-		v.run -= n
+	if v.rows += v.run; !v.required {
+		level := byte(1)
+		if v.nulls {
+			level = 0
+		}
+		n := len(v.levels)
+		v.levels = slices.Grow(v.levels, v.run)[:n+v.run]
+		for i := range v.levels[n:] {
+			v.levels[n+i] = level
+		}
 	}
 	v.run = 0
+	if v.size() >= v.file.pageSize && v.err == nil {
+		v.err = v.endPage()
+	}
 }
 
 // null appends a null.
@@ -108,17 +112,16 @@ func (v *vector) null() {
 	if v.required && v.err == nil {
 		v.err = errors.New("a required column has no value")
 	}
-	if !v.nulls || v.run == mostLevels {
+	if !v.nulls || v.run == mostRun {
 		v.settle()
 	}
 	v.nulls = true
 	v.run++
 }
 
-// full makes room for the value that is appended next. It runs first, since the library may take
-// the page.
+// full makes room for the value that is appended next. It runs first, since it may end the page.
 func (v *vector) full() {
-	if v.nulls || v.run == mostLevels || len(v.text) >= mostText {
+	if v.nulls || v.run == mostRun || len(v.text) >= mostText {
 		v.settle()
 	}
 	v.nulls = false
@@ -128,16 +131,22 @@ func (v *vector) full() {
 
 func (v *vector) putText(b []byte) {
 	v.full()
+	if cap(v.text)-len(v.text) < len(b) { // append would take smaller steps, and copy the page in each
+		v.text = slices.Grow(v.text, max(len(b), min(cap(v.text), v.file.pageSize)))
+	}
 	v.text = append(v.text, b...)
 	v.offsets = append(v.offsets, uint32(len(v.text)))
-	*v.bytes += int64(len(b)) + 4
+	if v.filtered {
+		v.chunk.hashes = append(v.chunk.hashes, xxhash.Sum64(b))
+	}
+	v.file.bytes += len(b) + 4
 }
 
 // putWord appends a word of the dictionary.
 func (v *vector) putWord(index int32) {
 	v.full()
 	v.ints = append(v.ints, index)
-	*v.bytes += 4
+	v.file.bytes += 4
 }
 
 // longWord is the length from which a word counts towards the memory of a row group. Shorter words
@@ -157,39 +166,29 @@ func (v *vector) lookUp(b []byte) int32 {
 	if r.known && bytes.Equal(r.word, b) {
 		return r.index
 	}
-	v.one[0] = parquet.ByteArrayValue(b)
-	v.dict.Insert(v.index[:], v.one[:])
+	index := v.dict.insert(b)
 	if len(b) > longWord {
-		*v.bytes += int64(len(b))
+		v.file.bytes += len(b)
 	}
-	r.word, r.index, r.known = append(r.word[:0], b...), v.index[0], true
-	return r.index
+	r.word, r.index, r.known = append(r.word[:0], b...), index, true
+	return index
 }
 
 func (v *vector) putInt(n int32) {
 	v.full()
 	v.ints = append(v.ints, n)
-	*v.bytes += 4
+	v.file.bytes += 4
 }
 
 func (v *vector) putLong(n int64) {
 	v.full()
 	v.longs = append(v.longs, n)
-	*v.bytes += 8
+	v.file.bytes += 8
 }
 
 // putValue appends a value of a row.
 func (v *vector) putValue(value *parquet.Value) {
 	switch {
-	case v.shape == shapeBool:
-		if v.err == nil {
-			level := 1
-			if v.required || value.IsNull() {
-				level = 0
-			}
-			v.one[0] = value.Level(0, level, 0)
-			_, v.err = v.w.WriteRowValues(v.one[:])
-		}
 	case value.IsNull():
 		v.null()
 	case v.shape == shapeText:
@@ -200,10 +199,18 @@ func (v *vector) putValue(value *parquet.Value) {
 		v.putLong(value.Int64())
 	case v.shape == shapeInt:
 		v.putInt(value.Int32())
+	case v.shape == shapeBool:
+		v.full()
+		set := byte(0)
+		if value.Boolean() {
+			set = 1
+		}
+		v.text = append(v.text, set)
+		v.file.bytes++
 	default:
 		v.full()
 		v.text = append(v.text, value.ByteArray()...)
-		*v.bytes += decimal.Bytes
+		v.file.bytes += decimal.Bytes
 	}
 }
 
@@ -223,98 +230,28 @@ func (v *vector) repeat(value *parquet.Value, n int) {
 
 // reset empties the page.
 func (v *vector) reset() {
-	v.longs, v.ints, v.text, v.count = v.longs[:0], v.ints[:0], v.text[:0], 0
+	v.longs, v.ints, v.text, v.levels, v.count, v.rows = v.longs[:0], v.ints[:0], v.text[:0], v.levels[:0], 0, 0
 	v.offsets = append(v.offsets[:0], 0)
 }
 
-// values returns the page in the encoders' form.
-func (v *vector) values() encoding.Values {
-	switch v.shape {
-	case shapeLong:
-		return encoding.Int64Values(v.longs)
-	case shapeInt, shapeWord:
-		return encoding.Int32Values(v.ints)
-	case shapeExact:
-		return encoding.FixedLenByteArrayValues(v.text, decimal.Bytes)
+// rowBytes is what a row of a nullable column adds to the size of its page: nulls must not gather
+// without end.
+const rowBytes = 5
+
+// size returns the size of the page before it is encoded.
+func (v *vector) size() int {
+	return len(v.text) + 4*len(v.offsets) + 4*len(v.ints) + 8*len(v.longs) + rowBytes*len(v.levels)
+}
+
+// begin empties the vector for a row group.
+func (v *vector) begin() {
+	v.reset()
+	v.run, v.err = 0, nil
+	if v.shape == shapeWord {
+		v.dict.reset()
+		for i := range v.recent {
+			v.recent[i].known = false
+		}
 	}
-	return encoding.ByteArrayValues(v.text, v.offsets)
+	v.chunk.begin(v.leaf, v.name, v.required, v.encoding())
 }
-
-func (v *vector) size() int64 {
-	return int64(len(v.text) + 4*len(v.offsets) + 4*len(v.ints) + 8*len(v.longs))
-}
-
-// vectorType is the type of a column whose values are in a vector. It differs from the library's
-// own type only in where its values come from.
-type vectorType struct {
-	parquet.Type
-	v *vector
-}
-
-// NewColumnBuffer implements parquet.Type.
-func (t *vectorType) NewColumnBuffer(column, _ int) parquet.ColumnBuffer {
-	return &vectorBuffer{ColumnBuffer: t.Type.NewColumnBuffer(column, 0), of: t.Type, column: column, v: t.v}
-}
-
-// NewDictionary implements parquet.Type.
-func (t *vectorType) NewDictionary(column, n int, data encoding.Values) parquet.Dictionary {
-	d := &vectorDictionary{Dictionary: t.Type.NewDictionary(column, n, data), v: t.v}
-	t.v.shape, t.v.dict = shapeWord, d.Dictionary
-	t.v.forget()
-	return d
-}
-
-// forget clears the words that were looked up in a dictionary.
-func (v *vector) forget() {
-	for i := range v.recent {
-		v.recent[i].known = false
-	}
-	v.one[0] = parquet.Value{}
-}
-
-// vectorDictionary is the dictionary of a vector.
-type vectorDictionary struct {
-	parquet.Dictionary
-	v *vector
-}
-
-// Type implements parquet.Dictionary.
-func (d *vectorDictionary) Type() parquet.Type { return &vectorType{d.Dictionary.Type(), d.v} }
-
-// Reset implements parquet.Dictionary.
-func (d *vectorDictionary) Reset() {
-	d.Dictionary.Reset()
-	d.v.forget()
-}
-
-// vectorBuffer presents a vector to the library.
-type vectorBuffer struct {
-	parquet.ColumnBuffer // for methods that are never called on a write-only buffer
-	of                   parquet.Type
-	column               int
-	v                    *vector
-}
-
-// WriteValues implements parquet.ColumnBuffer. The values are already there.
-func (b *vectorBuffer) WriteValues(values []parquet.Value) (int, error) { return len(values), nil }
-
-// Page implements parquet.ColumnBuffer.
-func (b *vectorBuffer) Page() parquet.Page { return b.of.NewPage(b.column, b.v.count, b.v.values()) }
-
-// Reset implements parquet.ColumnBuffer.
-func (b *vectorBuffer) Reset() { b.v.reset() }
-
-// Len implements parquet.ColumnBuffer.
-func (b *vectorBuffer) Len() int { return b.v.count }
-
-// Size implements parquet.ColumnBuffer.
-func (b *vectorBuffer) Size() int64 { return b.v.size() }
-
-// vectorNode is a leaf whose values lie in a vector.
-type vectorNode struct {
-	parquet.Node
-	typ parquet.Type
-}
-
-// Type implements parquet.Node.
-func (n *vectorNode) Type() parquet.Type { return n.typ }

@@ -28,8 +28,9 @@ type Builder struct {
 	dir      string // where it is made; empty once current may point at it
 	PageSize int    // size of the pages of its data files; 0: table.PageBytes
 
-	mu   sync.Mutex
-	dirs map[string]bool
+	memory table.Memory
+	mu     sync.Mutex
+	dirs   map[string]bool
 }
 
 // NewBuilder begins the snapshot with number n.
@@ -85,6 +86,9 @@ func (b *Builder) Remove(rel string) error {
 
 // PageBytes returns the page size of its data files.
 func (b *Builder) PageBytes() int { return cmp.Or(b.PageSize, table.PageBytes) }
+
+// Memory implements table.Folder.
+func (b *Builder) Memory() *table.Memory { return &b.memory }
 
 // Write makes a small file of the snapshot.
 func (b *Builder) Write(rel string, content []byte) error {

@@ -2,6 +2,7 @@ package table
 
 import (
 	"errors"
+	"sync"
 	"sync/atomic"
 
 	"callhouse/internal/calls"
@@ -48,6 +49,14 @@ type batch struct {
 	bytes int
 }
 
+// batchPool has batches for the next period.
+var batchPool = sync.Pool{New: func() any { return new(batch) }}
+
+func takeBatch() *batch {
+	b, _ := batchPool.Get().(*batch)
+	return b
+}
+
 // queued is a call to be written.
 type queued struct {
 	call *calls.Call
@@ -58,9 +67,9 @@ type queued struct {
 func NewFeed(w *PeriodWriter) *Feed {
 	f := &Feed{w: w, free: make(chan *batch, batches), full: make(chan *batch, batches), done: make(chan struct{})}
 	for range batches - 1 {
-		f.free <- new(batch)
+		f.free <- takeBatch()
 	}
-	f.filling = new(batch)
+	f.filling = takeBatch()
 	go f.drain()
 	return f
 }
@@ -143,6 +152,9 @@ func (f *Feed) Close() error {
 	f.full <- f.filling
 	close(f.full)
 	<-f.done
+	for range batches {
+		batchPool.Put(<-f.free)
+	}
 	return f.err
 }
 

@@ -129,7 +129,7 @@ func (w *PeriodWriter) write(call *calls.Call) error {
 // failed returns the first error so far.
 func (w *PeriodWriter) failed() error {
 	for _, t := range w.Files {
-		if t.w == nil {
+		if t.rows == nil {
 			continue
 		}
 		if err := t.rows.Err(); err != nil {

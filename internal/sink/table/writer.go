@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
@@ -39,6 +40,34 @@ type Folder interface {
 	Remove(path string) error
 	// PageBytes returns the page size of their columns.
 	PageBytes() int
+	// Memory returns the memory for rows that its writers share.
+	Memory() *Memory
+}
+
+// Memory has writers of rows for the next files of their tables. It belongs to one snapshot: a sync.Pool
+// would lose them to garbage collection, and their pages would grow anew.
+type Memory struct {
+	mu    sync.Mutex
+	spare map[*schema.Table][]*columnar.Writer
+}
+
+func (m *Memory) take(t *schema.Table) *columnar.Writer {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s := m.spare[t]; len(s) > 0 {
+		m.spare[t] = s[:len(s)-1]
+		return s[len(s)-1]
+	}
+	return newRows(t)
+}
+
+func (m *Memory) give(t *schema.Table, w *columnar.Writer) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.spare == nil {
+		m.spare = map[*schema.Table][]*columnar.Writer{}
+	}
+	m.spare[t] = append(m.spare[t], w)
 }
 
 // Writer writes one data file of a snapshot. The file is created with the first row; a table
@@ -48,12 +77,10 @@ type Writer struct {
 	table *schema.Table
 	info  layout.File // Table, Period and Path are set; the rest follows from the rows
 
-	file  disk.File
-	hash  hash.Hash
-	w     *parquet.GenericWriter[any]
-	group *parquet.ConcurrentRowGroupWriter
-	rows  *columnar.Vectors
-	held  int64 // rows in group
+	file disk.File
+	hash hash.Hash
+	rows *columnar.Writer
+	held int64 // rows in the open row group
 }
 
 // NewWriter returns the writer of a table of a period into a folder.
@@ -80,54 +107,31 @@ func (t *Writer) open() error {
 		return fmt.Errorf("make %s: %w", t.info.Path, err)
 	}
 	t.hash = sha256.New()
-	t.rows = takeVectors(t.table)
-	options := []parquet.WriterOption{
-		t.rows.Schema(),
-		parquet.Compression(zstd.PageCodec),
-		parquet.PageBufferSize(t.in.PageBytes()),
-		parquet.CreatedBy("callhouse", strconv.Itoa(layout.FormatVersion), ""),
-		parquet.KeyValueMetadata(layout.FormatKey, strconv.Itoa(layout.FormatVersion)),
-	}
-	if t.table == &schema.Calls {
-		options = append(options, parquet.BloomFilters(parquet.SplitBlockFilter(filterBits, "call_id")))
-	}
-	for _, column := range unbounded {
-		if t.table.Column(column) >= 0 {
-			options = append(options, parquet.SkipPageBounds(column))
-		}
-	}
-	t.w = parquet.NewGenericWriter[any](t, options...)
-	t.group = t.w.BeginRowGroup()
-	t.rows.Begin(t.group.ColumnWriters())
+	t.rows = t.in.Memory().take(t.table)
+	t.rows.Begin(t, t.in.PageBytes())
 	return nil
 }
 
-// vectors is reusable memory for rows, by table.
-var vectors sync.Map
-
-func takeVectors(t *schema.Table) *columnar.Vectors {
-	pool, _ := vectors.LoadOrStore(t, new(sync.Pool))
-	if v, ok := pool.(*sync.Pool).Get().(*columnar.Vectors); ok {
-		return v
+func newRows(t *schema.Table) *columnar.Writer {
+	version := strconv.Itoa(layout.FormatVersion)
+	form := columnar.Form{
+		CreatedBy: "callhouse version " + version + "(build )", Metadata: []format.KeyValue{{Key: layout.FormatKey, Value: version}},
+		Compress: zstd.CompressPage, Unbounded: unbounded,
 	}
-	return columnar.NewVectors(t)
+	if t == &schema.Calls {
+		form.Filter, form.FilterBits = "call_id", filterBits
+	}
+	return columnar.NewWriter(t, form)
 }
 
-func giveVectors(t *schema.Table, v *columnar.Vectors) {
-	if pool, ok := vectors.Load(t); ok {
-		pool.(*sync.Pool).Put(v)
-	}
-}
-
-// unbounded are the columns without minimum and maximum of their row groups: long texts, and
-// decimals, which the library compares as if none were negative. columnar.Vectors writes the bounds
-// of their pages.
+// unbounded are the columns without minimum and maximum of their row groups, only of their pages:
+// long texts, and decimals of calls, which readers compare as if none were negative.
 var unbounded = []string{"total_cost", "credits_used", "billed_seconds", "timed_cost", "summary", "evaluation", "metadata",
 	"dynamic_variables", "recording_url", "extra", "content", "tool_call_id", "arguments", "result", "value"}
 
 // ready makes room for n rows, which are then added to rows.
 func (t *Writer) ready(n int) error {
-	if t.w == nil {
+	if t.rows == nil {
 		if err := t.open(); err != nil {
 			return err
 		}
@@ -152,41 +156,33 @@ func (t *Writer) Add(row parquet.Row) error {
 }
 
 func (t *Writer) closeGroup() error {
-	err := t.rows.Settle()
-	if err == nil {
-		_, err = t.group.Commit()
-	}
-	if err != nil {
+	if err := t.rows.EndGroup(); err != nil {
 		return fmt.Errorf("write %s: %w", t.info.Path, err)
 	}
-	t.rows.Begin(t.group.ColumnWriters())
 	t.held = 0
 	return nil
 }
 
 // Close makes the file durable and returns its entry of the manifest, or nil if it has no rows.
 func (t *Writer) Close() (*layout.File, error) {
-	if t.w == nil {
+	if t.rows == nil {
 		return nil, nil
 	}
-	err := t.closeGroup()
-	if err == nil {
-		err = t.w.Close()
-	}
+	err := t.rows.Close()
 	if err == nil {
 		err = t.file.Sync()
 	}
 	if err = errors.Join(err, t.file.Close()); err != nil {
 		return nil, fmt.Errorf("write %s: %w", t.info.Path, err)
 	}
-	giveVectors(t.table, t.rows)
+	t.in.Memory().give(t.table, t.rows)
 	t.info.SHA256 = hex.EncodeToString(t.hash.Sum(nil))
 	return &t.info, nil
 }
 
 // Discard removes the file, which has nothing new.
 func (t *Writer) Discard() error {
-	if t.w == nil {
+	if t.rows == nil {
 		return nil
 	}
 	return errors.Join(t.file.Close(), t.in.Remove(t.info.Path))

@@ -6,8 +6,6 @@ import (
 	"sync"
 
 	"github.com/DataDog/zstd"
-	"github.com/parquet-go/parquet-go/compress"
-	"github.com/parquet-go/parquet-go/format"
 )
 
 // The contexts are reused. They hold megabytes of C memory. A sync.Pool would free them at every
@@ -52,19 +50,5 @@ func DecompressInto(dst, src []byte) (int, error) {
 // 5 % less size.
 const pageLevel = 2
 
-// PageCodec compresses Parquet pages.
-var PageCodec compress.Codec = codec{}
-
-type codec struct{}
-
-func (codec) String() string { return "ZSTD" }
-
-func (codec) CompressionCodec() format.CompressionCodec { return format.Zstd }
-
-func (codec) Encode(dst, src []byte) ([]byte, error) {
-	return Compress(dst[:cap(dst)], src, pageLevel)
-}
-
-func (codec) Decode(dst, src []byte) ([]byte, error) {
-	return withContext(func(c zstd.Ctx) ([]byte, error) { return c.Decompress(dst[:cap(dst)], src) })
-}
+// CompressPage compresses a page of a Parquet file, into dst if that is large enough.
+func CompressPage(dst, src []byte) ([]byte, error) { return Compress(dst[:cap(dst)], src, pageLevel) }

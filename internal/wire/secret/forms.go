@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // form describes the keys of a service: their prefix and their minimum length. The rest is letters,
@@ -137,8 +138,10 @@ func classes(text []byte) int {
 
 var (
 	// referenceRE are texts that refer to a secret: {{token}}, ${TOKEN}, <token>.
-	referenceRE = regexp.MustCompile(`^(?i:(?:Bearer|Basic|Token|ApiKey)\s+)?(?:\{\{\{?[\s\pL\pN_.|-]{1,80}\}?\}\}|\$\{[\pL\pN_.:-]{1,80}\}|` +
-		`<[\pL\pN_ -]{1,60}>|\$[A-Z][A-Z0-9_]{2,60}|%[A-Z][A-Z0-9_]{2,60}%|\[?(?i:your)[_ -][A-Za-z_ -]{2,60}\]?|\*{3,}|[xX]{4,}|\.{3,}|…)$`)
+	referenceRE = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(?i:(?:Bearer|Basic|Token|ApiKey)\s+)?(?:\{\{\{?[\s\pL\pN_.|-]{1,80}\}?\}\}|\$\{[\pL\pN_.:-]{1,80}\}|` +
+			`<[\pL\pN_ -]{1,60}>|\$[A-Z][A-Z0-9_]{2,60}|%[A-Z][A-Z0-9_]{2,60}%|\[?(?i:your)[_ -][A-Za-z_ -]{2,60}\]?|\*{3,}|[xX]{4,}|\.{3,}|…)$`)
+	})
 	uuidRE = regexp.MustCompile(`^(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 )
 
@@ -149,7 +152,7 @@ func isReference(text []byte) bool {
 	}
 	switch text[0] {
 	case '{', '$', '<', '%', '[', '*', 'x', 'X', '.', 'y', 'Y', 'b', 'B', 't', 'T', 'a', 'A', "…"[0]:
-		return referenceRE.Match(text)
+		return referenceRE().Match(text)
 	}
 	return false
 }

@@ -2,8 +2,11 @@ package columnar
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
+	"reflect"
+	"slices"
 	"testing"
 	"unicode/utf8"
 
@@ -17,13 +20,13 @@ import (
 	"callhouse/internal/wire/wiretest"
 )
 
-// TestVectors writes calls through vectors, in small pages and row groups, one
-// file after the other through the same vectors, and reads the same rows.
-func TestVectors(t *testing.T) {
+// TestWriter writes calls in small pages and row groups, one file after the other with the same
+// writer, and reads the same rows.
+func TestWriter(t *testing.T) {
 	t.Parallel()
-	used := map[*schema.Table]*Vectors{}
+	used := map[*schema.Table]*Writer{}
 	for _, table := range schema.CallTables {
-		used[table] = NewVectors(table)
+		used[table] = NewWriter(table, formOf(table))
 	}
 	whole := t
 	rapid.Check(t, func(t *rapid.T) {
@@ -40,42 +43,39 @@ func TestVectors(t *testing.T) {
 		}
 		page, group := rapid.SampledFrom([]int{64, 1 << 10, 1 << 20}).Draw(t, "page"), rapid.IntRange(1, 50).Draw(t, "group")
 		for _, table := range schema.CallTables {
-			checkVectors(t, table, used[table], want[table], page, group)
+			checkWriter(t, table, used[table], want[table], page, group)
 		}
 	})
 }
 
-func checkVectors(t *rapid.T, table *schema.Table, v *Vectors, want []parquet.Row, page, group int) {
+// formOf returns the form of a table's files as the sink has it.
+func formOf(table *schema.Table) Form {
+	f := Form{CreatedBy: "a test", Compress: parquet.Zstd.Encode, FilterBits: 10}
+	for _, c := range table.Columns {
+		if c.Type == schema.JSON || c.Type == schema.Exact || c.Name == "summary" || c.Name == "content" || c.Name == "tool_call_id" {
+			f.Unbounded = append(f.Unbounded, c.Name)
+		}
+	}
+	if table == &schema.Calls {
+		f.Filter = "call_id"
+	}
+	return f
+}
+
+func checkWriter(t *rapid.T, table *schema.Table, w *Writer, want []parquet.Row, page, group int) {
 	t.Helper()
 	var file bytes.Buffer
-	options := []parquet.WriterOption{v.Schema(), parquet.PageBufferSize(page), parquet.BloomFilters(parquet.SplitBlockFilter(10, "call_id"))}
-	for _, c := range table.Columns { // of which sink has no bounds told of row groups
-		if c.Type == schema.JSON || c.Type == schema.Exact || c.Name == "summary" || c.Name == "content" || c.Name == "tool_call_id" {
-			options = append(options, parquet.SkipPageBounds(c.Name))
-		}
-	}
-	w := parquet.NewGenericWriter[any](&file, options...)
-	g := w.BeginRowGroup()
-	commit := func() {
-		err := v.Settle()
-		if err == nil {
-			_, err = g.Commit()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		v.Begin(g.ColumnWriters())
-	}
-	v.Begin(g.ColumnWriters())
+	w.Begin(&file, page)
 	for i, row := range want {
-		if v.AddRow(row); i%group == group-1 {
-			if v.Bytes() == 0 {
+		if w.AddRow(row); i%group == group-1 {
+			if w.Bytes() == 0 {
 				t.Fatal("rows of no bytes")
 			}
-			commit()
+			if err := w.EndGroup(); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
-	commit()
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -110,6 +110,71 @@ func checkVectors(t *rapid.T, table *schema.Table, v *Vectors, want []parquet.Ro
 		t.Fatalf("%d rows of %d", at, len(want))
 	}
 	checkBounds(t, table, f)
+	if page == 1<<20 {
+		compareFiles(t, table, f, file.Bytes(), byLibrary(t, table, want, page, group))
+	}
+}
+
+// byLibrary writes rows with the library's own writer.
+func byLibrary(t *rapid.T, table *schema.Table, rows []parquet.Row, page, group int) []byte {
+	t.Helper()
+	var file bytes.Buffer
+	form := formOf(table)
+	options := []parquet.WriterOption{ParquetSchema(table), parquet.PageBufferSize(page), parquet.DataPageStatistics(false), parquet.Compression(&parquet.Zstd)}
+	for _, name := range form.Unbounded {
+		options = append(options, parquet.SkipPageBounds(name))
+	}
+	if form.Filter != "" {
+		options = append(options, parquet.BloomFilters(parquet.SplitBlockFilter(form.FilterBits, form.Filter)))
+	}
+	w := parquet.NewGenericWriter[any](&file, options...)
+	for part := range slices.Chunk(rows, group) {
+		_, err := w.WriteRows(part)
+		if err = errors.Join(err, w.Flush()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return file.Bytes()
+}
+
+// compareFiles compares what two files say about their row groups, and the bytes of their pages and
+// filters.
+func compareFiles(t *rapid.T, table *schema.Table, f *parquet.File, file, other []byte) {
+	t.Helper()
+	o, err := parquet.OpenFile(bytes.NewReader(other), int64(len(other)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := f.Metadata(), o.Metadata(); got.NumRows != want.NumRows || len(got.RowGroups) != len(want.RowGroups) ||
+		!reflect.DeepEqual(got.Schema, want.Schema) || !reflect.DeepEqual(got.ColumnOrders, want.ColumnOrders) {
+		t.Fatalf("the file is %v, the library's %v", got, want)
+	}
+	for n, g := range f.Metadata().RowGroups {
+		for i, c := range g.Columns {
+			got, want := c.MetaData, o.Metadata().RowGroups[n].Columns[i].MetaData
+			begin := func(m format.ColumnMetaData) int64 {
+				return cmp.Or(m.DictionaryPageOffset, m.DataPageOffset)
+			}
+			if !bytes.Equal(file[begin(got):][:got.TotalCompressedSize], other[begin(want):][:want.TotalCompressedSize]) {
+				t.Fatalf("pages of %s differ from the library's", table.Columns[i].Name)
+			}
+			if !bytes.Equal(file[got.BloomFilterOffset:][:got.BloomFilterLength], other[want.BloomFilterOffset:][:want.BloomFilterLength]) {
+				t.Fatalf("the filter of %s differs from the library's", table.Columns[i].Name)
+			}
+			got.DataPageOffset, got.DictionaryPageOffset, got.BloomFilterOffset = want.DataPageOffset, want.DictionaryPageOffset, want.BloomFilterOffset
+			if !reflect.DeepEqual(got, want) {
+				t.Fatalf("%s: %+v, the library has %+v", table.Columns[i].Name, got, want)
+			}
+			places, index := f.OffsetIndexes()[n*len(table.Columns)+i], f.ColumnIndexes()[n*len(table.Columns)+i]
+			if len(places.PageLocations) != 1 || places.PageLocations[0].Offset != c.MetaData.DataPageOffset ||
+				!reflect.DeepEqual(index.DefinitionLevelHistogram, o.ColumnIndexes()[n*len(table.Columns)+i].DefinitionLevelHistogram) {
+				t.Fatalf("%s: places %v, index %v", table.Columns[i].Name, places, index)
+			}
+		}
+	}
 }
 
 // checkBounds reads every page of a file, and whether its values lie within the
@@ -127,6 +192,7 @@ func checkBounds(t *rapid.T, table *schema.Table, f *parquet.File) {
 			}
 			return chunk.Type().Compare(v, kind.Value(bound))
 		}
+		all := f.Metadata().RowGroups[n/len(table.Columns)].Columns[col].MetaData.Statistics
 		pages := chunk.Pages()
 		at := 0
 		for ; ; at++ {
@@ -149,6 +215,8 @@ func checkBounds(t *rapid.T, table *schema.Table, f *parquet.File) {
 				case v.IsNull():
 				case index.NullPages[at]:
 					t.Fatalf("%s: a page with %v is said to hold nothing but nulls", name, v)
+				case all.MinValue != nil && (compare(v, all.MinValue) < 0 || compare(v, all.MaxValue) > 0):
+					t.Fatalf("%s: %q lies in a row group that is said to go from %q to %q", name, v.Bytes(), all.MinValue, all.MaxValue)
 				case compare(v, index.MinValues[at]) < 0 || compare(v, index.MaxValues[at]) > 0:
 					t.Fatalf("%s: %q lies in a page that is said to go from %q to %q", name, v.Bytes(), index.MinValues[at], index.MaxValues[at])
 				}
