@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgproto3"
+
+	"callhouse/internal/analytics/value"
 )
 
 // copyOptions are the options of COPY.
@@ -189,7 +191,7 @@ func (c *client) copyOut(ctx context.Context, s *statement, o *copyOptions, r *r
 	w.begin(columns)
 	n := int64(0)
 	for ; ; n++ {
-		row, err := rows.Next(ctx)
+		row, err := rows.Values(ctx)
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -249,40 +251,31 @@ func (w *copyWriter) begin(columns []Column) {
 	}
 }
 
-func (w *copyWriter) row(columns []Column, row []any) (err error) {
+func (w *copyWriter) row(columns []Column, row []value.Value) error {
 	at := w.open()
 	if w.binary {
 		w.out.bytes = binary.BigEndian.AppendUint16(w.out.bytes, uint16(len(row)))
 	}
-	for i, v := range row {
-		t := columns[i].Type
-		switch {
-		case w.binary:
-			length := len(w.out.bytes)
-			w.out.bytes = binary.BigEndian.AppendUint32(w.out.bytes, math.MaxUint32)
-			if v == nil {
-				continue
+	for i := range row {
+		v := &row[i]
+		if w.binary {
+			if err := w.out.cell(&columns[i], v, true, w.zone); err != nil {
+				return err
 			}
-			if w.out.bytes, err = t.AppendBinary(w.out.bytes, v, w.zone); err != nil {
-				w.out.bytes = w.out.bytes[:0]
-				return &Error{Code: codeUnsupported, Message: fmt.Sprintf("column %q: %v", columns[i].Name, err)}
-			}
-			binary.BigEndian.PutUint32(w.out.bytes[length:], uint32(len(w.out.bytes)-length-4))
 			continue
-		case i > 0:
+		}
+		if i > 0 {
 			w.out.bytes = append(w.out.bytes, w.delimiter...)
 		}
-		if v == nil {
-			switch {
-			case w.null != nil:
-				w.out.bytes = append(w.out.bytes, *w.null...)
-			case !w.csv:
-				w.out.bytes = append(w.out.bytes, `\N`...)
-			}
-			continue
+		switch {
+		case v.Kind != value.Null:
+			w.buf = columns[i].Type.AppendText(w.buf[:0], v, w.zone)
+			w.cell(w.buf)
+		case w.null != nil:
+			w.out.bytes = append(w.out.bytes, *w.null...)
+		case !w.csv:
+			w.out.bytes = append(w.out.bytes, `\N`...)
 		}
-		w.buf = t.AppendText(w.buf[:0], v, w.zone)
-		w.cell(w.buf)
 	}
 	if !w.binary {
 		w.out.bytes = append(w.out.bytes, '\n')

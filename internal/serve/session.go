@@ -438,9 +438,9 @@ type rows struct {
 	conn *conn
 }
 
-// Next implements postgres.Rows.
-func (r *rows) Next(ctx context.Context) ([]any, error) {
-	row, err := r.Rows.NextLent(ctx)
+// Values implements postgres.Rows.
+func (r *rows) Values(ctx context.Context) ([]value.Value, error) {
+	row, err := r.Rows.Values(ctx)
 	return row, r.st.s.explain(err)
 }
 

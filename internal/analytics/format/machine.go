@@ -16,7 +16,7 @@ import (
 type flavour interface {
 	begin() string
 	end() string
-	appendText(dst []byte, v any, loc *time.Location) []byte
+	appendText(dst []byte, v *value.Value, loc *time.Location) []byte
 }
 
 // exact is for programs: values are unchanged.
@@ -24,14 +24,14 @@ type exact struct{}
 
 func (exact) begin() string { return "" }
 func (exact) end() string   { return "\n" }
-func (exact) appendText(dst []byte, v any, loc *time.Location) []byte {
-	return value.AppendText(dst, v, loc)
+func (exact) appendText(dst []byte, v *value.Value, loc *time.Location) []byte {
+	return v.AppendText(dst, loc)
 }
 
 // visible wraps a flavour for a terminal, which would interpret control characters.
 type visible struct{ flavour }
 
-func (f visible) appendText(dst []byte, v any, loc *time.Location) []byte {
+func (f visible) appendText(dst []byte, v *value.Value, loc *time.Location) []byte {
 	return append(dst, words.Lines(string(f.flavour.appendText(nil, v, loc)))...)
 }
 
@@ -51,20 +51,21 @@ func writeCSV(ctx context.Context, w *bufio.Writer, src Source, o Options, as fl
 		if i > 0 {
 			line = append(line, ',')
 		}
-		text = as.appendText(text[:0], c.Name, o.Location)
+		name := value.Of(c.Name)
+		text = as.appendText(text[:0], &name, o.Location)
 		line = appendField(line, text)
 	}
 	if _, err := w.Write(append(line, as.end()...)); err != nil {
 		return Result{}, err
 	}
-	return each(ctx, src, func(row []any) error {
+	return each(ctx, src, func(row []value.Value) error {
 		line = line[:0]
-		for i, v := range row {
+		for i := range row {
 			if i > 0 {
 				line = append(line, ',')
 			}
-			if v != nil {
-				text = as.appendText(text[:0], v, o.Location)
+			if row[i].Kind != value.Null {
+				text = as.appendText(text[:0], &row[i], o.Location)
 				line = appendField(line, text)
 			}
 		}
@@ -105,19 +106,19 @@ func writeJSON(ctx context.Context, w *bufio.Writer, src Source, o Options, open
 	}
 	first := true
 	var line []byte
-	r, err := each(ctx, src, func(row []any) error {
+	r, err := each(ctx, src, func(row []value.Value) error {
 		line = append(line[:0], between...)
 		if first {
 			line = append(line[:0], open...)
 			first = false
 		}
 		line = append(line, '{')
-		for i, v := range row {
+		for i := range row {
 			if i > 0 {
 				line = append(line, ',')
 			}
 			line = append(line, names[i]...)
-			line = value.AppendJSON(line, v, o.Location)
+			line = row[i].AppendJSON(line, o.Location)
 		}
 		if line = append(line, '}'); o.Width > 0 { // JSON allows some characters that a terminal interprets
 			line = append(line[:0], words.Lines(string(line))...)
@@ -171,7 +172,7 @@ func writeMarkdown(ctx context.Context, w *bufio.Writer, src Source, o Options) 
 	if _, err := w.WriteString(head + "\n" + rule + "\n"); err != nil {
 		return Result{}, err
 	}
-	return each(ctx, src, func(row []any) error {
+	return each(ctx, src, func(row []value.Value) error {
 		_, _ = w.WriteString("|")
 		for i, v := range row {
 			_, _ = w.WriteString(" " + escape.Replace(human.Cell(v, columns[i], o.Location)) + " |")

@@ -89,20 +89,20 @@ func (t Type) binaryParam(raw []byte) (any, error) {
 		return raw, nil
 	case date.OID:
 		if days := int64(int32(be.Uint32(raw))); days != math.MaxInt32 && days != math.MinInt32 {
-			return string(value.AppendText(nil, value.Date(time.Unix((days+epochDays)*86_400, 0).UTC()), time.UTC)), nil
+			return value.Int(value.Day, days+epochDays).String(), nil
 		}
 		return nil, fmt.Errorf("infinity")
 	case timestamp.OID:
-		return string(value.AppendText(nil, value.LocalTime(time.UnixMicro(int64(be.Uint64(raw))+epochMicros).UTC()), time.UTC)), nil
+		return value.Int(value.Local, int64(be.Uint64(raw))+epochMicros).String(), nil
 	case timestamptz.OID:
 		return time.UnixMicro(int64(be.Uint64(raw)) + epochMicros), nil
 	case timeType.OID:
-		return value.Clock(int64(be.Uint64(raw)) * 1000).String(), nil
+		return value.Int(value.Clock, int64(be.Uint64(raw))).String(), nil
 	case uuid.OID:
 		return fmt.Sprintf("%x-%x-%x-%x-%x", raw[:4], raw[4:6], raw[6:8], raw[8:10], raw[10:]), nil
 	case interval.OID:
-		return string(Text.AppendText(nil, value.Interval{Micros: int64(be.Uint64(raw)), Days: int32(be.Uint32(raw[8:])),
-			Months: int32(be.Uint32(raw[12:]))}, time.UTC)), nil
+		v := value.Interval(int32(be.Uint32(raw[12:])), int32(be.Uint32(raw[8:])), int64(be.Uint64(raw)))
+		return string(Text.AppendText(nil, &v, time.UTC)), nil
 	case numeric.OID:
 		return binaryNumeric(raw)
 	}
@@ -123,7 +123,7 @@ func binaryNumeric(raw []byte) (string, error) {
 	n := new(big.Int)
 	digits := raw[8:]
 	for ; len(digits) > 0; digits = digits[2:] {
-		n.Add(n.Mul(n, tenThousand), big.NewInt(int64(be.Uint16(digits))))
+		n.Add(n.Mul(n, big.NewInt(10_000)), big.NewInt(int64(be.Uint16(digits))))
 	}
 	power := 4 * (weight + 1 - (len(raw)-8)/2)
 	if sign != 0 {
@@ -135,7 +135,8 @@ func binaryNumeric(raw []byte) (string, error) {
 	} else {
 		n.Quo(n, ten(-power-scale))
 	}
-	return string(appendDecimal(nil, value.Decimal{Units: n, Scale: uint8(min(scale, 255))})), nil
+	v := value.Of(value.Decimal{Units: n, Scale: uint8(min(scale, 255))})
+	return string(v.AppendNumber(nil, scale)), nil
 }
 
 // binaryArray returns a one-dimensional array as DuckDB's text of a list.
