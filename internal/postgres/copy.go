@@ -1,13 +1,13 @@
 package postgres
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -222,8 +222,10 @@ func (c *client) copyOut(ctx context.Context, s *statement, o *copyOptions, r *r
 type copyWriter struct {
 	*copyOptions
 	*client
-	buf    []byte
-	prefix string // of the first message
+	buf     []byte
+	prefix  string      // of the first message
+	escaped [256]string // what replaces a byte; empty: itself
+	quoted  [256]bool   // bytes of texts in quotes
 }
 
 // open begins a data message.
@@ -235,6 +237,17 @@ func (w *copyWriter) open() (length int) {
 }
 
 func (w *copyWriter) begin(columns []Column) {
+	if w.csv {
+		w.escaped[w.escape[0]], w.escaped[w.quote[0]] = w.escape+w.escape, w.escape+w.quote
+		for _, b := range []byte(w.delimiter + w.quote + w.escape + "\n\r") {
+			w.quoted[b] = true
+		}
+	} else {
+		w.escaped[w.delimiter[0]] = `\` + w.delimiter
+		for i, b := range []byte("\b\f\n\r\t\v\\") {
+			w.escaped[b] = `\` + `bfnrtv\`[i:i+1]
+		}
+	}
 	switch {
 	case w.binary: // readers expect it with the first row, as Postgres sends it
 		w.prefix = "PGCOPY\n\xff\r\n\x00\x00\x00\x00\x00\x00\x00\x00\x00"
@@ -286,32 +299,28 @@ func (w *copyWriter) row(columns []Column, row []value.Value) error {
 
 // cell writes the text of a value.
 func (w *copyWriter) cell(text []byte) {
-	if !w.csv {
-		for _, b := range text {
-			if i := strings.IndexByte("\b\f\n\r\t\v\\", b); i >= 0 {
-				w.out.bytes = append(w.out.bytes, '\\', "bfnrtv\\"[i])
-			} else if b == w.delimiter[0] {
-				w.out.bytes = append(w.out.bytes, '\\', b)
-			} else {
-				w.out.bytes = append(w.out.bytes, b)
-			}
-		}
-		return
-	}
 	null := ""
 	if w.null != nil {
 		null = *w.null
 	}
-	if !w.forceQuote && string(text) != null && string(text) != `\.` && !bytes.ContainsAny(text, w.delimiter+w.quote+w.escape+"\n\r") {
+	isQuoted := w.csv && (w.forceQuote || string(text) == null || string(text) == `\.` ||
+		slices.ContainsFunc(text, func(b byte) bool { return w.quoted[b] }))
+	if w.csv && !isQuoted {
 		w.out.bytes = append(w.out.bytes, text...)
 		return
 	}
-	w.out.bytes = append(w.out.bytes, w.quote[0])
-	for _, b := range text {
-		if b == w.quote[0] || b == w.escape[0] {
-			w.out.bytes = append(w.out.bytes, w.escape[0])
-		}
-		w.out.bytes = append(w.out.bytes, b)
+	if isQuoted {
+		w.out.bytes = append(w.out.bytes, w.quote...)
 	}
-	w.out.bytes = append(w.out.bytes, w.quote[0])
+	from := 0
+	for i, b := range text {
+		if with := w.escaped[b]; with != "" {
+			w.out.bytes = append(append(w.out.bytes, text[from:i]...), with...)
+			from = i + 1
+		}
+	}
+	w.out.bytes = append(w.out.bytes, text[from:]...)
+	if isQuoted {
+		w.out.bytes = append(w.out.bytes, w.quote...)
+	}
 }

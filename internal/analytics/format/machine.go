@@ -2,6 +2,7 @@ package format
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -46,14 +47,12 @@ func shown(as flavour, o Options) flavour {
 // writeCSV writes RFC 4180. Null is empty, an empty string is "".
 func writeCSV(ctx context.Context, w *bufio.Writer, src Source, o Options, as flavour) (Result, error) {
 	line := []byte(as.begin())
-	var text []byte
 	for i, c := range src.Columns() {
 		if i > 0 {
 			line = append(line, ',')
 		}
 		name := value.Of(c.Name)
-		text = as.appendText(text[:0], &name, o.Location)
-		line = appendField(line, text)
+		line = quote(as.appendText(line, &name, o.Location), len(line))
 	}
 	if _, err := w.Write(append(line, as.end()...)); err != nil {
 		return Result{}, err
@@ -65,8 +64,7 @@ func writeCSV(ctx context.Context, w *bufio.Writer, src Source, o Options, as fl
 				line = append(line, ',')
 			}
 			if row[i].Kind != value.Null {
-				text = as.appendText(text[:0], &row[i], o.Location)
-				line = appendField(line, text)
+				line = quote(as.appendText(line, &row[i], o.Location), len(line))
 			}
 		}
 		_, err := w.Write(append(line, as.end()...))
@@ -74,29 +72,18 @@ func writeCSV(ctx context.Context, w *bufio.Writer, src Source, o Options, as fl
 	})
 }
 
-// appendField appends a field, quoted where it must be.
-func appendField(dst, text []byte) []byte {
-	quoted := len(text) == 0
-	for i, c := range text {
-		switch c {
-		case ',', '"', '\n', '\r':
-			quoted = true
-		case ' ', '\t':
-			quoted = quoted || i == 0 || i == len(text)-1
-		}
+// quote quotes the field at the end of a line where it must be.
+func quote(line []byte, from int) []byte {
+	field := line[from:]
+	n := len(field)
+	if n > 0 && !bytes.ContainsAny(field, ",\"\n\r") && !blank(field[0]) && !blank(field[n-1]) {
+		return line
 	}
-	if !quoted {
-		return append(dst, text...)
-	}
-	dst = append(dst, '"')
-	for _, c := range text {
-		if c == '"' {
-			dst = append(dst, '"')
-		}
-		dst = append(dst, c)
-	}
-	return append(dst, '"')
+	text := strings.ReplaceAll(string(field), `"`, `""`)
+	return append(append(append(line[:from], '"'), text...), '"')
 }
+
+func blank(c byte) bool { return c == ' ' || c == '\t' }
 
 // writeJSON writes an object for every row, with members in column order.
 func writeJSON(ctx context.Context, w *bufio.Writer, src Source, o Options, open, between, end, empty string) (Result, error) {
