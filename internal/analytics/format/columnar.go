@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -153,7 +154,7 @@ func (c *typed) convert(v *value.Value, loc *time.Location) (text []byte, err er
 	case id == arrow.BINARY:
 		c.text = append(c.text, v.Text...)
 	case id == arrow.DECIMAL128:
-		if !decimal128.New(v.High, v.Low).FitsInPrecision(38) || v.Text != "" {
+		if v.Text != "" || v.High == math.MinInt64 || !decimal128.New(v.High, v.Low).FitsInPrecision(38) {
 			err = fmt.Errorf("write column %s: %v has more than 38 digits", c.name, v.Big())
 		}
 	}

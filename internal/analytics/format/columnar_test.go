@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"math/big"
 	"strings"
 	"testing"
@@ -185,6 +186,25 @@ func TestColumnarBroken(t *testing.T) {
 		}
 		if _, err := format.Write(t.Context(), &cut, f, &failing{counter{n: 70_000}}, format.Options{}); !errors.Is(err, errBroken) || cut.Len() == 0 || strings.HasSuffix(cut.String(), end) {
 			t.Errorf("%s: one that is cut after %d bytes has the end of a whole one: %v", f, cut.Len(), err)
+		}
+	}
+}
+
+// Numbers of more digits than the type has are refused, also those that only just fit into its bits.
+func TestColumnarDigits(t *testing.T) {
+	columns := []value.Column{{Name: "h", Type: "HUGEINT", Kind: value.Integer}}
+	most := new(big.Int).Exp(big.NewInt(10), big.NewInt(38), nil)
+	bits := new(big.Int).Lsh(big.NewInt(1), 127)
+	for _, f := range []format.Format{format.Parquet, format.Arrow, format.Arrows} {
+		for _, n := range []*big.Int{most, new(big.Int).Neg(most), bits, new(big.Int).Neg(bits), new(big.Int).Lsh(bits, 1)} {
+			_, err := format.Write(t.Context(), io.Discard, f, format.NewStatic(columns, [][]any{{n}}), format.Options{})
+			if err == nil || !strings.Contains(err.Error(), n.String()+" has more than 38 digits") {
+				t.Errorf("%s: %v: %v", f, n, err)
+			}
+		}
+		fits := new(big.Int).Neg(new(big.Int).Sub(most, big.NewInt(1)))
+		if _, err := format.Write(t.Context(), io.Discard, f, format.NewStatic(columns, [][]any{{fits}}), format.Options{}); err != nil {
+			t.Errorf("%s: %v", f, err)
 		}
 	}
 }
