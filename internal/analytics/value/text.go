@@ -41,21 +41,20 @@ func (v *Value) AppendText(dst []byte, loc *time.Location) []byte {
 	case Bytes:
 		return appendBlob(dst, v.Text)
 	case Day:
-		return appendEra(AppendDay(dst, v.Time()), v.Time())
-	case Local:
-		return appendLocal(dst, v.Time(), 'T')
-	case Instant:
-		wall, offset := v.Wall(loc)
-		if offset%60 != 0 { // RFC 3339 has no seconds in offsets (historic local mean times)
-			wall, offset = v.Time(), 0
-		}
-		return appendZone(appendLocal(dst, wall, 'T'), offset)
+		return AppendEra(AppendDay(dst, v.Int()), v.Int(), era)
+	case Local, Instant:
+		return v.appendLocal(dst, 'T', loc)
 	case Infinite:
-		return v.appendInfinity(dst)
-	case Clock:
-		return AppendFraction(AppendClock(dst, v.Nanos()/1e9), v.Nanos()%1e9, 3)
-	case Zoned:
-		return v.appendZoned(dst)
+		if v.High < 0 {
+			dst = append(dst, '-')
+		}
+		return append(dst, "infinity"...)
+	case Clock, Zoned:
+		_, nanos, offset := v.Wall(nil)
+		if dst = AppendTime(dst, nanos, 3); v.Kind == Clock {
+			return dst
+		}
+		return AppendOffset(dst, offset, 2)
 	case Span:
 		return v.appendSpan(dst)
 	case Union:
@@ -66,15 +65,30 @@ func (v *Value) AppendText(dst []byte, loc *time.Location) []byte {
 
 // AppendHuman is like AppendText, but separates a date from a time by a space.
 func (v *Value) AppendHuman(dst []byte, loc *time.Location) []byte {
-	switch v.Kind {
-	case Local:
-		return appendLocal(dst, v.Time(), ' ')
-	case Instant:
-		wall, offset := v.Wall(loc)
-		return appendZone(appendLocal(dst, wall, ' '), offset)
+	if v.Kind == Local || v.Kind == Instant {
+		return v.appendLocal(dst, ' ', loc)
 	}
 	return v.AppendText(dst, loc)
 }
+
+// appendLocal appends a Local, or an Instant with its offset.
+func (v *Value) appendLocal(dst []byte, separator byte, loc *time.Location) []byte {
+	day, nanos, offset := v.Wall(loc)
+	if separator == 'T' && offset%60 != 0 { // RFC 3339 has no seconds in offsets (historic local mean times)
+		day, nanos, offset = v.Wall(time.UTC)
+	}
+	dst = AppendTime(append(AppendDay(dst, day), separator), nanos, 3)
+	switch dst = AppendEra(dst, day, era); {
+	case v.Kind == Local:
+		return dst
+	case offset == 0:
+		return append(dst, 'Z')
+	}
+	return AppendOffset(dst, offset/60*60, 2)
+}
+
+// era marks days before 1 AD.
+const era = " (BC)"
 
 // AppendNumber appends an Integer or Exact with at least a number of its decimals, and more only if
 // they are not 0.
@@ -148,13 +162,6 @@ func appendBlob(dst []byte, s string) []byte {
 		}
 	}
 	return dst
-}
-
-func (v *Value) appendInfinity(dst []byte) []byte {
-	if v.High < 0 {
-		dst = append(dst, '-')
-	}
-	return append(dst, "infinity"...)
 }
 
 // appendSpan writes ISO 8601: P1Y2M3DT4H5M6.5S.

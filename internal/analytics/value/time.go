@@ -5,16 +5,38 @@ import (
 	"time"
 )
 
-// Wall returns the date and time that clocks in loc show at an Instant, as UTC, and their offset
-// from UTC in seconds.
-func (v *Value) Wall(loc *time.Location) (wall time.Time, offset int) {
-	t := v.Time()
-	if loc == time.UTC {
-		return t, 0
+// Wall returns the day, counted from 1970, and the nanoseconds of that day, that clocks in loc show
+// at a Day, a Local, an Instant, a Clock or a Zoned, and their offset from UTC in seconds.
+func (v *Value) Wall(loc *time.Location) (day, nanos int64, offset int) {
+	if v.Kind == Day {
+		return v.Int(), 0, 0
 	}
-	_, offset = t.In(loc).Zone()
-	return t.Add(time.Duration(offset) * time.Second), offset
+	units := perSecond[v.Scale]
+	s, rest := floorDiv(v.Int(), units)
+	nanos = rest * (1e9 / units)
+	switch v.Kind {
+	case Clock, Zoned:
+		return 0, s*1e9 + nanos, int(v.High) // of a Clock it is 0
+	case Instant:
+		if loc != time.UTC {
+			_, offset = time.Unix(s, 0).In(loc).Zone()
+		}
+	}
+	day, s = floorDiv(s+int64(offset), daySeconds)
+	return day, s*1e9 + nanos, offset
 }
+
+// perSecond are the units of a second by their decimals.
+var perSecond = [...]int64{0: 1, 3: 1e3, 6: 1e6, 9: 1e9}
+
+func floorDiv(n, by int64) (whole, rest int64) {
+	if whole, rest = n/by, n%by; rest < 0 {
+		return whole - 1, rest + by
+	}
+	return whole, rest
+}
+
+const daySeconds = 86_400
 
 // Micros returns the microseconds of a Local or Instant since 1970.
 func (v *Value) Micros() int64 {
@@ -22,14 +44,6 @@ func (v *Value) Micros() int64 {
 		return v.Int()
 	}
 	return v.Time().UnixMicro()
-}
-
-// Nanos returns the nanoseconds of a Clock or Zoned since midnight.
-func (v *Value) Nanos() int64 {
-	if v.Scale == 9 {
-		return v.Int()
-	}
-	return v.Int() * 1000
 }
 
 // Interval returns a Span.
@@ -42,50 +56,31 @@ func (v *Value) Span() (months, days int32, micros int64) {
 	return int32(v.High >> 32), int32(v.High), v.Int()
 }
 
-func (v *Value) appendZoned(dst []byte) []byte {
-	dst = AppendFraction(AppendClock(dst, v.Nanos()/1e9), v.Nanos()%1e9, 3)
-	return AppendOffset(dst, int(v.High), 2)
-}
+// firstDay is 0001-01-01.
+const firstDay = -719_162
 
-func appendLocal(dst []byte, t time.Time, separator byte) []byte {
-	dst = append(AppendDay(dst, t), separator)
-	dst = AppendTime(dst, t, 3)
-	return appendEra(dst, t)
-}
-
-func appendZone(dst []byte, offset int) []byte {
-	if offset == 0 {
-		return append(dst, 'Z')
+// AppendDay appends a day; before 1 AD comes 1 BC, not year 0.
+func AppendDay(dst []byte, day int64) []byte {
+	year, m, d := time.Unix(day*daySeconds, 0).UTC().Date()
+	if year < 1 {
+		year = 1 - year
 	}
-	return AppendOffset(dst, offset/60*60, 2)
+	dst = append(two(two(dst, year/100), year%100), '-')
+	dst = append(two(dst, int(m)), '-')
+	return two(dst, d)
 }
 
-func appendEra(dst []byte, t time.Time) []byte {
-	if t.Year() < 1 {
-		dst = append(dst, " (BC)"...)
+// AppendEra appends a text to days before 1 AD.
+func AppendEra(dst []byte, day int64, era string) []byte {
+	if day < firstDay {
+		dst = append(dst, era...)
 	}
 	return dst
 }
 
-// AppendDay appends a day without its era; before 1 AD comes 1 BC, not year 0.
-func AppendDay(dst []byte, t time.Time) []byte {
-	y, m, d := t.Date()
-	if y < 1 {
-		y = 1 - y
-	}
-	if y > 9999 {
-		dst = strconv.AppendInt(dst, int64(y), 10)
-	} else {
-		dst = two(two(dst, y/100), y%100)
-	}
-	dst = two(append(dst, '-'), int(m))
-	return two(append(dst, '-'), d)
-}
-
-// AppendTime appends the time of a day; for step, see [AppendFraction].
-func AppendTime(dst []byte, t time.Time, step int) []byte {
-	h, m, s := t.Clock()
-	return AppendFraction(AppendClock(dst, int64(h*3600+m*60+s)), int64(t.Nanosecond()), step)
+// AppendTime appends nanoseconds as a time of day; for step, see [AppendFraction].
+func AppendTime(dst []byte, nanos int64, step int) []byte {
+	return AppendFraction(AppendClock(dst, nanos/1e9), nanos%1e9, step)
 }
 
 // AppendClock appends seconds as hours, minutes and seconds.

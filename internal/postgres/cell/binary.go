@@ -46,10 +46,12 @@ func (t Type) AppendBinary(dst []byte, v *value.Value, loc *time.Location) ([]by
 			most = -most - 1
 		}
 		return t.appendWhole(dst, most)
-	case v.Kind == value.Clock:
-		return be.AppendUint64(dst, uint64(v.Nanos()/1000)), nil
-	case v.Kind == value.Zoned:
-		return be.AppendUint32(be.AppendUint64(dst, uint64(v.Nanos()/1000)), uint32(-v.High)), nil
+	case v.Kind == value.Clock, v.Kind == value.Zoned:
+		_, nanos, offset := v.Wall(loc)
+		if dst = be.AppendUint64(dst, uint64(nanos/1000)); v.Kind == value.Zoned {
+			dst = be.AppendUint32(dst, uint32(-offset))
+		}
+		return dst, nil
 	case v.Kind == value.Span:
 		months, days, micros := v.Span()
 		return be.AppendUint32(be.AppendUint32(be.AppendUint64(dst, uint64(micros)), uint32(days)), uint32(months)), nil

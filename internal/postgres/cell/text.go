@@ -30,16 +30,20 @@ func (t Type) AppendText(dst []byte, v *value.Value, loc *time.Location) []byte 
 	case value.Bytes:
 		return hex.AppendEncode(append(dst, `\x`...), []byte(v.Text))
 	case value.Day:
-		return appendEra(value.AppendDay(dst, v.Time()), v.Time())
-	case value.Local:
-		return appendLocal(dst, v.Time(), "")
-	case value.Instant:
-		wall, offset := v.Wall(loc)
-		return appendLocal(dst, wall, string(value.AppendOffset(make([]byte, 0, 9), offset, 1)))
-	case value.Clock:
-		return appendClock(dst, v)
-	case value.Zoned:
-		return value.AppendOffset(appendClock(dst, v), int(v.High), 1)
+		return value.AppendEra(value.AppendDay(dst, v.Int()), v.Int(), era)
+	case value.Local, value.Instant:
+		day, nanos, offset := v.Wall(loc)
+		dst = value.AppendTime(append(value.AppendDay(dst, day), ' '), nanos, 1)
+		if v.Kind == value.Instant {
+			dst = value.AppendOffset(dst, offset, 1)
+		}
+		return value.AppendEra(dst, day, era)
+	case value.Clock, value.Zoned:
+		_, nanos, offset := v.Wall(loc)
+		if dst = value.AppendTime(dst, nanos, 1); v.Kind == value.Clock {
+			return dst
+		}
+		return value.AppendOffset(dst, offset, 1)
 	case value.Span:
 		return appendInterval(dst, v)
 	case value.List:
@@ -53,22 +57,8 @@ func (t Type) AppendText(dst []byte, v *value.Value, loc *time.Location) []byte 
 	return v.AppendText(dst, loc)
 }
 
-func appendEra(dst []byte, t time.Time) []byte {
-	if t.Year() < 1 {
-		dst = append(dst, " BC"...)
-	}
-	return dst
-}
-
-// appendLocal writes a date and time, an offset, and the era.
-func appendLocal(dst []byte, t time.Time, offset string) []byte {
-	dst = value.AppendTime(append(value.AppendDay(dst, t), ' '), t, 1)
-	return appendEra(append(dst, offset...), t)
-}
-
-func appendClock(dst []byte, v *value.Value) []byte {
-	return value.AppendFraction(value.AppendClock(dst, v.Nanos()/1e9), v.Nanos()%1e9, 1)
-}
+// era marks days before 1 AD.
+const era = " BC"
 
 func appendInterval(dst []byte, v *value.Value) []byte {
 	months, days, us := v.Span()
