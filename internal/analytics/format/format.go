@@ -134,9 +134,9 @@ func Write(ctx context.Context, w io.Writer, f Format, src Source, o Options) (R
 		}
 		r, err = writeTable(ctx, buf, src, o)
 	case CSV:
-		r, err = writeCSV(ctx, buf, src, o, shown(exact{}, o))
+		r, err = writeCSV(ctx, buf, src, o, shown(exact, o))
 	case CSVExcel:
-		r, err = writeCSV(ctx, buf, src, o, shown(spreadsheet{}, o))
+		r, err = writeCSV(ctx, buf, src, o, shown(spreadsheet, o))
 	case JSON:
 		r, err = writeJSON(ctx, buf, src, o, "[\n", ",\n", "\n]\n", "[]\n")
 	case NDJSON:

@@ -14,47 +14,36 @@ import (
 )
 
 // flavour is a kind of CSV: its beginning, line ends and cells.
-type flavour interface {
-	begin() string
-	end() string
-	appendText(dst []byte, v *value.Value, loc *time.Location) []byte
+type flavour struct {
+	begin, end string
+	appendText func(v *value.Value, dst []byte, loc *time.Location) []byte
 }
 
 // exact is for programs: values are unchanged.
-type exact struct{}
+var exact = flavour{"", "\n", (*value.Value).AppendText}
 
-func (exact) begin() string { return "" }
-func (exact) end() string   { return "\n" }
-func (exact) appendText(dst []byte, v *value.Value, loc *time.Location) []byte {
-	return v.AppendText(dst, loc)
-}
-
-// visible wraps a flavour for a terminal, which would interpret control characters.
-type visible struct{ flavour }
-
-func (f visible) appendText(dst []byte, v *value.Value, loc *time.Location) []byte {
-	return append(dst, words.Lines(string(f.flavour.appendText(nil, v, loc)))...)
-}
-
-// shown returns the flavour for the output's destination: visible on a terminal.
+// shown returns the flavour for the output's destination: a terminal would interpret control
+// characters.
 func shown(as flavour, o Options) flavour {
-	if o.Width == 0 {
-		return as
+	if exactly := as.appendText; o.Width > 0 {
+		as.appendText = func(v *value.Value, dst []byte, loc *time.Location) []byte {
+			return append(dst, words.Lines(string(exactly(v, nil, loc)))...)
+		}
 	}
-	return visible{as}
+	return as
 }
 
 // writeCSV writes RFC 4180. Null is empty, an empty string is "".
 func writeCSV(ctx context.Context, w *bufio.Writer, src Source, o Options, as flavour) (Result, error) {
-	line := []byte(as.begin())
+	line := []byte(as.begin)
 	for i, c := range src.Columns() {
 		if i > 0 {
 			line = append(line, ',')
 		}
 		name := value.Of(c.Name)
-		line = quote(as.appendText(line, &name, o.Location), len(line))
+		line = quote(as.appendText(&name, line, o.Location), len(line))
 	}
-	if _, err := w.Write(append(line, as.end()...)); err != nil {
+	if _, err := w.Write(append(line, as.end...)); err != nil {
 		return Result{}, err
 	}
 	return each(ctx, src, func(row []value.Value) error {
@@ -64,10 +53,10 @@ func writeCSV(ctx context.Context, w *bufio.Writer, src Source, o Options, as fl
 				line = append(line, ',')
 			}
 			if row[i].Kind != value.Null {
-				line = quote(as.appendText(line, &row[i], o.Location), len(line))
+				line = quote(as.appendText(&row[i], line, o.Location), len(line))
 			}
 		}
-		_, err := w.Write(append(line, as.end()...))
+		_, err := w.Write(append(line, as.end...))
 		return err
 	})
 }

@@ -11,10 +11,7 @@ import (
 // spreadsheet is CSV that Excel and similar programs read safely: they run a cell that begins with
 // =, +, - or @ as a formula, drop leading zeros of a number, and do not support times with an
 // offset.
-type spreadsheet struct{}
-
-func (spreadsheet) begin() string { return "\ufeff" } // without it Excel assumes its country's encoding
-func (spreadsheet) end() string   { return "\r\n" }
+var spreadsheet = flavour{"\ufeff", "\r\n", sheetText} // without its beginning Excel assumes its country's encoding
 
 // asText marks a cell as text.
 const asText = '\''
@@ -30,7 +27,7 @@ var (
 
 const sheetTime = "2006-01-02 15:04:05.999"
 
-func (spreadsheet) appendText(dst []byte, v *value.Value, loc *time.Location) []byte {
+func sheetText(v *value.Value, dst []byte, loc *time.Location) []byte {
 	switch v.Kind {
 	case value.Bool, value.Integer, value.Exact, value.Day:
 		return v.AppendText(dst, loc)

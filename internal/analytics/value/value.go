@@ -116,17 +116,10 @@ func ofBig(k Kind, scale uint8, n *big.Int) Value {
 	if n.BitLen() > 127 {
 		return Value{Kind: k, Scale: scale, Text: n.String()}
 	}
-	var raw [16]byte
-	n.FillBytes(raw[:])
-	v := Value{Kind: k, Scale: scale}
-	for i := range 8 {
-		v.High, v.Low = v.High<<8|int64(raw[i]), v.Low<<8|uint64(raw[8+i])
-	}
-	if n.Sign() < 0 {
-		v.High, v.Low = negated(v.High, v.Low)
-	}
-	return v
+	return Value{Kind: k, Scale: scale, High: new(big.Int).Rsh(n, 64).Int64(), Low: new(big.Int).And(n, lowest64).Uint64()}
 }
+
+var lowest64 = new(big.Int).SetUint64(math.MaxUint64)
 
 func negated(high int64, low uint64) (int64, uint64) {
 	low, borrow := bits.Sub64(0, low, 0)
