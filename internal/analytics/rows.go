@@ -19,37 +19,40 @@ type Rows struct {
 	columns []value.Column
 	hidden  int  // leading columns that are not shown
 	isPair  bool // the first column is a pair of keys, which are shown as two
-	buf     []any
+	buf     []value.Value
 
 	// Where agents or campaigns have labels: the columns of their ids, and where the labels go.
 	labels  map[string]string
 	idsAt   []int
 	inPlace bool
-	told    []any
-	exact   []any
+	told    []value.Value
+	exact   []value.Value
 }
 
 // Columns returns the answer's columns.
 func (r *Rows) Columns() []value.Column { return r.columns }
 
-// Next returns the next row, or io.EOF after the last. The slice is reused by
-// the next call, the values are not.
+// Next returns the next row as Go values, or io.EOF after the last.
 func (r *Rows) Next(ctx context.Context) ([]any, error) {
-	row, err := r.rows.Next(ctx)
+	row, err := r.Values(ctx)
+	return value.GoAll(nil, row), err
+}
+
+// Values returns the next row, or io.EOF after the last. It is valid until the next call.
+func (r *Rows) Values(ctx context.Context) ([]value.Value, error) {
+	row, err := r.rows.Values(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if r.isPair {
-		pair, _ := row[0].(value.Struct)
-		r.buf = append(append(r.buf[:0], pair.Values...), row[1:]...)
+		r.buf = append(append(r.buf[:0], row[0].Nest.Values...), row[1:]...)
 		return r.tell(r.buf), nil
 	}
 	return r.tell(row[r.hidden:]), nil
 }
 
-// Exact returns the row that Next returned last, with ids also where that has names. The
-// next call of Next reuses it.
-func (r *Rows) Exact() []any { return r.exact }
+// Exact returns the row that was read last, with ids also where that has names.
+func (r *Rows) Exact() []any { return value.GoAll(nil, r.exact) }
 
 // Skip drops some rows unread, and returns how many; 0 after the last.
 func (r *Rows) Skip(ctx context.Context) (int, error) { return r.rows.Skip(ctx) }
@@ -122,19 +125,19 @@ func (r *Rows) tellNames(labels map[string]string, q question.Question) {
 }
 
 // tell adds the names to a row.
-func (r *Rows) tell(row []any) []any {
+func (r *Rows) tell(row []value.Value) []value.Value {
 	r.exact = row
 	if len(r.idsAt) == 0 {
 		return row
 	}
 	r.told = append(r.told[:0], row...)
 	for _, at := range r.idsAt {
-		id, _ := row[at].(string)
+		name, known := r.labels[row[at].Text]
 		if !r.inPlace {
-			r.told, at = append(r.told, nil), len(r.told)
+			r.told, at = append(r.told, value.Value{}), len(r.told)
 		}
-		if name, known := r.labels[id]; known {
-			r.told[at] = name
+		if known {
+			r.told[at] = value.Of(name)
 		}
 	}
 	return r.told

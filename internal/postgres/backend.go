@@ -8,6 +8,7 @@ import (
 	"context"
 	"time"
 
+	"callhouse/internal/analytics/value"
 	"callhouse/internal/postgres/cell"
 )
 
@@ -52,8 +53,7 @@ type Column struct {
 
 // Rows are the rows of a result, streamed.
 type Rows interface {
-	// Next returns the next row, or io.EOF. The row is valid until the next call; a value may be a
-	// pointer to a string, an int64 or a value.Micros.
-	Next(ctx context.Context) ([]any, error)
+	// Values returns the next row, or io.EOF. The row is valid until the next call.
+	Values(ctx context.Context) ([]value.Value, error)
 	Close()
 }

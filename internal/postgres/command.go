@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"callhouse/internal/analytics/value"
 	"callhouse/internal/postgres/cell"
 	"callhouse/internal/postgres/lexer"
 )
@@ -396,9 +397,9 @@ func (c *client) showCommand(w *words) (*command, error) {
 
 // sendRow sends one row of texts.
 func (c *client) sendRow(p *portal, values ...string) error {
-	row := make([]any, len(values))
+	row := make([]value.Value, len(values))
 	for i, v := range values {
-		row[i] = v
+		row[i] = value.Of(v)
 	}
 	if err := c.out.row(p.columns(), row, p, c.zone); err != nil {
 		return err

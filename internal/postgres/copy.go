@@ -1,16 +1,18 @@
 package postgres
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgproto3"
+
+	"callhouse/internal/analytics/value"
 )
 
 // copyOptions are the options of COPY.
@@ -189,7 +191,7 @@ func (c *client) copyOut(ctx context.Context, s *statement, o *copyOptions, r *r
 	w.begin(columns)
 	n := int64(0)
 	for ; ; n++ {
-		row, err := rows.Next(ctx)
+		row, err := rows.Values(ctx)
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -220,8 +222,10 @@ func (c *client) copyOut(ctx context.Context, s *statement, o *copyOptions, r *r
 type copyWriter struct {
 	*copyOptions
 	*client
-	buf    []byte
-	prefix string // of the first message
+	buf     []byte
+	prefix  string      // of the first message
+	escaped [256]string // what replaces a byte; empty: itself
+	quoted  [256]bool   // bytes of texts in quotes
 }
 
 // open begins a data message.
@@ -233,6 +237,17 @@ func (w *copyWriter) open() (length int) {
 }
 
 func (w *copyWriter) begin(columns []Column) {
+	if w.csv {
+		w.escaped[w.escape[0]], w.escaped[w.quote[0]] = w.escape+w.escape, w.escape+w.quote
+		for _, b := range []byte(w.delimiter + w.quote + w.escape + "\n\r") {
+			w.quoted[b] = true
+		}
+	} else {
+		w.escaped[w.delimiter[0]] = `\` + w.delimiter
+		for i, b := range []byte("\b\f\n\r\t\v\\") {
+			w.escaped[b] = `\` + `bfnrtv\`[i:i+1]
+		}
+	}
 	switch {
 	case w.binary: // readers expect it with the first row, as Postgres sends it
 		w.prefix = "PGCOPY\n\xff\r\n\x00\x00\x00\x00\x00\x00\x00\x00\x00"
@@ -249,40 +264,31 @@ func (w *copyWriter) begin(columns []Column) {
 	}
 }
 
-func (w *copyWriter) row(columns []Column, row []any) (err error) {
+func (w *copyWriter) row(columns []Column, row []value.Value) error {
 	at := w.open()
 	if w.binary {
 		w.out.bytes = binary.BigEndian.AppendUint16(w.out.bytes, uint16(len(row)))
 	}
-	for i, v := range row {
-		t := columns[i].Type
-		switch {
-		case w.binary:
-			length := len(w.out.bytes)
-			w.out.bytes = binary.BigEndian.AppendUint32(w.out.bytes, math.MaxUint32)
-			if v == nil {
-				continue
+	for i := range row {
+		v := &row[i]
+		if w.binary {
+			if err := w.out.cell(&columns[i], v, true, w.zone); err != nil {
+				return err
 			}
-			if w.out.bytes, err = t.AppendBinary(w.out.bytes, v, w.zone); err != nil {
-				w.out.bytes = w.out.bytes[:0]
-				return &Error{Code: codeUnsupported, Message: fmt.Sprintf("column %q: %v", columns[i].Name, err)}
-			}
-			binary.BigEndian.PutUint32(w.out.bytes[length:], uint32(len(w.out.bytes)-length-4))
 			continue
-		case i > 0:
+		}
+		if i > 0 {
 			w.out.bytes = append(w.out.bytes, w.delimiter...)
 		}
-		if v == nil {
-			switch {
-			case w.null != nil:
-				w.out.bytes = append(w.out.bytes, *w.null...)
-			case !w.csv:
-				w.out.bytes = append(w.out.bytes, `\N`...)
-			}
-			continue
+		switch {
+		case v.Kind != value.Null:
+			w.buf = columns[i].Type.AppendText(w.buf[:0], v, w.zone)
+			w.cell(w.buf)
+		case w.null != nil:
+			w.out.bytes = append(w.out.bytes, *w.null...)
+		case !w.csv:
+			w.out.bytes = append(w.out.bytes, `\N`...)
 		}
-		w.buf = t.AppendText(w.buf[:0], v, w.zone)
-		w.cell(w.buf)
 	}
 	if !w.binary {
 		w.out.bytes = append(w.out.bytes, '\n')
@@ -293,32 +299,28 @@ func (w *copyWriter) row(columns []Column, row []any) (err error) {
 
 // cell writes the text of a value.
 func (w *copyWriter) cell(text []byte) {
-	if !w.csv {
-		for _, b := range text {
-			if i := strings.IndexByte("\b\f\n\r\t\v\\", b); i >= 0 {
-				w.out.bytes = append(w.out.bytes, '\\', "bfnrtv\\"[i])
-			} else if b == w.delimiter[0] {
-				w.out.bytes = append(w.out.bytes, '\\', b)
-			} else {
-				w.out.bytes = append(w.out.bytes, b)
-			}
-		}
-		return
-	}
 	null := ""
 	if w.null != nil {
 		null = *w.null
 	}
-	if !w.forceQuote && string(text) != null && string(text) != `\.` && !bytes.ContainsAny(text, w.delimiter+w.quote+w.escape+"\n\r") {
+	isQuoted := w.csv && (w.forceQuote || string(text) == null || string(text) == `\.` ||
+		slices.ContainsFunc(text, func(b byte) bool { return w.quoted[b] }))
+	if w.csv && !isQuoted {
 		w.out.bytes = append(w.out.bytes, text...)
 		return
 	}
-	w.out.bytes = append(w.out.bytes, w.quote[0])
-	for _, b := range text {
-		if b == w.quote[0] || b == w.escape[0] {
-			w.out.bytes = append(w.out.bytes, w.escape[0])
-		}
-		w.out.bytes = append(w.out.bytes, b)
+	if isQuoted {
+		w.out.bytes = append(w.out.bytes, w.quote...)
 	}
-	w.out.bytes = append(w.out.bytes, w.quote[0])
+	from := 0
+	for i, b := range text {
+		if with := w.escaped[b]; with != "" {
+			w.out.bytes = append(append(w.out.bytes, text[from:i]...), with...)
+			from = i + 1
+		}
+	}
+	w.out.bytes = append(w.out.bytes, text[from:]...)
+	if isQuoted {
+		w.out.bytes = append(w.out.bytes, w.quote...)
+	}
 }

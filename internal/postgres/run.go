@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"callhouse/internal/analytics/value"
 	"callhouse/internal/postgres/lexer"
 )
 
@@ -175,7 +176,7 @@ func (c *client) sendRows(ctx context.Context, p *portal, most int64) (err error
 	}
 	columns := p.columns()
 	for n := int64(0); most == 0 || n < most; n++ {
-		row, err := p.rows.Next(ctx)
+		row, err := p.rows.Values(ctx)
 		if errors.Is(err, io.EOF) {
 			p.done = true
 			p.close()
@@ -238,25 +239,33 @@ func (b *batch) shut(length int) {
 }
 
 // row encodes a row of data.
-func (b *batch) row(columns []Column, row []any, p *portal, zone *time.Location) (err error) {
+func (b *batch) row(columns []Column, row []value.Value, p *portal, zone *time.Location) error {
 	at := b.open('D')
 	b.bytes = binary.BigEndian.AppendUint16(b.bytes, uint16(len(row)))
-	for i, v := range row {
-		length := len(b.bytes)
-		b.bytes = binary.BigEndian.AppendUint32(b.bytes, math.MaxUint32) // of null
-		if v == nil {
-			continue
+	for i := range row {
+		if err := b.cell(&columns[i], &row[i], p.format(i) == pgproto3.BinaryFormat, zone); err != nil {
+			return err
 		}
-		if p.format(i) == pgproto3.BinaryFormat {
-			if b.bytes, err = columns[i].Type.AppendBinary(b.bytes, v, zone); err != nil {
-				b.bytes = b.bytes[:0]
-				return &Error{Code: codeUnsupported, Message: fmt.Sprintf("column %q: %v", columns[i].Name, err)}
-			}
-		} else {
-			b.bytes = columns[i].Type.AppendText(b.bytes, v, zone)
-		}
-		binary.BigEndian.PutUint32(b.bytes[length:], uint32(len(b.bytes)-length-4))
 	}
 	b.shut(at)
+	return nil
+}
+
+// cell encodes the length of a value, and the value.
+func (b *batch) cell(c *Column, v *value.Value, isBinary bool, zone *time.Location) (err error) {
+	length := len(b.bytes)
+	b.bytes = binary.BigEndian.AppendUint32(b.bytes, math.MaxUint32) // of null
+	switch {
+	case v.Kind == value.Null:
+		return nil
+	case isBinary:
+		if b.bytes, err = c.Type.AppendBinary(b.bytes, v, zone); err != nil {
+			b.bytes = b.bytes[:0]
+			return &Error{Code: codeUnsupported, Message: fmt.Sprintf("column %q: %v", c.Name, err)}
+		}
+	default:
+		b.bytes = c.Type.AppendText(b.bytes, v, zone)
+	}
+	binary.BigEndian.PutUint32(b.bytes[length:], uint32(len(b.bytes)-length-4))
 	return nil
 }

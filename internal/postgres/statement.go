@@ -231,9 +231,6 @@ func (c *client) bindTo(ctx context.Context, s *statement, m *pgproto3.Bind) err
 		if err != nil {
 			return &Error{Code: codeBadValue, Message: err.Error()}
 		}
-		if b, ok := v.([]byte); ok {
-			v = append([]byte(nil), b...) // the message's memory is reused
-		}
 		p.args = append(p.args, v)
 	}
 	if old := c.portals[m.DestinationPortal]; old != nil {

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"sync"
+	"unsafe"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
@@ -45,7 +46,7 @@ type plan struct {
 // kept are a statement's cached rows.
 type kept struct {
 	columns []value.Column
-	rows    [][]any
+	rows    [][]value.Value
 	bytes   int
 }
 
@@ -130,8 +131,8 @@ type keptRows struct {
 	at int
 }
 
-// Next implements postgres.Rows.
-func (r *keptRows) Next(context.Context) ([]any, error) {
+// Values implements postgres.Rows.
+func (r *keptRows) Values(context.Context) ([]value.Value, error) {
 	if r.at == len(r.rows) {
 		return nil, io.EOF
 	}
@@ -150,12 +151,12 @@ type keeping struct {
 	kept *kept // nil: too many
 }
 
-// Next implements postgres.Rows.
-func (r *keeping) Next(ctx context.Context) ([]any, error) {
+// Values implements postgres.Rows.
+func (r *keeping) Values(ctx context.Context) ([]value.Value, error) {
 	if r.kept == nil {
-		return r.rows.Next(ctx)
+		return r.rows.Values(ctx)
 	}
-	row, err := r.Rows.Next(ctx)
+	row, err := r.Rows.Values(ctx)
 	if errors.Is(err, io.EOF) {
 		r.in.keepAnswer(r.key, r.kept)
 		r.kept = nil
@@ -163,39 +164,21 @@ func (r *keeping) Next(ctx context.Context) ([]any, error) {
 	if err != nil {
 		return nil, r.st.s.explain(err)
 	}
-	r.kept.bytes += sizeOf(row)
-	if r.kept.rows = append(r.kept.rows, slices.Clone(row)); r.kept.bytes > mostAnswer {
+	kept := value.KeepAll(row)
+	r.kept.bytes += sizeOf(kept)
+	if r.kept.rows = append(r.kept.rows, kept); r.kept.bytes > mostAnswer {
 		r.kept = nil
 	}
 	return row, nil
 }
 
 // sizeOf returns the approximate memory of values.
-func sizeOf(v any) int {
-	const word = 24
-	switch v := v.(type) {
-	case string:
-		return word + len(v)
-	case value.JSON:
-		return word + len(v)
-	case []byte:
-		return word + len(v)
-	case value.List:
-		return sizeOf([]any(v))
-	case value.Struct:
-		return sizeOf(v.Values)
-	case value.Map:
-		return sizeOf(v.Keys) + sizeOf(v.Values)
-	case value.Union:
-		return sizeOf(v.Value)
-	case []any:
-		n := word
-		for _, e := range v {
-			n += sizeOf(e)
+func sizeOf(values []value.Value) (n int) {
+	for i := range values {
+		n += int(unsafe.Sizeof(values[i])) + len(values[i].Text)
+		if nest := values[i].Nest; nest != nil {
+			n += int(unsafe.Sizeof(*nest)) + sizeOf(nest.Keys) + sizeOf(nest.Values)
 		}
-		return n
-	case nil, bool, int64, float64:
-		return 16
 	}
-	return 100
+	return n
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"callhouse/internal/analytics/duck"
+	"callhouse/internal/analytics/value"
 )
 
 // Results that may change are not cached. DuckDB reports its volatile functions.
@@ -43,7 +44,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	var m memory
 	text := strings.Repeat("x", mostAnswer/2)
 	for i := range 200 {
-		m.keepAnswer(string(rune('a'+i)), &kept{rows: [][]any{{text}}, bytes: sizeOf([]any{text})})
+		row := []value.Value{value.Of(text)}
+		m.keepAnswer(string(rune('a'+i)), &kept{rows: [][]value.Value{row}, bytes: sizeOf(row)})
 	}
 	if n := m.answers.Len(); m.bytes > mostAnswers || n < 10 || n*mostAnswer/2 > mostAnswers {
 		t.Errorf("%d answers of %d bytes are kept", n, m.bytes)

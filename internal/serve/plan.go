@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"callhouse/internal/analytics/value"
 	"callhouse/internal/postgres"
 	"callhouse/internal/postgres/cell"
 )
@@ -23,20 +24,14 @@ type planRows struct {
 
 var estimateRE = regexp.MustCompile(`~([0-9,]+) rows?`)
 
-// Next implements postgres.Rows.
-func (r *planRows) Next(ctx context.Context) ([]any, error) {
+// Values implements postgres.Rows.
+func (r *planRows) Values(ctx context.Context) ([]value.Value, error) {
 	for len(r.lines) == 0 {
-		row, err := r.rows.Next(ctx)
+		row, err := r.rows.Values(ctx)
 		if err != nil {
 			return nil, err
 		}
-		plan := ""
-		switch v := row[len(row)-1].(type) { // the first column is the kind of plan
-		case *string:
-			plan = *v
-		case string:
-			plan = v
-		}
+		plan := strings.Clone(row[len(row)-1].Text) // the first column is the kind of plan
 		if strings.HasPrefix(strings.TrimSpace(plan), "[") || strings.HasPrefix(strings.TrimSpace(plan), "{") {
 			r.lines = []string{plan} // JSON
 			break
@@ -52,5 +47,5 @@ func (r *planRows) Next(ctx context.Context) ([]any, error) {
 	}
 	line := r.lines[0]
 	r.lines = r.lines[1:]
-	return []any{line}, nil
+	return []value.Value{value.Of(line)}, nil
 }

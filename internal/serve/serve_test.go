@@ -160,6 +160,7 @@ func TestProtocol(t *testing.T) {
 	t.Run("audit", func(t *testing.T) { testAudit(t, h) })
 	t.Run("cursors", func(t *testing.T) { testCursors(t, h) })
 	t.Run("wrong parameters", func(t *testing.T) { testWrongParameters(t, h) })
+	t.Run("binary parameters", func(t *testing.T) { testBinaryParameters(t, h) })
 	t.Run("copy", func(t *testing.T) { testCopyMessages(t, h) })
 	t.Run("parameters", func(t *testing.T) { testParameters(t, h) })
 	t.Run("extended", func(t *testing.T) { testExtended(t, h) })

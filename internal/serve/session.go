@@ -200,6 +200,9 @@ type statement struct {
 // explain is explain, and checks whether the house still works: after certain internal errors
 // DuckDB refuses everything.
 func (s *session) explain(err error) error {
+	if err == nil { // of every row
+		return nil
+	}
 	var d *duck.Error
 	if errors.As(err, &d) && (d.Kind == "INTERNAL" || d.Kind == "FATAL") && s.at != nil {
 		s.at.Spoil()
@@ -438,9 +441,9 @@ type rows struct {
 	conn *conn
 }
 
-// Next implements postgres.Rows.
-func (r *rows) Next(ctx context.Context) ([]any, error) {
-	row, err := r.Rows.NextLent(ctx)
+// Values implements postgres.Rows.
+func (r *rows) Values(ctx context.Context) ([]value.Value, error) {
+	row, err := r.Rows.Values(ctx)
 	return row, r.st.s.explain(err)
 }
 

@@ -1,11 +1,8 @@
 package duck
 
 import (
-	"encoding/hex"
 	"math"
 	"math/big"
-	"strings"
-	"time"
 	"unsafe"
 
 	bindings "github.com/duckdb/duckdb-go-bindings"
@@ -18,91 +15,110 @@ func get[T any](v *vector, row int) T {
 	return *(*T)(unsafe.Add(v.data, uintptr(row)*unsafe.Sizeof(zero)))
 }
 
-// at decodes one value.
-func (v *vector) at(row int) any {
+// read decodes one value. Its text remains in DuckDB's memory.
+func (v *vector) read(row int, to *value.Value) {
+	*to = value.Value{}
 	if v.null(row) {
-		return nil
+		return
 	}
-	switch v.t.id {
-	case bindings.TypeBoolean:
-		return get[bool](v, row)
-	case bindings.TypeTinyInt:
-		return int64(get[int8](v, row))
-	case bindings.TypeSmallInt:
-		return int64(get[int16](v, row))
-	case bindings.TypeInteger:
-		return int64(get[int32](v, row))
-	case bindings.TypeBigInt:
-		return get[int64](v, row)
-	case bindings.TypeUTinyInt:
-		return int64(get[uint8](v, row))
-	case bindings.TypeUSmallInt:
-		return int64(get[uint16](v, row))
-	case bindings.TypeUInteger:
-		return int64(get[uint32](v, row))
-	case bindings.TypeUBigInt:
-		return get[uint64](v, row)
-	case bindings.TypeHugeInt:
-		return huge(get[hugeint](v, row))
-	case bindings.TypeUHugeInt:
-		return uhuge(get[hugeint](v, row))
-	case bindings.TypeBigNum:
-		return bignum([]byte(v.text(row)))
-	case bindings.TypeFloat:
-		return get[float32](v, row)
-	case bindings.TypeDouble:
-		return get[float64](v, row)
-	case bindings.TypeDecimal:
-		return v.decimal(row)
+	to.Kind, to.Scale = v.t.kind, v.t.scale
+	switch v.t.stored {
 	case bindings.TypeVarchar:
-		if v.t.json {
-			return value.JSON(strings.Clone(v.text(row)))
-		}
-		return strings.Clone(v.text(row))
-	case bindings.TypeBlob, bindings.TypeGeometry:
-		return []byte(v.text(row))
-	case bindings.TypeBit:
-		return bits(v.text(row))
-	case bindings.TypeUUID:
-		return uuid(get[hugeint](v, row))
-	case bindings.TypeEnum:
-		return v.word(row)
-	case bindings.TypeSQLNull:
-		return nil
+		to.Text = v.text(row)
+	case bindings.TypeTinyInt:
+		v.whole(int64(get[int8](v, row)), to)
+	case bindings.TypeSmallInt:
+		v.whole(int64(get[int16](v, row)), to)
+	case bindings.TypeInteger:
+		v.whole(int64(get[int32](v, row)), to)
+	case bindings.TypeBigInt:
+		v.whole(get[int64](v, row), to)
+	case bindings.TypeUTinyInt:
+		v.whole(int64(get[uint8](v, row)), to)
+	case bindings.TypeUSmallInt:
+		v.whole(int64(get[uint16](v, row)), to)
+	case bindings.TypeUInteger:
+		v.whole(int64(get[uint32](v, row)), to)
+	case bindings.TypeUBigInt:
+		to.Low = get[uint64](v, row)
+	case bindings.TypeHugeInt:
+		h := get[hugeint](v, row)
+		to.High, to.Low = int64(h.upper), h.lower
+	case bindings.TypeFloat:
+		to.Low = math.Float64bits(float64(get[float32](v, row)))
+	case bindings.TypeDouble:
+		to.Low = get[uint64](v, row)
+	default:
+		v.readOther(row, to)
 	}
-	if v.t.kids != nil {
-		return v.nested(row)
-	}
-	return v.time(row)
 }
 
-// lent decodes one value like at, but may return a pointer: to a text in DuckDB's memory, an int64,
-// a value.Micros.
-func (v *vector) lent(row int) any {
+// whole sets a value that is stored as a whole number.
+func (v *vector) whole(n int64, to *value.Value) {
+	to.High, to.Low = n>>63, uint64(n)
+	switch v.t.kind {
+	case value.Text:
+		to.Text = v.t.words[n]
+	case value.Day, value.Local, value.Instant:
+		most := int64(math.MaxInt64)
+		if v.t.kind == value.Day {
+			most = math.MaxInt32
+		}
+		if n == most || n == -most {
+			to.Kind = value.Infinite
+		}
+	}
+}
+
+// readOther decodes the types with a form of their own.
+func (v *vector) readOther(row int, to *value.Value) {
 	switch v.t.id {
-	case bindings.TypeVarchar, bindings.TypeBigInt, bindings.TypeInteger, bindings.TypeTimestampTZ:
-	default:
-		return v.at(row)
+	case bindings.TypeUHugeInt:
+		h := get[hugeint](v, row)
+		n := new(big.Int).SetUint64(h.upper)
+		*to = value.Of(n.Add(n.Lsh(n, 64), new(big.Int).SetUint64(h.lower)))
+	case bindings.TypeBigNum:
+		*to = value.Of(bignum([]byte(v.text(row))))
+	case bindings.TypeBit:
+		to.Text = bits(v.text(row))
+	case bindings.TypeUUID: // a number whose highest bit is flipped so that it sorts like its text
+		h := get[hugeint](v, row)
+		to.High, to.Low = int64(h.upper^1<<63), h.lower
+	case bindings.TypeTimeTZ:
+		// 40 bits of microseconds, then 24 of the offset, subtracted from its maximum so that the
+		// bits sort like the instants.
+		raw := get[uint64](v, row)
+		const highest = 16*3600 - 1
+		to.High, to.Low = highest-int64(raw&0xffffff), raw>>24
+	case bindings.TypeInterval:
+		i := get[interval](v, row)
+		*to = value.Interval(i.months, i.days, i.micros)
+	case bindings.TypeList:
+		at := get[listEntry](v, row)
+		to.Nest = &value.Nest{Values: v.kids[0].slice(int(at.offset), int(at.length))}
+	case bindings.TypeArray:
+		to.Nest = &value.Nest{Values: v.kids[0].slice(row*v.t.size, v.t.size)}
+	case bindings.TypeMap:
+		at, entry := get[listEntry](v, row), &v.kids[0]
+		to.Nest = &value.Nest{Keys: entry.kids[0].slice(int(at.offset), int(at.length)),
+			Values: entry.kids[1].slice(int(at.offset), int(at.length))}
+	case bindings.TypeUnion:
+		tag := int(get[uint8](&v.kids[0], row))
+		to.Nest = &value.Nest{Names: v.t.names[tag : tag+1], Values: v.kids[1+tag].slice(row, 1)}
+	case bindings.TypeStruct:
+		to.Nest = &value.Nest{Names: v.t.names, Values: make([]value.Value, len(v.kids))}
+		for i := range v.kids {
+			v.kids[i].read(row, &to.Nest.Values[i])
+		}
 	}
-	if v.null(row) {
-		return nil
+}
+
+func (v *vector) slice(from, n int) []value.Value {
+	out := make([]value.Value, n)
+	for i := range out {
+		v.read(from+i, &out[i])
 	}
-	switch v.t.id {
-	case bindings.TypeVarchar:
-		v.str = v.text(row)
-		return &v.str
-	case bindings.TypeInteger:
-		v.number = int64(get[int32](v, row))
-		return &v.number
-	}
-	v.number = get[int64](v, row)
-	if v.t.id == bindings.TypeBigInt {
-		return &v.number
-	}
-	if inf, ok := infinite(v.number, math.MaxInt64); ok {
-		return inf
-	}
-	return (*value.Micros)(&v.number)
+	return out
 }
 
 // size returns the approximate bytes of a value of variable size; it stops counting beyond most.
@@ -158,113 +174,6 @@ func (v *vector) text(row int) string {
 	return unsafe.String(*(**byte)(unsafe.Add(p, 8)), n)
 }
 
-func (v *vector) decimal(row int) value.Decimal {
-	var units *big.Int
-	switch v.t.internal {
-	case bindings.TypeSmallInt:
-		units = big.NewInt(int64(get[int16](v, row)))
-	case bindings.TypeInteger:
-		units = big.NewInt(int64(get[int32](v, row)))
-	case bindings.TypeBigInt:
-		units = big.NewInt(get[int64](v, row))
-	default:
-		units = huge(get[hugeint](v, row))
-	}
-	return value.Decimal{Units: units, Scale: v.t.scale}
-}
-
-func (v *vector) word(row int) string {
-	switch v.t.internal {
-	case bindings.TypeUTinyInt:
-		return v.t.words[get[uint8](v, row)]
-	case bindings.TypeUSmallInt:
-		return v.t.words[get[uint16](v, row)]
-	}
-	return v.t.words[get[uint32](v, row)]
-}
-
-func (v *vector) nested(row int) any {
-	switch v.t.id {
-	case bindings.TypeList:
-		at := get[listEntry](v, row)
-		return value.List(v.kids[0].slice(int(at.offset), int(at.length)))
-	case bindings.TypeArray:
-		return value.List(v.kids[0].slice(row*v.t.size, v.t.size))
-	case bindings.TypeMap:
-		at, entry := get[listEntry](v, row), &v.kids[0]
-		return value.Map{
-			Keys:   entry.kids[0].slice(int(at.offset), int(at.length)),
-			Values: entry.kids[1].slice(int(at.offset), int(at.length)),
-		}
-	case bindings.TypeUnion:
-		tag := get[uint8](&v.kids[0], row)
-		return value.Union{Tag: v.t.names[tag], Value: v.kids[1+int(tag)].at(row)}
-	}
-	s := value.Struct{Names: v.t.names, Values: make([]any, len(v.kids))}
-	for i := range v.kids {
-		s.Values[i] = v.kids[i].at(row)
-	}
-	return s
-}
-
-func (v *vector) slice(from, n int) []any {
-	out := make([]any, n)
-	for i := range out {
-		out[i] = v.at(from + i)
-	}
-	return out
-}
-
-// time decodes dates and times.
-func (v *vector) time(row int) any {
-	switch v.t.id {
-	case bindings.TypeDate:
-		days := get[int32](v, row)
-		if inf, ok := infinite(int64(days), math.MaxInt32); ok {
-			return inf
-		}
-		return value.Date(time.Unix(int64(days)*86_400, 0).UTC())
-	case bindings.TypeTime:
-		return value.Clock(get[int64](v, row) * 1_000)
-	case bindings.TypeTimeNS:
-		return value.Clock(get[int64](v, row))
-	case bindings.TypeTimeTZ:
-		// 40 bits of microseconds, then 24 of the offset, subtracted from its maximum so that the
-		// bits sort like the instants.
-		raw := get[uint64](v, row)
-		const highest = 16*3600 - 1
-		return value.ZonedClock{Clock: value.Clock(int64(raw>>24) * 1_000), Offset: highest - int(raw&0xffffff)}
-	case bindings.TypeInterval:
-		i := get[interval](v, row)
-		return value.Interval{Months: i.months, Days: i.days, Micros: i.micros}
-	}
-	n := get[int64](v, row)
-	if inf, ok := infinite(n, math.MaxInt64); ok {
-		return inf
-	}
-	switch v.t.id {
-	case bindings.TypeTimestampTZ:
-		return time.UnixMicro(n).UTC()
-	case bindings.TypeTimestampS:
-		return value.LocalTime(time.Unix(n, 0).UTC())
-	case bindings.TypeTimestampMS:
-		return value.LocalTime(time.UnixMilli(n).UTC())
-	case bindings.TypeTimestampNS:
-		return value.LocalTime(time.Unix(0, n).UTC())
-	}
-	return value.LocalTime(time.UnixMicro(n).UTC())
-}
-
-func infinite(n, most int64) (value.Infinity, bool) {
-	switch n {
-	case most:
-		return 1, true
-	case -most:
-		return -1, true
-	}
-	return 0, false
-}
-
 // The layouts of DuckDB's structs.
 type (
 	hugeint   struct{ lower, upper uint64 }
@@ -274,16 +183,6 @@ type (
 		micros       int64
 	}
 )
-
-func huge(h hugeint) *big.Int {
-	n := big.NewInt(int64(h.upper))
-	return n.Add(n.Lsh(n, 64), new(big.Int).SetUint64(h.lower))
-}
-
-func uhuge(h hugeint) *big.Int {
-	n := new(big.Int).SetUint64(h.upper)
-	return n.Add(n.Lsh(n, 64), new(big.Int).SetUint64(h.lower))
-}
 
 // bignum decodes 3 header bytes, whose highest bit is set for non-negative numbers, and the
 // big-endian magnitude. In negative numbers all bits are inverted.
@@ -313,16 +212,4 @@ func bits(s string) string {
 		out = append(out, '0'+s[1+i/8]>>(7-i%8)&1)
 	}
 	return string(out)
-}
-
-// uuid decodes a UUID: a signed number whose highest bit is flipped so that it sorts like its text.
-func uuid(h hugeint) string {
-	var b [16]byte
-	upper := h.upper ^ 1<<63
-	for i := range 8 {
-		b[i] = byte(upper >> (56 - 8*i))
-		b[8+i] = byte(h.lower >> (56 - 8*i))
-	}
-	s := hex.EncodeToString(b[:])
-	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
 }

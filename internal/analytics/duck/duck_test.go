@@ -125,18 +125,22 @@ func TestValues(t *testing.T) {
 		{"'x'::UNION(num INTEGER, str VARCHAR)", `UNION("num" INTEGER, "str" VARCHAR)`, "x", `{"str":"x"}`},
 	} {
 		rows := query(t, conn, "SELECT "+c.expr)
-		row, err := rows.Next(t.Context())
+		row, err := rows.Values(t.Context())
 		if err != nil {
 			t.Errorf("%s: %v", c.expr, err)
 			continue
 		}
+		again := value.Of(row[0].Go())
 		if typ := rows.Columns()[0].Type; typ != c.typ && c.text != "" {
 			t.Errorf("%s has type %s, want %s", c.expr, typ, c.typ)
 		}
-		if got := string(value.AppendText(nil, row[0], seoul)); got != c.text {
+		if a, b := string(row[0].AppendJSON(nil, seoul)), string(again.AppendJSON(nil, seoul)); a != b {
+			t.Errorf("%s as a Go value is %s, want %s", c.expr, b, a)
+		}
+		if got := string(row[0].AppendText(nil, seoul)); got != c.text {
 			t.Errorf("%s as text = %s, want %s", c.expr, got, c.text)
 		}
-		if got := string(value.AppendJSON(nil, row[0], seoul)); got != c.json {
+		if got := string(row[0].AppendJSON(nil, seoul)); got != c.json {
 			t.Errorf("%s as JSON = %s, want %s", c.expr, got, c.json)
 		}
 		rows.Close()
@@ -149,12 +153,13 @@ func TestManyChunks(t *testing.T) {
 	rows := query(t, conn, `SELECT i, [i, i + 1] AS l, {'s': 'row number ' || i, 'n': CASE WHEN i % 3 <> 0 THEN i END} AS s,
 		CASE WHEN i % 2 = 0 THEN 'a long enough string ' || i END AS t FROM range(10000) r(i)`)
 	for i := int64(0); i < 10_000; i++ {
-		row, err := rows.Next(t.Context())
+		row, err := rows.Values(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		list, s := row[1].(value.List), row[2].(value.Struct)
-		if row[0] != i || list[0] != i || list[1] != i+1 || (s.Values[1] == nil) != (i%3 == 0) || (row[3] == nil) != (i%2 != 0) {
+		list, s := row[1].Nest.Values, row[2].Nest.Values
+		isNull := func(v value.Value) bool { return v.Kind == value.Null }
+		if row[0].Int() != i || list[0].Int() != i || list[1].Int() != i+1 || isNull(s[1]) != (i%3 == 0) || isNull(row[3]) != (i%2 != 0) {
 			t.Fatalf("row %d is %v", i, row)
 		}
 	}

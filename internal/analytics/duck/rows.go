@@ -22,7 +22,8 @@ type Rows struct {
 	chunk   bindings.DataChunk
 	vectors []vector
 	row, n  int
-	buf     []any
+	buf     []value.Value
+	values  []any
 	done    bool
 }
 
@@ -42,7 +43,7 @@ func (r *Rows) describe() error {
 		r.columns = append(r.columns, c)
 	}
 	r.vectors = make([]vector, n)
-	r.buf = make([]any, n)
+	r.buf = make([]value.Value, n)
 	return nil
 }
 
@@ -67,15 +68,17 @@ const TooLarge = "Too Large"
 // Columns returns the columns. The caller may change the slice's elements.
 func (r *Rows) Columns() []value.Column { return r.columns }
 
-// Next returns the next row, or io.EOF after the last. The slice is reused by
-// the next call, the values are not.
-func (r *Rows) Next(ctx context.Context) ([]any, error) { return r.next(ctx, (*vector).at) }
+// Next returns the next row as Go values ([value.Value.Go]), or io.EOF after the last. The slice is
+// reused by the next call, the values are not.
+func (r *Rows) Next(ctx context.Context) ([]any, error) {
+	row, err := r.Values(ctx)
+	r.values = value.GoAll(r.values[:0], row)
+	return r.values, err
+}
 
-// NextLent is like Next for callers that finish with a row before the next call: most values are
-// pointers into reused memory, so nothing is allocated.
-func (r *Rows) NextLent(ctx context.Context) ([]any, error) { return r.next(ctx, (*vector).lent) }
-
-func (r *Rows) next(ctx context.Context, decode func(*vector, int) any) ([]any, error) {
+// Values returns the next row, or io.EOF after the last. It is valid until the next call and is not
+// copied out of DuckDB's memory.
+func (r *Rows) Values(ctx context.Context) ([]value.Value, error) {
 	for r.row == r.n {
 		if err := r.fetch(ctx); err != nil {
 			return nil, err
@@ -93,7 +96,7 @@ func (r *Rows) next(ctx context.Context, decode func(*vector, int) any) ([]any, 
 		}
 	}
 	for i := range r.vectors {
-		r.buf[i] = decode(&r.vectors[i], r.row)
+		r.vectors[i].read(r.row, &r.buf[i])
 	}
 	r.row++
 	return r.buf, nil
@@ -120,8 +123,7 @@ func (r *Rows) fetch(ctx context.Context) error {
 		return err
 	}
 	defer r.stmt.conn.watch(ctx)()
-	bindings.DestroyDataChunk(&r.chunk)
-	r.row, r.n = 0, 0
+	r.drop()
 	r.chunk = bindings.FetchChunk(r.res)
 	if r.chunk.Ptr == nil {
 		if msg := bindings.ResultError(&r.res); msg != "" {
@@ -140,10 +142,17 @@ func (r *Rows) fetch(ctx context.Context) error {
 	return nil
 }
 
+// drop frees the chunk, to which no value must point any more.
+func (r *Rows) drop() {
+	clear(r.buf)
+	bindings.DestroyDataChunk(&r.chunk)
+	r.row, r.n = 0, 0
+}
+
 // Close frees the result and its statement, except one of [Stmt.QueryKept]. It may be called before
 // the end.
 func (r *Rows) Close() {
-	bindings.DestroyDataChunk(&r.chunk)
+	r.drop()
 	bindings.DestroyResult(&r.res)
 	if !r.keeps {
 		r.stmt.Close()
@@ -156,9 +165,6 @@ type vector struct {
 	data  unsafe.Pointer
 	valid unsafe.Pointer // one bit per row, set: not null; nil: no nulls
 	kids  []vector       // of nested types
-
-	str    string // the value behind a lent pointer
-	number int64
 }
 
 func (v *vector) load(from bindings.Vector, t *typ) {

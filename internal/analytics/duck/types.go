@@ -11,118 +11,81 @@ import (
 
 // typ is a DuckDB type with what decoding needs.
 type typ struct {
-	id       bindings.Type
-	internal bindings.Type // of DECIMAL and ENUM: how a value is stored
-	name     string        // as in SQL
-	kind     value.Kind
-	json     bool
-	scale    uint8
-	size     int      // of an ARRAY
-	words    []string // of an ENUM
-	names    []string // of a STRUCT's fields, of a UNION's members
-	kids     []*typ
+	id     bindings.Type
+	name   string // as in SQL
+	kind   value.Kind
+	stored bindings.Type // the type with the same form in memory; 0: a form of its own
+	scale  uint8         // of its values
+	size   int           // of an ARRAY
+	words  []string      // of an ENUM
+	names  []string      // of a STRUCT's fields, of a UNION's members
+	kids   []*typ
 }
 
-type plainType struct {
-	name string
-	kind value.Kind
-}
-
-func plain(id bindings.Type) (plainType, bool) {
-	switch id {
-	case bindings.TypeBoolean:
-		return plainType{"BOOLEAN", value.Bool}, true
-	case bindings.TypeTinyInt:
-		return plainType{"TINYINT", value.Integer}, true
-	case bindings.TypeSmallInt:
-		return plainType{"SMALLINT", value.Integer}, true
-	case bindings.TypeInteger:
-		return plainType{"INTEGER", value.Integer}, true
-	case bindings.TypeBigInt:
-		return plainType{"BIGINT", value.Integer}, true
-	case bindings.TypeUTinyInt:
-		return plainType{"UTINYINT", value.Integer}, true
-	case bindings.TypeUSmallInt:
-		return plainType{"USMALLINT", value.Integer}, true
-	case bindings.TypeUInteger:
-		return plainType{"UINTEGER", value.Integer}, true
-	case bindings.TypeUBigInt:
-		return plainType{"UBIGINT", value.Integer}, true
-	case bindings.TypeHugeInt:
-		return plainType{"HUGEINT", value.Integer}, true
-	case bindings.TypeUHugeInt:
-		return plainType{"UHUGEINT", value.Integer}, true
-	case bindings.TypeBigNum:
-		return plainType{"BIGNUM", value.Integer}, true
-	case bindings.TypeFloat:
-		return plainType{"FLOAT", value.Float}, true
-	case bindings.TypeDouble:
-		return plainType{"DOUBLE", value.Float}, true
-	case bindings.TypeVarchar:
-		return plainType{"VARCHAR", value.Text}, true
-	case bindings.TypeBlob:
-		return plainType{"BLOB", value.Bytes}, true
-	case bindings.TypeGeometry:
-		return plainType{"GEOMETRY", value.Bytes}, true
-	case bindings.TypeBit:
-		return plainType{"BIT", value.Text}, true
-	case bindings.TypeUUID:
-		return plainType{"UUID", value.Text}, true
-	case bindings.TypeDate:
-		return plainType{"DATE", value.Day}, true
-	case bindings.TypeTime:
-		return plainType{"TIME", value.Other}, true
-	case bindings.TypeTimeNS:
-		return plainType{"TIME_NS", value.Other}, true
-	case bindings.TypeTimeTZ:
-		return plainType{"TIME WITH TIME ZONE", value.Other}, true
-	case bindings.TypeTimestamp:
-		return plainType{"TIMESTAMP", value.Local}, true
-	case bindings.TypeTimestampS:
-		return plainType{"TIMESTAMP_S", value.Local}, true
-	case bindings.TypeTimestampMS:
-		return plainType{"TIMESTAMP_MS", value.Local}, true
-	case bindings.TypeTimestampNS:
-		return plainType{"TIMESTAMP_NS", value.Local}, true
-	case bindings.TypeTimestampTZ:
-		return plainType{"TIMESTAMP WITH TIME ZONE", value.Instant}, true
-	case bindings.TypeInterval:
-		return plainType{"INTERVAL", value.Other}, true
-	case bindings.TypeSQLNull:
-		return plainType{"NULL", value.Other}, true
-	}
-	return plainType{}, false
+var plain = map[bindings.Type]typ{
+	bindings.TypeBoolean:     {name: "BOOLEAN", kind: value.Bool, stored: bindings.TypeUTinyInt},
+	bindings.TypeTinyInt:     {name: "TINYINT", kind: value.Integer, stored: bindings.TypeTinyInt},
+	bindings.TypeSmallInt:    {name: "SMALLINT", kind: value.Integer, stored: bindings.TypeSmallInt},
+	bindings.TypeInteger:     {name: "INTEGER", kind: value.Integer, stored: bindings.TypeInteger},
+	bindings.TypeBigInt:      {name: "BIGINT", kind: value.Integer, stored: bindings.TypeBigInt},
+	bindings.TypeUTinyInt:    {name: "UTINYINT", kind: value.Integer, stored: bindings.TypeUTinyInt},
+	bindings.TypeUSmallInt:   {name: "USMALLINT", kind: value.Integer, stored: bindings.TypeUSmallInt},
+	bindings.TypeUInteger:    {name: "UINTEGER", kind: value.Integer, stored: bindings.TypeUInteger},
+	bindings.TypeUBigInt:     {name: "UBIGINT", kind: value.Integer, stored: bindings.TypeUBigInt, scale: value.Unsigned},
+	bindings.TypeHugeInt:     {name: "HUGEINT", kind: value.Integer, stored: bindings.TypeHugeInt, scale: value.Huge},
+	bindings.TypeUHugeInt:    {name: "UHUGEINT", kind: value.Integer},
+	bindings.TypeBigNum:      {name: "BIGNUM", kind: value.Integer},
+	bindings.TypeFloat:       {name: "FLOAT", kind: value.Float, stored: bindings.TypeFloat, scale: 32},
+	bindings.TypeDouble:      {name: "DOUBLE", kind: value.Float, stored: bindings.TypeDouble, scale: 64},
+	bindings.TypeVarchar:     {name: "VARCHAR", kind: value.Text, stored: bindings.TypeVarchar},
+	bindings.TypeBlob:        {name: "BLOB", kind: value.Bytes, stored: bindings.TypeVarchar},
+	bindings.TypeGeometry:    {name: "GEOMETRY", kind: value.Bytes, stored: bindings.TypeVarchar},
+	bindings.TypeBit:         {name: "BIT", kind: value.Text},
+	bindings.TypeUUID:        {name: "UUID", kind: value.UUID},
+	bindings.TypeDate:        {name: "DATE", kind: value.Day, stored: bindings.TypeInteger},
+	bindings.TypeTime:        {name: "TIME", kind: value.Clock, stored: bindings.TypeBigInt, scale: 6},
+	bindings.TypeTimeNS:      {name: "TIME_NS", kind: value.Clock, stored: bindings.TypeBigInt, scale: 9},
+	bindings.TypeTimeTZ:      {name: "TIME WITH TIME ZONE", kind: value.Zoned, scale: 6},
+	bindings.TypeTimestamp:   {name: "TIMESTAMP", kind: value.Local, stored: bindings.TypeBigInt, scale: 6},
+	bindings.TypeTimestampS:  {name: "TIMESTAMP_S", kind: value.Local, stored: bindings.TypeBigInt},
+	bindings.TypeTimestampMS: {name: "TIMESTAMP_MS", kind: value.Local, stored: bindings.TypeBigInt, scale: 3},
+	bindings.TypeTimestampNS: {name: "TIMESTAMP_NS", kind: value.Local, stored: bindings.TypeBigInt, scale: 9},
+	bindings.TypeTimestampTZ: {name: "TIMESTAMP WITH TIME ZONE", kind: value.Instant, stored: bindings.TypeBigInt, scale: 6},
+	bindings.TypeInterval:    {name: "INTERVAL", kind: value.Span},
+	bindings.TypeSQLNull:     {name: "NULL"},
 }
 
 // typeOf describes a logical type. The error names a type that cannot be read.
 func typeOf(lt bindings.LogicalType) (*typ, error) {
-	t := &typ{id: bindings.GetTypeId(lt)}
-	if p, ok := plain(t.id); ok {
-		t.name, t.kind = p.name, p.kind
-		if t.id == bindings.TypeVarchar && strings.EqualFold(bindings.LogicalTypeGetAlias(lt), "JSON") {
-			t.json, t.name, t.kind = true, "JSON", value.Document
+	id := bindings.GetTypeId(lt)
+	p := plain[id]
+	t := &p
+	if t.id = id; t.name != "" {
+		if id == bindings.TypeVarchar && strings.EqualFold(bindings.LogicalTypeGetAlias(lt), "JSON") {
+			t.name, t.kind = "JSON", value.Document
 		}
 		return t, nil
 	}
-	t.kind = value.Nested
 	switch t.id {
 	case bindings.TypeDecimal:
-		t.internal, t.scale = bindings.DecimalInternalType(lt), bindings.DecimalScale(lt)
+		t.stored, t.scale = bindings.DecimalInternalType(lt), bindings.DecimalScale(lt)
 		t.kind, t.name = value.Exact, fmt.Sprintf("DECIMAL(%d,%d)", bindings.DecimalWidth(lt), t.scale)
 		return t, nil
 	case bindings.TypeEnum:
-		t.internal, t.kind, t.name = bindings.EnumInternalType(lt), value.Text, "ENUM"
+		t.stored, t.kind, t.name = bindings.EnumInternalType(lt), value.Text, "ENUM"
 		for i := range bindings.EnumDictionarySize(lt) {
 			t.words = append(t.words, bindings.EnumDictionaryValue(lt, bindings.IdxT(i)))
 		}
 		return t, nil
 	case bindings.TypeList:
+		t.kind = value.List
 		err := t.add(bindings.ListTypeChildType(lt))
 		if err == nil {
 			t.name = t.kids[0].name + "[]"
 		}
 		return t, err
 	case bindings.TypeArray:
+		t.kind = value.List
 		t.size = int(bindings.ArrayTypeArraySize(lt))
 		err := t.add(bindings.ArrayTypeChildType(lt))
 		if err == nil {
@@ -130,8 +93,10 @@ func typeOf(lt bindings.LogicalType) (*typ, error) {
 		}
 		return t, err
 	case bindings.TypeMap:
+		t.kind = value.Map
 		return t, t.mapOf(lt)
 	case bindings.TypeStruct:
+		t.kind = value.Struct
 		for i := range bindings.StructTypeChildCount(lt) {
 			t.names = append(t.names, bindings.StructTypeChildName(lt, i))
 			if err := t.add(bindings.StructTypeChildType(lt, i)); err != nil {
@@ -141,6 +106,7 @@ func typeOf(lt bindings.LogicalType) (*typ, error) {
 		t.name = "STRUCT" + t.fields(t.kids)
 		return t, nil
 	case bindings.TypeUnion:
+		t.kind = value.Union
 		// A union is stored as a struct of the tag, then the members.
 		t.kids = []*typ{{id: bindings.TypeUTinyInt}}
 		for i := range bindings.UnionTypeMemberCount(lt) {

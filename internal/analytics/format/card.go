@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"callhouse/internal/analytics/human"
+	"callhouse/internal/analytics/value"
 	"callhouse/internal/words"
 )
 
@@ -18,7 +19,7 @@ func WriteCard(ctx context.Context, w io.Writer, src Source, o Options) error {
 	if o.Location == nil {
 		o.Location = time.UTC
 	}
-	row, err := src.Next(ctx)
+	row, err := src.Values(ctx)
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
@@ -28,13 +29,13 @@ func WriteCard(ctx context.Context, w io.Writer, src Source, o Options) error {
 	columns := src.Columns()
 	names := 0
 	for i, c := range columns {
-		if row[i] != nil {
+		if row[i].Kind != value.Null {
 			names = max(names, widthOf(cardName(heading(c))))
 		}
 	}
 	buf := bufio.NewWriter(w)
 	for i, c := range columns {
-		if row[i] == nil {
+		if row[i].Kind == value.Null {
 			continue
 		}
 		name := cardName(heading(c))

@@ -4,7 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"math/big"
+	"math"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -56,14 +56,15 @@ func writeBatches(ctx context.Context, src Source, o Options, cols []typed, sche
 		rows, bytes = 0, 0
 		return out.Write(rec)
 	}
-	r, err := each(ctx, src, func(row []any) error {
-		for i, v := range row {
-			v, n, err := cols[i].cell(v, o.Location)
+	r, err := each(ctx, src, func(row []value.Value) error {
+		for i := range row {
+			cols[i].text = cols[i].text[:0]
+			text, err := cols[i].convert(&row[i], o.Location)
 			if err != nil {
 				return err
 			}
-			add(b.Field(i), v)
-			bytes += n
+			add(b.Field(i), &row[i], text)
+			bytes += len(text)
 		}
 		if rows++; rows < batchRows && bytes < batchBytes {
 			return nil
@@ -82,14 +83,15 @@ func writeBatches(ctx context.Context, src Source, o Options, cols []typed, sche
 // typed is a column of these formats.
 type typed struct {
 	name string
+	kind value.Kind
 	typ  arrow.DataType
-	json bool // nested values, written as JSON
+	text []byte // of the values that are being written
 }
 
 func columnsOf(columns []value.Column) []typed {
 	out := make([]typed, len(columns))
 	for i, name := range uniqueNames(columns) {
-		out[i] = typed{name: name, typ: typeOf(columns[i]), json: columns[i].Kind == value.Nested}
+		out[i] = typed{name: name, kind: columns[i].Kind, typ: typeOf(columns[i])}
 	}
 	return out
 }
@@ -137,119 +139,54 @@ func typeOf(c value.Column) arrow.DataType {
 	return arrow.BinaryTypes.String
 }
 
-// cell converts a value to the column's type and returns the bytes of text it takes. Cells are nil,
-// bool, int64, uint64, float32, float64, arrow.Date32, arrow.Timestamp, decimal128.Num, string or
-// []byte.
-func (c *typed) cell(v any, loc *time.Location) (cell any, bytes int, err error) {
-	ok := true
-	switch c.typ.ID() {
-	case arrow.BOOL:
-		_, ok = v.(bool)
-	case arrow.INT64:
-		_, ok = v.(int64)
-	case arrow.UINT64:
-		switch n := v.(type) {
-		case uint64:
-		case int64:
-			v = uint64(n)
-		default:
-			ok = false
-		}
-	case arrow.FLOAT32:
-		_, ok = v.(float32)
-	case arrow.FLOAT64:
-		_, ok = v.(float64)
-	case arrow.DATE32:
-		var day value.Date
-		if day, ok = v.(value.Date); ok {
-			v = arrow.Date32FromTime(time.Time(day))
-		}
-	case arrow.TIMESTAMP:
-		switch at := v.(type) {
-		case time.Time:
-			v = arrow.Timestamp(at.UnixMicro())
-		case value.LocalTime:
-			v = arrow.Timestamp(time.Time(at).UnixMicro())
-		default:
-			ok = false
-		}
-	case arrow.DECIMAL128:
-		if v != nil {
-			v, err = decimal(v)
-		}
-	case arrow.BINARY:
-		var b []byte
-		b, ok = v.([]byte)
-		bytes = len(b)
-	default:
-		if v != nil {
-			text := c.text(v, loc)
-			v, bytes = text, len(text)
+// convert checks that the column's type holds the value. It appends what is text in that type to
+// c.text, and returns it.
+func (c *typed) convert(v *value.Value, loc *time.Location) (text []byte, err error) {
+	from := len(c.text)
+	switch id := c.typ.ID(); {
+	case v.Kind == value.Null:
+	case id == arrow.STRING && c.kind.Nested(): // also a UNION, whose text is that of its member
+		c.text = v.AppendJSON(c.text, loc)
+	case id == arrow.STRING:
+		c.text = v.AppendText(c.text, loc)
+	case v.Kind != c.kind:
+		err = fmt.Errorf("write column %s: %v cannot be written as %s; cast it, e.g. CAST(x AS VARCHAR)", c.name, v, c.typ)
+	case id == arrow.BINARY:
+		c.text = append(c.text, v.Text...)
+	case id == arrow.DECIMAL128:
+		if v.Text != "" || v.High == math.MinInt64 || !decimal128.New(v.High, v.Low).FitsInPrecision(38) {
+			err = fmt.Errorf("write column %s: %v has more than 38 digits", c.name, v.Big())
 		}
 	}
-	if !ok && v != nil {
-		err = fmt.Errorf("%v cannot be written as %s; cast it, e.g. CAST(x AS VARCHAR)", v, c.typ)
-	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("write column %s: %w", c.name, err)
-	}
-	return v, bytes, nil
+	return c.text[from:], err
 }
 
-// add appends a cell.
-func add(to array.Builder, cell any) {
-	if cell == nil {
+// add appends a converted value.
+func add(to array.Builder, v *value.Value, text []byte) {
+	if v.Kind == value.Null {
 		to.AppendNull()
 		return
 	}
 	switch b := to.(type) {
 	case *array.BooleanBuilder:
-		b.Append(cell.(bool))
+		b.Append(v.Low != 0)
 	case *array.Int64Builder:
-		b.Append(cell.(int64))
+		b.Append(v.Int())
 	case *array.Uint64Builder:
-		b.Append(cell.(uint64))
+		b.Append(v.Low)
 	case *array.Float32Builder:
-		b.Append(cell.(float32))
+		b.Append(float32(v.Float()))
 	case *array.Float64Builder:
-		b.Append(cell.(float64))
+		b.Append(v.Float())
 	case *array.Date32Builder:
-		b.Append(cell.(arrow.Date32))
+		b.Append(arrow.Date32(v.Int()))
 	case *array.TimestampBuilder:
-		b.Append(cell.(arrow.Timestamp))
+		b.Append(arrow.Timestamp(v.Int()))
 	case *array.Decimal128Builder:
-		b.Append(cell.(decimal128.Num))
+		b.Append(decimal128.New(v.High, v.Low))
 	case *array.BinaryBuilder:
-		b.Append(cell.([]byte))
+		b.Append(text)
 	case *array.StringBuilder:
-		b.Append(cell.(string))
+		b.BinaryBuilder.Append(text)
 	}
-}
-
-func (c *typed) text(v any, loc *time.Location) string {
-	if s, ok := v.(string); ok {
-		return s
-	}
-	if c.json {
-		return string(value.AppendJSON(nil, v, loc))
-	}
-	return string(value.AppendText(nil, v, loc))
-}
-
-func decimal(v any) (any, error) {
-	var units *big.Int
-	switch v := v.(type) {
-	case value.Decimal:
-		units = v.Units
-	case *big.Int:
-		units = v
-	case int64:
-		units = big.NewInt(v)
-	default:
-		return nil, fmt.Errorf("%v is not a decimal", v)
-	}
-	if n := decimal128.FromBigInt(units); n.FitsInPrecision(38) && units.BitLen() < 128 {
-		return n, nil
-	}
-	return nil, fmt.Errorf("%v has more than 38 digits", units)
 }

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"math"
 	"math/big"
 	"strings"
 	"testing"
@@ -28,10 +31,10 @@ func exact() ([]value.Column, [][]any, []string) {
 		{Name: "h", Type: "HUGEINT", Kind: value.Integer}, {Name: "f", Type: "DOUBLE", Kind: value.Float}, {Name: "d", Type: "DECIMAL(18,4)", Kind: value.Exact},
 		{Name: "t", Type: "VARCHAR", Kind: value.Text}, {Name: "t", Type: "ENUM", Kind: value.Text}, {Name: "j", Type: "JSON", Kind: value.Document},
 		{Name: "x", Type: "BLOB", Kind: value.Bytes}, {Name: "day", Type: "DATE", Kind: value.Day}, {Name: "l", Type: "TIMESTAMP", Kind: value.Local},
-		{Name: "at", Type: "TIMESTAMP WITH TIME ZONE", Kind: value.Instant}, {Name: "list", Type: "INTEGER[]", Kind: value.Nested}, {Name: "clock", Type: "TIME", Kind: value.Other},
+		{Name: "at", Type: "TIMESTAMP WITH TIME ZONE", Kind: value.Instant}, {Name: "list", Type: "INTEGER[]", Kind: value.List}, {Name: "clock", Type: "TIME", Kind: value.Clock},
 	}
 	row := []any{true, int64(-7), uint64(1 << 63), big.NewInt(12), 0.1, value.Decimal{Units: big.NewInt(-1205000), Scale: 4}, "한국어", "Monday",
-		value.JSON(`{"b":1.10}`), []byte{0, 255}, value.Date(at.Truncate(24 * time.Hour)), value.LocalTime(at), at, value.List{int64(1), nil}, value.Clock(1e9)}
+		value.JSON(`{"b":1.10}`), []byte{0, 255}, value.Date(at.Truncate(24 * time.Hour)), value.LocalTime(at), at, []any{int64(1), nil}, value.Int(value.Clock, 1e6)}
 	return columns, [][]any{row, make([]any, len(columns))}, []string{
 		"true", "-7", "9223372036854775808", "12", "0.1", "-120.5", "한국어", "Monday", `{"b":1.10}`, "AP8=", "2026-11-19", "2026-11-19T23:30:00.123",
 		"2026-11-19T23:30:00.123Z", "[1,null]", "00:00:01",
@@ -169,11 +172,11 @@ func TestColumnarEmpty(t *testing.T) {
 // failing gives a few rows, and then an error.
 type failing struct{ counter }
 
-func (f *failing) Next(ctx context.Context) ([]any, error) {
+func (f *failing) Values(ctx context.Context) ([]value.Value, error) {
 	if f.at == f.n {
 		return nil, errBroken
 	}
-	return f.counter.Next(ctx)
+	return f.counter.Values(ctx)
 }
 
 // What broke off in its middle is not taken for a whole file.
@@ -185,6 +188,26 @@ func TestColumnarBroken(t *testing.T) {
 		}
 		if _, err := format.Write(t.Context(), &cut, f, &failing{counter{n: 70_000}}, format.Options{}); !errors.Is(err, errBroken) || cut.Len() == 0 || strings.HasSuffix(cut.String(), end) {
 			t.Errorf("%s: one that is cut after %d bytes has the end of a whole one: %v", f, cut.Len(), err)
+		}
+	}
+}
+
+// Numbers of more digits than the type has are refused, also those that only just fit into its bits.
+func TestColumnarDigits(t *testing.T) {
+	columns := []value.Column{{Name: "h", Type: "HUGEINT", Kind: value.Integer}}
+	most := new(big.Int).Exp(big.NewInt(10), big.NewInt(38), nil)
+	bits := new(big.Int).Lsh(big.NewInt(1), 127)
+	smallest := value.Value{Kind: value.Integer, Scale: value.Huge, High: math.MinInt64} // as DuckDB has it
+	for _, f := range []format.Format{format.Parquet, format.Arrow, format.Arrows} {
+		for _, n := range []any{most, new(big.Int).Neg(most), bits, new(big.Int).Neg(bits), new(big.Int).Lsh(bits, 1), smallest} {
+			_, err := format.Write(t.Context(), io.Discard, f, format.NewStatic(columns, [][]any{{n}}), format.Options{})
+			if err == nil || !strings.Contains(err.Error(), fmt.Sprint(n)+" has more than 38 digits") {
+				t.Errorf("%s: %v: %v", f, n, err)
+			}
+		}
+		fits := new(big.Int).Neg(new(big.Int).Sub(most, big.NewInt(1)))
+		if _, err := format.Write(t.Context(), io.Discard, f, format.NewStatic(columns, [][]any{{fits}}), format.Options{}); err != nil {
+			t.Errorf("%s: %v", f, err)
 		}
 	}
 }

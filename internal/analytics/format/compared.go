@@ -1,11 +1,9 @@
 package format
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
-	"math/big"
 	"slices"
 	"strings"
 	"time"
@@ -28,7 +26,7 @@ type lines struct {
 	loc     *time.Location
 	keys    []int
 	figures []figure
-	row     []any
+	row     []value.Value
 	left    []figure // of row
 }
 
@@ -70,16 +68,16 @@ func (l *lines) Columns() []value.Column {
 	return append(out, value.Column{Name: "verdict", Kind: value.Text}, value.Column{Name: "95 % bounds", Kind: value.Float})
 }
 
-// Next returns the line of the next figure.
-func (l *lines) Next(ctx context.Context) ([]any, error) {
+// Values returns the line of the next figure.
+func (l *lines) Values(ctx context.Context) ([]value.Value, error) {
 	for len(l.left) == 0 {
-		row, err := l.Source.Next(ctx)
+		row, err := l.Source.Values(ctx)
 		if err != nil {
 			return nil, err
 		}
-		l.row = append(l.row[:0], row...)
+		l.row = value.KeepAll(row)
 		for _, f := range l.figures {
-			if row[f.now] != nil || row[f.previous] != nil {
+			if row[f.now].Kind != value.Null || row[f.previous].Kind != value.Null {
 				l.left = append(l.left, f)
 			}
 		}
@@ -87,24 +85,26 @@ func (l *lines) Next(ctx context.Context) ([]any, error) {
 	columns := l.Source.Columns()
 	f := l.left[0]
 	l.left = l.left[1:]
-	var out []any
+	var out []value.Value
 	for _, k := range l.keys {
 		out = append(out, l.row[k])
 	}
-	out = append(out, heading(columns[f.now]), l.cell(f.previous), l.cell(f.now), "", "", "")
+	var change, told, bounds string
 	if f.change >= 0 {
-		out[len(out)-3] = l.signed(f.change)
+		change = l.signed(f.change)
 	}
-	if f.low >= 0 && l.row[f.low] != nil {
-		out[len(out)-2] = verdict(l.row[f.low], l.row[f.high])
-		out[len(out)-1] = l.signed(f.low) + " to " + l.signed(f.high)
+	if f.low >= 0 && l.row[f.low].Kind != value.Null {
+		told, bounds = verdict(l.row[f.low], l.row[f.high]), l.signed(f.low)+" to "+l.signed(f.high)
+	}
+	for _, text := range []string{heading(columns[f.now]), l.cell(f.previous), l.cell(f.now), change, told, bounds} {
+		out = append(out, value.Of(text))
 	}
 	return out, nil
 }
 
 // Skip drops the remaining lines of a row.
 func (l *lines) Skip(ctx context.Context) (int, error) {
-	if _, err := l.Next(ctx); errors.Is(err, io.EOF) {
+	if _, err := l.Values(ctx); errors.Is(err, io.EOF) {
 		return 0, nil
 	} else if err != nil {
 		return 0, err
@@ -119,32 +119,18 @@ func (l *lines) cell(i int) string { return human.Cell(l.row[i], l.Source.Column
 // signed formats a difference with its sign.
 func (l *lines) signed(i int) string {
 	text := l.cell(i)
-	if sign(l.row[i]) > 0 && l.Source.Columns()[i].Unit != value.Points {
+	if l.row[i].Sign() > 0 && l.Source.Columns()[i].Unit != value.Points {
 		return "+" + text
 	}
 	return text
 }
 
-func sign(v any) int {
-	switch v := v.(type) {
-	case int64:
-		return big.NewInt(v).Sign()
-	case *big.Int:
-		return v.Sign()
-	case value.Decimal:
-		return v.Units.Sign()
-	case float64:
-		return cmp.Compare(v, 0)
-	}
-	return 0
-}
-
 // verdict reports whether the bounds of a change exclude 0.
-func verdict(low, high any) string {
+func verdict(low, high value.Value) string {
 	switch {
-	case sign(low) > 0:
+	case low.Sign() > 0:
 		return "more"
-	case sign(high) < 0:
+	case high.Sign() < 0:
 		return "less"
 	}
 	return "unclear"

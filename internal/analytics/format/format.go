@@ -76,11 +76,11 @@ func OfFile(name string) (Format, bool) {
 	return "", false
 }
 
-// Source returns rows one by one. Next returns io.EOF after the last row and may reuse the returned
-// slice. Skip drops some rows and returns their number, 0 after the last.
+// Source returns rows one by one. Values returns io.EOF after the last row; a row is valid until the
+// next call. Skip drops some rows and returns their number, 0 after the last.
 type Source interface {
 	Columns() []value.Column
-	Next(ctx context.Context) ([]any, error)
+	Values(ctx context.Context) ([]value.Value, error)
 	Skip(ctx context.Context) (int, error)
 }
 
@@ -134,9 +134,9 @@ func Write(ctx context.Context, w io.Writer, f Format, src Source, o Options) (R
 		}
 		r, err = writeTable(ctx, buf, src, o)
 	case CSV:
-		r, err = writeCSV(ctx, buf, src, o, shown(exact{}, o))
+		r, err = writeCSV(ctx, buf, src, o, shown(exact, o))
 	case CSVExcel:
-		r, err = writeCSV(ctx, buf, src, o, shown(spreadsheet{}, o))
+		r, err = writeCSV(ctx, buf, src, o, shown(spreadsheet, o))
 	case JSON:
 		r, err = writeJSON(ctx, buf, src, o, "[\n", ",\n", "\n]\n", "[]\n")
 	case NDJSON:
@@ -156,10 +156,10 @@ func Write(ctx context.Context, w io.Writer, f Format, src Source, o Options) (R
 }
 
 // each calls do for every row.
-func each(ctx context.Context, src Source, do func(row []any) error) (Result, error) {
+func each(ctx context.Context, src Source, do func(row []value.Value) error) (Result, error) {
 	var r Result
 	for {
-		row, err := src.Next(ctx)
+		row, err := src.Values(ctx)
 		if errors.Is(err, io.EOF) {
 			return r, nil
 		}

@@ -69,14 +69,14 @@ func odd() ([]value.Column, [][]any) {
 		{Name: "text", Kind: value.Text, Null: "NULL"}, {Name: "text", Kind: value.Text, Null: "NULL"},
 		{Name: "text_2", Kind: value.Text, Null: "NULL"}, {Name: "a,b|\"c\"", Kind: value.Float, Null: "NULL"},
 		{Name: "at", Kind: value.Instant, Null: "NULL"}, {Name: "doc", Kind: value.Document, Null: "NULL"},
-		{Name: "nested", Kind: value.Nested, Null: "NULL"},
+		{Name: "nested", Kind: value.Struct, Null: "NULL"},
 	}
 	at := time.Date(2026, 11, 19, 23, 30, 0, 120e6, time.UTC)
 	return columns, [][]any{
-		{"plain", "", " padded ", 1.5, at, value.JSON(`{"b":1.10,"a":[]}`), value.List{int64(1), nil}},
+		{"plain", "", " padded ", 1.5, at, value.JSON(`{"b":1.10,"a":[]}`), []any{int64(1), nil}},
 		{"line\nbreak", "tab\tand \"quotes\"", "a|b\\c", math.NaN(), nil, nil, nil},
-		{"\x1b[31mred\x07", "\u202eright to left", "zero\u200bwidth", math.Inf(1), at.Add(time.Nanosecond), value.JSON(`"x"`), value.Struct{Names: []string{"k"}, Values: []any{value.Map{}}}},
-		{"한국어 텍스트", "bad \xff utf-8", nil, math.Copysign(0, -1), at, value.JSON("1e5"), value.Union{Tag: "t", Value: "v"}},
+		{"\x1b[31mred\x07", "\u202eright to left", "zero\u200bwidth", math.Inf(1), at.Add(time.Nanosecond), value.JSON(`"x"`), value.Value{Kind: value.Struct, Nest: &value.Nest{Names: []string{"k"}, Values: []value.Value{{Kind: value.Map, Nest: &value.Nest{}}}}}},
+		{"한국어 텍스트", "bad \xff utf-8", nil, math.Copysign(0, -1), at, value.JSON("1e5"), value.Value{Kind: value.Union, Nest: &value.Nest{Names: []string{"t"}, Values: []value.Value{value.Of("v")}}}},
 	}
 }
 
@@ -170,12 +170,12 @@ func (c *counter) Columns() []value.Column {
 	return []value.Column{{Name: "n", Type: "BIGINT", Kind: value.Integer}}
 }
 
-func (c *counter) Next(context.Context) ([]any, error) {
+func (c *counter) Values(context.Context) ([]value.Value, error) {
 	if c.at == c.n {
 		return nil, io.EOF
 	}
 	c.at++
-	return []any{c.at}, nil
+	return []value.Value{value.Of(c.at)}, nil
 }
 
 func (c *counter) Skip(context.Context) (int, error) {

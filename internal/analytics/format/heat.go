@@ -46,7 +46,7 @@ func writeHeat(ctx context.Context, w *bufio.Writer, src *drawn, o Options) (Res
 	}
 	down, across, number := find(src.down), find(src.across), find(src.number)
 	var h *heat
-	r, err := each(ctx, src, func(row []any) error {
+	r, err := each(ctx, src, func(row []value.Value) error {
 		title := ""
 		if columns[0].Key {
 			title = heading(columns[0]) + ": " + human.Cell(row[0], columns[0], o.Location)
@@ -59,12 +59,12 @@ func writeHeat(ctx context.Context, w *bufio.Writer, src *drawn, o Options) (Res
 		if h == nil {
 			h = &heat{title: title, fields: map[[2]string]int64{}}
 		}
-		n, _ := row[number].(int64)
-		if row[down] == nil || row[across] == nil {
+		n := row[number].Int()
+		if row[down].Kind == value.Null || row[across].Kind == value.Null {
 			h.apart += n
 			return nil
 		}
-		h.fields[[2]string{fmt.Sprint(row[down]), fmt.Sprint(row[across])}] += n
+		h.fields[[2]string{row[down].String(), row[across].String()}] += n
 		return nil
 	})
 	if h != nil {

@@ -106,10 +106,10 @@ func narrow(t []column, width int) {
 // cuttable reports whether the beginning of a value is still useful.
 func cuttable(k value.Kind) bool {
 	switch k {
-	case value.Text, value.Document, value.Nested, value.Bytes, value.Other:
-		return true
+	case value.Bool, value.Day, value.Local, value.Instant, value.Drawing:
+		return false
 	}
-	return false
+	return !k.Numeric()
 }
 
 // bars adds a bar beside the first share if there is room.

@@ -2,6 +2,7 @@ package format
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -13,89 +14,65 @@ import (
 )
 
 // flavour is a kind of CSV: its beginning, line ends and cells.
-type flavour interface {
-	begin() string
-	end() string
-	appendText(dst []byte, v any, loc *time.Location) []byte
+type flavour struct {
+	begin, end string
+	appendText func(v *value.Value, dst []byte, loc *time.Location) []byte
 }
 
 // exact is for programs: values are unchanged.
-type exact struct{}
+var exact = flavour{"", "\n", (*value.Value).AppendText}
 
-func (exact) begin() string { return "" }
-func (exact) end() string   { return "\n" }
-func (exact) appendText(dst []byte, v any, loc *time.Location) []byte {
-	return value.AppendText(dst, v, loc)
-}
-
-// visible wraps a flavour for a terminal, which would interpret control characters.
-type visible struct{ flavour }
-
-func (f visible) appendText(dst []byte, v any, loc *time.Location) []byte {
-	return append(dst, words.Lines(string(f.flavour.appendText(nil, v, loc)))...)
-}
-
-// shown returns the flavour for the output's destination: visible on a terminal.
+// shown returns the flavour for the output's destination: a terminal would interpret control
+// characters.
 func shown(as flavour, o Options) flavour {
-	if o.Width == 0 {
-		return as
+	if exactly := as.appendText; o.Width > 0 {
+		as.appendText = func(v *value.Value, dst []byte, loc *time.Location) []byte {
+			return append(dst, words.Lines(string(exactly(v, nil, loc)))...)
+		}
 	}
-	return visible{as}
+	return as
 }
 
 // writeCSV writes RFC 4180. Null is empty, an empty string is "".
 func writeCSV(ctx context.Context, w *bufio.Writer, src Source, o Options, as flavour) (Result, error) {
-	line := []byte(as.begin())
-	var text []byte
+	line := []byte(as.begin)
 	for i, c := range src.Columns() {
 		if i > 0 {
 			line = append(line, ',')
 		}
-		text = as.appendText(text[:0], c.Name, o.Location)
-		line = appendField(line, text)
+		name := value.Of(c.Name)
+		line = quote(as.appendText(&name, line, o.Location), len(line))
 	}
-	if _, err := w.Write(append(line, as.end()...)); err != nil {
+	if _, err := w.Write(append(line, as.end...)); err != nil {
 		return Result{}, err
 	}
-	return each(ctx, src, func(row []any) error {
+	return each(ctx, src, func(row []value.Value) error {
 		line = line[:0]
-		for i, v := range row {
+		for i := range row {
 			if i > 0 {
 				line = append(line, ',')
 			}
-			if v != nil {
-				text = as.appendText(text[:0], v, o.Location)
-				line = appendField(line, text)
+			if row[i].Kind != value.Null {
+				line = quote(as.appendText(&row[i], line, o.Location), len(line))
 			}
 		}
-		_, err := w.Write(append(line, as.end()...))
+		_, err := w.Write(append(line, as.end...))
 		return err
 	})
 }
 
-// appendField appends a field, quoted where it must be.
-func appendField(dst, text []byte) []byte {
-	quoted := len(text) == 0
-	for i, c := range text {
-		switch c {
-		case ',', '"', '\n', '\r':
-			quoted = true
-		case ' ', '\t':
-			quoted = quoted || i == 0 || i == len(text)-1
-		}
+// quote quotes the field at the end of a line where it must be.
+func quote(line []byte, from int) []byte {
+	field := line[from:]
+	n := len(field)
+	if n > 0 && !bytes.ContainsAny(field, ",\"\n\r") && !blank(field[0]) && !blank(field[n-1]) {
+		return line
 	}
-	if !quoted {
-		return append(dst, text...)
-	}
-	dst = append(dst, '"')
-	for _, c := range text {
-		if c == '"' {
-			dst = append(dst, '"')
-		}
-		dst = append(dst, c)
-	}
-	return append(dst, '"')
+	text := strings.ReplaceAll(string(field), `"`, `""`)
+	return append(append(append(line[:from], '"'), text...), '"')
 }
+
+func blank(c byte) bool { return c == ' ' || c == '\t' }
 
 // writeJSON writes an object for every row, with members in column order.
 func writeJSON(ctx context.Context, w *bufio.Writer, src Source, o Options, open, between, end, empty string) (Result, error) {
@@ -105,19 +82,19 @@ func writeJSON(ctx context.Context, w *bufio.Writer, src Source, o Options, open
 	}
 	first := true
 	var line []byte
-	r, err := each(ctx, src, func(row []any) error {
+	r, err := each(ctx, src, func(row []value.Value) error {
 		line = append(line[:0], between...)
 		if first {
 			line = append(line[:0], open...)
 			first = false
 		}
 		line = append(line, '{')
-		for i, v := range row {
+		for i := range row {
 			if i > 0 {
 				line = append(line, ',')
 			}
 			line = append(line, names[i]...)
-			line = value.AppendJSON(line, v, o.Location)
+			line = row[i].AppendJSON(line, o.Location)
 		}
 		if line = append(line, '}'); o.Width > 0 { // JSON allows some characters that a terminal interprets
 			line = append(line[:0], words.Lines(string(line))...)
@@ -171,7 +148,7 @@ func writeMarkdown(ctx context.Context, w *bufio.Writer, src Source, o Options) 
 	if _, err := w.WriteString(head + "\n" + rule + "\n"); err != nil {
 		return Result{}, err
 	}
-	return each(ctx, src, func(row []any) error {
+	return each(ctx, src, func(row []value.Value) error {
 		_, _ = w.WriteString("|")
 		for i, v := range row {
 			_, _ = w.WriteString(" " + escape.Replace(human.Cell(v, columns[i], o.Location)) + " |")

@@ -3,13 +3,12 @@ package format
 import (
 	"bufio"
 	"context"
-	"encoding/binary"
 	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/parquet-go/parquet-go"
 
+	"callhouse/internal/analytics/value"
 	"callhouse/internal/schema/columnar"
 )
 
@@ -37,18 +36,18 @@ func writeParquet(ctx context.Context, w *bufio.Writer, src Source, o Options) (
 			if _, err := c.WriteRowValues(held[i]); err != nil {
 				return fmt.Errorf("write column %s: %w", cols[i].name, err)
 			}
-			held[i] = held[i][:0]
+			held[i], cols[i].text = held[i][:0], cols[i].text[:0]
 		}
 		return nil
 	}
-	r, err := each(ctx, src, func(row []any) error {
-		for i, v := range row {
-			cell, n, err := cols[i].cell(v, o.Location)
+	r, err := each(ctx, src, func(row []value.Value) error {
+		for i := range row {
+			text, err := cols[i].convert(&row[i], o.Location)
 			if err != nil {
 				return err
 			}
-			held[i] = append(held[i], parquetValue(cell, i))
-			bytes += n
+			held[i] = append(held[i], cols[i].parquet(&row[i], text).Level(0, level(&row[i]), i))
+			bytes += len(text)
 		}
 		isFull := rows+1 >= batchRows || bytes >= batchBytes
 		if rows++; !isFull && rows%atOnce > 0 {
@@ -96,37 +95,33 @@ func (c *typed) node() parquet.Node {
 
 const decimalBytes = 16
 
-// parquetValue converts a cell to Parquet.
-func parquetValue(cell any, column int) parquet.Value {
-	if cell == nil {
-		return parquet.NullValue().Level(0, 0, column)
+// parquet returns a converted value.
+func (c *typed) parquet(v *value.Value, text []byte) parquet.Value {
+	if v.Kind == value.Null {
+		return parquet.NullValue()
 	}
-	return plainValue(cell).Level(0, 1, column)
+	switch c.typ.ID() {
+	case arrow.BOOL:
+		return parquet.BooleanValue(v.Low != 0)
+	case arrow.INT64, arrow.UINT64, arrow.TIMESTAMP:
+		return parquet.Int64Value(v.Int())
+	case arrow.FLOAT32:
+		return parquet.FloatValue(float32(v.Float()))
+	case arrow.FLOAT64:
+		return parquet.DoubleValue(v.Float())
+	case arrow.DATE32:
+		return parquet.Int32Value(int32(v.Int()))
+	case arrow.DECIMAL128:
+		c.text = v.AppendBits(c.text)
+		return parquet.FixedLenByteArrayValue(c.text[len(c.text)-decimalBytes:])
+	}
+	return parquet.ByteArrayValue(text)
 }
 
-func plainValue(cell any) parquet.Value {
-	switch v := cell.(type) {
-	case bool:
-		return parquet.BooleanValue(v)
-	case int64:
-		return parquet.Int64Value(v)
-	case uint64:
-		return parquet.Int64Value(int64(v)) // the type is unsigned
-	case float32:
-		return parquet.FloatValue(v)
-	case float64:
-		return parquet.DoubleValue(v)
-	case arrow.Date32:
-		return parquet.Int32Value(int32(v))
-	case arrow.Timestamp:
-		return parquet.Int64Value(int64(v))
-	case decimal128.Num:
-		text := binary.BigEndian.AppendUint64(make([]byte, 0, decimalBytes), uint64(v.HighBits()))
-		return parquet.FixedLenByteArrayValue(binary.BigEndian.AppendUint64(text, v.LowBits()))
-	case string:
-		return parquet.ByteArrayValue([]byte(v))
-	case []byte:
-		return parquet.ByteArrayValue(v)
+// level returns the definition level of a value.
+func level(v *value.Value) int {
+	if v.Kind == value.Null {
+		return 0
 	}
-	return parquet.NullValue()
+	return 1
 }

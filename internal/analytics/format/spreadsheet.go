@@ -2,7 +2,6 @@ package format
 
 import (
 	"math"
-	"math/big"
 	"regexp"
 	"time"
 
@@ -12,10 +11,7 @@ import (
 // spreadsheet is CSV that Excel and similar programs read safely: they run a cell that begins with
 // =, +, - or @ as a formula, drop leading zeros of a number, and do not support times with an
 // offset.
-type spreadsheet struct{}
-
-func (spreadsheet) begin() string { return "\ufeff" } // without it Excel assumes its country's encoding
-func (spreadsheet) end() string   { return "\r\n" }
+var spreadsheet = flavour{"\ufeff", "\r\n", sheetText} // without its beginning Excel assumes its country's encoding
 
 // asText marks a cell as text.
 const asText = '\''
@@ -31,25 +27,19 @@ var (
 
 const sheetTime = "2006-01-02 15:04:05.999"
 
-func (spreadsheet) appendText(dst []byte, v any, loc *time.Location) []byte {
-	switch v := v.(type) {
-	case bool, int64, uint64, *big.Int, value.Decimal, value.Date:
-		return value.AppendText(dst, v, loc)
-	case float32:
-		if !math.IsInf(float64(v), 0) {
-			return value.AppendText(dst, v, loc)
+func sheetText(v *value.Value, dst []byte, loc *time.Location) []byte {
+	switch v.Kind {
+	case value.Bool, value.Integer, value.Exact, value.Day:
+		return v.AppendText(dst, loc)
+	case value.Float:
+		if !math.IsInf(v.Float(), 0) {
+			return v.AppendText(dst, loc)
 		}
-	case float64:
-		if !math.IsInf(v, 0) {
-			return value.AppendText(dst, v, loc)
-		}
-	case time.Time:
-		return v.In(loc).AppendFormat(dst, sheetTime)
-	case value.LocalTime:
-		return time.Time(v).AppendFormat(dst, sheetTime)
+	case value.Instant, value.Local:
+		return v.Time().In(zoneOf(v, loc)).AppendFormat(dst, sheetTime)
 	}
 	from := len(dst)
-	dst = value.AppendText(append(dst, asText), v, loc)
+	dst = v.AppendText(append(dst, asText), loc)
 	if text := dst[from+1:]; formulaRE.Match(text) || numberRE.Match(text) || len(text) > 0 && text[0] == asText {
 		return dst
 	}

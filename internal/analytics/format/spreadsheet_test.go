@@ -71,7 +71,7 @@ func TestSpreadsheetTexts(t *testing.T) {
 func TestSpreadsheetValues(t *testing.T) {
 	at := time.Date(2026, 11, 1, 9, 30, 0, 123e6, time.UTC)
 	values := []any{int64(-5), uint64(7), big.NewInt(-12), value.Decimal{Units: big.NewInt(-15000), Scale: 4}, -1.5, math.Inf(-1), true, nil, "",
-		at, at.Truncate(time.Second), value.LocalTime(at), value.Date(at), value.JSON(`{"a":"=1"}`), value.List{int64(-1)}}
+		at, at.Truncate(time.Second), value.LocalTime(at), value.Date(at), value.JSON(`{"a":"=1"}`), []any{int64(-1)}}
 	want := "-5,7,-12,-1.5000,-1.5,'-Infinity,true,,\"\",2026-11-01 18:30:00.123,2026-11-01 18:30:00,2026-11-01 09:30:00.123,2026-11-01,\"{\"\"a\"\":\"\"=1\"\"}\",[-1]\r\n"
 	columns := make([]value.Column, len(values))
 	for i := range columns {

@@ -11,24 +11,27 @@ import (
 type Static struct {
 	columns []value.Column
 	rows    [][]any
+	row     []value.Value
 }
 
 // NewStatic returns a Source of rows.
 func NewStatic(columns []value.Column, rows [][]any) *Static {
-	return &Static{columns: columns, rows: rows}
+	return &Static{columns, rows, make([]value.Value, len(columns))}
 }
 
 // Columns implements Source.
 func (s *Static) Columns() []value.Column { return s.columns }
 
-// Next implements Source.
-func (s *Static) Next(context.Context) ([]any, error) {
+// Values implements Source.
+func (s *Static) Values(context.Context) ([]value.Value, error) {
 	if len(s.rows) == 0 {
 		return nil, io.EOF
 	}
-	row := s.rows[0]
+	for i, x := range s.rows[0] {
+		s.row[i] = value.Of(x)
+	}
 	s.rows = s.rows[1:]
-	return row, nil
+	return s.row, nil
 }
 
 // Skip implements Source.

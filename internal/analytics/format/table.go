@@ -49,10 +49,11 @@ func writeTable(ctx context.Context, w *bufio.Writer, src Source, o Options) (Re
 	if n := len(columns); n > 0 && columns[n-1].Kind == value.Drawing {
 		return writeDrawings(ctx, w, src)
 	}
-	var rows [][]any
+	var cells [][]string
+	var rows [][]value.Value
 	var eof bool
-	for len(rows) < TableRows {
-		row, err := src.Next(ctx)
+	for len(cells) < TableRows {
+		row, err := src.Values(ctx)
 		if errors.Is(err, io.EOF) {
 			eof = true
 			break
@@ -60,13 +61,9 @@ func writeTable(ctx context.Context, w *bufio.Writer, src Source, o Options) (Re
 		if err != nil {
 			return Result{}, err
 		}
-		rows = append(rows, append([]any(nil), row...))
+		rows, cells = append(rows, value.KeepAll(row)), append(cells, humanRow(row, columns, o))
 	}
-	cells := make([][]string, len(rows))
-	for i, row := range rows {
-		cells[i] = humanRow(row, columns, o)
-	}
-	r := Result{Rows: int64(len(rows))}
+	r := Result{Rows: int64(len(cells))}
 	t, asRecords := layout(columns, cells, o.Width)
 	if asRecords {
 		writeRecords(w, columns, cells, o.Width)
@@ -87,7 +84,7 @@ func writeTable(ctx context.Context, w *bufio.Writer, src Source, o Options) (Re
 	if eof {
 		return r, nil
 	}
-	left := o.rows() - int64(len(rows))
+	left := o.rows() - int64(len(cells))
 	if asRecords {
 		left = 0 // nobody reads records by the thousand
 	}
@@ -110,7 +107,7 @@ func writeTable(ctx context.Context, w *bufio.Writer, src Source, o Options) (Re
 func writeRest(ctx context.Context, w *bufio.Writer, src Source, t []column, columns []value.Column, above []string, most int64,
 	o Options) (n int64, eof bool, err error) {
 	for ; n < most; n++ {
-		row, err := src.Next(ctx)
+		row, err := src.Values(ctx)
 		if errors.Is(err, io.EOF) {
 			return n, true, nil
 		}
@@ -137,9 +134,8 @@ func (o Options) rows() int64 {
 
 // writeDrawings writes the last column of every row unchanged.
 func writeDrawings(ctx context.Context, w *bufio.Writer, src Source) (Result, error) {
-	return each(ctx, src, func(row []any) error {
-		s, _ := row[len(row)-1].(string)
-		for line := range strings.Lines(s) {
+	return each(ctx, src, func(row []value.Value) error {
+		for line := range strings.Lines(row[len(row)-1].Text) {
 			writeLine(w, words.Line(strings.TrimSuffix(line, "\n")))
 		}
 		return nil
@@ -165,7 +161,7 @@ func more(ctx context.Context, src Source, o Options) (string, error) {
 	return fmt.Sprintf("… more than %s more rows: use %s for all", human.Thousands(fmt.Sprint(countRows)), o.instead()), nil
 }
 
-func humanRow(row []any, columns []value.Column, o Options) []string {
+func humanRow(row []value.Value, columns []value.Column, o Options) []string {
 	out := make([]string, len(row))
 	for i, v := range row {
 		out[i] = human.Cell(v, columns[i], o.Location)
@@ -224,7 +220,7 @@ func writeHead(w *bufio.Writer, t []column, o Options) {
 	}
 }
 
-func writeRow(w *bufio.Writer, t []column, row []any, cells []string, alike int) {
+func writeRow(w *bufio.Writer, t []column, row []value.Value, cells []string, alike int) {
 	for line, more := 0, true; more; line++ {
 		more = false
 		var b strings.Builder
@@ -239,8 +235,7 @@ func writeRow(w *bufio.Writer, t []column, row []any, cells []string, alike int)
 				more = more || line+1 < len(lines)
 			case line > 0, i < alike:
 			case c.bar:
-				f, _ := row[c.index].(float64)
-				s = bar(f, c.width)
+				s = bar(row[c.index].Float(), c.width)
 			default:
 				s = cells[c.index]
 			}

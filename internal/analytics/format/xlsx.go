@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"math/big"
 	"strconv"
 	"time"
 	"unicode/utf16"
@@ -100,12 +98,12 @@ func newSheet(file *excelize.File, columns []value.Column, o Options) (*sheet, e
 	return s, s.to.SetRow("A1", head)
 }
 
-func (s *sheet) add(row []any) error {
+func (s *sheet) add(row []value.Value) error {
 	if s.rows++; s.rows > excelize.TotalRows {
 		return ErrSheetFull
 	}
-	for i, v := range row {
-		s.cells[i] = s.cell(v)
+	for i := range row {
+		s.cells[i] = s.cell(&row[i])
 	}
 	if err := s.to.SetRow("A"+strconv.Itoa(s.rows), s.cells); err != nil {
 		return fmt.Errorf("write row %d of the sheet: %w", s.rows, err)
@@ -114,51 +112,40 @@ func (s *sheet) add(row []any) error {
 }
 
 // cell converts a value for the library. Values without an Excel type are text.
-func (s *sheet) cell(v any) any {
-	switch v := v.(type) {
-	case nil, bool:
-		return v
-	case int64:
-		if len(strconv.FormatInt(max(v, -v), 10)) <= digits {
-			return v
+func (s *sheet) cell(v *value.Value) any {
+	switch v.Kind {
+	case value.Null, value.Bool:
+		return v.Go()
+	case value.Integer:
+		if d, _, _ := v.Digits(nil); len(d) <= digits {
+			return v.Int()
 		}
-	case uint64:
-		if len(strconv.FormatUint(v, 10)) <= digits {
-			return v
-		}
-	case *big.Int:
-		if len(new(big.Int).Abs(v).String()) <= digits {
-			return v.Int64()
-		}
-	case value.Decimal:
+	case value.Exact:
 		return v.Float()
-	case float32:
-		if f := float64(v); !math.IsNaN(f) && !math.IsInf(f, 0) {
-			return v
+	case value.Float:
+		if !v.Odd() {
+			return v.Go()
 		}
-	case float64:
-		if !math.IsNaN(v) && !math.IsInf(v, 0) {
-			return v
-		}
-	case time.Time:
-		if t := v.In(s.loc); inCalendar(t) {
-			return excelize.Cell{StyleID: s.instant, Value: t}
-		}
-	case value.LocalTime:
-		if t := time.Time(v); inCalendar(t) {
-			return excelize.Cell{StyleID: s.instant, Value: t}
-		}
-	case value.Date:
-		if t := time.Time(v); inCalendar(t) {
-			return excelize.Cell{StyleID: s.day, Value: t}
+	case value.Instant, value.Local, value.Day:
+		if t := v.Time().In(zoneOf(v, s.loc)); t.Year() > 1900 && t.Year() < 10000 { // Excel has no other days
+			style := s.instant
+			if v.Kind == value.Day {
+				style = s.day
+			}
+			return excelize.Cell{StyleID: style, Value: t}
 		}
 	}
-	text := string(value.AppendText(nil, v, s.loc))
+	text := string(v.AppendText(nil, s.loc))
 	if len(text) > excelize.TotalCellChars && len(utf16.Encode([]rune(text))) > excelize.TotalCellChars {
 		s.cut++ // the library cuts it
 	}
 	return text
 }
 
-// inCalendar reports whether Excel can represent the day.
-func inCalendar(t time.Time) bool { return t.Year() > 1900 && t.Year() < 10000 }
+// zoneOf returns the zone in which a spreadsheet shows a value.
+func zoneOf(v *value.Value, loc *time.Location) *time.Location {
+	if v.Kind == value.Instant {
+		return loc
+	}
+	return time.UTC
+}

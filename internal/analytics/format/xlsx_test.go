@@ -75,7 +75,7 @@ func TestXLSX(t *testing.T) {
 		{value.LocalTime(at), sheetCell{excelize.CellTypeUnset, "46345.97916809028", "2026-11-19 23:30:00"}},
 		{value.Date(at.Truncate(24 * time.Hour)), sheetCell{excelize.CellTypeUnset, "46345", "2026-11-19"}},
 		{value.Date(time.Date(1899, 1, 1, 0, 0, 0, 0, time.UTC)), text("1899-01-01")},
-		{value.JSON(`{"b":1.10}`), text(`{"b":1.10}`)}, {value.List{int64(1), nil}, text("[1,null]")}, {nil, sheetCell{}}, {"last", text("last")},
+		{value.JSON(`{"b":1.10}`), text(`{"b":1.10}`)}, {[]any{int64(1), nil}, text("[1,null]")}, {nil, sheetCell{}}, {"last", text("last")},
 	}
 	columns := make([]value.Column, len(cases))
 	row, want, head := make([]any, len(cases)), make([]sheetCell, len(cases)), make([]sheetCell, len(cases))

@@ -16,55 +16,28 @@ import (
 
 // Cell returns a value of a column for people, on one line and without control sequences. Instants
 // are in loc.
-func Cell(v any, c value.Column, loc *time.Location) string {
-	if v == nil {
+func Cell(v value.Value, c value.Column, loc *time.Location) string {
+	switch {
+	case v.Kind == value.Null:
 		return c.Null
+	case v.Kind == value.Integer && c.Unit == value.Millis:
+		return Duration(v.Big())
+	case v.Kind == value.Integer && c.Unit == value.Count:
+		return Thousands(v.String())
+	case v.Kind == value.Float && c.Unit == value.Percent:
+		return percent(v.Float())
+	case v.Kind == value.Float && (c.Unit == value.Number || c.Unit == value.Points || c.Unit == value.Money):
+		return decimal(v.Float(), c.Unit == value.Points)
+	case v.Kind == value.Exact && c.Unit == value.Money:
+		return money(v.String())
+	case v.Kind == value.Exact && (c.Unit == value.Number || c.Unit == value.Points):
+		return strings.TrimSuffix(money(v.String()), ".00")
 	}
-	switch c.Unit {
-	case value.Millis:
-		if ms, ok := integer(v); ok {
-			return Duration(ms)
-		}
-	case value.Percent:
-		if f, ok := v.(float64); ok {
-			return percent(f)
-		}
-	case value.Count:
-		if n, ok := integer(v); ok {
-			return Thousands(n.String())
-		}
-	case value.Number, value.Points, value.Money:
-		switch v := v.(type) {
-		case float64:
-			return decimal(v, c.Unit == value.Points)
-		case value.Decimal:
-			if c.Unit != value.Money {
-				return strings.TrimSuffix(money(v), ".00")
-			}
-			return money(v)
-		}
-	}
-	switch v := v.(type) {
-	case time.Time:
-		return value.HumanInstant(v, loc)
-	case value.LocalTime:
-		return value.HumanLocal(v)
-	}
-	text := string(value.AppendText(nil, v, loc))
+	text := string(v.AppendHuman(nil, loc))
 	if c.Wrap { // prose, whose line breaks do not matter
 		text = strings.Join(strings.Fields(text), " ")
 	}
 	return words.Line(text)
-}
-
-func integer(v any) (*big.Int, bool) {
-	switch v := v.(type) {
-	case int64:
-		return big.NewInt(v), true
-	case *big.Int:
-		return v, true
-	}
-	return nil, false
 }
 
 // Thousands adds separators to a whole number: 2,031.
@@ -80,8 +53,7 @@ func Thousands(s string) string {
 }
 
 // money writes a decimal with separators and two decimals; below 10 with all it has.
-func money(d value.Decimal) string {
-	s := d.String()
+func money(s string) string {
 	if r, ok := new(big.Rat).SetString(s); ok && r.Cmp(big.NewRat(10, 1)) >= 0 {
 		s = r.FloatString(2)
 	}

@@ -74,18 +74,18 @@ func (ids *IDs) read(ctx context.Context, conn *duck.Conn, snap *layout.Snapshot
 		}
 		defer rows.Close()
 		for {
-			row, err := rows.NextLent(ctx)
+			row, err := rows.Values(ctx)
 			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil {
 				return err
 			}
-			path, at := unknown[*row[1].(*string)], int(*row[2].(*int64)/pieceRows)
+			path, at := unknown[row[1].Text], int(row[2].Int()/pieceRows)
 			for len(known[path]) <= at {
 				known[path] = append(known[path], nil)
 			}
-			known[path][at] = append(known[path][at], hashOf(*row[0].(*string)))
+			known[path][at] = append(known[path][at], hashOf(row[0].Text))
 		}
 		for _, path := range unknown {
 			for _, hashes := range known[path] {

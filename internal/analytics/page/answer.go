@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/big"
 	"slices"
 	"strings"
 	"time"
@@ -238,16 +237,8 @@ type cell struct {
 func noNumber() cell { return cell{Text: "–", Null: true, Number: true} }
 
 // float returns a value as a number to draw; NaN if it is none.
-func float(v any) float64 {
-	switch v := v.(type) {
-	case int64:
-		return float64(v)
-	case *big.Int:
-		f, _ := new(big.Float).SetInt(v).Float64()
-		return f
-	case float64:
-		return v
-	case value.Decimal:
+func float(x any) float64 {
+	if v := value.Of(x); v.Kind.Numeric() {
 		return v.Float()
 	}
 	return math.NaN()

@@ -178,12 +178,12 @@ func (l *lang) units(s string) string {
 
 // duration writes a duration like tables do.
 func (l *lang) duration(ms float64) string {
-	return l.units(human.Cell(int64(math.Round(ms)), value.Column{Unit: value.Millis, Kind: value.Integer}, nil))
+	return l.units(human.Cell(value.Of(int64(math.Round(ms))), value.Column{Unit: value.Millis, Kind: value.Integer}, nil))
 }
 
 // cell writes a value of a column.
 func (l *lang) cell(v any, c value.Column, loc *time.Location) string {
-	text := human.Cell(v, c, loc)
+	text := human.Cell(value.Of(v), c, loc)
 	d, ok := v.(value.Decimal)
 	switch {
 	case v == nil:
@@ -210,7 +210,7 @@ func (l *lang) amount(d value.Decimal) string {
 	}
 	whole, decimals, _ := strings.Cut(digits, ".")
 	n, _ := new(big.Int).SetString(whole, 10)
-	text := human.Cell(n, value.Column{Unit: value.Count, Kind: value.Integer}, nil)
+	text := human.Cell(value.Of(n), value.Column{Unit: value.Count, Kind: value.Integer}, nil)
 	if decimals != "" {
 		text += "." + decimals
 	}

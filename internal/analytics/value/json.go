@@ -1,41 +1,63 @@
 package value
 
 import (
+	"encoding/json"
 	"time"
 	"unicode/utf8"
 )
 
-func appendList(dst []byte, l []any, loc *time.Location) []byte {
-	dst = append(dst, '[')
-	for i, v := range l {
-		if i > 0 {
-			dst = append(dst, ',')
+// AppendJSON appends a value as JSON. Numbers keep every digit. Values without a JSON form are
+// strings: NaN, Infinity, dates, times, intervals, bytes.
+func (v *Value) AppendJSON(dst []byte, loc *time.Location) []byte {
+	switch v.Kind {
+	case Null:
+		return append(dst, "null"...)
+	case Text:
+		return AppendString(dst, v.Text)
+	case Float:
+		if v.Odd() {
+			break
 		}
-		dst = AppendJSON(dst, v, loc)
+		return v.AppendText(dst, loc)
+	case Bool, Integer, Exact:
+		return v.AppendText(dst, loc)
+	case Document:
+		if !json.Valid([]byte(v.Text)) { // impossible in our own columns
+			return AppendString(dst, v.Text)
+		}
+		return append(dst, v.Text...)
+	case Bytes:
+		return AppendString(dst, string(v.AppendText(nil, loc)))
+	case List:
+		dst = append(dst, '[')
+		for i := range v.Nest.Values {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = v.Nest.Values[i].AppendJSON(dst, loc)
+		}
+		return append(dst, ']')
+	case Struct, Map, Union:
+		return v.appendObject(dst, loc)
 	}
-	return append(dst, ']')
+	return append(v.AppendText(append(dst, '"'), loc), '"') // without characters to escape
 }
 
-func appendObject(dst []byte, names []string, values []any, loc *time.Location) []byte {
+// appendObject writes an object; the names in a Map are its keys' text.
+func (v *Value) appendObject(dst []byte, loc *time.Location) []byte {
 	dst = append(dst, '{')
-	for i, v := range values {
+	for i := range v.Nest.Values {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = AppendString(dst, names[i])
-		dst = append(dst, ':')
-		dst = AppendJSON(dst, v, loc)
+		if v.Kind == Map {
+			dst = AppendString(dst, string(v.Nest.Keys[i].AppendText(nil, loc)))
+		} else {
+			dst = AppendString(dst, v.Nest.Names[i])
+		}
+		dst = v.Nest.Values[i].AppendJSON(append(dst, ':'), loc)
 	}
 	return append(dst, '}')
-}
-
-// appendMap writes an object with its keys as text.
-func appendMap(dst []byte, m Map, loc *time.Location) []byte {
-	names := make([]string, len(m.Keys))
-	for i, k := range m.Keys {
-		names[i] = string(AppendText(nil, k, loc))
-	}
-	return appendObject(dst, names, m.Values, loc)
 }
 
 const hexDigits = "0123456789abcdef"

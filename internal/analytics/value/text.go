@@ -1,128 +1,161 @@
 package value
 
 import (
-	"encoding/json"
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"math"
-	"math/big"
 	"strconv"
 	"time"
 )
 
+// usualPlaces is the number of decimals kept when trailing zeros are trimmed: money has a scale of
+// 18, hardly ever used.
+const usualPlaces = 4
+
+// AppendText appends the exact text of a Go value, as [Value.AppendText] does.
+func AppendText(dst []byte, x any, loc *time.Location) []byte {
+	v := Of(x)
+	return v.AppendText(dst, loc)
+}
+
 // AppendText appends a value's exact text for CSV. Instants are RFC 3339 in loc; null is empty;
 // nested values are JSON.
-func AppendText(dst []byte, v any, loc *time.Location) []byte {
-	switch v := v.(type) {
-	case nil:
+func (v *Value) AppendText(dst []byte, loc *time.Location) []byte {
+	switch v.Kind {
+	case Null:
 		return dst
-	case string:
-		return append(dst, v...)
-	case JSON:
-		return append(dst, v...)
-	case []byte:
-		return appendBlob(dst, v)
-	case float32:
-		if f := float64(v); odd(f) {
-			return append(dst, oddFloat(f)...)
+	case Bool:
+		return strconv.AppendBool(dst, v.Low != 0)
+	case Integer, Exact:
+		return v.AppendNumber(dst, usualPlaces)
+	case Float:
+		if v.Scale == 32 {
+			return v.AppendFloat(dst, 0, 0)
 		}
-		return strconv.AppendFloat(dst, float64(v), 'g', -1, 32)
-	case float64:
-		if odd(v) {
-			return append(dst, oddFloat(v)...)
+		return v.AppendFloat(dst, 1e-6, 1e17)
+	case Text, Document:
+		return append(dst, v.Text...)
+	case UUID:
+		return v.appendUUID(dst)
+	case Bytes:
+		return appendBlob(dst, v.Text)
+	case Day:
+		return AppendEra(AppendDay(dst, v.Int()), v.Int(), era)
+	case Local, Instant:
+		return v.appendLocal(dst, 'T', loc)
+	case Infinite:
+		if v.High < 0 {
+			dst = append(dst, '-')
 		}
-		return appendFloat(dst, v)
-	case time.Time:
-		return appendInstant(dst, v, loc)
-	case Date:
-		return appendDate(dst, time.Time(v))
-	case LocalTime:
-		return appendLocal(dst, time.Time(v), 'T')
+		return append(dst, "infinity"...)
+	case Clock, Zoned:
+		_, nanos, offset := v.Wall(nil)
+		if dst = AppendTime(dst, nanos, 3); v.Kind == Clock {
+			return dst
+		}
+		return AppendOffset(dst, offset, 2)
+	case Span:
+		return v.appendSpan(dst)
 	case Union:
-		return AppendText(dst, v.Value, loc)
-	case List, Struct, Map:
-		return AppendJSON(dst, v, loc)
+		return v.Nest.Values[0].AppendText(dst, loc)
 	}
-	return appendPlain(dst, v)
+	return v.AppendJSON(dst, loc)
 }
 
-// AppendJSON appends a value as JSON. Numbers keep every digit. Values without a JSON form are
-// strings: NaN, Infinity, dates, times, intervals, bytes.
-func AppendJSON(dst []byte, v any, loc *time.Location) []byte {
-	switch v := v.(type) {
-	case nil:
-		return append(dst, "null"...)
-	case bool, int64, uint64, *big.Int, Decimal:
-		return appendPlain(dst, v)
-	case float32:
-		if f := float64(v); odd(f) {
-			return AppendString(dst, oddFloat(f))
-		}
-		return AppendText(dst, v, loc)
-	case float64:
-		if odd(v) {
-			return AppendString(dst, oddFloat(v))
-		}
-		return appendFloat(dst, v)
-	case string:
-		return AppendString(dst, v)
-	case JSON:
-		if !json.Valid([]byte(v)) { // impossible in our own columns
-			return AppendString(dst, string(v))
-		}
-		return append(dst, v...)
-	case List:
-		return appendList(dst, v, loc)
-	case Struct:
-		return appendObject(dst, v.Names, v.Values, loc)
-	case Map:
-		return appendMap(dst, v, loc)
-	case Union:
-		return appendObject(dst, []string{v.Tag}, []any{v.Value}, loc)
+// AppendHuman is like AppendText, but separates a date from a time by a space.
+func (v *Value) AppendHuman(dst []byte, loc *time.Location) []byte {
+	if v.Kind == Local || v.Kind == Instant {
+		return v.appendLocal(dst, ' ', loc)
 	}
-	return AppendString(dst, string(AppendText(nil, v, loc)))
+	return v.AppendText(dst, loc)
 }
 
-func appendPlain(dst []byte, v any) []byte {
-	switch v := v.(type) {
-	case bool:
-		return strconv.AppendBool(dst, v)
-	case int64:
-		return strconv.AppendInt(dst, v, 10)
-	case uint64:
-		return strconv.AppendUint(dst, v, 10)
-	case *big.Int:
-		return v.Append(dst, 10)
-	case fmt.Stringer:
-		return append(dst, v.String()...)
+// appendLocal appends a Local, or an Instant with its offset.
+func (v *Value) appendLocal(dst []byte, separator byte, loc *time.Location) []byte {
+	day, nanos, offset := v.Wall(loc)
+	if separator == 'T' && offset%60 != 0 { // RFC 3339 has no seconds in offsets (historic local mean times)
+		day, nanos, offset = v.Wall(time.UTC)
 	}
-	return fmt.Append(dst, v)
+	dst = AppendTime(append(AppendDay(dst, day), separator), nanos, 3)
+	switch dst = AppendEra(dst, day, era); {
+	case v.Kind == Local:
+		return dst
+	case offset == 0:
+		return append(dst, 'Z')
+	}
+	return AppendOffset(dst, offset/60*60, 2)
 }
 
-// appendFloat writes the shortest text that parses to the same number, and ordinary whole numbers
-// without an exponent.
-func appendFloat(dst []byte, f float64) []byte {
-	if a := math.Abs(f); a == 0 || a >= 1e-6 && a < 1e17 {
-		return strconv.AppendFloat(dst, f, 'f', -1, 64)
+// era marks days before 1 AD.
+const era = " (BC)"
+
+// AppendNumber appends an Integer or Exact with at least a number of its decimals, and more only if
+// they are not 0.
+func (v *Value) AppendNumber(dst []byte, least int) []byte {
+	if v.High == int64(v.Low)>>63 && v.Kind == Integer && v.Text == "" {
+		return strconv.AppendInt(dst, v.Int(), 10)
 	}
-	return strconv.AppendFloat(dst, f, 'g', -1, 64)
+	var buf [48]byte
+	digits, decimals, negative := v.Digits(buf[:0])
+	if negative {
+		dst = append(dst, '-')
+	}
+	if decimals == 0 {
+		return append(dst, digits...)
+	}
+	point := len(digits) - decimals
+	for len(digits) > point+least && digits[len(digits)-1] == '0' {
+		digits = digits[:len(digits)-1]
+	}
+	dst = append(dst, digits[:point]...)
+	if len(digits) == point {
+		return dst
+	}
+	return append(append(dst, '.'), digits[point:]...)
 }
 
-func odd(f float64) bool { return math.IsNaN(f) || math.IsInf(f, 0) }
-
-func oddFloat(f float64) string {
-	switch {
+// AppendFloat appends the shortest text that parses to the same number. From low to below high it
+// has no exponent.
+func (v *Value) AppendFloat(dst []byte, low, high float64) []byte {
+	f := v.Float()
+	switch a := math.Abs(f); {
 	case math.IsNaN(f):
-		return "NaN"
-	case f > 0:
-		return "Infinity"
+		return append(dst, "NaN"...)
+	case math.IsInf(f, 0):
+		if f < 0 {
+			dst = append(dst, '-')
+		}
+		return append(dst, "Infinity"...)
+	case a == 0 || a >= low && a < high:
+		return strconv.AppendFloat(dst, f, 'f', -1, int(v.Scale))
 	}
-	return "-Infinity"
+	return strconv.AppendFloat(dst, f, 'g', -1, int(v.Scale))
+}
+
+// Odd reports whether a Float is NaN or infinite.
+func (v *Value) Odd() bool { return math.IsNaN(v.Float()) || math.IsInf(v.Float(), 0) }
+
+func (v *Value) appendUUID(dst []byte) []byte {
+	b := v.AppendBits(make([]byte, 0, 16))
+	for i, group := range [][]byte{b[:4], b[4:6], b[6:8], b[8:10], b[10:]} {
+		if i > 0 {
+			dst = append(dst, '-')
+		}
+		dst = hex.AppendEncode(dst, group)
+	}
+	return dst
+}
+
+// AppendBits appends High and Low, big-endian.
+func (v *Value) AppendBits(dst []byte) []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(dst, uint64(v.High)), v.Low)
 }
 
 // appendBlob writes printable ASCII unchanged and other bytes as \xFF, like DuckDB.
-func appendBlob(dst, b []byte) []byte {
-	for _, c := range b {
-		if c < ' ' || c > '~' || c == '\\' || c == '"' || c == '\'' {
+func appendBlob(dst []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '\\' || c == '"' || c == '\'' {
 			dst = fmt.Appendf(dst, `\x%02X`, c)
 		} else {
 			dst = append(dst, c)
@@ -131,49 +164,32 @@ func appendBlob(dst, b []byte) []byte {
 	return dst
 }
 
-// appendInstant writes RFC 3339. Offsets with seconds, which RFC 3339 does not have (historic local
-// mean times), become UTC.
-func appendInstant(dst []byte, t time.Time, loc *time.Location) []byte {
-	t = t.In(loc)
-	_, offset := t.Zone()
-	if offset%60 != 0 {
-		t = t.UTC()
+// appendSpan writes ISO 8601: P1Y2M3DT4H5M6.5S.
+func (v *Value) appendSpan(dst []byte) []byte {
+	months, days, micros := v.Span()
+	dst = append(dst, 'P')
+	start := len(dst)
+	part := func(n int64, unit byte) {
+		if n != 0 {
+			dst = append(strconv.AppendInt(dst, n, 10), unit)
+		}
 	}
-	dst = appendLocal(dst, t, 'T')
-	return t.AppendFormat(dst, "Z07:00")
-}
-
-func appendLocal(dst []byte, t time.Time, sep byte) []byte {
-	dst = appendDay(dst, t)
-	dst = append(dst, sep)
-	dst = t.AppendFormat(dst, time.TimeOnly)
-	dst = append(dst, fraction(t.Nanosecond())...)
-	return appendEra(dst, t)
-}
-
-func appendDate(dst []byte, t time.Time) []byte { return appendEra(appendDay(dst, t), t) }
-
-// appendDay writes a day; before 1 AD comes 1 BC, not year 0.
-func appendDay(dst []byte, t time.Time) []byte {
-	y := t.Year()
-	if y < 1 {
-		y = 1 - y
+	part(int64(months/12), 'Y')
+	part(int64(months%12), 'M')
+	part(int64(days), 'D')
+	if micros != 0 {
+		dst = append(dst, 'T')
+		part(micros/3_600_000_000, 'H')
+		part(micros/60_000_000%60, 'M')
+		if us := micros % 60_000_000; us != 0 {
+			if us < 0 {
+				dst, us = append(dst, '-'), -us
+			}
+			dst = append(AppendFraction(strconv.AppendInt(dst, us/1e6, 10), us%1e6*1000, 1), 'S')
+		}
 	}
-	return fmt.Appendf(dst, "%04d-%02d-%02d", y, t.Month(), t.Day())
-}
-
-func appendEra(dst []byte, t time.Time) []byte {
-	if t.Year() < 1 {
-		dst = append(dst, " (BC)"...)
+	if len(dst) == start {
+		return append(dst, "T0S"...)
 	}
 	return dst
 }
-
-// HumanInstant returns an instant in loc with its offset, for people.
-func HumanInstant(t time.Time, loc *time.Location) string {
-	t = t.In(loc)
-	return string(t.AppendFormat(appendLocal(nil, t, ' '), "Z07:00"))
-}
-
-// HumanLocal returns a date and time, for people.
-func HumanLocal(t LocalTime) string { return string(appendLocal(nil, time.Time(t), ' ')) }

@@ -1,33 +1,40 @@
 // Package value holds query results: typed columns, values that keep every digit, and their exact
-// text and JSON.
-//
-// A value is one of: nil, bool, int64, uint64, *big.Int, float32, float64, [Decimal], string,
-// [JSON], []byte, [Date], [Clock], [ZonedClock], [LocalTime], time.Time (an instant), [Infinity],
-// [Interval], [List], [Struct], [Map] and [Union]. The package opens nothing and does not depend on
-// DuckDB or the terminal.
+// text and JSON. The package opens nothing and does not depend on DuckDB or the terminal.
 package value
 
-// Kind classifies a column's values for writers.
+// Kind classifies values, and the values of a column.
 type Kind uint8
 
+// The kinds.
 const (
-	Other    Kind = iota // other text
-	Bool                 // bool
-	Integer              // int64, uint64, *big.Int
-	Float                // float32, float64
-	Exact                // Decimal
-	Text                 // string
-	Document             // JSON
-	Bytes                // []byte
-	Day                  // Date
-	Local                // LocalTime: a date and time without a zone
-	Instant              // time.Time
-	Nested               // List, Struct, Map, Union
-	Drawing              // multi-line string, such as a query plan
+	Null Kind = iota
+	Bool
+	Integer
+	Float
+	Exact // a decimal
+	Text
+	UUID
+	Document // JSON
+	Bytes
+	Day
+	Local    // a date and time without a zone
+	Instant  // a point in time
+	Infinite // a date or time before (-1) or after (+1) all others
+	Clock    // a time of day
+	Zoned    // a time of day; High: its offset from UTC in seconds
+	Span     // an interval of microseconds; High: months << 32 | days
+	List     // or an ARRAY
+	Struct
+	Map
+	Union
+	Drawing // of a column: multi-line text, such as a query plan
 )
 
 // Numeric reports whether values of the kind are numbers.
 func (k Kind) Numeric() bool { return k == Integer || k == Float || k == Exact }
+
+// Nested reports whether values of the kind have parts.
+func (k Kind) Nested() bool { return k >= List && k <= Union }
 
 // Unit is a number's unit, as spelled in the headers of the .sql files.
 type Unit string

@@ -2,11 +2,8 @@ package cell
 
 import (
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"math"
-	"math/big"
-	"strings"
 	"time"
 
 	"callhouse/internal/analytics/value"
@@ -22,68 +19,55 @@ var be = binary.BigEndian
 
 // AppendBinary appends a value in the binary form of its type. It fails if the type cannot hold the
 // value.
-func (t Type) AppendBinary(dst []byte, v any, loc *time.Location) ([]byte, error) {
-	switch v := v.(type) {
-	case bool:
-		if v {
-			return append(dst, 1), nil
+func (t Type) AppendBinary(dst []byte, v *value.Value, loc *time.Location) ([]byte, error) {
+	switch {
+	case t.OID == Text.OID, t.OID == json.OID: // there is no other form
+		return t.AppendText(dst, v, loc), nil
+	case v.Kind == value.Integer && t.OID == numeric.OID, v.Kind == value.Exact:
+		return appendNumeric(dst, v), nil
+	case v.Kind == value.Integer, v.Kind == value.Bool:
+		return t.appendWhole(dst, v.Int())
+	case v.Kind == value.Float && t.OID == float8.OID:
+		return be.AppendUint64(dst, v.Low), nil
+	case v.Kind == value.Float && t.OID == float4.OID:
+		return be.AppendUint32(dst, math.Float32bits(float32(v.Float()))), nil
+	case v.Kind == value.Text, v.Kind == value.Bytes:
+		return append(dst, v.Text...), nil
+	case v.Kind == value.Instant, v.Kind == value.Local:
+		return be.AppendUint64(dst, uint64(v.Micros()-epochMicros)), nil
+	case v.Kind == value.Day:
+		return t.appendWhole(dst, v.Int()-epochDays)
+	case v.Kind == value.Infinite:
+		most := int64(math.MaxInt64)
+		if t.OID == date.OID {
+			most = math.MaxInt32
 		}
-		return append(dst, 0), nil
-	case *string:
-		return append(dst, *v...), nil // text types have no other binary form
-	case *value.Micros:
-		return be.AppendUint64(dst, uint64(*v-epochMicros)), nil
-	case *int64:
-		return t.appendInteger(dst, *v)
-	case int64:
-		return t.appendInteger(dst, v)
-	case float64:
-		if t.OID != float8.OID {
-			break
+		if v.High < 0 {
+			most = -most - 1
 		}
-		return be.AppendUint64(dst, math.Float64bits(v)), nil
-	case float32:
-		return be.AppendUint32(dst, math.Float32bits(v)), nil
-	case uint64:
-		return appendNumeric(dst, new(big.Int).SetUint64(v), 0), nil
-	case *big.Int:
-		return appendNumeric(dst, v, 0), nil
-	case value.Decimal:
-		return appendNumeric(dst, v.Units, int(v.Scale)), nil
-	case []byte:
-		return append(dst, v...), nil
-	case time.Time:
-		return be.AppendUint64(dst, uint64(v.UnixMicro()-epochMicros)), nil
-	case value.LocalTime:
-		return be.AppendUint64(dst, uint64(time.Time(v).UnixMicro()-epochMicros)), nil
-	case value.Date:
-		return be.AppendUint32(dst, uint32(time.Time(v).Unix()/86_400-epochDays)), nil
-	case value.Infinity:
-		return t.appendInfinity(dst, v), nil
-	case value.Clock:
-		return be.AppendUint64(dst, uint64(v/1000)), nil
-	case value.ZonedClock:
-		return be.AppendUint32(be.AppendUint64(dst, uint64(v.Clock/1000)), uint32(-v.Offset)), nil
-	case value.Interval:
-		return be.AppendUint32(be.AppendUint32(be.AppendUint64(dst, uint64(v.Micros)), uint32(v.Days)), uint32(v.Months)), nil
-	case value.List:
-		if t.Elem != nil {
-			return t.appendBinaryArray(dst, v, loc)
+		return t.appendWhole(dst, most)
+	case v.Kind == value.Clock, v.Kind == value.Zoned:
+		_, nanos, offset := v.Wall(loc)
+		if dst = be.AppendUint64(dst, uint64(nanos/1000)); v.Kind == value.Zoned {
+			dst = be.AppendUint32(dst, uint32(-offset))
 		}
-	case string:
-		if t.OID == uuid.OID {
-			raw, err := hex.DecodeString(strings.ReplaceAll(v, "-", ""))
-			return append(dst, raw...), err
-		}
+		return dst, nil
+	case v.Kind == value.Span:
+		months, days, micros := v.Span()
+		return be.AppendUint32(be.AppendUint32(be.AppendUint64(dst, uint64(micros)), uint32(days)), uint32(months)), nil
+	case v.Kind == value.List && t.Elem != nil:
+		return t.appendBinaryArray(dst, v.Nest.Values, loc)
+	case v.Kind == value.UUID:
+		return v.AppendBits(dst), nil
 	}
-	if t.OID != Text.OID && t.OID != json.OID {
-		return nil, fmt.Errorf("a value of %s cannot be sent in binary", t.Name)
-	}
-	return t.AppendText(dst, v, loc), nil
+	return nil, fmt.Errorf("a value of %s cannot be sent in binary", t.Name)
 }
 
-func (t Type) appendInteger(dst []byte, n int64) ([]byte, error) {
+// appendWhole appends a whole number in the size of the type.
+func (t Type) appendWhole(dst []byte, n int64) ([]byte, error) {
 	switch t.Size {
+	case 1:
+		return append(dst, byte(n)), nil
 	case 2:
 		return be.AppendUint16(dst, uint16(n)), nil
 	case 4:
@@ -94,25 +78,10 @@ func (t Type) appendInteger(dst []byte, n int64) ([]byte, error) {
 	return nil, fmt.Errorf("a value of %s cannot be sent in binary", t.Name)
 }
 
-func (t Type) appendInfinity(dst []byte, v value.Infinity) []byte {
-	if t.OID == date.OID {
-		n := int32(math.MaxInt32)
-		if v < 0 {
-			n = math.MinInt32
-		}
-		return be.AppendUint32(dst, uint32(n))
-	}
-	n := int64(math.MaxInt64)
-	if v < 0 {
-		n = math.MinInt64
-	}
-	return be.AppendUint64(dst, uint64(n))
-}
-
-func (t Type) appendBinaryArray(dst []byte, l value.List, loc *time.Location) (_ []byte, err error) {
+func (t Type) appendBinaryArray(dst []byte, l []value.Value, loc *time.Location) (_ []byte, err error) {
 	nulls := uint32(0)
-	for _, v := range l {
-		if v == nil {
+	for i := range l {
+		if l[i].Kind == value.Null {
 			nulls = 1
 		}
 	}
@@ -129,13 +98,13 @@ func (t Type) appendBinaryArray(dst []byte, l value.List, loc *time.Location) (_
 		first = 0
 	}
 	dst = be.AppendUint32(be.AppendUint32(dst, uint32(len(l))), first)
-	for _, v := range l {
+	for i := range l {
 		at := len(dst)
 		dst = be.AppendUint32(dst, math.MaxUint32) // the length of null
-		if v == nil {
+		if l[i].Kind == value.Null {
 			continue
 		}
-		if dst, err = t.Elem.AppendBinary(dst, v, loc); err != nil {
+		if dst, err = t.Elem.AppendBinary(dst, &l[i], loc); err != nil {
 			return nil, err
 		}
 		be.PutUint32(dst[at:], uint32(len(dst)-at-4))
@@ -143,37 +112,40 @@ func (t Type) appendBinaryArray(dst []byte, l value.List, loc *time.Location) (_
 	return dst, nil
 }
 
-var tenThousand = big.NewInt(10_000)
-
-// appendNumeric writes units / 10^scale: the number of digits of base 10,000, the power of the
-// first, the sign, the scale, the digits.
-func appendNumeric(dst []byte, units *big.Int, scale int) []byte {
-	n := new(big.Int).Abs(units)
-	// Digits are aligned at the decimal point, so the fraction is padded to whole ones.
-	places := (scale + 3) / 4
-	if fill := places*4 - scale; fill > 0 {
-		n.Mul(n, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(fill)), nil))
-	}
-	var digits []uint16 // least significant first
-	for digit := new(big.Int); n.Sign() > 0; {
-		n.DivMod(n, tenThousand, digit)
-		digits = append(digits, uint16(digit.Uint64()))
-	}
-	weight := len(digits) - places - 1
-	for len(digits) > 0 && digits[0] == 0 {
-		digits = digits[1:]
-	}
-	if len(digits) == 0 {
-		weight = 0
-	}
+// appendNumeric writes a number: the number of digits of base 10,000, the power of the first, the
+// sign, the scale, the digits.
+func appendNumeric(dst []byte, v *value.Value) []byte {
+	var buf [48]byte
+	text, scale, negative := v.Digits(buf[:0])
+	point := len(text) - scale
+	start := len(dst)
+	weight := (point+3)/4 - 1
+	dst = be.AppendUint16(be.AppendUint16(dst, 0), 0)
 	sign := uint16(0)
-	if units.Sign() < 0 {
+	if negative {
 		sign = 0x4000
 	}
-	dst = be.AppendUint16(be.AppendUint16(dst, uint16(len(digits))), uint16(weight))
 	dst = be.AppendUint16(be.AppendUint16(dst, sign), uint16(scale))
-	for i := len(digits) - 1; i >= 0; i-- {
-		dst = be.AppendUint16(dst, digits[i])
+	end := len(dst)                                           // after the last digit that is not 0
+	for at := point - 4*(weight+1); at < len(text); at += 4 { // digits are aligned at the decimal point
+		digit := uint16(0)
+		for i := at; i < at+4; i++ {
+			if digit *= 10; i >= 0 && i < len(text) {
+				digit += uint16(text[i] - '0')
+			}
+		}
+		if digit == 0 && len(dst) == start+8 {
+			weight--
+			continue
+		}
+		if dst = be.AppendUint16(dst, digit); digit > 0 {
+			end = len(dst)
+		}
 	}
-	return dst
+	if end == start+8 {
+		weight = 0
+	}
+	be.PutUint16(dst[start:], uint16((end-start-8)/2))
+	be.PutUint16(dst[start+2:], uint16(weight))
+	return dst[:end]
 }

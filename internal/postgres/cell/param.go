@@ -1,28 +1,31 @@
 package cell
 
 import (
+	"bytes"
 	"fmt"
-	"math"
-	"math/big"
+	"regexp"
 	"strconv"
 	"strings"
-	"time"
+	"sync"
+
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"callhouse/internal/analytics/value"
 )
 
 // Param decodes a parameter sent by a client, in binary or as text: nil, bool, int64, float64,
-// []byte, time.Time, or a text for DuckDB to parse.
-func (t Type) Param(raw []byte, isBinary bool) (any, error) {
+// []byte, or a text for DuckDB to parse.
+func (t Type) Param(raw []byte, isBinary bool) (_ any, err error) {
 	if raw == nil {
 		return nil, nil
 	}
-	if isBinary {
-		v, err := t.binaryParam(raw)
-		if err != nil {
+	if isBinary && t.OID == bytea.OID {
+		return bytes.Clone(raw), nil // the message's memory is reused
+	}
+	if isBinary && t.Name != Text.Name && t.OID != json.OID { // whose forms are the same
+		if raw, err = t.textOf(raw); err != nil {
 			return nil, fmt.Errorf("the value of a parameter is not a binary %s", t.Name)
 		}
-		return v, nil
 	}
 	text := string(raw)
 	switch t.OID {
@@ -47,14 +50,32 @@ func (t Type) Param(raw []byte, isBinary bool) (any, error) {
 		}
 		return f, nil
 	case bytea.OID:
-		return text, nil
+		return blobs(text), nil
 	case timestamp.OID, timestamptz.OID:
 		return Instant(text), nil
+	}
+	if t.Elem != nil && t.Elem.OID == bytea.OID {
+		text = blobs(text)
 	}
 	if t.Elem != nil {
 		return ArrayLiteral(text)
 	}
 	return text, nil
+}
+
+var hexRE = regexp.MustCompile(`(\\+x)((?:[0-9a-fA-F]{2})*)`)
+
+// blobs converts Postgres' text of bytes, such as \x00ff, to DuckDB's: \x00\xff. In an array,
+// backslashes are doubled.
+func blobs(text string) string {
+	return hexRE.ReplaceAllStringFunc(text, func(hex string) string {
+		prefix, digits, _ := strings.Cut(hex, "x")
+		var b strings.Builder
+		for ; digits != ""; digits = digits[2:] {
+			b.WriteString(prefix + "x" + digits[:2])
+		}
+		return b.String()
+	})
 }
 
 // SyntaxError reports a text that is not a value of the type.
@@ -64,118 +85,24 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("invalid input syntax for type %s: %q", e.Type, e.Text)
 }
 
-var errShort = fmt.Errorf("too short")
+// codecs decodes binary values; it is not safe for concurrent use.
+var codecs = sync.OnceValue(pgtype.NewMap)
 
-func (t Type) binaryParam(raw []byte) (any, error) {
-	if t.Size > 0 && len(raw) != int(t.Size) {
-		return nil, errShort
-	}
-	switch t.OID {
-	case boolean.OID:
-		return raw[0] != 0, nil
-	case int2Type.OID:
-		return int64(int16(be.Uint16(raw))), nil
-	case int4Type.OID:
-		return int64(int32(be.Uint32(raw))), nil
-	case oidType.OID:
-		return int64(be.Uint32(raw)), nil
-	case int8Type.OID:
-		return int64(be.Uint64(raw)), nil
-	case float4.OID:
-		return float64(math.Float32frombits(be.Uint32(raw))), nil
-	case float8.OID:
-		return math.Float64frombits(be.Uint64(raw)), nil
-	case bytea.OID:
+var decoding sync.Mutex
+
+// textOf returns the text of a binary value.
+func (t Type) textOf(raw []byte) ([]byte, error) {
+	decoding.Lock()
+	defer decoding.Unlock()
+	of, known := codecs().TypeForOID(t.OID)
+	if !known {
 		return raw, nil
-	case date.OID:
-		if days := int64(int32(be.Uint32(raw))); days != math.MaxInt32 && days != math.MinInt32 {
-			return string(value.AppendText(nil, value.Date(time.Unix((days+epochDays)*86_400, 0).UTC()), time.UTC)), nil
-		}
-		return nil, fmt.Errorf("infinity")
-	case timestamp.OID:
-		return string(value.AppendText(nil, value.LocalTime(time.UnixMicro(int64(be.Uint64(raw))+epochMicros).UTC()), time.UTC)), nil
-	case timestamptz.OID:
-		return time.UnixMicro(int64(be.Uint64(raw)) + epochMicros), nil
-	case timeType.OID:
-		return value.Clock(int64(be.Uint64(raw)) * 1000).String(), nil
-	case uuid.OID:
-		return fmt.Sprintf("%x-%x-%x-%x-%x", raw[:4], raw[4:6], raw[6:8], raw[8:10], raw[10:]), nil
-	case interval.OID:
-		return string(Text.AppendText(nil, value.Interval{Micros: int64(be.Uint64(raw)), Days: int32(be.Uint32(raw[8:])),
-			Months: int32(be.Uint32(raw[12:]))}, time.UTC)), nil
-	case numeric.OID:
-		return binaryNumeric(raw)
 	}
-	if t.Elem != nil {
-		return t.binaryArray(raw)
+	v, err := of.Codec.DecodeValue(codecs(), t.OID, pgtype.BinaryFormatCode, raw)
+	if err != nil {
+		return nil, err
 	}
-	return string(raw), nil
-}
-
-func binaryNumeric(raw []byte) (string, error) {
-	if len(raw) < 8 || len(raw) != 8+2*int(be.Uint16(raw)) {
-		return "", errShort
-	}
-	weight, sign, scale := int(int16(be.Uint16(raw[2:]))), be.Uint16(raw[4:]), int(be.Uint16(raw[6:]))
-	if sign != 0 && sign != 0x4000 || weight > 100 || weight < -100 || scale > 400 {
-		return "", fmt.Errorf("not a number")
-	}
-	n := new(big.Int)
-	digits := raw[8:]
-	for ; len(digits) > 0; digits = digits[2:] {
-		n.Add(n.Mul(n, tenThousand), big.NewInt(int64(be.Uint16(digits))))
-	}
-	power := 4 * (weight + 1 - (len(raw)-8)/2)
-	if sign != 0 {
-		n.Neg(n)
-	}
-	ten := func(e int) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(e)), nil) }
-	if power+scale >= 0 {
-		n.Mul(n, ten(power+scale))
-	} else {
-		n.Quo(n, ten(-power-scale))
-	}
-	return string(appendDecimal(nil, value.Decimal{Units: n, Scale: uint8(min(scale, 255))})), nil
-}
-
-// binaryArray returns a one-dimensional array as DuckDB's text of a list.
-func (t Type) binaryArray(raw []byte) (string, error) {
-	if len(raw) < 12 {
-		return "", errShort
-	}
-	if be.Uint32(raw) == 0 {
-		return "[]", nil
-	}
-	if be.Uint32(raw) != 1 || len(raw) < 20 {
-		return "", fmt.Errorf("more than one dimension")
-	}
-	n, raw := be.Uint32(raw[12:]), raw[20:]
-	elem := *t.Elem
-	out := []byte{'['}
-	for i := range n {
-		if len(raw) < 4 {
-			return "", errShort
-		}
-		length := int(int32(be.Uint32(raw)))
-		raw = raw[4:]
-		if i > 0 {
-			out = append(out, ", "...)
-		}
-		if length < 0 {
-			out = append(out, "NULL"...)
-			continue
-		}
-		if len(raw) < length {
-			return "", errShort
-		}
-		v, err := elem.binaryParam(raw[:length])
-		if err != nil {
-			return "", err
-		}
-		out = value.AppendString(out, string(value.AppendText(nil, v, time.UTC)))
-		raw = raw[length:]
-	}
-	return string(append(out, ']')), nil
+	return codecs().Encode(t.OID, pgtype.TextFormatCode, v, nil)
 }
 
 // ArrayLiteral converts Postgres' text of a one-dimensional array to DuckDB's text of a list.

@@ -31,7 +31,7 @@ SELECT string_agg(call_id, ',' ORDER BY call_id), array_agg(call_id ORDER BY cal
 SELECT ARRAY[1, 2, 3], ARRAY['a', NULL], (ARRAY[10, 20])[2], 2 = ANY(ARRAY[1, 2]), array_length(ARRAY[1, 2], 1), '{1,2}'::int[]
 SELECT 'a' UNION SELECT 'b' UNION ALL SELECT 'a' ORDER BY 1
 SELECT 1 WHERE EXISTS (SELECT 1 FROM calls) AND 'c0' IN (SELECT call_id FROM calls) AND NOT EXISTS (SELECT 1 FROM calls WHERE false)
-SELECT CAST('12.50' AS numeric(10,2)), CAST('7' AS bigint), '2026-01-01'::date + 1, '1 day'::interval, '12:30'::time, 'x'::varchar(3), 1::bool
+SELECT CAST('12.50' AS numeric(10,2)), CAST('7' AS bigint), '2026-01-01'::date + 1, '1 day'::interval, '12:30'::time, '24:00'::time, 'x'::varchar(3), 1::bool
 SELECT DISTINCT ON (status) status, call_id FROM calls ORDER BY status, call_id
 SELECT greatest(1, 2), least(1, 2), nullif(1, 1), coalesce(NULL, 2), abs(-1), round(1.5::float8), ceil(1.2::float8), floor(1.8::float8)
 SELECT E'a\tb', $$it's$$

@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"callhouse/internal/analytics/value"
 	"callhouse/internal/loopback"
 	"callhouse/internal/postgres"
 	"callhouse/internal/postgres/cell"
@@ -72,11 +73,11 @@ func (*statement) Columns() []postgres.Column {
 func (*statement) Params() []cell.Type                                   { return nil }
 func (s *statement) Query(context.Context, []any) (postgres.Rows, error) { return s, nil }
 func (*statement) Close()                                                {}
-func (s *statement) Next(ctx context.Context) ([]any, error) {
+func (s *statement) Values(ctx context.Context) ([]value.Value, error) {
 	s.at++
 	switch {
 	case s.text == "pid" && s.at == 1:
-		return []any{fmt.Sprint(os.Getpid())}, nil
+		return []value.Value{value.Of(fmt.Sprint(os.Getpid()))}, nil
 	case s.text == "hang":
 		if tell != nil {
 			tell.Log("it hangs")
@@ -90,7 +91,7 @@ func (s *statement) Next(ctx context.Context) ([]any, error) {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {}
 	case s.text == "rows" && s.at < 100:
-		return []any{strings.Repeat("x", 16<<20)}, nil // more than the buffers between hold
+		return []value.Value{value.Of(strings.Repeat("x", 16<<20))}, nil // more than the buffers between hold
 	}
 	return nil, io.EOF
 }

@@ -269,7 +269,7 @@ type cell struct {
 // cellOf returns a value of a column, with long ids abbreviated and times without the zone, which
 // the page names.
 func (q *request) cellOf(v any, c value.Column) cell {
-	out := cell{Text: human.Cell(v, c, q.zone), Number: c.Kind.Numeric()}
+	out := cell{Text: human.Cell(value.Of(v), c, q.zone), Number: c.Kind.Numeric()}
 	switch t, isTime := v.(time.Time); {
 	case isTime:
 		out.Text = t.In(q.zone).Format(time.DateTime)
@@ -355,14 +355,14 @@ func (s *Server) lines(ctx context.Context, q *request, rows *analytics.Rows, co
 		if err != nil || len(out) == mostRows {
 			return out, err == nil, err
 		}
-		line := make([]cell, len(row))
+		line, exact := make([]cell, len(row)), rows.Exact()
 		p := q.params
 		for i, v := range row {
 			line[i] = q.cellOf(v, columns[i])
-			if i >= len(rows.Exact()) {
+			if i >= len(exact) {
 				continue
 			}
-			text := string(value.AppendText(nil, rows.Exact()[i], q.zone))
+			text := string(value.AppendText(nil, exact[i], q.zone))
 			if dimensions[i] != "" {
 				p = p.Only(dimensions[i], text)
 			}
