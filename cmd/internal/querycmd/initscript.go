@@ -47,7 +47,8 @@ no outcomes.`,
 					return cli.Usage("dialects: "+strings.Join(dialects, ", "), "unknown dialect %q", dialect)
 				}
 				if n := snap.Manifest.OlderFiles(); n > 0 {
-					return cli.Fail(cli.ExitFailed, fmt.Errorf("%d files have an older format, which %s would misread", n, dialect), "run: extract migrate")
+					return cli.Fail(cli.ExitFailed, fmt.Errorf("%d files have an older format, which %s would misread", n, dialect),
+						"run: extract migrate")
 				}
 				return a.printScript(script)
 			}

@@ -64,7 +64,8 @@ func (w *writer) derive(d Data) Data {
 	slices.SortFunc(w.tools, func(a, b Row) int {
 		at, _ := a["call_start_at"].(int64)
 		bt, _ := b["call_start_at"].(int64)
-		return cmp.Or(cmp.Compare(at, bt), cmp.Compare(a["call_id"].(string), b["call_id"].(string)), cmp.Compare(a["turn"].(int64), b["turn"].(int64)))
+		return cmp.Or(cmp.Compare(at, bt), cmp.Compare(a["call_id"].(string), b["call_id"].(string)),
+			cmp.Compare(a["turn"].(int64), b["turn"].(int64)))
 	})
 	return d
 }
