@@ -157,7 +157,11 @@ func (w *Warehouse) Table(ctx context.Context, name string, p question.Params) (
 				return nil, err
 			}
 		}
-		rows, err := conn.Query(ctx, w.planner.Table(q))
+		text := w.planner.Table(q)
+		if err := w.NameAgents(ctx, conn, text); err != nil {
+			return nil, err
+		}
+		rows, err := conn.Query(ctx, text)
 		if err != nil {
 			return nil, err
 		}

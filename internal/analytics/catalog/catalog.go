@@ -30,8 +30,8 @@ const storage = "v1.0.0"
 // client includes or loads by itself.
 func Script(snap *layout.Snapshot, loc *time.Location) string {
 	var b strings.Builder
-	b.WriteString(opened.ViewMacros(localtime.FixedMacro(loc, snap.Manifest)))
-	b.WriteString("\n" + stored.Relations(snap))
+	b.WriteString(stored.Relations(snap))
+	b.WriteString("\n" + opened.ViewMacros(localtime.FixedMacro(loc, snap.Manifest)))
 	for _, v := range sqlfiles.Views() {
 		fmt.Fprintf(&b, "\nCREATE VIEW %s AS\n%s;\n", v.Name, v.SQL)
 		fmt.Fprintf(&b, "COMMENT ON VIEW %s IS %s;\n", v.Name, stored.Quote(v.Answers+"; "+v.Grain))
