@@ -158,6 +158,10 @@ CREATE MACRO mean_of(total, n) AS CAST(round(CAST(total AS DOUBLE) / nullif(n, 0
 -- this for them.
 CREATE MACRO could_have(key, day) AS true;
 
+-- Whether a report of simultaneous calls follows the calls at a time, in ms. A program that has
+-- counted those of other times by minute replaces this.
+CREATE MACRO is_followed_at(ms) AS true;
+
 -- Where a group stands among the groups: the largest first, or, when the keys have
 -- an order of their own (days, hours), all alike, so that the key decides.
 CREATE MACRO group_rank(size) AS
