@@ -2,6 +2,7 @@ package analytics_test
 
 import (
 	"cmp"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sort"
@@ -215,6 +216,33 @@ func TestConcurrency(t *testing.T) {
 	w := open(t, root, nil)
 	if _, err := w.Report(t.Context(), "concurrency", question.Params{Every: "second"}); err == nil {
 		t.Error("a step that there is not is taken")
+	}
+}
+
+// A day that has its maximum both where calls are followed, in the first minutes of a month, and where
+// they are counted by minute: the first one counts, whichever it is.
+func TestConcurrencyOfADayInTwoMonths(t *testing.T) {
+	at := func(clock string) int64 {
+		v, err := time.Parse(time.DateTime, clock)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v.UnixMilli()
+	}
+	d := analyticstest.Data{Compacted: func(string) bool { return true }}
+	for i, start := range []string{"2026-07-31 22:58:00", "2026-07-31 22:59:30", "2026-07-31 23:59:00", "2026-08-01 00:01:00", "2026-08-01 09:00:00", "2026-08-01 09:01:00"} {
+		d.Calls = append(d.Calls, row{"call_id": fmt.Sprint(i), "start_at": at(start), "duration_ms": int64(180_000)})
+	}
+	for name, want := range map[string][][]any{
+		"Europe/Berlin": {{at("2026-08-01 00:00:00"), int64(6), int64(2), at("2026-07-31 22:59:30")}},
+		"UTC": {{at("2026-07-31 00:00:00"), int64(3), int64(2), at("2026-07-31 22:59:30")},
+			{at("2026-08-01 00:00:00"), int64(3), int64(2), at("2026-08-01 00:01:00")}},
+	} {
+		w := warehouse(t, d, zone(t, name))
+		rows, err := w.Report(t.Context(), "concurrency", question.Params{})
+		if d := diff(want, all(t, rows, err)); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
 	}
 }
 

@@ -54,7 +54,7 @@ WITH groups AS (
     FROM minutes, groups
 ), peaks AS (
     SELECT n, step, total_of(calls) AS calls, max(height) AS peak, arg_max(first, height) AS first
-    FROM heights
+    FROM (SELECT n, step, height, sum(calls) AS calls, min(first) AS first FROM heights GROUP BY n, step, height)
     GROUP BY n, step
 )
 SELECT key, step, calls,
