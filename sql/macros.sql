@@ -13,6 +13,12 @@ CREATE MACRO local_zone() AS coalesce(getvariable('tz'), 'UTC');
 -- zone had may replace this by their table, which is 20 times quicker than a calendar.
 CREATE MACRO local_time(instant) AS timezone(local_zone(), instant);
 
+-- The current names of agents by their ids; null unless SET VARIABLE agent_names = MAP {...}
+-- set them. A map from outside the statement leaves its plan as it is: a join would cost
+-- SELECT count(*) and the newest rows their short cuts.
+CREATE MACRO agent_names() AS CAST(getvariable('agent_names') AS MAP(VARCHAR, VARCHAR));
+CREATE MACRO agent_name_of(id) AS map_extract(agent_names(), id)[1];
+
 -- Calendar of a wall clock's time.
 CREATE MACRO weekday_of(local_start) AS CAST(dayname(local_start) AS weekday_name);
 CREATE MACRO week_of(local_start) AS CAST(date_trunc('week', local_start) AS DATE);
@@ -151,6 +157,10 @@ CREATE MACRO mean_of(total, n) AS CAST(round(CAST(total AS DOUBLE) / nullif(n, 0
 -- Whether a group can have calls that start on a day. A program whose groups are of time replaces
 -- this for them.
 CREATE MACRO could_have(key, day) AS true;
+
+-- Whether a report of simultaneous calls follows the calls at a time, in ms. A program that has
+-- counted those of other times by minute replaces this.
+CREATE MACRO is_followed_at(ms) AS true;
 
 -- Where a group stands among the groups: the largest first, or, when the keys have
 -- an order of their own (days, hours), all alike, so that the key decides.

@@ -17,6 +17,7 @@ import (
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
+	"callhouse/internal/resource"
 	sqlfiles "callhouse/sql"
 )
 
@@ -89,7 +90,7 @@ func TestCatalogAnswersAsTheWarehouse(t *testing.T) {
 	}
 	call := func(id, start string) row {
 		return row{"call_id": id, "start_at": at(start), "end_at": at(start) + 1500, "duration_ms": int64(1500), "status": "ended", "total_cost": "1.2500",
-			"metadata": `{"n":1.10,"it's":"\"q\""}`, "disconnection_reason": "user_hangup"}
+			"metadata": `{"n":1.10,"it's":"\"q\""}`, "disconnection_reason": "user_hangup", "agent_id": analyticstest.One()[resource.Agents.Table][0]["agent_id"]}
 	}
 	full := analyticstest.Data{
 		// Around the nights in which Berlin's clocks change, and Seoul's midnight.
@@ -161,6 +162,9 @@ func TestCatalogAnswersAsTheWarehouse(t *testing.T) {
 							t.Errorf("%s.%s: no comment on %s", db, v.Name, comments)
 						}
 					}
+				}
+				if got := stockTexts(t, conn, "SELECT count(agent_name) > 0 FROM house.calls"); name == "full" && got != "true|\n" {
+					t.Errorf("calls have a name of their agent: %s", got)
 				}
 				if got, want := stockTexts(t, conn, "SELECT snapshot, zone, folder FROM house.snapshot"), "7|"+zone+"|"+snap.Dir+"|\n"; got != want {
 					t.Errorf("snapshot is %q, want %q", got, want)

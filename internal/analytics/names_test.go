@@ -9,7 +9,10 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/question"
+	"callhouse/internal/analytics/rights"
+	"callhouse/internal/analytics/value"
 	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
@@ -122,5 +125,68 @@ func TestLabelsDiffer(t *testing.T) {
 	}
 	if len(seen) != len(agents) || !seen["unique"] || !seen["same (a1111111-tw)"] {
 		t.Errorf("the labels are %v", seen)
+	}
+}
+
+// calls has the current name of each call's agent, and tells nobody a name that the table agents
+// does not tell him.
+func TestAgentNamesOfCalls(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	d := analyticstest.Data{Others: map[*schema.Table][]row{resource.Agents.Table: {
+		{"agent_id": "a", "name": "it's \"new\""}, {"agent_id": "b", "name": "Gone", "deleted_at": int64(5)}, {"agent_id": "d"}, {"agent_id": "e", "name": "Silent"}}}}
+	for _, id := range []string{"a", "b", "c", "d"} {
+		d.Calls = append(d.Calls, row{"call_id": "of-" + id, "agent_id": id})
+	}
+	d.Calls = append(d.Calls, row{"call_id": "of-none"})
+	analyticstest.Write(t, root, 1, d)
+	for _, x := range []struct {
+		rights      rights.Rights
+		want, known string
+	}{
+		{rights.Rights{}, `[of-a it's "new"][of-b Gone][of-c <nil>][of-d <nil>][of-none <nil>]`, `[a, b, e]`},
+		{rights.Rights{Agents: []string{"b", "c"}}, `[of-b Gone][of-c <nil>]`, `[b]`},
+		{rights.Rights{Tables: []string{"calls"}}, `[of-a <nil>][of-b <nil>][of-c <nil>][of-d <nil>][of-none <nil>]`, `<nil>`},
+		{rights.Rights{Tables: []string{"calls", "agents"}, Agents: []string{"a"}}, `[of-a it's "new"]`, `[a]`},
+		{rights.Rights{Masked: []string{"agents.name"}}, `[of-a <nil>][of-b <nil>][of-c <nil>][of-d <nil>][of-none <nil>]`, `<nil>`},
+		{rights.Rights{Masked: []string{"calls.agent_id"}}, `[of-a <nil>][of-b <nil>][of-c <nil>][of-d <nil>][of-none <nil>]`, `[a, b, e]`},
+	} {
+		for _, safe := range []*opened.Limits{nil, {Memory: 256 << 20, Temp: 1 << 20}} {
+			w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Threads: 1, Rights: x.rights, Safe: safe}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Close()
+			cells := func(rows *analytics.Rows, err error) (out string) {
+				at := func(name string) int {
+					return slices.IndexFunc(rows.Columns(), func(c value.Column) bool { return c.Name == name })
+				}
+				if err != nil {
+					return err.Error()
+				}
+				got := all(t, rows, nil)
+				slices.SortFunc(got, func(a, b []any) int { return strings.Compare(fmt.Sprint(a[0]), fmt.Sprint(b[0])) })
+				for _, r := range got {
+					out += fmt.Sprintf("[%v %v]", r[at("call_id")], r[at("agent_name")])
+				}
+				return out
+			}
+			if got := cells(w.SQL(t.Context(), "FROM calls")); got != x.want {
+				t.Errorf("%+v: calls are %s, want %s", x.rights, got, x.want)
+			}
+			if got := cells(w.Table(t.Context(), "calls", question.Params{})); got != x.want {
+				t.Errorf("%+v: the table is %s, want %s", x.rights, got, x.want)
+			}
+			if safe != nil {
+				continue
+			}
+			rows, err := w.SQL(t.Context(), "SELECT CAST(map_keys(agent_names()) AS VARCHAR)")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := fmt.Sprint(all(t, rows, nil)[0][0]); got != x.known {
+				t.Errorf("%+v: known are %s, want %s", x.rights, got, x.known)
+			}
+		}
 	}
 }

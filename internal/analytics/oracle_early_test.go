@@ -2,6 +2,7 @@ package analytics_test
 
 import (
 	"cmp"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sort"
@@ -197,19 +198,51 @@ func TestConcurrency(t *testing.T) {
 		c["duration_ms"] = int64(100_000_000)
 	}
 	root := t.TempDir()
-	analyticstest.Write(t, root, 1, d)
-	for i, every := range []string{"", "hour", "minute"} {
-		w := open(t, root, zone(t, []string{"Australia/Lord_Howe", "Europe/Berlin", "Asia/Kathmandu"}[i]))
-		for _, p := range []question.Params{{Every: every}, {Every: every, By: "agent,call_type", Where: []string{"status=ended"}}} {
-			rows, err := w.Report(t.Context(), "concurrency", p)
-			if d := diff(oracle("concurrency", d, p, w.Location()), all(t, rows, err)); d != "" {
-				t.Errorf("%+v (-oracle +report):\n%s", p, d)
+	for n, compacted := range []func(string) bool{nil, func(string) bool { return true }, func(month string) bool { return month < "2026-11" },
+		func(month string) bool { return month >= "2026-11" }} {
+		d.Compacted = compacted
+		analyticstest.Write(t, root, int64(n+1), d)
+		for i, every := range []string{"", "hour", "minute"} {
+			w := open(t, root, zone(t, []string{"Australia/Lord_Howe", "Europe/Berlin", "Asia/Kathmandu"}[i]))
+			for _, p := range []question.Params{{Every: every}, {Every: every, By: "agent,call_type", Where: []string{"status=ended"}},
+				{Every: every, Since: time.Date(2026, 10, 25, 0, 0, 7, 0, time.UTC)}} {
+				rows, err := w.Report(t.Context(), "concurrency", p)
+				if d := diff(oracle("concurrency", d, p, w.Location()), all(t, rows, err)); d != "" {
+					t.Errorf("%d, %+v (-oracle +report):\n%s", n, p, d)
+				}
 			}
 		}
 	}
 	w := open(t, root, nil)
 	if _, err := w.Report(t.Context(), "concurrency", question.Params{Every: "second"}); err == nil {
 		t.Error("a step that there is not is taken")
+	}
+}
+
+// A day that has its maximum both where calls are followed, in the first minutes of a month, and where
+// they are counted by minute: the first one counts, whichever it is.
+func TestConcurrencyOfADayInTwoMonths(t *testing.T) {
+	at := func(clock string) int64 {
+		v, err := time.Parse(time.DateTime, clock)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v.UnixMilli()
+	}
+	d := analyticstest.Data{Compacted: func(string) bool { return true }}
+	for i, start := range []string{"2026-07-31 22:58:00", "2026-07-31 22:59:30", "2026-07-31 23:59:00", "2026-08-01 00:01:00", "2026-08-01 09:00:00", "2026-08-01 09:01:00"} {
+		d.Calls = append(d.Calls, row{"call_id": fmt.Sprint(i), "start_at": at(start), "duration_ms": int64(180_000)})
+	}
+	for name, want := range map[string][][]any{
+		"Europe/Berlin": {{at("2026-08-01 00:00:00"), int64(6), int64(2), at("2026-07-31 22:59:30")}},
+		"UTC": {{at("2026-07-31 00:00:00"), int64(3), int64(2), at("2026-07-31 22:59:30")},
+			{at("2026-08-01 00:00:00"), int64(3), int64(2), at("2026-08-01 00:01:00")}},
+	} {
+		w := warehouse(t, d, zone(t, name))
+		rows, err := w.Report(t.Context(), "concurrency", question.Params{})
+		if d := diff(want, all(t, rows, err)); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -82,6 +83,9 @@ func (w *Warehouse) run(ctx context.Context, conn *duck.Conn, q question.Questio
 			return nil, err
 		}
 	}
+	if q.Passing, err = w.passing(ctx, conn, q); err != nil {
+		return nil, err
+	}
 	if q.Goals, err = w.goalsOf(ctx, conn, q); err != nil {
 		return nil, err
 	}
@@ -115,6 +119,29 @@ func (w *Warehouse) run(ctx context.Context, conn *duck.Conn, q question.Questio
 	nameCurrency(r.columns, w.currency)
 	r.tellNames(labels, q)
 	return r, nil
+}
+
+// passing reads how far the calls of files reach into the time of others, if a report asks for it.
+func (w *Warehouse) passing(ctx context.Context, conn *duck.Conn, q question.Question) (out []question.Passing, err error) {
+	text := w.planner.Passing(q)
+	if text == "" {
+		return nil, nil
+	}
+	rows, err := conn.QuerySmall(ctx, text)
+	if err != nil {
+		return nil, fmt.Errorf("read the ends of calls: %w", err)
+	}
+	defer rows.Close()
+	for {
+		row, err := rows.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the ends of calls: %w", err)
+		}
+		out = append(out, question.Passing{Last: row[0].(int64), From: row[1].(int64)})
+	}
 }
 
 // goalsOf returns the goals with their agents' ids, if a report asks for them. A reader of some
@@ -157,7 +184,11 @@ func (w *Warehouse) Table(ctx context.Context, name string, p question.Params) (
 				return nil, err
 			}
 		}
-		rows, err := conn.Query(ctx, w.planner.Table(q))
+		text := w.planner.Table(q)
+		if err := w.NameAgents(ctx, conn, text); err != nil {
+			return nil, err
+		}
+		rows, err := conn.Query(ctx, text)
 		if err != nil {
 			return nil, err
 		}

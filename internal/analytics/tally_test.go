@@ -72,7 +72,7 @@ func TestTalliesEqualTheOracle(t *testing.T) {
 			if p.Agent != "" {
 				q.Agent = "a1-one" // the oracle knows no beginnings
 			}
-			for _, name := range []string{"sentiment", "disconnections", "durations", "distribution", "costs", "volume", "funnel", "outcomes", "agents", "versions", "coverage", "anomalies", "early"} {
+			for _, name := range []string{"sentiment", "disconnections", "durations", "distribution", "costs", "volume", "funnel", "outcomes", "agents", "versions", "coverage", "anomalies", "early", "concurrency"} {
 				rows, err := w.Report(t.Context(), name, p)
 				got := all(t, rows, err)
 				compare := diff
@@ -122,7 +122,7 @@ func TestTalliesSpareTheCalls(t *testing.T) {
 		{"volume", question.Params{Since: day.Add(time.Millisecond)}, false},
 		{"sentiment", question.Params{By: "metadata.campaign"}, false},
 		{"volume", question.Params{Agent: "b"}, false},
-		{"durations callers attempts transfers concurrency early", question.Params{}, false},
+		{"durations callers attempts transfers early", question.Params{}, false},
 	} {
 		for report := range strings.FieldsSeq(c.reports) {
 			rows, err := w.Report(t.Context(), report, c.p)

@@ -32,6 +32,7 @@ type Tallies struct {
 	byStep  map[lengthKey]*sums
 	quarter schema.Opt[int64]
 	byTime  map[quarterKey]*sums
+	minutes minutes
 	givenUp map[*schema.Table]bool
 	row     parquet.Row
 }
@@ -92,8 +93,13 @@ type sums struct {
 // NewTallies returns tallies that pass their rows to emit in the order of their table. A row is
 // valid until emit returns.
 func NewTallies(emit func(t *schema.Table, row parquet.Row) error) *Tallies {
-	return &Tallies{emit: emit, ids: map[string]uint32{}, words: [][]byte{nil}, byWord: map[wordKey]*sums{}, byStep: map[lengthKey]*sums{},
+	t := &Tallies{emit: emit, ids: map[string]uint32{}, words: [][]byte{nil}, byWord: map[wordKey]*sums{}, byStep: map[lengthKey]*sums{},
 		byTime: map[quarterKey]*sums{}, givenUp: map[*schema.Table]bool{}}
+	t.minutes.emit = func(minute schema.Opt[int64], m *minutes) error {
+		t.row = m.append(t.row[:0], minute)
+		return t.emit(&schema.MinuteTallies, t.row)
+	}
+	return t
 }
 
 // GivenUp reports whether a table was given up. The rows emitted for it are then useless.
@@ -128,7 +134,12 @@ func (t *Tallies) Add(c *Call) error {
 		count(t, &schema.QuarterTallies, t.byTime, mostQuarterTallies, c,
 			quarterKey{words: [...]uint32{status, reason, sentiment}, settlement: c.Settlement(), state: c.TranscriptState(), speech: speech})
 	}
-	return nil
+	if t.givenUp[&schema.MinuteTallies] {
+		return nil
+	}
+	ok, err := t.minutes.add(c)
+	t.givenUp[&schema.MinuteTallies] = !ok
+	return err
 }
 
 // count counts a call in the group of its key, or gives the table up.
@@ -163,6 +174,11 @@ func (t *Tallies) Close() error {
 	if err := t.endQuarter(); err != nil {
 		return err
 	}
+	if !t.givenUp[&schema.MinuteTallies] {
+		if err := t.minutes.close(); err != nil {
+			return err
+		}
+	}
 	err := handOn(t, &schema.LengthTallies, t.byStep, func(a, b lengthKey) int {
 		return cmp.Or(compareBool(b.step.OK, a.step.OK), cmp.Compare(a.step.V, b.step.V),
 			t.compare(a.words[:], b.words[:]), compareBool(a.started, b.started))
@@ -190,11 +206,7 @@ func quarterOf(start schema.Opt[int64]) schema.Opt[int64] {
 	if !start.OK {
 		return schema.Opt[int64]{}
 	}
-	past := start.V % schema.Quarter
-	if past < 0 {
-		past += schema.Quarter
-	}
-	return schema.Some(start.V - past)
+	return schema.Some(floor(start.V, schema.Quarter))
 }
 
 // endQuarter emits the rows of a quarter of an hour.

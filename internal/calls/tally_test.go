@@ -127,6 +127,68 @@ func countAll(calls []*Call, key func(*Call) []string) map[string]string {
 	return out
 }
 
+// minutesOf asks, at each start of a call and in the last millisecond of each, how many are going.
+func minutesOf(calls []*Call) map[string]string {
+	going := func(at int64) (n int64) {
+		for _, c := range calls {
+			if from := c.StartAt(); from.OK && c.DurationMS().OK && from.V <= at && at < from.V+c.DurationMS().V {
+				n++
+			}
+		}
+		return n
+	}
+	type minute struct {
+		calls, peak    int64
+		peakAt, longer schema.Opt[int64]
+		at             int64 // of what is in peak
+	}
+	of := map[int64]*minute{}
+	see := func(at int64, starts bool) *minute {
+		key := int64(math.Floor(float64(at)/60_000)) * 60_000
+		m := of[key]
+		if m == nil {
+			m = &minute{peak: -1}
+			of[key] = m
+		}
+		n := going(at)
+		if n > m.peak || n == m.peak && (at < m.at || at == m.at && starts && m.peak > 0) {
+			m.peak, m.at, m.peakAt = n, at, schema.Opt[int64]{V: at, OK: starts && n > 0}
+		}
+		return m
+	}
+	for _, c := range calls {
+		from, lasts := c.StartAt(), c.DurationMS()
+		if !from.OK || !lasts.OK {
+			continue
+		}
+		m := see(from.V, slices.ContainsFunc(calls, func(o *Call) bool { return o.StartAt() == from && o.DurationMS().OK && o.DurationMS().V > 0 }))
+		m.calls++
+		if !m.longer.OK || lasts.V > m.longer.V {
+			m.longer = lasts
+		}
+		if lasts.V > 0 {
+			see(from.V+lasts.V-1, slices.ContainsFunc(calls, func(o *Call) bool {
+				return o.StartAt().OK && o.StartAt().V == from.V+lasts.V-1 && o.DurationMS().OK && o.DurationMS().V > 0
+			}))
+		}
+	}
+	out := map[string]string{}
+	instant := func(o schema.Opt[int64]) string {
+		if !o.OK {
+			return "null"
+		}
+		return fmt.Sprint(o.V * 1000)
+	}
+	for key, m := range of {
+		longer := "null"
+		if m.longer.OK {
+			longer = fmt.Sprint(m.longer.V)
+		}
+		out[fmt.Sprint(key*1000)] = fmt.Sprintf("%d %d %s %s", m.calls, m.peak, instant(m.peakAt), longer)
+	}
+	return out
+}
+
 // spoke is caller_spoke, short is short_step.
 func spoke(c *Call) string {
 	if !c.TurnCount().OK {
@@ -185,7 +247,7 @@ func TestTallies(t *testing.T) {
 				colStatus: schema.TextValue(word("status", "ended", "v1")), colReason: schema.TextValue(word("reason", "x")), colUserSentiment: schema.TextValue(word("sentiment", "positive")),
 				colVariantLabel: schema.TextValue(word("variant", "a", "B")),
 				colStartAt:      schema.MillisValue(number("start", -1, 0, 1, schema.Quarter-1, schema.Quarter, 5*schema.Quarter, 5*schema.Quarter+7, -schema.Quarter, -schema.Quarter-1)),
-				colDurationMS:   schema.LongValue(number("duration", 0, 1, 4_999, 5_000, 9_999, 10_000, 15_000, -3, -5_001)),
+				colDurationMS:   schema.LongValue(number("duration", 0, 1, 4_999, 5_000, 9_999, 10_000, 15_000, -3, -5_001, schema.Quarter-1, schema.Quarter, schema.Quarter+2)),
 				colTotalCost:    schema.ExactValue(money("cost", "0", "12.5", "-0.0001", "0.000000000000000001", "-999999999999999")),
 				colOptOut:       parquet.BooleanValue(rapid.Bool().Draw(t, "opted out")),
 			} {
@@ -235,6 +297,9 @@ func TestTallies(t *testing.T) {
 		if d := gocmp.Diff(want, rows[&schema.LengthTallies]); d != "" {
 			t.Fatalf("length_tallies (-want +got):\n%s", d)
 		}
+		if d := gocmp.Diff(minutesOf(calls), rows[&schema.MinuteTallies]); d != "" {
+			t.Fatalf("minute_tallies (-want +got):\n%s", d)
+		}
 		for _, table := range schema.TallyTables {
 			if tallies.GivenUp(table) {
 				t.Fatalf("%s was given up", table.Name)
@@ -275,11 +340,12 @@ func TestTalliesGivenUp(t *testing.T) {
 			c.Row[colStartAt] = schema.InstantValue(int64(i) * 86_400_000 / mostWordTallies)
 		}, []*schema.Table{&schema.WordTallies, &schema.LengthTallies}},
 		{"a time too long", 2, func(_ int, c *Call) { c.Row[colDurationMS] = schema.LongValue(schema.Some(int64(math.MaxInt64))) }, schema.TallyTables},
-		{"a time too short", 2, func(_ int, c *Call) { c.Row[colDurationMS] = schema.LongValue(schema.Some(int64(math.MinInt64))) }, schema.TallyTables},
-		{"a fortune", 2, func(_ int, c *Call) { c.Row[colTotalCost] = schema.ExactValue(schema.Some(decimal.MaxSum)) }, schema.TallyTables},
+		{"a time too short", 2, func(_ int, c *Call) { c.Row[colDurationMS] = schema.LongValue(schema.Some(int64(math.MinInt64))) }, schema.CountTables},
+		{"a fortune", 2, func(_ int, c *Call) { c.Row[colTotalCost] = schema.ExactValue(schema.Some(decimal.MaxSum)) }, schema.CountTables},
+		{"too many at once", mostGoing + 1, func(_ int, c *Call) { c.Row[colDurationMS] = schema.LongValue(schema.Some(int64(1))) }, []*schema.Table{&schema.MinuteTallies}},
 		{"what fits", 2, func(i int, c *Call) {
 			c.Row[colTotalCost], c.Row[colDurationMS] = schema.ExactValue([]schema.Opt[decimal.Number]{schema.Some(decimal.Number{}), schema.Some(decimal.MaxSum)}[i]), schema.LongValue(schema.Some(int64(i)*math.MaxInt64))
-		}, nil},
+		}, []*schema.Table{&schema.MinuteTallies}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var calls []*Call

@@ -305,6 +305,8 @@ const (
 	Quarter = 15 * 60 * 1000
 	// DurationStep is the step of LengthTallies in ms.
 	DurationStep = 5000
+	// Minute is the step of MinuteTallies in ms.
+	Minute = 60_000
 	// LastShortStep is the last short_step.
 	LastShortStep = 2 * DurationStep
 )
@@ -354,6 +356,20 @@ var LengthTallies = NewTable("length_tallies", append([]Column{
 	{ID: 4, Name: "is_started", Type: Bool, Required: true},
 }, tallied...)...)
 
+// MinuteTallies holds, for one file of calls, the simultaneous calls in each minute in which one
+// starts or is in its last millisecond. Only calls of a known start and duration count, and only
+// those of the file: where calls of others are going as well, both must be counted again. calls
+// start in the minute, and the longest of them lasts longest_ms. peak_calls is the maximum of
+// simultaneous calls, and peak_at the start that first reached it; null if it was there before, or
+// is 0. Sorted by start_at, the minute's beginning.
+var MinuteTallies = NewTable("minute_tallies",
+	Column{ID: 1, Name: "start_at", Type: Timestamp, Required: true},
+	Column{ID: 2, Name: "calls", Type: Int64, Required: true},
+	Column{ID: 3, Name: "peak_calls", Type: Int64, Required: true},
+	Column{ID: 4, Name: "peak_at", Type: Timestamp, Since: "1.0.0"},
+	Column{ID: 5, Name: "longest_ms", Type: Int64, Since: "1.0.0"},
+)
+
 // tallied are the numbers of a row of tallies.
 var tallied = []Column{
 	{ID: 101, Name: "calls", Type: Int64, Required: true},
@@ -372,8 +388,11 @@ var tallied = []Column{
 var CallTables = []*Table{&Calls, &Turns, &Items, &ToolCalls}
 
 // TallyTables are counted from the calls of a month when it is compacted, so that reports need not
-// read the calls: see calls.Tallies.
-var TallyTables = []*Table{&WordTallies, &LengthTallies, &QuarterTallies}
+// read the calls: see calls.Tallies. CountTables are those of them whose rows are sums over calls.
+var (
+	CountTables = []*Table{&WordTallies, &LengthTallies, &QuarterTallies}
+	TallyTables = append(slices.Clone(CountTables), &MinuteTallies)
+)
 
 // Derived are the tables whose rows follow from those of others.
 var Derived = append([]*Table{&ToolCalls}, TallyTables...)

@@ -17,6 +17,8 @@ import (
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/longtest"
+	"callhouse/internal/resource"
+	"callhouse/internal/schema"
 	"callhouse/internal/serve/pgcatalog"
 )
 
@@ -36,6 +38,7 @@ func many() (d analyticstest.Data) {
 			d.Turns = append(d.Turns, row{"call_id": c["call_id"], "turn": int64(i % 5), "role": "agent", "content": fmt.Sprint("turn ", i), "call_start_at": at})
 		}
 	}
+	d.Others = map[*schema.Table][]row{resource.Agents.Table: {{"agent_id": "a0", "name": "Sales"}, {"agent_id": "a1", "name": "Agency's"}}}
 	return d
 }
 

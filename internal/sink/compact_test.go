@@ -143,10 +143,13 @@ func TestTalliesFollowTheirCalls(t *testing.T) {
 	w := monthsBefore(t, "2026-09", "2026-10", "2026-11")
 	is := func(when string, s *layout.Snapshot, month string, calls, ms int64) {
 		t.Helper()
-		for _, table := range schema.TallyTables {
+		for _, table := range schema.CountTables {
 			if n, total := tallies(t, s, table, month, "calls"), tallies(t, s, table, month, "total_ms"); n != calls || total != ms {
 				t.Errorf("%s, %s of %s tell of %d calls, %d ms; want %d, %d", when, table.Name, month, n, total, calls, ms)
 			}
+		}
+		if n := tallies(t, s, &schema.MinuteTallies, month, "calls"); n != calls {
+			t.Errorf("%s, the minutes of %s tell of %d calls; want %d", when, month, n, calls)
 		}
 	}
 	is("before", w.Snapshot(), "2026-10", 0, 0)

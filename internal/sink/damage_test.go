@@ -256,6 +256,12 @@ var damages = map[string]struct {
 	"tally-of-one-less": {"tally", func(d *damage) {
 		d.rows(d.file("quarter_tallies", "2026-10"), &schema.QuarterTallies, func(r []parquet.Row) []parquet.Row { return r[:len(r)-1] })
 	}},
+	"tally-of-more-at-once": {"tally", func(d *damage) {
+		d.rows(d.file("minute_tallies", "2026-10"), &schema.MinuteTallies, func(r []parquet.Row) []parquet.Row {
+			setValue(r[0], &schema.MinuteTallies, "peak_calls", parquet.Int64Value(99))
+			return r
+		})
+	}},
 	"tally-of-one-more": {"tally", func(d *damage) {
 		d.rows(d.file("word_tallies", "2026-10"), &schema.WordTallies, func(r []parquet.Row) []parquet.Row { return append(r, r[len(r)-1]) })
 	}},

@@ -11,7 +11,7 @@
 -- the peak of all is not their sum.
 --
 -- Grain: one row per group and step of time
--- Reads: selected, tallied
+-- Reads: lasting, tallied
 -- Flags: every
 -- Needs: end, duration
 -- Example: query concurrency --every hour --since 7d
@@ -25,29 +25,36 @@
 WITH groups AS (
     SELECT key, row_number() OVER () AS n
     FROM (SELECT DISTINCT key FROM tallied)
-), lasting AS (
+), followed AS (
     SELECT n, epoch_ms(start_at) AS ms, duration_ms
-    FROM selected JOIN groups ON selected.key IS NOT DISTINCT FROM groups.key
+    FROM lasting JOIN groups ON lasting.key IS NOT DISTINCT FROM groups.key
     WHERE start_at IS NOT NULL AND duration_ms IS NOT NULL
 ), changes AS ( -- of those at the same moment an end (0) comes before a call that lasts no time (1), and that before a start (2)
-    SELECT n, 4 * ms + CASE WHEN duration_ms > 0 THEN 2 ELSE 1 END AS change FROM lasting
+    SELECT n, 4 * ms + CASE WHEN duration_ms > 0 THEN 2 ELSE 1 END AS change FROM followed
     UNION ALL
-    SELECT n, 4 * (ms + duration_ms) FROM lasting WHERE duration_ms > 0
+    SELECT n, 4 * (ms + duration_ms) FROM followed WHERE duration_ms > 0
 ), levels AS ( -- at the end of a group the sum is 0 again. As partitions the groups take five times as long
     SELECT n, change, change & 3 AS kind,
         sum(CAST(CASE change & 3 WHEN 2 THEN 1 WHEN 0 THEN -1 ELSE 0 END AS TINYINT)) OVER (ORDER BY n, change ROWS UNBOUNDED PRECEDING) AS level
     FROM changes
-), heights AS ( -- what a start leads to, and what was until an end: that lasted at least the millisecond before
-    SELECT n,
-        date_trunc(getvariable('every'), local_time(make_timestamptz(1000 * ((change - kind) // 4 - CASE WHEN kind = 0 THEN 1 ELSE 0 END)))) AS step,
-        CASE WHEN kind = 0 THEN level + 1 ELSE level END AS height,
+), reached AS ( -- what a start leads to, and what was until an end: that lasted at least the millisecond before
+    SELECT n, change, kind, (change - kind) // 4 - CASE WHEN kind = 0 THEN 1 ELSE 0 END AS ms,
+        CASE WHEN kind = 0 THEN level + 1 ELSE level END AS height
+    FROM levels
+), heights AS (
+    SELECT n, date_trunc(getvariable('every'), local_time(make_timestamptz(1000 * ms))) AS step, height,
         count(*) FILTER (kind <> 0) AS calls,
         min(change) AS first
-    FROM levels
+    FROM reached
+    WHERE is_followed_at(ms)
     GROUP BY n, step, height
+    UNION ALL -- minutes that are counted already: without groups alone
+    SELECT n, date_trunc(getvariable('every'), local_time(start_at)), peak_calls, calls,
+        coalesce(4 * epoch_ms(peak_at) + 2, 4 * epoch_ms(start_at))
+    FROM minutes, groups
 ), peaks AS (
     SELECT n, step, total_of(calls) AS calls, max(height) AS peak, arg_max(first, height) AS first
-    FROM heights
+    FROM (SELECT n, step, height, sum(calls) AS calls, min(first) AS first FROM heights GROUP BY n, step, height)
     GROUP BY n, step
 )
 SELECT key, step, calls,

@@ -4,6 +4,12 @@
 -- times are in the zone of --tz (default UTC): a repeated hour of the clock counts
 -- twice, a skipped one has no calls.
 --
+-- agent_name is looked up in the table agents. A renamed agent has its current name in all its
+-- calls, also in earlier ones; agents_at(TIME) returns the name at that time. A deleted
+-- agent keeps the last name that was listed. The name is null if the agent was never
+-- listed, or has no name, or if the user may not read agents. Two agents may have one
+-- name: group by agent_id as well.
+--
 -- Grain: one row per call
 -- Reads: stored.calls
 -- Columns:
@@ -24,6 +30,7 @@
 --   week                 DATE                -        Monday of the local ISO week of the start
 --   local_month          VARCHAR             -        local month of the start, such as 2026-11
 --   caller               VARCHAR             -        number of the other side: calling number of an inbound call, called number of an outbound call; in E.164 form if it has one, else as sent; null: not sent, or direction unknown
+--   agent_name           VARCHAR             -        current name of the agent, or the last known one of a deleted agent; null: unknown
 
 -- In layers: what follows from a macro's result is not made of a copy of its text.
 WITH facts AS (
@@ -54,5 +61,6 @@ SELECT * EXCLUDE (spoke, short_step, local_start, outcome_kind, outcome),
     weekday_of(local_start) AS weekday,
     week_of(local_start) AS week,
     month_of(local_start) AS local_month,
-    caller_of(direction, from_e164, from_number, to_e164, to_number) AS caller
+    caller_of(direction, from_e164, from_number, to_e164, to_number) AS caller,
+    agent_name_of(agent_id) AS agent_name
 FROM outcomes

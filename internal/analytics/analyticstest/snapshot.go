@@ -194,6 +194,7 @@ func (w *writer) table(t *schema.Table, rows []Row, lacking []string) []layout.F
 func (w *writer) tallies(calls layout.File) (files []layout.File) {
 	from := filepath.Join(w.dir, filepath.FromSlash(calls.Path))
 	for _, t := range schema.TallyTables {
+		from := "FROM '" + from + "' GROUP BY ALL"
 		var columns, ids []string
 		for _, c := range t.Columns {
 			expr := map[string]string{
@@ -214,13 +215,16 @@ func (w *writer) tallies(calls layout.File) (files []layout.File) {
 			columns = append(columns, fmt.Sprintf("CAST(%s AS %s) AS %s", expr, c.Type.DuckDB(), c.Name))
 			ids = append(ids, fmt.Sprintf(`%s: %d`, c.Name, c.ID))
 		}
+		if t == &schema.MinuteTallies {
+			columns, from = []string{"*"}, "FROM ("+strings.ReplaceAll(minutes, "FILE", filepath.Join(w.dir, filepath.FromSlash(calls.Path)))+")"
+		}
 		f := layout.File{Table: t.Name, Format: w.format(calls.Period), Period: calls.Period,
 			Path: layout.DataFile(t.Name, calls.Period, fmt.Sprintf("%016x", w.n))}
 		path := filepath.Join(w.dir, filepath.FromSlash(f.Path))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			w.t.Fatal(err)
 		}
-		text := fmt.Sprintf("COPY (SELECT %s FROM '%s' GROUP BY ALL) TO '%s' (FORMAT parquet, FIELD_IDS {%s})",
+		text := fmt.Sprintf("COPY (SELECT %s %s) TO '%s' (FORMAT parquet, FIELD_IDS {%s})",
 			strings.Join(columns, ", "), from, path, strings.Join(ids, ", "))
 		if err := w.conn.Exec(context.Background(), text); err != nil {
 			w.t.Fatalf("write %s: %v", f.Path, err)
@@ -230,6 +234,24 @@ func (w *writer) tallies(calls layout.File) (files []layout.File) {
 	}
 	return files
 }
+
+// minutes counts the simultaneous calls of a file by asking, at each start and in the last
+// millisecond of each call, which calls are going.
+const minutes = `WITH c AS (
+    SELECT epoch_ms(start_at) AS from_ms, duration_ms AS ms FROM 'FILE' WHERE start_at IS NOT NULL AND duration_ms IS NOT NULL
+), asked AS (
+    SELECT from_ms AS moment, ms > 0 AS starts, 1 AS calls, ms AS longest FROM c
+    UNION ALL SELECT from_ms + ms - 1, false, 0, NULL FROM c WHERE ms > 0
+), seen AS (
+    SELECT moment, bool_or(starts) AS starts, sum(calls) AS calls, max(longest) AS longest,
+        (SELECT count(*) FROM c WHERE from_ms <= moment AND moment < from_ms + ms) AS going
+    FROM asked GROUP BY moment
+)
+SELECT make_timestamptz(60000000 * CAST(floor(moment / 60000) AS BIGINT)) AS start_at, CAST(sum(calls) AS BIGINT) AS calls,
+    max(going) AS peak_calls,
+    make_timestamptz(1000 * CASE WHEN arg_max(starts, going * 1000000000000000 - moment) THEN arg_max(moment, going * 1000000000000000 - moment) END) AS peak_at,
+    max(longest) AS longest_ms
+FROM seen GROUP BY ALL ORDER BY 1`
 
 // sum records the size and checksum of a file.
 func (w *writer) sum(path string, f *layout.File) {

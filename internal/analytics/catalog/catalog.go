@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,8 @@ import (
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/stored"
 	"callhouse/internal/layout"
+	"callhouse/internal/resource"
+	"callhouse/internal/schema"
 	sqlfiles "callhouse/sql"
 )
 
@@ -30,8 +33,10 @@ const storage = "v1.0.0"
 // client includes or loads by itself.
 func Script(snap *layout.Snapshot, loc *time.Location) string {
 	var b strings.Builder
-	b.WriteString(opened.ViewMacros(snap, localtime.FixedMacro(loc, snap.Manifest)))
-	b.WriteString("\n" + stored.Relations(snap))
+	inOrder := slices.DeleteFunc(slices.Clone(resource.Tables), func(t *schema.Table) bool { return t == &schema.ToolCalls })
+	b.WriteString("CREATE SCHEMA stored;\n" + stored.Relations(snap, inOrder...))
+	b.WriteString("\n" + opened.ViewMacros(snap, localtime.FixedMacro(loc, snap.Manifest)))
+	b.WriteString("\n" + stored.Relations(snap, &schema.ToolCalls)) // which may need the macros
 	for _, v := range sqlfiles.Views() {
 		fmt.Fprintf(&b, "\nCREATE VIEW %s AS\n%s;\n", v.Name, v.SQL)
 		fmt.Fprintf(&b, "COMMENT ON VIEW %s IS %s;\n", v.Name, stored.Quote(v.Answers+"; "+v.Grain))

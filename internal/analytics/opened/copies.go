@@ -153,6 +153,9 @@ func copyOf(name string) string { return "copies." + strings.ReplaceAll(name, ".
 
 // table makes a copy of the rows of a SELECT, and returns how many bytes it takes.
 func (c *copies) table(ctx context.Context, conn *duck.Conn, name, text string) (int64, error) {
+	if err := c.db.NameAgents(ctx, conn, text); err != nil {
+		return 0, err
+	}
 	before, err := tableBytes(ctx, conn)
 	if err != nil {
 		return 0, err

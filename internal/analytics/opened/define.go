@@ -45,11 +45,11 @@ func split(all string) (out []definition) {
 	return out
 }
 
-// withLocalTime returns the types and macros, with another definition of local_time.
-func withLocalTime(text string) []definition {
+// withMacros returns the types and macros, with other definitions of some of them.
+func withMacros(others map[string]string) []definition {
 	out := slices.Clone(macros())
 	for i := range out {
-		if out[i].name == "local_time" {
+		if text, ok := others[out[i].name]; ok {
 			out[i].sql = text + ";"
 		}
 	}
@@ -58,7 +58,7 @@ func withLocalTime(text string) []definition {
 
 // definitions returns all that statements may name, each after those that it is made of.
 func (db *DB) definitions(localTime string) []definition {
-	out := withLocalTime(localTime)
+	out := withMacros(map[string]string{"local_time": localTime})
 	for _, t := range resource.Tables {
 		name := "stored." + t.Name
 		out = append(out, definition{name, "CREATE VIEW " + name + " AS " + db.relation(db.snap.Manifest.FilesOf(t.Name), t)})
@@ -191,6 +191,9 @@ var looksAround = regexp.MustCompile(`(?i)\b(describe|information_schema|query|q
 // before; if it looks around, or if that is not enough, all is: no answer and no error tells a
 // difference.
 func (db *DB) Defined(ctx context.Context, conn *duck.Conn, text string, plan func() error) error {
+	if err := db.NameAgents(ctx, conn, text); err != nil {
+		return err
+	}
 	if !looksAround.MatchString(text) {
 		words := db.made.wordsOf(text)
 		if err := db.define(ctx, conn, func(name string) bool { return words[strings.TrimPrefix(name, "stored.")] }); err != nil {
@@ -206,16 +209,36 @@ func (db *DB) Defined(ctx context.Context, conn *duck.Conn, text string, plan fu
 	return plan()
 }
 
-// ViewMacros returns the definitions that the views of a snapshot need, with another one of
-// local_time. Those of the reports stay out: they need variables, and clients
-// from DuckDB 1.1 on.
+// agentNames is the SELECT of the map of all agents' names.
+const agentNames = "SELECT map(list(agent_id), list(name)) FROM stored.agents WHERE name IS NOT NULL"
+
+// needsNames says whether a text may read the names of agents.
+func needsNames(text string) bool {
+	return looksAround.MatchString(text) || usual().wordsOf(text)["agent_names"]
+}
+
+// NameAgents gives a connection the names of agents, as its reader sees them, if a text may read
+// them. Reports do without: what they return are ids, and their names come separately.
+func (db *DB) NameAgents(ctx context.Context, conn *duck.Conn, text string) error {
+	if !needsNames(text) {
+		return nil
+	}
+	if err := conn.Exec(ctx, "SET VARIABLE agent_names = ("+agentNames+")"); err != nil {
+		return fmt.Errorf("read the names of agents: %w", err)
+	}
+	return nil
+}
+
+// ViewMacros returns the definitions that the views of a snapshot need, for other programs: with another one of
+// local_time, and names of agents that are read by each statement, because no variable has them.
+// Definitions of the reports stay out: they need variables, and clients from DuckDB 1.1 on.
 func ViewMacros(snap *layout.Snapshot, localTime string) string {
 	var views []string
 	for _, v := range sqlfiles.Views() {
 		views = append(views, v.SQL)
 	}
 	needed, out := usual().namesIn(append(views, stored.Earlier(snap))...), ""
-	for _, d := range withLocalTime(localTime) {
+	for _, d := range withMacros(map[string]string{"local_time": localTime, "agent_names": "CREATE MACRO agent_names() AS (" + agentNames + ")"}) {
 		if needed[d.name] {
 			out += d.sql + "\n"
 		}

@@ -18,8 +18,9 @@ type Dialect struct {
 
 // Session is a connection of a warehouse on which somebody's statements run, one at a time.
 type Session struct {
-	db   *DB
-	conn *duck.Conn
+	db    *DB
+	conn  *duck.Conn
+	named bool // the connection has the names of agents
 }
 
 // mostRow is how large a row may be that a session answers with: it is copied a few times on
@@ -37,7 +38,7 @@ func (db *DB) Session(ctx context.Context) (*Session, error) {
 		return nil, err
 	}
 	conn.MostRow = mostRow
-	return &Session{db, conn}, nil
+	return &Session{db: db, conn: conn}, nil
 }
 
 // Close ends the session. What it prepared must be closed.
@@ -67,6 +68,12 @@ func (s *Session) Prepare(ctx context.Context, text string, rewrite guard.Rewrit
 	text, err := check.Text(ctx, s.conn, text)
 	if err != nil {
 		return nil, err
+	}
+	if !s.named && needsNames(text) {
+		if err := s.db.NameAgents(ctx, s.conn, text); err != nil {
+			return nil, err
+		}
+		s.named = true
 	}
 	stmt, err := s.conn.Prepare(ctx, text)
 	if err != nil {

@@ -49,6 +49,9 @@ func (p *Planner) relations(q question.Question) string {
 		case r == "surrounding":
 			with = append(with, fmt.Sprintf("surrounding AS NOT MATERIALIZED (SELECT %s AS key, coalesce(%s, false) AS "+
 				"is_selected, calls.* FROM calls WHERE %s)", key, chosen, bounds(wider(q.Params), "start_at")))
+		case r == lasting:
+			calls, minutes := p.lastingCalls(q)
+			with = append(with, "lasting AS NOT MATERIALIZED ("+calls+")", "minutes AS NOT MATERIALIZED ("+minutes+")")
 		case r == "tallied":
 			kept := "NOT MATERIALIZED" // or the columns that nobody asks for are made as well
 			if strings.Count(f.SQL+strings.Join(reportsIn(f), ""), "FROM tallied") > 1 {

@@ -142,7 +142,7 @@ func (p *Planner) tallyOf(columns []string, q question.Question) *schema.Table {
 	if !p.rights.Tallied() || q.Spreads {
 		return nil
 	}
-	for _, t := range schema.TallyTables {
+	for _, t := range schema.CountTables {
 		if q.Agent != "" && t.Column("agent_id") < 0 {
 			continue
 		}

@@ -20,7 +20,14 @@ type Question struct {
 	Filters []Filter       // of Where
 	Goals   []Goal         // by the agents' ids, for a report that reads them
 	Spreads bool           // bounds for the changes of means are asked for
+	Passing []Passing      // of the files of calls, for a report of simultaneous calls
 	Seen    Params         // after Around: what the user asked, where the period is that of the calls beside it
+}
+
+// Passing says how far the calls of a file reach beyond it, in ms.
+type Passing struct {
+	Last int64 // the minute in which the last call ends
+	From int64 // the first start from which calls may go on when those of the next file start
 }
 
 // Of reads what p asks of a report or view.

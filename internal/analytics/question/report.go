@@ -73,7 +73,7 @@ func Views(f *sqlfiles.File) (out []string) {
 			out = append(out, schema.Calls.Name, of)
 		case name == "selected_speech": // which reads the turns where their facts are not stored
 			out = append(out, schema.Calls.Name, schema.Turns.Name)
-		case isSelected, name == "selected", name == "surrounding", name == "tallied":
+		case isSelected, name == "selected", name == "surrounding", name == "tallied", name == "lasting":
 			out = append(out, schema.Calls.Name)
 		default:
 			panic("the tables behind " + name + " are not declared") // a test asks for every report

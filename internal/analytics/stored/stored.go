@@ -7,17 +7,15 @@ import (
 	"strings"
 
 	"callhouse/internal/layout"
-	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	sqlfiles "callhouse/sql"
 )
 
-// Relations returns the statements that create the tables of a snapshot in any DuckDB, as
-// stored.calls and so on, with exactly the declared columns.
-func Relations(snap *layout.Snapshot) string {
+// Relations returns the statements that create tables of a snapshot in the schema stored of any
+// DuckDB, as stored.calls and so on, with exactly the declared columns.
+func Relations(snap *layout.Snapshot, tables ...*schema.Table) string {
 	var b strings.Builder
-	b.WriteString("CREATE SCHEMA stored;\n")
-	for _, t := range resource.Tables {
+	for _, t := range tables {
 		fmt.Fprintf(&b, "CREATE VIEW stored.%s AS %s;\n", t.Name, Relation(snap, snap.Manifest.FilesOf(t.Name), t, true))
 	}
 	return b.String()
