@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// A test of the proof: however the service counts, wherever between sending and answering, and
-// however many requests are concurrent, it never counts one too many, and almost all of the limit
-// is used.
+// A test of the proof: however the service counts, wherever between sending and answering (at the
+// same place, if all latencies are equal), and however many requests are concurrent, it never
+// counts one too many, and almost all of the limit is used.
 func TestBudgetNeverOverAndFullyUsed(t *testing.T) {
 	latencies := []struct{ low, high time.Duration }{
 		{0, 0},
@@ -44,6 +44,8 @@ func tryBudget(t *testing.T, algorithm string, workers int, low, high time.Durat
 		latency, part := low, rnd.Float64()
 		if high > low {
 			latency += time.Duration(rnd.Int64N(int64(high - low)))
+		} else {
+			part = 0.5
 		}
 		rmu.Unlock()
 		until := time.Duration(float64(latency) * part)
@@ -152,7 +154,7 @@ func TestBudgetRemembersAcrossRuns(t *testing.T) {
 		var recall []Spend
 		start := time.Now()
 		for run := range 12 {
-			r := &ring{spends: make([]Spend, slots(5, 120, len(recall)))}
+			r := &ring{spends: make([]Spend, ledgerSize(5, 120, len(recall)))}
 			b := newBudget(5, 120, recall, r.note)
 			killed := run%3 == 1
 			spend(t.Context(), b, time.Now().Add(time.Duration(run+1)*3*time.Second), 8, func() bool {
@@ -252,7 +254,7 @@ func TestBudgetIsFairAndGivesBack(t *testing.T) {
 		}
 		b.answer(tk)
 		time.Sleep(2 * time.Minute)
-		if held, _, _ := b.use(); held != 0 || len(b.free) != slots(1, 10, 0) {
+		if held, _, _ := b.use(); held != 0 || len(b.free) != ledgerSize(1, 10, 0) {
 			t.Errorf("%d held, %d free", held, len(b.free))
 		}
 		ctx, cancel := context.WithCancel(t.Context())

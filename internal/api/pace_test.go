@@ -216,7 +216,7 @@ func TestPaceFallsOnceForOneRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBudget(5, 120, nil, nil)
 		batch := func(n int) {
-			var tickets []ticket
+			var tickets []*ticket
 			for range n {
 				tk, err := b.acquire(t.Context())
 				if err != nil {
