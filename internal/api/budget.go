@@ -29,12 +29,11 @@ type instant = time.Duration
 //
 // A slot of the second may be given back sooner: see slots.go.
 type budget struct {
-	turn    chan struct{} // full while a request is next in line; the others wait here
-	changed chan struct{} // wakes the request that is next in line
-	note    func(slot int, s Spend)
-	base    time.Time
+	note func(slot int, s Spend)
+	base time.Time
 
 	mu             sync.Mutex
+	line           []*waiter // in the order of their admission
 	second, minute time.Duration // the windows, with their margins
 	flying         []*ticket     // not answered, in the order of their sending
 	answered       []*ticket     // answered less than a minute ago, in order
@@ -42,6 +41,12 @@ type budget struct {
 	free           []int32       // free slots of the ledger
 	slots          slots
 	pace           pace
+}
+
+// waiter is a request that waits for its admission.
+type waiter struct {
+	priority Priority
+	wake     chan struct{} // it is next, or the budget has changed
 }
 
 // ticket is the right to send one request. It is returned once, with answer.
@@ -69,8 +74,6 @@ func ledgerSize(perSecond, perMinute, recalled int) int {
 // may be nil, is called for every spend.
 func newBudget(perSecond, perMinute int, recall []Spend, note func(int, Spend)) *budget {
 	b := &budget{
-		turn:    make(chan struct{}, 1),
-		changed: make(chan struct{}, 1),
 		note:    note,
 		base:    time.Now(),
 		second:  time.Second + margin(time.Second),
@@ -122,16 +125,11 @@ func (b *budget) recall(spends []Spend) {
 	}
 }
 
-// acquire waits until a request may be sent. The caller must return the ticket. If ctx is done
-// first, acquire returns its error.
-func (b *budget) acquire(ctx context.Context) (*ticket, error) {
-	select {
-	case b.turn <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	t, err := b.admit(ctx)
-	<-b.turn
+// acquire waits until a request may be sent: those of a higher priority first, others in the order
+// in which they were made. The caller must return the ticket. If ctx is done first, acquire returns
+// its error.
+func (b *budget) acquire(ctx context.Context, p Priority) (*ticket, error) {
+	t, err := b.wait(ctx, p)
 	if err == nil {
 		t.sent = time.Now()
 		b.note(int(t.slot), Spend{Sent: t.sent}) // into the ledger, before the request goes out
@@ -139,33 +137,52 @@ func (b *budget) acquire(ctx context.Context) (*ticket, error) {
 	return t, err
 }
 
-// admit is acquire for the request that is next in line.
-func (b *budget) admit(ctx context.Context) (*ticket, error) {
+func (b *budget) wait(ctx context.Context, p Priority) (*ticket, error) {
+	w := &waiter{p, make(chan struct{}, 1)}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at := len(b.line)
+	for at > 0 && b.line[at-1].priority > p {
+		at--
+	}
+	b.line = slices.Insert(b.line, at, w)
+	defer func() {
+		b.line = slices.DeleteFunc(b.line, func(o *waiter) bool { return o == w })
+		b.wakeNext()
+	}()
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		b.mu.Lock()
-		now := b.now()
-		wait := b.opens(now) - now
-		if wait <= 0 {
-			second, minute := b.held()
-			t := b.take(now)
-			t.second, t.minute = second, minute
-			if second >= b.pace.second.at(now) || minute >= b.pace.minute.at(now) {
-				b.slots.used = now
+		var opens <-chan time.Time
+		if b.line[0] == w {
+			now := b.now()
+			at := b.opens(now)
+			if at <= now {
+				return b.admit(now), nil
 			}
-			b.pace.spread(now, minute+1)
-			b.mu.Unlock()
-			return t, nil
+			opens = time.After(at - now)
 		}
 		b.mu.Unlock()
 		select {
-		case <-b.changed:
-		case <-time.After(wait):
+		case <-w.wake:
+		case <-opens:
 		case <-ctx.Done():
 		}
+		b.mu.Lock()
 	}
+}
+
+// admit takes the slots for a request.
+func (b *budget) admit(now instant) *ticket {
+	second, minute := b.held()
+	if second >= b.pace.second.at(now) || minute >= b.pace.minute.at(now) {
+		b.slots.used = now
+	}
+	t := b.take(now)
+	t.second, t.minute = second, minute
+	b.pace.spread(now, minute+1)
+	return t
 }
 
 // answer reports that the answer to t's request has begun, or that the attempt ended without one:
@@ -218,11 +235,18 @@ func (b *budget) use() (held, allowed int, closed time.Duration) {
 // update changes the budget and wakes the request that is next in line.
 func (b *budget) update(change func(now instant)) {
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	change(b.now())
-	b.mu.Unlock()
-	select {
-	case b.changed <- struct{}{}:
-	default:
+	b.wakeNext()
+}
+
+// wakeNext wakes the request that is next in line.
+func (b *budget) wakeNext() {
+	if len(b.line) > 0 {
+		select {
+		case b.line[0].wake <- struct{}{}:
+		default:
+		}
 	}
 }
 

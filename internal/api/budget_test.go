@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -116,7 +117,7 @@ func spend(ctx context.Context, b *budget, until time.Time, workers int, do func
 	for range workers {
 		wg.Go(func() {
 			for {
-				tk, err := b.acquire(ctx)
+				tk, err := b.acquire(ctx, 0)
 				if err != nil {
 					return
 				}
@@ -163,7 +164,7 @@ func TestBudgetRemembersAcrossRuns(t *testing.T) {
 			})
 			if killed { // with requests in flight, counted by the service as it dies
 				for range 4 {
-					if tk, err := b.acquire(t.Context()); err == nil {
+					if tk, err := b.acquire(t.Context(), 0); err == nil {
 						_ = tk
 						time.Sleep(50 * time.Millisecond)
 						g.allow()
@@ -203,7 +204,7 @@ func TestBudgetRecallsOddSpends(t *testing.T) {
 		if held, _, _ := b.use(); held != 302 {
 			t.Errorf("%d slots held", held)
 		}
-		if _, err := b.acquire(t.Context()); err != nil {
+		if _, err := b.acquire(t.Context(), 0); err != nil {
 			t.Fatal(err)
 		}
 		if waited := time.Since(now); waited < 51*time.Second || waited > 52*time.Second {
@@ -215,7 +216,7 @@ func TestBudgetRecallsOddSpends(t *testing.T) {
 func TestBudgetIsFairAndGivesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBudget(1, 10, nil, nil)
-		first, err := b.acquire(t.Context())
+		first, err := b.acquire(t.Context(), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -229,7 +230,7 @@ func TestBudgetIsFairAndGivesBack(t *testing.T) {
 				time.AfterFunc(time.Minute, cancel) // before its turn
 			}
 			wg.Go(func() {
-				tk, err := b.acquire(ctx)
+				tk, err := b.acquire(ctx, 0)
 				if err != nil {
 					return
 				}
@@ -248,7 +249,7 @@ func TestBudgetIsFairAndGivesBack(t *testing.T) {
 			t.Errorf("order %v", order)
 		}
 		time.Sleep(time.Hour)
-		tk, err := b.acquire(t.Context())
+		tk, err := b.acquire(t.Context(), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -259,7 +260,7 @@ func TestBudgetIsFairAndGivesBack(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := b.acquire(ctx); err == nil {
+		if _, err := b.acquire(ctx, 0); err == nil {
 			t.Error("a cancelled request got in")
 		}
 	})
@@ -275,4 +276,29 @@ func TestShare(t *testing.T) {
 			t.Errorf("share %v: %d and %d", tc.share, s, m)
 		}
 	}
+}
+
+// A request of a higher priority is sent before those that waited longer.
+func TestPriorities(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBudget(1, 60, nil, nil)
+		var order []Priority
+		var wg sync.WaitGroup
+		for _, p := range []Priority{Spare, Older, Newest, Older, Recent} {
+			wg.Go(func() {
+				tk, err := b.acquire(t.Context(), p)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				order = append(order, p)
+				b.answer(tk)
+			})
+			synctest.Wait()
+		}
+		wg.Wait()
+		if want := []Priority{Spare, Newest, Recent, Older, Older}; !slices.Equal(order, want) {
+			t.Errorf("order %v, want %v", order, want)
+		}
+	})
 }

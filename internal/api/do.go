@@ -66,7 +66,7 @@ func (c *Client) Do(ctx context.Context, r Request, accept func(*Answer) error) 
 // attempt sends a request once. took is its duration from the moment at which it may be sent.
 func (c *Client) attempt(ctx context.Context, r *Request, retry bool, accept func(*Answer) error,
 	took *time.Duration) (*RequestError, error) {
-	t, err := c.budget.acquire(ctx)
+	t, err := c.budget.acquire(ctx, r.Priority)
 	if err != nil {
 		return &RequestError{rule: canceled, Err: err}, nil
 	}

@@ -56,7 +56,7 @@ func (o others) live(t *testing.T, seed uint64, out *outcome) {
 		for range 32 {
 			done.Go(func() {
 				for {
-					tk, err := b.acquire(ctx)
+					tk, err := b.acquire(ctx, 0)
 					if err != nil {
 						return
 					}
@@ -218,7 +218,7 @@ func TestPaceFallsOnceForOneRefusal(t *testing.T) {
 		batch := func(n int) {
 			var tickets []*ticket
 			for range n {
-				tk, err := b.acquire(t.Context())
+				tk, err := b.acquire(t.Context(), 0)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -62,7 +62,7 @@ func (s setting) fourMinutes(t *testing.T, seed uint64) (out outcome) {
 		for range 20 {
 			done.Go(func() {
 				for {
-					tk, err := b.acquire(ctx)
+					tk, err := b.acquire(ctx, 0)
 					if err != nil {
 						return
 					}
