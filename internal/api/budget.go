@@ -33,7 +33,7 @@ type budget struct {
 	base time.Time
 
 	mu             sync.Mutex
-	line           []*waiter // in the order of their admission
+	line           []*waiter     // in the order of their admission
 	second, minute time.Duration // the windows, with their margins
 	flying         []*ticket     // not answered, in the order of their sending
 	answered       []*ticket     // answered less than a minute ago, in order
@@ -74,13 +74,13 @@ func ledgerSize(perSecond, perMinute, recalled int) int {
 // may be nil, is called for every spend.
 func newBudget(perSecond, perMinute int, recall []Spend, note func(int, Spend)) *budget {
 	b := &budget{
-		note:    note,
-		base:    time.Now(),
-		second:  time.Second + margin(time.Second),
-		minute:  time.Minute + margin(time.Minute),
-		free:    make([]int32, ledgerSize(perSecond, perMinute, len(recall))),
-		pace:    newPace(perSecond, perMinute),
-		slots:   slots{enough: time.Minute * 4 / 5 * time.Duration(perSecond) / time.Duration(perMinute), most: perMinute * 59 / 60, used: -time.Hour},
+		note:   note,
+		base:   time.Now(),
+		second: time.Second + margin(time.Second),
+		minute: time.Minute + margin(time.Minute),
+		free:   make([]int32, ledgerSize(perSecond, perMinute, len(recall))),
+		pace:   newPace(perSecond, perMinute),
+		slots:  slots{enough: time.Minute * 4 / 5 * time.Duration(perSecond) / time.Duration(perMinute), most: perMinute * 59 / 60, used: -time.Hour},
 	}
 	if b.note == nil {
 		b.note = func(int, Spend) {}

@@ -43,6 +43,7 @@ type listing struct {
 	top      *asked // the first page, if it was requested before
 	again    bool   // listed again for calls already known: coverage is not recorded
 	stream   *api.Stream
+	readers  *readers // others may read parts of it; nil: none
 
 	pages    int   // so far
 	lowest   int64 // lowest start_at seen; forever: none
@@ -55,6 +56,7 @@ type listing struct {
 	total    int64 // total of the last page, for the same query; -1: none
 	counted  int64 // total of the first page; -1: none
 	fresh    int64 // items not on an earlier page
+	parts
 
 	// Against lists that go in circles.
 	seen        *recent // ids on the last pages, with a hash of the content sent for them
@@ -90,6 +92,7 @@ func (l *listing) forget() {
 // the part not listed is not recorded as covered, and the next run lists it. An error ends the run;
 // interrupted is true if ctx was done.
 func (l *listing) walk(ctx context.Context) (interrupted bool, err error) {
+	defer l.answer(noPart)
 	q := l.first()
 	for {
 		if err := ctx.Err(); err != nil {
@@ -97,6 +100,7 @@ func (l *listing) walk(ctx context.Context) (interrupted bool, err error) {
 		}
 		a := l.top
 		if l.top = nil; a == nil {
+			q.priority = l.priority()
 			if a, err = l.c.ask(ctx, *q); err != nil {
 				return false, err
 			}
@@ -105,19 +109,29 @@ func (l *listing) walk(ctx context.Context) (interrupted bool, err error) {
 			if f.Canceled() {
 				return true, nil
 			}
+			if l.trial() {
+				l.upper.answer(noPart)
+				return false, nil // the upper part is read on
+			}
 			if q, err = l.instead(ctx, q, a); q == nil || err != nil {
 				return ctx.Err() != nil, err
 			}
 			continue
 		}
 		if a.query.before != q.before { // the filter was refused: this is the top of the list
-			if l.again {
-				return false, nil // the list is read from there anyway
+			if l.trial() {
+				l.upper.answer(noPart)
 			}
-			l.fromTop()
+			return false, nil // see sweep
+		}
+		if l.trial() && !l.prove(&a.page) {
+			return false, nil
 		}
 		if q, err = l.take(ctx, &a.query, &a.page); err != nil || q == nil {
 			return false, err
+		}
+		if l.share(&a.page) {
+			return false, nil
 		}
 		if err := l.c.offerCheckpoint(ctx); err != nil {
 			return false, err
@@ -201,6 +215,10 @@ func (l *listing) take(ctx context.Context, q *query, p *envelope.Page) (*query,
 	}
 	l.c.meter.update(func(pr *Progress) { pr.ItemsStored += stored })
 	l.c.estimatePages(l, p)
+	l.c.begun.fire()
+	if l.to == forever && l.inOrder() && l.lowest < l.c.windowFrom() && !end && !below {
+		l.c.newest.fire()
+	}
 	switch {
 	case end && l.gap:
 		l.problem("calls vanished between pages, and the service takes no start_at_before to look again")
@@ -257,7 +275,7 @@ func (l *listing) next(q *query, p *envelope.Page) *query {
 
 // canAskByTime reports whether a page can be requested by start_at.
 func (l *listing) canAskByTime() bool {
-	return l.c.filters.before != refused && l.inOrder() && l.lowest != forever && l.lowest > 0
+	return l.c.filters.now().before != refused && l.inOrder() && l.lowest != forever && l.lowest > 0
 }
 
 // nextByTime returns the query for what is at and below the lowest start_at seen. That millisecond
@@ -296,7 +314,7 @@ func (l *listing) restart(why string) *query {
 
 // inOrder reports whether the list counts as descending.
 func (l *listing) inOrder() bool {
-	return !l.rising && (l.c.filters.sort == accepted && !l.shuffled || l.ordered >= orderProof)
+	return !l.rising && (l.c.filters.now().sort == accepted && !l.shuffled || l.ordered >= orderProof)
 }
 
 // records makes records of the page's items, and checks their order. fresh counts the items that
@@ -324,7 +342,7 @@ func (l *listing) records(p *envelope.Page) (recs []schema.Record, fresh int, re
 			fresh++
 		}
 		if h.start.OK && h.start.V >= earliest {
-			l.lowest = min(l.lowest, h.start.V)
+			l.lowest, l.highest = min(l.lowest, h.start.V), max(l.highest, h.start.V)
 			if !known {
 				l.rising = l.rising || h.start.V > above
 				if h.start.V > last {

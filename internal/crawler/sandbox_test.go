@@ -123,8 +123,8 @@ func TestSandboxFirstAndSecondRun(t *testing.T) {
 	}
 }
 
-// The first night of a real organisation: everything except transcripts is stored after a hundredth
-// as many requests as there are calls, at 116 a minute. With CALLHOUSE_SOAK it has 201,312 calls,
+// The first night of a real organisation: everything except the transcripts of older calls is stored
+// after a hundredth as many requests as there are calls, at 116 a minute. With CALLHOUSE_SOAK it has 201,312 calls,
 // else a tenth of them.
 func TestSandboxFirstNight(t *testing.T) {
 	calls := soakCalls()
@@ -137,12 +137,13 @@ func TestSandboxFirstNight(t *testing.T) {
 		}
 		start := time.Now()
 		var r Report
-		r, err = st.run(t, 0, func(cfg *Config) { cfg.MaxDuration = time.Duration(calls/100)*time.Minute/116 + 20*time.Second })
+		recent := calls / 365 * 4 // transcripts of the last three days come first
+		r, err = st.run(t, 0, func(cfg *Config) { cfg.MaxDuration = time.Duration(calls/100+recent)*time.Minute/116 + 20*time.Second })
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := st.server.World().Count(origin)
-		if int64(len(st.store.items)) != want || r.PageRequests != (want+99)/100 {
+		if int64(len(st.store.items)) != want || r.PageRequests > (want+99)/100*51/50 {
 			t.Errorf("%d of %d calls after %d pages and %v", len(st.store.items), want, r.PageRequests, time.Since(start))
 		}
 		t.Logf("%d calls, %d pages, %d details in %v; budget used %.1f %%", len(st.store.items), r.PageRequests, r.DetailRequests, time.Since(start), r.BudgetUsed)

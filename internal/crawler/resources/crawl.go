@@ -7,9 +7,11 @@
 package resources
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"callhouse/internal/api"
@@ -59,7 +61,7 @@ type Config struct {
 	Now     func() int64   // ms since 1970 UTC
 
 	Put    func(context.Context, ...schema.Record) error
-	Commit func(context.Context) error // commits what was put
+	Commit func(context.Context) error // commits what was put, unless the run is being stopped
 	Offer  func(context.Context) error // offers a commit, now and then
 	// AllCalls reports whether a list at a path with a total of calls is the list of all calls.
 	AllCalls func(path string, total int64) bool
@@ -90,11 +92,15 @@ func New(cfg Config) *Crawl {
 	return c
 }
 
-// Reports returns the reports so far, in the order of the requests.
+// Reports returns the reports so far, in the order of the resources.
 func (c *Crawl) Reports() []Report {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out := append([]Report(nil), c.reports...)
+	place := func(r Report) int {
+		return slices.IndexFunc(c.Resources, func(of *resource.Resource) bool { return of.Name == r.Name })
+	}
+	slices.SortFunc(out, func(a, b Report) int { return cmp.Compare(place(a), place(b)) })
 	for i := range out {
 		if ended := c.Streams.List(out[i].Name).Ended(); ended != "" {
 			out[i].Problem += "; " + ended

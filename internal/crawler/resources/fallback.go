@@ -50,7 +50,7 @@ func isNull(body []byte, name string) bool {
 // named requests the objects of a resource from v2 if neither version lists them: those that other
 // objects name, and those already known.
 func (c *Crawl) named(ctx context.Context, of *resource.Resource) error {
-	if err := c.committed(ctx); err != nil {
+	if err := c.Commit(ctx); err != nil {
 		return err
 	}
 	keys, err := c.namedKeys(ctx, of)
@@ -97,16 +97,7 @@ func (c *Crawl) named(ctx context.Context, of *resource.Resource) error {
 	if err := c.putListed(ctx, of, "", l); err != nil {
 		return err
 	}
-	return c.committed(ctx)
-}
-
-// committed commits what was put, so that it can be read. In a run that is being stopped, the last
-// commit does that.
-func (c *Crawl) committed(ctx context.Context) error {
-	if err := c.Commit(ctx); err != nil && ctx.Err() == nil {
-		return err
-	}
-	return nil
+	return c.Commit(ctx)
 }
 
 // namedKeys returns the keys of the objects of a resource that are known, or that others name.

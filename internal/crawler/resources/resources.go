@@ -101,15 +101,25 @@ func unread(err error) error { return fmt.Errorf("read the objects to fetch: %w"
 // Lists lists the resources that have a list of the whole. Failures are reported, and do not end
 // the run.
 func (c *Crawl) Lists(ctx context.Context) error {
+	workers := c.workers(ctx)
 	for _, of := range c.Resources {
-		if of.Parent != nil || ctx.Err() != nil || !c.dueList(of) {
+		if of.Parent != nil || !c.dueList(of) {
 			continue
 		}
-		if _, err := c.listObjects(ctx, of, ""); err != nil {
+		workers.Go(func(ctx context.Context) error {
+			if ctx.Err() != nil {
+				return nil
+			}
+			_, err := c.listObjects(ctx, of, "")
 			return err
-		}
+		})
 	}
-	return nil
+	return workers.Wait()
+}
+
+// workers returns a pool for requests.
+func (c *Crawl) workers(ctx context.Context) *pool.ContextPool {
+	return pool.New().WithMaxGoroutines(c.Workers).WithContext(ctx).WithCancelOnError().WithFirstError()
 }
 
 // Parts fetches the records and lists of single objects: of those that changed, and of those whose
@@ -133,7 +143,7 @@ func (c *Crawl) Parts(ctx context.Context) error {
 
 // each calls fetch for every incomplete object.
 func (c *Crawl) each(ctx context.Context, of *resource.Resource, fetch func(context.Context, *resource.Resource, string) error) error {
-	workers := pool.New().WithMaxGoroutines(c.Workers).WithContext(ctx).WithCancelOnError().WithFirstError()
+	workers := c.workers(ctx)
 	for key, err := range c.Store.Incomplete(ctx, of, c.dueOf) {
 		if err != nil {
 			workers.Go(func(context.Context) error { return unread(err) })
@@ -159,7 +169,7 @@ func (c *Crawl) Lasting(ctx context.Context) error {
 	if !c.Bodies || ctx.Err() != nil {
 		return nil
 	}
-	if err := c.committed(ctx); err != nil {
+	if err := c.Commit(ctx); err != nil {
 		return err
 	}
 	for _, of := range c.Resources {
@@ -223,7 +233,7 @@ func (c *Crawl) fetchRecord(ctx context.Context, of *resource.Resource, key stri
 // back describes v2's form of it; nil for v3.
 func (c *Crawl) askObject(ctx context.Context, of *resource.Resource, r api.Request, rec *schema.Record,
 	back *resource.Fallback) (*api.RequestError, error) {
-	r.Stream = c.stream(of, r.Kind).Stream
+	r.Stream, r.Priority = c.stream(of, r.Kind).Stream, api.Besides
 	c.side(of, func(r *Report) { r.Requests++ })
 	parent := of.ParentOf(rec.CallID)
 	return c.API.Do(ctx, r, func(a *api.Answer) (err error) {
@@ -260,7 +270,9 @@ func (c *Crawl) listObjects(ctx context.Context, of *resource.Resource, parent s
 	case err != nil || !absent:
 		return complete, err
 	case of.Fallback.Of != nil: // the objects that name them are fetched first
+		c.mu.Lock()
 		c.unlisted[of] = true
+		c.mu.Unlock()
 		return false, nil
 	}
 	c.noteFallback(of)
@@ -331,7 +343,7 @@ func (c *Crawl) sidePage(ctx context.Context, of *resource.Resource, parent stri
 func (c *Crawl) page(ctx context.Context, of *resource.Resource, r api.Request, read func(*api.Answer) (envelope.Page, error),
 ) (page envelope.Page, f *api.RequestError, err error) {
 	c.side(of, func(r *Report) { r.Requests++ })
-	r.Kind, r.Stream = api.Side, c.stream(of, api.Side).Stream
+	r.Kind, r.Stream, r.Priority = api.Side, c.stream(of, api.Side).Stream, api.Besides
 	f, err = c.API.Do(ctx, r, func(a *api.Answer) (err error) {
 		page, err = read(a)
 		page.At = a.At.UnixMilli()
