@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"callhouse/internal/api"
 	"callhouse/internal/crawler/streams"
@@ -72,6 +73,7 @@ type Config struct {
 type Crawl struct {
 	Config
 	readers  sync.Pool                   // of *reader
+	held     atomic.Int64                // bytes that lists keep
 	unlisted map[*resource.Resource]bool // v3 has no list of them, but v2 has their objects
 
 	mu      sync.Mutex

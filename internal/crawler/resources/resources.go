@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -286,6 +287,7 @@ func (c *Crawl) listFrom(ctx context.Context, of *resource.Resource, parent stri
 	absent bool, err error) {
 	begun := c.Now()
 	l := c.newList(of, parent, back)
+	defer func() { err = errors.Join(err, l.flush(ctx)) }()
 	queries := of.Queries
 	if queries == nil {
 		queries = []url.Values{{}}
@@ -301,15 +303,15 @@ func (c *Crawl) listFrom(ctx context.Context, of *resource.Resource, parent stri
 	if !good {
 		return false, false, nil
 	}
-	return true, false, c.putListed(ctx, of, parent, schema.Listed{Begun: begun, Items: l.items, Brief: back != nil})
+	listed := schema.Listed{Begun: begun, Items: l.items, Brief: back != nil || l.parted}
+	return true, false, l.flush(ctx, c.listed(of, parent, listed))
 }
 
-// putListed stores that a list was complete.
-func (c *Crawl) putListed(ctx context.Context, of *resource.Resource, parent string, l schema.Listed) error {
-	c.side(of, func(r *Report) { r.Lists++ })
-	c.listed(of)
+// listed makes the record of a complete list.
+func (c *Crawl) listed(of *resource.Resource, parent string, l schema.Listed) schema.Record {
+	c.side(of, func(r *Report) { r.Lists++; c.bad[of] = 0 })
 	body, _ := json.Marshal(l) // numbers cannot fail
-	return c.Put(ctx, schema.Record{Resource: of.Name, Kind: schema.KindListed, CallID: parent, FetchedAt: c.Now(), Body: body})
+	return schema.Record{Resource: of.Name, Kind: schema.KindListed, CallID: parent, FetchedAt: c.Now(), Body: body}
 }
 
 // sidePage requests one page of a resource's list.
@@ -440,10 +442,4 @@ func (c *Crawl) failing(of *resource.Resource) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.bad[of]
-}
-
-func (c *Crawl) listed(of *resource.Resource) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.bad[of] = 0
 }
