@@ -313,6 +313,10 @@ func (b *bulk) refused(ctx context.Context, f *api.RequestError, p *bulkPage) er
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusGone,
 		http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusNotImplemented:
 		return b.note(ctx, schema.BulkAbsent, f.Class(), f.Error())
+	case http.StatusTooManyRequests:
+		if b.stream.Over() != nil && !b.stream.Used() {
+			return b.note(ctx, schema.BulkAbsent, f.Class(), f.Error())
+		}
 	case http.StatusOK:
 		if p.noList {
 			return b.note(ctx, schema.BulkAbsent, f.Class(), f.Error())
@@ -387,9 +391,14 @@ func (b *bulk) took(ctx context.Context, p *bulkPage, took time.Duration) error 
 	if took <= bulkQuick && p.bytes <= bulkSmall {
 		b.size = min(b.most, 2*b.size)
 	}
+	fit := int64(len(p.due))
+	if p.more && p.calls > 0 && p.calls < int64(p.limit) { // the service has a smaller maximum
+		b.most, fit = int(p.calls), min(fit, p.calls)
+		b.size = min(b.size, b.most)
+	}
 	b.bad++
 	switch {
-	case 2*useful >= int64(len(p.due)):
+	case 2*useful >= fit:
 		b.bad = 0
 	case p.outside > 0:
 		b.stop("v2 pages ignore the requested time")

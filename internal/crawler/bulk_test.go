@@ -111,7 +111,7 @@ func TestNightsInBulk(t *testing.T) {
 // A service without v2 pages is asked for one, whatever it answers; all records are fetched singly,
 // and the next night asks for no page.
 func TestServicesWithoutPages(t *testing.T) {
-	for v2, why := range map[string]string{"off": "404", "off=401": "401", "off=403": "403", "off=410": "status 410", "422": "status 422"} {
+	for v2, why := range map[string]string{"off": "404", "off=401": "401", "off=403": "403", "off=410": "status 410", "422": "status 422", "off=429": "429"} {
 		synctest.Test(t, func(t *testing.T) {
 			mode, err := sandbox.ParseV2(v2)
 			if err != nil {
@@ -121,6 +121,10 @@ func TestServicesWithoutPages(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			pages := int64(1)
+			if v2 == "off=429" {
+				pages = 3
+			}
 			for night := range int64(2) {
 				r, err := st.run(t, 0, func(cfg *Config) { cfg.Transcripts = Auto })
 				if err == nil {
@@ -129,7 +133,7 @@ func TestServicesWithoutPages(t *testing.T) {
 				if err != nil || !r.Complete() {
 					t.Fatal(v2, err, r.Problems)
 				}
-				if r.BulkRequests != 1-night || night == 0 && !strings.Contains(r.BulkOff, why) || r.Bulk.Transcripts > 0 {
+				if r.BulkRequests != pages*(1-night) || night == 0 && !strings.Contains(r.BulkOff, why) || r.Bulk.Transcripts > 0 {
 					t.Errorf("%s, night %d: %d pages, given up: %q", v2, night, r.BulkRequests, r.BulkOff)
 				}
 				if st.store.state.State != schema.BulkAbsent {
@@ -169,6 +173,28 @@ func TestWhatIsKeptOfPagesNamesNoCall(t *testing.T) {
 			}
 		})
 	}
+}
+
+// If pages are shorter than requested, though there are more calls, that is their maximum.
+func TestShortPages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, err := newStand(sandbox.Options{
+			World: sandbox.Config{Seed: 6, Calls: 2000, Days: 20, Origin: origin}, V2: sandbox.V2{PageMost: 60},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := st.run(t, 0, func(cfg *Config) { cfg.Transcripts = Auto })
+		if err == nil {
+			err = st.differs()
+		}
+		if err != nil || !r.Complete() {
+			t.Fatal(err, r.Problems)
+		}
+		if most := int64(2000/60 + 8); r.BulkRequests > most || r.DetailRequests > 60 {
+			t.Errorf("%d pages of v2 and %d details; given up: %q", r.BulkRequests, r.DetailRequests, r.BulkOff)
+		}
+	})
 }
 
 // The sample has the documented size: twenty of the first page, and one in five hundred.

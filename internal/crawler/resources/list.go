@@ -76,6 +76,9 @@ func (l *list) walk(ctx context.Context, query url.Values) (outcome, error) {
 			if l.back == nil && l.of.Fallback != nil && failure.Status == http.StatusNotFound && cursor == "" {
 				return absentList, nil
 			}
+			if failure.Status == http.StatusBadRequest && len(l.of.Queries) > 0 { // remembered like other failures
+				l.stream(l.of, api.Side).End(failure)
+			}
 			l.sideProblem(l.of, failure.Error())
 			return endedList, nil
 		}
