@@ -11,7 +11,7 @@ import (
 
 // Others use the same limits, and a run cannot see them. The only sign of them is a 429 to one of
 // our requests: the number of slots that we held of the window at that moment is what fits beside
-// them. The values below were chosen by simulation: see TestNeighbours and docs/design/crawler.md.
+// them. The values below were chosen by simulation: see TestNeighbours and docs/design/benchmarks.md.
 const (
 	// A part of each window, 1/sparePart, is left free every spareEvery, and used up again within
 	// spareFor. A client that was locked out can then send; one of our requests is refused, which

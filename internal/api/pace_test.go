@@ -82,7 +82,7 @@ func (o others) live(t *testing.T, seed uint64, out *outcome) {
 }
 
 // Another client of the same limits gets through, and the run uses what it leaves.
-// docs/design/crawler.md has these measurements.
+// docs/design/benchmarks.md has these measurements.
 func TestNeighbours(t *testing.T) {
 	for _, c := range []struct {
 		others

@@ -112,7 +112,7 @@ func (s setting) eachService(f func(s setting)) {
 }
 
 // Almost all of the limits is used at any latency, also when requests fail, and no request exceeds
-// them. docs/design/crawler.md has these figures.
+// them. docs/design/benchmarks.md has these figures.
 func TestFourMinutes(t *testing.T) {
 	seeds := uint64(4)
 	if longtest.On() {
