@@ -80,7 +80,11 @@ func newBudget(perSecond, perMinute int, recall []Spend, note func(int, Spend)) 
 		minute: time.Minute + margin(time.Minute),
 		free:   make([]int32, ledgerSize(perSecond, perMinute, len(recall))),
 		pace:   newPace(perSecond, perMinute),
-		slots:  slots{enough: time.Minute * 4 / 5 * time.Duration(perSecond) / time.Duration(perMinute), most: perMinute * 59 / 60, used: -time.Hour},
+		slots: slots{
+			enough: time.Minute * 4 / 5 * time.Duration(perSecond) / time.Duration(perMinute),
+			most:   perMinute * 59 / 60,
+			used:   -time.Hour,
+		},
 	}
 	if b.note == nil {
 		b.note = func(int, Spend) {}

@@ -60,7 +60,9 @@ func (p *bulkPage) request() api.Request {
 		body["filter_criteria"] = map[string]any{"start_timestamp": map[string]int64{"upper_threshold": p.upper(), "lower_threshold": p.lower()}}
 	}
 	text, _ := json.Marshal(body) // of texts and numbers
-	return api.Request{Method: http.MethodPost, Path: bulkPath, Body: text, Kind: api.Bulk, Priority: api.Recent, Stream: p.stream.Stream, Read: p.read}
+	return api.Request{
+		Method: http.MethodPost, Path: bulkPath, Body: text, Kind: api.Bulk, Priority: api.Recent, Stream: p.stream.Stream, Read: p.read,
+	}
 }
 
 // upper and lower are the starts of the newest and of the oldest due call.

@@ -46,6 +46,7 @@ type Crawler struct {
 
 	// What the parts of a run wait for: see crawl.
 	begun, newest, listed signal
+	partLeast             int64 // pages: see parts
 	bulk                  *bulk // nil: pages of v2 were not considered yet
 
 	offered   time.Time // when the store was last offered a commit
@@ -71,6 +72,8 @@ func New(cfg Config, store Store) (*Crawler, error) {
 		log:     cfg.Logger,
 		api:     client,
 		secrets: words.NewSecrets(string(cfg.Key)),
+
+		partLeast: partLeast,
 	}
 	c.meter = newMeter(c.secrets)
 	c.skips.seed = maphash.MakeSeed()

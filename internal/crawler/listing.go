@@ -105,33 +105,23 @@ func (l *listing) walk(ctx context.Context) (interrupted bool, err error) {
 				return false, err
 			}
 		}
-		if f := a.failure; f != nil {
-			if f.Canceled() {
-				return true, nil
-			}
-			if l.trial() {
-				l.upper.answer(noPart)
-				return false, nil // the upper part is read on
-			}
+		if f := a.failure; f != nil && f.Canceled() {
+			return true, nil
+		}
+		if l.trial() && !l.prove(q, a) {
+			return false, nil
+		}
+		if a.failure != nil {
 			if q, err = l.instead(ctx, q, a); q == nil || err != nil {
 				return ctx.Err() != nil, err
 			}
 			continue
 		}
-		if a.query.before != q.before { // the filter was refused: this is the top of the list
-			if l.trial() {
-				l.upper.answer(noPart)
-			}
-			return false, nil // see sweep
+		if a.query.before != q.before {
+			return false, nil // the filter was refused: see sweep
 		}
-		if l.trial() && !l.prove(&a.page) {
-			return false, nil
-		}
-		if q, err = l.take(ctx, &a.query, &a.page); err != nil || q == nil {
+		if q, err = l.take(ctx, &a.query, &a.page); err != nil || q == nil || l.share(&a.page) {
 			return false, err
-		}
-		if l.share(&a.page) {
-			return false, nil
 		}
 		if err := l.c.offerCheckpoint(ctx); err != nil {
 			return false, err

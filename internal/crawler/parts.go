@@ -7,7 +7,8 @@ import (
 	"callhouse/internal/crawler/envelope"
 )
 
-// partLeast is the number of pages from which a part of the list is worth its own reader.
+// partLeast is the number of pages from which a part of the list is worth its own reader, unless a
+// test changes it.
 const partLeast = 20
 
 // parts is how a listing shares what is left of its stretch. It tries whether another can request
@@ -32,16 +33,19 @@ func (s *parts) answer(floor int64) bool { return s.floor.CompareAndSwap(0, floo
 // trial reports whether the next page is the first of a lower half.
 func (l *listing) trial() bool { return l.upper != nil && l.pages == 0 }
 
-// prove checks the first page of a lower half: it may only have calls from there.
-func (l *listing) prove(p *envelope.Page) bool {
-	for _, item := range p.Items {
+// prove checks the first page of a lower half: it may only have calls from there. If it fails, the
+// upper half reads on.
+func (l *listing) prove(q *query, a *asked) bool {
+	proved := a.failure == nil && a.query.before == q.before
+	for _, item := range a.page.Items {
 		start, ok := l.c.startOf(item)
-		if ok && (start < l.from-1 || start > l.to) {
-			l.upper.answer(noPart)
-			return false
-		}
+		proved = proved && (!ok || start >= l.from-1 && start <= l.to)
 	}
-	l.upper.below.Store(max(0, p.Total))
+	if !proved {
+		l.upper.answer(noPart)
+		return false
+	}
+	l.upper.below.Store(max(0, a.page.Total))
 	return l.upper.answer(l.to)
 }
 
@@ -58,7 +62,7 @@ func (l *listing) share(p *envelope.Page) (done bool) {
 		l.from, l.bottom, l.left = floor, floor, l.left-l.below.Load()
 		return l.lowest < floor
 	}
-	if l.asking || l.readers == nil || l.left < 2*partLeast*pageSize || !l.canAskByTime() || l.byTime {
+	if l.asking || l.readers == nil || l.left < 2*l.c.partLeast*pageSize || !l.canAskByTime() || l.byTime {
 		return false
 	}
 	// Half of the calls at the density seen so far, or half of the time.

@@ -21,6 +21,7 @@ type stand struct {
 	server *sandbox.Server
 	clock  *sandbox.ManualClock
 	store  *memStore
+	parts  int64 // least pages of a part of the list; 0: as usual
 }
 
 func newStand(opts sandbox.Options) (*stand, error) {
@@ -41,6 +42,9 @@ func (st *stand) run(t *testing.T, stopAfter int64, change func(*Config)) (Repor
 			change(cfg)
 		}
 	})
+	if st.parts > 0 {
+		c.partLeast = st.parts
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	if stopAfter > 0 {
@@ -159,6 +163,7 @@ type trouble struct {
 	workers int
 	seed    uint64
 	step    time.Duration // the clock's advance per request
+	parts   int64
 }
 
 type troubledRun struct {
@@ -194,6 +199,7 @@ var drawTrouble = rapid.Custom(func(t *rapid.T) trouble {
 		workers: rapid.SampledFrom([]int{1, 8, 64}).Draw(t, "workers"),
 		seed:    rapid.Uint64().Draw(t, "faults"),
 		step:    rapid.SampledFrom([]time.Duration{0, time.Second, time.Minute}).Draw(t, "step"),
+		parts:   rapid.SampledFrom([]int64{0, 1}).Draw(t, "parts"),
 	}
 	if !tr.opts.OffsetPaging { // with it, a call that vanishes while another arrives is undetectable
 		tr.opts.World.DeleteRate = rapid.SampledFrom([]float64{0, 0.1}).Draw(t, "deleted")
@@ -242,6 +248,7 @@ func (tr *trouble) try(t *testing.T) error {
 	if err != nil {
 		return err
 	}
+	st.parts = tr.parts
 	for _, run := range tr.runs {
 		began := time.Now()
 		_, _ = st.run(t, run.stopAfter, func(cfg *Config) { cfg.Workers = tr.workers })
