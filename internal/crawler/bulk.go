@@ -318,7 +318,7 @@ func (b *bulk) refused(ctx context.Context, f *api.RequestError, p *bulkPage) er
 			return b.note(ctx, schema.BulkAbsent, f.Class(), f.Error())
 		}
 	case http.StatusOK:
-		if p.noList {
+		if p.NoList {
 			return b.note(ctx, schema.BulkAbsent, f.Class(), f.Error())
 		}
 	}
@@ -388,11 +388,11 @@ func (b *bulk) took(ctx context.Context, p *bulkPage, took time.Duration) error 
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.taken += p.put
-	if took <= bulkQuick && p.bytes <= bulkSmall {
+	if took <= bulkQuick && p.Bytes <= bulkSmall {
 		b.size = min(b.most, 2*b.size)
 	}
 	fit := int64(len(p.due))
-	if p.more && p.calls > 0 && p.calls < int64(p.limit) { // the service has a smaller maximum
+	if p.More && p.calls > 0 && p.calls < int64(p.limit) { // the service has a smaller maximum
 		b.most, fit = int(p.calls), min(fit, p.calls)
 		b.size = min(b.size, b.most)
 	}

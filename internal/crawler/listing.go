@@ -59,7 +59,7 @@ type listing struct {
 	parts
 
 	// Against lists that go in circles.
-	seen        *recent // ids on the last pages, with a hash of the content sent for them
+	seen        *envelope.Recent // ids on the last pages, with a hash of the content sent for them
 	cursors     map[string]bool
 	nothingNew  int   // consecutive pages
 	restarts    int   // after a cursor that led nowhere
@@ -85,7 +85,7 @@ func (c *Crawler) newListing(from, to, bottom int64) *listing {
 func (l *listing) forget() {
 	l.lowest, l.total, l.ordered, l.nothingNew = forever, -1, 0, 0
 	l.rising, l.shuffled = false, false
-	l.seen, l.cursors = newRecent(), map[string]bool{}
+	l.seen, l.cursors = envelope.NewRecent(), map[string]bool{}
 }
 
 // walk lists the stretch to its end. A problem that ends it early is reported and is not an error:
@@ -314,10 +314,10 @@ func (l *listing) records(p *envelope.Page) (recs []schema.Record, fresh int, re
 	above, last := l.lowest, l.lowest
 	var again, before, aside int64
 	for i, item := range p.Items {
-		sum := maphash.Bytes(l.seen.seed, item)
+		sum := maphash.Bytes(l.seen.Seed, item)
 		h, err := l.c.read(item, schema.KindItem)
 		if err != nil {
-			if _, known := l.seen.put(fmt.Sprintf("\x00%x", sum), sum); known { // no id begins like this
+			if _, known := l.seen.Put(fmt.Sprintf("\x00%x", sum), sum); known { // no id begins like this
 				again++
 				continue
 			}
@@ -325,7 +325,7 @@ func (l *listing) records(p *envelope.Page) (recs []schema.Record, fresh int, re
 			l.c.meter.setAside(envelope.IDOf(item), fmt.Sprintf("%v (%s)", err, l.place(i)))
 			continue
 		}
-		was, known := l.seen.put(h.id, sum)
+		was, known := l.seen.Put(h.id, sum)
 		if known {
 			repeated = repeated || h.start.OK
 		} else {
