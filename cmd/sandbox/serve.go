@@ -94,6 +94,8 @@ Control endpoints, without key or limits:
 	fs.StringVar(&f.v2, "v2", "", "faults of v2 calls, as MODE or MODE=VALUE,…; an unknown MODE lists all modes")
 	fs.DurationVar(&o.SlowFor, "slow-for", 5*time.Second, "delay of the fault slow")
 	fs.DurationVar(&o.Latency, "latency", 0, "delay of every response")
+	fs.StringVar((*string)(&o.Counted), "counted", string(sandbox.AtRandom),
+		"when during the delay a request is counted: random, arrival or answer")
 	fs.DurationVar(&o.Jitter, "jitter", 0, "maximum additional random delay")
 	fs.StringVar(&f.clock, "clock", "real", "the data's clock: real, or frozen until /sandbox/clock moves it")
 	fs.Var(&f.now, "now", "time of a frozen clock (RFC 3339; default "+defaultNow.Format(time.RFC3339)+"); implies --clock frozen")

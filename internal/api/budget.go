@@ -21,39 +21,41 @@ type instant = time.Duration
 // counts, and at any latency:
 //
 // The service counts a request at an unknown moment between sending it and the start of its answer.
-// So each request holds one of a window's slots from before it is sent until a whole window after
-// its answer began. The next request in the same slot is therefore counted more than a window
-// later. Since there are only limit slots, no span of time as long as the window holds more than
-// limit counts. A fixed window is such a span; a token bucket of that size and rate never runs dry
-// either.
+// So each request holds a slot of each window from before it is sent until a whole window after its
+// answer began; a request that is sent later is counted more than a window later. Of limit + 1
+// counts within one window, the request sent last was sent while limit others held slots, and there
+// are only limit slots. So no span of time as long as the window holds more than limit counts. A
+// fixed window is such a span; a token bucket of that size and rate never runs dry either.
 //
-// Requests are admitted in the order in which they were made.
+// A slot of the second may be given back sooner: see slots.go.
 type budget struct {
-	turn    chan struct{} // full while a request is next in line; the others wait here
-	changed chan struct{} // wakes the request that is next in line
-	note    func(slot int, s Spend)
-	base    time.Time
+	note func(slot int, s Spend)
+	base time.Time
 
 	mu             sync.Mutex
+	line           []*waiter     // in the order of their admission
 	second, minute time.Duration // the windows, with their margins
-	inFlight       int
-	answered       []answered // less than a minute ago, in order
-	past           int        // number of these answered more than a second ago
-	free           []int32    // free slots of the ledger
+	flying         []*ticket     // not answered, in the order of their sending
+	answered       []*ticket     // answered less than a minute ago, in order
+	past           int           // number of these answered more than a second ago
+	free           []int32       // free slots of the ledger
+	slots          slots
 	pace           pace
 }
 
-// answered is a request whose answer has begun, with the slot that it still holds.
-type answered struct {
-	at   instant
-	slot int32
+// waiter is a request that waits for its admission.
+type waiter struct {
+	priority Priority
+	wake     chan struct{} // it is next, or the budget has changed
 }
 
 // ticket is the right to send one request. It is returned once, with answer.
 type ticket struct {
-	slot int32
-	at   instant
-	sent time.Time // by the wall clock, for the ledger
+	slot     int32
+	at       instant
+	sent     time.Time // by the wall clock, for the ledger
+	answered instant   // when its answer began; before that, without meaning
+	good     bool      // the answer began, and was not a failure
 	// number of other requests that held slots of the second and of the minute
 	second, minute int
 }
@@ -63,21 +65,26 @@ type ticket struct {
 // fastest rate at which a system slews its clock.
 func margin(window time.Duration) time.Duration { return 2*time.Millisecond + window/2000 }
 
-// slots returns enough slots for all requests in flight and those recalled.
-func slots(perSecond, perMinute, recalled int) int { return max(perMinute, recalled) + perSecond }
+// ledgerSize returns enough slots of the ledger for all requests in flight and those recalled.
+func ledgerSize(perSecond, perMinute, recalled int) int {
+	return max(perMinute, recalled) + perSecond + perMinute/8
+}
 
 // newBudget makes a budget of perSecond and perMinute. recall holds the earlier spends; note, which
 // may be nil, is called for every spend.
 func newBudget(perSecond, perMinute int, recall []Spend, note func(int, Spend)) *budget {
 	b := &budget{
-		turn:    make(chan struct{}, 1),
-		changed: make(chan struct{}, 1),
-		note:    note,
-		base:    time.Now(),
-		second:  time.Second + margin(time.Second),
-		minute:  time.Minute + margin(time.Minute),
-		free:    make([]int32, slots(perSecond, perMinute, len(recall))),
-		pace:    newPace(perSecond, perMinute),
+		note:   note,
+		base:   time.Now(),
+		second: time.Second + margin(time.Second),
+		minute: time.Minute + margin(time.Minute),
+		free:   make([]int32, ledgerSize(perSecond, perMinute, len(recall))),
+		pace:   newPace(perSecond, perMinute),
+		slots: slots{
+			enough: time.Minute * 4 / 5 * time.Duration(perSecond) / time.Duration(perMinute),
+			most:   perMinute * 59 / 60,
+			used:   -time.Hour,
+		},
 	}
 	if b.note == nil {
 		b.note = func(int, Spend) {}
@@ -116,22 +123,17 @@ func (b *budget) recall(spends []Spend) {
 	}
 	slices.SortFunc(live, func(a, b held) int { return a.last.Compare(b.last) })
 	for _, h := range live {
-		slot := b.take()
-		b.note(int(slot), h.Spend)
-		b.give(h.last.Sub(now), slot) // before the budget's start: below zero
+		t := b.take(0)
+		b.note(int(t.slot), h.Spend)
+		b.give(t, h.last.Sub(now)) // before the budget's start: below zero
 	}
 }
 
-// acquire waits until a request may be sent. The caller must return the ticket. If ctx is done
-// first, acquire returns its error.
-func (b *budget) acquire(ctx context.Context) (ticket, error) {
-	select {
-	case b.turn <- struct{}{}:
-	case <-ctx.Done():
-		return ticket{}, ctx.Err()
-	}
-	t, err := b.admit(ctx)
-	<-b.turn
+// acquire waits until a request may be sent: those of a higher priority first, others in the order
+// in which they were made. The caller must return the ticket. If ctx is done first, acquire returns
+// its error.
+func (b *budget) acquire(ctx context.Context, p Priority) (*ticket, error) {
+	t, err := b.wait(ctx, p)
 	if err == nil {
 		t.sent = time.Now()
 		b.note(int(t.slot), Spend{Sent: t.sent}) // into the ledger, before the request goes out
@@ -139,45 +141,78 @@ func (b *budget) acquire(ctx context.Context) (ticket, error) {
 	return t, err
 }
 
-// admit is acquire for the request that is next in line.
-func (b *budget) admit(ctx context.Context) (ticket, error) {
+func (b *budget) wait(ctx context.Context, p Priority) (*ticket, error) {
+	w := &waiter{p, make(chan struct{}, 1)}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at := len(b.line)
+	for at > 0 && b.line[at-1].priority > p {
+		at--
+	}
+	b.line = slices.Insert(b.line, at, w)
+	defer func() {
+		b.line = slices.DeleteFunc(b.line, func(o *waiter) bool { return o == w })
+		b.wakeNext()
+	}()
 	for {
 		if err := ctx.Err(); err != nil {
-			return ticket{}, err
+			return nil, err
 		}
-		b.mu.Lock()
-		now := b.now()
-		wait := b.opens(now) - now
-		if wait <= 0 {
-			second, minute := b.held()
-			t := ticket{at: now, second: second, minute: minute, slot: b.take()}
-			b.pace.spread(now, minute+1)
-			b.mu.Unlock()
-			return t, nil
+		var opens <-chan time.Time
+		if b.line[0] == w {
+			now := b.now()
+			at := b.opens(now)
+			if at <= now {
+				return b.admit(now), nil
+			}
+			opens = time.After(at - now)
 		}
 		b.mu.Unlock()
 		select {
-		case <-b.changed:
-		case <-time.After(wait):
+		case <-w.wake:
+		case <-opens:
 		case <-ctx.Done():
 		}
+		b.mu.Lock()
 	}
+}
+
+// admit takes the slots for a request.
+func (b *budget) admit(now instant) *ticket {
+	second, minute := b.held()
+	if second >= b.pace.second.at(now) || minute >= b.pace.minute.at(now) {
+		b.slots.used = now
+	}
+	t := b.take(now)
+	t.second, t.minute = second, minute
+	b.pace.spread(now, minute+1)
+	return t
 }
 
 // answer reports that the answer to t's request has begun, or that the attempt ended without one:
 // from now on the service cannot count it any more. The slots are free one window from now.
-func (b *budget) answer(t ticket) {
+func (b *budget) answer(t *ticket) {
 	b.note(int(t.slot), Spend{Sent: t.sent, Answered: time.Now()})
 	b.update(func(now instant) {
-		b.give(now, t.slot)
+		b.give(t, now)
 		b.pace.accepted++ // until limited corrects this
 	})
 }
 
+// ended reports the end of t's request. failed means a fault of the service other than a refusal.
+func (b *budget) ended(t *ticket, good, failed bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if t.good = good; failed {
+		b.slots.others++
+	}
+}
+
 // limited reports that t's request was refused with 429, and how long the service asks to wait
 // (zero: unspecified). It returns for how long nothing will be sent.
-func (b *budget) limited(t ticket, asked time.Duration) (wait time.Duration) {
+func (b *budget) limited(t *ticket, asked time.Duration) (wait time.Duration) {
 	b.update(func(now instant) {
+		b.slots.refused(now)
 		b.pace.accepted--
 		b.pace.refused(t.at, now, asked, t.second, t.minute)
 		wait = b.pace.closed - now
@@ -204,41 +239,50 @@ func (b *budget) use() (held, allowed int, closed time.Duration) {
 // update changes the budget and wakes the request that is next in line.
 func (b *budget) update(change func(now instant)) {
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	change(b.now())
-	b.mu.Unlock()
-	select {
-	case b.changed <- struct{}{}:
-	default:
+	b.wakeNext()
+}
+
+// wakeNext wakes the request that is next in line.
+func (b *budget) wakeNext() {
+	if len(b.line) > 0 {
+		select {
+		case b.line[0].wake <- struct{}{}:
+		default:
+		}
 	}
 }
 
 func (b *budget) now() instant { return time.Since(b.base) }
 
-// held returns the number of held slots of the second and of the minute.
+// held returns the number of held slots of the second, by the rule without an assumption, and of
+// the minute.
 func (b *budget) held() (second, minute int) {
-	minute = b.inFlight + len(b.answered)
+	minute = len(b.flying) + len(b.answered)
 	return minute - b.past, minute
 }
 
-func (b *budget) take() int32 {
-	b.inFlight++
-	slot := b.free[len(b.free)-1]
+func (b *budget) take(now instant) *ticket {
+	t := &ticket{at: now, slot: b.free[len(b.free)-1]}
 	b.free = b.free[:len(b.free)-1]
-	return slot
+	b.flying = append(b.flying, t)
+	return t
 }
 
-func (b *budget) give(at instant, slot int32) {
-	b.inFlight--
-	b.answered = append(b.answered, answered{at, slot})
+func (b *budget) give(t *ticket, at instant) {
+	b.flying = slices.DeleteFunc(b.flying, func(f *ticket) bool { return f == t })
+	t.answered = at
+	b.answered = append(b.answered, t)
 }
 
 // expire frees the slots whose window is over. The minute outlasts the second, so the end of the
 // minute frees the ledger's slots.
 func (b *budget) expire(now instant) {
-	for b.past < len(b.answered) && b.answered[b.past].at+b.second <= now {
+	for b.past < len(b.answered) && b.answered[b.past].answered+b.second <= now {
 		b.past++
 	}
-	for len(b.answered) > 0 && b.answered[0].at+b.minute <= now {
+	for len(b.answered) > 0 && b.answered[0].answered+b.minute <= now {
 		b.free = append(b.free, b.answered[0].slot)
 		b.answered = b.answered[1:]
 		b.past--
@@ -249,23 +293,27 @@ func (b *budget) expire(now instant) {
 // ceiling may have risen by then.
 func (b *budget) opens(now instant) instant {
 	b.expire(now)
-	_, held := b.held()
-	at := now
-	for _, w := range []struct {
-		span  time.Duration
-		first int // the first answered request that the window holds
-		last  int // this one and those before it must become free
-	}{
-		{b.second, b.past, held - b.pace.second.at(now)},
-		{b.minute, 0, held - b.pace.minute.at(now)},
-	} {
-		switch {
-		case w.last < w.first: // there is room
-		case w.last < len(b.answered):
-			at = max(at, min(now+recheck, b.answered[w.last].at+w.span))
-		default:
-			at = now + recheck
+	b.learn(now)
+	second, minute := b.held()
+	at := max(now, b.pace.closed, b.pace.next)
+	if c := b.pace.minute.at(now); minute >= c {
+		sooner := b.opensAt(0, min(c, b.slots.most), now, b.minute-b.slots.fast)
+		if len(b.free) == 0 {
+			sooner = now + recheck
 		}
+		at = max(at, min(sooner, b.opensAt(0, c, now, b.minute)))
 	}
-	return max(at, b.pace.closed, b.pace.next)
+	if c := b.pace.second.at(now); second >= c {
+		at = max(at, min(b.opensAt(b.past, c, now, b.second), b.sooner(now)))
+	}
+	return at
+}
+
+// opensAt returns when fewer than ceiling requests hold slots, or when to check again: all in
+// flight, and those of answered[from:] whose answer began within the window.
+func (b *budget) opensAt(from, ceiling int, now instant, window time.Duration) instant {
+	if i := from + len(b.flying) + len(b.answered[from:]) - ceiling; i < len(b.answered) {
+		return min(now+recheck, b.answered[i].answered+window)
+	}
+	return now + recheck
 }

@@ -5,15 +5,16 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-// A test of the proof: however the service counts, wherever between sending and answering, and
-// however many requests are concurrent, it never counts one too many, and almost all of the limit
-// is used.
+// A test of the proof: however the service counts, wherever between sending and answering (at the
+// same place, if all latencies are equal), and however many requests are concurrent, it never
+// counts one too many, and almost all of the limit is used.
 func TestBudgetNeverOverAndFullyUsed(t *testing.T) {
 	latencies := []struct{ low, high time.Duration }{
 		{0, 0},
@@ -44,6 +45,8 @@ func tryBudget(t *testing.T, algorithm string, workers int, low, high time.Durat
 		latency, part := low, rnd.Float64()
 		if high > low {
 			latency += time.Duration(rnd.Int64N(int64(high - low)))
+		} else {
+			part = 0.5
 		}
 		rmu.Unlock()
 		until := time.Duration(float64(latency) * part)
@@ -114,7 +117,7 @@ func spend(ctx context.Context, b *budget, until time.Time, workers int, do func
 	for range workers {
 		wg.Go(func() {
 			for {
-				tk, err := b.acquire(ctx)
+				tk, err := b.acquire(ctx, 0)
 				if err != nil {
 					return
 				}
@@ -152,7 +155,7 @@ func TestBudgetRemembersAcrossRuns(t *testing.T) {
 		var recall []Spend
 		start := time.Now()
 		for run := range 12 {
-			r := &ring{spends: make([]Spend, slots(5, 120, len(recall)))}
+			r := &ring{spends: make([]Spend, ledgerSize(5, 120, len(recall)))}
 			b := newBudget(5, 120, recall, r.note)
 			killed := run%3 == 1
 			spend(t.Context(), b, time.Now().Add(time.Duration(run+1)*3*time.Second), 8, func() bool {
@@ -161,7 +164,7 @@ func TestBudgetRemembersAcrossRuns(t *testing.T) {
 			})
 			if killed { // with requests in flight, counted by the service as it dies
 				for range 4 {
-					if tk, err := b.acquire(t.Context()); err == nil {
+					if tk, err := b.acquire(t.Context(), 0); err == nil {
 						_ = tk
 						time.Sleep(50 * time.Millisecond)
 						g.allow()
@@ -201,7 +204,7 @@ func TestBudgetRecallsOddSpends(t *testing.T) {
 		if held, _, _ := b.use(); held != 302 {
 			t.Errorf("%d slots held", held)
 		}
-		if _, err := b.acquire(t.Context()); err != nil {
+		if _, err := b.acquire(t.Context(), 0); err != nil {
 			t.Fatal(err)
 		}
 		if waited := time.Since(now); waited < 51*time.Second || waited > 52*time.Second {
@@ -213,7 +216,7 @@ func TestBudgetRecallsOddSpends(t *testing.T) {
 func TestBudgetIsFairAndGivesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBudget(1, 10, nil, nil)
-		first, err := b.acquire(t.Context())
+		first, err := b.acquire(t.Context(), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -227,7 +230,7 @@ func TestBudgetIsFairAndGivesBack(t *testing.T) {
 				time.AfterFunc(time.Minute, cancel) // before its turn
 			}
 			wg.Go(func() {
-				tk, err := b.acquire(ctx)
+				tk, err := b.acquire(ctx, 0)
 				if err != nil {
 					return
 				}
@@ -246,18 +249,18 @@ func TestBudgetIsFairAndGivesBack(t *testing.T) {
 			t.Errorf("order %v", order)
 		}
 		time.Sleep(time.Hour)
-		tk, err := b.acquire(t.Context())
+		tk, err := b.acquire(t.Context(), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		b.answer(tk)
 		time.Sleep(2 * time.Minute)
-		if held, _, _ := b.use(); held != 0 || len(b.free) != slots(1, 10, 0) {
+		if held, _, _ := b.use(); held != 0 || len(b.free) != ledgerSize(1, 10, 0) {
 			t.Errorf("%d held, %d free", held, len(b.free))
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := b.acquire(ctx); err == nil {
+		if _, err := b.acquire(ctx, 0); err == nil {
 			t.Error("a cancelled request got in")
 		}
 	})
@@ -273,4 +276,29 @@ func TestShare(t *testing.T) {
 			t.Errorf("share %v: %d and %d", tc.share, s, m)
 		}
 	}
+}
+
+// A request of a higher priority is sent before those that waited longer.
+func TestPriorities(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBudget(1, 60, nil, nil)
+		var order []Priority
+		var wg sync.WaitGroup
+		for _, p := range []Priority{Spare, Older, Newest, Older, Recent} {
+			wg.Go(func() {
+				tk, err := b.acquire(t.Context(), p)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				order = append(order, p)
+				b.answer(tk)
+			})
+			synctest.Wait()
+		}
+		wg.Wait()
+		if want := []Priority{Spare, Newest, Recent, Older, Older}; !slices.Equal(order, want) {
+			t.Errorf("order %v, want %v", order, want)
+		}
+	})
 }

@@ -77,9 +77,9 @@ func (cfg *Config) SetDefaults() {
 	cfg.DownFailures = cmp.Or(cfg.DownFailures, 20)
 	cfg.Version = cmp.Or(cfg.Version, "dev")
 	second, _ := cfg.Limits()
-	// A request in flight holds a slot of the second, so there are never more than perSecond. As
-	// many again may be reading bodies and storing results.
-	cfg.Workers = cmp.Or(cfg.Workers, min(2*second, 128))
+	// Three seconds of latency keep about as many in flight as this. Others may be reading bodies
+	// and storing results.
+	cfg.Workers = cmp.Or(cfg.Workers, min(4*second, 128))
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}

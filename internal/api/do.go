@@ -66,7 +66,7 @@ func (c *Client) Do(ctx context.Context, r Request, accept func(*Answer) error) 
 // attempt sends a request once. took is its duration from the moment at which it may be sent.
 func (c *Client) attempt(ctx context.Context, r *Request, retry bool, accept func(*Answer) error,
 	took *time.Duration) (*RequestError, error) {
-	t, err := c.budget.acquire(ctx)
+	t, err := c.budget.acquire(ctx, r.Priority)
 	if err != nil {
 		return &RequestError{rule: canceled, Err: err}, nil
 	}
@@ -74,6 +74,7 @@ func (c *Client) attempt(ctx context.Context, r *Request, retry bool, accept fun
 	began := time.Now()
 	a, f := c.send(ctx, r, func() { c.budget.answer(t) })
 	*took = time.Since(began)
+	c.budget.ended(t, f == nil, f != nil && f.rule.outage)
 	defer a.done()
 	err = c.checkClock(&a, f)
 	a.At = c.cfg.Clock.At(a.At)

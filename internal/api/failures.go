@@ -47,7 +47,7 @@ type rule struct {
 	cursor bool // of a page reached by a cursor: the service may have dropped the cursor
 	// budget reports the failure to the budget, with the wait that the service asks for (0:
 	// unspecified). It returns how long all requests are held back.
-	budget func(b *budget, t ticket, asked time.Duration) time.Duration
+	budget func(b *budget, t *ticket, asked time.Duration) time.Duration
 	count  func(*Counts) *int64 // its counter, in addition to that of its status
 }
 
@@ -96,8 +96,8 @@ func network(n *Counts) *int64 { return &n.NetworkErrors }
 func wrong(n *Counts) *int64   { return &n.WrongBodies }
 
 // hold holds all requests back for as long as the service asks, and at least for least.
-func hold(least time.Duration) func(*budget, ticket, time.Duration) time.Duration {
-	return func(b *budget, _ ticket, asked time.Duration) time.Duration {
+func hold(least time.Duration) func(*budget, *ticket, time.Duration) time.Duration {
+	return func(b *budget, _ *ticket, asked time.Duration) time.Duration {
 		wait := max(asked, least)
 		b.hold(wait)
 		return wait

@@ -11,7 +11,7 @@ import (
 
 // Others use the same limits, and a run cannot see them. The only sign of them is a 429 to one of
 // our requests: the number of slots that we held of the window at that moment is what fits beside
-// them. The values below were chosen by simulation: see TestNeighbours and docs/design/crawler.md.
+// them. The values below were chosen by simulation: see TestNeighbours and docs/design/benchmarks.md.
 const (
 	// A part of each window, 1/sparePart, is left free every spareEvery, and used up again within
 	// spareFor. A client that was locked out can then send; one of our requests is refused, which
@@ -26,8 +26,10 @@ const (
 	steadyFirst = 4 * time.Second
 	steadyMost  = 64 * time.Second
 	rise        = 5 * time.Second
-	// A single refusal below what fitted is ignored if there was none in this time before it: it is
-	// often a mere fault.
+	// A single refusal is often a mere fault. It is ignored if the ceiling has not been lowered for
+	// aloneAfter; one below what fitted, also if none was ignored for ignoreAfter.
+	aloneAfter  = 90 * time.Second
+	pairWithin  = 6 * time.Second
 	ignoreAfter = 20 * time.Second
 	// A run begins with half of the limits for this time, since there may be other clients.
 	warmUp = 15 * time.Second
@@ -54,7 +56,9 @@ type pace struct {
 }
 
 func newPace(perSecond, perMinute int) pace {
-	return pace{lastRefusal: -1, second: newCeiling(time.Second, perSecond), minute: newCeiling(time.Minute, perMinute)}
+	p := pace{lastRefusal: -1, second: newCeiling(time.Second, perSecond), minute: newCeiling(time.Minute, perMinute)}
+	p.second.level = max(p.second.level, perSecond-p.second.spare())
+	return p
 }
 
 // refused reports a refused request, sent when second and minute other requests held slots. asked
@@ -103,12 +107,13 @@ type ceiling struct {
 	steady   time.Duration // how long it stayed after the last refusal; 0: no refusal yet
 	fitted   int           // number of slots that fitted then
 	ignored  instant       // time of a refusal that may mean nothing
+	lowered  instant       // time of the last one that meant something
 	provoked bool          // the row of refusals began when we exceeded what fitted
 }
 
 func newCeiling(span time.Duration, limit int) ceiling {
 	half := max(1, limit/2)
-	return ceiling{span: span, limit: limit, level: half, fitted: half, rises: min(span, warmUp), ignored: -ignoreAfter}
+	return ceiling{span: span, limit: limit, level: half, fitted: half, rises: min(span, warmUp), ignored: -ignoreAfter, lowered: -aloneAfter}
 }
 
 // spare returns the spare part in slots; the smallest windows have none.
@@ -150,8 +155,9 @@ func (c *ceiling) lower(now, opens instant, fitted, row int) {
 	less := fitted / backOff
 	level, steady := fitted-less, steadyFirst
 	exceeded := c.exceeds(now, fitted)
+	alone := row == 1 && now-c.ignored >= pairWithin
 	switch {
-	case row == 1 && !exceeded && now-c.ignored >= ignoreAfter:
+	case alone && (now-c.lowered >= aloneAfter || !exceeded && now-c.ignored >= ignoreAfter):
 		c.ignored = now
 		return
 	case row == 1 && exceeded && fitted-c.fitted <= less && c.fitted-fitted <= less:
@@ -162,7 +168,7 @@ func (c *ceiling) lower(now, opens instant, fitted, row int) {
 		c.provoked = false
 	}
 	c.level = max(1, c.spare(), min(level, c.at(now)))
-	c.rises, c.steady, c.fitted = opens+steady, steady, fitted
+	c.rises, c.steady, c.fitted, c.lowered = opens+steady, steady, fitted, now
 }
 
 // maxRetryAfter is the longest wait that a service may ask for; longer ones are ignored as

@@ -56,7 +56,7 @@ func (o others) live(t *testing.T, seed uint64, out *outcome) {
 		for range 32 {
 			done.Go(func() {
 				for {
-					tk, err := b.acquire(ctx)
+					tk, err := b.acquire(ctx, 0)
 					if err != nil {
 						return
 					}
@@ -82,7 +82,7 @@ func (o others) live(t *testing.T, seed uint64, out *outcome) {
 }
 
 // Another client of the same limits gets through, and the run uses what it leaves.
-// docs/design/crawler.md has these measurements.
+// docs/design/benchmarks.md has these measurements.
 func TestNeighbours(t *testing.T) {
 	for _, c := range []struct {
 		others
@@ -216,9 +216,9 @@ func TestPaceFallsOnceForOneRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBudget(5, 120, nil, nil)
 		batch := func(n int) {
-			var tickets []ticket
+			var tickets []*ticket
 			for range n {
-				tk, err := b.acquire(t.Context())
+				tk, err := b.acquire(t.Context(), 0)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -28,16 +28,31 @@ func (k Kind) String() string {
 // be left to another night.
 func (k Kind) alone() bool { return k == Record || k == Side || k == Bulk }
 
+// Priority is the priority of a request; lower values are sent first.
+type Priority uint8
+
+// The priorities of a run's requests.
+const (
+	Newest  Priority = iota // the newest part of the list, and probes
+	Recent                  // transcripts of new calls, pages of whole calls
+	Older                   // older parts of the list
+	Besides                 // other resources
+	Backlog                 // records of older calls
+	Spare                   // what only uses up the rest of the budget
+)
+
 // Request is one request to the service.
 type Request struct {
-	Method  string // empty: GET
-	Path    string // below the base URL, escaped: see Segment
-	Query   url.Values
-	Body    []byte // JSON; nil: none
-	Kind    Kind
-	Stream  *Stream // the stream of an optional request
-	MaxBody int     // the maximum size of an answer's body; 0: MaxBody
-	WantEnd bool    // keep the end of a larger body: see Answer.Tail
+	Method string // empty: GET
+	Path   string // below the base URL, escaped: see Segment
+	Query  url.Values
+	Body   []byte // JSON; nil: none
+	Kind   Kind
+	// Priority orders the requests that wait for the budget.
+	Priority Priority
+	Stream   *Stream // the stream of an optional request
+	MaxBody  int     // the maximum size of an answer's body; 0: MaxBody
+	WantEnd  bool    // keep the end of a larger body: see Answer.Tail
 	// Read reads the body of a good answer while it arrives. There is then no Answer.Body, and no
 	// bound on its size. Its error describes the fault of the body. It is called for every good
 	// answer, including one that is then cut short.

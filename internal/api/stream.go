@@ -176,7 +176,7 @@ func (s *Stream) patience() time.Duration {
 
 // heldBack reports a failure to the budget, and returns how long all requests are held back. Of the
 // failures of a stream, only a 429 that may concern all requests does that.
-func (c *Client) heldBack(s *Stream, t ticket, f *RequestError) time.Duration {
+func (c *Client) heldBack(s *Stream, t *ticket, f *RequestError) time.Duration {
 	switch {
 	case s == nil && f.rule == rateLimited:
 		c.health.blame(false)

@@ -83,20 +83,22 @@ type bulk struct {
 	taken int64 // transcripts
 	// number compared with v3
 	compared int
+	differs  sync.Once
 }
 
 // fetchBulk fetches transcripts of due calls on pages of v2 if that is allowed and saves requests.
-func (c *Crawler) fetchBulk(ctx context.Context) error {
+// It reports whether it did.
+func (c *Crawler) fetchBulk(ctx context.Context) (used bool, err error) {
 	b := c.newBulk(ctx)
 	if b == nil {
-		return nil
+		return false, nil
 	}
 	if err := c.learn(ctx); err != nil {
-		return err
+		return false, err
 	}
 	pages, covered, err := b.forecast(ctx)
 	if err != nil || !c.saves(pages, covered) {
-		return err
+		return false, err
 	}
 	c.log.Info("fetching transcripts from v2 pages", "calls", covered, "pages", pages)
 	c.meter.update(func(p *Progress) { p.Phase, p.Bulk.Total = Bulk, p.Bulk.Pages+pages })
@@ -113,9 +115,9 @@ func (c *Crawler) fetchBulk(ctx context.Context) error {
 		err = werr
 	}
 	if err != nil || b.taken == 0 && b.state.State != schema.BulkRefuted || ctx.Err() != nil {
-		return err
+		return !b.over(), err
 	}
-	return c.checkpoint(ctx, true) // the rest is fetched one by one
+	return true, c.committed(ctx) // the rest is fetched one by one
 }
 
 // newBulk returns nil if no page of v2 is to be requested.
@@ -123,6 +125,12 @@ func (c *Crawler) newBulk(ctx context.Context) *bulk {
 	store, ok := c.store.(BulkStore)
 	if !ok || c.cfg.Transcripts == FromV3 || ctx.Err() != nil || c.briefList() {
 		return nil
+	}
+	if c.bulk != nil { // of an earlier round
+		if c.bulk.taken = 0; c.bulk.over() {
+			return nil
+		}
+		return c.bulk
 	}
 	b := &bulk{Crawler: c, store: store, stream: c.streams.Of("pages of v2", streams.Bulk), size: bulkFirst, most: bulkMost,
 		state: store.Bulk()}
@@ -137,6 +145,7 @@ func (c *Crawler) newBulk(ctx context.Context) *bulk {
 		c.meter.gaveUpBulk(why)
 		return nil
 	}
+	c.bulk = b
 	return b
 }
 
@@ -190,6 +199,8 @@ func (b *bulk) forecast(ctx context.Context) (pages, covered int64, err error) {
 // are left out.
 func (b *bulk) windows(ctx context.Context, yield func(window []calls.Due) error) error {
 	var window []calls.Due
+	gaps := gapsOf(b.store.Coverage())
+	part := 0 // of the list, above which gaps[part:] are
 	flush := func() error {
 		full := window
 		if window = nil; !b.worth(full) {
@@ -206,6 +217,14 @@ func (b *bulk) windows(ctx context.Context, yield func(window []calls.Due) error
 		case due.Probe || b.decide(&due) != fetch || !due.StartAt.OK || due.StartAt.V < earliest:
 			continue
 		}
+		// Between parts there may be any number of calls that are not listed yet.
+		if n, _ := slices.BinarySearch(gaps, due.StartAt.V); n != part {
+			if part = n; len(window) > 0 {
+				if err := flush(); err != nil {
+					return err
+				}
+			}
+		}
 		for len(window) > 0 && due.Rank-window[0].Rank >= int64(b.pageSize()) {
 			if b.worth(window) {
 				if err := flush(); err != nil {
@@ -218,6 +237,16 @@ func (b *bulk) windows(ctx context.Context, yield func(window []calls.Due) error
 		window = append(window, due)
 	}
 	return flush()
+}
+
+// gapsOf returns where the listed parts of the list end that another part does not continue.
+func gapsOf(coverage []schema.Span) (gaps []int64) {
+	for i, s := range coverage {
+		if i+1 < len(coverage) && s.To < coverage[i+1].From {
+			gaps = append(gaps, s.To)
+		}
+	}
+	return gaps
 }
 
 func (b *bulk) worth(window []calls.Due) bool {
@@ -284,8 +313,12 @@ func (b *bulk) refused(ctx context.Context, f *api.RequestError, p *bulkPage) er
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusGone,
 		http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusNotImplemented:
 		return b.note(ctx, schema.BulkAbsent, f.Class(), f.Error())
+	case http.StatusTooManyRequests:
+		if b.stream.Over() != nil && !b.stream.Used() {
+			return b.note(ctx, schema.BulkAbsent, f.Class(), f.Error())
+		}
 	case http.StatusOK:
-		if p.noList {
+		if p.NoList {
 			return b.note(ctx, schema.BulkAbsent, f.Class(), f.Error())
 		}
 	}
@@ -355,12 +388,17 @@ func (b *bulk) took(ctx context.Context, p *bulkPage, took time.Duration) error 
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.taken += p.put
-	if took <= bulkQuick && p.bytes <= bulkSmall {
+	if took <= bulkQuick && p.Bytes <= bulkSmall {
 		b.size = min(b.most, 2*b.size)
+	}
+	fit := int64(len(p.due))
+	if p.More && p.calls > 0 && p.calls < int64(p.limit) { // the service has a smaller maximum
+		b.most, fit = int(p.calls), min(fit, p.calls)
+		b.size = min(b.size, b.most)
 	}
 	b.bad++
 	switch {
-	case 2*useful >= int64(len(p.due)):
+	case 2*useful >= fit:
 		b.bad = 0
 	case p.outside > 0:
 		b.stop("v2 pages ignore the requested time")
@@ -372,43 +410,56 @@ func (b *bulk) took(ctx context.Context, p *bulkPage, took time.Duration) error 
 
 // compare fetches the own records of a sample, and compares their transcripts with the page's.
 func (b *bulk) compare(ctx context.Context, p *bulkPage) error {
+	priority := api.Spare
+	if p.proves {
+		priority = api.Recent // other pages wait for it
+	}
+	workers := pool.New().WithMaxGoroutines(b.cfg.Workers).WithContext(ctx).WithCancelOnError().WithFirstError()
 	for _, id := range slices.Sorted(maps.Keys(p.sample)) {
-		if b.over() || ctx.Err() != nil {
-			return nil
-		}
-		v2, compared := p.sample[id], false
-		var field, difference string
-		err := b.fetchDetail(ctx, id, func(v3 *calls.Call) {
-			found := schema.Differences(&v2.Transcript().Object, &v3.Transcript().Object)
-			// A transcript may take a while to be made.
-			compared = len(found) == 0 || v3.EndAt().V+calls.TranscriptGrace.Milliseconds() <= b.nowMS()
-			if len(found) > 0 {
-				field, difference = found[0].Field, found[0].String()
-			}
-		})
-		if err != nil {
-			return err
-		}
-		if !compared {
-			continue
-		}
-		b.mu.Lock()
-		b.compared++
-		b.mu.Unlock()
-		b.meter.update(func(pr *Progress) {
-			if pr.Bulk.Compared++; difference != "" {
-				pr.Bulk.Differing++
-			}
-		})
-		if difference != "" {
-			b.meter.problem(fmt.Sprintf("the v2 transcript of call %s differs from v3 (%s): transcripts from v2 pages "+
-				"are fetched again, one by one",
-				b.secrets.Clip(id, 80), difference))
-			return b.note(ctx, schema.BulkRefuted, field+" differs", "call "+id+": "+difference)
-		}
+		workers.Go(func(ctx context.Context) error { return b.compareOne(ctx, id, p.sample[id], priority) })
+	}
+	if err := workers.Wait(); err != nil {
+		return err
 	}
 	if p.proves && b.unproven() == 0 && b.state.State != schema.BulkTrusted {
 		return b.note(ctx, schema.BulkTrusted, "", "")
 	}
 	return nil
+}
+
+// compareOne fetches the own record of a call, and compares its transcript with that of v2.
+func (b *bulk) compareOne(ctx context.Context, id string, v2 *calls.Call, priority api.Priority) error {
+	if b.over() || ctx.Err() != nil {
+		return nil
+	}
+	compared := false
+	var field, difference string
+	err := b.fetchDetail(ctx, id, priority, func(v3 *calls.Call) {
+		found := schema.Differences(&v2.Transcript().Object, &v3.Transcript().Object)
+		// A transcript may take a while to be made.
+		compared = len(found) == 0 || v3.EndAt().V+calls.TranscriptGrace.Milliseconds() <= b.nowMS()
+		if len(found) > 0 {
+			field, difference = found[0].Field, found[0].String()
+		}
+	})
+	if err != nil || !compared {
+		return err
+	}
+	b.mu.Lock()
+	b.compared++
+	b.mu.Unlock()
+	b.meter.update(func(pr *Progress) {
+		if pr.Bulk.Compared++; difference != "" {
+			pr.Bulk.Differing++
+		}
+	})
+	if difference == "" {
+		return nil
+	}
+	b.differs.Do(func() {
+		b.meter.problem(fmt.Sprintf("the v2 transcript of call %s differs from v3 (%s): transcripts from v2 pages "+
+			"are fetched again, one by one",
+			b.secrets.Clip(id, 80), difference))
+	})
+	return b.note(ctx, schema.BulkRefuted, field+" differs", "call "+id+": "+difference)
 }

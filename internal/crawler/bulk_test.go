@@ -35,33 +35,39 @@ func TestSandboxFirstNightInBulk(t *testing.T) {
 	if !soak() && !longtest.On() {
 		n /= 4
 	}
-	synctest.Test(t, func(t *testing.T) {
-		st, err := newStand(sandbox.Options{
-			World: sandbox.Config{Seed: 1, Calls: n, Days: 365, Origin: origin}, Latency: 300 * time.Millisecond,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		start := time.Now()
-		r, err := st.run(t, 0, func(cfg *Config) { cfg.Transcripts = Auto })
-		took := time.Since(start)
-		if err == nil {
-			err = st.differs()
-		}
-		stats := st.server.Stats()
-		if err != nil || !r.Complete() || stats.AboveLimit > 0 || stats.RateLimited > 0 {
-			t.Fatal(err, r.Problems, stats.AboveLimit, stats.RateLimited)
-		}
-		t.Logf("%d calls and %d transcripts in %v: %d requests, of them %d pages, %d v2 pages, %d details; %d compared",
-			len(st.store.items), len(st.store.details), took, r.Requests, r.PageRequests, r.BulkRequests, r.DetailRequests, r.Bulk.Compared)
-		// A minute does not depend on the number of calls.
-		if limit := 24*time.Minute*time.Duration(n)/201_312 + time.Minute; took > limit {
-			t.Errorf("it took %v, and %v are enough", took, limit)
-		}
-		if st.store.state.State != schema.BulkTrusted || r.Bulk.Differing > 0 || r.Bulk.Compared < bulkSample {
-			t.Errorf("the pages are %q after %d comparisons", st.store.state.State, r.Bulk.Compared)
-		}
+	for latency, most := range map[time.Duration]time.Duration{300 * time.Millisecond: 24 * time.Minute, 2 * time.Second: 27 * time.Minute} {
+		synctest.Test(t, func(t *testing.T) { firstNightInBulk(t, n, latency, most) })
+	}
+}
+
+// firstNightInBulk has n calls, at a latency whose 201,312 calls should take at most a time.
+func firstNightInBulk(t *testing.T, n int64, latency, most time.Duration) {
+	st, err := newStand(sandbox.Options{
+		World: sandbox.Config{Seed: 1, Calls: n, Days: 365, Origin: origin}, Latency: latency, Counted: sandbox.AtAnswer,
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	r, err := st.run(t, 0, func(cfg *Config) { cfg.Transcripts = Auto })
+	took := time.Since(start)
+	if err == nil {
+		err = st.differs()
+	}
+	stats := st.server.Stats()
+	if err != nil || !r.Complete() || stats.AboveLimit > 0 || stats.RateLimited > 0 {
+		t.Fatal(err, r.Problems, stats.AboveLimit, stats.RateLimited)
+	}
+	t.Logf("%v: %d calls and %d transcripts in %v: %d requests, of them %d pages, %d v2 pages, %d details; %d compared; %d commits", latency,
+		len(st.store.items), len(st.store.details), took, r.Requests, r.PageRequests, r.BulkRequests, r.DetailRequests, r.Bulk.Compared,
+		st.store.commits)
+	// A minute does not depend on the number of calls.
+	if limit := most*time.Duration(n)/201_312 + time.Minute; took > limit {
+		t.Errorf("it took %v, and %v are enough", took, limit)
+	}
+	if st.store.state.State != schema.BulkTrusted || r.Bulk.Differing > 0 || r.Bulk.Compared < bulkSample {
+		t.Errorf("the pages are %q after %d comparisons", st.store.state.State, r.Bulk.Compared)
+	}
 }
 
 // Besides the list, a night with many new calls costs a hundredth of single requests, and one with
@@ -105,7 +111,7 @@ func TestNightsInBulk(t *testing.T) {
 // A service without v2 pages is asked for one, whatever it answers; all records are fetched singly,
 // and the next night asks for no page.
 func TestServicesWithoutPages(t *testing.T) {
-	for v2, why := range map[string]string{"off": "404", "off=401": "401", "off=403": "403", "off=410": "status 410", "422": "status 422"} {
+	for v2, why := range map[string]string{"off": "404", "off=401": "401", "off=403": "403", "off=410": "status 410", "422": "status 422", "off=429": "429"} {
 		synctest.Test(t, func(t *testing.T) {
 			mode, err := sandbox.ParseV2(v2)
 			if err != nil {
@@ -115,6 +121,10 @@ func TestServicesWithoutPages(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			pages := int64(1)
+			if v2 == "off=429" {
+				pages = 3
+			}
 			for night := range int64(2) {
 				r, err := st.run(t, 0, func(cfg *Config) { cfg.Transcripts = Auto })
 				if err == nil {
@@ -123,7 +133,7 @@ func TestServicesWithoutPages(t *testing.T) {
 				if err != nil || !r.Complete() {
 					t.Fatal(v2, err, r.Problems)
 				}
-				if r.BulkRequests != 1-night || night == 0 && !strings.Contains(r.BulkOff, why) || r.Bulk.Transcripts > 0 {
+				if r.BulkRequests != pages*(1-night) || night == 0 && !strings.Contains(r.BulkOff, why) || r.Bulk.Transcripts > 0 {
 					t.Errorf("%s, night %d: %d pages, given up: %q", v2, night, r.BulkRequests, r.BulkOff)
 				}
 				if st.store.state.State != schema.BulkAbsent {
@@ -163,6 +173,28 @@ func TestWhatIsKeptOfPagesNamesNoCall(t *testing.T) {
 			}
 		})
 	}
+}
+
+// If pages are shorter than requested, though there are more calls, that is their maximum.
+func TestShortPages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, err := newStand(sandbox.Options{
+			World: sandbox.Config{Seed: 6, Calls: 2000, Days: 20, Origin: origin}, V2: sandbox.V2{PageMost: 60},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := st.run(t, 0, func(cfg *Config) { cfg.Transcripts = Auto })
+		if err == nil {
+			err = st.differs()
+		}
+		if err != nil || !r.Complete() {
+			t.Fatal(err, r.Problems)
+		}
+		if most := int64(2000/60 + 8); r.BulkRequests > most || r.DetailRequests > 60 {
+			t.Errorf("%d pages of v2 and %d details; given up: %q", r.BulkRequests, r.DetailRequests, r.BulkOff)
+		}
+	})
 }
 
 // The sample has the documented size: twenty of the first page, and one in five hundred.

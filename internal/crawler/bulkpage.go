@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"math/rand/v2"
@@ -13,6 +11,7 @@ import (
 
 	"callhouse/internal/api"
 	"callhouse/internal/calls"
+	"callhouse/internal/crawler/envelope"
 	"callhouse/internal/schema"
 )
 
@@ -20,6 +19,7 @@ import (
 // calls. It is read as a stream, so its size does not matter.
 type bulkPage struct {
 	*bulk
+	envelope.Stream
 	ctx   context.Context
 	due   []calls.Due // newest first
 	limit int
@@ -31,13 +31,10 @@ type bulkPage struct {
 	others map[string]bool // other ids on it; true: started between the due calls
 	sample map[string]*calls.Call
 
-	bytes   int64
 	calls   int64
 	put     int64 // transcripts that were stored
 	outside int64 // calls that started at another time
 	lowest  int64 // start of the oldest call
-	more    bool  // not all calls fit on it
-	noList  bool  // it has another form
 	recs    []schema.Record
 	size    int   // of recs, in bytes
 	failed  error // of the store
@@ -60,79 +57,27 @@ func (p *bulkPage) request() api.Request {
 		body["filter_criteria"] = map[string]any{"start_timestamp": map[string]int64{"upper_threshold": p.upper(), "lower_threshold": p.lower()}}
 	}
 	text, _ := json.Marshal(body) // of texts and numbers
-	return api.Request{Method: http.MethodPost, Path: bulkPath, Body: text, Kind: api.Bulk, Stream: p.stream.Stream, Read: p.read}
+	return api.Request{
+		Method: http.MethodPost, Path: bulkPath, Body: text, Kind: api.Bulk, Priority: api.Recent, Stream: p.stream.Stream, Read: p.read,
+	}
 }
 
 // upper and lower are the starts of the newest and of the oldest due call.
 func (p *bulkPage) upper() int64 { return p.due[0].StartAt.V }
 func (p *bulkPage) lower() int64 { return p.due[len(p.due)-1].StartAt.V }
 
-var errNoCalls = errors.New(`no list "calls"`)
-
 // read reads the body of an answer, and stores the transcripts of due calls.
 func (p *bulkPage) read(body io.Reader) error {
 	p.told, p.others, p.sample = map[string]bool{}, map[string]bool{}, map[string]*calls.Call{}
-	p.bytes, p.calls, p.outside, p.lowest, p.more, p.noList = 0, 0, 0, forever, false, false
-	in := &bulkReader{r: body, left: api.MaxBody}
-	err := p.decode(json.NewDecoder(in), in)
-	p.bytes = in.got
+	p.calls, p.outside, p.lowest, p.Stream = 0, 0, forever, envelope.Stream{}
+	err := p.Stream.Read(body, "calls", api.MaxBody, func(item []byte) error {
+		p.failed = p.item(item)
+		return p.failed
+	})
 	if p.failed = p.flush(); p.failed != nil {
 		return nil // see fetch
 	}
 	return err
-}
-
-func (p *bulkPage) decode(d *json.Decoder, in *bulkReader) error {
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		p.noList = err == nil || !errors.Is(err, io.ErrUnexpectedEOF)
-		return errors.Join(errNoCalls, err)
-	}
-	list := false
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return fmt.Errorf("read a v2 page: %w", err)
-		}
-		var value json.RawMessage
-		if key == "calls" {
-			if t, err := d.Token(); err != nil || t != json.Delim('[') {
-				p.noList = err == nil
-				return errors.Join(errNoCalls, err)
-			}
-			list = true
-			if err := p.items(d, in); err != nil {
-				return err
-			}
-			_, err = d.Token()
-		} else if err = d.Decode(&value); err == nil && (key == "next_cursor" || key == "next_pagination_key") {
-			p.more = p.more || string(value) != "null" && string(value) != `""`
-		}
-		if err != nil {
-			return fmt.Errorf("read a v2 page: %w", err)
-		}
-	}
-	p.noList = !list
-	if !list {
-		return errNoCalls
-	}
-	_, err := d.Token()
-	return err
-}
-
-// items reads the calls of the page.
-func (p *bulkPage) items(d *json.Decoder, in *bulkReader) error {
-	var value json.RawMessage
-	for d.More() {
-		in.left = api.MaxBody
-		if err := d.Decode(&value); err != nil {
-			return fmt.Errorf("read a v2 call: %w", err)
-		}
-		if err := p.item(value); err != nil {
-			p.failed = err
-			return err
-		}
-	}
-	return nil
 }
 
 // item reads one call of the page. An error is the store's.
@@ -207,7 +152,7 @@ func (p *bulkPage) flush() error {
 // those of the page's own part that did not fit on it.
 func (p *bulkPage) rest(window []calls.Due) []calls.Due {
 	var left []calls.Due
-	if len(p.told) > 0 && (p.more || p.calls >= int64(p.limit)) {
+	if len(p.told) > 0 && (p.More || p.calls >= int64(p.limit)) {
 		for _, d := range p.due {
 			if !p.told[d.CallID] && d.StartAt.V <= p.lowest {
 				left = append(left, d)
@@ -229,19 +174,4 @@ func (p *bulkPage) unlisted(ctx context.Context) (int64, error) {
 		return 0, &StoreError{"look for calls that v3 does not list", err}
 	}
 	return int64(len(others)), nil
-}
-
-// bulkReader bounds how much of a body is read for one call.
-type bulkReader struct {
-	r         io.Reader
-	got, left int64
-}
-
-func (b *bulkReader) Read(to []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, fmt.Errorf("a call is larger than %d MiB", api.MaxBody>>20)
-	}
-	n, err := b.r.Read(to[:min(int64(len(to)), b.left)])
-	b.got, b.left = b.got+int64(n), b.left-int64(n)
-	return n, err
 }

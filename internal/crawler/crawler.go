@@ -44,6 +44,11 @@ type Crawler struct {
 	// Items listed with and without call_analysis or call_cost.
 	itemsWith, itemsWithout atomic.Int64
 
+	// What the parts of a run wait for: see crawl.
+	begun, newest, listed signal
+	partLeast             int64 // pages: see parts
+	bulk                  *bulk // nil: pages of v2 were not considered yet
+
 	offered   time.Time // when the store was last offered a commit
 	offeredMu sync.Mutex
 }
@@ -67,9 +72,12 @@ func New(cfg Config, store Store) (*Crawler, error) {
 		log:     cfg.Logger,
 		api:     client,
 		secrets: words.NewSecrets(string(cfg.Key)),
+
+		partLeast: partLeast,
 	}
 	c.meter = newMeter(c.secrets)
 	c.skips.seed = maphash.MakeSeed()
+	c.begun, c.newest, c.listed = newSignal(), newSignal(), newSignal()
 	c.streams = c.newStreams()
 	c.resources = c.newResources()
 	c.second, c.minute = cfg.Limits()
@@ -93,7 +101,7 @@ func (c *Crawler) newResources() *resources.Crawl {
 	return resources.New(resources.Config{
 		Resources: c.cfg.Resources, Organization: c.cfg.Organization, Bodies: c.cfg.Bodies, Workers: c.cfg.Workers, MaxParts: maxParts,
 		API: c.api, Streams: c.streams, Store: store, Log: c.log, Secrets: c.secrets, Now: c.nowMS,
-		Put: c.put, Commit: func(ctx context.Context) error { return c.checkpoint(ctx, true) }, Offer: c.offerCheckpoint,
+		Put: c.put, Commit: c.committed, Offer: c.offerCheckpoint,
 		AllCalls: func(path string, total int64) bool { return path == callsPath && total == c.Progress().TotalCount },
 		Drifted:  c.meter.drifted,
 	})
@@ -141,47 +149,6 @@ func (c *Crawler) Run(ctx context.Context) (Report, error) {
 		r.Interrupted = !r.DeadlineHit
 	}
 	return r, err
-}
-
-// crawl does all the work of a run except the last commit.
-func (c *Crawler) crawl(ctx context.Context) error {
-	c.meter.update(func(p *Progress) { p.Phase = Listing })
-	interrupted, err := c.sweep(ctx)
-	if err != nil || interrupted {
-		return err
-	}
-	if err := c.resources.Lists(ctx); err != nil {
-		return err
-	}
-	if err := c.checkpoint(ctx, true); err != nil {
-		if ctx.Err() != nil {
-			return nil // the last commit follows
-		}
-		return err
-	}
-	if err := c.resources.Parts(ctx); err != nil {
-		return err
-	}
-	if err := c.fetchDetails(ctx); err != nil {
-		return err
-	}
-	if err := c.resources.Lasting(ctx); err != nil {
-		return err
-	}
-	// New calls come first. Old parts of the list are listed again in the remaining time.
-	listed, err := c.relist(ctx)
-	if err == nil && listed && ctx.Err() == nil {
-		if err = c.checkpoint(ctx, true); err == nil {
-			err = c.fetchDetails(ctx)
-		}
-	}
-	switch {
-	case ctx.Err() != nil:
-		return nil
-	case err != nil:
-		return err
-	}
-	return c.api.Verdict()
 }
 
 // report returns the result of the run.
@@ -245,13 +212,15 @@ func (c *Crawler) briefList() bool { return c.itemsWithout.Load() > 0 && c.items
 
 func (c *Crawler) nowMS() int64 { return c.cfg.Now().UnixMilli() }
 
-// estimatePages estimates the number of pages of the run, if the service's total is for the stretch
-// that is being listed.
+// estimatePages adds the pages of a stretch to the estimate, if the service's total is for it.
 func (c *Crawler) estimatePages(l *listing, p *envelope.Page) {
-	if p.Total < 0 || l.pages > 1 || l.to == forever && l.from > l.since {
+	if p.Total < 0 || l.pages > 1 || l.to == forever && l.from > l.since || l.upper != nil {
 		return
 	}
 	c.meter.update(func(pr *Progress) {
-		pr.PagesTotal = pr.Pages - 1 + max(1, (p.Total+pageSize-1)/pageSize)
+		if pr.PagesTotal < 0 {
+			pr.PagesTotal = pr.Pages - 1
+		}
+		pr.PagesTotal += pagesOf(p.Total)
 	})
 }

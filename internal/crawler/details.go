@@ -14,12 +14,14 @@ import (
 
 var errOtherCall = errors.New("the record of another call")
 
-// fetchDetails fetches the due details. If they make more calls due, it fetches these, too.
-func (c *Crawler) fetchDetails(ctx context.Context) error {
+// fetchDetails fetches the due details. If they make more calls due, it fetches these, too. While
+// calls are still being listed, those that pages of v2 did not supply are left to a later round:
+// more of them may then share a page.
+func (c *Crawler) fetchDetails(ctx context.Context, last bool) error {
 	if c.cfg.ListOnly {
 		return nil
 	}
-	if err := c.fetchBulk(ctx); err != nil {
+	if used, err := c.fetchBulk(ctx); err != nil || used && !last {
 		return err
 	}
 	scope := c.scope()
@@ -89,7 +91,7 @@ func (c *Crawler) fetchDue(ctx context.Context, scope calls.DueScope) error {
 		}
 		c.skips.once(due.CallID)
 		workers.Go(func(ctx context.Context) error {
-			err := c.fetchDetail(ctx, due.CallID, func(call *calls.Call) {
+			err := c.fetchDetail(ctx, due.CallID, c.priorityOf(&due), func(call *calls.Call) {
 				c.skips.note(call, c.nowMS())
 				if due.Probe && call.Turns().Len() > 0 {
 					c.cameLate.Store(true)
@@ -108,9 +110,20 @@ func (c *Crawler) fetchDue(ctx context.Context, scope calls.DueScope) error {
 	return errors.Join(workers.Wait(), c.passOver(ctx))
 }
 
+// priorityOf returns the priority of a call's record: the list goes before those of older calls.
+func (c *Crawler) priorityOf(due *calls.Due) api.Priority {
+	if due.StartAt.OK && due.StartAt.V < c.windowFrom() {
+		return api.Backlog
+	}
+	return api.Recent
+}
+
+// windowFrom returns the start of the newest part of the list, in ms.
+func (c *Crawler) windowFrom() int64 { return c.nowMS() - c.cfg.Window.Milliseconds() }
+
 // fetchDetail fetches one call's record and stores it. look sees it first. It returns only errors
 // that end the run.
-func (c *Crawler) fetchDetail(ctx context.Context, id string, look func(*calls.Call)) error {
+func (c *Crawler) fetchDetail(ctx context.Context, id string, p api.Priority, look func(*calls.Call)) error {
 	if id == "" {
 		c.meter.setAside(id, errNoID.Error())
 		return nil
@@ -119,7 +132,9 @@ func (c *Crawler) fetchDetail(ctx context.Context, id string, look func(*calls.C
 		return nil
 	}
 	var failed error // of the store
-	f, err := c.api.Do(ctx, callRequest(id), func(a *api.Answer) error {
+	r := callRequest(id)
+	r.Priority = p
+	f, err := c.api.Do(ctx, r, func(a *api.Answer) error {
 		h, err := c.readCall(a.Body, schema.KindDetail, func(call *calls.Call) {
 			if string(call.ID()) == id {
 				look(call)

@@ -43,6 +43,7 @@ type listing struct {
 	top      *asked // the first page, if it was requested before
 	again    bool   // listed again for calls already known: coverage is not recorded
 	stream   *api.Stream
+	readers  *readers // others may read parts of it; nil: none
 
 	pages    int   // so far
 	lowest   int64 // lowest start_at seen; forever: none
@@ -55,9 +56,10 @@ type listing struct {
 	total    int64 // total of the last page, for the same query; -1: none
 	counted  int64 // total of the first page; -1: none
 	fresh    int64 // items not on an earlier page
+	parts
 
 	// Against lists that go in circles.
-	seen        *recent // ids on the last pages, with a hash of the content sent for them
+	seen        *envelope.Recent // ids on the last pages, with a hash of the content sent for them
 	cursors     map[string]bool
 	nothingNew  int   // consecutive pages
 	restarts    int   // after a cursor that led nowhere
@@ -83,13 +85,14 @@ func (c *Crawler) newListing(from, to, bottom int64) *listing {
 func (l *listing) forget() {
 	l.lowest, l.total, l.ordered, l.nothingNew = forever, -1, 0, 0
 	l.rising, l.shuffled = false, false
-	l.seen, l.cursors = newRecent(), map[string]bool{}
+	l.seen, l.cursors = envelope.NewRecent(), map[string]bool{}
 }
 
 // walk lists the stretch to its end. A problem that ends it early is reported and is not an error:
 // the part not listed is not recorded as covered, and the next run lists it. An error ends the run;
 // interrupted is true if ctx was done.
 func (l *listing) walk(ctx context.Context) (interrupted bool, err error) {
+	defer l.answer(noPart)
 	q := l.first()
 	for {
 		if err := ctx.Err(); err != nil {
@@ -97,26 +100,27 @@ func (l *listing) walk(ctx context.Context) (interrupted bool, err error) {
 		}
 		a := l.top
 		if l.top = nil; a == nil {
+			q.priority = l.priority()
 			if a, err = l.c.ask(ctx, *q); err != nil {
 				return false, err
 			}
 		}
-		if f := a.failure; f != nil {
-			if f.Canceled() {
-				return true, nil
-			}
+		if f := a.failure; f != nil && f.Canceled() {
+			return true, nil
+		}
+		if l.trial() && !l.prove(q, a) {
+			return false, nil
+		}
+		if a.failure != nil {
 			if q, err = l.instead(ctx, q, a); q == nil || err != nil {
 				return ctx.Err() != nil, err
 			}
 			continue
 		}
-		if a.query.before != q.before { // the filter was refused: this is the top of the list
-			if l.again {
-				return false, nil // the list is read from there anyway
-			}
-			l.fromTop()
+		if a.query.before != q.before {
+			return false, nil // the filter was refused: see sweep
 		}
-		if q, err = l.take(ctx, &a.query, &a.page); err != nil || q == nil {
+		if q, err = l.take(ctx, &a.query, &a.page); err != nil || q == nil || l.share(&a.page) {
 			return false, err
 		}
 		if err := l.c.offerCheckpoint(ctx); err != nil {
@@ -201,6 +205,10 @@ func (l *listing) take(ctx context.Context, q *query, p *envelope.Page) (*query,
 	}
 	l.c.meter.update(func(pr *Progress) { pr.ItemsStored += stored })
 	l.c.estimatePages(l, p)
+	l.c.begun.fire()
+	if l.to == forever && l.inOrder() && l.lowest < l.c.windowFrom() && !end && !below {
+		l.c.newest.fire()
+	}
 	switch {
 	case end && l.gap:
 		l.problem("calls vanished between pages, and the service takes no start_at_before to look again")
@@ -257,7 +265,7 @@ func (l *listing) next(q *query, p *envelope.Page) *query {
 
 // canAskByTime reports whether a page can be requested by start_at.
 func (l *listing) canAskByTime() bool {
-	return l.c.filters.before != refused && l.inOrder() && l.lowest != forever && l.lowest > 0
+	return l.c.filters.now().before != refused && l.inOrder() && l.lowest != forever && l.lowest > 0
 }
 
 // nextByTime returns the query for what is at and below the lowest start_at seen. That millisecond
@@ -296,7 +304,7 @@ func (l *listing) restart(why string) *query {
 
 // inOrder reports whether the list counts as descending.
 func (l *listing) inOrder() bool {
-	return !l.rising && (l.c.filters.sort == accepted && !l.shuffled || l.ordered >= orderProof)
+	return !l.rising && (l.c.filters.now().sort == accepted && !l.shuffled || l.ordered >= orderProof)
 }
 
 // records makes records of the page's items, and checks their order. fresh counts the items that
@@ -306,10 +314,10 @@ func (l *listing) records(p *envelope.Page) (recs []schema.Record, fresh int, re
 	above, last := l.lowest, l.lowest
 	var again, before, aside int64
 	for i, item := range p.Items {
-		sum := maphash.Bytes(l.seen.seed, item)
+		sum := maphash.Bytes(l.seen.Seed, item)
 		h, err := l.c.read(item, schema.KindItem)
 		if err != nil {
-			if _, known := l.seen.put(fmt.Sprintf("\x00%x", sum), sum); known { // no id begins like this
+			if _, known := l.seen.Put(fmt.Sprintf("\x00%x", sum), sum); known { // no id begins like this
 				again++
 				continue
 			}
@@ -317,14 +325,14 @@ func (l *listing) records(p *envelope.Page) (recs []schema.Record, fresh int, re
 			l.c.meter.setAside(envelope.IDOf(item), fmt.Sprintf("%v (%s)", err, l.place(i)))
 			continue
 		}
-		was, known := l.seen.put(h.id, sum)
+		was, known := l.seen.Put(h.id, sum)
 		if known {
 			repeated = repeated || h.start.OK
 		} else {
 			fresh++
 		}
 		if h.start.OK && h.start.V >= earliest {
-			l.lowest = min(l.lowest, h.start.V)
+			l.lowest, l.highest = min(l.lowest, h.start.V), max(l.highest, h.start.V)
 			if !known {
 				l.rising = l.rising || h.start.V > above
 				if h.start.V > last {

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"sync"
 
 	"callhouse/internal/api"
 	"callhouse/internal/crawler/envelope"
@@ -26,8 +27,9 @@ type query struct {
 	cursor string // empty: the first page
 	limit  int    // page size; 0: pageSize
 	// suspect: one of this many items, from here on, fails; 0: none is known.
-	suspect int
-	stream  *api.Stream // the stream of an optional page
+	suspect  int
+	stream   *api.Stream // the stream of an optional page
+	priority api.Priority
 }
 
 // size returns the requested page size.
@@ -48,7 +50,7 @@ func callRequest(id string) api.Request {
 
 // request returns the page's request.
 func (q *query) request() api.Request {
-	r := api.Request{Path: callsPath, Query: q.values(), Stream: q.stream, WantEnd: q.size() == 1 && q.suspect > 0}
+	r := api.Request{Path: callsPath, Query: q.values(), Stream: q.stream, Priority: q.priority, WantEnd: q.size() == 1 && q.suspect > 0}
 	if q.size() < pageSize {
 		r.Kind = api.Part
 	}
@@ -83,12 +85,31 @@ const (
 
 // filters records what the service accepts besides the contract's cursor and limit.
 type filters struct {
+	trial sync.Mutex // held while a bound is tried for the first time
+	mu    sync.Mutex
+	accepts
+}
+
+type accepts struct {
 	sort, after, before known
 	oversized           bool // it sends more items than requested
 }
 
+// now returns what is known so far.
+func (fs *filters) now() accepts {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	return fs.accepts
+}
+
 // apply removes the parameters from q that are known to be refused.
 func (fs *filters) apply(q *query) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	fs.drop(q)
+}
+
+func (fs *accepts) drop(q *query) {
 	q.sorted = q.sorted && fs.sort != refused
 	if fs.after == refused {
 		q.after = 0
@@ -100,6 +121,8 @@ func (fs *filters) apply(q *query) {
 
 // worked records that the service accepted a query.
 func (fs *filters) worked(a *asked) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
 	q := &a.query
 	fs.oversized = fs.oversized || len(a.page.Items) > q.size()
 	if q.sorted {
@@ -115,7 +138,9 @@ func (fs *filters) worked(a *asked) {
 
 // learn learns from a 400 to q. It reports whether to try again with fewer parameters.
 func (fs *filters) learn(q *query, f *api.RequestError) bool {
-	was := *fs
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	was := fs.accepts
 	drop := func(k *known, used bool, name string) {
 		if len(f.Allowed) > 0 {
 			if !slices.Contains(f.Allowed, name) {
@@ -129,8 +154,8 @@ func (fs *filters) learn(q *query, f *api.RequestError) bool {
 	drop(&fs.after, q.after > 0, "start_at_after")
 	drop(&fs.before, q.before != forever, "start_at_before")
 	left := *q
-	fs.apply(&left)
-	return left != *q && *fs != was
+	fs.drop(&left)
+	return left != *q && fs.accepts != was
 }
 
 // asked is a requested page with its result.
@@ -143,6 +168,13 @@ type asked struct {
 // ask requests one page, with as many of q's parameters as the service accepts.
 func (c *Crawler) ask(ctx context.Context, q query) (*asked, error) {
 	a := &asked{query: q}
+	if q.before != forever && c.filters.now().before == untried { // others wait for the result
+		if c.filters.trial.Lock(); c.filters.now().before == untried {
+			defer c.filters.trial.Unlock()
+		} else {
+			c.filters.trial.Unlock()
+		}
+	}
 	for {
 		c.filters.apply(&a.query)
 		var err error

@@ -115,7 +115,7 @@ func (c *Crawler) Plan(ctx context.Context, known int64) (Plan, error) {
 		return p, err
 	}
 	for _, place := range places {
-		if c.filters.before != refused { // otherwise the run lists everything
+		if c.filters.now().before != refused { // otherwise the run lists everything
 			p.Again += pagesOf(place.Calls)
 		}
 	}

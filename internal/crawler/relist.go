@@ -47,17 +47,9 @@ func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
 		c.log.Info("older calls are not listed again", "reason", why)
 		return false, nil
 	}
-	c.meter.update(func(p *Progress) { p.Phase = Listing })
-	if c.filters.before == refused {
-		// No part of the list can be requested, so all of it is listed, once a week.
-		l := c.newListing(c.since, forever, c.since)
-		l.stream = stream.Stream
-		return true, c.list(ctx, l)
-	}
 	left := int(c.seventh())
-	c.meter.update(func(p *Progress) { p.PagesTotal = p.Pages + int64(left) })
 	for _, span := range old {
-		if left <= 0 || ctx.Err() != nil {
+		if left <= 0 || ctx.Err() != nil || c.filters.now().before == refused {
 			break
 		}
 		l := c.newListing(span.From, span.To, span.From)
@@ -66,6 +58,12 @@ func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
 			return true, err
 		}
 		left -= l.pages
+	}
+	if c.filters.now().before == refused {
+		// No part of the list can be requested, so all of it is listed, once a week.
+		l := c.newListing(c.since, forever, c.since)
+		l.stream = stream.Stream
+		return true, c.list(ctx, l)
 	}
 	return true, nil
 }

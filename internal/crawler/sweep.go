@@ -3,7 +3,10 @@ package crawler
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"callhouse/internal/calls"
 	"callhouse/internal/schema"
@@ -85,28 +88,76 @@ func (c *Crawler) sweep(ctx context.Context) (interrupted bool, err error) {
 	for _, item := range top.page.Items {
 		c.seeBrief(item)
 	}
-	if interrupted, err = c.lookAgain(ctx, todo); err != nil || interrupted {
-		return interrupted, err
+	places, err := c.unsettled(ctx, todo)
+	if err != nil {
+		return ctx.Err() != nil, err
 	}
 	lowest := min(todo[0].from, todo[len(todo)-1].from)
-	for i, s := range todo {
-		l := c.newListing(s.from, s.to, lowest)
-		if s.to == forever {
-			l.top = top
-		}
-		if c.filters.before == refused { // no stretch can be requested: read all at once
-			l.fromTop()
-		}
-		c.log.Info("listing", "from", showMS(l.from), "to", showMS(l.to), "stretch", i+1, "of", len(todo))
-		interrupted, err = l.walk(ctx)
-		if err != nil || interrupted {
+	if c.filters.now().before != refused {
+		if interrupted, err = c.readAll(ctx, top, todo, places); err != nil || interrupted || c.filters.now().before != refused {
 			return interrupted, err
 		}
-		if l.to == forever && l.from == lowest {
-			break // it covered all the others
-		}
+		top = nil
 	}
-	return false, nil
+	// No part of the list can be requested: all is read, from the top.
+	if n := len(places); n > 0 {
+		lowest = min(lowest, places[n-1].From)
+	}
+	l := c.newListing(lowest, forever, lowest)
+	l.top = top
+	return l.walk(ctx)
+}
+
+// listStreams is the number of parts of the list that are read at the same time.
+const listStreams = 8
+
+// readers read parts of the list at the same time.
+type readers struct {
+	*errgroup.Group
+	ctx         context.Context
+	interrupted atomic.Bool
+}
+
+// readAll reads the stretches of a run, and the places of unsettled calls. The others wait for the
+// first page of the window, which the store may refuse.
+func (c *Crawler) readAll(ctx context.Context, top *asked, todo []stretch, places []calls.Place) (interrupted bool, err error) {
+	group, gctx := errgroup.WithContext(ctx)
+	group.SetLimit(listStreams)
+	r := &readers{Group: group, ctx: gctx}
+	read := func(l *listing) { r.Go(func() error { return r.read(l) }) }
+	window := c.newListing(todo[0].from, todo[0].to, todo[0].from)
+	window.top, window.readers = top, r
+	r.Go(func() error {
+		defer c.begun.fire()
+		err := r.read(window)
+		if len(todo) > 1 {
+			c.newest.fire()
+		}
+		return err
+	})
+	c.begun.await(gctx, 0)
+	for _, p := range places {
+		c.log.Info("listing unsettled calls again", "from", showMS(p.From), "to", showMS(p.To))
+		l := c.newListing(p.From, p.To, p.From)
+		l.again = true
+		read(l)
+	}
+	for _, s := range todo[1:] {
+		c.log.Info("listing", "from", showMS(s.from), "to", showMS(s.to))
+		l := c.newListing(s.from, s.to, s.from)
+		l.readers = r
+		read(l)
+	}
+	err = r.Wait()
+	return r.interrupted.Load(), err
+}
+
+func (r *readers) read(l *listing) error {
+	interrupted, err := l.walk(r.ctx)
+	if interrupted {
+		r.interrupted.Store(true)
+	}
+	return err
 }
 
 // unsettled returns the places below the window of calls that are not settled and that the
@@ -128,28 +179,6 @@ func (c *Crawler) unsettled(ctx context.Context, todo []stretch) ([]calls.Place,
 		}
 		return listed || left < 0
 	}), nil
-}
-
-// lookAgain lists the places of calls that are not settled. If no part of the list can be
-// requested, the first stretch goes down to the oldest of them instead.
-func (c *Crawler) lookAgain(ctx context.Context, todo []stretch) (interrupted bool, err error) {
-	places, err := c.unsettled(ctx, todo)
-	if err != nil {
-		return ctx.Err() != nil, err
-	}
-	for i, p := range places {
-		c.log.Info("listing unsettled calls again", "from", showMS(p.From), "to", showMS(p.To), "place", i+1, "of", len(places))
-		l := c.newListing(p.From, p.To, p.From)
-		l.again = true
-		if interrupted, err = l.walk(ctx); err != nil || interrupted {
-			return interrupted, err
-		}
-		if c.filters.before == refused {
-			todo[0].from = min(todo[0].from, places[len(places)-1].From)
-			break
-		}
-	}
-	return false, nil
 }
 
 // pagesOf returns the number of pages for a number of calls.

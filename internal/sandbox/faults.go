@@ -84,6 +84,8 @@ type V2 struct {
 	Shift bool
 	// IgnoreStart makes lists ignore start_timestamp.
 	IgnoreStart bool
+	// PageMost is how many calls a page has at most; 0: as many as requested.
+	PageMost int
 	// ExtraCalls is how many calls v2 has that v3 does not know.
 	ExtraCalls int
 
@@ -254,6 +256,7 @@ var modes = []struct {
 	{"duplicate-keys", "true", func(v *V2) any { return &v.DuplicateKeys }},
 	{"shift", "true", func(v *V2) any { return &v.Shift }},
 	{"ignore-filter", "true", func(v *V2) any { return &v.IgnoreStart }},
+	{"page-most", "", func(v *V2) any { return &v.PageMost }},
 	{"extra-calls", "", func(v *V2) any { return &v.ExtraCalls }},
 	{"slow-above", "", func(v *V2) any { return &v.SlowAbove }},
 }
@@ -298,7 +301,7 @@ func (v *V2) check() error {
 	switch {
 	case v.Off != 0 && (v.Off < 400 || v.Off > 599):
 		return fmt.Errorf("the v2 status must be 400 to 599, not %d", v.Off)
-	case v.RemovedAfter < 0 || v.SlowAbove < 0 || v.ExtraCalls < 0:
+	case v.RemovedAfter < 0 || v.SlowAbove < 0 || v.PageMost < 0 || v.ExtraCalls < 0:
 		return fmt.Errorf("v2 numbers must not be negative")
 	case !(v.WrongTurns >= 0 && v.WrongTurns <= 1):
 		return fmt.Errorf("the rate of wrong turns must be 0 to 1, not %v", v.WrongTurns)

@@ -80,9 +80,20 @@ type Options struct {
 	// SlowFor is how long the fault "slow" waits. Default 5 s.
 	SlowFor time.Duration
 	// Latency is added to every answer under /v3, and a draw from 0 to Jitter.
-	// The request is counted at a random moment of it.
 	Latency, Jitter time.Duration
+	// Counted is when during the latency a request is counted. Default: at random.
+	Counted Moment
 }
+
+// Moment is a moment between the arrival of a request and its answer.
+type Moment string
+
+// Moments at which a request may be counted.
+const (
+	AtRandom  Moment = "random"
+	AtArrival Moment = "arrival"
+	AtAnswer  Moment = "answer"
+)
 
 // Request is what an injected fault may depend on.
 type Request struct {
@@ -119,6 +130,10 @@ func (o *Options) setDefaults() error {
 	o.SlowFor = cmp.Or(o.SlowFor, 5*time.Second)
 	if o.World.Origin.IsZero() {
 		o.World.Origin = o.Now()
+	}
+	o.Counted = cmp.Or(o.Counted, AtRandom)
+	if err := known("moment of counting", o.Counted, []Moment{AtRandom, AtArrival, AtAnswer}); err != nil {
+		return err
 	}
 	if o.Latency < 0 || o.Jitter < 0 {
 		return fmt.Errorf("latency and jitter must not be negative")

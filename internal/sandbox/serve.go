@@ -151,7 +151,13 @@ func (s *Server) latency(n int64) (before, after time.Duration) {
 	if s.opts.Jitter > 0 {
 		total += time.Duration(dice.Unit(h) * float64(s.opts.Jitter))
 	}
-	before = time.Duration(dice.Unit(dice.Mix(h)) * float64(total))
+	switch s.opts.Counted {
+	case AtArrival:
+	case AtAnswer:
+		before = total
+	default:
+		before = time.Duration(dice.Unit(dice.Mix(h)) * float64(total))
+	}
 	return before, total - before
 }
 

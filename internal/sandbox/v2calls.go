@@ -41,6 +41,9 @@ func (s *api) answerBulk(e *exchange) answer {
 	case modes.Refused:
 		return e.refuse("filter_criteria", "the filter is not supported")
 	}
+	if modes.PageMost > 0 {
+		l.limit = min(l.limit, modes.PageMost)
+	}
 	q := newQuery(l.limit)
 	q.paging, q.attributes, q.duration = l.paging, l.texts, l.lasts
 	q.inclusive, q.offset = true, modes.Shift

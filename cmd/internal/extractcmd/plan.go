@@ -114,10 +114,14 @@ func writePlan(w io.Writer, p *plannedRun, c *crawler.Crawler, limit time.Durati
 	line := func(what string, requests int64, note string) {
 		words.Fprintf(w, "  %-10s %10s requests  %8s  %s\n", what, n(requests), cli.Clock(c.Takes(requests)), note)
 	}
+	cost := "Maximum cost"
+	if p.Unlisted > 0 || p.Total < 0 { // of lists whose length is unknown
+		cost = "Expected cost"
+	}
 	if p.Total >= 0 {
-		words.Fprintf(w, "The service has %s calls, the warehouse %s. Maximum cost of a run:\n", n(p.Total), n(p.Known))
+		words.Fprintf(w, "The service has %s calls, the warehouse %s. %s of a run:\n", n(p.Total), n(p.Known), cost)
 	} else {
-		words.Fprintf(w, "The service does not report its number of calls; the warehouse has %s. Maximum cost of a run:\n", n(p.Known))
+		words.Fprintf(w, "The service does not report its number of calls; the warehouse has %s. %s of a run:\n", n(p.Known), cost)
 	}
 	for _, s := range p.Stretches {
 		from, to := "the beginning", "now"

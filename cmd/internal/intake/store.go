@@ -39,7 +39,7 @@ type Store struct {
 	mu     sync.Mutex
 	last   time.Time     // end of the last commit
 	took   time.Duration // its duration
-	busy   chan struct{} // closed when the background commit is over; nil: none
+	busy   chan struct{} // closed when the current commit is over; nil: none
 	failed error         // error of a background commit
 }
 
@@ -73,35 +73,46 @@ func (s *Store) Put(ctx context.Context, recs ...schema.Record) error {
 
 // Checkpoint implements crawler.Store.
 func (s *Store) Checkpoint(ctx context.Context, wait bool) error {
-	records, bytes := s.Uncommitted()
-	if wait {
-		if err := s.Settle(); err != nil {
-			return err
-		}
-		if records == 0 || s.Over() {
-			return nil
-		}
-		return s.commit(ctx)
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.failed != nil {
-		return s.failed
+	for wait && s.busy != nil {
+		s.await()
 	}
-	if s.busy != nil || records == 0 || !s.due(records, bytes) {
+	records, bytes := s.Uncommitted()
+	switch {
+	case s.failed != nil:
+		return s.failed
+	case s.busy != nil, records == 0, wait && s.Over(), !wait && !s.due(records, bytes):
 		return nil
 	}
-	// In the background, so that the run continues to send requests.
 	busy := make(chan struct{})
 	s.busy = busy
-	go func() {
-		err := s.commit(context.WithoutCancel(ctx))
+	var err error
+	if !wait {
+		ctx = context.WithoutCancel(ctx)
+	}
+	go func() { // the run continues to send requests
+		err = s.commit(ctx)
 		s.mu.Lock()
-		s.failed, s.busy = err, nil
+		if s.busy = nil; !wait {
+			s.failed = err
+		}
 		s.mu.Unlock()
 		close(busy)
 	}()
+	if wait {
+		s.await()
+		return err
+	}
 	return nil
+}
+
+// await waits for the end of the current commit. s.mu is held, but not meanwhile.
+func (s *Store) await() {
+	busy := s.busy
+	s.mu.Unlock()
+	<-busy
+	s.mu.Lock()
 }
 
 // due reports whether enough is pending for a commit.
@@ -114,13 +125,10 @@ func (s *Store) due(records, bytes int64) bool {
 // Settle waits for a background commit.
 func (s *Store) Settle() error {
 	s.mu.Lock()
-	busy := s.busy
-	s.mu.Unlock()
-	if busy != nil {
-		<-busy
-	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.busy != nil {
+		s.await()
+	}
 	return s.failed
 }
 

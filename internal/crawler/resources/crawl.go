@@ -7,10 +7,13 @@
 package resources
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"log/slog"
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	"callhouse/internal/api"
 	"callhouse/internal/crawler/streams"
@@ -59,7 +62,7 @@ type Config struct {
 	Now     func() int64   // ms since 1970 UTC
 
 	Put    func(context.Context, ...schema.Record) error
-	Commit func(context.Context) error // commits what was put
+	Commit func(context.Context) error // commits what was put, unless the run is being stopped
 	Offer  func(context.Context) error // offers a commit, now and then
 	// AllCalls reports whether a list at a path with a total of calls is the list of all calls.
 	AllCalls func(path string, total int64) bool
@@ -70,6 +73,7 @@ type Config struct {
 type Crawl struct {
 	Config
 	readers  sync.Pool                   // of *reader
+	held     atomic.Int64                // bytes that lists keep
 	unlisted map[*resource.Resource]bool // v3 has no list of them, but v2 has their objects
 
 	mu      sync.Mutex
@@ -90,11 +94,15 @@ func New(cfg Config) *Crawl {
 	return c
 }
 
-// Reports returns the reports so far, in the order of the requests.
+// Reports returns the reports so far, in the order of the resources.
 func (c *Crawl) Reports() []Report {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out := append([]Report(nil), c.reports...)
+	place := func(r Report) int {
+		return slices.IndexFunc(c.Resources, func(of *resource.Resource) bool { return of.Name == r.Name })
+	}
+	slices.SortFunc(out, func(a, b Report) int { return cmp.Compare(place(a), place(b)) })
 	for i := range out {
 		if ended := c.Streams.List(out[i].Name).Ended(); ended != "" {
 			out[i].Problem += "; " + ended

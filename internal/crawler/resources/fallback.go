@@ -3,6 +3,7 @@ package resources
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -50,7 +51,7 @@ func isNull(body []byte, name string) bool {
 // named requests the objects of a resource from v2 if neither version lists them: those that other
 // objects name, and those already known.
 func (c *Crawl) named(ctx context.Context, of *resource.Resource) error {
-	if err := c.committed(ctx); err != nil {
+	if err := c.Commit(ctx); err != nil {
 		return err
 	}
 	keys, err := c.namedKeys(ctx, of)
@@ -64,49 +65,46 @@ func (c *Crawl) named(ctx context.Context, of *resource.Resource) error {
 		return nil
 	}
 	c.noteFallback(of)
-	l, good := schema.Listed{Begun: c.Now(), Brief: true}, true
+	l := schema.Listed{Begun: c.Now(), Brief: true}
+	recs, good, err := c.eachNamed(ctx, of, keys)
+	l.Items = int64(len(recs))
+	switch {
+	case err != nil || ctx.Err() != nil:
+	case l.Items == 0:
+		c.sideProblem(of, "404: neither v3 nor v2 has it")
+	case good:
+		recs = append(recs, c.listed(of, "", l))
+	}
+	// Together, like those of a list.
+	if err := errors.Join(err, c.Put(ctx, recs...)); err != nil {
+		return err
+	}
+	return c.Commit(ctx)
+}
+
+// eachNamed requests objects. good reports whether none failed.
+func (c *Crawl) eachNamed(ctx context.Context, of *resource.Resource, keys []string) (recs []schema.Record, good bool, err error) {
+	good = true
 	for _, key := range keys {
 		if c.failing(of) >= badLists || ctx.Err() != nil {
-			return nil
+			return recs, false, nil
 		}
 		rec := schema.Record{Resource: of.Name, Kind: schema.KindBulk, CallID: key}
 		f, err := c.askObject(ctx, of, api.Request{Path: Path(of.Fallback.Path, key), Kind: api.Side}, &rec, of.Fallback)
 		switch {
 		case err != nil:
-			return err
+			return recs, false, err
 		case f == nil:
-			l.Items++
 			c.side(of, func(r *Report) { r.Items++ })
-			if err := c.Put(ctx, rec); err != nil {
-				return err
-			}
+			recs = append(recs, rec)
 		case f.Canceled():
-			return nil
+			return recs, false, nil
 		case f.Status != http.StatusNotFound:
 			c.sideProblem(of, f.Error())
 			good = false
 		}
 	}
-	switch {
-	case l.Items == 0:
-		c.sideProblem(of, "404: neither v3 nor v2 has it")
-		return nil
-	case !good:
-		return nil
-	}
-	if err := c.putListed(ctx, of, "", l); err != nil {
-		return err
-	}
-	return c.committed(ctx)
-}
-
-// committed commits what was put, so that it can be read. In a run that is being stopped, the last
-// commit does that.
-func (c *Crawl) committed(ctx context.Context) error {
-	if err := c.Commit(ctx); err != nil && ctx.Err() == nil {
-		return err
-	}
-	return nil
+	return recs, good, nil
 }
 
 // namedKeys returns the keys of the objects of a resource that are known, or that others name.

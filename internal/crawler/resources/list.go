@@ -21,6 +21,9 @@ const (
 	uncounted     = 100_000 // objects, if the service does not count them
 )
 
+// mostHeld is how many bytes of records all lists together may keep.
+const mostHeld = 64 << 20
+
 // list is one list of a resource while its pages are read.
 type list struct {
 	*Crawl
@@ -28,6 +31,12 @@ type list struct {
 	parent string
 	back   *resource.Fallback
 	items  int64 // of all queries
+
+	// Its records are put together, since a commit takes the objects that the list no longer has for
+	// deleted: those of earlier commits would be. parted: there were too many.
+	recs   []schema.Record
+	bytes  int64
+	parted bool
 
 	seed       maphash.Seed
 	seen       map[uint64]bool // keys
@@ -66,6 +75,9 @@ func (l *list) walk(ctx context.Context, query url.Values) (outcome, error) {
 		if failure != nil {
 			if l.back == nil && l.of.Fallback != nil && failure.Status == http.StatusNotFound && cursor == "" {
 				return absentList, nil
+			}
+			if failure.Status == http.StatusBadRequest && len(l.of.Queries) > 0 { // remembered like other failures
+				l.stream(l.of, api.Side).End(failure)
 			}
 			l.sideProblem(l.of, failure.Error())
 			return endedList, nil
@@ -133,7 +145,24 @@ func (l *list) put(ctx context.Context, page *envelope.Page) (n int64, whole boo
 		}
 	}
 	l.side(l.of, func(r *Report) { r.Items += int64(len(page.Items)) })
-	return n, whole, l.Put(ctx, recs...)
+	l.recs = append(l.recs, recs...)
+	for i := range recs {
+		l.bytes += int64(len(recs[i].Body))
+		l.held.Add(int64(len(recs[i].Body)))
+	}
+	if l.held.Load() <= mostHeld {
+		return n, whole, nil
+	}
+	l.parted = true
+	return n, whole, l.flush(ctx)
+}
+
+// flush puts what was kept, and more.
+func (l *list) flush(ctx context.Context, more ...schema.Record) error {
+	recs := append(l.recs, more...)
+	l.held.Add(-l.bytes)
+	l.recs, l.bytes = nil, 0
+	return l.Put(ctx, recs...)
 }
 
 // endless returns why a list is not followed after a page with fresh new items; empty if it is.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -101,15 +102,25 @@ func unread(err error) error { return fmt.Errorf("read the objects to fetch: %w"
 // Lists lists the resources that have a list of the whole. Failures are reported, and do not end
 // the run.
 func (c *Crawl) Lists(ctx context.Context) error {
+	workers := c.workers(ctx)
 	for _, of := range c.Resources {
-		if of.Parent != nil || ctx.Err() != nil || !c.dueList(of) {
+		if of.Parent != nil || !c.dueList(of) {
 			continue
 		}
-		if _, err := c.listObjects(ctx, of, ""); err != nil {
+		workers.Go(func(ctx context.Context) error {
+			if ctx.Err() != nil {
+				return nil
+			}
+			_, err := c.listObjects(ctx, of, "")
 			return err
-		}
+		})
 	}
-	return nil
+	return workers.Wait()
+}
+
+// workers returns a pool for requests.
+func (c *Crawl) workers(ctx context.Context) *pool.ContextPool {
+	return pool.New().WithMaxGoroutines(c.Workers).WithContext(ctx).WithCancelOnError().WithFirstError()
 }
 
 // Parts fetches the records and lists of single objects: of those that changed, and of those whose
@@ -133,7 +144,7 @@ func (c *Crawl) Parts(ctx context.Context) error {
 
 // each calls fetch for every incomplete object.
 func (c *Crawl) each(ctx context.Context, of *resource.Resource, fetch func(context.Context, *resource.Resource, string) error) error {
-	workers := pool.New().WithMaxGoroutines(c.Workers).WithContext(ctx).WithCancelOnError().WithFirstError()
+	workers := c.workers(ctx)
 	for key, err := range c.Store.Incomplete(ctx, of, c.dueOf) {
 		if err != nil {
 			workers.Go(func(context.Context) error { return unread(err) })
@@ -159,7 +170,7 @@ func (c *Crawl) Lasting(ctx context.Context) error {
 	if !c.Bodies || ctx.Err() != nil {
 		return nil
 	}
-	if err := c.committed(ctx); err != nil {
+	if err := c.Commit(ctx); err != nil {
 		return err
 	}
 	for _, of := range c.Resources {
@@ -223,7 +234,7 @@ func (c *Crawl) fetchRecord(ctx context.Context, of *resource.Resource, key stri
 // back describes v2's form of it; nil for v3.
 func (c *Crawl) askObject(ctx context.Context, of *resource.Resource, r api.Request, rec *schema.Record,
 	back *resource.Fallback) (*api.RequestError, error) {
-	r.Stream = c.stream(of, r.Kind).Stream
+	r.Stream, r.Priority = c.stream(of, r.Kind).Stream, api.Besides
 	c.side(of, func(r *Report) { r.Requests++ })
 	parent := of.ParentOf(rec.CallID)
 	return c.API.Do(ctx, r, func(a *api.Answer) (err error) {
@@ -260,7 +271,9 @@ func (c *Crawl) listObjects(ctx context.Context, of *resource.Resource, parent s
 	case err != nil || !absent:
 		return complete, err
 	case of.Fallback.Of != nil: // the objects that name them are fetched first
+		c.mu.Lock()
 		c.unlisted[of] = true
+		c.mu.Unlock()
 		return false, nil
 	}
 	c.noteFallback(of)
@@ -274,6 +287,7 @@ func (c *Crawl) listFrom(ctx context.Context, of *resource.Resource, parent stri
 	absent bool, err error) {
 	begun := c.Now()
 	l := c.newList(of, parent, back)
+	defer func() { err = errors.Join(err, l.flush(ctx)) }()
 	queries := of.Queries
 	if queries == nil {
 		queries = []url.Values{{}}
@@ -289,15 +303,15 @@ func (c *Crawl) listFrom(ctx context.Context, of *resource.Resource, parent stri
 	if !good {
 		return false, false, nil
 	}
-	return true, false, c.putListed(ctx, of, parent, schema.Listed{Begun: begun, Items: l.items, Brief: back != nil})
+	listed := schema.Listed{Begun: begun, Items: l.items, Brief: back != nil || l.parted}
+	return true, false, l.flush(ctx, c.listed(of, parent, listed))
 }
 
-// putListed stores that a list was complete.
-func (c *Crawl) putListed(ctx context.Context, of *resource.Resource, parent string, l schema.Listed) error {
-	c.side(of, func(r *Report) { r.Lists++ })
-	c.listed(of)
+// listed makes the record of a complete list.
+func (c *Crawl) listed(of *resource.Resource, parent string, l schema.Listed) schema.Record {
+	c.side(of, func(r *Report) { r.Lists++; c.bad[of] = 0 })
 	body, _ := json.Marshal(l) // numbers cannot fail
-	return c.Put(ctx, schema.Record{Resource: of.Name, Kind: schema.KindListed, CallID: parent, FetchedAt: c.Now(), Body: body})
+	return schema.Record{Resource: of.Name, Kind: schema.KindListed, CallID: parent, FetchedAt: c.Now(), Body: body}
 }
 
 // sidePage requests one page of a resource's list.
@@ -331,7 +345,7 @@ func (c *Crawl) sidePage(ctx context.Context, of *resource.Resource, parent stri
 func (c *Crawl) page(ctx context.Context, of *resource.Resource, r api.Request, read func(*api.Answer) (envelope.Page, error),
 ) (page envelope.Page, f *api.RequestError, err error) {
 	c.side(of, func(r *Report) { r.Requests++ })
-	r.Kind, r.Stream = api.Side, c.stream(of, api.Side).Stream
+	r.Kind, r.Stream, r.Priority = api.Side, c.stream(of, api.Side).Stream, api.Besides
 	f, err = c.API.Do(ctx, r, func(a *api.Answer) (err error) {
 		page, err = read(a)
 		page.At = a.At.UnixMilli()
@@ -428,10 +442,4 @@ func (c *Crawl) failing(of *resource.Resource) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.bad[of]
-}
-
-func (c *Crawl) listed(of *resource.Resource) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.bad[of] = 0
 }

@@ -1,0 +1,52 @@
+package crawler
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A long list is read in several parts if the service requests them by start_at. If it does not,
+// that costs a page. Either way every call is stored, and all is on record.
+func TestParts(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*service)
+		parts  bool
+	}{
+		"as usual":         {func(*service) {}, true},
+		"offset cursors":   {func(s *service) { s.offset = true }, true},
+		"bounds ignored":   {func(s *service) { s.silent = true }, false},
+		"nothing accepted": {func(s *service) { s.plain = true }, false},
+		"oldest first":     {func(s *service) { s.order = func(a, b testCall) int { return newestFirst(b, a) } }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &service{calls: someCalls(12_000, 10*time.Minute)}
+				c.change(s)
+				store := newMemStore()
+				r, err := s.visit(t, store, func(cfg *Config) { cfg.ListOnly = true })
+				if err != nil || !r.Complete() || len(store.items) != 12_000 {
+					t.Fatal(err, r.Problems, len(store.items))
+				}
+				if r.PageRequests > 128 {
+					t.Errorf("%d pages", r.PageRequests)
+				}
+				for _, call := range s.calls {
+					if !store.covers(*call.Start) {
+						t.Fatalf("%d is not on record", *call.Start)
+					}
+				}
+				bounds := map[string]bool{}
+				for _, path := range s.requests {
+					if _, bound, ok := strings.Cut(path, "start_at_before="); ok {
+						bounds[bound] = true
+					}
+				}
+				if parts := len(bounds) > 2; parts != c.parts {
+					t.Errorf("%d parts", len(bounds))
+				}
+			})
+		})
+	}
+}
