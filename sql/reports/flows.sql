@@ -74,7 +74,7 @@ WITH moves AS (
     FROM steps s JOIN nodes n ON n.agent_id = s.agent_id AND n.version IS NOT DISTINCT FROM s.version AND n.id = s.to_id
     WHERE n.name IS NOT NULL
     GROUP BY s.key, s.agent_id, s.to_id
-), made AS ( -- by each call; its own columns are the same in all its steps
+), made AS ( -- by each call, whose own columns are the same in all its steps
     SELECT key, agent_id, call_id, from_id, to_id,
         count(*) FILTER (NOT failed) AS passes,
         count(*) FILTER (failed) AS failed_passes,
