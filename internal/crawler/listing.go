@@ -108,8 +108,10 @@ func (l *listing) walk(ctx context.Context) (interrupted bool, err error) {
 		if f := a.failure; f != nil && f.Canceled() {
 			return true, nil
 		}
-		if l.trial() && !l.prove(q, a) {
-			return false, nil
+		if l.trial() {
+			if proved, err := l.prove(ctx, q, a); !proved {
+				return ctx.Err() != nil, err
+			}
 		}
 		if a.failure != nil {
 			if q, err = l.instead(ctx, q, a); q == nil || err != nil {

@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"context"
 	"sync/atomic"
 
 	"callhouse/internal/api"
@@ -33,20 +34,38 @@ func (s *parts) answer(floor int64) bool { return s.floor.CompareAndSwap(0, floo
 // trial reports whether the next page is the first of a lower half.
 func (l *listing) trial() bool { return l.upper != nil && l.pages == 0 }
 
-// prove checks the first page of a lower half: it may only have calls from there. If it fails, the
-// upper half reads on.
-func (l *listing) prove(q *query, a *asked) bool {
+// prove checks the first page of a lower half: it may only have calls from there, and if the upper
+// half would read to the end of the list, no call may be without a start, which might come last. If
+// it fails, the upper half reads on.
+func (l *listing) prove(ctx context.Context, q *query, a *asked) (bool, error) {
 	proved := a.failure == nil && a.query.before == q.before
 	for _, item := range a.page.Items {
 		start, ok := l.c.startOf(item)
 		proved = proved && (!ok || start >= l.from-1 && start <= l.to)
 	}
-	if !proved {
+	var err error
+	if proved && l.upper.to == forever && l.upper.from <= l.c.since {
+		proved, err = l.allDated(ctx, a.page.Total)
+	}
+	if !proved || err != nil {
 		l.upper.answer(noPart)
-		return false
+		return false, err
 	}
 	l.upper.below.Store(max(0, a.page.Total))
-	return l.upper.answer(l.to)
+	return l.upper.answer(l.to), nil
+}
+
+// allDated reports whether every call that the service counts has a start. The halves are counted
+// before the whole: a call that arrives meanwhile makes it larger, and the list is read as one.
+func (l *listing) allDated(ctx context.Context, below int64) (bool, error) {
+	q := query{sorted: true, after: l.to - 1, before: forever, limit: 1, priority: api.Older}
+	above, err := l.c.ask(ctx, q)
+	if err != nil || above.failure != nil || above.query != q || above.page.Total < 0 || below < 0 {
+		return false, err
+	}
+	q.after = 0
+	all, err := l.c.ask(ctx, q)
+	return err == nil && all.failure == nil && all.page.Total >= 0 && all.page.Total <= above.page.Total+below, err
 }
 
 // share counts a page, and lets another listing read the lower half of the stretch if that is long

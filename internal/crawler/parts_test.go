@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -18,7 +19,16 @@ func TestParts(t *testing.T) {
 		"offset cursors":   {func(s *service) { s.offset = true }, true},
 		"bounds ignored":   {func(s *service) { s.silent = true }, false},
 		"nothing accepted": {func(s *service) { s.plain = true }, false},
-		"oldest first":     {func(s *service) { s.order = func(a, b testCall) int { return newestFirst(b, a) } }, false},
+		"calls without a start last": {func(s *service) {
+			for i := range 3 {
+				s.calls[i].Start = nil
+			}
+			s.offset = true
+			s.order = func(a, b testCall) int {
+				return cmp.Or(boolRank(a.Start == nil)-boolRank(b.Start == nil), newestFirst(a, b))
+			}
+		}, false},
+		"oldest first": {func(s *service) { s.order = func(a, b testCall) int { return newestFirst(b, a) } }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -33,7 +43,7 @@ func TestParts(t *testing.T) {
 					t.Errorf("%d pages", r.PageRequests)
 				}
 				for _, call := range s.calls {
-					if !store.covers(*call.Start) {
+					if call.Start != nil && !store.covers(*call.Start) {
 						t.Fatalf("%d is not on record", *call.Start)
 					}
 				}
