@@ -45,7 +45,7 @@ type Crawler struct {
 	itemsWith, itemsWithout atomic.Int64
 
 	// What the parts of a run wait for: see crawl.
-	begun, newest, listed signal
+	begun, newest, listed streams.Signal
 	partLeast             int64 // pages: see parts
 	bulk                  *bulk // nil: pages of v2 were not considered yet
 
@@ -77,7 +77,7 @@ func New(cfg Config, store Store) (*Crawler, error) {
 	}
 	c.meter = newMeter(c.secrets)
 	c.skips.seed = maphash.MakeSeed()
-	c.begun, c.newest, c.listed = newSignal(), newSignal(), newSignal()
+	c.begun, c.newest, c.listed = streams.NewSignal(), streams.NewSignal(), streams.NewSignal()
 	c.streams = c.newStreams()
 	c.resources = c.newResources()
 	c.second, c.minute = cfg.Limits()

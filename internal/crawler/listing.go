@@ -207,9 +207,9 @@ func (l *listing) take(ctx context.Context, q *query, p *envelope.Page) (*query,
 	}
 	l.c.meter.update(func(pr *Progress) { pr.ItemsStored += stored })
 	l.c.estimatePages(l, p)
-	l.c.begun.fire()
+	l.c.begun.Fire()
 	if l.to == forever && l.inOrder() && l.lowest < l.c.windowFrom() && !end && !below {
-		l.c.newest.fire()
+		l.c.newest.Fire()
 	}
 	switch {
 	case end && l.gap:

@@ -2,10 +2,11 @@ package crawler
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/sourcegraph/conc/pool"
+
+	"callhouse/internal/crawler/streams"
 )
 
 const (
@@ -16,31 +17,6 @@ const (
 	listsFirst = 30 * time.Second
 )
 
-// signal is an event that goroutines wait for.
-type signal struct {
-	once *sync.Once
-	done chan struct{}
-}
-
-func newSignal() signal { return signal{new(sync.Once), make(chan struct{})} }
-
-func (s signal) fire() { s.once.Do(func() { close(s.done) }) }
-
-// await waits for the event, and returns false if ctx is done or the time is over; zero: no limit.
-func (s signal) await(ctx context.Context, limit time.Duration) bool {
-	var over <-chan time.Time
-	if limit > 0 {
-		over = time.After(limit)
-	}
-	select {
-	case <-s.done:
-		return true
-	case <-over:
-	case <-ctx.Done():
-	}
-	return false
-}
-
 // crawl does all the work of a run except the last commit. The list, the transcripts and the
 // resources are fetched at the same time; the priority of each request decides which is sent. None
 // of them waits for another that does not end, except for what it needs: calls are listed and
@@ -48,7 +24,7 @@ func (s signal) await(ctx context.Context, limit time.Duration) bool {
 // since the store may refuse it.
 func (c *Crawler) crawl(ctx context.Context) error {
 	c.meter.update(func(p *Progress) { p.Phase = Listing })
-	side, relisted := newSignal(), newSignal()
+	side, relisted := streams.NewSignal(), streams.NewSignal()
 	again := false
 	work := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError()
 	work.Go(func(ctx context.Context) (err error) {
@@ -56,28 +32,28 @@ func (c *Crawler) crawl(ctx context.Context) error {
 		if err != nil || interrupted {
 			return err
 		}
-		c.begun.fire()
-		side.await(ctx, listsFirst)
+		c.begun.Fire()
+		side.Await(ctx, listsFirst)
 		if err := c.committed(ctx); err != nil {
 			return err
 		}
-		c.listed.fire()
-		c.newest.fire()
+		c.listed.Fire()
+		c.newest.Fire()
 		// New calls come first. Old parts of the list are listed again in the remaining time.
 		again, err = c.relist(ctx)
-		relisted.fire()
+		relisted.Fire()
 		return err
 	})
 	work.Go(func(ctx context.Context) error {
-		defer side.fire()
-		if len(c.cfg.Resources) == 0 || !c.begun.await(ctx, 0) {
+		defer side.Fire()
+		if len(c.cfg.Resources) == 0 || !c.begun.Await(ctx, 0) {
 			return nil
 		}
 		if err := c.resources.Lists(ctx); err != nil {
 			return err
 		}
-		side.fire()
-		c.listed.await(ctx, firstRound) // it commits both
+		side.Fire()
+		c.listed.Await(ctx, firstRound) // it commits both
 		if err := c.committed(ctx); err != nil {
 			return err
 		}
@@ -87,7 +63,7 @@ func (c *Crawler) crawl(ctx context.Context) error {
 		return c.resources.Lasting(ctx)
 	})
 	work.Go(func(ctx context.Context) error {
-		if err := c.rounds(ctx); err != nil || !relisted.await(ctx, 0) || !again {
+		if err := c.rounds(ctx); err != nil || !relisted.Await(ctx, 0) || !again {
 			return err
 		}
 		if err := c.committed(ctx); err != nil {
@@ -111,12 +87,12 @@ func (c *Crawler) committed(ctx context.Context) error {
 
 // rounds fetches the transcripts of what is listed, until all is.
 func (c *Crawler) rounds(ctx context.Context) error {
-	if !c.begun.await(ctx, 0) {
+	if !c.begun.Await(ctx, 0) {
 		return nil
 	}
-	c.newest.await(ctx, firstRound)
+	c.newest.Await(ctx, firstRound)
 	for pause := time.Duration(1); ; pause = max(firstRound, 2*pause) {
-		last := c.listed.await(ctx, pause)
+		last := c.listed.Await(ctx, pause)
 		if ctx.Err() != nil {
 			return nil
 		}

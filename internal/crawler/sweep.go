@@ -128,14 +128,14 @@ func (c *Crawler) readAll(ctx context.Context, top *asked, todo []stretch, place
 	window := c.newListing(todo[0].from, todo[0].to, todo[0].from)
 	window.top, window.readers = top, r
 	r.Go(func() error {
-		defer c.begun.fire()
+		defer c.begun.Fire()
 		err := r.read(window)
 		if len(todo) > 1 {
-			c.newest.fire()
+			c.newest.Fire()
 		}
 		return err
 	})
-	c.begun.await(gctx, 0)
+	c.begun.Await(gctx, 0)
 	for _, p := range places {
 		c.log.Info("listing unsettled calls again", "from", showMS(p.From), "to", showMS(p.To))
 		l := c.newListing(p.From, p.To, p.From)

@@ -249,7 +249,8 @@ const minutes = `WITH c AS (
 )
 SELECT make_timestamptz(60000000 * CAST(floor(moment / 60000) AS BIGINT)) AS start_at, CAST(sum(calls) AS BIGINT) AS calls,
     max(going) AS peak_calls,
-    make_timestamptz(1000 * CASE WHEN arg_max(starts, going * 1000000000000000 - moment) THEN arg_max(moment, going * 1000000000000000 - moment) END) AS peak_at,
+    make_timestamptz(1000 * CASE WHEN arg_max(starts, going * 1000000000000000 - moment)
+        THEN arg_max(moment, going * 1000000000000000 - moment) END) AS peak_at,
     max(longest) AS longest_ms
 FROM seen GROUP BY ALL ORDER BY 1`
 

@@ -238,7 +238,8 @@ func ViewMacros(snap *layout.Snapshot, localTime string) string {
 		views = append(views, v.SQL)
 	}
 	needed, out := usual().namesIn(append(views, stored.Earlier(snap))...), ""
-	for _, d := range withMacros(map[string]string{"local_time": localTime, "agent_names": "CREATE MACRO agent_names() AS (" + agentNames + ")"}) {
+	anew := map[string]string{"local_time": localTime, "agent_names": "CREATE MACRO agent_names() AS (" + agentNames + ")"}
+	for _, d := range withMacros(anew) {
 		if needed[d.name] {
 			out += d.sql + "\n"
 		}

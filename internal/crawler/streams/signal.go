@@ -1,0 +1,34 @@
+package streams
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Signal is an event that the streams of a run wait for.
+type Signal struct {
+	once *sync.Once
+	done chan struct{}
+}
+
+// NewSignal returns an event to come.
+func NewSignal() Signal { return Signal{new(sync.Once), make(chan struct{})} }
+
+// Fire makes it happen; again has no effect.
+func (s Signal) Fire() { s.once.Do(func() { close(s.done) }) }
+
+// Await waits for the event, and returns false if ctx is done or the time is over; zero: no limit.
+func (s Signal) Await(ctx context.Context, limit time.Duration) bool {
+	var over <-chan time.Time
+	if limit > 0 {
+		over = time.After(limit)
+	}
+	select {
+	case <-s.done:
+		return true
+	case <-over:
+	case <-ctx.Done():
+	}
+	return false
+}
