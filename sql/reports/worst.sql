@@ -22,25 +22,29 @@
 --   outcome         VARCHAR  -      outcome
 --   failed_uses     BIGINT   count  failed tool calls
 
-WITH marked AS (
+WITH marked AS MATERIALIZED ( -- or DuckDB repeats all that outcome is made of in the condition on suffered
     SELECT key, call_id, start_at, agent_id, duration_ms, user_sentiment, outcome,
         CAST(coalesce(failed_tool_uses, 0) AS BIGINT) AS failed_uses,
-        [CASE WHEN user_sentiment = 'negative' THEN 'negative' END, CASE WHEN outcome = 'failed' THEN 'failed' END,
-            CASE WHEN failed_tool_uses > 0 THEN 'tool failed' END] AS marks
+        coalesce(user_sentiment = 'negative', false) AS was_negative,
+        outcome = 'failed' AS has_failed,
+        coalesce(failed_tool_uses > 0, false) AS tool_failed
     FROM selected_speech
     WHERE transcript_state = 'present' AND is_conversed IS NOT FALSE
 ), ranked AS (
-    SELECT *, list_filter(marks, mark -> mark IS NOT NULL)[1] AS reason, count(*) OVER (PARTITION BY key) AS group_calls,
+    SELECT *, CASE WHEN was_negative THEN 'negative' WHEN has_failed THEN 'failed' ELSE 'tool failed' END AS reason,
+        count(*) OVER (PARTITION BY key) AS group_calls,
         row_number() OVER (PARTITION BY key
             ORDER BY suffered DESC, coalesce(user_sentiment = 'positive', false), failed_uses DESC, duration_ms DESC NULLS LAST,
                 start_at DESC NULLS LAST, call_id) AS place
-    FROM (SELECT *, list_sum([CASE mark WHEN 'negative' THEN 4 WHEN 'failed' THEN 2 WHEN 'tool failed' THEN 1 END FOR mark IN marks]) AS suffered FROM marked)
+    FROM (SELECT *, 4 * CAST(was_negative AS INTEGER) + 2 * CAST(has_failed AS INTEGER) + CAST(tool_failed AS INTEGER) AS suffered FROM marked)
     WHERE suffered > 0
 ), limited AS (
     SELECT *, row_number() OVER (PARTITION BY key ORDER BY of_reason > 10, place) AS chosen
     FROM (SELECT *, row_number() OVER (PARTITION BY key, reason ORDER BY place) AS of_reason FROM ranked)
 )
-SELECT key, call_id, array_to_string(marks, ', ') AS why, start_at, agent_id, duration_ms, user_sentiment, outcome, failed_uses
+SELECT key, call_id,
+    concat_ws(', ', CASE WHEN was_negative THEN 'negative' END, CASE WHEN has_failed THEN 'failed' END,
+        CASE WHEN tool_failed THEN 'tool failed' END) AS why, start_at, agent_id, duration_ms, user_sentiment, outcome, failed_uses
 FROM limited
 WHERE chosen <= 20
 ORDER BY group_rank(group_calls), key NULLS LAST, place
