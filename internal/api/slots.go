@@ -9,7 +9,7 @@ import (
 // their answer began. At latencies over a second and a half that rule alone costs requests: five
 // slots held for three seconds are a hundred requests a minute.
 //
-// Assumed is that the service counts every request at the same place: that neither the times from
+// This assumes that the service counts every request at the same point: neither the times from
 // sending to counting, nor those from counting to the answer, differ by more than the latencies do.
 // Let fast and slow be the shortest and the longest latency.
 //

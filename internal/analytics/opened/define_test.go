@@ -24,8 +24,8 @@ func TestNamesOfWhatIsRead(t *testing.T) {
 	}
 }
 
-// Tool calls are made of the turns in files of earlier formats: these are proven, too, and the macros
-// that this takes are defined.
+// Over files of earlier formats, tool calls are derived from the turns: these are proven too, and the
+// macros of the derivation are defined.
 func TestWhatEarlierToolCallsRead(t *testing.T) {
 	old := &layout.Snapshot{Manifest: &layout.Manifest{Files: []layout.File{{Table: "transcript_turns", Format: layout.DerivedVersion - 1}}}}
 	made := madeOf(old)
