@@ -272,7 +272,7 @@ var damages = map[string]struct {
 		})
 	}},
 	"tool-call-less": {"tally", func(d *damage) {
-		d.rows(d.file("tool_calls", "2026-10"), &schema.ToolCalls, func(r []parquet.Row) []parquet.Row { return r[:len(r)-1] })
+		d.rows(d.file("tool_calls", today), &schema.ToolCalls, func(r []parquet.Row) []parquet.Row { return r[:len(r)-1] })
 	}},
 	"tool-calls-not-listed": {"figures", func(d *damage) {
 		d.manifest(func(m *layout.Manifest) {
