@@ -135,7 +135,7 @@ type flat map[string][]string
 func (f flat) add(t *testing.T, table *schema.Table, values []string) {
 	t.Helper()
 	key := values[0]
-	if table == &schema.Turns || table == &schema.Items {
+	if table != &schema.Calls && table != &schema.Runs {
 		key += "/" + values[1]
 	}
 	if _, twice := f[key]; twice {
@@ -178,7 +178,7 @@ func TestReadersAgree(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := hostile{rand.New(rand.NewPCG(41, 0))}
-	want := map[*schema.Table]flat{&schema.Calls: {}, &schema.Turns: {}, &schema.Items: {}, &schema.Runs: {}}
+	want := map[*schema.Table]flat{&schema.Calls: {}, &schema.Turns: {}, &schema.ToolCalls: {}, &schema.Items: {}, &schema.Runs: {}}
 	for i := range 400 {
 		start := now.AddDate(0, 0, -h.IntN(45)).UnixMilli() - h.Int64N(1e7)
 		quoted := strconv.Quote(fmt.Sprintf("call %d 한 %s", i, h.one("/..", "%2F", "'", ";", "")))
@@ -243,9 +243,17 @@ func expect(t *testing.T, want map[*schema.Table]flat, rec schema.Record, run st
 	calls.Merge(nil, &c, rec.Kind)
 	c.Settle(now.UnixMilli())
 	c.SetSides(&calls.Sides{}) // hostile numbers belong to nobody
-	c.Complete(c.ToolCalls(nil))
+	var tools calls.ToolRows
+	c.Complete(tools.Of(&c))
 	for table, row := range c.Rows() {
 		want[table].addRow(t, table, table.AppendRow(nil, row))
+	}
+	err := tools.Each(&c, func(row schema.Row) error {
+		want[&schema.ToolCalls].addRow(t, &schema.ToolCalls, schema.ToolCalls.AppendRow(nil, row))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
