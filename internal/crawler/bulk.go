@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math/bits"
 	"net/http"
 	"slices"
 	"sync"
@@ -14,6 +15,7 @@ import (
 
 	"callhouse/internal/api"
 	"callhouse/internal/calls"
+	"callhouse/internal/crawler/forecast"
 	"callhouse/internal/crawler/streams"
 	"callhouse/internal/schema"
 )
@@ -96,7 +98,7 @@ func (c *Crawler) fetchBulk(ctx context.Context) (used bool, err error) {
 	if err := c.learn(ctx); err != nil {
 		return false, err
 	}
-	pages, covered, err := b.forecast(ctx)
+	pages, covered, err := b.forecast(ctx, bulkMost)
 	if err != nil || !c.saves(pages, covered) {
 		return false, err
 	}
@@ -149,44 +151,49 @@ func (c *Crawler) newBulk(ctx context.Context) *bulk {
 	return b
 }
 
-// compares returns the approximate number of transcripts, of a number of calls, that are compared
-// with v3.
-func compares(calls int64) int64 { return min(calls, bulkSample+calls/bulkOneIn) }
+// v2 describes the use of pages to a forecast.
+func (c *Crawler) v2() forecast.V2 {
+	return forecast.V2{First: bulkFirst, Last: bulkMost, Sample: bulkSample, OneIn: bulkOneIn, Alone: bulkLeast - 1,
+		Always: c.cfg.Transcripts == FromV2}
+}
 
 // saves reports whether a number of pages is to be requested for the transcripts of a number of
 // calls.
 func (c *Crawler) saves(pages, calls int64) bool {
-	return calls > 0 && (c.cfg.Transcripts == FromV2 || pages+compares(calls) < calls/2)
+	v := c.v2()
+	return v.Saves(pages, calls)
 }
 
-// planBulk adds the calls that would come on pages of v2. New calls are close together in time.
-func (c *Crawler) planBulk(ctx context.Context, p *Plan) error {
+// planBulk forecasts transcripts on pages of v2.
+func (c *Crawler) planBulk(ctx context.Context, p *forecast.Run) (err error) {
 	b := c.newBulk(ctx)
 	if b == nil {
 		return nil
 	}
-	pages, covered, err := b.forecast(ctx)
-	if err != nil {
+	v := c.v2()
+	if v.Pages.Least, v.Covered.Most, err = b.forecast(ctx, bulkMost); err != nil {
 		return err
 	}
-	pages, covered = pages+(p.New+bulkMost-1)/bulkMost, covered+p.New
-	if !c.saves(pages, covered) {
-		return nil
+	if v.Pages.Most, v.Covered.Least, err = b.forecast(ctx, bulkFirst); err != nil {
+		return err
 	}
-	if b.state.State != schema.BulkTrusted {
+	v.Rounds = 2 + int64(bits.Len64(uint64(p.List.Least/int64(c.minute))))
+	t := v.Transcripts(&p.Calls)
+	if t.Fallback != 0 && b.state.State != schema.BulkTrusted {
 		page := &bulkPage{bulk: b, ctx: ctx, limit: 1}
 		if f, err := b.api.Do(ctx, page.request(), nil); f != nil || err != nil {
 			return err
 		}
 	}
-	p.Bulk = PlannedBulk{Pages: pages, Calls: covered, Compared: compares(covered)}
+	p.Transcripts = t
 	return nil
 }
 
-// forecast returns the number of pages to request, and the number of due calls that they cover.
-func (b *bulk) forecast(ctx context.Context) (pages, covered int64, err error) {
+// forecast returns the number of pages to request, and the number of due calls that they cover, if
+// pages have a size.
+func (b *bulk) forecast(ctx context.Context, of int) (pages, covered int64, err error) {
 	size := b.size
-	b.size = bulkMost
+	b.size = of
 	err = b.windows(ctx, func(window []calls.Due) error {
 		pages, covered = pages+1, covered+int64(len(window))
 		return nil

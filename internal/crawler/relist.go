@@ -29,17 +29,34 @@ func stale(coverage []schema.Span, since, limit int64) []schema.Span {
 	return out
 }
 
+// stale returns the spans that this run may list again, after it has listed some parts.
+func (c *Crawler) stale(listed []stretch) []schema.Span {
+	if c.cfg.RelistEvery == 0 || c.cfg.Full {
+		return nil
+	}
+	spans := c.store.Coverage()
+	for _, l := range listed {
+		var left []schema.Span
+		for _, s := range spans {
+			for _, part := range [...]schema.Span{{From: s.From, To: min(s.To, l.from), ListedAt: s.ListedAt}, {From: max(s.From, l.to), To: s.To, ListedAt: s.ListedAt}} {
+				if part.From < part.To {
+					left = append(left, part)
+				}
+			}
+		}
+		spans = left
+	}
+	return stale(spans, c.since, c.nowMS()-(c.cfg.RelistEvery-streams.Slack).Milliseconds())
+}
+
 // relist lists a part again that was last listed longer than RelistEvery ago. It reports whether it
 // listed anything.
 //
 // Calls change after they are settled, too: an analysis is run again, a customer opts out. Only the
 // list shows it.
 func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
-	if c.cfg.RelistEvery == 0 || c.cfg.Full || ctx.Err() != nil {
-		return false, nil
-	}
-	old := stale(c.store.Coverage(), c.since, c.nowMS()-(c.cfg.RelistEvery-streams.Slack).Milliseconds())
-	if len(old) == 0 {
+	old := c.stale(nil)
+	if len(old) == 0 || ctx.Err() != nil {
 		return false, nil
 	}
 	stream := c.streams.Of("listing again", streams.Relist)

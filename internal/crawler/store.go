@@ -31,6 +31,9 @@ type Store interface {
 	// from or later, but before to, as of the last commit: newest first. Calls with fewer than
 	// apart others between them share a place.
 	Unsettled(ctx context.Context, from, to, apart int64) ([]calls.Place, error)
+
+	// Between returns the number of known calls with from <= start_at < to, as of the last commit.
+	Between(ctx context.Context, from, to int64) (int64, error)
 }
 
 // dueCounter is a Store that can count the details due as of the last commit. Progress then

@@ -188,3 +188,14 @@ func (s *memStore) Coverage() []schema.Span {
 func (s *memStore) Unsettled(context.Context, int64, int64, int64) ([]calls.Place, error) {
 	return nil, nil
 }
+
+func (s *memStore) Between(_ context.Context, from, to int64) (n int64, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.items {
+		if c.Start != nil && from <= *c.Start && *c.Start < to {
+			n++
+		}
+	}
+	return n, nil
+}

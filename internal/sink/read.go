@@ -6,6 +6,7 @@ import (
 	"errors"
 	"iter"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/parquet-go/parquet-go"
@@ -292,7 +293,7 @@ func (w *Warehouse) Aging() (aged, total int64, err error) {
 		case snapshot.EndOf(f.Period) <= from:
 			aged += f.Rows
 		case f.MinStart != nil && *f.MinStart < from:
-			n, err := w.startedBefore(s, f, from)
+			n, err := w.started(s, f, math.MinInt64, from)
 			if err != nil {
 				return 0, 0, err
 			}
@@ -302,11 +303,35 @@ func (w *Warehouse) Aging() (aged, total int64, err error) {
 	return aged, total, nil
 }
 
-func (w *Warehouse) startedBefore(s *layout.Snapshot, f *layout.File, from int64) (n int64, err error) {
+// Between returns the number of calls of the last commit with from <= start_at < to, in ms UTC.
+func (w *Warehouse) Between(ctx context.Context, from, to int64) (n int64, err error) {
+	s := w.Snapshot()
+	if s == nil {
+		return 0, nil
+	}
+	for _, f := range s.Manifest.FilesOf(schema.Calls.Name) {
+		switch {
+		case f.MinStart == nil || *f.MinStart >= to || *f.MaxStart < from:
+			continue
+		case *f.MinStart >= from && *f.MaxStart < to:
+			n += f.Rows // or less, if some have no start
+			continue
+		}
+		in, err := w.started(s, f, from, to)
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return 0, err
+		}
+		n += in
+	}
+	return n, nil
+}
+
+// started counts the calls of a file with from <= start_at < to.
+func (w *Warehouse) started(s *layout.Snapshot, f *layout.File, from, to int64) (n int64, err error) {
 	err = snapshot.NewReader(w.opts.FS, s, w.proofs).Read(f, func(t *table.Reader) error {
 		at := t.Column("start_at")
 		return t.Each([]string{"start_at"}, func(row []parquet.Value) {
-			if start := t.Instant(at, row[0]); start.OK && start.V < from {
+			if start := t.Instant(at, row[0]); start.OK && start.V >= from && start.V < to {
 				n++
 			}
 		})
