@@ -13,6 +13,7 @@ import (
 	"callhouse/internal/api"
 	"callhouse/internal/calls"
 	"callhouse/internal/crawler/envelope"
+	"callhouse/internal/crawler/params"
 	"callhouse/internal/crawler/resources"
 	"callhouse/internal/crawler/streams"
 	"callhouse/internal/schema"
@@ -34,7 +35,7 @@ type Crawler struct {
 
 	second, minute int   // our part of the limits
 	since          int64 // ms; 0: no bound
-	filters        filters
+	filters        params.Filters
 	streams        *streams.Set
 	resources      *resources.Crawl
 	readers        sync.Pool

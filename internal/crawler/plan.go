@@ -6,6 +6,7 @@ import (
 
 	"callhouse/internal/calls"
 	"callhouse/internal/crawler/forecast"
+	"callhouse/internal/crawler/params"
 	"callhouse/internal/crawler/streams"
 	"callhouse/internal/schema"
 )
@@ -59,7 +60,7 @@ func (c *Crawler) Plan(ctx context.Context, known int64) (forecast.Run, error) {
 
 // size requests one item of a part of the list, for the number of its calls.
 func (c *Crawler) size(ctx context.Context, s stretch) (*asked, error) {
-	a, err := c.ask(ctx, query{sorted: true, before: s.to, after: max(0, s.from-1), limit: 1})
+	a, err := c.ask(ctx, query{Query: params.Query{Sorted: true, Before: s.to, After: max(0, s.from-1)}, limit: 1})
 	switch {
 	case err != nil:
 		return nil, err
@@ -84,7 +85,7 @@ func (c *Crawler) planList(ctx context.Context, p *forecast.Run, todo []stretch)
 			if err != nil {
 				return err
 			}
-			if planned.Calls = a.page.Total; a.query.after == 0 && s.from > 0 || a.query.before != s.to { // refused
+			if planned.Calls = a.page.Total; a.query.After == 0 && s.from > 0 || a.query.Before != s.to { // refused
 				planned, bounded = forecast.Stretch{To: forever, Calls: p.Total}, false
 			}
 		}
@@ -95,7 +96,7 @@ func (c *Crawler) planList(ctx context.Context, p *forecast.Run, todo []stretch)
 			break
 		}
 	}
-	if f := c.filters.now(); f.sort == refused || f.after == refused || f.before == refused { // the run finds out, too
+	if c.filters.AnyRefused() { // the run finds out, too
 		p.List.Least++
 		p.List = p.List.Plus(forecast.Range{Most: 2})
 	}
@@ -104,7 +105,7 @@ func (c *Crawler) planList(ctx context.Context, p *forecast.Run, todo []stretch)
 		return err
 	}
 	for _, place := range places {
-		if c.filters.now().before != refused { // otherwise the run lists everything
+		if c.filters.Now().Before != params.Refused { // otherwise the run lists everything
 			n := forecast.Pages(place.Calls)
 			p.Again = p.Again.Plus(forecast.Range{Least: n, Most: n + 1})
 		}
@@ -149,13 +150,18 @@ func (c *Crawler) planRelisting(ctx context.Context, p *forecast.Run, todo []str
 		switch {
 		case err != nil:
 			return err
-		case c.filters.now().before == refused: // all is listed
+		case c.filters.Now().Before == params.Refused: // all is listed
 			p.Relisted = forecast.Range{Least: 1, Most: forecast.Pages(p.Total) + 2}
 			return nil
 		case a.page.Total < 0:
 			p.Relisted.Most += left
 			return nil
 		}
+		known, err := c.store.Between(ctx, span.From, span.To)
+		if err != nil {
+			return &StoreError{"count known calls", err}
+		}
+		p.Calls.New += max(0, a.page.Total-known)
 		pages := min(left, forecast.Pages(a.page.Total))
 		p.Relisted = p.Relisted.Plus(forecast.Exactly(pages))
 		left -= pages
@@ -181,6 +187,9 @@ func (c *Crawler) planDetails(ctx context.Context, p *forecast.Run) error {
 			}
 		}
 		p.Calls.New += max(0, s.Calls-known)
+	}
+	if p.Calls.New >= 0 && c.since == 0 { // those without a start are not among the counted
+		p.Calls.New = max(p.Calls.New, p.Total-p.Known)
 	}
 	if s, ok := c.store.(dueCounter); ok {
 		p.Calls.Open = s.DueCount(calls.DueUnsettled)

@@ -125,7 +125,7 @@ func (c *Crawl) planParts(ctx context.Context, of *resource.Resource, objects fo
 		lists := each
 		if !child.Unpaged {
 			more := c.Store.Objects(child)
-			if child.Path == of.Path { // see below
+			if child.OfCall != "" {
 				more = calls
 			}
 			lists = lists.Plus(forecast.Range{Most: forecast.Grown(more) / PageSize})
