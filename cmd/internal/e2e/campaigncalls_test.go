@@ -107,7 +107,7 @@ func TestRefusedFilterIsRemembered(t *testing.T) {
 	var nights []int64
 	for range 4 {
 		before := asked.Load()
-		c.mustExtract("--resources", "campaigns,campaign_calls", "--workers", "1")
+		c.mustExtract("--resources", "campaigns,campaign_calls")
 		nights = append(nights, asked.Load()-before)
 		c.clock.Advance(24 * time.Hour)
 	}

@@ -103,17 +103,21 @@ func (c *Crawl) Parts(ctx context.Context) error {
 	return nil
 }
 
-// each calls fetch for every incomplete object.
+// each calls fetch for every incomplete object. The others wait for the first: the service may refuse
+// a parameter, and then none of them is requested.
 func (c *Crawl) each(ctx context.Context, of *resource.Resource, fetch func(context.Context, *resource.Resource, string) error) error {
-	workers := c.workers(ctx)
+	workers, first := c.workers(ctx), streams.NewSignal()
+	begun := false
 	for key, err := range c.Store.Incomplete(ctx, of, c.dueOf) {
 		if err != nil {
 			workers.Go(func(context.Context) error { return unread(err) })
 		}
-		if err != nil || ctx.Err() != nil {
+		if err != nil || begun && !first.Await(ctx, 0) || ctx.Err() != nil {
 			break
 		}
+		begun = true
 		workers.Go(func(ctx context.Context) error {
+			defer first.Fire()
 			if err := fetch(ctx, of, key); err != nil {
 				return err
 			}
