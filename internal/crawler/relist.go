@@ -39,7 +39,9 @@ func (c *Crawler) stale(listed []stretch) []schema.Span {
 	for _, l := range listed {
 		var left []schema.Span
 		for _, s := range spans {
-			for _, part := range [...]schema.Span{{From: s.From, To: min(s.To, l.from), ListedAt: s.ListedAt}, {From: max(s.From, l.to), To: s.To, ListedAt: s.ListedAt}} {
+			below, above := s, s
+			below.To, above.From = min(s.To, l.from), max(s.From, l.to)
+			for _, part := range [...]schema.Span{below, above} {
 				if part.From < part.To {
 					left = append(left, part)
 				}
