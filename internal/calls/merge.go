@@ -65,12 +65,14 @@ func Merge(old, new *Call, kind schema.Kind) {
 		return
 	}
 	first, fetched, run := firstSeen(old, new), new.FetchedAt(), new.RunID()
-	told := new.TurnCount().OK
-	bulk := old.Row[colTranscriptSource]
+	told, spoke := new.TurnCount().OK, new.Turns().Len() > 0
 	wire.Merge(&old.Object, &new.Object)
 	new.Row[colTranscriptSource] = parquet.Value{}
-	if !told && new.Turns().Len() > 0 {
-		new.Row[colTranscriptSource] = bulk
+	if !spoke && new.Turns().Len() > 0 { // the known ones
+		new.SetTranscriptSource(old)
+		if told && old.InBulk() {
+			new.keepBulk()
+		}
 	}
 	new.SetSettlement(Open)
 	new.Fetched(first, fetched, run)
@@ -94,6 +96,9 @@ func mergeMissing(old, new *Call) {
 	new.Set(&old.Object)
 	new.Fetched(first, fetched, run)
 	new.stopWaiting(Missing)
+	if new.InBulk() {
+		new.keepBulk()
+	}
 }
 
 // mergeSkipped records that the call's record is not requested. Nothing was fetched.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"callhouse/internal/crawler/bulk"
 	"callhouse/internal/schema"
 )
 
@@ -18,7 +19,8 @@ type Plan struct {
 	Skipped   int64 // details that are not requested because of their calls' kind
 	Unsettled int64 // details that settle calls, if the list does not
 	New       int64 // maximum number of calls that the store does not know, and so of their details
-	Bulk      PlannedBulk
+	Bulk      bulk.Planned
+	Verify    int64 // details to compare transcripts of v2 with v3
 	Asked     int64 // requests used by planning itself
 	// Side are the requests for other resources, assuming unchanged lengths of their lists;
 	// Unlisted are those that were never listed.
@@ -34,18 +36,13 @@ type Planned struct {
 	Pages    int64
 }
 
-// PlannedBulk is the forecast for pages of v2: none unless they save requests.
-type PlannedBulk struct {
-	Pages    int64
-	Calls    int64 // of Due and New, those whose transcripts come on pages
-	Compared int64 // those of them that are also fetched one by one
-}
-
 // Requests is the maximum number of requests of the run.
 func (p *Plan) Requests() int64 { return p.Pages + p.Again + p.Side + p.Bulk.Pages + p.Details() }
 
 // Details is the maximum number of details of the run.
-func (p *Plan) Details() int64 { return p.Due + p.Unsettled + p.New - p.Bulk.Calls + p.Bulk.Compared }
+func (p *Plan) Details() int64 {
+	return p.Due + p.Unsettled + p.New - p.Bulk.Calls + p.Bulk.Compared + p.Verify
+}
 
 // usable is how many of a minute's requests a run sends while nobody else does. The rest stays free
 // for others: see api/pace.go.
@@ -127,6 +124,9 @@ func (c *Crawler) Plan(ctx context.Context, known int64) (Plan, error) {
 	if p.Side, p.Unlisted, err = c.resources.Plan(ctx); err != nil {
 		return p, err
 	}
+	if c.bulk != nil && !c.cfg.ListOnly {
+		p.Verify = c.bulk.PlanStored(p.Requests())
+	}
 	p.Asked = c.Progress().Requests
 	return p, nil
 }
@@ -154,5 +154,10 @@ func (c *Crawler) planDetails(ctx context.Context, p *Plan) error {
 			}
 		}
 	}
-	return c.planBulk(ctx, p)
+	if c.bulk == nil || c.briefList() {
+		return nil
+	}
+	var err error
+	p.Bulk, err = c.bulk.Plan(ctx, p.New)
+	return err
 }
