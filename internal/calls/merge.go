@@ -68,11 +68,12 @@ func Merge(old, new *Call, kind schema.Kind) {
 	told, spoke := new.TurnCount().OK, new.Turns().Len() > 0
 	wire.Merge(&old.Object, &new.Object)
 	new.Row[colTranscriptSource] = parquet.Value{}
-	if !spoke && new.Turns().Len() > 0 { // the known ones
+	switch {
+	case new.OptedOut():
+	case !told:
 		new.SetTranscriptSource(old)
-		if told && old.InBulk() {
-			new.keepBulk()
-		}
+	case !spoke && new.Turns().Len() > 0 && !old.Row[colTranscriptSource].IsNull(): // they are known from v2
+		new.keepBulk()
 	}
 	new.SetSettlement(Open)
 	new.Fetched(first, fetched, run)

@@ -34,6 +34,7 @@ type plannedRun struct {
 	BulkPages  int64            `json:"bulk_pages"`
 	BulkCalls  int64            `json:"bulk_calls_at_most"` // of the details, those that come on these pages instead
 	Compared   int64            `json:"bulk_compared"`
+	Verify     int64            `json:"bulk_verified"`
 	Side       int64            `json:"resources"`
 	Unlisted   int64            `json:"resources_never_listed"`
 	Unasked    string           `json:"resources_not_asked_for,omitempty"`
@@ -82,7 +83,7 @@ func plan(ctx context.Context, s *settings.Settings, asJSON bool, stdout, stderr
 		}
 		out := plannedRun{
 			Total: p.Total, Known: p.Known, Pages: p.Pages, Again: p.Again, Due: p.Due, Skipped: p.Skipped, Unsettled: p.Unsettled, New: p.New,
-			BulkPages: p.Bulk.Pages, BulkCalls: p.Bulk.Calls, Compared: p.Bulk.Compared, Side: p.Side, Unlisted: p.Unlisted,
+			BulkPages: p.Bulk.Pages, BulkCalls: p.Bulk.Calls, Compared: p.Bulk.Compared, Verify: p.Verify, Side: p.Side, Unlisted: p.Unlisted,
 			Unasked: s.Unasked(cfg.Resources), Requests: p.Requests(), Minutes: math.Ceil(c.Takes(p.Requests()).Minutes()*10) / 10,
 			PlanningBy: p.Asked,
 		}
@@ -176,6 +177,9 @@ func writeDetails(w io.Writer, p *plannedRun, line func(what string, requests in
 	}
 	if p.Skipped > 0 {
 		words.Fprintf(w, "  %-10s %10s are skipped: calls of their kind never had a transcript\n", "", humanize.Comma(p.Skipped))
+	}
+	if p.Verify > 0 {
+		line("", p.Verify, "to compare transcripts of earlier v2 pages with v3")
 	}
 	if p.Unsettled > 0 {
 		line("", p.Unsettled, "to settle calls: the list contains neither analyses nor costs")
