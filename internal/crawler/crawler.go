@@ -133,6 +133,9 @@ func (c *Crawler) newBulk() *bulk.Crawl {
 	})
 }
 
+// verifies reports whether a run compares stored transcripts of v2.
+func (c *Crawler) verifies() bool { return c.bulk != nil && !c.cfg.ListOnly }
+
 var errDeadline = errors.New("the run's time limit is reached")
 
 // Run lists, fetches and commits, once. A run that ctx or MaxDuration ends early commits what has

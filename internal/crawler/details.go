@@ -126,7 +126,8 @@ func (c *Crawler) windowFrom() int64 { return c.nowMS() - c.cfg.Window.Milliseco
 
 // fetchDetail fetches one call's record. take stores it. A failure is set aside, unless the request
 // is optional and has a stream. It returns only errors that end the run.
-func (c *Crawler) fetchDetail(ctx context.Context, id string, p api.Priority, s *api.Stream, take func(*calls.Call, schema.Record) error) error {
+func (c *Crawler) fetchDetail(ctx context.Context, id string, p api.Priority, s *api.Stream,
+	take func(*calls.Call, schema.Record) error) error {
 	if id == "" {
 		c.meter.setAside(id, errNoID.Error())
 		return nil

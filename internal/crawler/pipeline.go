@@ -74,7 +74,7 @@ func (c *Crawler) crawl(ctx context.Context) error {
 				return err
 			}
 		}
-		if c.bulk == nil || c.cfg.ListOnly {
+		if !c.verifies() {
 			return nil
 		}
 		return c.bulk.VerifyStored(ctx)

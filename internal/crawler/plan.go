@@ -124,7 +124,7 @@ func (c *Crawler) Plan(ctx context.Context, known int64) (Plan, error) {
 	if p.Side, p.Unlisted, err = c.resources.Plan(ctx); err != nil {
 		return p, err
 	}
-	if c.bulk != nil && !c.cfg.ListOnly {
+	if c.verifies() {
 		p.Verify = c.bulk.PlanStored(p.Requests())
 	}
 	p.Asked = c.Progress().Requests

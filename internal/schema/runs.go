@@ -93,7 +93,8 @@ func (r *Run) Row() Row {
 	for _, n := range r.Bulk.all() {
 		row = append(row, parquet.Int64Value(*n))
 	}
-	return append(row, parquet.Int64Value(r.CallsSkipped), TextValue(orNil(r.Problem)), parquet.Int64Value(r.Verified), LongValue(r.Unverified))
+	return append(row, parquet.Int64Value(r.CallsSkipped), TextValue(orNil(r.Problem)),
+		parquet.Int64Value(r.Verified), LongValue(r.Unverified))
 }
 
 // Set fills the run from a row of runs. The run does not alias the row.
