@@ -18,7 +18,7 @@
 --
 -- Time ranges that are not completely listed are reported on stderr, as by every report.
 --
--- Grain: one row per group and fact that applies to at least one call
+-- Grain: one row per group and fact that applies to at least one call; also one if no transcript of v2 differed
 -- Reads: tallied, runs
 -- Tallies: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, user_sentiment, opted_out, unit
 -- Shares: share_percent of sum(calls) FILTER (fact = 'listed')

@@ -110,9 +110,12 @@ func (r *Report) Write(w io.Writer) {
 // bulk prints the result of v2 pages.
 func (r *Report) bulk(line func(name, format string, args ...any)) {
 	b, n := &r.Row.Bulk, humanize.Comma
-	if all := b.Compared + r.Row.Verified; b.Requests+all+r.Row.Unverified.V > 0 {
-		line("", "%s of them on v2 pages; %s compared with v3, %s different; %s to be compared", n(b.Transcripts), n(all), n(b.Differing),
-			n(r.Row.Unverified.V))
+	came, all := "", b.Compared+r.Row.Verified
+	if b.Requests > 0 {
+		came = n(b.Transcripts) + " of them on v2 pages; "
+	}
+	if b.Requests+all+r.Row.Unverified.V > 0 {
+		line("", "%s%s of v2 compared with v3, %s different; %s to be compared", came, n(all), n(b.Differing), n(r.Row.Unverified.V))
 	}
 	if b.Requests == 0 {
 		return
