@@ -2,6 +2,7 @@ package crawler
 
 import (
 	"context"
+	"math/bits"
 	"time"
 
 	"callhouse/internal/calls"
@@ -53,6 +54,10 @@ func (c *Crawler) Plan(ctx context.Context, known int64) (forecast.Run, error) {
 	}
 	if p.Resources, err = c.resources.Plan(ctx, max(0, p.Total)); err != nil {
 		return p, err
+	}
+	if c.verifies() {
+		others := p.Requests()
+		p.Verified = forecast.Range{Least: c.bulk.PlanStored(max(others.Least, others.Most)), Most: c.bulk.PlanStored(others.Least)}
 	}
 	p.Asked = c.Progress().Requests
 	return p, nil
@@ -214,5 +219,10 @@ func (c *Crawler) planDetails(ctx context.Context, p *forecast.Run) error {
 	}
 	p.Calls.Open = max(0, p.Calls.Open-p.Calls.Due-p.Calls.Skipped)
 	p.Transcripts = p.Calls.Records()
-	return c.planBulk(ctx, p)
+	if c.bulk == nil || c.briefList() {
+		return nil
+	}
+	var err error
+	p.Transcripts, err = c.bulk.Plan(ctx, &p.Calls, 2+int64(bits.Len64(uint64(p.List.Least/int64(c.minute)))))
+	return err
 }

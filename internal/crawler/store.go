@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"callhouse/internal/calls"
+	"callhouse/internal/crawler/bulk"
 	"callhouse/internal/crawler/resources"
 	"callhouse/internal/schema"
 )
@@ -63,14 +64,7 @@ type ObjectStore interface {
 // BulkStore is a Store that also accepts transcripts from pages of v2.
 type BulkStore interface {
 	Store
-
-	// Bulk returns the state of these pages as of the last commit.
-	Bulk() schema.Bulk
-
-	// Unlisted removes from ids all but those of calls that no list of v3 has named: they are
-	// neither among the calls that started from from to to, both inclusive, as of the last commit,
-	// nor among the forgotten ones.
-	Unlisted(ctx context.Context, from, to int64, ids map[string]bool) error
+	bulk.Store
 }
 
 // StoreError means that the store failed: no more data can be stored.

@@ -143,6 +143,46 @@ func (w *Warehouse) DueCount(scope calls.DueScope) int64 {
 	return n
 }
 
+// Unverified yields the calls of the last commit whose transcript came from v2 and was not compared
+// with that of v3 yet, with their turns: newest period first, in each by start. Only with all are
+// those included that this run has changed. A call is valid until the next one is requested.
+func (w *Warehouse) Unverified(ctx context.Context, all bool) iter.Seq2[*calls.Call, error] {
+	return func(yield func(*calls.Call, error) bool) {
+		enough := errors.New("enough")
+		r := w.reader()
+		files := slices.Clone(r.Files(schema.Calls.Name))
+		slices.SortFunc(files, func(a, b *layout.File) int { return cmp.Compare(b.Period, a.Period) })
+		for _, f := range files {
+			if f.Bulk == 0 {
+				continue
+			}
+			err := r.EachChosen(ctx, f.Period, func(call *calls.Call) bool {
+				return call.InBulk() && (all || string(call.RunID()) != w.opts.RunID)
+			}, func(call *calls.Call) error {
+				if !yield(call, nil) {
+					return enough
+				}
+				return nil
+			})
+			switch {
+			case errors.Is(err, enough):
+				return
+			case err != nil:
+				yield(nil, err)
+				return
+			}
+		}
+	}
+}
+
+// UnverifiedCount returns the number of these calls.
+func (w *Warehouse) UnverifiedCount() (n int64) {
+	for _, f := range w.reader().Files(schema.Calls.Name) {
+		n += f.Bulk
+	}
+	return n
+}
+
 // Bulk returns the state of the pages of v2 in the last commit.
 func (w *Warehouse) Bulk() schema.Bulk {
 	if s := w.Snapshot(); s != nil && s.Manifest.Bulk != nil {

@@ -62,6 +62,7 @@ func TestPlanForetellsTheRun(t *testing.T) {
 				Relisted                            plannedNumber `json:"pages_listed_long_ago"`
 				Bulk                                plannedNumber `json:"bulk_pages"`
 				Compared                            plannedNumber `json:"bulk_compared"`
+				Verified                            plannedNumber `json:"bulk_verified"`
 				Most                                *int64        `json:"requests_at_most"`
 				Asked                               int64         `json:"requests_spent_on_planning"`
 			}
@@ -84,8 +85,8 @@ func TestPlanForetellsTheRun(t *testing.T) {
 			if !p.Requests.holds(took) || p.Most != nil && took > *p.Most {
 				t.Errorf("%s: %d requests, plan said %v: %v\n%s", where, took, p.Requests, after.ByKind, r.stdout)
 			}
-			if !p.Bulk.holds(kind("bulk")) || float64(kind("detail")) < p.Details.From+p.Compared.From || p.Details.To != nil && float64(kind("detail")) > *p.Details.To+*p.Compared.To {
-				t.Errorf("%s: %d v2 pages, plan said %v; %d records, plan said %v and %v", where, kind("bulk"), p.Bulk, kind("detail"), p.Details, p.Compared)
+			if !p.Bulk.holds(kind("bulk")) || float64(kind("detail")) < p.Details.From+p.Compared.From+p.Verified.From || p.Details.To != nil && float64(kind("detail")) > *p.Details.To+*p.Compared.To+*p.Verified.To {
+				t.Errorf("%s: %d v2 pages, plan said %v; %d records, plan said %v, %v and %v", where, kind("bulk"), p.Bulk, kind("detail"), p.Details, p.Compared, p.Verified)
 			}
 			if p.Asked > 25 || night > 0 && p.Asked > 8 {
 				t.Errorf("%s: planning took %d requests", where, p.Asked)

@@ -37,6 +37,7 @@ type plannedRun struct {
 	New        int64            `json:"new_calls_at_most"` // -1: unknown
 	Bulk       plannedRange     `json:"bulk_pages"`
 	Compared   plannedRange     `json:"bulk_compared"`
+	Verified   plannedRange     `json:"bulk_verified"`
 	Records    plannedRange     `json:"details"`
 	Side       plannedRange     `json:"resources"`
 	Resources  []plannedObjects `json:"by_resource"`
@@ -109,7 +110,7 @@ func plan(ctx context.Context, s *settings.Settings, asJSON bool, stdout, stderr
 		out := plannedRun{
 			Total: p.Total, Known: p.Known, Pages: number(p.List), Again: number(p.Again), Relisted: number(p.Relisted),
 			Due: p.Calls.Due, Skipped: p.Calls.Skipped, Unsettled: p.Calls.Unsettled, New: p.Calls.New,
-			Bulk: number(p.Bulk), Compared: number(p.Compared), Records: number(p.Records), Side: number(p.Side()),
+			Bulk: number(p.Bulk), Compared: number(p.Compared), Verified: number(p.Verified), Records: number(p.Records), Side: number(p.Side()),
 			Unasked: s.Unasked(cfg.Resources), Requests: number(all), PlanningBy: p.Asked,
 			Minutes: rangeOf(all, func(n int64) float64 { return math.Ceil(c.Takes(n).Minutes()*10) / 10 }),
 		}
@@ -224,6 +225,9 @@ func writeTranscripts(w io.Writer, p *forecast.Run, line func(what string, r for
 			note += "; those that never connected need no record"
 		}
 		line("records", p.Records, note)
+	}
+	if p.Verified.Most != 0 {
+		line("", p.Verified, "to compare transcripts of earlier v2 pages with v3")
 	}
 	if p.Calls.Skipped > 0 {
 		words.Fprintf(w, "  %-11s %15s are skipped: calls of their kind never had a transcript\n", "", humanize.Comma(p.Calls.Skipped))

@@ -50,6 +50,7 @@ type Run struct {
 	Relisted  Range // pages listed again because they were listed long ago
 	Calls     Calls
 	Transcripts
+	Verified  Range // records to compare transcripts of earlier pages of v2 with
 	Resources []Resource
 	Asked     int64 // requests used by planning itself
 }
@@ -110,7 +111,7 @@ func (r *Run) Side() (sum Range) {
 // Requests returns the requests of the run.
 func (r *Run) Requests() Range {
 	sum := r.List.Plus(r.Again).Plus(r.Relisted).Plus(r.Side())
-	return sum.Plus(r.Bulk).Plus(r.Compared).Plus(r.Records)
+	return sum.Plus(r.Bulk).Plus(r.Compared).Plus(r.Records).Plus(r.Verified)
 }
 
 // AtMost returns the maximum of Requests if pages of v2 turn out useless; -1: unknown.
@@ -118,7 +119,7 @@ func (r *Run) AtMost() int64 {
 	if r.Fallback == 0 {
 		return r.Requests().Most
 	}
-	return r.List.Plus(r.Again).Plus(r.Relisted).Plus(r.Side()).Plus(Range{Most: r.Fallback}).Most
+	return r.List.Plus(r.Again).Plus(r.Relisted).Plus(r.Side()).Plus(r.Verified).Plus(Range{Most: r.Fallback}).Most
 }
 
 // Records returns the transcripts of a run that uses only v3.
