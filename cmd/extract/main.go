@@ -15,7 +15,7 @@ import (
 // GOMEMLIMIT in the environment override this.
 const (
 	gcPercent   = 50
-	memoryLimit = 56 << 20 // soft: above it, Go collects harder
+	memoryLimit = 96 << 20 // soft: above it, Go collects harder. With less, a night over large day files mostly collects
 )
 
 func main() {

@@ -4,17 +4,23 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/parquet-go/parquet-go"
-
 	"callhouse/internal/schema"
 	"callhouse/internal/wire"
 	"callhouse/internal/wire/scan"
 )
 
-var bulkSource = schema.TextValue([]byte(schema.V2.String()))
+// The words of the column transcript_source.
+const (
+	fromV2     = "v2"
+	fromV2Only = "v2_only"
+)
 
-// InBulk reports whether the transcript came on a page of v2, and all else from v3.
-func (c *Call) InBulk() bool { return !c.Row[colTranscriptSource].IsNull() }
+// InBulk reports whether the transcript came on a page of v2 and was not replaced by that of v3
+// yet, all else being from v3.
+func (c *Call) InBulk() bool { return string(c.text(colTranscriptSource)) == fromV2 }
+
+// keepBulk records that v3 has no transcript that could replace the known one of v2.
+func (c *Call) keepBulk() { c.Row[colTranscriptSource] = schema.TextValue([]byte(fromV2Only)) }
 
 // SetTranscriptSource copies the source of the transcript from another state of the call.
 func (c *Call) SetTranscriptSource(of *Call) {
@@ -41,17 +47,6 @@ func (c *Call) TellsTranscript() error {
 	return nil
 }
 
-// Distrust makes a call whose transcript came on a page of v2 wait for its own record, and reports
-// whether it did. The turns stay until then.
-func (c *Call) Distrust() bool {
-	if !c.InBulk() {
-		return false
-	}
-	c.Row[colTranscriptSource] = parquet.Value{}
-	c.SetTranscriptState(Pending)
-	return true
-}
-
 // mergeBulk takes the transcript of a page of v2, and the fields that only v2 has, for a call that
 // waits for its own record or was skipped. For any other call it takes nothing.
 func mergeBulk(old, new *Call) {
@@ -70,7 +65,7 @@ func mergeBulk(old, new *Call) {
 	if old.analyzed() {
 		new.fill(page, colEvaluation)
 	}
-	new.Row[colTranscriptSource] = bulkSource
+	new.Row[colTranscriptSource] = schema.TextValue([]byte(fromV2))
 	new.SetTranscriptState(decodedState(new))
 }
 

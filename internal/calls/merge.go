@@ -65,12 +65,15 @@ func Merge(old, new *Call, kind schema.Kind) {
 		return
 	}
 	first, fetched, run := firstSeen(old, new), new.FetchedAt(), new.RunID()
-	told := new.TurnCount().OK
-	bulk := old.Row[colTranscriptSource]
+	told, spoke := new.TurnCount().OK, new.Turns().Len() > 0
 	wire.Merge(&old.Object, &new.Object)
 	new.Row[colTranscriptSource] = parquet.Value{}
-	if !told && new.Turns().Len() > 0 {
-		new.Row[colTranscriptSource] = bulk
+	switch {
+	case new.OptedOut():
+	case !told:
+		new.SetTranscriptSource(old)
+	case !spoke && new.Turns().Len() > 0 && !old.Row[colTranscriptSource].IsNull(): // they are known from v2
+		new.keepBulk()
 	}
 	new.SetSettlement(Open)
 	new.Fetched(first, fetched, run)
@@ -94,6 +97,9 @@ func mergeMissing(old, new *Call) {
 	new.Set(&old.Object)
 	new.Fetched(first, fetched, run)
 	new.stopWaiting(Missing)
+	if new.InBulk() {
+		new.keepBulk()
+	}
 }
 
 // mergeSkipped records that the call's record is not requested. Nothing was fetched.

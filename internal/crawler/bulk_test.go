@@ -1,14 +1,13 @@
 package crawler
 
 import (
-	"math"
 	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"callhouse/internal/calls"
+	"callhouse/internal/crawler/bulk"
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/schema"
@@ -65,7 +64,7 @@ func firstNightInBulk(t *testing.T, n int64, latency, most time.Duration) {
 	if limit := most*time.Duration(n)/201_312 + time.Minute; took > limit {
 		t.Errorf("it took %v, and %v are enough", took, limit)
 	}
-	if st.store.state.State != schema.BulkTrusted || r.Bulk.Differing > 0 || r.Bulk.Compared < bulkSample {
+	if st.store.state.State != schema.BulkTrusted || r.Bulk.Differing > 0 || r.Bulk.Compared < 20 {
 		t.Errorf("the pages are %q after %d comparisons", st.store.state.State, r.Bulk.Compared)
 	}
 }
@@ -84,7 +83,7 @@ func TestNightsInBulk(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			night := func(where Transcripts) Report {
+			night := func(where bulk.Source) Report {
 				r, err := st.run(t, 0, func(cfg *Config) { cfg.Transcripts, cfg.RelistEvery = where, 0 })
 				if err == nil {
 					err = st.differs()
@@ -195,33 +194,4 @@ func TestShortPages(t *testing.T) {
 			t.Errorf("%d pages of v2 and %d details; given up: %q", r.BulkRequests, r.DetailRequests, r.BulkOff)
 		}
 	})
-}
-
-// The sample has the documented size: twenty of the first page, and one in five hundred.
-func TestSampleOfPages(t *testing.T) {
-	b := &bulk{Crawler: tester(t, nil, newMemStore(), nil)}
-	due := make([]calls.Due, 400)
-	for i := range due {
-		due[i].CallID = string(rune('a' + i))
-	}
-	compared := func(proven int) (n int) {
-		b.compared = proven
-		for _, keep := range b.newPage(t.Context(), due, 500).wanted {
-			if !keep {
-				n++
-			}
-		}
-		return n
-	}
-	if n := compared(0); n < bulkSample || n > bulkSample+12 {
-		t.Errorf("%d of the first page are compared", n)
-	}
-	sum := 0
-	for range 1000 {
-		sum += compared(bulkSample)
-	}
-	want := 1000 * len(due) / bulkOneIn
-	if math.Abs(float64(sum-want)) > 6*math.Sqrt(float64(want)) { // once in 10^9
-		t.Errorf("%d are compared of 400,000, want about %d", sum, want)
-	}
 }

@@ -8,7 +8,15 @@ import (
 	"time"
 
 	"callhouse/internal/api"
+	"callhouse/internal/crawler/bulk"
 	"callhouse/internal/resource"
+)
+
+// The sources of transcripts.
+const (
+	FromV3 = bulk.FromV3
+	Auto   = bulk.Auto
+	FromV2 = bulk.FromV2
 )
 
 // Config configures a run.
@@ -24,7 +32,10 @@ type Config struct {
 	RelistEvery time.Duration
 
 	// Transcripts is their source; unless it is v3, the store must be a BulkStore.
-	Transcripts Transcripts
+	Transcripts bulk.Source
+	// Verify is the share of a night's requests that a run may use to compare transcripts of v2
+	// with v3; zero: it compares none. With MaxDuration, all of the remaining time is used.
+	Verify float64
 
 	// Resources are fetched besides calls, a parent before its children. The store must then be an
 	// ObjectStore.

@@ -12,7 +12,9 @@ import (
 
 	"callhouse/internal/api"
 	"callhouse/internal/calls"
+	"callhouse/internal/crawler/bulk"
 	"callhouse/internal/crawler/envelope"
+	"callhouse/internal/crawler/params"
 	"callhouse/internal/crawler/resources"
 	"callhouse/internal/crawler/streams"
 	"callhouse/internal/schema"
@@ -34,7 +36,7 @@ type Crawler struct {
 
 	second, minute int   // our part of the limits
 	since          int64 // ms; 0: no bound
-	filters        filters
+	filters        params.Filters
 	streams        *streams.Set
 	resources      *resources.Crawl
 	readers        sync.Pool
@@ -46,8 +48,8 @@ type Crawler struct {
 
 	// What the parts of a run wait for: see crawl.
 	begun, newest, listed streams.Signal
-	partLeast             int64 // pages: see parts
-	bulk                  *bulk // nil: pages of v2 were not considered yet
+	partLeast             int64       // pages: see parts
+	bulk                  *bulk.Crawl // nil: the store takes nothing from v2
 
 	offered   time.Time // when the store was last offered a commit
 	offeredMu sync.Mutex
@@ -80,6 +82,7 @@ func New(cfg Config, store Store) (*Crawler, error) {
 	c.begun, c.newest, c.listed = streams.NewSignal(), streams.NewSignal(), streams.NewSignal()
 	c.streams = c.newStreams()
 	c.resources = c.newResources()
+	c.bulk = c.newBulk()
 	c.second, c.minute = cfg.Limits()
 	c.readers.New = func() any { return &reader{decoder: calls.Decoder{Decoder: wire.Decoder{MaxParts: maxParts}}} }
 	c.SetSince(cfg.Since)
@@ -106,6 +109,33 @@ func (c *Crawler) newResources() *resources.Crawl {
 		Drifted:  c.meter.drifted,
 	})
 }
+
+// newBulk prepares the pages of v2.
+func (c *Crawler) newBulk() *bulk.Crawl {
+	store, ok := c.store.(BulkStore)
+	if !ok {
+		return nil
+	}
+	return bulk.New(bulk.Config{
+		Source: c.cfg.Transcripts, Verify: c.cfg.Verify, Limit: c.cfg.MaxDuration, Workers: c.cfg.Workers,
+		API: c.api, Streams: c.streams, Store: store, Log: c.log, Secrets: c.secrets, Now: c.nowMS, Within: c.Within,
+		Failed: func(what string, of error) error { return &StoreError{what, of} },
+		Put:    c.put, Commit: c.committed, Offer: c.offerCheckpoint, Learn: c.learn,
+		Wants: func(due *calls.Due) bool {
+			return c.decide(due) == fetch && due.StartAt.OK && due.StartAt.V >= earliest
+		},
+		Fetch: c.fetchDetail, Decode: c.decode,
+		Count: func(f func(*BulkCounts)) { c.meter.update(func(p *Progress) { f(&p.Bulk) }) },
+		Pages: func(n int64) { c.meter.update(func(p *Progress) { p.Phase, p.Bulk.Total = Bulk, p.Bulk.Pages+n }) },
+		Records: func(n int64) {
+			c.meter.update(func(p *Progress) { p.Phase, p.DetailsTotal = Details, p.DetailsDone()+n })
+		},
+		GaveUp: c.meter.gaveUpBulk, Problem: c.meter.problem,
+	})
+}
+
+// verifies reports whether a run compares stored transcripts of v2.
+func (c *Crawler) verifies() bool { return c.bulk != nil && !c.cfg.ListOnly }
 
 var errDeadline = errors.New("the run's time limit is reached")
 

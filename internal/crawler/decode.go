@@ -45,6 +45,17 @@ func (c *Crawler) readCall(body []byte, k schema.Kind, look func(*calls.Call)) (
 	return heading{id: string(r.call.ID()), start: r.call.StartAt()}, nil
 }
 
+// decode passes a body, decoded, to look. Its drift was counted, or is not of interest.
+func (c *Crawler) decode(body []byte, k schema.Kind, look func(*calls.Call)) error {
+	r := c.readers.Get().(*reader)
+	defer c.readers.Put(r)
+	if err := r.decoder.Decode(body, k, &r.call); err != nil {
+		return err
+	}
+	look(&r.call)
+	return nil
+}
+
 // startOf returns the start of an item of a page.
 func (c *Crawler) startOf(item []byte) (int64, bool) {
 	if _, start, ok := calls.Peek(item); ok {

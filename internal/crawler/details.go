@@ -21,8 +21,10 @@ func (c *Crawler) fetchDetails(ctx context.Context, last bool) error {
 	if c.cfg.ListOnly {
 		return nil
 	}
-	if used, err := c.fetchBulk(ctx); err != nil || used && !last {
-		return err
+	if c.bulk != nil && !c.briefList() {
+		if used, err := c.bulk.Transcripts(ctx); err != nil || used && !last {
+			return err
+		}
 	}
 	scope := c.scope()
 	if scope == calls.DueUnsettled {
@@ -91,11 +93,12 @@ func (c *Crawler) fetchDue(ctx context.Context, scope calls.DueScope) error {
 		}
 		c.skips.once(due.CallID)
 		workers.Go(func(ctx context.Context) error {
-			err := c.fetchDetail(ctx, due.CallID, c.priorityOf(&due), func(call *calls.Call) {
+			err := c.fetchDetail(ctx, due.CallID, c.priorityOf(&due), nil, func(call *calls.Call, rec schema.Record) error {
 				c.skips.note(call, c.nowMS())
 				if due.Probe && call.Turns().Len() > 0 {
 					c.cameLate.Store(true)
 				}
+				return c.put(ctx, rec)
 			})
 			if err != nil {
 				c.stopping.Store(true) // the loop's own context does not show it
@@ -121,9 +124,10 @@ func (c *Crawler) priorityOf(due *calls.Due) api.Priority {
 // windowFrom returns the start of the newest part of the list, in ms.
 func (c *Crawler) windowFrom() int64 { return c.nowMS() - c.cfg.Window.Milliseconds() }
 
-// fetchDetail fetches one call's record and stores it. look sees it first. It returns only errors
-// that end the run.
-func (c *Crawler) fetchDetail(ctx context.Context, id string, p api.Priority, look func(*calls.Call)) error {
+// fetchDetail fetches one call's record. take stores it. A failure is set aside, unless the request
+// is optional and has a stream. It returns only errors that end the run.
+func (c *Crawler) fetchDetail(ctx context.Context, id string, p api.Priority, s *api.Stream,
+	take func(*calls.Call, schema.Record) error) error {
 	if id == "" {
 		c.meter.setAside(id, errNoID.Error())
 		return nil
@@ -133,21 +137,17 @@ func (c *Crawler) fetchDetail(ctx context.Context, id string, p api.Priority, lo
 	}
 	var failed error // of the store
 	r := callRequest(id)
-	r.Priority = p
+	r.Priority, r.Stream = p, s
 	f, err := c.api.Do(ctx, r, func(a *api.Answer) error {
 		h, err := c.readCall(a.Body, schema.KindDetail, func(call *calls.Call) {
 			if string(call.ID()) == id {
-				look(call)
+				failed = take(call, schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: a.At.UnixMilli(), Body: a.Body})
 			}
 		})
-		if err != nil {
-			return err
+		if err == nil && h.id != id {
+			err = fmt.Errorf("%w: %q", errOtherCall, c.secrets.Clip(h.id, 80))
 		}
-		if h.id != id {
-			return fmt.Errorf("%w: %q", errOtherCall, c.secrets.Clip(h.id, 80))
-		}
-		failed = c.put(ctx, schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: a.At.UnixMilli(), Body: a.Body})
-		return nil
+		return err
 	})
 	switch {
 	case err != nil:
@@ -160,6 +160,9 @@ func (c *Crawler) fetchDetail(ctx context.Context, id string, p api.Priority, lo
 	case f.Then == api.Missing:
 		c.meter.update(func(p *Progress) { p.Missing++ })
 		return c.put(ctx, schema.Record{Kind: schema.KindMissing, CallID: id, FetchedAt: c.nowMS()})
+	case s != nil:
+		c.log.Debug("record not fetched", "call", c.secrets.Clip(id, 200), "failure", f)
+		return nil
 	}
 	c.log.Warn("call set aside", "call", c.secrets.Clip(id, 200), "failure", f)
 	c.meter.setAside(id, f.Error())

@@ -8,6 +8,7 @@ import (
 
 	"callhouse/internal/api"
 	"callhouse/internal/crawler/envelope"
+	"callhouse/internal/crawler/params"
 	"callhouse/internal/schema"
 )
 
@@ -119,7 +120,7 @@ func (l *listing) walk(ctx context.Context) (interrupted bool, err error) {
 			}
 			continue
 		}
-		if a.query.before != q.before {
+		if a.query.Before != q.Before {
 			return false, nil // the filter was refused: see sweep
 		}
 		if q, err = l.take(ctx, &a.query, &a.page); err != nil || q == nil || l.share(&a.page) {
@@ -158,9 +159,9 @@ func (l *listing) first() *query {
 
 // upTo returns the query for what started before a time.
 func (l *listing) upTo(before int64) *query {
-	q := &query{sorted: true, before: before, stream: l.stream}
+	q := &query{Query: params.Query{Sorted: true, Before: before}, stream: l.stream}
 	if l.to != forever {
-		q.after = max(0, l.from-1)
+		q.After = max(0, l.from-1)
 	}
 	return q
 }
@@ -248,7 +249,7 @@ func (l *listing) goesRound(p *envelope.Page) bool {
 
 // next returns the query for the page after p.
 func (l *listing) next(q *query, p *envelope.Page) *query {
-	if q.suspect == 0 && l.byTime && l.canAskByTime() && l.lowest+1 < q.before {
+	if q.suspect == 0 && l.byTime && l.canAskByTime() && l.lowest+1 < q.Before {
 		return l.nextByTime()
 	}
 	if l.cursors[p.Next] {
@@ -267,7 +268,7 @@ func (l *listing) next(q *query, p *envelope.Page) *query {
 
 // canAskByTime reports whether a page can be requested by start_at.
 func (l *listing) canAskByTime() bool {
-	return l.c.filters.now().before != refused && l.inOrder() && l.lowest != forever && l.lowest > 0
+	return l.c.filters.Now().Before != params.Refused && l.inOrder() && l.lowest != forever && l.lowest > 0
 }
 
 // nextByTime returns the query for what is at and below the lowest start_at seen. That millisecond
@@ -306,7 +307,7 @@ func (l *listing) restart(why string) *query {
 
 // inOrder reports whether the list counts as descending.
 func (l *listing) inOrder() bool {
-	return !l.rising && (l.c.filters.now().sort == accepted && !l.shuffled || l.ordered >= orderProof)
+	return !l.rising && (l.c.filters.Now().Sort == params.Accepted && !l.shuffled || l.ordered >= orderProof)
 }
 
 // records makes records of the page's items, and checks their order. fresh counts the items that

@@ -6,6 +6,7 @@ import (
 
 	"callhouse/internal/api"
 	"callhouse/internal/crawler/envelope"
+	"callhouse/internal/crawler/params"
 )
 
 // maxSkips is the maximum number of items that one listing skips by time.
@@ -31,7 +32,7 @@ func (l *listing) narrow(ctx context.Context, a *asked) (*query, error) {
 	}
 	l.c.meter.update(func(p *Progress) { p.CallsListed++; p.ItemsAside++ })
 	l.c.meter.setAside("", fmt.Sprintf("cannot be fetched, %s: %s", l.place(0), a.failure))
-	if a.page.NextKnown && !l.c.filters.now().oversized {
+	if a.page.NextKnown && !l.c.filters.Now().Oversized {
 		return l.take(ctx, &a.query, &envelope.Page{Next: a.page.Next, Total: -1, At: l.c.nowMS()})
 	}
 	return l.skip(ctx, a.failure)
@@ -62,7 +63,7 @@ func (l *listing) skip(ctx context.Context, f *api.RequestError) (*query, error)
 		if down := l.lowest + 1 - step; good == l.from && down > good {
 			t, step = down, step*32 // none is known to be good yet
 		}
-		p, err := l.firstOf(ctx, query{before: t})
+		p, err := l.firstOf(ctx, query{Query: params.Query{Before: t}})
 		switch {
 		case err != nil || p == nil:
 			return nil, err
@@ -74,8 +75,8 @@ func (l *listing) skip(ctx context.Context, f *api.RequestError) (*query, error)
 	}
 	// The item started at good. Others between it and the previous one may have been skipped,
 	// unless there are none.
-	if good < l.lowest && l.c.filters.now().after != refused && !l.gap {
-		p, err := l.firstOf(ctx, query{before: l.lowest, after: good})
+	if good < l.lowest && l.c.filters.Now().After != params.Refused && !l.gap {
+		p, err := l.firstOf(ctx, query{Query: params.Query{Before: l.lowest, After: good}})
 		if err != nil || p == nil {
 			return nil, err
 		}
@@ -92,7 +93,7 @@ func (l *listing) skip(ctx context.Context, f *api.RequestError) (*query, error)
 // firstOf requests the first item of q. If it fails too, the page is not a list. If the service
 // does not answer the query, there is no page, and the listing ends.
 func (l *listing) firstOf(ctx context.Context, q query) (*envelope.Page, error) {
-	q.sorted, q.limit, q.stream = true, 1, l.stream
+	q.Sorted, q.limit, q.stream = true, 1, l.stream
 	a, err := l.c.ask(ctx, q)
 	if err != nil {
 		return nil, err
@@ -105,7 +106,7 @@ func (l *listing) firstOf(ctx context.Context, q query) (*envelope.Page, error) 
 	case f != nil:
 		l.failed(f)
 		return nil, nil
-	case a.query.before != q.before || a.query.after != q.after:
+	case a.query.Before != q.Before || a.query.After != q.After:
 		l.failed(new(api.RequestError)) // 400: the service takes no such filter
 		return nil, nil
 	}

@@ -6,6 +6,7 @@ import (
 
 	"callhouse/internal/api"
 	"callhouse/internal/crawler/envelope"
+	"callhouse/internal/crawler/params"
 )
 
 // partLeast is the number of pages from which a part of the list is worth its own reader, unless a
@@ -38,7 +39,7 @@ func (l *listing) trial() bool { return l.upper != nil && l.pages == 0 }
 // half would read to the end of the list, no call may be without a start, which might come last. If
 // it fails, the upper half reads on.
 func (l *listing) prove(ctx context.Context, q *query, a *asked) (bool, error) {
-	proved := a.failure == nil && a.query.before == q.before
+	proved := a.failure == nil && a.query.Before == q.Before
 	for _, item := range a.page.Items {
 		start, ok := l.c.startOf(item)
 		proved = proved && (!ok || start >= l.from-1 && start <= l.to)
@@ -58,12 +59,12 @@ func (l *listing) prove(ctx context.Context, q *query, a *asked) (bool, error) {
 // allDated reports whether every call that the service counts has a start. The halves are counted
 // before the whole: a call that arrives meanwhile makes it larger, and the list is read as one.
 func (l *listing) allDated(ctx context.Context, below int64) (bool, error) {
-	q := query{sorted: true, after: l.to - 1, before: forever, limit: 1, priority: api.Older}
+	q := query{Query: params.Query{Sorted: true, After: l.to - 1, Before: forever}, limit: 1, priority: api.Older}
 	above, err := l.c.ask(ctx, q)
 	if err != nil || above.failure != nil || above.query != q || above.page.Total < 0 || below < 0 {
 		return false, err
 	}
-	q.after = 0
+	q.After = 0
 	all, err := l.c.ask(ctx, q)
 	return err == nil && all.failure == nil && all.page.Total >= 0 && all.page.Total <= above.page.Total+below, err
 }

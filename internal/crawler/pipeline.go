@@ -63,13 +63,21 @@ func (c *Crawler) crawl(ctx context.Context) error {
 		return c.resources.Lasting(ctx)
 	})
 	work.Go(func(ctx context.Context) error {
-		if err := c.rounds(ctx); err != nil || !relisted.Await(ctx, 0) || !again {
+		if err := c.rounds(ctx); err != nil || !relisted.Await(ctx, 0) {
 			return err
 		}
-		if err := c.committed(ctx); err != nil {
-			return err
+		if again {
+			if err := c.committed(ctx); err != nil {
+				return err
+			}
+			if err := c.fetchDetails(ctx, true); err != nil {
+				return err
+			}
 		}
-		return c.fetchDetails(ctx, true)
+		if !c.verifies() {
+			return nil
+		}
+		return c.bulk.VerifyStored(ctx)
 	})
 	if err := work.Wait(); err != nil || ctx.Err() != nil {
 		return err

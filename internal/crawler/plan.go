@@ -2,50 +2,15 @@ package crawler
 
 import (
 	"context"
+	"math/bits"
 	"time"
 
+	"callhouse/internal/calls"
+	"callhouse/internal/crawler/forecast"
+	"callhouse/internal/crawler/params"
+	"callhouse/internal/crawler/streams"
 	"callhouse/internal/schema"
 )
-
-// Plan is the forecast of a run's requests.
-type Plan struct {
-	Total     int64 // the service's calls; -1: unspecified
-	Known     int64 // the store's calls
-	Stretches []Planned
-	Pages     int64 // of all stretches
-	Again     int64 // pages with older calls that are not settled
-	Due       int64 // details that are due as of the last commit
-	Skipped   int64 // details that are not requested because of their calls' kind
-	Unsettled int64 // details that settle calls, if the list does not
-	New       int64 // maximum number of calls that the store does not know, and so of their details
-	Bulk      PlannedBulk
-	Asked     int64 // requests used by planning itself
-	// Side are the requests for other resources, assuming unchanged lengths of their lists;
-	// Unlisted are those that were never listed.
-	Side     int64
-	Unlisted int64
-}
-
-// Planned is a part of the list that a run would read: the calls with From <= start_at < To, in ms
-// since 1970 UTC; a To of math.MaxInt64 is no bound.
-type Planned struct {
-	From, To int64
-	Calls    int64 // -1: unspecified
-	Pages    int64
-}
-
-// PlannedBulk is the forecast for pages of v2: none unless they save requests.
-type PlannedBulk struct {
-	Pages    int64
-	Calls    int64 // of Due and New, those whose transcripts come on pages
-	Compared int64 // those of them that are also fetched one by one
-}
-
-// Requests is the maximum number of requests of the run.
-func (p *Plan) Requests() int64 { return p.Pages + p.Again + p.Side + p.Bulk.Pages + p.Details() }
-
-// Details is the maximum number of details of the run.
-func (p *Plan) Details() int64 { return p.Due + p.Unsettled + p.New - p.Bulk.Calls + p.Bulk.Compared }
 
 // usable is how many of a minute's requests a run sends while nobody else does. The rest stays free
 // for others: see api/pace.go.
@@ -65,76 +30,174 @@ func (c *Crawler) Takes(n int64) time.Duration {
 }
 
 // Plan forecasts the requests of Run. It asks the service for the sizes of the parts of the list
-// that a run would read, with one item each. known is the number of calls in the store. A Crawler
-// that has planned does not run.
-func (c *Crawler) Plan(ctx context.Context, known int64) (Plan, error) {
+// that a run would read, and of lists that were never read. known is the number of calls in the store. A Crawler that has
+// planned does not run.
+func (c *Crawler) Plan(ctx context.Context, known int64) (forecast.Run, error) {
 	defer c.api.Close()
-	p := Plan{Known: known, Total: -1}
-	size := func(q query) (*asked, error) {
-		q.limit = 1
-		a, err := c.ask(ctx, q)
-		switch {
-		case err != nil:
-			return nil, err
-		case a.failure != nil && a.failure.Canceled():
-			return nil, ctx.Err()
-		case a.failure != nil:
-			return nil, a.failure
-		}
-		for _, item := range a.page.Items {
-			_, _ = c.read(item, schema.KindItem) // to see which fields items have
-		}
-		return a, nil
-	}
-	whole, err := size(query{sorted: true, before: forever})
+	p := forecast.Run{Known: known, Total: -1}
+	whole, err := c.size(ctx, stretch{0, forever})
 	if err != nil {
 		return p, err
 	}
 	p.Total = whole.page.Total
 	todo := plan(&c.cfg, c.nowMS(), c.since, c.store.Coverage())
-	for _, s := range todo {
-		planned := Planned{From: s.from, To: s.to, Calls: p.Total}
-		if s.from > 0 || s.to != forever {
-			a, err := size(query{sorted: true, before: s.to, after: max(0, s.from-1)})
-			if err != nil {
-				return p, err
-			}
-			if planned.Calls = a.page.Total; a.query.after == 0 && s.from > 0 || a.query.before != s.to { // refused: the run will list everything
-				planned = Planned{To: forever, Calls: p.Total}
-			}
-		}
-		planned.Pages = pagesOf(planned.Calls)
-		p.Stretches = append(p.Stretches, planned)
-		p.Pages += planned.Pages
-		if planned.From == 0 && planned.To == forever {
-			break
-		}
-	}
-	places, err := c.unsettled(ctx, todo)
-	if err != nil {
+	if err := c.planList(ctx, &p, todo); err != nil {
 		return p, err
 	}
-	for _, place := range places {
-		if c.filters.now().before != refused { // otherwise the run lists everything
-			p.Again += pagesOf(place.Calls)
-		}
+	if err := c.planRelisting(ctx, &p, todo); err != nil {
+		return p, err
 	}
 	if !c.cfg.ListOnly {
 		if err := c.planDetails(ctx, &p); err != nil {
 			return p, err
 		}
 	}
-	if p.Side, p.Unlisted, err = c.resources.Plan(ctx); err != nil {
+	if p.Resources, err = c.resources.Plan(ctx, max(0, p.Total)); err != nil {
 		return p, err
+	}
+	if c.verifies() {
+		others := p.Requests()
+		p.Verified = forecast.Range{Least: c.bulk.PlanStored(max(others.Least, others.Most)), Most: c.bulk.PlanStored(others.Least)}
 	}
 	p.Asked = c.Progress().Requests
 	return p, nil
 }
 
-// planDetails counts the details that are due, and the maximum for new calls.
-func (c *Crawler) planDetails(ctx context.Context, p *Plan) error {
-	if p.Total >= 0 {
-		p.New = max(0, p.Total-p.Known)
+// size requests one item of a part of the list, for the number of its calls.
+func (c *Crawler) size(ctx context.Context, s stretch) (*asked, error) {
+	a, err := c.ask(ctx, query{Query: params.Query{Sorted: true, Before: s.to, After: max(0, s.from-1)}, limit: 1})
+	switch {
+	case err != nil:
+		return nil, err
+	case a.failure != nil && a.failure.Canceled():
+		return nil, ctx.Err()
+	case a.failure != nil:
+		return nil, a.failure
+	}
+	for _, item := range a.page.Items {
+		_, _ = c.read(item, schema.KindItem) // to see which fields items have
+	}
+	return a, nil
+}
+
+// planList forecasts the pages of the stretches, and of the places of unsettled calls.
+func (c *Crawler) planList(ctx context.Context, p *forecast.Run, todo []stretch) error {
+	for _, s := range todo {
+		planned := forecast.Stretch{From: s.from, To: s.to, Calls: p.Total}
+		bounded := s.from > 0 || s.to != forever
+		if bounded {
+			a, err := c.size(ctx, s)
+			if err != nil {
+				return err
+			}
+			if planned.Calls = a.page.Total; a.query.After == 0 && s.from > 0 || a.query.Before != s.to { // refused
+				planned, bounded = forecast.Stretch{To: forever, Calls: p.Total}, false
+			}
+		}
+		planned.Pages = forecast.Pages(planned.Calls)
+		p.Stretches = append(p.Stretches, planned)
+		p.List = p.List.Plus(c.pagesOf(&planned, todo[0].from > 0 && !bounded))
+		if planned.From == 0 && planned.To == forever {
+			break
+		}
+	}
+	if c.filters.AnyRefused() { // the run finds out, too
+		p.List.Least++
+		p.List = p.List.Plus(forecast.Range{Most: 2})
+	}
+	places, err := c.unsettled(ctx, todo)
+	if err != nil {
+		return err
+	}
+	for _, place := range places {
+		if c.filters.Now().Before != params.Refused { // otherwise the run lists everything
+			n := forecast.Pages(place.Calls)
+			p.Again = p.Again.Plus(forecast.Range{Least: n, Most: n + 1})
+		}
+	}
+	return nil
+}
+
+// pagesOf returns the pages of a stretch. Of a list whose parts cannot be requested, a run reads
+// only the upper part if it proves to be in order. A list that is read in parts has further pages:
+// the first of a part, its last, and two that count the calls without a start.
+func (c *Crawler) pagesOf(s *forecast.Stretch, upper bool) forecast.Range {
+	r := forecast.Exactly(s.Pages)
+	switch {
+	case s.Calls < 0:
+		return forecast.Range{Least: 1, Most: -1}
+	case upper:
+		r.Least = 1
+	case s.To == forever && s.From > 0: // calls without a start, and a page that shows what is below
+		r.Most++
+	}
+	if s.Pages >= 2*c.partLeast {
+		r.Most += 4 * s.Pages / c.partLeast
+	}
+	return r
+}
+
+// mostCounted is how many spans that are listed again a plan has counted.
+const mostCounted = 4
+
+// planRelisting forecasts which parts of the list are listed again because that was long ago.
+func (c *Crawler) planRelisting(ctx context.Context, p *forecast.Run, todo []stretch) error {
+	old := c.stale(todo)
+	if len(old) == 0 || c.streams.Of("listing again", streams.Relist).Idle() != "" {
+		return nil
+	}
+	left := c.seventh()
+	for n, span := range old {
+		if left <= 0 || n == mostCounted {
+			break
+		}
+		a, err := c.size(ctx, stretch{span.From, span.To})
+		switch {
+		case err != nil:
+			return err
+		case c.filters.Now().Before == params.Refused: // all is listed
+			p.Relisted = forecast.Range{Least: 1, Most: forecast.Pages(p.Total) + 2}
+			return nil
+		case a.page.Total < 0:
+			p.Relisted.Most += left
+			return nil
+		}
+		known, err := c.store.Between(ctx, span.From, span.To)
+		if err != nil {
+			return &StoreError{"count known calls", err}
+		}
+		p.Calls.New += max(0, a.page.Total-known)
+		pages := min(left, forecast.Pages(a.page.Total))
+		p.Relisted = p.Relisted.Plus(forecast.Exactly(pages))
+		left -= pages
+	}
+	if len(old) > mostCounted {
+		p.Relisted = p.Relisted.Plus(forecast.Range{Least: min(left, 1), Most: max(0, left)})
+	}
+	return nil
+}
+
+// planDetails counts the details that are due, and the maximum for other calls.
+func (c *Crawler) planDetails(ctx context.Context, p *forecast.Run) error {
+	for _, s := range p.Stretches {
+		if s.Calls < 0 {
+			p.Calls.New = -1
+			break
+		}
+		known := p.Known
+		if s.From > 0 || s.To != forever {
+			var err error
+			if known, err = c.store.Between(ctx, s.From, s.To); err != nil {
+				return &StoreError{"count known calls", err}
+			}
+		}
+		p.Calls.New += max(0, s.Calls-known)
+	}
+	if p.Calls.New >= 0 && c.since == 0 { // those without a start are not among the counted
+		p.Calls.New = max(p.Calls.New, p.Total-p.Known)
+	}
+	if s, ok := c.store.(dueCounter); ok {
+		p.Calls.Open = s.DueCount(calls.DueUnsettled)
 	}
 	if err := c.learn(ctx); err != nil {
 		return err
@@ -145,14 +208,21 @@ func (c *Crawler) planDetails(ctx context.Context, p *Plan) error {
 		}
 		switch c.decide(&due) {
 		case skip:
-			p.Skipped++
+			p.Calls.Skipped++
 		case fetch:
 			if due.Settles {
-				p.Unsettled++
+				p.Calls.Unsettled++
 			} else {
-				p.Due++
+				p.Calls.Due++
 			}
 		}
 	}
-	return c.planBulk(ctx, p)
+	p.Calls.Open = max(0, p.Calls.Open-p.Calls.Due-p.Calls.Skipped)
+	p.Transcripts = p.Calls.Records()
+	if c.bulk == nil || c.briefList() {
+		return nil
+	}
+	var err error
+	p.Transcripts, err = c.bulk.Plan(ctx, &p.Calls, 2+int64(bits.Len64(uint64(p.List.Least/int64(c.minute)))))
+	return err
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"callhouse/internal/crawler/params"
 	"callhouse/internal/crawler/streams"
 	"callhouse/internal/schema"
 )
@@ -29,17 +30,36 @@ func stale(coverage []schema.Span, since, limit int64) []schema.Span {
 	return out
 }
 
+// stale returns the spans that this run may list again, after it has listed some parts.
+func (c *Crawler) stale(listed []stretch) []schema.Span {
+	if c.cfg.RelistEvery == 0 || c.cfg.Full {
+		return nil
+	}
+	spans := c.store.Coverage()
+	for _, l := range listed {
+		var left []schema.Span
+		for _, s := range spans {
+			below, above := s, s
+			below.To, above.From = min(s.To, l.from), max(s.From, l.to)
+			for _, part := range [...]schema.Span{below, above} {
+				if part.From < part.To {
+					left = append(left, part)
+				}
+			}
+		}
+		spans = left
+	}
+	return stale(spans, c.since, c.nowMS()-(c.cfg.RelistEvery-streams.Slack).Milliseconds())
+}
+
 // relist lists a part again that was last listed longer than RelistEvery ago. It reports whether it
 // listed anything.
 //
 // Calls change after they are settled, too: an analysis is run again, a customer opts out. Only the
 // list shows it.
 func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
-	if c.cfg.RelistEvery == 0 || c.cfg.Full || ctx.Err() != nil {
-		return false, nil
-	}
-	old := stale(c.store.Coverage(), c.since, c.nowMS()-(c.cfg.RelistEvery-streams.Slack).Milliseconds())
-	if len(old) == 0 {
+	old := c.stale(nil)
+	if len(old) == 0 || ctx.Err() != nil {
 		return false, nil
 	}
 	stream := c.streams.Of("listing again", streams.Relist)
@@ -49,7 +69,7 @@ func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
 	}
 	left := int(c.seventh())
 	for _, span := range old {
-		if left <= 0 || ctx.Err() != nil || c.filters.now().before == refused {
+		if left <= 0 || ctx.Err() != nil || c.filters.Now().Before == params.Refused {
 			break
 		}
 		l := c.newListing(span.From, span.To, span.From)
@@ -59,7 +79,7 @@ func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
 		}
 		left -= l.pages
 	}
-	if c.filters.now().before == refused {
+	if c.filters.Now().Before == params.Refused {
 		// No part of the list can be requested, so all of it is listed, once a week.
 		l := c.newListing(c.since, forever, c.since)
 		l.stream = stream.Stream

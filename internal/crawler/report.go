@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"callhouse/internal/api"
+	"callhouse/internal/crawler/bulk"
 	"callhouse/internal/crawler/resources"
 	"callhouse/internal/wire"
 	"callhouse/internal/words"
@@ -48,6 +49,9 @@ type Counts struct {
 
 // DetailsDone returns the number of calls that no longer need their own record.
 func (c *Counts) DetailsDone() int64 { return c.DetailsFetched + c.Missing + c.Skipped }
+
+// BulkCounts are the counts of pages of v2.
+type BulkCounts = bulk.Counts
 
 // Progress is a run's state at one moment.
 type Progress struct {

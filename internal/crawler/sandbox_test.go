@@ -36,6 +36,7 @@ func newStand(opts sandbox.Options) (*stand, error) {
 func (st *stand) run(t *testing.T, stopAfter int64, change func(*Config)) (Report, error) {
 	tr, stop := serve(t, st.server)
 	defer stop()
+	clear(st.store.fresh)
 	c := tester(t, tr, st.store, func(cfg *Config) {
 		cfg.Key, cfg.Now = "sandbox-key", st.clock.Now
 		if change != nil {

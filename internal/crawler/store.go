@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"callhouse/internal/calls"
+	"callhouse/internal/crawler/bulk"
 	"callhouse/internal/crawler/resources"
 	"callhouse/internal/schema"
 )
@@ -31,6 +32,9 @@ type Store interface {
 	// from or later, but before to, as of the last commit: newest first. Calls with fewer than
 	// apart others between them share a place.
 	Unsettled(ctx context.Context, from, to, apart int64) ([]calls.Place, error)
+
+	// Between returns the number of known calls with from <= start_at < to, as of the last commit.
+	Between(ctx context.Context, from, to int64) (int64, error)
 }
 
 // dueCounter is a Store that can count the details due as of the last commit. Progress then
@@ -60,14 +64,7 @@ type ObjectStore interface {
 // BulkStore is a Store that also accepts transcripts from pages of v2.
 type BulkStore interface {
 	Store
-
-	// Bulk returns the state of these pages as of the last commit.
-	Bulk() schema.Bulk
-
-	// Unlisted removes from ids all but those of calls that no list of v3 has named: they are
-	// neither among the calls that started from from to to, both inclusive, as of the last commit,
-	// nor among the forgotten ones.
-	Unlisted(ctx context.Context, from, to int64, ids map[string]bool) error
+	bulk.Store
 }
 
 // StoreError means that the store failed: no more data can be stored.

@@ -21,7 +21,9 @@ type memStore struct {
 	items       map[string]memCall
 	details     map[string]int // how often each was put
 	missing     map[string]int
-	bulk        map[string]bool // those of details that came on v2 pages
+	bulk        map[string]*calls.Call // those of details that came on v2 pages
+	fresh       map[string]bool        // those of them that this run took
+	unverified  []*calls.Call          // as of the last commit
 	state       schema.Bulk
 	rests       map[string]schema.Rest
 	spans       []schema.Span
@@ -39,7 +41,7 @@ type memCall struct {
 }
 
 func newMemStore() *memStore {
-	return &memStore{items: map[string]memCall{}, details: map[string]int{}, missing: map[string]int{}, bulk: map[string]bool{}, rests: map[string]schema.Rest{}}
+	return &memStore{items: map[string]memCall{}, details: map[string]int{}, missing: map[string]int{}, bulk: map[string]*calls.Call{}, fresh: map[string]bool{}, rests: map[string]schema.Rest{}}
 }
 
 func (s *memStore) Put(ctx context.Context, recs ...schema.Record) error {
@@ -58,12 +60,22 @@ func (s *memStore) Put(ctx context.Context, recs ...schema.Record) error {
 			_ = json.Unmarshal(r.Body, &c)
 			s.items[r.CallID] = c
 		case schema.KindDetail:
+			if s.bulk[r.CallID] != nil {
+				delete(s.bulk, r.CallID)
+				break
+			}
 			s.details[r.CallID]++
 		case schema.KindMissing:
 			s.missing[r.CallID]++
+			delete(s.bulk, r.CallID)
 		case schema.KindBulk:
 			s.details[r.CallID]++
-			s.bulk[r.CallID] = true
+			call := new(calls.Call)
+			if err := new(calls.Decoder).Decode(r.Body, schema.KindBulk, call); err != nil {
+				return err
+			}
+			call.Fetched(r.FetchedAt, r.FetchedAt, nil)
+			s.bulk[r.CallID], s.fresh[r.CallID] = call.Clone(), true
 		case schema.KindBulkState:
 			if err := json.Unmarshal(r.Body, &s.state); err != nil {
 				return err
@@ -128,7 +140,7 @@ func (s *memStore) Checkpoint(_ context.Context, wait bool) error {
 	slices.SortFunc(all, func(a, b calls.Due) int {
 		return cmp.Or(cmp.Compare(b.StartAt.V, a.StartAt.V), cmp.Compare(a.CallID, b.CallID))
 	})
-	s.due = s.due[:0]
+	s.due, s.unverified = s.due[:0], slices.Collect(maps.Values(s.bulk))
 	for i, d := range all {
 		if c := s.items[d.CallID]; c.Status != "queued" && c.Status != "ongoing" && !c.OptOut && s.details[d.CallID] == 0 && s.missing[d.CallID] == 0 {
 			d.Rank = int64(i)
@@ -150,6 +162,25 @@ func (s *memStore) Resting(of string) schema.Rest {
 	r := s.rests[of]
 	r.Of = of
 	return r
+}
+
+func (s *memStore) Unverified(_ context.Context, all bool) iter.Seq2[*calls.Call, error] {
+	s.mu.Lock()
+	stored := slices.DeleteFunc(slices.Clone(s.unverified), func(c *calls.Call) bool { return s.fresh[string(c.ID())] && !all })
+	s.mu.Unlock()
+	return func(yield func(*calls.Call, error) bool) {
+		for _, c := range stored {
+			if !yield(c, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (s *memStore) UnverifiedCount() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return int64(len(s.unverified))
 }
 
 func (s *memStore) Unlisted(_ context.Context, _, _ int64, ids map[string]bool) error {
@@ -187,4 +218,15 @@ func (s *memStore) Coverage() []schema.Span {
 
 func (s *memStore) Unsettled(context.Context, int64, int64, int64) ([]calls.Place, error) {
 	return nil, nil
+}
+
+func (s *memStore) Between(_ context.Context, from, to int64) (n int64, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.items {
+		if c.Start != nil && from <= *c.Start && *c.Start < to {
+			n++
+		}
+	}
+	return n, nil
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"callhouse/internal/calls"
+	"callhouse/internal/crawler/params"
 	"callhouse/internal/schema"
 )
 
@@ -72,7 +73,7 @@ func plan(cfg *Config, now, since int64, coverage []schema.Span) []stretch {
 // sweep lists the stretches of the plan. Its first page does not depend on the store, and is
 // requested before the store is used: it shows whether our clock is right.
 func (c *Crawler) sweep(ctx context.Context) (interrupted bool, err error) {
-	top, err := c.ask(ctx, query{sorted: true, before: forever})
+	top, err := c.ask(ctx, query{Query: params.Query{Sorted: true, Before: forever}})
 	if err != nil {
 		return false, err
 	}
@@ -93,8 +94,8 @@ func (c *Crawler) sweep(ctx context.Context) (interrupted bool, err error) {
 		return ctx.Err() != nil, err
 	}
 	lowest := min(todo[0].from, todo[len(todo)-1].from)
-	if c.filters.now().before != refused {
-		if interrupted, err = c.readAll(ctx, top, todo, places); err != nil || interrupted || c.filters.now().before != refused {
+	if c.filters.Now().Before != params.Refused {
+		if interrupted, err = c.readAll(ctx, top, todo, places); err != nil || interrupted || c.filters.Now().Before != params.Refused {
 			return interrupted, err
 		}
 		top = nil

@@ -187,7 +187,8 @@ type File struct {
 	// Skipped counts, by kind, those of them whose record was not requested because no record of a
 	// call of that kind ever had a transcript.
 	Skipped map[string]int64 `json:"skipped,omitempty"`
-	// Bulk counts those of them whose transcript came on a page of v2.
+	// Bulk counts those of them whose transcript came on a page of v2 and is still to be compared
+	// with that of v3.
 	Bulk int64 `json:"bulk,omitempty"`
 	// UnheldCosts counts the rows with a cost that total_cost cannot hold. It is not set before
 	// version 3.

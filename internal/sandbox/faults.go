@@ -75,6 +75,9 @@ type V2 struct {
 	// WrongTurns is the share of calls in whose transcripts a turn is missing, or a
 	// character of a turn or of a tool's answer is another one. [Server.V2Wrong] tells them.
 	WrongTurns float64
+	// Truncated is the share of calls whose transcripts lack their second half. V2Wrong tells
+	// them as well.
+	Truncated  float64
 	SpokenOnly bool // transcript_with_tool_calls is null
 	// DuplicateKeys gives every call of a list the member status twice; the first is right.
 	DuplicateKeys bool
@@ -252,6 +255,7 @@ var modes = []struct {
 	{"other-shape", "true", func(v *V2) any { return &v.OtherShape }},
 	{"422", "true", func(v *V2) any { return &v.Refused }},
 	{"wrong-turns", "", func(v *V2) any { return &v.WrongTurns }},
+	{"truncate", "", func(v *V2) any { return &v.Truncated }},
 	{"spoken-only", "true", func(v *V2) any { return &v.SpokenOnly }},
 	{"duplicate-keys", "true", func(v *V2) any { return &v.DuplicateKeys }},
 	{"shift", "true", func(v *V2) any { return &v.Shift }},
@@ -305,6 +309,8 @@ func (v *V2) check() error {
 		return fmt.Errorf("v2 numbers must not be negative")
 	case !(v.WrongTurns >= 0 && v.WrongTurns <= 1):
 		return fmt.Errorf("the rate of wrong turns must be 0 to 1, not %v", v.WrongTurns)
+	case !(v.Truncated >= 0 && v.Truncated <= 1):
+		return fmt.Errorf("the rate of truncated transcripts must be 0 to 1, not %v", v.Truncated)
 	case !slices.Contains([]string{"", "stall", "500", "504", "cut"}, v.Slow):
 		return fmt.Errorf("the fault of large v2 pages must be stall, 500, 504 or cut, not %q", v.Slow)
 	}

@@ -171,10 +171,10 @@ func hideExtra(c *Config, n int64) error {
 }
 
 // V2Wrong reports whether v2 shows another transcript of a call than v3, by WrongTurns
-// as they are now.
+// and Truncated as they are now.
 func (s *Server) V2Wrong(c *world.Call) bool {
 	v := s.api.trouble.modes(false)
-	return v.wrong(c) != 0
+	return v.wrong(c) != 0 || v.truncates(c)
 }
 
 // moved is a move of the clock, as the state keeps it.

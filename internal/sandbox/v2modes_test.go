@@ -80,6 +80,29 @@ func TestV2OfAnotherShape(t *testing.T) {
 	}
 }
 
+// Truncated transcripts are the first half of those of v3, and V2Wrong tells them.
+func TestV2Truncated(t *testing.T) {
+	s := newServer(t, Options{World: Config{Calls: 300}, V2: mode(t, "truncate=.3")})
+	cut := 0
+	for _, c := range getAllBulk(t, s, bulkPath, `{"limit":500}`) {
+		view, _ := s.World().Find(c["call_id"].(string), busy)
+		var detail map[string]any
+		decode(t, do(s, "GET", "/v3/calls/"+c["call_id"].(string)).Body.Bytes(), &detail)
+		right, _ := detail["transcript"].([]any)
+		items, _ := c["transcript_with_tool_calls"].([]any)
+		want := right
+		if view.Transcript && s.V2Wrong(&view.Call) {
+			want, cut = right[:len(right)/2], cut+1
+		}
+		if len(items) != len(want) || len(want) > 0 && !reflect.DeepEqual(items, want) {
+			t.Errorf("%v: %d items, want %d of %d", c["call_id"], len(items), len(want), len(right))
+		}
+	}
+	if cut < 20 {
+		t.Errorf("%d transcripts are truncated", cut)
+	}
+}
+
 // TestV2WrongTurns finds every wrong transcript by comparing with v3, and no other.
 func TestV2WrongTurns(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 300}, V2: mode(t, "wrong-turns=.3")})
@@ -261,16 +284,16 @@ func TestV2SlowPages(t *testing.T) {
 }
 
 func TestParseV2(t *testing.T) {
-	got := mode(t, "off=410, removed-after=3,422,other-shape,wrong-turns=.5,spoken-only,duplicate-keys=true,shift,ignore-filter,extra-calls=2,slow-above=200:cut,")
+	got := mode(t, "off=410, removed-after=3,422,other-shape,wrong-turns=.5,truncate=.25,spoken-only,duplicate-keys=true,shift,ignore-filter,extra-calls=2,slow-above=200:cut,")
 	want := V2{
-		Off: 410, RemovedAfter: 3, OtherShape: true, Refused: true, WrongTurns: .5, SpokenOnly: true, DuplicateKeys: true,
+		Off: 410, RemovedAfter: 3, OtherShape: true, Refused: true, WrongTurns: .5, Truncated: .25, SpokenOnly: true, DuplicateKeys: true,
 		Shift: true, IgnoreStart: true, ExtraCalls: 2, SlowAbove: 200, Slow: "cut",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 	for _, bad := range []string{
-		"on", "off=200", "off=x", "removed-after", "removed-after=-1", "wrong-turns", "wrong-turns=2", "wrong-turns=NaN", "shift=maybe",
+		"on", "off=200", "off=x", "removed-after", "removed-after=-1", "wrong-turns", "wrong-turns=2", "truncate=-1", "wrong-turns=NaN", "shift=maybe",
 		"extra-calls=1.5",
 		"slow-above=9:nap", "slow-above=:cut",
 	} {

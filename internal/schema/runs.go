@@ -38,7 +38,9 @@ type Run struct {
 	BudgetUsedPercent Opt[int64] // 1/10,000 percent
 	Commits           int64
 	Bulk              BulkCounts
-	CallsSkipped      int64 // not written by earlier versions
+	CallsSkipped      int64      // not written by earlier versions
+	Verified          int64      // neither were these
+	Unverified        Opt[int64] // after the run
 }
 
 // BulkCounts count what a run did with the pages of v2. Earlier versions wrote none.
@@ -71,6 +73,7 @@ const (
 	firstBulk  = 28
 	skipped    = 33
 	problem    = 34
+	verified   = 35
 )
 
 // Row returns the run's row of the table runs.
@@ -90,7 +93,8 @@ func (r *Run) Row() Row {
 	for _, n := range r.Bulk.all() {
 		row = append(row, parquet.Int64Value(*n))
 	}
-	return append(row, parquet.Int64Value(r.CallsSkipped), TextValue(orNil(r.Problem)))
+	return append(row, parquet.Int64Value(r.CallsSkipped), TextValue(orNil(r.Problem)),
+		parquet.Int64Value(r.Verified), LongValue(r.Unverified))
 }
 
 // Set fills the run from a row of runs. The run does not alias the row.
@@ -107,6 +111,7 @@ func (r *Run) Set(row Row) {
 		*n = LongOf(row[firstBulk+i]).V
 	}
 	r.CallsSkipped, r.Problem = LongOf(row[skipped]).V, text(problem)
+	r.Verified, r.Unverified = LongOf(row[verified]).V, LongOf(row[verified+1])
 }
 
 func orNil(s string) []byte {

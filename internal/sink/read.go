@@ -6,6 +6,7 @@ import (
 	"errors"
 	"iter"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/parquet-go/parquet-go"
@@ -138,6 +139,46 @@ func (w *Warehouse) DueCount(scope calls.DueScope) int64 {
 				n += f.Unsettled
 			}
 		}
+	}
+	return n
+}
+
+// Unverified yields the calls of the last commit whose transcript came from v2 and was not compared
+// with that of v3 yet, with their turns: newest period first, in each by start. Only with all are
+// those included that this run has changed. A call is valid until the next one is requested.
+func (w *Warehouse) Unverified(ctx context.Context, all bool) iter.Seq2[*calls.Call, error] {
+	return func(yield func(*calls.Call, error) bool) {
+		enough := errors.New("enough")
+		r := w.reader()
+		files := slices.Clone(r.Files(schema.Calls.Name))
+		slices.SortFunc(files, func(a, b *layout.File) int { return cmp.Compare(b.Period, a.Period) })
+		for _, f := range files {
+			if f.Bulk == 0 {
+				continue
+			}
+			err := r.EachChosen(ctx, f.Period, func(call *calls.Call) bool {
+				return call.InBulk() && (all || string(call.RunID()) != w.opts.RunID)
+			}, func(call *calls.Call) error {
+				if !yield(call, nil) {
+					return enough
+				}
+				return nil
+			})
+			switch {
+			case errors.Is(err, enough):
+				return
+			case err != nil:
+				yield(nil, err)
+				return
+			}
+		}
+	}
+}
+
+// UnverifiedCount returns the number of these calls.
+func (w *Warehouse) UnverifiedCount() (n int64) {
+	for _, f := range w.reader().Files(schema.Calls.Name) {
+		n += f.Bulk
 	}
 	return n
 }
@@ -292,7 +333,7 @@ func (w *Warehouse) Aging() (aged, total int64, err error) {
 		case snapshot.EndOf(f.Period) <= from:
 			aged += f.Rows
 		case f.MinStart != nil && *f.MinStart < from:
-			n, err := w.startedBefore(s, f, from)
+			n, err := w.started(s, f, math.MinInt64, from)
 			if err != nil {
 				return 0, 0, err
 			}
@@ -302,11 +343,35 @@ func (w *Warehouse) Aging() (aged, total int64, err error) {
 	return aged, total, nil
 }
 
-func (w *Warehouse) startedBefore(s *layout.Snapshot, f *layout.File, from int64) (n int64, err error) {
+// Between returns the number of calls of the last commit with from <= start_at < to, in ms UTC.
+func (w *Warehouse) Between(ctx context.Context, from, to int64) (n int64, err error) {
+	s := w.Snapshot()
+	if s == nil {
+		return 0, nil
+	}
+	for _, f := range s.Manifest.FilesOf(schema.Calls.Name) {
+		switch {
+		case f.MinStart == nil || *f.MinStart >= to || *f.MaxStart < from:
+			continue
+		case *f.MinStart >= from && *f.MaxStart < to:
+			n += f.Rows // or less, if some have no start
+			continue
+		}
+		in, err := w.started(s, f, from, to)
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return 0, err
+		}
+		n += in
+	}
+	return n, nil
+}
+
+// started counts the calls of a file with from <= start_at < to.
+func (w *Warehouse) started(s *layout.Snapshot, f *layout.File, from, to int64) (n int64, err error) {
 	err = snapshot.NewReader(w.opts.FS, s, w.proofs).Read(f, func(t *table.Reader) error {
 		at := t.Column("start_at")
 		return t.Each([]string{"start_at"}, func(row []parquet.Value) {
-			if start := t.Instant(at, row[0]); start.OK && start.V < from {
+			if start := t.Instant(at, row[0]); start.OK && start.V >= from && start.V < to {
 				n++
 			}
 		})

@@ -112,7 +112,7 @@ func (w *Warehouse) readJournal(refs []layout.Segment, exact bool) (*commit.Inta
 func (w *Warehouse) Record(ctx context.Context, run schema.Run) error {
 	made, err := w.maintain(func(b commit.Base) (*commit.Result, error) {
 		return b.Restore(ctx, b.Old, w.stamp(), func(s commit.Stats) schema.Run {
-			run.CallsPending = s.Due
+			run.CallsPending, run.Unverified = s.Due, schema.Some(s.Unverified)
 			return run
 		})
 	})

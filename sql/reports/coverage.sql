@@ -5,9 +5,10 @@
 -- that is not requested by its kind is of a kind (status, reason, length) of which no
 -- record ever had a transcript. Without --by there are further rows about the whole
 -- warehouse: calls that the last run could not read, the total that the service reports
--- and, if transcripts came from v2, their number, how many were compared with v3, and the
--- upper bound of the share that may differ: 1 - 0.05^(1/n) for n compared transcripts (95
--- % confidence), since none of them differed.
+-- and, if transcripts came from v2, their number, how many were compared with v3, how many
+-- of those differed and were replaced, and how many are still to be compared. The bound is
+-- for the share of these that differ, with 95 % confidence: 1 - 0.05^(1/n), since none
+-- differed of n transcripts chosen at random when they came.
 --
 -- An analysis is pending if the call connected as far as is known, did not opt out, has no
 -- sentiment, and its settlement is ended; it is given up if the settlement is expired. The
@@ -17,7 +18,7 @@
 --
 -- Time ranges that are not completely listed are reported on stderr, as by every report.
 --
--- Grain: one row per group and fact that applies to at least one call
+-- Grain: one row per group and fact that applies to at least one call; also one if no transcript of v2 differed
 -- Reads: tallied, runs
 -- Tallies: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, user_sentiment, opted_out, unit
 -- Shares: share_percent of sum(calls) FILTER (fact = 'listed')
@@ -74,16 +75,20 @@ WITH counted AS (
     SELECT key, facts[1].calls AS group_calls, unnest(facts, recursive := true)
     FROM counted
 ), last_run AS (
-    SELECT calls_set_aside, total_count
+    SELECT calls_set_aside, total_count, bulk_unverified
     FROM runs
     WHERE NOT coalesce(getvariable('grouped'), false)
     ORDER BY started_at DESC, run_id DESC
     LIMIT 1
-), bulk AS ( -- since a transcript of v2 was wrong, if one ever was: they were all fetched again then
-    SELECT sum(bulk_transcripts)::BIGINT AS came, sum(bulk_compared)::BIGINT AS compared
+), bulk AS (
+    SELECT sum(bulk_transcripts)::BIGINT AS came,
+        (sum(bulk_compared) + coalesce(sum(bulk_verified), 0))::BIGINT AS compared,
+        sum(bulk_differing)::BIGINT AS differing,
+        -- since the last difference
+        sum(bulk_compared) FILTER (started_at > coalesce(
+            (SELECT max(started_at) FROM runs WHERE bulk_differing > 0), '-infinity'::TIMESTAMPTZ)) AS sampled
     FROM runs
     WHERE NOT coalesce(getvariable('grouped'), false) AND bulk_transcripts IS NOT NULL
-        AND started_at > coalesce((SELECT max(started_at) FROM runs WHERE bulk_differing > 0), '-infinity'::TIMESTAMPTZ)
 )
 SELECT key, fact, state, calls, share_percent, scope
 FROM (
@@ -97,9 +102,14 @@ FROM (
     UNION ALL
     SELECT NULL, 22, 'transcript from a page of v2', 'info', came, NULL, 'warehouse', 0 FROM bulk WHERE came > 0
     UNION ALL
-    SELECT NULL, 23, 'page of v2 compared with v3', 'info', compared, NULL, 'warehouse', 0 FROM bulk WHERE came > 0
+    SELECT NULL, 23, 'page of v2 compared with v3', 'good', compared, NULL, 'warehouse', 0 FROM bulk WHERE came > 0
     UNION ALL
-    SELECT NULL, 24, 'transcript of v2 that may differ, at most', 'info', NULL, 100 * (1 - 0.05 ** (1 / compared)), 'warehouse', 0
-    FROM bulk WHERE came > 0 AND compared > 0
+    SELECT NULL, 24, 'transcript of v2 that differed', 'info', differing, NULL, 'warehouse', 0 FROM bulk WHERE came > 0
+    UNION ALL
+    SELECT NULL, 25, 'transcript of v2 still to be compared', 'waiting', bulk_unverified, NULL, 'warehouse', 0
+    FROM last_run WHERE bulk_unverified > 0
+    UNION ALL
+    SELECT NULL, 26, 'transcript of v2 that may differ, at most', 'info', NULL, 100 * (1 - 0.05 ** (1 / sampled)), 'warehouse', 0
+    FROM bulk, last_run WHERE sampled > 0 AND bulk_unverified > 0
 )
 ORDER BY group_rank(group_calls), key NULLS LAST, line

@@ -191,7 +191,7 @@ func TestBulkPagesThatBecomeWrong(t *testing.T) {
 	}
 	sameAsTruth(t, c)
 	runs := c.sql("SELECT sum(bulk_requests)::BIGINT AS requests, sum(bulk_transcripts)::BIGINT AS transcripts, sum(bulk_differing)::BIGINT AS differing FROM runs")
-	if number(t, runs[0]["requests"]) != c.service.Server.Stats().ByKind["bulk"] || number(t, runs[0]["differing"]) != 1 {
+	if number(t, runs[0]["requests"]) != c.service.Server.Stats().ByKind["bulk"] || number(t, runs[0]["differing"]) < 1 {
 		t.Errorf("the runs say %v", runs)
 	}
 }

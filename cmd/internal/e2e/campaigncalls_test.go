@@ -3,7 +3,9 @@ package e2e
 import (
 	"encoding/csv"
 	"fmt"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -85,5 +87,34 @@ func TestCallsOfCampaigns(t *testing.T) {
 				t.Errorf("calls by campaign (-sandbox +query):\n%s", d)
 			}
 		})
+	}
+}
+
+// A service that refuses the parameter campaign_id is asked once, not once for each campaign, and
+// not again in the following nights, until the time that the report names is over.
+func TestRefusedFilterIsRemembered(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	c := found(t, sandbox.Options{
+		World: sandbox.Config{Seed: 23, Calls: 200, Days: 10, Campaigns: 40}, OldFilters: true,
+		Inject: func(_ int64, r sandbox.Request) sandbox.FaultKind {
+			if strings.Contains(r.Query, "campaign_id=") {
+				asked.Add(1)
+			}
+			return ""
+		},
+	})
+	var nights []int64
+	for range 4 {
+		before := asked.Load()
+		c.mustExtract("--resources", "campaigns,campaign_calls")
+		nights = append(nights, asked.Load()-before)
+		c.clock.Advance(24 * time.Hour)
+	}
+	if n := number(t, c.one("SELECT count(*) AS v FROM campaigns")); n < 20 {
+		t.Fatalf("%d campaigns", n)
+	}
+	if !slices.Equal(nights, []int64{1, 0, 1, 0}) {
+		t.Errorf("campaign_id was sent %v times in these nights", nights)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -15,33 +16,57 @@ import (
 	"callhouse/cmd/internal/intake"
 	"callhouse/cmd/internal/progress"
 	"callhouse/internal/crawler"
+	"callhouse/internal/crawler/forecast"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 	"callhouse/internal/words"
 )
 
-// plannedRun is what plan prints, as JSON. Times are RFC 3339 in UTC.
+// plannedRun is what plan prints, as JSON. Times are RFC 3339 in UTC. Ranges assume that no request
+// fails; an upper bound of null is unknown.
 type plannedRun struct {
 	Total      int64            `json:"total_count"` // -1: the service does not say
 	Known      int64            `json:"calls_known"`
 	Stretches  []plannedStretch `json:"list"`
-	Pages      int64            `json:"pages"`
-	Again      int64            `json:"pages_of_unsettled_calls"`
+	Pages      plannedRange     `json:"pages"`
+	Again      plannedRange     `json:"pages_of_unsettled_calls"`
+	Relisted   plannedRange     `json:"pages_listed_long_ago"`
 	Due        int64            `json:"details_due"`
 	Skipped    int64            `json:"details_skipped"`
 	Unsettled  int64            `json:"details_to_settle_at_most"`
-	New        int64            `json:"details_of_new_calls_at_most"`
-	BulkPages  int64            `json:"bulk_pages"`
-	BulkCalls  int64            `json:"bulk_calls_at_most"` // of the details, those that come on these pages instead
-	Compared   int64            `json:"bulk_compared"`
-	Side       int64            `json:"resources"`
-	Unlisted   int64            `json:"resources_never_listed"`
+	New        int64            `json:"new_calls_at_most"` // -1: unknown
+	Bulk       plannedRange     `json:"bulk_pages"`
+	Compared   plannedRange     `json:"bulk_compared"`
+	Verified   plannedRange     `json:"bulk_verified"`
+	Records    plannedRange     `json:"details"`
+	Side       plannedRange     `json:"resources"`
+	Resources  []plannedObjects `json:"by_resource"`
 	Unasked    string           `json:"resources_not_asked_for,omitempty"`
-	Requests   int64            `json:"requests_at_most"`
-	Minutes    float64          `json:"minutes_at_most"`
+	Requests   plannedRange     `json:"requests"`
+	Minutes    plannedRange     `json:"minutes"`
+	AtMost     *int64           `json:"requests_at_most"` // also if pages of v2 prove useless; null: unknown
 	Allowed    int64            `json:"requests_in_max_duration,omitempty"`
 	Remaining  int64            `json:"requests_remaining,omitempty"`
 	PlanningBy int64            `json:"requests_spent_on_planning"`
+}
+
+// plannedRange is a number between two bounds.
+type plannedRange struct {
+	From float64  `json:"from"`
+	To   *float64 `json:"to"` // null: unknown
+}
+
+func rangeOf(r forecast.Range, of func(int64) float64) plannedRange {
+	p := plannedRange{From: of(r.Least)}
+	if r.Most >= 0 {
+		p.To = new(of(r.Most))
+	}
+	return p
+}
+
+type plannedObjects struct {
+	Resource string       `json:"resource"`
+	Requests plannedRange `json:"requests"`
 }
 
 type plannedStretch struct {
@@ -80,11 +105,20 @@ func plan(ctx context.Context, s *settings.Settings, asJSON bool, stdout, stderr
 			words.Fprintf(stderr, "the journal contains records of a killed run; "+
 				"the next run commits them first, so it needs fewer requests than shown\n")
 		}
+		number := func(r forecast.Range) plannedRange { return rangeOf(r, func(n int64) float64 { return float64(n) }) }
+		all := p.Requests()
 		out := plannedRun{
-			Total: p.Total, Known: p.Known, Pages: p.Pages, Again: p.Again, Due: p.Due, Skipped: p.Skipped, Unsettled: p.Unsettled, New: p.New,
-			BulkPages: p.Bulk.Pages, BulkCalls: p.Bulk.Calls, Compared: p.Bulk.Compared, Side: p.Side, Unlisted: p.Unlisted,
-			Unasked: s.Unasked(cfg.Resources), Requests: p.Requests(), Minutes: math.Ceil(c.Takes(p.Requests()).Minutes()*10) / 10,
-			PlanningBy: p.Asked,
+			Total: p.Total, Known: p.Known, Pages: number(p.List), Again: number(p.Again), Relisted: number(p.Relisted),
+			Due: p.Calls.Due, Skipped: p.Calls.Skipped, Unsettled: p.Calls.Unsettled, New: p.Calls.New,
+			Bulk: number(p.Bulk), Compared: number(p.Compared), Verified: number(p.Verified), Records: number(p.Records), Side: number(p.Side()),
+			Unasked: s.Unasked(cfg.Resources), Requests: number(all), PlanningBy: p.Asked,
+			Minutes: rangeOf(all, func(n int64) float64 { return math.Ceil(c.Takes(n).Minutes()*10) / 10 }),
+		}
+		if most := p.AtMost(); most >= 0 {
+			out.AtMost = &most
+		}
+		for _, of := range p.Resources {
+			out.Resources = append(out.Resources, plannedObjects{of.Name, number(of.Requests())})
 		}
 		for _, st := range p.Stretches {
 			ps := plannedStretch{Calls: st.Calls, Pages: st.Pages}
@@ -98,32 +132,75 @@ func plan(ctx context.Context, s *settings.Settings, asJSON bool, stdout, stderr
 		}
 		if s.MaxDuration > 0 {
 			out.Allowed = c.Within(s.MaxDuration)
-			out.Remaining = max(0, out.Requests-out.Allowed)
+			out.Remaining = max(0, max(all.Least, all.Most)-out.Allowed)
 		}
 		if asJSON {
 			return settings.WriteJSON(stdout, out)
 		}
-		writePlan(s.Text(stdout), &out, c, s.MaxDuration, s.ListOnly)
+		writePlan(s.Text(stdout), &out, &p, c, s)
 		return nil
 	})
 }
 
 // writePlan prints a plan for a person.
-func writePlan(w io.Writer, p *plannedRun, c *crawler.Crawler, limit time.Duration, listOnly bool) {
-	n := humanize.Comma
-	line := func(what string, requests int64, note string) {
-		words.Fprintf(w, "  %-10s %10s requests  %8s  %s\n", what, n(requests), cli.Clock(c.Takes(requests)), note)
+func writePlan(w io.Writer, out *plannedRun, p *forecast.Run, c *crawler.Crawler, s *settings.Settings) {
+	line := func(what string, r forecast.Range, note string) {
+		words.Fprintf(w, "  %-11s %15s requests  %15s  %s\n", what, between(r, humanize.Comma),
+			between(r, func(n int64) string { return cli.Clock(c.Takes(n)) }), note)
 	}
-	cost := "Maximum cost"
-	if p.Unlisted > 0 || p.Total < 0 { // of lists whose length is unknown
-		cost = "Expected cost"
-	}
+	total := "does not report its number of calls"
 	if p.Total >= 0 {
-		words.Fprintf(w, "The service has %s calls, the warehouse %s. %s of a run:\n", n(p.Total), n(p.Known), cost)
-	} else {
-		words.Fprintf(w, "The service does not report its number of calls; the warehouse has %s. %s of a run:\n", n(p.Known), cost)
+		total = fmt.Sprintf("has %s calls", humanize.Comma(p.Total))
 	}
-	for _, s := range p.Stretches {
+	words.Fprintf(w, "The service %s, the warehouse %s. A run without failures takes:\n", total, humanize.Comma(p.Known))
+	line("list", p.List, "pages: "+stretches(out.Stretches))
+	if p.Again.Least > 0 {
+		line("", p.Again, "pages listed again, with older calls that lack their analysis or cost")
+	}
+	if p.Relisted.Most != 0 {
+		line("", p.Relisted, "pages listed again, because it was more than a week ago")
+	}
+	if s.ListOnly {
+		words.Fprintf(w, "  %-11s %15s transcripts: --list-only\n", "transcripts", "no")
+	} else {
+		writeTranscripts(w, p, line)
+	}
+	if len(p.Resources) > 0 {
+		line("resources", p.Side(), "agents, campaigns and other resources; more if many objects are new")
+	}
+	line("together", p.Requests(), "")
+	if p.Fallback != 0 && out.AtMost != nil {
+		words.Fprintf(w, "At most %s requests, if no v2 page can be used.\n", humanize.Comma(*out.AtMost))
+	}
+	if out.Unasked != "" {
+		words.Fprintf(w, "Not requested: %s.\n", out.Unasked)
+	}
+	switch limit := s.MaxDuration; {
+	case limit > 0 && out.Remaining == 0:
+		words.Fprintf(w, "All of it fits within %s.\n", cli.Clock(limit))
+	case limit > 0:
+		words.Fprintf(w, "%s allows %s requests: up to %s would remain, the oldest transcripts.\n", cli.Clock(limit),
+			humanize.Comma(out.Allowed), humanize.Comma(out.Remaining))
+	}
+	words.Fprintf(w, "Planning used %s of the service's requests.\n", humanize.Comma(out.PlanningBy))
+}
+
+// between formats a range.
+func between(r forecast.Range, format func(int64) string) string {
+	from, to := format(r.Least), format(max(0, r.Most))
+	switch {
+	case r.Most < 0:
+		return from + " or more"
+	case from == to:
+		return from
+	}
+	return from + " to " + to
+}
+
+// stretches describes the parts of the list.
+func stretches(all []plannedStretch) string {
+	var parts []string
+	for _, s := range all {
 		from, to := "the beginning", "now"
 		if s.From != nil {
 			from = s.From.Format(time.DateTime)
@@ -131,53 +208,28 @@ func writePlan(w io.Writer, p *plannedRun, c *crawler.Crawler, limit time.Durati
 		if s.To != nil {
 			to = s.To.Format(time.DateTime)
 		}
-		line("list", s.Pages, fmt.Sprintf("pages, from %s to %s", from, to))
+		parts = append(parts, fmt.Sprintf("from %s to %s", from, to))
 	}
-	if p.Again > 0 {
-		line("", p.Again, "pages listed again, with older calls that lack their analysis or cost")
-	}
-	if listOnly {
-		words.Fprintf(w, "  %-10s %10s transcripts: --list-only\n", "details", "no")
-	} else {
-		writeDetails(w, p, line)
-	}
-	if p.Side > 0 {
-		note := "agents, campaigns and other resources"
-		if p.Unlisted > 0 {
-			note += "; a minimum, since the length of " + cli.Plural(p.Unlisted, "list") + " is unknown"
-		}
-		line("resources", p.Side, note)
-	}
-	line("together", p.Requests, "")
-	if p.Unasked != "" {
-		words.Fprintf(w, "Not requested: %s.\n", p.Unasked)
-	}
-	if limit > 0 {
-		if p.Remaining == 0 {
-			words.Fprintf(w, "All of it fits within %s.\n", cli.Clock(limit))
-		} else {
-			words.Fprintf(w, "%s allows %s requests: %s would remain, the oldest transcripts.\n", cli.Clock(limit), n(p.Allowed), n(p.Remaining))
-		}
-	}
-	words.Fprintf(w, "Planning used %s of the service's requests.\n", n(p.PlanningBy))
+	return strings.Join(parts, ", ")
 }
 
-// writeDetails prints what of a plan is for records of calls.
-func writeDetails(w io.Writer, p *plannedRun, line func(what string, requests int64, note string)) {
-	if p.BulkPages > 0 {
-		line("bulk", p.BulkPages, "v2 pages, with the transcripts of "+cli.Plural(p.BulkCalls, "call"))
-		line("details", p.Compared, "of these, to compare v2 with v3")
-		if one := p.Due + p.New - p.BulkCalls; one > 0 {
-			line("", one, "calls too far from others to share a page")
-		}
+// writeTranscripts prints the part of a plan that is for transcripts.
+func writeTranscripts(w io.Writer, p *forecast.Run, line func(what string, r forecast.Range, note string)) {
+	if p.Fallback != 0 {
+		line("v2 pages", p.Bulk, "of 100 to 500 calls, with their transcripts")
+		line("records", p.Compared, "of these, to compare v2 with v3")
+		line("", p.Records, "of calls that v2 pages lack or that are too few for a page")
 	} else {
-		line("details", p.Due, "calls that are over and lack theirs")
-		line("", p.New, "new calls; those that never connected need no details")
+		note := "calls that are over and lack their transcripts"
+		if p.Records.Least != p.Records.Most {
+			note += "; those that never connected need no record"
+		}
+		line("records", p.Records, note)
 	}
-	if p.Skipped > 0 {
-		words.Fprintf(w, "  %-10s %10s are skipped: calls of their kind never had a transcript\n", "", humanize.Comma(p.Skipped))
+	if p.Verified.Most != 0 {
+		line("", p.Verified, "to compare transcripts of earlier v2 pages with v3")
 	}
-	if p.Unsettled > 0 {
-		line("", p.Unsettled, "to settle calls: the list contains neither analyses nor costs")
+	if p.Calls.Skipped > 0 {
+		words.Fprintf(w, "  %-11s %15s are skipped: calls of their kind never had a transcript\n", "", humanize.Comma(p.Calls.Skipped))
 	}
 }

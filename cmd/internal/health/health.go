@@ -60,23 +60,28 @@ type moment struct {
 	Age float64   `json:"age_seconds"`
 }
 
-// bulkState reports how reliable pages of v2 are, and how many transcripts came from them.
+// bulkState reports how reliable pages of v2 are, how many transcripts came from them, and how many
+// of those in the warehouse are still to be compared with v3.
 type bulkState struct {
 	State       schema.BulkState `json:"state"`
 	Since       *moment          `json:"since"`
 	Why         string           `json:"why,omitempty"`
 	Transcripts int64            `json:"transcripts"`
+	Compared    int64            `json:"compared"`
+	Differing   int64            `json:"differing"` // and were replaced
+	Unverified  int64            `json:"unverified"`
 }
 
 func (b *bulkState) text() string {
-	came := cli.Plural(b.Transcripts, "transcript") + " came from v2 pages"
+	came := fmt.Sprintf("%s came from v2 pages; %s compared with v3, %s different, %s left", cli.Plural(b.Transcripts, "transcript"),
+		humanize.Comma(b.Compared), humanize.Comma(b.Differing), humanize.Comma(b.Unverified))
 	switch b.State {
 	case schema.BulkRefuted:
-		return "v2 pages were wrong " + age(b.Since.Age) + " ago and are no longer requested: " + b.Why
+		return "v2 pages were wrong " + age(b.Since.Age) + " ago and are no longer requested: " + b.Why + "; " + came
 	case schema.BulkAbsent:
-		return came + ", which the service did not offer " + age(b.Since.Age) + " ago: " + b.Why
+		return "the service did not offer v2 pages " + age(b.Since.Age) + " ago: " + b.Why + "; " + came
 	}
-	return came + ", which matched v3"
+	return came
 }
 
 type runState struct {
@@ -239,7 +244,13 @@ func (h *State) measure(was *sink.History, now time.Time) {
 	if b := m.Bulk; b != nil {
 		h.Bulk = &bulkState{State: b.State, Since: momentOf(b.At, now), Why: b.Why}
 		for i := range m.Files {
-			h.Bulk.Transcripts += m.Files[i].Bulk
+			h.Bulk.Unverified += m.Files[i].Bulk
+		}
+		for i := range was.Runs {
+			r := &was.Runs[i]
+			h.Bulk.Transcripts += r.Bulk.Transcripts
+			h.Bulk.Compared += r.Bulk.Compared + r.Verified
+			h.Bulk.Differing += r.Bulk.Differing
 		}
 	}
 	h.OlderFiles, h.Underived = m.OlderFiles(), m.Underived()

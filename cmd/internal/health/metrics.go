@@ -196,6 +196,9 @@ func (m *Metrics) warehouse(g gauges, h *State) {
 	g.set("calls_pending", "Calls that are over and lack their transcript.", float64(h.Pending))
 	g.set("calls_overdue", "Those of them that started at least two days ago.", float64(h.Overdue))
 	g.set("calls_unsettled", "Calls that are in progress, or lack their analysis or cost.", float64(h.Unsettled))
+	if h.Bulk != nil {
+		g.set("transcripts_unverified", "Transcripts from v2 that are still to be compared with v3.", float64(h.Bulk.Unverified))
+	}
 	g.set("costs_unheld", "Calls with a cost that does not fit the column total_cost.", float64(h.UnheldCosts))
 	g.set("coverage_gaps", "Time ranges of the list that were never read.", float64(len(h.Gaps)))
 	if h.NewestCall != nil {

@@ -35,6 +35,7 @@ func allMetrics(t *testing.T) *prometheus.Registry {
 	h := twoRuns()
 	now := time.Now()
 	h.Snapshot.Manifest.Coverage = []schema.Span{{From: 1, To: 2, ListedAt: 3}, {From: 4, To: 5, ListedAt: 6}}
+	h.Snapshot.Manifest.Bulk = &schema.Bulk{State: schema.BulkTrusted}
 	m := Metrics{Now: now, Started: now, Profile: "acme", Ended: true, Code: 3, Failures: 2, Report: new(crawler.Report),
 		Last: &schema.Run{ID: "new", StartedAt: now.UnixMilli(), EndedAt: schema.Some(now.UnixMilli() + 1500), Outcome: schema.OutcomeIncomplete,
 			Requests: 20, PageRequests: 9, DetailRequests: 6, Bulk: schema.BulkCounts{Requests: 4},

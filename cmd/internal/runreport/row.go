@@ -27,7 +27,7 @@ func Row(id, version string, started time.Time, p *crawler.Progress, drift map[c
 		CallsMissing: p.Missing, CallsSetAside: p.SetAside, Drift: p.Drift, Commits: commits,
 		BudgetUsedPercent: schema.Some(int64(math.Round(p.BudgetUsed * 10_000))),
 	}
-	row.Bulk = p.Bulk.BulkCounts
+	row.Bulk, row.Verified = p.Bulk.BulkCounts, p.Bulk.Verified
 	row.Bulk.Requests = p.BulkRequests
 	did.AddTo(&row)
 	if p.TotalCount >= 0 {

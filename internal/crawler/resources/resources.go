@@ -38,45 +38,6 @@ type Report struct {
 // night.
 const badLists = 3
 
-// Plan returns the number of requests for the resources, as far as it is known without a request,
-// and the number of lists that were never requested.
-func (c *Crawl) Plan(ctx context.Context) (requests, unlisted int64, err error) {
-	for _, of := range c.Resources {
-		if of.Lasting && c.Bodies {
-			for _, err := range c.Store.Incomplete(ctx, of, c.dueOf) {
-				if err != nil {
-					return 0, 0, unread(err)
-				}
-				requests++
-			}
-		}
-		if of.Parent != nil || of.Single && c.Organization == "" {
-			continue
-		}
-		known := c.Store.Objects(of)
-		if c.dueList(of) && c.stream(of, api.Side).Idle() == "" {
-			requests += max(1, int64(len(of.Queries)), (known+PageSize-1)/PageSize)
-		}
-		if c.Store.Listed(of) == 0 {
-			unlisted++
-		}
-		if !of.Parts() {
-			continue
-		}
-		each := int64(len(of.Children()))
-		if of.Record != "" {
-			each++
-		}
-		for _, err := range c.Store.Incomplete(ctx, of, c.dueOf) {
-			if err != nil {
-				return 0, 0, unread(err)
-			}
-			requests += each
-		}
-	}
-	return requests, unlisted, nil
-}
-
 // dueList reports whether a list of the whole is to be requested in this run.
 func (c *Crawl) dueList(of *resource.Resource) bool {
 	if of.Single && c.Organization == "" {
@@ -142,17 +103,21 @@ func (c *Crawl) Parts(ctx context.Context) error {
 	return nil
 }
 
-// each calls fetch for every incomplete object.
+// each calls fetch for every incomplete object. The others wait for the first: the service may refuse
+// a parameter, and then none of them is requested.
 func (c *Crawl) each(ctx context.Context, of *resource.Resource, fetch func(context.Context, *resource.Resource, string) error) error {
-	workers := c.workers(ctx)
+	workers, first := c.workers(ctx), streams.NewSignal()
+	begun := false
 	for key, err := range c.Store.Incomplete(ctx, of, c.dueOf) {
 		if err != nil {
 			workers.Go(func(context.Context) error { return unread(err) })
 		}
-		if err != nil || ctx.Err() != nil {
+		if err != nil || begun && !first.Await(ctx, 0) || ctx.Err() != nil {
 			break
 		}
+		begun = true
 		workers.Go(func(ctx context.Context) error {
+			defer first.Fire()
 			if err := fetch(ctx, of, key); err != nil {
 				return err
 			}

@@ -118,6 +118,7 @@ func (m *maker) fill(ctx context.Context, units []*unit, runs func() ([]schema.R
 	}
 	for _, f := range m.files {
 		m.made.Due += f.Due
+		m.made.Unverified += f.Bulk
 		m.made.Unsettled += f.Unsettled
 	}
 	if runs != nil {
@@ -224,10 +225,6 @@ func (m *maker) resting() map[string]schema.Rest {
 	}
 	return out
 }
-
-// distrusts reports whether transcripts from pages of v2 are no longer trusted: the commit makes
-// their calls wait for their own records.
-func (m *maker) distrusts() bool { return m.in.refuted }
 
 // refused reports whether nothing is taken from pages of v2.
 func (m *maker) refused() bool {

@@ -25,7 +25,6 @@ type Intake struct {
 	changes map[string]*change
 	Covered []Covered
 	bulk    *schema.Bulk // the last state of the pages of v2; nil: none
-	refuted bool         // whether a transcript was ever found wrong
 	rests   []schema.Rest
 	Broken  []journal.Loss
 	details int64
@@ -128,7 +127,6 @@ func (in *Intake) note(r *schema.Record, run string) (ofNoCall bool, err error) 
 	case schema.KindBulkState:
 		in.bulk = new(schema.Bulk)
 		err = json.Unmarshal(r.Body, in.bulk)
-		in.refuted = in.refuted || in.bulk.State == schema.BulkRefuted
 	case schema.KindRest:
 		var rest schema.Rest
 		if err = json.Unmarshal(r.Body, &rest); err == nil {

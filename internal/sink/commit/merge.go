@@ -119,7 +119,7 @@ func (r *merger) keep(was *calls.Call) error {
 		}
 		r.news++
 		return nil
-	case r.overdue(was), r.distrusts() && was.InBulk(), !r.old.Current.Current, r.spelled, len(r.u.lost) > 0, r.u.blanks[string(was.ID())]:
+	case r.overdue(was), !r.old.Current.Current, r.spelled, len(r.u.lost) > 0, r.u.blanks[string(was.ID())]:
 		return r.touch(was)
 	}
 	r.tell(was)
@@ -136,7 +136,7 @@ func (r *merger) change(was *calls.Call, ch *change) error {
 	if err != nil {
 		return err
 	}
-	if calls.Same(before, after) && !ch.lacksTranscript(after) {
+	if calls.Same(before, after) && !ch.lacksTranscript(after) && before.InBulk() == after.InBulk() {
 		after = before
 	} else {
 		r.news++
@@ -161,7 +161,7 @@ func (r *merger) touch(was *calls.Call) error {
 		r.blankRows(&call.Object)
 		r.news++
 	}
-	if distrusted := r.distrust(call); distrusted || r.overdue(call) {
+	if r.overdue(call) {
 		call.Settle(r.Now.UnixMilli())
 		r.news++
 	}
@@ -185,9 +185,6 @@ func (r *merger) take(from *snapshot.Source, call *calls.Call) (*calls.Call, err
 	return table.Upgrade(&r.dec, call), nil
 }
 
-// distrust makes a call whose transcript is no longer trusted wait for its own record.
-func (r *merger) distrust(call *calls.Call) bool { return r.distrusts() && call.Distrust() }
-
 // overdue reports whether a call has expired since it was written.
 func (m *maker) overdue(call *calls.Call) bool {
 	return m.settles && call.Unsettled() && call.ExpiresAt() <= m.Now.UnixMilli()
@@ -197,7 +194,7 @@ func (m *maker) overdue(call *calls.Call) bool {
 func (r *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 	cur, start := old, ch.start
 	for _, e := range ch.entries {
-		next, fetchedAt, err := r.read(ch, e, cur != nil)
+		next, fetchedAt, err := r.read(ch, e, cur)
 		if err != nil {
 			return nil, err
 		}
@@ -218,9 +215,6 @@ func (r *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 		next.Settle(r.Now.UnixMilli())
 		cur = next
 	}
-	if cur != nil && r.distrust(cur) {
-		cur.Settle(r.Now.UnixMilli())
-	}
 	if start != ch.start {
 		return nil, fmt.Errorf("read the start of call %q anew: %w", ch.id, ErrMisread)
 	}
@@ -233,7 +227,7 @@ func (r *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 
 // read decodes one of a call's records. It returns nil for a record that adds nothing: of a call
 // that no list named, or of a page of v2 that is not trusted.
-func (r *merger) read(ch *change, e entry, isKnown bool) (call *calls.Call, fetchedAt int64, err error) {
+func (r *merger) read(ch *change, e entry, cur *calls.Call) (call *calls.Call, fetchedAt int64, err error) {
 	slot := r.feed.Slot()
 	rec, err := r.in.record(e, ch.id, &slot.Body)
 	r.feed.Grow(len(rec.Body))
@@ -246,7 +240,7 @@ func (r *merger) read(ch *change, e entry, isKnown bool) (call *calls.Call, fetc
 	if err != nil {
 		return nil, 0, err
 	}
-	if !isKnown && (e.kind.Bodiless() || e.kind == schema.KindBulk) || e.kind == schema.KindBulk && r.refused() {
+	if cur == nil && (e.kind.Bodiless() || e.kind == schema.KindBulk) || e.kind == schema.KindBulk && r.refused() {
 		return nil, 0, nil
 	}
 	call = &slot.Call
@@ -262,7 +256,7 @@ func (r *merger) read(ch *change, e entry, isKnown bool) (call *calls.Call, fetc
 		return nil, 0, fmt.Errorf("read call %q anew: %w", ch.id, err)
 	}
 	call.Fetched(rec.FetchedAt, rec.FetchedAt, []byte(ch.run))
-	if e.kind == schema.KindDetail || e.dumped() {
+	if e.kind == schema.KindDetail && (cur == nil || !cur.InBulk()) || e.dumped() { // a transcript of v2 was counted when it came
 		r.stats.took(call)
 	}
 	return call, rec.FetchedAt, nil

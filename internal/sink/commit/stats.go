@@ -16,6 +16,7 @@ type Stats struct {
 	Turns       int64 // their turns
 	Details     int64 // details merged
 	Due         int64 // ended calls that wait for their detail, in the whole warehouse
+	Unverified  int64 // transcripts of v2 that were not compared with v3 yet, in the whole warehouse
 	Unsettled   int64 // calls neither settled nor expired, in the whole warehouse
 	Written     int   // data files written
 	Linked      int   // data files linked from the previous snapshot
@@ -77,6 +78,7 @@ func (s Stats) AddTo(run *schema.Run) {
 	run.CallsSettled += s.Settled
 	run.CallsSkipped += s.Skipped
 	run.CallsPending = s.Due
+	run.Unverified = schema.Some(s.Unverified)
 	run.Transcripts += s.Transcripts
 	run.Turns += s.Turns
 }

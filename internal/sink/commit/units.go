@@ -99,7 +99,7 @@ func (m *maker) planUnits(in *Input, moved []tenure) ([]*unit, error) {
 		return nil, err
 	}
 	for _, f := range p.Old.Files(schema.Calls.Name) {
-		if f.NextExpiry != nil && *f.NextExpiry <= p.Now.UnixMilli() || p.distrusts() && f.Bulk > 0 {
+		if f.NextExpiry != nil && *f.NextExpiry <= p.Now.UnixMilli() {
 			p.unitOf(f.Period)
 		}
 	}

@@ -239,12 +239,25 @@ func callsOf(ctx context.Context, s *layout.Snapshot, only *schema.Table) iter.S
 // EachCall visits the calls of a period with their turns and items, until ctx is done. only is the
 // one table whose rows are read; nil: all of them.
 func (r *Reader) EachCall(ctx context.Context, period string, only *schema.Table, visit func(*calls.Call) error) error {
+	return r.eachChosen(ctx, period, only, func(*calls.Call) bool { return true }, visit)
+}
+
+// EachChosen visits the calls of a period whose row is chosen, with their turns and items.
+func (r *Reader) EachChosen(ctx context.Context, period string, choose func(*calls.Call) bool, visit func(*calls.Call) error) error {
+	return r.eachChosen(ctx, period, nil, choose, visit)
+}
+
+func (r *Reader) eachChosen(ctx context.Context, period string, only *schema.Table, choose func(*calls.Call) bool,
+	visit func(*calls.Call) error) error {
 	in, err := r.Period(period, only)
 	if err != nil || in == nil {
 		return err
 	}
 	err = in.Each(func(call *calls.Call) error {
-		if err := errors.Join(ctx.Err(), in.Take(call)); err != nil {
+		if err := ctx.Err(); err != nil || !choose(call) {
+			return err
+		}
+		if err := in.Take(call); err != nil {
 			return err
 		}
 		return visit(call)

@@ -21,6 +21,7 @@ import (
 	"callhouse/cmd/internal/progress"
 	"callhouse/internal/api"
 	"callhouse/internal/crawler"
+	"callhouse/internal/crawler/bulk"
 	"callhouse/internal/phone"
 	"callhouse/internal/wire/mask"
 	"callhouse/internal/words"
@@ -44,7 +45,7 @@ type Settings struct {
 }
 
 // transcripts are the words of the setting.
-var transcripts = map[string]crawler.Transcripts{"auto": crawler.Auto, "v3": crawler.FromV3, "v2": crawler.FromV2}
+var transcripts = map[string]bulk.Source{"auto": crawler.Auto, "v3": crawler.FromV3, "v2": crawler.FromV2}
 
 // ListFrom returns when the calls started, at the earliest, that a run at now lists.
 func (s *Settings) ListFrom(now time.Time) (time.Time, error) {
@@ -80,6 +81,7 @@ func (s *Settings) Crawl(now time.Time) (crawler.Config, error) {
 	cfg := crawler.Config{
 		Config: api.Config{BaseURL: s.BaseURL, PerSecond: s.PerSecond, PerMinute: s.PerMinute, Share: s.Share},
 		Window: s.Window, RelistEvery: s.RelistEvery, Full: s.Full, ListOnly: s.ListOnly, MaxDuration: s.MaxDuration,
+		Verify: s.VerifyTranscripts,
 	}
 	if s.BaseURL == "" {
 		return cfg, cli.Usage("set CALLHOUSE_BASE_URL or --base-url to the part of the address before /v3", "no service address")
@@ -94,6 +96,10 @@ func (s *Settings) Crawl(now time.Time) (crawler.Config, error) {
 	}
 	if s.Share <= 0 || s.Share > 1 {
 		return cfg, cli.Usage("--share 0.5 leaves half of the budget to other programs", "--share must be above 0 and at most 1, not %v", s.Share)
+	}
+	if !(s.VerifyTranscripts >= 0 && s.VerifyTranscripts <= 1) {
+		return cfg, cli.Usage("--verify-transcripts 0.1 uses a tenth of a night; 0 compares none",
+			"--verify-transcripts must be 0 to 1, not %v", s.VerifyTranscripts)
 	}
 	cfg.Clock = s.Clock
 	var err error

@@ -1,4 +1,4 @@
-package crawler
+package bulk
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"net/http"
 
@@ -15,10 +16,13 @@ import (
 	"callhouse/internal/schema"
 )
 
-// bulkPage is one page of v2: the calls that started between the newest and the oldest of some due
+// forever is later than any start.
+const forever = math.MaxInt64
+
+// page is one page of v2: the calls that started between the newest and the oldest of some due
 // calls. It is read as a stream, so its size does not matter.
-type bulkPage struct {
-	*bulk
+type page struct {
+	*Crawl
 	envelope.Stream
 	ctx   context.Context
 	due   []calls.Due // newest first
@@ -41,33 +45,33 @@ type bulkPage struct {
 }
 
 // newPage prepares a page of these calls, and selects the transcripts to compare.
-func (b *bulk) newPage(ctx context.Context, due []calls.Due, limit int) *bulkPage {
+func (b *Crawl) newPage(ctx context.Context, due []calls.Due, limit int) *page {
 	unproven := b.unproven()
-	p := &bulkPage{bulk: b, ctx: ctx, due: due, limit: limit, proves: unproven > 0, wanted: map[string]bool{}}
+	p := &page{Crawl: b, ctx: ctx, due: due, limit: limit, proves: unproven > 0, wanted: map[string]bool{}}
 	for i, n := range rand.Perm(len(due)) {
-		p.wanted[due[n].CallID] = i >= unproven && rand.IntN(bulkOneIn) > 0
+		p.wanted[due[n].CallID] = i >= unproven && rand.IntN(oneIn) > 0
 	}
 	return p
 }
 
 // request returns the page's request. Both thresholds are assumed to be inclusive, in ms.
-func (p *bulkPage) request() api.Request {
+func (p *page) request() api.Request {
 	body := map[string]any{"sort_order": "descending", "limit": p.limit}
 	if len(p.due) > 0 {
 		body["filter_criteria"] = map[string]any{"start_timestamp": map[string]int64{"upper_threshold": p.upper(), "lower_threshold": p.lower()}}
 	}
 	text, _ := json.Marshal(body) // of texts and numbers
 	return api.Request{
-		Method: http.MethodPost, Path: bulkPath, Body: text, Kind: api.Bulk, Priority: api.Recent, Stream: p.stream.Stream, Read: p.read,
+		Method: http.MethodPost, Path: path, Body: text, Kind: api.Bulk, Priority: api.Recent, Stream: p.stream().Stream, Read: p.read,
 	}
 }
 
 // upper and lower are the starts of the newest and of the oldest due call.
-func (p *bulkPage) upper() int64 { return p.due[0].StartAt.V }
-func (p *bulkPage) lower() int64 { return p.due[len(p.due)-1].StartAt.V }
+func (p *page) upper() int64 { return p.due[0].StartAt.V }
+func (p *page) lower() int64 { return p.due[len(p.due)-1].StartAt.V }
 
 // read reads the body of an answer, and stores the transcripts of due calls.
-func (p *bulkPage) read(body io.Reader) error {
+func (p *page) read(body io.Reader) error {
 	p.told, p.others, p.sample = map[string]bool{}, map[string]bool{}, map[string]*calls.Call{}
 	p.calls, p.outside, p.lowest, p.Stream = 0, 0, forever, envelope.Stream{}
 	err := p.Stream.Read(body, "calls", api.MaxBody, func(item []byte) error {
@@ -81,15 +85,13 @@ func (p *bulkPage) read(body io.Reader) error {
 }
 
 // item reads one call of the page. An error is the store's.
-func (p *bulkPage) item(body []byte) error {
+func (p *page) item(body []byte) error {
 	id, start, ok := calls.Peek(body)
 	if !ok {
-		r := p.readers.Get().(*reader)
-		defer p.readers.Put(r)
-		if r.decoder.Decode(body, schema.KindBulk, &r.call) != nil {
+		err := p.Decode(body, schema.KindBulk, func(call *calls.Call) { id, start = bytes.Clone(call.ID()), call.StartAt() })
+		if err != nil {
 			return nil // its own record is fetched instead
 		}
-		id, start = r.call.ID(), r.call.StartAt()
 	}
 	if _, again := p.others[string(id)]; again || p.told[string(id)] {
 		return nil
@@ -113,35 +115,34 @@ func (p *bulkPage) item(body []byte) error {
 
 // transcript stores the transcript of a due call, or keeps it for the comparison. If it is
 // incomplete, the call's own record is fetched instead.
-func (p *bulkPage) transcript(id string, body []byte, keep bool) error {
-	r := p.readers.Get().(*reader)
-	defer p.readers.Put(r)
-	if err := r.decoder.Decode(body, schema.KindBulk, &r.call); err != nil {
+func (p *page) transcript(id string, body []byte, keep bool) error {
+	var unfit error
+	err := p.Decode(body, schema.KindBulk, func(call *calls.Call) {
+		if unfit = call.TellsTranscript(); unfit == nil && !keep {
+			p.sample[id] = call.Clone()
+		}
+	})
+	if unfit != nil {
+		p.Log.Debug("a v2 call cannot be used", "call", p.Secrets.Clip(id, 80), "reason", unfit)
+	}
+	if err != nil || unfit != nil || !keep {
 		return nil
 	}
-	if err := r.call.TellsTranscript(); err != nil {
-		p.log.Debug("a v2 call cannot be used", "call", p.secrets.Clip(id, 80), "reason", err)
-		return nil
-	}
-	if !keep {
-		p.sample[id] = r.call.Clone()
-		return nil
-	}
-	p.recs = append(p.recs, schema.Record{Kind: schema.KindBulk, CallID: id, FetchedAt: p.nowMS(), Body: bytes.Clone(body)})
-	if p.size += len(body); p.size < bulkPut {
+	p.recs = append(p.recs, schema.Record{Kind: schema.KindBulk, CallID: id, FetchedAt: p.Now(), Body: bytes.Clone(body)})
+	if p.size += len(body); p.size < batch {
 		return nil
 	}
 	return p.flush()
 }
 
 // flush stores the batch.
-func (p *bulkPage) flush() error {
+func (p *page) flush() error {
 	recs := p.recs
 	p.recs, p.size = nil, 0
 	if p.failed != nil {
 		return p.failed
 	}
-	if err := p.Crawler.put(p.ctx, recs...); err != nil {
+	if err := p.Put(p.ctx, recs...); err != nil {
 		return err
 	}
 	p.put += int64(len(recs))
@@ -150,7 +151,7 @@ func (p *bulkPage) flush() error {
 
 // rest returns the part of a window that is still to be requested: the calls below the page, and
 // those of the page's own part that did not fit on it.
-func (p *bulkPage) rest(window []calls.Due) []calls.Due {
+func (p *page) rest(window []calls.Due) []calls.Due {
 	var left []calls.Due
 	if len(p.told) > 0 && (p.More || p.calls >= int64(p.limit)) {
 		for _, d := range p.due {
@@ -163,15 +164,15 @@ func (p *bulkPage) rest(window []calls.Due) []calls.Due {
 }
 
 // unlisted counts the calls on the page that v3 has not listed.
-func (p *bulkPage) unlisted(ctx context.Context) (int64, error) {
+func (p *page) unlisted(ctx context.Context) (int64, error) {
 	to := p.due[len(p.due)-1]
 	if len(p.others) == 0 || p.calls <= to.Rank-p.due[0].Rank+1 {
 		return 0, nil // these are between the due calls
 	}
 	others := maps.Clone(p.others)
 	maps.DeleteFunc(others, func(_ string, inside bool) bool { return !inside })
-	if err := p.store.Unlisted(ctx, min(p.lowest, p.lower()), p.upper(), others); err != nil {
-		return 0, &StoreError{"look for calls that v3 does not list", err}
+	if err := p.Store.Unlisted(ctx, min(p.lowest, p.lower()), p.upper(), others); err != nil {
+		return 0, p.Failed("look for calls that v3 does not list", err)
 	}
 	return int64(len(others)), nil
 }
