@@ -39,11 +39,9 @@ WITH counted AS (
     FROM tallied
     GROUP BY key
 ), waited AS (
-    -- not WHERE is_answered: DuckDB would repeat all that it is made of in the condition
-    SELECT key, count(*) FILTER (is_answered) AS first_word_calls,
-        quantile_disc(agent_first_word_ms, [0.50, 0.90, 0.95]) FILTER (is_answered) AS p
+    SELECT key, count(*) AS first_word_calls, quantile_disc(agent_first_word_ms, [0.50, 0.90, 0.95]) AS p
     FROM selected_speech
-    WHERE agent_first_word_ms IS NOT NULL
+    WHERE is_answered AND agent_first_word_ms IS NOT NULL
     GROUP BY key
 )
 SELECT counted.key AS key, answered_calls, hung_up_5s_calls,

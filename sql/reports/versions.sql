@@ -70,7 +70,7 @@ WITH typed AS MATERIALIZED (
         sum_if(calls, success) AS successes,
         CASE WHEN getvariable('field_name') IS NULL THEN completed ELSE successes END AS hits,
         CASE WHEN getvariable('field_name') IS NULL THEN answered ELSE known END AS calls
-    FROM tallied -- not WHERE is_answered: DuckDB plans for a second what that is made of
+    FROM tallied
     GROUP BY key, agent_id, agent_version, variant_label, call_type
     HAVING answered + known > 0
 ), baselines AS (

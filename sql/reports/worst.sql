@@ -22,7 +22,7 @@
 --   outcome         VARCHAR  -      outcome
 --   failed_uses     BIGINT   count  failed tool calls
 
-WITH marked AS MATERIALIZED ( -- or DuckDB repeats all that outcome is made of in the condition on suffered
+WITH marked AS (
     SELECT key, call_id, start_at, agent_id, duration_ms, user_sentiment, outcome,
         CAST(coalesce(failed_tool_uses, 0) AS BIGINT) AS failed_uses,
         coalesce(user_sentiment = 'negative', false) AS was_negative,

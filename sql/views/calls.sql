@@ -42,17 +42,15 @@ WITH facts AS (
         short_step_of(duration_ms) AS short_step,
         local_time(start_at) AS local_start
     FROM stored.calls AS stored
-), kinds AS (
-    SELECT *, call_kind(is_over, is_connected, status, disconnection_reason, transcript_state, spoke, short_step) AS outcome_kind
+), ends AS (
+    SELECT *, call_end(is_over, is_connected, status, disconnection_reason, transcript_state, spoke, short_step) AS ended
     FROM facts
-), outcomes AS (
-    SELECT *, outcome_of(outcome_kind) AS outcome
-    FROM kinds
 )
-SELECT * EXCLUDE (spoke, short_step, local_start, outcome_kind, outcome),
-    outcome, outcome_kind,
-    outcome_answered(outcome, is_over, spoke) AS is_answered,
-    outcome = 'completed' AS is_completed,
+SELECT * EXCLUDE (spoke, short_step, local_start, ended),
+    ended.outcome AS outcome,
+    ended.kind AS outcome_kind,
+    call_answered(is_over, is_connected, is_voicemail, spoke) AS is_answered,
+    ended.outcome = 'completed' AS is_completed,
     call_conversed(is_connected, is_voicemail, spoke) AS is_conversed,
     CASE WHEN is_connected THEN duration_ms END AS talk_ms,
     local_start,
@@ -63,4 +61,4 @@ SELECT * EXCLUDE (spoke, short_step, local_start, outcome_kind, outcome),
     month_of(local_start) AS local_month,
     caller_of(direction, from_e164, from_number, to_e164, to_number) AS caller,
     agent_name_of(agent_id) AS agent_name
-FROM outcomes
+FROM ends

@@ -258,14 +258,14 @@ var derivedFacts = [][]derived{{
 	{"local_month", "month_of(local_start)", "local_start"},
 }, {
 	{"is_conversed", "call_conversed(is_connected, is_voicemail, spoke)", "is_started status disconnection_reason " + question.OfSpeech},
-	{"outcome_kind", "call_kind(is_over, is_connected, status, disconnection_reason, transcript_state, spoke, short_step)",
+	{"is_answered", "call_answered(is_over, is_connected, is_voicemail, spoke)", question.OfOutcome},
+	{"is_unheard", "call_unheard(is_over, is_connected, is_voicemail, spoke)", question.OfOutcome},
+	{"ended", "call_end(is_over, is_connected, status, disconnection_reason, transcript_state, spoke, short_step)",
 		question.OfOutcome},
 }, {
-	{"outcome", "outcome_of(outcome_kind)", question.OfOutcome},
-}, {
-	{"is_answered", "outcome_answered(outcome, is_over, spoke)", question.OfOutcome},
-	{"is_unheard", "outcome_unheard(outcome, is_over, spoke)", question.OfOutcome},
-	{"is_completed", "outcome = 'completed'", question.OfOutcome},
+	{"outcome", "ended.outcome", question.OfOutcome},
+	{"outcome_kind", "ended.kind", question.OfOutcome},
+	{"is_completed", "ended.outcome = 'completed'", question.OfOutcome},
 }}
 
 // withFacts returns a SELECT of rows that have the columns, and of what follows
