@@ -270,8 +270,8 @@ func (c *composer) findings(ctx context.Context) (err error) {
 		return err
 	}
 	err = each([]func() (*section, error){
-		func() (*section, error) { return c.tools(ctx, c.p) },
-		func() (*section, error) { return c.worst(ctx, c.last) },
+		func() (*section, error) { return c.board(ctx, tools, c.p) },
+		func() (*section, error) { return c.board(ctx, worst, c.last) },
 	}, func(s *section) error { c.d.First = append(c.d.First, s); return nil })
 	if err != nil {
 		return err
@@ -280,10 +280,12 @@ func (c *composer) findings(ctx context.Context) (err error) {
 }
 
 // off shows the unusual days.
-func (c *composer) off(ctx context.Context) (err error) {
-	if c.d.Off, c.unusual, err = anomalies(ctx, c.reader, c.p); err != nil {
+func (c *composer) off(ctx context.Context) error {
+	a, err := c.ask(ctx, "anomalies", c.p, "")
+	if err != nil {
 		return err
 	}
+	c.d.Off, c.unusual = unusual.table(a), a.off()
 	return c.show(c.d, "off", "cards")
 }
 
@@ -292,15 +294,15 @@ func (c *composer) sections(ctx context.Context) error {
 	r, p, whole := c.reader, c.p, c.spans[2]
 	draw := drawer{l: c.l, unit: p.unit(), bins: p.bins(c.listed, c.l), before: c.before, past: c.before.bins(c.listed, c.l), off: c.unusual}
 	return each([]func() (*section, error){
-		func() (*section, error) { return draw.volume(ctx, r, p, whole) },
-		func() (*section, error) { return draw.sentiment(ctx, r, p, whole) },
-		func() (*section, error) { return draw.latency(ctx, r, p) },
-		func() (*section, error) { return reasons(ctx, r, p) },
+		func() (*section, error) { return draw.over(ctx, r, volume, p, whole) },
+		func() (*section, error) { return draw.over(ctx, r, sentiment, p, whole) },
+		func() (*section, error) { return draw.over(ctx, r, latency, p, whole) },
+		func() (*section, error) { return r.board(ctx, reasons, p) },
 		func() (*section, error) { return r.flows(ctx, p) },
-		func() (*section, error) { return draw.costs(ctx, r, p) },
+		func() (*section, error) { return draw.over(ctx, r, costs, p, whole) },
 		func() (*section, error) { return distribution(ctx, r, p, whole) },
 		func() (*section, error) { return heat(ctx, r, p) },
-		func() (*section, error) { return agents(ctx, r, p) },
+		func() (*section, error) { return r.board(ctx, agents, p) },
 		func() (*section, error) { return coverage(r.l, c.spans[0], whole), nil },
 	}, func(s *section) error { return c.show(s, "section") })
 }
