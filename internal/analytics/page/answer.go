@@ -47,12 +47,6 @@ func (r reader) params(p period, by string) question.Params {
 	return out
 }
 
-// only returns a reader with one more condition.
-func (r reader) only(condition string) reader {
-	r.where = append(slices.Clone(r.where), condition)
-	return r
-}
-
 // ask runs a report over a period, grouped by a dimension or not.
 func (r reader) ask(ctx context.Context, report string, p period, by string) (*asked, error) {
 	params := r.params(p, by)

@@ -108,7 +108,7 @@ func edited(seen time.Time) row {
 // verdicts are what is said of a company.
 type verdicts struct {
 	day, period, findings, agents int // words there, and in the weekly table of agents
-	cost, handle                  int // of the last day and of the period
+	cost                          int // of the period
 	off, days                     int // days with a mark, and days
 	edit                          string
 }
@@ -143,8 +143,6 @@ func (c *company) judge(t *testing.T) (v verdicts) {
 			switch tile.Name {
 			case l.say("figures.cost"):
 				v.cost += said(tile.WholeChange)
-			case l.say("figures.handle"):
-				v.handle += said(tile.WholeChange)
 			}
 		}
 		v.findings = len(d.Findings.Rows)
@@ -213,7 +211,7 @@ func TestNothingChanges(t *testing.T) {
 		v := c.judge(t)
 		one := func(n int) int { return min(n, 1) }
 		sum.day, sum.period, sum.findings, sum.agents = sum.day+one(v.day), sum.period+one(v.period), sum.findings+one(v.findings), sum.agents+one(v.agents)
-		sum.cost, sum.handle, sum.off, sum.days = sum.cost+v.cost, sum.handle+v.handle, sum.off+v.off, sum.days+v.days
+		sum.cost, sum.off, sum.days = sum.cost+v.cost, sum.off+v.off, sum.days+v.days
 		if v.edit == "better" || v.edit == "worse" {
 			edits++
 		}
@@ -222,7 +220,6 @@ func TestNothingChanges(t *testing.T) {
 	atMost(t, "pages with a word beside a figure of the 28 days", sum.period, *companies, .05)
 	atMost(t, "pages with a finding", sum.findings, *companies, .05)
 	atMost(t, "costs per call of 28 days called better or worse", sum.cost, *companies, .05)
-	atMost(t, "handle times of 28 days called longer or shorter", sum.handle, *companies, .05)
 	atMost(t, "weekly tables of eight agents (--compare) with more or less", sum.agents, *companies, .05)
 	atMost(t, "days that anomalies marks", sum.off, sum.days, .02)
 	atMost(t, "edits that changes calls better or worse after three days", edits, *companies, .05)
@@ -255,7 +252,6 @@ func TestSomethingChanges(t *testing.T) {
 			bad: worse(.1)}, found},
 		{"cost per call 10 % higher for 28 days of 100 calls", .1, company{days: 60, agents: 4, perDay: 100, tail: 1, bad: dearer(1.1)}, func(v verdicts) bool { return v.cost > 0 }},
 		{"cost per call 20 % higher for 28 days of 100 calls", .8, company{days: 60, agents: 4, perDay: 100, tail: 1, bad: dearer(1.2)}, func(v verdicts) bool { return v.cost > 0 }},
-		{"handle time 20 % longer for 28 days of 100 calls", .7, company{days: 60, agents: 4, perDay: 100, tail: 1, bad: longer(1.2)}, func(v verdicts) bool { return v.handle > 0 }},
 	} {
 		n, found := (*companies+3)/4, 0
 		for j := range n {
@@ -273,10 +269,6 @@ func TestSomethingChanges(t *testing.T) {
 
 func dearer(times float64) func(time.Time, int) (float64, float64, float64) {
 	return func(at time.Time, _ int) (float64, float64, float64) { return 0, sinceFourWeeks(at, times), 1 }
-}
-
-func longer(times float64) func(time.Time, int) (float64, float64, float64) {
-	return func(at time.Time, _ int) (float64, float64, float64) { return 0, 1, sinceFourWeeks(at, times) }
 }
 
 func sinceFourWeeks(at time.Time, times float64) float64 {

@@ -75,7 +75,7 @@ var tools = board{id: "tools", report: "tools", by: "tools.tool", columns: []col
 var worst = board{id: "worst", report: "worst", by: "worst.call", columns: []column{
 	{text: "reasons", name: "why", words: true, write: func(a *asked, _ []any, v any) string { return a.l.why(a.text(v)) }},
 	{text: "time", name: "start_at", words: true, write: func(a *asked, _ []any, v any) string { return a.l.instant(v, a.loc) }},
-	{text: "agent", name: "agent_id", words: true, write: func(a *asked, _ []any, v any) string { return shortName(a.text(v)) }},
+	{text: "agent", name: "agent_id", words: true, write: agentName},
 	{text: "duration", name: "duration_ms"}},
 	choose: func(a *asked) []int { return []int{0, 1, 2, 3, 4}[:min(len(a.rows), 5)] },
 	omit:   func(*asked, []any) bool { return true },
@@ -85,7 +85,7 @@ var worst = board{id: "worst", report: "worst", by: "worst.call", columns: []col
 			l.Link = a.address("call", question.Params{Call: l.Key})
 		}
 	},
-	lead: func(a *asked, t *table) string {
+	wide: true, lead: func(a *asked, t *table) string {
 		if len(t.Rows) == 0 {
 			return a.l.say("worst.nothing", a.l.period(a.period))
 		}
@@ -173,3 +173,53 @@ var costs = timeline{id: "costs", report: "costs", columns: []pick{totalCost, pe
 		}
 		return told
 	}}
+
+func agentName(a *asked, _ []any, v any) string {
+	if v == nil {
+		return "–"
+	}
+	return shortName(a.text(v))
+}
+
+// campaigns has those with attempts in the period, most first.
+var campaigns = board{id: "campaigns", report: "campaigns", by: "campaigns.name", columns: []column{
+	{text: "attempts", name: "attempts", sum: true}, {text: "reached", name: "reached_percent", bar: true},
+	{text: "progress", name: "progress_percent", wide: true}},
+	choose: func(a *asked) (out []int) {
+		attempts := func(i int) int64 { n, _ := a.rows[i][a.index("attempts")].(int64); return n }
+		for i := range a.rows {
+			out = append(out, i)
+		}
+		slices.SortStableFunc(out, func(i, j int) int { return cmp.Compare(attempts(j), attempts(i)) })
+		return slices.DeleteFunc(out[:min(len(out), 8)], func(i int) bool { return attempts(i) == 0 })
+	}}
+
+// versions has those that differ from their baseline by more than chance, the worse ones first, then
+// the others.
+var versions = board{id: "versions", report: "versions", by: "by.agent", columns: []column{
+	{text: "version", name: "agent_version", words: true}, {text: "answered", name: "answered_calls", sum: true},
+	{text: "completed", name: "completed_percent", bar: true},
+	{text: "verdict", name: "verdict", words: true, write: func(a *asked, _ []any, v any) string { return a.l.word("verdict", a.text(v)) }}},
+	choose: func(a *asked) (out []int) {
+		rank := func(i int) int {
+			return slices.Index([]string{"worse", "better"}, a.text(a.rows[i][a.index("verdict")]))
+		}
+		for i := range a.rows {
+			if rank(i) >= 0 {
+				out = append(out, i)
+			}
+		}
+		slices.SortStableFunc(out, func(i, j int) int { return cmp.Compare(rank(i), rank(j)) })
+		return out[:min(len(out), 8)]
+	},
+	line: func(a *asked, i int, l *line) {
+		if !l.Null {
+			l.Name = shortName(l.Key)
+		}
+	}}
+
+// ended has the outcomes of calls and their kinds.
+var ended = board{id: "ends", report: "outcomes", by: "ends.outcome", words: "outcome", columns: []column{
+	{text: "kind", name: "kind", words: true, write: func(a *asked, _ []any, v any) string { return a.l.word("kind", a.text(v)) }},
+	{text: "share", name: "share_percent"}, {text: "calls", name: "calls"}},
+	line: func(_ *asked, _ int, l *line) { l.Title = "" }}

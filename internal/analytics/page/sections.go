@@ -16,6 +16,7 @@ import (
 type section struct {
 	ID, Title, Lead string
 	Wide            bool
+	Open            bool // the lead opens what is below it
 	Charts          []template.HTML
 	Boards          []*table // always visible
 	Details         []*table // collapsed
