@@ -105,6 +105,7 @@ func (r reader) listen(ctx context.Context, p period) (*section, error) {
 		if l.Summary, l.Said, err = r.told(ctx, l.Key); err != nil && !analytics.Denied(err) {
 			return nil, err
 		}
+		l.Summary = cmp.Or(l.Summary, r.l.say("worst.no_summary"))
 	}
 	return s, nil
 }

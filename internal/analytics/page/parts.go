@@ -218,8 +218,19 @@ var versions = board{id: "versions", report: "versions", by: "by.agent", columns
 		}
 	}}
 
+// kindOf names a kind of outcome; unknown reasons and statuses have a prefix.
+func kindOf(a *asked, _ []any, v any) string {
+	kind := a.text(v)
+	for _, of := range []string{"reason", "status"} {
+		if word, ok := strings.CutPrefix(kind, of+" "); ok {
+			return a.l.say("kind."+of, word)
+		}
+	}
+	return a.l.word("kind", kind)
+}
+
 // ended has the outcomes of calls and their kinds.
 var ended = board{id: "ends", report: "outcomes", by: "ends.outcome", words: "outcome", columns: []column{
-	{text: "kind", name: "kind", words: true, write: func(a *asked, _ []any, v any) string { return a.l.word("kind", a.text(v)) }},
+	{text: "kind", name: "kind", words: true, write: kindOf},
 	{text: "share", name: "share_percent"}, {text: "calls", name: "calls"}},
 	line: func(_ *asked, _ int, l *line) { l.Title = "" }}
