@@ -108,7 +108,7 @@ func edited(seen time.Time) row {
 // verdicts are what is said of a company.
 type verdicts struct {
 	day, period, findings, agents int // words there, and in the weekly table of agents
-	cost                          int // of the period
+	cost, handle                  int // of the period
 	off, days                     int // days with a mark, and days
 	edit                          string
 }
@@ -163,6 +163,15 @@ func (c *company) judge(t *testing.T) (v verdicts) {
 			}
 		}
 	}
+	p = question.Params{Since: companyEnds.AddDate(0, 0, -28), Until: companyEnds}
+	if p, err = w.Compare("durations", p, companyEnds); err != nil {
+		t.Fatal(err)
+	}
+	p.Strict, p.Columns = question.Strict{Answers: answersOfPeriod, Changes: 6}, []string{"handle_ms", "change_low_handle_ms", "change_high_handle_ms"}
+	rows, columns = answers(t, w, "durations", p)
+	if line := rows[0]; float(line[columns["change_low_handle_ms"]]) > 0 || float(line[columns["change_high_handle_ms"]]) < 0 {
+		v.handle = 1
+	}
 	rows, columns = answers(t, w, "anomalies", question.Params{Since: companyEnds.AddDate(0, 0, -28)})
 	marked := map[string]bool{}
 	for _, line := range rows {
@@ -211,7 +220,7 @@ func TestNothingChanges(t *testing.T) {
 		v := c.judge(t)
 		one := func(n int) int { return min(n, 1) }
 		sum.day, sum.period, sum.findings, sum.agents = sum.day+one(v.day), sum.period+one(v.period), sum.findings+one(v.findings), sum.agents+one(v.agents)
-		sum.cost, sum.off, sum.days = sum.cost+v.cost, sum.off+v.off, sum.days+v.days
+		sum.cost, sum.handle, sum.off, sum.days = sum.cost+v.cost, sum.handle+v.handle, sum.off+v.off, sum.days+v.days
 		if v.edit == "better" || v.edit == "worse" {
 			edits++
 		}
@@ -220,6 +229,7 @@ func TestNothingChanges(t *testing.T) {
 	atMost(t, "pages with a word beside a figure of the 28 days", sum.period, *companies, .05)
 	atMost(t, "pages with a finding", sum.findings, *companies, .05)
 	atMost(t, "costs per call of 28 days called better or worse", sum.cost, *companies, .05)
+	atMost(t, "handle times of 28 days called longer or shorter", sum.handle, *companies, .05)
 	atMost(t, "weekly tables of eight agents (--compare) with more or less", sum.agents, *companies, .05)
 	atMost(t, "days that anomalies marks", sum.off, sum.days, .02)
 	atMost(t, "edits that changes calls better or worse after three days", edits, *companies, .05)
@@ -252,6 +262,7 @@ func TestSomethingChanges(t *testing.T) {
 			bad: worse(.1)}, found},
 		{"cost per call 10 % higher for 28 days of 100 calls", .1, company{days: 60, agents: 4, perDay: 100, tail: 1, bad: dearer(1.1)}, func(v verdicts) bool { return v.cost > 0 }},
 		{"cost per call 20 % higher for 28 days of 100 calls", .8, company{days: 60, agents: 4, perDay: 100, tail: 1, bad: dearer(1.2)}, func(v verdicts) bool { return v.cost > 0 }},
+		{"handle time 20 % longer for 28 days of 100 calls", .7, company{days: 60, agents: 4, perDay: 100, tail: 1, bad: longer(1.2)}, func(v verdicts) bool { return v.handle > 0 }},
 	} {
 		n, found := (*companies+3)/4, 0
 		for j := range n {
@@ -325,4 +336,9 @@ func TestOneBadDay(t *testing.T) {
 			t.Errorf("it is found in %d of %d; the docs say about %.0f %%", found, n, 100*c.least)
 		}
 	}
+}
+
+// longer is a company whose calls take longer in the last four weeks.
+func longer(times float64) func(time.Time, int) (float64, float64, float64) {
+	return func(at time.Time, _ int) (float64, float64, float64) { return 0, 1, sinceFourWeeks(at, times) }
 }
