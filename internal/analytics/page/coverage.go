@@ -11,7 +11,8 @@ import (
 // coverage shows how complete the numbers are: of the last day, the period, and the whole
 // warehouse.
 func coverage(l *lang, last, whole *span, told []string) *section {
-	s := &section{ID: "coverage", Title: l.say("trust.title"), Wide: true, Open: true, Lead: strings.Join(told, " ") + " " + l.say("trust.lead")}
+	s := &section{ID: "coverage", Title: l.say("trust.title"), Wide: true, Open: true,
+		Lead: strings.Join(told, " ") + " " + l.say("trust.lead")}
 	if last.calls() > 0 {
 		s.Boards = append(s.Boards, last.facts(ofSelection, last.name(l)))
 	}

@@ -41,8 +41,9 @@ func (l *lang) figures() []figure {
 	return []figure{
 		{name: l.say("figures.calls"), what: l.say("figures.calls_what"), report: "funnel", field: field{"calls", stage("attempted")},
 			more: l.say("change.more"), less: l.say("change.fewer"), unit: chart.Count, measure: "calls"},
-		{name: l.say("figures.connect"), what: l.say("figures.connect_what"), report: "funnel", field: field{"attempted_percent", stage("connected")},
-			of: field{"calls", stage("attempted")}, sense: higherIsBetter, unit: chart.Percent, measure: "connected_percent"},
+		{name: l.say("figures.connect"), what: l.say("figures.connect_what"), report: "funnel",
+			field: field{"attempted_percent", stage("connected")},
+			of:    field{"calls", stage("attempted")}, sense: higherIsBetter, unit: chart.Percent, measure: "connected_percent"},
 		{name: l.say("figures.completed"), what: l.say("figures.completed_what"), report: "funnel",
 			field: field{"answered_percent", stage("completed")},
 			of:    field{"answered_calls", stage("completed")}, sense: higherIsBetter, unit: chart.Percent, measure: "completed_percent"},

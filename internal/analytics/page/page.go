@@ -15,7 +15,6 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/words"
-	sqlfiles "callhouse/sql"
 )
 
 // Options select the content of a page. The zero value is the last 28 whole days of all agents.
@@ -188,7 +187,7 @@ func (c *composer) head(context.Context) error {
 	c.d = &document{Lang: l.tag.String(), Above: o.Above, Live: o.Address != nil, Title: cmp.Or(o.Title, l.say("page.title")),
 		Period: l.period(c.p), Agent: o.Agent, Where: o.Where, Single: c.p.days() == 1,
 		Style: template.CSS(Style())} //nolint:gosec // our own file
-	if f, ok := sqlfiles.Report("incidents"); ok && len(c.w.Snapshot().Manifest.Lists) > 0 {
+	if f, err := question.Report("incidents"); err == nil && len(c.w.Snapshot().Manifest.Lists) > 0 {
 		if lacking, err := c.w.NotFetched(f, question.Params{}); err == nil && len(lacking) > 0 {
 			c.warn("warning.not_fetched", strings.ReplaceAll(strings.Join(lacking, ", "), "_", " "))
 		}

@@ -48,7 +48,8 @@ var agents = board{id: "agents", report: "agents", by: "by.agent", wide: true, c
 
 // tools has the tools with failures, most failures first.
 var tools = board{id: "tools", report: "tools", by: "tools.tool", columns: []column{
-	{text: "share", name: "failed_percent", bar: true}, {text: "failed", name: "failed_uses", sum: true}, {text: "uses", name: "uses", sum: true}},
+	{text: "share", name: "failed_percent", bar: true},
+	{text: "failed", name: "failed_uses", sum: true}, {text: "uses", name: "uses", sum: true}},
 	choose: func(a *asked) (out []int) {
 		const named = 5
 		failures := func(i int) int64 { n, _ := a.rows[i][a.index("failed_uses")].(int64); return n }
@@ -157,7 +158,8 @@ var (
 	perMinute = pick{text: "minute", column: "per_minute"}
 )
 
-var costs = timeline{id: "costs", report: "costs", columns: []pick{totalCost, perCall, perMinute, {text: "completed", column: "per_completed_call"}},
+var costs = timeline{id: "costs", report: "costs",
+	columns: []pick{totalCost, perCall, perMinute, {text: "completed", column: "per_completed_call"}},
 	panels: []panel{
 		{title: "panel_total", kind: chart.Bars, scale: chart.Money, height: 100, lines: []trace{totalCost.as("costs.total", 1)}},
 		{title: "panel_call", kind: chart.Lines, scale: chart.Money, height: 100, lines: []trace{perCall.as("costs.call", 1)}},

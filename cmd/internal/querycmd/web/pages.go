@@ -82,7 +82,8 @@ func (s *Server) frame(q *request, title string, groups bool) frame {
 		}
 		f.Spans = append(f.Spans, choice{span.text, link(q.path, values), q.typed.Since == span.since && q.typed.Until == ""})
 	}
-	f.Fields = []input{{"since", "From", q.typed.Since, "7d", dateField(q.typed.Since)}, {"until", "Before", q.typed.Until, "7d", dateField(q.typed.Until)},
+	f.Fields = []input{{"since", "From", q.typed.Since, "7d", dateField(q.typed.Since)},
+		{"until", "Before", q.typed.Until, "7d", dateField(q.typed.Until)},
 		{"agent", "Agent", q.typed.Agent, "name or id", ""}, {"tz", "Time zone", q.zone.String(), "Asia/Seoul", ""}}
 	if groups {
 		f.Fields = append(f.Fields, input{"by", "By", strings.Join(q.typed.By, ","), "agent,day", ""})
