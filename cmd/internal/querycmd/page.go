@@ -33,8 +33,9 @@ reasons, durations, hours, costs, response latency, agents and coverage. It uses
 network and no scripts, adapts to phone, desktop, paper and dark mode, and can be
 mailed. HTML is its only format; its languages are English and Korean (--lang ko).
 
-The page starts with findings: shares that changed by more than chance since the
-previous period, tools that failed, and calls of the last day worth listening to.
+The page starts with one sentence, what changed by more than chance since the previous
+period, and five numbers with the course of their last 28 days; then it answers what to
+listen to, where, why, and whether the data is complete.
 
 Its numbers are those of the other reports; below each section is the command that
 prints them. It covers whole days: --since and --until are cut to the start of their

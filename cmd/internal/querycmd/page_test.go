@@ -176,10 +176,15 @@ func (a answers) of(t *testing.T, command string) []map[string]string {
 	return rows
 }
 
-// find returns the column's value in the row with where (column=value).
+// find returns the column's value in the row with where (column=value, several joined by and).
 func find(rows []map[string]string, column, where string) (string, bool) {
 	for _, r := range rows {
-		if name, v, _ := strings.Cut(where, "="); where == "" || r[name] == v {
+		all := true
+		for _, condition := range strings.Split(where, " and ") {
+			name, v, _ := strings.Cut(condition, "=")
+			all = all && (where == "" || r[name] == v)
+		}
+		if all {
 			return r[column], true
 		}
 	}

@@ -21,6 +21,7 @@ type asked struct {
 	Command command
 	report  string
 	params  question.Params
+	period  period
 	address Address
 	columns []value.Column
 	rows    [][]any
@@ -46,17 +47,15 @@ func (r reader) params(p period, by string) question.Params {
 	return out
 }
 
-// only returns a reader with one more condition.
-func (r reader) only(condition string) reader {
-	r.where = append(slices.Clone(r.where), condition)
-	return r
-}
-
 // ask runs a report over a period, grouped by a dimension or not.
 func (r reader) ask(ctx context.Context, report string, p period, by string) (*asked, error) {
 	params := r.params(p, by)
 	params.Columns = used[report]
-	return r.run(ctx, report, params, p.flags())
+	a, err := r.run(ctx, report, params, p.flags())
+	if err == nil {
+		a.period = p
+	}
+	return a, err
 }
 
 // used are the columns that the page needs of reports with expensive others, beginning with the

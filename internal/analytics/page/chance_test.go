@@ -108,7 +108,7 @@ func edited(seen time.Time) row {
 // verdicts are what is said of a company.
 type verdicts struct {
 	day, period, findings, agents int // words there, and in the weekly table of agents
-	cost, handle                  int // of the last day and of the period
+	cost, handle                  int // of the period
 	off, days                     int // days with a mark, and days
 	edit                          string
 }
@@ -143,8 +143,6 @@ func (c *company) judge(t *testing.T) (v verdicts) {
 			switch tile.Name {
 			case l.say("figures.cost"):
 				v.cost += said(tile.WholeChange)
-			case l.say("figures.handle"):
-				v.handle += said(tile.WholeChange)
 			}
 		}
 		v.findings = len(d.Findings.Rows)
@@ -164,6 +162,15 @@ func (c *company) judge(t *testing.T) (v verdicts) {
 				v.agents++
 			}
 		}
+	}
+	p = question.Params{Since: companyEnds.AddDate(0, 0, -28), Until: companyEnds}
+	if p, err = w.Compare("durations", p, companyEnds); err != nil {
+		t.Fatal(err)
+	}
+	p.Strict, p.Columns = question.Strict{Answers: answersOfPeriod, Changes: 6}, []string{"handle_ms", "change_low_handle_ms", "change_high_handle_ms"}
+	rows, columns = answers(t, w, "durations", p)
+	if line := rows[0]; float(line[columns["change_low_handle_ms"]]) > 0 || float(line[columns["change_high_handle_ms"]]) < 0 {
+		v.handle = 1
 	}
 	rows, columns = answers(t, w, "anomalies", question.Params{Since: companyEnds.AddDate(0, 0, -28)})
 	marked := map[string]bool{}
@@ -275,10 +282,6 @@ func dearer(times float64) func(time.Time, int) (float64, float64, float64) {
 	return func(at time.Time, _ int) (float64, float64, float64) { return 0, sinceFourWeeks(at, times), 1 }
 }
 
-func longer(times float64) func(time.Time, int) (float64, float64, float64) {
-	return func(at time.Time, _ int) (float64, float64, float64) { return 0, 1, sinceFourWeeks(at, times) }
-}
-
 func sinceFourWeeks(at time.Time, times float64) float64 {
 	if at.Before(companyEnds.AddDate(0, 0, -28)) {
 		return 1
@@ -333,4 +336,9 @@ func TestOneBadDay(t *testing.T) {
 			t.Errorf("it is found in %d of %d; the docs say about %.0f %%", found, n, 100*c.least)
 		}
 	}
+}
+
+// longer is a company whose calls take longer in the last four weeks.
+func longer(times float64) func(time.Time, int) (float64, float64, float64) {
+	return func(at time.Time, _ int) (float64, float64, float64) { return 0, 1, sinceFourWeeks(at, times) }
 }

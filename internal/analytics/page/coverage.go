@@ -1,7 +1,6 @@
 package page
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -11,8 +10,9 @@ import (
 
 // coverage shows how complete the numbers are: of the last day, the period, and the whole
 // warehouse.
-func coverage(l *lang, last, whole *span) *section {
-	s := &section{ID: "coverage", Title: l.say("trust.title"), Wide: true, Lead: l.say("trust.lead")}
+func coverage(l *lang, last, whole *span, told []string) *section {
+	s := &section{ID: "coverage", Title: l.say("trust.title"), Wide: true, Open: true,
+		Lead: strings.Join(told, " ") + " " + l.say("trust.lead")}
 	if last.calls() > 0 {
 		s.Boards = append(s.Boards, last.facts(ofSelection, last.name(l)))
 	}
@@ -39,31 +39,19 @@ const (
 	ofWarehouse = "warehouse"
 )
 
-// facts returns the rows of the report coverage in one scope.
+// facts declares the rows of the report coverage in one scope.
+func facts(scope string) board {
+	return board{id: "trust", by: "trust.table", words: "fact", columns: []column{
+		{text: "state", name: "state", words: true, write: func(a *asked, _ []any, v any) string { return a.l.word("state", a.text(v)) }},
+		{text: "share", name: "share_percent", bar: true}, {text: "calls", name: "calls"}},
+		omit: func(a *asked, row []any) bool { return a.text(row[a.index("scope")]) != scope },
+		line: func(a *asked, _ int, l *line) { l.Name = a.l.word("fact", l.Key) }} // built in, and never cut
+}
+
 func (s *span) facts(scope, name string) *table {
 	a := s.reports["coverage"]
-	t := &table{Command: a.Command, By: a.l.say("trust.table", name), Heads: []head{
-		{Text: a.l.say("trust.state"), Column: "state", Words: true}, {Text: a.l.say("trust.share"), Column: "share_percent"},
-		{Text: a.l.say("trust.calls"), Column: "calls"}}}
-	for _, row := range a.rows {
-		if a.text(row[a.index("scope")]) != scope {
-			continue
-		}
-		l := a.named(row, 0, "fact")
-		l.Name = a.l.word("fact", l.Key) // built in, and never cut
-		for _, h := range t.Heads {
-			v := row[a.index(h.Column)]
-			c := a.cell(v, h.Column)
-			switch h.Column {
-			case "share_percent":
-				c = c.withBar(float(v))
-			case "state":
-				c.Text = a.l.word("state", c.Exact)
-			}
-			l.Cells = append(l.Cells, c)
-		}
-		t.Rows = append(t.Rows, l)
-	}
+	t := facts(scope).table(a)
+	t.By = a.l.say("trust.table", name)
 	return t
 }
 
@@ -102,52 +90,38 @@ func (s *span) trust() string {
 // recent is the number of days whose anomalies the page lists.
 const recent = 7
 
-// anomalies returns the measures that differ from their past: of recent days as a table, of the
-// period by measure and bin.
-func anomalies(ctx context.Context, r reader, p period) (*table, map[string]map[string][]string, error) {
-	a, err := r.ask(ctx, "anomalies", p, "")
-	if err != nil {
-		return nil, nil, err
-	}
+// unusual has the measures of recent days that differ from their past.
+var unusual = board{id: "off", report: "anomalies", by: "off.day", columns: []column{
+	{text: "measure", name: "measure", words: true, write: func(a *asked, _ []any, v any) string { return a.l.say("off." + a.text(v)) }},
+	{text: "value", name: "value", write: measured}, {text: "usual", name: "usual", write: measured}, {text: "score", name: "score"}},
+	omit: func(a *asked, row []any) bool { return a.day(row).Before(a.period.until.AddDate(0, 0, -recent)) },
+	line: func(a *asked, i int, l *line) { l.Name, l.Title = a.l.day(a.day(a.rows[i])), "" }}
+
+// day returns the day of a row of the report anomalies.
+func (a *asked) day(row []any) time.Time { d, _ := row[0].(value.Date); return time.Time(d) }
+
+// off describes the unusual days of the period by measure and bin.
+func (a *asked) off() map[string]map[string][]string {
 	off := map[string]map[string][]string{}
-	t := &table{Command: a.Command, By: r.l.say("off.day"), Heads: []head{{Text: r.l.say("off.measure"), Column: "measure", Words: true},
-		{Text: r.l.say("off.value"), Column: "value"}, {Text: r.l.say("off.usual"), Column: "usual"},
-		{Text: r.l.say("off.score"), Column: "score"}}}
 	for _, row := range a.rows {
-		day, _ := row[0].(value.Date)
-		measure := a.text(row[a.index("measure")])
-		c := a.cell(row[a.index("measure")], "measure")
-		c.Text = r.l.say("off." + measure)
+		measure, bin := a.text(row[a.index("measure")]), a.period.binOf(a.day(row))
 		if off[measure] == nil {
 			off[measure] = map[string][]string{}
 		}
-		bin := p.binOf(time.Time(day))
-		off[measure][bin] = append(off[measure][bin], r.l.say("off.told", c.Text, r.l.measured(measure, float(row[a.index("value")])),
-			r.l.measured(measure, float(row[a.index("usual")])), r.l.day(time.Time(day))))
-		if time.Time(day).Before(p.until.AddDate(0, 0, -recent)) {
-			continue
-		}
-		l := line{Name: r.l.day(time.Time(day)), Key: a.text(day), Cells: []cell{c}}
-		for _, h := range t.Heads[1:] {
-			v := row[a.index(h.Column)]
-			c := a.cell(v, h.Column)
-			if h.Column != "score" {
-				c.Text = r.l.measured(measure, float(v))
-			}
-			l.Cells = append(l.Cells, c)
-		}
-		t.Rows = append(t.Rows, l)
+		off[measure][bin] = append(off[measure][bin], a.l.say("off.told", a.l.say("off."+measure),
+			measured(a, row, row[a.index("value")]), measured(a, row, row[a.index("usual")]), a.l.day(a.day(row))))
 	}
-	return t, off, nil
+	return off
 }
 
-// measured writes a value in the unit of its measure.
-func (l *lang) measured(measure string, v float64) string {
-	switch measure {
+// measured writes a value of the report anomalies in the unit of its measure.
+func measured(a *asked, row []any, x any) string {
+	v := float(x)
+	switch a.text(row[a.index("measure")]) {
 	case "calls":
-		return l.grouped(int64(v))
+		return a.l.grouped(int64(v))
 	case "handle_ms":
-		return l.duration(v)
+		return a.l.duration(v)
 	}
 	return fmt.Sprintf("%.1f%%", v)
 }

@@ -7,9 +7,9 @@ import (
 	"math"
 	"math/big"
 	"slices"
-	"strings"
 	"time"
 
+	"callhouse/internal/analytics/page/chart"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/value"
 )
@@ -31,32 +31,27 @@ type figure struct {
 	of         field // of a share: its denominator; empty: no share
 	sense      sense
 	more, less string // words for a change that is neither better nor worse
+	unit       chart.Scale
+	measure    string // of the report anomalies; empty: none
 }
 
-// outbound selects the funnel of outbound calls: only for them is connecting in question.
-const outbound = "outbound"
-
-// figures returns the key figures, as their reports define them. dials reports whether there are
-// outbound calls.
-func (l *lang) figures(dials bool) []figure {
-	rate, name, of := "funnel", l.say("figures.connected"), l.say("figures.connect_what")
-	if dials {
-		rate, name, of = outbound, l.say("figures.connect"), l.say("figures.connect_outbound")
-	}
+// figures returns the key figures, as their reports define them.
+func (l *lang) figures() []figure {
 	stage := func(s string) map[string]string { return map[string]string{"stage": s} }
 	return []figure{
 		{name: l.say("figures.calls"), what: l.say("figures.calls_what"), report: "funnel", field: field{"calls", stage("attempted")},
-			more: l.say("change.more"), less: l.say("change.fewer")},
-		{name: name, what: of, report: rate, field: field{"attempted_percent", stage("connected")},
-			of: field{"calls", stage("attempted")}, sense: higherIsBetter},
+			more: l.say("change.more"), less: l.say("change.fewer"), unit: chart.Count, measure: "calls"},
+		{name: l.say("figures.connect"), what: l.say("figures.connect_what"), report: "funnel",
+			field: field{"attempted_percent", stage("connected")},
+			of:    field{"calls", stage("attempted")}, sense: higherIsBetter, unit: chart.Percent, measure: "connected_percent"},
 		{name: l.say("figures.completed"), what: l.say("figures.completed_what"), report: "funnel",
 			field: field{"answered_percent", stage("completed")},
-			of:    field{"answered_calls", stage("completed")}, sense: higherIsBetter},
-		{name: l.say("figures.handle"), what: l.say("figures.handle_what"), report: "durations", field: field{"handle_ms", nil},
-			more: l.say("change.longer"), less: l.say("change.shorter")},
-		{name: l.say("figures.cost"), what: l.say("figures.cost_what"), report: "costs", field: field{"per_call", nil}, sense: lowerIsBetter},
+			of:    field{"answered_calls", stage("completed")}, sense: higherIsBetter, unit: chart.Percent, measure: "completed_percent"},
 		{name: l.say("figures.negative"), what: l.say("figures.negative_what"), report: "sentiment",
-			field: field{"rated_percent", map[string]string{"user_sentiment": "negative"}}, sense: lowerIsBetter},
+			field: field{"rated_percent", map[string]string{"user_sentiment": "negative"}}, sense: lowerIsBetter, unit: chart.Percent,
+			measure: "negative_percent"},
+		{name: l.say("figures.cost"), what: l.say("figures.cost_what"), report: "costs", field: field{"per_call", nil}, sense: lowerIsBetter,
+			unit: chart.Money},
 	}
 }
 
@@ -75,24 +70,12 @@ func (r reader) span(ctx context.Context, p period) (*span, error) {
 		}
 		s.reports[name] = a
 	}
-	if slices.ContainsFunc(r.where, func(c string) bool { return strings.HasPrefix(c, "call_type=") }) {
-		return s, nil // the page has one call type
-	}
-	var err error
-	s.reports[outbound], err = r.only("call_type=outbound").ask(ctx, "funnel", p, "")
-	return s, err
+	return s, nil
 }
 
-// calls returns the number of calls in the span, and dialed that of outbound calls.
-func (s *span) calls() int64 { return s.attempted("funnel") }
-
-func (s *span) dialed() int64 { return s.attempted(outbound) }
-
-func (s *span) attempted(report string) int64 {
-	if s.reports[report] == nil {
-		return 0
-	}
-	n, _ := s.reports[report].at(field{"calls", map[string]string{"stage": "attempted"}}).(int64)
+// calls returns the number of calls in the span.
+func (s *span) calls() int64 {
+	n, _ := s.reports["funnel"].at(field{"calls", map[string]string{"stage": "attempted"}}).(int64)
 	return n
 }
 

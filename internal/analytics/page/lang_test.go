@@ -140,7 +140,7 @@ func seen(t *testing.T, text string) (out []string) {
 		}
 		switch e := tok.(type) {
 		case xml.StartElement:
-			if e.Name.Local == "style" || e.Name.Local == "code" {
+			if e.Name.Local == "style" || e.Name.Local == "code" || e.Name.Local == "q" {
 				hidden++
 			}
 			for _, a := range e.Attr {
@@ -149,7 +149,7 @@ func seen(t *testing.T, text string) (out []string) {
 				}
 			}
 		case xml.EndElement:
-			if e.Name.Local == "style" || e.Name.Local == "code" {
+			if e.Name.Local == "style" || e.Name.Local == "code" || e.Name.Local == "q" {
 				hidden--
 			}
 		case xml.CharData:

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -65,8 +66,9 @@ type document struct {
 	Day, DayBefore             string
 	Whole, WholeBefore         string
 	Single                     bool // the period is one day, shown alone
+	Sentence                   string
+	Jumps                      []group
 	Findings                   *findings
-	First                      []*section // findings before the numbers
 	Figures                    []tile
 	Off                        *table
 	Foot                       string
@@ -79,6 +81,7 @@ type tile struct {
 	DayChange          *change
 	Whole, WholeBefore shown
 	WholeChange        *change
+	Trend              trend
 }
 
 // Write writes the page of an open warehouse. It returns a *PeriodError if there is no day between
@@ -132,12 +135,12 @@ func compose(ctx context.Context, w *analytics.Warehouse, l *lang, o Options, sh
 	if s.Calls == 0 {
 		return s, c.empty()
 	}
-	for _, step := range []func(context.Context) error{c.trust, c.findings, c.off, c.sections} {
+	for _, step := range []func(context.Context) error{c.trust, c.off, c.findings, c.sections} {
 		if err := step(ctx); err != nil {
 			return s, err
 		}
 	}
-	return s, show(c.d, "end", "foot")
+	return s, show(c.d, "foot")
 }
 
 // composer is a page being made.
@@ -184,6 +187,11 @@ func (c *composer) head(context.Context) error {
 	c.d = &document{Lang: l.tag.String(), Above: o.Above, Live: o.Address != nil, Title: cmp.Or(o.Title, l.say("page.title")),
 		Period: l.period(c.p), Agent: o.Agent, Where: o.Where, Single: c.p.days() == 1,
 		Style: template.CSS(Style())} //nolint:gosec // our own file
+	if f, err := question.Report("incidents"); err == nil && len(c.w.Snapshot().Manifest.Lists) > 0 {
+		if lacking, err := c.w.NotFetched(f, question.Params{}); err == nil && len(lacking) > 0 {
+			c.warn("warning.not_fetched", strings.ReplaceAll(strings.Join(lacking, ", "), "_", " "))
+		}
+	}
 	for _, s := range c.w.Skipped() {
 		if s.Calls > 0 {
 			c.warn("warning.skipped", s.Name, s.Calls)
@@ -207,7 +215,7 @@ func (c *composer) numbers(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	c.figures = c.l.figures(c.spans[2].dialed() > 0)
+	c.figures = c.l.figures()
 	restless, err := c.restless(ctx, c.p)
 	if err != nil {
 		return err
@@ -219,7 +227,11 @@ func (c *composer) numbers(ctx context.Context) (err error) {
 	if c.whole, err = c.beside(ctx, c.spans[2], c.spans[3], c.figures, ofPeriod(c.figures), restless); err != nil {
 		return err
 	}
-	c.d.figures(c.figures, day, c.whole)
+	trends, err := c.trends(ctx, day)
+	if err != nil {
+		return err
+	}
+	c.d.figures(c.figures, day, c.whole, trends)
 	for _, s := range []*span{c.spans[0], c.spans[2]}[:min(c.p.days(), 2)] {
 		if told := s.trust(); told != "" {
 			c.d.Trust = append(c.d.Trust, told)
@@ -269,40 +281,87 @@ func (c *composer) findings(ctx context.Context) (err error) {
 	if c.d.Findings, err = c.reader.findings(ctx, c.p, c.figures, c.whole); err != nil {
 		return err
 	}
-	err = each([]func() (*section, error){
-		func() (*section, error) { return c.tools(ctx, c.p) },
-		func() (*section, error) { return c.worst(ctx, c.last) },
-	}, func(s *section) error { c.d.First = append(c.d.First, s); return nil })
-	if err != nil {
-		return err
+	c.d.Sentence = c.sentence()
+	for _, id := range groups {
+		c.d.Jumps = append(c.d.Jumps, group{id, c.l.say("group." + id)})
 	}
-	return c.show(c.d, "changes", "figures")
+	return c.show(c.d, "changes", "figures", "off")
 }
 
 // off shows the unusual days.
-func (c *composer) off(ctx context.Context) (err error) {
-	if c.d.Off, c.unusual, err = anomalies(ctx, c.reader, c.p); err != nil {
+func (c *composer) off(ctx context.Context) error {
+	a, err := c.ask(ctx, "anomalies", c.p, "")
+	if err != nil {
 		return err
 	}
-	return c.show(c.d, "off", "cards")
+	c.d.Off, c.unusual = unusual.table(a), a.off()
+	return nil
 }
 
 // sections shows the other parts.
 func (c *composer) sections(ctx context.Context) error {
 	r, p, whole := c.reader, c.p, c.spans[2]
 	draw := drawer{l: c.l, unit: p.unit(), bins: p.bins(c.listed, c.l), before: c.before, past: c.before.bins(c.listed, c.l), off: c.unusual}
-	return each([]func() (*section, error){
-		func() (*section, error) { return draw.volume(ctx, r, p, whole) },
-		func() (*section, error) { return draw.sentiment(ctx, r, p, whole) },
-		func() (*section, error) { return draw.latency(ctx, r, p) },
-		func() (*section, error) { return reasons(ctx, r, p) },
-		func() (*section, error) { return r.flows(ctx, p) },
-		func() (*section, error) { return draw.costs(ctx, r, p) },
-		func() (*section, error) { return distribution(ctx, r, p, whole) },
-		func() (*section, error) { return heat(ctx, r, p) },
-		func() (*section, error) { return agents(ctx, r, p) },
-		func() (*section, error) { return coverage(r.l, c.spans[0], whole), nil },
-	}, func(s *section) error { return c.show(s, "section") })
+	type parts []func() (*section, error)
+	over := func(t timeline) func() (*section, error) {
+		return func() (*section, error) { return draw.over(ctx, r, t, p, whole) }
+	}
+	board := func(b board) func() (*section, error) { return func() (*section, error) { return r.board(ctx, b, p) } }
+	for i, all := range []parts{
+		{func() (*section, error) { return r.listen(ctx, c.last) }},
+		{func() (*section, error) { return r.changed(ctx, p) }, board(campaigns), board(versions)},
+		{func() (*section, error) { return r.ends(ctx, p) }, board(reasons), board(tools), over(latency),
+			func() (*section, error) { return r.flows(ctx, p) }},
+		{over(volume), over(sentiment), over(costs), func() (*section, error) { return distribution(ctx, r, p, whole) },
+			func() (*section, error) { return heat(ctx, r, p) }},
+		{func() (*section, error) { return coverage(r.l, c.spans[0], whole, c.d.Trust), nil }},
+	} {
+		if err := c.show(group{groups[i], c.l.say("group." + groups[i])}, "group"); err != nil {
+			return err
+		}
+		if err := each(all, func(s *section) error { return c.show(s, "section") }); err != nil {
+			return err
+		}
+		if err := c.show(nil, "end"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// groups are the ids of the questions, in order.
+var groups = []string{"listen", "where", "why", "course", "trust"}
+
+// group is a question that several sections answer.
+type group struct{ ID, Title string }
+
+// sentence says how the last day was: what needs attention, or that nothing does.
+func (c *composer) sentence() string {
+	var found []string
+	for _, f := range c.d.Findings.Rows {
+		found = append(found, f.Name+" "+f.Change.By)
+	}
+	yesterday := c.unusualOn(c.last)
+	found = append(yesterday, found...)
+	day := c.l.say("weekday." + c.last.since.Weekday().String())
+	switch n := len(found); {
+	case n == 0 && len(c.d.Warnings) > 0:
+		return c.l.say("sentence.data", day)
+	case n == 0:
+		return c.l.say("sentence.usual", day)
+	default:
+		return c.l.say("sentence.found", n, found[0])
+	}
+}
+
+// unusualOn describes what differs from the past on a day.
+func (c *composer) unusualOn(p period) (out []string) {
+	for _, row := range c.d.Off.Rows {
+		if row.Key == p.since.Format(time.DateOnly) {
+			out = append(out, c.l.say("sentence.unusual", row.Cells[0].Text, row.Cells[1].Text, row.Cells[2].Text))
+		}
+	}
+	return out
 }
 
 // each makes parts of the page and passes them on, except empty ones and those that the reader may
@@ -395,9 +454,9 @@ func (d *document) days(l *lang, p, before, last period, over bool, today time.T
 }
 
 // figures makes the tiles of the last day and the period.
-func (d *document) figures(all []figure, day, whole *beside) {
-	for _, f := range all {
-		d.Figures = append(d.Figures, tile{Name: f.name, What: f.what,
+func (d *document) figures(all []figure, day, whole *beside, trends []trend) {
+	for i, f := range all {
+		d.Figures = append(d.Figures, tile{Name: f.name, What: f.what, Trend: trends[i],
 			Day: day.now.shown(f), DayBefore: day.before.shown(f), DayChange: day.against(f),
 			Whole: whole.now.shown(f), WholeBefore: whole.before.shown(f), WholeChange: whole.against(f)})
 	}

@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"sort"
-	"strings"
 
 	"callhouse/internal/analytics/page/chart"
 	"callhouse/internal/analytics/value"
@@ -17,6 +16,7 @@ import (
 type section struct {
 	ID, Title, Lead string
 	Wide            bool
+	Open            bool // the lead opens what is below it
 	Charts          []template.HTML
 	Boards          []*table // always visible
 	Details         []*table // collapsed
@@ -109,9 +109,102 @@ func (d drawer) chart(s *section, panels ...chart.Panel) *chart.Chart {
 // desc describes a chart for screen readers.
 func (s *section) desc(l *lang) string { return s.Lead + " " + l.say("page.table_follows") }
 
-// section begins a section over time.
-func (d drawer) section(id string) *section {
-	return &section{ID: id, Title: d.l.say(id + ".title_" + d.unit)}
+// timeline declares a section over time: the columns of its table, and panels of some of them. Its
+// texts are ID.title_UNIT and ID.PANEL.
+type timeline struct {
+	id, report string
+	wide       bool
+	measures   []string // of the report anomalies, marked on the chart
+	columns    []pick   // their texts are ID.TEXT
+	split      func(whole *asked) []pick
+	before     []pick // also of the period before
+	panels     []panel
+	lead       func(d drawer, a *asked, whole *span) string
+}
+
+// panel declares a plot of a timeline.
+type panel struct {
+	title   string
+	kind    chart.Kind
+	scale   chart.Scale
+	height  float64
+	top     float64
+	zoom    bool
+	measure string // of the report anomalies
+	lines   []trace
+	before  bool // the first line's value in the period before is drawn behind
+	split   bool // its series are those of split
+}
+
+// trace is a series of a panel.
+type trace struct {
+	pick
+	less  *pick // is subtracted
+	color int
+}
+
+// over makes the section of a timeline.
+func (d drawer) over(ctx context.Context, r reader, t timeline, p period, whole *span) (*section, error) {
+	a, err := r.ask(ctx, t.report, p, d.unit)
+	if err != nil {
+		return nil, err
+	}
+	s := &section{ID: t.id, Title: d.l.say(t.id + ".title_" + d.unit), Wide: t.wide, measures: t.measures}
+	named := func(picks []pick) (out []pick) {
+		for _, k := range picks {
+			k.text = d.l.say(t.id + "." + k.text)
+			out = append(out, k)
+		}
+		return out
+	}
+	columns, split := named(t.columns), []pick(nil)
+	if t.split != nil {
+		split = t.split(whole.reports[t.report])
+		columns = append(split, columns...)
+	}
+	s.Details = []*table{a.overBins(d.unit, d.bins, columns)}
+	var before *asked
+	if t.before != nil {
+		if before, err = r.ask(ctx, t.report, d.before, d.unit); err != nil {
+			return nil, err
+		}
+		behind := before.overBins(d.unit, d.past, named(t.before))
+		behind.By = d.l.before(d.before)
+		s.Details = append(s.Details, behind)
+	}
+	s.Lead = t.lead(d, a, whole)
+	if before != nil {
+		s.Lead += " " + d.l.say("chart.behind", d.l.before(d.before))
+	}
+	var panels []chart.Panel
+	for _, x := range t.panels {
+		plot := chart.Panel{Title: d.l.say(t.id + "." + x.title), Kind: x.kind, Scale: x.scale, Height: x.height, Top: x.top, Zoom: x.zoom}
+		if x.measure != "" {
+			plot.Marks = d.marks(x.measure)
+		}
+		if x.before {
+			past := before.series(d.past, x.lines[0].pick)
+			for len(past) < len(d.bins) { // months and weeks may be cut
+				past = append(past, math.NaN())
+			}
+			plot.Series = append(plot.Series, chart.Series{Name: d.l.say("chart.behind_label"), Values: past[:len(d.bins)]})
+		}
+		for _, k := range x.lines {
+			values := a.series(d.bins, k.pick)
+			if k.less != nil {
+				for i, less := range a.series(d.bins, *k.less) {
+					values[i] -= less
+				}
+			}
+			plot.Series = append(plot.Series, chart.Series{Name: d.l.say(k.text), Color: k.color, Values: values})
+		}
+		if x.split {
+			plot.Series = append(plot.Series, d.stacked(a, split)...)
+		}
+		panels = append(panels, plot)
+	}
+	s.place(d.chart(s, panels...))
+	return s, nil
 }
 
 // most returns the bin with the largest value.
@@ -125,76 +218,17 @@ func (d drawer) most(values []float64) (bin, float64) {
 	return best, top
 }
 
-func (d drawer) volume(ctx context.Context, r reader, p period, whole *span) (*section, error) {
-	a, err := r.ask(ctx, "funnel", p, d.unit)
-	if err != nil {
-		return nil, err
-	}
-	before, err := r.ask(ctx, "funnel", d.before, d.unit)
-	if err != nil {
-		return nil, err
-	}
-	attempted := pick{d.l.say("volume.calls"), "calls", "stage", "attempted"}
-	connected := pick{d.l.say("volume.connected"), "calls", "stage", "connected"}
-	rate := pick{d.l.say("volume.rate"), "attempted_percent", "stage", "connected"}
-	completed := pick{d.l.say("volume.completed"), "answered_percent", "stage", "completed"}
-	s := d.section("volume")
-	s.Wide, s.measures = true, []string{"calls", "connected_percent", "completed_percent"}
-	s.Details = []*table{a.overBins(d.unit, d.bins, []pick{attempted, connected, rate, completed}), d.behindTable(before, rate, completed)}
-	all, up := a.series(d.bins, attempted), a.series(d.bins, connected)
-	rest := make([]float64, len(all))
-	for i := range all {
-		rest[i] = all[i] - up[i]
-	}
-	s.Lead = d.l.say("volume.lead", heading(d.l.calls(whole.calls())))
-	if b, n := d.most(all); n > 0 {
-		s.Lead += " " + d.l.say("chart.most", b.name, d.l.grouped(int64(n)))
-	}
-	if slices.ContainsFunc(d.bins, func(b bin) bool { return b.part }) {
-		s.Lead += " " + d.l.say("chart.part_"+d.unit)
-	}
-	s.Lead += " " + d.behind()
-	s.place(d.chart(s,
-		chart.Panel{Title: d.l.say("volume.panel"), Kind: chart.Bars, Scale: chart.Count, Height: 140, Marks: d.marks("calls"),
-			Series: []chart.Series{
-				{Name: d.l.say("chart.connected"), Color: 1, Values: up}, {Name: d.l.say("chart.not_connected"), Color: 4, Values: rest}}},
-		d.rate(d.l.say("volume.panel_rate"), rate, a, before, 1, "connected_percent"),
-		d.rate(d.l.say("volume.panel_completed"), completed, a, before, 3, "completed_percent")))
-	return s, nil
-}
-
-// rate is a panel of a share, zoomed to its changes, with the previous period behind it.
-func (d drawer) rate(title string, k pick, a, before *asked, color int, measure string) chart.Panel {
-	past := before.series(d.past, k)
-	for len(past) < len(d.bins) { // months and weeks may be cut
-		past = append(past, math.NaN())
-	}
-	return chart.Panel{Title: title, Kind: chart.Lines, Scale: chart.Percent, Zoom: true, Height: 100, Marks: d.marks(measure),
-		Series: []chart.Series{
-			{Name: d.l.say("chart.behind_label"), Values: past[:len(d.bins)]}, {Name: k.text, Color: color, Values: a.series(d.bins, k)}}}
-}
-
-// behindTable is the table behind a chart.
-func (d drawer) behindTable(a *asked, picks ...pick) *table {
-	t := a.overBins(d.unit, d.past, picks)
-	t.By = d.l.before(d.before)
-	return t
-}
-
-// behind explains the grey line.
-func (d drawer) behind() string { return d.l.say("chart.behind", d.l.before(d.before)) }
-
 // namedSentiments is the number of sentiments the chart distinguishes.
 const namedSentiments = 5
 
 // sentiments returns the values of the period in stacking order: negative lowest, where it is
 // easiest to compare; positive on top.
-func (l *lang) sentiments(whole *asked) []pick {
+func sentiments(whole *asked) []pick {
 	var out []pick
 	for _, r := range whole.rows {
 		if v := r[whole.index("user_sentiment")]; v != nil {
 			name := whole.text(v)
-			out = append(out, pick{clipName(l.word("sentiment", name), 24), "rated_percent", "user_sentiment", name})
+			out = append(out, pick{clipName(whole.l.word("sentiment", name), 24), "rated_percent", "user_sentiment", name})
 		}
 	}
 	rank := func(k pick) int {
@@ -220,21 +254,8 @@ func sentimentColor(name string, others int) int {
 	return 5 + others%2
 }
 
-func (d drawer) sentiment(ctx context.Context, r reader, p period, whole *span) (*section, error) {
-	a, err := r.ask(ctx, "sentiment", p, d.unit)
-	if err != nil {
-		return nil, err
-	}
-	before, err := r.ask(ctx, "sentiment", d.before, d.unit)
-	if err != nil {
-		return nil, err
-	}
-	s := d.section("sentiment")
-	s.measures = []string{"negative_percent"}
-	picks := d.l.sentiments(whole.reports["sentiment"])
-	negative := pick{d.l.say("sentiment.negative"), "rated_percent", "user_sentiment", "negative"}
-	s.Details = []*table{a.overBins(d.unit, d.bins, picks), d.behindTable(before, negative)}
-	panel := chart.Panel{Title: d.l.say("sentiment.panel"), Kind: chart.Bars, Scale: chart.Percent, Top: 100, Height: 120}
+// stacked returns the series of sentiments; the rarest are one.
+func (d drawer) stacked(a *asked, picks []pick) (out []chart.Series) {
 	others := chart.Series{Name: d.l.say("chart.others"), Color: 3}
 	unknown := 0
 	for _, k := range picks {
@@ -247,14 +268,12 @@ func (d drawer) sentiment(ctx context.Context, r reader, p period, whole *span) 
 			others.Values = plus(others.Values, values)
 			continue
 		}
-		panel.Series = append(panel.Series, chart.Series{Name: k.text, Color: sentimentColor(k.value, unknown-1), Values: values})
+		out = append(out, chart.Series{Name: k.text, Color: sentimentColor(k.value, unknown-1), Values: values})
 	}
 	if others.Values != nil {
-		panel.Series = append(panel.Series, others)
+		out = append(out, others)
 	}
-	s.Lead = d.l.say("sentiment.lead", whole.rated(), d.l.calls(whole.calls())) + " " + d.behind()
-	s.place(d.chart(s, panel, d.rate(d.l.say("sentiment.panel_negative"), negative, a, before, 2, "negative_percent")))
-	return s, nil
+	return out
 }
 
 // plus adds two series; NaN counts as 0 beside a number.
@@ -274,53 +293,6 @@ func plus(a, b []float64) []float64 {
 		}
 	}
 	return out
-}
-
-func (d drawer) latency(ctx context.Context, r reader, p period) (*section, error) {
-	a, err := r.ask(ctx, "conversation", p, d.unit)
-	if err != nil {
-		return nil, err
-	}
-	p50, p95 := pick{text: d.l.say("latency.p50"), column: "latency_p50_ms"}, pick{text: d.l.say("latency.p95"), column: "latency_p95_ms"}
-	s := d.section("latency")
-	s.Details = []*table{a.overBins(d.unit, d.bins, []pick{p50, p95, {text: d.l.say("latency.responses"), column: "responses"}})}
-	fast, slow := a.series(d.bins, p50), a.series(d.bins, p95)
-	if b, v := d.most(slow); !math.IsInf(v, 0) {
-		s.Lead = d.l.say("latency.lead", b.name, d.l.duration(v))
-	} else {
-		s.Lead = d.l.say("latency.none")
-	}
-	s.place(d.chart(s, chart.Panel{Title: d.l.say("latency.panel"), Kind: chart.Lines, Scale: chart.Millis, Height: 190,
-		Series: []chart.Series{{Name: p50.text, Color: 1, Values: fast}, {Name: p95.text, Color: 2, Values: slow}}}))
-	return s, nil
-}
-
-func (d drawer) costs(ctx context.Context, r reader, p period) (*section, error) {
-	a, err := r.ask(ctx, "costs", p, d.unit)
-	if err != nil {
-		return nil, err
-	}
-	total := pick{text: d.l.say("costs.total"), column: "total_cost"}
-	call, minute := pick{text: d.l.say("costs.call"), column: "per_call"}, pick{text: d.l.say("costs.minute"), column: "per_minute"}
-	s := d.section("costs")
-	s.Details = []*table{a.overBins(d.unit, d.bins,
-		[]pick{total, call, minute, {text: d.l.say("costs.completed"), column: "per_completed_call"}})}
-	values := a.series(d.bins, total)
-	if b, n := d.most(values); n > 0 {
-		s.Lead = d.l.say("costs.lead", b.name, a.cell(a.at(total.at(b.key, a)), "total_cost").Text)
-		if d.l.money == nil {
-			s.Lead = d.l.say("costs.currency") + " " + s.Lead
-		}
-	} else {
-		s.Lead = d.l.say("costs.none")
-	}
-	panel := func(k pick, title string, kind chart.Kind, color int) chart.Panel {
-		return chart.Panel{Title: title, Kind: kind, Scale: chart.Money, Height: 100,
-			Series: []chart.Series{{Name: k.text, Color: color, Values: a.series(d.bins, k)}}}
-	}
-	s.place(d.chart(s, panel(total, d.l.say("costs.panel_total"), chart.Bars, 1), panel(call, d.l.say("costs.panel_call"), chart.Lines, 1),
-		panel(minute, d.l.say("costs.panel_minute"), chart.Lines, 1)))
-	return s, nil
 }
 
 // heat shows when calls come.
@@ -362,56 +334,4 @@ func heat(ctx context.Context, r reader, p period) (*section, error) {
 	s.add(h.SVG("md", halfWidth, true))
 	s.add(h.SVG("sm", phoneWidth, false))
 	return s, nil
-}
-
-// reasons shows why calls ended, most frequent first.
-func reasons(ctx context.Context, r reader, p period) (*section, error) {
-	a, err := r.ask(ctx, "disconnections", p, "")
-	if err != nil {
-		return nil, err
-	}
-	const named = 12
-	s := &section{ID: "reasons", Title: r.l.say("reasons.title"), Lead: r.l.say("reasons.lead")}
-	t := &table{Command: a.Command, By: r.l.say("by.reason"), Heads: []head{{Text: r.l.say("reasons.share"), Column: "share_percent"},
-		{Text: r.l.say("reasons.calls"), Column: "calls"}, {Text: r.l.say("reasons.connected"), Column: "connected_percent"}}}
-	var rest, restCalls int64
-	for i, row := range a.rows {
-		if n, _ := row[a.index("calls")].(int64); i >= named && len(a.rows) > named+1 {
-			rest++
-			restCalls += n
-			continue
-		}
-		l := a.named(row, 0, "reason")
-		l.Link = a.calls(map[string]string{"disconnection_reason": l.Key})
-		share := row[a.index("share_percent")]
-		l.Cells = []cell{a.cell(share, "share_percent").withBar(float(share)), a.cell(row[a.index("calls")], "calls"),
-			a.cell(row[a.index("connected_percent")], "connected_percent")}
-		t.Rows = append(t.Rows, l)
-	}
-	if rest > 0 {
-		t.Rows = append(t.Rows, line{Name: r.l.say("count.others", rest), Sum: true,
-			Cells: []cell{noNumber(), a.cell(restCalls, "calls"), noNumber()}})
-	}
-	s.Boards = []*table{t}
-	return s, nil
-}
-
-// named begins a line with the translated value of a column.
-func (a *asked) named(row []any, column int, section string) line {
-	v := row[column]
-	if v == nil {
-		return line{Name: a.l.say("page.none"), Null: true}
-	}
-	key := a.text(v)
-	return line{Name: clipName(strings.ToValidUTF8(a.l.word(section, key), "�"), 40), Title: key, Key: key}
-}
-
-// clipName shortens a name to a number of letters, keeping its end: similar names often differ
-// there.
-func clipName(s string, most int) string {
-	if r := []rune(s); len(r) > most {
-		end := most / 3
-		return string(r[:most-1-end]) + "…" + string(r[len(r)-end:])
-	}
-	return s
 }

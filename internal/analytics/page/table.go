@@ -28,8 +28,13 @@ type line struct {
 	Note             string // after the name
 	Show             string // the command that shows the row's subject
 	Link             string // its link on a served page
+	Summary          string // of a call
+	Said             []said // what was said last
 	Cells            []cell
 }
+
+// said is something said in a call.
+type said struct{ Who, What string }
 
 // pick is a column of a table over bins: a report's column, in the rows in which another column has
 // a given text.

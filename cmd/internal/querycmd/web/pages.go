@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -50,7 +51,7 @@ type frame struct {
 	Fields               []input
 	Conditions           []choice // each with a link that removes it
 	Dimensions           []string
-	Kept                 []input // hidden fields of a form
+	Kept, Shared         []input // hidden fields of the forms
 	Grouped              bool
 }
 
@@ -59,7 +60,7 @@ type choice struct {
 	On         bool
 }
 
-type input struct{ Name, Label, Value, Hint string }
+type input struct{ Name, Label, Value, Hint, Type string }
 
 func (s *Server) frame(q *request, title string, groups bool) frame {
 	f := frame{Title: title, Lang: q.lang, Path: q.path, Grouped: groups, Dimensions: question.Dimensions()}
@@ -81,10 +82,11 @@ func (s *Server) frame(q *request, title string, groups bool) frame {
 		}
 		f.Spans = append(f.Spans, choice{span.text, link(q.path, values), q.typed.Since == span.since && q.typed.Until == ""})
 	}
-	f.Fields = []input{{"since", "From", q.typed.Since, "2026-11-01 or 7d"}, {"until", "Until, exclusive", q.typed.Until, "2026-12-01"},
-		{"agent", "Agent", q.typed.Agent, "name or id"}, {"tz", "Time zone", q.zone.String(), "Asia/Seoul"}}
+	f.Fields = []input{{"since", "From", q.typed.Since, "7d", dateField(q.typed.Since)},
+		{"until", "Before", q.typed.Until, "7d", dateField(q.typed.Until)},
+		{"agent", "Agent", q.typed.Agent, "name or id", ""}, {"tz", "Time zone", q.zone.String(), "Asia/Seoul", ""}}
 	if groups {
-		f.Fields = append(f.Fields, input{"by", "By", strings.Join(q.typed.By, ","), "agent,day"})
+		f.Fields = append(f.Fields, input{"by", "By", strings.Join(q.typed.By, ","), "agent,day", ""})
 	}
 	for i, c := range q.typed.Where {
 		values := q.without("where")
@@ -95,6 +97,11 @@ func (s *Server) frame(q *request, title string, groups bool) frame {
 		}
 		f.Conditions = append(f.Conditions, choice{Text: c, Link: link(q.path, values)})
 	}
+	for name, all := range kept {
+		for _, v := range all {
+			f.Shared = append(f.Shared, input{Name: name, Value: v})
+		}
+	}
 	for name, all := range q.values {
 		if name != "skip" && !slices.ContainsFunc(f.Fields, func(i input) bool { return i.Name == name }) {
 			for _, v := range all {
@@ -103,6 +110,14 @@ func (s *Server) frame(q *request, title string, groups bool) frame {
 		}
 	}
 	return f
+}
+
+// dateField is the type of a field for a day: a calendar, unless it holds another kind of time.
+func dateField(text string) string {
+	if _, err := time.Parse(time.DateOnly, text); text == "" || err == nil {
+		return "date"
+	}
+	return ""
 }
 
 // shared returns the parameters that all pages accept: those that select calls.
@@ -450,22 +465,28 @@ func (s *Server) call(q *request) (*answerTo, error) {
 		if err != nil {
 			return err
 		}
+		name, err := q.agentOf(ctx, id)
+		if err != nil && !analytics.Denied(err) {
+			return err
+		}
 		var card []cell
 		for i, c := range facts.Columns() {
 			if row[i] != nil {
-				card = append(card, cell{Text: strings.ReplaceAll(c.Name, "_", " ")}, q.cellOf(row[i], c))
+				v := q.cellOf(row[i], c)
+				if c.Name == "agent" { // by name, with a link to its page
+					v.Link = q.address("page", question.Params{Agent: v.Text})
+					v.Text = cmp.Or(name, v.Text)
+				}
+				card = append(card, cell{Text: strings.ReplaceAll(c.Name, "_", " ")}, v)
 			}
 		}
-		said, err := q.house.Report(ctx, f.Name, question.Params{Call: id})
-		if err != nil {
+		if data["Turns"], err = q.conversation(ctx, id); err != nil {
 			return err
 		}
-		defer said.Close()
-		turns, _, err := s.lines(ctx, q, said, false)
-		if err != nil {
+		if data["Others"], err = q.sameCaller(ctx, id); err != nil && !analytics.Denied(err) {
 			return err
 		}
-		data["Card"], data["Turns"] = slices.Collect(slices.Chunk(card, 2)), turns
+		data["Card"] = slices.Collect(slices.Chunk(card, 2))
 		return part(w, "said", data)
 	}}, nil
 }

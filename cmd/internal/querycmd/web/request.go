@@ -130,8 +130,11 @@ func (q *request) address(report string, p question.Params) string {
 	set("agent", p.Agent)
 	set("field", p.Field)
 	v["where"] = p.Where
-	if report == "calls" {
+	switch report {
+	case "calls":
 		return link("/calls", v)
+	case "page":
+		return link("/", v)
 	}
 	set("every", p.Every)
 	set("by", p.By)

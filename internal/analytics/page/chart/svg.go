@@ -29,6 +29,9 @@ func (d *drawing) begin(id, class, title, desc string, width, height float64) {
 
 func (d *drawing) end() string {
 	d.WriteString("</svg>")
+	if s := d.String(); strings.Contains(s, "<a href") { // an image may have no links in it
+		return strings.Replace(s, `role="img"`, `role="group"`, 1)
+	}
 	return d.String()
 }
 
@@ -40,7 +43,7 @@ func (d *drawing) rect(class string, x, y, w, h float64) {
 // has the links for the keyboard.
 func (d *drawing) hit(class string, x, y, w, h float64, told, to string) {
 	if to != "" {
-		fmt.Fprintf(d, `<a href="%s" tabindex="-1">`, html.EscapeString(to))
+		fmt.Fprintf(d, `<a href="%s" tabindex="-1" aria-hidden="true">`, html.EscapeString(to))
 	}
 	fmt.Fprintf(d, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"`, class, px(x), px(y), px(w), px(h))
 	if told != "" {

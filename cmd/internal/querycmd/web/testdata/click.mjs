@@ -19,7 +19,7 @@ for (const [size, width, height] of [["phone", 390, 844], ["desktop", 1280, 900]
     await page.setJavaScriptEnabled(false); // the page works without
     const tell = async (step, counted) => {
       const seen = await page.evaluate(() => ({
-        path: location.pathname, wide: document.documentElement.scrollWidth - innerWidth, rows: document.querySelectorAll("main tbody tr").length,
+        path: location.pathname, wide: document.documentElement.scrollWidth - innerWidth, rows: document.querySelectorAll("main tbody tr, main .talk li").length,
         ground: getComputedStyle(document.body).backgroundColor,
       }));
       await page.screenshot({ path: join(folder, `${step}-${size}-${theme}.png`) });

@@ -1,0 +1,161 @@
+package page
+
+import (
+	"context"
+	"math/big"
+	"slices"
+	"strings"
+
+	"callhouse/internal/analytics/value"
+)
+
+// board declares a table of a report's rows: what it shows, and the ids of its texts. The section's
+// title and lead are ID.title and ID.lead, the heading of a column is ID.TEXT.
+type board struct {
+	id, report string
+	by, words  string // heading of the names; section of the catalogue that translates them
+	wide       bool
+	columns    []column
+	named      int                                  // rows that are named; the others are summed. 0: all
+	choose     func(a *asked) []int                 // rows that are named, in order; nil: the first
+	omit       func(a *asked, row []any) bool       // rows that are neither named nor summed
+	line       func(a *asked, i int, l *line)       // completes the line of a row
+	lead       func(a *asked, t *table) (id string) // nil: lead
+}
+
+// column declares a column of a table.
+type column struct {
+	text, name string
+	bar        bool // of a percentage
+	words      bool // text, no numbers
+	wide       bool // hidden on a narrow page
+	sum        bool // is summed for the rows that are not named
+	write      func(a *asked, row []any, v any) string
+}
+
+// board makes the section of a board.
+func (r reader) board(ctx context.Context, b board, p period) (*section, error) {
+	a, err := r.ask(ctx, b.report, p, "")
+	if err != nil {
+		return nil, err
+	}
+	t := b.table(a)
+	s := &section{ID: b.id, Title: r.l.say(b.id + ".title"), Wide: b.wide, Lead: r.l.say(b.id + ".lead")}
+	if b.lead != nil {
+		s.Lead = b.lead(a, t)
+	}
+	if len(t.Rows) > 0 {
+		s.Boards = []*table{t}
+	}
+	return s, nil
+}
+
+// table returns the rows of a board.
+func (b board) table(a *asked) *table {
+	t := &table{Command: a.Command, By: a.l.say(b.by)}
+	for _, c := range b.columns {
+		t.Heads = append(t.Heads, head{Text: a.l.say(b.id + "." + c.text), Column: c.name, Words: c.words, Wide: c.wide})
+	}
+	chosen := b.first(a)
+	for _, i := range chosen {
+		l := a.named(a.rows[i], 0, b.words)
+		for _, c := range b.columns {
+			l.Cells = append(l.Cells, c.cell(a, a.rows[i]))
+		}
+		if b.line != nil {
+			b.line(a, i, &l)
+		}
+		t.Rows = append(t.Rows, l)
+	}
+	var rest []any
+	others := 0
+	for i, row := range a.rows {
+		if slices.Contains(chosen, i) || b.omit != nil && b.omit(a, row) {
+			continue
+		}
+		others++
+		rest = add(rest, row)
+	}
+	if others > 0 {
+		l := line{Name: a.l.say("count.others", others), Sum: true}
+		for _, c := range b.columns {
+			v := rest[a.index(c.name)]
+			if !c.sum || v == nil {
+				l.Cells = append(l.Cells, noNumber())
+			} else {
+				l.Cells = append(l.Cells, a.cell(v, c.name))
+			}
+		}
+		t.Rows = append(t.Rows, l)
+	}
+	return t
+}
+
+// first returns the rows that are named; a single other row is named as well.
+func (b board) first(a *asked) (out []int) {
+	if b.choose != nil {
+		return b.choose(a)
+	}
+	for i, row := range a.rows {
+		if b.omit == nil || !b.omit(a, row) {
+			out = append(out, i)
+		}
+	}
+	if b.named > 0 && len(out) > b.named+1 {
+		out = out[:b.named]
+	}
+	return out
+}
+
+// cell returns a row's value in the column.
+func (c column) cell(a *asked, row []any) cell {
+	v := row[a.index(c.name)]
+	out := a.cell(v, c.name)
+	if c.write != nil {
+		out.Text = c.write(a, row, v)
+	}
+	if c.bar {
+		out = out.withBar(float(v))
+	}
+	return out
+}
+
+// add adds the counts and amounts of a row to those of others.
+func add(sum, row []any) []any {
+	if sum == nil {
+		sum = make([]any, len(row))
+	}
+	for i, v := range row {
+		switch x := v.(type) {
+		case int64:
+			n, _ := sum[i].(int64)
+			sum[i] = n + x
+		case value.Decimal:
+			if was, ok := sum[i].(value.Decimal); ok {
+				x.Units = new(big.Int).Add(was.Units, x.Units)
+			}
+			sum[i] = x
+		}
+	}
+	return sum
+}
+
+// named begins a line with the translated value of a column.
+func (a *asked) named(row []any, column int, section string) line {
+	v := row[column]
+	if v == nil {
+		return line{Name: a.l.say("page.none"), Null: true}
+	}
+	key := a.text(v)
+	return line{Name: clipName(strings.ToValidUTF8(a.l.word(section, key), "�"), 40), Title: key, Key: key}
+}
+
+// clipName shortens a name to a number of letters, keeping its end: similar names often differ
+// there.
+func clipName(s string, most int) string {
+	if r := []rune(s); len(r) > most {
+		end := most / 3
+		return string(r[:most-1-end]) + "…" + string(r[len(r)-end:])
+	}
+	return s
+}

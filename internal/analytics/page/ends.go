@@ -1,0 +1,140 @@
+package page
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/page/chart"
+	"callhouse/internal/analytics/question"
+)
+
+// ends shows how attempts became completed calls, and where the others ended.
+func (r reader) ends(ctx context.Context, p period) (*section, error) {
+	a, err := r.ask(ctx, ended.report, p, "")
+	if err != nil {
+		return nil, err
+	}
+	s := &section{ID: ended.id, Title: r.l.say("ends.title"), Lead: r.l.say("ends.lead"), Wide: true}
+	d := &chart.Sankey{ID: s.ID, Title: s.Title, Nodes: []string{r.l.say("ends.attempts"), r.l.say("ends.answered")},
+		Others: func(n int) string { return r.l.say("count.others", n) },
+		Hover: func(m chart.Move, from, to string) string {
+			return r.l.say("flows.moved", from, to, r.l.grouped(int64(m.N)))
+		}}
+	known := map[string]int{}
+	for _, row := range a.rows {
+		n, _ := row[a.index("calls")].(int64)
+		outcome := a.text(row[a.index("outcome")])
+		if known[outcome] == 0 {
+			known[outcome] = len(d.Nodes)
+			d.Nodes = append(d.Nodes, r.l.word("outcome", outcome))
+		}
+		from := 0
+		if slices.Contains([]string{completed, "transferred", "abandoned", "failed"}, outcome) {
+			from = 1
+			d.Moves = append(d.Moves, chart.Move{From: 0, To: 1, N: float64(n)})
+		}
+		d.Moves = append(d.Moves, chart.Move{From: from, To: known[outcome], N: float64(n)})
+	}
+	s.Details = []*table{ended.table(a)}
+	d.Desc = s.desc(r.l)
+	s.add(d.SVG("xl", wideWidth, true))
+	s.add(d.SVG("md", halfWidth, false))
+	s.add(d.SVG("sm", phoneWidth, false))
+	return s, nil
+}
+
+// changed is the board of agents: those that changed by more than chance first.
+func (r reader) changed(ctx context.Context, p period) (*section, error) {
+	b := agents
+	a, err := r.compare(ctx, "agents", p)
+	var alone *question.GroupError
+	switch {
+	case errors.As(err, &alone): // nothing to compare with
+	case err != nil:
+		return nil, err
+	default:
+		by := map[string]float64{}
+		notes := map[string]string{}
+		for _, row := range a.rows {
+			if row[a.index("agent_id")] == nil || !a.clear(row, "goal_percent") {
+				continue
+			}
+			id := a.text(row[a.index("agent_id")])
+			by[id] = float(row[a.index("goal_percent")]) - float(row[a.index(was+"goal_percent")])
+			notes[id] = r.l.points(by[id])
+		}
+		b.choose = func(a *asked) []int {
+			out := agents.choose(a)
+			slices.SortStableFunc(out, func(i, j int) int { // the worse ones first, then the better, then the others
+				return cmp.Compare(place(by[a.text(a.rows[i][0])]), place(by[a.text(a.rows[j][0])]))
+			})
+			return out
+		}
+		b.line = func(a *asked, i int, l *line) {
+			agents.line(a, i, l)
+			if told := notes[l.Key]; told != "" {
+				l.Note += " " + told
+			}
+		}
+	}
+	return r.board(ctx, b, p)
+}
+
+// place orders changes: losses, the largest first, then gains, then none.
+func place(by float64) float64 {
+	switch {
+	case by < 0:
+		return by - 1000
+	case by > 0:
+		return -by
+	}
+	return 1
+}
+
+// listen is the board of the worst calls with their summaries and last words.
+func (r reader) listen(ctx context.Context, p period) (*section, error) {
+	s, err := r.board(ctx, worst, p)
+	if err != nil || len(s.Boards) == 0 {
+		return s, err
+	}
+	for i := range s.Boards[0].Rows {
+		l := &s.Boards[0].Rows[i]
+		if l.Summary, l.Said, err = r.told(ctx, l.Key); err != nil && !analytics.Denied(err) {
+			return nil, err
+		}
+		l.Summary = cmp.Or(l.Summary, r.l.say("worst.no_summary"))
+	}
+	return s, nil
+}
+
+// told returns the summary of a call, and what was said last.
+func (r reader) told(ctx context.Context, call string) (summary string, last []said, err error) {
+	card, err := r.w.Card(ctx, call)
+	if err != nil {
+		return "", nil, err
+	}
+	defer card.Close()
+	row, err := card.Next(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	for i, c := range card.Columns() {
+		if text, ok := row[i].(string); ok && c.Name == "summary" {
+			summary = clipName(text, 240)
+		}
+	}
+	a, err := r.run(ctx, "call", question.Params{Call: call}, "")
+	if err != nil {
+		return summary, nil, err
+	}
+	for _, row := range a.rows {
+		who, what := a.text(row[a.index("who")]), row[a.index("what")]
+		if text, ok := what.(string); ok && text != "" && (who == "user" || who == "agent") {
+			last = append(last, said{r.l.say("worst.said_" + who), clipName(text, 140)})
+		}
+	}
+	return summary, last[max(0, len(last)-2):], nil
+}
