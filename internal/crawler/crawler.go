@@ -13,6 +13,7 @@ import (
 	"callhouse/internal/api"
 	"callhouse/internal/calls"
 	"callhouse/internal/crawler/envelope"
+	"callhouse/internal/crawler/filters"
 	"callhouse/internal/crawler/resources"
 	"callhouse/internal/crawler/streams"
 	"callhouse/internal/schema"
@@ -34,7 +35,7 @@ type Crawler struct {
 
 	second, minute int   // our part of the limits
 	since          int64 // ms; 0: no bound
-	filters        filters
+	filters        filters.Set
 	streams        *streams.Set
 	resources      *resources.Crawl
 	readers        sync.Pool
@@ -46,8 +47,9 @@ type Crawler struct {
 
 	// What the parts of a run wait for: see crawl.
 	begun, newest, listed streams.Signal
-	partLeast             int64 // pages: see parts
-	bulk                  *bulk // nil: pages of v2 were not considered yet
+	partLeast             int64    // pages: see parts
+	bulk                  *bulk    // nil: pages of v2 were not considered yet
+	polled                *listing // the last poll; nil: none
 
 	offered   time.Time // when the store was last offered a commit
 	offeredMu sync.Mutex

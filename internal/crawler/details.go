@@ -89,7 +89,7 @@ func (c *Crawler) fetchDue(ctx context.Context, scope calls.DueScope) error {
 			}
 			continue
 		}
-		c.skips.once(due.CallID)
+		c.skips.once(due.CallID, c.nowMS())
 		workers.Go(func(ctx context.Context) error {
 			err := c.fetchDetail(ctx, due.CallID, c.priorityOf(&due), func(call *calls.Call) {
 				c.skips.note(call, c.nowMS())

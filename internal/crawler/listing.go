@@ -8,6 +8,7 @@ import (
 
 	"callhouse/internal/api"
 	"callhouse/internal/crawler/envelope"
+	"callhouse/internal/crawler/filters"
 	"callhouse/internal/schema"
 )
 
@@ -267,7 +268,7 @@ func (l *listing) next(q *query, p *envelope.Page) *query {
 
 // canAskByTime reports whether a page can be requested by start_at.
 func (l *listing) canAskByTime() bool {
-	return l.c.filters.now().before != refused && l.inOrder() && l.lowest != forever && l.lowest > 0
+	return l.c.filters.Now().Before != filters.Refused && l.inOrder() && l.lowest != forever && l.lowest > 0
 }
 
 // nextByTime returns the query for what is at and below the lowest start_at seen. That millisecond
@@ -306,7 +307,7 @@ func (l *listing) restart(why string) *query {
 
 // inOrder reports whether the list counts as descending.
 func (l *listing) inOrder() bool {
-	return !l.rising && (l.c.filters.now().sort == accepted && !l.shuffled || l.ordered >= orderProof)
+	return !l.rising && (l.c.filters.Now().Sort == filters.Accepted && !l.shuffled || l.ordered >= orderProof)
 }
 
 // records makes records of the page's items, and checks their order. fresh counts the items that

@@ -6,6 +6,7 @@ import (
 
 	"callhouse/internal/api"
 	"callhouse/internal/crawler/envelope"
+	"callhouse/internal/crawler/filters"
 )
 
 // maxSkips is the maximum number of items that one listing skips by time.
@@ -31,7 +32,7 @@ func (l *listing) narrow(ctx context.Context, a *asked) (*query, error) {
 	}
 	l.c.meter.update(func(p *Progress) { p.CallsListed++; p.ItemsAside++ })
 	l.c.meter.setAside("", fmt.Sprintf("cannot be fetched, %s: %s", l.place(0), a.failure))
-	if a.page.NextKnown && !l.c.filters.now().oversized {
+	if a.page.NextKnown && !l.c.filters.Now().Oversized {
 		return l.take(ctx, &a.query, &envelope.Page{Next: a.page.Next, Total: -1, At: l.c.nowMS()})
 	}
 	return l.skip(ctx, a.failure)
@@ -74,7 +75,7 @@ func (l *listing) skip(ctx context.Context, f *api.RequestError) (*query, error)
 	}
 	// The item started at good. Others between it and the previous one may have been skipped,
 	// unless there are none.
-	if good < l.lowest && l.c.filters.now().after != refused && !l.gap {
+	if good < l.lowest && l.c.filters.Now().After != filters.Refused && !l.gap {
 		p, err := l.firstOf(ctx, query{before: l.lowest, after: good})
 		if err != nil || p == nil {
 			return nil, err

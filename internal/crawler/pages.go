@@ -4,12 +4,11 @@ import (
 	"context"
 	"math"
 	"net/url"
-	"slices"
 	"strconv"
-	"sync"
 
 	"callhouse/internal/api"
 	"callhouse/internal/crawler/envelope"
+	"callhouse/internal/crawler/filters"
 	"callhouse/internal/crawler/resources"
 )
 
@@ -74,88 +73,20 @@ func (q *query) values() url.Values {
 	return v
 }
 
-// known is the knowledge about one query parameter.
-type known uint8
-
-const (
-	untried known = iota
-	accepted
-	refused
-)
-
-// filters records what the service accepts besides the contract's cursor and limit.
-type filters struct {
-	trial sync.Mutex // held while a bound is tried for the first time
-	mu    sync.Mutex
-	accepts
+// use returns which parameters the query has besides those of the contract.
+func (q *query) use() filters.Use {
+	return filters.Use{Sort: q.sorted, After: q.after > 0, Before: q.before != forever}
 }
 
-type accepts struct {
-	sort, after, before known
-	oversized           bool // it sends more items than requested
-}
-
-// now returns what is known so far.
-func (fs *filters) now() accepts {
-	fs.mu.Lock()
-	defer fs.mu.Unlock()
-	return fs.accepts
-}
-
-// apply removes the parameters from q that are known to be refused.
-func (fs *filters) apply(q *query) {
-	fs.mu.Lock()
-	defer fs.mu.Unlock()
-	fs.drop(q)
-}
-
-func (fs *accepts) drop(q *query) {
-	q.sorted = q.sorted && fs.sort != refused
-	if fs.after == refused {
+// allow removes the parameters that the service is known to refuse.
+func (q *query) allow(a filters.Accepts) {
+	left := a.Left(q.use())
+	if q.sorted = left.Sort; !left.After {
 		q.after = 0
 	}
-	if fs.before == refused {
+	if !left.Before {
 		q.before = forever
 	}
-}
-
-// worked records that the service accepted a query.
-func (fs *filters) worked(a *asked) {
-	fs.mu.Lock()
-	defer fs.mu.Unlock()
-	q := &a.query
-	fs.oversized = fs.oversized || len(a.page.Items) > q.size()
-	if q.sorted {
-		fs.sort = accepted
-	}
-	if q.after > 0 && fs.after == untried {
-		fs.after = accepted
-	}
-	if q.before != forever && fs.before == untried {
-		fs.before = accepted
-	}
-}
-
-// learn learns from a 400 to q. It reports whether to try again with fewer parameters.
-func (fs *filters) learn(q *query, f *api.RequestError) bool {
-	fs.mu.Lock()
-	defer fs.mu.Unlock()
-	was := fs.accepts
-	drop := func(k *known, used bool, name string) {
-		if len(f.Allowed) > 0 {
-			if !slices.Contains(f.Allowed, name) {
-				*k = refused
-			}
-		} else if used && *k == untried {
-			*k = refused
-		}
-	}
-	drop(&fs.sort, q.sorted, "sort_order")
-	drop(&fs.after, q.after > 0, "start_at_after")
-	drop(&fs.before, q.before != forever, "start_at_before")
-	left := *q
-	fs.drop(&left)
-	return left != *q && fs.accepts != was
 }
 
 // asked is a requested page with its result.
@@ -168,15 +99,15 @@ type asked struct {
 // ask requests one page, with as many of q's parameters as the service accepts.
 func (c *Crawler) ask(ctx context.Context, q query) (*asked, error) {
 	a := &asked{query: q}
-	if q.before != forever && c.filters.now().before == untried { // others wait for the result
-		if c.filters.trial.Lock(); c.filters.now().before == untried {
-			defer c.filters.trial.Unlock()
+	if q.before != forever && c.filters.Now().Before == filters.Untried { // others wait for the result
+		if c.filters.Trial.Lock(); c.filters.Now().Before == filters.Untried {
+			defer c.filters.Trial.Unlock()
 		} else {
-			c.filters.trial.Unlock()
+			c.filters.Trial.Unlock()
 		}
 	}
 	for {
-		c.filters.apply(&a.query)
+		a.query.allow(c.filters.Now())
 		var err error
 		a.failure, err = c.api.Do(ctx, a.query.request(), func(answer *api.Answer) (err error) {
 			a.page, err = envelope.Parse("items", answer.Body, answer.Tail)
@@ -187,13 +118,13 @@ func (c *Crawler) ask(ctx context.Context, q query) (*asked, error) {
 			return nil, err
 		}
 		if f := a.failure; f != nil {
-			if f.Then == api.Simplify && c.filters.learn(&a.query, f) {
+			if f.Then == api.Simplify && c.filters.Learn(a.query.use(), f.Allowed) {
 				c.log.Info("the service rejects a query parameter; continuing without it", "failure", f)
 				continue
 			}
 			return a, nil
 		}
-		c.filters.worked(a)
+		c.filters.Worked(a.query.use(), len(a.page.Items) > a.query.size())
 		c.meter.update(func(p *Progress) {
 			p.Pages++
 			if a.page.Total >= 0 && a.query.after == 0 && a.query.before == forever {

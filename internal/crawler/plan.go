@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"callhouse/internal/crawler/filters"
 	"callhouse/internal/schema"
 )
 
@@ -115,7 +116,7 @@ func (c *Crawler) Plan(ctx context.Context, known int64) (Plan, error) {
 		return p, err
 	}
 	for _, place := range places {
-		if c.filters.now().before != refused { // otherwise the run lists everything
+		if c.filters.Now().Before != filters.Refused { // otherwise the run lists everything
 			p.Again += pagesOf(place.Calls)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"callhouse/internal/crawler/filters"
 	"callhouse/internal/crawler/streams"
 	"callhouse/internal/schema"
 )
@@ -49,7 +50,7 @@ func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
 	}
 	left := int(c.seventh())
 	for _, span := range old {
-		if left <= 0 || ctx.Err() != nil || c.filters.now().before == refused {
+		if left <= 0 || ctx.Err() != nil || c.filters.Now().Before == filters.Refused {
 			break
 		}
 		l := c.newListing(span.From, span.To, span.From)
@@ -59,7 +60,7 @@ func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
 		}
 		left -= l.pages
 	}
-	if c.filters.now().before == refused {
+	if c.filters.Now().Before == filters.Refused {
 		// No part of the list can be requested, so all of it is listed, once a week.
 		l := c.newListing(c.since, forever, c.since)
 		l.stream = stream.Stream

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"callhouse/internal/calls"
+	"callhouse/internal/crawler/filters"
 	"callhouse/internal/schema"
 )
 
@@ -93,8 +94,8 @@ func (c *Crawler) sweep(ctx context.Context) (interrupted bool, err error) {
 		return ctx.Err() != nil, err
 	}
 	lowest := min(todo[0].from, todo[len(todo)-1].from)
-	if c.filters.now().before != refused {
-		if interrupted, err = c.readAll(ctx, top, todo, places); err != nil || interrupted || c.filters.now().before != refused {
+	if c.filters.Now().Before != filters.Refused {
+		if interrupted, err = c.readAll(ctx, top, todo, places); err != nil || interrupted || c.filters.Now().Before != filters.Refused {
 			return interrupted, err
 		}
 		top = nil
