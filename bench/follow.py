@@ -2,7 +2,7 @@
 """extract follow against the sandbox, in real time at the true limits: a call every 20 seconds on
 average, with and without hints at once, each killed at random. Prints the lag behind the end of
 calls, the requests, commits and files, and what was lost or fetched twice."""
-import argparse, json, os, random, re, signal, statistics, subprocess, sys, threading, time, urllib.request
+import argparse, json, os, random, signal, statistics, subprocess, sys, threading, time, urllib.request
 
 args = argparse.ArgumentParser()
 args.add_argument("--bin", default="bin")
@@ -89,7 +89,13 @@ def p95(values):
 os.makedirs(args.dir, exist_ok=True)
 truth_port = args.port + 9
 truth = sandbox(truth_port, "--requests-per-second", "0", "--requests-per-minute", "0")
-followers = [Follower("polls", args.port, False), Follower("hints", args.port + 3, True)]
+followers = []
+setups = [threading.Thread(target=lambda a=a: followers.append(Follower(*a)))
+          for a in (("polls", args.port, False), ("hints", args.port + 3, True))]
+for setup in setups:
+    setup.start()
+for setup in setups:
+    setup.join()
 began, until = time.time(), time.time() + 60 * args.minutes
 kills = {f: sorted(f.random.uniform(began + 20, until - 60) for _ in range(args.kills)) for f in followers}
 ends, hinted = {}, {}
@@ -119,13 +125,13 @@ for f in followers:
     took = time.time() - stopped
     f.look()
     after = get(f.port, "/sandbox/stats")
-    late = [i for i, end in ends.items() if began <= end <= until - 200]
+    late = [i for i, end in ends.items() if began <= end <= until - 180]
     facts = [f.facts[i] - ends[i] for i in late if i in f.facts]
     spoken = [f.transcripts[i] - ends[i] for i in late if i in f.transcripts]
     files = sum(len(names) for _, _, names in os.walk(f.house + "/snapshots/%06d" % f.number))
     kinds = {k: after["by_kind"].get(k, 0) - f.before["by_kind"].get(k, 0) for k in after["by_kind"]} if "by_kind" in after else {}
-    print(f"{f.name}: {len(late)} calls ended; facts after {statistics.median(facts):.0f} s, 95 % within {p95(facts):.0f} s; "
-          f"transcripts after {statistics.median(spoken):.0f} s, 95 % within {p95(spoken):.0f} s; "
+    print(f"{f.name}: {len(late)} calls ended; facts after {statistics.median(facts or [0]):.0f} s, 95 % within {p95(facts):.0f} s; "
+          f"transcripts after {statistics.median(spoken or [0]):.0f} s, 95 % within {p95(spoken):.0f} s; "
           f"lost: {len(late) - len(facts)} and {len(late) - len(spoken)}")
     print(f"  {after['requests'] - f.before['requests']} requests {kinds}; {f.commits} commits, {files} files; "
           f"SIGTERM took {took:.1f} s, exit code {code}")
