@@ -112,6 +112,12 @@ bench: ## Measure the built programs beside DuckDB's, and OTHER=DIR, the folder 
 	python3 -m venv build/bench/duckdb && build/bench/duckdb/bin/pip install -q 'duckdb-cli==$(BENCH_DUCKDB_VERSION)'
 	bench/run.py $(WHAT) --duckdb build/bench/duckdb/bin/duckdb $(if $(OTHER),--other $(OTHER)) $(BENCH_FLAGS)
 
+.PHONY: follow
+follow: ## extract follow in real time with kills, with and without hints; FOR=60 minutes (10)
+	mkdir -p build/bench/bin
+	go build -o build/bench/bin/ ./cmd/extract ./cmd/query ./cmd/sandbox
+	bench/follow.py --bin build/bench/bin --dir $$(mktemp -d build/follow.XXXX) --minutes $(or $(FOR),10)
+
 .PHONY: bench-go
 bench-go: ## Go benchmarks of all packages
 	go test -run '^$$' -bench . -benchmem ./...

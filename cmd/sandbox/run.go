@@ -56,6 +56,7 @@ func (w *worldFlags) add(c *cobra.Command) {
 	f.IntVar(&cfg.Wordiness, "wordiness", 1, "factor by which transcripts are longer; "+
 		"at 30, a v2 page of 500 calls has about 20 MB")
 	f.IntVar(&cfg.Lines, "lines", 0, "number of telephone numbers the agents share; 0: one per agent")
+	f.BoolVar(&cfg.Steady, "steady", false, "calls arrive at the same rate at all hours and on all days")
 	f.Float64Var(&cfg.TieRate, "tie-rate", 0.002, "share of calls that start in the same millisecond as the previous one")
 	f.Float64Var(&cfg.DeleteRate, "delete-rate", 0, "share of calls that are deleted within 10 days")
 	f.Float64Var(&cfg.LateVisibleRate, "late-visible-rate", 0, "share of calls that are listed late, up to 6 hours after their start")

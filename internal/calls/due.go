@@ -21,6 +21,8 @@ const (
 	// DueNulls are the calls of some days ago whose record had no transcript: all of those of which
 	// [DueTranscripts] takes a sample. See [Call.Probed].
 	DueNulls
+	// DueWaiting are those of [DueTranscripts] that wait for a transcript, without probes.
+	DueWaiting
 )
 
 // Due is a call whose detail is to be fetched.
@@ -29,6 +31,8 @@ type Due struct {
 	StartAt schema.Opt[int64]
 	// Kind decides whether the record is worth a request: see [Kinds].
 	Kind Kind
+	// AskAt is when it became due, in ms, if a record without a transcript was fetched before.
+	AskAt int64
 	// Probe is set if a record without a transcript was taken as final, and this request checks
 	// that.
 	Probe bool
@@ -53,9 +57,10 @@ func (a *Asking) Due(c *Call) (due Due, ok bool) {
 	switch {
 	case c.TranscriptState() == Skipped && !a.Kinds.Barren(due.Kind):
 	case c.Waits() && c.AskAt() <= a.Now:
+		due.AskAt = c.AskAt()
 	case a.Scope == DueUnsettled && c.Unsettled() && c.ExpiresAt() > a.Now:
 		due.Settles = true
-	case c.Probed(a.Now, a.Scope == DueNulls):
+	case a.Scope != DueWaiting && c.Probed(a.Now, a.Scope == DueNulls):
 		due.Probe = true
 	default:
 		return Due{}, false

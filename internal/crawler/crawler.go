@@ -49,6 +49,7 @@ type Crawler struct {
 	// What the parts of a run wait for: see crawl.
 	begun, newest, listed streams.Signal
 	partLeast             int64       // pages: see parts
+	polled                *listing    // the last poll; nil: none
 	bulk                  *bulk.Crawl // nil: the store takes nothing from v2
 
 	offered   time.Time // when the store was last offered a commit

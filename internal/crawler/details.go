@@ -91,7 +91,7 @@ func (c *Crawler) fetchDue(ctx context.Context, scope calls.DueScope) error {
 			}
 			continue
 		}
-		c.skips.once(due.CallID)
+		c.skips.once(due.CallID, c.nowMS())
 		workers.Go(func(ctx context.Context) error {
 			err := c.fetchDetail(ctx, due.CallID, c.priorityOf(&due), nil, func(call *calls.Call, rec schema.Record) error {
 				c.skips.note(call, c.nowMS())

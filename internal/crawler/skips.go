@@ -13,7 +13,7 @@ import (
 // store's counts and those of this run.
 type skips struct {
 	seed  maphash.Seed
-	asked map[uint64]bool // hashes of the calls whose record this run has requested
+	asked map[uint64]int64 // when this run has requested a call's record, in ms, by a hash of its id
 	mu    sync.Mutex
 	kinds calls.Kinds
 	wrong bool     // a record of a skipped kind has a transcript
@@ -52,8 +52,9 @@ const (
 
 // decide returns a run's decision about a due call. A plan uses the same decisions.
 func (c *Crawler) decide(due *calls.Due) decision {
+	asked, was := c.skips.asked[maphash.String(c.skips.seed, due.CallID)]
 	switch {
-	case due.StartAt.OK && due.StartAt.V < c.since && c.since > 0, c.skips.asked[maphash.String(c.skips.seed, due.CallID)]:
+	case due.StartAt.OK && due.StartAt.V < c.since && c.since > 0, was && due.AskAt <= asked:
 		return leave
 	case c.passes(due):
 		return skip
@@ -61,13 +62,14 @@ func (c *Crawler) decide(due *calls.Due) decision {
 	return fetch
 }
 
-// once records that this run has requested a call's record. It stores a hash: the chance that two
-// of 200,000 calls are confused is 1 in 10^9.
-func (s *skips) once(id string) {
+// once records when this run requests a call's record: it does so once, and again when a late
+// transcript is due. It stores a hash: the chance that two of 200,000 calls are confused is 1 in
+// 10^9.
+func (s *skips) once(id string, now int64) {
 	if s.asked == nil {
-		s.asked = map[uint64]bool{}
+		s.asked = map[uint64]int64{}
 	}
-	s.asked[maphash.String(s.seed, id)] = true
+	s.asked[maphash.String(s.seed, id)] = now
 }
 
 // passes reports whether a call is skipped. If the list has neither analyses nor costs, none is:

@@ -60,7 +60,7 @@ func lengths(out []Difference, table string, a, b int) []Difference {
 func differing(out []Difference, at string, t *Table, a, b parquet.Row) []Difference {
 	for i := range t.Columns {
 		col := &t.Columns[i]
-		if !col.Compared() || SameValue(col.Type, col.comparable(a[i]), col.comparable(b[i])) {
+		if !col.Compared() || SameValue(col.Type, col.Content(a[i]), col.Content(b[i])) {
 			continue
 		}
 		d := Difference{Field: at + col.Name}

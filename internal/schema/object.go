@@ -188,7 +188,7 @@ func SameObject(a, b *Object) bool {
 // SameRow reports whether two rows of a table are equal in the compared columns.
 func SameRow(t *Table, a, b Row) bool {
 	for i := range t.Columns {
-		if c := &t.Columns[i]; c.Compared() && !parquet.Equal(c.comparable(a[i]), c.comparable(b[i])) {
+		if c := &t.Columns[i]; c.Compared() && !parquet.Equal(c.Content(a[i]), c.Content(b[i])) {
 			return false
 		}
 	}
@@ -198,8 +198,8 @@ func SameRow(t *Table, a, b Row) bool {
 // Compared reports whether a column is part of its row's content.
 func (c *Column) Compared() bool { return !c.Fetch && c.Parent == "" }
 
-// comparable returns the part of a value that is compared.
-func (c *Column) comparable(v parquet.Value) parquet.Value {
+// Content returns the part of a value that is compared.
+func (c *Column) Content(v parquet.Value) parquet.Value {
 	if c.Link && !v.IsNull() {
 		url, _, _ := bytes.Cut(v.ByteArray(), []byte("?"))
 		return TextValue(url)

@@ -8,9 +8,18 @@ const (
 	OutcomeIncomplete  = "incomplete"  // 3: a deadline, or calls that failed
 	OutcomeInterrupted = "interrupted" // 130
 	OutcomeKilled      = "killed"      // it never ended; the next run found its traces
+	OutcomeFollowing   = "following"   // no run: extract follow is on, or was killed
+	OutcomeFollowed    = "followed"    // no run: extract follow has ended, as it should
 	OutcomeRepaired    = "repaired"    // no run: extract repair replaced damaged data
 	OutcomeRolledBack  = "rolled back" // no run: extract rollback went back to an older snapshot
 )
 
-// IsRun reports whether a row with this outcome is a run. Rollback and repair have rows, too.
-func IsRun(outcome string) bool { return outcome != OutcomeRolledBack && outcome != OutcomeRepaired }
+// IsRun reports whether a row with this outcome is a run. Rollback, repair and follow have rows,
+// too.
+func IsRun(outcome string) bool {
+	switch outcome {
+	case OutcomeRolledBack, OutcomeRepaired, OutcomeFollowing, OutcomeFollowed:
+		return false
+	}
+	return true
+}

@@ -71,7 +71,7 @@ func ReadHistory(root string) (*History, error) {
 func (h *History) addLost() {
 	lost := h.Holder.Lost
 	if h.Holder.Records && !h.Holder.Released && !h.Held {
-		lost = append(lost, disk.Lost{RunID: h.Holder.RunID})
+		lost = append(lost, disk.Lost{RunID: h.Holder.RunID, Follow: h.Holder.Follow != nil})
 	}
 	running := ""
 	if h.Held {

@@ -160,7 +160,7 @@ func (w *Warehouse) take(fsys disk.FS) error {
 	}
 	host, _ := os.Hostname() // a courtesy to those who find the lock
 	w.lock, w.spent, err = disk.TakeLock(root, disk.Holder{PID: os.Getpid(), Host: host, RunID: w.opts.RunID, Since: w.opts.Now().UTC(),
-		Records: w.opts.Records, Made: made})
+		Records: w.opts.Records, Made: made, Follow: w.opts.Follow})
 	if c, ok := fsys.(io.Closer); ok && own { // two runs that wait for each other must not exhaust the process's files
 		err = errors.Join(err, c.Close())
 	}

@@ -151,7 +151,7 @@ func (w *Warehouse) noteUnrecorded(cause error, problem string) error {
 func (w *Warehouse) noteRecorded(run schema.Run) {
 	w.mu.Lock()
 	w.unrecorded = nil
-	w.recorded = w.recorded || run.ID == w.opts.RunID && run.Outcome != schema.OutcomeRunning
+	w.recorded = w.recorded || run.ID == w.opts.RunID && run.Outcome != schema.OutcomeRunning && run.Outcome != schema.OutcomeFollowing
 	w.mu.Unlock()
 	if len(w.lock.Lost()) > 0 {
 		_ = w.lock.SetLost(nil) // an existing row is not written twice
@@ -185,6 +185,9 @@ func (w *Warehouse) Recover(ctx context.Context) (commit.Stats, error) {
 			run = runs[i]
 		} else if t, ok := layout.ParseRunID(id); ok {
 			run.StartedAt = t.UnixMilli()
+		}
+		if run.Outcome == schema.OutcomeFollowing {
+			run.Outcome = schema.OutcomeFollowed
 		}
 		if run.Outcome == "" || run.Outcome == schema.OutcomeKilled {
 			run.Outcome = schema.OutcomeKilled

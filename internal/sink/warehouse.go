@@ -53,6 +53,8 @@ type Options struct {
 	// Records means that this is a run with a row in the table runs. If it cannot write the row,
 	// the next run does.
 	Records bool
+	// Follow means that this is no run, but follows the service.
+	Follow *disk.Follow
 	// ProblemOf returns the one word for an error, for the row of a run that could not even open
 	// the warehouse; nil: none is stored.
 	ProblemOf func(error) string
@@ -93,6 +95,8 @@ type Warehouse struct {
 	incomplete map[string]bool  // runs whose journals lost a part, so that their recorded coverage may be wrong
 
 	madeKey bool // the key of the masks was made, but not used yet
+
+	retirer snapshot.Retirer
 
 	committing sync.Mutex // one commit at a time
 	noting     sync.Mutex
@@ -172,6 +176,13 @@ func (w *Warehouse) Note(slot int, s disk.Spend) error {
 	return w.lock.Note(slot, s)
 }
 
+// SetFollow tells others how this process follows the service: see [Options].
+func (w *Warehouse) SetFollow(f disk.Follow) error {
+	w.noting.Lock()
+	defer w.noting.Unlock()
+	return w.lock.SetFollow(f)
+}
+
 // Put makes records durable. It is safe for concurrent use; records that arrive while the disk is
 // busy are synced together. Records of forgotten calls are dropped.
 func (w *Warehouse) Put(ctx context.Context, recs ...schema.Record) error {
@@ -231,7 +242,7 @@ func (w *Warehouse) goOn(made *layout.Snapshot, refs []layout.Segment) error {
 	if err := journal.Remove(w.opts.FS, w.opts.Root, refs, w.opts.RunID); err != nil {
 		return err
 	}
-	return snapshot.Retire(w.opts.FS, w.opts.Root, made, w.opts.Now())
+	return w.retirer.Retire(w.opts.FS, w.opts.Root, made, w.opts.Now())
 }
 
 // base returns the base of the next commit.

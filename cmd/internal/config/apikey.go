@@ -104,6 +104,19 @@ func (c *Config) APIKey() (key, source string, err error) {
 	return strings.TrimSpace(raw), p.Source(), nil
 }
 
+// ListenSecret returns the secret of hints.
+func (c *Config) ListenSecret() (string, error) {
+	const hint = "set " + EnvListen + " or --listen-secret-file"
+	if text := strings.TrimSpace(c.Env.Get(EnvListen)); text != "" {
+		return text, nil
+	}
+	if c.ListenSecretFile == "" {
+		return "", cli.Usage(hint, "--listen needs a secret")
+	}
+	text, err := ReadSecret(c.ListenSecretFile, "secret of hints", hint, false)
+	return strings.TrimSpace(text), err
+}
+
 // ReadSecret reads a file that only its owner may read. A systemd credential may be readable by its
 // group, since its folder protects it.
 func ReadSecret(path, what, hint string, credential bool) (string, error) {

@@ -144,6 +144,25 @@ func Uses(cmd *cobra.Command, others ...string) {
 	})
 }
 
+// Hide hides from a command that uses all settings those that belong to another command alone.
+func Hide(cmd *cobra.Command) {
+	hide := func(flags *pflag.FlagSet) {
+		flags.VisitAll(func(f *pflag.Flag) {
+			if name := f.Annotations[annotation]; name == nil || keyOf(name[0]).Alone == "" || keyOf(name[0]).Alone == cmd.Name() {
+				return
+			}
+			hidden := *f
+			hidden.Hidden = true
+			if cmd.Flags().Lookup(f.Name) == nil {
+				cmd.Flags().AddFlag(&hidden)
+			} else {
+				f.Hidden = true
+			}
+		})
+	}
+	hide(cmd.Root().PersistentFlags())
+}
+
 // UsedBy reports whether a setting's declaration names a command.
 func UsedBy(name string, cmd *cobra.Command) bool {
 	return slices.Contains(strings.Fields(keyOf(name).Uses), cmd.Name())

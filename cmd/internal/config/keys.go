@@ -51,6 +51,8 @@ type Key struct {
 	// Uses names the commands that use it, besides those that use all settings: extract's run and
 	// config, query's reports and shell. The help of other commands omits it.
 	Uses string
+	// Alone is the only command that uses it; empty: there are others.
+	Alone string
 	// Own: only run, plan and config accept its flag, and in query only report. The flags of other
 	// settings are accepted by every command, so that one set of arguments can serve several.
 	Own     bool
@@ -78,8 +80,9 @@ func (k *Key) Env() string { return "CALLHOUSE_" + strings.ToUpper(k.Name) }
 const (
 	EnvFile    = "CALLHOUSE_CONFIG"
 	EnvProfile = "CALLHOUSE_PROFILE"
-	EnvKey     = "CALLHOUSE_API_KEY" // the API key itself
-	EnvSafe    = "CALLHOUSE_SAFE"    // the default of query's --safe
+	EnvKey     = "CALLHOUSE_API_KEY"       // the API key itself
+	EnvSafe    = "CALLHOUSE_SAFE"          // the default of query's --safe
+	EnvListen  = "CALLHOUSE_LISTEN_SECRET" // the secret of hints
 
 	// Credentials of a REST catalog.
 	EnvCatalogToken      = "CALLHOUSE_CATALOG_TOKEN"
@@ -103,6 +106,9 @@ type Values struct {
 	ListOnly, AgentBodies                   bool
 	TZ, Currency, Lang, Format, Success     string
 	PublishTo, PublishCatalog               string
+	FollowEvery, SweepAt                    string
+	Listen, ListenSecretFile                string
+	ListenSignature                         string
 	PublishNamespace, PublishOrganization   string
 	Publish                                 bool
 }
@@ -178,7 +184,19 @@ var Keys = []Key{
 		About: "format of the log on stderr: text or json", in: func(v *Values) any { return &v.LogFormat }},
 	{Name: "quiet", Kind: Boolean, For: Extract, Uses: "plan verify import compact migrate rollback forget", Letter: "q", Default: "false",
 		About: "print only warnings and errors", in: func(v *Values) any { return &v.Quiet }},
-	{Name: "tz", Kind: Text, For: Query, Uses: "report sql check catalog init serve export", Value: "ZONE", Default: "UTC",
+	{Name: "follow_every", Kind: Text, For: Extract, Uses: "follow", Alone: "follow", Value: "SPAN..SPAN", Default: "1m..10m",
+		About: "shortest and longest interval between polls of follow: in busy hours and in quiet ones",
+		in:    func(v *Values) any { return &v.FollowEvery }},
+	{Name: "sweep_at", Kind: Text, For: Extract, Uses: "follow", Alone: "follow", Value: "TIME", Default: "03:00",
+		About: "time of day at which follow does what run does, in the zone tz", in: func(v *Values) any { return &v.SweepAt }},
+	{Name: "listen", Kind: Text, For: Extract, Uses: "follow", Alone: "follow", Value: "ADDR", Sample: "127.0.0.1:8090",
+		About: "address at which follow receives hints that calls have changed", in: func(v *Values) any { return &v.Listen }},
+	{Name: "listen_secret_file", Kind: Path, For: Extract, Uses: "follow", Alone: "follow", Value: "FILE", Sample: "/etc/callhouse/hints",
+		About: "file with the secret of these hints, readable only by its owner", in: func(v *Values) any { return &v.ListenSecretFile }},
+	{Name: "listen_signature", Kind: Text, For: Extract, Uses: "follow", Alone: "follow", Value: "HEADER", Sample: "X-Signature",
+		About: "header in which a sender of hints passes an HMAC-SHA256 of the body with this secret as the key, in hex or base64",
+		in:    func(v *Values) any { return &v.ListenSignature }},
+	{Name: "tz", Kind: Text, For: Extract | Query, Uses: "follow report sql check catalog init serve export", Value: "ZONE", Default: "UTC",
 		About: "time zone of days, hours and printed times, e.g. Asia/Seoul", in: func(v *Values) any { return &v.TZ }},
 	{Name: "currency", Kind: Text, For: Query, Uses: "report", Value: "CODE", Sample: "KRW",
 		About: "currency of costs, an ISO 4217 code, shown on the page and in table headings",

@@ -133,11 +133,14 @@ func newRoot(p Program, secrets *words.Secrets, stderr io.Writer) *cobra.Command
 	_ = planCmd.Flags().MarkHidden("json") // --format json is how all commands say it
 	configCmd := configCommand(s)
 	s.RunFlags(configCmd)
-	root.AddCommand(runCmd, planCmd, configCmd, statusCommand(s))
+	root.AddCommand(runCmd, followCommand(s, stderr), planCmd, configCmd, statusCommand(s))
 	root.AddCommand(maintain.Commands(s, stderr, run)...)
 	config.Uses(root, "warehouse", "config", "profile")
 	for _, cmd := range root.Commands() {
-		if cmd != runCmd && cmd != configCmd { // they use all settings
+		switch {
+		case cmd == runCmd || cmd.Name() == "follow":
+			config.Hide(cmd)
+		case cmd != configCmd: // it uses all settings
 			config.Uses(cmd, "config", "profile")
 		}
 	}

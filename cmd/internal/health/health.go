@@ -32,11 +32,12 @@ type State struct {
 	Problem cli.Problem `json:"problem"`
 	Help    string      `json:"help"`
 
-	LastRun     *runState    `json:"last_run"`     // null: none has ended yet
-	LastSuccess *runState    `json:"last_success"` // last run with outcome done
-	Running     *runningNow  `json:"running"`      // the process that holds the warehouse; null: none
-	NewestCall  *moment      `json:"newest_call"`  // the newest start of a call
-	Listed      *moment      `json:"listed"`       // end of the recorded list
+	LastRun     *runState    `json:"last_run"`            // null: none has ended yet
+	LastSuccess *runState    `json:"last_success"`        // last run with outcome done
+	Running     *runningNow  `json:"running"`             // the process that holds the warehouse; null: none
+	Following   *followState `json:"following,omitempty"` // omitted: no process follows the service
+	NewestCall  *moment      `json:"newest_call"`         // the newest start of a call
+	Listed      *moment      `json:"listed"`              // end of the recorded list
 	Pending     int64        `json:"calls_pending"`
 	Overdue     int64        `json:"calls_overdue"` // pending calls of days over for overdueAfter
 	Unsettled   int64        `json:"calls_unsettled"`
@@ -109,6 +110,33 @@ type runningNow struct {
 	Age   float64   `json:"age_seconds"`
 }
 
+// followState is how a process follows the service. Lags are those of 95 % of the last hundred.
+type followState struct {
+	Polled        *moment   `json:"polled"` // the last good poll; null: none yet
+	CallLag       float64   `json:"call_lag_seconds"`
+	TranscriptLag float64   `json:"transcript_lag_seconds"`
+	Requests      int64     `json:"requests"`
+	NextSweep     time.Time `json:"next_sweep"`
+	Problem       string    `json:"problem,omitempty"` // why it cannot follow now
+}
+
+func (f *followState) text() string {
+	if f.Problem != "" {
+		return "not now: " + f.Problem
+	}
+	text := "the list was not polled yet"
+	if f.Polled != nil {
+		text = "polled " + age(f.Polled.Age) + " ago"
+	}
+	if f.CallLag > 0 {
+		text += "; calls " + age(f.CallLag) + " after their end"
+	}
+	if f.TranscriptLag > 0 {
+		text += ", transcripts " + age(f.TranscriptLag)
+	}
+	return text + "; next sweep " + f.NextSweep.Format(time.DateTime)
+}
+
 type gapText struct {
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
@@ -161,6 +189,13 @@ func Examine(h *sink.History, now time.Time, maxAge time.Duration) *State {
 	out.LastRun, out.LastSuccess = stateOf(last, now), stateOf(success, now)
 	if h.Held {
 		out.Running = &runningNow{h.Holder.PID, h.Holder.Host, h.Holder.RunID, h.Holder.Since, since(h.Holder.Since, now)}
+	}
+	if f := h.Holder.Follow; h.Held && f != nil {
+		out.Following = &followState{CallLag: float64(f.CallLag) / 1000, TranscriptLag: float64(f.TranscriptLag) / 1000,
+			Requests: f.Requests, NextSweep: time.UnixMilli(f.Sweep).UTC(), Problem: f.Problem}
+		if f.Polled > 0 {
+			out.Following.Polled = momentOf(f.Polled, now)
+		}
 	}
 	if h.Snapshot != nil {
 		out.measure(h, now)
@@ -398,6 +433,9 @@ func (h *State) Write(w io.Writer) error {
 	}
 	if r := h.Running; r != nil {
 		line("running", "process %d on %s since %s (%s)", r.PID, r.Host, r.Since.Format(time.DateTime), age(r.Age))
+	}
+	if h.Following != nil {
+		line("following", "%s", h.Following.text())
 	}
 	line("newest call", "%s", h.NewestCall.text())
 	line("listed", "%s", h.Listed.text())

@@ -98,8 +98,19 @@ func (m *Metrics) Gather(h *sink.History) *prometheus.Registry {
 		ended[m.Last.Outcome]++ // its row could not be written
 	}
 	g.each("runs", "Recorded runs, by outcome.", "outcome", ended)
+	state := Examine(h, m.Now, 0)
 	if h.Snapshot != nil {
-		m.warehouse(g, Examine(h, m.Now, 0))
+		m.warehouse(g, state)
+	}
+	g.set("follow_up", "1 while a process follows the service.", bit(state.Following != nil))
+	if f := state.Following; f != nil {
+		if f.Polled != nil {
+			g.set("follow_poll_timestamp_seconds", "The last good poll of the list.", seconds(f.Polled.At.UnixMilli()))
+		}
+		g.set("follow_call_lag_seconds", "How long after their end 95 % of the last calls were committed.", f.CallLag)
+		g.set("follow_transcript_lag_seconds", "How long after their end 95 % of the last transcripts were committed.", f.TranscriptLag)
+		g.set("follow_requests", "Requests since it took the warehouse.", float64(f.Requests))
+		g.set("follow_next_sweep_timestamp_seconds", "When it next does what extract run does.", seconds(f.NextSweep.UnixMilli()))
 	}
 	return reg
 }

@@ -122,6 +122,14 @@ func (s *Store) due(records, bytes int64) bool {
 		since >= max(commitRest, restTimes*s.took) && (records >= someRecords || since >= commitAge)
 }
 
+// Rested reports whether enough time has passed since the last commit for the next one of a process
+// that follows the service.
+func (s *Store) Rested() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now().Sub(s.last) >= max(commitRest, restTimes*s.took)
+}
+
 // Settle waits for a background commit.
 func (s *Store) Settle() error {
 	s.mu.Lock()

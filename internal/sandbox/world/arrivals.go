@@ -47,7 +47,7 @@ type arrivals struct {
 	cum       [periodHours + 1]float64 // share of the period's calls before each hour
 }
 
-func newArrivals(key uint64, perDay, tieRate float64) *arrivals {
+func newArrivals(key uint64, perDay, tieRate float64, steady bool) *arrivals {
 	a := &arrivals{key: key, perPeriod: perDay * periodDays, tieRate: tieRate}
 	d := dice.New(dice.Hash(key, 1))
 	var sum float64
@@ -61,7 +61,11 @@ func newArrivals(key uint64, perDay, tieRate float64) *arrivals {
 		}
 		for h := range 24 {
 			a.cum[day*24+h] = sum
-			sum += hourly[h] * weight
+			if steady {
+				sum++
+			} else {
+				sum += hourly[h] * weight
+			}
 		}
 	}
 	a.cum[periodHours] = sum

@@ -11,7 +11,7 @@ func TestArrivalsAreMonotoneAndInverted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		perDay := rapid.Float64Range(.02, 4e6).Draw(t, "perDay")
 		ties := rapid.SampledFrom([]float64{0, .002, .5, 1}).Draw(t, "ties")
-		a := newArrivals(rapid.Uint64().Draw(t, "key"), perDay, ties)
+		a := newArrivals(rapid.Uint64().Draw(t, "key"), perDay, ties, rapid.Bool().Draw(t, "steady"))
 		k := int64(rapid.Float64Range(-50, 800).Draw(t, "day") * perDay)
 		last := a.start(k - 1)
 		for i := k; i < k+20; i++ {

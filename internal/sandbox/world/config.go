@@ -40,6 +40,9 @@ type Config struct {
 	// Lines is the number of telephone numbers that agents share; 0: one each.
 	Lines int
 
+	// Steady makes calls arrive at the same rate at all hours and on all days.
+	Steady bool
+
 	// TieRate is the share of calls that start in the same millisecond as the one before. Default
 	// 0.002; negative: none.
 	TieRate float64

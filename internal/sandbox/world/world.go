@@ -55,7 +55,7 @@ func New(cfg Config) (*World, error) {
 	}
 	w := &World{
 		cfg: cfg, Key: key,
-		arrivals: newArrivals(key, perDay, cfg.TieRate),
+		arrivals: newArrivals(key, perDay, cfg.TieRate, cfg.Steady),
 		ids:      newCipher(key),
 		hides:    cfg.LateVisibleRate > 0 || cfg.DeleteRate > 0 || cfg.DeletedAt != nil,
 	}

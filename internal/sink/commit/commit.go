@@ -298,6 +298,9 @@ func LostRuns(lost []disk.Lost) (out []schema.Run) {
 		if l.Error == "" {
 			run.Outcome, run.Error = schema.OutcomeKilled, "killed before its first commit"
 		}
+		if l.Error == "" && l.Follow {
+			run.Outcome = schema.OutcomeFollowed
+		}
 		out = append(out, run)
 	}
 	return out
@@ -314,9 +317,9 @@ func CloseRuns(runs, lost []schema.Run, running string) []schema.Run {
 		switch {
 		case i < 0:
 			runs = append(runs, l)
-		case runs[i].Outcome == schema.OutcomeRunning:
+		case runs[i].Outcome == schema.OutcomeRunning || runs[i].Outcome == schema.OutcomeFollowing:
 			runs[i].Outcome, runs[i].Error, runs[i].Problem = l.Outcome, l.Error, l.Problem
-			if l.Outcome == schema.OutcomeKilled {
+			if l.Outcome == schema.OutcomeKilled || l.Outcome == schema.OutcomeFollowed {
 				runs[i].Error = killedLater
 			}
 		}

@@ -25,6 +25,8 @@ type Holder struct {
 	Since time.Time `json:"since"`
 	// Records means that this holder gets a row in the table runs.
 	Records bool `json:"records,omitempty"`
+	// Follow means that it follows the service; nil: it does not.
+	Follow *Follow `json:"follow,omitempty"`
 	// Released means that the holder released the warehouse; one that did not was killed.
 	Released bool `json:"released,omitempty"`
 	// Made is the number of folders made for a new warehouse: its own and its parents. If nothing
@@ -39,6 +41,19 @@ type Lost struct {
 	RunID   string `json:"run_id"`
 	Error   string `json:"error,omitempty"` // empty if it was killed
 	Problem string `json:"problem,omitempty"`
+	Follow  bool   `json:"follow,omitempty"` // it followed the service
+}
+
+// Follow is how a process follows the service. Times are ms since 1970 UTC, ages are ms.
+type Follow struct {
+	Polled int64 `json:"polled,omitempty"` // the last good poll
+	// CallLag and TranscriptLag are how long after their calls' end calls and transcripts were
+	// committed: of the last hundred, all but the slowest five.
+	CallLag       int64  `json:"call_lag,omitempty"`
+	TranscriptLag int64  `json:"transcript_lag,omitempty"`
+	Requests      int64  `json:"requests,omitempty"` // since it took the lock
+	Sweep         int64  `json:"sweep,omitempty"`    // the next one
+	Problem       string `json:"problem,omitempty"`  // why polls fail; empty: they do not
 }
 
 // LockedError means that another run holds the warehouse.
@@ -48,10 +63,14 @@ type LockedError struct {
 }
 
 func (e *LockedError) Error() string {
+	who := "another run"
 	if e.Holder.PID == 0 {
-		return fmt.Sprintf("another run holds %s", e.Root)
+		return fmt.Sprintf("%s holds %s", who, e.Root)
 	}
-	return fmt.Sprintf("another run holds %s: process %d on %s since %s", e.Root, e.Holder.PID, e.Holder.Host,
+	if e.Holder.Follow != nil {
+		who = "extract follow"
+	}
+	return fmt.Sprintf("%s holds %s: process %d on %s since %s", who, e.Root, e.Holder.PID, e.Holder.Host,
 		e.Holder.Since.Format(time.RFC3339))
 }
 
@@ -105,7 +124,7 @@ func TakeLock(root string, h Holder) (_ *Lock, _ []Spend, err error) {
 	}
 	h.Lost, h.Made = before.Lost, max(before.Made, h.Made)
 	if before.Records && !before.Released {
-		h.Lost = append(h.Lost, Lost{RunID: before.RunID})
+		h.Lost = append(h.Lost, Lost{RunID: before.RunID, Follow: before.Follow != nil})
 	}
 	if l.file, err = fsys.dir.OpenFile(path, os.O_RDWR); err != nil {
 		return nil, nil, fmt.Errorf("open the lock: %w", err)
@@ -279,6 +298,12 @@ func (l *Lock) Lost() []Lost { return l.holder.Lost }
 // SetLost sets the runs without a row.
 func (l *Lock) SetLost(lost []Lost) error {
 	l.holder.Lost = lost
+	return l.write()
+}
+
+// SetFollow stores how the holder follows the service.
+func (l *Lock) SetFollow(f Follow) error {
+	l.holder.Follow = &f
 	return l.write()
 }
 

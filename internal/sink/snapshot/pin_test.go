@@ -45,7 +45,7 @@ func nightly(t *testing.T, root string, from, to int64) (left []int64, now time.
 		now = now.Add(time.Hour)
 		current, err := Open(wholeDisk, root, layout.SnapshotName(n))
 		if err == nil {
-			err = Retire(wholeDisk, root, current, now)
+			err = new(Retirer).Retire(wholeDisk, root, current, now)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -95,7 +95,7 @@ func TestPinnedSnapshotsStay(t *testing.T) {
 	mustPin(t, root, catalog, 40, now)
 	current, err := Open(wholeDisk, root, layout.SnapshotName(40))
 	if err == nil {
-		err = Retire(wholeDisk, root, current, now.Add(keepAge-time.Minute))
+		err = new(Retirer).Retire(wholeDisk, root, current, now.Add(keepAge-time.Minute))
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -86,10 +86,31 @@ func Sweep(fsys disk.FS, root string, current *layout.Snapshot) error {
 	return nil
 }
 
+// Retirer removes superseded snapshots. It remembers when those that it has read were committed: a
+// warehouse that is followed has hundreds.
+type Retirer struct {
+	committed map[int64]time.Time // by number; zero: unreadable
+}
+
+// of returns when a snapshot was committed; false if it cannot be read.
+func (r *Retirer) of(fsys disk.FS, root string, n int64) (time.Time, bool) {
+	at, known := r.committed[n]
+	if !known {
+		if s, err := Open(fsys, root, layout.SnapshotName(n)); err == nil {
+			at = s.Manifest.CommittedAt
+		}
+		if r.committed == nil {
+			r.committed = map[int64]time.Time{}
+		}
+		r.committed[n] = at
+	}
+	return at, !at.IsZero()
+}
+
 // Retire removes the snapshots that no reader can still be using and that no catalog points at.
 // current has just been committed. The last readable ones stay, and all of them stay while the
 // current one is incomplete.
-func Retire(fsys disk.FS, root string, current *layout.Snapshot, now time.Time) error {
+func (r *Retirer) Retire(fsys disk.FS, root string, current *layout.Snapshot, now time.Time) error {
 	numbers, err := Numbers(fsys, root)
 	if err != nil || len(numbers) <= keepSnapshots {
 		return err
@@ -103,20 +124,20 @@ func Retire(fsys disk.FS, root string, current *layout.Snapshot, now time.Time) 
 	}
 	// A snapshot is superseded by the commit of the next readable one. One superseded less than
 	// keepAge ago may still be open.
-	var next *layout.Snapshot
+	var next time.Time // of the commit that superseded it; zero: none did
 	readable := 0
 	var gone []string
 	for _, n := range slices.Backward(numbers) {
-		s, err := Open(fsys, root, layout.SnapshotName(n))
-		superseded := next != nil && now.Sub(next.Manifest.CommittedAt) >= keepAge
+		at, intact := r.of(fsys, root, n)
+		superseded := !next.IsZero() && now.Sub(next) >= keepAge
 		if superseded && readable >= keepSnapshots && !pins[n] && n != current.Manifest.Snapshot {
 			dir := filepath.Join(root, layout.SnapshotsName, layout.SnapshotName(n))
 			if info, err := fsys.Lstat(dir); err == nil && info.IsDir() {
 				gone = append(gone, dir)
 			}
 		}
-		if err == nil {
-			next = s
+		if intact {
+			next = at
 			readable++
 		}
 	}

@@ -1,0 +1,246 @@
+package extractcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+	_ "time/tzdata" // for machines and images without zones
+
+	"github.com/spf13/cobra"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/extractcmd/settings"
+	"callhouse/cmd/internal/health"
+	"callhouse/cmd/internal/progress"
+	"callhouse/internal/api"
+	"callhouse/internal/follow"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink"
+	"callhouse/internal/sink/disk"
+)
+
+const followAbout = `follow keeps the warehouse minutes behind the service, until it is stopped. It polls the newest page of
+the list, fetches the transcripts of calls as they end, and commits at most once a minute. Every day
+at --sweep-at it does what extract run does; so it does at the start if that is overdue.
+
+It holds the warehouse: other commands that write end with exit code 4. While the service is down it
+tries again, ever more rarely. A refused key or a wrong address ends it with exit code 1.
+
+With --listen it receives hints that calls have changed, and polls less often: a POST of JSON to
+/hints that contains a call's id, with a secret of 16 characters or more from CALLHOUSE_LISTEN_SECRET
+or --listen-secret-file. The secret is in the header X-Callhouse-Secret or Authorization: Bearer, or
+in the path (/hints/SECRET), or signs the body: see --listen-signature. Nothing else of a hint is used.
+
+Exit codes: 0 stopped, everything is committed; 1 failed, nothing lost; 2 wrong use or
+configuration; 4 another run holds the warehouse.`
+
+func followCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "follow", Short: "Keep the warehouse minutes behind the service, until stopped", Long: followAbout,
+		Example: `  extract follow --sweep-at 03:00 --tz Asia/Seoul
+  extract follow --listen :8090 --listen-secret-file /etc/callhouse/hints`,
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f, err := newFollower(s, stderr)
+			if err != nil {
+				return err
+			}
+			return f.follow(cmd.Context())
+		},
+	}
+	s.RunFlags(cmd)
+	s.YesFlags(cmd)
+	return cmd
+}
+
+// follower is a process that follows the service: sessions, and a sweep between two of them.
+type follower struct {
+	*settings.Settings
+	stderr io.Writer
+	log    *slog.Logger
+	pace   follow.Pace
+	daily  follow.Daily
+	hints  *follow.Hints // nil: none are received
+
+	locked   bool // it has held the warehouse
+	failures int  // in a row
+	failed   time.Time
+}
+
+func newFollower(s *settings.Settings, stderr io.Writer) (*follower, error) {
+	f := &follower{Settings: s, stderr: stderr, log: progress.Logger(stderr, s.LogFormat, s.Quiet)}
+	least, most, ok := strings.Cut(s.FollowEvery, "..")
+	if !ok {
+		most = least
+	}
+	var err, err2 error
+	f.pace.Least, err = cli.ParseSpan(least)
+	f.pace.Most, err2 = cli.ParseSpan(most)
+	if err = errors.Join(err, err2); err != nil || f.pace.Least < time.Second || f.pace.Most < f.pace.Least {
+		return nil, cli.Usage("use the shortest and the longest interval, e.g. 1m..10m", "invalid --follow-every %s", s.FollowEvery)
+	}
+	zone, err := time.LoadLocation(s.TZ)
+	if err != nil {
+		return nil, cli.Usage("use a name such as Asia/Seoul or UTC", "unknown time zone %q", s.TZ)
+	}
+	if f.daily, err = follow.ParseDaily(s.SweepAt, zone); err != nil {
+		return nil, cli.Usage("use a time such as 03:00", "--sweep-at: %w", err)
+	}
+	if s.Listen == "" {
+		return f, nil
+	}
+	secret, err := s.ListenSecret()
+	if err != nil {
+		return nil, err
+	}
+	if len(secret) < follow.LeastSecret {
+		return nil, cli.Usage("for example: openssl rand -hex 32", "the secret of --listen must have %d characters or more", follow.LeastSecret)
+	}
+	s.Secrets.Add(secret)
+	f.hints = &follow.Hints{Secret: secret, Signature: s.ListenSignature}
+	return f, nil
+}
+
+// listen receives hints until stop is called.
+func (f *follower) listen(ctx context.Context) (stop func(), err error) {
+	if f.hints == nil {
+		return func() {}, nil
+	}
+	f.hints.Known = func(string) bool { return false }
+	server := f.hints.Server(f.Listen)
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", f.Listen)
+	if err != nil {
+		return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("listen for hints: %w", err), "choose another address with --listen")
+	}
+	go func() {
+		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			f.log.Error("hints are no longer received", "error", err)
+		}
+	}()
+	f.log.Info("listening for hints", "address", l.Addr().String())
+	return func() { _ = server.Close() }, nil
+}
+
+// follow follows the service until ctx is done.
+func (f *follower) follow(ctx context.Context) error {
+	stop, err := f.listen(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	for {
+		next, err := f.nextSweep()
+		if err == nil && !f.Clock.Local().Before(next) {
+			f.log.Info("sweep", "due", next.Format(time.RFC3339))
+			err = run(ctx, f.anew(), f.stderr)
+			if cli.Code(err) == cli.ExitIncomplete { // the report says why
+				err = nil
+			}
+			if err == nil {
+				next, err = f.nextSweep()
+			}
+		}
+		if err == nil && ctx.Err() == nil {
+			err = f.session(ctx, next)
+		}
+		if ctx.Err() != nil {
+			if f.failures > 0 || cli.Code(err) == cli.ExitInterrupted {
+				return nil
+			}
+			return err
+		}
+		if err := f.endure(ctx, err); err != nil {
+			return err
+		}
+	}
+}
+
+// anew returns the settings with a clock that no answer has corrected yet.
+func (f *follower) anew() *settings.Settings {
+	s := *f.Settings
+	s.Clock = api.NewClock(s.Clock.Local)
+	s.Now = s.Clock.Now
+	return &s
+}
+
+// sweepAgain is how soon a sweep that failed is tried again.
+const sweepAgain = 30 * time.Minute
+
+// nextSweep returns when to sweep: at the time of day after the last run, or at once without one.
+func (f *follower) nextSweep() (time.Time, error) {
+	h, err := sink.ReadHistory(f.Warehouse)
+	if err != nil {
+		return time.Time{}, settings.Explain(err)
+	}
+	var good, tried time.Time
+	now := f.Clock.Local()
+	for i := range h.Runs {
+		r := &h.Runs[i]
+		at := time.UnixMilli(r.StartedAt)
+		if !schema.IsRun(r.Outcome) || r.Outcome == schema.OutcomeRunning || at.After(now) {
+			continue
+		}
+		if tried.Before(at) {
+			tried = at
+		}
+		if good.Before(at) && (r.Outcome == schema.OutcomeDone || r.Outcome == schema.OutcomeIncomplete) {
+			good = at
+		}
+	}
+	next := now
+	if !good.IsZero() {
+		next = f.daily.Next(good)
+	}
+	if again := tried.Add(sweepAgain); tried.After(good) && next.Before(again) {
+		next = again
+	}
+	return next, nil
+}
+
+// endure waits after an error that time may mend, and returns any other.
+func (f *follower) endure(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if !f.passing(err) {
+		return err
+	}
+	f.failures++
+	if f.failures == 1 {
+		f.failed = time.Now()
+		f.log.Warn("cannot follow; trying again, ever more rarely", "error", f.Secrets.Error(err))
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(f.pace.Backoff(f.failures)):
+	}
+	return nil
+}
+
+// passing reports whether time may mend an error.
+func (f *follower) passing(err error) bool {
+	return cli.Is[*api.ServiceDownError](err) || cli.Is[*api.UnreachableError](err) || cli.Is[*api.CertificateError](err) ||
+		cli.Is[*api.RequestError](err) || disk.IsNoSpace(err) || cli.Is[*disk.LockedError](err) && f.locked
+}
+
+// worked records a success.
+func (f *follower) worked() {
+	if f.failures > 0 {
+		f.log.Info("following again", "after", time.Since(f.failed).Round(time.Second), "failures", f.failures)
+	}
+	f.failures = 0
+}
+
+// publish writes the metrics.
+func (f *follower) publish(started time.Time) {
+	if f.MetricsPath() != "" {
+		n := &night{Settings: f.Settings, log: f.log}
+		n.write(&health.Metrics{Now: f.Now(), Profile: f.Profile, Secrets: f.Secrets, Started: started})
+	}
+}

@@ -1,0 +1,182 @@
+package extractcmd
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/cmdtest"
+	"callhouse/internal/sandbox"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink"
+)
+
+// followed is a service whose clock runs fast, and a warehouse that follows it.
+type followed struct {
+	t     *testing.T
+	clock *sandbox.ManualClock
+	on    *sandbox.Running
+	house string
+	args  []string
+}
+
+func newFollowed(t *testing.T) *followed {
+	t.Helper()
+	now := time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC)
+	f := &followed{t: t, clock: sandbox.NewManualClock(now), house: filepath.Join(t.TempDir(), "w")}
+	server, err := sandbox.New(sandbox.Options{World: sandbox.Config{Calls: 800, Days: 1, Steady: true, Origin: now}, Clock: f.clock,
+		PerSecond: -1, PerMinute: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.on, err = sandbox.Listen(t.Context(), "127.0.0.1:0", server); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.on.Close() })
+	f.args = []string{"--base-url", f.on.URL, "--warehouse", f.house, "--resources", "none", "--quiet",
+		"--requests-per-second", "1000", "--requests-per-minute", "60000"}
+	t.Setenv("CALLHOUSE_API_KEY", "sandbox-key")
+	return f
+}
+
+func (f *followed) extract(ctx context.Context, args ...string) (code int, stderr string) {
+	var errs bytes.Buffer
+	code = Program{Now: f.clock.Now, Env: cmdtest.Env()}.Run(ctx, append(args, f.args...), strings.NewReader(""), io.Discard, &errs)
+	return code, errs.String()
+}
+
+// start follows until stop, which returns the exit code.
+func (f *followed) start(args ...string) (stop func() int) {
+	ctx, cancel := context.WithCancel(f.t.Context())
+	ended := make(chan int, 1)
+	go func() {
+		code, stderr := f.extract(ctx, append([]string{"follow", "--follow-every", "1s..2s"}, args...)...)
+		if stderr != "" {
+			f.t.Log(stderr)
+		}
+		ended <- code
+	}()
+	return func() int {
+		cancel()
+		return <-ended
+	}
+}
+
+// until lets the service's time pass until done.
+func (f *followed) until(what string, done func(h *sink.History) bool) {
+	f.t.Helper()
+	for range 2000 {
+		h, err := sink.ReadHistory(f.house)
+		if err == nil && done(h) {
+			return
+		}
+		f.clock.Advance(2 * time.Second)
+		time.Sleep(20 * time.Millisecond) // the process follows by the real clock
+	}
+	h, err := sink.ReadHistory(f.house)
+	f.t.Fatalf("it did not come to: %s; %v, %+v, %+v", what, err, h.Holder.Follow, h.Runs)
+}
+
+// A process that follows has calls and transcripts minutes after they end, costs no request twice,
+// and leaves one row in runs and everything committed.
+func TestFollow(t *testing.T) {
+	f := newFollowed(t)
+	stop := f.start()
+	f.until("the first sweep", func(h *sink.History) bool {
+		return h.Snapshot != nil && h.Holder.Follow != nil && h.Holder.Follow.Polled > 0
+	})
+	begun := f.clock.Now()
+	if code, stderr := f.extract(t.Context(), "follow"); code != cli.ExitLocked || !strings.Contains(stderr, "extract follow holds") {
+		t.Errorf("a second one: exit code %d, %s", code, stderr)
+	}
+	f.until("transcripts of new calls", func(h *sink.History) bool {
+		return h.Held && h.Holder.Follow.TranscriptLag > 0 && h.Holder.Follow.CallLag > 0
+	})
+	f.until("ten minutes", func(*sink.History) bool { return f.clock.Now().Sub(begun) > 10*time.Minute })
+	if code := stop(); code != cli.ExitOK {
+		t.Errorf("stopped: exit code %d", code)
+	}
+	h, err := sink.ReadHistory(f.house)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(h.Runs); n != 2 || h.Runs[0].Outcome != schema.OutcomeDone || h.Runs[1].Outcome != schema.OutcomeFollowed || !h.Runs[1].EndedAt.OK {
+		t.Errorf("runs: %+v", h.Runs)
+	}
+	if h.Journal > 0 {
+		t.Errorf("%d bytes were left in the journal", h.Journal)
+	}
+	if commits := h.Runs[len(h.Runs)-1].Commits; commits > 20 {
+		t.Errorf("%d commits", commits)
+	}
+	if stats := f.on.Server.Stats(); stats.DetailsUnchanged > 0 {
+		t.Errorf("%d records were fetched again, and told nothing new", stats.DetailsUnchanged)
+	}
+	if at := time.UnixMilli(h.Snapshot.Manifest.Watermark); f.clock.Now().Sub(at) > 15*time.Minute {
+		t.Errorf("the newest call started at %v, now it is %v", at, f.clock.Now())
+	}
+	// What it left, a run completes without fetching anything again.
+	if code, stderr := f.extract(t.Context(), "run"); code != cli.ExitOK {
+		t.Errorf("a run afterwards: %d, %s", code, stderr)
+	}
+	if code, stderr := f.extract(t.Context(), "verify"); code != cli.ExitOK {
+		t.Errorf("verify: %d, %s", code, stderr)
+	}
+	if stats := f.on.Server.Stats(); stats.DetailsUnchanged > 0 {
+		t.Errorf("the run fetched %d records again", stats.DetailsUnchanged)
+	}
+}
+
+// A poll that finds nothing costs one request, and no commit.
+func TestFollowIdle(t *testing.T) {
+	f := newFollowed(t)
+	if code, stderr := f.extract(t.Context(), "run"); code != cli.ExitOK {
+		t.Fatalf("run: %d, %s", code, stderr)
+	}
+	f.clock.Advance(time.Second) // runs are in the order of their start
+	before, begun := f.on.Server.Stats().Requests, time.Now()
+	stop := f.start()
+	for range 400 { // the clock stands still: nothing happens
+		h, err := sink.ReadHistory(f.house)
+		if err == nil && h.Held && h.Holder.Follow != nil && h.Holder.Follow.Requests >= 3 {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	stop()
+	polls := 1 + int64(time.Since(begun)/time.Second) // at most, with --follow-every 1s..2s
+	h, err := sink.ReadHistory(f.house)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stats := f.on.Server.Stats()
+	if n := int64(stats.Requests - before); n < 3 || n > polls || stats.DetailsUnchanged > 0 {
+		t.Errorf("%d requests in at most %d polls, %d records without news", n, polls, stats.DetailsUnchanged)
+	}
+	if last := h.Runs[len(h.Runs)-1]; last.Outcome == schema.OutcomeFollowed && (last.Commits > 1 || last.PageRequests != int64(stats.Requests-before)) {
+		t.Errorf("%d commits, %d pages of %d requests", last.Commits, last.PageRequests, stats.Requests-before)
+	}
+}
+
+// A refused key ends it; a service that is down does not.
+func TestFollowEnds(t *testing.T) {
+	f := newFollowed(t)
+	if code, stderr := f.extract(t.Context(), "run"); code != cli.ExitOK {
+		t.Fatalf("run: %d, %s", code, stderr)
+	}
+	t.Setenv("CALLHOUSE_API_KEY", "another-key")
+	if code, stderr := f.extract(t.Context(), "follow", "--adopt"); code != cli.ExitFailed || !strings.Contains(stderr, "key") {
+		t.Errorf("a refused key: exit code %d, %s", code, stderr)
+	}
+	for _, args := range [][]string{{"--follow-every", "10m..1m"}, {"--follow-every", "often"}, {"--sweep-at", "25:00"}, {"--tz", "Nowhere"},
+		{"--listen", "127.0.0.1:0"}} {
+		if code, stderr := f.extract(t.Context(), append([]string{"follow"}, args...)...); code != cli.ExitUsage {
+			t.Errorf("%v: exit code %d, %s", args, code, stderr)
+		}
+	}
+}
