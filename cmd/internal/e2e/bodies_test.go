@@ -97,6 +97,9 @@ func TestAgentBodies(t *testing.T) {
 }
 
 // span is a range of requests that a plan forecasts.
-type span struct{ From, To int64 }
+type span struct {
+	From int64
+	To   *int64 // nil: unknown
+}
 
-func (s span) has(n int64) bool { return s.From <= n && n <= s.To }
+func (s span) has(n int64) bool { return s.From <= n && (s.To == nil || n <= *s.To) }
