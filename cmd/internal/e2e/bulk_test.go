@@ -196,6 +196,23 @@ func TestBulkPagesThatBecomeWrong(t *testing.T) {
 	}
 }
 
+// killable founds a company. Each run, with v2 pages, is killed some time after its service received
+// a number of requests of a kind; after 0 of them it is not.
+func killable(t *testing.T, world sandbox.Config, kind string) (c *company, run func(after int64, wait time.Duration) (killed bool)) {
+	t.Helper()
+	bin := linkProgram(t, t.TempDir(), "extract")
+	fuse := new(fuse)
+	c = foundNow(t, sandbox.Options{World: world, Inject: func(_ int64, r sandbox.Request) sandbox.FaultKind {
+		if r.Kind == kind {
+			fuse.burn()
+		}
+		return ""
+	}})
+	return c, func(after int64, wait time.Duration) bool {
+		return c.runProgram(fuse.light(t, after, wait), bin, "--transcripts", "auto")
+	}
+}
+
 // bulkKills is how many runs TestKilledAmongBulkPages kills; make crash has 50.
 var bulkKills = longtest.Int("bulk-kills", 1, 3, "how many runs TestKilledAmongBulkPages kills")
 
@@ -203,20 +220,7 @@ var bulkKills = longtest.Int("bulk-kills", 1, 3, "how many runs TestKilledAmongB
 func TestKilledAmongBulkPages(t *testing.T) {
 	longtest.Only(t)
 	t.Parallel()
-	bin := linkProgram(t, t.TempDir(), "extract")
-	var fuse fuse
-	c := foundNow(t, sandbox.Options{
-		World: sandbox.Config{Seed: 33, Calls: sized(300, 1000) * int64(*bulkKills), Days: 4},
-		Inject: func(_ int64, r sandbox.Request) sandbox.FaultKind {
-			if r.Kind == "bulk" {
-				fuse.burn()
-			}
-			return ""
-		},
-	})
-	run := func(after int64, wait time.Duration) (killed bool) {
-		return c.runProgram(fuse.light(t, after, wait), bin, "--transcripts", "auto")
-	}
+	c, run := killable(t, sandbox.Config{Seed: 33, Calls: sized(300, 1000) * int64(*bulkKills), Days: 4}, "bulk")
 	killed := 0
 	for i := range *bulkKills {
 		if run(1+rand.Int64N(sized(3, 6)), time.Duration(rand.Int64N(int64(60*time.Millisecond)))) {

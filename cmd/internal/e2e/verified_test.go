@@ -140,20 +140,7 @@ var verifyKills = longtest.Int("verify-kills", 1, 3, "how many runs TestKilledWh
 func TestKilledWhileVerifying(t *testing.T) {
 	longtest.Only(t)
 	t.Parallel()
-	bin := linkProgram(t, t.TempDir(), "extract")
-	var fuse fuse
-	c := foundNow(t, sandbox.Options{
-		World: sandbox.Config{Seed: 36, Calls: sized(300, 1000), Days: 4},
-		Inject: func(_ int64, r sandbox.Request) sandbox.FaultKind {
-			if r.Kind == "detail" {
-				fuse.burn()
-			}
-			return ""
-		},
-	})
-	run := func(after int64, wait time.Duration, args ...string) (killed bool) {
-		return c.runProgram(fuse.light(t, after, wait), bin, append([]string{"--transcripts", "auto"}, args...)...)
-	}
+	c, run := killable(t, sandbox.Config{Seed: 36, Calls: sized(300, 1000), Days: 4}, "detail")
 	if run(0, 0) {
 		t.Fatal("the first run was killed")
 	}
