@@ -155,10 +155,10 @@ func TestFollowIdle(t *testing.T) {
 		t.Fatal(err)
 	}
 	stats := f.on.Server.Stats()
-	if n := int64(stats.Requests - before); n < 3 || n > polls || stats.DetailsUnchanged > 0 {
+	if n := stats.Requests - before; n < 3 || n > polls || stats.DetailsUnchanged > 0 {
 		t.Errorf("%d requests in at most %d polls, %d records without news", n, polls, stats.DetailsUnchanged)
 	}
-	if last := h.Runs[len(h.Runs)-1]; last.Outcome == schema.OutcomeFollowed && (last.Commits > 1 || last.PageRequests != int64(stats.Requests-before)) {
+	if last := h.Runs[len(h.Runs)-1]; last.Outcome == schema.OutcomeFollowed && (last.Commits > 1 || last.PageRequests != stats.Requests-before) {
 		t.Errorf("%d commits, %d pages of %d requests", last.Commits, last.PageRequests, stats.Requests-before)
 	}
 }
