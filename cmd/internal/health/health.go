@@ -117,13 +117,9 @@ type followState struct {
 	TranscriptLag float64   `json:"transcript_lag_seconds"`
 	Requests      int64     `json:"requests"`
 	NextSweep     time.Time `json:"next_sweep"`
-	Problem       string    `json:"problem,omitempty"` // why it cannot follow now
 }
 
 func (f *followState) text() string {
-	if f.Problem != "" {
-		return "not now: " + f.Problem
-	}
 	text := "the list was not polled yet"
 	if f.Polled != nil {
 		text = "polled " + age(f.Polled.Age) + " ago"
@@ -192,7 +188,7 @@ func Examine(h *sink.History, now time.Time, maxAge time.Duration) *State {
 	}
 	if f := h.Holder.Follow; h.Held && f != nil {
 		out.Following = &followState{CallLag: float64(f.CallLag) / 1000, TranscriptLag: float64(f.TranscriptLag) / 1000,
-			Requests: f.Requests, NextSweep: time.UnixMilli(f.Sweep).UTC(), Problem: f.Problem}
+			Requests: f.Requests, NextSweep: time.UnixMilli(f.Sweep).UTC()}
 		if f.Polled > 0 {
 			out.Following.Polled = momentOf(f.Polled, now)
 		}

@@ -19,9 +19,6 @@ func (r Range) Plus(o Range) Range {
 	return Range{r.Least + o.Least, most}
 }
 
-// Times returns n times the number.
-func (r Range) Times(n int64) Range { return Range{n * r.Least, max(-1, n*r.Most)} }
-
 // pageSize is the largest page of a list.
 const pageSize = 100
 

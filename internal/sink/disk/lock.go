@@ -49,11 +49,10 @@ type Follow struct {
 	Polled int64 `json:"polled,omitempty"` // the last good poll
 	// CallLag and TranscriptLag are how long after their calls' end calls and transcripts were
 	// committed: of the last hundred, all but the slowest five.
-	CallLag       int64  `json:"call_lag,omitempty"`
-	TranscriptLag int64  `json:"transcript_lag,omitempty"`
-	Requests      int64  `json:"requests,omitempty"` // since it took the lock
-	Sweep         int64  `json:"sweep,omitempty"`    // the next one
-	Problem       string `json:"problem,omitempty"`  // why polls fail; empty: they do not
+	CallLag       int64 `json:"call_lag,omitempty"`
+	TranscriptLag int64 `json:"transcript_lag,omitempty"`
+	Requests      int64 `json:"requests,omitempty"` // since it took the lock
+	Sweep         int64 `json:"sweep,omitempty"`    // the next one
 }
 
 // LockedError means that another run holds the warehouse.
