@@ -137,7 +137,10 @@ func (s *session) loop(ctx context.Context, sweep time.Time) error {
 		if err == nil {
 			err = s.commit(ctx)
 		}
-		if err != nil {
+		switch {
+		case err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled):
+			return nil // stopped in the middle of a poll or a commit: end commits
+		case err != nil:
 			return settings.Explain(err)
 		}
 		if time.Since(s.beat) >= pulseEvery {
