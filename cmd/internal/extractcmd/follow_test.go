@@ -6,6 +6,7 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 // followed is a service whose clock runs fast, and a warehouse that follows it.
 type followed struct {
 	t     *testing.T
+	step  atomic.Int64 // how far each page of the list moves the clock
 	clock *sandbox.ManualClock
 	on    *sandbox.Running
 	house string
@@ -30,7 +32,12 @@ func newFollowed(t *testing.T) *followed {
 	now := time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC)
 	f := &followed{t: t, clock: sandbox.NewManualClock(now), house: filepath.Join(t.TempDir(), "w")}
 	server, err := sandbox.New(sandbox.Options{World: sandbox.Config{Calls: 800, Days: 1, Steady: true, Origin: now}, Clock: f.clock,
-		PerSecond: -1, PerMinute: -1})
+		PerSecond: -1, PerMinute: -1, Inject: func(_ int64, r sandbox.Request) sandbox.FaultKind {
+			if r.Kind == "page" {
+				f.clock.Advance(time.Duration(f.step.Load()))
+			}
+			return ""
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,15 +74,17 @@ func (f *followed) start(args ...string) (stop func() int) {
 	}
 }
 
-// until lets the service's time pass until done.
+// until lets the service's time pass until done: a minute with each poll, and none during commits,
+// whose length decides when the next one is due.
 func (f *followed) until(what string, done func(h *sink.History) bool) {
 	f.t.Helper()
-	for range 2000 {
+	f.step.Store(int64(time.Minute))
+	defer f.step.Store(0)
+	for range 6000 {
 		h, err := sink.ReadHistory(f.house)
 		if err == nil && done(h) {
 			return
 		}
-		f.clock.Advance(2 * time.Second)
 		time.Sleep(20 * time.Millisecond) // the process follows by the real clock
 	}
 	h, err := sink.ReadHistory(f.house)
