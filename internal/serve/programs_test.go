@@ -31,7 +31,7 @@ var light = []program{
 	{name: "pgcli", needs: "pgcli/bin/pgcli", script: `printf '\\dt\n\\d calls\nSELECT status, count(*) AS how_many FROM calls GROUP BY 1 ORDER BY 1;\n\\q\n' | $DIR/pgcli/bin/pgcli -w $DATABASE`,
 		wants: []string{"transcript_turns", `"calls_pkey" PRIMARY KEY`, "| status | how_many |", "| ended  | 2        |"}},
 	{name: "kysely-codegen", needs: "node/node_modules/.bin/kysely-codegen", script: "$DIR/node/node_modules/.bin/kysely-codegen --dialect postgres --url $DATABASE --print",
-		wants: []string{"export interface Calls {", "calls: Calls;", "transcript_turns: TranscriptTurns;", "its agent"}},
+		wants: []string{"export interface Calls {", "calls: Calls;", "transcript_turns: TranscriptTurns;", "id of the agent"}},
 	{name: "drizzle-kit", needs: "node/node_modules/.bin/drizzle-kit", script: "$DIR/node/node_modules/.bin/drizzle-kit pull --dialect postgresql --url $DATABASE --out .", reads: "schema.ts",
 		wants: []string{"23  tables fetched", `export const calls = pgTable("calls", {`, "callId: text(\"call_id\").primaryKey().notNull()", `totalCost: numeric("total_cost", { precision: 38, scale:  18 })`, `name: "calls_agent_id_fkey"`}},
 	{name: "Prisma", needs: "prisma/node_modules/.bin/prisma", reads: "schema.prisma",
@@ -41,7 +41,7 @@ var light = []program{
 	{name: "PgTyped", needs: "node/node_modules/.bin/pgtyped", script: "$DIR/node/node_modules/.bin/pgtyped -c config.json", reads: "src/calls.ts",
 		wants: []string{"least?: NumberOrString | null | void;", "since?: DateOrString | null | void;", "last: Date | null;", "metadata: Json | null;", "n: string | null;"}},
 	{name: "Liquibase", needs: "java/liquibase-core-*.jar", script: "java -cp \"$DIR/java/*\" liquibase.integration.commandline.LiquibaseCommandLine --url=jdbc:postgresql://$ADDRESS/callhouse --username=somebody snapshot --snapshot-format=json",
-		wants: []string{`"name": "calls_pkey"`, `"name": "calls_agent_id_fkey"`, `"remarks": "its agent`}},
+		wants: []string{`"name": "calls_pkey"`, `"name": "calls_agent_id_fkey"`, `"remarks": "id of the agent`}},
 	{name: "SchemaSpy", needs: "schemaspy/schemaspy-*.jar", script: "java -jar $DIR/schemaspy/schemaspy-*.jar -t pgsql11 -dp $DIR/java -host $HOST -port $PORT -db callhouse -u somebody -s public -o . -nohtml", reads: "*.xml", fails: 1, // it asks for parameters of functions by unnest of several lists
 		wants: []string{`name="calls"`, `foreignKey="calls_agent_id_fkey"`}},
 	{name: "jOOQ", needs: "java/jooq-codegen-*.jar", script: "java -cp \"$DIR/java/*\" org.jooq.codegen.GenerationTool jooq.xml", reads: "db/*.java",
