@@ -227,11 +227,12 @@ func TestBulkRefusals(t *testing.T) {
 		"": "", "[]": "", "{} {}": "", `{"page":1}`: "page", `{"filter_criteria":{"status":["ended"]}}`: "filter_criteria.status",
 		`{"limit":0}`: "limit", `{"limit":501}`: "limit", `{"limit":"5"}`: "limit", `{"limit":1.5}`: "limit",
 		`{"sort_order":"up"}`: "sort_order", `{"pagination_key":7}`: "pagination_key",
-		`{"pagination_key":"1"}`:                                                   "pagination_key",
-		`{"pagination_key":"00000000-0000-4000-8000-000000000000"}`:                "pagination_key",
-		`{"filter_criteria":{"agent_id":"a"}}`:                                     "filter_criteria.agent_id",
-		`{"filter_criteria":{"duration":{"lower_threshold":"1"}}}`:                 "filter_criteria.duration.lower_threshold",
-		`{"filter_criteria":{"start_timestamp":{"upper_threshold":1763000000.5}}}`: "filter_criteria.start_timestamp.upper_threshold",
+		`{"pagination_key":"1"}`:                                                          "pagination_key",
+		`{"pagination_key":"00000000-0000-4000-8000-000000000000"}`:                       "pagination_key",
+		`{"filter_criteria":{"agent_id":"a"}}`:                                            "filter_criteria.agent_id",
+		`{"filter_criteria":{"duration":{"lower_threshold":"1"}}}`:                        "filter_criteria.duration.lower_threshold",
+		`{"filter_criteria":{"start_timestamp":{"upper_threshold":1763000000.5}}}`:        "filter_criteria.start_timestamp.upper_threshold",
+		`{"filter_criteria":{"start_timestamp":{"upper_threshold":9223372036854775808}}}`: "filter_criteria.start_timestamp.upper_threshold",
 	} {
 		w := post(s, bulkPath, body)
 		var answer struct {
