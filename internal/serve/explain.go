@@ -69,84 +69,56 @@ func told(err error) error {
 	return err
 }
 
+// states are the SQLSTATEs of DuckDB's errors by kind and by a part of the message; the first that fits.
+var states = []struct{ kind, part, code string }{
+	{"Parser", "memory exhausted", "54001"}, // the parser's stack is full
+	{"Syntax", "memory exhausted", "54001"},
+	{"Parser", "", "42601"},
+	{"Syntax", "", "42601"},
+	{"Catalog", "Table with name", "42P01"},
+	{"Catalog", "Function with name", "42883"},
+	{"Catalog", "Type with name", "42704"},
+	{"Catalog", "Schema with name", "3F000"},
+	{"Catalog", "", "42P01"},
+	{"Binder", "not found in FROM clause", "42703"},
+	{"Binder", "because the FROM clause is missing", "42703"},
+	{"Binder", "does not have a column named", "42703"},
+	{"Binder", "No function matches", "42883"},
+	{"Binder", "Could not choose a best candidate", "42883"},
+	{"Binder", "Ambiguous reference", "42702"},
+	{"Binder", "must appear in the GROUP BY", "42803"},
+	{"Binder", "aggregate", "42803"},
+	{"Binder", "Cannot compare", "42804"},
+	{"Binder", "Cannot mix", "42804"},
+	{"Binder", "", "42P10"},
+	{"Conversion", "overflow", "22003"},
+	{"Conversion", "out of range", "22003"},
+	{"Conversion", "", "22P02"},
+	{"Invalid Input", "division by zero", "22012"},
+	{"Invalid Input", "", "22023"},
+	{"Out of Range", "", "22003"},
+	{duck.TooLarge, "", "54000"},
+	{"Out of Memory", "", "53200"},
+	{"Not implemented", "", "0A000"},
+	{"Parameter Not Allowed", "", "0A000"},
+	{"INTERNAL", "allocation", "53200"},
+	{"FATAL", "", "58000"}, // caused by another statement
+	{"Permission", "", "42501"},
+	{"IO", "", "58030"},
+	{"Interrupt", "", "57014"},
+	{"INTERRUPT", "", "57014"},
+	{"Type", "", "42804"},
+}
+
 // stateOf returns the SQLSTATE of a DuckDB error.
 func stateOf(d *duck.Error) string {
-	if _, ok := d.MissingTable(); ok {
-		return "42P01"
-	}
 	if _, _, ok := d.MissingColumn(); ok {
 		return "42703"
 	}
-	says := func(texts ...string) bool {
-		for _, t := range texts {
-			if strings.Contains(d.Message, t) {
-				return true
-			}
+	for _, s := range states {
+		if s.kind == d.Kind && strings.Contains(d.Message, s.part) {
+			return s.code
 		}
-		return false
-	}
-	switch d.Kind {
-	case "Parser", "Syntax":
-		if strings.HasPrefix(d.Message, "memory exhausted") {
-			return "54001" // the parser's stack is full
-		}
-		return "42601"
-	case "Catalog":
-		switch {
-		case says("Function with name"):
-			return "42883"
-		case says("Type with name"):
-			return "42704"
-		case says("Schema with name"):
-			return "3F000"
-		}
-		return "42P01"
-	case "Binder":
-		switch {
-		case says("not found in FROM clause", "because the FROM clause is missing", "does not have a column named"):
-			return "42703"
-		case says("No function matches", "Could not choose a best candidate"):
-			return "42883"
-		case says("Ambiguous reference"):
-			return "42702"
-		case says("must appear in the GROUP BY", "aggregate"):
-			return "42803"
-		case says("Cannot compare", "Cannot mix"):
-			return "42804"
-		}
-		return "42P10"
-	case "Conversion":
-		if says("overflow", "out of range") {
-			return "22003"
-		}
-		return "22P02"
-	case "Invalid Input":
-		if says("division by zero") {
-			return "22012"
-		}
-		return "22023"
-	case "Out of Range":
-		return "22003"
-	case duck.TooLarge:
-		return "54000"
-	case "Out of Memory":
-		return "53200"
-	case "Not implemented", "Parameter Not Allowed":
-		return "0A000"
-	case "INTERNAL":
-		if says("allocation") {
-			return "53200"
-		}
-	case "FATAL": // caused by another statement
-		return "58000"
-	case "Permission":
-		return "42501"
-	case "IO":
-		return "58030"
-	case "Interrupt", "INTERRUPT":
-		return "57014"
-	case "Type":
-		return "42804"
 	}
 	return "XX000"
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"unsafe"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"callhouse/internal/analytics/value"
@@ -27,12 +28,20 @@ const (
 	mostText    = 16 << 10 // bytes of the text of a cached statement
 )
 
-// memory is safe for concurrent use. Its zero value is ready.
+// memory is safe for concurrent use.
 type memory struct {
+	plans *lru.Cache[string, *plan]
+
 	mu      sync.Mutex
-	plans   *simplelru.LRU[string, *plan]
 	answers *simplelru.LRU[string, *kept]
 	bytes   int // of cached rows
+}
+
+func newMemory() *memory {
+	m := new(memory)
+	m.plans, _ = lru.New[string, *plan](mostPlans) // which refuses only sizes below 1
+	m.answers, _ = simplelru.NewLRU(mostAnswers, func(_ string, k *kept) { m.bytes -= k.bytes })
+	return m
 }
 
 // plan is what is known of a statement before it runs.
@@ -66,32 +75,10 @@ func passes(text string, args []any) bool {
 	})
 }
 
-// plan returns the cached plan of a statement; nil: none.
-func (m *memory) plan(key string) *plan {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.plans == nil {
-		return nil
-	}
-	p, _ := m.plans.Get(key)
-	return p
-}
-
-func (m *memory) keepPlan(key string, p *plan) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.plans == nil {
-		m.plans, _ = simplelru.NewLRU[string, *plan](mostPlans, nil)
-	}
-	m.plans.Add(key, p)
-}
-
+// answer returns the cached rows of a statement; nil: none.
 func (m *memory) answer(key string) *kept {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.answers == nil {
-		return nil
-	}
 	k, _ := m.answers.Get(key)
 	return k
 }
@@ -99,9 +86,6 @@ func (m *memory) answer(key string) *kept {
 func (m *memory) keepAnswer(key string, k *kept) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.answers == nil {
-		m.answers, _ = simplelru.NewLRU(mostAnswers, func(_ string, k *kept) { m.bytes -= k.bytes })
-	}
 	k.bytes += len(key)
 	m.answers.Remove(key)
 	m.answers.Add(key, k)

@@ -41,7 +41,7 @@ func TestPassing(t *testing.T) {
 
 // The cache of a house stays within its limits.
 func TestMemoryIsBounded(t *testing.T) {
-	var m memory
+	m := newMemory()
 	text := strings.Repeat("x", mostAnswer/2)
 	for i := range 200 {
 		row := []value.Value{value.Of(text)}

@@ -112,7 +112,7 @@ func (s *session) dropOld() {
 
 // memory returns the cache of the house.
 func (s *session) memory() *memory {
-	return s.at.Memory(func() any { return new(memory) }).(*memory)
+	return s.at.Memory(func() any { return newMemory() }).(*memory)
 }
 
 // drop releases the house.
@@ -214,7 +214,7 @@ func (s *session) explain(err error) error {
 func (s *session) Prepare(ctx context.Context, text string, types []uint32) (postgres.Statement, error) {
 	st := &statement{s: s, text: text, types: types}
 	s.statements[st] = true
-	if p := s.memory().plan(st.key()); p != nil { // prepared when it runs
+	if p, ok := s.memory().plans.Get(st.key()); ok { // prepared when it runs
 		st.columns, st.params, st.guess, st.found = p.columns, p.params, p.guess, p.found
 		return st, nil
 	}
@@ -223,7 +223,7 @@ func (s *session) Prepare(ctx context.Context, text string, types []uint32) (pos
 		return nil, s.explain(err)
 	}
 	if len(text) <= mostText && !passes(text, nil) {
-		s.memory().keepPlan(st.key(), &plan{st.columns, st.params, st.guess, st.found})
+		s.memory().plans.Add(st.key(), &plan{st.columns, st.params, st.guess, st.found})
 	}
 	return st, nil
 }

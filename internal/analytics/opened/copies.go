@@ -181,7 +181,7 @@ func tableBytes(ctx context.Context, conn *duck.Conn) (int64, error) {
 
 // fits says whether rows of a table may be copied, as far as its files tell.
 func (c *copies) fits(t *schema.Table, rows int64) bool {
-	for _, f := range c.db.snap.Manifest.FilesOf(t.Name) {
+	for _, f := range c.db.filesOf(t) {
 		if f.Rows > 0 && f.Bytes/f.Rows*min(rows, f.Rows) > c.most/fileShare {
 			return false
 		}

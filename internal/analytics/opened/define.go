@@ -191,11 +191,11 @@ var looksAround = regexp.MustCompile(`(?i)\b(describe|information_schema|query|q
 // before; if it looks around, or if that is not enough, all is: no answer and no error tells a
 // difference.
 func (db *DB) Defined(ctx context.Context, conn *duck.Conn, text string, plan func() error) error {
-	if err := db.NameAgents(ctx, conn, text); err != nil {
+	words := db.made.wordsOf(text)
+	if _, err := db.nameAgents(ctx, conn, text, words); err != nil {
 		return err
 	}
 	if !looksAround.MatchString(text) {
-		words := db.made.wordsOf(text)
 		if err := db.define(ctx, conn, func(name string) bool { return words[strings.TrimPrefix(name, "stored.")] }); err != nil {
 			return err
 		}
@@ -212,21 +212,22 @@ func (db *DB) Defined(ctx context.Context, conn *duck.Conn, text string, plan fu
 // agentNames is the SELECT of the map of all agents' names.
 const agentNames = "SELECT map(list(agent_id), list(name)) FROM stored.agents WHERE name IS NOT NULL"
 
-// needsNames says whether a text may read the names of agents.
-func needsNames(text string) bool {
-	return looksAround.MatchString(text) || usual().wordsOf(text)["agent_names"]
-}
-
 // NameAgents gives a connection the names of agents, as its reader sees them, if a text may read
 // them. Reports do without: what they return are ids, and their names come separately.
 func (db *DB) NameAgents(ctx context.Context, conn *duck.Conn, text string) error {
-	if !needsNames(text) {
-		return nil
+	_, err := db.nameAgents(ctx, conn, text, usual().wordsOf(text))
+	return err
+}
+
+// nameAgents is NameAgents of a text with these words. It reports whether the connection has the names.
+func (db *DB) nameAgents(ctx context.Context, conn *duck.Conn, text string, words map[string]bool) (named bool, err error) {
+	if !words["agent_names"] && !looksAround.MatchString(text) {
+		return false, nil
 	}
 	if err := conn.Exec(ctx, "SET VARIABLE agent_names = ("+agentNames+")"); err != nil {
-		return fmt.Errorf("read the names of agents: %w", err)
+		return false, fmt.Errorf("read the names of agents: %w", err)
 	}
-	return nil
+	return true, nil
 }
 
 // ViewMacros returns the definitions that the views of a snapshot need, for other programs: with another one of

@@ -29,13 +29,17 @@ func TestNamesOfWhatIsRead(t *testing.T) {
 func TestWhatEarlierToolCallsRead(t *testing.T) {
 	old := &layout.Snapshot{Manifest: &layout.Manifest{Files: []layout.File{{Table: "transcript_turns", Format: layout.DerivedVersion - 1}}}}
 	made := madeOf(old)
-	if tables := made.tablesOf("FROM tool_calls"); !slices.Contains(tables, &schema.Turns) || !slices.Contains(tables, &schema.ToolCalls) {
+	if tables := made.tablesOf("FROM tool_calls"); !slices.Contains(tables, &schema.ToolCalls) {
 		t.Errorf("tool_calls reads %v", tables)
+	}
+	if files := (&DB{snap: old}).filesOf(&schema.ToolCalls); len(files) != 1 || files[0] != &old.Manifest.Files[0] {
+		t.Errorf("its rows are in %v", files)
 	}
 	if !made.namesIn("SELECT 1 FROM tool_calls")["tells_failure"] || !made.wordsOf("tool_calls")["tells_failure"] {
 		t.Error("a macro is missing")
 	}
-	if slices.Contains(usual().tablesOf("FROM tool_calls"), &schema.Turns) {
+	old.Manifest.Files[0].Format = layout.DerivedVersion
+	if len((&DB{snap: old}).filesOf(&schema.ToolCalls)) > 0 {
 		t.Error("the turns are read for tool calls that are stored")
 	}
 }

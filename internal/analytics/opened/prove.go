@@ -45,7 +45,7 @@ func (db *DB) prove(ctx context.Context, text string, proven map[*schema.Table]b
 	tables = slices.DeleteFunc(tables, func(t *schema.Table) bool { return proven[t] })
 	var files []*layout.File
 	for _, t := range tables {
-		files = append(files, db.snap.Manifest.FilesOf(t.Name)...)
+		files = append(files, db.filesOf(t)...)
 	}
 	if len(files) == 0 {
 		return nil
@@ -57,6 +57,16 @@ func (db *DB) prove(ctx context.Context, text string, proven map[*schema.Table]b
 		proven[t] = true
 	}
 	return nil
+}
+
+// filesOf returns the files with the rows of a table. Tool calls that were stored before they had a
+// table of their own are in files of turns.
+func (db *DB) filesOf(t *schema.Table) []*layout.File {
+	files := db.snap.Manifest.FilesOf(t.Name)
+	if t == &schema.ToolCalls {
+		files = append(files, db.snap.Manifest.EarlierTurns()...)
+	}
+	return files
 }
 
 // dynamic are functions through which a statement may read what it does not name.
@@ -73,7 +83,7 @@ func (made texts) tablesOf(text string) []*schema.Table {
 	}
 	var out []*schema.Table
 	for _, t := range resource.AllTables {
-		if words[t.Name] || t == &schema.Turns && words["earlier_turns"] {
+		if words[t.Name] {
 			out = append(out, t)
 		}
 	}

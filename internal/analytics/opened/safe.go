@@ -27,13 +27,8 @@ func (db *DB) seal(ctx context.Context, conn *duck.Conn, l *Limits) error {
 		if !db.rights.None() && !db.rights.Holds(t) && !(db.rights.Agents != nil && t == &schema.Calls) {
 			continue
 		}
-		for _, f := range db.snap.Manifest.FilesOf(t.Name) {
+		for _, f := range db.filesOf(t) {
 			files = append(files, stored.Quote(db.snap.Path(f)))
-		}
-		if t == &schema.ToolCalls {
-			for _, f := range db.snap.Manifest.EarlierTurns() {
-				files = append(files, stored.Quote(db.snap.Path(f)))
-			}
 		}
 	}
 	for _, text := range []string{

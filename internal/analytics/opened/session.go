@@ -69,11 +69,10 @@ func (s *Session) Prepare(ctx context.Context, text string, rewrite guard.Rewrit
 	if err != nil {
 		return nil, err
 	}
-	if !s.named && needsNames(text) {
-		if err := s.db.NameAgents(ctx, s.conn, text); err != nil {
+	if !s.named {
+		if s.named, err = s.db.nameAgents(ctx, s.conn, text, usual().wordsOf(text)); err != nil {
 			return nil, err
 		}
-		s.named = true
 	}
 	stmt, err := s.conn.Prepare(ctx, text)
 	if err != nil {

@@ -3,7 +3,9 @@
 package pgcatalog
 
 import (
+	"cmp"
 	_ "embed"
+	"encoding/csv"
 	"fmt"
 	"regexp"
 	"slices"
@@ -224,19 +226,17 @@ const (
 
 // fromCSV writes a table of Postgres 15. Columns not in kinds are texts.
 func fromCSV(b *strings.Builder, table, text string, kinds map[string]string) {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	var columns, rows []string
-	for _, name := range strings.Split(lines[0], ",") {
-		kind := kinds[name]
-		if kind == "" {
-			kind = "VARCHAR"
-		}
-		columns = append(columns, name+" "+kind)
+	lines, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil {
+		panic(err) // our own file
 	}
-	for _, line := range lines[1:] {
-		cells := strings.Split(strings.ReplaceAll(line, `","`, `comma`), ",")
+	var columns, rows []string
+	for _, name := range lines[0] {
+		columns = append(columns, name+" "+cmp.Or(kinds[name], "VARCHAR"))
+	}
+	for _, cells := range lines[1:] {
 		for i := range cells {
-			cells[i] = stored.Quote(strings.ReplaceAll(cells[i], "comma", ","))
+			cells[i] = stored.Quote(cells[i])
 		}
 		rows = append(rows, "("+strings.Join(cells, ", ")+")")
 	}

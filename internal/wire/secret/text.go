@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/base64"
+	"iter"
 	"slices"
 	"unicode/utf8"
 )
@@ -291,31 +292,35 @@ func trimmed(text []byte, from, to int, quoted bool) int {
 	return to
 }
 
+// each yields the places of a word in the text.
+func (r *reader) each(word string) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for p := 0; ; p++ {
+			i := bytes.Index(r.text[p:], []byte(word))
+			if i < 0 {
+				return
+			}
+			if p += i; !yield(p) {
+				return
+			}
+		}
+	}
+}
+
 // sentences checks sentences that reveal a secret: the password is x.
 func (r *reader) sentences() {
-	for p := 0; ; p++ {
-		i := bytes.Index(r.text[p:], []byte(" is "))
-		if i < 0 {
-			return
-		}
-		p += i
-		r.setting(p, len(" is "))
+	for at := range r.each(" is ") {
+		r.setting(at, len(" is "))
 	}
 }
 
 // schemes looks for secrets after Bearer and Basic.
 func (r *reader) schemes() {
 	for _, scheme := range []string{"earer ", "asic "} {
-		for p := 0; ; {
-			i := bytes.Index(r.text[p:], []byte(scheme))
-			if i < 0 {
-				break
+		for i := range r.each(scheme) {
+			if start := i - 1; start >= 0 && (r.text[start]|0x20 == 'b') {
+				r.scheme(start, i+len(scheme))
 			}
-			at := p + i + len(scheme)
-			if start := p + i - 1; start >= 0 && (r.text[start]|0x20 == 'b') {
-				r.scheme(start, at)
-			}
-			p = at
 		}
 	}
 }
@@ -346,18 +351,12 @@ func (r *reader) scheme(start, at int) {
 
 // elements looks for elements of XML with a secret name.
 func (r *reader) elements() {
-	for p := 0; ; {
-		i := bytes.Index(r.text[p:], []byte("</"))
-		if i < 0 {
-			return
-		}
-		at := p + i
-		p = at + 2
-		end := p
+	for at := range r.each("</") {
+		end := at + 2
 		for end < len(r.text) && (inName(r.text[end]) || r.text[end] == ':') {
 			end++
 		}
-		name := r.text[p:end]
+		name := r.text[at+2 : end]
 		open := bytes.LastIndexByte(r.text[:at], '>') + 1
 		value := bytes.TrimSpace(r.text[open:at])
 		if open == 0 || len(value) == 0 || isReference(value) {
