@@ -87,16 +87,22 @@ func (r *Rows) Values(ctx context.Context) ([]value.Value, error) {
 			return nil, io.EOF
 		}
 	}
-	if left := r.stmt.conn.MostRow; left > 0 {
-		for i := range r.vectors {
-			if left -= r.vectors[i].size(r.row, left); left < 0 {
-				return nil, &Error{Kind: TooLarge, Message: fmt.Sprintf("a row of more than %d MiB, by column %s", r.stmt.conn.MostRow>>20,
-					r.columns[i].Name)}
+	most := r.stmt.conn.MostRow
+	left := most
+	for i := range r.vectors {
+		v, to := &r.vectors[i], &r.buf[i]
+		isMade := len(v.kids) > 0 || v.t.id == bindings.TypeBit // other values remain in DuckDB's memory
+		if isMade && most > 0 {
+			left -= v.size(r.row, left)
+		}
+		if left >= 0 || most == 0 {
+			if v.read(r.row, to); !isMade {
+				left -= len(to.Text)
 			}
 		}
-	}
-	for i := range r.vectors {
-		r.vectors[i].read(r.row, &r.buf[i])
+		if most > 0 && left < 0 {
+			return nil, &Error{Kind: TooLarge, Message: fmt.Sprintf("a row of more than %d MiB, by column %s", most>>20, r.columns[i].Name)}
+		}
 	}
 	r.row++
 	return r.buf, nil

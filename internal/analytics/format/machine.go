@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,14 +62,17 @@ func writeCSV(ctx context.Context, w *bufio.Writer, src Source, o Options, as fl
 	})
 }
 
+// quotes are the characters of a field that must be in quotes.
+var quotes = [256]bool{',': true, '"': true, '\n': true, '\r': true}
+
 // quote quotes the field at the end of a line where it must be.
 func quote(line []byte, from int) []byte {
 	field := line[from:]
 	n := len(field)
-	if n > 0 && !bytes.ContainsAny(field, ",\"\n\r") && !blank(field[0]) && !blank(field[n-1]) {
+	if n > 0 && !blank(field[0]) && !blank(field[n-1]) && !slices.ContainsFunc(field, func(c byte) bool { return quotes[c] }) {
 		return line
 	}
-	text := strings.ReplaceAll(string(field), `"`, `""`)
+	text := bytes.ReplaceAll(field, []byte(`"`), []byte(`""`))
 	return append(append(append(line[:from], '"'), text...), '"')
 }
 
