@@ -45,3 +45,11 @@ func sheetText(v *value.Value, dst []byte, loc *time.Location) []byte {
 	}
 	return append(dst[:from], dst[from+1:]...)
 }
+
+// zoneOf returns the zone in which a spreadsheet shows a value.
+func zoneOf(v *value.Value, loc *time.Location) *time.Location {
+	if v.Kind == value.Instant {
+		return loc
+	}
+	return time.UTC
+}

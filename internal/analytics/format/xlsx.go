@@ -37,11 +37,17 @@ const (
 	sheetEpoch   = 25_569    // days from Excel's day 0 to 1970-01-01
 )
 
-// The indexes of cellXfs in workbook/xl/styles.xml.
+// sheetBytes is how much of a sheet is compressed at once.
+const sheetBytes = 16 << 10
+
+// Attributes of cells: their type, and their style in workbook/xl/styles.xml.
 const (
-	instantStyle = 1 + iota
-	dayStyle
-	headStyle
+	asNumber  = ""
+	asBool    = ` t="b"`
+	asInstant = ` s="1"`
+	asDay     = ` s="2"`
+	asWords   = ` t="inlineStr"`
+	asHead    = ` t="inlineStr" s="3"`
 )
 
 // workbook has the parts of a workbook besides its sheet.
@@ -69,8 +75,9 @@ func writeXLSX(ctx context.Context, w *bufio.Writer, src Source, o Options) (r R
 	if r, err = each(ctx, src, s.add); err != nil {
 		return r, err // without its end, no reader accepts it as complete
 	}
-	s.line = append(s.line, "</sheetData></worksheet>"...)
-	if err := errors.Join(s.flush(), file.Close()); err != nil {
+	s.line.WriteString("</sheetData></worksheet>")
+	_, err = s.line.WriteTo(to)
+	if err := errors.Join(err, file.Close()); err != nil {
 		return r, fmt.Errorf("write xlsx: %w", err)
 	}
 	if s.cut > 0 {
@@ -88,33 +95,29 @@ func writeXLSX(ctx context.Context, w *bufio.Writer, src Source, o Options) (r R
 type sheet struct {
 	to    io.Writer
 	loc   *time.Location
-	line  []byte   // not written yet
-	text  []byte   // of a cell
-	names []string // of the columns: A, B, …
+	line  bytes.Buffer // not written yet
+	text  []byte       // of a cell
+	names []string     // of the columns: A, B, …
 	rows  int
 	cut   int64 // texts longer than a cell
 }
 
 // begin begins the sheet: widths, a frozen heading.
 func (s *sheet) begin(columns []value.Column) {
-	s.line = append(s.line, `<?xml version="1.0" encoding="UTF-8"?>`+
-		`<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetViews><sheetView workbookViewId="0">`+
-		`<pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/></sheetView></sheetViews><cols>`...)
+	s.line.WriteString(`<?xml version="1.0" encoding="UTF-8"?>` +
+		`<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetViews><sheetView workbookViewId="0">` +
+		`<pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/></sheetView></sheetViews><cols>`)
 	heads := uniqueNames(columns)
 	for i, name := range heads {
 		width := max(12, len(name)+2)
 		if k := columns[i].Kind; k == value.Instant || k == value.Local {
 			width = max(20, width) // Excel shows a time in a narrow column as ########
 		}
-		s.line = fmt.Appendf(s.line, `<col min="%d" max="%d" width="%d" customWidth="1"/>`, i+1, i+1, min(width, maxWidth))
+		fmt.Fprintf(&s.line, `<col min="%d" max="%d" width="%d" customWidth="1"/>`, i+1, i+1, min(width, maxWidth))
 		s.names = append(s.names, columnName(i))
 	}
-	s.line = append(s.line, `</cols><sheetData>`...)
-	s.beginRow()
-	for i, name := range heads {
-		s.inline(i, name, headStyle)
-	}
-	s.line = append(s.line, "</row>"...)
+	s.line.WriteString(`</cols><sheetData>`)
+	s.row(len(heads), func(i int) { s.inline(i, []byte(heads[i]), asHead) })
 }
 
 // columnName returns the letters of a column, counted from 0.
@@ -125,29 +128,24 @@ func columnName(i int) (name string) {
 	return name
 }
 
-func (s *sheet) flush() error {
-	_, err := s.to.Write(s.line)
-	s.line = s.line[:0]
-	return err
-}
-
-func (s *sheet) beginRow() {
+// row writes a row of n cells.
+func (s *sheet) row(n int, cell func(i int)) {
 	s.rows++
-	s.line = append(strconv.AppendInt(append(s.line, `<row r="`...), int64(s.rows), 10), `">`...)
+	fmt.Fprintf(&s.line, `<row r="%d">`, s.rows)
+	for i := range n {
+		cell(i)
+	}
+	s.line.WriteString("</row>")
 }
 
 func (s *sheet) add(row []value.Value) error {
 	if s.rows == sheetRows {
 		return ErrSheetFull
 	}
-	s.beginRow()
-	for i := range row {
-		s.cell(i, &row[i])
-	}
-	if s.line = append(s.line, "</row>"...); len(s.line) < batchBytes/1024 {
+	if s.row(len(row), func(i int) { s.cell(i, &row[i]) }); s.line.Len() < sheetBytes {
 		return nil
 	}
-	if err := s.flush(); err != nil {
+	if _, err := s.line.WriteTo(s.to); err != nil {
 		return fmt.Errorf("write row %d of the sheet: %w", s.rows, err)
 	}
 	return nil
@@ -160,82 +158,80 @@ func (s *sheet) cell(column int, v *value.Value) {
 	case value.Null:
 		return
 	case value.Bool:
-		s.number(column, `t="b"`, append(buf[:0], '0'+byte(v.Low)))
+		s.number(column, asBool, append(buf[:0], '0'+byte(v.Low)))
 		return
 	case value.Integer:
 		if d, _, _ := v.Digits(buf[:0]); len(d) <= digits {
-			s.number(column, "", v.AppendNumber(buf[:0], 0))
+			s.number(column, asNumber, v.AppendNumber(buf[:0], 0))
 			return
 		}
 	case value.Exact:
-		s.number(column, "", strconv.AppendFloat(buf[:0], v.Float(), 'f', -1, 64))
+		s.number(column, asNumber, strconv.AppendFloat(buf[:0], v.Float(), 'f', -1, 64))
 		return
 	case value.Float:
 		if !v.Odd() {
-			s.number(column, "", strconv.AppendFloat(buf[:0], v.Float(), 'f', -1, int(v.Scale)))
+			s.number(column, asNumber, strconv.AppendFloat(buf[:0], v.Float(), 'f', -1, int(v.Scale)))
 			return
 		}
 	case value.Instant, value.Local, value.Day:
 		if day, nanos, _ := v.Wall(s.loc); day >= firstSheet && day < afterSheet {
-			style := instantStyle
+			as := asInstant
 			if v.Kind == value.Day {
-				style = dayStyle
+				as = asDay
 			}
 			serial := float64(day+sheetEpoch) + float64(nanos)/float64(24*time.Hour)
-			s.number(column, fmt.Sprintf(`s="%d"`, style), strconv.AppendFloat(buf[:0], serial, 'f', -1, 64))
+			s.number(column, as, strconv.AppendFloat(buf[:0], serial, 'f', -1, 64))
 			return
 		}
 	}
 	s.text = v.AppendText(s.text[:0], s.loc)
-	s.inline(column, string(s.text), 0)
+	s.inline(column, s.text, asWords)
 }
 
 // open begins a cell.
-func (s *sheet) open(column int, attributes string) {
-	s.line = append(append(s.line, `<c r="`...), s.names[column]...)
-	s.line = append(strconv.AppendInt(s.line, int64(s.rows), 10), `" `...)
-	s.line = append(append(s.line, attributes...), '>')
+func (s *sheet) open(column int, as string) {
+	s.line.WriteString(`<c r="`)
+	s.line.WriteString(s.names[column])
+	s.line.Write(strconv.AppendInt(s.line.AvailableBuffer(), int64(s.rows), 10))
+	s.line.WriteString(`"`)
+	s.line.WriteString(as)
 }
 
-func (s *sheet) number(column int, attributes string, text []byte) {
-	s.open(column, attributes)
-	s.line = append(append(append(s.line, "<v>"...), text...), "</v></c>"...)
+func (s *sheet) number(column int, as string, text []byte) {
+	s.open(column, as)
+	s.line.WriteString("><v>")
+	s.line.Write(text)
+	s.line.WriteString("</v></c>")
 }
 
 // escapeRE matches what Excel would take for an escaped character.
 var escapeRE = regexp.MustCompile(`_x[0-9a-fA-F]{4}_`)
 
 // inline writes a text.
-func (s *sheet) inline(column int, text string, style int) {
+func (s *sheet) inline(column int, text []byte, as string) {
 	if end := cellEnd(text); end < len(text) {
 		text = text[:end]
 		s.cut++
 	}
-	text = escapeRE.ReplaceAllString(text, "_x005F$0")
-	s.open(column, fmt.Sprintf(`s="%d" t="inlineStr"`, style))
-	to := bytes.NewBuffer(append(s.line, `<is><t xml:space="preserve">`...))
-	_ = xml.EscapeText(to, []byte(text)) // a buffer cannot fail
-	s.line = append(to.Bytes(), "</t></is></c>"...)
+	if bytes.Contains(text, []byte("_x")) {
+		text = escapeRE.ReplaceAll(text, []byte("_x005F$0"))
+	}
+	s.open(column, as)
+	s.line.WriteString(`><is><t xml:space="preserve">`)
+	_ = xml.EscapeText(&s.line, text) // a buffer cannot fail
+	s.line.WriteString("</t></is></c>")
 }
 
 // cellEnd returns how many bytes of a text fit into a cell.
-func cellEnd(text string) int {
+func cellEnd(text []byte) int {
 	if len(text) <= cellChars {
 		return len(text)
 	}
 	n := 0
-	for i, r := range text {
+	for i, r := range string(text) {
 		if n += max(1, utf16.RuneLen(r)); n > cellChars {
 			return i
 		}
 	}
 	return len(text)
-}
-
-// zoneOf returns the zone in which a spreadsheet shows a value.
-func zoneOf(v *value.Value, loc *time.Location) *time.Location {
-	if v.Kind == value.Instant {
-		return loc
-	}
-	return time.UTC
 }
