@@ -3,9 +3,7 @@ package postgres
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -189,22 +187,9 @@ func (c *client) copyOut(ctx context.Context, s *statement, o *copyOptions, r *r
 	c.send(&pgproto3.CopyOutResponse{OverallFormat: format, ColumnFormatCodes: codes})
 	w := &copyWriter{copyOptions: o, client: c}
 	w.begin(columns)
-	n := int64(0)
-	for ; ; n++ {
-		row, err := rows.Values(ctx)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return "", err
-		}
-		if err := w.row(columns, row); err != nil {
-			return "", err
-		}
-		r.Rows++
-		if err := c.sendBatch(ctx, batchBytes); err != nil {
-			return "", err
-		}
+	n, _, err := c.eachRow(ctx, rows, 0, r, func(row []value.Value) error { return w.row(columns, row) })
+	if err != nil {
+		return "", err
 	}
 	if o.binary {
 		at := w.open()

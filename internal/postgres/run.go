@@ -175,26 +175,39 @@ func (c *client) sendRows(ctx context.Context, p *portal, most int64) (err error
 		}
 	}
 	columns := p.columns()
-	for n := int64(0); most == 0 || n < most; n++ {
-		row, err := p.rows.Values(ctx)
-		if errors.Is(err, io.EOF) {
-			p.done = true
-			p.close()
-			break
-		}
-		if err != nil {
-			return err
-		}
-		if err := c.out.row(columns, row, p, c.zone); err != nil {
-			return err
-		}
+	_, p.done, err = c.eachRow(ctx, p.rows, most, p.run, func(row []value.Value) error {
 		p.sent++
-		p.run.Rows++
-		if err := c.sendBatch(ctx, batchBytes); err != nil {
-			return err
-		}
+		return c.out.row(columns, row, p, c.zone)
+	})
+	if p.done {
+		p.close()
+	}
+	if err != nil {
+		return err
 	}
 	return c.sendBatch(ctx, 1)
+}
+
+// eachRow encodes up to most rows, 0: all, and sends them once they are many. eof reports the end.
+func (c *client) eachRow(ctx context.Context, rows Rows, most int64, r *run,
+	encode func(row []value.Value) error) (n int64, eof bool, err error) {
+	for ; most == 0 || n < most; n++ {
+		row, err := rows.Values(ctx)
+		if errors.Is(err, io.EOF) {
+			return n, true, nil
+		}
+		if err == nil {
+			err = encode(row)
+		}
+		if err != nil {
+			return n, false, err
+		}
+		r.Rows++
+		if err := c.sendBatch(ctx, batchBytes); err != nil {
+			return n, false, err
+		}
+	}
+	return n, false, nil
 }
 
 // batchBytes is how much is encoded before it is sent.

@@ -232,11 +232,7 @@ func (c *Conn) QuerySmall(ctx context.Context, text string) (*Rows, error) {
 		bindings.DestroyResult(&rows.res)
 		return nil, cancelled(ctx, err)
 	}
-	if err := rows.describe(); err != nil {
-		bindings.DestroyResult(&rows.res)
-		return nil, err
-	}
-	return rows, nil
+	return rows, rows.describe()
 }
 
 // InMemory calls do with a connection to an empty DuckDB.

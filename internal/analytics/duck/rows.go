@@ -27,7 +27,7 @@ type Rows struct {
 	done    bool
 }
 
-// describe reads the columns' names and types.
+// describe reads the columns' names and types. If it cannot, it frees the result.
 func (r *Rows) describe() error {
 	n := int(bindings.ColumnCount(&r.res))
 	for i := range n {
@@ -37,6 +37,7 @@ func (r *Rows) describe() error {
 		c, t, err := column(name, lt)
 		bindings.DestroyLogicalType(&lt)
 		if err != nil {
+			bindings.DestroyResult(&r.res)
 			return err
 		}
 		r.types = append(r.types, t)
@@ -87,25 +88,39 @@ func (r *Rows) Values(ctx context.Context) ([]value.Value, error) {
 			return nil, io.EOF
 		}
 	}
-	most := r.stmt.conn.MostRow
-	left := most
-	for i := range r.vectors {
-		v, to := &r.vectors[i], &r.buf[i]
-		isMade := len(v.kids) > 0 || v.t.id == bindings.TypeBit // other values remain in DuckDB's memory
-		if isMade && most > 0 {
-			left -= v.size(r.row, left)
+	if most := r.stmt.conn.MostRow; most > 0 {
+		if err := r.readWithin(most); err != nil {
+			return nil, err
 		}
-		if left >= 0 || most == 0 {
-			if v.read(r.row, to); !isMade {
-				left -= len(to.Text)
-			}
-		}
-		if most > 0 && left < 0 {
-			return nil, &Error{Kind: TooLarge, Message: fmt.Sprintf("a row of more than %d MiB, by column %s", most>>20, r.columns[i].Name)}
+	} else {
+		for i := range r.vectors {
+			r.vectors[i].read(r.row, &r.buf[i])
 		}
 	}
 	r.row++
 	return r.buf, nil
+}
+
+// readWithin reads the row if it has about no more than most bytes. Only nested values and BIT are
+// copied: their size is computed first.
+func (r *Rows) readWithin(most int) error {
+	left := most
+	for i := range r.vectors {
+		v, to := &r.vectors[i], &r.buf[i]
+		isCopied := len(v.kids) > 0 || v.t.id == bindings.TypeBit
+		if isCopied {
+			left -= v.size(r.row, left)
+		}
+		if left >= 0 {
+			if v.read(r.row, to); !isCopied {
+				left -= len(to.Text)
+			}
+		}
+		if left < 0 {
+			return &Error{Kind: TooLarge, Message: fmt.Sprintf("a row of more than %d MiB, by column %s", most>>20, r.columns[i].Name)}
+		}
+	}
+	return nil
 }
 
 // Skip drops the rest of the current chunk, or the next chunk, undecoded, and returns its number of

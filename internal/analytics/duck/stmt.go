@@ -174,11 +174,7 @@ func (s *Stmt) Query(ctx context.Context, args ...any) (*Rows, error) {
 		bindings.DestroyResult(&rows.res)
 		return nil, cancelled(ctx, err)
 	}
-	if err := rows.describe(); err != nil {
-		bindings.DestroyResult(&rows.res)
-		return nil, err
-	}
-	return rows, nil
+	return rows, rows.describe()
 }
 
 func (s *Stmt) bind(i int, a any) error {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"strings"
 	"time"
@@ -157,18 +158,23 @@ func Write(ctx context.Context, w io.Writer, f Format, src Source, o Options) (R
 
 // each calls do for every row.
 func each(ctx context.Context, src Source, do func(row []value.Value) error) (Result, error) {
-	var r Result
-	for {
+	n, _, err := some(ctx, src, math.MaxInt64, do)
+	return Result{Rows: n}, err
+}
+
+// some calls do for up to most rows, and returns their number and whether they were the last.
+func some(ctx context.Context, src Source, most int64, do func(row []value.Value) error) (n int64, eof bool, err error) {
+	for ; n < most; n++ {
 		row, err := src.Values(ctx)
 		if errors.Is(err, io.EOF) {
-			return r, nil
+			return n, true, nil
+		}
+		if err == nil {
+			err = do(row)
 		}
 		if err != nil {
-			return r, err
+			return n, false, err
 		}
-		if err := do(row); err != nil {
-			return r, err
-		}
-		r.Rows++
 	}
+	return n, false, nil
 }

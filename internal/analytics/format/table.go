@@ -3,9 +3,7 @@ package format
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"strings"
 
@@ -51,19 +49,14 @@ func writeTable(ctx context.Context, w *bufio.Writer, src Source, o Options) (Re
 	}
 	var cells [][]string
 	var rows [][]value.Value
-	var eof bool
-	for len(cells) < TableRows {
-		row, err := src.Values(ctx)
-		if errors.Is(err, io.EOF) {
-			eof = true
-			break
-		}
-		if err != nil {
-			return Result{}, err
-		}
+	n, eof, err := some(ctx, src, TableRows, func(row []value.Value) error {
 		rows, cells = append(rows, value.KeepAll(row)), append(cells, humanRow(row, columns, o))
+		return nil
+	})
+	if err != nil {
+		return Result{}, err
 	}
-	r := Result{Rows: int64(len(cells))}
+	r := Result{Rows: n}
 	t, asRecords := layout(columns, cells, o.Width)
 	if asRecords {
 		writeRecords(w, columns, cells, o.Width)
@@ -84,14 +77,21 @@ func writeTable(ctx context.Context, w *bufio.Writer, src Source, o Options) (Re
 	if eof {
 		return r, nil
 	}
-	left := o.rows() - int64(len(cells))
+	left := o.rows() - n
 	if asRecords {
 		left = 0 // nobody reads records by the thousand
 	}
 	for i := range t { // later values may be wider: numbers are then not cut
 		t[i].whole = o.Width == 0 || !cuttable(t[i].Kind) && !t[i].bar
 	}
-	n, eof, err := writeRest(ctx, w, src, t, columns, cells[len(cells)-1], left, o)
+	above := cells[len(cells)-1]
+	n, eof, err = some(ctx, src, left, func(row []value.Value) error {
+		cells := humanRow(row, columns, o)
+		writeRow(w, t, row, cells, repeated(columns, above, cells, o))
+		above = cells
+		_, err := w.Write(nil) // the reader may have closed the pipe
+		return err
+	})
 	r.Rows += n
 	if err != nil || eof {
 		return r, err
@@ -101,27 +101,6 @@ func writeTable(ctx context.Context, w *bufio.Writer, src Source, o Options) (Re
 		r.Notes = append(r.Notes, note)
 	}
 	return r, err
-}
-
-// writeRest writes up to most rows in an existing layout; above are the cells of the row before.
-func writeRest(ctx context.Context, w *bufio.Writer, src Source, t []column, columns []value.Column, above []string, most int64,
-	o Options) (n int64, eof bool, err error) {
-	for ; n < most; n++ {
-		row, err := src.Values(ctx)
-		if errors.Is(err, io.EOF) {
-			return n, true, nil
-		}
-		if err != nil {
-			return n, false, err
-		}
-		cells := humanRow(row, columns, o)
-		writeRow(w, t, row, cells, repeated(columns, above, cells, o))
-		above = cells
-		if _, err := w.Write(nil); err != nil { // the reader has closed the pipe
-			return n, false, err
-		}
-	}
-	return n, false, nil
 }
 
 // rows returns the maximum number of rows in a table.

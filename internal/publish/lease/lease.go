@@ -188,16 +188,23 @@ func (l *Lease) newest(ctx context.Context, note *content) (old []string, err er
 		}
 	}
 	for n := max(l.number, 1); ; n++ { // the listing may be old
-		raw, err := l.store.Get(ctx, l.uri(n))
-		if errors.Is(err, fs.ErrNotExist) {
-			return old, nil
+		next, err := l.read(ctx, n)
+		if next == nil || err != nil {
+			return old, err
 		}
-		if err != nil {
-			return nil, err
-		}
-		l.number, *note = n, content{}
-		_ = json.Unmarshal(raw, note) // an unreadable one has expired
+		l.number, *note = n, *next
 	}
+}
+
+// read returns the content of the lease with a number; nil: none.
+func (l *Lease) read(ctx context.Context, number int) (*content, error) {
+	raw, err := l.store.Get(ctx, l.uri(number))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	c := new(content)
+	_ = json.Unmarshal(raw, c) // an unreadable one has expired
+	return c, err
 }
 
 func (l *Lease) numberOf(uri string) int {
@@ -217,16 +224,10 @@ func (l *Lease) watch(ctx context.Context, to string, seen content) error {
 			return ctx.Err()
 		case <-time.After(watchTime):
 		}
-		var now content
-		raw, err := l.store.Get(ctx, l.uri(l.number))
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil {
+		switch now, err := l.read(ctx, l.number); {
+		case err != nil:
 			return err
-		}
-		switch _ = json.Unmarshal(raw, &now); {
-		case now.Released:
+		case now == nil || now.Released:
 			return nil
 		case now.Renewed != seen.Renewed:
 			return &LockedError{to, fmt.Sprintf("%s has been publishing snapshot %d to it since %s", now.Host, now.Snapshot,

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"callhouse/internal/serve/pgcatalog"
+	"callhouse/internal/analytics/guard"
 )
 
 // times are the columns by which files are ordered.
@@ -49,8 +49,8 @@ func (a *Asked) readNewest(from any) {
 	switch word(n, "type") {
 	case "BASE_TABLE":
 		name, schema := small(n, "table_name"), small(n, "schema_name")
-		if pgcatalog.Newest[name] != "" && (schema == "public" || schema == "" && !a.withs[name]) {
-			n["schema_name"] = pgcatalog.NewestSchema
+		if guard.Newest[name] != "" && (schema == "public" || schema == "" && !a.withs[name]) {
+			n["schema_name"] = guard.NewestSchema
 			a.changed = true
 		}
 	case "JOIN":
