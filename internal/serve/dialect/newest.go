@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"callhouse/internal/analytics/guard"
+	"callhouse/internal/serve/pgcatalog"
 )
 
 // times are the columns by which files are ordered.
@@ -49,8 +49,8 @@ func (a *Asked) readNewest(from any) {
 	switch word(n, "type") {
 	case "BASE_TABLE":
 		name, schema := small(n, "table_name"), small(n, "schema_name")
-		if guard.Newest[name] != "" && (schema == "public" || schema == "" && !a.withs[name]) {
-			n["schema_name"] = guard.NewestSchema
+		if pgcatalog.Newest[name] != "" && (schema == "public" || schema == "" && !a.withs[name]) {
+			n["schema_name"] = pgcatalog.NewestSchema
 			a.changed = true
 		}
 	case "JOIN":

@@ -5,15 +5,15 @@ import (
 	"slices"
 	"strings"
 
-	"callhouse/internal/analytics/guard"
+	"callhouse/internal/serve/pgcatalog"
 )
 
 // partOf makes a SELECT of one call read only the piece of a file with it.
 func (a *Asked) partOf(n node) {
 	from := kidOf(n, "from_table")
 	name, schema := small(from, "table_name"), small(from, "schema_name")
-	if a.Part == nil || word(from, "type") != "BASE_TABLE" || !slices.Contains(guard.Parted, name) ||
-		schema != "public" && schema != guard.NewestSchema && (schema != "" || a.withs[name]) {
+	if a.Part == nil || word(from, "type") != "BASE_TABLE" || !slices.Contains(pgcatalog.Parted, name) ||
+		schema != "public" && schema != pgcatalog.NewestSchema && (schema != "" || a.withs[name]) {
 		return
 	}
 	id := a.callOf(n["where_clause"], cmp.Or(small(from, "alias"), name))

@@ -3,7 +3,7 @@ package dialect
 import (
 	"strings"
 
-	"callhouse/internal/analytics/guard"
+	"callhouse/internal/serve/pgcatalog"
 )
 
 // topOf makes a SELECT of a view's first or newest rows read a copy of them. Such a SELECT has only
@@ -17,7 +17,7 @@ func (a *Asked) topOf(n node) {
 		case "LIMIT_MODIFIER":
 			most, isKnown := constantNumber(of["limit"])
 			skipped, isKnownToo := constantNumber(of["offset"])
-			limited = isKnown && (isKnownToo || of["offset"] == nil) && most >= 0 && skipped >= 0 && most+skipped <= guard.TopRows
+			limited = isKnown && (isKnownToo || of["offset"] == nil) && most >= 0 && skipped >= 0 && most+skipped <= pgcatalog.TopRows
 		case "ORDER_MODIFIER":
 			orders = listOf(of, "orders")
 			isNewest = true
@@ -30,7 +30,7 @@ func (a *Asked) topOf(n node) {
 		return
 	}
 	table := small(from, "table_name")
-	if isNewest && !a.newestBy(n, orders, guard.Newest[table]) {
+	if isNewest && !a.newestBy(n, orders, pgcatalog.Newest[table]) {
 		return
 	}
 	if schema := a.Top(table, isNewest); schema != "" {
@@ -58,7 +58,7 @@ func (a *Asked) plainTable(n node) node {
 	case "BASE_TABLE":
 		name, schema := small(from, "table_name"), small(from, "schema_name")
 		isView := schema == "public" || schema == "" && !a.withs[name]
-		if guard.Newest[name] != "" && isView && word(from, "catalog_name") == "" && from["at_clause"] == nil {
+		if pgcatalog.Newest[name] != "" && isView && word(from, "catalog_name") == "" && from["at_clause"] == nil {
 			return from
 		}
 	case "SUBQUERY":

@@ -25,6 +25,17 @@ import (
 // Schema is the schema of all definitions.
 const Schema = "pg"
 
+// The views of calls that also exist with the newest files first, with their time columns, and over
+// a piece of one file.
+var (
+	Newest       = guard.Newest
+	NewestSchema = guard.NewestSchema
+	Parted       = guard.Parted
+)
+
+// TopRows is the maximum number of first or newest rows read from a copy.
+const TopRows = guard.TopRows
+
 //go:embed empty.txt
 var empty string
 
