@@ -101,7 +101,7 @@ func TestSafeContains(t *testing.T) {
 		{"long parameter", "SELECT $" + strings.Repeat("x", 1<<20-8), 2, "parameter $xxx", []string{"-f", "-"}},
 		{"long answer", "SELECT repeat('x', 1000) FROM range(3000000)", 1, "its answer exceeds 3MiB", []string{"--format", "csv", "--max-output", "3MiB", "--output", "long.csv"}},
 		{"long answer in one row", "SELECT repeat('x', 9000000)", 1, "its answer exceeds 3MiB", []string{"--max-output", "3MiB", "--format", "ndjson", "--output", "long.ndjson"}},
-		{"large sheet", "SELECT repeat(hash(range)::VARCHAR, 100) FROM range(100000)", 1, "its answer exceeds 1MiB", []string{"--max-output", "1MiB", "--temp", "1MiB", "--format", "xlsx", "--output", "x.xlsx"}},
+		{"large sheet", "SELECT repeat(hash(range)::VARCHAR, 100) FROM range(100000)", 1, "its sheet exceeds 24MiB of disk space", []string{"--memory", "512MiB", "--temp", "24MiB", "--format", "xlsx", "--output", "x.xlsx"}},
 		{"sheet as an answer", "FROM calls", 1, "its answer exceeds 1KiB", []string{"--max-output", "1KiB", "--format", "xlsx"}},
 		{"two megabytes", "SELECT '" + strings.Repeat("x", 2<<20) + "'", 2, "1 MiB", []string{"-f", "-"}},
 	} {

@@ -3,11 +3,9 @@ package format_test
 import (
 	"bytes"
 	"errors"
-	"io"
 	"math"
 	"math/big"
 	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -109,23 +107,5 @@ func TestXLSXLongText(t *testing.T) {
 	_, got := readSheet(t, out.Bytes())
 	if got[1][0].Raw != fits || got[2][0].Raw != strings.Repeat("😀", 16_383) {
 		t.Errorf("%d and %d bytes", len(got[1][0].Raw), len(got[2][0].Raw))
-	}
-}
-
-// Columns have names of up to three letters, and there are no more than Excel has.
-func TestXLSXColumns(t *testing.T) {
-	columns, row := make([]value.Column, 16_385), make([]any, 16_385)
-	for i := range columns {
-		columns[i].Name, row[i] = strconv.Itoa(i), int64(i)
-	}
-	file, _ := readSheet(t, []byte(write(t, format.XLSX, 0, columns[:704], [][]any{row[:704]})))
-	for name, want := range map[string]string{"A2": "0", "Z2": "25", "AA2": "26", "ZZ2": "701", "AAA2": "702", "AAB2": "703"} {
-		if got, err := file.GetCellValue("Sheet1", name); err != nil || got != want {
-			t.Errorf("%s is %q: %v", name, got, err)
-		}
-	}
-	_, err := format.Write(t.Context(), io.Discard, format.XLSX, format.NewStatic(columns, [][]any{row}), format.Options{})
-	if err == nil || !strings.Contains(err.Error(), "16384 columns") {
-		t.Errorf("too many columns: %v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -56,6 +57,11 @@ func (j *Job) run(ctx context.Context, out io.Writer, checks Checks) *Report {
 	}
 	var d *duck.Error
 	memory := size(j.Memory)
+	if errors.Is(err, syscall.EFBIG) {
+		temp := size(j.Temp)
+		err = cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: its sheet exceeds %s of disk space", temp.String()),
+			"--temp raises the limit")
+	}
 	if errors.As(err, &d) && d.Kind != "Parser" && (d.Kind == "Out of Memory" || diedOfMemory(d.Message)) {
 		err = tooMuch(memory)
 		if strings.Contains(d.Message, "offload") {
@@ -83,7 +89,8 @@ func (j *Job) write(ctx context.Context, out io.Writer, checks Checks) (said *Re
 		return nil, err
 	}
 	defer func() { err = cmp.Or(err, w.Close()) }()
-	// DuckDB does not enforce its limits everywhere, so the system does.
+	// DuckDB does not enforce its limit everywhere, and a sheet's rows go to a separate file, so
+	// the system limits both.
 	if err := process.Limit(j.Memory, j.Temp); err != nil {
 		return nil, fmt.Errorf("limit the memory: %w", err)
 	}
