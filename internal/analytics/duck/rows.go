@@ -88,39 +88,19 @@ func (r *Rows) Values(ctx context.Context) ([]value.Value, error) {
 			return nil, io.EOF
 		}
 	}
-	if most := r.stmt.conn.MostRow; most > 0 {
-		if err := r.readWithin(most); err != nil {
-			return nil, err
-		}
-	} else {
+	if left := r.stmt.conn.MostRow; left > 0 {
 		for i := range r.vectors {
-			r.vectors[i].read(r.row, &r.buf[i])
+			if left -= r.vectors[i].size(r.row, left); left < 0 {
+				return nil, &Error{Kind: TooLarge, Message: fmt.Sprintf("a row of more than %d MiB, by column %s", r.stmt.conn.MostRow>>20,
+					r.columns[i].Name)}
+			}
 		}
+	}
+	for i := range r.vectors {
+		r.vectors[i].read(r.row, &r.buf[i])
 	}
 	r.row++
 	return r.buf, nil
-}
-
-// readWithin reads the row if it has about no more than most bytes. Only nested values and BIT are
-// copied: their size is computed first.
-func (r *Rows) readWithin(most int) error {
-	left := most
-	for i := range r.vectors {
-		v, to := &r.vectors[i], &r.buf[i]
-		isCopied := len(v.kids) > 0 || v.t.id == bindings.TypeBit
-		if isCopied {
-			left -= v.size(r.row, left)
-		}
-		if left >= 0 {
-			if v.read(r.row, to); !isCopied {
-				left -= len(to.Text)
-			}
-		}
-		if left < 0 {
-			return &Error{Kind: TooLarge, Message: fmt.Sprintf("a row of more than %d MiB, by column %s", most>>20, r.columns[i].Name)}
-		}
-	}
-	return nil
 }
 
 // Skip drops the rest of the current chunk, or the next chunk, undecoded, and returns its number of
