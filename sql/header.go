@@ -50,7 +50,7 @@ func (f *File) Grouped() bool { return len(f.Columns) > 0 && f.Columns[0].Name =
 // Selects reports whether the report selects calls.
 func (f *File) Selects() bool {
 	for _, r := range f.Reads {
-		if strings.HasPrefix(r, "selected") || r == "surrounding" || r == "tallied" || r == "lasting" {
+		if strings.HasPrefix(r, "selected") || r == "surrounding" || r == "tallied" || strings.HasPrefix(r, "tallied_") || strings.HasPrefix(r, "counted_") || r == "lasting" {
 			return true
 		}
 	}

@@ -139,6 +139,10 @@ CREATE MACRO lacks_transcript(over, transcript_state) AS over AND transcript_sta
 CREATE MACRO total_of(n) AS CAST(coalesce(sum(n), 0) AS BIGINT);
 CREATE MACRO sum_if(n, condition) AS CAST(coalesce(sum(n) FILTER (condition), 0) AS BIGINT);
 
+-- Whether a value has reached a percentile of values that were counted: the smallest one that has is the
+-- percentile, by its nearest rank. upto is the number of values up to it, whole that of all.
+CREATE MACRO has_rank(percent, upto, whole) AS 100 * upto >= percent * whole;
+
 -- A share in percent, not rounded, so that the shares of a whole add up to 100.
 CREATE MACRO percent_of(part, whole) AS 100e0 * part / nullif(whole, 0);
 
