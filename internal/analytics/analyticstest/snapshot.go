@@ -226,8 +226,8 @@ func (w *writer) tallies(calls layout.File, all []layout.File) (files []layout.F
 			columns, from = []string{"*"}, "FROM ("+strings.ReplaceAll(minutes, "FILE", filepath.Join(w.dir, filepath.FromSlash(calls.Path)))+")"
 		}
 		if slices.Contains(schema.FactTables, t) {
-			of := map[*schema.Table]*schema.Table{&schema.ToolTallies: &schema.ToolCalls, &schema.ItemTallies: &schema.Items, &schema.SpeechTallies: &schema.Calls}[t]
-			path := pathOf(of)
+			path := pathOf(map[*schema.Table]*schema.Table{
+				&schema.ToolTallies: &schema.ToolCalls, &schema.ItemTallies: &schema.Items, &schema.SpeechTallies: &schema.Calls}[t])
 			if path == "" || w.earlier[calls.Period] { // earlier builds wrote none
 				continue
 			}
@@ -258,8 +258,10 @@ FROM 'FILE' GROUP BY tool_name, pause_ms, duration_ms`,
 	// A field with more than three values is given up.
 	&schema.ItemTallies: `WITH v AS (SELECT name, type, value, count(*) AS items FROM 'FILE' GROUP BY name, type, value),
     n AS (SELECT *, count(*) OVER (PARTITION BY name, type) AS many FROM v)
-SELECT name, type, value, items FROM n WHERE many <= 3 UNION ALL SELECT DISTINCT name, type, NULL, CAST(NULL AS BIGINT) FROM n WHERE many > 3`,
-	&schema.SpeechTallies: `SELECT response_ms, count(*) AS responses, CAST(NULL AS BIGINT) AS longest_silence_ms, CAST(NULL AS BIGINT) AS calls,
+SELECT name, type, value, items FROM n WHERE many <= 3
+UNION ALL SELECT DISTINCT name, type, NULL, CAST(NULL AS BIGINT) FROM n WHERE many > 3`,
+	&schema.SpeechTallies: `SELECT response_ms, count(*) AS responses,
+    CAST(NULL AS BIGINT) AS longest_silence_ms, CAST(NULL AS BIGINT) AS calls,
     CAST(NULL AS BIGINT) AS spoken_turns, CAST(NULL AS BIGINT) AS agent_talk_ms, CAST(NULL AS BIGINT) AS user_talk_ms,
     CAST(NULL AS BIGINT) AS interrupted_calls, CAST(NULL AS BIGINT) AS agent_interruptions, CAST(NULL AS BIGINT) AS user_interruptions
 FROM (SELECT unnest(CAST(CAST(response_ms AS VARCHAR) AS BIGINT[])) AS response_ms FROM 'FILE') GROUP BY response_ms
