@@ -71,9 +71,10 @@ func Views() []*File { return slices.Clone(views()) }
 // Reports returns the named reports, by name.
 func Reports() []*File { return slices.Clone(reports()) }
 
-// SelectedSpeech returns the SELECT of the relation selected_speech: the calls selected, with the
-// facts of their transcripts where files of earlier versions lack them.
-func SelectedSpeech() string { return mustRead("relations/selected_speech.sql") }
+// Relation returns the SELECT of a relation that reports read: selected_speech, the calls selected with
+// the facts of their transcripts where files of earlier versions lack them, or one that counts what
+// belongs to them, from the relation uncounted.
+func Relation(name string) string { return mustRead("relations/" + name + ".sql") }
 
 // EarlierToolCalls returns the SELECT of the tool calls of the turns earlier_turns, in the columns of
 // the table tool_calls.

@@ -49,12 +49,10 @@ func (f *File) Grouped() bool { return len(f.Columns) > 0 && f.Columns[0].Name =
 
 // Selects reports whether the report selects calls.
 func (f *File) Selects() bool {
-	for _, r := range f.Reads {
-		if strings.HasPrefix(r, "selected") || r == "surrounding" || r == "tallied" || r == "lasting" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.Reads, func(name string) bool {
+		return slices.ContainsFunc([]string{"selected", "surrounding", "tallied", "counted", "lasting"},
+			func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+	})
 }
 
 // Comparable reports whether two periods can be compared.

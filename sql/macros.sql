@@ -19,10 +19,11 @@ CREATE MACRO local_time(instant) AS timezone(local_zone(), instant);
 CREATE MACRO agent_names() AS CAST(getvariable('agent_names') AS MAP(VARCHAR, VARCHAR));
 CREATE MACRO agent_name_of(id) AS map_extract(agent_names(), id)[1];
 
--- Calendar of a wall clock's time.
-CREATE MACRO weekday_of(local_start) AS CAST(dayname(local_start) AS weekday_name);
-CREATE MACRO week_of(local_start) AS CAST(date_trunc('week', local_start) AS DATE);
-CREATE MACRO month_of(local_start) AS strftime(local_start, '%Y-%m');
+-- Calendar of a wall clock's time. DuckDB before 1.2 resolves functions without the types of a macro's
+-- arguments, hence the casts.
+CREATE MACRO weekday_of(local_start) AS CAST(dayname(CAST(local_start AS TIMESTAMP)) AS weekday_name);
+CREATE MACRO week_of(local_start) AS CAST(date_trunc('week', CAST(local_start AS TIMESTAMP)) AS DATE);
+CREATE MACRO month_of(local_start) AS strftime(CAST(local_start AS TIMESTAMP), '%Y-%m');
 
 -- The words of the service whose meaning is known; null for none. Patterns, since DuckDB matches one
 -- once for each word of a column's dictionary; it would look at every row for a list.
@@ -138,6 +139,10 @@ CREATE MACRO lacks_transcript(over, transcript_state) AS over AND transcript_sta
 -- Counts of calls, from rows that stand for several.
 CREATE MACRO total_of(n) AS CAST(coalesce(sum(n), 0) AS BIGINT);
 CREATE MACRO sum_if(n, condition) AS CAST(coalesce(sum(n) FILTER (condition), 0) AS BIGINT);
+
+-- Whether a value has reached a percentile of values that were counted: the smallest one that has is the
+-- percentile, by its nearest rank. upto is the number of values up to it, whole that of all.
+CREATE MACRO has_rank(percent, upto, whole) AS 100 * upto >= percent * whole;
 
 -- A share in percent, not rounded, so that the shares of a whole add up to 100.
 CREATE MACRO percent_of(part, whole) AS 100e0 * part / nullif(whole, 0);

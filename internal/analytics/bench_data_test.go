@@ -1,8 +1,11 @@
 package analytics_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -136,6 +139,7 @@ func newBenchWriter(dir string, n int, period string) *benchWriter {
 	for _, t := range schema.CallTables {
 		w.tables = append(w.tables, table(t))
 	}
+	w.tables[0].info.Credits, w.tables[0].info.Undated = new(int64), new(int64)
 	if len(period) > len("2026-10") {
 		return w
 	}
@@ -207,12 +211,21 @@ func (w *benchWriter) add(c *calls.Call) error {
 	for table, row := range c.Rows() {
 		add(table, row)
 	}
-	err := w.tools.Each(c, func(row schema.Row) error { add(&schema.ToolCalls, row); return nil })
-	if err != nil {
+	if c.InCredits() {
+		*w.tables[0].info.Credits++
+	}
+	err := w.tools.Each(c, func(row schema.Row) error {
+		if w.tallies != nil {
+			w.tallies.AddTool(row)
+		}
+		add(&schema.ToolCalls, row)
+		return nil
+	})
+	if err != nil || w.tallies == nil {
 		return err
 	}
-	if w.tallies == nil {
-		return nil
+	for i := range c.Items().Len() {
+		w.tallies.AddItem(c.Items().At(i))
 	}
 	return w.tallies.Add(c)
 }
@@ -308,7 +321,16 @@ func (t *benchTable) close() error {
 	if t.group != nil {
 		err = t.closeGroup()
 	}
-	return errors.Join(err, t.w.Close(), t.file.Close())
+	if err := errors.Join(err, t.w.Close()); err != nil {
+		return errors.Join(err, t.file.Close())
+	}
+	sum := sha256.New()
+	_, err = t.file.Seek(0, io.SeekStart)
+	if err == nil {
+		t.info.Bytes, err = io.Copy(sum, t.file)
+	}
+	t.info.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	return errors.Join(err, t.file.Close())
 }
 
 // benchCodec is zstd as the sink uses it.

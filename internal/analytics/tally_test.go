@@ -18,7 +18,8 @@ import (
 )
 
 // compacted returns a warehouse of random calls whose months lie in one file a
-// table each, with their tallies. In one month at the most some cost credits.
+// table each, with their tallies. In one month some cost credits; if none does, all files
+// are of this format.
 func compacted(t *testing.T, seed uint64, n int, credits string) (string, analyticstest.Data) {
 	t.Helper()
 	d := randomData(rand.New(rand.NewPCG(seed, 7)), n)
@@ -28,6 +29,9 @@ func compacted(t *testing.T, seed uint64, n int, credits string) (string, analyt
 		}
 	}
 	d.Compacted = func(string) bool { return true }
+	if credits == "" {
+		d.Earlier = func(string) bool { return false } // all months have all tallies
+	}
 	root := t.TempDir()
 	analyticstest.Write(t, root, 1, d)
 	return root, d
@@ -118,7 +122,9 @@ func TestTalliesSpareTheCalls(t *testing.T) {
 		{"sentiment disconnections costs volume anomalies", question.Params{By: "weekday", Since: day, Until: day.AddDate(0, 0, 7)}, true},
 		{"sentiment agents funnel", question.Params{Since: day.AddDate(0, 0, -24)}, true},
 		{"sentiment agents funnel", question.Params{Agent: "b", By: "call_type"}, true},
-		{"agents funnel", question.Params{Since: day}, false},
+		{"conversation tools", question.Params{}, true},
+		{"agents funnel conversation", question.Params{Since: day}, false},
+		{"conversation", question.Params{By: "agent"}, false},
 		{"volume", question.Params{Since: day.Add(time.Millisecond)}, false},
 		{"sentiment", question.Params{By: "metadata.campaign"}, false},
 		{"volume", question.Params{Agent: "b"}, false},

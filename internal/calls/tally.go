@@ -1,7 +1,6 @@
 package calls
 
 import (
-	"bytes"
 	"cmp"
 	"maps"
 	"math"
@@ -26,13 +25,13 @@ const (
 // bound, and not on the number of calls.
 type Tallies struct {
 	emit    func(t *schema.Table, row parquet.Row) error
-	ids     map[string]uint32 // of words seen, from 1
-	words   [][]byte          // by id; 0 is null
+	words   words
 	byWord  map[wordKey]*sums
 	byStep  map[lengthKey]*sums
 	quarter schema.Opt[int64]
 	byTime  map[quarterKey]*sums
 	minutes minutes
+	facts   facts
 	givenUp map[*schema.Table]bool
 	row     parquet.Row
 }
@@ -93,7 +92,7 @@ type sums struct {
 // NewTallies returns tallies that pass their rows to emit in the order of their table. A row is
 // valid until emit returns.
 func NewTallies(emit func(t *schema.Table, row parquet.Row) error) *Tallies {
-	t := &Tallies{emit: emit, ids: map[string]uint32{}, words: [][]byte{nil}, byWord: map[wordKey]*sums{}, byStep: map[lengthKey]*sums{},
+	t := &Tallies{emit: emit, words: newWords(), facts: newFacts(), byWord: map[wordKey]*sums{}, byStep: map[lengthKey]*sums{},
 		byTime: map[quarterKey]*sums{}, givenUp: map[*schema.Table]bool{}}
 	t.minutes.emit = func(minute schema.Opt[int64], m *minutes) error {
 		t.row = m.append(t.row[:0], minute)
@@ -105,8 +104,10 @@ func NewTallies(emit func(t *schema.Table, row parquet.Row) error) *Tallies {
 // GivenUp reports whether a table was given up. The rows emitted for it are then useless.
 func (t *Tallies) GivenUp(table *schema.Table) bool { return t.givenUp[table] }
 
-// Add counts a call. Calls must be sorted by start, those without one last.
+// Add counts a call, without its items and tool calls. Calls must be sorted by start, those without
+// one last.
 func (t *Tallies) Add(c *Call) error {
+	t.addSpeech(c)
 	if q := quarterOf(c.StartAt()); q != t.quarter {
 		if err := t.endQuarter(); err != nil {
 			return err
@@ -114,11 +115,11 @@ func (t *Tallies) Add(c *Call) error {
 		t.quarter = q
 	}
 	speech := speechOf(c)
-	status, reason, sentiment := t.id(c.Status()), t.id(c.text(colReason)), t.id(c.text(colUserSentiment))
+	status, reason, sentiment := t.words.id(c.Status()), t.words.id(c.text(colReason)), t.words.id(c.text(colUserSentiment))
 	if !t.givenUp[&schema.WordTallies] {
 		count(t, &schema.WordTallies, t.byWord, mostWordTallies, c, wordKey{
-			words: [...]uint32{t.id(c.text(colAgentID)), t.id(c.text(colAgentVersion)), t.id(c.text(colCallType)), status, reason,
-				sentiment, t.id(c.text(colVariantLabel))},
+			words: [...]uint32{t.words.id(c.text(colAgentID)), t.words.id(c.text(colAgentVersion)), t.words.id(c.text(colCallType)), status, reason,
+				sentiment, t.words.id(c.text(colVariantLabel))},
 			state: c.TranscriptState(), settlement: c.Settlement(), optedOut: c.OptedOut(), started: c.StartAt().OK,
 			speech: speech,
 		})
@@ -155,12 +156,12 @@ func count[K comparable](t *Tallies, table *schema.Table, groups map[K]*sums, mo
 	}
 }
 
-// handOn emits the rows of a table in the order of their keys, and clears them. key appends a key's
-// columns to a row.
-func handOn[K comparable](t *Tallies, table *schema.Table, groups map[K]*sums, compare func(a, b K) int,
-	key func(row parquet.Row, k K) parquet.Row) error {
+// handOn emits the rows of a table in the order of their keys, and clears them. columns appends the
+// columns of a key and its numbers to a row.
+func handOn[K comparable, N any](t *Tallies, table *schema.Table, groups map[K]N, compare func(a, b K) int,
+	columns func(row parquet.Row, k K, numbers N) parquet.Row) error {
 	for _, k := range slices.SortedFunc(maps.Keys(groups), compare) {
-		t.row = groups[k].append(key(t.row[:0], k))
+		t.row = columns(t.row[:0], k, groups[k])
 		if err := t.emit(table, t.row); err != nil {
 			return err
 		}
@@ -182,23 +183,26 @@ func (t *Tallies) Close() error {
 	err := handOn(t, &schema.LengthTallies, t.byStep, func(a, b lengthKey) int {
 		return cmp.Or(compareBool(b.step.OK, a.step.OK), cmp.Compare(a.step.V, b.step.V),
 			t.compare(a.words[:], b.words[:]), compareBool(a.started, b.started))
-	}, func(row parquet.Row, k lengthKey) parquet.Row {
-		return append(t.texts(append(row, schema.LongValue(k.step)), k.words[:]),
-			parquet.BooleanValue(k.started))
+	}, func(row parquet.Row, k lengthKey, n *sums) parquet.Row {
+		return n.append(append(t.texts(append(row, schema.LongValue(k.step)), k.words[:]), parquet.BooleanValue(k.started)))
 	})
 	if err != nil {
 		return err
 	}
-	return handOn(t, &schema.WordTallies, t.byWord, func(a, b wordKey) int {
+	err = handOn(t, &schema.WordTallies, t.byWord, func(a, b wordKey) int {
 		return cmp.Or(t.compare(a.words[:], b.words[:]), cmp.Compare(a.state, b.state), cmp.Compare(a.settlement, b.settlement),
 			compareBool(a.optedOut, b.optedOut), compareBool(a.started, b.started), a.speech.compare(b.speech))
-	}, func(row parquet.Row, k wordKey) parquet.Row {
-		return k.speech.append(append(t.texts(row, k.words[:]),
+	}, func(row parquet.Row, k wordKey, n *sums) parquet.Row {
+		return n.append(k.speech.append(append(t.texts(row, k.words[:]),
 			transcriptValues[k.state],
 			settlementValues[k.settlement],
 			parquet.BooleanValue(k.optedOut),
-			parquet.BooleanValue(k.started)))
+			parquet.BooleanValue(k.started))))
 	})
+	if err != nil {
+		return err
+	}
+	return t.closeFacts()
 }
 
 // quarterOf returns the beginning of the quarter of an hour that contains start.
@@ -214,17 +218,16 @@ func (t *Tallies) endQuarter() error {
 	err := handOn(t, &schema.QuarterTallies, t.byTime, func(a, b quarterKey) int {
 		return cmp.Or(t.compare(a.words[:], b.words[:]), cmp.Compare(a.settlement, b.settlement), cmp.Compare(a.state, b.state),
 			a.speech.compare(b.speech))
-	}, func(row parquet.Row, k quarterKey) parquet.Row {
-		return k.speech.append(append(t.texts(append(row, schema.MillisValue(t.quarter)), k.words[:]),
+	}, func(row parquet.Row, k quarterKey, n *sums) parquet.Row {
+		return n.append(k.speech.append(append(t.texts(append(row, schema.MillisValue(t.quarter)), k.words[:]),
 			settlementValues[k.settlement],
-			transcriptValues[k.state]))
+			transcriptValues[k.state])))
 	})
 	if err != nil {
 		return err
 	}
 	if t.givenUp[&schema.WordTallies] && t.givenUp[&schema.LengthTallies] { // the words of other quarters are not needed
-		clear(t.ids)
-		t.words = t.words[:1]
+		t.words.forget()
 	}
 	return nil
 }
@@ -232,20 +235,13 @@ func (t *Tallies) endQuarter() error {
 // texts appends words to a row.
 func (t *Tallies) texts(row parquet.Row, words []uint32) parquet.Row {
 	for _, id := range words {
-		row = append(row, schema.TextValue(t.words[id]))
+		row = append(row, t.words.value(id))
 	}
 	return row
 }
 
-// compare orders words, null first.
-func (t *Tallies) compare(a, b []uint32) int {
-	return slices.CompareFunc(a, b, func(x, y uint32) int {
-		if x == y {
-			return 0
-		}
-		return cmp.Or(cmp.Compare(min(x, 1), min(y, 1)), bytes.Compare(t.words[x], t.words[y]))
-	})
-}
+// compare orders keys by their words.
+func (t *Tallies) compare(a, b []uint32) int { return slices.CompareFunc(a, b, t.words.compare) }
 
 func compareBool(a, b bool) int {
 	switch {
@@ -305,18 +301,4 @@ func plus(sum *int64, v int64) bool {
 	}
 	*sum += v
 	return true
-}
-
-// id returns the number of a word.
-func (t *Tallies) id(word []byte) uint32 {
-	if word == nil {
-		return 0
-	}
-	id := t.ids[string(word)]
-	if id == 0 {
-		id = uint32(len(t.words))
-		t.words = append(t.words, slices.Clone(word))
-		t.ids[string(word)] = id
-	}
-	return id
 }

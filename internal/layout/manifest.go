@@ -290,6 +290,15 @@ func (m *Manifest) Underived() (n int64) {
 // Derived reports whether the file holds what follows from the transcripts of its calls.
 func (f *File) Derived() bool { return f.Format >= DerivedVersion }
 
+// Uncounted reports whether a file of calls is that of a month that an earlier build compacted, without the
+// tallies of what belongs to its calls.
+func (m *Manifest) Uncounted(f *File) bool {
+	has := func(tables ...*schema.Table) bool {
+		return slices.ContainsFunc(tables, func(t *schema.Table) bool { return m.FileOf(t.Name, f.Period) != nil })
+	}
+	return len(f.Period) == len("2026-10") && has(&schema.Items, &schema.ToolCalls) && !has(schema.FactTables...)
+}
+
 // EarlierTurns returns the files of turns whose tool calls are not stored.
 func (m *Manifest) EarlierTurns() (out []*File) {
 	for _, f := range m.FilesOf(schema.Turns.Name) {

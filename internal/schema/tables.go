@@ -375,6 +375,44 @@ var MinuteTallies = NewTable("minute_tallies",
 	Column{ID: 5, Name: "longest_ms", Type: Int64, Since: "1.0.0"},
 )
 
+// ToolTallies holds, for one file of tool calls, the uses of each tool with the same pause and
+// duration: all of them, those that are a call's first use of the tool, those that failed, and those
+// with a result.
+var ToolTallies = NewTable("tool_tallies",
+	Column{ID: 1, Name: "tool_name", Type: Word, Since: "1.0.0"},
+	Column{ID: 2, Name: "pause_ms", Type: Int64, Since: "1.0.0"},
+	Column{ID: 3, Name: "duration_ms", Type: Int64, Since: "1.0.0"},
+	Column{ID: 4, Name: "uses", Type: Int64, Since: "1.0.0"},
+	Column{ID: 5, Name: "first_uses", Type: Int64, Since: "1.0.0"},
+	Column{ID: 6, Name: "failed_uses", Type: Int64, Since: "1.0.0"},
+	Column{ID: 7, Name: "answered_uses", Type: Int64, Since: "1.0.0"},
+)
+
+// ItemTallies holds, for one file of items, the number of items for each field and value. A field
+// with too many or too long values has a single row, in which items is null.
+var ItemTallies = NewTable("item_tallies",
+	Column{ID: 1, Name: "name", Type: Word, Since: "1.0.0"},
+	Column{ID: 2, Name: "type", Type: Word, Since: "1.0.0"},
+	Column{ID: 3, Name: "value", Type: JSON, Since: "1.0.0"},
+	Column{ID: 4, Name: "items", Type: Int64, Since: "1.0.0"},
+)
+
+// SpeechTallies holds, for one file of calls, the calls with spoken turns for each longest silence,
+// with sums of their facts, and the response latencies for each response_ms. A row is of one of the
+// two, and the numbers of the other are null.
+var SpeechTallies = NewTable("speech_tallies",
+	Column{ID: 1, Name: "response_ms", Type: Int64, Since: "1.0.0"},
+	Column{ID: 2, Name: "responses", Type: Int64, Since: "1.0.0"},
+	Column{ID: 3, Name: "longest_silence_ms", Type: Int64, Since: "1.0.0"},
+	Column{ID: 4, Name: "calls", Type: Int64, Since: "1.0.0"},
+	Column{ID: 5, Name: "spoken_turns", Type: Int64, Since: "1.0.0"},
+	Column{ID: 6, Name: "agent_talk_ms", Type: Int64, Since: "1.0.0"},
+	Column{ID: 7, Name: "user_talk_ms", Type: Int64, Since: "1.0.0"},
+	Column{ID: 8, Name: "interrupted_calls", Type: Int64, Since: "1.0.0"},
+	Column{ID: 9, Name: "agent_interruptions", Type: Int64, Since: "1.0.0"},
+	Column{ID: 10, Name: "user_interruptions", Type: Int64, Since: "1.0.0"},
+)
+
 // tallied are the numbers of a row of tallies.
 var tallied = []Column{
 	{ID: 101, Name: "calls", Type: Int64, Required: true},
@@ -393,10 +431,12 @@ var tallied = []Column{
 var CallTables = []*Table{&Calls, &Turns, &Items, &ToolCalls}
 
 // TallyTables are counted from the calls of a month when it is compacted, so that reports need not
-// read the calls: see calls.Tallies. CountTables are those of them whose rows are sums over calls.
+// read the calls: see calls.Tallies. CountTables are those of them whose rows are sums over calls,
+// FactTables those that count what belongs to calls.
 var (
 	CountTables = []*Table{&WordTallies, &LengthTallies, &QuarterTallies}
-	TallyTables = append(slices.Clone(CountTables), &MinuteTallies)
+	FactTables  = []*Table{&ToolTallies, &ItemTallies, &SpeechTallies}
+	TallyTables = slices.Concat(CountTables, []*Table{&MinuteTallies}, FactTables)
 )
 
 // Derived are the tables whose rows follow from those of others.

@@ -265,6 +265,24 @@ var damages = map[string]struct {
 	"tally-of-one-more": {"tally", func(d *damage) {
 		d.rows(d.file("word_tallies", "2026-10"), &schema.WordTallies, func(r []parquet.Row) []parquet.Row { return append(r, r[len(r)-1]) })
 	}},
+	"tally-of-a-tool-wrong": {"tally", func(d *damage) {
+		d.rows(d.file("tool_tallies", "2026-10"), &schema.ToolTallies, func(r []parquet.Row) []parquet.Row {
+			setValue(r[0], &schema.ToolTallies, "first_uses", parquet.Int64Value(99))
+			return r
+		})
+	}},
+	"tally-of-values-wrong": {"tally", func(d *damage) {
+		d.rows(d.file("item_tallies", "2026-10"), &schema.ItemTallies, func(r []parquet.Row) []parquet.Row {
+			setValue(r[0], &schema.ItemTallies, "items", parquet.Int64Value(99))
+			return r
+		})
+	}},
+	"tally-of-speech-wrong": {"tally", func(d *damage) {
+		d.rows(d.file("speech_tallies", "2026-10"), &schema.SpeechTallies, func(r []parquet.Row) []parquet.Row {
+			setValue(r[0], &schema.SpeechTallies, "responses", parquet.Int64Value(99))
+			return r
+		})
+	}},
 	"tool-call-wrong": {"tally", func(d *damage) {
 		d.rows(d.file("tool_calls", "2026-10"), &schema.ToolCalls, func(r []parquet.Row) []parquet.Row {
 			setValue(r[0], &schema.ToolCalls, "failed", parquet.BooleanValue(true))

@@ -161,7 +161,7 @@ func outdated(ctx context.Context, in *snapshot.Reader, country string) (batches
 		if err != nil {
 			return nil, 0, err
 		}
-		if current {
+		if current && !in.Manifest.Uncounted(f) {
 			continue
 		}
 		size := in.Manifest.BytesOf(f.Period)

@@ -6,7 +6,7 @@
 -- means and percentiles of numeric fields.
 --
 -- Grain: one row per group, field and value; the rarer values of a field in one
--- Reads: selected, selected_items
+-- Reads: tallied_items
 -- Needs: end, analysis
 -- Incomparable: its rows are the most frequent values of one period; success --field NAME=VALUE compares a value
 -- Empty: no extracted fields match
@@ -21,9 +21,9 @@
 --   share_percent  DOUBLE   percent of items  share of the field's items
 
 WITH counted AS (
-    SELECT key, name, type, value_text, count(*) AS items
-    FROM selected_items
-    GROUP BY key, name, type, value_text
+    SELECT key, name, type, sent_text(value) AS value_text, sum(items) AS items
+    FROM tallied_items
+    GROUP BY ALL
 ), ranked AS (
     SELECT *,
         sum(items) OVER (PARTITION BY key) AS group_items,

@@ -39,10 +39,12 @@
 --   to_id                VARCHAR  -        id of the next node; null: (end)
 
 WITH moves AS (
-    SELECT call_id, turn, failed IS TRUE AS failed,
-        coalesce(arguments ->> '$.node', arguments ->> '$.node_id', CAST(arguments AS VARCHAR), '(none)') AS node
+    SELECT call_id, {'turn': turn, 'failed': failed IS TRUE,
+        'node': coalesce(arguments ->> '$.node', arguments ->> '$.node_id', CAST(arguments AS VARCHAR), '(none)')} AS move
     FROM selected_tool_calls
     WHERE tool_name = 'transition_to_node'
+), paths AS ( -- lists that are sorted take a third of the time of sorted lists
+    SELECT call_id, list_transform(list_sort(list(move)), m -> {'node': m.node, 'failed': m.failed}) AS path FROM moves GROUP BY call_id
 ), bodies AS ( -- version null: the graph as it is now
     SELECT agent_id, version, flow FROM agent_versions WHERE data IS NOT NULL OR flow IS NOT NULL
     UNION ALL
@@ -59,39 +61,45 @@ WITH moves AS (
         c.is_answered AS answered, c.outcome AS outcome, c.disconnection_reason AS reason
     FROM (SELECT * FROM selected WHERE is_over AND transcript_state = 'present') c
         ASOF LEFT JOIN published p ON p.agent_id = c.agent_id AND p.created_at <= c.start_at
-), walks AS MATERIALIZED (
-    SELECT t.* REPLACE (b.version AS version)
+), alike AS ( -- calls of one version and path that ended alike
+    SELECT key, agent_id, b.version AS version, answered,
+        answered AND outcome = 'completed' AS completed, answered AND outcome = 'transferred' AS transferred,
+        answered AND outcome IN ('failed', 'abandoned') AS lost, answered AND reason = 'user_hangup' AS hung_up,
+        path, count(*) AS n, max({'start': coalesce(start_at, '-infinity'), 'call': call_id}) AS newest
     FROM taken t LEFT JOIN (SELECT agent_id, version FROM bodies WHERE version IS NOT NULL) b USING (agent_id, version)
-    WHERE call_id IN (SELECT call_id FROM moves)
-        OR EXISTS (SELECT 1 FROM nodes n WHERE n.agent_id = t.agent_id AND n.version IS NOT DISTINCT FROM b.version)
+        LEFT JOIN paths USING (call_id)
+    GROUP BY ALL
+), walks AS MATERIALIZED (
+    SELECT row_number() OVER () AS walk, *
+    FROM alike a
+    WHERE path IS NOT NULL
+        OR EXISTS (SELECT 1 FROM nodes n WHERE n.agent_id = a.agent_id AND n.version IS NOT DISTINCT FROM a.version)
 ), steps AS MATERIALIZED ( -- the last one of a call leads to no node
-    SELECT key, agent_id, call_id, start_at, version, answered, outcome, reason, node AS to_id, coalesce(failed, false) AS failed,
-        last_value(CASE WHEN NOT failed THEN node END IGNORE NULLS)
-            OVER (PARTITION BY call_id ORDER BY turn NULLS LAST ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS from_id
-    FROM walks JOIN (SELECT * FROM moves UNION ALL SELECT call_id, NULL, NULL, NULL FROM walks) USING (call_id)
+    SELECT walk, move.node AS to_id, coalesce(move.failed, false) AS failed,
+        last_value(CASE WHEN NOT move.failed THEN move.node END IGNORE NULLS)
+            OVER (PARTITION BY walk ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS from_id
+    FROM (SELECT walk, unnest(list_append(path, NULL)) AS move, generate_subscripts(list_append(path, NULL), 1) AS place FROM walks)
 ), names AS (
-    SELECT s.key AS key, s.agent_id AS agent_id, s.to_id AS id, arg_max(n.name, (coalesce(s.start_at, '-infinity'), s.call_id)) AS name
-    FROM steps s JOIN nodes n ON n.agent_id = s.agent_id AND n.version IS NOT DISTINCT FROM s.version AND n.id = s.to_id
+    SELECT w.key AS key, w.agent_id AS agent_id, s.to_id AS id, arg_max(n.name, w.newest) AS name
+    FROM (SELECT DISTINCT walk, to_id FROM steps) s JOIN walks w USING (walk)
+        JOIN nodes n ON n.agent_id = w.agent_id AND n.version IS NOT DISTINCT FROM w.version AND n.id = s.to_id
     WHERE n.name IS NOT NULL
-    GROUP BY s.key, s.agent_id, s.to_id
-), made AS ( -- by each call, whose own columns are the same in all its steps
-    SELECT key, agent_id, call_id, from_id, to_id,
-        count(*) FILTER (NOT failed) AS passes,
-        count(*) FILTER (failed) AS failed_passes,
-        bool_and(answered) AS answered, any_value(outcome) AS outcome, any_value(reason) AS reason
+    GROUP BY w.key, w.agent_id, s.to_id
+), made AS ( -- by each call of a walk
+    SELECT walk, from_id, to_id, count(*) FILTER (NOT failed) AS passes, count(*) FILTER (failed) AS failed_passes
     FROM steps
-    GROUP BY key, agent_id, call_id, from_id, to_id
+    GROUP BY walk, from_id, to_id
 ), counted AS (
     SELECT key, agent_id, from_id, to_id,
-        count(*) FILTER (passes > 0) AS calls,
-        CAST(sum(passes) AS BIGINT) AS passes,
-        CAST(sum(failed_passes) AS BIGINT) AS failed_passes,
-        count(*) FILTER (passes > 0 AND answered) AS answered_calls,
-        count(*) FILTER (passes > 0 AND answered AND outcome = 'completed') AS completed,
-        count(*) FILTER (passes > 0 AND answered AND outcome = 'transferred') AS transferred,
-        count(*) FILTER (passes > 0 AND answered AND outcome IN ('failed', 'abandoned')) AS lost,
-        count(*) FILTER (passes > 0 AND answered AND reason = 'user_hangup') AS hung_up
-    FROM made
+        sum_if(n, passes > 0) AS calls,
+        CAST(sum(n * passes) AS BIGINT) AS passes,
+        CAST(sum(n * failed_passes) AS BIGINT) AS failed_passes,
+        sum_if(n, passes > 0 AND answered) AS answered_calls,
+        sum_if(n, passes > 0 AND completed) AS completed,
+        sum_if(n, passes > 0 AND transferred) AS transferred,
+        sum_if(n, passes > 0 AND lost) AS lost,
+        sum_if(n, passes > 0 AND hung_up) AS hung_up
+    FROM made JOIN walks USING (walk)
     GROUP BY key, agent_id, from_id, to_id
 ), totals AS (
     SELECT *,

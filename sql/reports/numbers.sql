@@ -7,7 +7,7 @@
 -- have more than 13 digits before the point or 18 after it, are counted separately.
 --
 -- Grain: one row per group and field that has numbers
--- Reads: selected, selected_items
+-- Reads: tallied_items
 -- Needs: end, analysis
 -- Empty: no extracted fields match
 -- Example: query numbers --since 30d
@@ -25,20 +25,36 @@
 --   most      DECIMAL(38,18)  number  maximum
 --   not_read  BIGINT          count   values that are not numbers, or too long
 
-WITH counted AS (
-    SELECT key, name AS field,
-        count(number) AS numbers,
-        sum(number) AS total,
+WITH alike AS (
+    SELECT key, name, type, value, sum(items) AS items
+    FROM tallied_items
+    GROUP BY ALL
+), found AS ( -- what is a condition on sums is not asked of every item in the files
+    SELECT key, name AS field, exact_number(sent_text(value)) AS number,
+        sum(items) FILTER (sent_text(value) IS NOT NULL AND (type = 'number' OR json_type(value) IN ('UBIGINT', 'BIGINT', 'DOUBLE'))) AS n
+    FROM alike
+    GROUP BY ALL
+    HAVING n IS NOT NULL
+), ranked AS (
+    SELECT *,
+        sum(n) FILTER (number IS NOT NULL) OVER (PARTITION BY key, field ORDER BY number) AS upto,
+        sum(n) FILTER (number IS NOT NULL) OVER (PARTITION BY key, field) AS whole
+    FROM found
+), counted AS (
+    SELECT key, field,
+        sum_if(n, number IS NOT NULL) AS numbers,
+        sum(number * CAST(n AS DECIMAL(18, 0))) AS total,
         min(number) AS least, max(number) AS most,
-        quantile_disc(number, [0.50, 0.90, 0.95, 0.99]) AS p,
-        count(*) - count(number) AS not_read
-    FROM (SELECT key, name, exact_number(value_text) AS number
-        FROM selected_items
-        WHERE value_text IS NOT NULL AND (type = 'number' OR json_type(value) IN ('UBIGINT', 'BIGINT', 'DOUBLE')))
-    GROUP BY key, name
+        min(number) FILTER (has_rank(50, upto, whole)) AS p50,
+        min(number) FILTER (has_rank(90, upto, whole)) AS p90,
+        min(number) FILTER (has_rank(95, upto, whole)) AS p95,
+        min(number) FILTER (has_rank(99, upto, whole)) AS p99,
+        sum_if(n, number IS NULL) AS not_read
+    FROM ranked
+    GROUP BY key, field
 )
 SELECT key, field, numbers, total,
     money_per(total, numbers, 1) AS mean,
-    least, p[1] AS p50, p[2] AS p90, p[3] AS p95, p[4] AS p99, most, not_read
+    least, p50, p90, p95, p99, most, not_read
 FROM counted
 ORDER BY group_rank(sum(numbers) OVER (PARTITION BY key)), key NULLS LAST, numbers DESC, field NULLS LAST

@@ -24,13 +24,13 @@ WITH hit_calls AS (
     FROM selected_turns
     WHERE (role = 'agent' OR role = 'user') AND has_all_words(content)
 ), said AS (
-    SELECT t.call_id, t.call_start_at, t.turn, t.role, t.start_at, t.content,
-        has_all_words(content) AS found,
-        coalesce(lag(has_all_words(content)) OVER in_order, false) AS found_before,
-        coalesce(lead(has_all_words(content)) OVER in_order, false) AS found_after
-    FROM selected_turns t JOIN hit_calls USING (call_id)
-    WHERE role = 'agent' OR role = 'user'
-    WINDOW in_order AS (PARTITION BY t.call_id ORDER BY turn)
+    SELECT *,
+        coalesce(lag(found) OVER in_order, false) AS found_before,
+        coalesce(lead(found) OVER in_order, false) AS found_after
+    FROM (SELECT t.call_id, t.call_start_at, t.turn, t.role, t.start_at, t.content, has_all_words(content) AS found
+        FROM selected_turns t SEMI JOIN hit_calls USING (call_id)
+        WHERE role = 'agent' OR role = 'user')
+    WINDOW in_order AS (PARTITION BY call_id ORDER BY turn)
 )
 SELECT call_id, found, role AS who,
     epoch_ms(said.start_at) - epoch_ms(call_start_at) AS at_ms,

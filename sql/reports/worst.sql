@@ -22,22 +22,35 @@
 --   outcome         VARCHAR  -      outcome
 --   failed_uses     BIGINT   count  failed tool calls
 
-WITH marked AS (
-    SELECT key, call_id, start_at, agent_id, duration_ms, user_sentiment, outcome,
-        CAST(coalesce(failed_tool_uses, 0) AS BIGINT) AS failed_uses,
-        coalesce(user_sentiment = 'negative', false) AS was_negative,
-        outcome = 'failed' AS has_failed,
-        coalesce(failed_tool_uses > 0, false) AS tool_failed
-    FROM selected_speech
-    WHERE transcript_state = 'present' AND is_conversed IS NOT FALSE
-), ranked AS (
+WITH marked AS MATERIALIZED (
     SELECT *, CASE WHEN was_negative THEN 'negative' WHEN has_failed THEN 'failed' ELSE 'tool failed' END AS reason,
-        count(*) OVER (PARTITION BY key) AS group_calls,
-        row_number() OVER (PARTITION BY key
-            ORDER BY suffered DESC, coalesce(user_sentiment = 'positive', false), failed_uses DESC, duration_ms DESC NULLS LAST,
-                start_at DESC NULLS LAST, call_id) AS place
-    FROM (SELECT *, 4 * CAST(was_negative AS INTEGER) + 2 * CAST(has_failed AS INTEGER) + CAST(tool_failed AS INTEGER) AS suffered FROM marked)
-    WHERE suffered > 0
+        4 * CAST(was_negative AS INTEGER) + 2 * CAST(has_failed AS INTEGER) + CAST(tool_failed AS INTEGER) AS suffered,
+        coalesce(user_sentiment = 'positive', false) AS was_positive
+    FROM (
+        SELECT key, call_id, start_at, agent_id, duration_ms, user_sentiment, outcome,
+            CAST(coalesce(failed_tool_uses, 0) AS BIGINT) AS failed_uses,
+            coalesce(user_sentiment = 'negative', false) AS was_negative,
+            outcome = 'failed' AS has_failed,
+            coalesce(failed_tool_uses > 0, false) AS tool_failed
+        FROM selected_speech
+        WHERE transcript_state = 'present' AND is_conversed IS NOT FALSE
+    )
+    WHERE was_negative OR has_failed OR tool_failed
+), alike AS ( -- calls in the order below, as far as few values tell it
+    SELECT key, reason, suffered, was_positive, failed_uses, count(*) AS n
+    FROM marked
+    GROUP BY ALL
+), first AS ( -- those that hold the first 10 of each reason and, with 20 more, the first of all
+    SELECT key, reason, suffered, was_positive, failed_uses, sum(n) OVER (PARTITION BY key) AS group_calls
+    FROM alike
+    QUALIFY sum(n) OVER (PARTITION BY key ORDER BY suffered DESC, was_positive, failed_uses DESC) - n < 50
+        OR sum(n) OVER (PARTITION BY key, reason ORDER BY suffered DESC, was_positive, failed_uses DESC) - n < 10
+), ranked AS (
+    SELECT m.*, group_calls,
+        row_number() OVER (PARTITION BY m.key
+            ORDER BY m.suffered DESC, m.was_positive, m.failed_uses DESC, duration_ms DESC NULLS LAST, start_at DESC NULLS LAST, call_id) AS place
+    FROM marked m JOIN first f ON m.key IS NOT DISTINCT FROM f.key AND m.suffered = f.suffered AND m.was_positive = f.was_positive
+        AND m.failed_uses = f.failed_uses
 ), limited AS (
     SELECT *, row_number() OVER (PARTITION BY key ORDER BY of_reason > 10, place) AS chosen
     FROM (SELECT *, row_number() OVER (PARTITION BY key, reason ORDER BY place) AS of_reason FROM ranked)

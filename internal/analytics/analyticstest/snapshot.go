@@ -104,6 +104,11 @@ func Write(t testing.TB, root string, n int64, d Data) {
 	m.Files = append(m.Files, w.table(&schema.Turns, d.Turns, nil)...)
 	m.Files = append(m.Files, w.table(&schema.Items, d.Items, nil)...)
 	m.Files = append(m.Files, w.table(&schema.ToolCalls, w.tools, nil)...)
+	for _, f := range m.Files {
+		if f.Table == schema.Calls.Name && len(f.Period) == len("2026-11") {
+			m.Files = append(m.Files, w.tallies(f, m.Files)...)
+		}
+	}
 	m.Files = append(m.Files, w.table(&schema.Runs, d.Runs, nil)...)
 	for _, table := range resource.Tables {
 		if rows := d.Others[table]; len(rows) > 0 {
@@ -182,19 +187,21 @@ func (w *writer) table(t *schema.Table, rows []Row, lacking []string) []layout.F
 		files = append(files, w.file(t, d, byDay[d]))
 	}
 	w.write(t, files, byDay, lacking)
-	for _, f := range files {
-		if t == &schema.Calls && len(f.Period) == len("2026-11") {
-			files = append(files, w.tallies(f)...)
-		}
-	}
 	return files
 }
 
-// tallies writes the tallies of a file of calls.
-func (w *writer) tallies(calls layout.File) (files []layout.File) {
-	from := filepath.Join(w.dir, filepath.FromSlash(calls.Path))
+// tallies writes the tallies of a compacted month, whose calls are in a file.
+func (w *writer) tallies(calls layout.File, all []layout.File) (files []layout.File) {
+	pathOf := func(t *schema.Table) string {
+		for _, f := range all {
+			if f.Table == t.Name && f.Period == calls.Period {
+				return filepath.Join(w.dir, filepath.FromSlash(f.Path))
+			}
+		}
+		return ""
+	}
 	for _, t := range schema.TallyTables {
-		from := "FROM '" + from + "' GROUP BY ALL"
+		from := "FROM '" + pathOf(&schema.Calls) + "' GROUP BY ALL"
 		var columns, ids []string
 		for _, c := range t.Columns {
 			expr := map[string]string{
@@ -218,6 +225,14 @@ func (w *writer) tallies(calls layout.File) (files []layout.File) {
 		if t == &schema.MinuteTallies {
 			columns, from = []string{"*"}, "FROM ("+strings.ReplaceAll(minutes, "FILE", filepath.Join(w.dir, filepath.FromSlash(calls.Path)))+")"
 		}
+		if slices.Contains(schema.FactTables, t) {
+			path := pathOf(map[*schema.Table]*schema.Table{
+				&schema.ToolTallies: &schema.ToolCalls, &schema.ItemTallies: &schema.Items, &schema.SpeechTallies: &schema.Calls}[t])
+			if path == "" || w.earlier[calls.Period] { // earlier builds wrote none
+				continue
+			}
+			columns, from = []string{"*"}, "FROM ("+strings.ReplaceAll(factTallies[t], "FILE", path)+")"
+		}
 		f := layout.File{Table: t.Name, Format: w.format(calls.Period), Period: calls.Period,
 			Path: layout.DataFile(t.Name, calls.Period, fmt.Sprintf("%016x", w.n))}
 		path := filepath.Join(w.dir, filepath.FromSlash(f.Path))
@@ -233,6 +248,28 @@ func (w *writer) tallies(calls layout.File) (files []layout.File) {
 		files = append(files, f)
 	}
 	return files
+}
+
+// factTallies count the rows of a file.
+var factTallies = map[*schema.Table]string{
+	&schema.ToolTallies: `SELECT tool_name, pause_ms, duration_ms, count(*) AS uses, count(*) FILTER (is_first) AS first_uses,
+    count(*) FILTER (failed) AS failed_uses, count(failed) AS answered_uses
+FROM 'FILE' GROUP BY tool_name, pause_ms, duration_ms`,
+	// A field with more than three values is given up.
+	&schema.ItemTallies: `WITH v AS (SELECT name, type, value, count(*) AS items FROM 'FILE' GROUP BY name, type, value),
+    n AS (SELECT *, count(*) OVER (PARTITION BY name, type) AS many FROM v)
+SELECT name, type, value, items FROM n WHERE many <= 3
+UNION ALL SELECT DISTINCT name, type, NULL, CAST(NULL AS BIGINT) FROM n WHERE many > 3`,
+	&schema.SpeechTallies: `SELECT response_ms, count(*) AS responses,
+    CAST(NULL AS BIGINT) AS longest_silence_ms, CAST(NULL AS BIGINT) AS calls,
+    CAST(NULL AS BIGINT) AS spoken_turns, CAST(NULL AS BIGINT) AS agent_talk_ms, CAST(NULL AS BIGINT) AS user_talk_ms,
+    CAST(NULL AS BIGINT) AS interrupted_calls, CAST(NULL AS BIGINT) AS agent_interruptions, CAST(NULL AS BIGINT) AS user_interruptions
+FROM (SELECT unnest(CAST(CAST(response_ms AS VARCHAR) AS BIGINT[])) AS response_ms FROM 'FILE') GROUP BY response_ms
+UNION ALL
+SELECT NULL, NULL, longest_silence_ms, count(*), CAST(sum(spoken_turns) AS BIGINT), CAST(sum(agent_talk_ms) AS BIGINT),
+    CAST(sum(user_talk_ms) AS BIGINT), CAST(sum(if(user_interruptions > 0, 1, 0)) AS BIGINT), CAST(sum(agent_interruptions) AS BIGINT),
+    CAST(sum(user_interruptions) AS BIGINT)
+FROM 'FILE' WHERE spoken_turns > 0 GROUP BY longest_silence_ms`,
 }
 
 // minutes counts the simultaneous calls of a file by asking, at each start and in the last
@@ -301,7 +338,7 @@ func (w *writer) file(t *schema.Table, period string, rows []Row) layout.File {
 		f.Path = layout.DataFile(t.Name, period, fmt.Sprintf("%08x%08x", w.n, w.made))
 	}
 	if t == &schema.Calls {
-		f.Credits = new(int64)
+		f.Credits, f.Undated = new(int64), new(int64)
 	}
 	for _, r := range rows {
 		if f.Credits != nil && r["total_cost"] == nil && r["credits_used"] != nil {
@@ -309,6 +346,8 @@ func (w *writer) file(t *schema.Table, period string, rows []Row) layout.File {
 		}
 		if ms, ok := start(t, r); ok {
 			f.MinStart, f.MaxStart = lower(f.MinStart, ms), higher(f.MaxStart, ms)
+		} else if f.Undated != nil {
+			*f.Undated++
 		}
 	}
 	return f

@@ -97,17 +97,19 @@ func offsetsOf(loc *time.Location, lo, hi int64) []offset {
 }
 
 // FixedMacro returns the statement that creates local_time for a zone without the calendar, valid
-// for the calls of the snapshot.
+// for the calls of the snapshot. DuckDB before 1.2 resolves the functions of a macro without the types of
+// its arguments, hence the cast.
 func FixedMacro(loc *time.Location, m *layout.Manifest) string {
 	lo, hi := m.Starts()
 	offsets := offsetsOf(loc, lo, hi)
+	const instant = "CAST(instant AS TIMESTAMP WITH TIME ZONE)"
 	var text string
 	switch {
 	case len(offsets) > 0:
-		text = "make_timestamp(" + wallMicros("instant", offsets,
-			func(until int64) string { return fmt.Sprint("epoch_ms(instant) < ", until) }) + ")"
+		text = "make_timestamp(" + wallMicros(instant, offsets,
+			func(until int64) string { return fmt.Sprintf("epoch_ms(%s) < %d", instant, until) }) + ")"
 	case lo > hi: // no call has a start
-		text = "make_timestamp(epoch_us(instant))"
+		text = "make_timestamp(epoch_us(" + instant + "))"
 	default: // more than 100 years of daylight saving: needs the calendar
 		text = "timezone('" + loc.String() + "', instant)" // zone names have no quotes
 	}

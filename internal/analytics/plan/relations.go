@@ -31,18 +31,17 @@ func (p *Planner) relations(q question.Question) string {
 	calls := "SELECT " + key + " AS key, calls.* FROM calls WHERE " + chosen
 	none := "SELECT CAST(NULL AS VARCHAR) AS key, * FROM (" + stored.Empty(&schema.Calls) + ")" // costs nothing to plan
 	for _, r := range f.Reads {
-		of, ok := question.Related[r]
+		_, isRelated := question.Related[r]
+		_, isFact := facts[r]
 		switch {
-		case ok:
-			with = append(with, related(r, of, q))
+		case isFact:
+			with = append(with, p.fact(r, q)...)
+		case isRelated, r == "selected_speech":
+			with = append(with, p.related(r, q))
 		case r == "selected_grouped" && q.By == "", r == "selected_alone" && q.By != "":
 			with = append(with, r+" AS ("+none+")")
 		case r == "selected_grouped", r == "selected_alone":
 			with = append(with, r+" AS NOT MATERIALIZED ("+calls+")")
-		case r == "selected_speech" && p.allDerived(q.Params):
-			with = append(with, "selected_speech AS NOT MATERIALIZED (SELECT * FROM selected)")
-		case r == "selected_speech":
-			with = append(with, "selected_speech AS NOT MATERIALIZED ("+sqlfiles.SelectedSpeech()+")")
 		case r == "selected_campaign_calls":
 			with = append(with, fmt.Sprintf("%s AS NOT MATERIALIZED (SELECT %s AS %s, calls.* FROM calls WHERE %s)", r,
 				question.Campaign.Made, question.Campaign.Expr, chosen))
@@ -108,15 +107,4 @@ func reportsIn(f *sqlfiles.File) (with []string) {
 		}
 	}
 	return with
-}
-
-// related returns a relation of what belongs to the selected calls, as of a WITH list. Its rows carry the
-// start of their call, so that bounds need no join; groups and other conditions do.
-func related(name, of string, q question.Question) string {
-	where := bounds(q.Params, "call_start_at")
-	if q.By == "" && q.Agent == "" && len(q.Where) == 0 {
-		return fmt.Sprintf("%s AS NOT MATERIALIZED (SELECT CAST(NULL AS VARCHAR) AS key, * FROM %s WHERE %s)", name, of, where)
-	}
-	return fmt.Sprintf("%s AS NOT MATERIALIZED (SELECT s.key, t.* FROM %s t JOIN (SELECT key, call_id FROM selected) s "+
-		"USING (call_id) WHERE %s)", name, of, where)
 }

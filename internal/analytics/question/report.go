@@ -71,7 +71,11 @@ func Views(f *sqlfiles.File) (out []string) {
 			out = append(out, schema.Calls.Name, Related[name])
 		case name == beside.As, slices.ContainsFunc(resource.All, func(r *resource.Resource) bool { return r.Name == of }):
 			out = append(out, schema.Calls.Name, of)
-		case name == "selected_speech": // which reads the turns where their facts are not stored
+		case name == "counted_tools":
+			out = append(out, schema.Calls.Name, schema.ToolCalls.Name)
+		case name == "tallied_items":
+			out = append(out, schema.Calls.Name, schema.Items.Name)
+		case name == "selected_speech", name == "counted_speech": // which reads the turns where their facts are not stored
 			out = append(out, schema.Calls.Name, schema.Turns.Name)
 		case isSelected, name == "selected", name == "surrounding", name == "tallied", name == "lasting":
 			out = append(out, schema.Calls.Name)

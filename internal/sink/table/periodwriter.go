@@ -119,7 +119,15 @@ func (w *PeriodWriter) write(call *calls.Call) error {
 		}
 		t.rows.AddList(&call.Object, i)
 	}
+	if w.counts != nil {
+		for i := range call.Items().Len() {
+			w.counts.AddItem(call.Items().At(i))
+		}
+	}
 	return w.tools.Each(call, func(row schema.Row) error {
+		if w.counts != nil {
+			w.counts.AddTool(row)
+		}
 		t := w.Files[len(call.Lists)+1]
 		Span(&t.info, call.StartAt())
 		return t.Add(row)

@@ -71,12 +71,21 @@ func (t *tallyCheck) bad(table *schema.Table, format string, args ...any) {
 // add adds a call, whose tool calls tools has read.
 func (t *tallyCheck) add(call *calls.Call) error {
 	if t.calls.r.Version >= layout.DerivedVersion {
-		if err := t.tools.Each(call, func(row schema.Row) error { return t.row(&schema.ToolCalls, row) }); err != nil {
+		err := t.tools.Each(call, func(row schema.Row) error {
+			if t.counts != nil {
+				t.counts.AddTool(row)
+			}
+			return t.row(&schema.ToolCalls, row)
+		})
+		if err != nil {
 			return err
 		}
 	}
 	if t.counts == nil {
 		return nil
+	}
+	for i := range call.Items().Len() {
+		t.counts.AddItem(call.Items().At(i))
 	}
 	return t.counts.Add(call)
 }

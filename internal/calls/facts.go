@@ -1,0 +1,257 @@
+package calls
+
+import (
+	"bytes"
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/schema"
+)
+
+const (
+	// A table with more rows than this is given up, and a field with more or longer values. The values of
+	// fields that were given up count as rows, because they stay in memory.
+	mostToolTallies   = 1 << 18
+	mostItemTallies   = 1 << 16
+	mostSpeechTallies = 1 << 16
+	mostFieldValues   = 1 << 12
+	longestValue      = 64
+)
+
+var colItemName, colItemType, colItemValue = schema.Items.Column("name"), schema.Items.Column("type"), schema.Items.Column("value")
+
+// facts count what belongs to calls, into the rows of FactTables.
+type facts struct {
+	words   words // of tools and fields, and their values
+	byTool  map[toolKey]toolUses
+	byField map[fieldKey]map[uint32]int64 // by value; nil: the field is given up
+	values  int                           // of all fields, also those given up
+	bySpeed map[int64]int64               // responses by their latency
+	byPause map[schema.Opt[int64]]*talks  // calls by their longest silence
+}
+
+// toolKey and toolUses are small because there are many.
+type toolKey struct {
+	name            uint32
+	pause, duration int64 // unknown: null
+}
+
+type toolUses struct{ uses, first, failed, answered uint32 }
+
+// unknown stands for null.
+const unknown = math.MinInt64
+
+func orUnknown(v parquet.Value) int64 {
+	if v.IsNull() {
+		return unknown
+	}
+	return v.Int64()
+}
+
+type fieldKey struct{ name, kind uint32 }
+
+// talks are the numbers of calls with spoken turns.
+type talks struct {
+	calls, turns, interrupted int64
+	talk, interruptions       [2]int64 // by side
+}
+
+func newFacts() facts {
+	return facts{words: newWords(), byTool: map[toolKey]toolUses{}, byField: map[fieldKey]map[uint32]int64{}, bySpeed: map[int64]int64{},
+		byPause: map[schema.Opt[int64]]*talks{}}
+}
+
+// AddTool counts a row of tool_calls.
+func (t *Tallies) AddTool(row schema.Row) {
+	if t.givenUp[&schema.ToolTallies] {
+		return
+	}
+	k := toolKey{t.facts.words.id(schema.TextOf(row[colToolName])), orUnknown(row[colToolPause]), orUnknown(row[colToolDuration])}
+	n := t.facts.byTool[k]
+	n.uses++
+	if row[colToolFirst].Boolean() {
+		n.first++
+	}
+	if failed := row[colToolFailed]; !failed.IsNull() {
+		n.answered++
+		if failed.Boolean() {
+			n.failed++
+		}
+	}
+	t.facts.byTool[k] = n
+	if len(t.facts.byTool) > mostToolTallies {
+		t.givenUp[&schema.ToolTallies] = true
+		clear(t.facts.byTool)
+	}
+}
+
+// AddItem counts a row of analysis_items.
+func (t *Tallies) AddItem(row schema.Row) {
+	if t.givenUp[&schema.ItemTallies] {
+		return
+	}
+	f := &t.facts
+	k := fieldKey{f.words.id(schema.TextOf(row[colItemName])), f.words.id(schema.TextOf(row[colItemType]))}
+	values, known := f.byField[k]
+	if !known {
+		values = map[uint32]int64{}
+		f.byField[k] = values
+		f.values++
+	}
+	if values == nil {
+		return
+	}
+	value := schema.TextOf(row[colItemValue])
+	if len(value) > longestValue {
+		f.byField[k] = nil
+		return
+	}
+	before := len(values)
+	values[f.words.id(value)]++
+	f.values += len(values) - before
+	if len(values) > mostFieldValues {
+		f.byField[k] = nil
+	}
+	if f.values > mostItemTallies {
+		t.givenUp[&schema.ItemTallies] = true
+		clear(f.byField)
+	}
+}
+
+// addSpeech counts the facts of a call's transcript.
+func (t *Tallies) addSpeech(c *Call) {
+	turns := c.Row[colSpokenTurns].Int32() // 0 for null
+	if turns == 0 || t.givenUp[&schema.SpeechTallies] {
+		return
+	}
+	f := &t.facts
+	silence := schema.LongOf(c.Row[colLongestSilence])
+	n := f.byPause[silence]
+	if n == nil {
+		n = new(talks)
+		f.byPause[silence] = n
+	}
+	n.calls++
+	n.turns += int64(turns)
+	ok := true
+	for side := range n.talk {
+		n.interruptions[side] += int64(c.Row[colInterruptions[side]].Int32())
+		ok = plus(&n.talk[side], c.Row[colTalk[side]].Int64()) && ok
+	}
+	if c.Row[colInterruptions[user]].Int32() > 0 {
+		n.interrupted++
+	}
+	for ms := range bytes.SplitSeq(bytes.Trim(schema.TextOf(c.Row[colResponses]), "[]"), []byte(",")) {
+		if len(ms) > 0 {
+			v, err := strconv.ParseInt(string(ms), 10, 64)
+			f.bySpeed[v]++
+			ok = ok && err == nil
+		}
+	}
+	if !ok || len(f.byPause)+len(f.bySpeed) > mostSpeechTallies {
+		t.givenUp[&schema.SpeechTallies] = true
+		clear(f.byPause)
+		clear(f.bySpeed)
+	}
+}
+
+// closeFacts emits the rows of FactTables.
+func (t *Tallies) closeFacts() error {
+	f := &t.facts
+	err := handOn(t, &schema.ToolTallies, f.byTool, func(a, b toolKey) int {
+		return cmp.Or(f.words.compare(a.name, b.name), cmp.Compare(a.pause, b.pause), cmp.Compare(a.duration, b.duration))
+	}, func(row parquet.Row, k toolKey, n toolUses) parquet.Row {
+		row = append(row, f.words.value(k.name))
+		for _, ms := range []int64{k.pause, k.duration} {
+			row = append(row, schema.LongValue(schema.Opt[int64]{V: ms, OK: ms != unknown}))
+		}
+		for _, n := range []uint32{n.uses, n.first, n.failed, n.answered} {
+			row = append(row, parquet.Int64Value(int64(n)))
+		}
+		return row
+	})
+	if err != nil {
+		return err
+	}
+	type itemKey struct {
+		fieldKey
+		value uint32
+	}
+	byItem := map[itemKey]schema.Opt[int64]{}
+	for k, values := range f.byField {
+		if values == nil {
+			byItem[itemKey{fieldKey: k}] = schema.Opt[int64]{}
+		}
+		for value, n := range values {
+			byItem[itemKey{k, value}] = schema.Some(n)
+		}
+	}
+	clear(f.byField)
+	err = handOn(t, &schema.ItemTallies, byItem, func(a, b itemKey) int {
+		return cmp.Or(f.words.compare(a.name, b.name), f.words.compare(a.kind, b.kind), f.words.compare(a.value, b.value))
+	}, func(row parquet.Row, k itemKey, n schema.Opt[int64]) parquet.Row {
+		return append(row, f.words.value(k.name), f.words.value(k.kind), f.words.value(k.value), schema.LongValue(n))
+	})
+	if err != nil {
+		return err
+	}
+	err = handOn(t, &schema.SpeechTallies, f.bySpeed, cmp.Compare[int64], func(row parquet.Row, ms, n int64) parquet.Row {
+		row = append(row, parquet.Int64Value(ms), parquet.Int64Value(n))
+		return append(row, make(parquet.Row, len(schema.SpeechTallies.Columns)-len(row))...)
+	})
+	if err != nil {
+		return err
+	}
+	return handOn(t, &schema.SpeechTallies, f.byPause, compareOpt, func(row parquet.Row, silence schema.Opt[int64], n *talks) parquet.Row {
+		return append(row, parquet.Value{}, parquet.Value{}, schema.LongValue(silence), parquet.Int64Value(n.calls), parquet.Int64Value(n.turns),
+			parquet.Int64Value(n.talk[agent]), parquet.Int64Value(n.talk[user]), parquet.Int64Value(n.interrupted),
+			parquet.Int64Value(n.interruptions[agent]), parquet.Int64Value(n.interruptions[user]))
+	})
+}
+
+// compareOpt orders numbers, null first.
+func compareOpt(a, b schema.Opt[int64]) int {
+	return cmp.Or(compareBool(a.OK, b.OK), cmp.Compare(a.V, b.V))
+}
+
+// words number the texts that were seen.
+type words struct {
+	ids   map[string]uint32 // from 1
+	texts [][]byte          // by id; 0 is null
+}
+
+func newWords() words { return words{ids: map[string]uint32{}, texts: [][]byte{nil}} }
+
+// id returns the number of a word.
+func (w *words) id(word []byte) uint32 {
+	if word == nil {
+		return 0
+	}
+	id := w.ids[string(word)]
+	if id == 0 {
+		id = uint32(len(w.texts))
+		w.texts = append(w.texts, slices.Clone(word))
+		w.ids[string(word)] = id
+	}
+	return id
+}
+
+func (w *words) value(id uint32) parquet.Value { return schema.TextValue(w.texts[id]) }
+
+// compare orders words, null first.
+func (w *words) compare(a, b uint32) int {
+	if a == b {
+		return 0
+	}
+	return cmp.Or(cmp.Compare(min(a, 1), min(b, 1)), bytes.Compare(w.texts[a], w.texts[b]))
+}
+
+// forget drops all words.
+func (w *words) forget() {
+	clear(w.ids)
+	w.texts = w.texts[:1]
+}

@@ -1,0 +1,227 @@
+package calls
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+	"pgregory.net/rapid"
+
+	"callhouse/internal/schema"
+)
+
+// factsOf returns the rows of FactTables of calls, in order.
+func factsOf(t rapid.TB, calls []*Call) (rows map[*schema.Table][]string, tallies *Tallies) {
+	rows = map[*schema.Table][]string{}
+	tallies = NewTallies(func(table *schema.Table, row parquet.Row) error {
+		if len(row) != len(table.Columns) {
+			t.Fatalf("a row of %s has %d values", table.Name, len(row))
+		}
+		if slices.Contains(schema.FactTables, table) {
+			rows[table] = append(rows[table], texts(row...))
+		}
+		return nil
+	})
+	var tools ToolRows
+	for _, c := range calls {
+		tools.Of(c)
+		_ = tools.Each(c, func(row schema.Row) error { tallies.AddTool(row); return nil })
+		for i := range c.Items().Len() {
+			tallies.AddItem(c.Items().At(i))
+		}
+		if err := tallies.Add(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tallies.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return rows, tallies
+}
+
+func texts(row ...parquet.Value) string {
+	var out []string
+	for _, v := range row {
+		if v.IsNull() {
+			out = append(out, "null")
+		} else {
+			out = append(out, v.String())
+		}
+	}
+	return strings.Join(out, "|")
+}
+
+// wantFacts counts the rows of calls by their values, each number separately.
+func wantFacts(calls []*Call) map[*schema.Table][]string {
+	keys := map[*schema.Table]map[string][]int64{}
+	add := func(table *schema.Table, key string, numbers ...int64) {
+		if keys[table] == nil {
+			keys[table] = map[string][]int64{}
+		}
+		sum := keys[table][key]
+		if sum == nil {
+			sum = make([]int64, len(numbers))
+			keys[table][key] = sum
+		}
+		for i, n := range numbers {
+			sum[i] += n
+		}
+	}
+	one := func(b bool) int64 {
+		if b {
+			return 1
+		}
+		return 0
+	}
+	number := func(v parquet.Value) int64 {
+		if v.Kind() == parquet.Int32 {
+			return int64(v.Int32())
+		}
+		return v.Int64()
+	}
+	var tools ToolRows
+	for _, c := range calls {
+		tools.Of(c)
+		_ = tools.Each(c, func(r schema.Row) error {
+			col := func(name string) parquet.Value { return r[schema.ToolCalls.Column(name)] }
+			add(&schema.ToolTallies, texts(col("tool_name"), col("pause_ms"), col("duration_ms")), 1, one(col("is_first").Boolean()),
+				one(col("failed").Boolean()), one(!col("failed").IsNull()))
+			return nil
+		})
+		for i := range c.Items().Len() {
+			r := c.Items().At(i)
+			add(&schema.ItemTallies, texts(r[schema.Items.Column("name")], r[schema.Items.Column("type")], r[schema.Items.Column("value")]), 1)
+		}
+		col := func(name string) parquet.Value { return c.Row[schema.Calls.Column(name)] }
+		if number(col("spoken_turns")) > 0 {
+			add(&schema.SpeechTallies, "null|null|"+texts(col("longest_silence_ms")), 1, number(col("spoken_turns")), number(col("agent_talk_ms")),
+				number(col("user_talk_ms")), one(number(col("user_interruptions")) > 0), number(col("agent_interruptions")),
+				number(col("user_interruptions")))
+		}
+		var all []int64
+		if !col("response_ms").IsNull() {
+			_ = json.Unmarshal(col("response_ms").ByteArray(), &all)
+		}
+		for _, ms := range all {
+			add(&schema.SpeechTallies, fmt.Sprint(ms), 1)
+		}
+	}
+	out := map[*schema.Table][]string{}
+	for table, rows := range keys {
+		for key, sums := range rows {
+			for _, n := range sums {
+				key += fmt.Sprint("|", n)
+			}
+			out[table] = append(out[table], key+strings.Repeat("|null", len(table.Columns)-1-strings.Count(key, "|")))
+		}
+	}
+	return out
+}
+
+// The tallies of what belongs to any calls equal separate counts, whatever the order of the calls.
+func TestFactTallies(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		word := func(name string, words ...string) parquet.Value {
+			if w := rapid.SampledFrom(append(words, "null")).Draw(t, name); w != "null" {
+				return schema.TextValue([]byte(w))
+			}
+			return parquet.Value{}
+		}
+		var calls []*Call
+		for range rapid.IntRange(0, 8).Draw(t, "calls") {
+			c := NewCall("")
+			c.Row[colStartAt] = schema.InstantValue(0)
+			for i := range rapid.IntRange(0, 6).Draw(t, "turns") {
+				turn := c.Turns().Add()
+				turn[colTurnRole] = word("role", "user", "agent", "tool_call_invocation", "tool_call_result")
+				turn[colTurnContent], turn[colTurnToolName], turn[colTurnToolCallID] = word("content", "hi", "error: no"), word("tool", "a", "b"), word("id", "1", "2")
+				if rapid.Bool().Draw(t, "timed") {
+					start := int64(i) * 1000
+					turn[colTurnStart] = schema.InstantValue(start)
+					turn[colTurnEnd] = schema.InstantValue(start + rapid.SampledFrom([]int64{0, 700, 1000, 1500}).Draw(t, "lasts"))
+				}
+				c.Row[colTurnCount] = parquet.Int32Value(int32(c.Turns().Len()))
+			}
+			for range rapid.IntRange(0, 4).Draw(t, "items") {
+				item := c.Items().Add()
+				item[colItemName], item[colItemType], item[colItemValue] = word("name", "x", "y"), word("type", "x", "number"), word("value", `"x"`, "1", "null")
+			}
+			c.Complete(c.ToolCalls(nil))
+			calls = append(calls, c)
+		}
+		want := wantFacts(calls)
+		got, tallies := factsOf(t, calls)
+		slices.Reverse(calls)
+		again, _ := factsOf(t, calls)
+		if d := gocmp.Diff(got, again); d != "" {
+			t.Fatalf("the rows depend on the order of the calls:\n%s", d)
+		}
+		for _, table := range schema.FactTables {
+			slices.Sort(want[table])
+			slices.Sort(got[table])
+			if d := gocmp.Diff(want[table], got[table]); d != "" || tallies.GivenUp(table) {
+				t.Fatalf("%s (-want +got):\n%s", table.Name, d)
+			}
+		}
+	})
+}
+
+// A field with too many or too long values has one row. A table with too many rows has none.
+func TestFactTalliesGivenUp(t *testing.T) {
+	rowsOf := func(n int, name func(int) string, value func(int) string) ([]string, bool) {
+		var rows []string
+		tallies := NewTallies(func(table *schema.Table, row parquet.Row) error {
+			if table == &schema.ItemTallies {
+				rows = append(rows, texts(row...))
+			}
+			return nil
+		})
+		row := make(schema.Row, len(schema.Items.Columns))
+		for i := range n {
+			row[colItemName], row[colItemValue] = schema.TextValue([]byte(name(i))), schema.TextValue([]byte(value(i)))
+			tallies.AddItem(row)
+		}
+		if err := tallies.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return rows, tallies.GivenUp(&schema.ItemTallies)
+	}
+	one := func(int) string { return "a" }
+	for name, c := range map[string]struct {
+		n           int
+		name, value func(int) string
+		rows        int
+		first       string
+		givenUp     bool
+	}{
+		"as many values as there may be": {2 * mostFieldValues, one, func(i int) string { return fmt.Sprint(i % mostFieldValues) }, mostFieldValues, "a|null|0|2", false},
+		"too many values":                {mostFieldValues + 1, one, func(i int) string { return fmt.Sprint(i) }, 1, "a|null|null|null", false},
+		"one value, often":               {mostFieldValues + 2, one, one, 1, fmt.Sprint("a|null|a|", mostFieldValues+2), false},
+		"a long value":                   {3, one, func(int) string { return strings.Repeat("x", longestValue+1) }, 1, "a|null|null|null", false},
+		"too many fields":                {mostItemTallies + 1, func(i int) string { return fmt.Sprint(i) }, one, 0, "", true},
+	} {
+		rows, givenUp := rowsOf(c.n, c.name, c.value)
+		if givenUp != c.givenUp || len(rows) != c.rows || c.rows > 0 && rows[0] != c.first {
+			t.Errorf("%s: %d rows, the first %q, given up: %v", name, len(rows), slices.Concat(rows, []string{""})[0], givenUp)
+		}
+	}
+	tallies := NewTallies(func(table *schema.Table, _ parquet.Row) error { return fmt.Errorf("a row of %s", table.Name) })
+	row := make(schema.Row, len(schema.ToolCalls.Columns))
+	row[colToolFirst] = parquet.BooleanValue(true)
+	for i := range mostToolTallies + 1 {
+		row[colToolPause] = parquet.Int64Value(int64(i))
+		tallies.AddTool(row)
+	}
+	c := NewCall("")
+	c.Row[colSpokenTurns], c.Row[colTalk[user]] = parquet.Int32Value(1), parquet.Int64Value(1<<62)
+	for range 2 { // the sum exceeds its column
+		tallies.addSpeech(c)
+	}
+	if err := tallies.Close(); err != nil || !tallies.GivenUp(&schema.ToolTallies) || !tallies.GivenUp(&schema.SpeechTallies) {
+		t.Errorf("rows without end: %v", err)
+	}
+}
