@@ -220,7 +220,7 @@ func (a *asked) at(f field) any {
 func (a *asked) cell(v any, column string) cell {
 	c := a.columns[a.index(column)]
 	c.Null = "–"
-	return cell{Text: a.l.cell(v, c, a.loc), Exact: a.text(v), Null: v == nil, Number: c.Kind.Numeric()}
+	return cell{Text: a.l.Cell(v, c, a.loc), Exact: a.text(v), Null: v == nil, Number: c.Kind.Numeric()}
 }
 
 // cell is a table cell: formatted for people, and exact.

@@ -40,7 +40,7 @@ func (r reader) board(ctx context.Context, b board, p period) (*section, error) 
 		return nil, err
 	}
 	t := b.table(a)
-	s := &section{ID: b.id, Title: r.l.say(b.id + ".title"), Wide: b.wide, Lead: r.l.say(b.id + ".lead")}
+	s := &section{ID: b.id, Title: r.l.Say(b.id + ".title"), Wide: b.wide, Lead: r.l.Say(b.id + ".lead")}
 	if b.lead != nil {
 		s.Lead = b.lead(a, t)
 	}
@@ -52,9 +52,9 @@ func (r reader) board(ctx context.Context, b board, p period) (*section, error) 
 
 // table returns the rows of a board.
 func (b board) table(a *asked) *table {
-	t := &table{Command: a.Command, By: a.l.say(b.by)}
+	t := &table{Command: a.Command, By: a.l.Say(b.by)}
 	for _, c := range b.columns {
-		t.Heads = append(t.Heads, head{Text: a.l.say(b.id + "." + c.text), Column: c.name, Words: c.words, Wide: c.wide})
+		t.Heads = append(t.Heads, head{Text: a.l.Say(b.id + "." + c.text), Column: c.name, Words: c.words, Wide: c.wide})
 	}
 	chosen := b.first(a)
 	for _, i := range chosen {
@@ -77,7 +77,7 @@ func (b board) table(a *asked) *table {
 		rest = add(rest, row)
 	}
 	if others > 0 {
-		l := line{Name: a.l.say("count.others", others), Sum: true}
+		l := line{Name: a.l.Say("count.others", others), Sum: true}
 		for _, c := range b.columns {
 			v := rest[a.index(c.name)]
 			if !c.sum || v == nil {
@@ -144,10 +144,10 @@ func add(sum, row []any) []any {
 func (a *asked) named(row []any, column int, section string) line {
 	v := row[column]
 	if v == nil {
-		return line{Name: a.l.say("page.none"), Null: true}
+		return line{Name: a.l.Say("page.none"), Null: true}
 	}
 	key := a.text(v)
-	return line{Name: clipName(strings.ToValidUTF8(a.l.word(section, key), "�"), 40), Title: key, Key: key}
+	return line{Name: clipName(strings.ToValidUTF8(a.l.Word(section, key), "�"), 40), Title: key, Key: key}
 }
 
 // clipName shortens a name to a number of letters, keeping its end: similar names often differ

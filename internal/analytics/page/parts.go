@@ -26,10 +26,10 @@ var agents = board{id: "agents", report: "agents", by: "by.agent", wide: true, c
 	line: func(a *asked, i int, l *line) {
 		var notes []string
 		if goal, _ := a.rows[i][a.index("goal")].(string); goal != completed {
-			notes = append(notes, a.l.say("agents.is_goal", goal))
+			notes = append(notes, a.l.Say("agents.is_goal", goal))
 		}
 		if a.rows[i][a.index("doubt")] != nil {
-			notes = append(notes, a.l.say("agents.doubt"))
+			notes = append(notes, a.l.Say("agents.doubt"))
 		}
 		if l.Note = strings.Join(notes, "; "); !l.Null {
 			l.Name = a.shortNames()[i]
@@ -38,12 +38,12 @@ var agents = board{id: "agents", report: "agents", by: "by.agent", wide: true, c
 	},
 	lead: func(a *asked, t *table) string {
 		if !slices.ContainsFunc(a.rows, func(row []any) bool { return row[a.index("goal")] != completed }) {
-			t.Heads[2].Text = a.l.say("agents.completed")
+			t.Heads[2].Text = a.l.Say("agents.completed")
 		}
 		if n := len(t.Rows) - 1; n > 0 && t.Rows[n].Sum {
-			return a.l.say("agents.some", n, len(a.rows)) + " " + a.l.say("agents.lead")
+			return a.l.Say("agents.some", n, len(a.rows)) + " " + a.l.Say("agents.lead")
 		}
-		return a.l.say("agents.lead")
+		return a.l.Say("agents.lead")
 	}}
 
 // tools has the tools with failures, most failures first.
@@ -65,11 +65,11 @@ var tools = board{id: "tools", report: "tools", by: "tools.tool", columns: []col
 	lead: func(a *asked, t *table) string {
 		switch {
 		case len(t.Rows) == 0:
-			return a.l.say("tools.unused")
+			return a.l.Say("tools.unused")
 		case t.Rows[0].Sum:
-			return a.l.say("tools.nothing")
+			return a.l.Say("tools.nothing")
 		}
-		return a.l.say("tools.lead")
+		return a.l.Say("tools.lead")
 	}}
 
 // worst has the calls worth listening to.
@@ -88,9 +88,9 @@ var worst = board{id: "worst", report: "worst", by: "worst.call", columns: []col
 	},
 	wide: true, lead: func(a *asked, t *table) string {
 		if len(t.Rows) == 0 {
-			return a.l.say("worst.nothing", a.l.period(a.period))
+			return a.l.Say("worst.nothing", a.l.period(a.period))
 		}
-		return a.l.say("worst.lead", a.l.period(a.period))
+		return a.l.Say("worst.lead", a.l.period(a.period))
 	}}
 
 // Picks of the funnel: a number of a stage.
@@ -117,12 +117,12 @@ var volume = timeline{id: "volume", report: "funnel", wide: true, measures: []st
 		{title: "panel_completed", kind: chart.Lines, scale: chart.Percent, height: 100, zoom: true, measure: "completed_percent", before: true,
 			lines: []trace{completedRate.as("volume.completed", 3)}}},
 	lead: func(d drawer, a *asked, whole *span) string {
-		told := d.l.say("volume.lead", heading(d.l.calls(whole.calls())))
+		told := d.l.Say("volume.lead", heading(d.l.Calls(whole.calls())))
 		if b, n := d.most(a.series(d.bins, attempted)); n > 0 {
-			told += " " + d.l.say("chart.most", b.name, d.l.grouped(int64(n)))
+			told += " " + d.l.Say("chart.most", b.name, d.l.Grouped(int64(n)))
 		}
 		if slices.ContainsFunc(d.bins, func(b bin) bool { return b.part }) {
-			told += " " + d.l.say("chart.part_"+d.unit)
+			told += " " + d.l.Say("chart.part_"+d.unit)
 		}
 		return told
 	}}
@@ -134,7 +134,7 @@ var sentiment = timeline{id: "sentiment", report: "sentiment", measures: []strin
 		{title: "panel_negative", kind: chart.Lines, scale: chart.Percent, height: 100, zoom: true, measure: "negative_percent", before: true,
 			lines: []trace{negativeRate.as("sentiment.negative", 2)}}},
 	lead: func(d drawer, _ *asked, whole *span) string {
-		return d.l.say("sentiment.lead", whole.rated(), d.l.calls(whole.calls()))
+		return d.l.Say("sentiment.lead", whole.rated(), d.l.Calls(whole.calls()))
 	}}
 
 var (
@@ -147,9 +147,9 @@ var latency = timeline{id: "latency", report: "conversation", columns: []pick{p5
 		lines: []trace{p50.as("latency.p50", 1), p95.as("latency.p95", 2)}}},
 	lead: func(d drawer, a *asked, _ *span) string {
 		if b, v := d.most(a.series(d.bins, p95)); !math.IsInf(v, 0) {
-			return d.l.say("latency.lead", b.name, d.l.duration(v))
+			return d.l.Say("latency.lead", b.name, d.l.Duration(v))
 		}
-		return d.l.say("latency.none")
+		return d.l.Say("latency.none")
 	}}
 
 var (
@@ -167,11 +167,11 @@ var costs = timeline{id: "costs", report: "costs",
 	lead: func(d drawer, a *asked, _ *span) string {
 		b, n := d.most(a.series(d.bins, totalCost))
 		if !(n > 0) {
-			return d.l.say("costs.none")
+			return d.l.Say("costs.none")
 		}
-		told := d.l.say("costs.lead", b.name, a.cell(a.at(totalCost.at(b.key, a)), "total_cost").Text)
-		if d.l.money == nil {
-			told = d.l.say("costs.currency") + " " + told
+		told := d.l.Say("costs.lead", b.name, a.cell(a.at(totalCost.at(b.key, a)), "total_cost").Text)
+		if !d.l.HasCurrency() {
+			told = d.l.Say("costs.currency") + " " + told
 		}
 		return told
 	}}
@@ -201,7 +201,7 @@ var campaigns = board{id: "campaigns", report: "campaigns", by: "campaigns.name"
 var versions = board{id: "versions", report: "versions", by: "by.agent", columns: []column{
 	{text: "version", name: "agent_version", words: true}, {text: "answered", name: "answered_calls", sum: true},
 	{text: "completed", name: "completed_percent", bar: true},
-	{text: "verdict", name: "verdict", words: true, write: func(a *asked, _ []any, v any) string { return a.l.word("verdict", a.text(v)) }}},
+	{text: "verdict", name: "verdict", words: true, write: func(a *asked, _ []any, v any) string { return a.l.Word("verdict", a.text(v)) }}},
 	choose: func(a *asked) (out []int) {
 		rank := func(i int) int {
 			return slices.Index([]string{"worse", "better"}, a.text(a.rows[i][a.index("verdict")]))
@@ -225,10 +225,10 @@ func kindOf(a *asked, _ []any, v any) string {
 	kind := a.text(v)
 	for _, of := range []string{"reason", "status"} {
 		if word, ok := strings.CutPrefix(kind, of+" "); ok {
-			return a.l.say("kind."+of, word)
+			return a.l.Say("kind."+of, word)
 		}
 	}
-	return a.l.word("kind", kind)
+	return a.l.Word("kind", kind)
 }
 
 // ended has the outcomes of calls and their kinds.

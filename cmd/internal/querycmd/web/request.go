@@ -14,7 +14,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
-	"callhouse/internal/analytics/page"
+	"callhouse/internal/analytics/page/texts"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/rights"
 )
@@ -51,7 +51,7 @@ func (s *Server) ask(r *http.Request) (*request, error) {
 	q := &request{path: r.URL.Path, values: url.Values{}, id: r.PathValue("id"), name: r.PathValue("name"), lang: s.Settings.Lang}
 	q.rights, _ = r.Context().Value(rightsKey{}).(rights.Rights) // none without logins
 	zone := s.Settings.TZ
-	texts := map[string]*string{"since": &q.typed.Since, "until": &q.typed.Until, "agent": &q.typed.Agent, "compare": &q.typed.Compare,
+	single := map[string]*string{"since": &q.typed.Since, "until": &q.typed.Until, "agent": &q.typed.Agent, "compare": &q.typed.Compare,
 		"field": &q.typed.Field, "every": &q.typed.Every, "sort": &q.typed.Sort, "tz": &zone, "lang": &q.lang, "call": &q.params.Call}
 	lists := map[string]*[]string{"by": &q.typed.By, "where": &q.typed.Where, "word": &q.params.Words}
 	numbers := map[string]*uint32{"most": &q.typed.Most, "skip": &q.typed.Skip, "top": &q.typed.Top}
@@ -61,12 +61,12 @@ func (s *Server) ask(r *http.Request) (*request, error) {
 			continue
 		}
 		q.values[name] = all
-		switch text, list, number := texts[name], lists[name], numbers[name]; {
+		switch text, list, number := single[name], lists[name], numbers[name]; {
 		case list != nil:
 			*list = all
 		case text == nil && number == nil:
 			known := []string{"by", "where", "word", "most", "skip", "top"}
-			for name := range texts {
+			for name := range single {
 				known = append(known, name)
 			}
 			slices.Sort(known)
@@ -83,8 +83,8 @@ func (s *Server) ask(r *http.Request) (*request, error) {
 			*number = uint32(n)
 		}
 	}
-	if !slices.Contains(page.Languages(), q.lang) {
-		return nil, cli.Usage("languages: "+strings.Join(page.Languages(), ", "), "unknown language %q", q.lang)
+	if !slices.Contains(texts.Languages(), q.lang) {
+		return nil, cli.Usage("languages: "+strings.Join(texts.Languages(), ", "), "unknown language %q", q.lang)
 	}
 	q.zone, err = answer.Zone(zone)
 	return q, err
