@@ -61,9 +61,9 @@ type span struct {
 	reports map[string]*asked
 }
 
-func (r reader) span(ctx context.Context, p period) (*span, error) {
+func (r reader) span(ctx context.Context, p period, more ...string) (*span, error) {
 	s := &span{period: p, reports: map[string]*asked{}}
-	for _, name := range []string{"funnel", "durations", "costs", "sentiment", "coverage"} {
+	for _, name := range append(more, daily...) {
 		a, err := r.ask(ctx, name, p, "")
 		if err != nil {
 			return nil, err
@@ -72,6 +72,9 @@ func (r reader) span(ctx context.Context, p period) (*span, error) {
 	}
 	return s, nil
 }
+
+// daily are the reports of the key figures.
+var daily = []string{"funnel", "costs", "sentiment"}
 
 // calls returns the number of calls in the span.
 func (s *span) calls() int64 {
@@ -218,18 +221,15 @@ func quantile(s question.Strict) float64 {
 // calls differ by √(2n).
 func (r reader) restless(ctx context.Context, p period) (float64, error) {
 	p.since = p.until.AddDate(0, 0, -8*7)
-	a, err := r.ask(ctx, "volume", p, "day")
+	a, err := r.ask(ctx, "funnel", p, "day")
 	if err != nil {
 		return 0, err
 	}
-	byDay := map[string]float64{}
-	for _, row := range a.rows {
-		byDay[a.text(row[0])] += float(row[a.index("calls")])
-	}
+	of := func(day time.Time) float64 { return float(a.at(attempted.at(day.Format(time.DateOnly), a))) }
 	var sum float64
 	var days int
 	for day := p.since.AddDate(0, 0, 7); day.Before(p.until); day = day.AddDate(0, 0, 1) {
-		n, m := byDay[day.Format(time.DateOnly)], byDay[day.AddDate(0, 0, -7).Format(time.DateOnly)]
+		n, m := of(day), of(day.AddDate(0, 0, -7))
 		if n > 0 && m > 0 {
 			sum, days = sum+(n-m)*(n-m)/(n+m), days+1
 		}

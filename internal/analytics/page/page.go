@@ -153,6 +153,7 @@ type composer struct {
 
 	p, before period // the period, and the one compared
 	last      period // the last day of the period
+	course    period // the days that figures and charts by day are about
 	over      bool   // last is over
 	d         *document
 	spans     [4]*span // the last day, the same weekday before, the period, the one before
@@ -167,16 +168,23 @@ func (c *composer) question(ctx context.Context) (err error) {
 	if c.p, err = newPeriod(c.o.Since, c.o.Until, c.listed, c.o.Now, c.w.Location()); err != nil {
 		return err
 	}
-	if c.o.Since.IsZero() {
-		c.p, err = c.begun(ctx, c.p)
-	} else {
-		last, _ := c.p.last(known(c.listed, c.o.Now))
-		_, err = c.ask(ctx, "funnel", last, "")
-	}
-	if err != nil {
+	at := known(c.listed, c.o.Now)
+	c.last, c.over = c.p.last(at)
+	if c.before, err = c.reader.before(c.p); err != nil {
 		return err
 	}
-	c.last, c.over = c.p.last(known(c.listed, c.o.Now))
+	c.course = c.last.back(trendDays + 7*bandWeeks - 1)
+	c.course.until = c.p.until
+	if c.p.unit() == "day" && c.before.since.Before(c.course.since) {
+		c.course.since = c.before.since
+	}
+	if err := c.days(ctx, "funnel", c.course); err != nil || !c.o.Since.IsZero() {
+		return err
+	}
+	if c.p, err = c.begun(ctx, c.p); err != nil {
+		return err
+	}
+	c.last, c.over = c.p.last(at)
 	c.before, err = c.reader.before(c.p)
 	return err
 }
@@ -210,8 +218,14 @@ func (c *composer) warn(id string, args ...any) {
 
 // numbers reads the key figures of the last day, of the period, and of what they are compared with.
 func (c *composer) numbers(ctx context.Context) (err error) {
+	for _, report := range daily[1:] {
+		if err := c.days(ctx, report, c.course); err != nil {
+			return err
+		}
+	}
+	more := [len(c.spans)][]string{{"coverage"}, nil, {"coverage", "durations"}, nil}
 	for i, q := range []period{c.last, c.last.back(recent), c.p, c.before} {
-		if c.spans[i], err = c.span(ctx, q); err != nil {
+		if c.spans[i], err = c.span(ctx, q, more[i]...); err != nil {
 			return err
 		}
 	}
@@ -401,7 +415,7 @@ func (l *lang) gaps(c *analytics.Coverage, loc *time.Location) (out []string) {
 // begun cuts off the days before the first call unless they were requested, so a young warehouse
 // has no empty weeks.
 func (r reader) begun(ctx context.Context, p period) (period, error) {
-	a, err := r.ask(ctx, "disconnections", p, "day")
+	a, err := r.ask(ctx, "funnel", p, "day")
 	if err != nil {
 		return p, err
 	}
