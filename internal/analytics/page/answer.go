@@ -234,6 +234,19 @@ func (a *asked) calls(where map[string]string) string {
 	return a.address("calls", p)
 }
 
+// page returns the link to the page of an agent. Empty on a standalone page.
+func (a *asked) page(agent string) string {
+	if a.address == nil {
+		return ""
+	}
+	p := a.params
+	p.Agent = agent
+	return a.address("page", p)
+}
+
+// id returns the exact text of a row's column, with ids instead of names.
+func (a *asked) id(row int, column string) string { return a.text(a.exact[row][a.index(column)]) }
+
 // row returns the first row with the texts.
 func (a *asked) row(where map[string]string) []any {
 	for _, r := range a.rows {
@@ -273,6 +286,7 @@ type cell struct {
 	Text, Exact string
 	Null        bool
 	Number      bool
+	Link        string // on a served page
 	HasBar      bool
 	Bar         float64 // the length of the bar, 0 to 100
 }

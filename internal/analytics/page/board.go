@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"math/big"
 	"slices"
@@ -13,6 +14,7 @@ import (
 // title and lead are ID.title and ID.lead, the heading of a column is ID.TEXT.
 type board struct {
 	id, report string
+	title      string // id of its title; empty: that of the board
 	by, words  string // heading of the names; section of the catalogue that translates them
 	wide       bool
 	columns    []column
@@ -28,9 +30,11 @@ type column struct {
 	text, name string
 	bar        bool // of a percentage
 	words      bool // text, no numbers
+	prose      bool // text of several lines
 	wide       bool // hidden on a narrow page
 	sum        bool // is summed for the rows that are not named
 	write      func(a *asked, row []any, v any) string
+	link       func(a *asked, row int) string // nil: none
 }
 
 // board makes the section of a board.
@@ -40,7 +44,7 @@ func (r reader) board(ctx context.Context, b board, p period) (*section, error) 
 		return nil, err
 	}
 	t := b.table(a)
-	s := &section{ID: b.id, Title: r.l.Say(b.id + ".title"), Wide: b.wide, Lead: r.l.Say(b.id + ".lead")}
+	s := &section{ID: b.id, Title: r.l.Say(cmp.Or(b.title, b.id+".title")), Wide: b.wide, Lead: r.l.Say(b.id + ".lead")}
 	if b.lead != nil {
 		s.Lead = b.lead(a, t)
 	}
@@ -54,13 +58,17 @@ func (r reader) board(ctx context.Context, b board, p period) (*section, error) 
 func (b board) table(a *asked) *table {
 	t := &table{Command: a.Command, By: a.l.Say(b.by)}
 	for _, c := range b.columns {
-		t.Heads = append(t.Heads, head{Text: a.l.Say(b.id + "." + c.text), Column: c.name, Words: c.words, Wide: c.wide})
+		t.Heads = append(t.Heads, head{Text: a.l.Say(b.id + "." + c.text), Column: c.name, Words: c.words || c.prose, Prose: c.prose, Wide: c.wide})
 	}
 	chosen := b.first(a)
 	for _, i := range chosen {
 		l := a.named(a.rows[i], 0, b.words)
 		for _, c := range b.columns {
-			l.Cells = append(l.Cells, c.cell(a, a.rows[i]))
+			shown := c.cell(a, a.rows[i])
+			if c.link != nil && !shown.Null {
+				shown.Link = c.link(a, i)
+			}
+			l.Cells = append(l.Cells, shown)
 		}
 		if b.line != nil {
 			b.line(a, i, &l)

@@ -95,7 +95,9 @@ var unusual = board{id: "off", report: "anomalies", by: "off.day", columns: []co
 	{text: "measure", name: "measure", words: true, write: func(a *asked, _ []any, v any) string { return a.l.Say("off." + a.text(v)) }},
 	{text: "value", name: "value", write: measured}, {text: "usual", name: "usual", write: measured}, {text: "score", name: "score"}},
 	omit: func(a *asked, row []any) bool { return a.day(row).Before(a.period.until.AddDate(0, 0, -recent)) },
-	line: func(a *asked, i int, l *line) { l.Name, l.Title = a.l.Day(a.day(a.rows[i])), "" }}
+	line: func(a *asked, i int, l *line) {
+		l.Name, l.Title, l.Link = a.l.Day(a.day(a.rows[i])), "", a.calls(map[string]string{"day": l.Key})
+	}}
 
 // day returns the day of a row of the report anomalies.
 func (a *asked) day(row []any) time.Time { d, _ := row[0].(value.Date); return time.Time(d) }

@@ -23,13 +23,15 @@ func (r reader) ends(ctx context.Context, p period) (*section, error) {
 		Hover: func(m chart.Move, from, to string) string {
 			return r.l.Say("flows.moved", from, to, r.l.Grouped(int64(m.N)))
 		}}
-	known := map[string]int{}
+	known, links := map[string]int{}, map[string]string{d.Nodes[0]: a.calls(nil)}
+	d.Link = func(node string) string { return links[node] }
 	for _, row := range a.rows {
 		n, _ := row[a.index("calls")].(int64)
 		outcome := a.text(row[a.index("outcome")])
 		if known[outcome] == 0 {
 			known[outcome] = len(d.Nodes)
 			d.Nodes = append(d.Nodes, r.l.Word("outcome", outcome))
+			links[r.l.Word("outcome", outcome)] = a.calls(map[string]string{"outcome": outcome})
 		}
 		from := 0
 		if slices.Contains([]string{completed, "transferred", "abandoned", "failed"}, outcome) {

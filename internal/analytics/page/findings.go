@@ -19,6 +19,7 @@ type finding struct {
 	Now, Was   shown
 	Change     *change
 	Command    command // prints the figure
+	Link       string  // to the page of the agent
 	strength   float64 // the change relative to chance
 }
 
@@ -90,12 +91,15 @@ func (r reader) changes(f family, a *asked) (out []finding) {
 		}
 		now, before := float(row[a.index(f.share)]), float(row[a.index(was+f.share)])
 		both := (now*n + before*m) / (n + m) / 100
-		title := r.l.Say(f.name, name)
+		title, onward := r.l.Say(f.name, name), ""
+		if f.report == "agents" {
+			onward = a.page(a.id(i, f.key))
+		}
 		if f.share == "goal_percent" && row[a.index("goal")] != completed {
 			title = r.l.Say(f.name+"_goal", name)
 		}
 		out = append(out, finding{Name: title, What: f.what, Now: show(f.share), Was: show(was + f.share),
-			Change: r.l.change(now, before, f.figure, r.l.points(now-before), true), Command: a.Command,
+			Change: r.l.change(now, before, f.figure, r.l.points(now-before), true), Command: a.Command, Link: onward,
 			strength: math.Abs(now-before) / 100 / math.Sqrt(both*(1-both)*(1/n+1/m))})
 	}
 	return out

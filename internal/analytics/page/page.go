@@ -153,6 +153,7 @@ type composer struct {
 
 	p, before period // the period, and the one compared
 	last      period // the last day of the period
+	name      string // of the agent, if the page is of one
 	course    period // the days that figures and charts by day are about
 	over      bool   // last is over
 	d         *document
@@ -178,7 +179,10 @@ func (c *composer) question(ctx context.Context) (err error) {
 	if c.p.unit() == "day" && c.before.since.Before(c.course.since) {
 		c.course.since = c.before.since
 	}
-	if err := c.days(ctx, "funnel", c.course); err != nil || !c.o.Since.IsZero() {
+	if err := c.days(ctx, "funnel", c.course); err != nil {
+		return err
+	}
+	if c.name, err = c.agentName(ctx, c.p); err != nil || !c.o.Since.IsZero() {
 		return err
 	}
 	if c.p, err = c.begun(ctx, c.p); err != nil {
@@ -189,10 +193,25 @@ func (c *composer) question(ctx context.Context) (err error) {
 	return err
 }
 
+// agentName returns the name of the one agent that the page is of; empty: of several, or without
+// calls.
+func (c *composer) agentName(ctx context.Context, p period) (string, error) {
+	if c.o.Agent == "" {
+		return "", nil
+	}
+	q := c.params(p, "")
+	q.Columns = []string{"agent_id", "calls"}
+	a, err := c.run(ctx, "agents", q, p.flags())
+	if err != nil || len(a.rows) != 1 || a.rows[0][0] == nil {
+		return "", err
+	}
+	return a.text(a.rows[0][0]), nil
+}
+
 // head writes the head of the page.
 func (c *composer) head(context.Context) error {
 	l, o := c.l, c.o
-	c.d = &document{Lang: l.Tag.String(), Above: o.Above, Live: o.Address != nil, Title: cmp.Or(o.Title, l.Say("page.title")),
+	c.d = &document{Lang: l.Tag.String(), Above: o.Above, Live: o.Address != nil, Title: cmp.Or(o.Title, clipName(shortName(c.name), 80), l.Say("page.title")),
 		Period: l.period(c.p), Agent: o.Agent, Where: o.Where, Single: c.p.days() == 1,
 		Style: template.CSS(Style())} //nolint:gosec // our own file
 	if f, err := question.Report("incidents"); err == nil && len(c.w.Snapshot().Manifest.Lists) > 0 {
@@ -321,10 +340,14 @@ func (c *composer) sections(ctx context.Context) error {
 		return func() (*section, error) { return draw.over(ctx, r, t, p, whole) }
 	}
 	board := func(b board) func() (*section, error) { return func() (*section, error) { return r.board(ctx, b, p) } }
+	heard, where, used := c.last, parts{func() (*section, error) { return r.changed(ctx, p) }, board(campaigns), board(versions)}, board(tools)
+	if c.name != "" { // one agent
+		heard, where, used = p, parts{board(edits), board(agentVersions), board(campaigns)}, board(agentTools)
+	}
 	for i, all := range []parts{
-		{func() (*section, error) { return r.listen(ctx, c.last) }},
-		{func() (*section, error) { return r.changed(ctx, p) }, board(campaigns), board(versions)},
-		{func() (*section, error) { return r.ends(ctx, p) }, board(reasons), board(tools), over(latency),
+		{func() (*section, error) { return r.listen(ctx, heard) }},
+		where,
+		{func() (*section, error) { return r.ends(ctx, p) }, board(reasons), used, over(latency),
 			func() (*section, error) { return r.flows(ctx, p) }},
 		{over(volume), over(sentiment), over(costs), func() (*section, error) { return distribution(ctx, r, p, whole) },
 			func() (*section, error) { return heat(ctx, r, p) }},

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"strings"
 
 	"callhouse/internal/analytics/page/chart"
 	"callhouse/internal/analytics/value"
@@ -63,6 +64,9 @@ func (s *section) place(c *chart.Chart) {
 }
 
 func (s *section) add(svg string) {
+	if len(s.Charts) > 0 { // only the style sheet, which chooses one by the width, shows more than the first
+		svg = strings.Replace(svg, "<svg ", `<svg display="none" `, 1)
+	}
 	s.Charts = append(s.Charts, template.HTML(svg)) //nolint:gosec // package chart escapes what it is given
 }
 

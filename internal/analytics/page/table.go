@@ -16,6 +16,7 @@ type head struct {
 	Text          string
 	Column, Where string
 	Words         bool // text, no numbers
+	Prose         bool // text of several lines
 	Wide          bool // hidden on a narrow page
 }
 

@@ -27,6 +27,7 @@ type request struct {
 	values   url.Values // without empty ones
 	id, name string     // of the path
 	lang     string
+	texts    *texts.Texts
 	zone     *time.Location
 	rights   rights.Rights // of who asks
 	house    *analytics.Warehouse
@@ -35,7 +36,7 @@ type request struct {
 
 // ask parses an address. Unknown parameters are an error, because a misspelt condition must not be
 // ignored.
-func (s *Server) ask(r *http.Request) (*request, error) {
+func (s *Server) ask(r *http.Request) (q *request, err error) {
 	if len(r.URL.RawQuery) > mostHeader {
 		return nil, cli.Usage("use fewer parameters", "the address is too long")
 	}
@@ -48,7 +49,7 @@ func (s *Server) ask(r *http.Request) (*request, error) {
 			return nil, cli.Usage("encode text as UTF-8", "the address contains a zero byte or invalid UTF-8")
 		}
 	}
-	q := &request{path: r.URL.Path, values: url.Values{}, id: r.PathValue("id"), name: r.PathValue("name"), lang: s.Settings.Lang}
+	q = &request{path: r.URL.Path, values: url.Values{}, id: r.PathValue("id"), name: r.PathValue("name"), lang: s.Settings.Lang}
 	q.rights, _ = r.Context().Value(rightsKey{}).(rights.Rights) // none without logins
 	zone := s.Settings.TZ
 	single := map[string]*string{"since": &q.typed.Since, "until": &q.typed.Until, "agent": &q.typed.Agent, "compare": &q.typed.Compare,
@@ -85,6 +86,9 @@ func (s *Server) ask(r *http.Request) (*request, error) {
 	}
 	if !slices.Contains(texts.Languages(), q.lang) {
 		return nil, cli.Usage("languages: "+strings.Join(texts.Languages(), ", "), "unknown language %q", q.lang)
+	}
+	if q.texts, err = texts.New(q.lang, s.Settings.Currency); err != nil {
+		return nil, cli.Usage("", "%v", err)
 	}
 	q.zone, err = answer.Zone(zone)
 	return q, err

@@ -16,6 +16,7 @@ type Sankey struct {
 	Moves       []Move
 	Others      func(nodes int) string // name of the nodes that do not fit
 	Hover       func(m Move, from, to string) string
+	Link        func(node string) string // nil: none
 }
 
 // Move counts the moves from one node to another. To is negative at the end.
@@ -185,6 +186,9 @@ func (s *Sankey) SVG(name string, width float64, hover bool) string {
 		left, middle := x+nodeWidth*1.5+3, p.y+p.high/2
 		d.text("name", "start", left, middle-2, clip(names[i], x+pitch-left-3))
 		d.text("name", "start", left, middle-2+lineRoom, number(max(flow[i][0], flow[i][1]), 1))
+		if s.Link != nil && s.Link(names[i]) != "" {
+			d.hit("hit", x, middle-lineRoom, min(pitch, nodeRoom), 2*lineRoom, "", s.Link(names[i]))
+		}
 	}
 	return d.end()
 }
