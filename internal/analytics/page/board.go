@@ -18,11 +18,11 @@ type board struct {
 	by, words  string // heading of the names; section of the catalogue that translates them
 	wide       bool
 	columns    []column
-	named      int                                  // rows that are named; the others are summed. 0: all
-	choose     func(a *asked) []int                 // rows that are named, in order; nil: the first
-	omit       func(a *asked, row []any) bool       // rows that are neither named nor summed
-	line       func(a *asked, i int, l *line)       // completes the line of a row
-	lead       func(a *asked, t *table) (id string) // nil: lead
+	named      int                             // rows that are named; the others are summed. 0: all
+	choose     func(a *asked) []int            // rows that are named, in order; nil: the first
+	omit       func(a *asked, row []any) bool  // rows that are neither named nor summed
+	line       func(a *asked, i int, l *line)  // completes the line of a row
+	lead       func(a *asked, t *table) string // nil: ID.lead; empty: there is no such section
 }
 
 // column declares a column of a table.
@@ -47,6 +47,9 @@ func (r reader) board(ctx context.Context, b board, p period) (*section, error) 
 	s := &section{ID: b.id, Title: r.l.Say(cmp.Or(b.title, b.id+".title")), Wide: b.wide, Lead: r.l.Say(b.id + ".lead")}
 	if b.lead != nil {
 		s.Lead = b.lead(a, t)
+	}
+	if s.Lead == "" {
+		return nil, nil //nolint:nilnil // there is no such part
 	}
 	if len(t.Rows) > 0 {
 		s.Boards = []*table{t}

@@ -99,7 +99,7 @@ func place(by float64) float64 {
 // listen is the board of the worst calls with their summaries and last words.
 func (r reader) listen(ctx context.Context, p period) (*section, error) {
 	s, err := r.board(ctx, worst, p)
-	if err != nil || len(s.Boards) == 0 {
+	if err != nil || s == nil || len(s.Boards) == 0 {
 		return s, err
 	}
 	for i := range s.Boards[0].Rows {

@@ -214,6 +214,9 @@ func (c *composer) head(context.Context) error {
 	c.d = &document{Lang: l.Tag.String(), Above: o.Above, Live: o.Address != nil, Title: cmp.Or(o.Title, clipName(shortName(c.name), 80), l.Say("page.title")),
 		Period: l.period(c.p), Agent: o.Agent, Where: o.Where, Single: c.p.days() == 1,
 		Style: template.CSS(Style())} //nolint:gosec // our own file
+	if c.name != "" && o.Title == "" {
+		c.d.Agent = "" // it is the title
+	}
 	if f, err := question.Report("incidents"); err == nil && len(c.w.Snapshot().Manifest.Lists) > 0 {
 		if lacking, err := c.w.NotFetched(f, question.Params{}); err == nil && len(lacking) > 0 {
 			c.warn("warning.not_fetched", strings.ReplaceAll(strings.Join(lacking, ", "), "_", " "))

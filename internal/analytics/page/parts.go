@@ -215,6 +215,13 @@ var campaigns = board{id: "campaigns", report: "campaigns", by: "campaigns.name"
 		}
 		slices.SortStableFunc(out, func(i, j int) int { return cmp.Compare(attempts(j), attempts(i)) })
 		return slices.DeleteFunc(out[:min(len(out), 8)], func(i int) bool { return attempts(i) == 0 })
+	},
+	omit: func(a *asked, row []any) bool { n, _ := row[a.index("attempts")].(int64); return n == 0 },
+	lead: func(a *asked, t *table) string {
+		if len(t.Rows) == 0 {
+			return ""
+		}
+		return a.l.Say("campaigns.lead")
 	}}
 
 // versions has those that differ from their baseline by more than chance, the worse ones first.
@@ -248,7 +255,13 @@ var versions = board{id: "versions", report: "versions", by: "by.agent", columns
 	}}
 
 // agentVersions has all versions of one agent.
-var agentVersions = board{id: "versions", report: "versions", by: "by.agent", columns: versions.columns, named: 12, line: versions.line,
+var agentVersions = board{id: "versions", report: "versions", by: "versions.version", columns: versions.columns[1:], named: 12,
+	line: func(a *asked, i int, l *line) {
+		l.Null, l.Name, l.Title = true, a.l.Say("page.none"), "" // the first column does not identify a row
+		if v := a.rows[i][a.index("agent_version")]; v != nil {
+			l.Name = clipName(a.text(v), 40)
+		}
+	},
 	lead: func(a *asked, _ *table) string { return a.l.Say("versions.lead_of_agent") }}
 
 func versionCalls(a *asked, row int) string {

@@ -51,7 +51,7 @@ func each(ctx context.Context, rows *analytics.Rows, err error, do func(row []an
 }
 
 // conversation returns what was said in a call. A tool's result is folded into its invocation.
-func (q *request) conversation(ctx context.Context, id, agent string) (out []uttered, err error) {
+func (q *request) conversation(ctx context.Context, id string) (out []uttered, err error) {
 	type span struct{ from, to time.Time }
 	times := map[float64]span{}
 	rows, err := q.house.SQL(ctx, "SELECT turn, start_at, end_at FROM transcript_turns WHERE call_id = ?", id)
@@ -101,7 +101,7 @@ func (q *request) conversation(ctx context.Context, id, agent string) (out []utt
 		case "user":
 			t.Who = q.texts.Say("frame.caller")
 		case "agent":
-			t.Who = cmp.Or(agent, q.texts.Say("frame.agent"))
+			t.Who = q.texts.Say("frame.agent")
 		}
 		out = append(out, t)
 	})
@@ -169,16 +169,16 @@ func (q *request) card(ctx context.Context, id string) (out *card, err error) {
 			case "agent": // leads to the agent's page
 				v.Link = q.address("page", question.Params{Agent: v.Text})
 				v.Text = cmp.Or(out.Agent, v.Text)
-				out.Title = v.Text
 			case "started":
 				at, _ := row[i].(time.Time)
-				out.Title = q.texts.Say("frame.call", q.texts.Time("minute", at.In(q.zone)))
+				if out.Title = q.texts.Time("minute", at.In(q.zone)); out.Agent != "" {
+					out.Title = out.Agent + ", " + out.Title
+				} else {
+					out.Title = q.texts.Say("frame.call", out.Title)
+				}
 			}
 			out.Facts = append(out.Facts, [2]cell{{Text: q.texts.Word("facts", c.Name)}, v})
 		}
 	})
-	if out.Agent != "" && out.Title != out.Agent {
-		out.Title = out.Agent + ", " + out.Title
-	}
 	return out, err
 }

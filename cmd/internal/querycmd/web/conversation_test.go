@@ -45,7 +45,7 @@ func TestConversation(t *testing.T) {
 		t.Errorf("the caller's other calls are %q", others)
 	}
 	link := regexp.MustCompile(`<dd><a href="(/\?agent=[^"]*)">`).FindStringSubmatch(body)
-	if link == nil || !strings.Contains(s.must(link[1]+"&since=2024-11-01&until=2024-11-10"), `id="agents"`) {
+	if link == nil || !strings.Contains(s.must(link[1]+"&since=2024-11-01&until=2024-11-10"), `id="edits"`) {
 		t.Errorf("the agent leads nowhere: %q", link)
 	}
 }

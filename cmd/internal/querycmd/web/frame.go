@@ -43,7 +43,8 @@ func (s *Server) frame(ctx context.Context, q *request, title string, groups boo
 		return f, nil // a single call has no selections
 	}
 	var err error
-	if f.Names, err = q.agentNames(ctx); err != nil {
+	agent := q.typed.Agent
+	if f.Names, err = q.agentNames(ctx, &agent); err != nil {
 		return f, err
 	}
 	f.spans(q)
@@ -55,8 +56,8 @@ func (s *Server) frame(ctx context.Context, q *request, title string, groups boo
 	if groups {
 		f.Fields = append(f.Fields, input{"by", q.texts.Say("frame.by"), strings.Join(q.typed.By, ","), "agent,day", ""})
 	}
-	if q.typed.Agent != "" {
-		f.Conditions = append(f.Conditions, choice{Text: q.texts.Say("frame.agent_is", q.typed.Agent), Link: link(q.path, q.without("agent"))})
+	if agent != "" {
+		f.Conditions = append(f.Conditions, choice{Text: q.texts.Say("frame.agent_is", agent), Link: link(q.path, q.without("agent"))})
 	}
 	for i, c := range q.typed.Where {
 		values := q.without("where")
@@ -151,16 +152,19 @@ func (f *frame) calendar(q *request) {
 	}
 }
 
-// agentNames returns the names of the agents that the reader may see, for the field's suggestions.
-func (q *request) agentNames(ctx context.Context) (out []string, err error) {
-	rows, err := q.house.SQL(ctx, "SELECT DISTINCT name FROM agents WHERE name IS NOT NULL ORDER BY name LIMIT 500")
+// agentNames returns the names of the agents that the reader may see, for the field's suggestions,
+// and replaces an agent's id by its name.
+func (q *request) agentNames(ctx context.Context, agent *string) (out []string, err error) {
+	rows, err := q.house.SQL(ctx, "SELECT name, agent_id FROM agents WHERE name IS NOT NULL ORDER BY name, agent_id LIMIT 1000")
 	if err = each(ctx, rows, err, func(row []any) {
 		name, _ := row[0].(string)
-		out = append(out, name)
+		if out = append(out, name); row[1] == *agent {
+			*agent = name
+		}
 	}); analytics.Denied(err) {
 		return nil, nil
 	}
-	return out, err
+	return slices.Compact(out), err
 }
 
 // dateField is the type of a field for a day: a calendar, unless it holds another kind of time.

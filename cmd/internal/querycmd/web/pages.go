@@ -417,7 +417,7 @@ func (s *Server) call(q *request) (*answerTo, error) {
 		if err := part(w, "call", card); err != nil {
 			return err
 		}
-		if card.Turns, err = q.conversation(ctx, id, card.Agent); err != nil {
+		if card.Turns, err = q.conversation(ctx, id); err != nil {
 			return err
 		}
 		if card.Others, err = q.sameCaller(ctx, id); err != nil && !analytics.Denied(err) {
