@@ -19,7 +19,6 @@ import (
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
-	"callhouse/internal/analytics/human"
 	"callhouse/internal/analytics/page"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/value"
@@ -210,7 +209,7 @@ type cell struct {
 // cellOf returns a value of a column, with long ids abbreviated and times without the zone, which
 // the page names.
 func (q *request) cellOf(v any, c value.Column) cell {
-	out := cell{Text: human.Cell(value.Of(v), c, q.zone), Number: c.Kind.Numeric()}
+	out := cell{Text: q.texts.Cell(v, c, q.zone), Number: c.Kind.Numeric()}
 	switch t, isTime := v.(time.Time); {
 	case isTime:
 		out.Text = t.In(q.zone).Format(time.DateTime)
@@ -228,7 +227,11 @@ func (q *request) cellOf(v any, c value.Column) cell {
 
 // wordsOf has the sections of the texts in which values of a column are words.
 var wordsOf = map[string]string{"outcome": "outcome", "disconnection_reason": "reason", "ended_for": "reason",
-	"user_sentiment": "sentiment", "sentiment": "sentiment"}
+	"user_sentiment": "sentiment", "sentiment": "sentiment", "call_type": "type", "type": "type"}
+
+// callColumns are the columns of the page of calls, in order.
+var callColumns = []string{"call_id", "start_at", "summary", "agent_id", "outcome", "disconnection_reason", "user_sentiment", "duration_ms",
+	"call_type", "from_number", "to_number"}
 
 // table is a report in the browser.
 func (s *Server) table(q *request, f *sqlfiles.File) (*answerTo, error) {
@@ -254,10 +257,8 @@ func (s *Server) table(q *request, f *sqlfiles.File) (*answerTo, error) {
 			return err
 		}
 		columns := rows.Columns()
-		for i, c := range columns {
-			if q.name == "" {
-				columns[i].Label = q.texts.Word("facts", c.Name)
-			}
+		if q.name == "" {
+			columns, lines = q.called(columns, lines)
 		}
 		data["Columns"], data["Rows"], data["More"] = columns, lines, more
 		if f.Selects() {
@@ -283,6 +284,24 @@ func (s *Server) table(q *request, f *sqlfiles.File) (*answerTo, error) {
 		}
 		return errors.Join(begun, part(w, "rows", data))
 	}}, nil
+}
+
+// called orders the columns of the page of calls for people: the summary is read before the numbers.
+func (q *request) called(columns []value.Column, lines [][]cell) (heads []value.Column, out [][]cell) {
+	out = make([][]cell, len(lines))
+	for _, name := range callColumns {
+		at := slices.IndexFunc(columns, func(c value.Column) bool { return c.Name == name })
+		if at < 0 {
+			continue
+		}
+		head := columns[at]
+		head.Label = q.texts.Word("facts", name)
+		heads = append(heads, head)
+		for i, l := range lines {
+			out[i] = append(out[i], l[at])
+		}
+	}
+	return heads, out
 }
 
 // part writes a part of a page and sends it at once.

@@ -239,7 +239,7 @@ func arrange(columns, paths [][]*place, moves []Move) (scale, height float64) {
 // band draws a move to the next column, and across that column if it continues.
 func (d *drawing) band(x1, y1, x2, y2, high float64, told string) {
 	middle, below := px((x1+x2)/2), px(y2+high)
-	fmt.Fprintf(d, `<path class="c4 part" d="M%s %sC%s %s %s %s %s %sH%sV%sH%sC%s %s %s %s %s %sZ"`,
+	fmt.Fprintf(d, `<path class="c4 part" fill="#bcd" d="M%s %sC%s %s %s %s %s %sH%sV%sH%sC%s %s %s %s %s %sZ"`,
 		px(x1), px(y1), middle, px(y1), middle, px(y2), px(x2), px(y2), px(x2+nodeWidth), below, px(x2), middle, below, middle,
 		px(y1+high), px(x1), px(y1+high))
 	if told == "" {
