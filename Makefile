@@ -320,9 +320,9 @@ catalog: ## Python's and Node's DuckDB read the catalog while extract run commit
 	  go test ./cmd/internal/e2e -run TestCatalogWhileCommitting -v -timeout 30m -args -long -catalog-commits 20 -worlds 4
 
 .PHONY: look
-look: ## Open the morning page in a headless browser: no request, no text over another; click through the live page; BROWSER=… PICTURES=DIR WAREHOUSE=DIR
+look: ## Open the morning page in a headless browser: no request, no text over another; click through the live page, with axe; BROWSER=… PICTURES=DIR WAREHOUSE=DIR
 	go test ./internal/analytics/page -run TestInABrowser -v -timeout 20m -args -browser $(or $(BROWSER),chromium)
-	npm install --silent --prefix build/look puppeteer-core
+	npm install --silent --prefix build/look puppeteer-core axe-core
 	CALLHOUSE_NODE_MODULES=$(CURDIR)/build/look go test ./cmd/internal/querycmd/web -run TestClickThrough -count=1 -v -timeout 10m -args \
 	  -browser $(shell command -v $(or $(BROWSER),chromium)) $(if $(PICTURES),-pictures $(PICTURES)) $(if $(WAREHOUSE),-web-root $(WAREHOUSE))
 

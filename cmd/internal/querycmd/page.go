@@ -15,6 +15,7 @@ import (
 	"callhouse/cmd/internal/config"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/page"
+	"callhouse/internal/analytics/page/texts"
 	"callhouse/internal/words"
 )
 
@@ -61,7 +62,7 @@ A new file is readable only by its owner; an existing one keeps its mode.`,
 	a.skipFlag(cmd)
 	f.StringVar(&title, "title", "", "`TITLE` of the page; default: Calls, in the page's language")
 	a.AddOwnFlags(cmd, config.Query)
-	cli.Complete(cmd, "lang", page.Languages()...)
+	cli.Complete(cmd, "lang", texts.Languages()...)
 	return cmd
 }
 
@@ -72,8 +73,8 @@ func (a *app) runPage(ctx context.Context, o page.Options) (err error) {
 	if a.Output == "" && a.Width() > 0 {
 		return cli.Usage("write it to a file, e.g. --output report.html", "report does not print HTML to a terminal")
 	}
-	if !slices.Contains(page.Languages(), o.Lang) {
-		return cli.Usage(cli.Suggest(o.Lang, page.Languages(), "languages: "+strings.Join(page.Languages(), ", ")),
+	if !slices.Contains(texts.Languages(), o.Lang) {
+		return cli.Usage(cli.Suggest(o.Lang, texts.Languages(), "languages: "+strings.Join(texts.Languages(), ", ")),
 			"unknown language %q", o.Lang)
 	}
 	loc, now, p, err := a.asked()

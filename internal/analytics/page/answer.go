@@ -51,6 +51,9 @@ func (r reader) params(p period, by string) question.Params {
 func (r reader) ask(ctx context.Context, report string, p period, by string) (*asked, error) {
 	params := r.params(p, by)
 	params.Columns = used[report]
+	if a := r.part(report, p, params); a != nil {
+		return a, nil
+	}
 	a, err := r.run(ctx, report, params, p.flags())
 	if err == nil {
 		a.period = p
@@ -58,9 +61,65 @@ func (r reader) ask(ctx context.Context, report string, p period, by string) (*a
 	return a, err
 }
 
+// ofDays is the prefix in known of a report by day over all days that the page needs.
+const ofDays = "days of "
+
+// days runs a report by day, once for all that ask for a part of these days.
+func (r reader) days(ctx context.Context, report string, p period) error {
+	a, err := r.ask(ctx, report, p, "day")
+	if err == nil {
+		r.known[ofDays+report] = a
+	}
+	return err
+}
+
+// part takes the answer about some days, or about one without groups, from that about more days;
+// nil: there is none. A report's rows of a day depend on no other day.
+func (r reader) part(report string, p period, params question.Params) *asked {
+	all := r.known[ofDays+report]
+	if all == nil || p.since.Before(all.period.since) || p.until.After(all.period.until) ||
+		params.By != "day" && (params.By != "" || p.days() != 1) {
+		return nil
+	}
+	a := *all
+	a.period, a.params, a.Command = p, params, r.command(report, params, p.flags())
+	a.rows, a.exact = nil, nil
+	from := 0
+	if params.By == "" {
+		from, a.columns = 1, all.columns[1:]
+	}
+	for i, row := range all.rows {
+		if day := all.day(row); !day.Before(p.since) && day.Before(p.until) {
+			a.rows, a.exact = append(a.rows, row[from:]), append(a.exact, all.exact[i][min(from, len(all.exact[i])):])
+		}
+	}
+	return &a
+}
+
+// command returns the command that prints an answer.
+func (r reader) command(report string, p question.Params, bounds string) (c command) {
+	words := []string{"query", report}
+	if p.By != "" {
+		words = append(words, "--by", p.By)
+	}
+	words = append(words, bounds, "--tz", r.w.Location().String())
+	if r.agent != "" {
+		words = append(words, "--agent", shellWord(r.agent))
+	}
+	for _, condition := range r.where {
+		words = append(words, "--where", shellWord(condition))
+	}
+	c.Text = strings.Join(words, " ")
+	if r.at != nil {
+		c.Link = r.at(report, p)
+	}
+	return c
+}
+
 // used are the columns that the page needs of reports with expensive others, beginning with the
 // key: the pauses of tools require sorting all turns.
-var used = map[string][]string{"tools": {"tool_name", "uses", "failed_uses", "failed_percent", "unanswered_uses"}}
+var used = map[string][]string{"tools": {"tool_name", "uses", "failed_uses", "failed_percent", "unanswered_uses"},
+	"versions": {"agent_id", "agent_version", "answered_calls", "completed_percent", "verdict"}}
 
 // compared are the columns of comparisons that the page shows, beginning with the key. Other
 // columns are not judged with them.
@@ -107,22 +166,8 @@ func (r reader) run(ctx context.Context, report string, p question.Params, bound
 		return nil, err
 	}
 	defer rows.Close()
-	a := &asked{report: report, columns: slices.Clone(rows.Columns()), loc: r.w.Location(), l: r.l, params: p, address: r.at}
-	words := []string{"query", report}
-	if p.By != "" {
-		words = append(words, "--by", p.By)
-	}
-	words = append(words, bounds, "--tz", a.loc.String())
-	if r.agent != "" {
-		words = append(words, "--agent", shellWord(r.agent))
-	}
-	for _, condition := range r.where {
-		words = append(words, "--where", shellWord(condition))
-	}
-	a.Command.Text = strings.Join(words, " ")
-	if r.at != nil {
-		a.Command.Link = r.at(report, p)
-	}
+	a := &asked{report: report, columns: slices.Clone(rows.Columns()), loc: r.w.Location(), l: r.l, params: p, address: r.at,
+		Command: r.command(report, p, bounds)}
 	for {
 		row, err := rows.Next(ctx)
 		if errors.Is(err, io.EOF) {
@@ -189,6 +234,19 @@ func (a *asked) calls(where map[string]string) string {
 	return a.address("calls", p)
 }
 
+// page returns the link to the page of an agent. Empty on a standalone page.
+func (a *asked) page(agent string) string {
+	if a.address == nil {
+		return ""
+	}
+	p := a.params
+	p.Agent = agent
+	return a.address("page", p)
+}
+
+// id returns the exact text of a row's column, with ids instead of names.
+func (a *asked) id(row int, column string) string { return a.text(a.exact[row][a.index(column)]) }
+
 // row returns the first row with the texts.
 func (a *asked) row(where map[string]string) []any {
 	for _, r := range a.rows {
@@ -220,7 +278,7 @@ func (a *asked) at(f field) any {
 func (a *asked) cell(v any, column string) cell {
 	c := a.columns[a.index(column)]
 	c.Null = "–"
-	return cell{Text: a.l.cell(v, c, a.loc), Exact: a.text(v), Null: v == nil, Number: c.Kind.Numeric()}
+	return cell{Text: a.l.Cell(v, c, a.loc), Exact: a.text(v), Null: v == nil, Number: c.Kind.Numeric()}
 }
 
 // cell is a table cell: formatted for people, and exact.
@@ -228,6 +286,7 @@ type cell struct {
 	Text, Exact string
 	Null        bool
 	Number      bool
+	Link        string // on a served page
 	HasBar      bool
 	Bar         float64 // the length of the bar, 0 to 100
 }

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"math/big"
 	"slices"
@@ -13,14 +14,15 @@ import (
 // title and lead are ID.title and ID.lead, the heading of a column is ID.TEXT.
 type board struct {
 	id, report string
+	title      string // id of its title; empty: that of the board
 	by, words  string // heading of the names; section of the catalogue that translates them
 	wide       bool
 	columns    []column
-	named      int                                  // rows that are named; the others are summed. 0: all
-	choose     func(a *asked) []int                 // rows that are named, in order; nil: the first
-	omit       func(a *asked, row []any) bool       // rows that are neither named nor summed
-	line       func(a *asked, i int, l *line)       // completes the line of a row
-	lead       func(a *asked, t *table) (id string) // nil: lead
+	named      int                             // rows that are named; the others are summed. 0: all
+	choose     func(a *asked) []int            // rows that are named, in order; nil: the first
+	omit       func(a *asked, row []any) bool  // rows that are neither named nor summed
+	line       func(a *asked, i int, l *line)  // completes the line of a row
+	lead       func(a *asked, t *table) string // nil: ID.lead; empty: there is no such section
 }
 
 // column declares a column of a table.
@@ -28,9 +30,11 @@ type column struct {
 	text, name string
 	bar        bool // of a percentage
 	words      bool // text, no numbers
+	prose      bool // text of several lines
 	wide       bool // hidden on a narrow page
 	sum        bool // is summed for the rows that are not named
 	write      func(a *asked, row []any, v any) string
+	link       func(a *asked, row int) string // nil: none
 }
 
 // board makes the section of a board.
@@ -40,9 +44,12 @@ func (r reader) board(ctx context.Context, b board, p period) (*section, error) 
 		return nil, err
 	}
 	t := b.table(a)
-	s := &section{ID: b.id, Title: r.l.say(b.id + ".title"), Wide: b.wide, Lead: r.l.say(b.id + ".lead")}
+	s := &section{ID: b.id, Title: r.l.Say(cmp.Or(b.title, b.id+".title")), Wide: b.wide, Lead: r.l.Say(b.id + ".lead")}
 	if b.lead != nil {
 		s.Lead = b.lead(a, t)
+	}
+	if s.Lead == "" {
+		return nil, nil //nolint:nilnil // there is no such part
 	}
 	if len(t.Rows) > 0 {
 		s.Boards = []*table{t}
@@ -52,15 +59,19 @@ func (r reader) board(ctx context.Context, b board, p period) (*section, error) 
 
 // table returns the rows of a board.
 func (b board) table(a *asked) *table {
-	t := &table{Command: a.Command, By: a.l.say(b.by)}
+	t := &table{Command: a.Command, By: a.l.Say(b.by)}
 	for _, c := range b.columns {
-		t.Heads = append(t.Heads, head{Text: a.l.say(b.id + "." + c.text), Column: c.name, Words: c.words, Wide: c.wide})
+		t.Heads = append(t.Heads, head{Text: a.l.Say(b.id + "." + c.text), Column: c.name, Words: c.words || c.prose, Prose: c.prose, Wide: c.wide})
 	}
 	chosen := b.first(a)
 	for _, i := range chosen {
 		l := a.named(a.rows[i], 0, b.words)
 		for _, c := range b.columns {
-			l.Cells = append(l.Cells, c.cell(a, a.rows[i]))
+			shown := c.cell(a, a.rows[i])
+			if c.link != nil && !shown.Null {
+				shown.Link = c.link(a, i)
+			}
+			l.Cells = append(l.Cells, shown)
 		}
 		if b.line != nil {
 			b.line(a, i, &l)
@@ -77,7 +88,7 @@ func (b board) table(a *asked) *table {
 		rest = add(rest, row)
 	}
 	if others > 0 {
-		l := line{Name: a.l.say("count.others", others), Sum: true}
+		l := line{Name: a.l.Say("count.others", others), Sum: true}
 		for _, c := range b.columns {
 			v := rest[a.index(c.name)]
 			if !c.sum || v == nil {
@@ -144,10 +155,10 @@ func add(sum, row []any) []any {
 func (a *asked) named(row []any, column int, section string) line {
 	v := row[column]
 	if v == nil {
-		return line{Name: a.l.say("page.none"), Null: true}
+		return line{Name: a.l.Say("page.none"), Null: true}
 	}
 	key := a.text(v)
-	return line{Name: clipName(strings.ToValidUTF8(a.l.word(section, key), "�"), 40), Title: key, Key: key}
+	return line{Name: clipName(strings.ToValidUTF8(a.l.Word(section, key), "�"), 40), Title: key, Key: key}
 }
 
 // clipName shortens a name to a number of letters, keeping its end: similar names often differ

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"callhouse/internal/analytics/analyticstest"
 )
 
@@ -142,13 +144,28 @@ func TestInABrowser(t *testing.T) {
 					if got.Wide > 0 || len(got.Bad) > 0 || got.Ground != ground {
 						t.Errorf("%d wide, scheme %d: %+v", width, scheme, got)
 					}
-					if drawings := 6; name != "nothing" && len(got.Seen) != drawings {
-						t.Errorf("%d wide: the drawings %v are seen, want %d", width, got.Seen, drawings)
+					if d := cmp.Diff(drawn[name], kinds(got.Seen)); d != "" {
+						t.Errorf("%d wide: other drawings are seen (-want +got):\n%s", width, d)
 					}
 				}
 			}
 		})
 	}
+}
+
+// The drawings of a page, each in one size. The trends of the key figures are the first five.
+var (
+	all   = []string{"trend", "trend", "trend", "trend", "trend", "ends", "latency", "volume", "sentiment", "costs", "durations", "heat"}
+	drawn = map[string][]string{"korean": all, "weeks": all, "days": all, "one day": all}
+)
+
+// kinds are the drawings that are seen, without their sizes.
+func kinds(titles []string) (out []string) {
+	for _, id := range titles {
+		kind, _, _ := strings.Cut(id, "-")
+		out = append(out, kind)
+	}
+	return out
 }
 
 func save(t *testing.T, path, text string) {

@@ -133,7 +133,7 @@ func (c *company) judge(t *testing.T) (v verdicts) {
 			return nil
 		}
 		said := func(c *change) int {
-			if c == nil || c.Word == l.say("change.not_clear") || c.Word == l.say("change.the_same") {
+			if c == nil || c.Word == l.Say("change.not_clear") || c.Word == l.Say("change.the_same") {
 				return 0
 			}
 			return 1
@@ -141,7 +141,7 @@ func (c *company) judge(t *testing.T) (v verdicts) {
 		for _, tile := range d.Figures {
 			v.day, v.period = v.day+said(tile.DayChange), v.period+said(tile.WholeChange)
 			switch tile.Name {
-			case l.say("figures.cost"):
+			case l.Say("figures.cost"):
 				v.cost += said(tile.WholeChange)
 			}
 		}

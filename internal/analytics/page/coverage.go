@@ -11,15 +11,15 @@ import (
 // coverage shows how complete the numbers are: of the last day, the period, and the whole
 // warehouse.
 func coverage(l *lang, last, whole *span, told []string) *section {
-	s := &section{ID: "coverage", Title: l.say("trust.title"), Wide: true, Open: true,
-		Lead: strings.Join(told, " ") + " " + l.say("trust.lead")}
+	s := &section{ID: "coverage", Title: l.Say("trust.title"), Wide: true, Open: true,
+		Lead: strings.Join(told, " ") + " " + l.Say("trust.lead")}
 	if last.calls() > 0 {
 		s.Boards = append(s.Boards, last.facts(ofSelection, last.name(l)))
 	}
 	if whole.period.days() > 1 {
 		s.Boards = append(s.Boards, whole.facts(ofSelection, whole.name(l)))
 	}
-	if all := whole.facts(ofWarehouse, l.say("trust.warehouse")); len(all.Rows) > 0 {
+	if all := whole.facts(ofWarehouse, l.Say("trust.warehouse")); len(all.Rows) > 0 {
 		s.Boards = append(s.Boards, all)
 	}
 	return s
@@ -42,16 +42,16 @@ const (
 // facts declares the rows of the report coverage in one scope.
 func facts(scope string) board {
 	return board{id: "trust", by: "trust.table", words: "fact", columns: []column{
-		{text: "state", name: "state", words: true, write: func(a *asked, _ []any, v any) string { return a.l.word("state", a.text(v)) }},
+		{text: "state", name: "state", words: true, write: func(a *asked, _ []any, v any) string { return a.l.Word("state", a.text(v)) }},
 		{text: "share", name: "share_percent", bar: true}, {text: "calls", name: "calls"}},
 		omit: func(a *asked, row []any) bool { return a.text(row[a.index("scope")]) != scope },
-		line: func(a *asked, _ int, l *line) { l.Name = a.l.word("fact", l.Key) }} // built in, and never cut
+		line: func(a *asked, _ int, l *line) { l.Name = a.l.Word("fact", l.Key) }} // built in, and never cut
 }
 
 func (s *span) facts(scope, name string) *table {
 	a := s.reports["coverage"]
 	t := facts(scope).table(a)
-	t.By = a.l.say("trust.table", name)
+	t.By = a.l.Say("trust.table", name)
 	return t
 }
 
@@ -63,11 +63,11 @@ func (s *span) trust() string {
 		if a.text(row[a.index("scope")]) != ofSelection {
 			continue
 		}
-		fact, state := a.l.word("fact", a.text(row[a.index("fact")])), a.text(row[a.index("state")])
+		fact, state := a.l.Word("fact", a.text(row[a.index("fact")])), a.text(row[a.index("state")])
 		n, _ := row[a.index("calls")].(int64)
-		told := a.l.say("trust.fact_alone", fact, n)
+		told := a.l.Say("trust.fact_alone", fact, n)
 		if v := row[a.index("share_percent")]; v != nil {
-			told = a.l.say("trust.fact", fact, n, a.cell(v, "share_percent").Text)
+			told = a.l.Say("trust.fact", fact, n, a.cell(v, "share_percent").Text)
 		}
 		missing[state] = append(missing[state], told)
 	}
@@ -75,16 +75,16 @@ func (s *span) trust() string {
 	var parts []string
 	for _, state := range []string{"waiting", "lost"} {
 		if len(missing[state]) > 0 {
-			parts = append(parts, a.l.say("trust."+state, strings.Join(missing[state], ", ")))
+			parts = append(parts, a.l.Say("trust."+state, strings.Join(missing[state], ", ")))
 		}
 	}
 	switch {
 	case n == 0:
 		return ""
 	case len(parts) == 0:
-		return a.l.say("trust.whole", a.l.calls(n), s.name(a.l))
+		return a.l.Say("trust.whole", a.l.Calls(n), s.name(a.l))
 	}
-	return a.l.say("trust.line", a.l.calls(n), s.name(a.l), strings.Join(parts, "; "))
+	return a.l.Say("trust.line", a.l.Calls(n), s.name(a.l), strings.Join(parts, "; "))
 }
 
 // recent is the number of days whose anomalies the page lists.
@@ -92,10 +92,12 @@ const recent = 7
 
 // unusual has the measures of recent days that differ from their past.
 var unusual = board{id: "off", report: "anomalies", by: "off.day", columns: []column{
-	{text: "measure", name: "measure", words: true, write: func(a *asked, _ []any, v any) string { return a.l.say("off." + a.text(v)) }},
+	{text: "measure", name: "measure", words: true, write: func(a *asked, _ []any, v any) string { return a.l.Say("off." + a.text(v)) }},
 	{text: "value", name: "value", write: measured}, {text: "usual", name: "usual", write: measured}, {text: "score", name: "score"}},
 	omit: func(a *asked, row []any) bool { return a.day(row).Before(a.period.until.AddDate(0, 0, -recent)) },
-	line: func(a *asked, i int, l *line) { l.Name, l.Title = a.l.day(a.day(a.rows[i])), "" }}
+	line: func(a *asked, i int, l *line) {
+		l.Name, l.Title, l.Link = a.l.Day(a.day(a.rows[i])), "", a.calls(map[string]string{"day": l.Key})
+	}}
 
 // day returns the day of a row of the report anomalies.
 func (a *asked) day(row []any) time.Time { d, _ := row[0].(value.Date); return time.Time(d) }
@@ -108,8 +110,8 @@ func (a *asked) off() map[string]map[string][]string {
 		if off[measure] == nil {
 			off[measure] = map[string][]string{}
 		}
-		off[measure][bin] = append(off[measure][bin], a.l.say("off.told", a.l.say("off."+measure),
-			measured(a, row, row[a.index("value")]), measured(a, row, row[a.index("usual")]), a.l.day(a.day(row))))
+		off[measure][bin] = append(off[measure][bin], a.l.Say("off.told", a.l.Say("off."+measure),
+			measured(a, row, row[a.index("value")]), measured(a, row, row[a.index("usual")]), a.l.Day(a.day(row))))
 	}
 	return off
 }
@@ -119,9 +121,9 @@ func measured(a *asked, row []any, x any) string {
 	v := float(x)
 	switch a.text(row[a.index("measure")]) {
 	case "calls":
-		return a.l.grouped(int64(v))
+		return a.l.Grouped(int64(v))
 	case "handle_ms":
-		return a.l.duration(v)
+		return a.l.Duration(v)
 	}
 	return fmt.Sprintf("%.1f%%", v)
 }

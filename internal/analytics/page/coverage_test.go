@@ -42,7 +42,7 @@ func TestFactsOfTheWarehouse(t *testing.T) {
 		}
 		for _, fact := range []string{"set aside by the last run", "counted by the service", "transcript from a page of v2", "page of v2 compared with v3",
 			"transcript of v2 that differed", "transcript of v2 still to be compared", "transcript of v2 that may differ, at most"} {
-			name := html.EscapeString(l.say("fact." + fact))
+			name := html.EscapeString(l.Say("fact." + fact))
 			if strings.Contains(section[:at], name) || !strings.Contains(section[at:], name) {
 				t.Errorf("%s: %q does not stand under %q", lang, name, heading)
 			}

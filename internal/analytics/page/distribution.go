@@ -22,17 +22,17 @@ func distribution(ctx context.Context, r reader, p period, whole *span) (*sectio
 	if err != nil {
 		return nil, err
 	}
-	s := &section{ID: "durations", Title: r.l.say("durations.title")}
+	s := &section{ID: "durations", Title: r.l.Say("durations.title")}
 	d := whole.reports["durations"]
 	if len(d.rows) > 0 && d.rows[0][d.index("p50_ms")] != nil {
 		at := func(c string) string { return d.cell(d.rows[0][d.index(c)], c).Text }
-		s.Lead = r.l.say("durations.lead", at("p50_ms"), at("p90_ms"), at("p99_ms"), at("max_ms"))
+		s.Lead = r.l.Say("durations.lead", at("p50_ms"), at("p90_ms"), at("p99_ms"), at("max_ms"))
 	} else {
-		s.Lead = r.l.say("durations.none")
+		s.Lead = r.l.Say("durations.none")
 	}
-	c := &chart.Chart{ID: s.ID, Title: s.Title, Desc: s.desc(r.l), Edges: true, NoData: r.l.say("page.no_data")}
-	t := &table{Command: a.Command, By: r.l.say("by.from"),
-		Heads: []head{{Text: r.l.say("durations.calls"), Column: "calls"}, {Text: r.l.say("durations.connected"), Column: "connected_calls"}}}
+	c := &chart.Chart{ID: s.ID, Title: s.Title, Desc: s.desc(r.l), Edges: true, NoData: r.l.Say("page.no_data")}
+	t := &table{Command: a.Command, By: r.l.Say("by.from"),
+		Heads: []head{{Text: r.l.Say("durations.calls"), Column: "calls"}, {Text: r.l.Say("durations.connected"), Column: "connected_calls"}}}
 	var up, rest []float64
 	all := a.steps()
 	round := int64(reportStep)
@@ -42,18 +42,18 @@ func distribution(ctx context.Context, r reader, p period, whole *span) (*sectio
 	}
 	for _, st := range all {
 		up, rest = append(up, float64(st.connected)), append(rest, float64(st.calls-st.connected))
-		name := r.l.say("durations.span", r.l.duration(float64(st.from)), r.l.duration(float64(st.to)))
+		name := r.l.Say("durations.span", r.l.Duration(float64(st.from)), r.l.Duration(float64(st.to)))
 		if st.to == 0 {
-			name = r.l.say("durations.longer", r.l.duration(float64(st.from)))
+			name = r.l.Say("durations.longer", r.l.Duration(float64(st.from)))
 		}
 		c.Bins = append(c.Bins, chart.Bin{Label: r.l.axis(chart.Millis)(float64(st.from), reportStep), Tick: st.from%round == 0,
-			Hover: fmt.Sprintf("%s\n%s: %s\n%s: %s", name, t.Heads[0].Text, r.l.grouped(st.calls), t.Heads[1].Text, r.l.grouped(st.connected))})
+			Hover: fmt.Sprintf("%s\n%s: %s\n%s: %s", name, t.Heads[0].Text, r.l.Grouped(st.calls), t.Heads[1].Text, r.l.Grouped(st.connected))})
 		t.Rows = append(t.Rows, line{Name: name, Key: fmt.Sprint(st.from),
 			Cells: []cell{a.cell(st.calls, "calls"), a.cell(st.connected, "connected_calls")}})
 	}
-	c.Panels = []chart.Panel{{Title: r.l.say("durations.panel"), Kind: chart.Bars, Scale: chart.Count, Height: 190,
+	c.Panels = []chart.Panel{{Title: r.l.Say("durations.panel"), Kind: chart.Bars, Scale: chart.Count, Height: 190,
 		Label: r.l.axis(chart.Count), Series: []chart.Series{
-			{Name: r.l.say("chart.connected"), Color: 1, Values: up}, {Name: r.l.say("chart.not_connected"), Color: 4, Values: rest}}}}
+			{Name: r.l.Say("chart.connected"), Color: 1, Values: up}, {Name: r.l.Say("chart.not_connected"), Color: 4, Values: rest}}}}
 	s.Details = []*table{t}
 	s.place(c)
 	return s, nil

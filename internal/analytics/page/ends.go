@@ -17,19 +17,21 @@ func (r reader) ends(ctx context.Context, p period) (*section, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &section{ID: ended.id, Title: r.l.say("ends.title"), Lead: r.l.say("ends.lead"), Wide: true}
-	d := &chart.Sankey{ID: s.ID, Title: s.Title, Nodes: []string{r.l.say("ends.attempts"), r.l.say("ends.answered")},
-		Others: func(n int) string { return r.l.say("count.others", n) },
+	s := &section{ID: ended.id, Title: r.l.Say("ends.title"), Lead: r.l.Say("ends.lead"), Wide: true}
+	d := &chart.Sankey{ID: s.ID, Title: s.Title, Nodes: []string{r.l.Say("ends.attempts"), r.l.Say("ends.answered")},
+		Others: func(n int) string { return r.l.Say("count.others", n) },
 		Hover: func(m chart.Move, from, to string) string {
-			return r.l.say("flows.moved", from, to, r.l.grouped(int64(m.N)))
+			return r.l.Say("flows.moved", from, to, r.l.Grouped(int64(m.N)))
 		}}
-	known := map[string]int{}
+	known, links := map[string]int{}, map[string]string{d.Nodes[0]: a.calls(nil)}
+	d.Link = func(node string) string { return links[node] }
 	for _, row := range a.rows {
 		n, _ := row[a.index("calls")].(int64)
 		outcome := a.text(row[a.index("outcome")])
 		if known[outcome] == 0 {
 			known[outcome] = len(d.Nodes)
-			d.Nodes = append(d.Nodes, r.l.word("outcome", outcome))
+			d.Nodes = append(d.Nodes, r.l.Word("outcome", outcome))
+			links[r.l.Word("outcome", outcome)] = a.calls(map[string]string{"outcome": outcome})
 		}
 		from := 0
 		if slices.Contains([]string{completed, "transferred", "abandoned", "failed"}, outcome) {
@@ -97,7 +99,7 @@ func place(by float64) float64 {
 // listen is the board of the worst calls with their summaries and last words.
 func (r reader) listen(ctx context.Context, p period) (*section, error) {
 	s, err := r.board(ctx, worst, p)
-	if err != nil || len(s.Boards) == 0 {
+	if err != nil || s == nil || len(s.Boards) == 0 {
 		return s, err
 	}
 	for i := range s.Boards[0].Rows {
@@ -105,7 +107,7 @@ func (r reader) listen(ctx context.Context, p period) (*section, error) {
 		if l.Summary, l.Said, err = r.told(ctx, l.Key); err != nil && !analytics.Denied(err) {
 			return nil, err
 		}
-		l.Summary = cmp.Or(l.Summary, r.l.say("worst.no_summary"))
+		l.Summary = cmp.Or(l.Summary, r.l.Say("worst.no_summary"))
 	}
 	return s, nil
 }
@@ -133,7 +135,7 @@ func (r reader) told(ctx context.Context, call string) (summary string, last []s
 	for _, row := range a.rows {
 		who, what := a.text(row[a.index("who")]), row[a.index("what")]
 		if text, ok := what.(string); ok && text != "" && (who == "user" || who == "agent") {
-			last = append(last, said{r.l.say("worst.said_" + who), clipName(text, 140)})
+			last = append(last, said{r.l.Say("worst.said_" + who), clipName(text, 140)})
 		}
 	}
 	return summary, last[max(0, len(last)-2):], nil

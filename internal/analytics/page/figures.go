@@ -39,18 +39,18 @@ type figure struct {
 func (l *lang) figures() []figure {
 	stage := func(s string) map[string]string { return map[string]string{"stage": s} }
 	return []figure{
-		{name: l.say("figures.calls"), what: l.say("figures.calls_what"), report: "funnel", field: field{"calls", stage("attempted")},
-			more: l.say("change.more"), less: l.say("change.fewer"), unit: chart.Count, measure: "calls"},
-		{name: l.say("figures.connect"), what: l.say("figures.connect_what"), report: "funnel",
+		{name: l.Say("figures.calls"), what: l.Say("figures.calls_what"), report: "funnel", field: field{"calls", stage("attempted")},
+			more: l.Say("change.more"), less: l.Say("change.fewer"), unit: chart.Count, measure: "calls"},
+		{name: l.Say("figures.connect"), what: l.Say("figures.connect_what"), report: "funnel",
 			field: field{"attempted_percent", stage("connected")},
 			of:    field{"calls", stage("attempted")}, sense: higherIsBetter, unit: chart.Percent, measure: "connected_percent"},
-		{name: l.say("figures.completed"), what: l.say("figures.completed_what"), report: "funnel",
+		{name: l.Say("figures.completed"), what: l.Say("figures.completed_what"), report: "funnel",
 			field: field{"answered_percent", stage("completed")},
 			of:    field{"answered_calls", stage("completed")}, sense: higherIsBetter, unit: chart.Percent, measure: "completed_percent"},
-		{name: l.say("figures.negative"), what: l.say("figures.negative_what"), report: "sentiment",
+		{name: l.Say("figures.negative"), what: l.Say("figures.negative_what"), report: "sentiment",
 			field: field{"rated_percent", map[string]string{"user_sentiment": "negative"}}, sense: lowerIsBetter, unit: chart.Percent,
 			measure: "negative_percent"},
-		{name: l.say("figures.cost"), what: l.say("figures.cost_what"), report: "costs", field: field{"per_call", nil}, sense: lowerIsBetter,
+		{name: l.Say("figures.cost"), what: l.Say("figures.cost_what"), report: "costs", field: field{"per_call", nil}, sense: lowerIsBetter,
 			unit: chart.Money},
 	}
 }
@@ -61,9 +61,9 @@ type span struct {
 	reports map[string]*asked
 }
 
-func (r reader) span(ctx context.Context, p period) (*span, error) {
+func (r reader) span(ctx context.Context, p period, more ...string) (*span, error) {
 	s := &span{period: p, reports: map[string]*asked{}}
-	for _, name := range []string{"funnel", "durations", "costs", "sentiment", "coverage"} {
+	for _, name := range append(more, daily...) {
 		a, err := r.ask(ctx, name, p, "")
 		if err != nil {
 			return nil, err
@@ -72,6 +72,9 @@ func (r reader) span(ctx context.Context, p period) (*span, error) {
 	}
 	return s, nil
 }
+
+// daily are the reports of the key figures.
+var daily = []string{"funnel", "costs", "sentiment"}
 
 // calls returns the number of calls in the span.
 func (s *span) calls() int64 {
@@ -218,18 +221,15 @@ func quantile(s question.Strict) float64 {
 // calls differ by √(2n).
 func (r reader) restless(ctx context.Context, p period) (float64, error) {
 	p.since = p.until.AddDate(0, 0, -8*7)
-	a, err := r.ask(ctx, "volume", p, "day")
+	a, err := r.ask(ctx, "funnel", p, "day")
 	if err != nil {
 		return 0, err
 	}
-	byDay := map[string]float64{}
-	for _, row := range a.rows {
-		byDay[a.text(row[0])] += float(row[a.index("calls")])
-	}
+	of := func(day time.Time) float64 { return float(a.at(attempted.at(day.Format(time.DateOnly), a))) }
 	var sum float64
 	var days int
 	for day := p.since.AddDate(0, 0, 7); day.Before(p.until); day = day.AddDate(0, 0, 1) {
-		n, m := byDay[day.Format(time.DateOnly)], byDay[day.AddDate(0, 0, -7).Format(time.DateOnly)]
+		n, m := of(day), of(day.AddDate(0, 0, -7))
 		if n > 0 && m > 0 {
 			sum, days = sum+(n-m)*(n-m)/(n+m), days+1
 		}
@@ -266,17 +266,17 @@ func (l *lang) change(is, was float64, f figure, by string, clear bool) *change 
 	}
 	switch {
 	case is == was:
-		return &change{Arrow: "=", Word: l.say("change.the_same"), Class: "same"}
+		return &change{Arrow: "=", Word: l.Say("change.the_same"), Class: "same"}
 	case !clear:
-		c.Word = l.say("change.not_clear")
+		c.Word = l.Say("change.not_clear")
 	case f.sense == neither && is > was:
 		c.Word = f.more
 	case f.sense == neither:
 		c.Word = f.less
 	case (is > was) == (f.sense == higherIsBetter):
-		c.Word, c.Class = l.say("change.better"), "good"
+		c.Word, c.Class = l.Say("change.better"), "good"
 	default:
-		c.Word, c.Class = l.say("change.worse"), "bad"
+		c.Word, c.Class = l.Say("change.worse"), "bad"
 	}
 	return c
 }
@@ -292,16 +292,16 @@ func sign(f float64) string {
 func signed(f float64) string { return sign(f) + fmt.Sprintf("%.1f", math.Abs(f)) }
 
 // points writes a difference of shares.
-func (l *lang) points(f float64) string { return l.say("unit.points", signed(f)) }
+func (l *lang) points(f float64) string { return l.Say("unit.points", signed(f)) }
 
 // magnitude writes a difference in the format of its column.
 func (l *lang) magnitude(f float64, like any, c value.Column) string {
 	switch like.(type) {
 	case int64:
-		return l.cell(int64(math.Round(f)), c, nil)
+		return l.Cell(int64(math.Round(f)), c, nil)
 	}
-	if l.money != nil && c.Unit == value.Money {
-		return l.amount(value.Decimal{Units: big.NewInt(int64(math.Round(f * 1e4))), Scale: 4})
+	if l.HasCurrency() && c.Unit == value.Money {
+		return l.Amount(value.Decimal{Units: big.NewInt(int64(math.Round(f * 1e4))), Scale: 4})
 	}
 	return fmt.Sprintf("%.2f", f)
 }

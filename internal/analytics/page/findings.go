@@ -19,6 +19,7 @@ type finding struct {
 	Now, Was   shown
 	Change     *change
 	Command    command // prints the figure
+	Link       string  // to the page of the agent
 	strength   float64 // the change relative to chance
 }
 
@@ -43,8 +44,8 @@ type family struct {
 
 func (l *lang) families() []family {
 	of := func(what string, s sense, name string) figure {
-		return figure{name: "findings." + name, what: l.say("findings." + what), sense: s, more: l.say("change.more"),
-			less: l.say("change.fewer")}
+		return figure{name: "findings." + name, what: l.Say("findings." + what), sense: s, more: l.Say("change.more"),
+			less: l.Say("change.fewer")}
 	}
 	return []family{
 		{"agents", "agent_id", "goal_percent", "answered_calls", "", of("of_answered", higherIsBetter, "agent")},
@@ -82,7 +83,7 @@ func (r reader) changes(f family, a *asked) (out []finding) {
 		}
 		key, name := a.text(row[a.index(f.key)]), names[i]
 		if f.report == "disconnections" {
-			name = clipName(r.l.word("reason", key), 40)
+			name = clipName(r.l.Word("reason", key), 40)
 		}
 		link := a.calls(map[string]string{f.key: a.text(a.exact[i][a.index(f.key)])})
 		show := func(column string) shown {
@@ -90,12 +91,15 @@ func (r reader) changes(f family, a *asked) (out []finding) {
 		}
 		now, before := float(row[a.index(f.share)]), float(row[a.index(was+f.share)])
 		both := (now*n + before*m) / (n + m) / 100
-		title := r.l.say(f.name, name)
+		title, onward := r.l.Say(f.name, name), ""
+		if f.report == "agents" {
+			onward = a.page(a.id(i, f.key))
+		}
 		if f.share == "goal_percent" && row[a.index("goal")] != completed {
-			title = r.l.say(f.name+"_goal", name)
+			title = r.l.Say(f.name+"_goal", name)
 		}
 		out = append(out, finding{Name: title, What: f.what, Now: show(f.share), Was: show(was + f.share),
-			Change: r.l.change(now, before, f.figure, r.l.points(now-before), true), Command: a.Command,
+			Change: r.l.change(now, before, f.figure, r.l.points(now-before), true), Command: a.Command, Link: onward,
 			strength: math.Abs(now-before) / 100 / math.Sqrt(both*(1-both)*(1/n+1/m))})
 	}
 	return out
@@ -104,7 +108,7 @@ func (r reader) changes(f family, a *asked) (out []finding) {
 // findings compares a period with the one before, unless a condition excludes all calls of one of
 // them.
 func (r reader) findings(ctx context.Context, p period, figures []figure, b *beside) (*findings, error) {
-	out := &findings{Lead: r.l.say("findings.lead", r.l.period(p), r.l.period(b.before.period))}
+	out := &findings{Lead: r.l.Say("findings.lead", r.l.period(p), r.l.period(b.before.period))}
 	for _, f := range figures {
 		if change := b.against(f); change != nil && f.field.column != "calls" && b.clear(f) {
 			c := b.now.reports[f.report].Command
@@ -134,7 +138,7 @@ func (r reader) findings(ctx context.Context, p period, figures []figure, b *bes
 	slices.SortStableFunc(many, func(a, b finding) int { return cmp.Compare(b.strength, a.strength) })
 	if left := len(many) - namedFindings; left > 0 {
 		many = many[:namedFindings]
-		out.Left = r.l.say("findings.left", left)
+		out.Left = r.l.Say("findings.left", left)
 	}
 	out.Rows = append(out.Rows, many...)
 	for _, f := range out.Rows {

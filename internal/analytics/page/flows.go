@@ -15,19 +15,19 @@ func (r reader) flows(ctx context.Context, p period) (*section, error) {
 	if err != nil || len(a.rows) == 0 {
 		return nil, err
 	}
-	s := &section{ID: "flows", Title: r.l.say("flows.title"), Wide: true}
-	t := &table{Command: a.Command, By: r.l.say("flows.from"), Heads: []head{{Text: r.l.say("flows.to"), Column: "to_node", Words: true},
-		{Text: r.l.say("flows.calls"), Column: "calls"}, {Text: r.l.say("flows.passes"), Column: "passes"},
-		{Text: r.l.say("flows.share"), Column: "share_percent"},
-		{Text: r.l.say("flows.completed"), Column: "completed_percent"}, {Text: r.l.say("flows.transferred"), Column: "transferred_percent"},
-		{Text: r.l.say("flows.lost"), Column: "lost_percent"}, {Text: r.l.say("flows.hung_up"), Column: "hung_up_percent"}}}
-	d := &chart.Sankey{ID: s.ID, Title: s.Title, Nodes: []string{r.l.say("flows.start")},
-		Others: func(n int) string { return r.l.say("count.others", n) },
+	s := &section{ID: "flows", Title: r.l.Say("flows.title"), Wide: true}
+	t := &table{Command: a.Command, By: r.l.Say("flows.from"), Heads: []head{{Text: r.l.Say("flows.to"), Column: "to_node", Words: true},
+		{Text: r.l.Say("flows.calls"), Column: "calls"}, {Text: r.l.Say("flows.passes"), Column: "passes"},
+		{Text: r.l.Say("flows.share"), Column: "share_percent"},
+		{Text: r.l.Say("flows.completed"), Column: "completed_percent"}, {Text: r.l.Say("flows.transferred"), Column: "transferred_percent"},
+		{Text: r.l.Say("flows.lost"), Column: "lost_percent"}, {Text: r.l.Say("flows.hung_up"), Column: "hung_up_percent"}}}
+	d := &chart.Sankey{ID: s.ID, Title: s.Title, Nodes: []string{r.l.Say("flows.start")},
+		Others: func(n int) string { return r.l.Say("count.others", n) },
 		Hover: func(m chart.Move, from, to string) string {
 			if m.To < 0 {
-				return r.l.say("flows.ended", from, r.l.grouped(int64(m.N)))
+				return r.l.Say("flows.ended", from, r.l.Grouped(int64(m.N)))
 			}
-			return r.l.say("flows.moved", from, to, r.l.grouped(int64(m.N)))
+			return r.l.Say("flows.moved", from, to, r.l.Grouped(int64(m.N)))
 		}}
 	known := map[string]int{}
 	node := func(row []any, id, name string, none int) int {
@@ -50,14 +50,14 @@ func (r reader) flows(ctx context.Context, p period) (*section, error) {
 		for _, h := range t.Heads {
 			l.Cells = append(l.Cells, a.cell(row[a.index(h.Column)], h.Column))
 		}
-		if l.Cells[0].Text = r.l.say("flows.end"); m.To >= 0 {
+		if l.Cells[0].Text = r.l.Say("flows.end"); m.To >= 0 {
 			l.Cells[0].Text = d.Nodes[m.To]
 		} else {
 			ended += passes
 		}
 		t.Rows = append(t.Rows, l)
 	}
-	s.Lead = r.l.say("flows.lead", heading(r.l.calls(ended)))
+	s.Lead = r.l.Say("flows.lead", heading(r.l.Calls(ended)))
 	s.Details = []*table{t}
 	d.Desc = s.desc(r.l)
 	s.add(d.SVG("xl", wideWidth, true))

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math/big"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/page/texts"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
@@ -49,27 +49,27 @@ func holes(text any) []string {
 // Every language has the texts of English, with what is put into them, and every
 // fact of the report coverage.
 func TestLanguagesHaveTheSameTexts(t *testing.T) {
-	for _, name := range Languages() {
+	for _, name := range texts.Languages() {
 		l, err := newLang(name, "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		for id, text := range english(t).texts {
-			other, ok := l.texts[id]
+		for id, text := range english(t).All() {
+			other, ok := l.All()[id]
 			if !ok {
 				t.Errorf("%s lacks %s", name, id)
 			} else if d := cmp.Diff(holes(text), holes(other)); d != "" {
 				t.Errorf("%s: %s takes other values (-en +%s):\n%s", name, id, name, d)
 			}
 		}
-		for id := range l.texts {
-			if _, ok := english(t).texts[id]; !ok {
+		for id := range l.All() {
+			if _, ok := english(t).All()[id]; !ok {
 				t.Errorf("%s has %s, English has not", name, id)
 			}
 		}
 		facts, _ := sqlfiles.Report("coverage")
 		for _, m := range regexp.MustCompile(`(?:'fact': |NULL, 2\d, )'([^']+)'`).FindAllStringSubmatch(facts.SQL, -1) {
-			if _, ok := l.texts["fact."+m[1]]; !ok {
+			if _, ok := l.All()["fact."+m[1]]; !ok {
 				t.Errorf("%s has no word for the fact %q", name, m[1])
 			}
 		}
@@ -79,7 +79,7 @@ func TestLanguagesHaveTheSameTexts(t *testing.T) {
 // marked is a language with every piece of text between ⟦ and ⟧.
 func marked(t *testing.T, name string) *lang {
 	t.Helper()
-	raw, err := catalogues.ReadFile(path.Join("lang", name+".toml"))
+	raw, err := texts.Read(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,11 +116,11 @@ func marked(t *testing.T, name string) *lang {
 	if raw, err = toml.Marshal(sections); err != nil {
 		t.Fatal(err)
 	}
-	l, err := langOf(name, raw, "KRW")
+	l, err := texts.Of(name, raw, "KRW")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return l
+	return &lang{l}
 }
 
 // seen are the texts of a page for people: no commands, and no data but what its
@@ -227,7 +227,7 @@ func TestMoney(t *testing.T) {
 			t.Fatal(err)
 		}
 		units, _ := new(big.Int).SetString(strings.Replace(c.amount, ".", "", 1), 10)
-		if got := l.cell(value.Decimal{Units: units, Scale: 4}, value.Column{Unit: value.Money, Kind: value.Exact}, time.UTC); got != c.want {
+		if got := l.Cell(value.Decimal{Units: units, Scale: 4}, value.Column{Unit: value.Money, Kind: value.Exact}, time.UTC); got != c.want {
 			t.Errorf("%s in %s, %s: %q, want %q", c.amount, c.currency, c.lang, got, c.want)
 		}
 	}
@@ -245,7 +245,7 @@ func TestDates(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := period{since: instant(t, "2026-11-01T00:00:00Z"), until: instant(t, "2026-12-01T00:00:00Z"), loc: time.UTC}
-		got := strings.Join([]string{l.day(at), l.time("minute", at), l.time("month", at), l.period(p), l.length(p), l.duration(90_000)}, "; ")
+		got := strings.Join([]string{l.Day(at), l.Time("minute", at), l.Time("month", at), l.period(p), l.length(p), l.Duration(90_000)}, "; ")
 		if got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}

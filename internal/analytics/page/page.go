@@ -95,7 +95,7 @@ func Write(ctx context.Context, out io.Writer, w *analytics.Warehouse, o Options
 }
 
 func write(ctx context.Context, out io.Writer, w *analytics.Warehouse, l *lang, o Options) (Summary, error) {
-	t, err := template.New("page.html").Funcs(template.FuncMap{"say": l.say}).ParseFS(files, "page.html")
+	t, err := template.New("page.html").Funcs(template.FuncMap{"say": l.Say}).ParseFS(files, "page.html")
 	if err != nil {
 		return Summary{}, fmt.Errorf("read the page's template: %w", err)
 	}
@@ -153,6 +153,8 @@ type composer struct {
 
 	p, before period // the period, and the one compared
 	last      period // the last day of the period
+	name      string // of the agent, if the page is of one
+	course    period // the days that figures and charts by day are about
 	over      bool   // last is over
 	d         *document
 	spans     [4]*span // the last day, the same weekday before, the period, the one before
@@ -167,26 +169,54 @@ func (c *composer) question(ctx context.Context) (err error) {
 	if c.p, err = newPeriod(c.o.Since, c.o.Until, c.listed, c.o.Now, c.w.Location()); err != nil {
 		return err
 	}
-	if c.o.Since.IsZero() {
-		c.p, err = c.begun(ctx, c.p)
-	} else {
-		last, _ := c.p.last(known(c.listed, c.o.Now))
-		_, err = c.ask(ctx, "funnel", last, "")
-	}
-	if err != nil {
+	at := known(c.listed, c.o.Now)
+	c.last, c.over = c.p.last(at)
+	if c.before, err = c.reader.before(c.p); err != nil {
 		return err
 	}
-	c.last, c.over = c.p.last(known(c.listed, c.o.Now))
+	c.course = c.last.back(trendDays + 7*bandWeeks - 1)
+	c.course.until = c.p.until
+	if c.p.unit() == "day" && c.before.since.Before(c.course.since) {
+		c.course.since = c.before.since
+	}
+	if err := c.days(ctx, "funnel", c.course); err != nil {
+		return err
+	}
+	if c.name, err = c.agentName(ctx, c.p); err != nil || !c.o.Since.IsZero() {
+		return err
+	}
+	if c.p, err = c.begun(ctx, c.p); err != nil {
+		return err
+	}
+	c.last, c.over = c.p.last(at)
 	c.before, err = c.reader.before(c.p)
 	return err
+}
+
+// agentName returns the name of the one agent that the page is of; empty: of several, or without
+// calls.
+func (c *composer) agentName(ctx context.Context, p period) (string, error) {
+	if c.o.Agent == "" {
+		return "", nil
+	}
+	q := c.params(p, "")
+	q.Columns = []string{"agent_id", "calls"}
+	a, err := c.run(ctx, "agents", q, p.flags())
+	if err != nil || len(a.rows) != 1 || a.rows[0][0] == nil {
+		return "", err
+	}
+	return a.text(a.rows[0][0]), nil
 }
 
 // head writes the head of the page.
 func (c *composer) head(context.Context) error {
 	l, o := c.l, c.o
-	c.d = &document{Lang: l.tag.String(), Above: o.Above, Live: o.Address != nil, Title: cmp.Or(o.Title, l.say("page.title")),
+	c.d = &document{Lang: l.Tag.String(), Above: o.Above, Live: o.Address != nil, Title: cmp.Or(o.Title, clipName(shortName(c.name), 80), l.Say("page.title")),
 		Period: l.period(c.p), Agent: o.Agent, Where: o.Where, Single: c.p.days() == 1,
 		Style: template.CSS(Style())} //nolint:gosec // our own file
+	if c.name != "" && o.Title == "" {
+		c.d.Agent = "" // it is the title
+	}
 	if f, err := question.Report("incidents"); err == nil && len(c.w.Snapshot().Manifest.Lists) > 0 {
 		if lacking, err := c.w.NotFetched(f, question.Params{}); err == nil && len(lacking) > 0 {
 			c.warn("warning.not_fetched", strings.ReplaceAll(strings.Join(lacking, ", "), "_", " "))
@@ -205,13 +235,19 @@ func (c *composer) head(context.Context) error {
 }
 
 func (c *composer) warn(id string, args ...any) {
-	c.d.Warnings = append(c.d.Warnings, c.l.say(id, args...))
+	c.d.Warnings = append(c.d.Warnings, c.l.Say(id, args...))
 }
 
 // numbers reads the key figures of the last day, of the period, and of what they are compared with.
 func (c *composer) numbers(ctx context.Context) (err error) {
+	for _, report := range daily[1:] {
+		if err := c.days(ctx, report, c.course); err != nil {
+			return err
+		}
+	}
+	more := [len(c.spans)][]string{{"coverage"}, nil, {"coverage", "durations"}, nil}
 	for i, q := range []period{c.last, c.last.back(recent), c.p, c.before} {
-		if c.spans[i], err = c.span(ctx, q); err != nil {
+		if c.spans[i], err = c.span(ctx, q, more[i]...); err != nil {
 			return err
 		}
 	}
@@ -283,7 +319,7 @@ func (c *composer) findings(ctx context.Context) (err error) {
 	}
 	c.d.Sentence = c.sentence()
 	for _, id := range groups {
-		c.d.Jumps = append(c.d.Jumps, group{id, c.l.say("group." + id)})
+		c.d.Jumps = append(c.d.Jumps, group{id, c.l.Say("group." + id)})
 	}
 	return c.show(c.d, "changes", "figures", "off")
 }
@@ -307,16 +343,20 @@ func (c *composer) sections(ctx context.Context) error {
 		return func() (*section, error) { return draw.over(ctx, r, t, p, whole) }
 	}
 	board := func(b board) func() (*section, error) { return func() (*section, error) { return r.board(ctx, b, p) } }
+	heard, where, used := c.last, parts{func() (*section, error) { return r.changed(ctx, p) }, board(campaigns), board(versions)}, board(tools)
+	if c.name != "" { // one agent
+		heard, where, used = p, parts{board(edits), board(agentVersions), board(campaigns)}, board(agentTools)
+	}
 	for i, all := range []parts{
-		{func() (*section, error) { return r.listen(ctx, c.last) }},
-		{func() (*section, error) { return r.changed(ctx, p) }, board(campaigns), board(versions)},
-		{func() (*section, error) { return r.ends(ctx, p) }, board(reasons), board(tools), over(latency),
+		{func() (*section, error) { return r.listen(ctx, heard) }},
+		where,
+		{func() (*section, error) { return r.ends(ctx, p) }, board(reasons), used, over(latency),
 			func() (*section, error) { return r.flows(ctx, p) }},
 		{over(volume), over(sentiment), over(costs), func() (*section, error) { return distribution(ctx, r, p, whole) },
 			func() (*section, error) { return heat(ctx, r, p) }},
 		{func() (*section, error) { return coverage(r.l, c.spans[0], whole, c.d.Trust), nil }},
 	} {
-		if err := c.show(group{groups[i], c.l.say("group." + groups[i])}, "group"); err != nil {
+		if err := c.show(group{groups[i], c.l.Say("group." + groups[i])}, "group"); err != nil {
 			return err
 		}
 		if err := each(all, func(s *section) error { return c.show(s, "section") }); err != nil {
@@ -343,14 +383,14 @@ func (c *composer) sentence() string {
 	}
 	yesterday := c.unusualOn(c.last)
 	found = append(yesterday, found...)
-	day := c.l.say("weekday." + c.last.since.Weekday().String())
+	day := c.l.Say("weekday." + c.last.since.Weekday().String())
 	switch n := len(found); {
 	case n == 0 && len(c.d.Warnings) > 0:
-		return c.l.say("sentence.data", day)
+		return c.l.Say("sentence.data", day)
 	case n == 0:
-		return c.l.say("sentence.usual", day)
+		return c.l.Say("sentence.usual", day)
 	default:
-		return c.l.say("sentence.found", n, found[0])
+		return c.l.Say("sentence.found", n, found[0])
 	}
 }
 
@@ -358,7 +398,7 @@ func (c *composer) sentence() string {
 func (c *composer) unusualOn(p period) (out []string) {
 	for _, row := range c.d.Off.Rows {
 		if row.Key == p.since.Format(time.DateOnly) {
-			out = append(out, c.l.say("sentence.unusual", row.Cells[0].Text, row.Cells[1].Text, row.Cells[2].Text))
+			out = append(out, c.l.Say("sentence.unusual", row.Cells[0].Text, row.Cells[1].Text, row.Cells[2].Text))
 		}
 	}
 	return out
@@ -385,14 +425,14 @@ func each(parts []func() (*section, error), to func(*section) error) error {
 // gaps describes which calls of the period are not listed or are left out.
 func (l *lang) gaps(c *analytics.Coverage, loc *time.Location) (out []string) {
 	if c.Undated > 0 {
-		out = append(out, l.say("warning.undated", c.Undated))
+		out = append(out, l.Say("warning.undated", c.Undated))
 	}
 	for _, g := range c.Unlisted {
-		from := l.time("minute", g.From.In(loc)) // the period has a beginning
+		from := l.Time("minute", g.From.In(loc)) // the period has a beginning
 		if g.To.IsZero() {
-			out = append(out, l.say("warning.unlisted_from", from))
+			out = append(out, l.Say("warning.unlisted_from", from))
 		} else {
-			out = append(out, l.say("warning.unlisted", from, l.time("minute", g.To.In(loc))))
+			out = append(out, l.Say("warning.unlisted", from, l.Time("minute", g.To.In(loc))))
 		}
 	}
 	return out
@@ -401,7 +441,7 @@ func (l *lang) gaps(c *analytics.Coverage, loc *time.Location) (out []string) {
 // begun cuts off the days before the first call unless they were requested, so a young warehouse
 // has no empty weeks.
 func (r reader) begun(ctx context.Context, p period) (period, error) {
-	a, err := r.ask(ctx, "disconnections", p, "day")
+	a, err := r.ask(ctx, "funnel", p, "day")
 	if err != nil {
 		return p, err
 	}
@@ -423,17 +463,17 @@ func (d *document) head(w *analytics.Warehouse, l *lang, listed time.Time, o Opt
 	if offset := now.Format("-07:00"); d.Zone != "UTC" {
 		d.Zone += " (UTC" + offset + ")"
 	}
-	d.AsOf = l.say("page.as_of", fmt.Sprint(m.Snapshot), l.time("minute", m.CommittedAt.In(loc)))
-	d.Made = l.say("page.made", l.time("minute", now))
+	d.AsOf = l.Say("page.as_of", fmt.Sprint(m.Snapshot), l.Time("minute", m.CommittedAt.In(loc)))
+	d.Made = l.Say("page.made", l.Time("minute", now))
 	switch {
 	case listed.IsZero():
-		d.Warnings = append(d.Warnings, l.say("warning.no_list"))
+		d.Warnings = append(d.Warnings, l.Say("warning.no_list"))
 	case listed.Before(question.DayBegin(question.DayOf(o.Now, loc), loc)):
-		d.Warnings = append(d.Warnings, l.say("warning.stale", l.time("minute", listed.In(loc)),
-			l.day(question.DayOf(listed, loc).AddDate(0, 0, -1))))
+		d.Warnings = append(d.Warnings, l.Say("warning.stale", l.Time("minute", listed.In(loc)),
+			l.Day(question.DayOf(listed, loc).AddDate(0, 0, -1))))
 	}
 	if !listed.IsZero() {
-		d.Listed = l.say("page.listed", l.time("minute", known(listed, o.Now).In(loc)))
+		d.Listed = l.Say("page.listed", l.Time("minute", known(listed, o.Now).In(loc)))
 	}
 	d.Foot = "callhouse"
 	if o.Version != "" {
@@ -447,9 +487,9 @@ func (d *document) days(l *lang, p, before, last period, over bool, today time.T
 	d.Whole, d.WholeBefore = l.length(p), l.before(before)
 	switch {
 	case !over:
-		d.Day = l.say("figures.part_there", d.Day)
+		d.Day = l.Say("figures.part_there", d.Day)
 	case last.since.Equal(today.AddDate(0, 0, -1)):
-		d.Day = l.say("period.yesterday", d.Day)
+		d.Day = l.Say("period.yesterday", d.Day)
 	}
 }
 

@@ -609,7 +609,7 @@ func TestFindings(t *testing.T) {
 	_, found, _ := strings.Cut(text, `id="changes-h"`)
 	found, _, _ = strings.Cut(found, "</section>")
 	var got []string
-	for _, m := range regexp.MustCompile(`(?s)<tr><th scope="row">(.*?)</th>.*?>([\d.]+%)</data>.*?>([\d.]+%)</data>.*?</span> (.*?)</span>`).FindAllStringSubmatch(found, -1) {
+	for _, m := range regexp.MustCompile(`(?s)<tr><th scope="row" align="left">(.*?)</th>.*?>([\d.]+%)</data>.*?>([\d.]+%)</data>.*?</span> (.*?)</span>`).FindAllStringSubmatch(found, -1) {
 		got = append(got, html.UnescapeString(strings.Join(m[1:], " | ")))
 	}
 	want := []string{

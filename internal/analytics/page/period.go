@@ -124,20 +124,20 @@ func (p period) bins(listed time.Time, l *lang) []bin {
 		at = at.AddDate(0, 0, 1-at.Day())
 	}
 	for at.Before(p.until) {
-		b := bin{key: at.Format(time.DateOnly), name: l.day(at), label: at.Format("02"), group: l.time("month", at)}
+		b := bin{key: at.Format(time.DateOnly), name: l.Day(at), label: at.Format("02"), group: l.Time("month", at)}
 		next := at.AddDate(0, 0, 1)
 		switch unit {
 		case "day":
 			b.tick = p.days() > 14 && at.Weekday() == time.Monday
 		case "week":
 			next = at.AddDate(0, 0, 7)
-			b.name = l.say("period.week", l.time("date", at))
+			b.name = l.Say("period.week", l.Time("date", at))
 			if p.days() > 7*26 { // months are enough
-				b.label, b.group, b.tick = at.Format("01"), l.time("year", at), at.Day() <= 7
+				b.label, b.group, b.tick = at.Format("01"), l.Time("year", at), at.Day() <= 7
 			}
 		case "month":
 			next = at.AddDate(0, 1, 0)
-			b.key, b.name, b.label, b.group = at.Format("2006-01"), l.time("month", at), at.Format("01"), l.time("year", at)
+			b.key, b.name, b.label, b.group = at.Format("2006-01"), l.Time("month", at), at.Format("01"), l.Time("year", at)
 		}
 		b.part = at.Before(p.since) || next.After(p.until) || !listed.IsZero() && question.DayBegin(next, p.loc).After(listed)
 		out = append(out, b)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"strings"
 
 	"callhouse/internal/analytics/page/chart"
 	"callhouse/internal/analytics/value"
@@ -63,16 +64,19 @@ func (s *section) place(c *chart.Chart) {
 }
 
 func (s *section) add(svg string) {
+	if len(s.Charts) > 0 { // only the style sheet, which chooses one by the width, shows more than the first
+		svg = strings.Replace(svg, "<svg ", `<svg display="none" `, 1)
+	}
 	s.Charts = append(s.Charts, template.HTML(svg)) //nolint:gosec // package chart escapes what it is given
 }
 
 // chart returns a chart over the bins, whose tooltips show the numbers of the table beside it.
 func (d drawer) chart(s *section, panels ...chart.Panel) *chart.Chart {
-	c := &chart.Chart{ID: s.ID, Title: s.Title, Panels: panels, NoData: d.l.say("page.no_data")}
+	c := &chart.Chart{ID: s.ID, Title: s.Title, Panels: panels, NoData: d.l.Say("page.no_data")}
 	for i, b := range d.bins {
 		hover := b.name
 		if b.part {
-			hover = d.l.say("period.part", b.name)
+			hover = d.l.Say("period.part", b.name)
 		}
 		for n, t := range s.Details {
 			for j, h := range t.Heads {
@@ -81,14 +85,14 @@ func (d drawer) chart(s *section, panels ...chart.Panel) *chart.Chart {
 				}
 				name := h.Text
 				if n > 0 { // of the previous period
-					name = d.l.say("chart.behind_hover", h.Text)
+					name = d.l.Say("chart.behind_hover", h.Text)
 				}
 				hover += "\n" + name + ": " + t.Rows[i].Cells[j].Text
 			}
 		}
 		for _, m := range s.measures {
 			for _, what := range d.off[m][b.key] {
-				hover += "\n" + d.l.say("off.hover", what)
+				hover += "\n" + d.l.Say("off.hover", what)
 			}
 		}
 		c.Bins = append(c.Bins, chart.Bin{Label: b.label, Group: b.group, Tick: b.tick, Part: b.part, Hover: hover,
@@ -100,14 +104,14 @@ func (d drawer) chart(s *section, panels ...chart.Panel) *chart.Chart {
 		marked = marked || len(panels[i].Marks) > 0
 	}
 	if marked {
-		s.Lead += " " + d.l.say("off.lead")
+		s.Lead += " " + d.l.Say("off.lead")
 	}
 	c.Desc = s.desc(d.l)
 	return c
 }
 
 // desc describes a chart for screen readers.
-func (s *section) desc(l *lang) string { return s.Lead + " " + l.say("page.table_follows") }
+func (s *section) desc(l *lang) string { return s.Lead + " " + l.Say("page.table_follows") }
 
 // timeline declares a section over time: the columns of its table, and panels of some of them. Its
 // texts are ID.title_UNIT and ID.PANEL.
@@ -149,10 +153,10 @@ func (d drawer) over(ctx context.Context, r reader, t timeline, p period, whole 
 	if err != nil {
 		return nil, err
 	}
-	s := &section{ID: t.id, Title: d.l.say(t.id + ".title_" + d.unit), Wide: t.wide, measures: t.measures}
+	s := &section{ID: t.id, Title: d.l.Say(t.id + ".title_" + d.unit), Wide: t.wide, measures: t.measures}
 	named := func(picks []pick) (out []pick) {
 		for _, k := range picks {
-			k.text = d.l.say(t.id + "." + k.text)
+			k.text = d.l.Say(t.id + "." + k.text)
 			out = append(out, k)
 		}
 		return out
@@ -174,11 +178,11 @@ func (d drawer) over(ctx context.Context, r reader, t timeline, p period, whole 
 	}
 	s.Lead = t.lead(d, a, whole)
 	if before != nil {
-		s.Lead += " " + d.l.say("chart.behind", d.l.before(d.before))
+		s.Lead += " " + d.l.Say("chart.behind", d.l.before(d.before))
 	}
 	var panels []chart.Panel
 	for _, x := range t.panels {
-		plot := chart.Panel{Title: d.l.say(t.id + "." + x.title), Kind: x.kind, Scale: x.scale, Height: x.height, Top: x.top, Zoom: x.zoom}
+		plot := chart.Panel{Title: d.l.Say(t.id + "." + x.title), Kind: x.kind, Scale: x.scale, Height: x.height, Top: x.top, Zoom: x.zoom}
 		if x.measure != "" {
 			plot.Marks = d.marks(x.measure)
 		}
@@ -187,7 +191,7 @@ func (d drawer) over(ctx context.Context, r reader, t timeline, p period, whole 
 			for len(past) < len(d.bins) { // months and weeks may be cut
 				past = append(past, math.NaN())
 			}
-			plot.Series = append(plot.Series, chart.Series{Name: d.l.say("chart.behind_label"), Values: past[:len(d.bins)]})
+			plot.Series = append(plot.Series, chart.Series{Name: d.l.Say("chart.behind_label"), Values: past[:len(d.bins)]})
 		}
 		for _, k := range x.lines {
 			values := a.series(d.bins, k.pick)
@@ -196,7 +200,7 @@ func (d drawer) over(ctx context.Context, r reader, t timeline, p period, whole 
 					values[i] -= less
 				}
 			}
-			plot.Series = append(plot.Series, chart.Series{Name: d.l.say(k.text), Color: k.color, Values: values})
+			plot.Series = append(plot.Series, chart.Series{Name: d.l.Say(k.text), Color: k.color, Values: values})
 		}
 		if x.split {
 			plot.Series = append(plot.Series, d.stacked(a, split)...)
@@ -228,7 +232,7 @@ func sentiments(whole *asked) []pick {
 	for _, r := range whole.rows {
 		if v := r[whole.index("user_sentiment")]; v != nil {
 			name := whole.text(v)
-			out = append(out, pick{clipName(whole.l.word("sentiment", name), 24), "rated_percent", "user_sentiment", name})
+			out = append(out, pick{clipName(whole.l.Word("sentiment", name), 24), "rated_percent", "user_sentiment", name})
 		}
 	}
 	rank := func(k pick) int {
@@ -256,7 +260,7 @@ func sentimentColor(name string, others int) int {
 
 // stacked returns the series of sentiments; the rarest are one.
 func (d drawer) stacked(a *asked, picks []pick) (out []chart.Series) {
-	others := chart.Series{Name: d.l.say("chart.others"), Color: 3}
+	others := chart.Series{Name: d.l.Say("chart.others"), Color: 3}
 	unknown := 0
 	for _, k := range picks {
 		values := a.series(d.bins, k)
@@ -301,12 +305,12 @@ func heat(ctx context.Context, r reader, p period) (*section, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &section{ID: "heat", Title: r.l.say("heat.title"), Lead: r.l.say("heat.lead", a.loc)}
+	s := &section{ID: "heat", Title: r.l.Say("heat.title"), Lead: r.l.Say("heat.lead", a.loc)}
 	top := ""
 	h := &chart.Heat{ID: "heat", Title: s.Title, Every: 3}
-	t := &table{Command: a.Command, By: r.l.say("by.hour")}
+	t := &table{Command: a.Command, By: r.l.Say("by.hour")}
 	for _, day := range value.Weekdays {
-		short := r.l.say("weekday." + day[:3])
+		short := r.l.Say("weekday." + day[:3])
 		h.Down = append(h.Down, short)
 		h.Values, h.Links = append(h.Values, make([]float64, 24)), append(h.Links, nil)
 		t.Heads = append(t.Heads, head{Text: short, Column: "calls", Where: "weekday=" + day})
@@ -323,7 +327,7 @@ func heat(ctx context.Context, r reader, p period) (*section, error) {
 			n, _ := v.(int64)
 			if h.Values[i][hour] = float64(n); h.Values[i][hour] > most {
 				most = h.Values[i][hour]
-				top = " " + r.l.say("heat.most", r.l.say("weekday."+day), h.Across[hour], r.l.grouped(n))
+				top = " " + r.l.Say("heat.most", r.l.Say("weekday."+day), h.Across[hour], r.l.Grouped(n))
 			}
 		}
 		t.Rows = append(t.Rows, l)

@@ -16,6 +16,7 @@ type head struct {
 	Text          string
 	Column, Where string
 	Words         bool // text, no numbers
+	Prose         bool // text of several lines
 	Wide          bool // hidden on a narrow page
 }
 
@@ -65,7 +66,7 @@ func (a *asked) series(bins []bin, k pick) []float64 {
 
 // overBins is a table of picks with a row per bin.
 func (a *asked) overBins(by string, bins []bin, picks []pick) *table {
-	t := &table{Command: a.Command, By: a.l.say("by." + by)}
+	t := &table{Command: a.Command, By: a.l.Say("by." + by)}
 	for _, k := range picks {
 		h := head{Text: k.text, Column: k.column}
 		if k.split != "" {

@@ -62,12 +62,12 @@ func (c *composer) trends(ctx context.Context, day *beside) ([]trend, error) {
 			s.Values, s.Low, s.High = append(s.Values, float(a.at(at(d)))), append(s.Low, low), append(s.High, high)
 		}
 		last := len(s.Values) - 1
-		t.Weekday = c.l.say("weekday." + c.last.since.Weekday().String())
+		t.Weekday = c.l.Say("weekday." + c.last.since.Weekday().String())
 		t.Outside = s.Values[last] < s.Low[last] || s.Values[last] > s.High[last]
 		if change := day.against(f); t.Outside && change != nil && change.Class == "bad" {
 			s.Worse = true
 		}
-		s.Desc = c.l.say("trend.desc", f.name)
+		s.Desc = c.l.Say("trend.desc", f.name)
 		t.SVG = template.HTML(s.SVG(220, 46)) //nolint:gosec // package chart escapes what it is given
 	}
 	return out, nil

@@ -1,8 +1,10 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"html/template"
 	"io"
 	"strings"
 	"time"
@@ -16,6 +18,7 @@ import (
 // uttered is an item of a conversation: something said, or a tool with its result.
 type uttered struct {
 	At, Who, Text string
+	Role          string
 	Pause         string // silence before it; empty: none worth showing
 	Interrupts    bool   // it begins before the one before has ended
 	Tool, Failed  bool
@@ -94,6 +97,12 @@ func (q *request) conversation(ctx context.Context, id string) (out []uttered, e
 				end = at.to
 			}
 		}
+		switch t.Role = t.Who; t.Role {
+		case "user":
+			t.Who = q.texts.Say("frame.caller")
+		case "agent":
+			t.Who = q.texts.Say("frame.agent")
+		}
 		out = append(out, t)
 	})
 	return out, err
@@ -109,18 +118,67 @@ func (q *request) sameCaller(ctx context.Context, id string) (out []choice, err 
 	err = each(ctx, rows, err, func(row []any) {
 		call, _ := row[0].(string)
 		at, _ := row[1].(time.Time)
-		text := "earlier: "
+		which := "frame.earlier"
 		if later, _ := row[2].(bool); later {
-			text = "later: "
+			which = "frame.later"
 		}
-		out = append(out, choice{Text: text + at.In(q.zone).Format("2006-01-02 15:04"), Link: q.address("call", question.Params{Call: call})})
+		out = append(out, choice{Text: q.texts.Say(which, q.texts.Time("minute", at.In(q.zone))), Link: q.address("call", question.Params{Call: call})})
 	})
 	return out, err
 }
 
-// agentOf returns the name of a call's agent; empty: unknown.
-func (q *request) agentOf(ctx context.Context, id string) (name string, err error) {
+// card is the page of a call.
+type card struct {
+	Frame                 frame
+	Title, Agent, Summary string
+	Recording             template.URL
+	Facts                 [][2]cell // names and values
+	Turns                 []uttered
+	Others                []choice
+}
+
+// card returns the facts of a call, with its agent by name.
+func (q *request) card(ctx context.Context, id string) (out *card, err error) {
+	out = &card{}
 	rows, err := q.house.SQL(ctx, "SELECT name FROM agents WHERE agent_id = (SELECT agent_id FROM calls WHERE call_id = ?)", id)
-	err = each(ctx, rows, err, func(row []any) { name, _ = row[0].(string) })
-	return name, err
+	if err = each(ctx, rows, err, func(row []any) { out.Agent, _ = row[0].(string) }); err != nil && !analytics.Denied(err) {
+		return nil, err
+	}
+	rows, err = q.house.SQL(ctx, "SELECT recording_url FROM calls WHERE call_id = ? AND recording_url LIKE 'https://%'", id)
+	if err = each(ctx, rows, err, func(row []any) {
+		link, _ := row[0].(string)
+		out.Recording = template.URL(link) //nolint:gosec // it begins with https
+	}); err != nil {
+		return nil, err
+	}
+	facts, err := q.house.Card(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	columns := facts.Columns()
+	err = each(ctx, facts, nil, func(row []any) {
+		for i, c := range columns {
+			if row[i] == nil {
+				continue
+			}
+			v := q.cellOf(row[i], c)
+			switch c.Name {
+			case "summary":
+				out.Summary = v.Text
+				continue
+			case "agent": // leads to the agent's page
+				v.Link = q.address("page", question.Params{Agent: v.Text})
+				v.Text = cmp.Or(out.Agent, v.Text)
+			case "started":
+				at, _ := row[i].(time.Time)
+				if out.Title = q.texts.Time("minute", at.In(q.zone)); out.Agent != "" {
+					out.Title = out.Agent + ", " + out.Title
+				} else {
+					out.Title = q.texts.Say("frame.call", out.Title)
+				}
+			}
+			out.Facts = append(out.Facts, [2]cell{{Text: q.texts.Word("facts", c.Name)}, v})
+		}
+	})
+	return out, err
 }

@@ -33,7 +33,7 @@ func TestConversation(t *testing.T) {
 	add(4, "agent", "Sorry", 8_500, 9_000, nil)
 	s := serverOf(t, d, nil)
 	body := s.must("/calls/" + id.(string))
-	for _, want := range []string{`<li class="said-user"><small>user 3.0s · interrupts</small><br/>Wait</li>`, `<li class="pause">silence of 3.5s</li>`,
+	for _, want := range []string{`<li class="said-user"><small>Caller 3.0s · interrupts</small><br/>Wait</li>`, `<li class="pause">silence of 3.5s</li>`,
 		`<summary>book <b class="bad">failed</b></summary><p>→ <code>{&#34;day&#34;:1}</code></p><p>← <code>error: refused</code></p>`,
 		">Clara &lt;b&gt;bold&lt;/b&gt;</a>"} {
 		if !strings.Contains(body, want) {
@@ -45,7 +45,7 @@ func TestConversation(t *testing.T) {
 		t.Errorf("the caller's other calls are %q", others)
 	}
 	link := regexp.MustCompile(`<dd><a href="(/\?agent=[^"]*)">`).FindStringSubmatch(body)
-	if link == nil || !strings.Contains(s.must(link[1]+"&since=2024-11-01&until=2024-11-10"), `id="agents"`) {
+	if link == nil || !strings.Contains(s.must(link[1]+"&since=2024-11-01&until=2024-11-10"), `id="edits"`) {
 		t.Errorf("the agent leads nowhere: %q", link)
 	}
 }

@@ -46,7 +46,7 @@ func TestOthersRows(t *testing.T) {
 	// The id of a call stays what it is for who reads everything but what is masked, and so do the
 	// names of fields, of reasons, and of what is no call.
 	const span = "since=2025-10-01&until=2025-10-20"
-	own := []string{"/?" + span, "/calls?" + span, "/calls/mine-0", "/calls?agent=own", "/reports/calls.csv?where=metadata.k=mine+0", "/reports/search.csv?word=mine", "/reports/call.json?call=mine-0"}
+	own := []string{"/?" + span, "/?agent=own&" + span, "/calls?" + span, "/calls/mine-0", "/calls?agent=own", "/reports/calls.csv?where=metadata.k=mine+0", "/reports/search.csv?word=mine", "/reports/call.json?call=mine-0"}
 	others := []string{"/calls/SECRET-1", "/calls/SEC", "/?agent=SECRET-agent&" + span, "/calls?agent=SEC", "/reports/call.csv?call=SECRET-1", "/reports/search.csv?word=SEC", "/reports/search.json?word=1",
 		"/reports/calls.ndjson?where=metadata.k=SECRET+1", "/reports/calls.csv?where=agent=SECRET-agent", "/reports/funnel.csv?by=agent", "/reports/funnel.csv?by=campaign", "/reports/funnel.csv?by=number", "/reports/funnel.csv?by=agent_type",
 		"/reports/funnel?by=metadata.k", "/reports/success.csv?field=SECRET+1=SECRET", "/reports/success.csv?field=x=y", "/calls?most=1&skip=1", "/reports/funnel.csv?by=user_sentiment&compare=previous&" + span}

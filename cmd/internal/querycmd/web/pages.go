@@ -19,7 +19,6 @@ import (
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
-	"callhouse/internal/analytics/human"
 	"callhouse/internal/analytics/page"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/value"
@@ -42,83 +41,6 @@ const perPage = 100
 
 // errNotThere marks an address without content.
 var errNotThere = errors.New("not found")
-
-// frame is what every page has: links and selections.
-type frame struct {
-	Title, Lang, Path    string
-	Page, Calls, Reports string // links to the others, for the same calls
-	Spans                []choice
-	Fields               []input
-	Conditions           []choice // each with a link that removes it
-	Dimensions           []string
-	Kept, Shared         []input // hidden fields of the forms
-	Grouped              bool
-}
-
-type choice struct {
-	Text, Link string
-	On         bool
-}
-
-type input struct{ Name, Label, Value, Hint, Type string }
-
-func (s *Server) frame(q *request, title string, groups bool) frame {
-	f := frame{Title: title, Lang: q.lang, Path: q.path, Grouped: groups, Dimensions: question.Dimensions()}
-	kept := shared(q.values)
-	f.Page, f.Calls, f.Reports = link("/", kept), link("/calls", kept), link("/reports", kept)
-	if q.id != "" {
-		return f // a single call has no selections
-	}
-	all := "all"
-	if q.path == "/" {
-		all = "default" // the last 28 days
-	}
-	spans := []struct{ text, since string }{
-		{all, ""}, {"1 day", "1d"}, {"7 days", "7d"}, {"28 days", "28d"}, {"91 days", "91d"}, {"1 year", "364d"}}
-	for _, span := range spans {
-		values := q.without("since", "until")
-		if span.since != "" {
-			values.Set("since", span.since)
-		}
-		f.Spans = append(f.Spans, choice{span.text, link(q.path, values), q.typed.Since == span.since && q.typed.Until == ""})
-	}
-	f.Fields = []input{{"since", "From", q.typed.Since, "7d", dateField(q.typed.Since)},
-		{"until", "Before", q.typed.Until, "7d", dateField(q.typed.Until)},
-		{"agent", "Agent", q.typed.Agent, "name or id", ""}, {"tz", "Time zone", q.zone.String(), "Asia/Seoul", ""}}
-	if groups {
-		f.Fields = append(f.Fields, input{"by", "By", strings.Join(q.typed.By, ","), "agent,day", ""})
-	}
-	for i, c := range q.typed.Where {
-		values := q.without("where")
-		for j, other := range q.typed.Where {
-			if j != i {
-				values.Add("where", other)
-			}
-		}
-		f.Conditions = append(f.Conditions, choice{Text: c, Link: link(q.path, values)})
-	}
-	for name, all := range kept {
-		for _, v := range all {
-			f.Shared = append(f.Shared, input{Name: name, Value: v})
-		}
-	}
-	for name, all := range q.values {
-		if name != "skip" && !slices.ContainsFunc(f.Fields, func(i input) bool { return i.Name == name }) {
-			for _, v := range all {
-				f.Kept = append(f.Kept, input{Name: name, Value: v})
-			}
-		}
-	}
-	return f
-}
-
-// dateField is the type of a field for a day: a calendar, unless it holds another kind of time.
-func dateField(text string) string {
-	if _, err := time.Parse(time.DateOnly, text); text == "" || err == nil {
-		return "date"
-	}
-	return ""
-}
 
 // shared returns the parameters that all pages accept: those that select calls.
 func shared(v url.Values) url.Values {
@@ -151,11 +73,15 @@ func (s *Server) page(q *request) (*answerTo, error) {
 		return nil, err
 	}
 	return &answerTo{kind: htmlType, small: true, write: func(ctx context.Context, w io.Writer) error {
-		var above strings.Builder
-		if err := templates.ExecuteTemplate(words.Page(&above), "above", s.frame(q, "", false)); err != nil {
+		f, err := s.frame(ctx, q, "", false)
+		if err != nil {
 			return err
 		}
-		_, err := page.Write(ctx, w, q.house, page.Options{Since: q.params.Since, Until: q.params.Until,
+		var above strings.Builder
+		if err := templates.ExecuteTemplate(words.Page(&above), "above", f); err != nil {
+			return err
+		}
+		_, err = page.Write(ctx, w, q.house, page.Options{Since: q.params.Since, Until: q.params.Until,
 			Agent: q.params.Agent, Where: q.params.Where,
 			Title: s.Title, Lang: q.lang, Currency: s.Settings.Currency, Now: q.asOf, Version: cli.Version(),
 			Address: q.address, Above: template.HTML("<style>" + sheet() + "</style>" + above.String())}) //nolint:gosec // our own template
@@ -178,14 +104,13 @@ func (s *Server) index(q *request) (*answerTo, error) {
 			all = append(all, entry{f.Name, f.Answers, link("/reports/"+f.Name, shared(q.values))})
 		}
 	}
-	return s.show("index", map[string]any{"Frame": s.frame(q, "Reports", false), "Reports": all}), nil
-}
-
-// show is an answer written by a template.
-func (s *Server) show(name string, data map[string]any) *answerTo {
-	return &answerTo{kind: htmlType, small: true, write: func(_ context.Context, w io.Writer) error {
-		return templates.ExecuteTemplate(words.Page(w), name, data)
-	}}
+	return &answerTo{kind: htmlType, small: true, write: func(ctx context.Context, w io.Writer) error {
+		f, err := s.frame(ctx, q, q.texts.Say("frame.reports"), false)
+		if err != nil {
+			return err
+		}
+		return templates.ExecuteTemplate(words.Page(w), "index", map[string]any{"Frame": f, "Reports": all})
+	}}, nil
 }
 
 // report is a page or, with an extension as in funnel.csv, a file.
@@ -284,10 +209,15 @@ type cell struct {
 // cellOf returns a value of a column, with long ids abbreviated and times without the zone, which
 // the page names.
 func (q *request) cellOf(v any, c value.Column) cell {
-	out := cell{Text: human.Cell(value.Of(v), c, q.zone), Number: c.Kind.Numeric()}
+	out := cell{Text: q.texts.Cell(v, c, q.zone), Number: c.Kind.Numeric()}
 	switch t, isTime := v.(time.Time); {
 	case isTime:
 		out.Text = t.In(q.zone).Format(time.DateTime)
+	case v != nil && wordsOf[c.Name] != "":
+		raw := out.Text
+		if out.Text = q.texts.Word(wordsOf[c.Name], raw); out.Text != raw {
+			out.Whole = raw
+		}
 	case c.Name == "call_id" && len(out.Text) == len("0014e571-6a1e-4ac3-8f7e-3c1f6e7f2a10"):
 		out.Text, out.Whole = out.Text[:8], out.Text
 	}
@@ -295,11 +225,26 @@ func (q *request) cellOf(v any, c value.Column) cell {
 	return out
 }
 
+// wordsOf has the sections of the texts in which values of a column are words.
+var wordsOf = map[string]string{"outcome": "outcome", "disconnection_reason": "reason", "ended_for": "reason",
+	"user_sentiment": "sentiment", "sentiment": "sentiment", "call_type": "type", "type": "type"}
+
+// callColumns are the columns of the page of calls, in order.
+var callColumns = []string{"call_id", "start_at", "summary", "agent_id", "outcome", "disconnection_reason", "user_sentiment", "duration_ms",
+	"call_type", "from_number", "to_number"}
+
 // table is a report in the browser.
 func (s *Server) table(q *request, f *sqlfiles.File) (*answerTo, error) {
 	return &answerTo{kind: htmlType, small: true, write: func(ctx context.Context, w io.Writer) error {
-		data := map[string]any{"Frame": s.frame(q, heading(f.Name), f.Grouped()), "Answers": f.Answers, "Text": f.Text,
-			"Most": mostRows, "Files": q.files(f.Name)}
+		title, answers := heading(f.Name), f.Answers
+		if q.name == "" { // the page of calls
+			title, answers = q.texts.Say("frame.calls"), ""
+		}
+		around, err := s.frame(ctx, q, title, f.Grouped())
+		if err != nil {
+			return err
+		}
+		data := map[string]any{"Frame": around, "Answers": answers, "Text": f.Text, "Most": mostRows, "Files": q.files(f.Name)}
 		var begun error
 		q.params.NamesInPlace, q.params.Accepted = true, func() { begun = part(w, "report", data) }
 		rows, p, err := s.run(ctx, q, f)
@@ -311,7 +256,11 @@ func (s *Server) table(q *request, f *sqlfiles.File) (*answerTo, error) {
 		if err != nil {
 			return err
 		}
-		data["Columns"], data["Rows"], data["More"] = rows.Columns(), lines, more
+		columns := rows.Columns()
+		if q.name == "" {
+			columns, lines = q.called(columns, lines)
+		}
+		data["Columns"], data["Rows"], data["More"] = columns, lines, more
 		if f.Selects() {
 			c, err := q.house.Coverage(ctx, f.Name, p, q.asOf)
 			if err != nil {
@@ -335,6 +284,24 @@ func (s *Server) table(q *request, f *sqlfiles.File) (*answerTo, error) {
 		}
 		return errors.Join(begun, part(w, "rows", data))
 	}}, nil
+}
+
+// called orders the columns of the page of calls for people: the summary is read before the numbers.
+func (q *request) called(columns []value.Column, lines [][]cell) (heads []value.Column, out [][]cell) {
+	out = make([][]cell, len(lines))
+	for _, name := range callColumns {
+		at := slices.IndexFunc(columns, func(c value.Column) bool { return c.Name == name })
+		if at < 0 {
+			continue
+		}
+		head := columns[at]
+		head.Label = q.texts.Word("facts", name)
+		heads = append(heads, head)
+		for i, l := range lines {
+			out[i] = append(out[i], l[at])
+		}
+	}
+	return heads, out
 }
 
 // part writes a part of a page and sends it at once.
@@ -385,8 +352,15 @@ func (s *Server) lines(ctx context.Context, q *request, rows *analytics.Rows, co
 				line[i].Link = q.address("call", question.Params{Call: text})
 			}
 		}
-		for i := range dimensions {
-			line[i].Link = q.address("calls", p)
+		for i, c := range columns {
+			switch {
+			case dimensions[i] == "agent" && c.Name == "agent_id" && exact[i] != nil: // leads to the agent's page
+				agent := q.params
+				agent.Agent = string(value.AppendText(nil, exact[i], q.zone))
+				line[i].Link = q.address("page", agent)
+			case dimensions[i] != "" || c.Name == "calls" && len(dimensions) > 0:
+				line[i].Link = q.address("calls", p)
+			}
 		}
 		out = append(out, line)
 	}
@@ -427,10 +401,10 @@ func (q *request) pager(shown int) (out []choice) {
 		out = append(out, choice{Text: text, Link: link(q.path, values)})
 	}
 	if q.params.Skip > 0 {
-		at("newer", max(0, q.params.Skip-q.params.Most))
+		at(q.texts.Say("frame.newer"), max(0, q.params.Skip-q.params.Most))
 	}
 	if q.params.Most > 0 && int64(shown) == q.params.Most {
-		at("older", q.params.Skip+q.params.Most)
+		at(q.texts.Say("frame.older"), q.params.Skip+q.params.Most)
 	}
 	return out
 }
@@ -452,42 +426,23 @@ func (s *Server) call(q *request) (*answerTo, error) {
 		if err != nil {
 			return err
 		}
-		data := map[string]any{"Frame": s.frame(q, "Call "+id, false)}
-		if err := part(w, "call", data); err != nil {
-			return err
-		}
-		facts, err := q.house.Card(ctx, id)
+		card, err := q.card(ctx, id)
 		if err != nil {
 			return err
 		}
-		defer facts.Close()
-		row, err := facts.Next(ctx)
-		if err != nil {
+		if card.Frame, err = s.frame(ctx, q, cmp.Or(card.Title, id), false); err != nil {
 			return err
 		}
-		name, err := q.agentOf(ctx, id)
-		if err != nil && !analytics.Denied(err) {
+		if err := part(w, "call", card); err != nil {
 			return err
 		}
-		var card []cell
-		for i, c := range facts.Columns() {
-			if row[i] != nil {
-				v := q.cellOf(row[i], c)
-				if c.Name == "agent" { // by name, with a link to its page
-					v.Link = q.address("page", question.Params{Agent: v.Text})
-					v.Text = cmp.Or(name, v.Text)
-				}
-				card = append(card, cell{Text: strings.ReplaceAll(c.Name, "_", " ")}, v)
-			}
-		}
-		if data["Turns"], err = q.conversation(ctx, id); err != nil {
+		if card.Turns, err = q.conversation(ctx, id); err != nil {
 			return err
 		}
-		if data["Others"], err = q.sameCaller(ctx, id); err != nil && !analytics.Denied(err) {
+		if card.Others, err = q.sameCaller(ctx, id); err != nil && !analytics.Denied(err) {
 			return err
 		}
-		data["Card"] = slices.Collect(slices.Chunk(card, 2))
-		return part(w, "said", data)
+		return part(w, "said", card)
 	}}, nil
 }
 

@@ -14,7 +14,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
-	"callhouse/internal/analytics/page"
+	"callhouse/internal/analytics/page/texts"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/rights"
 )
@@ -27,6 +27,7 @@ type request struct {
 	values   url.Values // without empty ones
 	id, name string     // of the path
 	lang     string
+	texts    *texts.Texts
 	zone     *time.Location
 	rights   rights.Rights // of who asks
 	house    *analytics.Warehouse
@@ -35,7 +36,7 @@ type request struct {
 
 // ask parses an address. Unknown parameters are an error, because a misspelt condition must not be
 // ignored.
-func (s *Server) ask(r *http.Request) (*request, error) {
+func (s *Server) ask(r *http.Request) (q *request, err error) {
 	if len(r.URL.RawQuery) > mostHeader {
 		return nil, cli.Usage("use fewer parameters", "the address is too long")
 	}
@@ -48,10 +49,10 @@ func (s *Server) ask(r *http.Request) (*request, error) {
 			return nil, cli.Usage("encode text as UTF-8", "the address contains a zero byte or invalid UTF-8")
 		}
 	}
-	q := &request{path: r.URL.Path, values: url.Values{}, id: r.PathValue("id"), name: r.PathValue("name"), lang: s.Settings.Lang}
+	q = &request{path: r.URL.Path, values: url.Values{}, id: r.PathValue("id"), name: r.PathValue("name"), lang: s.Settings.Lang}
 	q.rights, _ = r.Context().Value(rightsKey{}).(rights.Rights) // none without logins
 	zone := s.Settings.TZ
-	texts := map[string]*string{"since": &q.typed.Since, "until": &q.typed.Until, "agent": &q.typed.Agent, "compare": &q.typed.Compare,
+	single := map[string]*string{"since": &q.typed.Since, "until": &q.typed.Until, "agent": &q.typed.Agent, "compare": &q.typed.Compare,
 		"field": &q.typed.Field, "every": &q.typed.Every, "sort": &q.typed.Sort, "tz": &zone, "lang": &q.lang, "call": &q.params.Call}
 	lists := map[string]*[]string{"by": &q.typed.By, "where": &q.typed.Where, "word": &q.params.Words}
 	numbers := map[string]*uint32{"most": &q.typed.Most, "skip": &q.typed.Skip, "top": &q.typed.Top}
@@ -61,12 +62,12 @@ func (s *Server) ask(r *http.Request) (*request, error) {
 			continue
 		}
 		q.values[name] = all
-		switch text, list, number := texts[name], lists[name], numbers[name]; {
+		switch text, list, number := single[name], lists[name], numbers[name]; {
 		case list != nil:
 			*list = all
 		case text == nil && number == nil:
 			known := []string{"by", "where", "word", "most", "skip", "top"}
-			for name := range texts {
+			for name := range single {
 				known = append(known, name)
 			}
 			slices.Sort(known)
@@ -83,8 +84,11 @@ func (s *Server) ask(r *http.Request) (*request, error) {
 			*number = uint32(n)
 		}
 	}
-	if !slices.Contains(page.Languages(), q.lang) {
-		return nil, cli.Usage("languages: "+strings.Join(page.Languages(), ", "), "unknown language %q", q.lang)
+	if !slices.Contains(texts.Languages(), q.lang) {
+		return nil, cli.Usage("languages: "+strings.Join(texts.Languages(), ", "), "unknown language %q", q.lang)
+	}
+	if q.texts, err = texts.New(q.lang, s.Settings.Currency); err != nil {
+		return nil, cli.Usage("", "%v", err)
 	}
 	q.zone, err = answer.Zone(zone)
 	return q, err

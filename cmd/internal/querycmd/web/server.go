@@ -1,6 +1,5 @@
 // Package web serves a warehouse to browsers and spreadsheets: the morning page, the reports, the
-// calls that a number counts, and transcripts. It only reads, contains no SQL, and needs no script
-// in the browser.
+// calls that a number counts, and transcripts. It only reads, and needs no script in the browser.
 package web
 
 import (
@@ -289,6 +288,6 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, status int, err er
 	}
 	h.Set("Content-Type", htmlType)
 	w.WriteHeader(status)
-	_ = templates.ExecuteTemplate(words.Page(w), "failed", map[string]any{"Status": status, "Text": http.StatusText(status),
+	_ = templates.ExecuteTemplate(words.Page(w), "failed", map[string]any{"Lang": "en", "Title": http.StatusText(status),
 		"Error": err.Error(), "Hint": hint})
 }

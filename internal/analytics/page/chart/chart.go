@@ -296,7 +296,7 @@ func (f *frame) lines(p *Panel, at func(float64) float64) {
 			if to == from+1 { // a single point between gaps
 				f.dot(fmt.Sprintf("c%d", s.Color), x(from), at(s.Values[from]), 2.5)
 			} else {
-				fmt.Fprintf(f, `<path class="%s" d="%s"/>`+"\n", class, path.String())
+				fmt.Fprintf(f, `<path class="%s" fill="none" stroke="#456" d="%s"/>`+"\n", class, path.String())
 			}
 			from = to
 		}

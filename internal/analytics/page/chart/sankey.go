@@ -16,6 +16,7 @@ type Sankey struct {
 	Moves       []Move
 	Others      func(nodes int) string // name of the nodes that do not fit
 	Hover       func(m Move, from, to string) string
+	Link        func(node string) string // nil: none
 }
 
 // Move counts the moves from one node to another. To is negative at the end.
@@ -185,6 +186,9 @@ func (s *Sankey) SVG(name string, width float64, hover bool) string {
 		left, middle := x+nodeWidth*1.5+3, p.y+p.high/2
 		d.text("name", "start", left, middle-2, clip(names[i], x+pitch-left-3))
 		d.text("name", "start", left, middle-2+lineRoom, number(max(flow[i][0], flow[i][1]), 1))
+		if s.Link != nil && s.Link(names[i]) != "" {
+			d.hit("hit", x, middle-lineRoom, min(pitch, nodeRoom), 2*lineRoom, "", s.Link(names[i]))
+		}
 	}
 	return d.end()
 }
@@ -235,7 +239,7 @@ func arrange(columns, paths [][]*place, moves []Move) (scale, height float64) {
 // band draws a move to the next column, and across that column if it continues.
 func (d *drawing) band(x1, y1, x2, y2, high float64, told string) {
 	middle, below := px((x1+x2)/2), px(y2+high)
-	fmt.Fprintf(d, `<path class="c4 part" d="M%s %sC%s %s %s %s %s %sH%sV%sH%sC%s %s %s %s %s %sZ"`,
+	fmt.Fprintf(d, `<path class="c4 part" fill="#bcd" d="M%s %sC%s %s %s %s %s %sH%sV%sH%sC%s %s %s %s %s %sZ"`,
 		px(x1), px(y1), middle, px(y1), middle, px(y2), px(x2), px(y2), px(x2+nodeWidth), below, px(x2), middle, below, middle,
 		px(y1+high), px(x1), px(y1+high))
 	if told == "" {

@@ -48,9 +48,9 @@ func (s *Spark) SVG(width, height float64) string {
 		return out.String()
 	}
 	if band := path(s.High, false); band != "" {
-		fmt.Fprintf(d, `<path class="band" d="%s%sZ"/>`+"\n", band, path(s.Low, true))
+		fmt.Fprintf(d, `<path class="band" fill="#dde" d="%s%sZ"/>`+"\n", band, path(s.Low, true))
 	}
-	fmt.Fprintf(d, `<path class="s1" d="%s"/>`+"\n", path(s.Values, false))
+	fmt.Fprintf(d, `<path class="s1" fill="none" stroke="#456" d="%s"/>`+"\n", path(s.Values, false))
 	if last := len(s.Values) - 1; last >= 0 && !math.IsNaN(s.Values[last]) {
 		class := "c1"
 		if s.Worse {

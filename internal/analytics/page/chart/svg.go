@@ -21,7 +21,8 @@ func px(v float64) string { return strconv.FormatFloat(math.Round(v*10)/10, 'f',
 
 // begin opens the drawing. Title and description replace it for screen readers.
 func (d *drawing) begin(id, class, title, desc string, width, height float64) {
-	fmt.Fprintf(d, `<svg class="%s" role="img" aria-labelledby="%s-t %s-d" `+
+	// Presentation attributes have effect where a style sheet was removed, as mail programs do.
+	fmt.Fprintf(d, `<svg class="%s" fill="#456" role="img" aria-labelledby="%s-t %s-d" `+
 		`viewBox="0 0 %s %s" width="%s" height="%s" xmlns="http://www.w3.org/2000/svg">`+"\n",
 		class, id, id, px(width), px(height), px(width), px(height))
 	fmt.Fprintf(d, "<title id=\"%s-t\">%s</title><desc id=\"%s-d\">%s</desc>\n", id, html.EscapeString(title), id, html.EscapeString(desc))
@@ -44,6 +45,9 @@ func (d *drawing) rect(class string, x, y, w, h float64) {
 func (d *drawing) hit(class string, x, y, w, h float64, told, to string) {
 	if to != "" {
 		fmt.Fprintf(d, `<a href="%s" tabindex="-1" aria-hidden="true">`, html.EscapeString(to))
+	}
+	if class == "hit" {
+		class += `" fill="none`
 	}
 	fmt.Fprintf(d, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"`, class, px(x), px(y), px(w), px(h))
 	if told != "" {

@@ -1,11 +1,14 @@
-// Clicks through the live page in a headless browser, from a day's bar to its calls to one
-// conversation, in two sizes and both themes. It prints a line of JSON for each page that it
+// Clicks through the live page in a headless browser, from a day's bar to its calls, to one
+// conversation and to its agent, in two sizes and both themes, and lets axe look at each. It prints a line of JSON for each page that it
 // comes to, and leaves pictures in a folder. TestClickThrough runs it.
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 
 const [address, browser, folder] = process.argv.slice(2);
-const puppeteer = createRequire(join(process.env.CALLHOUSE_NODE_MODULES, "node_modules", "x"))("puppeteer-core");
+const modules = createRequire(join(process.env.CALLHOUSE_NODE_MODULES, "node_modules", "x"));
+const puppeteer = modules("puppeteer-core");
+const axe = readFileSync(modules.resolve("axe-core/axe.min.js"), "utf8");
 const chromium = await puppeteer.launch({ executablePath: browser, args: ["--no-sandbox", "--disable-gpu", "--hide-scrollbars"] });
 for (const [size, width, height] of [["phone", 390, 844], ["desktop", 1280, 900]]) {
   for (const theme of ["light", "dark"]) {
@@ -23,6 +26,17 @@ for (const [size, width, height] of [["phone", 390, 844], ["desktop", 1280, 900]
         ground: getComputedStyle(document.body).backgroundColor,
       }));
       await page.screenshot({ path: join(folder, `${step}-${size}-${theme}.png`) });
+      const checked = await chromium.newPage(); // axe needs scripts
+      await checked.setBypassCSP(true);
+      await checked.setViewport({ width, height });
+      await checked.emulateMediaFeatures([{ name: "prefers-color-scheme", value: theme }]);
+      await checked.goto(page.url());
+      await checked.evaluate(axe);
+      seen.violations = await checked.evaluate(async () => {
+        for (const d of document.querySelectorAll("details")) d.open = true;
+        return (await globalThis.axe.run(document)).violations.map((v) => `${v.id}: ${v.nodes[0].html.slice(0, 200)}`);
+      });
+      await checked.close();
       console.log(JSON.stringify({ size, theme, step, counted, wrong, ...seen }));
     };
     // seen returns the one in the middle of the elements that are to be seen.
@@ -49,6 +63,8 @@ for (const [size, width, height] of [["phone", 390, 844], ["desktop", 1280, 900]
     await tell("calls", counted);
     await follow(await seen('main tbody a[href^="/calls/"]'));
     await tell("call");
+    await follow(await seen('.facts a[href*="agent="]'));
+    await tell("agent");
     await page.close();
   }
 }

@@ -1,0 +1,176 @@
+package web
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/page/texts"
+	"callhouse/internal/analytics/question"
+)
+
+// frame is what every page has: links and selections.
+type frame struct {
+	*texts.Texts
+	Title, Lang, Path            string
+	Page, Calls, Agents, Reports string // links to the others, for the same calls
+	Spans                        []choice
+	Months                       []month
+	Weekdays                     []string
+	Fields                       []input
+	Names                        []string // of agents
+	Conditions                   []choice // each with a link that removes it
+	Dimensions                   []string
+	Kept, Shared                 []input // hidden fields of the forms
+	Grouped                      bool
+}
+
+type choice struct {
+	Text, Link string
+	On         bool
+}
+
+type input struct{ Name, Label, Value, Hint, Type string }
+
+func (s *Server) frame(ctx context.Context, q *request, title string, groups bool) (frame, error) {
+	f := frame{Texts: q.texts, Title: title, Lang: q.lang, Path: q.path, Grouped: groups, Dimensions: question.Dimensions()}
+	kept := shared(q.values)
+	f.Page, f.Calls, f.Agents, f.Reports = link("/", kept), link("/calls", kept), link("/reports/agents", kept), link("/reports", kept)
+	if q.id != "" {
+		return f, nil // a single call has no selections
+	}
+	var err error
+	agent := q.typed.Agent
+	if f.Names, err = q.agentNames(ctx, &agent); err != nil {
+		return f, err
+	}
+	f.spans(q)
+	f.calendar(q)
+	f.Fields = []input{{"since", q.texts.Say("frame.from"), q.typed.Since, "7d", dateField(q.typed.Since)},
+		{"until", q.texts.Say("frame.before"), q.typed.Until, "7d", dateField(q.typed.Until)},
+		{"agent", q.texts.Say("frame.agent"), q.typed.Agent, q.texts.Say("frame.agent_hint"), ""},
+		{"tz", q.texts.Say("frame.zone"), q.zone.String(), "Asia/Seoul", ""}}
+	if groups {
+		f.Fields = append(f.Fields, input{"by", q.texts.Say("frame.by"), strings.Join(q.typed.By, ","), "agent,day", ""})
+	}
+	if agent != "" {
+		f.Conditions = append(f.Conditions, choice{Text: q.texts.Say("frame.agent_is", agent), Link: link(q.path, q.without("agent"))})
+	}
+	for i, c := range q.typed.Where {
+		values := q.without("where")
+		for j, other := range q.typed.Where {
+			if j != i {
+				values.Add("where", other)
+			}
+		}
+		f.Conditions = append(f.Conditions, choice{Text: c, Link: link(q.path, values)})
+	}
+	for _, name := range slices.Sorted(maps.Keys(kept)) {
+		for _, v := range kept[name] {
+			f.Shared = append(f.Shared, input{Name: name, Value: v})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(q.values)) {
+		if name != "skip" && !slices.ContainsFunc(f.Fields, func(i input) bool { return i.Name == name }) {
+			for _, v := range q.values[name] {
+				f.Kept = append(f.Kept, input{Name: name, Value: v})
+			}
+		}
+	}
+	return f, nil
+}
+
+// spans are the periods that one click selects.
+func (f *frame) spans(q *request) {
+	all := q.texts.Say("frame.all")
+	if q.path == "/" {
+		all = q.texts.Say("frame.default") // the last 28 days
+	}
+	days := func(n int) string { return q.texts.Say("count.days", n) }
+	for _, span := range []struct{ text, since string }{
+		{all, ""}, {days(1), "1d"}, {days(7), "7d"}, {days(28), "28d"}, {days(91), "91d"}, {q.texts.Say("frame.year"), "364d"}} {
+		values := q.without("since", "until")
+		if span.since != "" {
+			values.Set("since", span.since)
+		}
+		f.Spans = append(f.Spans, choice{span.text, link(q.path, values), q.typed.Since == span.since && q.typed.Until == ""})
+	}
+}
+
+// month is a month of the calendar: links to it, to its weeks and to its days.
+type month struct {
+	choice
+	Weeks []week
+}
+
+// week is a line of the calendar. Days outside the month are empty.
+type week struct {
+	choice
+	Monday string
+	Days   [7]choice
+}
+
+// months is how many months the calendar has.
+const months = 3
+
+// calendar links to the days, weeks and months up to the end of the period.
+func (f *frame) calendar(q *request) {
+	end := question.DayOf(q.asOf, q.zone)
+	last := end
+	if !q.params.Until.IsZero() {
+		last = question.DayOf(q.params.Until, q.zone).AddDate(0, 0, -1)
+	}
+	if last.After(end) {
+		last = end
+	}
+	between := func(text string, from, to time.Time) choice {
+		values := q.without("since", "until")
+		values.Set("since", from.Format(time.DateOnly))
+		values.Set("until", to.Format(time.DateOnly))
+		return choice{text, link(q.path, values), q.typed.Since == values.Get("since") && q.typed.Until == values.Get("until")}
+	}
+	for _, day := range []string{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"} {
+		f.Weekdays = append(f.Weekdays, q.texts.Say("weekday."+day))
+	}
+	for n := months - 1; n >= 0; n-- {
+		begin := time.Date(last.Year(), last.Month()-time.Month(n), 1, 0, 0, 0, 0, time.UTC)
+		next := begin.AddDate(0, 1, 0)
+		m := month{choice: between(q.texts.Time("month", begin), begin, next)}
+		for monday := begin.AddDate(0, 0, -(int(begin.Weekday())+6)%7); monday.Before(next) && !monday.After(end); monday = monday.AddDate(0, 0, 7) {
+			w := week{choice: between("→", monday, monday.AddDate(0, 0, 7)), Monday: q.texts.Time("date", monday)}
+			for i := range w.Days {
+				if day := monday.AddDate(0, 0, i); !day.Before(begin) && day.Before(next) && !day.After(end) {
+					w.Days[i] = between(day.Format("2"), day, day.AddDate(0, 0, 1))
+				}
+			}
+			m.Weeks = append(m.Weeks, w)
+		}
+		f.Months = append(f.Months, m)
+	}
+}
+
+// agentNames returns the names of the agents that the reader may see, for the field's suggestions,
+// and replaces an agent's id by its name.
+func (q *request) agentNames(ctx context.Context, agent *string) (out []string, err error) {
+	rows, err := q.house.SQL(ctx, "SELECT name, agent_id FROM agents WHERE name IS NOT NULL ORDER BY name, agent_id LIMIT 1000")
+	if err = each(ctx, rows, err, func(row []any) {
+		name, _ := row[0].(string)
+		if out = append(out, name); row[1] == *agent {
+			*agent = name
+		}
+	}); analytics.Denied(err) {
+		return nil, nil
+	}
+	return slices.Compact(out), err
+}
+
+// dateField is the type of a field for a day: a calendar, unless it holds another kind of time.
+func dateField(text string) string {
+	if _, err := time.Parse(time.DateOnly, text); text == "" || err == nil {
+		return "date"
+	}
+	return ""
+}

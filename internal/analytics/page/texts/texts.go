@@ -1,0 +1,212 @@
+// Package texts has the words of the morning page and of the pages around it in each language, and
+// writes numbers, times and money as the language does.
+package texts
+
+import (
+	"embed"
+	"fmt"
+	"math"
+	"math/big"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/pelletier/go-toml/v2"
+	"golang.org/x/text/currency"
+	"golang.org/x/text/feature/plural"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+	"golang.org/x/text/message/catalog"
+
+	"callhouse/internal/analytics/human"
+	"callhouse/internal/analytics/value"
+)
+
+//go:embed *.toml
+var catalogues embed.FS
+
+// Languages returns the languages: one embedded file of texts each.
+func Languages() (out []string) {
+	files, _ := catalogues.ReadDir(".") // embedded
+	for _, f := range files {
+		out = append(out, strings.TrimSuffix(f.Name(), ".toml"))
+	}
+	return out
+}
+
+// Texts writes texts in one language and currency.
+type Texts struct {
+	Tag     language.Tag
+	all     map[string]any // a string, or forms by plural category
+	printer *message.Printer
+	money   *currency.Unit // nil: unknown
+}
+
+// percentRE matches placeholders and other percent signs.
+var percentRE = regexp.MustCompile(`%\[\d+\][a-z]|%%|%`)
+
+// Read returns a language's file.
+func Read(name string) ([]byte, error) {
+	if !slices.Contains(Languages(), name) {
+		return nil, fmt.Errorf("unknown language %q", name)
+	}
+	raw, err := catalogues.ReadFile(name + ".toml")
+	if err != nil {
+		return nil, fmt.Errorf("read the texts: %w", err)
+	}
+	return raw, nil
+}
+
+// New returns the texts of a language (empty: English) and a currency by ISO 4217 (empty: unknown).
+func New(name, money string) (*Texts, error) {
+	if name == "" {
+		name = "en"
+	}
+	raw, err := Read(name)
+	if err != nil {
+		return nil, err
+	}
+	return Of(name, raw, money)
+}
+
+// Of returns the texts in a language's file.
+func Of(name string, raw []byte, money string) (*Texts, error) {
+	l := &Texts{Tag: language.Make(name)}
+	var sections map[string]map[string]any
+	if err := toml.Unmarshal(raw, &sections); err != nil {
+		return nil, fmt.Errorf("read the texts in %s: %w", name, err)
+	}
+	l.all = map[string]any{}
+	for section, texts := range sections {
+		for key, text := range texts {
+			l.all[section+"."+key] = text
+		}
+	}
+	plain := func(text any) string { // a % in a text is literal, except in a placeholder
+		return percentRE.ReplaceAllStringFunc(fmt.Sprint(text), func(m string) string {
+			if m == "%" {
+				return "%%"
+			}
+			return m
+		})
+	}
+	all := catalog.NewBuilder(catalog.Fallback(l.Tag))
+	for id, text := range l.all {
+		said := catalog.String(plain(text))
+		if forms, ok := text.(map[string]any); ok {
+			said = plural.Selectf(1, "%d", plural.One, plain(forms["one"]), plural.Other, plain(forms["other"]))
+		}
+		if err := all.Set(l.Tag, id, said); err != nil {
+			return nil, fmt.Errorf("read the text %s in %s: %w", id, name, err)
+		}
+	}
+	l.printer = message.NewPrinter(l.Tag, message.Catalog(all))
+	if money != "" {
+		u, err := currency.ParseISO(money)
+		if err != nil {
+			return nil, fmt.Errorf("unknown currency %q", money)
+		}
+		l.money = &u
+	}
+	return l, nil
+}
+
+// All returns the texts by id: a string, or a map of forms by plural category.
+func (l *Texts) All() map[string]any { return l.all }
+
+// Say returns a text. Ids are built in, so an unknown one is a bug that every test finds.
+func (l *Texts) Say(id string, args ...any) string {
+	if _, ok := l.all[id]; !ok {
+		panic("missing text " + id)
+	}
+	return l.printer.Sprintf(id, args...)
+}
+
+// Word returns the translation of a word of the service or of a report, or the word itself if
+// unknown.
+func (l *Texts) Word(section, word string) string {
+	if _, ok := l.all[section+"."+word]; ok {
+		return l.Say(section + "." + word)
+	}
+	return word
+}
+
+// Day writes a day.
+func (l *Texts) Day(t time.Time) string { return l.Time("day", t) }
+
+// Time writes a time in one of the language's layouts.
+func (l *Texts) Time(layout string, t time.Time) string {
+	weekday := t.Weekday().String()[:3]
+	return strings.Replace(t.Format(l.Say("date."+layout)), weekday, l.Say("weekday."+weekday), 1)
+}
+
+// Grouped writes n with thousands separators.
+func (l *Texts) Grouped(n int64) string { return l.printer.Sprint(n) }
+
+// Calls writes a number of calls.
+func (l *Texts) Calls(n int64) string { return l.Say("count.calls", n) }
+
+var unitRE = regexp.MustCompile(`(\d)(ms|h|m|s|k|M)\b`)
+
+// Units replaces English units in a text with the language's.
+func (l *Texts) Units(s string) string {
+	return unitRE.ReplaceAllStringFunc(s, func(m string) string { return m[:1] + l.Say("unit."+m[1:]) })
+}
+
+// Duration writes a duration like tables do.
+func (l *Texts) Duration(ms float64) string {
+	return l.Units(human.Cell(value.Of(int64(math.Round(ms))), value.Column{Unit: value.Millis, Kind: value.Integer}, nil))
+}
+
+// Cell writes a value of a column.
+func (l *Texts) Cell(v any, c value.Column, loc *time.Location) string {
+	text := human.Cell(value.Of(v), c, loc)
+	d, ok := v.(value.Decimal)
+	switch {
+	case v == nil:
+	case c.Unit == value.Millis:
+		return l.Units(text)
+	case c.Unit == value.Money && ok && l.money != nil:
+		return l.Amount(d)
+	}
+	return text
+}
+
+// HasCurrency reports whether the currency is known.
+func (l *Texts) HasCurrency() bool { return l.money != nil }
+
+// Amount writes money with the currency's decimals; below one unit with two significant digits,
+// since a minute may cost less.
+func (l *Texts) Amount(d value.Decimal) string {
+	r := new(big.Rat).SetFrac(d.Units, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(d.Scale)), nil))
+	places, _ := currency.Standard.Rounding(*l.money)
+	if f, _ := r.Float64(); f != 0 && math.Abs(f) < 1 {
+		places = max(places, min(1-int(math.Floor(math.Log10(math.Abs(f)))), int(d.Scale)))
+	}
+	digits := r.FloatString(places)
+	sign := ""
+	if strings.HasPrefix(digits, "-") {
+		sign, digits = "−", digits[1:]
+	}
+	whole, decimals, _ := strings.Cut(digits, ".")
+	n, _ := new(big.Int).SetString(whole, 10)
+	text := human.Cell(value.Of(n), value.Column{Unit: value.Count, Kind: value.Integer}, nil)
+	if decimals != "" {
+		text += "." + decimals
+	}
+	return sign + l.Symbol() + text
+}
+
+// Symbol returns the currency's prefix; empty: unknown.
+func (l *Texts) Symbol() string {
+	if l.money == nil {
+		return ""
+	}
+	s := l.printer.Sprint(currency.NarrowSymbol(*l.money))
+	if r := []rune(s); unicode.IsLetter(r[len(r)-1]) { // CHF, kr
+		s += "\u00a0"
+	}
+	return s
+}
