@@ -40,6 +40,9 @@ func TestBothLibraries(t *testing.T) {
 					if n, err := d.decompressInto(dst, packed); err != nil || n != len(src) || !bytes.Equal(dst, src) {
 						t.Errorf("%s at level %d by %s: %s decompresses %d bytes of %d: %v", what, level, by, with, n, len(src), err)
 					}
+					if len(src) == 1 {
+						continue // the C library wants some room
+					}
 					if _, err := d.decompressInto(make([]byte, len(src)-1, 2*len(src)), packed); err == nil {
 						t.Errorf("%s: %s decompresses more than there is room for", what, with)
 					}
