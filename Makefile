@@ -331,11 +331,24 @@ serve-load: ## 200 clients of query serve for ten minutes while 100 commits land
 	go test ./cmd/internal/e2e -run TestServeUnderLoad -count=1 -v -timeout 60m -args -long -load-connections $(or $(CLIENTS),200) -load-commits $(or $(COMMITS),100) -load-for $(or $(FOR),10m)
 
 .PHONY: dist
-dist: ## Archives for Linux on amd64 and arm64, checksums, SBOMs, man pages, completions (needs aarch64-linux-gnu-gcc and -g++)
+dist: ## Archives for Linux, macOS and Windows, deb, rpm, a Homebrew formula, checksums, SBOMs; an image if there is docker (needs aarch64-linux-gnu-gcc and -g++)
 	GOBIN=$(CURDIR)/build/tools go install github.com/goreleaser/goreleaser/v2@$(GORELEASER_VERSION)
 	GOBIN=$(CURDIR)/build/tools go install github.com/anchore/syft/cmd/syft@$(SYFT_VERSION)
-	PATH="$(CURDIR)/build/tools:$$PATH" goreleaser release --clean $(if $(shell git describe --exact-match --tags 2>/dev/null),,--snapshot)
+	PATH="$(CURDIR)/build/tools:$$PATH" goreleaser release --clean $(SNAPSHOT) --skip=publish$(shell docker buildx version >/dev/null 2>&1 || echo ,docker)
+
+SNAPSHOT = $(if $(shell git describe --exact-match --tags 2>/dev/null),,--snapshot)
+
+.PHONY: dist-macos
+dist-macos: ## Archives of query for macOS, on a Mac with Xcode's command line tools
+	GOBIN=$(CURDIR)/build/tools go install github.com/goreleaser/goreleaser/v2@$(GORELEASER_VERSION)
+	build/tools/goreleaser release --clean -f .goreleaser.macos.yaml $(SNAPSHOT) --skip=publish
+
+.PHONY: elsewhere
+elsewhere: ## extract and sandbox without cgo: vet them for macOS and Windows, and read with the Go library for zstd what the C library wrote
+	CGO_ENABLED=0 GOOS=darwin go vet ./cmd/extract ./cmd/sandbox ./internal/sink/disk
+	CGO_ENABLED=0 GOOS=windows go vet ./cmd/extract ./cmd/sandbox ./internal/sink/disk
+	CGO_ENABLED=0 go test ./internal/sink/zstd ./internal/sink/journal
 
 .PHONY: clean
 clean: ## Remove what the targets above built
-	rm -rf bin build dist
+	rm -rf bin build dist dist-macos

@@ -24,7 +24,7 @@ func IsWarehouse(root string) bool {
 		st, err := os.Lstat(filepath.Join(root, name))
 		return err == nil && st.Mode().Type() == mode
 	}
-	return is(SnapshotsName, fs.ModeDir) && (is(CurrentName, fs.ModeSymlink) || is(JournalName, fs.ModeDir) && is(LockName, 0))
+	return is(SnapshotsName, fs.ModeDir) && (is(CurrentName, fs.ModeSymlink) || is(CurrentName, 0) || is(JournalName, fs.ModeDir) && is(LockName, 0))
 }
 
 // OpenDir opens a folder.
@@ -60,11 +60,26 @@ func (d *Dir) Told(name string, err error) error {
 	return err
 }
 
-// Readlink implements Files.
+// Readlink implements Files. A file with a line as LinkLine returns it is a link, too.
 func (d *Dir) Readlink(name string) (string, error) {
 	target, err := d.Root.Readlink(d.In(name))
-	return target, d.Told(name, err)
+	if err == nil {
+		return target, nil
+	}
+	if info, statErr := d.Lstat(name); statErr == nil && info.Mode().IsRegular() && info.Size() < maxLinkLine {
+		raw, readErr := d.ReadFile(name)
+		if target, ok := strings.CutSuffix(string(raw), "\n"); ok && readErr == nil && strings.HasPrefix(target, SnapshotsName+"/") {
+			return target, nil
+		}
+	}
+	return "", d.Told(name, err)
 }
+
+// LinkLine is the content of the file that stands for a link on Windows, where only administrators
+// and developers may make links.
+func LinkLine(target string) []byte { return []byte(target + "\n") }
+
+const maxLinkLine = 256
 
 // Lstat implements Files.
 func (d *Dir) Lstat(name string) (fs.FileInfo, error) {

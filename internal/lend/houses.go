@@ -6,7 +6,6 @@ package lend
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -90,7 +89,12 @@ func (h *Houses) Keep(ctx context.Context, zone *time.Location, r rights.Rights,
 
 // Current returns the name of the current snapshot, as 000042; "" if it is not known.
 func (h *Houses) Current() string {
-	target, err := os.Readlink(filepath.Join(h.Root, layout.CurrentName))
+	d, err := layout.OpenDir(h.Root)
+	if err != nil {
+		return ""
+	}
+	defer d.Close()
+	target, err := d.Readlink(filepath.Join(h.Root, layout.CurrentName))
 	if err != nil {
 		return ""
 	}

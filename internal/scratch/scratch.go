@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 
 	"github.com/gofrs/flock"
 )
@@ -146,6 +145,6 @@ func kindOf(e fs.DirEntry, among []Kind) (Kind, bool) {
 
 // isUsers reports whether a file belongs to this process' user.
 func isUsers(info fs.FileInfo) bool {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(st.Uid) == os.Geteuid()
+	id, known := UserOf(info)
+	return known && id == os.Geteuid()
 }

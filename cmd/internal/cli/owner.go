@@ -8,9 +8,9 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
-	"syscall"
 
 	"callhouse/internal/layout"
+	"callhouse/internal/scratch"
 )
 
 // OwnerOf returns the owner of a file, and whether that is another user than the one running this
@@ -20,11 +20,11 @@ func OwnerOf(path string) (owner string, others bool) {
 	if err != nil {
 		return "", false
 	}
-	sys, ok := st.Sys().(*syscall.Stat_t)
-	if !ok {
+	id, known := scratch.UserOf(st)
+	if !known {
 		return "", false
 	}
-	return userName(int(sys.Uid)), int(sys.Uid) != os.Geteuid()
+	return userName(id), id != os.Geteuid()
 }
 
 func userName(uid int) string {
@@ -52,6 +52,9 @@ func deniedHint(err error) string {
 		path = filepath.Dir(path)
 	}
 	owner, others := OwnerOf(path)
+	if owner == "" {
+		return "check the permissions of " + path
+	}
 	if !others {
 		return fmt.Sprintf("%s belongs to %s, the current user: check its mode (ls -ld) and whether the file system is writable", path, owner)
 	}

@@ -55,7 +55,11 @@ func Terminating() []os.Signal {
 func EndBy(sig os.Signal) {
 	scratch.Clear()
 	signal.Reset(sig)
-	if p, err := os.FindProcess(os.Getpid()); err == nil {
-		_ = p.Signal(sig)
+	p, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = p.Signal(sig)
+	}
+	if err != nil { // Windows
+		os.Exit(ExitInterrupted)
 	}
 }

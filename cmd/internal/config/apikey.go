@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"callhouse/cmd/internal/cli"
@@ -132,7 +133,7 @@ func ReadSecret(path, what, hint string, credential bool) (string, error) {
 		return "", cli.Usage(hint, "no %s: %w", what, err)
 	case st.IsDir():
 		return "", cli.Usage(hint, "no %s: %s is a folder", what, path)
-	case st.Mode().Perm()&refused != 0:
+	case st.Mode().Perm()&refused != 0 && runtime.GOOS != "windows": // which has no modes
 		return "", cli.Usage("chmod 600 "+path, "the %s file %s can be read by others (mode %04o)", what, path, st.Mode().Perm())
 	}
 	raw, err := os.ReadFile(path)

@@ -3,6 +3,7 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 )
 
@@ -21,7 +22,11 @@ func System() Environment {
 	if dir, err := os.UserConfigDir(); err == nil {
 		files = append(files, filepath.Join(dir, "callhouse", fileName))
 	}
-	return Environment{Vars: Variables(os.Environ()), Files: append(files, filepath.Join("/etc/callhouse", fileName))}
+	vars, all := Variables(os.Environ()), "/etc"
+	if runtime.GOOS == "windows" {
+		all = vars["ProgramData"]
+	}
+	return Environment{Vars: vars, Files: append(files, filepath.Join(all, "callhouse", fileName))}
 }
 
 // Variables parses environment variables of the form NAME=VALUE. As with os.Getenv, the first of a

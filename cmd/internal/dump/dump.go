@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
-	"github.com/DataDog/zstd"
+	"github.com/klauspost/compress/zstd"
 
 	"callhouse/cmd/internal/cli"
 )
@@ -54,7 +54,13 @@ func unpacker(path string) func(io.Reader) (io.ReadCloser, error) {
 	case ".gz":
 		return func(r io.Reader) (io.ReadCloser, error) { return gzip.NewReader(r) }
 	case ".zst":
-		return func(r io.Reader) (io.ReadCloser, error) { return zstd.NewReader(r), nil }
+		return func(r io.Reader) (io.ReadCloser, error) {
+			d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
+			if err != nil {
+				return nil, err
+			}
+			return d.IOReadCloser(), nil
+		}
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"callhouse/internal/layout"
 )
@@ -67,6 +68,23 @@ func open(root string, group bool) (*disk, error) {
 // Close closes the warehouse's folder.
 func (d *disk) Close() error { return d.dir.Close() }
 
+// Windows has no modes, so that new files have the rights of their folder; links need a privilege
+// there, and a folder cannot be made durable apart from its files.
+const (
+	modes   = runtime.GOOS != "windows"
+	links   = modes
+	folders = modes
+)
+
+// syncFolder makes the names in an open folder durable, and closes it. On macOS, Sync also empties
+// the cache of the disk.
+func syncFolder(f *os.File) error {
+	if !folders {
+		return f.Close()
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
 func (d *disk) modes() (file, folder fs.FileMode) {
 	if d.group {
 		return 0o640, 0o750
@@ -80,7 +98,10 @@ func (d *disk) Create(name string) (File, error) {
 	if err != nil {
 		return nil, d.dir.Told(name, err)
 	}
-	if err := f.Chmod(mode); err != nil {
+	if modes {
+		err = f.Chmod(mode)
+	}
+	if err != nil {
 		return nil, errors.Join(err, f.Close(), d.Remove(name))
 	}
 	return f, nil
@@ -111,6 +132,9 @@ func (d *disk) chmodDir(name string, mode fs.FileMode) error {
 	if !st.IsDir() {
 		return &DamageError{Path: name, What: "it is not a folder"}
 	}
+	if !modes {
+		return nil
+	}
 	return d.dir.Told(name, d.dir.Root.Chmod(d.dir.In(name), mode|st.Mode()&fs.ModeSetgid))
 }
 
@@ -123,6 +147,9 @@ func (d *disk) Link(from, to string) error {
 }
 
 func (d *disk) Symlink(target, name string) error {
+	if !links {
+		return WriteFile(d, name, layout.LinkLine(target))
+	}
 	return d.dir.Told(name, d.dir.Root.Symlink(target, d.dir.In(name)))
 }
 
@@ -139,7 +166,7 @@ func (d *disk) SyncDir(name string) error {
 	if err != nil {
 		return d.dir.Told(name, err)
 	}
-	return errors.Join(f.Sync(), f.Close())
+	return syncFolder(f)
 }
 
 // ReadOnly returns a file system that refuses changes.
@@ -269,7 +296,7 @@ func Replace(fsys FS, tmp, name string, content []byte, private bool) error {
 // Private makes a file or folder unreadable for the group, which may read the rest.
 func Private(fsys FS, path string) error {
 	d, ok := fsys.(*disk)
-	if !ok || !d.group {
+	if !ok || !d.group || !modes {
 		return nil
 	}
 	st, err := d.Lstat(path)
@@ -303,7 +330,7 @@ func MakeRoot(root string) (made int, err error) {
 	if err != nil {
 		return made + 1, err
 	}
-	return made + 1, errors.Join(parent.Sync(), parent.Close())
+	return made + 1, syncFolder(parent)
 }
 
 // RemoveRoot removes the folders that MakeRoot made if they are empty.
@@ -317,7 +344,7 @@ func RemoveRoot(root string, made int) {
 // journal, the lock and the key of the masks.
 func SettleModes(fsys FS, root string) error {
 	d, ok := fsys.(*disk)
-	if !ok {
+	if !ok || !modes {
 		return nil
 	}
 	file, folder := d.modes()

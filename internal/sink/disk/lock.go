@@ -12,8 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"callhouse/internal/layout"
 )
 
@@ -96,7 +94,7 @@ const (
 
 // Lock is the lock on a warehouse. It ends with its process.
 type Lock struct {
-	fl     *flock.Flock
+	fl     *Hold
 	file   *os.File
 	holder Holder
 }
@@ -111,7 +109,7 @@ func TakeLock(root string, h Holder) (_ *Lock, _ []Spend, err error) {
 		return nil, nil, fmt.Errorf("lock the warehouse: %w", err)
 	}
 	defer fsys.Close()
-	l := &Lock{fl: flock.New(path, flock.SetPermissions(0o600))}
+	l := &Lock{fl: NewHold(path)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, l.Drop())
@@ -155,7 +153,7 @@ func (l *Lock) take(root string) (before Holder, err error) {
 			if err := l.fl.Close(); err != nil {
 				return Holder{}, fmt.Errorf("lock the warehouse: %w", err)
 			}
-			l.fl = flock.New(path, flock.SetPermissions(0o600))
+			l.fl = NewHold(path)
 			continue
 		case !before.stale():
 			return Holder{}, &LockedError{Root: root, Holder: before}
@@ -167,7 +165,7 @@ func (l *Lock) take(root string) (before Holder, err error) {
 }
 
 // stillAt reports whether path still names the locked file.
-func stillAt(fl *flock.Flock, path string) bool {
+func stillAt(fl *Hold, path string) bool {
 	held, err := fl.Stat()
 	named, nerr := os.Lstat(path)
 	return err == nil && nerr == nil && os.SameFile(held, named)
@@ -217,7 +215,7 @@ func Who(root string) (h Holder, held bool, err error) {
 		return Holder{}, false, fmt.Errorf("read the lock: %w", err)
 	}
 	defer fsys.Close()
-	probe := flock.New(path, flock.SetFlag(os.O_RDONLY))
+	probe := ProbeHold(path)
 	free, err := probe.TryRLock()
 	if errors.Is(err, fs.ErrNotExist) {
 		return Holder{}, false, nil
@@ -237,7 +235,12 @@ func (h *Holder) stale() bool {
 	if host, _ := os.Hostname(); h.PID == 0 || h.Released || host != h.Host {
 		return h.PID == 0 || h.Released
 	}
-	return errors.Is(syscall.Kill(h.PID, 0), syscall.ESRCH)
+	p, err := os.FindProcess(h.PID)
+	if err != nil {
+		return true // on Windows it fails for a process that has ended
+	}
+	defer func() { _ = p.Release() }()
+	return errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
 // recall reads the ring. A damaged line is skipped, and a request that occurs twice counts once.

@@ -3,6 +3,7 @@ package disk
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 )
 
@@ -75,7 +76,7 @@ const fewInodes = 256
 // shortageOf returns the cause of an error of [IsNoSpace].
 func shortageOf(err error, left room, wants int64) Shortage {
 	switch {
-	case errors.Is(err, syscall.EDQUOT):
+	case isAny(err, overQuota):
 		return NoQuota
 	case errors.Is(err, syscall.EFBIG):
 		return NoFileSize
@@ -88,5 +89,12 @@ func shortageOf(err error, left room, wants int64) Shortage {
 // IsNoSpace reports whether a full disk, an exhausted quota, or the limit on the size of a
 // process's files caused err.
 func IsNoSpace(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
+	return isAny(err, full) || isAny(err, overQuota) || errors.Is(err, syscall.EFBIG)
+}
+
+// The errors of a full disk and of an exhausted quota.
+var full, overQuota = []syscall.Errno{syscall.ENOSPC}, []syscall.Errno{syscall.EDQUOT}
+
+func isAny(err error, kinds []syscall.Errno) bool {
+	return slices.ContainsFunc(kinds, func(kind syscall.Errno) bool { return errors.Is(err, kind) })
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gofrs/flock"
 	"github.com/parquet-go/parquet-go"
 
 	"callhouse/internal/calls"
@@ -166,7 +165,7 @@ func (v *verifier) outside(current *layout.Snapshot) error {
 		v.bad.Add("lock", layout.LockName, "it is not a regular file")
 		return nil
 	}
-	lock := flock.New(path, flock.SetFlag(os.O_RDONLY)) // makes no file
+	lock := disk.ProbeHold(path)
 	free, err := lock.TryRLock()
 	if err != nil && !disk.IsGone(err) {
 		v.report.Notes = append(v.report.Notes, fmt.Sprintf("the journal was not checked: %v", err))

@@ -1,3 +1,5 @@
+//go:build linux || darwin
+
 package disk
 
 import "syscall"
@@ -8,5 +10,6 @@ func roomUnder(path string) room {
 	if err := syscall.Statfs(path, &s); err != nil {
 		return room{}
 	}
-	return room{known: true, bytes: int64(s.Bavail) * s.Bsize, inodes: int64(s.Ffree), hasInodes: s.Files > 0}
+	size := int64(s.Bsize) //nolint:unconvert // 32 bits on macOS
+	return room{known: true, bytes: int64(s.Bavail) * size, inodes: int64(s.Ffree), hasInodes: s.Files > 0}
 }

@@ -1,0 +1,18 @@
+//go:build unix
+
+package disk
+
+import (
+	"os"
+
+	"github.com/gofrs/flock"
+)
+
+// Hold is a lock on a file.
+type Hold = flock.Flock
+
+// NewHold returns a lock on the file at path, not yet taken. Taking it makes the file.
+func NewHold(path string) *Hold { return flock.New(path, flock.SetPermissions(0o600)) }
+
+// ProbeHold is NewHold for a file that is not made, and is only read.
+func ProbeHold(path string) *Hold { return flock.New(path, flock.SetFlag(os.O_RDONLY)) }
