@@ -104,7 +104,7 @@ func (c *Crawler) rounds(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if !last {
+		if !last || pause > 1 { // what the rounds before have learned of kinds is read from the commit
 			if err := c.committed(ctx); err != nil {
 				return err
 			}
