@@ -70,7 +70,7 @@ type follower struct {
 
 	locked   bool // it has held the warehouse
 	failures int  // in a row
-	failed   time.Time
+	failing  time.Time
 }
 
 func newFollower(s *settings.Settings, stderr io.Writer) (*follower, error) {
@@ -211,11 +211,7 @@ func (f *follower) endure(ctx context.Context, err error) error {
 	if !f.passing(err) {
 		return err
 	}
-	f.failures++
-	if f.failures == 1 {
-		f.failed = time.Now()
-		f.log.Warn("cannot follow; trying again, ever more rarely", "error", f.Secrets.Error(err))
-	}
+	f.failed(err)
 	select {
 	case <-ctx.Done():
 	case <-time.After(f.pace.Backoff(f.failures)):
@@ -223,16 +219,30 @@ func (f *follower) endure(ctx context.Context, err error) error {
 	return nil
 }
 
+// failed counts a failure.
+func (f *follower) failed(err error) {
+	f.failures++
+	if f.failures == 1 {
+		f.failing = time.Now()
+		f.log.Warn("cannot follow; trying again, ever more rarely", "error", f.Secrets.Error(err))
+	}
+}
+
 // passing reports whether time may mend an error.
 func (f *follower) passing(err error) bool {
+	return serviceFails(err) || disk.IsNoSpace(err) || cli.Is[*disk.LockedError](err) && f.locked
+}
+
+// serviceFails reports whether an error is that the service cannot be used now.
+func serviceFails(err error) bool {
 	return cli.Is[*api.ServiceDownError](err) || cli.Is[*api.UnreachableError](err) || cli.Is[*api.CertificateError](err) ||
-		cli.Is[*api.RequestError](err) || disk.IsNoSpace(err) || cli.Is[*disk.LockedError](err) && f.locked
+		cli.Is[*api.RequestError](err)
 }
 
 // worked records a success.
 func (f *follower) worked() {
 	if f.failures > 0 {
-		f.log.Info("following again", "after", time.Since(f.failed).Round(time.Second), "failures", f.failures)
+		f.log.Info("following again", "after", time.Since(f.failing).Round(time.Second), "failures", f.failures)
 	}
 	f.failures = 0
 }

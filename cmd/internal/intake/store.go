@@ -122,13 +122,23 @@ func (s *Store) due(records, bytes int64) bool {
 		since >= max(commitRest, restTimes*s.took) && (records >= someRecords || since >= commitAge)
 }
 
-// Rested reports whether enough time has passed since the last commit for the next one of a process
-// that follows the service.
+// Rested reports whether enough time has passed since the last commit began for the next one of a
+// process that follows the service.
 func (s *Store) Rested() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.now().Sub(s.last) >= max(commitRest, restTimes*s.took)
+	return s.now().Sub(s.last.Add(-s.took)) >= max(commitRest, restTimes*s.took)
 }
+
+// Pause returns the least time between two commits that is due to how long they take.
+func (s *Store) Pause() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return restTimes * s.took
+}
+
+// Resume counts the rest between commits from the last commit of an earlier process.
+func (s *Store) Resume(last time.Time) { s.last = last }
 
 // Settle waits for a background commit.
 func (s *Store) Settle() error {
