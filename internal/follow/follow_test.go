@@ -246,8 +246,12 @@ const spoken = `,"transcript":[{"role":"agent","content":"Hello.","start_at":1,"
 func TestHinted(t *testing.T) {
 	m := NewMemory(0)
 	m.Poll()
-	open := func(id string) string { return `{"id":"` + id + `","status":"ongoing","start_at":1000,"transcript":null}` }
-	over := func(id string) string { return `{"id":"` + id + `","status":"ended","start_at":1000,"end_at":2000` + spoken }
+	open := func(id string) string {
+		return `{"id":"` + id + `","status":"ongoing","start_at":1000,"transcript":null}`
+	}
+	over := func(id string) string {
+		return `{"id":"` + id + `","status":"ended","start_at":1000,"end_at":2000` + spoken
+	}
 	fetched := 0
 	for n := range 200 { // a sender that tells of the begin and of the end
 		id := fmt.Sprintf("call-%04d", n)
