@@ -2,14 +2,15 @@
 """extract run against the sandbox in real time at the true limits, for four minutes each: latencies,
 ways of counting, faults, other clients, and a plain script as baseline. Prints how many of the 480
 requests were admitted, and how many were refused because of the run itself."""
-import argparse, collections, concurrent.futures, json, os, shutil, subprocess, tempfile, threading, time, urllib.error, urllib.request
+import argparse, collections, concurrent.futures, json, os, re, shutil, subprocess, tempfile, threading, time, urllib.error, urllib.request
 
 args = argparse.ArgumentParser()
 args.add_argument("--bin", default="bin")
 args.add_argument("--seconds", type=int, default=240)
 args.add_argument("--parallel", type=int, default=8)
 args.add_argument("--port", type=int, default=19000)
-args.add_argument("--only", default="", help="part of the names of the lines to measure")
+args.add_argument("--counted", default="arrival", help="when the service counts: arrival, answer or random")
+args.add_argument("--only", default="", help="a pattern of the names of the lines to measure")
 args = args.parse_args()
 BIN, SECONDS = os.path.abspath(args.bin), args.seconds
 FAULTS = ["--faults", "500=0.04,429=0.01,reset=0.01"]
@@ -78,7 +79,7 @@ class Script:
 def measure(at, cell):
     port, home = args.port + at, tempfile.mkdtemp(prefix="budget")
     service = subprocess.Popen([BIN + "/sandbox", "--addr", f"127.0.0.1:{port}", "--calls", "3000", "--organisation", "none", "--pace", "0",
-                                "--latency", f"{cell.latency * .9}s", "--jitter", f"{cell.latency * .2}s", "--limiter", cell.limiter,
+                                "--latency", f"{cell.latency * .9}s", "--jitter", f"{cell.latency * .2}s", "--limiter", cell.limiter, "--counted", args.counted,
                                 *(FAULTS if cell.faults else [])], stderr=subprocess.DEVNULL)
     while True:
         try:
@@ -117,7 +118,7 @@ cells = [Cell(f"{l} s, {k}{', faults' if f else ''}", l, k, f, 0, False)
 cells += [Cell(f"{l} s, sliding-log, script{', faults' if f else ''}", l, "sliding-log", f, 0, True) for f in (False, True) for l in LATENCIES]
 cells += [Cell(f"{l} s, {k}, beside one in {every} s", l, k, False, every, False)
           for k in ("sliding-log", "token-bucket") for every in (1, 3) for l in (.15, 2)]
-cells = [c for c in cells if args.only in c.name]
+cells = [c for c in cells if re.search(args.only, c.name)]
 with concurrent.futures.ThreadPoolExecutor(args.parallel) as pool:
     for line in pool.map(measure, range(len(cells)), cells):
         print(line, flush=True)
