@@ -10,6 +10,7 @@ args.add_argument("--seconds", type=int, default=240)
 args.add_argument("--parallel", type=int, default=8)
 args.add_argument("--port", type=int, default=19000)
 args.add_argument("--counted", default="arrival", help="when the service counts: arrival, answer or random")
+args.add_argument("--calls", type=int, default=3000)
 args.add_argument("--only", default="", help="a pattern of the names of the lines to measure")
 args = args.parse_args()
 BIN, SECONDS = os.path.abspath(args.bin), args.seconds
@@ -78,7 +79,7 @@ class Script:
 
 def measure(at, cell):
     port, home = args.port + at, tempfile.mkdtemp(prefix="budget")
-    service = subprocess.Popen([BIN + "/sandbox", "--addr", f"127.0.0.1:{port}", "--calls", "3000", "--organisation", "none", "--pace", "0",
+    service = subprocess.Popen([BIN + "/sandbox", "--addr", f"127.0.0.1:{port}", "--calls", str(args.calls), "--organisation", "none", "--pace", "0",
                                 "--latency", f"{cell.latency * .9}s", "--jitter", f"{cell.latency * .2}s", "--limiter", cell.limiter, "--counted", args.counted,
                                 *(FAULTS if cell.faults else [])], stderr=subprocess.DEVNULL)
     while True:

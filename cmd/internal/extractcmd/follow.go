@@ -32,10 +32,11 @@ at --sweep-at it does what extract run does; so it does at the start if that is 
 It holds the warehouse: other commands that write end with exit code 4. While the service is down it
 tries again, ever more rarely. A refused key or a wrong address ends it with exit code 1.
 
-With --listen it receives hints that calls have changed, and polls less often: a POST of JSON to
-/hints that contains a call's id, with a secret of 16 characters or more from CALLHOUSE_LISTEN_SECRET
-or --listen-secret-file. The secret is in the header X-Callhouse-Secret or Authorization: Bearer, or
-in the path (/hints/SECRET), or signs the body: see --listen-signature. Nothing else of a hint is used.
+With --listen it receives hints that calls have changed, fetches their records at once, and polls only
+every ten minutes (see --follow-every) while hints bring all calls: a POST of JSON to /hints that
+contains a call's id, with a secret of 16 characters or more from CALLHOUSE_LISTEN_SECRET or
+--listen-secret-file. The secret is in the header X-Callhouse-Secret or Authorization: Bearer, or in
+the path (/hints/SECRET), or signs the body: see --listen-signature. Nothing else of a hint is used.
 
 Exit codes: 0 stopped, everything is committed; 1 failed, nothing lost; 2 wrong use or
 configuration; 4 another run holds the warehouse.`
