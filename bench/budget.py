@@ -10,7 +10,7 @@ args.add_argument("--seconds", type=int, default=240)
 args.add_argument("--parallel", type=int, default=8)
 args.add_argument("--port", type=int, default=19000)
 args.add_argument("--counted", default="arrival", help="when the service counts: arrival, answer or random")
-args.add_argument("--calls", type=int, default=3000)
+args.add_argument("--calls", type=int, default=5000)
 args.add_argument("--only", default="", help="a pattern of the names of the lines to measure")
 args = args.parse_args()
 BIN, SECONDS = os.path.abspath(args.bin), args.seconds

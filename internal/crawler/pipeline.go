@@ -13,7 +13,7 @@ const (
 	// firstRound is how long a run lists before it first fetches the transcripts of what it has
 	// listed, at most, and from the beginning of that round to the next at least. The time doubles
 	// with every further round, since each begins with a commit.
-	firstRound = time.Minute
+	firstRound = 20 * time.Second
 	// listsFirst is how long the commit of the list waits for the lists of resources.
 	listsFirst = 30 * time.Second
 )
