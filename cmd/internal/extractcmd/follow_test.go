@@ -139,7 +139,14 @@ func TestFollow(t *testing.T) {
 	if at := time.UnixMilli(h.Snapshot.Manifest.Watermark); f.clock.Now().Sub(at) > 15*time.Minute {
 		t.Errorf("the newest call started at %v, now it is %v", at, f.clock.Now())
 	}
-	// What it left, a run completes without fetching anything again.
+	// A second process lists the newest calls again, but fetches none of their records again.
+	stop = f.start()
+	again := f.clock.Now()
+	f.until("five minutes more", func(*sink.History) bool { return f.clock.Now().Sub(again) > 5*time.Minute })
+	if code, n := stop(), f.on.Server.Stats().DetailsAgain; code != cli.ExitOK || n > 0 {
+		t.Errorf("the second process: exit code %d, %d records fetched again", code, n)
+	}
+	// What they left, a run completes without fetching anything again.
 	if code, stderr := f.extract(t.Context(), "run"); code != cli.ExitOK {
 		t.Errorf("a run afterwards: %d, %s", code, stderr)
 	}
