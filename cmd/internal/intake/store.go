@@ -131,18 +131,17 @@ const writeRate = 64 << 10
 // Rested reports whether enough time has passed since the last commit began for the next one of a
 // process that follows the service.
 func (s *Store) Rested() bool {
-	pause := max(commitRest, s.Pause())
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.now().Sub(s.last.Add(-s.took)) >= pause
+	written := time.Duration(s.wrote) * time.Second / writeRate
+	return s.now().Sub(s.last.Add(-s.took)) >= max(commitRest, restTimes*s.took, written)
 }
 
-// Pause returns the least time between two commits of such a process that is due to how long they
-// take, and to what they write.
+// Pause returns how long commits rest because of the time that the last one took.
 func (s *Store) Pause() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return max(restTimes*s.took, time.Duration(s.wrote)*time.Second/writeRate)
+	return restTimes * s.took
 }
 
 // Resume counts the rest between commits from the last commit of an earlier process.
