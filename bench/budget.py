@@ -107,8 +107,9 @@ def measure(at, cell):
     stats = get(port, "/sandbox/stats")
     service.terminate()
     shutil.rmtree(home)
-    refused = stats["above_limit"] - others[1]
-    admitted = stats["requests"] - stats["above_limit"] - (others[0] - others[1])
+    limited = stats["by_status"].get("429", 0) - stats["faults"].get("429", 0)
+    refused = limited - others[1]
+    admitted = stats["requests"] - limited - (others[0] - others[1])
     beside = f"; {others[1]} of {others[0]} of the other client refused ({others[1] / others[0]:.1%})" if cell.every else ""
     return f"{cell.name:50} {admitted:4} of {SECONDS * 2}, own 429: {refused}{beside}; faults {sum(stats['faults'].values())}"
 

@@ -124,6 +124,10 @@ func (s *Store) due(records, bytes int64) bool {
 		since >= max(commitRest, restTimes*s.took) && (records >= someRecords || since >= commitAge)
 }
 
+// followTimes is restTimes for a process that follows the service: its commits may take a thirtieth
+// of the time, since calls wait for them.
+const followTimes = 30
+
 // writeRate bounds what a process that follows the service writes, in bytes a second: every commit
 // writes the files of the days that changed anew, and each of them stays for a day.
 const writeRate = 64 << 10
@@ -134,14 +138,14 @@ func (s *Store) Rested() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	written := time.Duration(s.wrote) * time.Second / writeRate
-	return s.now().Sub(s.last.Add(-s.took)) >= max(commitRest, restTimes*s.took, written)
+	return s.now().Sub(s.last.Add(-s.took)) >= max(commitRest, followTimes*s.took, written)
 }
 
 // Pause returns how long commits rest because of the time that the last one took.
 func (s *Store) Pause() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return restTimes * s.took
+	return followTimes * s.took
 }
 
 // Resume counts the rest between commits from the last commit of an earlier process.
