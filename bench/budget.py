@@ -97,8 +97,10 @@ def measure(at, cell):
         while time.time() < until:
             threading.Thread(target=one).start()
             time.sleep(cell.every)
-    if cell.every:
+    if cell.every:  # it is there before the run begins
+        until += 60
         threading.Thread(target=neighbour).start()
+        time.sleep(60)
     if cell.script:
         Script(port, until)
     else:

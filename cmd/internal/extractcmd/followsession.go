@@ -259,6 +259,9 @@ func (s *session) heed(ctx context.Context) error {
 			poll = true
 		}
 	}
+	if s.ListOnly { // without records
+		poll, fetch = poll || len(fetch) > 0, nil
+	}
 	if at := s.polled.Add(s.pace.Least); poll && at.Before(s.pollAt) {
 		s.pollAt = at
 	}
