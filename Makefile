@@ -118,6 +118,12 @@ follow: ## extract follow in real time with kills, with and without hints; FOR=6
 	go build -o build/bench/bin/ ./cmd/extract ./cmd/query ./cmd/sandbox
 	bench/follow.py --bin build/bench/bin --dir $$(mktemp -d build/follow.XXXX) --minutes $(or $(FOR),10)
 
+.PHONY: budget
+budget: ## extract run in real time at the limits: latencies, ways of counting, faults, other clients, a script (about 20 minutes)
+	mkdir -p build/bench/bin
+	go build -o build/bench/bin/ ./cmd/extract ./cmd/sandbox
+	bench/budget.py --bin build/bench/bin
+
 .PHONY: bench-go
 bench-go: ## Go benchmarks of all packages
 	go test -run '^$$' -bench . -benchmem ./...

@@ -62,7 +62,7 @@ func mergeBulk(old, new *Call) {
 	if old.costed() {
 		new.fill(page, colCreditsUsed, colBilled)
 	}
-	if old.analyzed() {
+	if old.Analyzed() {
 		new.fill(page, colEvaluation)
 	}
 	new.Row[colTranscriptSource] = schema.TextValue([]byte(fromV2))

@@ -21,7 +21,8 @@ const (
 	// DueNulls are the calls of some days ago whose record had no transcript: all of those of which
 	// [DueTranscripts] takes a sample. See [Call.Probed].
 	DueNulls
-	// DueWaiting are those of [DueTranscripts] that wait for a transcript, without probes.
+	// DueWaiting are those of [DueTranscripts] that wait for a transcript, without probes, for a
+	// process that follows the service: it requests their records again sooner.
 	DueWaiting
 )
 
@@ -56,8 +57,8 @@ func (a *Asking) Due(c *Call) (due Due, ok bool) {
 	due = Due{CallID: string(c.ID()), StartAt: c.StartAt(), Kind: c.Kind()}
 	switch {
 	case c.TranscriptState() == Skipped && !a.Kinds.Barren(due.Kind):
-	case c.Waits() && c.AskAt() <= a.Now:
-		due.AskAt = c.AskAt()
+	case c.Waits() && c.AskAt(a.Scope) <= a.Now:
+		due.AskAt = c.AskAt(a.Scope)
 	case a.Scope == DueUnsettled && c.Unsettled() && c.ExpiresAt() > a.Now:
 		due.Settles = true
 	case a.Scope != DueWaiting && c.Probed(a.Now, a.Scope == DueNulls):
@@ -68,20 +69,28 @@ func (a *Asking) Due(c *Call) (due Due, ok bool) {
 	return due, true
 }
 
-// firstWait is the minimum time after a call's end before its record is requested a second time, if
-// it had no transcript yet.
-const firstWait = 30 * time.Minute
+// The minimum time after a call's end before its record is requested a second time, if it had no
+// transcript yet. Runs are nightly: firstWait keeps one from requesting it twice. A process that
+// follows the service is there to have it soon.
+const (
+	firstWait    = 30 * time.Minute
+	firstWaiting = time.Minute
+)
 
 // AskAt returns when to request the record of a due call, in ms since 1970 UTC. That is at once,
 // unless the record was fetched before and its transcript may still come. Then it is when the time
 // since the call's end has doubled, and for the last time after TranscriptGrace.
-func (c *Call) AskAt() int64 {
+func (c *Call) AskAt(scope DueScope) int64 {
 	end := c.endKnown()
 	if !c.TurnCount().OK || c.TurnCount().V > 0 || !end.OK {
 		return 0
 	}
+	least := firstWait
+	if scope == DueWaiting {
+		least = firstWaiting
+	}
 	age := c.FetchedAt() - end.V
-	return end.V + min(max(2*age, firstWait.Milliseconds()), TranscriptGrace.Milliseconds())
+	return end.V + min(max(2*age, least.Milliseconds()), TranscriptGrace.Milliseconds())
 }
 
 // A record without a transcript that was taken as final is fetched once more when it is probeAfter

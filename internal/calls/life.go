@@ -92,7 +92,7 @@ func (c *Call) settlement(now int64, never bool) Settlement {
 		return Open
 	case !c.Over():
 		return Expired
-	case never, c.costed() && (c.OptedOut() || c.analyzed()):
+	case never, c.costed() && (c.OptedOut() || c.Analyzed()):
 		return Settled
 	case now < expire:
 		return Ended
@@ -201,12 +201,12 @@ func (c *Call) listedOnly() bool {
 // of the call's kind never have any.
 func (c *Call) showsConversation() bool {
 	recorded := !c.Row[colRecordingURL].IsNull() && !c.TurnCount().OK && c.TranscriptState() != Skipped
-	return c.TurnCount().V > 0 || c.Turns().Len() > 0 || recorded || c.analyzed()
+	return c.TurnCount().V > 0 || c.Turns().Len() > 0 || recorded || c.Analyzed()
 }
 
-// analyzed reports whether call_analysis is not null: one of its columns is not null, or extra
+// Analyzed reports whether call_analysis is not null: one of its columns is not null, or extra
 // shows that it is an object of nulls or some other value.
-func (c *Call) analyzed() bool {
+func (c *Call) Analyzed() bool {
 	return !wire.IsEmpty(&c.Object, analysisField) || wire.ReadExtra(&c.Object).Value(analysisField).Shape > scan.IsNull
 }
 
@@ -262,7 +262,7 @@ func decodedState(c *Call) TranscriptState {
 // made from the transcript, is missing as well; and the call ended less than TranscriptGrace
 // before.
 func (c *Call) early() bool {
-	if c.TurnCount().V > 0 || c.FetchedAt() == 0 || c.analyzed() || c.neverConnected() {
+	if c.TurnCount().V > 0 || c.FetchedAt() == 0 || c.Analyzed() || c.neverConnected() {
 		return false
 	}
 	if c.Extra() != nil {

@@ -8,7 +8,7 @@ import "github.com/parquet-go/parquet-go"
 // If that data alone would mean that the call never connected, so that its record would not be
 // requested, only its id and its start stay.
 func (c *Call) Lose(turns, items bool) {
-	if !(turns && c.TurnCount().V > 0 || items && c.analyzed()) || c.OptedOut() {
+	if !(turns && c.TurnCount().V > 0 || items && c.Analyzed()) || c.OptedOut() {
 		return
 	}
 	if turns {

@@ -40,7 +40,6 @@ type Crawler struct {
 	streams        *streams.Set
 	resources      *resources.Crawl
 	readers        sync.Pool
-	stopping       atomic.Bool
 	skips          skips
 	cameLate       atomic.Bool // a transcript came after its record was taken to have none for good
 	// Items listed with and without call_analysis or call_cost.

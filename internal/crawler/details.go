@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"sync/atomic"
+	"time"
 
 	"github.com/sourcegraph/conc/pool"
 
@@ -70,15 +73,22 @@ func (c *Crawler) fetchDue(ctx context.Context, scope calls.DueScope) error {
 			p.DetailsTotal = p.DetailsDone() + s.DueCount(scope)
 		}
 	})
+	return c.fetchAll(ctx, c.store.Due(ctx, scope), 0)
+}
+
+// fetchAll fetches the details of calls. It begins none after limit, if that is not zero.
+func (c *Crawler) fetchAll(ctx context.Context, dues iter.Seq2[calls.Due, error], limit time.Duration) error {
+	var stopping atomic.Bool // the loop's own context does not show errors
+	begun := time.Now()
 	workers := pool.New().WithMaxGoroutines(c.cfg.Workers).WithContext(ctx).WithCancelOnError().WithFirstError()
-	for due, err := range c.store.Due(ctx, scope) {
+	for due, err := range dues {
 		if err != nil {
 			if ctx.Err() == nil {
 				workers.Go(func(context.Context) error { return &StoreError{"read the calls that are due", err} })
 			}
 			break
 		}
-		if ctx.Err() != nil || c.stopping.Load() {
+		if ctx.Err() != nil || stopping.Load() || limit > 0 && time.Since(begun) > limit {
 			break
 		}
 		switch c.decide(&due) {
@@ -87,7 +97,7 @@ func (c *Crawler) fetchDue(ctx context.Context, scope calls.DueScope) error {
 		case skip:
 			if err := c.passOver(ctx, due.CallID); err != nil {
 				workers.Go(func(context.Context) error { return err })
-				c.stopping.Store(true)
+				stopping.Store(true)
 			}
 			continue
 		}
@@ -101,7 +111,7 @@ func (c *Crawler) fetchDue(ctx context.Context, scope calls.DueScope) error {
 				return c.put(ctx, rec)
 			})
 			if err != nil {
-				c.stopping.Store(true) // the loop's own context does not show it
+				stopping.Store(true)
 			}
 			return err
 		})

@@ -4,14 +4,13 @@ import (
 	"context"
 	"time"
 
-	"callhouse/internal/api"
 	"callhouse/internal/calls"
 	"callhouse/internal/crawler/params"
-	"callhouse/internal/schema"
 )
 
 // A crawler that follows the service does not Run. It polls the newest part of the list, and fetches
-// the records that this makes due, again and again; its caller commits in between.
+// the records that this makes due, again and again; its caller commits in between. Its store yields
+// calls that are due before they are committed.
 
 // Poll stores the newest page of the list, and further ones down to from, in ms: what started before
 // is known. The error is one of package api, of the store, or that of Config.Ready. If a page fails,
@@ -41,10 +40,10 @@ func (c *Crawler) Poll(ctx context.Context, from int64) (reached bool, err error
 	return l.covered <= from, err
 }
 
-// FetchDue fetches the records that are due as of the last commit and were not requested before. It
-// leaves to nightly runs what can wait: probes, and kinds of calls that turn out to have
+// FetchDue fetches the records that are due and were not requested before, and begins none after
+// limit. It leaves to nightly runs what can wait: probes, and kinds of calls that turn out to have
 // transcripts.
-func (c *Crawler) FetchDue(ctx context.Context) error {
+func (c *Crawler) FetchDue(ctx context.Context, limit time.Duration) error {
 	if c.cfg.ListOnly {
 		return nil
 	}
@@ -57,16 +56,18 @@ func (c *Crawler) FetchDue(ctx context.Context) error {
 	if scope == calls.DueTranscripts {
 		scope = calls.DueWaiting
 	}
-	return c.fetchDue(ctx, scope)
+	return c.fetchAll(ctx, c.store.Due(ctx, scope), limit)
 }
 
-// Fetch fetches and stores one call's record.
-func (c *Crawler) Fetch(ctx context.Context, id string) error {
-	c.skips.once(id, c.nowMS())
-	return c.fetchDetail(ctx, id, api.Recent, nil, func(call *calls.Call, rec schema.Record) error {
-		c.skips.note(call, c.nowMS())
-		return c.put(ctx, rec)
-	})
+// Fetch fetches the records of some calls, whatever is known of them.
+func (c *Crawler) Fetch(ctx context.Context, ids []string) error {
+	return c.fetchAll(ctx, func(yield func(calls.Due, error) bool) {
+		for _, id := range ids {
+			if !yield(calls.Due{CallID: id, AskAt: c.nowMS() + 1}, nil) {
+				return
+			}
+		}
+	}, 0)
 }
 
 // Close ends a crawler that does not Run.

@@ -11,8 +11,9 @@ import (
 
 const (
 	// firstRound is how long a run lists before it first fetches the transcripts of what it has
-	// listed. The time doubles with every further round, since each begins with a commit.
-	firstRound = time.Minute
+	// listed, at most, and from the beginning of that round to the next at least. The time doubles
+	// with every further round, since each begins with a commit.
+	firstRound = 20 * time.Second
 	// listsFirst is how long the commit of the list waits for the lists of resources.
 	listsFirst = 30 * time.Second
 )
@@ -99,12 +100,14 @@ func (c *Crawler) rounds(ctx context.Context) error {
 		return nil
 	}
 	c.newest.Await(ctx, firstRound)
+	begun := time.Now()
 	for pause := time.Duration(1); ; pause = max(firstRound, 2*pause) {
-		last := c.listed.Await(ctx, pause)
+		last := c.listed.Await(ctx, max(pause-time.Since(begun), 1))
+		begun = time.Now()
 		if ctx.Err() != nil {
 			return nil
 		}
-		if !last {
+		if !last || pause > 1 { // what the rounds before have learned of kinds is read from the commit
 			if err := c.committed(ctx); err != nil {
 				return err
 			}

@@ -25,15 +25,16 @@ func TestPace(t *testing.T) {
 			t.Errorf("in busy hours: %v", w)
 		}
 	}
+	if w := p.Next(false, true); w != 10*time.Minute {
+		t.Errorf("if hints bring all news: %v", w)
+	}
+	p.Next(true, true)
 	var all []time.Duration
 	for range 8 {
 		all = append(all, p.Next(false, false))
 	}
 	if all[0] != 90*time.Second || !slices.IsSorted(all) || all[7] != 10*time.Minute {
 		t.Errorf("in quiet hours: %v", all)
-	}
-	if w := p.Next(false, true); w != time.Minute {
-		t.Errorf("with a call in progress: %v", w)
 	}
 	if p.Backoff(1) != time.Minute || p.Backoff(3) != 4*time.Minute || p.Backoff(50) != 10*time.Minute {
 		t.Errorf("after failures: %v, %v, %v", p.Backoff(1), p.Backoff(3), p.Backoff(50))
@@ -105,8 +106,7 @@ func TestFind(t *testing.T) {
 // Only who knows the secret can hint; ids wait together, once each, and not without bound.
 func TestHints(t *testing.T) {
 	const secret = "a secret of some length"
-	now := time.Now()
-	h := &Hints{Secret: secret, Signature: "X-Signature", Known: func(string) bool { return false }, Now: func() time.Time { return now }}
+	h := &Hints{Secret: secret, Signature: "X-Signature", Known: func(string) bool { return false }}
 	body := `{"call_id":"` + one + `"}`
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte(body))
@@ -156,17 +156,16 @@ func TestHints(t *testing.T) {
 	if got := post(HintPath, `"`+strings.Repeat("x", MaxHint)+`"`, "X-Callhouse-Secret", secret); got != 413 {
 		t.Errorf("a large body: %d", got)
 	}
-	if ids, _ := h.Take(time.Minute); ids != nil {
-		t.Errorf("taken at once: %v", ids)
-	}
-	now = now.Add(time.Minute)
-	if ids, _ := h.Take(time.Minute); !slices.Equal(ids, []string{one}) {
+	if ids, _ := h.Take(10); !slices.Equal(ids, []string{one}) {
 		t.Errorf("taken: %v", ids)
 	}
 	for i := range 2 * mostPending {
 		post(HintPath, fmt.Sprintf(`{"call_id":"call-%08d"}`, i), "X-Callhouse-Secret", secret)
 	}
-	if ids, overflow := h.Take(0); len(ids) != mostPending || !overflow {
+	if ids, overflow := h.Take(30); len(ids) != 30 || !overflow {
+		t.Errorf("%d are taken, %v", len(ids), overflow)
+	}
+	if ids, overflow := h.Take(mostPending); len(ids) != mostPending-30 || overflow {
 		t.Errorf("%d wait, %v", len(ids), overflow)
 	}
 }
@@ -191,8 +190,8 @@ func TestMemory(t *testing.T) {
 	if !see(call, 1_010_000) || see(call, 1_011_000) {
 		t.Error("a new call is not stored once")
 	}
-	if news, open := m.News(1_012_000); news != 1 || !open {
-		t.Errorf("after a new call: %d, %v", news, open)
+	if news := m.News(1_012_000); news != (News{Open: true}) {
+		t.Errorf("the first poll: %+v", news)
 	}
 	if down := m.Down(5_000_000, 1_012_000); down != 1_000_000 {
 		t.Errorf("the next poll lists down to %d", down)
@@ -201,8 +200,8 @@ func TestMemory(t *testing.T) {
 	if !see(ended, 1_070_000) {
 		t.Error("the end of a call is not stored")
 	}
-	if news, open := m.News(1_070_000); news != 1 || open {
-		t.Errorf("after its end: %d, %v", news, open)
+	if news := m.News(1_070_000); news != (News{Calls: 1}) {
+		t.Errorf("after its end: %+v", news)
 	}
 	m.Committed(1_100_000)
 	if lag, _ := m.Lag(); lag != 40_000 {
@@ -212,33 +211,141 @@ func TestMemory(t *testing.T) {
 	if see(strings.Replace(ended, "sig=1", "sig=2", 1), 1_200_000) {
 		t.Error("another signature is stored")
 	}
-	if news, _ := m.News(1_200_000); news != 0 {
-		t.Errorf("%d news in a poll that found nothing", news)
+	if news := m.News(1_200_000); news != (News{}) {
+		t.Errorf("a poll that found nothing: %+v", news)
 	}
 	if !see(strings.Replace(ended, `"ended"`, `"error"`, 1), 1_200_000) {
 		t.Error("a change is not stored")
 	}
-	// Hints: of a call of the last poll, of one further down, of an unknown one.
 	m.Poll()
 	see(`{"id":"b","status":"ended","start_at":1300000,"end_at":1310000}`, 1_320_000)
-	if known, listed := m.Hinted("b"); !known || !listed {
-		t.Errorf("b: %v, %v", known, listed)
+	see(`{"id":"c","status":"ended","start_at":1250000,"end_at":1260000}`, 1_320_000)
+	if news := m.News(1_320_000); news != (News{Calls: 2, Missed: 1}) {
+		t.Errorf("of two calls, for one of which a hint may still come: %+v", news)
 	}
-	if known, listed := m.Hinted("a"); !known || listed {
-		t.Errorf("a: %v, %v", known, listed)
+}
+
+// record returns a call's own record, fetched at now.
+func record(t *testing.T, text string, now int64) *calls.Call {
+	t.Helper()
+	var d calls.Decoder
+	c := new(calls.Call)
+	if err := d.Decode([]byte(text), schema.KindDetail, c); err != nil {
+		t.Fatal(err)
 	}
-	if known, _ := m.Hinted("c"); known {
-		t.Error("c is known")
+	c.Fetched(now, now, nil)
+	calls.Merge(nil, c, schema.KindDetail)
+	c.Settle(now)
+	return c
+}
+
+const spoken = `,"transcript":[{"role":"agent","content":"Hello.","start_at":1,"end_at":2}]}`
+
+// Hints cost a request only if the call has probably ended: that is learned separately of the first
+// hint for a call and of later ones.
+func TestHinted(t *testing.T) {
+	m := NewMemory(0)
+	m.Poll()
+	open := func(id string) string {
+		return `{"id":"` + id + `","status":"ongoing","start_at":1000,"transcript":null}`
 	}
-	m.Expect("c", 1_330_000)
-	if _, open := m.News(1_330_000); open || m.Knows("c") {
-		t.Error("a hint alone makes a call known")
+	over := func(id string) string {
+		return `{"id":"` + id + `","status":"ended","start_at":1000,"end_at":2000` + spoken
+	}
+	fetched := 0
+	for n := range 200 { // a sender that tells of the begin and of the end
+		id := fmt.Sprintf("call-%04d", n)
+		if m.Hinted(id, 1500) == Fetch {
+			fetched++
+			m.Fetched(record(t, open(id), 1500), 1500)
+		}
+		if a := m.Hinted(id, 3000); a != Fetch {
+			t.Fatalf("the end of call %d: %v", n, a)
+		}
+		m.Fetched(record(t, over(id), 3000), 3000)
+	}
+	if fetched < 4 || fetched > 30 {
+		t.Errorf("%d of 200 records were fetched when their calls began", fetched)
 	}
 	m.Poll()
-	if !see(`{"id":"c","status":"ended","start_at":1325000,"end_at":1329000}`, 1_340_000) {
-		t.Error("a hinted call is not stored")
+	if news := m.News(3000); news.Hinted != 200 {
+		t.Errorf("hints showed the end of 200 calls: %+v", news)
 	}
-	if news, _ := m.News(1_340_000); news != 0 {
-		t.Error("a call that a hint named is news")
+	if m.Changed(item(t, over("call-0000")), 4000); m.News(4000).Calls > 0 {
+		t.Error("a call that a hint has shown is news")
+	}
+	if a := m.Hinted("call-0000", 4000); a != Wait {
+		t.Errorf("a hint for a call with transcript, which polls list: %v", a)
+	}
+	if a := m.Hinted("call-0001", 4000); a != Fetch {
+		t.Errorf("a hint for a call with transcript, which polls do not list: %v", a)
+	}
+	m = NewMemory(0) // a sender that tells of all sorts of things before the end
+	m.Poll()
+	polls, wasted := 0, 0
+	for n := range 300 {
+		switch id := fmt.Sprintf("call-%04d", n%3); m.Hinted(id, 1500) {
+		case Fetch:
+			wasted++
+			m.Fetched(record(t, open(id), 1500), 1500)
+		case Poll:
+			polls++
+		}
+	}
+	if wasted > 40 || polls < 200 {
+		t.Errorf("of 300 hints for calls in progress %d cost a request, %d wait for a poll", wasted, polls)
+	}
+	if m.Knows("call-0000"); m.Knows("call-9999") {
+		t.Error("a call is known that is not")
+	}
+}
+
+// Transcripts that come some time after the end are requested then. A call that never has one
+// changes nothing.
+func TestRipe(t *testing.T) {
+	m := NewMemory(0)
+	m.Poll()
+	end := int64(10_000_000)
+	requests := 0
+	call := func(n int, there int64) {
+		id := fmt.Sprintf("call-%04d", n)
+		m.Changed(item(t, fmt.Sprintf(`{"id":"%s","status":"ended","start_at":%d,"end_at":%d,"call_analysis":null}`, id, end-1000, end)), end)
+		for age := int64(20_000); ; age *= 2 { // ms
+			if !m.Ripe(id, end+age) {
+				continue
+			}
+			requests++
+			text := fmt.Sprintf(`{"id":"%s","status":"ended","start_at":%d,"end_at":%d,"call_analysis":null`, id, end-1000, end)
+			if age >= there {
+				m.Fetched(record(t, text+spoken, end+age), end+age)
+				return
+			}
+			m.Fetched(record(t, text+`,"transcript":null}`, end+age), end+age)
+			if age > 100_000_000 {
+				return
+			}
+		}
+	}
+	for n := range 100 {
+		call(n, 0)
+	}
+	if requests != 100 {
+		t.Errorf("%d requests for 100 transcripts that are there at once", requests)
+	}
+	requests = 0
+	call(999, 1e15)
+	if never := requests; never < 5 || !m.Ripe("call-0000", end) {
+		t.Errorf("a transcript that never comes: %d requests, %d ms", never, m.ripe)
+	}
+	requests = 0
+	for n := range 200 {
+		call(1000+n, 60_000)
+	}
+	if requests > 240 {
+		t.Errorf("%d requests for 200 transcripts that come a minute after the end", requests)
+	}
+	m.Changed(item(t, `{"id":"d","status":"ended","start_at":1,"end_at":2,"call_analysis":{"summary":"S"}}`), 3)
+	if !m.Ripe("d", 3) {
+		t.Error("a call with an analysis waits")
 	}
 }

@@ -33,24 +33,19 @@ type Hints struct {
 	Secret    string
 	Signature string               // the header with an HMAC-SHA256 of the body; empty: none is accepted
 	Known     func(id string) bool // whether a call is known
-	Now       func() time.Time     // nil: time.Now
 	open      chan struct{}        // holds one for each request that is read
 	once      sync.Once
 
 	mu       sync.Mutex
 	pending  map[string]bool
-	first    time.Time // when the first of them came
-	came     int64     // good requests so far
-	overflow bool      // ids were dropped: a poll shows what they stood for
+	came     int64 // good requests so far
+	overflow bool  // ids were dropped: a poll shows what they stood for
 }
 
 func (h *Hints) init() {
 	h.once.Do(func() {
 		h.open = make(chan struct{}, mostOpen)
 		h.pending = map[string]bool{}
-		if h.Now == nil {
-			h.Now = time.Now
-		}
 	})
 }
 
@@ -129,9 +124,6 @@ func (h *Hints) add(ids []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.came++
-	if len(h.pending) == 0 && len(ids) > 0 {
-		h.first = h.Now()
-	}
 	for _, id := range ids {
 		if len(h.pending) >= mostPending {
 			h.overflow = true
@@ -141,20 +133,20 @@ func (h *Hints) add(ids []string) {
 	}
 }
 
-// Take returns the ids that hints have named, once the first of them has waited for delay: one poll
-// then serves all of them. overflow means that some were dropped.
-func (h *Hints) Take(delay time.Duration) (ids []string, overflow bool) {
+// Take returns some ids that hints have named, most at a time. overflow means that others were
+// dropped.
+func (h *Hints) Take(most int) (ids []string, overflow bool) {
 	h.init()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.pending) == 0 || h.Now().Sub(h.first) < delay {
-		return nil, false
-	}
 	for id := range h.pending {
+		if len(ids) == most {
+			break
+		}
 		ids = append(ids, id)
+		delete(h.pending, id)
 	}
-	overflow = h.overflow
-	h.pending, h.overflow = map[string]bool{}, false
+	overflow, h.overflow = h.overflow, false
 	return ids, overflow
 }
 

@@ -4,35 +4,55 @@ import (
 	"hash/maphash"
 	"slices"
 	"sync"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
 
 	"callhouse/internal/calls"
+	"callhouse/internal/schema"
 )
 
-// Memory remembers the calls of the newest pages, so that a poll stores only what has changed, and
-// measures how far the warehouse is behind. It is safe for concurrent use.
+// Memory remembers the calls of the newest pages and of hints, so that a poll stores only what has
+// changed and no record is requested in vain, and measures how far the warehouse is behind. Times
+// are ms since 1970 UTC. It is safe for concurrent use.
 type Memory struct {
 	seed  maphash.Seed
-	began int64 // ms; calls that ended before do not count for the lag
+	began int64 // calls that ended before do not count for the lag
 
 	mu      sync.Mutex
 	calls   map[string]*seen
 	pages   int64 // polls so far
-	news    int   // calls that came or ended since the last poll began, which no hint had named
-	waiting lags  // stored, and not committed
-	done    lags  // the last ones that were committed
+	news    News  // of the last poll
+	hinted  int   // calls that ended by a hinted record since the last poll
+	ripe    int64 // how long after a call's end its transcript usually is there
+	hints   [2]trust
+	waiting lags // stored, and not committed
+	done    lags // the last ones that were committed
 }
 
-// lags are ends of calls, in ms; in done, the times from there to the commit.
+// lags are ends of calls; in done, the times from there to the commit.
 type lags struct{ calls, transcripts []int64 }
+
+// News is what a poll found.
+type News struct {
+	Calls  int  // that came or ended since the last poll
+	Missed int  // that ended at least hintsLate before, and that no hint had shown
+	Hinted int  // that hints had shown since the last poll
+	Open   bool // some are in progress
+}
 
 // seen is a call as it was last seen.
 type seen struct {
-	sum    uint64
-	page   int64 // the last poll that listed it
-	start  int64 // or when it was first seen
-	over   bool
-	told   bool // its transcript was fetched
-	hinted bool
+	sum   uint64
+	page  int64 // the last poll that listed it; 0: none
+	start int64 // or when it was first seen
+	end   int64 // 0: unknown
+	over  bool
+	told  bool   // its record needs no further request
+	null  int64  // how long after its end its record had no transcript; 0: it was not requested
+	ready bool   // the list shows an analysis, which is made from the transcript
+	hints int    // for it
+	tried *trust // that is judged by its record, which is being requested; nil: none
 }
 
 const (
@@ -41,10 +61,12 @@ const (
 	// lastLags is how many calls determine the lag.
 	lastLags = 100
 	// openFor is how long after its start a call in progress makes polls more frequent and longer.
-	openFor = int64(30 * 60_000)
+	openFor = int64(30 * time.Minute / time.Millisecond)
+	// hintsLate is how long a hint may take.
+	hintsLate = int64(time.Minute / time.Millisecond)
 )
 
-// NewMemory returns an empty memory; now is in ms.
+// NewMemory returns an empty memory.
 func NewMemory(now int64) *Memory {
 	return &Memory{seed: maphash.MakeSeed(), began: now, calls: map[string]*seen{}}
 }
@@ -54,7 +76,8 @@ func (m *Memory) Poll() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.pages++
-	m.news = 0
+	m.news = News{Hinted: m.hinted}
+	m.hinted = 0
 	if len(m.calls) > mostSeen {
 		for id, c := range m.calls {
 			if c.page < m.pages-1 {
@@ -68,69 +91,125 @@ func (m *Memory) Poll() {
 // before, and remembers it.
 func (m *Memory) Changed(call *calls.Call, now int64) bool {
 	sum := m.sum(call)
-	id := string(call.ID())
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c := m.calls[id]
-	if c == nil {
+	c, known := m.see(call, now)
+	changed := c.page == 0 || c.sum != sum
+	if ended := call.Over() && !c.over; m.pages > 1 && (ended || !known) {
+		m.news.Calls++
+		if ended && call.EndAt().V <= now-hintsLate {
+			m.news.Missed++
+		}
+	}
+	m.ended(c, call)
+	c.sum, c.page, c.ready = sum, m.pages, c.ready || call.Analyzed()
+	return changed
+}
+
+// see returns what was seen of a call, and whether it was known.
+func (m *Memory) see(call *calls.Call, now int64) (c *seen, known bool) {
+	id := string(call.ID())
+	if c = m.calls[id]; c == nil {
 		c = &seen{start: now}
 		m.calls[id] = c
 	}
-	known := c.page > 0
+	known = c.page > 0 || c.over
 	if call.StartAt().OK {
 		c.start = call.StartAt().V
 	}
-	changed := !known || c.sum != sum
-	if over := call.Over(); !known || over && !c.over {
-		if over && call.EndAt().OK && call.EndAt().V >= m.began {
-			m.waiting.calls = append(m.waiting.calls, call.EndAt().V)
-		}
-		if !c.hinted && (m.pages > 1 || !over) {
-			m.news++
-		}
+	return c, known
+}
+
+// ended remembers whether a call is over.
+func (m *Memory) ended(c *seen, call *calls.Call) {
+	if c.over || !call.Over() {
+		return
 	}
-	c.sum, c.page, c.over = sum, m.pages, call.Over()
-	return changed
+	c.over, c.end = true, call.EndAt().V
+	if c.end >= m.began {
+		m.waiting.calls = append(m.waiting.calls, c.end)
+	}
 }
 
 // sum returns a hash of what a call says. Signed links say the same with any query.
 func (m *Memory) sum(call *calls.Call) uint64 {
 	var h maphash.Hash
 	h.SetSeed(m.seed)
-	for i := range call.Of.Table.Columns {
-		if c := &call.Of.Table.Columns[i]; c.Compared() {
-			v := c.Content(call.Row[i])
-			_ = h.WriteByte(byte(v.Kind() + 1))
-			_, _ = h.Write(v.Bytes())
-			_ = h.WriteByte(0)
+	add := func(columns []schema.Column, row []parquet.Value) {
+		for i := range columns {
+			if c := &columns[i]; c.Compared() {
+				v := c.Content(row[i])
+				_ = h.WriteByte(byte(v.Kind() + 1))
+				_, _ = h.Write(v.Bytes())
+				_ = h.WriteByte(0)
+			}
 		}
 	}
+	add(call.Of.Table.Columns, call.Row)
 	for i := range call.Lists {
-		t := call.Of.Lists[i]
 		for n := range call.Lists[i].Len() {
-			for k := range t.Columns {
-				if c := &t.Columns[k]; c.Compared() {
-					_, _ = h.Write(c.Content(call.Lists[i].At(n)[k]).Bytes())
-					_ = h.WriteByte(0)
-				}
-			}
+			add(call.Of.Lists[i].Columns, call.Lists[i].At(n))
 		}
 	}
 	return h.Sum64()
 }
 
-// Fetched remembers that a call's record was stored.
-func (m *Memory) Fetched(call *calls.Call) {
+// Fetched remembers a call's own record, whose transcript's state is known.
+func (m *Memory) Fetched(call *calls.Call, now int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c := m.calls[string(call.ID())]
-	if c == nil || c.told || call.Turns().Len() == 0 {
-		return
+	c, _ := m.see(call, now)
+	if c.tried != nil {
+		c.tried.saw(call.Over())
+		c.tried = nil
+		if call.Over() && !c.over {
+			m.hinted++
+		}
 	}
-	c.told = true
-	if call.EndAt().OK && call.EndAt().V >= m.began {
-		m.waiting.transcripts = append(m.waiting.transcripts, call.EndAt().V)
+	m.ended(c, call)
+	switch {
+	case !c.over || c.told:
+	case call.TranscriptState() == calls.Pending:
+		c.null = max(now-c.end, 1)
+	default:
+		c.told = true
+		if call.Turns().Len() == 0 {
+			return
+		}
+		if m.ripe -= m.ripe / 32; c.null > 0 {
+			m.ripe = max(m.ripe, (c.null+now-c.end)/2)
+		}
+		if c.end >= m.began {
+			m.waiting.transcripts = append(m.waiting.transcripts, c.end)
+		}
 	}
+}
+
+// Told remembers that calls' records need no request.
+func (m *Memory) Told(id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c := m.calls[id]; c != nil {
+		c.told = true
+	}
+}
+
+// Wants reports whether an item of the list that has changed makes its call's record due, and
+// whether that is again: the record had no transcript, and now something was filled in.
+func (m *Memory) Wants(id string) (wants, again bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := m.calls[id]
+	return c == nil || !c.told, c != nil && c.null > 0
+}
+
+// Ripe reports whether a call's transcript is probably there, so that its record may be requested
+// for the first time: the list shows an analysis, or enough time has passed since its end.
+func (m *Memory) Ripe(id string, now int64) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := m.calls[id]
+	return c == nil || c.end == 0 || c.null > 0 || c.ready || now-c.end >= m.ripe
 }
 
 // Committed reports a commit of everything that was stored before.
@@ -163,23 +242,21 @@ func (m *Memory) Lag() (call, transcript int64) {
 	return of(m.done.calls), of(m.done.transcripts)
 }
 
-// News returns how many calls came or ended in the last poll without a hint, and whether any is in
-// progress.
-func (m *Memory) News(now int64) (news int, open bool) {
+// News returns what the last poll found.
+func (m *Memory) News(now int64) News {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	news := m.news
 	for _, c := range m.calls {
-		if c.open(now) {
-			return m.news, true
-		}
+		news.Open = news.Open || c.open(now)
 	}
-	return m.news, false
+	return news
 }
 
 // open reports whether a call is in progress and will likely end soon.
 func (c *seen) open(now int64) bool { return c.page > 0 && !c.over && now-c.start < openFor }
 
-// Down returns how far down a poll has to list, in ms: to from, and to the calls in progress.
+// Down returns how far down a poll has to list: to from, and to the calls in progress.
 func (m *Memory) Down(from, now int64) int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -196,28 +273,5 @@ func (m *Memory) Knows(id string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c := m.calls[id]
-	return c != nil && c.page > 0
-}
-
-// Hinted remembers that a hint named a call. It reports whether the call is known, and whether it
-// was on the pages of the last poll: then the next one shows what became of it. Otherwise its own
-// record does.
-func (m *Memory) Hinted(id string) (known, listed bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	c := m.calls[id]
-	if c == nil || c.page == 0 {
-		return false, false
-	}
-	c.hinted = true
-	return true, c.page == m.pages
-}
-
-// Expect remembers a hint for a call that is not known yet.
-func (m *Memory) Expect(id string, now int64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.calls[id] == nil && len(m.calls) < 2*mostSeen {
-		m.calls[id] = &seen{start: now, hinted: true}
-	}
+	return c != nil && (c.page > 0 || c.over)
 }

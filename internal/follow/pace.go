@@ -13,12 +13,14 @@ type Pace struct {
 // slower is how much longer the interval is after a poll that found nothing.
 const slower = 1.5
 
-// Next returns how long to wait after a poll. news means that calls came or ended that no hint had
-// named; open that calls are in progress, which will end soon.
-func (p *Pace) Next(news, open bool) time.Duration {
+// Next returns how long to wait after a poll. busy means that it found news, or calls in progress,
+// which will end soon; sure that hints bring all news, so that polls only check them.
+func (p *Pace) Next(busy, sure bool) time.Duration {
 	switch {
-	case news || open:
+	case busy:
 		p.every = p.Least
+	case sure:
+		p.every = p.Most
 	default:
 		p.every = time.Duration(float64(max(p.every, p.Least)) * slower)
 	}

@@ -206,6 +206,27 @@ func (w *Warehouse) Resting(of string) schema.Rest {
 // Unlisted removes from ids all but those of calls that are neither in the last commit among those
 // that started from from to to, ms UTC, both inclusive, nor forgotten.
 func (w *Warehouse) Unlisted(ctx context.Context, from, to int64, ids map[string]bool) error {
+	return w.strike(ctx, from, to, ids, func(t *table.Reader) error {
+		return t.Each([]string{"call_id"}, func(row []parquet.Value) { delete(ids, string(row[0].ByteArray())) })
+	})
+}
+
+// Unasked is [Warehouse.Unlisted], but also leaves the ids of calls that the last commit has and
+// whose record it lacks.
+func (w *Warehouse) Unasked(ctx context.Context, from, to int64, ids map[string]bool) error {
+	return w.strike(ctx, from, to, ids, func(t *table.Reader) error {
+		t.Pick("call_id", "transcript_state", "turn_count")
+		return t.EachCall(ctx, func(c *calls.Call) {
+			if c.TranscriptState() != calls.Pending || c.TurnCount().OK {
+				delete(ids, string(c.ID()))
+			}
+		})
+	})
+}
+
+// strike removes forgotten calls from ids, and calls read with every file that may hold calls of a
+// range.
+func (w *Warehouse) strike(ctx context.Context, from, to int64, ids map[string]bool, read func(*table.Reader) error) error {
 	w.mu.Lock()
 	forgotten := w.forgotten
 	w.mu.Unlock()
@@ -215,10 +236,7 @@ func (w *Warehouse) Unlisted(ctx context.Context, from, to int64, ids map[string
 		if f.MinStart == nil || *f.MinStart > to || *f.MaxStart < from {
 			continue
 		}
-		err := r.Read(f, func(t *table.Reader) error {
-			return t.Each([]string{"call_id"}, func(row []parquet.Value) { delete(ids, string(row[0].ByteArray())) })
-		})
-		if err = errors.Join(err, ctx.Err()); err != nil {
+		if err := errors.Join(r.Read(f, read), ctx.Err()); err != nil {
 			return err
 		}
 	}

@@ -1,14 +1,22 @@
 package e2e
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v3"
 
 	"callhouse/internal/sandbox"
+	"callhouse/internal/sink"
 )
 
 // host is the machine of an example of deploy/: the program, the settings in its working folder,
@@ -137,14 +145,123 @@ func TestDeploySystemd(t *testing.T) {
 		t.Skip("no systemd-analyze here: the unit files are not checked")
 	}
 	units := t.TempDir()
-	for _, name := range []string{"callhouse.service", "callhouse.timer", "callhouse-serve.service"} {
+	names := []string{"callhouse.service", "callhouse.timer", "callhouse-serve.service", "callhouse-follow.service"}
+	for _, name := range names {
 		if err := os.WriteFile(filepath.Join(units, name), []byte(h.example("systemd/"+name)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	h.run(analyze + " verify " + units + "/callhouse.service " + units + "/callhouse.timer " + units + "/callhouse-serve.service")
-	for _, name := range []string{"callhouse", "callhouse-serve"} {
+	h.run(analyze + " verify " + units + "/" + strings.Join(names, " "+units+"/"))
+	for _, name := range []string{"callhouse", "callhouse-serve", "callhouse-follow"} {
 		// Exposure on its scale of 0.0 to 10.0, times ten.
 		t.Log(h.run(analyze + " security --offline=true --threshold=15 " + units + "/" + name + ".service | tail -1"))
 	}
+}
+
+// The examples of extract follow run as they stand: they fill the warehouse, follow, and end with
+// exit code 0 at the signal that stops them.
+func TestDeployFollow(t *testing.T) {
+	notUnderRace(t)
+	unit := func(h *host) []string {
+		start := regexp.MustCompile(`(?m)^ExecStart=(.+)$`).FindStringSubmatch(h.example("systemd/callhouse-follow.service"))
+		return strings.Fields(start[1])[1:]
+	}
+	for name, tc := range map[string]struct {
+		args   func(*host) []string
+		signal os.Signal
+	}{
+		"systemd":    {unit, syscall.SIGTERM},
+		"docker":     {func(h *host) []string { return h.yaml("docker/compose.yaml").args("services", "follow", "command") }, syscall.SIGINT},
+		"kubernetes": {followInKubernetes, syscall.SIGTERM},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHost(t)
+			args := append(tc.args(h), "--requests-per-second", "5000", "--requests-per-minute", "100000")
+			if i := slices.Index(args, "--listen"); i >= 0 {
+				args[i+1] = "127.0.0.1:0" // the port of the example may be used here
+			}
+			cmd := exec.CommandContext(t.Context(), filepath.Join(h.root, "extract"), args...)
+			cmd.Dir = h.root
+			cmd.Env = []string{"PATH=/usr/bin:/bin", "CALLHOUSE_LISTEN_SECRET=0123456789abcdef"}
+			var said bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &said, &said
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			for try := 0; ; try++ {
+				history, err := sink.ReadHistory(h.warehouse)
+				if err == nil && history.Snapshot != nil && history.Held && history.Holder.Follow != nil && history.Holder.Follow.Polled > 0 {
+					break
+				}
+				if try > 3000 {
+					_ = cmd.Process.Kill()
+					_ = cmd.Wait()
+					t.Fatalf("it does not follow: %v, %s", err, said.String())
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+			if err := cmd.Process.Signal(tc.signal); err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Wait(); err != nil {
+				t.Errorf("stopped: %v\n%s", err, said.String())
+			}
+			h.filled()
+		})
+	}
+}
+
+// followInKubernetes returns the arguments of the example. Its names agree with those of
+// callhouse.yaml.
+func followInKubernetes(h *host) []string {
+	h.t.Helper()
+	spec := h.yaml("kubernetes/callhouse-follow.yaml").at("spec", "template", "spec")
+	night := h.yaml("kubernetes/callhouse.yaml") // the volume claim is its first document
+	volume := spec.at("volumes").of.([]any)[0].(map[string]any)
+	claim := volume["persistentVolumeClaim"].(map[string]any)["claimName"]
+	if name := night.at("metadata", "name").of; claim != name {
+		h.t.Errorf("the volume claim is called %v and %v", claim, name)
+	}
+	container := document{h.t, spec.at("containers").of.([]any)[0]}
+	if mount := container.at("volumeMounts").of.([]any)[0].(map[string]any); mount["name"] != volume["name"] {
+		h.t.Errorf("%v is mounted, not %v", mount["name"], volume["name"])
+	}
+	return container.args("args")
+}
+
+// document is a YAML value of an example.
+type document struct {
+	t  *testing.T
+	of any
+}
+
+// yaml reads the first document of an example.
+func (h *host) yaml(name string) document {
+	h.t.Helper()
+	d := document{t: h.t}
+	if err := yaml.Unmarshal([]byte(h.example(name)), &d.of); err != nil {
+		h.t.Fatalf("%s: %v", name, err)
+	}
+	return d
+}
+
+func (d document) at(path ...string) document {
+	d.t.Helper()
+	for _, name := range path {
+		members, ok := d.of.(map[string]any)
+		if !ok || members[name] == nil {
+			d.t.Fatalf("nothing at %v", path)
+		}
+		d.of = members[name]
+	}
+	return d
+}
+
+func (d document) args(path ...string) (out []string) {
+	d.t.Helper()
+	for _, v := range d.at(path...).of.([]any) {
+		out = append(out, fmt.Sprint(v))
+	}
+	return out
 }

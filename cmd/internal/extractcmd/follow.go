@@ -32,10 +32,11 @@ at --sweep-at it does what extract run does; so it does at the start if that is 
 It holds the warehouse: other commands that write end with exit code 4. While the service is down it
 tries again, ever more rarely. A refused key or a wrong address ends it with exit code 1.
 
-With --listen it receives hints that calls have changed, and polls less often: a POST of JSON to
-/hints that contains a call's id, with a secret of 16 characters or more from CALLHOUSE_LISTEN_SECRET
-or --listen-secret-file. The secret is in the header X-Callhouse-Secret or Authorization: Bearer, or
-in the path (/hints/SECRET), or signs the body: see --listen-signature. Nothing else of a hint is used.
+With --listen it receives hints that calls have changed, fetches their records at once, and polls only
+every ten minutes (see --follow-every) while hints bring all calls: a POST of JSON to /hints that
+contains a call's id, with a secret of 16 characters or more from CALLHOUSE_LISTEN_SECRET or
+--listen-secret-file. The secret is in the header X-Callhouse-Secret or Authorization: Bearer, or in
+the path (/hints/SECRET), or signs the body: see --listen-signature. Nothing else of a hint is used.
 
 Exit codes: 0 stopped, everything is committed; 1 failed, nothing lost; 2 wrong use or
 configuration; 4 another run holds the warehouse.`
@@ -70,7 +71,7 @@ type follower struct {
 
 	locked   bool // it has held the warehouse
 	failures int  // in a row
-	failed   time.Time
+	failing  time.Time
 }
 
 func newFollower(s *settings.Settings, stderr io.Writer) (*follower, error) {
@@ -211,11 +212,7 @@ func (f *follower) endure(ctx context.Context, err error) error {
 	if !f.passing(err) {
 		return err
 	}
-	f.failures++
-	if f.failures == 1 {
-		f.failed = time.Now()
-		f.log.Warn("cannot follow; trying again, ever more rarely", "error", f.Secrets.Error(err))
-	}
+	f.failed(err)
 	select {
 	case <-ctx.Done():
 	case <-time.After(f.pace.Backoff(f.failures)):
@@ -223,16 +220,30 @@ func (f *follower) endure(ctx context.Context, err error) error {
 	return nil
 }
 
+// failed counts a failure.
+func (f *follower) failed(err error) {
+	f.failures++
+	if f.failures == 1 {
+		f.failing = time.Now()
+		f.log.Warn("cannot follow; trying again, ever more rarely", "error", f.Secrets.Error(err))
+	}
+}
+
 // passing reports whether time may mend an error.
 func (f *follower) passing(err error) bool {
+	return serviceFails(err) || disk.IsNoSpace(err) || cli.Is[*disk.LockedError](err) && f.locked
+}
+
+// serviceFails reports whether an error is that the service cannot be used now.
+func serviceFails(err error) bool {
 	return cli.Is[*api.ServiceDownError](err) || cli.Is[*api.UnreachableError](err) || cli.Is[*api.CertificateError](err) ||
-		cli.Is[*api.RequestError](err) || disk.IsNoSpace(err) || cli.Is[*disk.LockedError](err) && f.locked
+		cli.Is[*api.RequestError](err)
 }
 
 // worked records a success.
 func (f *follower) worked() {
 	if f.failures > 0 {
-		f.log.Info("following again", "after", time.Since(f.failed).Round(time.Second), "failures", f.failures)
+		f.log.Info("following again", "after", time.Since(f.failing).Round(time.Second), "failures", f.failures)
 	}
 	f.failures = 0
 }

@@ -21,6 +21,7 @@ import (
 type followed struct {
 	t     *testing.T
 	step  atomic.Int64 // how far each page of the list moves the clock
+	fault atomic.Value // of pages
 	clock *sandbox.ManualClock
 	on    *sandbox.Running
 	house string
@@ -31,10 +32,12 @@ func newFollowed(t *testing.T) *followed {
 	t.Helper()
 	now := time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC)
 	f := &followed{t: t, clock: sandbox.NewManualClock(now), house: filepath.Join(t.TempDir(), "w")}
+	f.fault.Store("")
 	server, err := sandbox.New(sandbox.Options{World: sandbox.Config{Calls: 800, Days: 1, Steady: true, Origin: now}, Clock: f.clock,
 		PerSecond: -1, PerMinute: -1, Inject: func(_ int64, r sandbox.Request) sandbox.FaultKind {
 			if r.Kind == "page" {
 				f.clock.Advance(time.Duration(f.step.Load()))
+				return sandbox.FaultKind(f.fault.Load().(string))
 			}
 			return ""
 		}})
@@ -55,6 +58,13 @@ func (f *followed) extract(ctx context.Context, args ...string) (code int, stder
 	var errs bytes.Buffer
 	code = Program{Now: f.clock.Now, Env: cmdtest.Env()}.Run(ctx, append(args, f.args...), strings.NewReader(""), io.Discard, &errs)
 	return code, errs.String()
+}
+
+// status returns what extract status prints.
+func (f *followed) status() (code int, stdout string) {
+	var out bytes.Buffer
+	code = Program{Now: f.clock.Now, Env: cmdtest.Env()}.Run(f.t.Context(), []string{"status", "--warehouse", f.house}, strings.NewReader(""), &out, io.Discard)
+	return code, out.String()
 }
 
 // start follows until stop, which returns the exit code.
@@ -129,7 +139,14 @@ func TestFollow(t *testing.T) {
 	if at := time.UnixMilli(h.Snapshot.Manifest.Watermark); f.clock.Now().Sub(at) > 15*time.Minute {
 		t.Errorf("the newest call started at %v, now it is %v", at, f.clock.Now())
 	}
-	// What it left, a run completes without fetching anything again.
+	// A second process lists the newest calls again, but fetches none of their records again.
+	stop = f.start()
+	again := f.clock.Now()
+	f.until("five minutes more", func(*sink.History) bool { return f.clock.Now().Sub(again) > 5*time.Minute })
+	if code, n := stop(), f.on.Server.Stats().DetailsAgain; code != cli.ExitOK || n > 0 {
+		t.Errorf("the second process: exit code %d, %d records fetched again", code, n)
+	}
+	// What they left, a run completes without fetching anything again.
 	if code, stderr := f.extract(t.Context(), "run"); code != cli.ExitOK {
 		t.Errorf("a run afterwards: %d, %s", code, stderr)
 	}

@@ -2,7 +2,6 @@ package extractcmd
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/cmd/internal/intake"
 	"callhouse/cmd/internal/runreport"
-	"callhouse/internal/calls"
 	"callhouse/internal/crawler"
 	"callhouse/internal/follow"
 	"callhouse/internal/schema"
@@ -26,8 +24,13 @@ const (
 	overlap = 2 * time.Minute
 	// hintRecords is how many records are fetched for hints at a time.
 	hintRecords = 30
-	// hintedFor is how far back a call may have started that a hint names.
-	hintedFor = 30 * 24 * time.Hour
+	// fetchFor is how long records are fetched before the next poll or commit.
+	fetchFor = time.Minute
+	// downAfter is how long a request of a service that fails is repeated: polls are, too.
+	downAfter = 30 * time.Second
+	// sureHints is how many calls hints must have shown since the last poll, which found no other,
+	// to be relied upon.
+	sureHints = 3
 )
 
 // session holds the warehouse from one sweep to the next.
@@ -41,10 +44,11 @@ type session struct {
 	c       *crawler.Crawler
 	memory  *follow.Memory
 	from    int64     // what started before is listed, ms
+	polled  time.Time // when the last poll began
 	pollAt  time.Time // the next poll
+	fetched time.Time // when the records that are due were last fetched
 	beat    time.Time // when metrics were last written
 	state   disk.Follow
-	late    []string // hinted calls whose records wait
 }
 
 // session follows until the next sweep, or until ctx is done.
@@ -84,13 +88,16 @@ func (s *session) prepare() error {
 	settings.Remember(&cfg, s.w, s.log)
 	cfg.Resources, cfg.Transcripts, cfg.MaxDuration, cfg.Verify = nil, crawler.FromV3, 0, 0 // sweeps do the rest
 	cfg.Logger = slog.New(warnings{s.log.Handler()})
-	cfg.Now, cfg.AnyClock = s.Now, s.Yes
+	cfg.Now, cfg.AnyClock, cfg.DownAfter = s.Now, s.Yes, downAfter
 	cfg.Ready = func(ctx context.Context) error {
 		since, err := s.ListFrom(s.Now())
 		if err != nil {
 			return err
 		}
 		s.c.SetSince(since)
+		if !since.IsZero() {
+			s.store.first = since.UnixMilli()
+		}
 		_, err = s.w.Recover(ctx)
 		return err
 	}
@@ -104,7 +111,10 @@ func (s *session) prepare() error {
 	st.Row = func(did sink.Stats, commits int64) schema.Run {
 		return s.row(schema.OutcomeFollowing, nil, did, commits)
 	}
-	s.store = &followStore{Store: st, memory: s.memory, now: s.Now}
+	if now := s.w.Snapshot(); now != nil {
+		st.Resume(now.Manifest.CommittedAt)
+	}
+	s.store = newFollowStore(st, s.memory, s.Now)
 	if s.c, err = crawler.New(cfg, s.store); err != nil {
 		return cli.Usage("", "%w", err)
 	}
@@ -122,25 +132,20 @@ func (w warnings) Enabled(ctx context.Context, l slog.Level) bool {
 	return l >= slog.LevelWarn && w.Handler.Enabled(ctx, l)
 }
 
-// loop polls, fetches and commits.
+// loop polls, fetches and commits. While the service fails, it tries again, ever more rarely.
 func (s *session) loop(ctx context.Context, sweep time.Time) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for ctx.Err() == nil && s.Clock.Local().Before(sweep) {
-		var err error
-		if !time.Now().Before(s.pollAt) {
-			err = s.poll(ctx)
-		}
-		if err == nil {
-			err = s.heed(ctx)
-		}
-		if err == nil {
-			err = s.commit(ctx)
-		}
+		err := s.step(ctx)
 		switch {
-		case err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled):
+		case err == nil:
+		case ctx.Err() != nil && errors.Is(err, context.Canceled):
 			return nil // stopped in the middle of a poll or a commit: end commits
-		case err != nil:
+		case serviceFails(err):
+			err = s.fails(err)
+		}
+		if err != nil {
 			return settings.Explain(err)
 		}
 		if time.Since(s.beat) >= pulseEvery {
@@ -155,8 +160,34 @@ func (s *session) loop(ctx context.Context, sweep time.Time) error {
 	return nil
 }
 
+// step does what is due. Records are fetched before the commit of the calls that made them due, so
+// that both are committed at once.
+func (s *session) step(ctx context.Context) error {
+	now := time.Now()
+	if s.failures > 0 && now.Before(s.pollAt) {
+		return s.commit(ctx) // the service fails
+	}
+	if err := s.heed(ctx); err != nil {
+		return err
+	}
+	polls := !now.Before(s.pollAt)
+	if polls {
+		if err := s.poll(ctx); err != nil {
+			return err
+		}
+	}
+	if polls || now.Sub(s.fetched) >= s.pace.Least {
+		s.fetched = now
+		if err := s.c.FetchDue(ctx, fetchFor); err != nil {
+			return err
+		}
+	}
+	return s.commit(ctx)
+}
+
 // poll lists what is new, and decides when to do so again.
 func (s *session) poll(ctx context.Context) error {
+	s.polled = time.Now()
 	now := s.Now().UnixMilli()
 	s.memory.Poll()
 	reached, err := s.c.Poll(ctx, s.memory.Down(s.from, now))
@@ -167,12 +198,23 @@ func (s *session) poll(ctx context.Context) error {
 	if reached {
 		s.from = now - overlap.Milliseconds()
 	}
-	news, open := s.memory.News(now)
-	if s.hints != nil && s.hints.Came() {
-		open = false // a hint tells of their end
+	news := s.memory.News(now)
+	busy, sure := news.Calls > 0 || news.Open, false
+	if s.hints != nil && s.hints.Came() { // they show the end of calls
+		busy, sure = news.Missed > 0, news.Hinted >= sureHints
 	}
-	s.pollAt = time.Now().Add(s.pace.Next(news > 0 || !reached, open))
-	s.state.Polled = now
+	s.pollAt = s.polled.Add(max(s.pace.Next(busy || !reached, sure), s.store.Pause()))
+	s.state.Polled, s.state.Failing, s.state.Error = now, 0, ""
+	return s.tell()
+}
+
+// fails records a failure of the service.
+func (s *session) fails(err error) error {
+	if s.failed(err); s.state.Failing == 0 {
+		s.state.Failing = s.Now().UnixMilli()
+	}
+	s.pollAt = time.Now().Add(s.pace.Backoff(s.failures))
+	s.state.Error = s.Secrets.Error(err)
 	return s.tell()
 }
 
@@ -183,9 +225,11 @@ func (s *session) tell() error {
 	return s.w.SetFollow(s.state)
 }
 
-// commit commits if that is worth it and the last commit is long enough ago, and fetches the records
-// that are due then.
+// commit commits if that is worth it and the last commit is long enough ago.
 func (s *session) commit(ctx context.Context) error {
+	if s.state.Polled == 0 {
+		return nil
+	}
 	if err := s.store.release(ctx, s.Now()); err != nil {
 		return err
 	}
@@ -195,69 +239,36 @@ func (s *session) commit(ctx context.Context) error {
 	if err := s.store.Checkpoint(ctx, true); err != nil {
 		return err
 	}
+	s.store.committed()
 	s.memory.Committed(s.Now().UnixMilli())
-	if err := s.tell(); err != nil || ctx.Err() != nil {
-		return err
-	}
-	return s.c.FetchDue(ctx)
+	return s.tell()
 }
 
-// heed acts on hints: a poll for the calls that are new or on the newest pages, and the records of
-// others. A call that nobody knows and that the poll does not find costs no more.
+// heed acts on hints, once a poll has shown that the service is that of the warehouse.
 func (s *session) heed(ctx context.Context) error {
 	if s.hints == nil || s.state.Polled == 0 {
 		return nil
 	}
-	if len(s.late) >= hintRecords { // the rest waits in the queue, which is bounded
-		return s.fetchLate(ctx)
-	}
-	ids, poll := s.hints.Take(s.pace.Least)
-	unknown := map[string]bool{}
+	ids, poll := s.hints.Take(hintRecords) // the rest waits in the queue, which is bounded
+	fetch := ids[:0]
 	for _, id := range ids {
-		switch known, listed := s.memory.Hinted(id); {
-		case !known:
-			unknown[id] = true
-		case listed:
+		switch s.memory.Hinted(id, s.Now().UnixMilli()) {
+		case follow.Fetch:
+			fetch = append(fetch, id)
+		case follow.Poll:
 			poll = true
-		default:
-			s.late = append(s.late, id)
 		}
 	}
-	if len(unknown) > 0 {
-		asked := make([]string, 0, len(unknown))
-		for id := range unknown {
-			asked = append(asked, id)
-		}
-		now := s.Now()
-		if err := s.w.Unlisted(ctx, now.Add(-hintedFor).UnixMilli(), now.UnixMilli(), unknown); err != nil {
-			return err
-		}
-		for _, id := range asked {
-			if !unknown[id] {
-				s.late = append(s.late, id)
-			}
-		}
-		for id := range unknown {
-			poll = true
-			s.memory.Expect(id, now.UnixMilli())
-		}
+	if s.ListOnly { // without records
+		poll, fetch = poll || len(fetch) > 0, nil
 	}
-	if poll {
-		s.pollAt = time.Now()
+	if at := s.polled.Add(s.pace.Least); poll && at.Before(s.pollAt) {
+		s.pollAt = at
 	}
-	return s.fetchLate(ctx)
-}
-
-// fetchLate fetches records of hinted calls, a few at a time.
-func (s *session) fetchLate(ctx context.Context) error {
-	for n := 0; len(s.late) > 0 && n < hintRecords && ctx.Err() == nil; n++ {
-		id := s.late[0]
-		s.late = s.late[1:]
-		if err := s.c.Fetch(ctx, id); err != nil {
-			return err
-		}
+	if len(fetch) == 0 {
+		return nil
 	}
-	return nil
+	return s.c.Fetch(ctx, fetch)
 }
 
 // row returns the session's row of the table runs.
@@ -295,99 +306,4 @@ func (s *session) end(err error) error {
 		return errors.Join(err, settings.Explain(cerr))
 	}
 	return err
-}
-
-// followStore is the store of a session: it takes only what has changed.
-type followStore struct {
-	*intake.Store
-	memory *follow.Memory
-	now    func() time.Time
-
-	covered *schema.Span // listed, with nothing new; nil: there is none
-	since   time.Time    // since when
-}
-
-// Put implements crawler.Store. Ranges that were listed are stored with the next change.
-func (s *followStore) Put(ctx context.Context, recs ...schema.Record) error {
-	var out, covered []schema.Record
-	for _, r := range recs {
-		keep, err := s.take(&r)
-		switch {
-		case err != nil:
-			return err
-		case r.Resource == "" && r.Kind == schema.KindCovered:
-			covered = append(covered, r)
-		case keep:
-			out = append(out, r)
-		}
-	}
-	for _, r := range covered {
-		if err := s.cover(&r); err != nil {
-			return err
-		}
-	}
-	if len(out) == 0 {
-		return nil
-	}
-	return s.Store.Put(ctx, append(out, s.listed()...)...)
-}
-
-// take reports whether a record of a call is new.
-func (s *followStore) take(r *schema.Record) (bool, error) {
-	switch r.Kind {
-	case schema.KindItem, schema.KindDetail:
-		var d calls.Decoder
-		var c calls.Call
-		if err := d.Decode(r.Body, r.Kind, &c); err != nil {
-			return false, err
-		}
-		if r.Kind == schema.KindItem {
-			return s.memory.Changed(&c, s.now().UnixMilli()), nil
-		}
-		s.memory.Fetched(&c)
-	case schema.KindMissing:
-		return s.memory.Knows(r.CallID), nil
-	}
-	return true, nil
-}
-
-// cover joins a range with those before.
-func (s *followStore) cover(r *schema.Record) error {
-	var span schema.Span
-	if err := json.Unmarshal(r.Body, &span); err != nil {
-		return err
-	}
-	if s.covered == nil {
-		s.since = s.now()
-		s.covered = &span
-		return nil
-	}
-	if span.From > s.covered.To { // a gap: the earlier one is for nightly runs
-		s.covered = &span
-		return nil
-	}
-	s.covered.From, s.covered.To = min(s.covered.From, span.From), max(s.covered.To, span.To)
-	return nil
-}
-
-// listed returns the record of the listed range, if there is one.
-func (s *followStore) listed() []schema.Record {
-	if s.covered == nil {
-		return nil
-	}
-	body, err := json.Marshal(s.covered)
-	if err != nil {
-		return nil // numbers cannot fail
-	}
-	r := schema.Record{Kind: schema.KindCovered, FetchedAt: s.covered.ListedAt, Body: body}
-	s.covered = nil
-	return []schema.Record{r}
-}
-
-// release stores a range that was listed with nothing new for long.
-func (s *followStore) release(ctx context.Context, now time.Time) error {
-	if s.covered == nil || now.Sub(s.since) < coverageEvery {
-		return nil
-	}
-	return s.Store.Put(ctx, s.listed()...)
 }

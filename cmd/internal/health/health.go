@@ -117,6 +117,8 @@ type followState struct {
 	TranscriptLag float64   `json:"transcript_lag_seconds"`
 	Requests      int64     `json:"requests"`
 	NextSweep     time.Time `json:"next_sweep"`
+	Failing       *moment   `json:"failing"` // since when the service fails; null: it does not
+	Error         string    `json:"error,omitempty"`
 }
 
 func (f *followState) text() string {
@@ -129,6 +131,9 @@ func (f *followState) text() string {
 	}
 	if f.TranscriptLag > 0 {
 		text += ", transcripts " + age(f.TranscriptLag)
+	}
+	if f.Failing != nil {
+		text += "; failing for " + age(f.Failing.Age) + ", last: " + f.Error
 	}
 	return text + "; next sweep " + f.NextSweep.Format(time.DateTime)
 }
@@ -188,7 +193,10 @@ func Examine(h *sink.History, now time.Time, maxAge time.Duration) *State {
 	}
 	if f := h.Holder.Follow; h.Held && f != nil {
 		out.Following = &followState{CallLag: float64(f.CallLag) / 1000, TranscriptLag: float64(f.TranscriptLag) / 1000,
-			Requests: f.Requests, NextSweep: time.UnixMilli(f.Sweep).UTC()}
+			Requests: f.Requests, NextSweep: time.UnixMilli(f.Sweep).UTC(), Error: f.Error}
+		if f.Failing > 0 {
+			out.Following.Failing = momentOf(f.Failing, now)
+		}
 		if f.Polled > 0 {
 			out.Following.Polled = momentOf(f.Polled, now)
 		}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 )
@@ -39,6 +40,7 @@ type Store struct {
 	mu     sync.Mutex
 	last   time.Time     // end of the last commit
 	took   time.Duration // its duration
+	wrote  int64         // bytes of its new files
 	busy   chan struct{} // closed when the current commit is over; nil: none
 	failed error         // error of a background commit
 }
@@ -122,13 +124,32 @@ func (s *Store) due(records, bytes int64) bool {
 		since >= max(commitRest, restTimes*s.took) && (records >= someRecords || since >= commitAge)
 }
 
-// Rested reports whether enough time has passed since the last commit for the next one of a process
-// that follows the service.
+// followTimes is restTimes for a process that follows the service: its commits may take a thirtieth
+// of the time, since calls wait for them.
+const followTimes = 30
+
+// writeRate bounds what a process that follows the service writes, in bytes a second: every commit
+// writes the files of the days that changed anew, and each of them stays for a day.
+const writeRate = 64 << 10
+
+// Rested reports whether enough time has passed since the last commit began for the next one of a
+// process that follows the service.
 func (s *Store) Rested() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.now().Sub(s.last) >= max(commitRest, restTimes*s.took)
+	written := time.Duration(s.wrote) * time.Second / writeRate
+	return s.now().Sub(s.last.Add(-s.took)) >= max(commitRest, followTimes*s.took, written)
 }
+
+// Pause returns how long commits rest because of the time that the last one took.
+func (s *Store) Pause() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return followTimes * s.took
+}
+
+// Resume counts the rest between commits from the last commit of an earlier process.
+func (s *Store) Resume(last time.Time) { s.last = last }
 
 // Settle waits for a background commit.
 func (s *Store) Settle() error {
@@ -141,11 +162,29 @@ func (s *Store) Settle() error {
 }
 
 func (s *Store) commit(ctx context.Context) error {
-	begun := s.now()
+	begun, before := s.now(), s.Snapshot()
 	err := s.Commit(ctx, s.Row)
+	wrote := newBytes(before, s.Snapshot())
 	s.mu.Lock()
 	s.last = s.now()
-	s.took = s.last.Sub(begun)
+	s.took, s.wrote = s.last.Sub(begun), wrote
 	s.mu.Unlock()
 	return err
+}
+
+// newBytes returns the size of the files of a snapshot that the one before lacks.
+func newBytes(before, after *layout.Snapshot) (bytes int64) {
+	if before == nil || after == nil {
+		return 0
+	}
+	old := map[string]bool{}
+	for i := range before.Manifest.Files {
+		old[before.Manifest.Files[i].Path] = true
+	}
+	for i := range after.Manifest.Files {
+		if f := &after.Manifest.Files[i]; !old[f.Path] {
+			bytes += f.Bytes
+		}
+	}
+	return bytes
 }

@@ -2,7 +2,9 @@ package intake
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"testing"
 	"time"
@@ -66,5 +68,66 @@ func TestCheckpoints(t *testing.T) {
 				t.Errorf("%d commits, want %d to %d", commits, tc.least, tc.most)
 			}
 		})
+	}
+}
+
+// A process that follows the service commits once a minute, counted from the commit of an earlier
+// process, and less often if its commits are large.
+func TestRested(t *testing.T) {
+	now := time.Date(2026, 11, 19, 2, 0, 0, 0, time.UTC)
+	clock := func() time.Time { return now }
+	w, err := sink.Open(sink.Options{Root: filepath.Join(t.TempDir(), "w"), RunID: layout.RunID(now, 1), Now: clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	st := New(w, clock)
+	st.Over = func() bool { return false }
+	st.Row = func(sink.Stats, int64) schema.Run { return schema.Run{ID: w.RunID(), Outcome: schema.OutcomeFollowing} }
+	if st.Rested() {
+		t.Error("a commit at once")
+	}
+	if st.Resume(now.Add(-time.Minute)); !st.Rested() {
+		t.Error("an earlier process committed a minute ago")
+	}
+	source := rand.NewChaCha8([32]byte{})
+	put := func(n, size int) {
+		t.Helper()
+		text := make([]byte, size)
+		_, _ = source.Read(text)
+		id := fmt.Sprint(n)
+		body := fmt.Sprintf(`{"id":%q,"start_at":%d,"call_analysis":{"summary":%q}}`, id, now.UnixMilli(), hex.EncodeToString(text))
+		if err := st.Put(t.Context(), schema.Record{Kind: schema.KindItem, CallID: id, FetchedAt: now.UnixMilli(), Body: []byte(body)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(0, 10)
+	if err := st.Checkpoint(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	put(1, 8<<20/3)
+	put(2, 8<<20/3)
+	if now = now.Add(59 * time.Second); st.Rested() {
+		t.Error("two commits within a minute")
+	}
+	if now = now.Add(time.Second); !st.Rested() {
+		t.Error("it rests longer than a minute")
+	}
+	if err := st.Checkpoint(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	var bytes int64
+	for _, f := range w.Snapshot().Manifest.Files {
+		bytes += f.Bytes
+	}
+	least := time.Duration(bytes/(64<<10)) * time.Second // all were written anew
+	if least < 70*time.Second {
+		t.Errorf("only %d bytes were written", bytes)
+	}
+	if now = now.Add(least - time.Second); st.Rested() {
+		t.Errorf("it writes faster than it may")
+	}
+	if now = now.Add(3 * time.Second); !st.Rested() {
+		t.Error("it rests for ever")
 	}
 }

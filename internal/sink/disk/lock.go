@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -51,6 +52,9 @@ type Follow struct {
 	TranscriptLag int64 `json:"transcript_lag,omitempty"`
 	Requests      int64 `json:"requests,omitempty"` // since it took the lock
 	Sweep         int64 `json:"sweep,omitempty"`    // the next one
+	// Failing is since when the service fails, and Error the last failure; 0: it does not.
+	Failing int64  `json:"failing,omitempty"`
+	Error   string `json:"error,omitempty"`
 }
 
 // LockedError means that another run holds the warehouse.
@@ -273,8 +277,9 @@ func (l *Lock) recall() ([]Spend, error) {
 
 // write writes the current holder. The ring stays, so that a kill loses nothing before the new
 // holder has written the requests that still count.
-func (l *Lock) write() error {
-	h := l.holder
+func (l *Lock) write() error { return l.writeHolder(l.holder) }
+
+func (l *Lock) writeHolder(h Holder) error {
 	for i := range h.Lost {
 		h.Lost[i].Error = h.Lost[i].Error[:min(len(h.Lost[i].Error), lostError)]
 	}
@@ -285,6 +290,12 @@ func (l *Lock) write() error {
 	}
 	if err != nil {
 		return err
+	}
+	if err == nil && len(line) >= holderBytes && h.Follow != nil && h.Follow.Error != "" {
+		f := *h.Follow
+		f.Error = strings.ToValidUTF8(f.Error[:len(f.Error)/2], "")
+		h.Follow = &f
+		return l.writeHolder(h)
 	}
 	if len(line) >= holderBytes {
 		line = []byte("{}")
@@ -305,6 +316,7 @@ func (l *Lock) SetLost(lost []Lost) error {
 
 // SetFollow stores how the holder follows the service.
 func (l *Lock) SetFollow(f Follow) error {
+	f.Error = strings.ToValidUTF8(f.Error[:min(len(f.Error), lostError)], "")
 	l.holder.Follow = &f
 	return l.write()
 }
