@@ -3,6 +3,7 @@ module callhouse
 go 1.26.0
 
 require (
+	code.dny.dev/ssrf v0.3.0
 	github.com/DataDog/zstd v1.5.7
 	github.com/agnivade/levenshtein v1.2.2
 	github.com/apache/arrow-go/v18 v18.8.0
@@ -44,6 +45,7 @@ require (
 	golang.org/x/sys v0.49.0
 	golang.org/x/term v0.47.0
 	golang.org/x/text v0.43.0
+	golang.org/x/time v0.15.0
 	pgregory.net/rapid v1.3.0
 )
 

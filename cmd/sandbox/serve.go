@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sandbox/limit"
 	"callhouse/internal/sandbox/organisation"
+	"callhouse/internal/sandbox/recordings"
 )
 
 // serveFlags are the flags of the server.
@@ -26,6 +28,7 @@ type serveFlags struct {
 	addr, clock, fault string
 	limiter            string
 	size, wrong, v2    string
+	recordings, lost   string
 	now, origin        instant
 	state, scenario    string
 	shaping            []string // names of flags that determine the world of a state
@@ -92,6 +95,10 @@ Control endpoints, without key or limits:
 		"permanent faults of those resources, as RESOURCE=KIND,…; an unknown RESOURCE or KIND lists all of them. "+
 			"contract: 404 for everything that is not in the contract")
 	fs.StringVar(&f.v2, "v2", "", "faults of v2 calls, as MODE or MODE=VALUE,…; an unknown MODE lists all modes")
+	fs.StringVar(&f.recordings, "recordings", "",
+		"address to serve the calls' recordings on, as MP3; port 0 picks a free port; empty: links lead to no host")
+	fs.StringVar(&f.lost, "recording-faults", "",
+		"shares of calls whose recordings fail, as KIND=RATE,…; an unknown KIND lists all kinds")
 	fs.DurationVar(&o.SlowFor, "slow-for", 5*time.Second, "delay of the fault slow")
 	fs.DurationVar(&o.Latency, "latency", 0, "delay of every response")
 	fs.StringVar((*string)(&o.Counted), "counted", string(sandbox.AtRandom),
@@ -195,6 +202,10 @@ func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, stderr io.
 		return cli.Usage(hint, "%w", err)
 	}
 	opts.State = file
+	host, err := f.listenForRecordings(ctx, &opts)
+	if err != nil {
+		return err
+	}
 	s, err := sandbox.New(opts)
 	if errors.Is(err, sandbox.ErrState) {
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("%s: %w", f.state, err),
@@ -216,6 +227,7 @@ func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, stderr io.
 	if err != nil {
 		return cli.Fail(cli.ExitFailed, err, "choose another address with --addr; port 0 picks a free port")
 	}
+	host(s)
 	f.greet(stderr, r, opts)
 	<-r.Done()
 	if err := r.Close(); err != nil {
@@ -223,6 +235,32 @@ func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, stderr io.
 	}
 	summarise(stderr, s.Stats())
 	return nil
+}
+
+// listenForRecordings opens the addresses of the host of recordings and of the one that it redirects
+// to, and sets that in links. The result serves the recordings of a server.
+func (f *serveFlags) listenForRecordings(ctx context.Context, o *sandbox.Options) (serve func(*sandbox.Server), err error) {
+	if f.recordings == "" {
+		return func(*sandbox.Server) {}, nil
+	}
+	faults, err := recordings.ParseFaults(f.lost)
+	if err != nil {
+		return nil, cli.Usage("see sandbox --help", "--recording-faults: %w", err)
+	}
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", f.recordings)
+	if err != nil {
+		return nil, cli.Fail(cli.ExitFailed, err, "choose another address with --recordings; port 0 picks a free port")
+	}
+	third, err := lc.Listen(ctx, "tcp", net.JoinHostPort(l.Addr().(*net.TCPAddr).IP.String(), "0"))
+	if err != nil {
+		return nil, cli.Fail(cli.ExitFailed, err, "choose another address with --recordings")
+	}
+	o.Recordings = "http://" + l.Addr().String()
+	return func(s *sandbox.Server) {
+		recordings.Serve(ctx, l, &recordings.Host{World: s.World(), Now: s.Now, Faults: faults, Third: "http://" + third.Addr().String()})
+		recordings.Serve(ctx, third, &recordings.Host{World: s.World(), Now: s.Now})
+	}, nil
 }
 
 // greet prints what is served and how to reach it.
@@ -253,6 +291,9 @@ func (f *serveFlags) greet(w io.Writer, r *sandbox.Running, o sandbox.Options) {
 	}
 	if f.v2 != "" {
 		fmt.Fprintf(t, "v2\t%s\n", f.v2)
+	}
+	if o.Recordings != "" {
+		fmt.Fprintf(t, "recordings\t%s\n", o.Recordings)
 	}
 	fmt.Fprintf(t, "truth\t%s/sandbox/truth; requests received: %s/sandbox/stats\n", r.URL, r.URL)
 	_ = t.Flush() // stderr: nobody to tell

@@ -81,6 +81,9 @@ type Options struct {
 	SlowFor time.Duration
 	// Latency is added to every answer under /v3, and a draw from 0 to Jitter.
 	Latency, Jitter time.Duration
+	// Recordings is the address in links to recordings (of a recordings.Host), without a slash at
+	// the end. Default: a host that does not exist.
+	Recordings string
 	// Counted is when during the latency a request is counted. Default: at random.
 	Counted Moment
 }

@@ -15,6 +15,7 @@ import (
 
 	"callhouse/internal/sandbox/dice"
 	"callhouse/internal/sandbox/organisation"
+	"callhouse/internal/sandbox/render"
 	"callhouse/internal/sandbox/service"
 	"callhouse/internal/sandbox/world"
 )
@@ -64,7 +65,7 @@ func New(opts Options) (*Server, error) {
 		trouble: trouble{resources: opts.ResourceFaults, v2: opts.V2},
 	}
 	s.ledger = newLedger(&s.opts)
-	s.scratch.New = func() any { return &scratch{} }
+	s.scratch.New = func() any { return &scratch{renderer: render.Renderer{Recordings: opts.Recordings}} }
 	if err := s.replay(); err != nil {
 		return nil, err
 	}

@@ -29,9 +29,25 @@ func (f folder) Put(_ context.Context, uri string, body io.ReaderAt, size int64)
 }
 
 func (f folder) Create(_ context.Context, uri string, body []byte) error {
-	return f.write(uri, strings.NewReader(string(body)), int64(len(body)), func(temp, to string) error {
-		return errors.Join(os.Link(temp, to), os.Remove(temp))
-	})
+	return f.write(uri, strings.NewReader(string(body)), int64(len(body)), link)
+}
+
+// link publishes a new file.
+func link(temp, to string) error { return errors.Join(os.Link(temp, to), os.Remove(temp)) }
+
+func (f folder) Adopt(_ context.Context, uri string, file *os.File, size int64) error {
+	to := local(uri)
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	err := os.Link(file.Name(), to)
+	if err == nil {
+		return syncDir(filepath.Dir(to))
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return f.write(uri, file, size, link) // another file system
 }
 
 // write writes a file beside its final place, and then publishes it there.
@@ -60,6 +76,11 @@ func (folder) write(uri string, body io.ReaderAt, size int64, publish func(temp,
 	if err := publish(temp.Name(), to); err != nil {
 		return err
 	}
+	return syncDir(dir)
+}
+
+// syncDir makes the names in a folder durable.
+func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return err

@@ -160,6 +160,12 @@ func (s *s3) Create(ctx context.Context, uri string, body []byte) error {
 	return s.put(ctx, uri, bytes.NewReader(body), int64(len(body)), o)
 }
 
+func (s *s3) Adopt(ctx context.Context, uri string, f *os.File, size int64) error {
+	o := minio.PutObjectOptions{PartSize: partSize, NumThreads: partsAbreast, DisableMultipart: size <= partSize}
+	o.SetMatchETagExcept("*")
+	return s.put(ctx, uri, f, size, o)
+}
+
 func (s *s3) put(ctx context.Context, uri string, body io.ReaderAt, size int64, o minio.PutObjectOptions) error {
 	n := int64(1)
 	if !o.DisableMultipart {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -35,6 +36,9 @@ type Store interface {
 	// of the first attempt. The error wraps errors.ErrUnsupported if the store refuses such a
 	// request.
 	Create(ctx context.Context, uri string, body []byte) error
+	// Adopt stores a synced file as a new object, as Create does. A folder on the same file system
+	// shares the file's content, which must not change any more.
+	Adopt(ctx context.Context, uri string, f *os.File, size int64) error
 	// Size returns the size of an object; -1 if there is none.
 	Size(ctx context.Context, uri string) (int64, error)
 	// List returns the objects below a folder's address, in the order of the addresses.

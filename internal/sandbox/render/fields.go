@@ -1,30 +1,23 @@
 package render
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
 	"callhouse/internal/sandbox/dice"
+	"callhouse/internal/sandbox/recordings"
 	"callhouse/internal/sandbox/script"
 	"callhouse/internal/sandbox/wire"
 	"callhouse/internal/sandbox/world"
 )
 
-// appendRecording writes a signed link. As at the service, signature and expiry change every hour,
-// so two answers with one call differ.
-func appendRecording(dst []byte, v *world.View) []byte {
+// appendRecording writes a signed link.
+func (r *Renderer) appendRecording(dst []byte, v *world.View) []byte {
 	if !v.Recording {
 		return append(dst, "null"...)
 	}
-	hour := v.At / time.Hour.Milliseconds()
-	dst = v.ID.Append(append(dst, `"https://recordings.voice.example/v1/objects/calls/`...))
-	dst = wire.AppendHex(append(dst, `/mixed.mp3?response-content-type=audio%2Fmpeg&key-id=VREC`...), dice.Hash(v.Key, 12))
-	dst = strconv.AppendInt(append(dst, `&expires=`...), (hour+2)*3600, 10)
-	dst = append(dst, `&signature=`...)
-	for i := range uint64(4) {
-		dst = wire.AppendHex(dst, dice.Hash(v.Key^uint64(hour), 13+i))
-	}
-	return append(dst, '"')
+	return append(recordings.AppendLink(append(dst, '"'), cmp.Or(r.Recordings, recordings.Elsewhere), v), '"')
 }
 
 // appendMetadata writes the metadata of the call's creator.

@@ -11,7 +11,10 @@ import (
 
 // Renderer writes calls as the service's JSON. Its zero value is ready; it keeps scratch space and
 // is not safe for concurrent use.
-type Renderer struct{ items []world.Item }
+type Renderer struct {
+	Recordings string // address of the host of recordings; empty: recordings.Elsewhere
+	items      []world.Item
+}
 
 // Item appends the call as a list item of GET /v3/calls.
 func (r *Renderer) Item(dst []byte, v *world.View) []byte {
@@ -51,7 +54,7 @@ func (r *Renderer) attributes(dst []byte, v *world.View) []byte {
 	dst = wire.AppendOptional(append(dst, `,"disconnection_reason":`...), v.Reason)
 	dst = wire.AppendTime(append(dst, `,"start_at":`...), v.StartAt)
 	dst = wire.AppendTime(append(dst, `,"end_at":`...), v.EndAt)
-	dst = appendRecording(append(dst, `,"recording_url":`...), v)
+	dst = r.appendRecording(append(dst, `,"recording_url":`...), v)
 	dst = appendMetadata(append(dst, `,"metadata":`...), &v.Call)
 	dst = appendVariables(append(dst, `,"dynamic_variables":`...), &v.Call)
 	dst = appendAnalysis(append(dst, `,"call_analysis":`...), v, false)

@@ -49,7 +49,7 @@ func (r *Renderer) FormV2(dst []byte, v *world.View, form V2Form) []byte {
 	} else {
 		dst = append(dst, "null"...)
 	}
-	dst = appendRecording(append(dst, `,"recording_url":`...), v)
+	dst = r.appendRecording(append(dst, `,"recording_url":`...), v)
 	dst = appendMetadata(append(dst, `,"metadata":`...), &v.Call)
 	dst = appendVariables(append(dst, `,"dynamic_variables":`...), &v.Call)
 	dst = appendAnalysis(append(dst, `,"call_analysis":`...), v, !form.Single)

@@ -1,0 +1,225 @@
+package recording
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// part is an incomplete download.
+type part struct {
+	file *os.File
+	size int64
+	sum  hash.Hash
+	// same identifies the content at the host, for requests that go on where one ended: a strong
+	// ETag or the time of the last change; empty: it cannot be identified.
+	same string
+}
+
+func newPart(name string) (*part, error) {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return &part{file: f, sum: sha256.New()}, nil
+}
+
+func (p *part) remove() {
+	_ = p.file.Close()
+	_ = os.Remove(p.file.Name())
+}
+
+// restart forgets what was downloaded.
+func (p *part) restart() error {
+	p.size, p.same = 0, ""
+	p.sum.Reset()
+	_, err := p.file.Seek(0, io.SeekStart)
+	return errors.Join(err, p.file.Truncate(0))
+}
+
+// Write implements io.Writer.
+func (p *part) Write(b []byte) (int, error) {
+	n, err := p.file.Write(b)
+	p.size += int64(n)
+	p.sum.Write(b[:n])
+	if err != nil {
+		err = here(err)
+	}
+	return n, err
+}
+
+// download repeats requests until the file is complete.
+func (a *Archive) download(ctx context.Context, link *url.URL, p *part) error {
+	pause := a.cfg.Pause
+	for attempt := 1; ; attempt++ {
+		had := p.size
+		err := a.request(ctx, link, p)
+		e := (*Error)(nil)
+		if err == nil || ctx.Err() != nil {
+			return errors.Join(err, context.Cause(ctx))
+		}
+		if !errors.As(err, &e) || e.Problem != Failed || attempt >= a.cfg.Attempts || e.After > a.cfg.Stall {
+			return err
+		}
+		if p.size > had { // it goes on
+			pause = a.cfg.Pause
+		}
+		t := time.NewTimer(max(pause, e.After))
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return context.Cause(ctx)
+		case <-t.C:
+		}
+		pause *= 2
+	}
+}
+
+// request asks for the file, or for what is missing of it.
+func (a *Archive) request(ctx context.Context, link *url.URL, p *part) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, link.String(), nil)
+	if err != nil {
+		return unreachable(link.Hostname(), err)
+	}
+	r.Header.Set("User-Agent", cmp.Or(a.cfg.UserAgent, "callhouse"))
+	r.Header.Set("Accept", "audio/*, application/octet-stream;q=0.9, */*;q=0.1")
+	if p.size > 0 && p.same != "" {
+		r.Header.Set("Range", fmt.Sprintf("bytes=%d-", p.size))
+		r.Header.Set("If-Range", p.same)
+	}
+	res, err := a.client.Do(r)
+	if err != nil {
+		return unreachable(link.Hostname(), err)
+	}
+	defer res.Body.Close()
+	host := res.Request.URL.Hostname()
+	missing, err := a.answer(res, host, p)
+	if err != nil {
+		return err
+	}
+	stall := time.AfterFunc(a.cfg.Stall, func() {
+		cancel(&Error{Problem: Failed, Reason: fmt.Sprintf("%s sent nothing for %v", host, a.cfg.Stall)})
+	})
+	defer stall.Stop()
+	before := p.size
+	err = a.copy(ctx, p, res.Body, stall)
+	got := p.size - before
+	if cause := (*Error)(nil); errors.As(context.Cause(ctx), &cause) {
+		return cause
+	}
+	if err != nil {
+		if e := (*Error)(nil); errors.As(err, &e) {
+			return e
+		}
+		return unreachable(host, err)
+	}
+	if missing >= 0 && got != missing {
+		return &Error{Problem: Failed, Reason: fmt.Sprintf("%s sent %d of %d bytes", host, got, missing)}
+	}
+	return nil
+}
+
+// answer interprets status and headers. It returns the length of the body; -1: unknown.
+func (a *Archive) answer(res *http.Response, host string, p *part) (missing int64, err error) {
+	failed := func(problem Problem, reason string) (int64, error) {
+		return 0, &Error{Problem: problem, Reason: host + " " + reason, After: retryAfter(res.Header)}
+	}
+	switch s := res.StatusCode; {
+	case s == http.StatusPartialContent && goesOn(res.Header.Get("Content-Range"), p.size):
+		return res.ContentLength, a.fits(host, p.size+res.ContentLength)
+	case s == http.StatusPartialContent, s == http.StatusRequestedRangeNotSatisfiable:
+		if err := p.restart(); err != nil {
+			return 0, here(err)
+		}
+		return failed(Failed, "sent another part than it was asked for")
+	case s == http.StatusOK:
+	case s == http.StatusUnauthorized, s == http.StatusForbidden:
+		return failed(Expired, fmt.Sprintf("no longer accepts the link (HTTP %d)", s))
+	case s == http.StatusNotFound, s == http.StatusGone:
+		return failed(Gone, fmt.Sprintf("has no such recording (HTTP %d)", s))
+	case s == http.StatusRequestTimeout, s == http.StatusTooEarly, s == http.StatusTooManyRequests, s >= 500:
+		return failed(Failed, fmt.Sprintf("answered HTTP %d", s))
+	default:
+		return failed(Refused, fmt.Sprintf("answered HTTP %d", s))
+	}
+	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind == "text/html" {
+		return failed(Refused, "sent a web page, not audio")
+	}
+	if err := p.restart(); err != nil {
+		return 0, here(err)
+	}
+	p.same = res.Header.Get("ETag")
+	if p.same == "" || strings.HasPrefix(p.same, "W/") {
+		p.same = res.Header.Get("Last-Modified")
+	}
+	return res.ContentLength, a.fits(host, res.ContentLength)
+}
+
+func (a *Archive) fits(host string, size int64) error {
+	if size > a.cfg.MaxBytes {
+		return &Error{Problem: Refused, Reason: fmt.Sprintf("%s sends more than %d bytes", host, a.cfg.MaxBytes)}
+	}
+	return nil
+}
+
+// goesOn reports whether a part begins at an offset.
+func goesOn(contentRange string, offset int64) bool {
+	from, _, ok := strings.Cut(strings.TrimPrefix(contentRange, "bytes "), "-")
+	n, err := strconv.ParseInt(from, 10, 64)
+	return ok && err == nil && n == offset && offset > 0
+}
+
+// retryAfter returns how long a host asks not to be asked.
+func retryAfter(h http.Header) time.Duration {
+	v := h.Get("Retry-After")
+	if n, err := strconv.ParseUint(v, 10, 31); err == nil {
+		return time.Duration(n) * time.Second
+	}
+	if t, err := http.ParseTime(v); err == nil {
+		return max(0, time.Until(t))
+	}
+	return 0
+}
+
+// copy copies a body at the permitted speed. Each byte that arrives pushes the stall off.
+func (a *Archive) copy(ctx context.Context, p *part, body io.Reader, stall *time.Timer) error {
+	buf := make([]byte, piece)
+	host := io.LimitReader(body, a.cfg.MaxBytes-p.size+1)
+	for {
+		n, err := host.Read(buf)
+		if n > 0 {
+			stall.Stop() // neither the disk nor our own limit is the host's fault
+			if _, err := p.Write(buf[:n]); err != nil {
+				return err
+			}
+			if p.size > a.cfg.MaxBytes {
+				return &Error{Problem: Refused, Reason: fmt.Sprintf("it has more than %d bytes", a.cfg.MaxBytes)}
+			}
+			if a.bytes != nil {
+				if err := a.bytes.WaitN(ctx, n); err != nil {
+					return err
+				}
+			}
+			stall.Reset(a.cfg.Stall)
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package recording
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"time"
+
+	"code.dny.dev/ssrf"
+)
+
+const (
+	connectTimeout = 10 * time.Second
+	answerTimeout  = 30 * time.Second // until the headers
+	redirects      = 5
+)
+
+// newClient returns a client for hosts that a stranger may have named. Unless private is set, it
+// connects to public addresses only: the address is checked after its name is resolved, on every
+// connection, so neither a redirect nor a name that changes its address leads further. A configured
+// proxy resolves names itself, so there only addresses in links are checked.
+func newClient(private bool) *http.Client {
+	dial := net.Dialer{Timeout: connectTimeout}
+	direct := transport(&dial)
+	if private {
+		direct.Proxy = http.ProxyFromEnvironment
+		return &http.Client{Transport: direct, CheckRedirect: checkRedirect(true)}
+	}
+	guard := ssrf.New(ssrf.WithAnyPort())
+	dial.Control = guard.Safe
+	proxied := transport(&net.Dialer{Timeout: connectTimeout})
+	proxied.Proxy = http.ProxyFromEnvironment
+	return &http.Client{Transport: guarded{guard, direct, proxied}, CheckRedirect: checkRedirect(false)}
+}
+
+func transport(d *net.Dialer) *http.Transport {
+	return &http.Transport{
+		DialContext:           d.DialContext,
+		TLSHandshakeTimeout:   connectTimeout,
+		ResponseHeaderTimeout: answerTimeout,
+		IdleConnTimeout:       30 * time.Second,
+		DisableCompression:    true, // a length must be that of the file
+		ForceAttemptHTTP2:     true,
+	}
+}
+
+// guarded sends requests itself, or through a proxy if one is configured for their host.
+type guarded struct {
+	guard           *ssrf.Guardian
+	direct, proxied *http.Transport
+}
+
+// RoundTrip implements http.RoundTripper.
+func (g guarded) RoundTrip(r *http.Request) (*http.Response, error) {
+	proxy, err := http.ProxyFromEnvironment(r)
+	if err != nil {
+		return nil, err
+	}
+	if proxy == nil {
+		return g.direct.RoundTrip(r)
+	}
+	if ip, err := netip.ParseAddr(r.URL.Hostname()); err == nil {
+		network := "tcp4"
+		if ip.Is6() {
+			network = "tcp6"
+		}
+		if err := g.guard.Safe(network, netip.AddrPortFrom(ip, 443).String(), nil); err != nil {
+			return nil, err
+		}
+	}
+	return g.proxied.RoundTrip(r)
+}
+
+// CloseIdleConnections is called by http.Client.
+func (g guarded) CloseIdleConnections() {
+	g.direct.CloseIdleConnections()
+	g.proxied.CloseIdleConnections()
+}
+
+// checkRedirect returns the rule for redirects. The address before is a signed link: the next host
+// does not learn it.
+func checkRedirect(private bool) func(*http.Request, []*http.Request) error {
+	return func(r *http.Request, via []*http.Request) error {
+		r.Header.Del("Referer")
+		if len(via) > redirects {
+			return &Error{Problem: Refused, Reason: fmt.Sprintf("more than %d redirects", redirects)}
+		}
+		return checkURL(r.URL, private)
+	}
+}
+
+// check parses a link.
+func (a *Archive) check(link string) (*url.URL, error) {
+	u, err := url.Parse(link)
+	if err != nil { // its text has the link
+		return nil, &Error{Problem: Refused, Reason: "the link is not an address"}
+	}
+	return u, checkURL(u, a.cfg.Private)
+}
+
+func checkURL(u *url.URL, private bool) error {
+	switch {
+	case u.Host == "" || (u.Scheme != "https" && u.Scheme != "http"):
+		return &Error{Problem: Refused, Reason: "the link is not a web address"}
+	case u.User != nil:
+		return &Error{Problem: Refused, Reason: "the link has a user name or password"}
+	case u.Scheme == "http" && !private:
+		return &Error{Problem: Refused, Reason: "the link to " + u.Hostname() + " does not use TLS"}
+	}
+	return nil
+}
+
+// unreachable returns the error of a request that got no answer.
+func unreachable(host string, err error) *Error {
+	if e := (*Error)(nil); errors.As(err, &e) {
+		return e
+	}
+	for _, prohibited := range []error{ssrf.ErrProhibitedIP, ssrf.ErrProhibitedNetwork, ssrf.ErrProhibitedPort} {
+		if errors.Is(err, prohibited) {
+			return &Error{Problem: Refused, Reason: host + " leads to a private address", Err: prohibited}
+		}
+	}
+	for u := (*url.Error)(nil); errors.As(err, &u); { // its text has the link
+		err = u.Err
+	}
+	return &Error{Problem: Failed, Reason: fmt.Sprintf("%s: %v", host, err), Err: err}
+}

@@ -1,0 +1,243 @@
+// Package recording archives the audio of calls: it follows a call's signed link, downloads what is
+// there, checks that it is audio and whole, and stores it under a name that people can find, in a
+// folder or a bucket.
+//
+// The audio is on another host than the service. This package knows neither the service nor its key,
+// so it cannot send it, and has limits of its own. It decides nothing about calls: which of them have
+// a recording to keep, and what becomes of one that failed, is the caller's business.
+package recording
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"callhouse/internal/publish/store"
+	"callhouse/internal/recording/audio"
+)
+
+// Call is a call whose recording is wanted.
+type Call struct {
+	ID    string
+	Start time.Time // UTC; zero: unknown
+	Link  string
+}
+
+// Stored is a recording in the archive.
+type Stored struct {
+	Path   string // below the archive's address, with slashes
+	Bytes  int64
+	SHA256 string // in hex
+	audio.Info
+}
+
+// Config has the settings of an archive.
+type Config struct {
+	To      string // a folder, or s3://bucket/prefix
+	Scratch string // an existing folder of this process alone, for incomplete downloads
+	// Private allows links to private and loopback addresses, and links without TLS.
+	Private bool
+	// BytesPerSecond bounds all downloads together; 0 means no limit.
+	BytesPerSecond int64
+	// MaxBytes bounds a recording; 0 means 2 GiB.
+	MaxBytes int64
+	// Attempts is the number of requests for a recording that fails halfway or for the moment, and
+	// Pause the wait before the second, which doubles with each; 0 means 4 and a second.
+	Attempts int
+	Pause    time.Duration
+	// Stall is how long a host may send nothing; 0 means 30 s.
+	Stall     time.Duration
+	UserAgent string
+}
+
+// Archive stores recordings. It is safe for concurrent use; how many are downloaded at once is up to
+// the caller.
+type Archive struct {
+	cfg    Config
+	store  store.Store
+	uri    string
+	client *http.Client
+	bytes  *rate.Limiter
+}
+
+// piece is the largest number of bytes read at once.
+const piece = 64 << 10
+
+// Open opens an archive. It sends no request, and makes no folder.
+func Open(cfg Config) (*Archive, error) {
+	cfg.MaxBytes = cmp.Or(cfg.MaxBytes, 2<<30)
+	cfg.Attempts = cmp.Or(cfg.Attempts, 4)
+	cfg.Pause = cmp.Or(cfg.Pause, time.Second)
+	cfg.Stall = cmp.Or(cfg.Stall, 30*time.Second)
+	s, uri, err := store.Open(cfg.To)
+	if err != nil {
+		return nil, err
+	}
+	a := &Archive{cfg: cfg, store: s, uri: uri, client: newClient(cfg.Private)}
+	if cfg.BytesPerSecond > 0 {
+		a.bytes = rate.NewLimiter(rate.Limit(cfg.BytesPerSecond), piece)
+	}
+	return a, nil
+}
+
+// Close closes idle connections.
+func (a *Archive) Close() { a.client.CloseIdleConnections() }
+
+// Fetch downloads and stores the recording of a call. If the archive has the same recording, it is
+// not written again; a different one is never replaced. Every failure but the end of ctx is an
+// *Error.
+func (a *Archive) Fetch(ctx context.Context, c Call) (Stored, error) {
+	link, err := a.check(c.Link)
+	if err != nil {
+		return Stored{}, err
+	}
+	p, err := newPart(filepath.Join(a.cfg.Scratch, fileName(c.ID)+".part"))
+	if err != nil {
+		return Stored{}, here(err)
+	}
+	defer p.remove()
+	if err := a.download(ctx, link, p); err != nil {
+		return Stored{}, err
+	}
+	out := Stored{Bytes: p.size, SHA256: hex.EncodeToString(p.sum.Sum(nil))}
+	if out.Info, err = audio.Read(p.file, p.size); err != nil {
+		return Stored{}, notAudio(err)
+	}
+	out.Path = Path(c, out.Format)
+	return out, a.place(ctx, out, p)
+}
+
+// Path returns the place of a recording below an archive's address.
+func Path(c Call, f audio.Format) string {
+	day := "undated"
+	if !c.Start.IsZero() {
+		day = c.Start.UTC().Format("2006/01/02")
+	}
+	return day + "/" + fileName(c.ID) + "." + string(f)
+}
+
+// fileName returns the name of a call's files. Ids are the service's: they may hold anything.
+func fileName(id string) string {
+	name := url.PathEscape(id)
+	if strings.Trim(name, ".") == "" || len(name) > 120 || strings.HasPrefix(name, ".") {
+		sum := sha256.Sum256([]byte(id))
+		return hex.EncodeToString(sum[:])
+	}
+	return name
+}
+
+// place publishes a complete download.
+func (a *Archive) place(ctx context.Context, s Stored, p *part) error {
+	if err := p.file.Sync(); err != nil {
+		return here(err)
+	}
+	uri := a.uri + "/" + s.Path
+	err := a.store.Adopt(ctx, uri, p.file, p.size)
+	if !errors.Is(err, fs.ErrExist) {
+		return here(err)
+	}
+	same, err := a.has(ctx, s)
+	if err == nil && !same {
+		err = &Error{Problem: Refused, Reason: "the archive has another recording at " + s.Path}
+	}
+	return here(err)
+}
+
+// has reports whether the archive's file has this content.
+func (a *Archive) has(ctx context.Context, s Stored) (bool, error) {
+	sum, n, err := a.Sum(ctx, s.Path)
+	return n == s.Bytes && sum == s.SHA256, err
+}
+
+// Sum returns checksum (SHA-256 in hex) and size of a stored file. The error wraps fs.ErrNotExist if
+// there is none.
+func (a *Archive) Sum(ctx context.Context, path string) (sum string, size int64, err error) {
+	f, err := a.store.Open(ctx, a.uri+"/"+path)
+	if err != nil {
+		return "", 0, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	size, err = io.Copy(h, f)
+	return hex.EncodeToString(h.Sum(nil)), size, err
+}
+
+// Remove removes stored files. A missing one is no error.
+func (a *Archive) Remove(ctx context.Context, paths []string) error {
+	uris := make([]string, len(paths))
+	for i, p := range paths {
+		uris[i] = a.uri + "/" + p
+	}
+	return a.store.Remove(ctx, uris)
+}
+
+// Sweep removes what a killed process left in a folder of incomplete downloads.
+func Sweep(scratch string) error {
+	names, err := filepath.Glob(filepath.Join(scratch, "*.part"))
+	for _, name := range names {
+		err = errors.Join(err, os.Remove(name))
+	}
+	return err
+}
+
+// Problem is what became of a recording that is not stored.
+type Problem int
+
+// Problems.
+const (
+	// Failed recordings may be there later.
+	Failed Problem = iota
+	// Expired means that the link is no longer valid; a new one may be.
+	Expired
+	// Gone means that the host has no such recording.
+	Gone
+	// Refused recordings are not stored, whatever link is used.
+	Refused
+	// Here means that the archive or this machine failed.
+	Here
+)
+
+// Error is the reason why a recording is not stored. It names no part of a link but its host.
+type Error struct {
+	Problem Problem
+	Reason  string
+	After   time.Duration // how long the host asks not to be asked; zero: it does not
+	Err     error         // may be nil
+}
+
+// Error implements error.
+func (e *Error) Error() string { return e.Reason }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// here says that it is not the host that failed.
+func here(err error) error {
+	if e := (*Error)(nil); err == nil || errors.As(err, &e) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return &Error{Problem: Here, Reason: fmt.Sprintf("store a recording: %v", err), Err: err}
+}
+
+func notAudio(err error) error {
+	if errors.Is(err, audio.ErrTruncated) {
+		return &Error{Problem: Failed, Reason: err.Error(), Err: err}
+	}
+	if p := (*fs.PathError)(nil); errors.As(err, &p) {
+		return here(err)
+	}
+	return &Error{Problem: Refused, Reason: err.Error(), Err: err}
+}

@@ -1,0 +1,369 @@
+package recording_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"callhouse/internal/recording"
+	"callhouse/internal/recording/audio"
+)
+
+// sound and newer are recordings.
+var sound, newer = read("vbr_stereo.mp3"), read("cbr.mp3")
+
+func read(name string) []byte {
+	b, err := os.ReadFile("audio/testdata/" + name)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+var start = time.Date(2026, 11, 23, 23, 30, 0, 0, time.UTC)
+
+func archive(t *testing.T, change func(*recording.Config)) (*recording.Archive, string) {
+	t.Helper()
+	cfg := recording.Config{To: t.TempDir(), Scratch: t.TempDir(), Private: true, Pause: time.Millisecond}
+	if change != nil {
+		change(&cfg)
+	}
+	a, err := recording.Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		a.Close()
+		if left, _ := os.ReadDir(cfg.Scratch); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+	})
+	return a, cfg.To
+}
+
+// serve serves a recording, each request by the next handler, and the last one for the rest.
+func serve(t *testing.T, handlers ...http.HandlerFunc) (link string, requests *atomic.Int64) {
+	t.Helper()
+	requests = new(atomic.Int64)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n := int(requests.Add(1))
+		handlers[min(n, len(handlers))-1](w, r)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL + "/calls/c1/mixed.mp3?signature=s3cret", requests
+}
+
+func whole(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("ETag", `"1"`)
+	http.ServeContent(w, r, "a.mp3", time.Time{}, bytes.NewReader(sound))
+}
+
+// cut announces everything and sends a part.
+func cut(n int) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"1"`)
+		w.Header().Set("Content-Length", fmt.Sprint(len(sound)))
+		_, _ = w.Write(sound[:n])
+	}
+}
+
+func status(code int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+}
+
+func TestFetch(t *testing.T) {
+	link, requests := serve(t, whole)
+	a, dir := archive(t, nil)
+	call := recording.Call{ID: "c1", Start: start, Link: link}
+	got, err := a.Fetch(t.Context(), call)
+	sum := sha256.Sum256(sound)
+	want := recording.Stored{Path: "2026/11/23/c1.mp3", Bytes: int64(len(sound)), SHA256: hex.EncodeToString(sum[:]),
+		Info: audio.Info{Format: audio.MP3, Channels: 2, Duration: 1045 * time.Millisecond}}
+	if err != nil || got != want {
+		t.Fatalf("%+v %v, want %+v", got, err, want)
+	}
+	if b, err := os.ReadFile(filepath.Join(dir, got.Path)); err != nil || !bytes.Equal(b, sound) {
+		t.Error("other content", err)
+	}
+	if again, err := a.Fetch(t.Context(), call); err != nil || again != want {
+		t.Errorf("the same once more: %v %v", again, err)
+	}
+	if requests.Load() != 2 {
+		t.Errorf("%d requests", requests.Load())
+	}
+	if err := a.Remove(t.Context(), []string{got.Path, "2026/11/23/none.mp3"}); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := a.Sum(t.Context(), got.Path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("after its removal: %v", err)
+	}
+}
+
+func TestNeverReplaced(t *testing.T) {
+	link, _ := serve(t, whole)
+	a, dir := archive(t, nil)
+	path := filepath.Join(dir, "2026/11/23/c1.mp3")
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("other"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := a.Fetch(t.Context(), recording.Call{ID: "c1", Start: start, Link: link})
+	if problem(err) != recording.Refused {
+		t.Error(err)
+	}
+	if b, _ := os.ReadFile(path); string(b) != "other" {
+		t.Errorf("it was replaced: %q", b)
+	}
+}
+
+func problem(err error) recording.Problem {
+	if e := (*recording.Error)(nil); errors.As(err, &e) {
+		return e.Problem
+	}
+	return -1
+}
+
+func TestFaults(t *testing.T) {
+	hang := func(w http.ResponseWriter, r *http.Request) {
+		cut(100)(w, r)
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}
+	text := func(kind, body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", kind)
+			_, _ = w.Write([]byte(body))
+		}
+	}
+	busy := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "3500")
+		w.WriteHeader(503)
+	}
+	other := func(w http.ResponseWriter, r *http.Request) { // it changed between two requests
+		w.Header().Set("ETag", `"2"`)
+		http.ServeContent(w, r, "a.mp3", time.Time{}, bytes.NewReader(newer))
+	}
+	wrongPart := func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Range") == "" {
+			whole(w, r)
+			return
+		}
+		w.Header().Set("Content-Range", fmt.Sprintf("bytes 5-%d/%d", len(sound)-1, len(sound)))
+		w.WriteHeader(206)
+		_, _ = w.Write(sound[5:])
+	}
+	short := func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(sound[:2000]) } // its length is that of the part
+	for name, c := range map[string]struct {
+		handlers []http.HandlerFunc
+		problem  recording.Problem // -1: stored
+		requests int64
+		reason   string
+	}{
+		"cut, and gone on":               {[]http.HandlerFunc{cut(2000), whole}, -1, 2, ""},
+		"cut three times":                {[]http.HandlerFunc{cut(10), cut(20), cut(30), whole}, -1, 4, ""},
+		"cut always":                     {[]http.HandlerFunc{cut(2000)}, recording.Failed, 4, "EOF"},
+		"changed meanwhile":              {[]http.HandlerFunc{cut(2000), other}, -1, 2, ""},
+		"another part":                   {[]http.HandlerFunc{cut(2000), wrongPart}, -1, 3, ""},
+		"server errors":                  {[]http.HandlerFunc{status(500), status(502), whole}, -1, 3, ""},
+		"server errors always":           {[]http.HandlerFunc{status(500)}, recording.Failed, 4, "HTTP 500"},
+		"asked to wait for an hour":      {[]http.HandlerFunc{busy}, recording.Failed, 1, "HTTP 503"},
+		"expired":                        {[]http.HandlerFunc{status(403)}, recording.Expired, 1, "HTTP 403"},
+		"gone":                           {[]http.HandlerFunc{status(404)}, recording.Gone, 1, "HTTP 404"},
+		"not a recording's status":       {[]http.HandlerFunc{status(418)}, recording.Refused, 1, "HTTP 418"},
+		"web page":                       {[]http.HandlerFunc{text("text/html; charset=utf-8", "<html>")}, recording.Refused, 1, "web page"},
+		"web page that claims otherwise": {[]http.HandlerFunc{text("audio/mpeg", "<html>no</html>")}, recording.Refused, 1, "text/html"},
+		"nothing":                        {[]http.HandlerFunc{text("audio/mpeg", "")}, recording.Refused, 1, "not audio"},
+		"half, and says it is all":       {[]http.HandlerFunc{short}, recording.Failed, 1, "end of the recording"},
+		"hangs":                          {[]http.HandlerFunc{hang, whole}, -1, 2, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			link, requests := serve(t, c.handlers...)
+			a, dir := archive(t, func(c *recording.Config) { c.Stall = 50 * time.Millisecond })
+			got, err := a.Fetch(t.Context(), recording.Call{ID: "c1", Start: start, Link: link})
+			if problem(err) != c.problem || (err == nil) != (c.problem == -1) || requests.Load() != c.requests {
+				t.Fatalf("%v after %d requests", err, requests.Load())
+			}
+			if err != nil {
+				if !strings.Contains(err.Error(), c.reason) || strings.Contains(err.Error(), "s3cret") {
+					t.Errorf("it says %q", err)
+				}
+				if entries, _ := os.ReadDir(dir); len(entries) > 0 {
+					t.Errorf("stored: %v", entries)
+				}
+				return
+			}
+			want := sound
+			if name == "changed meanwhile" {
+				want = newer
+			}
+			if b, err := os.ReadFile(filepath.Join(dir, got.Path)); err != nil || !bytes.Equal(b, want) {
+				t.Errorf("other content: %d bytes, %v", len(b), err)
+			}
+		})
+	}
+}
+
+// TestHostLearnsNothing looks at all that a hostile host and the host it redirects to receive.
+func TestHostLearnsNothing(t *testing.T) {
+	t.Setenv("CALLHOUSE_API_KEY", "the-key")
+	var seen []http.Header
+	third := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen = append(seen, r.Header.Clone())
+		whole(w, r)
+	}))
+	defer third.Close()
+	link, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		seen = append(seen, r.Header.Clone())
+		http.SetCookie(w, &http.Cookie{Name: "id", Value: "1"})
+		http.Redirect(w, r, strings.Replace(third.URL, "127.0.0.1", "localhost", 1)+"/there", http.StatusFound)
+	})
+	a, _ := archive(t, nil)
+	if _, err := a.Fetch(t.Context(), recording.Call{ID: "c1", Link: link}); err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range seen {
+		for name := range h {
+			switch name {
+			case "User-Agent", "Accept":
+			default:
+				t.Errorf("%s: %s", name, h.Get(name))
+			}
+		}
+	}
+	if len(seen) != 2 {
+		t.Errorf("%d requests", len(seen))
+	}
+}
+
+// TestPrivateAddresses tries links that lead into the network of this machine: each is refused
+// before a byte is sent.
+func TestPrivateAddresses(t *testing.T) {
+	var asked atomic.Int64
+	inner := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		whole(w, r)
+	}))
+	defer inner.Close()
+	_, port, _ := strings.Cut(strings.TrimPrefix(inner.URL, "https://"), ":")
+	a, _ := archive(t, func(c *recording.Config) { c.Private, c.Attempts = false, 1 })
+	if _, err := a.Fetch(t.Context(), recording.Call{ID: "c1", Link: "http://192.0.2.1/"}); err == nil ||
+		!strings.Contains(err.Error(), "TLS") {
+		t.Errorf("without TLS: %v", err)
+	}
+	for _, link := range []string{
+		inner.URL, "https://localhost:" + port, "https://[::1]:" + port, "https://[::ffff:127.0.0.1]:" + port, "https://0.0.0.0:" + port,
+		"https://169.254.169.254/latest/meta-data", "https://10.0.0.1/", "https://192.168.1.1/", "https://[fd00::1]/", "https://[fe80::1]/",
+		"https://2130706433:" + port, "https://0x7f.1:" + port, "https://[64:ff9b::7f00:1]/",
+		"http://example.com/a.mp3", "file:///etc/passwd", "ftp://example.com/a", "//example.com/a", "", "https://user:pass@example.com/", "\x00",
+	} {
+		_, err := a.Fetch(t.Context(), recording.Call{ID: "c1", Link: link})
+		if p := problem(err); p != recording.Refused && !strings.Contains(fmt.Sprint(err), "no such host") &&
+			!strings.Contains(fmt.Sprint(err), "lookup") { // names of digits only are not addresses for us
+			t.Errorf("%s: %v", link, err)
+		}
+	}
+	if asked.Load() > 0 {
+		t.Errorf("%d requests arrived", asked.Load())
+	}
+}
+
+// TestRedirectRules follows redirects to what is no address of a recording.
+func TestRedirectRules(t *testing.T) {
+	for to, want := range map[string]string{
+		"file:///etc/passwd":           "not a web address",
+		"ftp://127.0.0.1/a":            "not a web address",
+		"http://user:pass@127.0.0.1:1": "user name",
+		"":                             "", // no Location at all
+	} {
+		link, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			if to != "" {
+				w.Header().Set("Location", to)
+			}
+			w.WriteHeader(302)
+		})
+		a, _ := archive(t, func(c *recording.Config) { c.Attempts = 1 })
+		_, err := a.Fetch(t.Context(), recording.Call{ID: "c1", Link: link})
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("%q: %v", to, err)
+		}
+	}
+	var link string
+	link, requests := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) })
+	a, _ := archive(t, nil)
+	if _, err := a.Fetch(t.Context(), recording.Call{ID: "c1", Link: link}); problem(err) != recording.Refused || requests.Load() > 6 {
+		t.Errorf("in a circle: %v after %d", err, requests.Load())
+	}
+}
+
+func TestLimits(t *testing.T) {
+	link, _ := serve(t, whole)
+	a, _ := archive(t, func(c *recording.Config) { c.MaxBytes = 1000 })
+	if _, err := a.Fetch(t.Context(), recording.Call{ID: "c1", Link: link}); problem(err) != recording.Refused {
+		t.Error(err)
+	}
+	endless, _ := serve(t, func(w http.ResponseWriter, r *http.Request) { // without a length
+		for r.Context().Err() == nil {
+			if _, err := w.Write(sound); err != nil {
+				return
+			}
+		}
+	})
+	if _, err := a.Fetch(t.Context(), recording.Call{ID: "c1", Link: endless}); problem(err) != recording.Refused {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := a.Fetch(ctx, recording.Call{ID: "c1", Link: link}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func TestNames(t *testing.T) {
+	long := strings.Repeat("x", 300)
+	for id, want := range map[string]string{
+		"0f0b": "2026/11/23/0f0b.wav", "../../etc/passwd": "2026/11/23/..%2F..%2Fetc%2Fpasswd.wav",
+		"a b\n": "2026/11/23/a%20b%0A.wav",
+	} {
+		if got := recording.Path(recording.Call{ID: id, Start: start}, audio.WAV); got != want && !strings.HasPrefix(id, ".") {
+			t.Errorf("%q: %s", id, got)
+		}
+	}
+	seen := map[string]bool{}
+	for _, id := range []string{".", "..", "", ".hidden", long, long + "y", "../x"} {
+		path := recording.Path(recording.Call{ID: id}, audio.WAV)
+		name := strings.TrimSuffix(strings.TrimPrefix(path, "undated/"), ".wav")
+		if seen[path] || len(name) != 64 || strings.ContainsAny(name, "./") {
+			t.Errorf("%q: %s", id, path)
+		}
+		seen[path] = true
+	}
+}
+
+func TestSweep(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a.part", "b.part", "mine.txt"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := recording.Sweep(dir); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 1 || left[0].Name() != "mine.txt" {
+		t.Errorf("left: %v", left)
+	}
+}

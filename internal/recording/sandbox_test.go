@@ -1,0 +1,64 @@
+package recording_test
+
+import (
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"callhouse/internal/recording"
+	"callhouse/internal/recording/audio"
+	"callhouse/internal/sandbox/recordings"
+	"callhouse/internal/sandbox/world"
+)
+
+// TestSandbox archives the recordings of a company, without and with each fault, and compares their
+// lengths with the calls.
+func TestSandbox(t *testing.T) {
+	now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+	company, err := world.New(world.Config{Calls: 60, Agents: 3, Origin: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &recordings.Host{World: company, Now: func() time.Time { return now }}
+	s, third := httptest.NewServer(h), httptest.NewServer(&recordings.Host{World: company, Now: h.Now})
+	t.Cleanup(s.Close)
+	t.Cleanup(third.Close)
+	h.Third = third.URL
+	// stored: -1.
+	for fault, want := range map[recordings.Fault]recording.Problem{
+		"": -1, recordings.Cut: -1, recordings.Once: -1, recordings.Redirect: -1, recordings.Slow: recording.Failed,
+		recordings.Length: recording.Failed, recordings.Busy: recording.Failed, recordings.Forbidden: recording.Expired,
+		recordings.Missing: recording.Gone, recordings.Page: recording.Refused,
+		// MP3 does not say where it ends: only the call tells that half of it is missing.
+		recordings.Truncated: -1,
+	} {
+		h.Faults = recordings.Faults{fault: 1}
+		a, _ := archive(t, func(c *recording.Config) {
+			c.Stall, c.Attempts = 10*time.Second, 3
+			if fault == recordings.Slow {
+				c.Stall, c.Attempts = 20*time.Millisecond, 1
+			}
+		})
+		n := 0
+		for i := range int64(60) {
+			v, ok := company.View(i, now)
+			if !ok || !v.Recording || (fault != "" && n > 2) {
+				continue
+			}
+			n++
+			got, err := a.Fetch(t.Context(), recording.Call{ID: v.ID.String(), Start: time.UnixMilli(v.StartAt),
+				Link: string(recordings.AppendLink(nil, s.URL, v))})
+			length := time.Duration(v.EndAt-v.StartAt) * time.Millisecond
+			if fault == recordings.Truncated {
+				length /= 2
+			}
+			if problem(err) != want || (want == -1 && (err != nil || got.Format != audio.MP3 || got.Channels != 1 ||
+				(got.Duration-length).Abs() > 40*time.Millisecond)) {
+				t.Errorf("%s: %+v %v, want %d and %v", fault, got, err, want, length)
+			}
+		}
+		if n == 0 {
+			t.Error("no recording")
+		}
+	}
+}

@@ -1,0 +1,219 @@
+package recordings
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"callhouse/internal/sandbox/dice"
+	"callhouse/internal/sandbox/wire"
+	"callhouse/internal/sandbox/world"
+)
+
+// Elsewhere is the address of links if the company has no host of recordings.
+const Elsewhere = "https://recordings.voice.example"
+
+const objects = "/v1/objects/calls/"
+
+// AppendLink appends a call's signed link at an address. As at the service, signature and expiry
+// change every hour, so two answers with one call differ. A link works for one to two hours.
+func AppendLink(dst []byte, address string, v *world.View) []byte {
+	hour := v.At / time.Hour.Milliseconds()
+	dst = v.ID.Append(append(append(dst, address...), objects...))
+	dst = wire.AppendHex(append(dst, `/mixed.mp3?response-content-type=audio%2Fmpeg&key-id=VREC`...), dice.Hash(v.Key, 12))
+	dst = strconv.AppendInt(append(dst, `&expires=`...), (hour+2)*3600, 10)
+	return append(append(dst, `&signature=`...), signature(v, hour)...)
+}
+
+func signature(v *world.View, hour int64) []byte {
+	var out []byte
+	for i := range uint64(4) {
+		out = wire.AppendHex(out, dice.Hash(v.Key^uint64(hour), 13+i))
+	}
+	return out
+}
+
+// Fault is a way in which the host fails for a call, for as long as it has it.
+type Fault string
+
+// Faults. With the first two, a client that goes on where an answer ended gets everything.
+const (
+	Cut       Fault = "cut"       // the connection ends in the middle of an answer for the whole
+	Once      Fault = "503"       // the first request of a recording is answered with 503
+	Slow      Fault = "slow"      // a frame every tenth of a second
+	Truncated Fault = "truncated" // the second half is missing, and nothing says so
+	Length    Fault = "length"    // the length is that of twice as much
+	Forbidden Fault = "403"       // no link is accepted
+	Missing   Fault = "404"       // it was deleted
+	Page      Fault = "html"      // 200 with a web page
+	Redirect  Fault = "redirect"  // to the address Host.Third
+	Busy      Fault = "busy"      // 503 with Retry-After: 3500
+)
+
+// All are all faults.
+var All = []Fault{Cut, Once, Slow, Truncated, Length, Forbidden, Missing, Page, Redirect, Busy}
+
+// Faults are the shares of calls that have faults; they add up to no more than 1.
+type Faults map[Fault]float64
+
+// ParseFaults reads "cut=0.05,404=0.01".
+func ParseFaults(text string) (Faults, error) {
+	fs, sum := Faults{}, 0.0
+	for part := range strings.SplitSeq(text, ",") {
+		if text == "" {
+			break
+		}
+		name, share, _ := strings.Cut(part, "=")
+		n, err := strconv.ParseFloat(share, 64)
+		if !slices.Contains(All, Fault(name)) {
+			return nil, fmt.Errorf("unknown fault of recordings %q; use one of %v", name, All)
+		}
+		if err != nil || n < 0 || n > 1 {
+			return nil, fmt.Errorf("fault of recordings %q: the share must be from 0 to 1", part)
+		}
+		fs[Fault(name)] += n
+		sum += n
+	}
+	if sum > 1 {
+		return nil, errors.New("the shares of the faults of recordings add up to more than 1")
+	}
+	return fs, nil
+}
+
+// Host serves recordings over HTTP. It keeps nothing but which calls were asked for.
+type Host struct {
+	World  *world.World
+	Now    func() time.Time // the data's clock
+	Faults Faults
+	Third  string // where Redirect leads
+
+	asked sync.Map // ids
+}
+
+// Serve lets a host answer on l until ctx is done. It takes l over.
+func Serve(ctx context.Context, l net.Listener, h *Host) {
+	s := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute,
+		ErrorLog: log.New(io.Discard, "", 0)} // faults on demand are no errors of ours
+	context.AfterFunc(ctx, func() { _ = s.Close() })
+	go func() { _ = s.Serve(l) }() // http.ErrServerClosed
+}
+
+// Fault returns what is wrong with a call's recording; empty: nothing.
+func (h *Host) Fault(v *world.View) Fault {
+	u := dice.Unit(dice.Hash(v.Key, 21))
+	for _, f := range All {
+		if u < h.Faults[f] {
+			return f
+		}
+		u -= h.Faults[f]
+	}
+	return ""
+}
+
+// ServeHTTP implements http.Handler. What is wrong with a link is answered as XML, as hosts of
+// objects do.
+func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	id, ok := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, objects), "/mixed.mp3")
+	v, found := h.World.Find(id, h.Now())
+	switch {
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		refuse(w, http.StatusMethodNotAllowed, "MethodNotAllowed")
+	case !ok || !found || !v.Recording:
+		refuse(w, http.StatusNotFound, "NoSuchKey")
+	case !h.signed(r, v):
+		refuse(w, http.StatusForbidden, "AccessDenied")
+	default:
+		h.send(w, r, v)
+	}
+}
+
+func refuse(w http.ResponseWriter, status int, code string) {
+	w.Header().Set("Content-Type", "application/xml")
+	w.WriteHeader(status)
+	fmt.Fprintf(w, `<?xml version="1.0" encoding="UTF-8"?><Error><Code>%s</Code></Error>`, code)
+}
+
+// signed reports whether a link was made for a call and has not expired.
+func (h *Host) signed(r *http.Request, v *world.View) bool {
+	q := r.URL.Query()
+	expires, err := strconv.ParseInt(q.Get("expires"), 10, 64)
+	return err == nil && h.Now().Unix() < expires && q.Get("signature") == string(signature(v, expires/3600-2))
+}
+
+func (h *Host) send(w http.ResponseWriter, r *http.Request, v *world.View) {
+	s := newSound(v)
+	_, again := h.asked.LoadOrStore(v.ID, true)
+	w.Header().Set("Content-Type", "audio/mpeg")
+	w.Header().Set("ETag", fmt.Sprintf(`"%x"`, dice.Hash(v.Key, 22)))
+	whole := r.Header.Get("Range") == ""
+	switch h.Fault(v) {
+	case Cut:
+		if whole {
+			w.Header().Set("Content-Length", strconv.FormatInt(s.size(), 10))
+			s.voices = s.voices[:len(s.voices)/2]
+			write(w, s, 0)
+			panic(http.ErrAbortHandler)
+		}
+	case Once:
+		if !again {
+			refuse(w, http.StatusServiceUnavailable, "SlowDown")
+			return
+		}
+	case Slow:
+		write(w, s, 100*time.Millisecond)
+		return
+	case Truncated:
+		s.voices = s.voices[:len(s.voices)/2]
+		write(w, s, 0)
+		return
+	case Length:
+		w.Header().Set("Content-Length", strconv.FormatInt(2*s.size(), 10))
+		write(w, s, 0)
+		return
+	case Forbidden:
+		refuse(w, http.StatusForbidden, "AccessDenied")
+		return
+	case Missing:
+		refuse(w, http.StatusNotFound, "NoSuchKey")
+		return
+	case Page:
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = w.Write([]byte("<!DOCTYPE html><title>Sign in</title><p>Please sign in.</p>"))
+		return
+	case Redirect:
+		http.Redirect(w, r, h.Third+r.URL.RequestURI(), http.StatusFound)
+		return
+	case Busy:
+		w.Header().Set("Retry-After", "3500")
+		refuse(w, http.StatusServiceUnavailable, "SlowDown")
+		return
+	}
+	http.ServeContent(w, r, "", time.Time{}, s)
+}
+
+// write writes a sound frame by frame, until the client has gone.
+func write(w http.ResponseWriter, s *sound, pause time.Duration) {
+	buf := make([]byte, frameBytes)
+	for {
+		n, _ := s.Read(buf)
+		if n == 0 {
+			return
+		}
+		if _, err := w.Write(buf[:n]); err != nil {
+			return
+		}
+		if pause > 0 {
+			_ = http.NewResponseController(w).Flush()
+			time.Sleep(pause)
+		}
+	}
+}
