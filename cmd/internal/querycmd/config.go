@@ -84,6 +84,15 @@ func (a *app) configure(cmd *cobra.Command) error {
 		}
 		a.Format = string(format.CSVExcel)
 	}
+	if a.json {
+		if a.Format != "" && a.Format != string(format.JSON) {
+			return cli.Usage("remove one of them", "--json conflicts with --format %s", a.Format)
+		}
+		a.Format = string(format.JSON)
+	}
+	if a.Shell == nil && !a.noPager && a.Output == "" && pages(cmd) {
+		a.pager = a.Paged()
+	}
 	return nil
 }
 
