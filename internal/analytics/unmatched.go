@@ -80,11 +80,11 @@ func (w *Warehouse) Values(ctx context.Context, dimension, begin string) ([]stri
 	defer conn.Close()
 	value := "CAST(" + filters[0].InCalls() + " AS VARCHAR)"
 	if of := named[dimension]; of != nil && len(w.Snapshot().Manifest.FilesOf(of.Name)) > 0 {
-		value = fmt.Sprintf("coalesce((SELECT any_value(n.name) FROM (SELECT CAST(%s AS VARCHAR) AS id, name FROM stored.%s) n WHERE n.id = %s), %s)",
-			of.Key[0], of.Name, value, value)
+		value = fmt.Sprintf("coalesce((SELECT any_value(n.name) FROM (SELECT CAST(%s AS VARCHAR) AS id, name FROM stored.%s) n "+
+			"WHERE n.id = %s), %s)", of.Key[0], of.Name, value, value)
 	}
-	return conn.Column(ctx, fmt.Sprintf("SELECT v FROM (SELECT %s AS v FROM calls) WHERE starts_with(v, ?) GROUP BY v ORDER BY count(*) DESC, v LIMIT %d",
-		value, mostOffered), begin)
+	return conn.Column(ctx, fmt.Sprintf("SELECT v FROM (SELECT %s AS v FROM calls) WHERE starts_with(v, ?) "+
+		"GROUP BY v ORDER BY count(*) DESC, v LIMIT %d", value, mostOffered), begin)
 }
 
 // named are the dimensions whose values have names.

@@ -77,7 +77,8 @@ func TimeOf(flag, s string, loc *time.Location, now time.Time) (time.Time, error
 	}
 	t, err := ParseTime(s, loc, now)
 	if err != nil {
-		err = Usage("use a date (2026-11-01), a day (yesterday, monday, last-month), a time (2026-11-01T09:00:00Z) or an age (7d, 24h)", "--%s: %w", flag, err)
+		err = Usage("use a date (2026-11-01), a day (yesterday, monday, last-month), a time (2026-11-01T09:00:00Z) or an age (7d, 24h)",
+			"--%s: %w", flag, err)
 	}
 	return t, err
 }

@@ -44,7 +44,8 @@ func (e Environment) Edit(path, text string, set []Pair) (string, error) {
 	made, err := e.parse(path, []byte(out))
 	if err != nil || !maps.EqualFunc(made.top, want, sameText) ||
 		!maps.EqualFunc(made.profiles, f.profiles, func(a, b table) bool { return maps.EqualFunc(a, b, sameText) }) {
-		return "", errors.Join(f.wrong(0, "edit the file by hand: extract config --example prints all keys", "it cannot be changed automatically"), err)
+		return "", errors.Join(f.wrong(0, "edit the file by hand: extract config --example prints all keys",
+			"it cannot be changed automatically"), err)
 	}
 	return out, nil
 }

@@ -39,8 +39,8 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 	fl := cmd.Flags()
 	inTime, ofAgent := question.Chosen(f)
 	if f.Selects() {
-		fl.StringVar(&a.Since, "since", "", "only "+inTime+" at or after `TIME`: a date (2026-11-01), a day (today, yesterday, monday, this-month, "+
-			"last-month), an RFC 3339 time, or an age (7d)")
+		fl.StringVar(&a.Since, "since", "", "only "+inTime+" at or after `TIME`: a date (2026-11-01), a day (today, yesterday, monday, "+
+			"this-month, last-month), an RFC 3339 time, or an age (7d)")
 		fl.StringVar(&a.Until, "until", "", "only "+inTime+" before `TIME`; a date or day means 00:00 of that day")
 		cli.Complete(cmd, "since", cli.TimeWords()...)
 		cli.Complete(cmd, "until", cli.TimeWords()...)

@@ -72,7 +72,8 @@ func command(s *settings.Settings, machineOf func(config.Environment) (*machine,
 		if err != nil {
 			return err
 		}
-		i := &initial{Settings: s, flags: f, machine: m, stdin: cmd.InOrStdin(), stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), named: named}
+		i := &initial{Settings: s, flags: f, machine: m, named: named, stdin: cmd.InOrStdin(), stdout: cmd.OutOrStdout(),
+			stderr: cmd.ErrOrStderr()}
 		return i.run(cmd.Context())
 	}
 	fl := cmd.Flags()
@@ -231,7 +232,8 @@ func (i *initial) asked(ctx context.Context) error {
 	if i.system {
 		whose = "this machine"
 	}
-	words.Fprintf(i.stderr, "This sets up callhouse for %s. Enter accepts the value in [brackets]. Ctrl-C stops; nothing is written before the end.\n\n", whose)
+	words.Fprintf(i.stderr, "This sets up callhouse for %s. Enter accepts the value in [brackets]. "+
+		"Ctrl-C stops; nothing is written before the end.\n\n", whose)
 	if err := i.askService(ctx); err != nil {
 		return err
 	}
@@ -260,7 +262,8 @@ func (i *initial) asked(ctx context.Context) error {
 		i.Share = 0.5
 	}
 	kinds := i.schedules()
-	i.schedule, err = i.ask.ask(ctx, "Run every night at 02:10, by "+strings.Join(kinds, " or "), cmp.Or(i.schedule, kinds[0]), i.validSchedule)
+	i.schedule, err = i.ask.ask(ctx, "Run every night at 02:10, by "+strings.Join(kinds, " or "), cmp.Or(i.schedule, kinds[0]),
+		i.validSchedule)
 	return err
 }
 
@@ -278,22 +281,8 @@ func (i *initial) askService(ctx context.Context) error {
 			keep = false // the key of one address is not sent to another
 		}
 		if key {
-			question := "API key (not shown)"
-			if keep {
-				question = "API key (not shown; Enter keeps that of " + i.from + ")"
-			}
-			typed, err := i.ask.secret(ctx, question, func(text string) (string, error) {
-				if text == "" && keep {
-					return "", nil
-				}
-				return i.validKey(text)
-			})
-			if err != nil {
+			if err = i.askKey(ctx, keep); err != nil {
 				return err
-			}
-			if typed != "" {
-				i.key, i.from, keep = typed, "this terminal", false
-				i.Secrets.Add(typed)
 			}
 		}
 		err = i.test(ctx)
@@ -307,7 +296,7 @@ func (i *initial) askService(ctx context.Context) error {
 		switch address, key = blamed(err); {
 		case key:
 			keep = false
-		case !address:
+		case !address: // neither is at fault
 			again, err := i.ask.agree(ctx, "Try again?", true)
 			if err != nil {
 				return err
@@ -317,6 +306,25 @@ func (i *initial) askService(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// askKey asks for the key; keep allows that of the settings.
+func (i *initial) askKey(ctx context.Context, keep bool) error {
+	question := "API key (not shown)"
+	if keep {
+		question = "API key (not shown; Enter keeps that of " + i.from + ")"
+	}
+	typed, err := i.ask.secret(ctx, question, func(text string) (string, error) {
+		if text == "" && keep {
+			return "", nil
+		}
+		return i.validKey(text)
+	})
+	if typed != "" {
+		i.key, i.from = typed, "this terminal"
+		i.Secrets.Add(typed)
+	}
+	return err
 }
 
 // keyOfSettings takes the key that the settings name.

@@ -60,7 +60,7 @@ func (i *initial) validWarehouse(text string) (string, error) {
 	switch {
 	case err == nil && len(entries) > 0 && !layout.IsWarehouse(path):
 		return "", cli.Usage("name a new or empty folder", "%s holds other files", path)
-	case err == nil && i.File != nil && i.moved() && layout.IsWarehouse(path):
+	case err == nil && i.moved() && layout.IsWarehouse(path):
 		return "", cli.Usage("a different address requires its own warehouse", "%s holds the calls of another address", path)
 	case err == nil && layout.IsWarehouse(path):
 		if _, err := layout.Current(path); err != nil && !errors.Is(err, layout.ErrNoWarehouse) {
@@ -86,8 +86,8 @@ func (i *initial) validWarehouse(text string) (string, error) {
 
 // moved reports whether the address is another than that of the existing file.
 func (i *initial) moved() bool {
-	from := i.Settings.Settings.From("base_url").Source
-	return from > config.FromProfile || i.was != "" && i.was != config.ServiceOf(i.BaseURL)
+	was := i.File.Value("base_url")
+	return was != "" && config.ServiceOf(was) != config.ServiceOf(i.BaseURL)
 }
 
 func (i *initial) usualZone() string {

@@ -3,8 +3,6 @@ package setup
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -12,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
@@ -24,15 +21,20 @@ func (i *initial) steps(ctx context.Context) (steps []*step, err error) {
 	uid, gid := 0, 0
 	if i.system {
 		if uid, gid, err = i.owner(); errors.As(err, new(user.UnknownUserError)) {
-			return nil, cli.Usage("create it: useradd --system --home-dir /var/lib/callhouse --shell /usr/sbin/nologin callhouse; nothing was written",
-				"there is no user callhouse, who runs extract every night")
+			return nil, cli.Usage("create it: useradd --system --home-dir /var/lib/callhouse --shell /usr/sbin/nologin callhouse; "+
+				"nothing was written", "there is no user callhouse, who runs extract every night")
 		} else if err != nil {
 			return nil, err
 		}
 	}
 	keyFile := i.APIKeyFile
+	if keyFile != "" {
+		if keyFile, err = filepath.Abs(keyFile); err != nil {
+			return nil, err
+		}
+	}
 	if i.key != "" {
-		if keyFile == "" || i.yes && i.Settings.Settings.From("api_key_file").Source > config.FromProfile {
+		if keyFile == "" {
 			keyFile = filepath.Join(filepath.Dir(i.target), "key")
 		}
 		f := &file{path: keyFile, text: i.key + "\n", mode: 0o600, folder: i.folderMode(), uid: uid, gid: gid, secret: true}
@@ -154,21 +156,20 @@ func (i *initial) next(steps []*step) {
 	if !slices.Contains(i.env.Files, i.target) && i.env.Get(config.EnvFile) == "" {
 		with = " --config " + quoted(i.target)
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "\nDone. Next, the first run and the first report:\n  %s run%s\n  %s sentiment --by agent%s\n", name("extract"), with, name("query"), with)
+	out := i.Text(i.stdout)
+	words.Fprintf(out, "\nDone. Next, the first run and the first report:\n  %s run%s\n  %s sentiment --by agent%s\n", name("extract"), with, name("query"), with)
 	if i.schedule == byNone {
-		fmt.Fprintf(&b, "Nothing starts it every night: see docs/reference/operations.md.\n")
+		words.Fprintf(out, "Nothing starts it every night: see docs/reference/operations.md.\n")
 	}
 	if i.schedule == bySystemd && !i.system {
-		fmt.Fprintf(&b, "For nights when you are logged out: loginctl enable-linger\n")
+		words.Fprintf(out, "For nights when you are logged out: loginctl enable-linger\n")
 	}
 	if len(steps) > 0 {
-		b.WriteString("To undo it:\n")
+		words.Fprintf(out, "To undo it:\n")
 	}
 	for _, s := range slices.Backward(steps) {
 		for _, line := range s.undo {
-			fmt.Fprintf(&b, "  %s\n", line)
+			words.Fprintf(out, "  %s\n", line)
 		}
 	}
-	_, _ = io.WriteString(i.Text(i.stdout), b.String()) // a terminal that is gone shows nothing
 }

@@ -2,6 +2,7 @@ package answer
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"os"
 	"os/exec"
@@ -86,7 +87,7 @@ func (p *Pager) Write(text []byte) (int, error) {
 
 // start starts the pager with what is held. If it cannot be started, the terminal takes its place.
 func (p *Pager) start() error {
-	cmd := exec.Command("/bin/sh", "-c", p.command)
+	cmd := exec.CommandContext(context.Background(), "/bin/sh", "-c", p.command) // the user ends it
 	cmd.Env, cmd.Stdout, cmd.Stderr = p.env, p.tty, os.Stderr
 	pipe, err := cmd.StdinPipe()
 	if err == nil {
