@@ -274,6 +274,43 @@ func TestInitInterrupted(t *testing.T) {
 	}
 }
 
+// The key of one address is not sent to another.
+func TestInitOtherAddress(t *testing.T) {
+	u := newNewUser(t)
+	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 60, Days: 5}})
+	key := filepath.Join(u.home, "key")
+	settings := "base_url = \"http://127.0.0.1:1\"\napi_key_file = \"" + key + "\"\n"
+	if err := errors.Join(os.WriteFile(filepath.Join(u.home, "callhouse.toml"), []byte(settings), 0o600), os.WriteFile(key, []byte(testKey), 0o600),
+		os.Chown(key, u.uid, u.gid), os.Chown(filepath.Join(u.home, "callhouse.toml"), u.uid, u.gid)); err != nil {
+		t.Fatal(err)
+	}
+	d := u.dialogue("init")
+	d.answer("Address of the service, e.g. https://api.example.com [http://127.0.0.1:1]", "\n")
+	d.answer("API key (not shown; Enter keeps that of file "+key+")", "\n")
+	d.answer("no response from http://127.0.0.1:1", c.service.URL+"\n")
+	d.answer("API key (not shown): ", "\n")
+	d.answer("the API key is empty", "\x03")
+	if code, text := d.end(); code != cli.ExitInterrupted || c.service.Server.Stats().Requests != 0 {
+		t.Errorf("exit code %d, %d requests:\n%s", code, c.service.Server.Stats().Requests, text)
+	}
+}
+
+// The commands that init names undo what it did.
+func TestInitUndo(t *testing.T) {
+	u := newNewUser(t)
+	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 60, Days: 5}})
+	cmd := u.command("extract", "init", "--yes", "--base-url", c.service.URL, "--api-key-stdin", "--schedule", "none")
+	cmd.Stdin = strings.NewReader(testKey)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	_, undo, _ := strings.Cut(string(out), "To undo it:\n")
+	if out, err := u.serviceUser.command(u.home, undo).CombinedOutput(); err != nil || !slices.Equal(u.files(), []string{".config"}) {
+		t.Errorf("%v, files %q\n%s\n%s", err, u.files(), undo, out)
+	}
+}
+
 // Without a terminal, and with --yes.
 func TestInitYes(t *testing.T) {
 	u := newNewUser(t)

@@ -267,6 +267,8 @@ func (i *initial) asked(ctx context.Context) error {
 	return err
 }
 
+const typedHere = "this terminal"
+
 // askService asks for the address and the key until a request succeeds.
 func (i *initial) askService(ctx context.Context) error {
 	keep := i.keyOfSettings() == nil
@@ -277,8 +279,8 @@ func (i *initial) askService(ctx context.Context) error {
 				return err
 			}
 		}
-		if config.ServiceOf(i.BaseURL) != i.was {
-			keep = false // the key of one address is not sent to another
+		if i.was != "" && config.ServiceOf(i.BaseURL) != i.was { // the key of one address is not sent to another
+			keep, key = false, key || i.from != typedHere
 		}
 		if key {
 			if err = i.askKey(ctx, keep); err != nil {
@@ -321,7 +323,7 @@ func (i *initial) askKey(ctx context.Context, keep bool) error {
 		return i.validKey(text)
 	})
 	if typed != "" {
-		i.key, i.from = typed, "this terminal"
+		i.key, i.from = typed, typedHere
 		i.Secrets.Add(typed)
 	}
 	return err
