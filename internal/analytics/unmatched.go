@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"callhouse/internal/analytics/question"
+	"callhouse/internal/resource"
 	"callhouse/internal/words"
 )
 
@@ -61,3 +62,30 @@ func (w *Warehouse) Unmatched(ctx context.Context, p question.Params) (out []Unm
 	}
 	return out, nil
 }
+
+// mostOffered is how many values are offered as completions.
+const mostOffered = 200
+
+// Values returns the values of a dimension that begin with a text, the most frequent first: names
+// of agents and campaigns, and ids of those without a name.
+func (w *Warehouse) Values(ctx context.Context, dimension, begin string) ([]string, error) {
+	filters, err := question.Filters([]string{dimension + "="})
+	if err != nil {
+		return nil, err
+	}
+	conn, err := w.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	value := "CAST(" + filters[0].InCalls() + " AS VARCHAR)"
+	if of := named[dimension]; of != nil && len(w.Snapshot().Manifest.FilesOf(of.Name)) > 0 {
+		value = fmt.Sprintf("coalesce((SELECT any_value(n.name) FROM (SELECT CAST(%s AS VARCHAR) AS id, name FROM stored.%s) n "+
+			"WHERE n.id = %s), %s)", of.Key[0], of.Name, value, value)
+	}
+	return conn.Column(ctx, fmt.Sprintf("SELECT v FROM (SELECT %s AS v FROM calls) WHERE starts_with(v, ?) "+
+		"GROUP BY v ORDER BY count(*) DESC, v LIMIT %d", value, mostOffered), begin)
+}
+
+// named are the dimensions whose values have names.
+var named = map[string]*resource.Resource{"agent": resource.Agents, "campaign": resource.Campaigns}

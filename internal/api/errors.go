@@ -28,6 +28,9 @@ type UnreachableError struct {
 }
 
 func (e *UnreachableError) Error() string {
+	if e.Tries == 1 {
+		return fmt.Sprintf("no response from %s: %v", e.BaseURL, e.Err)
+	}
 	return fmt.Sprintf("no response from %s (%d tries): %v", e.BaseURL, e.Tries, e.Err)
 }
 

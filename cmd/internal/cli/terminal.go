@@ -5,8 +5,6 @@ import (
 	"os"
 
 	"golang.org/x/term"
-
-	"callhouse/internal/words"
 )
 
 // IsTerminal reports whether r is a terminal.
@@ -15,9 +13,9 @@ func IsTerminal(r io.Reader) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// File returns the file that w writes to, also through a words.Writer; nil if there is none.
+// File returns the file that w writes to, also through writers that wrap it; nil if there is none.
 func File(w io.Writer) *os.File {
-	if guard, ok := w.(*words.Writer); ok {
+	for guard, ok := w.(interface{ Unwrap() io.Writer }); ok; guard, ok = w.(interface{ Unwrap() io.Writer }) {
 		w = guard.Unwrap()
 	}
 	f, _ := w.(*os.File)

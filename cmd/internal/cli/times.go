@@ -10,22 +10,16 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// ParseTime parses an instant: a date (2026-11-01, midnight in loc; also today and yesterday), a
+// ParseTime parses an instant: a date (2026-11-01, midnight in loc; also a word, see dayOf), a
 // time of RFC 3339 (2026-11-01T08:00:00Z), a local time (2026-11-01T08:00, in loc), or an age (24h,
 // 7d, 2w, 30min; see ParseAge). A day of an age is 24 hours.
 func ParseTime(s string, loc *time.Location, now time.Time) (time.Time, error) {
 	s = strings.TrimSpace(s)
-	midnight := func(t time.Time) time.Time {
-		y, m, d := t.In(loc).Date()
-		return wallClock(time.Date(y, m, d, 0, 0, 0, 0, time.UTC), loc)
-	}
-	switch s {
-	case "now":
+	if s == "now" {
 		return now, nil
-	case "today":
-		return midnight(now), nil
-	case "yesterday":
-		return midnight(midnight(now).Add(-time.Hour)), nil
+	}
+	if y, m, d, ok := dayOf(s, now.In(loc)); ok {
+		return wallClock(time.Date(y, m, d, 0, 0, 0, 0, time.UTC), loc), nil
 	}
 	if t, err := time.Parse(time.RFC3339, s); err == nil {
 		return t, nil
@@ -45,6 +39,37 @@ func ParseTime(s string, loc *time.Location, now time.Time) (time.Time, error) {
 	return now.Add(-d), nil
 }
 
+// TimeWords are the words that ParseTime takes for a day, and common ages.
+func TimeWords() []string {
+	out := []string{"today", "yesterday"}
+	for d := range 7 {
+		out = append(out, strings.ToLower(time.Weekday((d+1)%7).String()))
+	}
+	return append(out, "this-month", "last-month", "24h", "7d", "4w")
+}
+
+// dayOf returns the day of a word: today, yesterday, a weekday (the last one, today included), and
+// the first of this-month and of last-month.
+func dayOf(word string, now time.Time) (year int, month time.Month, day int, ok bool) {
+	year, month, day = now.Date()
+	switch word = strings.ToLower(word); word {
+	case "today":
+		return year, month, day, true
+	case "yesterday":
+		return year, month, day - 1, true
+	case "this-month":
+		return year, month, 1, true
+	case "last-month":
+		return year, month - 1, 1, true
+	}
+	for back := range 7 {
+		if word == strings.ToLower(time.Weekday((int(now.Weekday())+7-back)%7).String()) {
+			return year, month, day - back, true
+		}
+	}
+	return 0, 0, 0, false
+}
+
 // TimeOf parses the instant of a flag; zero if the flag is empty.
 func TimeOf(flag, s string, loc *time.Location, now time.Time) (time.Time, error) {
 	if s == "" {
@@ -52,7 +77,8 @@ func TimeOf(flag, s string, loc *time.Location, now time.Time) (time.Time, error
 	}
 	t, err := ParseTime(s, loc, now)
 	if err != nil {
-		err = Usage("use a date (2026-11-01), a time (2026-11-01T09:00:00Z) or an age (7d, 24h)", "--%s: %w", flag, err)
+		err = Usage("use a date (2026-11-01), a day (yesterday, monday, last-month), a time (2026-11-01T09:00:00Z) or an age (7d, 24h)",
+			"--%s: %w", flag, err)
 	}
 	return t, err
 }

@@ -14,19 +14,23 @@ import (
 type Environment struct {
 	Vars  map[string]string
 	Files []string // places of the configuration file, in order
+	// The places of a user's own file and of the machine's, for extract init.
+	Own, Machine string
 }
 
 // System returns the environment of this process and machine.
 func System() Environment {
-	files := []string{fileName}
-	if dir, err := os.UserConfigDir(); err == nil {
-		files = append(files, filepath.Join(dir, "callhouse", fileName))
-	}
 	vars, all := Variables(os.Environ()), "/etc"
 	if runtime.GOOS == "windows" {
 		all = vars["ProgramData"]
 	}
-	return Environment{Vars: vars, Files: append(files, filepath.Join(all, "callhouse", fileName))}
+	e := Environment{Vars: vars, Files: []string{fileName}, Machine: filepath.Join(all, "callhouse", fileName)}
+	if dir, err := os.UserConfigDir(); err == nil {
+		e.Own = filepath.Join(dir, "callhouse", fileName)
+		e.Files = append(e.Files, e.Own)
+	}
+	e.Files = append(e.Files, e.Machine)
+	return e
 }
 
 // Variables parses environment variables of the form NAME=VALUE. As with os.Getenv, the first of a

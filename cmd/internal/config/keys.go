@@ -115,18 +115,18 @@ type Values struct {
 
 // Keys are all settings, in the order of their listing.
 var Keys = []Key{
-	{Name: "base_url", Kind: Text, For: Extract, Uses: "plan verify", Value: "URL", Sample: "https://api.example.com", Whose: true,
+	{Name: "base_url", Kind: Text, For: Extract, Uses: "init plan verify", Value: "URL", Sample: "https://api.example.com", Whose: true,
 		About: "address of the service, without /v3", in: func(v *Values) any { return &v.BaseURL }},
-	{Name: "api_key_file", Kind: Path, For: Extract, Uses: "plan verify", Value: "FILE", Sample: "/etc/callhouse/key", Whose: true,
+	{Name: "api_key_file", Kind: Path, For: Extract, Uses: "init plan verify", Value: "FILE", Sample: "/etc/callhouse/key", Whose: true,
 		About: "file with the API key, readable only by its owner", in: func(v *Values) any { return &v.APIKeyFile }},
 	{Name: "warehouse", Kind: Path, For: Extract | Query, Value: "DIR", Default: "./warehouse", Whose: true,
 		Uses:  "plan verify import compact migrate rollback forget status show report sql check catalog init serve export publish",
 		About: "folder of the warehouse", in: func(v *Values) any { return &v.Warehouse }},
-	{Name: "requests_per_second", Kind: Integer, For: Extract, Uses: "plan verify", Value: "N", Default: "5",
+	{Name: "requests_per_second", Kind: Integer, For: Extract, Uses: "init plan verify", Value: "N", Default: "5",
 		About: "requests per second that the service allows", in: func(v *Values) any { return &v.PerSecond }},
-	{Name: "requests_per_minute", Kind: Integer, For: Extract, Uses: "plan verify", Value: "N", Default: "120",
+	{Name: "requests_per_minute", Kind: Integer, For: Extract, Uses: "init plan verify", Value: "N", Default: "120",
 		About: "requests per minute that the service allows", in: func(v *Values) any { return &v.PerMinute }},
-	{Name: "share", Kind: Number, For: Extract, Uses: "plan verify", Value: "PART", Default: "1",
+	{Name: "share", Kind: Number, For: Extract, Uses: "init plan verify", Value: "PART", Default: "1",
 		About: "share of both limits that a run may use, e.g. 0.5 to leave half to other programs", in: func(v *Values) any { return &v.Share }},
 	{Name: "since", Kind: Text, For: Extract, Uses: "plan", Own: true, Value: "TIME", Sample: "2026-11-01",
 		About: "skip calls that started before: a date (2026-11-01), a time (2026-11-01T08:00:00Z) or an age (30d)",

@@ -17,6 +17,7 @@ import (
 	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/extractcmd/maintain"
 	"callhouse/cmd/internal/extractcmd/settings"
+	"callhouse/cmd/internal/extractcmd/setup"
 	"callhouse/cmd/internal/progress"
 	"callhouse/internal/api"
 	"callhouse/internal/layout"
@@ -133,7 +134,7 @@ func newRoot(p Program, secrets *words.Secrets, stderr io.Writer) *cobra.Command
 	_ = planCmd.Flags().MarkHidden("json") // --format json is how all commands say it
 	configCmd := configCommand(s)
 	s.RunFlags(configCmd)
-	root.AddCommand(runCmd, followCommand(s, stderr), planCmd, configCmd, statusCommand(s))
+	root.AddCommand(setup.Command(s), runCmd, followCommand(s, stderr), planCmd, configCmd, statusCommand(s))
 	root.AddCommand(maintain.Commands(s, stderr, run)...)
 	config.Uses(root, "warehouse", "config", "profile")
 	for _, cmd := range root.Commands() {

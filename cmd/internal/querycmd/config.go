@@ -74,6 +74,17 @@ func (a *app) configure(cmd *cobra.Command) error {
 		}
 		a.Goals = append(a.Goals, goal)
 	}
+	if err := a.chooseFormat(cmd); err != nil {
+		return err
+	}
+	if a.Shell == nil && !a.noPager && a.Output == "" && pages(cmd) {
+		a.pager = a.Paged()
+	}
+	return nil
+}
+
+// chooseFormat takes the format of --format or its short forms, if any.
+func (a *app) chooseFormat(cmd *cobra.Command) error {
 	// The extension of --output takes precedence over the file's format.
 	if f := cmd.Flags().Lookup("format"); f != nil && !f.Changed {
 		a.Usual, a.Format = a.Format, ""
@@ -83,6 +94,12 @@ func (a *app) configure(cmd *cobra.Command) error {
 			return cli.Usage("remove one of them", "--csv-excel conflicts with --format %s", a.Format)
 		}
 		a.Format = string(format.CSVExcel)
+	}
+	if a.json {
+		if a.Format != "" && a.Format != string(format.JSON) {
+			return cli.Usage("remove one of them", "--json conflicts with --format %s", a.Format)
+		}
+		a.Format = string(format.JSON)
 	}
 	return nil
 }

@@ -3,6 +3,9 @@ package querycmd
 import (
 	"cmp"
 	"context"
+	"errors"
+	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +18,7 @@ import (
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/analytics/holiday"
 	"callhouse/internal/analytics/question"
+	"callhouse/internal/analytics/value"
 	"callhouse/internal/words"
 	sqlfiles "callhouse/sql"
 )
@@ -35,8 +39,11 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 	fl := cmd.Flags()
 	inTime, ofAgent := question.Chosen(f)
 	if f.Selects() {
-		fl.StringVar(&a.Since, "since", "", "only "+inTime+" at or after `TIME`: a date (2026-11-01), an RFC 3339 time, or an age (7d)")
-		fl.StringVar(&a.Until, "until", "", "only "+inTime+" before `TIME`; a date means 00:00 of that day")
+		fl.StringVar(&a.Since, "since", "", "only "+inTime+" at or after `TIME`: a date (2026-11-01), a day (today, yesterday, monday, "+
+			"this-month, last-month), an RFC 3339 time, or an age (7d)")
+		fl.StringVar(&a.Until, "until", "", "only "+inTime+" before `TIME`; a date or day means 00:00 of that day")
+		cli.Complete(cmd, "since", cli.TimeWords()...)
+		cli.Complete(cmd, "until", cli.TimeWords()...)
 	}
 	if f.Grouped() {
 		cmd.Long += "\n\nGroups for --by: " + wrapList(question.Dimensions()) + "."
@@ -65,7 +72,7 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 	if f.Arguments != "CALL_ID" {
 		fl.StringVar(&a.Sort, "sort", "", "sort by `COLUMN`: by default, numbers and times descending, texts and days ascending; "+
 			"COLUMN:asc or COLUMN:desc sets the order")
-		fl.Uint32Var(&a.Top, "top", 0, "only the first `N` rows; default: all")
+		fl.Uint32Var(&a.Top, "top", 0, "only the first `N` rows, and the number of others; default: all")
 		cli.Complete(cmd, "sort", columnNames(f)...)
 	}
 	if slices.Contains(f.Flags, "most") {
@@ -138,21 +145,29 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 	if kind, err := a.OutputFormat(); err == nil {
 		p.NamesInPlace = !kind.Exact()
 	}
-	rows, err := w.Report(ctx, f.Name, p)
+	all := p
+	all.Top = 0 // the others are counted
+	rows, err := w.Report(ctx, f.Name, all)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	src := format.Drawn(rows, f.Map)
+	top := &topRows{rows, cmp.Or(p.Top, math.MaxInt64)}
+	src := format.Drawn(top, f.Map)
 	before, compares := p.Previous()
 	if compares {
-		src = format.Compared(rows)
+		src = format.Compared(top)
 	}
 	r, err := a.WriteUnder(ctx, a.heading(p, loc), src, loc)
 	if err != nil {
 		return err
 	}
 	a.Notes(r)
+	if n, err := top.others(ctx); err != nil {
+		return err
+	} else if p.Top > 0 && n > 0 {
+		words.Fprintf(a.Stderr, "and %s\n", cli.Plural(n, "more row"))
+	}
 	if err := a.remarks(ctx, w, f, p, r.Rows == 0); err != nil || !f.Selects() {
 		return err
 	}
@@ -163,6 +178,44 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 		return err
 	}
 	return a.coverage(ctx, w, f, "coverage before", before, now)
+}
+
+// topRows are the first rows of an answer.
+type topRows struct {
+	*analytics.Rows
+	left int64
+}
+
+// Values implements format.Source.
+func (t *topRows) Values(ctx context.Context) ([]value.Value, error) {
+	if t.left == 0 {
+		return nil, io.EOF
+	}
+	t.left--
+	return t.Rows.Values(ctx)
+}
+
+// Skip implements format.Source.
+func (t *topRows) Skip(ctx context.Context) (int, error) {
+	if t.left == math.MaxInt64 {
+		return t.Rows.Skip(ctx)
+	}
+	_, err := t.Values(ctx)
+	if errors.Is(err, io.EOF) {
+		return 0, nil
+	}
+	return 1, err
+}
+
+// others counts the rows that follow.
+func (t *topRows) others(ctx context.Context) (n int64, err error) {
+	for t.left == 0 {
+		k, err := t.Rows.Skip(ctx)
+		if n += int64(k); k == 0 || err != nil {
+			return n, err
+		}
+	}
+	return 0, nil
 }
 
 // remarks explains why an answer may be empty or incomplete.

@@ -33,10 +33,11 @@ func TestShellProcess(t *testing.T) {
 
 // terminal is a terminal with the command, and its screen.
 type terminal struct {
-	t    *testing.T
-	cmd  *exec.Cmd
-	tty  *os.File
-	left chan error
+	t     *testing.T
+	cmd   *exec.Cmd
+	tty   *os.File
+	left  chan error
+	shown chan struct{} // closed after the last output
 
 	mu     sync.Mutex
 	screen vt10x.Terminal
@@ -57,9 +58,9 @@ func start(t *testing.T, columns, rows int, args string, env ...string) *termina
 		t.Skip("no pseudo terminals on this machine: ", err)
 	}
 	x := &terminal{t: t, cmd: cmd, tty: tty, left: make(chan error, 1), screen: vt10x.New(vt10x.WithSize(columns, rows), vt10x.WithWriter(tty))}
-	shown := make(chan struct{})
+	x.shown = make(chan struct{})
 	go func() {
-		defer close(shown)
+		defer close(x.shown)
 		buf := make([]byte, 4096)
 		for {
 			n, err := tty.Read(buf)
@@ -74,7 +75,7 @@ func start(t *testing.T, columns, rows int, args string, env ...string) *termina
 	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		<-shown
+		<-x.shown
 		_ = tty.Close()
 	})
 	go func() { x.left <- cmd.Wait() }()

@@ -96,6 +96,8 @@ type Options struct {
 	// Instead names the format with the whole table, in the note about hidden rows or columns;
 	// empty: "--format csv".
 	Instead string
+	// Paint colours the cells of a table on a terminal, without changing their width; nil: no colours.
+	Paint func(column, cell string) string
 }
 
 // Result describes the output.

@@ -38,6 +38,7 @@ type column struct {
 	tail  int  // end cells kept when a value is cut
 	bar   bool // bar of the share in the column before
 	whole bool // never cut
+	paint func(column, cell string) string
 }
 
 // writeTable lays out the first rows. A terminal shows only these, unless Options say otherwise;
@@ -58,6 +59,9 @@ func writeTable(ctx context.Context, w *bufio.Writer, src Source, o Options) (Re
 	}
 	r := Result{Rows: n}
 	t, asRecords := layout(columns, cells, o.Width)
+	for i := range t {
+		t[i].paint = o.Paint
+	}
 	if asRecords {
 		writeRecords(w, columns, cells, o.Width)
 	} else {
@@ -186,6 +190,7 @@ func writeHead(w *bufio.Writer, t []column, o Options) {
 			if at := n - (height - len(lines[i])); at >= 0 {
 				s = lines[i][at]
 			}
+			c.paint = nil
 			pad(&b, s, c)
 		}
 		writeLine(w, b.String())
@@ -230,6 +235,9 @@ func pad(b *strings.Builder, s string, c column) {
 		s = cut(s, c.width, c.tail)
 	}
 	space := strings.Repeat(" ", max(c.width-widthOf(s), 0))
+	if c.paint != nil {
+		s = c.paint(c.Name, s)
+	}
 	if c.Kind.Numeric() && !c.bar {
 		s = space + s
 	} else {

@@ -249,6 +249,13 @@ func (b *Crawl) Plan(ctx context.Context, of *forecast.Calls, rounds int64) (t f
 	return planned, nil
 }
 
+// Estimate forecasts the transcripts of a run into an empty store, if pages of v2 can be used.
+func Estimate(of *forecast.Calls, rounds int64) forecast.Transcripts {
+	v := new(Crawl).v2()
+	v.Rounds = rounds
+	return v.Transcripts(of)
+}
+
 // forecast returns the number of pages to request, and the number of due calls that they cover, if
 // pages have a size.
 func (b *Crawl) forecast(ctx context.Context, of int) (pages, covered int64, err error) {

@@ -69,7 +69,7 @@ func (c *Command) Drawing(loc *time.Location) format.Options {
 	if c.Output != "" {
 		return format.Options{Location: loc}
 	}
-	o := format.Options{Location: loc, Width: c.Width()}
+	o := format.Options{Location: loc, Width: c.Width(), Paint: c.paint()}
 	if c.Shell != nil {
 		o.Instead = c.Shell.Instead
 	}

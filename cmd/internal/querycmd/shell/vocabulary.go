@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"callhouse/cmd/internal/querycmd/answer"
 	sqlfiles "callhouse/sql"
 )
 
@@ -60,6 +61,9 @@ func (s *Session) follow(words []string) (out []Candidate) {
 	cmd.InheritedFlags() // merges them into its flags
 	if name, ok := strings.CutPrefix(words[len(words)-2], "--"); ok {
 		if f := cmd.Flag(name); f != nil && f.NoOptDefVal == "" {
+			if name == "where" || name == "agent" {
+				return s.valuesInData(name, words[len(words)-1])
+			}
 			return valuesOf(cmd, name)
 		}
 	}
@@ -70,6 +74,27 @@ func (s *Session) follow(words []string) (out []Candidate) {
 			out = append(out, Candidate{Text: "--" + f.Name, Says: says, Group: "flags"})
 		}
 	})
+	return out
+}
+
+// valuesInData returns the completions of a flag that takes values of the warehouse.
+func (s *Session) valuesInData(flag, typed string) []Candidate {
+	if out, ok := answer.Conditions(flag, typed); ok {
+		return candidates(out, "conditions")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), answer.CompletionTime)
+	defer cancel()
+	w, giveBack, err := s.borrow(ctx)
+	if err != nil {
+		return nil
+	}
+	defer giveBack()
+	out := candidates(answer.Completions(ctx, w, flag, typed), "values")
+	for i, c := range out {
+		if strings.ContainsAny(c.Text, " '") {
+			out[i].Text = "'" + strings.ReplaceAll(c.Text, "'", `'\''`) + "'"
+		}
+	}
 	return out
 }
 

@@ -1,0 +1,417 @@
+package e2e
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/sandbox"
+)
+
+// newUser is a user with an empty home folder, and fake programs of the machine's schedule.
+type newUser struct {
+	*serviceUser
+	home, clock string // clock: what the fake programs write
+}
+
+func newNewUser(t *testing.T) *newUser {
+	u := &newUser{serviceUser: newServiceUser(t)}
+	u.home, u.clock = filepath.Join(u.root, "home"), filepath.Join(u.root, "clock")
+	for _, dir := range []string{u.home, u.clock} {
+		if err := errors.Join(os.Mkdir(dir, 0o700), os.Chown(dir, u.uid, u.gid)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	u.fake("crontab", `case "$1" in
+-l) cat `+u.clock+`/crontab 2>/dev/null || { echo "no crontab for you" >&2; exit 1; } ;;
+*) cat > `+u.clock+`/crontab ;;
+esac`)
+	return u
+}
+
+func (u *newUser) fake(name, script string) {
+	u.t.Helper()
+	if err := os.WriteFile(filepath.Join(u.root, "bin", name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+		u.t.Fatal(err)
+	}
+}
+
+func (u *newUser) command(program string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(u.t.Context(), filepath.Join(u.root, "bin", program), args...)
+	cmd.Dir = u.home
+	cmd.Env = []string{"PATH=" + u.root + "/bin:/usr/bin:/bin", "HOME=" + u.home, "TERM=xterm", "TMPDIR=/tmp", "CALLHOUSE_TEST_SEALED=yes",
+		"TZ=Asia/Seoul", "CALLHOUSE_REQUESTS_PER_SECOND=2000", "CALLHOUSE_REQUESTS_PER_MINUTE=100000"}
+	if os.Getuid() == 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(u.uid), Gid: uint32(u.gid), NoSetGroups: false}}
+	}
+	return cmd
+}
+
+// file returns the text of a file below the home folder, and its mode; empty if there is none.
+func (u *newUser) file(name string) (string, fs.FileMode) {
+	path := filepath.Join(u.home, name)
+	st, err := os.Stat(path)
+	if err != nil {
+		return "", 0
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	return string(raw), st.Mode().Perm()
+}
+
+// files returns all files and folders of the home folder.
+func (u *newUser) files() (out []string) {
+	_ = filepath.WalkDir(u.home, func(path string, _ fs.DirEntry, _ error) error {
+		if rel, _ := filepath.Rel(u.home, path); rel != "." {
+			out = append(out, rel)
+		}
+		return nil
+	})
+	return out
+}
+
+// dialogue is a program in a terminal.
+type dialogue struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	tty  *os.File
+	mu   sync.Mutex
+	said bytes.Buffer
+	seen int
+	over chan struct{}
+}
+
+func (u *newUser) dialogue(args ...string) *dialogue {
+	u.t.Helper()
+	d := &dialogue{t: u.t, cmd: u.command("extract", args...), over: make(chan struct{})}
+	var err error
+	if d.tty, err = pty.StartWithSize(d.cmd, &pty.Winsize{Rows: 50, Cols: 120}); err != nil {
+		u.t.Skip("no pseudo terminals on this machine: ", err)
+	}
+	go func() {
+		defer close(d.over)
+		buf := make([]byte, 4096)
+		for {
+			n, err := d.tty.Read(buf)
+			d.mu.Lock()
+			d.said.Write(bytes.ReplaceAll(buf[:n], []byte("\r"), nil))
+			d.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	u.t.Cleanup(func() { _ = d.cmd.Process.Kill(); _ = d.tty.Close() })
+	return d
+}
+
+func (d *dialogue) text() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.said.String()
+}
+
+// answer waits for a question, and types the answer.
+func (d *dialogue) answer(question, answer string) {
+	d.t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(2 * time.Millisecond) {
+		text := d.text()
+		if at := strings.Index(text[d.seen:], question); at >= 0 && strings.HasSuffix(text, ": ") {
+			d.seen = len(text)
+			break
+		}
+		if time.Now().After(end) {
+			d.t.Fatalf("no question %q in\n%s", question, text)
+		}
+	}
+	if strings.HasPrefix(question, "API key") { // echo is off right after the question
+		for end := time.Now().Add(time.Minute); d.echoes() && time.Now().Before(end); {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	if _, err := d.tty.WriteString(answer); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// end waits for the end, and returns the exit code and all text.
+func (d *dialogue) end() (int, string) {
+	d.t.Helper()
+	<-d.over
+	err := d.cmd.Wait()
+	if e := (*exec.ExitError)(nil); err != nil && !errors.As(err, &e) {
+		d.t.Fatal(err)
+	}
+	return d.cmd.ProcessState.ExitCode(), d.text()
+}
+
+// A new user needs five typed lines from nothing to the first report: init, the address, the key,
+// run and a report.
+func TestInit(t *testing.T) {
+	u := newNewUser(t)
+	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 60, Days: 5}, PerSecond: 5000, PerMinute: 100_000})
+	requests := func() int64 { return c.service.Server.Stats().Requests }
+
+	d := u.dialogue("init")
+	d.answer("Address of the service", "ftp://example.com\n")
+	d.answer("it must start with https:// or http://", c.service.URL+"/v3\n")
+	d.answer("API key (not shown)", "a wrong one\n")
+	d.answer("invalid character", "a-wrong-key\n")
+	d.answer("does not accept the API key from this terminal (status 401", testKey+"\n")
+	d.answer("Folder of the warehouse ["+u.home+"/callhouse]", "/\n")
+	d.answer("/ holds other files", "\n")
+	d.answer("Time zone of days and reports [Asia/Seoul]", "Seoul\n")
+	d.answer("unknown time zone", "\n")
+	d.answer("Currency of costs", "won\n")
+	d.answer("unknown currency", "krw\n")
+	d.answer("Do other programs use the same request limits? [y/N]", "y\n")
+	d.answer("Run every night at 02:10, by cron or none [cron]", "\n")
+	d.answer("Continue? [Y/n]", "\n")
+	code, text := d.end()
+	if code != cli.ExitOK || strings.Contains(text, testKey) || strings.Contains(text, "a-wrong-key") {
+		t.Fatalf("exit code %d:\n%s", code, text)
+	}
+	t.Logf("%s", text)
+	if n := requests(); n != 2 {
+		t.Errorf("%d requests for a wrong and a right key", n)
+	}
+	config := ".config/callhouse/callhouse.toml"
+	if text, mode := u.file(".config/callhouse/key"); text != testKey+"\n" || mode != 0o600 {
+		t.Errorf("the key file, mode %o: %q", mode, text)
+	}
+	written, _ := u.file(config)
+	for _, line := range []string{`base_url = "` + c.service.URL + `"`, `api_key_file = "` + u.home + `/.config/callhouse/key"`,
+		`warehouse = "` + u.home + `/callhouse"`, `tz = "Asia/Seoul"`, `currency = "KRW"`, `share = 0.5`} {
+		if !strings.Contains(written, line+"\n") {
+			t.Errorf("the configuration lacks %s:\n%s", line, written)
+		}
+	}
+	cron, err := os.ReadFile(filepath.Join(u.clock, "crontab"))
+	if err != nil || !strings.Contains(string(cron), "10 2 * * * "+u.root+"/bin/extract run --config "+u.home+"/"+config+" --quiet\n") {
+		t.Errorf("the crontab: %v\n%s", err, cron)
+	}
+
+	// The nightly command and a report work, without any settings in the environment.
+	_, line, _ := strings.Cut(string(cron), "10 2 * * * ")
+	night := u.command("extract")
+	night.Path, night.Args = "/bin/sh", []string{"sh", "-c", line}
+	if out, err := night.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Fatalf("the night: %v\n%s", err, out)
+	}
+	report, err := u.command("query", "sentiment").CombinedOutput()
+	if err != nil || !regexp.MustCompile(`(?m)^positive +\d`).Match(report) {
+		t.Fatalf("the report: %v\n%s", err, report)
+	}
+
+	// Again: values are the defaults, and nothing is left to do.
+	before, asked := u.files(), requests()
+	d = u.dialogue("init")
+	d.answer("Address of the service, e.g. https://api.example.com ["+c.service.URL+"]", "\n")
+	d.answer("API key (not shown; Enter keeps that of file "+u.home+"/.config/callhouse/key)", "\n")
+	d.answer("Folder of the warehouse", "\n")
+	d.answer("Time zone", "\n")
+	d.answer("Currency of costs [KRW]", "\n")
+	d.answer("same request limits? [Y/n]", "\n")
+	d.answer("Run every night", "\n")
+	if code, text := d.end(); code != cli.ExitOK || !strings.Contains(text, "set up like this already") || !slices.Equal(before, u.files()) {
+		t.Errorf("again: exit code %d, files %q:\n%s", code, u.files(), text)
+	}
+	if n := requests() - asked; n != 1 {
+		t.Errorf("again: %d requests", n)
+	}
+
+	// A change, refused at the end, writes nothing; agreed to, it keeps the old file.
+	for _, agree := range []string{"n\n", "y\n"} {
+		d = u.dialogue("init", "--tz", "Europe/Berlin")
+		for _, q := range []string{"Address", "API key", "Folder", "Time zone of days and reports [Europe/Berlin]", "Currency", "limits", "Run every"} {
+			d.answer(q, "\n")
+		}
+		d.answer("(the old file is kept as "+u.home+"/"+config+".old)", agree)
+		code, said := d.end()
+		now, _ := u.file(config)
+		if old, _ := u.file(config + ".old"); agree == "n\n" && (code != cli.ExitFailed || now != written || old != "") ||
+			agree == "y\n" && (code != cli.ExitOK || old != written || !strings.Contains(now, "Europe/Berlin")) {
+			t.Errorf("%q: exit code %d:\n%s\n%s", agree, code, now, said)
+		}
+	}
+}
+
+// Ctrl-C at any question leaves nothing behind, and the terminal as it was.
+func TestInitInterrupted(t *testing.T) {
+	u := newNewUser(t)
+	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 60, Days: 5}})
+	questions := []struct{ question, answer string }{{"Address", c.service.URL + "\n"}, {"API key", testKey + "\n"}, {"Folder", "\n"},
+		{"Time zone", "\n"}, {"Currency", "\n"}, {"limits", "\n"}, {"Run every", "\n"}, {"Continue", "\n"}}
+	for at := range questions {
+		d := u.dialogue("init")
+		for _, q := range questions[:at] {
+			d.answer(q.question, q.answer)
+		}
+		d.answer(questions[at].question, "\x03")
+		code, text := d.end()
+		if code != cli.ExitInterrupted || !strings.Contains(text, "nothing was written") || len(u.files()) > 0 {
+			t.Errorf("Ctrl-C at %q: exit code %d, files %q:\n%s", questions[at].question, code, u.files(), text)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(u.clock, "crontab")); err == nil {
+		t.Error("there is a crontab")
+	}
+}
+
+// The key of one address is not sent to another.
+func TestInitOtherAddress(t *testing.T) {
+	u := newNewUser(t)
+	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 60, Days: 5}})
+	key := filepath.Join(u.home, "key")
+	settings := "base_url = \"http://127.0.0.1:1\"\napi_key_file = \"" + key + "\"\n"
+	if err := errors.Join(os.WriteFile(filepath.Join(u.home, "callhouse.toml"), []byte(settings), 0o600), os.WriteFile(key, []byte(testKey), 0o600),
+		os.Chown(key, u.uid, u.gid), os.Chown(filepath.Join(u.home, "callhouse.toml"), u.uid, u.gid)); err != nil {
+		t.Fatal(err)
+	}
+	d := u.dialogue("init")
+	d.answer("Address of the service, e.g. https://api.example.com [http://127.0.0.1:1]", "\n")
+	d.answer("API key (not shown; Enter keeps that of file "+key+")", "\n")
+	d.answer("no response from http://127.0.0.1:1", c.service.URL+"\n")
+	d.answer("API key (not shown): ", "\n")
+	d.answer("the API key is empty", "\x03")
+	if code, text := d.end(); code != cli.ExitInterrupted || c.service.Server.Stats().Requests != 0 {
+		t.Errorf("exit code %d, %d requests:\n%s", code, c.service.Server.Stats().Requests, text)
+	}
+}
+
+// The commands that init names undo what it did.
+func TestInitUndo(t *testing.T) {
+	u := newNewUser(t)
+	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 60, Days: 5}})
+	cmd := u.command("extract", "init", "--yes", "--base-url", c.service.URL, "--api-key-stdin", "--schedule", "none")
+	cmd.Stdin = strings.NewReader(testKey)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	_, undo, _ := strings.Cut(string(out), "To undo it:\n")
+	if out, err := u.serviceUser.command(u.home, undo).CombinedOutput(); err != nil || !slices.Equal(u.files(), []string{".config"}) {
+		t.Errorf("%v, files %q\n%s\n%s", err, u.files(), undo, out)
+	}
+}
+
+// Without a terminal, and with --yes.
+func TestInitYes(t *testing.T) {
+	u := newNewUser(t)
+	limited := false
+	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 60, Days: 5}, Inject: func(int64, sandbox.Request) sandbox.FaultKind {
+		if limited {
+			return sandbox.Fault429Bare
+		}
+		return ""
+	}})
+	run := func(stdin string, env []string, args ...string) (int, string) {
+		t.Helper()
+		cmd := u.command("extract", append([]string{"init"}, args...)...)
+		cmd.Stdin, cmd.Env = strings.NewReader(stdin), append(cmd.Env, env...)
+		out, err := cmd.CombinedOutput()
+		if cmd.ProcessState == nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(out), testKey) {
+			t.Errorf("the key is shown:\n%s", out)
+		}
+		return cmd.ProcessState.ExitCode(), string(out)
+	}
+	address := []string{"--yes", "--base-url", c.service.URL}
+	refuse := func(code int, says, stdin string, env []string, args ...string) {
+		t.Helper()
+		sent := c.service.Server.Stats().Requests
+		got, text := run(stdin, env, args...)
+		if got != code || !strings.Contains(text, says) || len(u.files()) > 0 {
+			t.Errorf("init %q: exit code %d, want %d and %q; files %q:\n%s", args, got, code, says, u.files(), text)
+		}
+		if n := c.service.Server.Stats().Requests - sent; n > 1 {
+			t.Errorf("init %q sent %d requests", args, n)
+		}
+	}
+	refuse(cli.ExitUsage, "takes a terminal", "", nil)
+	refuse(cli.ExitUsage, "no service address", "", nil, "--yes")
+	refuse(cli.ExitUsage, "no API key", "", nil, address...)
+	refuse(cli.ExitUsage, "the API key is empty", "", nil, append(address, "--api-key-stdin")...)
+	refuse(cli.ExitFailed, "does not accept the API key from stdin", "wrong", nil, append(address, "--api-key-stdin")...)
+	refuse(cli.ExitFailed, "does not accept the API key from CALLHOUSE_API_KEY", "", []string{"CALLHOUSE_API_KEY=wrong"}, address...)
+	refuse(cli.ExitFailed, "no response from", testKey, nil, "--yes", "--base-url", "http://127.0.0.1:1", "--api-key-stdin")
+	refuse(cli.ExitFailed, "serves http, not https", testKey, nil, "--yes", "--base-url", strings.Replace(c.service.URL, "http:", "https:", 1), "--api-key-stdin")
+	refuse(cli.ExitFailed, "is the base URL right?", testKey, nil, "--yes", "--base-url", c.service.URL+"/elsewhere", "--api-key-stdin")
+	refuse(cli.ExitUsage, "unknown time zone", testKey, nil, append(address, "--api-key-stdin", "--tz", "Mars")...)
+	refuse(cli.ExitUsage, "has no systemd", testKey, nil, append(address, "--api-key-stdin", "--schedule", "systemd")...)
+	limited = true
+	refuse(cli.ExitFailed, "the request limits are used up", testKey, nil, append(address, "--api-key-stdin")...)
+	limited = false
+
+	// With a key in the environment, which the nightly run does not have, and the user's systemd.
+	u.fake("systemctl", `echo "$@" >> `+u.clock+`/systemctl; exit ${FAIL:-0}`)
+	runtime := filepath.Join(u.root, "runtime")
+	if err := os.MkdirAll(filepath.Join(runtime, "systemd"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	systemd := []string{"CALLHOUSE_API_KEY=" + testKey, "XDG_RUNTIME_DIR=" + runtime}
+	refuse(cli.ExitFailed, "everything was reverted", "", append(systemd, "FAIL=1"), address...)
+	code, text := run("", systemd, address...)
+	service, _ := u.file(".config/systemd/user/callhouse.service")
+	timer, _ := u.file(".config/systemd/user/callhouse.timer")
+	if code != cli.ExitOK || !strings.Contains(text, "systemctl --user disable --now callhouse.timer") ||
+		!strings.Contains(service, "ExecStart="+u.root+"/bin/extract run --config "+u.home+"/.config/callhouse/callhouse.toml --log-format json\n") ||
+		strings.Contains(service, "User=") || !strings.Contains(timer, "OnCalendar=") {
+		t.Errorf("exit code %d:\n%s\n%s\n%s", code, text, service, timer)
+	}
+	calls, err := os.ReadFile(filepath.Join(u.clock, "systemctl"))
+	if err != nil || !strings.HasSuffix(string(calls), "--user daemon-reload\n--user enable --now callhouse.timer\n") {
+		t.Errorf("systemctl: %v\n%s", err, calls)
+	}
+	if analyze, err := exec.LookPath("systemd-analyze"); err == nil {
+		units := filepath.Join(u.home, ".config/systemd/user")
+		verify := exec.CommandContext(t.Context(), analyze, "--user", "verify", units+"/callhouse.service", units+"/callhouse.timer")
+		verify.Env = []string{"HOME=" + u.home, "XDG_RUNTIME_DIR=" + runtime}
+		if out, err := verify.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+	}
+
+	// Other values need --replace. A file of a newer version is left alone.
+	files := u.files()
+	if code, text := run("", systemd, append(address, "--tz", "Europe/Berlin")...); code != cli.ExitUsage || !strings.Contains(text, "--replace") || !slices.Equal(files, u.files()) {
+		t.Errorf("other values: exit code %d:\n%s", code, text)
+	}
+	if code, text := run("", systemd, append(address, "--tz", "Europe/Berlin", "--replace")...); code != cli.ExitOK {
+		t.Errorf("other values with --replace: exit code %d:\n%s", code, text)
+	}
+	config := filepath.Join(u.home, ".config/callhouse/callhouse.toml")
+	newer := "future = \"x\"\n"
+	if err := os.WriteFile(config, []byte(newer), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, text = run("", systemd, address...)
+	if now, _ := u.file(".config/callhouse/callhouse.toml"); code != cli.ExitUsage || now != newer || !strings.Contains(text, `unknown key "future"`) ||
+		!strings.Contains(text, "newer callhouse") {
+		t.Errorf("a newer configuration: exit code %d:\n%s", code, text)
+	}
+}
+
+// echoes reports whether the terminal shows what is typed.
+func (d *dialogue) echoes() bool {
+	t, err := unix.IoctlGetTermios(int(d.tty.Fd()), unix.TCGETS)
+	return err == nil && t.Lflag&unix.ECHO != 0
+}

@@ -1,0 +1,131 @@
+package setup
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/text/currency"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/config"
+	"callhouse/cmd/internal/extractcmd/settings"
+	"callhouse/internal/api"
+	"callhouse/internal/layout"
+	"callhouse/internal/words"
+)
+
+func (i *initial) validAddress(text string) (string, error) {
+	if text == "" {
+		return "", cli.Usage("give it with --base-url: the part before /v3, e.g. https://api.example.com", "no service address")
+	}
+	if !strings.Contains(text, "://") && !strings.ContainsAny(text, "@?# ") {
+		text = "https://" + text
+	}
+	if err := api.CheckBaseURL(text); err != nil {
+		return "", cli.Usage("use the part before /v3, e.g. https://api.example.com", "%w", err)
+	}
+	return config.ServiceOf(text), nil
+}
+
+func (i *initial) validKey(text string) (string, error) {
+	cfg := api.Config{Key: api.Secret(text), PerSecond: 1, PerMinute: 1, Share: 1}
+	if err := cfg.Check(); err != nil {
+		return "", cli.Usage("paste the key of the service's dashboard", "%w", err)
+	}
+	return text, nil
+}
+
+func (i *initial) usualWarehouse() string {
+	if i.Settings.Settings.From("warehouse").Source == config.FromDefault {
+		return i.warehouse
+	}
+	return i.Warehouse
+}
+
+func (i *initial) validWarehouse(text string) (string, error) {
+	if rest, ok := strings.CutPrefix(text, "~/"); ok {
+		text = filepath.Join(i.env.Get("HOME"), rest)
+	}
+	path, err := filepath.Abs(text)
+	if err != nil || text == "" {
+		return "", cli.Usage("for example "+i.warehouse, "no folder for the warehouse")
+	}
+	entries, err := os.ReadDir(path)
+	switch {
+	case err == nil && len(entries) > 0 && !layout.IsWarehouse(path):
+		return "", cli.Usage("name a new or empty folder", "%s holds other files", path)
+	case err == nil && i.moved() && layout.IsWarehouse(path):
+		return "", cli.Usage("a different address requires its own warehouse", "%s holds the calls of another address", path)
+	case err == nil && layout.IsWarehouse(path):
+		if _, err := layout.Current(path); err != nil && !errors.Is(err, layout.ErrNoWarehouse) {
+			return "", settings.Explain(err)
+		}
+		return path, nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return "", cli.Usage("name a folder that this user can write to", "%w", err)
+	}
+	if i.system {
+		return path, nil
+	}
+	above := path
+	for !exists(above) && above != filepath.Dir(above) {
+		above = filepath.Dir(above)
+	}
+	probe, err := os.MkdirTemp(above, ".callhouse-")
+	if err != nil {
+		return "", cli.Usage("name a folder that this user can write to", "%w", err)
+	}
+	return path, os.Remove(probe)
+}
+
+// moved reports whether the address is another than that of the existing file.
+func (i *initial) moved() bool {
+	was := i.File.Value("base_url")
+	return was != "" && config.ServiceOf(was) != config.ServiceOf(i.BaseURL)
+}
+
+func (i *initial) usualZone() string {
+	if i.Settings.Settings.From("tz").Source == config.FromDefault {
+		return i.zone
+	}
+	return i.TZ
+}
+
+func validZone(text string) (string, error) {
+	if _, err := time.LoadLocation(text); err != nil || text == "" || strings.EqualFold(text, "local") {
+		return "", cli.Usage("use a name such as Asia/Seoul, Europe/Berlin or UTC", "unknown time zone %q", text)
+	}
+	return text, nil
+}
+
+func (i *initial) usualCurrency() string {
+	return cmp.Or(i.currency, i.env.Get("CALLHOUSE_CURRENCY"), i.File.Value("currency"))
+}
+
+func validCurrency(text string) (string, error) {
+	if text == "" {
+		return "", nil
+	}
+	unit, err := currency.ParseISO(text)
+	if err != nil {
+		return "", cli.Usage("use an ISO 4217 code, e.g. KRW or USD", "unknown currency %q", text)
+	}
+	return unit.String(), nil
+}
+
+func (i *initial) validSchedule(text string) (string, error) {
+	known := []string{bySystemd, byCron, byNone}
+	if !slices.Contains(known, text) {
+		return "", cli.Usage(cli.DidYouMean(words.Nearest(text, known), "use systemd, cron or none"), "unknown schedule %q", text)
+	}
+	if !slices.Contains(i.schedules(), text) {
+		return "", cli.Usage("available: "+strings.Join(i.schedules(), ", "), "this machine or user has no %s, or extract is not installed", text)
+	}
+	return text, nil
+}

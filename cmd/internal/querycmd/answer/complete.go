@@ -1,0 +1,46 @@
+package answer
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/question"
+)
+
+// CompletionTime bounds the search for completions: a Tab must not block the shell.
+const CompletionTime = time.Second
+
+// Conditions returns the names of conditions while the name of a --where is being typed.
+func Conditions(flag, typed string) (out []string, ok bool) {
+	if flag != "where" || strings.Contains(typed, "=") {
+		return nil, false
+	}
+	for _, name := range question.Dimensions() {
+		if doc, free := strings.CutSuffix(name, "KEY"); free {
+			out = append(out, doc)
+		} else {
+			out = append(out, name+"=")
+		}
+	}
+	return out, true
+}
+
+// Completions returns the values of the warehouse that begin with what was typed for --where or
+// --agent, the most frequent first. Without an answer in time there are none.
+func Completions(ctx context.Context, w *analytics.Warehouse, flag, typed string) (out []string) {
+	name, begin, before := "agent", typed, ""
+	if flag == "where" {
+		name, begin, _ = strings.Cut(typed, "=")
+		before = name + "="
+	}
+	values, err := w.Values(ctx, name, begin)
+	if err != nil {
+		return nil
+	}
+	for _, v := range values {
+		out = append(out, before+v)
+	}
+	return out
+}
