@@ -157,7 +157,8 @@ func (i *initial) next(steps []*step) {
 		with = " --config " + quoted(i.target)
 	}
 	out := i.Text(i.stdout)
-	words.Fprintf(out, "\nDone. Next, the first run and the first report:\n  %s run%s\n  %s sentiment --by agent%s\n", name("extract"), with, name("query"), with)
+	words.Fprintf(out, "\nDone. Next, the first run and the first report:\n  %s run%s\n  %s sentiment --by agent%s\n",
+		name("extract"), with, name("query"), with)
 	if i.schedule == byNone {
 		words.Fprintf(out, "Nothing starts it every night: see docs/reference/operations.md.\n")
 	}
