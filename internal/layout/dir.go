@@ -24,7 +24,8 @@ func IsWarehouse(root string) bool {
 		st, err := os.Lstat(filepath.Join(root, name))
 		return err == nil && st.Mode().Type() == mode
 	}
-	return is(SnapshotsName, fs.ModeDir) && (is(CurrentName, fs.ModeSymlink) || is(CurrentName, 0) || is(JournalName, fs.ModeDir) && is(LockName, 0))
+	return is(SnapshotsName, fs.ModeDir) &&
+		(is(CurrentName, fs.ModeSymlink) || is(CurrentName, 0) || is(JournalName, fs.ModeDir) && is(LockName, 0))
 }
 
 // OpenDir opens a folder.

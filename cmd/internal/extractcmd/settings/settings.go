@@ -85,7 +85,8 @@ func (s *Settings) Crawl(now time.Time) (crawler.Config, error) {
 		Verify: s.VerifyTranscripts,
 	}
 	if s.GroupReadable && runtime.GOOS == "windows" {
-		return cfg, cli.Usage("give the group access to the warehouse's folder: its files inherit that", "--group-readable: files have no modes on Windows")
+		return cfg, cli.Usage("give the group access to the warehouse's folder: its files inherit that",
+			"--group-readable: files have no modes on Windows")
 	}
 	if s.BaseURL == "" {
 		return cfg, cli.Usage("set CALLHOUSE_BASE_URL or --base-url to the part of the address before /v3", "no service address")
