@@ -14,7 +14,8 @@ import (
 // title and lead are ID.title and ID.lead, the heading of a column is ID.TEXT.
 type board struct {
 	id, report string
-	title      string // id of its title; empty: that of the board
+	title      string // id of its title; empty: ID.title
+	told, none string // ids of its lead, with rows (empty: ID.lead) and without (empty: the same; "-": there is no such section)
 	by, words  string // heading of the names; section of the catalogue that translates them
 	wide       bool
 	columns    []column
@@ -22,7 +23,7 @@ type board struct {
 	choose     func(a *asked) []int            // rows that are named, in order; nil: the first
 	omit       func(a *asked, row []any) bool  // rows that are neither named nor summed
 	line       func(a *asked, i int, l *line)  // completes the line of a row
-	lead       func(a *asked, t *table) string // nil: ID.lead; empty: there is no such section
+	lead       func(a *asked, t *table) string // nil: by told and none
 }
 
 // column declares a column of a table.
@@ -44,12 +45,14 @@ func (r reader) board(ctx context.Context, b board, p period) (*section, error) 
 		return nil, err
 	}
 	t := b.table(a)
-	s := &section{ID: b.id, Title: r.l.Say(cmp.Or(b.title, b.id+".title")), Wide: b.wide, Lead: r.l.Say(b.id + ".lead")}
-	if b.lead != nil {
+	s := &section{ID: b.id, Title: r.l.Say(cmp.Or(b.title, b.id+".title")), Wide: b.wide, Lead: r.l.Say(cmp.Or(b.told, b.id+".lead"))}
+	switch {
+	case b.lead != nil:
 		s.Lead = b.lead(a, t)
-	}
-	if s.Lead == "" {
+	case len(t.Rows) == 0 && b.none == "-":
 		return nil, nil //nolint:nilnil // there is no such part
+	case len(t.Rows) == 0 && b.none != "":
+		s.Lead = r.l.Say(b.none)
 	}
 	if len(t.Rows) > 0 {
 		s.Boards = []*table{t}
@@ -61,7 +64,8 @@ func (r reader) board(ctx context.Context, b board, p period) (*section, error) 
 func (b board) table(a *asked) *table {
 	t := &table{Command: a.Command, By: a.l.Say(b.by)}
 	for _, c := range b.columns {
-		t.Heads = append(t.Heads, head{Text: a.l.Say(b.id + "." + c.text), Column: c.name, Words: c.words || c.prose, Prose: c.prose, Wide: c.wide})
+		t.Heads = append(t.Heads, head{Text: a.l.Say(b.id + "." + c.text), Column: c.name, Words: c.words || c.prose, Prose: c.prose,
+			Wide: c.wide})
 	}
 	chosen := b.first(a)
 	for _, i := range chosen {

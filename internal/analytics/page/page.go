@@ -211,7 +211,8 @@ func (c *composer) agentName(ctx context.Context, p period) (string, error) {
 // head writes the head of the page.
 func (c *composer) head(context.Context) error {
 	l, o := c.l, c.o
-	c.d = &document{Lang: l.Tag.String(), Above: o.Above, Live: o.Address != nil, Title: cmp.Or(o.Title, clipName(shortName(c.name), 80), l.Say("page.title")),
+	c.d = &document{Lang: l.Tag.String(), Above: o.Above, Live: o.Address != nil,
+		Title:  cmp.Or(o.Title, clipName(shortName(c.name), 80), l.Say("page.title")),
 		Period: l.period(c.p), Agent: o.Agent, Where: o.Where, Single: c.p.days() == 1,
 		Style: template.CSS(Style())} //nolint:gosec // our own file
 	if c.name != "" && o.Title == "" {

@@ -66,13 +66,8 @@ var tools = board{id: "tools", report: "tools", by: "tools.tool", columns: []col
 	}}
 
 // agentTools has the tools of one agent.
-var agentTools = board{id: "tools", report: "tools", title: "tools.of_agent", by: "tools.tool", columns: tools.columns, choose: failing(12, true),
-	lead: func(a *asked, t *table) string {
-		if len(t.Rows) == 0 {
-			return a.l.Say("tools.unused")
-		}
-		return a.l.Say("tools.lead_of_agent")
-	}}
+var agentTools = board{id: "tools", report: "tools", title: "tools.of_agent", by: "tools.tool", told: "tools.lead_of_agent",
+	none: "tools.unused", columns: tools.columns, choose: failing(12, true)}
 
 // failing chooses tools, most failures first; all: also those without failures.
 func failing(named int, all bool) func(a *asked) []int {
@@ -160,7 +155,8 @@ var (
 	p95 = pick{text: "p95", column: "latency_p95_ms"}
 )
 
-var latency = timeline{id: "latency", report: "conversation", wide: true, columns: []pick{p50, p95, {text: "responses", column: "responses"}},
+var latency = timeline{id: "latency", report: "conversation", wide: true,
+	columns: []pick{p50, p95, {text: "responses", column: "responses"}},
 	panels: []panel{{title: "panel", kind: chart.Lines, scale: chart.Millis, height: 190,
 		lines: []trace{p50.as("latency.p50", 1), p95.as("latency.p95", 2)}}},
 	lead: func(d drawer, a *asked, _ *span) string {
@@ -202,7 +198,7 @@ func agentName(a *asked, _ []any, v any) string {
 }
 
 // campaigns has those with attempts in the period, most first.
-var campaigns = board{id: "campaigns", report: "campaigns", by: "campaigns.name", columns: []column{
+var campaigns = board{id: "campaigns", report: "campaigns", by: "campaigns.name", none: "-", columns: []column{
 	{text: "attempts", name: "attempts", sum: true,
 		link: func(a *asked, i int) string {
 			return a.calls(map[string]string{"campaign": a.id(i, "campaign_id")})
@@ -216,16 +212,10 @@ var campaigns = board{id: "campaigns", report: "campaigns", by: "campaigns.name"
 		slices.SortStableFunc(out, func(i, j int) int { return cmp.Compare(attempts(j), attempts(i)) })
 		return slices.DeleteFunc(out[:min(len(out), 8)], func(i int) bool { return attempts(i) == 0 })
 	},
-	omit: func(a *asked, row []any) bool { n, _ := row[a.index("attempts")].(int64); return n == 0 },
-	lead: func(a *asked, t *table) string {
-		if len(t.Rows) == 0 {
-			return ""
-		}
-		return a.l.Say("campaigns.lead")
-	}}
+	omit: func(a *asked, row []any) bool { n, _ := row[a.index("attempts")].(int64); return n == 0 }}
 
 // versions has those that differ from their baseline by more than chance, the worse ones first.
-var versions = board{id: "versions", report: "versions", by: "by.agent", columns: []column{
+var versions = board{id: "versions", report: "versions", by: "by.agent", none: "versions.none", columns: []column{
 	{text: "version", name: "agent_version", words: true}, {text: "answered", name: "answered_calls", sum: true, link: versionCalls},
 	{text: "completed", name: "completed_percent", bar: true},
 	{text: "verdict", name: "verdict", words: true, write: func(a *asked, _ []any, v any) string { return a.l.Word("verdict", a.text(v)) }}},
@@ -246,23 +236,16 @@ var versions = board{id: "versions", report: "versions", by: "by.agent", columns
 		if !l.Null {
 			l.Name, l.Link = shortName(l.Key), a.page(a.id(i, "agent_id"))
 		}
-	},
-	lead: func(a *asked, t *table) string {
-		if len(t.Rows) == 0 {
-			return a.l.Say("versions.none")
-		}
-		return a.l.Say("versions.lead")
 	}}
 
 // agentVersions has all versions of one agent.
 var agentVersions = board{id: "versions", report: "versions", by: "versions.version", columns: versions.columns[1:], named: 12,
-	line: func(a *asked, i int, l *line) {
+	told: "versions.lead_of_agent", line: func(a *asked, i int, l *line) {
 		l.Null, l.Name, l.Title = true, a.l.Say("page.none"), "" // the first column does not identify a row
 		if v := a.rows[i][a.index("agent_version")]; v != nil {
 			l.Name = clipName(a.text(v), 40)
 		}
-	},
-	lead: func(a *asked, _ *table) string { return a.l.Say("versions.lead_of_agent") }}
+	}}
 
 func versionCalls(a *asked, row int) string {
 	where := map[string]string{"agent_id": a.id(row, "agent_id")}
@@ -273,7 +256,7 @@ func versionCalls(a *asked, row int) string {
 }
 
 // edits has the changes of one agent, the latest first, and what became of its calls.
-var edits = board{id: "edits", report: "changes", by: "edits.time", wide: true, columns: []column{
+var edits = board{id: "edits", report: "changes", by: "edits.time", none: "edits.none", wide: true, columns: []column{
 	{text: "kind", name: "kind", words: true, write: func(a *asked, _ []any, v any) string { return a.l.Word("edit", a.text(v)) }},
 	{text: "what", name: "what", prose: true}, {text: "fields", name: "fields", prose: true, wide: true},
 	{text: "before", name: "before_completed_percent"}, {text: "after", name: "after_completed_percent"},
@@ -286,13 +269,7 @@ var edits = board{id: "edits", report: "changes", by: "edits.time", wide: true, 
 		return out[:min(len(out), 12)]
 	},
 	omit: func(*asked, []any) bool { return true },
-	line: func(a *asked, i int, l *line) { l.Name, l.Title, l.Null = a.l.instant(a.rows[i][0], a.loc), "", true },
-	lead: func(a *asked, t *table) string {
-		if len(t.Rows) == 0 {
-			return a.l.Say("edits.none")
-		}
-		return a.l.Say("edits.lead")
-	}}
+	line: func(a *asked, i int, l *line) { l.Name, l.Title, l.Null = a.l.instant(a.rows[i][0], a.loc), "", true }}
 
 // kindOf names a kind of outcome; unknown reasons and statuses have a prefix.
 func kindOf(a *asked, _ []any, v any) string {

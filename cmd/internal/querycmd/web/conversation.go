@@ -122,7 +122,8 @@ func (q *request) sameCaller(ctx context.Context, id string) (out []choice, err 
 		if later, _ := row[2].(bool); later {
 			which = "frame.later"
 		}
-		out = append(out, choice{Text: q.texts.Say(which, q.texts.Time("minute", at.In(q.zone))), Link: q.address("call", question.Params{Call: call})})
+		out = append(out, choice{Text: q.texts.Say(which, q.texts.Time("minute", at.In(q.zone))),
+			Link: q.address("call", question.Params{Call: call})})
 	})
 	return out, err
 }

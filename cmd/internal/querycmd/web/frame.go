@@ -139,7 +139,8 @@ func (f *frame) calendar(q *request) {
 		begin := time.Date(last.Year(), last.Month()-time.Month(n), 1, 0, 0, 0, 0, time.UTC)
 		next := begin.AddDate(0, 1, 0)
 		m := month{choice: between(q.texts.Time("month", begin), begin, next)}
-		for monday := begin.AddDate(0, 0, -(int(begin.Weekday())+6)%7); monday.Before(next) && !monday.After(end); monday = monday.AddDate(0, 0, 7) {
+		monday := begin.AddDate(0, 0, -(int(begin.Weekday())+6)%7)
+		for ; monday.Before(next) && !monday.After(end); monday = monday.AddDate(0, 0, 7) {
 			w := week{choice: between("→", monday, monday.AddDate(0, 0, 7)), Monday: q.texts.Time("date", monday)}
 			for i := range w.Days {
 				if day := monday.AddDate(0, 0, i); !day.Before(begin) && day.Before(next) && !day.After(end) {
