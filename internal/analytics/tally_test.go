@@ -91,6 +91,22 @@ func TestTalliesEqualTheOracle(t *testing.T) {
 	}
 }
 
+// So do reports of what belongs to calls: over months with tallies, months that these do not stand for
+// alone, and fields with too many values.
+func TestFactTalliesEqualTheOracle(t *testing.T) {
+	root, d := compacted(t, rand.Uint64N(1000), 300, "")
+	w := open(t, root, zone(t, "Europe/Berlin"))
+	for _, p := range []question.Params{{}, {Since: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)},
+		{Since: time.Date(2026, 10, 25, 0, 0, 0, 0, time.UTC)}, {Until: time.Date(2026, 11, 10, 0, 0, 0, 0, time.UTC)}, {Agent: "a1-one"}} {
+		for _, name := range []string{"tools", "conversation", "numbers", "extracted"} {
+			rows, err := w.Report(t.Context(), name, p)
+			if d := diff(oracle(name, d, p, w.Location()), all(t, rows, err)); d != "" {
+				t.Errorf("%s, %+v (-oracle +report):\n%s", name, p, d)
+			}
+		}
+	}
+}
+
 // withoutCalls removes the files of calls: who answers then has not read them.
 func withoutCalls(t *testing.T, root string) {
 	t.Helper()

@@ -150,3 +150,41 @@ func settle(t *testing.T, line string) []byte {
 	}
 	return body
 }
+
+// Months that a build of this format compacted without the tallies of what belongs to their calls get
+// them once: from a night, or from migrate.
+func TestMonthsAreCountedOnce(t *testing.T) {
+	files := func(s *layout.Snapshot) (calls string, tallies int) {
+		for _, table := range schema.FactTables {
+			tallies += len(s.Manifest.FilesOf(table.Name))
+		}
+		return s.Manifest.FileOf(schema.Calls.Name, "2026-10").Path, tallies
+	}
+	for name, renew := range map[string]func(*Warehouse) error{
+		"night":   func(w *Warehouse) error { return w.Finish(t.Context(), doneRow(w)) },
+		"migrate": func(w *Warehouse) error { _, _, err := w.Migrate(t.Context(), nil); return err },
+	} {
+		root := filepath.Join(t.TempDir(), "w")
+		if err := os.CopyFS(root, os.DirFS(filepath.Join("testdata", "format-4", "warehouse"))); err != nil {
+			t.Fatal(err)
+		}
+		w := night(t, nil, root, 9)
+		old, n := files(w.Snapshot())
+		if n > 0 || !w.Snapshot().Manifest.Uncounted(w.Snapshot().Manifest.FileOf(schema.Calls.Name, "2026-10")) {
+			t.Fatalf("%d files of tallies are there already", n)
+		}
+		if err := renew(w); err != nil {
+			t.Fatal(err)
+		}
+		first, n := files(w.Snapshot())
+		if first == old || n < 2 {
+			t.Errorf("%s: the month is %s, as before: %v; %d files of tallies", name, first, first == old, n)
+		}
+		if _, _, err := w.Migrate(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		if again, _ := files(w.Snapshot()); again != first {
+			t.Errorf("%s: the month was written again", name)
+		}
+	}
+}
