@@ -53,18 +53,6 @@ func TestTranscriptMayComeLate(t *testing.T) {
 		}
 	}
 
-	// A record that was fetched while the call was in progress says nothing of its transcript.
-	early := decoded(t, fmt.Appendf(nil, `{"id":"a","status":"ongoing","call_analysis":null,"call_cost":null,"start_at":%d,"end_at":null,"transcript":null}`, noon), schema.KindDetail)
-	early.Fetched(noon, noon+30_000, nil)
-	Merge(nil, early, schema.KindDetail)
-	over := decoded(t, fmt.Appendf(nil, `{"id":"a","status":"ended","call_analysis":null,"call_cost":null,"start_at":%d,"end_at":%d}`, noon, end), schema.KindItem)
-	over.Fetched(end, end, nil)
-	Merge(early, over, schema.KindItem)
-	over.Settle(end)
-	if !over.DetailDue() || over.AskAt(DueTranscripts) != 0 {
-		t.Errorf("a call whose record was fetched too early is due at %d, state %v", over.AskAt(DueTranscripts), over.TranscriptState())
-	}
-
 	// Then: listed again meanwhile, it still waits; later it comes, or the grace period ends.
 	first := decoded(t, fmt.Appendf(nil, `{"id":"a","status":"ended","call_analysis":null,"call_cost":null,"start_at":%d,"end_at":%d,"transcript":null}`, noon, end), schema.KindDetail)
 	first.Fetched(first.FirstSeenAt(), end, nil)

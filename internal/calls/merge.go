@@ -30,8 +30,6 @@ import (
 //   - The caller's opt-out erases transcript, recording, analysis and unknown
 //     fields, including known ones. It remains until false is sent.
 //   - FirstSeenAt is the older one.
-//   - If the call has ended since its record was fetched, that record had no turns
-//     because of this: TurnCount is null again.
 //
 // TranscriptState, if the caller did not opt out:
 //
@@ -80,9 +78,6 @@ func Merge(old, new *Call, kind schema.Kind) {
 	new.SetSettlement(Open)
 	new.Fetched(first, fetched, run)
 	new.SetTranscriptState(mergedState(old, new, kind == schema.KindDetail || told))
-	if !told && !old.Over() && new.Over() && new.Turns().Len() == 0 {
-		new.Row[colTurnCount] = parquet.Value{} // its record was fetched too early to count
-	}
 }
 
 func firstSeen(old, new *Call) int64 {
