@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strconv"
+	"strings"
 	"time"
 
 	"code.dny.dev/ssrf"
@@ -105,12 +107,26 @@ func checkURL(u *url.URL, private bool) error {
 	switch {
 	case u.Host == "" || (u.Scheme != "https" && u.Scheme != "http"):
 		return &Error{Problem: Refused, Reason: "the link is not a web address"}
+	case isOddAddress(u.Hostname()):
+		return &Error{Problem: Refused, Reason: "the link's host is a number"}
 	case u.User != nil:
 		return &Error{Problem: Refused, Reason: "the link has a user name or password"}
 	case u.Scheme == "http" && !private:
 		return &Error{Problem: Refused, Reason: "the link to " + u.Hostname() + " does not use TLS"}
 	}
 	return nil
+}
+
+// isOddAddress reports whether some programs, proxies among them, take a host for an IPv4 address,
+// though it does not have four decimal parts: its last part is a number.
+func isOddAddress(host string) bool {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return false
+	}
+	host = strings.TrimSuffix(host, ".")
+	last := host[strings.LastIndex(host, ".")+1:]
+	_, err := strconv.ParseUint(last, 0, 64)
+	return err == nil || last != "" && strings.Trim(last, "0123456789") == ""
 }
 
 // unreachable returns the error of a request that got no answer.
