@@ -268,7 +268,7 @@ func TestPageEqualsTheReports(t *testing.T) {
 				for command := range asked {
 					found = found || strings.HasPrefix(command, "query "+report+" ")
 				}
-				ofAgents := report == "agents" && strings.Contains(c.args, "--agent") // whose page is of one
+				ofAgents := report == "agents" && strings.Contains(c.args, "--agent")  // whose page is of one
 				if !found && report != "anomalies" && report != "worst" && !ofAgents { // these may be empty
 					t.Errorf("the page shows nothing of %s", report)
 				}
