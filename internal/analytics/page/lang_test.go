@@ -164,7 +164,7 @@ func seen(t *testing.T, text string) (out []string) {
 // English, but for names that the data, the service and our programs have.
 func TestEveryTextIsOfTheCatalogue(t *testing.T) {
 	longtest.Only(t)
-	data := regexp.MustCompile(`UTC|callhouse|\b[0-9a-f]{8}\b|a_reason_that_is_longer_than_any_other|a feeling nobody kno(ws|…)|a feelin…|find_order|\ba1\b|Greet <them>|ask|\bbook\b|\d+(년|월|일)`)
+	data := regexp.MustCompile(`UTC|callhouse|\b[0-9a-f]{8}\b|a_reason_that_is_longer_than_any_other|a feeling nobody kno(ws|…)|a feelin…|find_order|\ba1\b|Greet <them>|ask|transition_to_node|\bbook\b|\d+(년|월|일)`)
 	theirs := regexp.MustCompile(`\bp50\b|\bp95\b|ms|%p|\bextract\b|\banomalies\b`)
 	piece, letters, latin := regexp.MustCompile(`⟦[^⟦⟧]*(⟧|$)`), regexp.MustCompile(`\pL`), regexp.MustCompile(`[A-Za-z]+`)
 	korean := marked(t, "ko")
