@@ -68,6 +68,13 @@ var (
 // Views returns the views, each after those that it reads.
 func Views() []*File { return slices.Clone(views()) }
 
+// ViewsByName returns the views in alphabetical order.
+func ViewsByName() []*File {
+	all := Views()
+	slices.SortFunc(all, func(a, b *File) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
 // Reports returns the named reports, by name.
 func Reports() []*File { return slices.Clone(reports()) }
 

@@ -174,9 +174,6 @@ func NewTable(name string, fields ...Column) Table {
 	return t
 }
 
-// ListOf declares a field that holds a list of objects, each a row of t.
-func ListOf(t *Table, path string) Column { return Column{List: t, V3: path, V2: path} }
-
 // Column returns the position of the column called name, or -1.
 func (t *Table) Column(name string) int {
 	for i := range t.Columns {

@@ -61,26 +61,3 @@ func (k *Key) literal(text string) string {
 	}
 	return strconv.Quote(text)
 }
-
-// Table returns the reference of all keys in Markdown.
-func Table() string {
-	var b strings.Builder
-	b.WriteString("| key | flag | environment | default | meaning |\n| --- | --- | --- | --- | --- |\n")
-	for i := range Keys {
-		k := &Keys[i]
-		def := ""
-		if k.Default != "" {
-			def = "`" + k.literal(k.Default) + "`"
-		}
-		program := ""
-		switch k.For {
-		case Query:
-			program = "query "
-		case Publish:
-			program = "query publish iceberg "
-		}
-		flag := strings.TrimSpace(k.Flag() + " " + k.Value)
-		fmt.Fprintf(&b, "| `%s` | %s`--%s` | `%s` | %s | %s |\n", k.Name, program, flag, k.Env(), def, k.About)
-	}
-	return b.String()
-}

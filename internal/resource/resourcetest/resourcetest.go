@@ -147,7 +147,7 @@ var MadeUp = func() []*resource.Resource {
 	},
 		schema.Column{ID: 1, Name: "gadget_id", Type: schema.Text, Required: true, V3: "id", V2: "gadget_id", Doc: "the gadget"},
 		schema.Column{ID: 2, Name: "name", Type: schema.Text, V3: "name", Doc: "its name"},
-		schema.ListOf(&parts, "inside.parts"),
+		schema.Column{List: &parts, V3: "inside.parts", V2: "inside.parts"},
 		schema.Column{ID: 3, Name: "colour", Type: schema.Word, V3: "inside.colour", Doc: "its colour"},
 		schema.Column{ID: 4, Name: "plan", Type: schema.JSON, V3: "plan?", AnyValue: true, Doc: "how it is made"})
 	notes := resource.Declare(resource.Resource{
