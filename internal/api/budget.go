@@ -56,7 +56,7 @@ type ticket struct {
 	sent     time.Time // by the wall clock, for the ledger
 	answered instant   // when its answer began; before that, without meaning
 	good     bool      // the answer began, and was not a failure
-	// number of other requests that held slots of the second and of the minute
+	// number of others that were sent in the second before it, and that held slots of the minute
 	second, minute int
 }
 
@@ -184,7 +184,7 @@ func (b *budget) admit(now instant) *ticket {
 		b.slots.used = now
 	}
 	t := b.take(now)
-	t.second, t.minute = second, minute
+	t.second, t.minute = b.sentSince(now-b.second)-1, minute
 	b.pace.spread(now, minute+1)
 	return t
 }
@@ -261,6 +261,18 @@ func (b *budget) now() instant { return time.Since(b.base) }
 func (b *budget) held() (second, minute int) {
 	minute = len(b.flying) + len(b.answered)
 	return minute - b.past, minute
+}
+
+// sentSince returns the number of requests sent after an instant.
+func (b *budget) sentSince(at instant) (n int) {
+	for _, list := range [][]*ticket{b.flying, b.answered} {
+		for _, t := range list {
+			if t.at > at {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 func (b *budget) take(now instant) *ticket {

@@ -19,19 +19,24 @@ const (
 	sparePart  = 20
 	spareEvery = 20 * time.Second
 	spareFor   = 10 * time.Second
-	// After a refusal we hold less than fitted, by 1/backOff of it, for steadyFirst. The time
+	// After a refusal we hold less than fitted, by 1/backOff of it, for steadyFirst; by twice as
+	// much if that was too little and the refusal before it less than a window ago. The time
 	// doubles whenever the next refusal finds the same number, up to steadyMost. Then the ceiling
 	// rises: by the spare part within the first rise, and by twice as much in each following one.
-	backOff     = 14
-	steadyFirst = 4 * time.Second
+	backOff     = 10
+	steadyFirst = 6 * time.Second
 	steadyMost  = 64 * time.Second
 	rise        = 5 * time.Second
+	// A service that asks to wait this long has a window that is full until then, so it was used
+	// too fast: we hold less by what the limit allows in that time.
+	longWait = 5 * time.Second
 	// A single refusal is often a mere fault. It is ignored if the ceiling has not been lowered for
 	// aloneAfter; one below what fitted, also if none was ignored for ignoreAfter.
 	aloneAfter  = 90 * time.Second
 	pairWithin  = 6 * time.Second
 	ignoreAfter = 20 * time.Second
-	// A run begins with half of the limits for this time, since there may be other clients.
+	// A run begins with half of the limits for this time, since there may be other clients, and
+	// sends no faster than 3/5 of the limit of a second: one that sends at an even pace gets through.
 	warmUp = 15 * time.Second
 	// closeFirst is how long nothing is sent after a refusal that specifies no wait. It doubles
 	// while requests are only refused, up to maxPause.
@@ -61,8 +66,8 @@ func newPace(perSecond, perMinute int) pace {
 	return p
 }
 
-// refused reports a refused request, sent when second and minute other requests held slots. asked
-// is how long the service asks to wait; 0: unspecified. Requests sent before the last refusal was
+// refused reports a refused request, sent less than a second after second others, when minute
+// others held slots of the minute. asked is how long the service asks to wait; 0: unspecified. Requests sent before the last refusal was
 // known carry no new information.
 func (p *pace) refused(sent, now instant, asked time.Duration, second, minute int) {
 	news := sent >= p.lastRefusal
@@ -80,19 +85,23 @@ func (p *pace) refused(sent, now instant, asked time.Duration, second, minute in
 		return
 	}
 	// Which window was full? The one in which we hold more than fitted last time; else the one that
-	// is nearer to its ceiling.
+	// is nearer to its ceiling. A full second is over within one.
 	c, fitted := &p.minute, minute
 	inSecond, inMinute := p.second.exceeds(now, second), p.minute.exceeds(now, minute)
-	if inSecond && !inMinute || inSecond == inMinute && second*p.minute.at(now) > minute*p.second.at(now) {
+	nearer := inSecond && !inMinute || inSecond == inMinute && second*p.minute.at(now) > minute*p.second.at(now)
+	if nearer && asked <= time.Second+margin(time.Second) {
 		c, fitted = &p.second, second
 	}
-	c.lower(now, p.closed, fitted, p.row)
+	c.lower(now, p.closed, asked, fitted, p.row)
 }
 
 // spread reports an admitted request. Once the minute is half used, the next request waits for its
 // part of the minute. A burst would lock others out, and fill a service that counts by the clock
 // for the rest of its minute.
 func (p *pace) spread(now instant, held int) {
+	if now < warmUp {
+		p.next = now + p.second.span*5/3/time.Duration(p.second.limit)
+	}
 	if c := p.minute.at(now); 2*held > c {
 		p.next = now + p.minute.span*8/10/time.Duration(c)
 	}
@@ -106,6 +115,7 @@ type ceiling struct {
 	rises    instant       // when it begins to rise
 	steady   time.Duration // how long it stayed after the last refusal; 0: no refusal yet
 	fitted   int           // number of slots that fitted then
+	again    int           // refusals in a row that found it too high before it had risen
 	ignored  instant       // time of a refusal that may mean nothing
 	lowered  instant       // time of the last one that meant something
 	provoked bool          // the row of refusals began when we exceeded what fitted
@@ -150,12 +160,21 @@ func (c *ceiling) shown(now instant) int {
 func (c *ceiling) exceeds(now instant, held int) bool { return now > c.rises && held >= c.level }
 
 // lower lowers the ceiling after a refusal. fitted is the number of slots that we held, opens is
-// when requests may be sent again, and row is the number of refusals in a row.
-func (c *ceiling) lower(now, opens instant, fitted, row int) {
+// when requests may be sent again, asked is how long the service asks to wait, and row is the number
+// of refusals in a row.
+func (c *ceiling) lower(now, opens, asked instant, fitted, row int) {
 	less := fitted / backOff
-	level, steady := fitted-less, steadyFirst
+	long := asked >= longWait && asked < c.span
+	if long {
+		less = max(less, int(time.Duration(c.limit)*asked/c.span))
+	}
 	exceeded := c.exceeds(now, fitted)
-	alone := row == 1 && now-c.ignored >= pairWithin
+	if c.again++; exceeded || now-c.lowered > time.Minute {
+		c.again = 0
+	}
+	less = min(less<<min(c.again, 3), fitted/2)
+	level, steady := fitted-less, steadyFirst
+	alone := row == 1 && now-c.ignored >= pairWithin && !long
 	switch {
 	case alone && (now-c.lowered >= aloneAfter || !exceeded && now-c.ignored >= ignoreAfter):
 		c.ignored = now

@@ -92,13 +92,13 @@ func TestNeighbours(t *testing.T) {
 		{others{algorithm: "fixed window"}, 114, 0},
 		{others{algorithm: "token bucket"}, 114, 0},
 		{others{algorithm: "sliding log", faults: 0.01}, 104, 0},
-		{others{algorithm: "sliding log", every: time.Second, from: -time.Minute}, 54, 5},
-		{others{algorithm: "sliding log", every: time.Second, from: 2 * time.Minute}, 54, 6},
-		{others{algorithm: "sliding log", every: 3 * time.Second, from: -time.Minute}, 90, 5},
-		{others{algorithm: "token bucket", every: time.Second, from: -time.Minute}, 54, 5},
-		{others{algorithm: "token bucket", every: 3 * time.Second, from: -time.Minute}, 90, 5},
-		{others{algorithm: "fixed window", every: time.Second, from: -time.Minute}, 54, 25},
-		{others{algorithm: "fixed window", every: 3 * time.Second, from: -time.Minute}, 90, 20},
+		{others{algorithm: "sliding log", every: time.Second, from: -time.Minute}, 53, 3},
+		{others{algorithm: "sliding log", every: time.Second, from: 2 * time.Minute}, 60, 3},
+		{others{algorithm: "sliding log", every: 3 * time.Second, from: -time.Minute}, 87, 4},
+		{others{algorithm: "token bucket", every: time.Second, from: -time.Minute}, 65, 3.5},
+		{others{algorithm: "token bucket", every: 3 * time.Second, from: -time.Minute}, 104, 2.5},
+		{others{algorithm: "fixed window", every: time.Second, from: -time.Minute}, 60, 20},
+		{others{algorithm: "fixed window", every: 3 * time.Second, from: -time.Minute}, 96, 13},
 	} {
 		const runs = 8
 		var out outcome
