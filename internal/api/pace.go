@@ -36,7 +36,7 @@ const (
 	pairWithin  = 6 * time.Second
 	ignoreAfter = 20 * time.Second
 	// A run begins with half of the limits for this time, since there may be other clients, and
-	// sends no faster than 3/5 of the limit of a second: one that sends at an even pace gets through.
+	// sends no faster than 7/10 of the limit of a second: one that sends at an even pace gets through.
 	warmUp = 15 * time.Second
 	// closeFirst is how long nothing is sent after a refusal that specifies no wait. It doubles
 	// while requests are only refused, up to maxPause.
@@ -100,7 +100,7 @@ func (p *pace) refused(sent, now instant, asked time.Duration, second, minute in
 // for the rest of its minute.
 func (p *pace) spread(now instant, held int) {
 	if now < warmUp {
-		p.next = now + p.second.span*5/3/time.Duration(p.second.limit)
+		p.next = now + p.second.span*10/7/time.Duration(p.second.limit)
 	}
 	if c := p.minute.at(now); 2*held > c {
 		p.next = now + p.minute.span*8/10/time.Duration(c)

@@ -132,7 +132,7 @@ func TestPaceComesBack(t *testing.T) {
 			time.Sleep(200 * time.Millisecond)
 			return g.allow()
 		})
-		if n := g.between(start, 12*time.Minute, 15*time.Minute); n < 3*114 {
+		if n := g.between(start, 12*time.Minute, 15*time.Minute); n < 3*113 {
 			t.Errorf("%d a minute, two minutes after", n/3)
 		}
 	})
