@@ -276,7 +276,11 @@ func TestRequestsOfAListing(t *testing.T) {
 		if _, err := s.visit(t, store, nil); err != nil {
 			t.Fatal(err)
 		}
-		for i, r := range s.requests[:3] {
+		pages := slices.DeleteFunc(slices.Clone(s.requests), func(r string) bool { return !strings.Contains(r, "?") })
+		if len(pages) != 3 {
+			t.Errorf("not three pages: %s", pages)
+		}
+		for i, r := range pages {
 			u, err := url.ParseRequestURI(r)
 			if err != nil {
 				t.Fatal(err)
@@ -285,9 +289,6 @@ func TestRequestsOfAListing(t *testing.T) {
 			if q.Get("limit") != "100" || q.Get("sort_order") != "desc" || q.Has("cursor") != (i > 0) || q.Has("start_at_before") {
 				t.Errorf("request %d: %s", i, r)
 			}
-		}
-		if slices.ContainsFunc(s.requests[3:], func(r string) bool { return strings.Contains(r, "?") }) {
-			t.Errorf("more pages than three: %s", s.requests)
 		}
 	})
 }
