@@ -90,12 +90,12 @@ func (f *followed) until(what string, done func(h *sink.History) bool) {
 	f.t.Helper()
 	f.step.Store(int64(time.Minute))
 	defer f.step.Store(0)
-	for range 6000 {
+	for range 1200 {
 		h, err := sink.ReadHistory(f.house)
 		if err == nil && done(h) {
 			return
 		}
-		time.Sleep(20 * time.Millisecond) // the process follows by the real clock
+		time.Sleep(100 * time.Millisecond) // the process follows by the real clock
 	}
 	h, err := sink.ReadHistory(f.house)
 	f.t.Fatalf("it did not come to: %s; %v, %+v, %+v", what, err, h.Holder.Follow, h.Runs)
