@@ -12,7 +12,7 @@ import (
 
 // reasons shows why calls ended, most frequent first.
 var reasons = board{id: "reasons", report: "disconnections", by: "by.reason", words: "reason", named: 12, columns: []column{
-	{text: "share", name: "share_percent", bar: true}, {text: "calls", name: "calls", sum: true},
+	{text: "share", name: "share_percent", bar: true, longest: true}, {text: "calls", name: "calls", sum: true},
 	{text: "connected", name: "connected_percent"}},
 	line: func(a *asked, _ int, l *line) { l.Link = a.calls(map[string]string{"disconnection_reason": l.Key}) }}
 
@@ -20,7 +20,7 @@ var reasons = board{id: "reasons", report: "disconnections", by: "by.reason", wo
 var agents = board{id: "agents", report: "agents", by: "by.agent", wide: true, columns: []column{
 	{text: "calls", name: "calls", sum: true, link: agentCalls}, {text: "connected", name: "connected_percent", wide: true},
 	{text: "goal", name: "goal_percent", bar: true}, {text: "low", name: "goal_low_percent", wide: true},
-	{text: "transferred", name: "transferred_percent", wide: true}, {text: "negative", name: "negative_percent", bar: true},
+	{text: "transferred", name: "transferred_percent", wide: true}, {text: "negative", name: "negative_percent", bar: true, longest: true},
 	{text: "handle", name: "handle_ms", wide: true}, {text: "cost", name: "total_cost", wide: true, sum: true}},
 	choose: func(a *asked) []int { return a.largest(namedAgents) },
 	line: func(a *asked, i int, l *line) {
@@ -52,7 +52,7 @@ func agentCalls(a *asked, row int) string {
 
 // tools has the tools with failures, most failures first.
 var tools = board{id: "tools", report: "tools", by: "tools.tool", columns: []column{
-	{text: "share", name: "failed_percent", bar: true},
+	{text: "share", name: "failed_percent", bar: true, longest: true},
 	{text: "failed", name: "failed_uses", sum: true}, {text: "uses", name: "uses", sum: true}},
 	choose: failing(5, false),
 	lead: func(a *asked, t *table) string {
