@@ -1,8 +1,8 @@
 package page
 
 import (
+	"cmp"
 	"slices"
-	"sort"
 )
 
 // namedAgents is the number of agents the board names.
@@ -12,17 +12,25 @@ const namedAgents = 20
 // otherwise.
 const completed = "completed"
 
+// count returns a row's number in a column.
+func (a *asked) count(row int, column string) int64 {
+	n, _ := a.rows[row][a.index(column)].(int64)
+	return n
+}
+
+// most returns the rows by the number in a column, the largest first.
+func (a *asked) most(column string) []int {
+	out := make([]int, len(a.rows))
+	for i := range out {
+		out[i] = i
+	}
+	slices.SortStableFunc(out, func(i, j int) int { return cmp.Compare(a.count(j, column), a.count(i, column)) })
+	return out
+}
+
 // largest returns the rows with the most calls, in the report's order.
 func (a *asked) largest(n int) []int {
-	of := func(i int) int64 {
-		v, _ := a.rows[i][a.index("calls")].(int64)
-		return v
-	}
-	order := make([]int, len(a.rows))
-	for i := range order {
-		order[i] = i
-	}
-	sort.SliceStable(order, func(i, j int) bool { return of(order[i]) > of(order[j]) })
+	order := a.most("calls")
 	if len(order) == n+1 { // a single other one is named as well
 		n++
 	}

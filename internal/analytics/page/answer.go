@@ -13,6 +13,7 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/value"
+	"callhouse/internal/words"
 )
 
 // asked is the result of a report with all its rows. There are few: bins, reasons, agents, never
@@ -98,18 +99,18 @@ func (r reader) part(report string, p period, params question.Params) *asked {
 
 // command returns the command that prints an answer.
 func (r reader) command(report string, p question.Params, bounds string) (c command) {
-	words := []string{"query", report}
+	parts := []string{"query", report}
 	if p.By != "" {
-		words = append(words, "--by", p.By)
+		parts = append(parts, "--by", p.By)
 	}
-	words = append(words, bounds, "--tz", r.w.Location().String())
+	parts = append(parts, bounds, "--tz", r.w.Location().String())
 	if r.agent != "" {
-		words = append(words, "--agent", shellWord(r.agent))
+		parts = append(parts, "--agent", words.Shell(r.agent))
 	}
 	for _, condition := range r.where {
-		words = append(words, "--where", shellWord(condition))
+		parts = append(parts, "--where", words.Shell(condition))
 	}
-	c.Text = strings.Join(words, " ")
+	c.Text = strings.Join(parts, " ")
 	if r.at != nil {
 		c.Link = r.at(report, p)
 	}
@@ -179,17 +180,6 @@ func (r reader) run(ctx context.Context, report string, p question.Params, bound
 		}
 		a.rows, a.exact = append(a.rows, slices.Clone(row)), append(a.exact, slices.Clone(rows.Exact()))
 	}
-}
-
-// shellWord quotes a word for a shell if necessary.
-func shellWord(s string) string {
-	plain := func(r rune) bool {
-		return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("-_./:@%+=", r)
-	}
-	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // index returns the index of a column. Names are built in, so an unknown one is a bug that every

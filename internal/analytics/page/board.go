@@ -30,6 +30,7 @@ type board struct {
 type column struct {
 	text, name string
 	bar        bool // of a percentage
+	longest    bool // the largest value's bar is full: all are small
 	words      bool // text, no numbers
 	prose      bool // text of several lines
 	wide       bool // hidden on a narrow page
@@ -81,6 +82,11 @@ func (b board) table(a *asked) *table {
 			b.line(a, i, &l)
 		}
 		t.Rows = append(t.Rows, l)
+	}
+	for i, c := range b.columns {
+		if c.longest {
+			t.stretch(i)
+		}
 	}
 	var rest []any
 	others := 0

@@ -85,9 +85,8 @@ func (s *span) calls() int64 {
 // rated returns the number of calls with a caller's sentiment.
 func (s *span) rated() (n int64) {
 	a := s.reports["sentiment"]
-	for _, r := range a.rows {
-		c, _ := r[a.index("rated_calls")].(int64)
-		n += c
+	for i := range a.rows {
+		n += a.count(i, "rated_calls")
 	}
 	return n
 }

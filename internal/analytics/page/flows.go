@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"callhouse/internal/analytics/page/chart"
+	"callhouse/internal/analytics/page/texts"
 )
 
 // flows shows the paths of an agent's calls through its graph; nil if there are none.
@@ -57,7 +58,7 @@ func (r reader) flows(ctx context.Context, p period) (*section, error) {
 		}
 		t.Rows = append(t.Rows, l)
 	}
-	s.Lead = r.l.Say("flows.lead", heading(r.l.Calls(ended)))
+	s.Lead = r.l.Say("flows.lead", texts.Heading(r.l.Calls(ended)))
 	s.Details = []*table{t}
 	d.Desc = s.desc(r.l)
 	s.add(d.SVG("xl", wideWidth, true))

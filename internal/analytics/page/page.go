@@ -9,8 +9,6 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/question"
@@ -114,12 +112,6 @@ func write(ctx context.Context, out io.Writer, w *analytics.Warehouse, l *lang, 
 
 // Flusher is a writer that sends each part of the page as soon as it is known.
 type Flusher interface{ Flush() }
-
-// heading capitalises s.
-func heading(s string) string {
-	first, size := utf8.DecodeRuneInString(s)
-	return string(unicode.ToUpper(first)) + s[size:]
-}
 
 // compose writes the parts of the page in order, each as soon as its numbers are known. An invalid
 // question fails before the first part.
@@ -320,7 +312,7 @@ func (c *composer) findings(ctx context.Context) (err error) {
 	}
 	c.d.Sentence = c.sentence()
 	for _, id := range groups {
-		c.d.Jumps = append(c.d.Jumps, group{id, c.l.Say("group." + id)})
+		c.d.Jumps = append(c.d.Jumps, c.group(id))
 	}
 	return c.show(c.d, "changes", "figures", "off")
 }
@@ -357,7 +349,7 @@ func (c *composer) sections(ctx context.Context) error {
 			func() (*section, error) { return heat(ctx, r, p) }},
 		{func() (*section, error) { return coverage(r.l, c.spans[0], whole, c.d.Trust), nil }},
 	} {
-		if err := c.show(group{groups[i], c.l.Say("group." + groups[i])}, "group"); err != nil {
+		if err := c.show(c.group(groups[i]), "group"); err != nil {
 			return err
 		}
 		if err := each(all, func(s *section) error { return c.show(s, "section") }); err != nil {
@@ -373,8 +365,28 @@ func (c *composer) sections(ctx context.Context) error {
 // groups are the ids of the questions, in order.
 var groups = []string{"listen", "where", "why", "course", "trust"}
 
-// group is a question that several sections answer.
-type group struct{ ID, Title string }
+// group is a question that several sections answer. More are reports that answer it in greater
+// detail, on a served page.
+type group struct {
+	ID, Title string
+	More      []command
+}
+
+// more are the reports of the groups; a colon separates the dimension.
+var more = map[string][]string{"where": {"lines", "conversation:agent"}, "why": {"callers", "attempts", "early", "transfers"}}
+
+// group describes a group, with the reports that the reader may see.
+func (c *composer) group(id string) group {
+	g := group{ID: id, Title: c.l.Say("group." + id)}
+	for _, name := range more[id] {
+		name, by, _ := strings.Cut(name, ":")
+		p := c.params(c.p, by)
+		if f, err := question.Report(name); err == nil && c.at != nil && c.w.May(f, p) == nil {
+			g.More = append(g.More, command{Text: c.l.Say("more." + name), Link: c.at(name, p)})
+		}
+	}
+	return g
+}
 
 // sentence says how the last day was: what needs attention, or that nothing does.
 func (c *composer) sentence() string {

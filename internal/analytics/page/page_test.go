@@ -178,14 +178,6 @@ func TestBins(t *testing.T) {
 	}
 }
 
-func TestShellWord(t *testing.T) {
-	for in, want := range map[string]string{"0a7e": "0a7e", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "가": "'가'", "$x": "'$x'"} {
-		if got := shellWord(in); got != want {
-			t.Errorf("shellWord(%q) = %s, want %s", in, got, want)
-		}
-	}
-}
-
 type row = analyticstest.Row
 
 // made returns the page of a warehouse, and its text.

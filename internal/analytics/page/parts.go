@@ -7,12 +7,14 @@ import (
 	"strings"
 
 	"callhouse/internal/analytics/page/chart"
+	"callhouse/internal/analytics/page/texts"
 	"callhouse/internal/analytics/question"
+	"callhouse/internal/words"
 )
 
 // reasons shows why calls ended, most frequent first.
 var reasons = board{id: "reasons", report: "disconnections", by: "by.reason", words: "reason", named: 12, columns: []column{
-	{text: "share", name: "share_percent", bar: true}, {text: "calls", name: "calls", sum: true},
+	{text: "share", name: "share_percent", bar: true, longest: true}, {text: "calls", name: "calls", sum: true},
 	{text: "connected", name: "connected_percent"}},
 	line: func(a *asked, _ int, l *line) { l.Link = a.calls(map[string]string{"disconnection_reason": l.Key}) }}
 
@@ -20,7 +22,7 @@ var reasons = board{id: "reasons", report: "disconnections", by: "by.reason", wo
 var agents = board{id: "agents", report: "agents", by: "by.agent", wide: true, columns: []column{
 	{text: "calls", name: "calls", sum: true, link: agentCalls}, {text: "connected", name: "connected_percent", wide: true},
 	{text: "goal", name: "goal_percent", bar: true}, {text: "low", name: "goal_low_percent", wide: true},
-	{text: "transferred", name: "transferred_percent", wide: true}, {text: "negative", name: "negative_percent", bar: true},
+	{text: "transferred", name: "transferred_percent", wide: true}, {text: "negative", name: "negative_percent", bar: true, longest: true},
 	{text: "handle", name: "handle_ms", wide: true}, {text: "cost", name: "total_cost", wide: true, sum: true}},
 	choose: func(a *asked) []int { return a.largest(namedAgents) },
 	line: func(a *asked, i int, l *line) {
@@ -52,7 +54,7 @@ func agentCalls(a *asked, row int) string {
 
 // tools has the tools with failures, most failures first.
 var tools = board{id: "tools", report: "tools", by: "tools.tool", columns: []column{
-	{text: "share", name: "failed_percent", bar: true},
+	{text: "share", name: "failed_percent", bar: true, longest: true},
 	{text: "failed", name: "failed_uses", sum: true}, {text: "uses", name: "uses", sum: true}},
 	choose: failing(5, false),
 	lead: func(a *asked, t *table) string {
@@ -71,16 +73,12 @@ var agentTools = board{id: "tools", report: "tools", title: "tools.of_agent", by
 
 // failing chooses tools, most failures first; all: also those without failures.
 func failing(named int, all bool) func(a *asked) []int {
-	return func(a *asked) (out []int) {
-		failures := func(i int) int64 { n, _ := a.rows[i][a.index("failed_uses")].(int64); return n }
-		for i := range a.rows {
-			out = append(out, i)
-		}
-		slices.SortStableFunc(out, func(i, j int) int { return cmp.Compare(failures(j), failures(i)) })
+	return func(a *asked) []int {
+		out := a.most("failed_uses")
 		if len(out) > named+1 {
 			out = out[:named]
 		}
-		return slices.DeleteFunc(out, func(i int) bool { return !all && failures(i) == 0 })
+		return slices.DeleteFunc(out, func(i int) bool { return !all && a.count(i, "failed_uses") == 0 })
 	}
 }
 
@@ -94,7 +92,7 @@ var worst = board{id: "worst", report: "worst", by: "worst.call", columns: []col
 	choose: func(a *asked) []int { return []int{0, 1, 2, 3, 4}[:min(len(a.rows), 5)] },
 	omit:   func(*asked, []any) bool { return true },
 	line: func(a *asked, _ int, l *line) {
-		l.Name, l.Show = l.Key, "query call "+shellWord(l.Key)
+		l.Name, l.Show = l.Key, "query call "+words.Shell(l.Key)
 		if a.address != nil {
 			l.Link = a.address("call", question.Params{Call: l.Key})
 		}
@@ -130,7 +128,7 @@ var volume = timeline{id: "volume", report: "funnel", wide: true, measures: []st
 		{title: "panel_completed", kind: chart.Lines, scale: chart.Percent, height: 100, zoom: true, measure: "completed_percent", before: true,
 			lines: []trace{completedRate.as("volume.completed", 3)}}},
 	lead: func(d drawer, a *asked, whole *span) string {
-		told := d.l.Say("volume.lead", heading(d.l.Calls(whole.calls())))
+		told := d.l.Say("volume.lead", texts.Heading(d.l.Calls(whole.calls())))
 		if b, n := d.most(a.series(d.bins, attempted)); n > 0 {
 			told += " " + d.l.Say("chart.most", b.name, d.l.Grouped(int64(n)))
 		}
@@ -204,13 +202,9 @@ var campaigns = board{id: "campaigns", report: "campaigns", by: "campaigns.name"
 			return a.calls(map[string]string{"campaign": a.id(i, "campaign_id")})
 		}}, {text: "reached", name: "reached_percent", bar: true},
 	{text: "progress", name: "progress_percent", wide: true}},
-	choose: func(a *asked) (out []int) {
-		attempts := func(i int) int64 { n, _ := a.rows[i][a.index("attempts")].(int64); return n }
-		for i := range a.rows {
-			out = append(out, i)
-		}
-		slices.SortStableFunc(out, func(i, j int) int { return cmp.Compare(attempts(j), attempts(i)) })
-		return slices.DeleteFunc(out[:min(len(out), 8)], func(i int) bool { return attempts(i) == 0 })
+	choose: func(a *asked) []int {
+		out := a.most("attempts")
+		return slices.DeleteFunc(out[:min(len(out), 8)], func(i int) bool { return a.count(i, "attempts") == 0 })
 	},
 	omit: func(a *asked, row []any) bool { n, _ := row[a.index("attempts")].(int64); return n == 0 }}
 

@@ -91,3 +91,16 @@ func (c cell) withBar(percent float64) cell {
 	}
 	return c
 }
+
+// stretch makes the longest bar of a column a full one.
+func (t *table) stretch(column int) {
+	var longest float64
+	for _, l := range t.Rows {
+		longest = max(longest, l.Cells[column].Bar)
+	}
+	for _, l := range t.Rows {
+		if longest > 0 {
+			l.Cells[column].Bar *= 100 / longest
+		}
+	}
+}

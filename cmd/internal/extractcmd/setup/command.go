@@ -262,6 +262,10 @@ func (i *initial) asked(ctx context.Context) error {
 		i.Share = 0.5
 	}
 	kinds := i.schedules()
+	if len(kinds) == 1 { // there is nothing to choose
+		i.schedule, err = i.validSchedule(cmp.Or(i.schedule, kinds[0]))
+		return err
+	}
 	i.schedule, err = i.ask.ask(ctx, "Run every night at 02:10, by "+strings.Join(kinds, " or "), cmp.Or(i.schedule, kinds[0]),
 		i.validSchedule)
 	return err

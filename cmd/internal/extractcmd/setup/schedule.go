@@ -9,6 +9,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/deploy"
+	"callhouse/internal/words"
 )
 
 // Kinds of schedules.
@@ -167,20 +168,12 @@ func (m *machine) crontab(ctx context.Context, config string) ([]*step, error) {
 		back: func() { _ = set(context.Background(), old) }}}, nil
 }
 
-// quoted quotes a word for the shell, if necessary.
-func quoted(word string) string {
-	if strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+:=@") == "" {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
-
 // cronQuoted also escapes percent signs, which cron reads as line breaks.
-func cronQuoted(word string) string { return strings.ReplaceAll(quoted(word), "%", `\%`) }
+func cronQuoted(word string) string { return strings.ReplaceAll(words.Shell(word), "%", `\%`) }
 
 // unitQuoted quotes a word of ExecStart.
 func unitQuoted(word string) string {
-	if quoted(word) == word {
+	if words.Shell(word) == word {
 		return word
 	}
 	return strings.NewReplacer("%", "%%", "$", "$$").Replace(fmt.Sprintf("%q", word))

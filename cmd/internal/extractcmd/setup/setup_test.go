@@ -159,7 +159,7 @@ func TestQuoting(t *testing.T) {
 		"/home/an a/50%/it's":   {`'/home/an a/50%/it'\''s'`, `'/home/an a/50\%/it'\''s'`, `"/home/an a/50%%/it's"`},
 		"/home/$USER/callhouse": {`'/home/$USER/callhouse'`, `'/home/$USER/callhouse'`, `"/home/$$USER/callhouse"`},
 	} {
-		if got := [3]string{quoted(word), cronQuoted(word), unitQuoted(word)}; got != want {
+		if got := [3]string{words.Shell(word), cronQuoted(word), unitQuoted(word)}; got != want {
 			t.Errorf("%s: %q, want %q", word, got, want)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"callhouse/internal/scratch"
+	"callhouse/internal/words"
 )
 
 // step is one change of the machine.
@@ -74,14 +75,14 @@ func (f *file) step() *step {
 	if !differs {
 		return nil
 	}
-	s := &step{what: f.what, path: f.path, replaces: exists, undo: []string{"rm " + quoted(f.path)}}
+	s := &step{what: f.what, path: f.path, replaces: exists, undo: []string{"rm " + words.Shell(f.path)}}
 	if dir := filepath.Dir(f.path); f.secret && !present(dir) {
-		s.undo = append(s.undo, "rmdir "+quoted(dir))
+		s.undo = append(s.undo, "rmdir "+words.Shell(dir))
 	}
 	kept := f.path + ".old"
 	if exists && !f.secret {
 		s.what += " (the old file is kept as " + kept + ")"
-		s.undo = []string{"mv " + quoted(kept) + " " + quoted(f.path)}
+		s.undo = []string{"mv " + words.Shell(kept) + " " + words.Shell(f.path)}
 	}
 	var made []string // new folders
 	wrote, copied := false, false

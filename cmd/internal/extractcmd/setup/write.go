@@ -79,7 +79,7 @@ func (i *initial) configMode() fs.FileMode {
 // houseStep makes the folder of the warehouse for the user callhouse.
 func (i *initial) houseStep(uid, gid int) *step {
 	made := false
-	return &step{what: "make the folder " + i.Warehouse, undo: []string{"rmdir " + quoted(i.Warehouse)},
+	return &step{what: "make the folder " + i.Warehouse, undo: []string{"rmdir " + words.Shell(i.Warehouse)},
 		do: func(context.Context) error {
 			err := os.Mkdir(i.Warehouse, 0o700)
 			if made = err == nil; made {
@@ -154,7 +154,7 @@ func (i *initial) next(steps []*step) {
 	}
 	with := ""
 	if !slices.Contains(i.env.Files, i.target) && i.env.Get(config.EnvFile) == "" {
-		with = " --config " + quoted(i.target)
+		with = " --config " + words.Shell(i.target)
 	}
 	out := i.Text(i.stdout)
 	words.Fprintf(out, "\nDone. Next, the first run and the first report:\n  %s run%s\n  %s sentiment --by agent%s\n",

@@ -90,6 +90,10 @@ func TestOthersRows(t *testing.T) {
 	if _, body := get("agency", "/reports"); strings.Contains(body, "incidents") || !strings.Contains(body, "funnel") {
 		t.Errorf("the list of the reports of an agency: %s", body)
 	}
+	// Its page leads to further reports, but to none that is closed to it.
+	if _, body := get("agency", "/?"+span); strings.Contains(body, "/reports/lines") || !strings.Contains(body, "/reports/attempts") {
+		t.Error("the page of an agency leads to a report that is closed to it, or to none")
+	}
 	// Masked values are in no file, and are found by no word and no condition.
 	for _, address := range []string{"/reports/search.csv?word=SECRET", "/reports/funnel.csv?by=metadata.k", "/reports/sentiment.csv", "/reports/tools.csv", "/reports/callers.csv"} {
 		if resp, body := get("masked", address); strings.Contains(strings.ReplaceAll(body, "SECRET-", ""), analyticstest.Secret) || resp.StatusCode != http.StatusOK {
