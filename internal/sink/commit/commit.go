@@ -65,6 +65,7 @@ type rules struct {
 	masker   *mask.Mask // for data that did not pass through Clean
 	settles  bool       // calls that waited for too long expire
 	keepFrom int64      // drop calls that started earlier, ms UTC; 0: none
+	links    bool       // a new link to a recording that is due is a change of its call
 	blank    func(*schema.Table, schema.Row)
 	progress func(rows int64)
 }
@@ -200,6 +201,7 @@ func (m *maker) manifest() *layout.Manifest {
 		FormatVersion: layout.FormatVersion, RunID: m.RunID, CommittedAt: m.Now.UTC(), Country: m.Country,
 		Coverage: append([]schema.Span{}, m.was.Coverage...), Columns: layout.Columns(), Files: m.files,
 		Lists: m.lists(), Bulk: m.bulk(), Resting: m.resting(), Mask: m.was.Mask, Origin: m.was.Origin,
+		Archive: m.was.Archive,
 	}
 	if m.keeper != nil {
 		keeper := m.keeper.Manifest

@@ -25,6 +25,9 @@ type Stats struct {
 
 	Withheld int64 // objects and changes with secrets that an older callhouse stored
 
+	Recordings     int64 // recordings stored
+	RecordingBytes int64 // their size
+
 	ObjectsChanged int64 // objects of other resources that are new, changed, deleted or restored
 }
 
@@ -33,6 +36,14 @@ func (s *Stats) took(call *calls.Call) {
 	if n := call.Turns().Len(); n > 0 {
 		s.Transcripts++
 		s.Turns += int64(n)
+	}
+}
+
+// archived counts the recording of a call.
+func (s *Stats) archived(call *calls.Call) {
+	if r, _ := call.Recording(); r.State == schema.RecordingStored {
+		s.Recordings++
+		s.RecordingBytes += r.Bytes
 	}
 }
 
@@ -67,6 +78,8 @@ func (s Stats) Add(o Stats) Stats {
 	o.Aged += s.Aged
 	o.Bytes += s.Bytes
 	o.Withheld += s.Withheld
+	o.Recordings += s.Recordings
+	o.RecordingBytes += s.RecordingBytes
 	o.ObjectsChanged += s.ObjectsChanged
 	return o
 }
