@@ -18,7 +18,7 @@ func (c *Crawler) newRecordings() *recordings.Crawl {
 	if !ok || c.cfg.Recordings == nil {
 		return nil
 	}
-	cfg := recordings.Config{Archive: c.cfg.Recordings, Store: store, Again: c.cfg.RecordingsAgain, Put: c.put,
+	cfg := recordings.Config{Archive: c.cfg.Recordings, Store: store, Listed: c.listed, Again: c.cfg.RecordingsAgain, Put: c.put,
 		Offer: c.offerCheckpoint, Failed: func(what string, err error) error { return &StoreError{what, err} },
 		Now: c.nowMS, Log: c.log, Secrets: c.secrets}
 	if !c.cfg.ListOnly {
@@ -58,6 +58,7 @@ func (c *Crawler) beside(ctx context.Context) error {
 // once, only what is due now. It does nothing else, and is for a crawler that does not Run.
 func (c *Crawler) ArchiveRecordings(ctx context.Context, once bool) error {
 	c.meter.update(func(p *Progress) { p.Phase = Archiving })
+	c.listed.Fire() // nothing is listed for it
 	over := streams.NewSignal()
 	if once {
 		over.Fire()

@@ -31,6 +31,8 @@ const (
 	look = time.Second
 	// lookAgain is after how many calls it looks for one that has newer calls.
 	lookAgain = 64
+	// onPage is the number of calls on a list page.
+	onPage = 100
 	// mostFailures in a row, or this much time on failures in total, end the downloads of a run: its
 	// host is down. The time is that of all connections together.
 	mostFailures = 12
@@ -67,6 +69,8 @@ type Config struct {
 	Store   Store
 	// Renew requests a call's record; nil: no links are renewed.
 	Renew func(ctx context.Context, id string) (Renewal, error)
+	// Listed is when the list was read and committed. Before that, only links of this run are used.
+	Listed streams.Signal
 	// Again also tries those that failed lately. Otherwise the time between two attempts grows.
 	Again bool
 	Put   func(context.Context, ...schema.Record) error
@@ -191,9 +195,11 @@ func (c *Crawl) wants(due *calls.Recording, final bool) bool {
 	switch {
 	case c.tried[key]:
 		return false
-	case !c.Again && c.Now() < due.Known.FetchedAt+rest(due.Known.Attempts).Milliseconds():
+	case c.rests(due):
 		return false
-	case !final && due.RecordDue && c.expired(due.Link): // its record comes with a new link
+	case due.LinkedAt < c.begun && !c.Listed.Fired(): // the list may come with a new link
+		return false
+	case !final && due.RecordDue && c.expired(due.Link): // its record comes with one
 		return false
 	}
 	c.tried[key] = true
@@ -210,7 +216,7 @@ func (c *Crawl) Forecast(ctx context.Context, listed int64) (out forecast.Range,
 		if err != nil {
 			return out, c.Failed("read the recordings that are due", err)
 		}
-		if due.RecordDue || due.StartAt.V >= listed || !c.wants(&due, true) {
+		if due.RecordDue || due.StartAt.V >= listed || c.rests(&due) {
 			continue
 		}
 		until, known := recording.Expiry(due.Link)
@@ -222,7 +228,13 @@ func (c *Crawl) Forecast(ctx context.Context, listed int64) (out forecast.Range,
 			out.Most++
 		}
 	}
+	out.Least = max(0, out.Least-onPage) // the last page has earlier calls, too
 	return out, nil
+}
+
+// rests reports whether a recording failed lately.
+func (c *Crawl) rests(due *calls.Recording) bool {
+	return !c.Again && c.Now() < due.Known.FetchedAt+rest(due.Known.Attempts).Milliseconds()
 }
 
 // rest returns how long a recording rests after so many attempts: one that failed once is tried in
