@@ -369,9 +369,21 @@ func TestRecordingHostDown(t *testing.T) {
 		t.Errorf("%d requests\n%s", n, r.stderr)
 	}
 	sameAsTruth(t, s.company)
+	first := s.expected()
 	s.host.Faults = nil
 	s.clock.Advance(24 * time.Hour)
-	s.mustNight()
+	status := s.extract(t.Context(), "status")
+	due := len(first)
+	if !strings.Contains(status.stdout, fmt.Sprintf("recordings    %d recordings due, the oldest of a call ", due)) ||
+		!strings.Contains(status.stdout, "; 0 stored (0 B), 0 gone, 0 refused") {
+		t.Errorf("%d are due, but status is\n%s", due, status.stdout)
+	}
+	metrics := filepath.Join(t.TempDir(), "callhouse.prom")
+	s.mustNight("--metrics-file", metrics)
+	if raw, err := os.ReadFile(metrics); err != nil || !strings.Contains(string(raw), "callhouse_recordings_due 0\n") ||
+		!strings.Contains(string(raw), fmt.Sprintf("callhouse_recordings_stored %d\n", len(s.files()))) {
+		t.Errorf("%v\n%s", err, raw)
+	}
 	if len(s.files()) != len(s.expected()) {
 		t.Errorf("%d of %d recordings are stored", len(s.files()), len(s.expected()))
 	}
