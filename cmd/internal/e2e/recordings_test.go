@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -42,6 +43,7 @@ type studio struct {
 	// has hung up by then. downloads are the requests of others; nil: they are not counted.
 	hold      time.Duration
 	downloads map[string]int
+	instead   func(*http.Request) []byte // a WAV file that is sent instead; nil: none
 }
 
 // record starts a company with hosts of recordings. They record all headers: no host but the service
@@ -90,8 +92,15 @@ func (s *studio) watch(next http.Handler) http.Handler {
 			s.mu.Unlock()
 		}()
 		s.mu.Lock()
-		hold := s.hold
+		hold, instead := s.hold, s.instead
 		s.mu.Unlock()
+		if instead != nil {
+			if body := instead(r); body != nil {
+				w.Header().Set("Content-Type", "audio/wav")
+				http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+				return
+			}
+		}
 		if hold == 0 {
 			next.ServeHTTP(w, r)
 			return
