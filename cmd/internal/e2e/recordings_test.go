@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"math/rand/v2"
@@ -18,8 +19,12 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/longtest"
@@ -535,4 +540,78 @@ func TestKilledRecordings(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 	t.Logf("%d recordings, %d kills: %d downloaded twice, %d requests without a download", len(whole), *recordingKills, twice, adopted)
+}
+
+// A process that follows the service archives recordings as their calls end.
+func TestRecordingsUnderFollow(t *testing.T) {
+	t.Parallel()
+	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 28, Calls: 600, Days: 1, Steady: true}}, nil, found)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan result, 1)
+	go func() {
+		ended <- s.extract(ctx, "follow", "--follow-every", "1s..1s", "--recordings", s.archive, "--recordings-private", "--quiet")
+	}()
+	await := func(what string, ok func() bool) {
+		t.Helper()
+		for range 600 {
+			if ok() {
+				return
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		t.Errorf("%s: %d files", what, len(s.files()))
+	}
+	await("the sweep", func() bool { return len(s.files()) >= len(s.expected()) })
+	before := len(s.files())
+	await("following", func() bool {
+		s.clock.Advance(5 * time.Minute)
+		return len(s.files()) >= before+3
+	})
+	stop()
+	if r := <-ended; r.code != cli.ExitOK {
+		t.Errorf("%d %s", r.code, r.stderr)
+	}
+	s.sameAsTable()
+}
+
+// An archive in S3 has the same objects; those that are there already are not sent again.
+func TestRecordingsInS3(t *testing.T) {
+	backend := s3mem.New()
+	if err := backend.CreateBucket("audio"); err != nil {
+		t.Fatal(err)
+	}
+	var puts atomic.Int64
+	fake := gofakes3.New(backend).Server()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPut {
+			puts.Add(1)
+		}
+		fake.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	for name, value := range map[string]string{"AWS_ENDPOINT_URL": server.URL, "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"} {
+		t.Setenv(name, value)
+	}
+	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 29, Calls: 40, Days: 2}}, nil, found)
+	s.archive = "s3://audio/of/calls"
+	s.mustNight()
+	want := int64(len(s.expected()))
+	if puts.Load() != want || want < 10 {
+		t.Errorf("%d objects were sent for %d recordings", puts.Load(), want)
+	}
+	for _, row := range s.sql("SELECT path, bytes, sha256 FROM recordings") {
+		o, err := backend.GetObject("audio", "of/calls/"+row["path"].(string), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := io.ReadAll(o.Contents)
+		if sum := sha256.Sum256(raw); err != nil || hex.EncodeToString(sum[:]) != row["sha256"] || number(t, row["bytes"]) != int64(len(raw)) {
+			t.Errorf("%v: %v", row, err)
+		}
+	}
+	s.warehouse = filepath.Join(t.TempDir(), "other") // it knows nothing of them
+	s.mustNight()
+	if n := s.one("SELECT count(*) FROM recordings WHERE state = 'stored'"); puts.Load() != want || number(t, n) != want {
+		t.Errorf("a second warehouse: %d objects were sent, %v are stored", puts.Load(), n)
+	}
 }
