@@ -10,8 +10,8 @@ import (
 	"callhouse/internal/wire"
 )
 
-// Call is one call as rows: the row of calls, and its rows of transcript_turns
-// and analysis_items.
+// Call is one call as rows: the row of calls, its rows of transcript_turns and analysis_items, and
+// that of recordings, if it has one.
 type Call struct{ schema.Object }
 
 // Positions of the columns that a call's life cycle and its tallies use.
@@ -41,6 +41,7 @@ var (
 const (
 	turnList = iota
 	itemList
+	recordingList
 )
 
 // NewCall returns a call with only its id known.
@@ -118,6 +119,9 @@ func (c *Call) Turns() *schema.Rows { return &c.Lists[turnList] }
 
 // Items returns the rows of analysis_items.
 func (c *Call) Items() *schema.Rows { return &c.Lists[itemList] }
+
+// Recordings returns the row of recordings, or none.
+func (c *Call) Recordings() *schema.Rows { return &c.Lists[recordingList] }
 
 // TurnCount returns the number of turns; null if no record of the call was ever decoded.
 func (c *Call) TurnCount() schema.Opt[int32] {

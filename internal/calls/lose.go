@@ -6,7 +6,7 @@ import "github.com/parquet-go/parquet-go"
 // record again, which restores both. All other data stays.
 //
 // If that data alone would mean that the call never connected, so that its record would not be
-// requested, only its id and its start stay.
+// requested, only its id, its start and what became of its recording stay.
 func (c *Call) Lose(turns, items bool) {
 	if !(turns && c.TurnCount().V > 0 || items && c.Analyzed()) || c.OptedOut() {
 		return
@@ -24,6 +24,7 @@ func (c *Call) Lose(turns, items bool) {
 	if c.neverConnected() {
 		stub := c.Stub()
 		stub.Fetched(c.FirstSeenAt(), c.FetchedAt(), c.RunID())
+		stub.Recordings().Set(c.Recordings())
 		c.Set(&stub.Object)
 	}
 }

@@ -29,7 +29,8 @@ import (
 //     counts, and the fields that only v2 has. old is not nil then.
 //   - The caller's opt-out erases transcript, recording, analysis and unknown
 //     fields, including known ones. It remains until false is sent.
-//   - FirstSeenAt is the older one.
+//   - FirstSeenAt is the older one. What became of the recording stays, but an
+//     opt-out makes it withheld.
 //
 // TranscriptState, if the caller did not opt out:
 //
@@ -78,6 +79,7 @@ func Merge(old, new *Call, kind schema.Kind) {
 	new.SetSettlement(Open)
 	new.Fetched(first, fetched, run)
 	new.SetTranscriptState(mergedState(old, new, kind == schema.KindDetail || told))
+	new.keepRecording(old)
 }
 
 func firstSeen(old, new *Call) int64 {

@@ -63,6 +63,8 @@ type Manifest struct {
 	Country string `json:"country,omitempty"`
 	// Origin identifies the organisation whose calls these are; nil if not yet known.
 	Origin *Origin `json:"origin,omitempty"`
+	// Archive is the address of the archive of recordings that the last run used; empty if none did.
+	Archive string `json:"archive,omitempty"`
 	// Lists holds, by resource name, when each of the organisation's lists was last complete.
 	Lists map[string]List `json:"lists,omitempty"`
 	// Bulk says how far the pages of v2 can be relied on; nil if they were never requested.
@@ -196,6 +198,15 @@ type File struct {
 	// Credits counts the rows of a calls file with credits but no cost in the account's currency,
 	// which tallies do not include; null in manifests of versions that did not count them.
 	Credits *int64 `json:"credits,omitempty"`
+	// Unarchived counts the rows of a calls file whose recording is still to be archived, if that is
+	// wanted; null in manifests of builds that did not count them. OldestUnarchived is the earliest
+	// end of such a call, ms UTC.
+	Unarchived       *int64 `json:"unarchived,omitempty"`
+	OldestUnarchived *int64 `json:"oldest_unarchived,omitempty"`
+	// Recordings counts the rows of a recordings file by state, and AudioBytes is the size of those
+	// stored.
+	Recordings map[string]int64 `json:"recordings,omitempty"`
+	AudioBytes int64            `json:"audio_bytes,omitempty"`
 	// Country is the region in which the national numbers of a calls file were read when it was
 	// written; empty if none.
 	Country string `json:"country,omitempty"`
@@ -332,6 +343,39 @@ func (m *Manifest) Rows(table string) int64 {
 		n += f.Rows
 	}
 	return n
+}
+
+// Recordings are figures of the archive of recordings.
+type Recordings struct {
+	Due       int64            // still to be archived
+	Uncounted bool             // files of earlier builds may have more that are due
+	Oldest    *int64           // the earliest end of a call that is due, ms UTC
+	States    map[string]int64 // rows by state
+	Bytes     int64            // of those stored
+}
+
+// Recordings returns the figures of the archive of recordings.
+func (m *Manifest) Recordings() Recordings {
+	out := Recordings{States: map[string]int64{}}
+	for i := range m.Files {
+		f := &m.Files[i]
+		switch {
+		case f.Table == schema.Recordings.Name:
+			out.Bytes += f.AudioBytes
+			for state, n := range f.Recordings {
+				out.States[state] += n
+			}
+		case f.Table != schema.Calls.Name:
+		case f.Unarchived == nil:
+			out.Uncounted = true
+		default:
+			out.Due += *f.Unarchived
+			if at := f.OldestUnarchived; at != nil && (out.Oldest == nil || *at < *out.Oldest) {
+				out.Oldest = at
+			}
+		}
+	}
+	return out
 }
 
 // VersionError means that a newer callhouse wrote the snapshot.

@@ -80,10 +80,11 @@ func formOf(t *schema.Table, organization bool) *form {
 // sorts holds the columns by which the rows of a file are sorted, of the tables with a file for each day
 // or month.
 var sorts = map[string][]string{
-	schema.Calls.Name:     {"start_at", "call_id"},
-	schema.Turns.Name:     {"call_start_at", "call_id", "turn"},
-	schema.Items.Name:     {"call_start_at", "call_id", "position"},
-	schema.ToolCalls.Name: {"call_start_at", "call_id", "turn"},
+	schema.Calls.Name:      {"start_at", "call_id"},
+	schema.Turns.Name:      {"call_start_at", "call_id", "turn"},
+	schema.Items.Name:      {"call_start_at", "call_id", "position"},
+	schema.Recordings.Name: {"call_start_at", "call_id"},
+	schema.ToolCalls.Name:  {"call_start_at", "call_id", "turn"},
 }
 
 var types = map[schema.Type]iceberg.Type{

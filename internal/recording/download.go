@@ -8,13 +8,17 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"mime"
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+
+	"callhouse/internal/recording/audio"
 )
 
 // part is an incomplete download.
@@ -25,14 +29,25 @@ type part struct {
 	// same identifies the content at the host, for requests that go on where one ended: a strong
 	// ETag or the time of the last change; empty: it cannot be identified.
 	same string
+	// call is the one whose recording it is, and had what the archive has of it already; nil: it has
+	// nothing, or that was not asked for.
+	call Call
+	had  *Stored
 }
 
-func newPart(name string) (*part, error) {
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+// newPart makes the file of a download.
+func (a *Archive) newPart(c Call) (*part, error) {
+	name := filepath.Join(a.cfg.Scratch, fileName(c.ID)+".part")
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, a.cfg.Mode)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(a.cfg.Scratch, 0o700); err == nil {
+			f, err = os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, a.cfg.Mode)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &part{file: f, sum: sha256.New()}, nil
+	return &part{file: f, sum: sha256.New(), call: c}, f.Chmod(a.cfg.Mode)
 }
 
 func (p *part) remove() {
@@ -69,7 +84,7 @@ func (a *Archive) download(ctx context.Context, link *url.URL, p *part) error {
 		if err == nil || ctx.Err() != nil {
 			return errors.Join(err, context.Cause(ctx))
 		}
-		if !errors.As(err, &e) || e.Problem != Failed || attempt >= a.cfg.Attempts || e.After > a.cfg.Stall {
+		if !errors.As(err, &e) || e.Problem != Failed || e.slow || attempt >= a.cfg.Attempts || e.After > a.cfg.Stall {
 			return err
 		}
 		if p.size > had { // it goes on
@@ -109,6 +124,11 @@ func (a *Archive) request(ctx context.Context, link *url.URL, p *part) error {
 	missing, err := a.answer(res, host, p)
 	if err != nil {
 		return err
+	}
+	if p.size == 0 {
+		if p.had, err = a.adopt(ctx, &p.call, res); p.had != nil || err != nil {
+			return err
+		}
 	}
 	stall := time.AfterFunc(a.cfg.Stall, func() {
 		cancel(&Error{Problem: Failed, Reason: fmt.Sprintf("%s sent nothing for %v", host, a.cfg.Stall)})
@@ -168,6 +188,29 @@ func (a *Archive) answer(res *http.Response, host string, p *part) (missing int6
 	return res.ContentLength, a.fits(host, res.ContentLength)
 }
 
+// adopt returns what the archive has of a recording that a host begins to send, if that is whole and
+// has the announced length; nil if it has nothing. A killed process leaves such files.
+func (a *Archive) adopt(ctx context.Context, c *Call, res *http.Response) (*Stored, error) {
+	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	format, known := audio.OfMediaType(kind)
+	if !known || res.ContentLength <= 0 {
+		return nil, nil
+	}
+	path := Path(*c, format)
+	size, err := a.store.Size(ctx, a.uri+"/"+path)
+	if err != nil {
+		return nil, here(err)
+	}
+	if size != res.ContentLength {
+		return nil, nil
+	}
+	out := &Stored{Path: path}
+	if out.SHA256, out.Bytes, out.Info, err = a.read(ctx, path); err != nil || c.fits(out.Duration) != nil {
+		return nil, here(ctx.Err()) // it is downloaded, and compared
+	}
+	return out, nil
+}
+
 func (a *Archive) fits(host string, size int64) error {
 	if size > a.cfg.MaxBytes {
 		return &Error{Problem: Refused, Reason: fmt.Sprintf("%s sends more than %d bytes", host, a.cfg.MaxBytes)}
@@ -198,12 +241,19 @@ func retryAfter(h http.Header) time.Duration {
 func (a *Archive) copy(ctx context.Context, p *part, body io.Reader, stall *time.Timer) error {
 	buf := make([]byte, piece)
 	host := io.LimitReader(body, a.cfg.MaxBytes-p.size+1)
+	had, waited := p.size, time.Duration(0)
 	for {
+		begun := time.Now()
 		n, err := host.Read(buf)
+		waited += time.Since(begun)
 		if n > 0 {
 			stall.Stop() // neither the disk nor our own limit is the host's fault
 			if _, err := p.Write(buf[:n]); err != nil {
 				return err
+			}
+			if sent := p.size - had; waited > a.cfg.Stall && sent < int64(waited.Seconds()*float64(a.cfg.Slowest)) {
+				return &Error{Problem: Failed, slow: true, Reason: fmt.Sprintf("the host sends too slowly: %d bytes in %v", sent,
+					waited.Round(time.Second))}
 			}
 			if p.size > a.cfg.MaxBytes {
 				return &Error{Problem: Refused, Reason: fmt.Sprintf("it has more than %d bytes", a.cfg.MaxBytes)}

@@ -34,6 +34,10 @@ type Call struct {
 	ID    string
 	Start time.Time // UTC; zero: unknown
 	Link  string
+	// Length is how long the call lasted; zero: unknown. A recording that is much shorter is not
+	// stored, since its end is probably missing, unless Short allows it.
+	Length time.Duration
+	Short  bool
 }
 
 // Stored is a recording in the archive.
@@ -46,8 +50,9 @@ type Stored struct {
 
 // Config has the settings of an archive.
 type Config struct {
-	To      string // a folder, or s3://bucket/prefix
-	Scratch string // an existing folder of this process alone, for incomplete downloads
+	To      string      // a folder, or s3://bucket/prefix
+	Scratch string      // a folder of this process alone, for incomplete downloads; it is made if missing
+	Mode    fs.FileMode // of stored files in a folder; 0 means 0600
 	// Private allows links to private and loopback addresses, and links without TLS.
 	Private bool
 	// BytesPerSecond bounds all downloads together; 0 means no limit.
@@ -58,8 +63,10 @@ type Config struct {
 	// Pause the wait before the second, which doubles with each; 0 means 4 and a second.
 	Attempts int
 	Pause    time.Duration
-	// Stall is how long a host may send nothing; 0 means 30 s.
+	// Stall is how long a host may send nothing, and how long it may send fewer than Slowest bytes a
+	// second on average; 0 means 30 s and 4 KiB.
 	Stall     time.Duration
+	Slowest   int64
 	UserAgent string
 }
 
@@ -82,6 +89,8 @@ func Open(cfg Config) (*Archive, error) {
 	cfg.Attempts = cmp.Or(cfg.Attempts, 4)
 	cfg.Pause = cmp.Or(cfg.Pause, time.Second)
 	cfg.Stall = cmp.Or(cfg.Stall, 30*time.Second)
+	cfg.Slowest = cmp.Or(cfg.Slowest, 4<<10)
+	cfg.Mode = cmp.Or(cfg.Mode, 0o600)
 	s, uri, err := store.Open(cfg.To)
 	if err != nil {
 		return nil, err
@@ -93,31 +102,66 @@ func Open(cfg Config) (*Archive, error) {
 	return a, nil
 }
 
-// Close closes idle connections.
-func (a *Archive) Close() { a.client.CloseIdleConnections() }
+// Close closes idle connections, and removes the folder of incomplete downloads if it is empty.
+func (a *Archive) Close() {
+	a.client.CloseIdleConnections()
+	_ = os.Remove(a.cfg.Scratch)
+}
 
-// Fetch downloads and stores the recording of a call. If the archive has the same recording, it is
-// not written again; a different one is never replaced. Every failure but the end of ctx is an
-// *Error.
+// Address returns the archive's address, normalised: file:///… or s3://….
+func (a *Archive) Address() string { return a.uri }
+
+// Fetch downloads and stores the recording of a call. If the archive has a whole one of the length
+// that the host announces, as after a process was killed, nothing is downloaded. If it has the same
+// recording, it is not written again; a different one is never replaced. Every failure but the end of
+// ctx is an *Error.
 func (a *Archive) Fetch(ctx context.Context, c Call) (Stored, error) {
 	link, err := a.check(c.Link)
 	if err != nil {
 		return Stored{}, err
 	}
-	p, err := newPart(filepath.Join(a.cfg.Scratch, fileName(c.ID)+".part"))
+	p, err := a.newPart(c)
 	if err != nil {
 		return Stored{}, here(err)
 	}
 	defer p.remove()
-	if err := a.download(ctx, link, p); err != nil {
+	if err := a.download(ctx, link, p); err != nil || p.had != nil {
+		if p.had != nil {
+			return *p.had, nil
+		}
 		return Stored{}, err
 	}
 	out := Stored{Bytes: p.size, SHA256: hex.EncodeToString(p.sum.Sum(nil))}
 	if out.Info, err = audio.Read(p.file, p.size); err != nil {
 		return Stored{}, notAudio(err)
 	}
+	if err := c.fits(out.Duration); err != nil {
+		return Stored{}, err
+	}
 	out.Path = Path(c, out.Format)
 	return out, a.place(ctx, out, p)
+}
+
+// Tolerances of a recording's length: some begin when the call is answered.
+const (
+	lacksTime  = 5 * time.Second
+	lacksShare = 10 // percent
+)
+
+// Lacks says that a recording is much shorter than its call; empty if it is not.
+func (c *Call) Lacks(length time.Duration) string {
+	if length == 0 || c.Length-length <= max(lacksTime, c.Length*lacksShare/100) {
+		return ""
+	}
+	return fmt.Sprintf("the recording lasts %v, but the call %v", length.Round(time.Second), c.Length.Round(time.Second))
+}
+
+// fits compares the length of a recording with its call's.
+func (c *Call) fits(length time.Duration) error {
+	if what := c.Lacks(length); what != "" && !c.Short {
+		return &Error{Problem: Failed, Reason: what}
+	}
+	return nil
 }
 
 // Path returns the place of a recording below an archive's address.
@@ -175,6 +219,32 @@ func (a *Archive) Sum(ctx context.Context, path string) (sum string, size int64,
 	return hex.EncodeToString(h.Sum(nil)), size, err
 }
 
+// read returns checksum, size and format of a stored file. A folder's file is read in place; of an
+// object the content is copied to a temporary file first.
+func (a *Archive) read(ctx context.Context, path string) (sum string, size int64, info audio.Info, err error) {
+	f, err := a.store.Open(ctx, a.uri+"/"+path)
+	if err != nil {
+		return "", 0, info, err
+	}
+	defer f.Close()
+	local, ok := f.(*os.File)
+	h := sha256.New()
+	if !ok {
+		if local, err = os.CreateTemp(a.cfg.Scratch, "*.part"); err != nil {
+			return "", 0, info, err
+		}
+		defer os.Remove(local.Name())
+		defer local.Close()
+		size, err = io.Copy(io.MultiWriter(h, local), f)
+	} else {
+		size, err = io.Copy(h, f)
+	}
+	if err == nil {
+		info, err = audio.Read(local, size)
+	}
+	return hex.EncodeToString(h.Sum(nil)), size, info, err
+}
+
 // Remove removes stored files. A missing one is no error.
 func (a *Archive) Remove(ctx context.Context, paths []string) error {
 	uris := make([]string, len(paths))
@@ -215,6 +285,7 @@ type Error struct {
 	Problem Problem
 	Reason  string
 	After   time.Duration // how long the host asks not to be asked; zero: it does not
+	slow    bool          // another attempt in a moment would not help
 	Err     error         // may be nil
 }
 

@@ -34,10 +34,16 @@ const (
 	// KindRest means that an optional operation was given up, or that it works again. The body is a
 	// JSON object of the type [Rest].
 	KindRest
+	// KindRecording is what became of a call's recording. The body is a JSON object of the type
+	// [Recording].
+	KindRecording
 )
 
 // OfCall reports whether the body of a call's record is the call's JSON.
 func (k Kind) OfCall() bool { return k == KindItem || k == KindDetail || k == KindBulk }
+
+// Describes reports whether a record may be the first one of a call.
+func (k Kind) Describes() bool { return k == KindItem || k == KindDetail }
 
 // Bodiless reports whether records of this kind have no body.
 func (k Kind) Bodiless() bool { return k == KindMissing || k == KindSkipped }

@@ -42,5 +42,5 @@ func NewResource(t *Table, lists ...*Table) *Resource {
 // or one of OwnValue and OwnPlace.
 func (r *Resource) Repeats(list int) []int { return r.repeats[list] }
 
-// CallResource has the tables of a call's JSON.
-var CallResource = NewResource(&Calls, &Turns, &Items)
+// CallResource has the tables of a call's JSON, and that of its recording.
+var CallResource = NewResource(&Calls, &Turns, &Items, &Recordings)

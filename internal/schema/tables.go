@@ -203,6 +203,36 @@ var ToolCalls = NewTable("tool_calls",
 		Doc: "time the call was fetched, for incremental models; null: made from turns written by an earlier version (extract migrate)"},
 )
 
+// Recordings holds one row per call whose audio was archived, or for which that was tried. Its rows
+// are no part of the call's JSON: see [Recording]. Sorted as Calls.
+var Recordings = NewTable("recordings",
+	Column{ID: 1, Name: "call_id", Type: Text, Since: "1.0.0", Parent: "call_id",
+		Doc: "id of the call"},
+	Column{ID: 2, Name: "state", Type: Word, Since: "1.0.0", Made: []string{"calls.recording_url"},
+		Doc: "due (a download failed and is repeated by a later run), stored, gone (the service no longer has it), refused (it is not " +
+			"stored, for the reason in reason) or withheld (opted out)"},
+	Column{ID: 3, Name: "bytes", Type: Int64, Since: "1.0.0", Made: []string{"calls.recording_url"},
+		Doc: "size of the file"},
+	Column{ID: 4, Name: "sha256", Type: Text, Since: "1.0.0", Made: []string{"calls.recording_url"},
+		Doc: "SHA-256 of the file, in hex"},
+	Column{ID: 5, Name: "format", Type: Word, Since: "1.0.0", Made: []string{"calls.recording_url"},
+		Doc: "container, and extension of the file: wav, mp3, ogg, m4a, flac or webm"},
+	Column{ID: 6, Name: "duration_ms", Type: Int64, Since: "1.0.0", Unit: "ms", Made: []string{"calls.recording_url"},
+		Doc: "playing time; null: the file does not contain it"},
+	Column{ID: 7, Name: "channels", Type: Int32, Since: "1.0.0", Unit: "count", Made: []string{"calls.recording_url"},
+		Doc: "audio channels; null: the file does not contain their number"},
+	Column{ID: 8, Name: "path", Type: Text, Since: "1.0.0", Made: []string{"calls.recording_url"},
+		Doc: "place of the file below the archive's address, such as 2026/11/23/ID.mp3; null: not in the archive"},
+	Column{ID: 9, Name: "fetched_at", Type: Timestamp, Since: "1.0.0", Fetch: true,
+		Doc: "time it was stored, or last tried"},
+	Column{ID: 10, Name: "reason", Type: Text, Since: "1.0.0", Made: []string{"calls.recording_url"},
+		Doc: "why it is not stored"},
+	Column{ID: 11, Name: "attempts", Type: Int32, Since: "1.0.0", Unit: "count",
+		Doc: "runs that tried it"},
+	Column{ID: 12, Name: "call_start_at", Type: Timestamp, Since: "1.0.0", Parent: "start_at",
+		Doc: "start of the call, to filter by time without a join"},
+)
+
 // Items holds one row per custom analysis item, in the order sent.
 // Sorted as Calls, then by position.
 var Items = NewTable("analysis_items",
@@ -301,6 +331,10 @@ var Runs = NewTable("runs",
 		Unit: "count", Doc: "v2 transcripts of earlier runs compared with v3, besides bulk_compared; bulk_differing includes theirs"},
 	Column{ID: 37, Name: "bulk_unverified", Type: Int64, Since: "1.0.0",
 		Unit: "count", Doc: "v2 transcripts in the warehouse after the run that are still to be compared with v3"},
+	Column{ID: 38, Name: "recordings_stored", Type: Int64, Since: "1.0.0",
+		Unit: "count", Doc: "recordings stored in the archive"},
+	Column{ID: 39, Name: "recordings_due", Type: Int64, Since: "1.0.0",
+		Unit: "count", Doc: "recordings still to be archived after the run; null: there is no archive"},
 )
 
 // Steps of the tallies.
@@ -428,7 +462,7 @@ var tallied = []Column{
 
 // CallTables are the tables whose files are partitioned by month and day, in the order in which
 // they are written.
-var CallTables = []*Table{&Calls, &Turns, &Items, &ToolCalls}
+var CallTables = []*Table{&Calls, &Turns, &Items, &Recordings, &ToolCalls}
 
 // TallyTables are counted from the calls of a month when it is compacted, so that reports need not
 // read the calls: see calls.Tallies. CountTables are those of them whose rows are sums over calls,

@@ -84,6 +84,7 @@ type Warehouse struct {
 	masker    *mask.Mask   // nil: nothing is masked
 	mask      *layout.Mask // entry of commits about masks; nil: that of the last one
 
+	archive    string         // address of the archive of recordings, for commits; empty: that of the last one
 	origin     *layout.Origin // entry of commits about it; nil: that of the last one
 	unrecorded []schema.Run   // rows that earlier runs could not write
 	recorded   bool           // the run's last row is committed
@@ -255,7 +256,7 @@ func (w *Warehouse) base() commit.Base {
 func (w *Warehouse) stamp() commit.Stamp {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return commit.Stamp{Mask: w.mask, Origin: w.origin}
+	return commit.Stamp{Mask: w.mask, Origin: w.origin, Archive: w.archive}
 }
 
 // maintain commits a change of the files that changes no call. It leaves the journal alone, and

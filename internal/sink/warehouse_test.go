@@ -118,6 +118,7 @@ func readCalls(t testing.TB, fsys disk.FS, s *layout.Snapshot) map[string]*calls
 			rows[schema.Calls.Name]++
 			rows[schema.Turns.Name] += int64(call.Turns().Len())
 			rows[schema.Items.Name] += int64(call.Items().Len())
+			rows[schema.Recordings.Name] += int64(call.Recordings().Len())
 			if f.Derived() {
 				rows[schema.ToolCalls.Name] += int64(len(call.ToolCalls(nil)))
 			}

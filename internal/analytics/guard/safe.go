@@ -60,7 +60,7 @@ const NewestSchema = "newest"
 // Newest are the views, often sorted by time, that exist twice, and their time columns.
 var Newest = map[string]string{
 	"calls": "start_at", "costs": "start_at", "transcript_turns": "call_start_at",
-	"analysis_items": "call_start_at", "tool_calls": "call_start_at",
+	"analysis_items": "call_start_at", "tool_calls": "call_start_at", "recordings": "call_start_at",
 }
 
 // FirstSchema and LatestSchema have the same views over copies of a few rows: the first, and the

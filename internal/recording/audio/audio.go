@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -41,6 +42,22 @@ func (f Format) MediaType() string {
 		return "audio/mp4"
 	}
 	return "audio/" + string(f)
+}
+
+// OfMediaType returns the format of a media type.
+func OfMediaType(kind string) (Format, bool) {
+	switch kind {
+	case "audio/mpeg", "audio/mp3":
+		return MP3, true
+	case "audio/mp4", "audio/m4a", "audio/x-m4a":
+		return MP4, true
+	case "audio/x-wav", "audio/vnd.wave":
+		return WAV, true
+	case "audio/x-flac":
+		return FLAC, true
+	}
+	f := Format(strings.TrimPrefix(kind, "audio/"))
+	return f, slices.Contains([]Format{WAV, Ogg, FLAC, WebM}, f)
 }
 
 // ErrTruncated means that the end of a file is missing.

@@ -246,7 +246,7 @@ func fromCSV(b *strings.Builder, table, text string, kinds map[string]string) {
 
 // ofCalls are the keys of the tables that are not resources.
 var ofCalls = map[string][]string{"calls": {"call_id"}, "transcript_turns": {"call_id", "turn"}, "tool_calls": {"call_id", "turn"},
-	"analysis_items": {"call_id", "position"}, "runs": {"run_id"}}
+	"analysis_items": {"call_id", "position"}, "recordings": {"call_id"}, "runs": {"run_id"}}
 
 // keyOf returns the columns of a table's key, if declared.
 func keyOf(v *sqlfiles.File) []string {

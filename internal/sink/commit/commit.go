@@ -65,6 +65,7 @@ type rules struct {
 	masker   *mask.Mask // for data that did not pass through Clean
 	settles  bool       // calls that waited for too long expire
 	keepFrom int64      // drop calls that started earlier, ms UTC; 0: none
+	links    bool       // a new link to a recording that is due is a change of its call
 	blank    func(*schema.Table, schema.Row)
 	progress func(rows int64)
 }
@@ -116,10 +117,14 @@ func (m *maker) fill(ctx context.Context, units []*unit, runs func() ([]schema.R
 	if err := m.linkRest(); err != nil {
 		return nil, err
 	}
+	m.made.RecordingsDue.OK = m.links || m.was.Archive != ""
 	for _, f := range m.files {
 		m.made.Due += f.Due
 		m.made.Unverified += f.Bulk
 		m.made.Unsettled += f.Unsettled
+		if m.made.RecordingsDue.OK && f.Unarchived != nil {
+			m.made.RecordingsDue.V += *f.Unarchived
+		}
 	}
 	if runs != nil {
 		rows, err := runs()
@@ -200,6 +205,7 @@ func (m *maker) manifest() *layout.Manifest {
 		FormatVersion: layout.FormatVersion, RunID: m.RunID, CommittedAt: m.Now.UTC(), Country: m.Country,
 		Coverage: append([]schema.Span{}, m.was.Coverage...), Columns: layout.Columns(), Files: m.files,
 		Lists: m.lists(), Bulk: m.bulk(), Resting: m.resting(), Mask: m.was.Mask, Origin: m.was.Origin,
+		Archive: m.was.Archive,
 	}
 	if m.keeper != nil {
 		keeper := m.keeper.Manifest

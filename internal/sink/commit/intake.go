@@ -58,6 +58,7 @@ type change struct {
 	start     schema.Opt[int64] // the latest start_at sent
 	startSent bool              // whether any record has a start_at, null or not
 	described bool              // whether any record is an item or a detail
+	near      schema.Opt[int64] // where the row probably is, if start was not sent
 	asOf      int64             // for dumps: latest time at which start was valid; 0: it is from a run
 	entries   []entry           // in the order in which they came
 	room      [1]entry          // memory for a single entry
@@ -95,8 +96,9 @@ func ReadIntake(fsys disk.FS, root string, refs []layout.Segment, forgotten *sna
 			if r.Resource != "" {
 				return in.addObject(at, r, ref.Run)
 			}
-			if r.Kind.Bodiless() || r.Kind == schema.KindBulk { // only v3 has the start of a call
+			if !r.Kind.Describes() { // only v3 has the start of a call
 				in.add(at, []byte(r.CallID), sentStart{}, r.FetchedAt, ref.Run)
+				in.locate(r)
 				return nil
 			}
 			_, start, err := in.peek(r.Body, r.Kind)
@@ -181,7 +183,7 @@ func (in *Intake) add(e entry, id []byte, start sentStart, fetched int64, run st
 		c.entries = append(c.entries, e) // its data is older
 		return
 	}
-	if e.kind == schema.KindItem || e.kind == schema.KindDetail {
+	if e.kind.Describes() {
 		c.described = true
 		if start.sent {
 			c.start, c.startSent = start.at, true
@@ -194,6 +196,16 @@ func (in *Intake) add(e entry, id []byte, start sentStart, fetched int64, run st
 		in.details++
 	}
 	c.entries = append(c.entries, e)
+}
+
+// locate notes where the row of a recording's call probably is, which may be years back.
+func (in *Intake) locate(r *schema.Record) {
+	var rec schema.Recording
+	c := in.changes[r.CallID]
+	if r.Kind != schema.KindRecording || c == nil || json.Unmarshal(r.Body, &rec) != nil || rec.CallStart == nil {
+		return
+	}
+	c.near = schema.Some(*rec.CallStart)
 }
 
 // record returns the record at a place. Its body is in room if it is from a dump, otherwise in the

@@ -136,7 +136,8 @@ func (r *merger) change(was *calls.Call, ch *change) error {
 	if err != nil {
 		return err
 	}
-	if calls.Same(before, after) && !ch.lacksTranscript(after) && before.InBulk() == after.InBulk() {
+	if calls.Same(before, after) && !ch.lacksTranscript(after) && before.InBulk() == after.InBulk() &&
+		(!r.links || !after.RecordingDue() || calls.SameLink(before, after)) {
 		after = before
 	} else {
 		r.news++
@@ -204,10 +205,12 @@ func (r *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 		if cur != nil && e.dumped() && cur.FetchedAt() > fetchedAt {
 			next = addOlder(cur, next)
 		} else {
-			if !e.kind.Bodiless() && e.kind != schema.KindBulk && next.CarriesStart() {
+			if e.kind.Describes() && next.CarriesStart() {
 				start = next.StartAt()
 			}
-			calls.Merge(cur, next, e.kind)
+			if e.kind != schema.KindRecording {
+				calls.Merge(cur, next, e.kind)
+			}
 			if e.kind == schema.KindBulk && next.InBulk() && !cur.InBulk() {
 				r.stats.took(next)
 			}
@@ -221,7 +224,9 @@ func (r *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 	if cur == nil {
 		return nil, fmt.Errorf("read call %q from the journal: no record describes it", ch.id)
 	}
-	r.stats.folded(old, cur, ch.run)
+	if ch.described || slices.ContainsFunc(ch.entries, func(e entry) bool { return e.kind != schema.KindRecording }) {
+		r.stats.folded(old, cur, ch.run)
+	}
 	return cur, nil
 }
 
@@ -231,7 +236,7 @@ func (r *merger) read(ch *change, e entry, cur *calls.Call) (call *calls.Call, f
 	slot := r.feed.Slot()
 	rec, err := r.in.record(e, ch.id, &slot.Body)
 	r.feed.Grow(len(rec.Body))
-	if err == nil && r.masker != nil && !e.kind.Bodiless() {
+	if err == nil && r.masker != nil && e.kind.OfCall() {
 		// Dumps are read in place; and a journal may be older than the mask.
 		if rec.Body, _, err = r.masker.Apply(rec.Body); err != nil && !r.in.exact {
 			err = ErrMisread
@@ -240,8 +245,16 @@ func (r *merger) read(ch *change, e entry, cur *calls.Call) (call *calls.Call, f
 	if err != nil {
 		return nil, 0, err
 	}
-	if cur == nil && (e.kind.Bodiless() || e.kind == schema.KindBulk) || e.kind == schema.KindBulk && r.refused() {
+	if cur == nil && !e.kind.Describes() || e.kind == schema.KindBulk && r.refused() {
 		return nil, 0, nil
+	}
+	if e.kind == schema.KindRecording {
+		call = new(calls.Call)
+		if err := calls.Archived(cur, call, rec.Body); err != nil {
+			return nil, 0, fmt.Errorf("read call %q from the journal: %w", ch.id, err)
+		}
+		r.stats.archived(call)
+		return call, rec.FetchedAt, nil
 	}
 	call = &slot.Call
 	if e.kind.Bodiless() {
@@ -310,7 +323,7 @@ func (m *maker) copies(u *unit) (bool, error) {
 // join writes such a unit one table after the other: all tables of a month at once would take more
 // memory than anything else in a run.
 func (m *maker) join(u *unit) error {
-	for _, of := range append([]*schema.Table{schema.CallResource.Table}, schema.CallResource.Lists...) {
+	for _, of := range []*schema.Table{&schema.Calls, &schema.Turns, &schema.Items} { // with the calls, recordings
 		w := table.NewPeriodWriter(m.b, u.period, m.Country)
 		r := &merger{maker: m, u: u}
 		err := m.write(w, u.from, func() (bool, error) {

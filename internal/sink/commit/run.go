@@ -1,6 +1,7 @@
 package commit
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -14,6 +15,8 @@ import (
 type Stamp struct {
 	Mask   *layout.Mask   // masked values
 	Origin *layout.Origin // owner of the calls
+	// Archive is the address of the archive of recordings; empty: as before.
+	Archive string
 }
 
 // put sets the entries of a manifest.
@@ -24,6 +27,7 @@ func (s *Stamp) put(m *layout.Manifest) {
 	if s.Origin != nil {
 		m.Origin = s.Origin
 	}
+	m.Archive = cmp.Or(s.Archive, m.Archive)
 }
 
 // Input is what a run commits.
@@ -42,7 +46,7 @@ type Input struct {
 
 // Run merges a run's records into a new snapshot and publishes it.
 func (b Base) Run(ctx context.Context, in *Input) (*Result, error) {
-	m := b.begin(rules{in: in.Intake, masker: in.Masker, settles: true, keepFrom: in.KeepFrom})
+	m := b.begin(rules{in: in.Intake, masker: in.Masker, settles: true, keepFrom: in.KeepFrom, links: in.Archive != ""})
 	return m.publish(func() (*layout.Manifest, error) {
 		m.b.PageSize = in.PageSize
 		moved, err := m.objects(nil, false) // first: other columns of a call depend on the organisation's numbers

@@ -25,6 +25,11 @@ type Stats struct {
 
 	Withheld int64 // objects and changes with secrets that an older callhouse stored
 
+	Recordings     int64 // recordings stored
+	RecordingBytes int64 // their size
+	// RecordingsDue are still to be archived, in the whole warehouse; null without an archive.
+	RecordingsDue schema.Opt[int64]
+
 	ObjectsChanged int64 // objects of other resources that are new, changed, deleted or restored
 }
 
@@ -33,6 +38,14 @@ func (s *Stats) took(call *calls.Call) {
 	if n := call.Turns().Len(); n > 0 {
 		s.Transcripts++
 		s.Turns += int64(n)
+	}
+}
+
+// archived counts the recording of a call.
+func (s *Stats) archived(call *calls.Call) {
+	if r, _ := call.Recording(); r.State == schema.RecordingStored {
+		s.Recordings++
+		s.RecordingBytes += r.Bytes
 	}
 }
 
@@ -67,6 +80,8 @@ func (s Stats) Add(o Stats) Stats {
 	o.Aged += s.Aged
 	o.Bytes += s.Bytes
 	o.Withheld += s.Withheld
+	o.Recordings += s.Recordings
+	o.RecordingBytes += s.RecordingBytes
 	o.ObjectsChanged += s.ObjectsChanged
 	return o
 }
@@ -79,6 +94,8 @@ func (s Stats) AddTo(run *schema.Run) {
 	run.CallsSkipped += s.Skipped
 	run.CallsPending = s.Due
 	run.Unverified = schema.Some(s.Unverified)
+	run.RecordingsStored += s.Recordings
+	run.RecordingsDue = s.RecordingsDue
 	run.Transcripts += s.Transcripts
 	run.Turns += s.Turns
 }

@@ -325,8 +325,13 @@ func (p *planner) locate() (map[string]located, error) {
 	}
 	home := map[string]bool{}
 	for _, ch := range p.in.changes {
-		if ch.startSent && ch.start.OK {
-			home[periodOf(p.periods, layout.Day(ch.start.V))] = true
+		if at := ch.near; ch.startSent || at.OK {
+			if ch.startSent {
+				at = ch.start
+			}
+			if at.OK {
+				home[periodOf(p.periods, layout.Day(at.V))] = true
+			}
 		}
 	}
 	var likely, others []*layout.File

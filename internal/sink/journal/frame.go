@@ -160,7 +160,7 @@ func wholeFrame(f disk.File, offset, size int64) bool {
 var kindWords = [...]string{
 	schema.KindItem: "item", schema.KindDetail: "detail", schema.KindMissing: "missing", schema.KindCovered: "covered",
 	schema.KindListed: "listed", schema.KindBulk: "bulk", schema.KindBulkState: "bulk_state",
-	schema.KindSkipped: "skipped", schema.KindRest: "rest",
+	schema.KindSkipped: "skipped", schema.KindRest: "rest", schema.KindRecording: "recording",
 }
 
 const (

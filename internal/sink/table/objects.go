@@ -32,7 +32,8 @@ type list struct {
 
 // OpenObjects opens the files of a resource; nil if there are none. isKey reports whether a column
 // identifies an object. open opens the file of a table, or returns nil. only is the one table whose
-// rows are read, with only the columns of the objects that it repeats; nil: all tables.
+// rows are read, with only the columns of the objects that it repeats; nil: all tables. Recordings
+// are read with calls, too: which of them are due follows from both.
 func OpenObjects(of *schema.Resource, isKey func(column int) bool, only *schema.Table,
 	open func(*schema.Table) (*Reader, error)) (_ *Objects, err error) {
 	o := &Objects{of: of, lists: make([]list, len(of.Lists))}
@@ -44,7 +45,7 @@ func OpenObjects(of *schema.Resource, isKey func(column int) bool, only *schema.
 		o.rows.Pick(parentsOf(only)...)
 	}
 	for i, t := range of.Lists {
-		if only != nil && only != t {
+		if only != nil && only != t && (only != &schema.Calls || t != &schema.Recordings) {
 			continue
 		}
 		l := &o.lists[i]

@@ -16,11 +16,15 @@ type Period struct {
 	last *calls.Call // the one whose lists were not taken yet
 }
 
-// OpenPeriod opens the files of a period; nil if there are none. See OpenObjects for the rest.
+// OpenPeriod opens the files of a period; nil if there are none. See OpenObjects for the rest. With
+// only recordings, calls have also the columns that show whether one is due.
 func OpenPeriod(only *schema.Table, open func(*schema.Table) (*Reader, error)) (*Period, error) {
 	o, err := OpenObjects(schema.CallResource, func(column int) bool { return column == 0 }, only, open)
 	if o == nil {
 		return nil, err
+	}
+	if only == &schema.Recordings {
+		o.rows.Pick(calls.RecordingColumns...)
 	}
 	return &Period{Objects: o}, err
 }
@@ -105,5 +109,6 @@ func Upgrade(dec *calls.Decoder, call *calls.Call) *calls.Call {
 	now.SetTranscriptState(call.TranscriptState())
 	now.SetTranscriptSource(call)
 	now.SetSettlement(call.Settlement())
+	now.Recordings().Set(call.Recordings())
 	return now.Clone() // the decoder's memory is reused
 }

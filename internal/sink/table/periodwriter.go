@@ -63,6 +63,7 @@ func CountCall(info *layout.File, call *calls.Call) {
 	if call.CostUnheld() {
 		info.UnheldCosts++
 	}
+	countUnarchived(info, call)
 	if !call.Unsettled() {
 		return
 	}
@@ -77,6 +78,35 @@ func CountCall(info *layout.File, call *calls.Call) {
 	}
 	if expiry := call.ExpiresAt(); info.NextExpiry == nil || expiry < *info.NextExpiry {
 		info.NextExpiry = &expiry
+	}
+}
+
+// countUnarchived counts a call whose recording is due.
+func countUnarchived(info *layout.File, call *calls.Call) {
+	if info.Unarchived == nil {
+		info.Unarchived = new(int64)
+	}
+	if !call.RecordingDue() {
+		return
+	}
+	*info.Unarchived++
+	if since := call.SinceRecording(); info.OldestUnarchived == nil || since < *info.OldestUnarchived {
+		info.OldestUnarchived = &since
+	}
+}
+
+// CountRecording counts the recording of a call in the manifest's figures of a file of recordings.
+func CountRecording(info *layout.File, call *calls.Call) {
+	r, ok := call.Recording()
+	if !ok {
+		return
+	}
+	if info.Recordings == nil {
+		info.Recordings = map[string]int64{}
+	}
+	info.Recordings[r.State]++
+	if r.State == schema.RecordingStored {
+		info.AudioBytes += r.Bytes
 	}
 }
 
@@ -114,6 +144,9 @@ func (w *PeriodWriter) write(call *calls.Call) error {
 			continue
 		}
 		Span(&t.info, call.StartAt())
+		if t.table == &schema.Recordings {
+			CountRecording(&t.info, call)
+		}
 		if err := t.ready(rows.Len()); err != nil {
 			return err
 		}

@@ -269,7 +269,7 @@ func (p *periodCheck) call(call *calls.Call) {
 }
 
 // kinds are the names of the rows of a call's lists.
-var kinds = []string{"turn", "item"}
+var kinds = []string{"turn", "item", "recording"}
 
 // list verifies the rows of one of a call's lists.
 func (p *periodCheck) list(i int, call *calls.Call) {
@@ -285,6 +285,10 @@ func (p *periodCheck) list(i int, call *calls.Call) {
 		if start != call.StartAt() {
 			bad("reference", "a %s of call %s says that the call started at %d, not %d", kinds[i], call.ID(), start.V, call.StartAt().V)
 		}
+		if of == &schema.Recordings {
+			p.recording(c, call, n)
+			continue
+		}
 		// A null was written by an earlier version.
 		if at := schema.MillisOf(row[fetched]); at.OK && at.V != call.FetchedAt() && (at.V != 0 || !c.r.Unfetched) {
 			bad("reference", "a %s of call %s says that it was fetched at %d, not %d", kinds[i], call.ID(), at.V, call.FetchedAt())
@@ -292,6 +296,24 @@ func (p *periodCheck) list(i int, call *calls.Call) {
 		if number := row[1].Int32(); int(number) != n {
 			bad("gap", "%s %d of call %s has the number %d", kinds[i], n, call.ID(), number)
 		}
+	}
+}
+
+// recording verifies the n-th row of recordings of a call.
+func (p *periodCheck) recording(c *tableCheck, call *calls.Call, n int) {
+	bad := func(kind, format string, args ...any) { p.v.bad.Add(kind, c.at, format, args...) }
+	if n > 0 {
+		bad("twice", "call %s has a second recording", call.ID())
+		return
+	}
+	table.CountRecording(&c.counted, call)
+	switch r, _ := call.Recording(); {
+	case !r.Known():
+		bad("recording", "the recording of call %s has the state %q", call.ID(), r.State)
+	case r.State == schema.RecordingStored && (r.Path == "" || r.SHA256 == ""):
+		bad("recording", "the recording of call %s is stored, but has no path or checksum", call.ID())
+	case call.OptedOut() && r.State != schema.RecordingWithheld:
+		bad("withheld", "call %s is opted out of storage, but its recording is %s", call.ID(), r.State)
 	}
 }
 

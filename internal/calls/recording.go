@@ -1,0 +1,106 @@
+package calls
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"callhouse/internal/schema"
+)
+
+// RecordingColumns are the columns of calls from which [Call.RecordingDue] and [RecordingOf] follow.
+var RecordingColumns = []string{"call_id", "status", "start_at", "end_at", "duration_ms", "recording_url",
+	"opt_out_sensitive_data_storage", "turn_count", "transcript_state", "first_seen_at", "fetched_at"}
+
+// Recording is a call whose recording is to be archived.
+type Recording struct {
+	CallID     string
+	StartAt    schema.Opt[int64]
+	DurationMS schema.Opt[int64]
+	Link       string
+	LinkedAt   int64            // when the service sent the link, in ms since 1970 UTC
+	RecordDue  bool             // the call's own record is due, which has a new link
+	Known      schema.Recording // of earlier attempts; the zero value: there was none
+}
+
+// Recording returns what became of the call's recording; false if nothing was tried.
+func (c *Call) Recording() (r schema.Recording, ok bool) {
+	if c.Recordings().Len() == 0 {
+		return r, false
+	}
+	return schema.RecordingOf(c.Recordings().At(0)), true
+}
+
+// SetRecording sets what became of the call's recording.
+func (c *Call) SetRecording(r *schema.Recording) {
+	rows := c.Recordings()
+	rows.Cut(0)
+	r.Fill(rows.Add())
+}
+
+// RecordingDue reports whether the call's recording is still to be archived: it is over, connected,
+// has a link, its caller did not opt out, and no outcome is final. It needs no turns and items.
+func (c *Call) RecordingDue() bool {
+	never := string(c.Status()) == "not_connected" || c.TranscriptState() == Empty && !c.TurnCount().OK
+	if never || !c.Over() || c.OptedOut() || len(c.text(colRecordingURL)) == 0 {
+		return false
+	}
+	r, tried := c.Recording()
+	return !tried || !r.Final()
+}
+
+// RecordingOf returns a call whose recording is due.
+func RecordingOf(c *Call) Recording {
+	r := Recording{CallID: string(c.ID()), StartAt: c.StartAt(), DurationMS: c.DurationMS(), Link: string(c.text(colRecordingURL)),
+		LinkedAt: c.FetchedAt(), RecordDue: c.Waits()}
+	r.Known, _ = c.Recording()
+	return r
+}
+
+// SinceRecording returns since when a call's recording is due, in ms since 1970 UTC: its end, as far
+// as is known.
+func (c *Call) SinceRecording() int64 {
+	if end := c.endKnown(); end.OK {
+		return end.V
+	}
+	return c.FirstSeenAt()
+}
+
+// SameLink reports whether two states of a call have the same link to its recording, signature
+// included.
+func SameLink(a, b *Call) bool { return bytes.Equal(a.text(colRecordingURL), b.text(colRecordingURL)) }
+
+// Archived makes new the known state of a call with the outcome of its recording, the body of a
+// record. Nothing else changes, not even when and by which run the call was fetched.
+func Archived(old, new *Call, body []byte) error {
+	var r schema.Recording
+	if err := json.Unmarshal(body, &r); err != nil {
+		return fmt.Errorf("read the outcome of a recording: %w", err)
+	}
+	if !r.Known() {
+		return fmt.Errorf("read the outcome of a recording: there is no state %q", r.State)
+	}
+	new.Set(&old.Object)
+	new.SetRecording(&r)
+	new.withholdRecording()
+	return nil
+}
+
+// keepRecording takes over what became of the recording of an older state: no answer of the service
+// contains it.
+func (c *Call) keepRecording(old *Call) {
+	if old != nil && c.Recordings().Len() == 0 {
+		c.Recordings().Set(old.Recordings())
+	}
+	c.withholdRecording()
+}
+
+// withholdRecording marks a recording whose caller has opted out. The path stays until the file is
+// deleted.
+func (c *Call) withholdRecording() {
+	r, ok := c.Recording()
+	if ok && c.OptedOut() && r.State != schema.RecordingWithheld {
+		c.SetRecording(&schema.Recording{State: schema.RecordingWithheld, Path: r.Path, FetchedAt: r.FetchedAt, Attempts: r.Attempts,
+			Reason: "the caller opted out of storage"})
+	}
+}

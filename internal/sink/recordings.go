@@ -1,0 +1,111 @@
+package sink
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"slices"
+
+	"callhouse/internal/calls"
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/sink/table"
+)
+
+// Archive records the address of the archive of recordings in the next commits. Then these also
+// store the new link of a call whose recording is due, although nothing else of the call changed.
+func (w *Warehouse) Archive(address string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.archive = address
+}
+
+// RecordingsDue yields the calls of the last commit whose recording is still to be archived: newest
+// period first, and in each the newest call.
+func (w *Warehouse) RecordingsDue(ctx context.Context) iter.Seq2[calls.Recording, error] {
+	return w.recordings(ctx, func(f *layout.File) bool { return f.Unarchived == nil || *f.Unarchived > 0 }, (*calls.Call).RecordingDue)
+}
+
+// RecordingsWithheld yields the calls of the last commit whose caller opted out after the recording
+// was stored, and whose file is still to be deleted.
+func (w *Warehouse) RecordingsWithheld(ctx context.Context) iter.Seq2[calls.Recording, error] {
+	s := w.Snapshot()
+	return w.recordings(ctx, func(f *layout.File) bool {
+		rows := s.Manifest.FileOf(schema.Recordings.Name, f.Period)
+		return rows != nil && rows.Recordings[schema.RecordingWithheld] > 0
+	}, func(c *calls.Call) bool {
+		r, _ := c.Recording()
+		return r.State == schema.RecordingWithheld && r.Path != ""
+	})
+}
+
+func (w *Warehouse) recordings(ctx context.Context, in func(*layout.File) bool, of func(*calls.Call) bool) iter.Seq2[calls.Recording, error] {
+	return func(yield func(calls.Recording, error) bool) {
+		r := w.reader()
+		files := slices.Clone(r.Files(schema.Calls.Name))
+		slices.SortFunc(files, func(a, b *layout.File) int { return cmp.Compare(b.Period, a.Period) })
+		for _, f := range files {
+			if !in(f) {
+				continue
+			}
+			var last *calls.Recording // of those yielded
+			for more := true; more; {
+				found, err := someRecordings(ctx, r, f.Period, of, last)
+				if err != nil {
+					yield(calls.Recording{}, errors.Join(err, ctx.Err()))
+					return
+				}
+				more = len(found) == someOfPeriod
+				for i := range found {
+					if last = &found[i]; !yield(*last, nil) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// someOfPeriod is how many of the calls of a period are in memory at a time, unless a test changes it.
+var someOfPeriod = 4096
+
+// someRecordings returns the last of the chosen calls of a period that come before another, if that
+// is given: the latest first.
+func someRecordings(ctx context.Context, r *snapshot.Reader, period string, of func(*calls.Call) bool, before *calls.Recording) (
+	[]calls.Recording, error) {
+	ring := make([]calls.Recording, 0, 16)
+	n, enough := 0, errors.New("enough")
+	err := r.EachCall(ctx, period, &schema.Recordings, func(call *calls.Call) error {
+		if before != nil && table.CompareKey(call.StartAt(), string(call.ID()), before.StartAt, before.CallID) >= 0 {
+			return enough
+		}
+		if !of(call) {
+			return nil
+		}
+		if len(ring) < someOfPeriod {
+			ring = append(ring, calls.RecordingOf(call))
+		} else {
+			ring[n%someOfPeriod] = calls.RecordingOf(call)
+		}
+		n++
+		return nil
+	})
+	if err != nil && !errors.Is(err, enough) {
+		return nil, err
+	}
+	out := make([]calls.Recording, 0, len(ring))
+	for i := range ring {
+		out = append(out, ring[(n-1-i)%len(ring)])
+	}
+	return out, nil
+}
+
+// Committed returns the number of the last commit; 0 if there is none.
+func (w *Warehouse) Committed() int64 {
+	if s := w.Snapshot(); s != nil {
+		return s.Manifest.Snapshot
+	}
+	return 0
+}
