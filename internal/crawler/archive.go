@@ -2,6 +2,7 @@ package crawler
 
 import (
 	"context"
+	"time"
 
 	"github.com/sourcegraph/conc/pool"
 
@@ -11,6 +12,10 @@ import (
 	"callhouse/internal/crawler/streams"
 	"callhouse/internal/schema"
 )
+
+// renewals is the share of a night's requests that may renew links to recordings: a warehouse that gets
+// an archive late has an expired link for each of its calls.
+const renewals = 0.1
 
 // newRecordings prepares the archiving of recordings.
 func (c *Crawler) newRecordings() *recordings.Crawl {
@@ -23,6 +28,9 @@ func (c *Crawler) newRecordings() *recordings.Crawl {
 		Now: c.nowMS, Log: c.log, Secrets: c.secrets}
 	if !c.cfg.ListOnly {
 		cfg.Renew = c.renewLink
+	}
+	if c.cfg.MaxDuration == 0 && !c.cfg.RecordingsAgain {
+		cfg.Renewals = max(1, int64(renewals*float64(c.Within(8*time.Hour))))
 	}
 	return recordings.New(cfg)
 }

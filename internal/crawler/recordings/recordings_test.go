@@ -34,6 +34,8 @@ type archive struct {
 	now   time.Time
 	renew map[string]recordings.Renewal
 
+	renewals int64 // at the most; 0: any
+
 	mu    sync.Mutex
 	asked []string // paths at the host, and renewed calls
 }
@@ -112,7 +114,7 @@ func (a *archive) run(later time.Duration) (asked string, _ recordings.Report) {
 			a.ask("renew " + id)
 			return a.renew[id], nil
 		},
-		Put: a.w.Put, Offer: func(context.Context) error { return nil },
+		Renewals: a.renewals, Put: a.w.Put, Offer: func(context.Context) error { return nil },
 		Failed: func(_ string, err error) error { return err }, Log: slog.New(slog.DiscardHandler), Secrets: words.NewSecrets(),
 	})
 	if err := c.Run(a.t.Context(), listed); err != nil {
@@ -171,6 +173,42 @@ func TestRenewedLinks(t *testing.T) {
 	a.put(1, "/403")
 	if asked, r := a.run(0); asked != "/403" || r.Failed != 1 || r.Requests != 0 {
 		t.Errorf("a link of this run: %s, %+v", asked, r)
+	}
+}
+
+// A run renews a limited number of links; the others wait, and their hosts are not asked.
+func TestRenewals(t *testing.T) {
+	t.Parallel()
+	a := open(t)
+	a.renewals = 2
+	for day := 1; day <= 4; day++ {
+		path := fmt.Sprintf("/403/%d", day)
+		a.put(day, path)
+		a.renew[strings.ReplaceAll(path, "/", "-")] = recordings.Renewal{Answered: true, Link: a.host.URL + "/ok"}
+	}
+	later := a.now.Add(48 * time.Hour).Unix()
+	a.put(9, fmt.Sprintf("/ok?expires=%d", later))
+	_, r := a.run(24 * time.Hour)
+	if r.Requests != 2 || r.Stored != 3 {
+		t.Errorf("%+v", r)
+	}
+	if _, r = a.run(24 * time.Hour); r.Requests != 2 || r.Stored != 2 {
+		t.Errorf("the next night: %+v", r)
+	}
+}
+
+// A recording that is in the archive is stored, even if its host no longer has it.
+func TestGoneButStored(t *testing.T) {
+	t.Parallel()
+	a := open(t)
+	a.put(1, "/404")
+	a.renew["-404"] = recordings.Renewal{Answered: true}
+	call := recording.Call{ID: "-404", Start: a.now.AddDate(0, 0, -1).Add(-time.Second), Link: a.host.URL + "/ok"}
+	if _, err := a.a.Fetch(t.Context(), call); err != nil {
+		t.Fatal(err)
+	}
+	if _, r := a.run(24 * time.Hour); r.Stored != 1 || a.row("-404") != "stored 1" {
+		t.Errorf("%+v, %s", r, a.row("-404"))
 	}
 }
 
