@@ -94,6 +94,18 @@ func (r Rights) Holds(t *schema.Table) bool {
 		func(v *sqlfiles.File) bool { return slices.Contains(under(v.Name), t) && r.May(v.Name) == nil })
 }
 
+// Hears reports whether the reader may listen to recordings. Who hears a call knows what was said in
+// it, so the transcripts must be visible too, and not masked.
+func (r Rights) Hears() bool {
+	for _, t := range []*schema.Table{&schema.Calls, &schema.Turns, &schema.Recordings} {
+		if r.May(t.Name) != nil {
+			return false
+		}
+	}
+	return !r.masks(&schema.Turns, schema.Turns.Columns[schema.Turns.Column("content")]) &&
+		!r.masks(&schema.Recordings, schema.Recordings.Columns[schema.Recordings.Column("path")])
+}
+
 // Tallied reports whether counts of all calls reveal nothing beyond the reader's limits.
 func (r Rights) Tallied() bool {
 	if r.Agents != nil {

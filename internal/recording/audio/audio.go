@@ -33,6 +33,9 @@ const (
 	WebM Format = "webm"
 )
 
+// Formats are all formats.
+var Formats = []Format{WAV, MP3, Ogg, MP4, FLAC, WebM}
+
 // MediaType returns the media type of a format's files.
 func (f Format) MediaType() string {
 	switch f {
