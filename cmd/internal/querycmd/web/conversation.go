@@ -142,7 +142,7 @@ type card struct {
 	Recording             template.URL // at the service; empty if it can be played here
 	Audio                 string       // address of the recording, with where to begin
 	Plays                 bool         // at once
-	Facts                 [][2]cell // names and values
+	Facts                 [][2]cell    // names and values
 	Turns                 []uttered
 	Others                []choice
 }
