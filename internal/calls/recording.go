@@ -19,6 +19,7 @@ type Recording struct {
 	DurationMS schema.Opt[int64]
 	Link       string
 	LinkedAt   int64            // when the service sent the link, in ms since 1970 UTC
+	RecordDue  bool             // the call's own record is due, which has a new link
 	Known      schema.Recording // of earlier attempts; the zero value: there was none
 }
 
@@ -51,7 +52,7 @@ func (c *Call) RecordingDue() bool {
 // RecordingOf returns a call whose recording is due.
 func RecordingOf(c *Call) Recording {
 	r := Recording{CallID: string(c.ID()), StartAt: c.StartAt(), DurationMS: c.DurationMS(), Link: string(c.text(colRecordingURL)),
-		LinkedAt: c.FetchedAt()}
+		LinkedAt: c.FetchedAt(), RecordDue: c.Waits()}
 	r.Known, _ = c.Recording()
 	return r
 }

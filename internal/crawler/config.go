@@ -9,6 +9,7 @@ import (
 
 	"callhouse/internal/api"
 	"callhouse/internal/crawler/bulk"
+	"callhouse/internal/recording"
 	"callhouse/internal/resource"
 )
 
@@ -46,6 +47,12 @@ type Config struct {
 
 	// Bodies requests records that never change, once each: see [resource.Resource.Lasting].
 	Bodies bool
+
+	// Recordings is the archive of the calls' recordings, which are stored beside all else; nil: they
+	// are not. The store must then be a RecordingStore. With RecordingsAgain, those that failed
+	// lately are tried, too.
+	Recordings      *recording.Archive
+	RecordingsAgain bool
 
 	// MaxDuration ends the run with a commit after this time; zero: never.
 	MaxDuration time.Duration

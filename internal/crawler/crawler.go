@@ -15,6 +15,7 @@ import (
 	"callhouse/internal/crawler/bulk"
 	"callhouse/internal/crawler/envelope"
 	"callhouse/internal/crawler/params"
+	"callhouse/internal/crawler/recordings"
 	"callhouse/internal/crawler/resources"
 	"callhouse/internal/crawler/streams"
 	"callhouse/internal/schema"
@@ -47,9 +48,10 @@ type Crawler struct {
 
 	// What the parts of a run wait for: see crawl.
 	begun, newest, listed streams.Signal
-	partLeast             int64       // pages: see parts
-	polled                *listing    // the last poll; nil: none
-	bulk                  *bulk.Crawl // nil: the store takes nothing from v2
+	partLeast             int64             // pages: see parts
+	polled                *listing          // the last poll; nil: none
+	bulk                  *bulk.Crawl       // nil: the store takes nothing from v2
+	recordings            *recordings.Crawl // nil: they are not archived
 
 	offered   time.Time // when the store was last offered a commit
 	offeredMu sync.Mutex
@@ -83,6 +85,7 @@ func New(cfg Config, store Store) (*Crawler, error) {
 	c.streams = c.newStreams()
 	c.resources = c.newResources()
 	c.bulk = c.newBulk()
+	c.recordings = c.newRecordings()
 	c.second, c.minute = cfg.Limits()
 	c.readers.New = func() any { return &reader{decoder: calls.Decoder{Decoder: wire.Decoder{MaxParts: maxParts}}} }
 	c.SetSince(cfg.Since)
@@ -159,7 +162,7 @@ func (c *Crawler) Run(ctx context.Context) (Report, error) {
 	}
 	defer cancel()
 
-	err := c.crawl(rctx)
+	err := c.beside(rctx)
 	c.meter.update(func(p *Progress) { p.Phase = Finishing })
 	if clock := (*api.ClockError)(nil); errors.As(err, &clock) {
 		return c.report(), err // there is nothing to commit
@@ -185,6 +188,10 @@ func (c *Crawler) Run(ctx context.Context) (Report, error) {
 func (c *Crawler) report() Report {
 	r := c.meter.report(c.Progress())
 	r.Resources = c.resources.Reports()
+	if c.recordings != nil {
+		recorded := c.recordings.Report()
+		r.Recordings = &recorded
+	}
 	return r
 }
 
@@ -196,7 +203,13 @@ func (c *Crawler) SetSince(since time.Time) {
 }
 
 // Progress returns the run's current state. It may be called at any time, from any goroutine.
-func (c *Crawler) Progress() Progress { return c.meter.now(c.api, c.second, c.minute) }
+func (c *Crawler) Progress() Progress {
+	p := c.meter.now(c.api, c.second, c.minute)
+	if c.recordings != nil {
+		p.Recorded = c.recordings.Report().Stored
+	}
+	return p
+}
 
 // put stores records. What has arrived is stored even if the run is being stopped.
 func (c *Crawler) put(ctx context.Context, recs ...schema.Record) error {

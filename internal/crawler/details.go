@@ -145,20 +145,7 @@ func (c *Crawler) fetchDetail(ctx context.Context, id string, p api.Priority, s 
 	if ctx.Err() != nil {
 		return nil
 	}
-	var failed error // of the store
-	r := callRequest(id)
-	r.Priority, r.Stream = p, s
-	f, err := c.api.Do(ctx, r, func(a *api.Answer) error {
-		h, err := c.readCall(a.Body, schema.KindDetail, func(call *calls.Call) {
-			if string(call.ID()) == id {
-				failed = take(call, schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: a.At.UnixMilli(), Body: a.Body})
-			}
-		})
-		if err == nil && h.id != id {
-			err = fmt.Errorf("%w: %q", errOtherCall, c.secrets.Clip(h.id, 80))
-		}
-		return err
-	})
+	f, failed, err := c.askRecord(ctx, id, p, s, take)
 	switch {
 	case err != nil:
 		return err
@@ -177,4 +164,23 @@ func (c *Crawler) fetchDetail(ctx context.Context, id string, p api.Priority, s 
 	c.log.Warn("call set aside", "call", c.secrets.Clip(id, 200), "failure", f)
 	c.meter.setAside(id, f.Error())
 	return nil
+}
+
+// askRecord requests one call's record, which take stores. failed is take's error.
+func (c *Crawler) askRecord(ctx context.Context, id string, p api.Priority, s *api.Stream,
+	take func(*calls.Call, schema.Record) error) (f *api.RequestError, failed, err error) {
+	r := callRequest(id)
+	r.Priority, r.Stream = p, s
+	f, err = c.api.Do(ctx, r, func(a *api.Answer) error {
+		h, err := c.readCall(a.Body, schema.KindDetail, func(call *calls.Call) {
+			if string(call.ID()) == id {
+				failed = take(call, schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: a.At.UnixMilli(), Body: a.Body})
+			}
+		})
+		if err == nil && h.id != id {
+			err = fmt.Errorf("%w: %q", errOtherCall, c.secrets.Clip(h.id, 80))
+		}
+		return err
+	})
+	return f, failed, err
 }

@@ -52,6 +52,11 @@ func (c *Crawler) Plan(ctx context.Context, known int64) (forecast.Run, error) {
 			return p, err
 		}
 	}
+	if c.recordings != nil {
+		if p.Links, err = c.recordings.Forecast(ctx, c.windowFrom()); err != nil {
+			return p, err
+		}
+	}
 	if p.Resources, err = c.resources.Plan(ctx, max(0, p.Total)); err != nil {
 		return p, err
 	}

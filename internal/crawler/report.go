@@ -6,6 +6,7 @@ import (
 
 	"callhouse/internal/api"
 	"callhouse/internal/crawler/bulk"
+	"callhouse/internal/crawler/recordings"
 	"callhouse/internal/crawler/resources"
 	"callhouse/internal/wire"
 	"callhouse/internal/words"
@@ -19,11 +20,12 @@ const (
 	Listing         // pages of the list
 	Bulk            // pages of v2, for transcripts
 	Details         // calls' own records
+	Archiving       // recordings alone
 	Finishing       // the last commit
 	Done
 )
 
-var phaseWords = [...]string{"starting", "listing", "bulk", "details", "finishing", "done"}
+var phaseWords = [...]string{"starting", "listing", "bulk", "details", "recordings", "finishing", "done"}
 
 // String returns the phase's word.
 func (p Phase) String() string { return phaseWords[p] }
@@ -63,6 +65,7 @@ type Progress struct {
 	TotalCount   int64 // calls of the organisation, as last reported by the service; -1: unknown
 	PagesTotal   int64 // pages of this run, estimated; -1: unknown
 	DetailsTotal int64 // due details; -1: unknown
+	Recorded     int64 // recordings stored
 
 	LastMinute int           // requests that the budget holds now
 	Allowed    int           // how many it may hold: the limit, or less while others use it
@@ -100,6 +103,8 @@ type Report struct {
 	DriftFields map[DriftKey]int64 // Drift by place and kind
 	// Resources reports the resources besides calls, in the order of their requests.
 	Resources []resources.Report
+	// Recordings reports what was archived; nil: nothing was to be.
+	Recordings *recordings.Report
 	// BulkOff is why pages of v2 were given up; empty if they were not.
 	BulkOff string
 	// Problems lists why parts of the list were not listed completely.
@@ -230,6 +235,8 @@ func timeLeft(p *Progress, second, allowed int) time.Duration {
 		add(p.DetailsTotal, p.DetailsDone())
 	case Finishing, Done:
 		return 0
+	case Archiving:
+		return -1
 	default:
 		known = false
 	}

@@ -6,6 +6,7 @@ import (
 
 	"callhouse/internal/calls"
 	"callhouse/internal/crawler/bulk"
+	"callhouse/internal/crawler/recordings"
 	"callhouse/internal/crawler/resources"
 	"callhouse/internal/schema"
 )
@@ -65,6 +66,12 @@ type ObjectStore interface {
 type BulkStore interface {
 	Store
 	bulk.Store
+}
+
+// RecordingStore is a Store that knows what became of recordings.
+type RecordingStore interface {
+	Store
+	recordings.Store
 }
 
 // StoreError means that the store failed: no more data can be stored.

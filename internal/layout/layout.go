@@ -22,6 +22,7 @@ const (
 	MaskKeyName   = "mask.key"      // secret key of the hashes that replace masked values
 	VerdictName   = "verified.json" // result of the last verification, for status
 	ManifestName  = "manifest.json"
+	PartsName     = "parts"             // recordings that are being downloaded
 	RunsFile      = "runs/runs.parquet" // inside a snapshot
 )
 

@@ -148,13 +148,20 @@ const (
 	lacksShare = 10 // percent
 )
 
+// Lacks says that a recording is much shorter than its call; empty if it is not.
+func (c *Call) Lacks(length time.Duration) string {
+	if length == 0 || c.Length-length <= max(lacksTime, c.Length*lacksShare/100) {
+		return ""
+	}
+	return fmt.Sprintf("the recording lasts %v, but the call %v", length.Round(time.Second), c.Length.Round(time.Second))
+}
+
 // fits compares the length of a recording with its call's.
 func (c *Call) fits(length time.Duration) error {
-	if lacks := c.Length - length; length == 0 || c.Short || lacks <= max(lacksTime, c.Length*lacksShare/100) {
-		return nil
+	if what := c.Lacks(length); what != "" && !c.Short {
+		return &Error{Problem: Failed, Reason: what}
 	}
-	return &Error{Problem: Failed, Reason: fmt.Sprintf("the recording lasts %v, but the call %v", length.Round(time.Second),
-		c.Length.Round(time.Second))}
+	return nil
 }
 
 // Path returns the place of a recording below an archive's address.

@@ -11,14 +11,15 @@ const (
 	OutcomeFollowing   = "following"   // no run: extract follow is on, or was killed
 	OutcomeFollowed    = "followed"    // no run: extract follow has ended, as it should
 	OutcomeRepaired    = "repaired"    // no run: extract repair replaced damaged data
+	OutcomeArchived    = "archived"    // no run: extract recordings archived recordings
 	OutcomeRolledBack  = "rolled back" // no run: extract rollback went back to an older snapshot
 )
 
-// IsRun reports whether a row with this outcome is a run. Rollback, repair and follow have rows,
-// too.
+// IsRun reports whether a row with this outcome is a run. Rollback, repair, follow and
+// recordings have rows, too.
 func IsRun(outcome string) bool {
 	switch outcome {
-	case OutcomeRolledBack, OutcomeRepaired, OutcomeFollowing, OutcomeFollowed:
+	case OutcomeArchived, OutcomeRolledBack, OutcomeRepaired, OutcomeFollowing, OutcomeFollowed:
 		return false
 	}
 	return true

@@ -41,6 +41,8 @@ type Run struct {
 	CallsSkipped      int64      // not written by earlier versions
 	Verified          int64      // neither were these
 	Unverified        Opt[int64] // after the run
+	RecordingsStored  int64
+	RecordingsDue     Opt[int64] // after the run; null without an archive
 }
 
 // BulkCounts count what a run did with the pages of v2. Earlier versions wrote none.
@@ -74,6 +76,7 @@ const (
 	skipped    = 33
 	problem    = 34
 	verified   = 35
+	recorded   = 37
 )
 
 // Row returns the run's row of the table runs.
@@ -94,7 +97,7 @@ func (r *Run) Row() Row {
 		row = append(row, parquet.Int64Value(*n))
 	}
 	return append(row, parquet.Int64Value(r.CallsSkipped), TextValue(orNil(r.Problem)),
-		parquet.Int64Value(r.Verified), LongValue(r.Unverified))
+		parquet.Int64Value(r.Verified), LongValue(r.Unverified), parquet.Int64Value(r.RecordingsStored), LongValue(r.RecordingsDue))
 }
 
 // Set fills the run from a row of runs. The run does not alias the row.
@@ -112,6 +115,7 @@ func (r *Run) Set(row Row) {
 	}
 	r.CallsSkipped, r.Problem = LongOf(row[skipped]).V, text(problem)
 	r.Verified, r.Unverified = LongOf(row[verified]).V, LongOf(row[verified+1])
+	r.RecordingsStored, r.RecordingsDue = LongOf(row[recorded]).V, LongOf(row[recorded+1])
 }
 
 func orNil(s string) []byte {

@@ -331,6 +331,10 @@ var Runs = NewTable("runs",
 		Unit: "count", Doc: "v2 transcripts of earlier runs compared with v3, besides bulk_compared; bulk_differing includes theirs"},
 	Column{ID: 37, Name: "bulk_unverified", Type: Int64, Since: "1.0.0",
 		Unit: "count", Doc: "v2 transcripts in the warehouse after the run that are still to be compared with v3"},
+	Column{ID: 38, Name: "recordings_stored", Type: Int64, Since: "1.0.0",
+		Unit: "count", Doc: "recordings stored in the archive"},
+	Column{ID: 39, Name: "recordings_due", Type: Int64, Since: "1.0.0",
+		Unit: "count", Doc: "recordings still to be archived after the run; null: there is no archive"},
 )
 
 // Steps of the tallies.

@@ -10,6 +10,8 @@ import (
 	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
+	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/sink/table"
 )
 
 // Archive records the address of the archive of recordings in the next commits. Then these also
@@ -21,7 +23,7 @@ func (w *Warehouse) Archive(address string) {
 }
 
 // RecordingsDue yields the calls of the last commit whose recording is still to be archived: newest
-// period first, and in each the newest call. It holds one period's calls at a time.
+// period first, and in each the newest call.
 func (w *Warehouse) RecordingsDue(ctx context.Context) iter.Seq2[calls.Recording, error] {
 	return w.recordings(ctx, func(f *layout.File) bool { return f.Unarchived == nil || *f.Unarchived > 0 }, (*calls.Call).RecordingDue)
 }
@@ -48,22 +50,62 @@ func (w *Warehouse) recordings(ctx context.Context, in func(*layout.File) bool, 
 			if !in(f) {
 				continue
 			}
-			var found []calls.Recording
-			err := r.EachCall(ctx, f.Period, &schema.Recordings, func(call *calls.Call) error {
-				if of(call) {
-					found = append(found, calls.RecordingOf(call))
-				}
-				return nil
-			})
-			if err != nil {
-				yield(calls.Recording{}, errors.Join(err, ctx.Err()))
-				return
-			}
-			for _, rec := range slices.Backward(found) {
-				if !yield(rec, nil) {
+			var last *calls.Recording // of those yielded
+			for more := true; more; {
+				found, err := someRecordings(ctx, r, f.Period, of, last)
+				if err != nil {
+					yield(calls.Recording{}, errors.Join(err, ctx.Err()))
 					return
+				}
+				more = len(found) == someOfPeriod
+				for i := range found {
+					if last = &found[i]; !yield(*last, nil) {
+						return
+					}
 				}
 			}
 		}
 	}
+}
+
+// someOfPeriod is how many of the calls of a period are in memory at a time, unless a test changes it.
+var someOfPeriod = 4096
+
+// someRecordings returns the last of the chosen calls of a period that come before another, if that
+// is given: the latest first.
+func someRecordings(ctx context.Context, r *snapshot.Reader, period string, of func(*calls.Call) bool, before *calls.Recording) (
+	[]calls.Recording, error) {
+	ring := make([]calls.Recording, 0, 16)
+	n, enough := 0, errors.New("enough")
+	err := r.EachCall(ctx, period, &schema.Recordings, func(call *calls.Call) error {
+		if before != nil && table.CompareKey(call.StartAt(), string(call.ID()), before.StartAt, before.CallID) >= 0 {
+			return enough
+		}
+		if !of(call) {
+			return nil
+		}
+		if len(ring) < someOfPeriod {
+			ring = append(ring, calls.RecordingOf(call))
+		} else {
+			ring[n%someOfPeriod] = calls.RecordingOf(call)
+		}
+		n++
+		return nil
+	})
+	if err != nil && !errors.Is(err, enough) {
+		return nil, err
+	}
+	out := make([]calls.Recording, 0, len(ring))
+	for i := range ring {
+		out = append(out, ring[(n-1-i)%len(ring)])
+	}
+	return out, nil
+}
+
+// Committed returns the number of the last commit; 0 if there is none.
+func (w *Warehouse) Committed() int64 {
+	if s := w.Snapshot(); s != nil {
+		return s.Manifest.Snapshot
+	}
+	return 0
 }

@@ -220,7 +220,7 @@ func (f *File) read(p *unstable.Parser, prefix []string, e *unstable.Node) error
 	if !ok {
 		return f.wrong(line, "", "%s must be %s, not %s", name, k.Kind, cmp.Or(described[v.Kind], "a date or time"))
 	}
-	if k.Kind == Path {
+	if k.Kind == Path && text != k.Off {
 		text = f.resolve(text)
 	}
 	if agent != "" {
@@ -247,7 +247,7 @@ func (f *File) resolve(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok && f.home != "" {
 		return filepath.Join(f.home, rest)
 	}
-	if path == "" || filepath.IsAbs(path) {
+	if path == "" || filepath.IsAbs(path) || strings.Contains(path, "://") {
 		return path
 	}
 	return filepath.Join(filepath.Dir(f.Path), path)

@@ -60,6 +60,7 @@ type Key struct {
 	Value   string   // name of its value in the help; empty: its type
 	Words   []string // allowed values; nil: any
 	Default string   // in the form of the flag; empty: none
+	Off     string   // the value of a path that is none
 	Sample  string   // an example, if there is no default
 	About   string
 	// Whose: it decides which calls go where. If a profile's own table has it, environment
@@ -107,6 +108,8 @@ type Values struct {
 	TZ, Currency, Lang, Format, Success     string
 	PublishTo, PublishCatalog               string
 	FollowEvery, SweepAt                    string
+	Recordings                              string
+	RecordingsPrivate                       bool
 	Listen, ListenSecretFile                string
 	ListenSignature                         string
 	PublishNamespace, PublishOrganization   string
@@ -115,23 +118,23 @@ type Values struct {
 
 // Keys are all settings, in the order of their listing.
 var Keys = []Key{
-	{Name: "base_url", Kind: Text, For: Extract, Uses: "init plan verify", Value: "URL", Sample: "https://api.example.com", Whose: true,
+	{Name: "base_url", Kind: Text, For: Extract, Uses: "init plan verify recordings", Value: "URL", Sample: "https://api.example.com", Whose: true,
 		About: "address of the service, without /v3", in: func(v *Values) any { return &v.BaseURL }},
-	{Name: "api_key_file", Kind: Path, For: Extract, Uses: "init plan verify", Value: "FILE", Sample: "/etc/callhouse/key", Whose: true,
+	{Name: "api_key_file", Kind: Path, For: Extract, Uses: "init plan verify recordings", Value: "FILE", Sample: "/etc/callhouse/key", Whose: true,
 		About: "file with the API key, readable only by its owner", in: func(v *Values) any { return &v.APIKeyFile }},
 	{Name: "warehouse", Kind: Path, For: Extract | Query, Value: "DIR", Default: "./warehouse", Whose: true,
-		Uses:  "plan verify import compact migrate rollback forget status show report sql check catalog init serve export publish",
+		Uses:  "plan verify recordings import compact migrate rollback forget status show report sql check catalog init serve export publish",
 		About: "folder of the warehouse", in: func(v *Values) any { return &v.Warehouse }},
-	{Name: "requests_per_second", Kind: Integer, For: Extract, Uses: "init plan verify", Value: "N", Default: "5",
+	{Name: "requests_per_second", Kind: Integer, For: Extract, Uses: "init plan verify recordings", Value: "N", Default: "5",
 		About: "requests per second that the service allows", in: func(v *Values) any { return &v.PerSecond }},
-	{Name: "requests_per_minute", Kind: Integer, For: Extract, Uses: "init plan verify", Value: "N", Default: "120",
+	{Name: "requests_per_minute", Kind: Integer, For: Extract, Uses: "init plan verify recordings", Value: "N", Default: "120",
 		About: "requests per minute that the service allows", in: func(v *Values) any { return &v.PerMinute }},
-	{Name: "share", Kind: Number, For: Extract, Uses: "init plan verify", Value: "PART", Default: "1",
+	{Name: "share", Kind: Number, For: Extract, Uses: "init plan verify recordings", Value: "PART", Default: "1",
 		About: "share of both limits that a run may use, e.g. 0.5 to leave half to other programs", in: func(v *Values) any { return &v.Share }},
 	{Name: "since", Kind: Text, For: Extract, Uses: "plan", Own: true, Value: "TIME", Sample: "2026-11-01",
 		About: "skip calls that started before: a date (2026-11-01), a time (2026-11-01T08:00:00Z) or an age (30d)",
 		in:    func(v *Values) any { return &v.Since }},
-	{Name: "max_duration", Kind: Duration, For: Extract, Uses: "plan", Own: true, Default: "0s",
+	{Name: "max_duration", Kind: Duration, For: Extract, Uses: "plan recordings", Own: true, Default: "0s",
 		About: "commit and stop after this time, e.g. 6h (exit code 3); 0s for no limit", in: func(v *Values) any { return &v.MaxDuration }},
 	{Name: "window", Kind: Age, For: Extract, Uses: "plan verify", Default: "3d",
 		About: "how far back each run lists calls again, to find late and changed ones", in: func(v *Values) any { return &v.Window }},
@@ -166,11 +169,16 @@ var Keys = []Key{
 	{Name: "keep", Kind: Text, For: Extract, Uses: "plan verify", Value: "SPAN", Sample: "400d",
 		About: "retention: a run erases calls older than this and no longer fetches them",
 		in:    func(v *Values) any { return &v.Keep }},
+	{Name: "recordings", Kind: Path, For: Extract, Uses: "plan recordings", Value: "PLACE", Default: "off", Off: "off",
+		About: "archive of the calls' recordings: off, a folder, or s3://bucket/prefix", in: func(v *Values) any { return &v.Recordings }},
+	{Name: "recordings_private", Kind: Boolean, For: Extract, Uses: "recordings", Default: "false",
+		About: "allow links to recordings on private and loopback addresses, and without TLS",
+		in:    func(v *Values) any { return &v.RecordingsPrivate }},
 	{Name: "country", Kind: Text, For: Extract | Query, Uses: "import migrate forget report", Value: "CODE", Sample: "KR",
 		About: "two-letter country code: the country of telephone numbers without a country code, on whose public holidays " +
 			"few calls are expected", in: func(v *Values) any { return &v.Country }},
 	{Name: "group_readable", Kind: Boolean, For: Extract | Query, Default: "false",
-		Uses:  "import compact migrate rollback forget list describe report sql check catalog export",
+		Uses:  "recordings import compact migrate rollback forget list describe report sql check catalog export",
 		About: "create files with mode 0640 and folders with 0750, for readers in the warehouse's group; default: 0600 and 0700",
 		in:    func(v *Values) any { return &v.GroupReadable }},
 	{Name: "metrics_file", Kind: Path, For: Extract, Own: true, Value: "FILE", Sample: "/var/lib/node_exporter/callhouse-{profile}.prom",
@@ -179,10 +187,10 @@ var Keys = []Key{
 	{Name: "ping_url", Kind: Text, For: Extract, Own: true, Value: "URL", Sample: "https://hc-ping.com/…", Masked: true,
 		About: "URL to request after a successful run, with /fail appended after any other; a secret",
 		in:    func(v *Values) any { return &v.PingURL }},
-	{Name: "log_format", Kind: Text, For: Extract, Uses: "plan verify import compact migrate forget",
+	{Name: "log_format", Kind: Text, For: Extract, Uses: "plan verify recordings import compact migrate forget",
 		Words: []string{"text", "json"}, Default: "text",
 		About: "format of the log on stderr: text or json", in: func(v *Values) any { return &v.LogFormat }},
-	{Name: "quiet", Kind: Boolean, For: Extract, Uses: "plan verify import compact migrate rollback forget", Letter: "q", Default: "false",
+	{Name: "quiet", Kind: Boolean, For: Extract, Uses: "plan verify recordings import compact migrate rollback forget", Letter: "q", Default: "false",
 		About: "print only warnings and errors", in: func(v *Values) any { return &v.Quiet }},
 	{Name: "follow_every", Kind: Text, For: Extract, Uses: "follow", Alone: "follow", Value: "SPAN..SPAN", Default: "1m..10m",
 		About: "shortest and longest interval between polls of follow: in busy hours and in quiet ones",

@@ -134,7 +134,7 @@ func newRoot(p Program, secrets *words.Secrets, stderr io.Writer) *cobra.Command
 	_ = planCmd.Flags().MarkHidden("json") // --format json is how all commands say it
 	configCmd := configCommand(s)
 	s.RunFlags(configCmd)
-	root.AddCommand(setup.Command(s), runCmd, followCommand(s, stderr), planCmd, configCmd, statusCommand(s))
+	root.AddCommand(setup.Command(s), runCmd, followCommand(s, stderr), planCmd, recordingsCommand(s, stderr), configCmd, statusCommand(s))
 	root.AddCommand(maintain.Commands(s, stderr, run)...)
 	config.Uses(root, "warehouse", "config", "profile")
 	for _, cmd := range root.Commands() {

@@ -12,6 +12,7 @@ import (
 	"callhouse/cmd/internal/runreport"
 	"callhouse/internal/crawler"
 	"callhouse/internal/follow"
+	"callhouse/internal/recording"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 	"callhouse/internal/sink/disk"
@@ -47,8 +48,11 @@ type session struct {
 	polled  time.Time // when the last poll began
 	pollAt  time.Time // the next poll
 	fetched time.Time // when the records that are due were last fetched
-	beat    time.Time // when metrics were last written
-	state   disk.Follow
+
+	recordings *recording.Archive // nil: they are not archived
+	archiving  <-chan error       // its end; nil: it is over, or there is none
+	beat       time.Time          // when metrics were last written
+	state      disk.Follow
 }
 
 // session follows until the next sweep, or until ctx is done.
@@ -70,10 +74,36 @@ func (f *follower) session(ctx context.Context, sweep time.Time) (err error) {
 		}
 	}()
 	if err = s.prepare(); err == nil {
+		stop := s.archive(ctx)
 		err = s.loop(ctx, sweep)
+		if aerr := stop(); err == nil {
+			err = settings.Explain(aerr)
+		}
 		s.c.Close()
 	}
+	if s.recordings != nil {
+		s.recordings.Close()
+	}
 	return s.end(err)
+}
+
+// archive archives recordings as their calls are committed, until the result is called. Nothing
+// waits for that.
+func (s *session) archive(ctx context.Context) (stop func() error) {
+	if s.recordings == nil {
+		return func() error { return nil }
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	s.archiving = done
+	go func() { done <- s.c.ArchiveRecordings(ctx, false) }()
+	return func() error {
+		cancel()
+		if s.archiving == nil { // it has ended, and the loop with it
+			return nil
+		}
+		return <-done
+	}
 }
 
 // prepare makes the crawler.
@@ -86,6 +116,10 @@ func (s *session) prepare() error {
 		return err
 	}
 	settings.Remember(&cfg, s.w, s.log)
+	if s.recordings, err = s.OpenArchive(s.w); err != nil {
+		return err
+	}
+	cfg.Recordings = s.recordings
 	cfg.Resources, cfg.Transcripts, cfg.MaxDuration, cfg.Verify = nil, crawler.FromV3, 0, 0 // sweeps do the rest
 	cfg.Logger = slog.New(warnings{s.log.Handler()})
 	cfg.Now, cfg.AnyClock, cfg.DownAfter = s.Now, s.Yes, downAfter
@@ -154,6 +188,11 @@ func (s *session) loop(ctx context.Context, sweep time.Time) error {
 		}
 		select {
 		case <-tick.C:
+		case err := <-s.archiving:
+			s.archiving = nil
+			if err != nil {
+				return settings.Explain(err)
+			}
 		case <-ctx.Done():
 		}
 	}

@@ -39,6 +39,7 @@ type plannedRun struct {
 	Compared   plannedRange     `json:"bulk_compared"`
 	Verified   plannedRange     `json:"bulk_verified"`
 	Records    plannedRange     `json:"details"`
+	Links      plannedRange     `json:"links_to_recordings"`
 	Side       plannedRange     `json:"resources"`
 	Resources  []plannedObjects `json:"by_resource"`
 	Unasked    string           `json:"resources_not_asked_for,omitempty"`
@@ -89,6 +90,14 @@ func plan(ctx context.Context, s *settings.Settings, asJSON bool, stdout, stderr
 	return s.OpenWith(opts, func(w *sink.Warehouse) error {
 		cfg.Now, cfg.AnyClock = s.Now, true // it stores nothing
 		settings.Remember(&cfg, w, slog.New(slog.DiscardHandler))
+		archive, err := s.OpenArchive(w)
+		if err != nil {
+			return err
+		}
+		if archive != nil {
+			defer archive.Close()
+			cfg.Recordings = archive
+		}
 		c, err := crawler.New(cfg, intake.New(w, s.Now))
 		if err != nil {
 			return cli.Usage("", "%w", err)
@@ -110,7 +119,7 @@ func plan(ctx context.Context, s *settings.Settings, asJSON bool, stdout, stderr
 		out := plannedRun{
 			Total: p.Total, Known: p.Known, Pages: number(p.List), Again: number(p.Again), Relisted: number(p.Relisted),
 			Due: p.Calls.Due, Skipped: p.Calls.Skipped, Unsettled: p.Calls.Unsettled, New: p.Calls.New,
-			Bulk: number(p.Bulk), Compared: number(p.Compared), Verified: number(p.Verified), Records: number(p.Records), Side: number(p.Side()),
+			Bulk: number(p.Bulk), Compared: number(p.Compared), Verified: number(p.Verified), Records: number(p.Records), Links: number(p.Links), Side: number(p.Side()),
 			Unasked: s.Unasked(cfg.Resources), Requests: number(all), PlanningBy: p.Asked,
 			Minutes: rangeOf(all, func(n int64) float64 { return math.Ceil(c.Takes(n).Minutes()*10) / 10 }),
 		}
@@ -164,6 +173,9 @@ func writePlan(w io.Writer, out *plannedRun, p *forecast.Run, c *crawler.Crawler
 		words.Fprintf(w, "  %-11s %15s transcripts: --list-only\n", "transcripts", "no")
 	} else {
 		writeTranscripts(w, p, line)
+	}
+	if p.Links.Most != 0 {
+		line("recordings", p.Links, "records with new links, because the old ones have expired")
 	}
 	if len(p.Resources) > 0 {
 		line("resources", p.Side(), "agents, campaigns and other resources; more if many objects are new")

@@ -133,6 +133,14 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 		cfg.Resources = left
 	}
 	settings.Remember(&cfg, w, log)
+	archive, err := n.OpenArchive(w)
+	if err != nil {
+		return err
+	}
+	if archive != nil {
+		defer archive.Close()
+		cfg.Recordings = archive
+	}
 	cfg.Logger, cfg.Now, cfg.CheckpointEvery, cfg.AnyClock = log, n.Now, intake.OfferEvery, n.Yes
 	// Before the service's clock is known, nothing is committed, and no age is
 	// computed.
@@ -151,7 +159,6 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 
 	st := intake.New(w, n.Now)
 	st.Gate = intake.NewGate(w, intake.OriginOf(&cfg), n.Adopt)
-	var err error
 	c, err = crawler.New(cfg, st)
 	if err != nil {
 		return cli.Usage("", "%w", err)

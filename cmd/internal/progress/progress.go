@@ -129,6 +129,8 @@ func work(p *crawler.Progress) (done, total int64, what string) {
 		return p.Bulk.Pages, max(p.Bulk.Total, 0), "v2 pages"
 	case crawler.Details:
 		return p.DetailsDone(), max(p.DetailsTotal, 0), "transcripts"
+	case crawler.Archiving:
+		return p.Recorded, 0, "recordings"
 	}
 	return 0, 0, ""
 }

@@ -15,6 +15,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/crawler"
+	"callhouse/internal/crawler/recordings"
 	"callhouse/internal/crawler/resources"
 	"callhouse/internal/schema"
 	"callhouse/internal/words"
@@ -65,6 +66,7 @@ func (r *Report) Write(w io.Writer) {
 		line("transcripts", "%s fetched (%s turns), %s pending", n(row.Transcripts), n(row.Turns), n(row.CallsPending))
 	}
 	r.bulk(line)
+	r.recordings(line)
 	if row.CallsMissing > 0 {
 		line("missing", "%s listed calls have no record of their own (404)", n(row.CallsMissing))
 	}
@@ -128,6 +130,32 @@ func (r *Report) bulk(line func(name, format string, args ...any)) {
 	}
 }
 
+// recordings prints what became of recordings.
+func (r *Report) recordings(line func(name, format string, args ...any)) {
+	if r.Crawl == nil || r.Crawl.Recordings == nil {
+		return
+	}
+	line("recordings", "%s", RecordingsText(r.Crawl.Recordings, r.Row.RecordingsDue.V))
+}
+
+// RecordingsText describes what became of recordings; due are still to be archived.
+func RecordingsText(of *recordings.Report, due int64) string {
+	n := humanize.Comma
+	text := n(of.Stored) + " stored (" + humanize.Bytes(uint64(of.Bytes)) + ")"
+	for _, c := range []struct {
+		n    int64
+		what string
+	}{{of.Gone, "gone"}, {of.Refused, "refused"}, {of.Deleted, "deleted after an opt-out"}, {of.Requests, "new links requested"}, {due, "due"}} {
+		if c.n > 0 {
+			text += ", " + n(c.n) + " " + c.what
+		}
+	}
+	if why := cmp.Or(of.Problem, of.Reason); why != "" {
+		text += ": " + why
+	}
+	return text
+}
+
 // resources prints the resources that were fetched, and failures.
 func (r *Report) resources(line func(name, format string, args ...any)) {
 	if r.Crawl == nil || len(r.Crawl.Resources) == 0 {
@@ -162,6 +190,11 @@ func (r *Report) Log(log *slog.Logger) {
 		"drift", row.Drift, "commits", row.Commits, "snapshot", r.Snapshot}
 	if r.Crawl != nil {
 		args = append(args, "withheld", r.Crawl.Withheld)
+		if of := r.Crawl.Recordings; of != nil {
+			args = append(args, "recordings", slog.GroupValue(slog.Int64("stored", of.Stored), slog.Int64("bytes", of.Bytes),
+				slog.Int64("gone", of.Gone), slog.Int64("refused", of.Refused), slog.Int64("failed", of.Failed),
+				slog.Int64("requests", of.Requests), slog.Int64("due", row.RecordingsDue.V), slog.String("problem", cmp.Or(of.Problem, of.Reason))))
+		}
 		for _, of := range r.Crawl.Resources {
 			args = append(args, of.Name, slog.GroupValue(slog.Int64("requests", of.Requests), slog.Int64("items", of.Items),
 				slog.String("problem", of.Problem), slog.String("note", of.Note)))

@@ -59,6 +59,9 @@ func Judge(rep *crawler.Report, err error) (outcome string, _ error) {
 		return schema.OutcomeIncomplete, cli.Fail(cli.ExitIncomplete,
 			fmt.Errorf("listed calls neither stored nor set aside: %d", rep.Unaccounted()),
 			"this is a bug in callhouse: please report it; fetched data is committed")
+	case rep.Recordings != nil && rep.Recordings.Err != nil:
+		return schema.OutcomeIncomplete, cli.Fail(cli.ExitIncomplete, fmt.Errorf("recordings could not be stored: %w", rep.Recordings.Err),
+			"check the archive (setting recordings); the calls are committed, and the next run stores the recordings")
 	case !rep.Complete():
 		return schema.OutcomeIncomplete, cli.Fail(cli.ExitIncomplete, errors.New("not everything could be fetched"),
 			"fetched data is committed; the next run retries the rest")

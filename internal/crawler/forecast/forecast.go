@@ -48,6 +48,7 @@ type Run struct {
 	Calls     Calls
 	Transcripts
 	Verified  Range // records to compare transcripts of earlier pages of v2 with
+	Links     Range // records of calls whose link to the recording has expired
 	Resources []Resource
 	Asked     int64 // requests used by planning itself
 }
@@ -108,7 +109,7 @@ func (r *Run) Side() (sum Range) {
 // Requests returns the requests of the run.
 func (r *Run) Requests() Range {
 	sum := r.List.Plus(r.Again).Plus(r.Relisted).Plus(r.Side())
-	return sum.Plus(r.Bulk).Plus(r.Compared).Plus(r.Records).Plus(r.Verified)
+	return sum.Plus(r.Bulk).Plus(r.Compared).Plus(r.Records).Plus(r.Verified).Plus(r.Links)
 }
 
 // AtMost returns the maximum of Requests if pages of v2 turn out useless; -1: unknown.
@@ -116,7 +117,7 @@ func (r *Run) AtMost() int64 {
 	if r.Fallback == 0 {
 		return r.Requests().Most
 	}
-	return r.List.Plus(r.Again).Plus(r.Relisted).Plus(r.Side()).Plus(r.Verified).Plus(Range{Most: r.Fallback}).Most
+	return r.List.Plus(r.Again).Plus(r.Relisted).Plus(r.Side()).Plus(r.Verified).Plus(r.Links).Plus(Range{Most: r.Fallback}).Most
 }
 
 // Records returns the transcripts of a run that uses only v3.

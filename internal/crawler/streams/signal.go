@@ -18,6 +18,16 @@ func NewSignal() Signal { return Signal{new(sync.Once), make(chan struct{})} }
 // Fire makes it happen; again has no effect.
 func (s Signal) Fire() { s.once.Do(func() { close(s.done) }) }
 
+// Fired reports whether it has happened.
+func (s Signal) Fired() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // Await waits for the event, and returns false if ctx is done or the time is over; zero: no limit.
 func (s Signal) Await(ctx context.Context, limit time.Duration) bool {
 	var over <-chan time.Time

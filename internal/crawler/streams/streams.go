@@ -30,6 +30,8 @@ var (
 	Relist = api.Allowance{Failures: 12, Time: 3 * time.Minute, Slow: 30 * time.Second}
 	// Verify is the allowance for comparing transcripts of v2 with v3.
 	Verify = api.Allowance{Failures: 12, Time: 3 * time.Minute, Slow: 30 * time.Second}
+	// Links is the allowance for records that are requested for new links to recordings.
+	Links = api.Allowance{Failures: 12, Time: 3 * time.Minute, Slow: 30 * time.Second}
 	// lists is the common allowance of all lists and records of resources.
 	lists = api.Allowance{Time: 6 * time.Minute}
 )

@@ -117,10 +117,14 @@ func (m *maker) fill(ctx context.Context, units []*unit, runs func() ([]schema.R
 	if err := m.linkRest(); err != nil {
 		return nil, err
 	}
+	m.made.RecordingsDue.OK = m.links || m.was.Archive != ""
 	for _, f := range m.files {
 		m.made.Due += f.Due
 		m.made.Unverified += f.Bulk
 		m.made.Unsettled += f.Unsettled
+		if m.made.RecordingsDue.OK && f.Unarchived != nil {
+			m.made.RecordingsDue.V += *f.Unarchived
+		}
 	}
 	if runs != nil {
 		rows, err := runs()

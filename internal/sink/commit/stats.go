@@ -27,6 +27,8 @@ type Stats struct {
 
 	Recordings     int64 // recordings stored
 	RecordingBytes int64 // their size
+	// RecordingsDue are still to be archived, in the whole warehouse; null without an archive.
+	RecordingsDue schema.Opt[int64]
 
 	ObjectsChanged int64 // objects of other resources that are new, changed, deleted or restored
 }
@@ -92,6 +94,8 @@ func (s Stats) AddTo(run *schema.Run) {
 	run.CallsSkipped += s.Skipped
 	run.CallsPending = s.Due
 	run.Unverified = schema.Some(s.Unverified)
+	run.RecordingsStored += s.Recordings
+	run.RecordingsDue = s.RecordingsDue
 	run.Transcripts += s.Transcripts
 	run.Turns += s.Turns
 }

@@ -1,0 +1,158 @@
+package extractcmd
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/extractcmd/settings"
+	"callhouse/cmd/internal/intake"
+	"callhouse/cmd/internal/progress"
+	"callhouse/cmd/internal/runreport"
+	"callhouse/internal/crawler"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink"
+	"callhouse/internal/words"
+)
+
+const recordingsAbout = `recordings stores the audio of calls in the archive that --recordings names, newest first. extract run
+and extract follow do the same beside everything else, so it is needed only after their time was too
+short, or for a schedule of its own. It lists no calls; it asks the service only for new links, one
+request each, where the known ones have expired.
+
+Recordings that failed before are tried at once; runs wait longer from night to night.
+
+Exit codes: 0 nothing is due any more; 1 failed, nothing lost; 2 wrong use or configuration; 3 some
+recordings are still due, or the archive failed; 4 another run holds the warehouse; 130 interrupted,
+committed.`
+
+func recordingsCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "recordings", Short: "Store the audio of calls before their links expire", Long: recordingsAbout,
+		Example: `  extract recordings --recordings /var/lib/callhouse/recordings
+  extract recordings --recordings s3://bucket/recordings --max-duration 2h`,
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return archive(cmd.Context(), s, stderr) },
+	}
+	s.RunFlags(cmd)
+	s.YesFlags(cmd)
+	return cmd
+}
+
+// archive stores the recordings that are due.
+func archive(ctx context.Context, s *settings.Settings, stderr io.Writer) error {
+	if !s.Archives() {
+		return cli.Usage("name a folder or a bucket: --recordings /var/lib/callhouse/recordings", "there is no archive of recordings")
+	}
+	started := s.Now()
+	cfg, err := s.Crawl(started)
+	if err != nil {
+		return err
+	}
+	if _, err := s.Current(); err != nil {
+		return err
+	}
+	screen := progress.NewScreen(stderr, s.Quiet)
+	defer screen.Close()
+	log := screen.Logger(screen.Out, s.LogFormat, s.Quiet)
+	s.WarnPlain(log)
+	opts := s.Options(settings.RunID(started))
+	var due int64
+	var got crawler.Report
+	err = s.OpenWith(opts, func(w *sink.Warehouse) error {
+		if _, err := w.Recover(ctx); err != nil {
+			return err
+		}
+		a := archiving{Settings: s, w: w, started: started, id: opts.RunID}
+		if err := a.run(ctx, &cfg, screen, log); err != nil {
+			return err
+		}
+		due, got = w.Snapshot().Manifest.Recordings().Due, a.report
+		return nil
+	})
+	screen.Close()
+	if err != nil {
+		return err
+	}
+	if !s.Quiet {
+		words.Fprintf(s.Stderr, "recordings: %s\n", runreport.RecordingsText(got.Recordings, due))
+	}
+	return judge(ctx, got.Recordings.Err, due)
+}
+
+// judge returns the error of an archiving that left recordings.
+func judge(ctx context.Context, failed error, due int64) error {
+	switch {
+	case ctx.Err() != nil:
+		return cli.Fail(cli.ExitInterrupted, errors.New("interrupted"), "stored recordings are committed; run again to continue")
+	case failed != nil:
+		return cli.Fail(cli.ExitIncomplete, failed, "check the archive (setting recordings) and run again")
+	case due > 0:
+		return cli.Fail(cli.ExitIncomplete, errors.New(cli.Plural(due, "recording")+" still due"), "run again later")
+	}
+	return nil
+}
+
+// archiving is one run of the command.
+type archiving struct {
+	*settings.Settings
+	w       *sink.Warehouse
+	started time.Time
+	id      string
+	c       *crawler.Crawler
+	report  crawler.Report
+}
+
+func (a *archiving) run(ctx context.Context, cfg *crawler.Config, screen *progress.Screen, log *slog.Logger) error {
+	if err := a.StartMask(a.w, a.w); err != nil {
+		return err
+	}
+	store, err := a.OpenArchive(a.w)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	settings.Remember(cfg, a.w, log)
+	cfg.Resources, cfg.Recordings, cfg.RecordingsAgain = nil, store, true
+	cfg.Logger, cfg.Now, cfg.CheckpointEvery, cfg.AnyClock = log, a.Now, intake.OfferEvery, a.Yes
+	st := intake.New(a.w, a.Now)
+	st.Gate = intake.NewGate(a.w, intake.OriginOf(cfg), a.Adopt)
+	st.Over = func() bool { return false }
+	st.Row = func(did sink.Stats, commits int64) schema.Run { return a.row(schema.OutcomeArchived, did, commits) }
+	if a.c, err = crawler.New(*cfg, st); err != nil {
+		return cli.Usage("", "%w", err)
+	}
+	stop := screen.Watch(log, a.c.Progress)
+	rctx := ctx
+	if cfg.MaxDuration > 0 {
+		var cancel context.CancelFunc
+		rctx, cancel = context.WithTimeout(ctx, cfg.MaxDuration)
+		defer cancel()
+	}
+	err = a.c.ArchiveRecordings(rctx, true)
+	stop()
+	a.report = a.c.Report()
+	a.c.Close()
+	if serr := st.Settle(); err == nil {
+		err = serr
+	}
+	if records, _ := a.w.Uncommitted(); records == 0 {
+		return err
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), settings.CommitGrace)
+	defer cancel()
+	return errors.Join(err, a.w.Commit(grace, st.Row))
+}
+
+// row returns the command's row of the table runs, which has one if anything was committed.
+func (a *archiving) row(outcome string, did sink.Stats, commits int64) schema.Run {
+	p := a.c.Progress()
+	row := runreport.Row(a.id, cli.Version(), a.started, &p, nil, did, commits, a.Secrets)
+	row.Outcome, row.EndedAt = outcome, schema.Some(max(a.Now().UnixMilli(), row.StartedAt))
+	return row
+}

@@ -1,0 +1,100 @@
+package crawler
+
+import (
+	"context"
+
+	"github.com/sourcegraph/conc/pool"
+
+	"callhouse/internal/api"
+	"callhouse/internal/calls"
+	"callhouse/internal/crawler/recordings"
+	"callhouse/internal/crawler/streams"
+	"callhouse/internal/schema"
+)
+
+// newRecordings prepares the archiving of recordings.
+func (c *Crawler) newRecordings() *recordings.Crawl {
+	store, ok := c.store.(RecordingStore)
+	if !ok || c.cfg.Recordings == nil {
+		return nil
+	}
+	cfg := recordings.Config{Archive: c.cfg.Recordings, Store: store, Again: c.cfg.RecordingsAgain, Put: c.put,
+		Offer: c.offerCheckpoint, Failed: func(what string, err error) error { return &StoreError{what, err} },
+		Now: c.nowMS, Log: c.log, Secrets: c.secrets}
+	if !c.cfg.ListOnly {
+		cfg.Renew = c.renewLink
+	}
+	return recordings.New(cfg)
+}
+
+// beside crawls, and archives recordings meanwhile and afterwards.
+func (c *Crawler) beside(ctx context.Context) error {
+	if c.recordings == nil {
+		return c.crawl(ctx)
+	}
+	over := streams.NewSignal()
+	work := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError()
+	work.Go(func(ctx context.Context) error {
+		if err := c.crawl(ctx); err != nil {
+			return err
+		}
+		if err := c.committed(ctx); err != nil { // the last recordings become due
+			return err
+		}
+		over.Fire()
+		c.meter.update(func(p *Progress) { p.Phase = Archiving })
+		return nil
+	})
+	work.Go(func(ctx context.Context) error {
+		if !c.begun.Await(ctx, 0) {
+			return nil
+		}
+		return c.recordings.Run(ctx, over)
+	})
+	return work.Wait()
+}
+
+// ArchiveRecordings archives what is due as of each commit of the store until ctx is done; with
+// once, only what is due now. It does nothing else, and is for a crawler that does not Run.
+func (c *Crawler) ArchiveRecordings(ctx context.Context, once bool) error {
+	c.meter.update(func(p *Progress) { p.Phase = Archiving })
+	over := streams.NewSignal()
+	if once {
+		over.Fire()
+	}
+	if err := c.recordings.Run(ctx, over); err != nil {
+		return err
+	}
+	return c.streams.Remember(context.WithoutCancel(ctx))
+}
+
+// Report returns the result so far of a crawler that does not Run.
+func (c *Crawler) Report() Report { return c.report() }
+
+// renewLink requests a call's record for the link in it, and stores it like any other.
+func (c *Crawler) renewLink(ctx context.Context, id string) (out recordings.Renewal, err error) {
+	s := c.streams.Of("links to recordings", streams.Links)
+	if s.Idle() != "" || ctx.Err() != nil {
+		return out, nil
+	}
+	f, failed, err := c.askRecord(ctx, id, api.Spare, s.Stream, func(call *calls.Call, rec schema.Record) error {
+		out = recordings.Renewal{Answered: true, Withheld: call.OptedOut()}
+		if !out.Withheld {
+			out.Link = string(call.Text("recording_url"))
+		}
+		return c.put(ctx, rec)
+	})
+	switch {
+	case err != nil:
+		return out, err
+	case f == nil:
+		c.meter.update(func(p *Progress) { p.DetailsFetched++ })
+		return out, failed
+	case f.Then == api.Missing && !f.Canceled():
+		out.Answered = true
+		c.meter.update(func(p *Progress) { p.Missing++ })
+		return out, c.put(ctx, schema.Record{Kind: schema.KindMissing, CallID: id, FetchedAt: c.nowMS()})
+	}
+	c.log.Debug("no new link to a recording", "call", c.secrets.Clip(id, 200), "failure", f)
+	return out, nil
+}

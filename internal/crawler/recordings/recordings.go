@@ -1,0 +1,424 @@
+// Package recordings archives the recordings of calls beside the rest of a run: which of them, in
+// which order, with which link, and what becomes of one that fails. The archive downloads and stores
+// them; the service is asked only for links that have expired.
+package recordings
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"iter"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/sourcegraph/conc/pool"
+
+	"callhouse/internal/calls"
+	"callhouse/internal/crawler/forecast"
+	"callhouse/internal/crawler/streams"
+	"callhouse/internal/recording"
+	"callhouse/internal/schema"
+	"callhouse/internal/words"
+)
+
+const (
+	// connections is the number of concurrent downloads.
+	connections = 4
+	// look is how often a run looks for a new commit, whose calls may have recordings.
+	look = time.Second
+	// lookAgain is after how many calls it looks for one that has newer calls.
+	lookAgain = 64
+	// mostFailures in a row, or this much time on failures in total, end the downloads of a run: its
+	// host is down. The time is that of all connections together.
+	mostFailures = 12
+	mostWasted   = 20 * time.Minute
+	// shortAfter is the attempt from which a recording that is shorter than its call is stored as it
+	// is, refusedAfter that from which one is gone whose new links are rejected, and goneAfter that
+	// from which one is gone that always failed.
+	shortAfter   = 3
+	refusedAfter = 3
+	goneAfter    = 10
+)
+
+// Store is the store of the calls.
+type Store interface {
+	// RecordingsDue yields the calls whose recording is to be archived as of the last commit: newest
+	// period first.
+	RecordingsDue(ctx context.Context) iter.Seq2[calls.Recording, error]
+	// RecordingsWithheld yields those whose stored recording is to be deleted.
+	RecordingsWithheld(ctx context.Context) iter.Seq2[calls.Recording, error]
+	// Committed identifies the last commit.
+	Committed() int64
+}
+
+// Renewal is what the service says of a call whose link has expired.
+type Renewal struct {
+	Answered bool   // it answered, with the call's record or with 404
+	Withheld bool   // the caller has opted out
+	Link     string // empty: there is none
+}
+
+// Config configures the archiving of a run.
+type Config struct {
+	Archive *recording.Archive
+	Store   Store
+	// Renew requests a call's record; nil: no links are renewed.
+	Renew func(ctx context.Context, id string) (Renewal, error)
+	// Again also tries those that failed lately. Otherwise the time between two attempts grows.
+	Again bool
+	Put   func(context.Context, ...schema.Record) error
+	Offer func(context.Context) error // offers the store a commit
+	// Failed makes the error of a store that fails.
+	Failed  func(what string, err error) error
+	Now     func() int64 // ms since 1970 UTC
+	Log     *slog.Logger
+	Secrets *words.Secrets
+}
+
+// Report counts what became of the recordings of a run.
+type Report struct {
+	Stored, Bytes int64
+	Gone          int64 // the service no longer has them
+	Refused       int64 // what the link leads to is not stored
+	Failed        int64 // later runs try again
+	Waiting       int64 // their link has expired, and the service sent no new one
+	Deleted       int64 // of callers who opted out
+	Requests      int64 // for new links
+	// Problem is why the downloads were given up; empty if they were not. Reason is that of the last
+	// failure.
+	Problem, Reason string
+	// Err is set if the archive failed, and not the host.
+	Err error
+}
+
+// Crawl archives the recordings of one run.
+type Crawl struct {
+	Config
+	seed maphash.Seed
+
+	mu     sync.Mutex
+	begun  int64
+	tried  map[uint64]bool // calls of this run, by a hash of their id
+	report Report
+	row    int // failures in a row
+	wasted time.Duration
+}
+
+// New prepares it.
+func New(cfg Config) *Crawl {
+	return &Crawl{Config: cfg, seed: maphash.MakeSeed(), tried: map[uint64]bool{}, begun: cfg.Now()}
+}
+
+// Report returns the result so far.
+func (c *Crawl) Report() Report {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.report
+}
+
+// Run archives what is due after each commit until listed, the event after which no further commit
+// makes anything due, and then the rest. It deletes what callers have opted out of. It returns only
+// errors that end the run, and nil if ctx is done.
+func (c *Crawl) Run(ctx context.Context, listed streams.Signal) error {
+	c.mu.Lock()
+	c.begun = c.Now()
+	c.mu.Unlock()
+	for last, final := int64(-1), false; ctx.Err() == nil; {
+		if !final {
+			final = listed.Fired()
+		}
+		at := c.Store.Committed()
+		if at != last || final {
+			more, err := c.round(ctx, at, final)
+			if err != nil || c.over() {
+				return err
+			}
+			if last = at; more {
+				continue
+			}
+			if final && at == c.Store.Committed() {
+				return c.delete(ctx)
+			}
+		}
+		listed.Await(ctx, look)
+	}
+	return nil
+}
+
+// round archives what is due as of a commit. It ends early, with more, if there is a newer commit,
+// whose calls come first.
+func (c *Crawl) round(ctx context.Context, at int64, final bool) (more bool, err error) {
+	workers := pool.New().WithMaxGoroutines(connections).WithContext(ctx).WithCancelOnError().WithFirstError()
+	seen := 0
+	for due, err := range c.Store.RecordingsDue(ctx) {
+		if err != nil {
+			if ctx.Err() == nil {
+				workers.Go(func(context.Context) error { return c.Failed("read the recordings that are due", err) })
+			}
+			break
+		}
+		if seen++; seen%lookAgain == 0 && c.Store.Committed() != at {
+			more = true
+			break
+		}
+		if ctx.Err() != nil || c.over() {
+			break
+		}
+		if !c.wants(&due, final) {
+			continue
+		}
+		workers.Go(func(ctx context.Context) error {
+			if c.over() {
+				return nil
+			}
+			if err := c.one(ctx, &due); err != nil {
+				return err
+			}
+			return c.Offer(ctx)
+		})
+	}
+	return more, workers.Wait()
+}
+
+// wants decides whether to try a recording now, and records that it is tried.
+func (c *Crawl) wants(due *calls.Recording, final bool) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := maphash.String(c.seed, due.CallID)
+	switch {
+	case c.tried[key]:
+		return false
+	case !c.Again && c.Now() < due.Known.FetchedAt+rest(due.Known.Attempts).Milliseconds():
+		return false
+	case !final && due.RecordDue && c.expired(due.Link): // its record comes with a new link
+		return false
+	}
+	c.tried[key] = true
+	return true
+}
+
+// Forecast returns how many links a run has to renew. Calls that started at listed or later come with
+// a new one.
+func (c *Crawl) Forecast(ctx context.Context, listed int64) (out forecast.Range, err error) {
+	if c.Renew == nil {
+		return out, nil
+	}
+	for due, err := range c.Store.RecordingsDue(ctx) {
+		if err != nil {
+			return out, c.Failed("read the recordings that are due", err)
+		}
+		if due.RecordDue || due.StartAt.V >= listed || !c.wants(&due, true) {
+			continue
+		}
+		until, known := recording.Expiry(due.Link)
+		switch {
+		case !known:
+			out.Most++
+		case until.UnixMilli() <= c.Now():
+			out.Least++
+			out.Most++
+		}
+	}
+	return out, nil
+}
+
+// rest returns how long a recording rests after so many attempts: one that failed once is tried in
+// the next night.
+func rest(attempts int32) time.Duration {
+	return max(0, time.Duration(min(attempts-1, 6))*24*time.Hour-streams.Slack)
+}
+
+func (c *Crawl) expired(link string) bool {
+	until, ok := recording.Expiry(link)
+	return ok && until.UnixMilli() <= c.Now()
+}
+
+// over reports whether the downloads were given up.
+func (c *Crawl) over() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.report.Problem != ""
+}
+
+// one archives one recording, and stores what became of it.
+func (c *Crawl) one(ctx context.Context, due *calls.Recording) error {
+	begun := time.Now()
+	stored, failure, err := c.fetch(ctx, due)
+	if err != nil || ctx.Err() != nil && failure != nil {
+		return err
+	}
+	r := schema.Recording{FetchedAt: c.Now(), Attempts: due.Known.Attempts + 1}
+	if due.StartAt.OK {
+		r.CallStart = &due.StartAt.V
+	}
+	switch {
+	case failure == nil:
+		r.State, r.Path, r.Bytes, r.SHA256 = schema.RecordingStored, stored.Path, stored.Bytes, stored.SHA256
+		r.Format, r.DurationMS, r.Channels = string(stored.Format), stored.Duration.Milliseconds(), int32(stored.Channels)
+		r.Reason = (&recording.Call{Length: lengthOf(due)}).Lacks(stored.Duration)
+	case failure.Problem == recording.Here:
+		c.end(failure.Error(), failure)
+		return nil
+	case failure.Problem == unanswered:
+		c.count(func(p *Report) { p.Waiting++ })
+		return nil
+	case failure.Problem == recording.Refused:
+		r.State = schema.RecordingRefused
+	case failure.Problem == recording.Gone,
+		failure.Problem == recording.Expired && r.Attempts >= refusedAfter, r.Attempts >= goneAfter:
+		r.State = schema.RecordingGone
+	default:
+		r.State = schema.RecordingDue
+	}
+	if failure != nil {
+		r.Reason = c.Secrets.Clip(failure.Error(), 300)
+		c.Log.Debug("recording not stored", "call", c.Secrets.Clip(due.CallID, 200), "state", r.State, "reason", r.Reason)
+	}
+	body, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encode the outcome of a recording: %w", err) // texts and numbers cannot fail
+	}
+	err = c.Put(ctx, schema.Record{Kind: schema.KindRecording, CallID: due.CallID, FetchedAt: r.FetchedAt, Body: body})
+	if err == nil {
+		c.note(&r, time.Since(begun))
+	}
+	return err
+}
+
+// lengthOf returns how long a call lasted; zero: unknown.
+func lengthOf(due *calls.Recording) time.Duration {
+	return time.Duration(due.DurationMS.V) * time.Millisecond
+}
+
+// unanswered stands for a link that has expired while the service sends no new one: nothing is known
+// of the recording.
+const unanswered recording.Problem = -1
+
+// fetch stores a recording. If its link has expired, it asks the service for a new one, once.
+func (c *Crawl) fetch(ctx context.Context, due *calls.Recording) (recording.Stored, *recording.Error, error) {
+	call := recording.Call{ID: due.CallID, Link: due.Link, Length: lengthOf(due), Short: due.Known.Attempts+1 >= shortAfter}
+	if due.StartAt.OK {
+		call.Start = time.UnixMilli(due.StartAt.V)
+	}
+	failure := &recording.Error{Problem: recording.Expired, Reason: "its link has expired"}
+	if !c.expired(due.Link) {
+		stored, err := c.Archive.Fetch(ctx, call)
+		if failure = problemOf(err); failure == nil {
+			return stored, nil, nil
+		}
+		stale := failure.Problem == recording.Expired || failure.Problem == recording.Gone
+		if !stale || due.LinkedAt >= c.begun {
+			return recording.Stored{}, failure, nil
+		}
+	}
+	if c.Renew == nil {
+		return recording.Stored{}, &recording.Error{Problem: unanswered}, nil
+	}
+	now, err := c.Renew(ctx, due.CallID)
+	if now.Answered {
+		c.count(func(p *Report) { p.Requests++ })
+	}
+	switch {
+	case err != nil:
+		return recording.Stored{}, nil, err
+	case !now.Answered, now.Withheld:
+		return recording.Stored{}, &recording.Error{Problem: unanswered}, nil
+	case now.Link == "":
+		return recording.Stored{}, &recording.Error{Problem: recording.Gone, Reason: "the service no longer has a link to it"}, nil
+	case now.Link == due.Link:
+		return recording.Stored{}, failure, nil
+	default:
+		call.Link = now.Link
+		stored, err := c.Archive.Fetch(ctx, call)
+		return stored, problemOf(err), nil
+	}
+}
+
+// problemOf returns the error of an archive.
+func problemOf(err error) *recording.Error {
+	e := (*recording.Error)(nil)
+	if err != nil && !errors.As(err, &e) {
+		e = &recording.Error{Problem: recording.Failed, Reason: err.Error(), Err: err}
+	}
+	return e
+}
+
+func (c *Crawl) count(f func(*Report)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f(&c.report)
+}
+
+// note counts what became of a recording, and gives up a host that only fails.
+func (c *Crawl) note(r *schema.Recording, took time.Duration) {
+	c.mu.Lock()
+	failures, wasted := 0, c.wasted
+	switch p := &c.report; r.State {
+	case schema.RecordingStored:
+		p.Stored++
+		p.Bytes += r.Bytes
+		c.row = 0
+	case schema.RecordingGone:
+		p.Gone++
+	case schema.RecordingRefused:
+		p.Refused++
+	default:
+		p.Failed++
+		p.Reason = r.Reason
+		c.row++
+		c.wasted += took
+		failures, wasted = c.row, c.wasted
+	}
+	c.mu.Unlock()
+	switch {
+	case failures >= mostFailures:
+		c.end(fmt.Sprintf("given up after %d failures in a row: %s", failures, r.Reason), nil)
+	case failures > 0 && wasted > mostWasted:
+		c.end(fmt.Sprintf("given up after %v of failures: %s", mostWasted, r.Reason), nil)
+	}
+}
+
+// end gives up the downloads of this run. Of several reasons the first counts.
+func (c *Crawl) end(problem string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.report.Problem == "" {
+		c.report.Problem, c.report.Err = c.Secrets.Clip(problem, 300), err
+		c.Log.Warn("recordings are left to the next run", "reason", c.report.Problem)
+	}
+}
+
+// delete deletes what callers opted out of after it was stored.
+func (c *Crawl) delete(ctx context.Context) error {
+	for r, err := range c.Store.RecordingsWithheld(ctx) {
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return c.Failed("read the recordings to delete", err)
+		}
+		if err := c.Archive.Remove(ctx, []string{r.Known.Path}); err != nil {
+			if ctx.Err() == nil {
+				c.end("delete a recording whose caller opted out: "+err.Error(), err)
+			}
+			return nil
+		}
+		out := r.Known
+		out.Path, out.CallStart = "", nil
+		if r.StartAt.OK {
+			out.CallStart = &r.StartAt.V
+		}
+		body, err := json.Marshal(out)
+		if err != nil {
+			return fmt.Errorf("encode the outcome of a recording: %w", err)
+		}
+		if err := c.Put(ctx, schema.Record{Kind: schema.KindRecording, CallID: r.CallID, FetchedAt: c.Now(), Body: body}); err != nil {
+			return err
+		}
+		c.count(func(p *Report) { p.Deleted++ })
+	}
+	return nil
+}
