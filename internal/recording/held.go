@@ -32,6 +32,9 @@ func stemOf(name string) (string, bool) {
 	return strings.TrimSuffix(name, ext), known
 }
 
+// StemOf returns the place of a stored file without its extension.
+func StemOf(name string) string { return strings.TrimSuffix(name, path.Ext(name)) }
+
 // Sizes returns the sizes of the files in a folder of the archive, by their path. The error says if
 // the archive itself is not there: a folder that is not mounted has no files, either.
 func (a *Archive) Sizes(ctx context.Context, dir string) (map[string]int64, error) {

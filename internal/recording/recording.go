@@ -233,8 +233,11 @@ func (a *Archive) read(ctx context.Context, path string) (sum string, size int64
 	return hex.EncodeToString(h.Sum(nil)), size, info, err
 }
 
-// Remove removes stored files. A missing one is no error.
+// Remove removes stored files. A missing one is no error, but a missing archive is.
 func (a *Archive) Remove(ctx context.Context, paths []string) error {
+	if err := a.there(ctx); err != nil {
+		return err
+	}
 	uris := make([]string, len(paths))
 	for i, p := range paths {
 		uris[i] = a.uri + "/" + p

@@ -66,7 +66,7 @@ func (r Rights) Check() error {
 	}
 	for _, name := range r.Masked {
 		if !slices.ContainsFunc(resource.Tables, func(t *schema.Table) bool {
-			return slices.ContainsFunc(t.Columns, func(c schema.Column) bool { return !c.Required && is(name, t, c) })
+			return slices.ContainsFunc(t.Columns, func(c schema.Column) bool { return !c.Required && c.Parent != "call_id" && is(name, t, c) })
 		}) {
 			return fmt.Errorf("%q is not a nullable stored column; to mask a column of a view, mask the columns it is computed from", name)
 		}
