@@ -330,7 +330,7 @@ catalog: ## Python's and Node's DuckDB read the catalog while extract run commit
 look: ## Open the morning page in a headless browser: no request, no text over another; click through the live page, with axe; BROWSER=… PICTURES=DIR WAREHOUSE=DIR
 	go test ./internal/analytics/page -run TestInABrowser -v -timeout 20m -args -browser $(or $(BROWSER),chromium)
 	npm install --silent --prefix build/look puppeteer-core axe-core
-	CALLHOUSE_NODE_MODULES=$(CURDIR)/build/look go test ./cmd/internal/querycmd/web -run TestClickThrough -count=1 -v -timeout 10m -args \
+	CALLHOUSE_NODE_MODULES=$(CURDIR)/build/look go test ./cmd/internal/querycmd/web -run 'TestClickThrough|TestListen' -count=1 -v -timeout 10m -args \
 	  -browser $(shell command -v $(or $(BROWSER),chromium)) $(if $(PICTURES),-pictures $(PICTURES)) $(if $(WAREHOUSE),-web-root $(WAREHOUSE))
 
 .PHONY: serve-load

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/guard"
@@ -102,13 +103,20 @@ func query(ctx context.Context, stmt *duck.Stmt, arguments func(*duck.Stmt) ([]a
 	return stmt.Query(ctx, args...)
 }
 
-// Card tells what the call is: names and values, for people.
+// Card tells what the call is: names and values, for people. What became of its recording is in it
+// if the reader may listen to it.
 func (w *Warehouse) Card(ctx context.Context, id string) (*Rows, error) {
+	recording, args := "", []any{id}
+	if w.Rights().Hears() {
+		recording = `, (SELECT CASE WHEN state = 'stored' THEN ? || '/' || path ELSE concat_ws(': ', state, reason) END
+			FROM recordings WHERE recordings.call_id = calls.call_id) AS recording`
+		args = []any{strings.TrimPrefix(w.Snapshot().Manifest.Archive, "file://"), id}
+	}
 	rows, err := w.SQL(ctx, `SELECT call_id AS call, agent_id AS agent, agent_version AS version, variant_label AS variant,
 		start_at AS started, duration_ms AS duration, call_type AS type, status, disconnection_reason AS ended_for,
 		from_number AS "from", to_number AS "to", user_sentiment AS sentiment, total_cost AS cost, summary,
-		CASE WHEN transcript_state <> 'present' THEN transcript_state END AS transcript
-		FROM calls WHERE call_id = ?`, id)
+		CASE WHEN transcript_state <> 'present' THEN transcript_state END AS transcript`+recording+`
+		FROM calls WHERE call_id = ?`, args...)
 	if err != nil {
 		return nil, fmt.Errorf("describe the call: %w", err)
 	}

@@ -34,7 +34,7 @@ const forgottenDir = "forgotten"
 
 var (
 	snapshotRE  = regexp.MustCompile(`^[0-9]{6,18}$`)
-	tempRE      = regexp.MustCompile(`^\.tmp-(current|mask\.key|verified\.json|[0-9]{6,18})-[0-9a-f]{16}$`)
+	tempRE      = regexp.MustCompile(`^\.tmp-(current|mask\.key|verified\.json|deletions\.json|[0-9]{6,18})-[0-9a-f]{16}$`)
 	dataRE      = regexp.MustCompile(`^(?:([0-9]{4}-[0-9]{2}(?:-[0-9]{2})?)\.)?([0-9a-f]{16})\.parquet$`)
 	forgottenRE = regexp.MustCompile(`^forgotten/[0-9a-f]{16}\.txt$`)
 	segmentRE   = regexp.MustCompile(`^([0-9]{6,18})\.zst$`)
@@ -53,7 +53,7 @@ func ParseSnapshotName(name string) (n int64, ok bool) {
 	return n, err == nil && SnapshotName(n) == name
 }
 
-// TempName returns the temporary name for target (CurrentName, MaskKeyName, VerdictName, or a
+// TempName returns the temporary name for target (CurrentName, MaskKeyName, VerdictName, DeletionsName, or a
 // snapshot's folder name); id is 16 hex digits.
 func TempName(target, id string) string { return tempPrefix + target + "-" + id }
 

@@ -219,28 +219,16 @@ func (a *Archive) Sum(ctx context.Context, path string) (sum string, size int64,
 	return hex.EncodeToString(h.Sum(nil)), size, err
 }
 
-// read returns checksum, size and format of a stored file. A folder's file is read in place; of an
-// object the content is copied to a temporary file first.
+// read returns checksum, size and format of a stored file.
 func (a *Archive) read(ctx context.Context, path string) (sum string, size int64, info audio.Info, err error) {
-	f, err := a.store.Open(ctx, a.uri+"/"+path)
+	f, done, err := a.file(ctx, path)
 	if err != nil {
 		return "", 0, info, err
 	}
-	defer f.Close()
-	local, ok := f.(*os.File)
+	defer done()
 	h := sha256.New()
-	if !ok {
-		if local, err = os.CreateTemp(a.cfg.Scratch, "*.part"); err != nil {
-			return "", 0, info, err
-		}
-		defer os.Remove(local.Name())
-		defer local.Close()
-		size, err = io.Copy(io.MultiWriter(h, local), f)
-	} else {
-		size, err = io.Copy(h, f)
-	}
-	if err == nil {
-		info, err = audio.Read(local, size)
+	if size, err = io.Copy(h, f); err == nil {
+		info, err = audio.Read(f, size)
 	}
 	return hex.EncodeToString(h.Sum(nil)), size, info, err
 }
@@ -265,8 +253,11 @@ func (a *Archive) Find(ctx context.Context, c Call) (out Stored, ok bool, err er
 	return Stored{}, false, here(ctx.Err())
 }
 
-// Remove removes stored files. A missing one is no error.
+// Remove removes stored files. A missing one is no error, but a missing archive is.
 func (a *Archive) Remove(ctx context.Context, paths []string) error {
+	if err := a.there(ctx); err != nil {
+		return err
+	}
 	uris := make([]string, len(paths))
 	for i, p := range paths {
 		uris[i] = a.uri + "/" + p

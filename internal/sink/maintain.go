@@ -68,6 +68,7 @@ func (w *Warehouse) Forget(ctx context.Context, sel erase.Selection, dry bool, p
 		}
 		return w.lock.SetLost(lost)
 	}
+	h.Delete = w.DeleteRecordings
 	r, err := h.Forget(ctx, sel, dry, progress)
 	w.mu.Lock()
 	w.current, w.forgotten = h.Current, h.Tombstones

@@ -86,6 +86,9 @@ func (w *Warehouse) recover() (err error) {
 		if err := snapshot.Sweep(fsys, root, w.current); err != nil {
 			return err
 		}
+		if err := w.dropDeletions(); err != nil {
+			return err
+		}
 	}
 	refs, odd, err := journal.List(fsys, root)
 	if err != nil {

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"math"
 	"slices"
+	"time"
 
 	"callhouse/internal/calls"
 	"callhouse/internal/layout"
@@ -31,14 +33,38 @@ func (w *Warehouse) RecordingsDue(ctx context.Context) iter.Seq2[calls.Recording
 // RecordingsWithheld yields the calls of the last commit whose caller opted out after the recording
 // was stored, and whose file is still to be deleted.
 func (w *Warehouse) RecordingsWithheld(ctx context.Context) iter.Seq2[calls.Recording, error] {
-	s := w.Snapshot()
+	return w.RecordingsToDelete(ctx, time.Time{})
+}
+
+// RecordingsToDelete also yields those of calls that started before a time, or were first seen before
+// if they have no start: their recording is stored, or due and no longer wanted.
+func (w *Warehouse) RecordingsToDelete(ctx context.Context, before time.Time) iter.Seq2[calls.Recording, error] {
+	m := w.Snapshot().Manifest
+	limit := int64(math.MinInt64)
+	if !before.IsZero() {
+		limit = before.UnixMilli()
+	}
 	return w.recordings(ctx, func(f *layout.File) bool {
-		rows := s.Manifest.FileOf(schema.Recordings.Name, f.Period)
-		return rows != nil && rows.Recordings[schema.RecordingWithheld] > 0
+		rows := m.FileOf(schema.Recordings.Name, f.Period)
+		from, _ := snapshot.BoundsOf(f.Period)
+		old := from < limit
+		return rows != nil && (rows.Recordings[schema.RecordingWithheld] > 0 || old && rows.Recordings[schema.RecordingStored] > 0) ||
+			old && f.Unarchived != nil && *f.Unarchived > 0
 	}, func(c *calls.Call) bool {
 		r, _ := c.Recording()
-		return r.State == schema.RecordingWithheld && r.Path != ""
+		if r.State == schema.RecordingWithheld {
+			return r.Path != ""
+		}
+		return began(c) < limit && (r.State == schema.RecordingStored || c.RecordingDue())
 	})
+}
+
+// began returns when a call started; without a start, when it was first seen.
+func began(c *calls.Call) int64 {
+	if at := c.StartAt(); at.OK {
+		return at.V
+	}
+	return c.FirstSeenAt()
 }
 
 func (w *Warehouse) recordings(ctx context.Context, in func(*layout.File) bool, of func(*calls.Call) bool) iter.Seq2[calls.Recording, error] {

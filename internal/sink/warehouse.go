@@ -50,6 +50,9 @@ type Options struct {
 	// Spent is a file outside of the warehouse. It keeps the requests of runs that failed before
 	// there was anything to commit, for the next run's budget. Empty: they are not kept.
 	Spent string
+	// Delete deletes recordings from the archive at an address. It returns those of which a file may
+	// be left, and why. nil: none can be deleted.
+	Delete func(ctx context.Context, archive string, list []layout.Deletion) (files, bytes int64, left []layout.Deletion, err error)
 	// Records means that this is a run with a row in the table runs. If it cannot write the row,
 	// the next run does.
 	Records bool

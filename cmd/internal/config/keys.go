@@ -108,7 +108,7 @@ type Values struct {
 	TZ, Currency, Lang, Format, Success     string
 	PublishTo, PublishCatalog               string
 	FollowEvery, SweepAt                    string
-	Recordings                              string
+	Recordings, KeepRecordings              string
 	RecordingsPrivate                       bool
 	Listen, ListenSecretFile                string
 	ListenSignature                         string
@@ -174,6 +174,9 @@ var Keys = []Key{
 	{Name: "recordings_private", Kind: Boolean, For: Extract, Uses: "recordings", Default: "false",
 		About: "allow links to recordings on private and loopback addresses, and without TLS",
 		in:    func(v *Values) any { return &v.RecordingsPrivate }},
+	{Name: "keep_recordings", Kind: Text, For: Extract, Uses: "plan", Own: true, Value: "SPAN", Sample: "90d",
+		About: "retention of recordings: a run deletes those of calls older than this, and keeps the calls",
+		in:    func(v *Values) any { return &v.KeepRecordings }},
 	{Name: "country", Kind: Text, For: Extract | Query, Uses: "import migrate forget report", Value: "CODE", Sample: "KR",
 		About: "two-letter country code: the country of telephone numbers without a country code, on whose public holidays " +
 			"few calls are expected", in: func(v *Values) any { return &v.Country }},

@@ -1,6 +1,7 @@
 package extractcmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,9 @@ type night struct {
 	aged    int64     // how many were
 	objects int64     // of other resources, how many changed
 	spared  error     // why they were not, where that would have been too many at once
+
+	keptAudio time.Time // recordings of calls that started before are deleted; zero: none
+	undeleted error     // why some that must not be kept are still there
 
 	held     bool            // it got the lock
 	row      *schema.Run     // of the table runs; nil: it did not get the lock
@@ -154,6 +158,9 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 		if before, taken = n.takeIn(ctx, w); taken == nil {
 			taken = n.spare(w)
 		}
+		if taken == nil {
+			taken = n.prune(ctx, w)
+		}
 		return taken
 	}
 
@@ -189,8 +196,8 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 	}
 	outcome, crawlErr := runreport.Judge(&report, crawlErr)
 	crawlErr = settings.Explain(crawlErr)
-	if crawlErr == nil && n.spared != nil {
-		outcome, crawlErr = schema.OutcomeIncomplete, n.spared
+	if left := cmp.Or(n.spared, n.undeleted); crawlErr == nil && left != nil {
+		outcome, crawlErr = schema.OutcomeIncomplete, left
 	}
 
 	var last schema.Run
@@ -234,7 +241,15 @@ func (n *night) setClock(c *crawler.Crawler) error {
 	since, err := n.ListFrom(n.started)
 	if err == nil {
 		c.SetSince(since)
-		n.kept, err = n.KeepFrom(n.started)
+		err = n.setKept()
+	}
+	return err
+}
+
+// setKept sets from when calls and recordings are kept.
+func (n *night) setKept() (err error) {
+	if n.kept, err = n.KeepFrom(n.started); err == nil {
+		n.keptAudio, err = n.KeepRecordingsFrom(n.started)
 	}
 	return err
 }

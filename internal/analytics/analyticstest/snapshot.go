@@ -30,7 +30,9 @@ type Row map[string]any
 
 // Data is the content of a snapshot by table.
 type Data struct {
-	Calls, Turns, Items, Runs []Row
+	Calls, Turns, Items, Recordings, Runs []Row
+	// Archive is the address of the archive of recordings.
+	Archive string
 	// Others are the rows of the resources.
 	Others map[*schema.Table][]Row
 	// Lacking are columns of calls that the files lack, like files of an older version.
@@ -95,7 +97,7 @@ func Write(t testing.TB, root string, n int64, d Data) {
 	}
 	defer conn.Close()
 	w := &writer{t: t, conn: conn, compacted: d.Compacted, dir: filepath.Join(root, layout.SnapshotsName, layout.SnapshotName(n)), n: n}
-	m := layout.Manifest{FormatVersion: layout.FormatVersion, Snapshot: n, CommittedAt: time.UnixMilli(0).UTC(), Coverage: d.Coverage}
+	m := layout.Manifest{FormatVersion: layout.FormatVersion, Snapshot: n, CommittedAt: time.UnixMilli(0).UTC(), Coverage: d.Coverage, Archive: d.Archive}
 	if d.Coverage == nil {
 		m.Coverage = []schema.Span{{From: -1 << 60, To: 1 << 60}}
 	}
@@ -103,6 +105,7 @@ func Write(t testing.TB, root string, n int64, d Data) {
 	m.Files = append(m.Files, w.table(&schema.Calls, d.Calls, d.Lacking)...)
 	m.Files = append(m.Files, w.table(&schema.Turns, d.Turns, nil)...)
 	m.Files = append(m.Files, w.table(&schema.Items, d.Items, nil)...)
+	m.Files = append(m.Files, w.table(&schema.Recordings, d.Recordings, nil)...)
 	m.Files = append(m.Files, w.table(&schema.ToolCalls, w.tools, nil)...)
 	for _, f := range m.Files {
 		if f.Table == schema.Calls.Name && len(f.Period) == len("2026-11") {

@@ -66,7 +66,7 @@ func (r Rights) Check() error {
 	}
 	for _, name := range r.Masked {
 		if !slices.ContainsFunc(resource.Tables, func(t *schema.Table) bool {
-			return slices.ContainsFunc(t.Columns, func(c schema.Column) bool { return !c.Required && is(name, t, c) })
+			return slices.ContainsFunc(t.Columns, func(c schema.Column) bool { return !c.Required && c.Parent != "call_id" && is(name, t, c) })
 		}) {
 			return fmt.Errorf("%q is not a nullable stored column; to mask a column of a view, mask the columns it is computed from", name)
 		}
@@ -92,6 +92,18 @@ func (r Rights) May(view string) error {
 func (r Rights) Holds(t *schema.Table) bool {
 	return r.None() || slices.ContainsFunc(sqlfiles.Views(),
 		func(v *sqlfiles.File) bool { return slices.Contains(under(v.Name), t) && r.May(v.Name) == nil })
+}
+
+// Hears reports whether the reader may listen to recordings. Who hears a call knows what was said in
+// it, so the transcripts must be visible too, and not masked.
+func (r Rights) Hears() bool {
+	for _, t := range []*schema.Table{&schema.Calls, &schema.Turns, &schema.Recordings} {
+		if r.May(t.Name) != nil {
+			return false
+		}
+	}
+	return !r.masks(&schema.Turns, schema.Turns.Columns[schema.Turns.Column("content")]) &&
+		!r.masks(&schema.Recordings, schema.Recordings.Columns[schema.Recordings.Column("path")])
 }
 
 // Tallied reports whether counts of all calls reveal nothing beyond the reader's limits.

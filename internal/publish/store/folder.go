@@ -22,7 +22,9 @@ func local(uri string) string { return filepath.FromSlash(strings.TrimPrefix(uri
 
 func (folder) Get(_ context.Context, uri string) ([]byte, error) { return os.ReadFile(local(uri)) }
 
-func (folder) Open(_ context.Context, uri string) (io.ReadCloser, error) { return os.Open(local(uri)) }
+func (folder) Open(_ context.Context, uri string) (io.ReadSeekCloser, error) {
+	return os.Open(local(uri))
+}
 
 func (f folder) Put(_ context.Context, uri string, body io.ReaderAt, size int64) error {
 	return f.write(uri, body, size, os.Rename)

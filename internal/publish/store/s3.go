@@ -116,7 +116,7 @@ func told(uri string, err error) error {
 	return fmt.Errorf("%s: %w", uri, err)
 }
 
-func (s *s3) Open(ctx context.Context, uri string) (io.ReadCloser, error) {
+func (s *s3) Open(ctx context.Context, uri string) (io.ReadSeekCloser, error) {
 	bucket, key := parts(uri)
 	o, err := s.client.GetObject(ctx, bucket, key, minio.GetObjectOptions{})
 	if err != nil {
@@ -127,17 +127,23 @@ func (s *s3) Open(ctx context.Context, uri string) (io.ReadCloser, error) {
 
 // object is the content of an object.
 type object struct {
-	io.ReadCloser
+	io.ReadSeekCloser
 	uri string
 }
 
 // Read implements io.Reader.
 func (o object) Read(p []byte) (int, error) {
-	n, err := o.ReadCloser.Read(p)
+	n, err := o.ReadSeekCloser.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
 		err = told(o.uri, err)
 	}
 	return n, err
+}
+
+// Seek implements io.Seeker.
+func (o object) Seek(offset int64, whence int) (int64, error) {
+	n, err := o.ReadSeekCloser.Seek(offset, whence)
+	return n, told(o.uri, err)
 }
 
 func (s *s3) Get(ctx context.Context, uri string) ([]byte, error) {

@@ -27,8 +27,8 @@ type Store interface {
 	// Get returns an object; an error that wraps fs.ErrNotExist if there is none.
 	Get(ctx context.Context, uri string) ([]byte, error)
 	// Open returns the content of an object; the caller closes it. The error may come with the
-	// first read.
-	Open(ctx context.Context, uri string) (io.ReadCloser, error)
+	// first read. After a seek only what is read from there on is fetched.
+	Open(ctx context.Context, uri string) (io.ReadSeekCloser, error)
 	// Put stores an object, and replaces an existing one.
 	Put(ctx context.Context, uri string, body io.ReaderAt, size int64) error
 	// Create stores a new object. It returns an error that wraps fs.ErrExist if there is one. Of
@@ -69,3 +69,6 @@ func Open(to string) (s Store, uri string, err error) {
 	path, err := filepath.Abs(to)
 	return folder{}, "file://" + path, err
 }
+
+// Folder returns the path of a folder's address; false if it is one of S3.
+func Folder(uri string) (path string, ok bool) { return local(uri), strings.HasPrefix(uri, "file://") }

@@ -144,6 +144,7 @@ func (f *erasure) tally(ctx context.Context) error {
 			sum.Calls += n.Calls
 			sum.Turns += n.Turns
 			sum.Items += n.Items
+			sum.Recordings += n.Recordings
 		}
 		for _, of := range personal {
 			err := r.EachObject(of, func(o *schema.Object) error {
@@ -175,6 +176,9 @@ func countErased(ctx context.Context, r *snapshot.Reader, period string, held ma
 			n.Calls++
 			n.Turns += int64(call.Turns().Len())
 			n.Items += int64(call.Items().Len())
+			if r, _ := call.Recording(); r.State == schema.RecordingStored {
+				n.Recordings++
+			}
 		}
 		return nil
 	})

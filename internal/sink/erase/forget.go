@@ -40,6 +40,7 @@ type Receipt struct {
 	Numbers       []Found           `json:"numbers"`    // in the given order
 	Erased        []Erased          `json:"erased"`     // by snapshot, oldest first
 	Everywhere    bool              `json:"everywhere"` // the places of erased were blanked
+	Recordings    *Recordings       `json:"recordings"` // nil: nothing was changed
 	Scan          *Scan             `json:"scan"`       // remaining traces; nil: nothing was changed
 	Tombstones    *layout.Forgotten `json:"tombstones"` // nil if nothing was ever forgotten
 	Lakes         []Lake            `json:"lakes"`      // places that the warehouse was published to
@@ -53,15 +54,27 @@ type Found struct {
 
 // Erased is what one snapshot lost, and its replacement.
 type Erased struct {
-	Was       int64         `json:"was"` // its old number
-	Now       int64         `json:"now"` // its new number
-	Calls     int64         `json:"calls"`
-	Turns     int64         `json:"transcript_turns"`
-	Items     int64         `json:"analysis_items"`
-	Customers int64         `json:"customers"`
-	Rows      int64         `json:"other_rows"` // about the calls, in other tables
-	Places    []Place       `json:"places"`     // ids and numbers in other rows
-	Files     []layout.File `json:"files"`      // the rewritten files
+	Was   int64 `json:"was"` // its old number
+	Now   int64 `json:"now"` // its new number
+	Calls int64 `json:"calls"`
+	Turns int64 `json:"transcript_turns"`
+	Items int64 `json:"analysis_items"`
+	// Recordings counts those that are stored in the archive.
+	Recordings int64         `json:"recordings"`
+	Customers  int64         `json:"customers"`
+	Rows       int64         `json:"other_rows"` // about the calls, in other tables
+	Places     []Place       `json:"places"`     // ids and numbers in other rows
+	Files      []layout.File `json:"files"`      // the rewritten files
+}
+
+// Recordings are the recordings that were deleted from their archive.
+type Recordings struct {
+	Files int64 `json:"deleted"`
+	Bytes int64 `json:"bytes"`
+	// Left counts those that could not be deleted, also of earlier commands. The next run tries again.
+	Left int64 `json:"left"`
+	// Why is not in the receipt, because it may name calls.
+	Why error `json:"-"`
 }
 
 // Held is a warehouse whose lock is held.
@@ -77,6 +90,8 @@ type Held struct {
 	Tombstones *snapshot.Tombstones // of the current one
 	// Notes changes the texts outside of snapshots.
 	Notes func(blank func(text string) string) error
+	// Delete deletes the recordings that are listed as deletions.
+	Delete func(context.Context) (*Recordings, error)
 }
 
 // Forget erases calls from every snapshot and leaves tombstones. With dry nothing is changed, and
@@ -106,7 +121,10 @@ func (w *Held) Forget(ctx context.Context, sel Selection, dry bool, progress fun
 	}
 	f.addTombstones()
 	if dry {
-		return f.receipt(nil), nil
+		return f.receipt(nil, nil), nil
+	}
+	if err := f.findRecordings(ctx); err != nil {
+		return nil, err
 	}
 	if !f.nothingToDo() {
 		if err := f.run(ctx, progress); err != nil {
@@ -116,6 +134,10 @@ func (w *Held) Forget(ctx context.Context, sel Selection, dry bool, progress fun
 			return nil, err
 		}
 	}
+	recordings, err := w.Delete(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("the calls are forgotten, but their recordings are not deleted (repeat the command): %w", err)
+	}
 	err = w.Notes(func(text string) string { return string(f.traces.blank([]byte(text), false)) })
 	var left *Scan
 	if err == nil {
@@ -124,7 +146,7 @@ func (w *Held) Forget(ctx context.Context, sel Selection, dry bool, progress fun
 	if err != nil {
 		return nil, fmt.Errorf("the calls are forgotten, but the search for traces failed (repeat the command): %w", err)
 	}
-	return f.receipt(left), nil
+	return f.receipt(recordings, left), nil
 }
 
 // erasure is one Forget.
@@ -140,6 +162,8 @@ type erasure struct {
 	tombstones *snapshot.Tombstones       // after the erasure
 	news       int                        // number of new ones
 	added      []snapshot.Tombstone       // of ids
+
+	recordings []layout.Deletion
 
 	erased []Erased
 	made   []*layout.Snapshot // the rewritten snapshots
@@ -216,6 +240,10 @@ func (f *erasure) run(ctx context.Context, progress func(snapshot.Progress)) err
 		}
 	}
 	last := f.made[len(f.made)-1]
+	if err := f.doom(last.Manifest.Snapshot); err != nil {
+		f.discard()
+		return err
+	}
 	// If this fails, it is unknown which snapshot is the current one, so all stay: opening the
 	// warehouse reads current, and removes the others.
 	if err := snapshot.MakeCurrent(w.FS, w.Root, last); err != nil {
@@ -250,11 +278,11 @@ func (f *erasure) wants() (n int64) {
 	return n
 }
 
-func (f *erasure) receipt(left *Scan) *Receipt {
+func (f *erasure) receipt(recordings *Recordings, left *Scan) *Receipt {
 	now := f.w.Current.Manifest
 	r := &Receipt{FormatVersion: layout.FormatVersion, ForgottenAt: f.w.Now().UTC(), RunID: f.w.RunID,
 		Snapshot: now.Snapshot, Calls: []string{}, Numbers: []Found{}, Erased: f.erased,
-		Everywhere: f.everywhere, Scan: left, Tombstones: now.Forgotten, Lakes: []Lake{}}
+		Everywhere: f.everywhere, Recordings: recordings, Scan: left, Tombstones: now.Forgotten, Lakes: []Lake{}}
 	for _, n := range f.numbers {
 		r.Numbers = append(r.Numbers, Found{Calls: int64(len(n.calls)), Customers: int64(len(n.customers))})
 	}

@@ -25,7 +25,8 @@ import (
 // CheckReceipt proves a receipt: that none of its calls is in any table of any snapshot, nor in the
 // journal; that no manifest, error of a run or note in the lock file names one; that their
 // tombstones exist; that the snapshots which held them are gone; and that the files made in their
-// place are unchanged, as far as they are retained.
+// place are unchanged, as far as they are retained. A recording that is still to be deleted is a
+// problem, too.
 func CheckReceipt(ctx context.Context, root string, r *Receipt) ([]verify.Problem, error) {
 	if r.FormatVersion > layout.FormatVersion {
 		return nil, &layout.VersionError{Got: r.FormatVersion}
@@ -68,7 +69,7 @@ func CheckReceipt(ctx context.Context, root string, r *Receipt) ([]verify.Proble
 			c.text(layout.LockName, "an error", l.Error)
 		}
 	}
-	if err := c.lakes(r); err != nil {
+	if err := errors.Join(c.lakes(r), c.recordings()); err != nil {
 		return nil, err
 	}
 	return c.bad.List(), nil
@@ -209,6 +210,19 @@ func (c *receiptCheck) file(s *layout.Snapshot, f *layout.File, column string) e
 		}
 	})
 	return errors.Join(err, t.Close())
+}
+
+// recordings checks that no recording of the calls is still to be deleted.
+func (c *receiptCheck) recordings() error {
+	list, err := snapshot.Deletions(c.fsys, c.root)
+	seen := map[snapshot.Tombstone]bool{}
+	for _, d := range list {
+		if t := c.tombstones.Of([]byte(d.CallID)); c.calls[t] && !seen[t] {
+			seen[t] = true
+			c.bad.Add("recording", layout.DeletionsName, "the recording of call %s is not deleted yet", t)
+		}
+	}
+	return err
 }
 
 // journal searches for uncommitted records of the calls.

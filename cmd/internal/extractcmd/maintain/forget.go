@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +19,8 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/cmd/internal/progress"
+	"callhouse/internal/layout"
+	"callhouse/internal/recording"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
@@ -28,6 +31,9 @@ import (
 const forgetAbout = `forget permanently erases calls: their rows in all kept snapshots, and their records in the journal. --number
 also erases the customers who have the number, --customer-id any customer. A keyed hash of each id is kept, so that
 later runs do not restore the call or customer.
+
+The recordings of the calls are deleted from their archive, a folder or a bucket, before the receipt is written. If one
+cannot be deleted, the receipt counts it as left, the exit code is 3, and the next run tries again.
 
 --number matches all spellings of a number: +1 (201) 555-0100, 0012015550100, tel:+1-201-555-0100. A number without
 a country code belongs to the country of --country.
@@ -121,6 +127,9 @@ func forget(ctx context.Context, s *settings.Settings, o *forgetFlags, stdin io.
 		if !o.yes && !agreed(stdin, stderr) {
 			return cli.Fail(cli.ExitFailed, fmt.Errorf("nothing was erased"), "")
 		}
+		if err := recording.Sweep(filepath.Join(s.Warehouse, layout.PartsName)); err != nil { // incomplete downloads
+			return err
+		}
 		b := progress.NewBar(stderr, s.LogFormat, s.Quiet)
 		receipt, err = w.Forget(ctx, sel, false, b.Show)
 		b.Close()
@@ -130,8 +139,25 @@ func forget(ctx context.Context, s *settings.Settings, o *forgetFlags, stdin io.
 		return err
 	}
 	printScan(stderr, receipt.Scan, o.everywhere)
+	audio := deleted(receipt.Recordings, stderr)
 	err = forgotten(ctx, s, receipt, stderr)
-	return cmp.Or(settings.WriteJSON(stdout, receipt), err)
+	return cmp.Or(settings.WriteJSON(stdout, receipt), audio, err)
+}
+
+// deleted reports what became of the recordings.
+func deleted(r *erase.Recordings, stderr io.Writer) error {
+	if r.Files > 0 {
+		words.Fprintf(stderr, "deleted %s (%s)\n", cli.Plural(r.Files, "recording"), humanize.Bytes(uint64(r.Bytes)))
+	}
+	if r.Left == 0 {
+		return nil
+	}
+	why := ""
+	if r.Why != nil {
+		why = ": " + r.Why.Error()
+	}
+	return cli.Fail(cli.ExitIncomplete, fmt.Errorf("forgotten in the warehouse, but %s could not be deleted%s",
+		cli.Plural(r.Left, "recording"), why), "the next run tries again; to try now, repeat the command")
 }
 
 // printErased says what is erased, or would be, from a warehouse with customers or none.
@@ -148,8 +174,13 @@ func printErased(stderr io.Writer, plan *erase.Receipt, o *forgetFlags, customer
 	if o.dryRun {
 		verb = "would erase"
 	}
-	words.Fprintf(stderr, "%s %s with %s and %s%s, and their data in older snapshots (%s)\n", verb, cli.Plural(last.Calls, "call"),
-		cli.Plural(last.Turns, "turn"), cli.Plural(last.Items, "analysis item"), people, cli.Plural(int64(len(plan.Erased)), "snapshot"))
+	audio := ""
+	if last.Recordings > 0 {
+		audio = ", " + cli.Plural(last.Recordings, "recording")
+	}
+	words.Fprintf(stderr, "%s %s with %s and %s%s%s, and their data in older snapshots (%s)\n", verb, cli.Plural(last.Calls, "call"),
+		cli.Plural(last.Turns, "turn"), cli.Plural(last.Items, "analysis item"), audio, people,
+		cli.Plural(int64(len(plan.Erased)), "snapshot"))
 	for i, found := range plan.Numbers {
 		printNumber(stderr, o.numbers[i], found, customers)
 	}

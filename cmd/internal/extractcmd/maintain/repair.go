@@ -9,11 +9,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/cmd/internal/progress"
+	"callhouse/cmd/internal/recorded"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
@@ -33,12 +35,18 @@ A damaged day or month is
 Calls that the service no longer has cannot be fetched again. Forgotten calls stay forgotten.
 Existing snapshots are not changed.
 
+Recordings that are missing from their archive, or have another length than recorded, are fetched again if the
+service still has them; a damaged file stays beside them, as NAME.damaged. --deep also reads them all and compares their
+checksums.
+
 repair also restores a missing link current and removes unreadable pins. --dry-run prints what
 repair would do and changes nothing.`
 
 // repairs are what extract repair is asked for.
 type repairs struct {
 	dry, amnesia bool
+	deep         bool
+	lost         int64 // recordings
 	format       string
 	run          Run // to fetch what is missing
 }
@@ -55,6 +63,7 @@ func repairCommand(s *settings.Settings, stderr io.Writer, fetch Run) *cobra.Com
 	}
 	s.RunFlags(cmd)
 	cmd.Flags().BoolVar(&r.dry, "dry-run", false, "print the repairs, change nothing")
+	cmd.Flags().BoolVar(&r.deep, "deep", false, "also compare the content of all recordings with their checksums")
 	cmd.Flags().BoolVar(&r.amnesia, "yes", false, "continue without a damaged record of forgotten calls: they may be fetched again")
 	cli.Choice(cmd, &r.format, "format", "", "text", "json")
 	return cmd
@@ -76,8 +85,11 @@ func runRepair(ctx context.Context, s *settings.Settings, r *repairs, stdout, st
 		}
 	} else {
 		writeRepair(plan, r.dry, s.Text(stdout))
+		if r.lost > 0 {
+			words.Fprintf(s.Text(stdout), "recordings: %s missing or changed, and due again\n", humanize.Comma(r.lost))
+		}
 	}
-	if r.dry || !plan.Damaged() && !journal {
+	if r.dry || !plan.Damaged() && !journal && r.lost == 0 {
 		return nil
 	}
 	err = r.run(ctx, s, stderr)
@@ -103,7 +115,16 @@ func mend(ctx context.Context, s *settings.Settings, r *repairs, stderr io.Write
 				Outcome: schema.OutcomeRepaired, Version: cli.Version(), Commits: 1, Error: summary(plan)}
 		}, b.Show)
 		journal = len(w.Leftover()) > 0 || len(w.Notices()) > 0
-		return err
+		if err != nil || w.Snapshot() == nil || r.dry && plan.Damaged() { // what is damaged cannot be read
+			return err
+		}
+		if r.lost, err = recorded.Mend(ctx, w, s.Warehouse, r.deep, r.dry, started); err != nil || r.lost == 0 || r.dry {
+			return err
+		}
+		return w.Commit(ctx, func(_ sink.Stats, commits int64) schema.Run {
+			return schema.Run{ID: w.RunID(), StartedAt: started.UnixMilli(), EndedAt: schema.Some(time.Now().UnixMilli()),
+				Outcome: schema.OutcomeRepaired, Version: cli.Version(), Commits: commits, Error: summary(plan)}
+		})
 	})
 	b.Close()
 	var damage *layout.DamageError

@@ -16,6 +16,7 @@ import (
 	"callhouse/cmd/internal/compare"
 	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/cmd/internal/progress"
+	"callhouse/cmd/internal/recorded"
 	"callhouse/internal/layout"
 	"callhouse/internal/sink/verify"
 	"callhouse/internal/words"
@@ -23,8 +24,9 @@ import (
 
 const verifyAbout = `verify reads the whole warehouse and checks its consistency: the checksum, columns and rows of each
 file; that each call is stored once, in its place, with all its turns and items; and that the
-manifest's figures match the rows. It can run concurrently with a run, and writes only its result,
-for status.
+manifest's figures match the rows. Recordings must be in their archive with the recorded length;
+with --deep, their content is compared with its checksum, too. It can run concurrently with a run,
+and writes only its result, for status.
 
 --deep also compares the warehouse with the service. It lists all calls again (or those from --since
 on), 100 per request, and fetches the records of a sample, one request each, within the budget. It
@@ -32,8 +34,8 @@ also lists the resources that --resources names and that were ever listed, and f
 of a sample of each. No run can start meanwhile. Responses are kept in a temporary folder until the
 end and are not stored in the warehouse.
 
-Exit codes: 0 intact and consistent with the service; 1 damaged, a call or object listed earlier is
-missing, a transcript or record differs, or secrets are stored in clear by an older version (extract
+Exit codes: 0 intact and consistent with the service; 1 damaged, a recording is missing or changed, a
+call or object listed earlier is missing, a transcript or record differs, or secrets are stored in clear by an older version (extract
 migrate withholds them), with one line per problem; 3 settled calls or unedited objects have changed
 at the service and a later run will fetch them, or not everything could be compared.`
 
@@ -62,7 +64,8 @@ func records(n **int) func(string) error {
 // service.
 type verification struct {
 	*verify.Report
-	Service *compare.Report `json:"service,omitempty"`
+	Recordings *recorded.Checked `json:"recordings,omitempty"`
+	Service    *compare.Report   `json:"service,omitempty"`
 }
 
 func verifyCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
@@ -125,6 +128,11 @@ func runVerify(ctx context.Context, s *settings.Settings, deep *int, all bool, f
 		words.Fprintf(stderr, "%v\n", err)
 	}
 	v := verification{Report: r}
+	if r.Whole() {
+		if v.Recordings, err = recorded.Check(ctx, s.Warehouse, deep != nil); err != nil {
+			return settings.Explain(fmt.Errorf("verify the recordings: %w", err))
+		}
+	}
 	// No requests are spent on a damaged warehouse.
 	if q != nil && r.Whole() {
 		if v.Service, err = q.ask(ctx); err != nil {
@@ -137,6 +145,7 @@ func runVerify(ctx context.Context, s *settings.Settings, deep *int, all bool, f
 		}
 	} else {
 		writeVerified(r, s.Text(stdout))
+		writeRecordings(v.Recordings, s.Text(stdout))
 		v.Service.Write(s.Text(stdout))
 	}
 	if !r.Whole() && !r.Damaged() {
@@ -147,7 +156,29 @@ func runVerify(ctx context.Context, s *settings.Settings, deep *int, all bool, f
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("the warehouse is damaged: %s found", cli.Plural(r.Count, "problem")),
 			damageHint(r))
 	}
+	if c := v.Recordings; c != nil && c.Count > 0 {
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("the warehouse is intact, but the archive of recordings is damaged: %s missing or changed",
+			cli.Plural(c.Count, "recording")), "extract repair fetches those again that the service still has")
+	}
 	return v.Service.Err()
+}
+
+func writeRecordings(c *recorded.Checked, w io.Writer) {
+	if c == nil {
+		return
+	}
+	for _, p := range c.Problems {
+		words.Fprintln(w, p)
+	}
+	if more := c.Count - int64(len(c.Problems)); more > 0 {
+		words.Fprintf(w, "and %s more\n", humanize.Comma(more))
+	}
+	how := "length"
+	if c.Hashed {
+		how = "content"
+	}
+	words.Fprintf(w, "recordings in %s, compared by %s: %s (%s), %s missing or changed\n", c.Archive, how, humanize.Comma(c.Files),
+		humanize.IBytes(uint64(c.Bytes)), humanize.Comma(c.Count))
 }
 
 // damageHint says what helps against the problems of a warehouse.

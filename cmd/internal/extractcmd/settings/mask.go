@@ -10,6 +10,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
+	"callhouse/cmd/internal/recorded"
 	"callhouse/internal/layout"
 	"callhouse/internal/phone"
 	"callhouse/internal/sink"
@@ -21,7 +22,8 @@ const maskNone = "none"
 
 // Options are the options with which every command opens the warehouse for writing.
 func (s *Settings) Options(runID string) sink.Options {
-	return sink.Options{Root: s.Warehouse, RunID: runID, Now: s.Now, Group: s.GroupReadable, Spent: s.spentFile(), Country: s.Country}
+	return sink.Options{Root: s.Warehouse, RunID: runID, Now: s.Now, Group: s.GroupReadable, Spent: s.spentFile(), Country: s.Country,
+		Delete: recorded.Delete}
 }
 
 // spentFile is where the requests of a first run that failed are remembered: in the

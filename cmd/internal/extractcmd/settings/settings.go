@@ -63,16 +63,23 @@ func (s *Settings) ListFrom(now time.Time) (time.Time, error) {
 
 // KeepFrom returns the start of the calls that are kept, a UTC midnight, so that
 // whole days are erased; zero if all are kept.
-func (s *Settings) KeepFrom(now time.Time) (time.Time, error) {
-	if s.Keep == "" {
+func (s *Settings) KeepFrom(now time.Time) (time.Time, error) { return keepFrom("keep", s.Keep, now) }
+
+// KeepRecordingsFrom is KeepFrom for recordings alone.
+func (s *Settings) KeepRecordingsFrom(now time.Time) (time.Time, error) {
+	return keepFrom("keep-recordings", s.KeepRecordings, now)
+}
+
+func keepFrom(flag, text string, now time.Time) (time.Time, error) {
+	if text == "" {
 		return time.Time{}, nil
 	}
-	span, err := cli.ParseAge(s.Keep)
+	span, err := cli.ParseAge(text)
 	if err != nil {
-		return time.Time{}, cli.Usage("use a duration such as 400d, 60w or 9600h", "--keep: %w", err)
+		return time.Time{}, cli.Usage("use a duration such as 400d, 60w or 9600h", "--%s: %w", flag, err)
 	}
 	if span < leastKeep {
-		return time.Time{}, cli.Usage("calls can change for some days after their end", "--keep must be 7d or more, not %s", s.Keep)
+		return time.Time{}, cli.Usage("calls can change for some days after their end", "--%s must be 7d or more, not %s", flag, text)
 	}
 	return now.Add(-span).UTC().Truncate(24 * time.Hour), nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"html/template"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,6 +24,8 @@ type uttered struct {
 	Interrupts    bool   // it begins before the one before has ended
 	Tool, Failed  bool
 	Result        string
+	Turn          string // its number
+	Play          string // link that plays the recording from here; empty: there is none
 }
 
 // Silences from longPause on are shown; a speaker who begins more than overlap before the end of the
@@ -50,8 +53,9 @@ func each(ctx context.Context, rows *analytics.Rows, err error, do func(row []an
 	}
 }
 
-// conversation returns what was said in a call. A tool's result is folded into its invocation.
-func (q *request) conversation(ctx context.Context, id string) (out []uttered, err error) {
+// conversation returns what was said in a call, with links into its recording if that can be played.
+// A tool's result is folded into its invocation.
+func (q *request) conversation(ctx context.Context, id string, plays bool) (out []uttered, err error) {
 	type span struct{ from, to time.Time }
 	times := map[float64]span{}
 	rows, err := q.house.SQL(ctx, "SELECT turn, start_at, end_at FROM transcript_turns WHERE call_id = ?", id)
@@ -71,11 +75,14 @@ func (q *request) conversation(ctx context.Context, id string) (out []uttered, e
 	err = each(ctx, rows, err, func(row []any) {
 		x := value.Of(row[0])
 		n := x.Float()
-		t := uttered{}
+		t := uttered{Turn: strconv.FormatInt(int64(n), 10)}
 		t.Who, _ = row[2].(string)
 		t.Text, _ = row[3].(string)
 		if row[1] != nil {
 			t.At = human.Cell(value.Of(row[1]), value.Column{Unit: value.Millis, Kind: value.Integer}, q.zone)
+			if at := value.Of(row[1]); plays {
+				t.Play = q.playFrom(id, at.Float(), t.Turn)
+			}
 		} else if mark, text, ok := strings.Cut(t.Text, " "); ok && (mark == "←" || mark == "✗") {
 			if i, asked := open[t.Who]; asked {
 				out[i].Result, out[i].Failed = text, mark == "✗"
@@ -132,8 +139,10 @@ func (q *request) sameCaller(ctx context.Context, id string) (out []choice, err 
 type card struct {
 	Frame                 frame
 	Title, Agent, Summary string
-	Recording             template.URL
-	Facts                 [][2]cell // names and values
+	Recording             template.URL // at the service; empty if it can be played here
+	Audio                 string       // address of the recording, with where to begin
+	Plays                 bool         // at once
+	Facts                 [][2]cell    // names and values
 	Turns                 []uttered
 	Others                []choice
 }
@@ -145,9 +154,15 @@ func (q *request) card(ctx context.Context, id string) (out *card, err error) {
 	if err = each(ctx, rows, err, func(row []any) { out.Agent, _ = row[0].(string) }); err != nil && !analytics.Denied(err) {
 		return nil, err
 	}
+	if err := q.audio(ctx, id, out); err != nil {
+		return nil, err
+	}
 	rows, err = q.house.SQL(ctx, "SELECT recording_url FROM calls WHERE call_id = ? AND recording_url LIKE 'https://%'", id)
 	if err = each(ctx, rows, err, func(row []any) {
 		link, _ := row[0].(string)
+		if out.Audio != "" {
+			return
+		}
 		out.Recording = template.URL(link) //nolint:gosec // it begins with https
 	}); err != nil {
 		return nil, err
@@ -159,7 +174,7 @@ func (q *request) card(ctx context.Context, id string) (out *card, err error) {
 	columns := facts.Columns()
 	err = each(ctx, facts, nil, func(row []any) {
 		for i, c := range columns {
-			if row[i] == nil {
+			if row[i] == nil || c.Name == "recording" && out.Audio != "" {
 				continue
 			}
 			v := q.cellOf(row[i], c)

@@ -411,8 +411,11 @@ func (q *request) pager(shown int) (out []choice) {
 
 // call is one call with its transcript.
 func (s *Server) call(q *request) (*answerTo, error) {
-	if err := q.only(); err != nil {
+	if err := q.only("t"); err != nil {
 		return nil, err
+	}
+	if at, err := strconv.ParseFloat(q.from, 64); q.from != "" && (err != nil || !(at >= 0 && at < 1e6)) {
+		return nil, cli.Usage("use seconds, e.g. 12.5", "t is %q", q.from)
 	}
 	return &answerTo{kind: htmlType, small: true, write: func(ctx context.Context, w io.Writer) error {
 		f, _ := sqlfiles.Report("call")
@@ -436,7 +439,7 @@ func (s *Server) call(q *request) (*answerTo, error) {
 		if err := part(w, "call", card); err != nil {
 			return err
 		}
-		if card.Turns, err = q.conversation(ctx, id); err != nil {
+		if card.Turns, err = q.conversation(ctx, id, card.Audio != ""); err != nil {
 			return err
 		}
 		if card.Others, err = q.sameCaller(ctx, id); err != nil && !analytics.Denied(err) {

@@ -26,6 +26,7 @@ import (
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/layout"
 	"callhouse/internal/lend"
+	"callhouse/internal/recording"
 	"callhouse/internal/words"
 )
 
@@ -68,6 +69,7 @@ type Server struct {
 	ready    string // the last page made by Ready: its snapshot and time
 	kept     map[string]*making
 	size     int
+	archives map[string]*recording.Archive // by address
 
 	made     *prometheus.CounterVec
 	requests *prometheus.HistogramVec
@@ -77,6 +79,7 @@ type Server struct {
 // New returns a server.
 func New(c Config) *Server {
 	s := &Server{Config: c, working: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))), kept: map[string]*making{},
+		archives: map[string]*recording.Archive{},
 		made: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "callhouse_serve", Name: "answers_total",
 			Help: "Answers by result: made, kept (served from cache), unchanged (304), failed."}, []string{"became"}),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "callhouse_serve", Name: "request_duration_seconds",
@@ -93,7 +96,10 @@ func New(c Config) *Server {
 	mux.Handle("GET /style.css", http.HandlerFunc(style))
 	mux.Handle("GET /metrics", s.unlimited(promhttp.HandlerFor(c.Metrics, promhttp.HandlerOpts{})))
 	mux.Handle("GET /healthz", http.HandlerFunc(s.health))
-	s.Handler = promhttp.InstrumentHandlerDuration(s.requests, s.audited(s.guard(gzhttp.GzipHandler(mux))))
+	all := http.NewServeMux()
+	all.Handle("GET /calls/{id}/recording", http.HandlerFunc(s.recording)) // parts of a file are not compressed
+	all.Handle("/", gzhttp.GzipHandler(mux))
+	s.Handler = promhttp.InstrumentHandlerDuration(s.requests, s.audited(s.guard(all)))
 	return s
 }
 
@@ -171,7 +177,7 @@ func (unread) WriteHeader(int)             {}
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
-		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src data:; "+
+		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src data:; media-src 'self'; "+
 			"base-uri 'none'; form-action 'self'; frame-ancestors 'none'")
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")

@@ -1,0 +1,189 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/layout"
+	"callhouse/internal/publish/s3test"
+	"callhouse/internal/recording"
+	"callhouse/internal/sandbox"
+	"callhouse/internal/sink/erase"
+)
+
+// storedPaths returns the paths of stored recordings by call.
+func (s *studio) storedPaths() map[string]string {
+	s.t.Helper()
+	out := map[string]string{}
+	for _, row := range s.sql("SELECT call_id, path FROM recordings WHERE state = 'stored' ORDER BY call_id") {
+		out[fmt.Sprint(row["call_id"])] = fmt.Sprint(row["path"])
+	}
+	return out
+}
+
+func (s *studio) has(path string) bool {
+	s.t.Helper()
+	a, err := recording.Open(recording.Config{To: s.archive})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer a.Close()
+	sizes, err := a.Sizes(s.t.Context(), filepath.Dir(path))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	_, ok := sizes[path]
+	return ok
+}
+
+// verify reports missing and changed recordings, repair fetches them again, and forget deletes them:
+// in a folder, and in a bucket of a real server.
+func TestRecordingsAreKeptInStep(t *testing.T) {
+	for _, where := range []string{"folder", "s3"} {
+		t.Run(where, func(t *testing.T) {
+			s := record(t, sandbox.Options{World: sandbox.Config{Seed: 23, Calls: 60, Days: 2}}, nil, found)
+			if where == "s3" {
+				program := os.Getenv("CALLHOUSE_VERSITYGW")
+				if program == "" {
+					t.Skip("CALLHOUSE_VERSITYGW names no S3 server")
+				}
+				s3test.Start(t, program, "audio")
+				s.archive = "s3://audio/calls"
+			}
+			s.mustNight()
+			paths := s.storedPaths()
+			if len(paths) < 10 {
+				t.Fatalf("only %d recordings are stored", len(paths))
+			}
+			var ids []string
+			for id := range paths {
+				ids = append(ids, id)
+			}
+			card := s.query("call", ids[0])
+			if want := strings.TrimSuffix(s.archive, "/") + "/" + paths[ids[0]]; !strings.Contains(card.stdout, "recording ") || !strings.Contains(card.stdout, want) {
+				t.Errorf("query call does not say %s:\n%.700s", want, card.stdout)
+			}
+			if where == "folder" {
+				s.mendsFiles(paths[ids[3]], paths[ids[4]], paths[ids[5]])
+			}
+			if r := s.extract(t.Context(), "verify"); r.code != cli.ExitOK || !strings.Contains(r.stdout, fmt.Sprintf("compared by length: %d (", len(paths))) {
+				t.Errorf("verify: %s%s", r.stdout, r.stderr)
+			}
+			r := s.extract(t.Context(), "forget", "--yes", "--call-id", ids[0], "--call-id", ids[1])
+			if r.code != cli.ExitOK || !strings.Contains(r.stderr, "deleted 2 recordings") {
+				t.Fatalf("forget: %d %s", r.code, r.stderr)
+			}
+			var receipt erase.Receipt
+			if err := json.Unmarshal([]byte(r.stdout), &receipt); err != nil || receipt.Recordings == nil || receipt.Recordings.Files != 2 || receipt.Recordings.Bytes == 0 {
+				t.Errorf("the receipt is %s (%v)", r.stdout, err)
+			}
+			for i, id := range ids {
+				if s.has(paths[id]) == (i < 2) {
+					t.Errorf("call %d: a file is there: %v", i, i < 2)
+				}
+			}
+			before := s.asked()
+			s.mustNight("--full")
+			if s.asked() != before {
+				t.Errorf("%d requests for recordings after forget", s.asked()-before)
+			}
+			if r := s.extract(t.Context(), "verify"); r.code != cli.ExitOK {
+				t.Errorf("verify: %s%s", r.stdout, r.stderr)
+			}
+		})
+	}
+}
+
+// mendsFiles damages three files, and has them found and fetched again.
+func (s *studio) mendsFiles(missing, cut, changed string) {
+	s.t.Helper()
+	at := func(path string) string { return filepath.Join(s.archive, path) }
+	raw, err := os.ReadFile(at(changed))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	raw[len(raw)/2] ^= 1
+	for _, err := range []error{os.Remove(at(missing)), os.Truncate(at(cut), 100), os.WriteFile(at(changed), raw, 0o600)} {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	if r := s.extract(s.t.Context(), "verify"); r.code != cli.ExitFailed || !strings.Contains(r.stdout, missing+": the recording of call") ||
+		!strings.Contains(r.stdout, "has 100 bytes, not ") || !strings.Contains(r.stdout, "2 missing or changed") {
+		s.t.Errorf("verify: %d %s%s", r.code, r.stdout, r.stderr)
+	}
+	if r := s.extract(s.t.Context(), "verify", "--deep=0"); r.code != cli.ExitFailed || !strings.Contains(r.stdout, changed+": ") ||
+		!strings.Contains(r.stdout, "3 missing or changed") {
+		s.t.Errorf("verify --deep: %d %s%s", r.code, r.stdout, r.stderr)
+	}
+	if r := s.night("repair", "--dry-run"); r.code != cli.ExitOK || !strings.Contains(r.stdout, "2 missing or changed") {
+		s.t.Errorf("repair --dry-run: %d %s%s", r.code, r.stdout, r.stderr)
+	}
+	if r := s.night("repair", "--deep"); r.code != cli.ExitOK {
+		s.t.Errorf("repair: %d %s%s", r.code, r.stdout, r.stderr)
+	}
+	if r := s.extract(s.t.Context(), "verify", "--deep=0"); r.code != cli.ExitOK || !strings.Contains(r.stdout, "compared by content") {
+		s.t.Errorf("after repair: %d %s%s", r.code, r.stdout, r.stderr)
+	}
+	for path, want := range map[string]bool{missing: false, cut: true, changed: true} {
+		if _, err := os.Stat(at(path) + ".damaged"); (err == nil) != want {
+			s.t.Errorf("%s.damaged: %v", path, err)
+		}
+	}
+	if err := os.Remove(at(cut) + ".damaged"); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// Retention deletes recordings with or without their calls, but not many at once without --yes, and a
+// run whose archive is not there says so and tries again.
+func TestKeepRecordings(t *testing.T) {
+	t.Parallel()
+	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 24, Calls: 120, Days: 12}}, nil, found)
+	s.mustNight()
+	all, calls := len(s.storedPaths()), number(t, s.one("SELECT count(*) FROM calls"))
+	r := s.night("--keep-recordings", "7d")
+	if r.code != cli.ExitIncomplete || !strings.Contains(r.stderr, "recordings at once; nothing was deleted") || len(s.files()) != all {
+		t.Fatalf("without --yes: %d, %d files of %d\n%s", r.code, len(s.files()), all, r.stderr)
+	}
+	gone := s.archive + ".gone"
+	if err := os.Rename(s.archive, gone); err != nil {
+		t.Fatal(err)
+	}
+	if r = s.night("--keep-recordings", "7d", "--yes"); r.code != cli.ExitIncomplete || !strings.Contains(r.stderr, "could not be deleted: the archive of recordings") {
+		t.Errorf("without an archive: %d\n%s", r.code, r.stderr)
+	}
+	_ = os.RemoveAll(s.archive)
+	if err := os.Rename(gone, s.archive); err != nil {
+		t.Fatal(err)
+	}
+	before := s.asked()
+	s.mustNight("--keep-recordings", "7d", "--yes")
+	paths := s.storedPaths()
+	if len(paths) == 0 || len(paths) >= all || len(s.files()) != len(paths) || number(t, s.one("SELECT count(*) FROM calls")) != calls {
+		t.Errorf("%d of %d recordings, %d files, and %v calls of %v", len(paths), all, len(s.files()), s.one("SELECT count(*) FROM calls"), calls)
+	}
+	limit := s.clock.Now().Add(-7 * 24 * time.Hour).Truncate(24 * time.Hour).Format(time.DateTime)
+	if n := number(t, s.one("SELECT count(*) FROM recordings JOIN calls USING (call_id) WHERE (start_at < TIMESTAMP '"+limit+"') <> (state = 'withheld' AND path IS NULL AND reason = 'older than --keep-recordings 7d')")); n != 0 {
+		t.Errorf("%d recordings are kept or deleted wrongly", n)
+	}
+	s.sameAsTable()
+	if s.mustNight("--keep-recordings", "7d"); s.asked() != before {
+		t.Errorf("%d requests for deleted recordings", s.asked()-before)
+	}
+	s.clock.Advance(48 * time.Hour)
+	s.mustNight("--keep", "7d", "--yes")
+	if n := number(t, s.one("SELECT count(*) FROM calls")); n >= calls || len(s.files()) != len(s.storedPaths()) {
+		t.Errorf("--keep leaves %d calls of %d, %d files and %d rows", n, calls, len(s.files()), len(s.storedPaths()))
+	}
+	if _, err := os.Stat(filepath.Join(s.warehouse, layout.DeletionsName)); !os.IsNotExist(err) {
+		t.Error(err)
+	}
+	s.sameAsTable()
+}

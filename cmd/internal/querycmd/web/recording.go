@@ -1,0 +1,145 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/question"
+	"callhouse/internal/recording"
+	"callhouse/internal/recording/audio"
+)
+
+// longestPlay is how long a reader may take to fetch a recording: players fetch it as they play.
+const longestPlay = 2 * time.Hour
+
+// errNoRecording is the answer for a call that has no recording, and for all calls to readers who may
+// not listen.
+var errNoRecording = cli.Fail(cli.ExitUsage, errors.Join(errNotThere, errors.New("no recording of this call")), "")
+
+// held is a recording in the archive.
+type held struct{ archive, path, sha256, format string }
+
+// recordingOf returns the recording of a call, if there is one that the reader may listen to.
+func (q *request) recordingOf(ctx context.Context, id string) (r held, ok bool, err error) {
+	r.archive = q.house.Snapshot().Manifest.Archive
+	if r.archive == "" || !q.rights.Hears() {
+		return r, false, nil
+	}
+	rows, err := q.house.SQL(ctx, "SELECT path, sha256, format FROM recordings WHERE call_id = ? AND state = 'stored'", id)
+	err = each(ctx, rows, err, func(row []any) {
+		r.path, ok = row[0].(string)
+		r.sha256, _ = row[1].(string)
+		r.format, _ = row[2].(string)
+	})
+	return r, ok, err
+}
+
+// audio sets the address of a call's recording on its page. A media fragment makes the player begin
+// at a time without a script.
+func (q *request) audio(ctx context.Context, id string, on *card) error {
+	_, ok, err := q.recordingOf(ctx, id)
+	if ok {
+		on.Audio = "/calls/" + url.PathEscape(id) + "/recording"
+		if on.Plays = q.from != ""; on.Plays {
+			on.Audio += "#t=" + q.from
+		}
+	}
+	return err
+}
+
+// playFrom returns the link to a call's page that plays the recording from a turn.
+func (q *request) playFrom(id string, ms float64, turn string) string {
+	u, _ := url.Parse(q.address("call", question.Params{Call: id})) // our own
+	v := u.Query()
+	v.Set("t", strconv.FormatFloat(max(0, ms/1000), 'f', -1, 64))
+	u.RawQuery, u.Fragment = v.Encode(), "turn-"+turn
+	return u.String()
+}
+
+// recording sends the audio of a call, or the part that a player asks for. Readers without the right
+// learn no more than that there is none.
+func (s *Server) recording(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "private, no-store") // no copy outlives the right to listen
+	q, err := s.ask(r)
+	var it held
+	if err == nil {
+		err = q.only()
+	}
+	if err == nil {
+		it, err = s.findRecording(r.Context(), q)
+	}
+	if err != nil {
+		s.explain(w, r, err)
+		return
+	}
+	archive, err := s.archive(it.archive)
+	if err == nil {
+		err = s.play(w, r, archive, it)
+	}
+	if err == nil {
+		return
+	}
+	s.Log.Error("the recording cannot be read", "archive", it.archive, "path", it.path, "error", err)
+	if !errors.Is(err, fs.ErrNotExist) {
+		err = errors.New("the archive of recordings cannot be read: see the server's log")
+	} else {
+		err = errNoRecording
+	}
+	s.explain(w, r, err)
+}
+
+// findRecording returns the recording that a request is for.
+func (s *Server) findRecording(ctx context.Context, q *request) (it held, err error) {
+	var giveBack func()
+	if q.house, giveBack, err = s.House.Borrow(ctx, q.zone, q.rights); err != nil {
+		return it, err
+	}
+	defer giveBack()
+	ok := false
+	id, err := q.house.FindCall(ctx, q.id)
+	if err == nil {
+		it, ok, err = q.recordingOf(ctx, id)
+	}
+	if _, unknown := errors.AsType[*question.UnknownError](err); unknown || analytics.Denied(err) || err == nil && !ok {
+		err = errNoRecording
+	}
+	return it, err
+}
+
+// archive returns the archive at an address.
+func (s *Server) archive(address string) (a *recording.Archive, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a = s.archives[address]; a == nil {
+		if a, err = recording.Open(recording.Config{To: address}); err == nil {
+			s.archives[address] = a
+		}
+	}
+	return a, err
+}
+
+// play sends a file. On an error nothing was sent.
+func (s *Server) play(w http.ResponseWriter, r *http.Request, a *recording.Archive, it held) error {
+	f, err := a.Open(r.Context(), it.path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := f.Seek(0, io.SeekEnd); err != nil { // an object is looked up now
+		return fmt.Errorf("read %s: %w", it.path, err)
+	}
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(longestPlay)) // where that is supported
+	w.Header().Set("Content-Type", audio.Format(it.format).MediaType())
+	w.Header().Set("ETag", `"`+it.sha256+`"`)
+	http.ServeContent(w, r, "", time.Time{}, f)
+	return nil
+}

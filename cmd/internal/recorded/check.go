@@ -1,0 +1,143 @@
+package recorded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+
+	"callhouse/internal/calls"
+	"callhouse/internal/layout"
+	"callhouse/internal/recording"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink"
+	"callhouse/internal/sink/disk"
+	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/sink/verify"
+)
+
+// Checked is what Check found.
+type Checked struct {
+	Archive  string           `json:"archive"`
+	Files    int64            `json:"recordings"`
+	Bytes    int64            `json:"bytes"`
+	Hashed   bool             `json:"hashed"` // their content was compared, too, not just their length
+	Count    int64            `json:"problems"`
+	Problems []verify.Problem `json:"problem_list"` // the first of them
+}
+
+// Check compares the archive's files with the rows of the current snapshot: that they exist and have
+// the recorded length and, with deep, the recorded checksum. It returns nil if there is no archive.
+func Check(ctx context.Context, root string, deep bool) (*Checked, error) {
+	s, err := layout.Current(root)
+	if err != nil || s.Manifest.Archive == "" {
+		return nil, err
+	}
+	var bad verify.Problems
+	out, err := check(ctx, root, s, deep, func(c *calls.Call, r *schema.Recording, what string) error {
+		bad.Add("recording", r.Path, "the recording of call %s %s", c.ID(), what)
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		out.Count++
+		bad.Add("recording", out.Archive, "%v", err)
+		err = nil
+	}
+	out.Problems = bad.List()
+	return out, err
+}
+
+// check calls found for each recording that is stored according to its row, but not as it says.
+func check(ctx context.Context, root string, s *layout.Snapshot, deep bool, found func(*calls.Call, *schema.Recording, string) error) (
+	*Checked, error) {
+	out := &Checked{Archive: strings.TrimPrefix(s.Manifest.Archive, "file://"), Hashed: deep}
+	fsys, err := disk.OpenToRead(root)
+	if err != nil {
+		return out, err
+	}
+	a, err := recording.Open(recording.Config{To: s.Manifest.Archive})
+	if err != nil {
+		return out, err
+	}
+	defer a.Close()
+	reader := snapshot.NewReader(fsys, s, nil)
+	var dir string // whose sizes are known: the calls of a day follow one another
+	var sizes map[string]int64
+	for _, f := range reader.Files(schema.Calls.Name) {
+		if rows := s.Manifest.FileOf(schema.Recordings.Name, f.Period); rows == nil || rows.Recordings[schema.RecordingStored] == 0 {
+			continue
+		}
+		err := reader.EachCall(ctx, f.Period, &schema.Recordings, func(c *calls.Call) (err error) {
+			r, _ := c.Recording()
+			if r.State != schema.RecordingStored {
+				return nil
+			}
+			if d := path.Dir(r.Path); d != dir || sizes == nil {
+				if dir = d; !fs.ValidPath(d) {
+					return fmt.Errorf("call %s: %q is no place in an archive", c.ID(), r.Path)
+				}
+				if sizes, err = a.Sizes(ctx, dir); err != nil {
+					return err
+				}
+			}
+			out.Files++
+			out.Bytes += r.Bytes
+			what := ""
+			switch size, there := sizes[r.Path]; {
+			case !there:
+				what = "is missing"
+			case size != r.Bytes:
+				what = fmt.Sprintf("has %d bytes, not %d", size, r.Bytes)
+			case deep:
+				sum, _, err := a.Sum(ctx, r.Path)
+				if err != nil {
+					return err
+				}
+				if sum != r.SHA256 {
+					what = fmt.Sprintf("has the SHA-256 %s, not %s", sum, r.SHA256)
+				}
+			}
+			if what == "" {
+				return nil
+			}
+			out.Count++
+			return found(c, &r, what)
+		})
+		if err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// Mend marks the recordings that Check would report as due, so that runs fetch them again, and moves
+// damaged files out of the way. With dry it only counts them. The caller commits.
+func Mend(ctx context.Context, w *sink.Warehouse, root string, deep, dry bool, now time.Time) (n int64, err error) {
+	s := w.Snapshot()
+	if s == nil || s.Manifest.Archive == "" {
+		return 0, nil
+	}
+	a, err := recording.Open(recording.Config{To: s.Manifest.Archive})
+	if err != nil {
+		return 0, err
+	}
+	defer a.Close()
+	out, err := check(ctx, root, s, deep, func(c *calls.Call, r *schema.Recording, what string) error {
+		if dry {
+			return nil
+		}
+		if err := a.SetAside(ctx, r.Path); err != nil {
+			return err
+		}
+		of := calls.RecordingOf(c)
+		rec, err := Record(&of, schema.Recording{State: schema.RecordingDue, FetchedAt: r.FetchedAt, Reason: "the stored file " + what}, now)
+		if err != nil {
+			return err
+		}
+		return w.Put(ctx, rec)
+	})
+	return out.Count, err
+}

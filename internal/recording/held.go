@@ -1,0 +1,173 @@
+package recording
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"callhouse/internal/publish/store"
+	"callhouse/internal/recording/audio"
+)
+
+// Stem returns the place of a call's recording below an archive's address without its extension.
+func Stem(id string, start time.Time) string {
+	return strings.TrimSuffix(Path(Call{ID: id, Start: start}, ""), ".")
+}
+
+// asideMark ends the name of a damaged file that was moved out of the way of a whole one.
+const asideMark = ".damaged"
+
+// stemOf returns the stem of an archive's file; false if the archive does not make such names.
+func stemOf(name string) (string, bool) {
+	name = strings.TrimSuffix(name, asideMark)
+	ext := path.Ext(name)
+	known := slices.Contains(audio.Formats, audio.Format(strings.TrimPrefix(ext, ".")))
+	return strings.TrimSuffix(name, ext), known
+}
+
+// StemOf returns the place of a stored file without its extension.
+func StemOf(name string) string { return strings.TrimSuffix(name, path.Ext(name)) }
+
+// Sizes returns the sizes of the files in a folder of the archive, by their path. The error says if
+// the archive itself is not there: a folder that is not mounted has no files, either.
+func (a *Archive) Sizes(ctx context.Context, dir string) (map[string]int64, error) {
+	if err := a.there(ctx); err != nil {
+		return nil, err
+	}
+	objects, err := a.store.List(ctx, a.uri+"/"+dir)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]int64, len(objects))
+	for _, o := range objects {
+		out[strings.TrimPrefix(o.URI, a.uri+"/")] = o.Size
+	}
+	return out, nil
+}
+
+// there returns an error if the archive is a folder that does not exist.
+func (a *Archive) there(ctx context.Context) error {
+	dir, isFolder := store.Folder(a.uri)
+	if !isFolder {
+		return ctx.Err()
+	}
+	_, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the archive of recordings %s is not there: %w", dir, err)
+	}
+	return errors.Join(err, ctx.Err())
+}
+
+// Deleted counts deleted files.
+type Deleted struct {
+	Files int64 `json:"files"`
+	Bytes int64 `json:"bytes"`
+}
+
+// Delete deletes all files of some stems, also damaged ones and those that no warehouse names yet
+// because a run was killed. It returns what was there and is no more, and the stems of which
+// something may be left, with an error that says why.
+func (a *Archive) Delete(ctx context.Context, stems []string) (done Deleted, left []string, err error) {
+	days := map[string][]string{}
+	for _, stem := range stems {
+		if !fs.ValidPath(stem) {
+			left, err = append(left, stem), errors.Join(err, fmt.Errorf("%q is no place in the archive", stem))
+			continue
+		}
+		days[path.Dir(stem)] = append(days[path.Dir(stem)], stem)
+	}
+	for dir, of := range days {
+		there, lerr := a.Sizes(ctx, dir)
+		var uris []string
+		for name := range there {
+			if stem, ok := stemOf(name); ok && slices.Contains(of, stem) {
+				uris = append(uris, a.uri+"/"+name)
+			} else {
+				delete(there, name)
+			}
+		}
+		slices.Sort(uris)
+		if lerr == nil {
+			lerr = a.store.Remove(ctx, uris)
+		}
+		if lerr != nil {
+			left, err = append(left, of...), errors.Join(err, lerr)
+			continue
+		}
+		done.Files += int64(len(there))
+		for _, size := range there {
+			done.Bytes += size
+		}
+	}
+	return done, left, err
+}
+
+// Open returns the content of a stored file. Of an object only what is read is requested.
+func (a *Archive) Open(ctx context.Context, name string) (io.ReadSeekCloser, error) {
+	if !fs.ValidPath(name) {
+		return nil, fmt.Errorf("%q is no place in the archive", name)
+	}
+	return a.store.Open(ctx, a.uri+"/"+name)
+}
+
+// SetAside renames a damaged file, so that a whole one can be stored in its place. A missing one is
+// no error.
+func (a *Archive) SetAside(ctx context.Context, name string) error {
+	if err := a.there(ctx); err != nil {
+		return err
+	}
+	f, done, err := a.file(ctx, name)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	defer done()
+	from := a.uri + "/" + name
+	size, err := f.Seek(0, io.SeekEnd)
+	if err == nil {
+		err = a.store.Put(ctx, from+asideMark, f, size)
+	}
+	if err == nil {
+		err = a.store.Remove(ctx, []string{from})
+	}
+	return err
+}
+
+// file opens a stored file: that of a folder in place, of an object a temporary copy. done closes
+// it.
+func (a *Archive) file(ctx context.Context, name string) (_ *os.File, done func(), err error) {
+	f, err := a.store.Open(ctx, a.uri+"/"+name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if local, ok := f.(*os.File); ok {
+		return local, func() { _ = local.Close() }, nil
+	}
+	defer f.Close()
+	local, err := os.CreateTemp(a.cfg.Scratch, "*.part")
+	if err != nil {
+		return nil, nil, err
+	}
+	done = func() {
+		_ = local.Close()
+		_ = os.Remove(local.Name())
+	}
+	_, err = io.Copy(local, f)
+	if err == nil {
+		_, err = local.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	return local, done, nil
+}

@@ -1,0 +1,59 @@
+package sink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/sink/erase"
+	"callhouse/internal/sink/snapshot"
+)
+
+// DeleteRecordings deletes the recordings of forgotten calls that are still to be deleted. What
+// cannot be deleted stays on the list; the error is only about the list itself.
+func (w *Warehouse) DeleteRecordings(ctx context.Context) (*erase.Recordings, error) {
+	out := new(erase.Recordings)
+	list, err := snapshot.Deletions(w.opts.FS, w.opts.Root)
+	if err != nil || len(list) == 0 {
+		return out, err
+	}
+	of := map[string][]layout.Deletion{}
+	for _, d := range list {
+		of[d.Archive] = append(of[d.Archive], d)
+	}
+	var left []layout.Deletion
+	for archive, some := range of {
+		if w.opts.Delete == nil {
+			left = append(left, some...)
+			continue
+		}
+		files, bytes, rest, err := w.opts.Delete(ctx, archive, some)
+		out.Files, out.Bytes = out.Files+files, out.Bytes+bytes
+		left, out.Why = append(left, rest...), errors.Join(out.Why, err)
+	}
+	calls := map[string]bool{}
+	for _, d := range left {
+		calls[d.CallID] = true
+	}
+	out.Left = int64(len(calls))
+	if err := snapshot.SetDeletions(w.opts.FS, w.opts.Root, left); err != nil {
+		return nil, fmt.Errorf("record which recordings are deleted: %w", err)
+	}
+	return out, nil
+}
+
+// dropDeletions removes from the list what a Forget put there that was killed before its commit.
+func (w *Warehouse) dropDeletions() error {
+	list, err := snapshot.Deletions(w.opts.FS, w.opts.Root)
+	if err != nil || w.current == nil {
+		return err
+	}
+	all := len(list)
+	list = slices.DeleteFunc(list, func(d layout.Deletion) bool { return d.Snapshot > w.current.Manifest.Snapshot })
+	if len(list) == all {
+		return nil
+	}
+	return snapshot.SetDeletions(w.opts.FS, w.opts.Root, list)
+}
