@@ -196,6 +196,9 @@ type File struct {
 	// Credits counts the rows of a calls file with credits but no cost in the account's currency,
 	// which tallies do not include; null in manifests of versions that did not count them.
 	Credits *int64 `json:"credits,omitempty"`
+	// Moved counts the rows of a calls file that moved through their agent's graph; null if the file lacks
+	// the column moves.
+	Moved *int64 `json:"moved,omitempty"`
 	// Country is the region in which the national numbers of a calls file were read when it was
 	// written; empty if none.
 	Country string `json:"country,omitempty"`
@@ -277,10 +280,10 @@ func (m *Manifest) Gaps() (out []schema.Span) {
 	return out
 }
 
-// Underived counts the calls in files that lack the facts of their transcripts.
+// Underived counts the calls in files that lack facts of their transcripts.
 func (m *Manifest) Underived() (n int64) {
 	for _, f := range m.FilesOf(schema.Calls.Name) {
-		if !f.Derived() {
+		if f.Moved == nil {
 			n += f.Rows
 		}
 	}

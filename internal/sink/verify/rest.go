@@ -55,6 +55,9 @@ func tolerated(listed layout.File, counted *layout.File) layout.File {
 	if listed.Credits == nil {
 		listed.Credits = counted.Credits // nor these
 	}
+	if listed.Moved == nil {
+		listed.Moved = counted.Moved // nor these
+	}
 	return listed
 }
 
