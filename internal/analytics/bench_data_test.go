@@ -139,7 +139,7 @@ func newBenchWriter(dir string, n int, period string) *benchWriter {
 	for _, t := range schema.CallTables {
 		w.tables = append(w.tables, table(t))
 	}
-	w.tables[0].info.Credits, w.tables[0].info.Undated = new(int64), new(int64)
+	w.tables[0].info.Credits, w.tables[0].info.Undated, w.tables[0].info.Moved = new(int64), new(int64), new(int64)
 	if len(period) > len("2026-10") {
 		return w
 	}
@@ -148,7 +148,7 @@ func newBenchWriter(dir string, n int, period string) *benchWriter {
 		w.tables = append(w.tables, w.byTally[t])
 	}
 	w.tallies = calls.NewTallies(func(t *schema.Table, row parquet.Row) error {
-		w.byTally[t].add(row, schema.Opt[int64]{})
+		w.byTally[t].add(t.AppendRow(nil, schema.Row(row)), schema.Opt[int64]{})
 		return nil
 	})
 	return w
@@ -213,6 +213,9 @@ func (w *benchWriter) add(c *calls.Call) error {
 	}
 	if c.InCredits() {
 		*w.tables[0].info.Credits++
+	}
+	if c.Moved() {
+		*w.tables[0].info.Moved++
 	}
 	err := w.tools.Each(c, func(row schema.Row) error {
 		if w.tallies != nil {

@@ -35,6 +35,8 @@ type move struct{ arguments, node any }
 var moves = []move{
 	{`{"node":"n1"}`, "n1"}, {`{"node":"n1","reason":"again"}`, "n1"}, {`{"node":"n2"}`, "n2"}, {`{"node_id":"n3","node":null}`, "n3"}, {`{"node":"gone","node_id":"n1"}`, "gone"},
 	{`{"node":7}`, "7"}, {`{"to":"n1"}`, `{"to":"n1"}`}, {nil, "(none)"},
+	{`{"node":"a\"b\\"}`, `a"b\`}, {`{"node":true}`, "true"}, {`{"node":{"x":[1]}}`, `{"x":[1]}`}, {`{"n\u006fde":"n2"}`, "n2"}, {`{"node":"n1","node":"n2"}`, "n1"},
+	{`{"node":1.5}`, "1.5"}, {`{"node":""}`, ""}, {`["n1"]`, `["n1"]`}, {`{"of":{"node":"n1"}}`, `{"of":{"node":"n1"}}`},
 }
 
 var sentences = []string{"Hello, how may I help?", "환불 부탁드립니다", "my CREDIT card", "  ", "card of credit", "100% sure_thing", "it's \\ 'quoted'"}

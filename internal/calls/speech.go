@@ -16,14 +16,14 @@ var (
 	colFirstWord                    = bySide(&schema.Calls, "agent_first_word_ms", "user_first_word_ms")
 	colLongestSilence, colResponses = schema.Calls.Column("longest_silence_ms"), schema.Calls.Column("response_ms")
 	colToolUses, colFailedUses      = schema.Calls.Column("tool_uses"), schema.Calls.Column("failed_tool_uses")
-	colLastTool                     = schema.Calls.Column("last_tool")
+	colLastTool, colMoves           = schema.Calls.Column("last_tool"), schema.Calls.Column("moves")
 	colTurnStart, colTurnEnd        = schema.Turns.Column("start_at"), schema.Turns.Column("end_at")
 )
 
 // Derived are the columns that Complete sets.
 var Derived = []int{colUserTurns, colSpokenTurns, colTalk[agent], colTalk[user], colResponses,
 	colInterruptions[agent], colInterruptions[user], colLongestSilence,
-	colFirstWord[agent], colFirstWord[user], colToolUses, colFailedUses, colLastTool}
+	colFirstWord[agent], colFirstWord[user], colToolUses, colFailedUses, colLastTool, colMoves}
 
 // The two sides of a conversation.
 const (
@@ -68,7 +68,8 @@ func (c *Call) Complete(tools []ToolCall) {
 		c.setLong(colFirstWord[side], s.first[side].V-c.StartAt().V, s.first[side].OK && c.StartAt().OK)
 	}
 	failed := int32(0)
-	c.Row[colLastTool] = parquet.Value{}
+	c.Row[colLastTool], c.Row[colMoves] = parquet.Value{}, parquet.Value{}
+	var moves []byte
 	for i := range tools {
 		t := &tools[i]
 		if t.failed {
@@ -77,10 +78,23 @@ func (c *Call) Complete(tools []ToolCall) {
 		if t.invocation >= 0 && !c.Turns().At(t.invocation)[colTurnToolName].IsNull() {
 			c.Row[colLastTool] = c.Turns().At(t.invocation)[colTurnToolName]
 		}
+		moves = c.appendMove(moves, t)
+	}
+	switch {
+	case moves != nil:
+		c.Row[colMoves] = schema.TextValue(append(moves, ']'))
+	case known:
+		c.Row[colMoves] = noMoves
 	}
 	c.setInt(colToolUses, int32(len(tools)), known)
 	c.setInt(colFailedUses, failed, known)
 }
+
+// Moved reports whether the call moved through its agent's graph.
+func (c *Call) Moved() bool { return len(c.Row[colMoves].ByteArray()) > len("[]") }
+
+// noMoves is the value of moves of a transcript without any.
+var noMoves = schema.TextValue([]byte("[]"))
 
 func (c *Call) setInt(col int, n int32, known bool) {
 	if c.Row[col] = (parquet.Value{}); known {

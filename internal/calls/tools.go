@@ -180,6 +180,55 @@ func between(from, to schema.Opt[int64]) parquet.Value {
 	return schema.LongValue(schema.Opt[int64]{V: to.V - from.V, OK: from.OK && to.OK})
 }
 
+// appendMove appends the move that a tool call makes through the agent's graph, if it makes one, to the
+// JSON of the column moves. Its node is the value as sent, which reports read as they read arguments.
+func (c *Call) appendMove(moves []byte, t *ToolCall) []byte {
+	name, arguments, node := parquet.Value{}, []byte(nil), []byte(nil)
+	if t.result >= 0 {
+		name = c.Turns().At(t.result)[colTurnToolName]
+	}
+	if t.invocation >= 0 {
+		invocation := c.Turns().At(t.invocation)
+		if own := invocation[colTurnToolName]; !own.IsNull() {
+			name = own
+		}
+		arguments = schema.TextOf(invocation[colTurnArguments])
+	}
+	if string(name.ByteArray()) != "transition_to_node" {
+		return moves
+	}
+	next := byte(',')
+	if moves == nil {
+		next = '['
+	}
+	moves = append(append(moves, next), `{"node":`...)
+	for _, member := range []string{"node", "node_id"} {
+		for m := range scan.Members(arguments) {
+			if string(m.Name) == member { // the first counts
+				if m.Value.Shape != scan.IsNull {
+					node = m.Value.Raw
+				}
+				break
+			}
+		}
+		if node != nil {
+			break
+		}
+	}
+	switch {
+	case node != nil:
+		moves = append(moves, node...)
+	case arguments != nil:
+		moves = scan.AppendString(moves, arguments)
+	default:
+		moves = append(moves, `"(none)"`...)
+	}
+	if t.failed {
+		moves = append(moves, `,"failed":true`...)
+	}
+	return append(moves, '}')
+}
+
 // toolResult returns what a tool answered: a text, or the JSON sent in its place; nil if neither.
 func toolResult(turn schema.Row) []byte {
 	if content := schema.TextOf(turn[colTurnContent]); content != nil {

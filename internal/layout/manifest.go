@@ -207,6 +207,9 @@ type File struct {
 	// stored.
 	Recordings map[string]int64 `json:"recordings,omitempty"`
 	AudioBytes int64            `json:"audio_bytes,omitempty"`
+	// Moved counts the rows of a calls file that moved through their agent's graph; null if the file lacks
+	// the column moves.
+	Moved *int64 `json:"moved,omitempty"`
 	// Country is the region in which the national numbers of a calls file were read when it was
 	// written; empty if none.
 	Country string `json:"country,omitempty"`
@@ -288,10 +291,10 @@ func (m *Manifest) Gaps() (out []schema.Span) {
 	return out
 }
 
-// Underived counts the calls in files that lack the facts of their transcripts.
+// Underived counts the calls in files that lack facts of their transcripts.
 func (m *Manifest) Underived() (n int64) {
 	for _, f := range m.FilesOf(schema.Calls.Name) {
-		if !f.Derived() {
+		if f.Moved == nil {
 			n += f.Rows
 		}
 	}

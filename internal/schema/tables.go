@@ -133,6 +133,11 @@ var Calls = NewTable("calls",
 		Doc: "failed tool calls"},
 	Column{ID: 50, Name: "last_tool", Type: Word, Fetch: true, Since: "1.0.0",
 		Doc: "name of the tool that the agent invoked last"},
+	Column{ID: 51, Name: "moves", Type: Word, Fetch: true, Since: "1.0.0",
+		Made: []string{"transcript_turns.arguments", "transcript_turns.content"},
+		Doc: `moves through the agent's graph in order, as JSON such as [{"node":"n1"},{"node":"n2","failed":true}]: the tool calls ` +
+			"transition_to_node, with their node (arguments node, else node_id, else all arguments); " +
+			"null: never fetched, or written by an earlier version (extract migrate)"},
 )
 
 // Turns holds one row per transcript item, in the order of its call's time line. Sorted as Calls,

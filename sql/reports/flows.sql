@@ -15,7 +15,7 @@
 -- that made it, wherever they ended.
 --
 -- Grain: one row per group, agent, node and node that follows
--- Reads: selected, selected_tool_calls, agents, agent_versions
+-- Reads: selected, selected_moves, agents, agent_versions
 -- Needs: end, words, transcripts
 -- Keys: agent_id, from_id, to_id
 -- Shares: completed_percent of answered_calls, transferred_percent of answered_calls, lost_percent of answered_calls, hung_up_percent of answered_calls
@@ -38,14 +38,7 @@
 --   from_id              VARCHAR  -        id of the node that is left; null: (start)
 --   to_id                VARCHAR  -        id of the next node; null: (end)
 
-WITH moves AS (
-    SELECT call_id, {'turn': turn, 'failed': failed IS TRUE,
-        'node': coalesce(arguments ->> '$.node', arguments ->> '$.node_id', CAST(arguments AS VARCHAR), '(none)')} AS move
-    FROM selected_tool_calls
-    WHERE tool_name = 'transition_to_node'
-), paths AS ( -- lists that are sorted take a third of the time of sorted lists
-    SELECT call_id, list_transform(list_sort(list(move)), m -> {'node': m.node, 'failed': m.failed}) AS path FROM moves GROUP BY call_id
-), bodies AS ( -- version null: the graph as it is now
+WITH bodies AS ( -- version null: the graph as it is now
     SELECT agent_id, version, flow FROM agent_versions WHERE data IS NOT NULL OR flow IS NOT NULL
     UNION ALL
     SELECT agent_id, NULL, flow FROM agents
@@ -53,53 +46,71 @@ WITH moves AS (
     SELECT agent_id, version, node ->> '$.id' AS id, min(node ->> '$.data.name') AS name
     FROM (SELECT agent_id, version, unnest(CAST(flow -> '$.nodes' AS JSON[])) AS node FROM bodies WHERE json_type(flow, '$.nodes') = 'ARRAY')
     GROUP BY agent_id, version, id
-), published AS (
-    SELECT agent_id, created_at, max(version) AS version FROM agent_versions WHERE created_at IS NOT NULL GROUP BY agent_id, created_at
-), taken AS (
-    SELECT c.key AS key, c.call_id AS call_id, c.agent_id AS agent_id, c.start_at AS start_at,
-        CASE WHEN c.agent_version = 'production' THEN p.version ELSE c.agent_version END AS version,
-        c.is_answered AS answered, c.outcome AS outcome, c.disconnection_reason AS reason
-    FROM (SELECT * FROM selected WHERE is_over AND transcript_state = 'present') c
-        ASOF LEFT JOIN published p ON p.agent_id = c.agent_id AND p.created_at <= c.start_at
-), alike AS ( -- calls of one version and path that ended alike
+), published AS ( -- of each agent, in the order of their time
+    SELECT agent_id, list(version ORDER BY created_at) AS versions, list(created_at ORDER BY created_at) AS times
+    FROM (SELECT agent_id, created_at, max(version) AS version FROM agent_versions WHERE created_at IS NOT NULL GROUP BY agent_id, created_at)
+    GROUP BY agent_id
+), versioned AS NOT MATERIALIZED (
+    SELECT key, c.agent_id AS agent_id, start_at, is_answered, outcome, disconnection_reason, moves,
+        CASE WHEN agent_version = 'production' THEN versions[len(list_filter(times, t -> t <= start_at))] ELSE agent_version END AS version
+    FROM (SELECT * FROM selected_moves WHERE is_over AND transcript_state = 'present') c LEFT JOIN published p USING (agent_id)
+), alike AS MATERIALIZED ( -- calls of one version and path that ended alike
     SELECT key, agent_id, b.version AS version, answered,
         answered AND outcome = 'completed' AS completed, answered AND outcome = 'transferred' AS transferred,
         answered AND outcome IN ('failed', 'abandoned') AS lost, answered AND reason = 'user_hangup' AS hung_up,
-        path, count(*) AS n, max({'start': coalesce(start_at, '-infinity'), 'call': call_id}) AS newest
-    FROM taken t LEFT JOIN (SELECT agent_id, version FROM bodies WHERE version IS NOT NULL) b USING (agent_id, version)
-        LEFT JOIN paths USING (call_id)
+        nullif(moves, '[]') AS moves, total_of(n) AS n, max(newest) AS newest
+    FROM (
+        SELECT key, agent_id, version, is_answered AS answered, outcome, disconnection_reason AS reason, moves,
+            count(*) AS n, max(coalesce(start_at, '-infinity')) AS newest
+        FROM versioned
+        GROUP BY ALL
+    ) LEFT JOIN (SELECT agent_id, version FROM bodies WHERE version IS NOT NULL) b USING (agent_id, version)
     GROUP BY ALL
 ), walks AS MATERIALIZED (
-    SELECT row_number() OVER () AS walk, *
-    FROM alike a
-    WHERE path IS NOT NULL
+    SELECT a.*, path
+    FROM alike a JOIN (SELECT moves, row_number() OVER () AS path FROM (SELECT DISTINCT moves FROM alike)) p
+        ON p.moves IS NOT DISTINCT FROM a.moves
+    WHERE a.moves IS NOT NULL
         OR EXISTS (SELECT 1 FROM nodes n WHERE n.agent_id = a.agent_id AND n.version IS NOT DISTINCT FROM a.version)
-), steps AS MATERIALIZED ( -- the last one of a call leads to no node
-    SELECT walk, move.node AS to_id, coalesce(move.failed, false) AS failed,
+), steps AS MATERIALIZED ( -- the last one of a path leads to no node
+    SELECT path, move.node AS to_id, coalesce(move.failed, false) AS failed,
         last_value(CASE WHEN NOT move.failed THEN move.node END IGNORE NULLS)
-            OVER (PARTITION BY walk ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS from_id
-    FROM (SELECT walk, unnest(list_append(path, NULL)) AS move, generate_subscripts(list_append(path, NULL), 1) AS place FROM walks)
+            OVER (PARTITION BY path ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS from_id
+    FROM (
+        SELECT path, unnest(moves) AS move, generate_subscripts(moves, 1) AS place
+        FROM (
+            SELECT DISTINCT ON (path) path, list_append(list_transform(CAST(CAST(moves AS JSON) AS JSON[]),
+                m -> {'node': m ->> '$.node', 'failed': coalesce(m ->> '$.failed' = 'true', false)}), NULL) AS moves
+            FROM walks
+        )
+    )
 ), names AS (
-    SELECT w.key AS key, w.agent_id AS agent_id, s.to_id AS id, arg_max(n.name, w.newest) AS name
-    FROM (SELECT DISTINCT walk, to_id FROM steps) s JOIN walks w USING (walk)
+    SELECT w.key AS key, w.agent_id AS agent_id, s.to_id AS id,
+        arg_max(n.name, {'start': w.newest, 'version': coalesce(w.version, '')}) AS name
+    FROM (SELECT DISTINCT path, to_id FROM steps) s JOIN walks w USING (path)
         JOIN nodes n ON n.agent_id = w.agent_id AND n.version IS NOT DISTINCT FROM w.version AND n.id = s.to_id
     WHERE n.name IS NOT NULL
     GROUP BY w.key, w.agent_id, s.to_id
-), made AS ( -- by each call of a walk
-    SELECT walk, from_id, to_id, count(*) FILTER (NOT failed) AS passes, count(*) FILTER (failed) AS failed_passes
+), walked AS (
+    SELECT key, agent_id, path, total_of(n) AS calls, sum_if(n, answered) AS answered_calls, sum_if(n, completed) AS completed,
+        sum_if(n, transferred) AS transferred, sum_if(n, lost) AS lost, sum_if(n, hung_up) AS hung_up
+    FROM walks
+    GROUP BY key, agent_id, path
+), made AS ( -- by each call of a path
+    SELECT path, from_id, to_id, count(*) FILTER (NOT failed) AS passes, count(*) FILTER (failed) AS failed_passes
     FROM steps
-    GROUP BY walk, from_id, to_id
+    GROUP BY path, from_id, to_id
 ), counted AS (
     SELECT key, agent_id, from_id, to_id,
-        sum_if(n, passes > 0) AS calls,
-        CAST(sum(n * passes) AS BIGINT) AS passes,
-        CAST(sum(n * failed_passes) AS BIGINT) AS failed_passes,
-        sum_if(n, passes > 0 AND answered) AS answered_calls,
-        sum_if(n, passes > 0 AND completed) AS completed,
-        sum_if(n, passes > 0 AND transferred) AS transferred,
-        sum_if(n, passes > 0 AND lost) AS lost,
-        sum_if(n, passes > 0 AND hung_up) AS hung_up
-    FROM made JOIN walks USING (walk)
+        sum_if(calls, passes > 0) AS calls,
+        CAST(sum(calls * passes) AS BIGINT) AS passes,
+        CAST(sum(calls * failed_passes) AS BIGINT) AS failed_passes,
+        sum_if(answered_calls, passes > 0) AS answered_calls,
+        sum_if(completed, passes > 0) AS completed,
+        sum_if(transferred, passes > 0) AS transferred,
+        sum_if(lost, passes > 0) AS lost,
+        sum_if(hung_up, passes > 0) AS hung_up
+    FROM made JOIN walked USING (path)
     GROUP BY key, agent_id, from_id, to_id
 ), totals AS (
     SELECT *,

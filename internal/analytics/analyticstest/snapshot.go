@@ -342,10 +342,16 @@ func (w *writer) file(t *schema.Table, period string, rows []Row) layout.File {
 	}
 	if t == &schema.Calls {
 		f.Credits, f.Undated = new(int64), new(int64)
+		if !w.earlier[period] {
+			f.Moved = new(int64)
+		}
 	}
 	for _, r := range rows {
 		if f.Credits != nil && r["total_cost"] == nil && r["credits_used"] != nil {
 			*f.Credits++
+		}
+		if moves, _ := r["moves"].(string); f.Moved != nil && len(moves) > len("[]") {
+			*f.Moved++
 		}
 		if ms, ok := start(t, r); ok {
 			f.MinStart, f.MaxStart = lower(f.MinStart, ms), higher(f.MaxStart, ms)

@@ -91,8 +91,10 @@ func (p *Planner) related(name string, q question.Question) string {
 	of, ok := question.Related[name]
 	where := bounds(q.Params, "call_start_at")
 	switch {
-	case !ok && p.allDerived(q.Params):
+	case !ok && p.allDerived(name, q.Params):
 		return name + " AS NOT MATERIALIZED (SELECT * FROM selected)"
+	case name == "selected_moves":
+		return p.related("selected_tool_calls", q) + ",\n" + name + " AS NOT MATERIALIZED (" + sqlfiles.Relation(name) + ")"
 	case !ok:
 		return name + " AS NOT MATERIALIZED (" + sqlfiles.Relation(name) + ")"
 	case q.By == "" && q.Agent == "" && len(q.Where) == 0:

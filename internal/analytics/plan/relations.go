@@ -14,6 +14,9 @@ import (
 
 var readsSelected = regexp.MustCompile(`\b(FROM|JOIN) selected\b`)
 
+// surrounding is the relation of all calls of about the time of the selected ones.
+const surrounding = "surrounding"
+
 // relations returns the WITH list of the relations that a report reads: the
 // calls that q selects, with their group as key (selected; as selected_grouped if
 // groups are asked for, else as selected_alone, of which the other one is empty; as
@@ -28,7 +31,8 @@ func (p *Planner) relations(q question.Question) string {
 	}
 	q.Since = p.historyOf(q)
 	key, chosen := keyExpr(q.Keys, question.Dimension.InCalls), ofCalls(q)
-	calls := "SELECT " + key + " AS key, calls.* FROM calls WHERE " + chosen
+	from := decided(q)
+	calls := "SELECT " + key + " AS key, calls.* FROM " + from + " WHERE " + chosen
 	none := "SELECT CAST(NULL AS VARCHAR) AS key, * FROM (" + stored.Empty(&schema.Calls) + ")" // costs nothing to plan
 	for _, r := range f.Reads {
 		_, isRelated := question.Related[r]
@@ -36,18 +40,18 @@ func (p *Planner) relations(q question.Question) string {
 		switch {
 		case isFact:
 			with = append(with, p.fact(r, q)...)
-		case isRelated, r == "selected_speech":
+		case isRelated, r == "selected_speech", r == "selected_moves":
 			with = append(with, p.related(r, q))
 		case r == "selected_grouped" && q.By == "", r == "selected_alone" && q.By != "":
 			with = append(with, r+" AS ("+none+")")
 		case r == "selected_grouped", r == "selected_alone":
 			with = append(with, r+" AS NOT MATERIALIZED ("+calls+")")
 		case r == "selected_campaign_calls":
-			with = append(with, fmt.Sprintf("%s AS NOT MATERIALIZED (SELECT %s AS %s, calls.* FROM calls WHERE %s)", r,
-				question.Campaign.Made, question.Campaign.Expr, chosen))
-		case r == "surrounding":
+			with = append(with, fmt.Sprintf("%s AS NOT MATERIALIZED (SELECT %s AS %s, calls.* FROM %s WHERE %s)", r,
+				question.Campaign.Made, question.Campaign.Expr, from, chosen))
+		case r == surrounding:
 			with = append(with, fmt.Sprintf("surrounding AS NOT MATERIALIZED (SELECT %s AS key, coalesce(%s, false) AS "+
-				"is_selected, calls.* FROM calls WHERE %s)", key, chosen, bounds(wider(q.Params), "start_at")))
+				"is_selected, calls.* FROM %s WHERE %s)", key, chosen, from, bounds(wider(q.Params), "start_at")))
 		case r == lasting:
 			calls, minutes := p.lastingCalls(q)
 			with = append(with, "lasting AS NOT MATERIALIZED ("+calls+")", "minutes AS NOT MATERIALIZED ("+minutes+")")

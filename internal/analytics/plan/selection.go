@@ -76,10 +76,11 @@ func misses(p question.Params, f *layout.File) bool {
 		!p.Until.IsZero() && !time.UnixMilli(*f.MinStart).Before(p.Until))
 }
 
-// allDerived reports whether all calls that may be selected hold the facts of their transcripts.
-func (p *Planner) allDerived(of question.Params) bool {
+// allDerived reports whether all calls that may be selected hold the facts of their transcripts that a
+// relation has.
+func (p *Planner) allDerived(relation string, of question.Params) bool {
 	return !slices.ContainsFunc(p.snap.Manifest.FilesOf(schema.Calls.Name), func(f *layout.File) bool {
-		return !f.Derived() && !misses(of, f)
+		return (!f.Derived() || relation == "selected_moves" && f.Moved == nil) && !misses(of, f)
 	})
 }
 

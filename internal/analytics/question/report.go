@@ -77,6 +77,8 @@ func Views(f *sqlfiles.File) (out []string) {
 			out = append(out, schema.Calls.Name, schema.Items.Name)
 		case name == "selected_speech", name == "counted_speech": // which reads the turns where their facts are not stored
 			out = append(out, schema.Calls.Name, schema.Turns.Name)
+		case name == "selected_moves": // which reads the tool calls where files lack them
+			out = append(out, schema.Calls.Name, schema.ToolCalls.Name)
 		case isSelected, name == "selected", name == "surrounding", name == "tallied", name == "lasting":
 			out = append(out, schema.Calls.Name)
 		default:

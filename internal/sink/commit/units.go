@@ -243,7 +243,7 @@ func (p *planner) renew() {
 	files := p.Old.Files(schema.Calls.Name)
 	slices.SortFunc(files, func(a, b *layout.File) int { return cmp.Compare(b.Period, a.Period) })
 	for _, f := range files {
-		if f.Derived() && !p.Old.Manifest.Uncounted(f) {
+		if f.Moved != nil && !p.Old.Manifest.Uncounted(f) {
 			continue
 		}
 		size := p.Old.Manifest.BytesOf(f.Period)

@@ -60,6 +60,12 @@ func CountCall(info *layout.File, call *calls.Call) {
 	if call.InCredits() {
 		*info.Credits++
 	}
+	if info.Moved == nil {
+		info.Moved = new(int64)
+	}
+	if call.Moved() {
+		*info.Moved++
+	}
 	if call.CostUnheld() {
 		info.UnheldCosts++
 	}

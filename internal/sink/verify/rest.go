@@ -58,6 +58,9 @@ func tolerated(listed layout.File, counted *layout.File) layout.File {
 	if listed.Unarchived == nil {
 		listed.Unarchived, listed.OldestUnarchived = counted.Unarchived, counted.OldestUnarchived
 	}
+	if listed.Moved == nil {
+		listed.Moved = counted.Moved // nor these
+	}
 	return listed
 }
 
