@@ -145,11 +145,12 @@ chance: ## How often page, findings, --compare, anomalies and changes tell of a 
 	go test ./internal/analytics/page -run 'TestNothingChanges|TestSomethingChanges|TestOneBadDay' -count=1 -v -timeout 2h -args -long -companies $(or $(COMPANIES),200)
 
 .PHONY: crash
-crash: ## Fail every disk operation once, and kill -9 the real program 1,250 times
+crash: ## Fail every disk operation once, and kill -9 the real program 1,450 times
 	go test ./internal/sink -run Operation -timeout 60m -args -every 1 -long
 	go test ./cmd/internal/e2e -run TestKilledRuns -timeout 120m -v -args -kills 800 -worlds 4
 	go test ./cmd/internal/e2e -run TestKilledMaintenance -timeout 60m -v -args -long -maintenance-kills 200 -worlds 4
 	go test ./cmd/internal/e2e -run TestKilledAmongResources -timeout 60m -v -args -long -resource-kills 200
+	go test ./cmd/internal/e2e -run TestKilledRecordings -timeout 60m -v -args -recording-kills 200
 	go test ./cmd/internal/e2e -run TestKilledAmongBulkPages -timeout 60m -v -args -long -bulk-kills 50 -worlds 4
 
 .PHONY: damage

@@ -2,6 +2,7 @@ package crawler
 
 import (
 	"context"
+	"time"
 
 	"github.com/sourcegraph/conc/pool"
 
@@ -12,17 +13,24 @@ import (
 	"callhouse/internal/schema"
 )
 
+// renewals is the share of a night's requests that may renew links to recordings: a warehouse that gets
+// an archive late has an expired link for each of its calls.
+const renewals = 0.1
+
 // newRecordings prepares the archiving of recordings.
 func (c *Crawler) newRecordings() *recordings.Crawl {
 	store, ok := c.store.(RecordingStore)
 	if !ok || c.cfg.Recordings == nil {
 		return nil
 	}
-	cfg := recordings.Config{Archive: c.cfg.Recordings, Store: store, Again: c.cfg.RecordingsAgain, Put: c.put,
+	cfg := recordings.Config{Archive: c.cfg.Recordings, Store: store, Listed: c.listed, Again: c.cfg.RecordingsAgain, Put: c.put,
 		Offer: c.offerCheckpoint, Failed: func(what string, err error) error { return &StoreError{what, err} },
 		Now: c.nowMS, Log: c.log, Secrets: c.secrets}
 	if !c.cfg.ListOnly {
 		cfg.Renew = c.renewLink
+	}
+	if c.cfg.MaxDuration == 0 && !c.cfg.RecordingsAgain {
+		cfg.Renewals = max(1, int64(renewals*float64(c.Within(8*time.Hour))))
 	}
 	return recordings.New(cfg)
 }
@@ -58,6 +66,7 @@ func (c *Crawler) beside(ctx context.Context) error {
 // once, only what is due now. It does nothing else, and is for a crawler that does not Run.
 func (c *Crawler) ArchiveRecordings(ctx context.Context, once bool) error {
 	c.meter.update(func(p *Progress) { p.Phase = Archiving })
+	c.listed.Fire() // nothing is listed for it
 	over := streams.NewSignal()
 	if once {
 		over.Fire()

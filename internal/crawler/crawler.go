@@ -80,13 +80,13 @@ func New(cfg Config, store Store) (*Crawler, error) {
 		partLeast: partLeast,
 	}
 	c.meter = newMeter(c.secrets)
+	c.second, c.minute = cfg.Limits()
 	c.skips.seed = maphash.MakeSeed()
 	c.begun, c.newest, c.listed = streams.NewSignal(), streams.NewSignal(), streams.NewSignal()
 	c.streams = c.newStreams()
 	c.resources = c.newResources()
 	c.bulk = c.newBulk()
 	c.recordings = c.newRecordings()
-	c.second, c.minute = cfg.Limits()
 	c.readers.New = func() any { return &reader{decoder: calls.Decoder{Decoder: wire.Decoder{MaxParts: maxParts}}} }
 	c.SetSince(cfg.Since)
 	return c, nil

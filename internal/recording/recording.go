@@ -233,6 +233,26 @@ func (a *Archive) read(ctx context.Context, path string) (sum string, size int64
 	return hex.EncodeToString(h.Sum(nil)), size, info, err
 }
 
+// Find returns what the archive has of a call's recording, without its host; false if it has nothing
+// that is whole.
+func (a *Archive) Find(ctx context.Context, c Call) (out Stored, ok bool, err error) {
+	for _, f := range audio.Formats {
+		path := Path(c, f)
+		size, err := a.store.Size(ctx, a.uri+"/"+path)
+		if err != nil {
+			return out, false, here(err)
+		}
+		if size <= 0 {
+			continue
+		}
+		out = Stored{Path: path}
+		if out.SHA256, out.Bytes, out.Info, err = a.read(ctx, path); err == nil && out.Format == f && c.fits(out.Duration) == nil {
+			return out, true, nil
+		}
+	}
+	return Stored{}, false, here(ctx.Err())
+}
+
 // Remove removes stored files. A missing one is no error, but a missing archive is.
 func (a *Archive) Remove(ctx context.Context, paths []string) error {
 	if err := a.there(ctx); err != nil {

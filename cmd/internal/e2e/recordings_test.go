@@ -1,11 +1,17 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
+	"maps"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -13,10 +19,15 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sandbox/recordings"
 	"callhouse/internal/sandbox/world"
@@ -30,17 +41,21 @@ type studio struct {
 
 	mu       sync.Mutex
 	requests map[string]int // by the path of a recording
-	again    map[string]int // of these, whole downloads after the first
 	busy     int            // connections now, and at the most
 	most     int
 	headers  []http.Header
+	// hold is how long a host waits after the headers of an answer: a client that has the recording
+	// has hung up by then. downloads are the requests of others; nil: they are not counted.
+	hold      time.Duration
+	downloads map[string]int
+	instead   func(*http.Request) []byte // a WAV file that is sent instead; nil: none
 }
 
 // record starts a company with hosts of recordings. They record all headers: no host but the service
 // may see the key.
 func record(t *testing.T, opts sandbox.Options, faults recordings.Faults, foundIt func(*testing.T, sandbox.Options) *company) *studio {
 	t.Helper()
-	s := &studio{archive: filepath.Join(t.TempDir(), "recordings"), requests: map[string]int{}, again: map[string]int{}}
+	s := &studio{archive: filepath.Join(t.TempDir(), "recordings"), requests: map[string]int{}}
 	var lc net.ListenConfig
 	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -81,7 +96,34 @@ func (s *studio) watch(next http.Handler) http.Handler {
 			s.busy--
 			s.mu.Unlock()
 		}()
-		next.ServeHTTP(w, r)
+		s.mu.Lock()
+		hold, instead := s.hold, s.instead
+		s.mu.Unlock()
+		if instead != nil {
+			if body := instead(r); body != nil {
+				w.Header().Set("Content-Type", "audio/wav")
+				http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+				return
+			}
+		}
+		if hold == 0 {
+			next.ServeHTTP(w, r)
+			return
+		}
+		rec := httptest.NewRecorder()
+		next.ServeHTTP(rec, r)
+		maps.Copy(w.Header(), rec.Header())
+		w.WriteHeader(rec.Code)
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-r.Context().Done():
+			return
+		case <-time.After(hold):
+		}
+		s.mu.Lock()
+		s.downloads[r.URL.Path]++
+		s.mu.Unlock()
+		_, _ = w.Write(rec.Body.Bytes())
 	})
 }
 
@@ -115,7 +157,7 @@ func (s *studio) expected() map[string]*world.View {
 	out := map[string]*world.View{}
 	for v := range s.service.Server.World().Visible(s.clock.Now()) {
 		if v.Recording && v.EndAt > 0 && v.EndAt <= s.clock.Now().UnixMilli() {
-			out[v.ID.String()] = v
+			out[v.ID.String()] = new(*v) // the next one is in the same memory
 		}
 	}
 	return out
@@ -200,28 +242,376 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// A link that has expired costs one record request, which plan counts. Calls that are listed again,
-// and those whose record was just fetched, come with new links.
+// A link that has expired costs one record request, which plan counts. Calls that are listed again
+// come with new links.
 func TestExpiredLinks(t *testing.T) {
 	t.Parallel()
-	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 22, Calls: 90, Days: 10}}, nil, found)
+	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 22, Calls: 340, Days: 10}}, nil, found)
 	s.mustExtract()
 	s.clock.Advance(5 * time.Hour) // links work for two hours at the most
-	s.mustExtract("--window", "1d")
-	want := s.expected()
-	plan := s.night("plan", "--format", "json")
-	before := s.service.Server.Stats().Requests
-	r := s.mustNight("recordings")
-	spent := s.service.Server.Stats().Requests - before
-	if len(s.files()) != len(want) || spent == 0 || spent > int64(len(want)) {
-		t.Errorf("%d of %d recordings are stored after %d requests to the service\n%s", len(s.files()), len(want), spent, r.stderr)
+	s.mustExtract("--since", s.clock.Now().Add(-time.Hour).Format(time.RFC3339))
+	old := 0
+	for _, v := range s.expected() {
+		if v.StartAt < s.clock.Now().Add(-72*time.Hour).UnixMilli() {
+			old++
+		}
 	}
-	if !strings.Contains(r.stderr, fmt.Sprintf("%d new links requested", spent)) {
-		t.Errorf("%d requests, but: %s", spent, r.stderr)
+	var plan struct {
+		Links struct{ From, To int } `json:"links_to_recordings"`
 	}
-	t.Log(plan.stdout)
+	if r := s.night("plan", "--format", "json"); json.Unmarshal([]byte(r.stdout), &plan) != nil || plan.Links.To != old {
+		t.Errorf("%d calls have old links, but the plan is\n%s%s", old, r.stdout, r.stderr)
+	}
+	r := s.mustNight()
+	if len(s.files()) != len(s.expected()) || old < 10 || old == len(s.expected()) {
+		t.Errorf("%d of %d recordings are stored, %d with old links\n%s", len(s.files()), len(s.expected()), old, r.stderr)
+	}
+	renewed := 0
+	if _, after, ok := strings.Cut(r.stderr, " MB), "); ok {
+		_, _ = fmt.Sscanf(after, "%d new links requested", &renewed)
+	}
+	if renewed == 0 || renewed < plan.Links.From || renewed > old {
+		t.Errorf("%d of %d old links were renewed, planned %v:\n%s", renewed, old, plan.Links, r.stderr)
+	}
+	if n := s.asked(); n != len(s.expected()) { // an old link is not even tried
+		t.Errorf("%d requests for %d recordings", n, len(s.expected()))
+	}
 	s.sameAsTable()
 	sameAsTruth(t, s.company)
 }
 
-var _ = context.Background
+// The command archives what is due, once, and says what is left.
+func TestRecordingsCommand(t *testing.T) {
+	t.Parallel()
+	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 23, Calls: 30, Days: 2}}, nil, found)
+	if r := s.night("recordings"); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "no warehouse") {
+		t.Errorf("without a warehouse: %d %s", r.code, r.stderr)
+	}
+	s.mustExtract()
+	if r := s.extract(t.Context(), "recordings"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "--recordings") {
+		t.Errorf("without an archive: %d %s", r.code, r.stderr)
+	}
+	if r := s.extract(t.Context(), "recordings", "--recordings", s.archive); r.code != cli.ExitOK ||
+		!strings.Contains(r.stderr, "refused") || len(s.files()) > 0 || s.asked() > 0 {
+		t.Errorf("private addresses: %d %s", r.code, r.stderr)
+	}
+	if n := s.one("SELECT count(*) FROM recordings WHERE reason NOT LIKE 'the link to 127.0.0.1 does not use TLS'"); number(t, n) != 0 {
+		t.Errorf("%v other reasons", n)
+	}
+	if r := s.extract(t.Context(), "run", "--recordings", s.archive, "--mask", "recording_url"); r.code != cli.ExitUsage ||
+		!strings.Contains(r.stderr, "recording_url is masked") {
+		t.Errorf("masked links: %d %s", r.code, r.stderr)
+	}
+	s.clock.Advance(24 * time.Hour)
+	s.mustExtract()
+	r := s.mustNight("recordings")
+	if files := s.files(); len(files) == 0 || !strings.Contains(r.stderr, fmt.Sprintf("recordings: %d stored", len(files))) {
+		t.Errorf("%d files\n%s", len(files), r.stderr)
+	}
+	s.sameAsTable()
+	rows := s.counts("SELECT outcome AS key, count(*) AS n FROM runs GROUP BY 1")
+	if rows["archived"] != 2 || rows["done"] != 2 {
+		t.Errorf("rows of runs: %v", rows)
+	}
+}
+
+// Each fault of a host ends in its own state and reason, and no call waits for it: the night ends
+// well, with all calls and transcripts. Later nights try again, and give up in the end.
+func TestRecordingFaults(t *testing.T) {
+	t.Parallel()
+	const share = 0.1
+	faults := recordings.Faults{recordings.Cut: share, recordings.Once: share, recordings.Truncated: share, recordings.Length: share,
+		recordings.Forbidden: share, recordings.Missing: share, recordings.Page: share, recordings.Redirect: share, recordings.Busy: share}
+	if *worlds > 1 { // it takes half a minute to tell that a host is slow
+		faults[recordings.Slow] = share
+	}
+	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 24, Calls: 60 * int64(*worlds), Days: 2}}, faults, found)
+	type ending struct{ first, last, reason string }
+	want := map[recordings.Fault]ending{
+		"": {"stored", "stored", ""}, recordings.Cut: {"stored", "stored", ""}, recordings.Once: {"stored", "stored", ""},
+		recordings.Redirect:  {"stored", "stored", ""},
+		recordings.Truncated: {"due", "stored", "the recording lasts "}, recordings.Length: {"due", "due", "127.0.0.1: unexpected EOF"},
+		recordings.Slow: {"due", "due", "sends too slowly"}, recordings.Busy: {"due", "due", "answered HTTP 503"},
+		recordings.Forbidden: {"due", "gone", "no longer accepts the link (HTTP 403)"},
+		recordings.Missing:   {"gone", "gone", "has no such recording (HTTP 404)"},
+		recordings.Page:      {"refused", "refused", "sent a web page, not audio"},
+	}
+	s.mustNight()
+	sameAsTruth(t, s.company)
+	first := s.expected()
+	check := func(last bool) {
+		t.Helper()
+		seen := map[recordings.Fault]bool{}
+		for _, row := range s.sql("SELECT call_id, state, coalesce(reason, '') AS reason FROM recordings") {
+			v := first[row["call_id"].(string)]
+			if v == nil {
+				continue
+			}
+			of := s.host.Fault(v)
+			state := want[of].first
+			if last {
+				state = want[of].last
+			}
+			seen[of] = true
+			if row["state"] != state || !strings.Contains(row["reason"].(string), want[of].reason) || want[of].reason == "" && row["reason"] != "" {
+				t.Errorf("%s: %v", of, row)
+			}
+		}
+		if len(seen) != len(faults)+1 {
+			t.Errorf("only %v were seen", seen)
+		}
+	}
+	check(false)
+	s.sameAsTable()
+	if *worlds == 1 { // failures take some seconds
+		return
+	}
+	for range 3 {
+		s.clock.Advance(24 * time.Hour)
+		s.mustNight()
+	}
+	check(true)
+	s.sameAsTable()
+}
+
+// A host that is down is given up after some failures, and the next night gets everything.
+func TestRecordingHostDown(t *testing.T) {
+	t.Parallel()
+	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 25, Calls: 60, Days: 2}}, recordings.Faults{recordings.Busy: 1}, found)
+	r := s.mustNight()
+	if n := s.asked(); n > 20 || !strings.Contains(r.stderr, "given up after 12 failures in a row: 127.0.0.1 answered HTTP 503") {
+		t.Errorf("%d requests\n%s", n, r.stderr)
+	}
+	sameAsTruth(t, s.company)
+	first := s.expected()
+	s.host.Faults = nil
+	s.clock.Advance(24 * time.Hour)
+	status := s.extract(t.Context(), "status")
+	due := len(first)
+	if !strings.Contains(status.stdout, fmt.Sprintf("recordings    %d recordings due, the oldest of a call ", due)) ||
+		!strings.Contains(status.stdout, "; 0 stored (0 B), 0 gone, 0 refused") {
+		t.Errorf("%d are due, but status is\n%s", due, status.stdout)
+	}
+	metrics := filepath.Join(t.TempDir(), "callhouse.prom")
+	s.mustNight("--metrics-file", metrics)
+	if raw, err := os.ReadFile(metrics); err != nil || !strings.Contains(string(raw), "callhouse_recordings_due 0\n") ||
+		!strings.Contains(string(raw), fmt.Sprintf("callhouse_recordings_stored %d\n", len(s.files()))) {
+		t.Errorf("%v\n%s", err, raw)
+	}
+	if len(s.files()) != len(s.expected()) {
+		t.Errorf("%d of %d recordings are stored", len(s.files()), len(s.expected()))
+	}
+	// An archive that cannot be written is this machine's fault: exit code 3.
+	s.clock.Advance(24 * time.Hour)
+	blocked := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := s.extract(t.Context(), "--recordings", blocked, "--recordings-private"); r.code != cli.ExitIncomplete || !strings.Contains(r.stderr, "recordings could not be stored") {
+		t.Errorf("%d %s", r.code, r.stderr)
+	}
+	sameAsTruth(t, s.company)
+}
+
+// After an opt-out the file of a recording is deleted, and nothing of it stays but its state.
+func TestRecordingOptOut(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	optedOut := false
+	audio := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "audio/wav")
+		_, _ = w.Write(silence(8000))
+	}))
+	t.Cleanup(audio.Close)
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		link, transcript := fmt.Sprintf("%q", audio.URL+"/a.wav"), `[{"role":"user","content":"hello"}]`
+		if optedOut {
+			link, transcript = "null", "null"
+		}
+		call := fmt.Sprintf(`{"id":"a","status":"ended","start_at":%d,"end_at":%d,"recording_url":%s,"call_analysis":null,"call_cost":{"total_cost":"1.00"},`+
+			`"opt_out_sensitive_data_storage":%v`, now.Add(-2*time.Hour).UnixMilli(), now.Add(-2*time.Hour).UnixMilli()+1000, link, optedOut)
+		if strings.HasSuffix(r.URL.Path, "/a") {
+			fmt.Fprintf(w, `%s,"transcript":%s}`, call, transcript)
+			return
+		}
+		fmt.Fprintf(w, `{"items":[%s}],"next_cursor":null,"total_count":1}`, call)
+	}))
+	t.Cleanup(service.Close)
+	dir := t.TempDir()
+	s := &studio{company: &company{t: t, warehouse: filepath.Join(dir, "w"), keyFile: filepath.Join(dir, "key")}, archive: filepath.Join(dir, "recordings")}
+	if err := os.WriteFile(s.keyFile, []byte(testKey), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	night := func() string {
+		t.Helper()
+		r := extract(t.Context(), "run", "--warehouse", s.warehouse, "--base-url", service.URL, "--api-key-file", s.keyFile, "--recordings", s.archive,
+			"--recordings-private", "--requests-per-second", "200", "--requests-per-minute", "2000")
+		if r.code != cli.ExitOK {
+			t.Fatalf("%d\n%s", r.code, r.stderr)
+		}
+		rows := s.sql("SELECT state, path, sha256 FROM recordings")
+		return fmt.Sprint(len(s.files()), " ", rows)
+	}
+	if got := night(); !strings.HasPrefix(got, "1 [map[path:") || !strings.Contains(got, "state:stored") {
+		t.Errorf("first night: %s", got)
+	}
+	optedOut = true
+	for range 2 {
+		if got := night(); got != "0 [map[path:<nil> sha256:<nil> state:withheld]]" {
+			t.Errorf("after the opt-out: %s", got)
+		}
+	}
+}
+
+// silence is a WAV file of n samples of a byte, 8,000 a second.
+func silence(n uint32) []byte {
+	le := binary.LittleEndian
+	b := append([]byte("RIFF"), le.AppendUint32(nil, 36+n)...)
+	b = append(b, "WAVEfmt "...)
+	b = le.AppendUint32(b, 16)
+	b = le.AppendUint16(le.AppendUint16(b, 1), 1)
+	b = le.AppendUint32(le.AppendUint32(b, 8000), 8000)
+	b = le.AppendUint16(le.AppendUint16(b, 1), 8)
+	b = le.AppendUint32(append(b, "data"...), n)
+	return append(b, make([]byte, n)...)
+}
+
+// recordingKills is how many runs TestKilledRecordings kills; make crash has 200.
+var recordingKills = longtest.Int("recording-kills", 2, 3, "how many runs TestKilledRecordings kills")
+
+// The real program is killed with SIGKILL while it archives. After each kill no file of the archive
+// is incomplete, whatever the table knows of it; in the end all are stored, and nothing was
+// downloaded twice except what was in flight.
+func TestKilledRecordings(t *testing.T) {
+	t.Parallel()
+	bin := linkProgram(t, t.TempDir(), "extract")
+	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 26, Calls: 30 + 10*int64(*recordingKills), Days: 3}}, nil, foundNow)
+	whole := map[string]int64{} // sizes, by call
+	for id, v := range s.expected() {
+		link := string(recordings.AppendLink(nil, "", v))
+		rec := httptest.NewRecorder()
+		s.host.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, link, nil))
+		whole[id] = int64(rec.Body.Len())
+	}
+	s.mu.Lock()
+	s.hold, s.downloads = 30*time.Millisecond, map[string]int{}
+	s.mu.Unlock()
+	for killed := 0; killed < *recordingKills; {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.Int64N(int64(1500*time.Millisecond))))
+		if s.runProgram(ctx, bin, "--yes", "--recordings", s.archive, "--recordings-private") {
+			killed++
+		} else {
+			s.clock.Advance(6 * time.Hour)
+			for id, v := range s.expected() {
+				if whole[id] == 0 {
+					rec := httptest.NewRecorder()
+					s.host.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, string(recordings.AppendLink(nil, "", v)), nil))
+					whole[id] = int64(rec.Body.Len())
+				}
+			}
+		}
+		cancel()
+		for path := range s.files() {
+			id, ok := strings.CutSuffix(filepath.Base(path), ".mp3")
+			info, err := os.Stat(filepath.Join(s.archive, path))
+			if !ok || err != nil || info.Size() != whole[id] {
+				t.Fatalf("after %d kills %s is incomplete: %v", killed, path, err)
+			}
+		}
+	}
+	if s.runProgram(t.Context(), bin, "--yes", "--recordings", s.archive, "--recordings-private") {
+		t.Fatal("the last run was killed")
+	}
+	if n := len(s.expected()); len(s.files()) != n {
+		t.Errorf("%d of %d recordings are stored", len(s.files()), n)
+	}
+	s.sameAsTable()
+	twice, adopted := 0, 0
+	s.mu.Lock()
+	for path, n := range s.requests {
+		twice += max(0, s.downloads[path]-1)
+		adopted += n - s.downloads[path]
+	}
+	s.mu.Unlock()
+	if most := 4 * *recordingKills; twice > most {
+		t.Errorf("%d recordings were downloaded twice after %d kills", twice, *recordingKills)
+	}
+	if left, _ := os.ReadDir(filepath.Join(s.warehouse, "parts")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	t.Logf("%d recordings, %d kills: %d downloaded twice, %d requests without a download", len(whole), *recordingKills, twice, adopted)
+}
+
+// A process that follows the service archives recordings as their calls end.
+func TestRecordingsUnderFollow(t *testing.T) {
+	t.Parallel()
+	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 28, Calls: 600, Days: 1, Steady: true}}, nil, found)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan result, 1)
+	go func() {
+		ended <- s.extract(ctx, "follow", "--follow-every", "1s..1s", "--recordings", s.archive, "--recordings-private", "--quiet")
+	}()
+	await := func(what string, ok func() bool) {
+		t.Helper()
+		for range 600 {
+			if ok() {
+				return
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		t.Errorf("%s: %d files", what, len(s.files()))
+	}
+	await("the sweep", func() bool { return len(s.files()) >= len(s.expected()) })
+	before := len(s.files())
+	await("following", func() bool {
+		s.clock.Advance(5 * time.Minute)
+		return len(s.files()) >= before+3
+	})
+	stop()
+	if r := <-ended; r.code != cli.ExitOK {
+		t.Errorf("%d %s", r.code, r.stderr)
+	}
+	s.sameAsTable()
+}
+
+// An archive in S3 has the same objects; those that are there already are not sent again.
+func TestRecordingsInS3(t *testing.T) {
+	backend := s3mem.New()
+	if err := backend.CreateBucket("audio"); err != nil {
+		t.Fatal(err)
+	}
+	var puts atomic.Int64
+	fake := gofakes3.New(backend).Server()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPut {
+			puts.Add(1)
+		}
+		fake.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	for name, value := range map[string]string{"AWS_ENDPOINT_URL": server.URL, "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"} {
+		t.Setenv(name, value)
+	}
+	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 29, Calls: 40, Days: 2}}, nil, found)
+	s.archive = "s3://audio/of/calls"
+	s.mustNight()
+	want := int64(len(s.expected()))
+	if puts.Load() != want || want < 10 {
+		t.Errorf("%d objects were sent for %d recordings", puts.Load(), want)
+	}
+	for _, row := range s.sql("SELECT path, bytes, sha256 FROM recordings") {
+		o, err := backend.GetObject("audio", "of/calls/"+row["path"].(string), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := io.ReadAll(o.Contents)
+		if sum := sha256.Sum256(raw); err != nil || hex.EncodeToString(sum[:]) != row["sha256"] || number(t, row["bytes"]) != int64(len(raw)) {
+			t.Errorf("%v: %v", row, err)
+		}
+	}
+	s.warehouse = filepath.Join(t.TempDir(), "other") // it knows nothing of them
+	s.mustNight()
+	if n := s.one("SELECT count(*) FROM recordings WHERE state = 'stored'"); puts.Load() != want || number(t, n) != want {
+		t.Errorf("a second warehouse: %d objects were sent, %v are stored", puts.Load(), n)
+	}
+}

@@ -45,6 +45,7 @@ type State struct {
 	OlderFiles  int          `json:"files_of_older_format"` // which migrate would rewrite
 	Underived   int64        `json:"calls_without_facts"`   // in files that lack the facts of transcripts
 	Bulk        *bulkState   `json:"bulk,omitempty"`        // pages of v2; omitted: never requested
+	Recordings  *archive     `json:"recordings,omitempty"`  // omitted: they were never archived
 	Resources   []listState  `json:"resources"`             // the listed ones
 	Resting     []restState  `json:"resting,omitempty"`     // skipped by runs for some time
 	Gaps        []gapText    `json:"coverage_gaps"`
@@ -292,6 +293,7 @@ func (h *State) measure(was *sink.History, now time.Time) {
 			h.Bulk.Differing += r.Bulk.Differing
 		}
 	}
+	h.Recordings = archiveOf(m, now)
 	h.OlderFiles, h.Underived = m.OlderFiles(), m.Underived()
 	if m.Watermark > 0 {
 		h.NewestCall = momentOf(m.Watermark, now)
@@ -459,6 +461,9 @@ func (h *State) Write(w io.Writer) error {
 	line("pending", "%s without transcript, %s not settled", cli.Plural(h.Pending, "call"), humanize.Comma(h.Unsettled))
 	if h.Bulk != nil {
 		line("bulk", "%s", h.Bulk.text())
+	}
+	if h.Recordings != nil {
+		line("recordings", "%s", h.Recordings.text())
 	}
 	if h.UnheldCosts > 0 {
 		line("costs", "%s with a cost that does not fit total_cost and is missing from sums (query coverage)", cli.Plural(h.UnheldCosts, "call"))

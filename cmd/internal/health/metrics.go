@@ -210,6 +210,16 @@ func (m *Metrics) warehouse(g gauges, h *State) {
 	if h.Bulk != nil {
 		g.set("transcripts_unverified", "Transcripts from v2 that are still to be compared with v3.", float64(h.Bulk.Unverified))
 	}
+	if r := h.Recordings; r != nil {
+		g.set("recordings_due", "Recordings that are still to be archived.", float64(r.Due))
+		g.set("recordings_stored", "Recordings in the archive.", float64(r.Stored))
+		g.set("recordings_stored_bytes", "Their size.", float64(r.Bytes))
+		g.set("recordings_gone", "Recordings that the service no longer had.", float64(r.Gone))
+		g.set("recordings_refused", "Recordings that were not stored because of what their link leads to.", float64(r.Refused))
+		if r.Oldest != nil {
+			g.set("recordings_oldest_due_timestamp_seconds", "End of the earliest call whose recording is due.", seconds(r.Oldest.At.UnixMilli()))
+		}
+	}
 	g.set("costs_unheld", "Calls with a cost that does not fit the column total_cost.", float64(h.UnheldCosts))
 	g.set("coverage_gaps", "Time ranges of the list that were never read.", float64(len(h.Gaps)))
 	if h.NewestCall != nil {

@@ -31,6 +31,8 @@ const (
 	look = time.Second
 	// lookAgain is after how many calls it looks for one that has newer calls.
 	lookAgain = 64
+	// onPage is the number of calls on a list page.
+	onPage = 100
 	// mostFailures in a row, or this much time on failures in total, end the downloads of a run: its
 	// host is down. The time is that of all connections together.
 	mostFailures = 12
@@ -67,6 +69,10 @@ type Config struct {
 	Store   Store
 	// Renew requests a call's record; nil: no links are renewed.
 	Renew func(ctx context.Context, id string) (Renewal, error)
+	// Listed is when the list was read and committed. Before that, only links of this run are used.
+	Listed streams.Signal
+	// Renewals is the maximum number of links that are renewed; 0: any.
+	Renewals int64
 	// Again also tries those that failed lately. Otherwise the time between two attempts grows.
 	Again bool
 	Put   func(context.Context, ...schema.Record) error
@@ -103,7 +109,8 @@ type Crawl struct {
 	begun  int64
 	tried  map[uint64]bool // calls of this run, by a hash of their id
 	report Report
-	row    int // failures in a row
+	asked  int64 // renewals
+	row    int   // failures in a row
 	wasted time.Duration
 }
 
@@ -191,9 +198,13 @@ func (c *Crawl) wants(due *calls.Recording, final bool) bool {
 	switch {
 	case c.tried[key]:
 		return false
-	case !c.Again && c.Now() < due.Known.FetchedAt+rest(due.Known.Attempts).Milliseconds():
+	case c.rests(due):
 		return false
-	case !final && due.RecordDue && c.expired(due.Link): // its record comes with a new link
+	case due.LinkedAt < c.begun && c.spent() && !c.valid(due.Link): // it has probably expired
+		return false
+	case due.LinkedAt < c.begun && !c.Listed.Fired(): // the list may come with a new link
+		return false
+	case !final && due.RecordDue && c.expired(due.Link): // its record comes with one
 		return false
 	}
 	c.tried[key] = true
@@ -210,7 +221,7 @@ func (c *Crawl) Forecast(ctx context.Context, listed int64) (out forecast.Range,
 		if err != nil {
 			return out, c.Failed("read the recordings that are due", err)
 		}
-		if due.RecordDue || due.StartAt.V >= listed || !c.wants(&due, true) {
+		if due.RecordDue || due.StartAt.V >= listed || c.rests(&due) {
 			continue
 		}
 		until, known := recording.Expiry(due.Link)
@@ -222,7 +233,30 @@ func (c *Crawl) Forecast(ctx context.Context, listed int64) (out forecast.Range,
 			out.Most++
 		}
 	}
+	if c.Renewals > 0 {
+		out.Least, out.Most = min(out.Least, c.Renewals), min(out.Most, c.Renewals)
+	}
+	out.Least = max(0, out.Least-onPage) // the last page has earlier calls, too
 	return out, nil
+}
+
+// spent reports whether no more links are renewed.
+func (c *Crawl) spent() bool { return c.Renew == nil || c.Renewals > 0 && c.asked >= c.Renewals }
+
+// renews reports whether one more link is renewed.
+func (c *Crawl) renews() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.spent() {
+		return false
+	}
+	c.asked++
+	return true
+}
+
+// rests reports whether a recording failed lately.
+func (c *Crawl) rests(due *calls.Recording) bool {
+	return !c.Again && c.Now() < due.Known.FetchedAt+rest(due.Known.Attempts).Milliseconds()
 }
 
 // rest returns how long a recording rests after so many attempts: one that failed once is tried in
@@ -231,6 +265,13 @@ func rest(attempts int32) time.Duration {
 	return max(0, time.Duration(min(attempts-1, 6))*24*time.Hour-streams.Slack)
 }
 
+// valid reports whether a link shows that it has not expired.
+func (c *Crawl) valid(link string) bool {
+	until, ok := recording.Expiry(link)
+	return ok && until.UnixMilli() > c.Now()
+}
+
+// expired reports whether a link shows that it has expired.
 func (c *Crawl) expired(link string) bool {
 	until, ok := recording.Expiry(link)
 	return ok && until.UnixMilli() <= c.Now()
@@ -250,6 +291,13 @@ func (c *Crawl) one(ctx context.Context, due *calls.Recording) error {
 	if err != nil || ctx.Err() != nil && failure != nil {
 		return err
 	}
+	if failure != nil && failure.Problem == recording.Gone { // a run may have been killed, or rolled back
+		if had, ok, err := c.Archive.Find(ctx, callOf(due)); err != nil {
+			failure = problemOf(err)
+		} else if ok {
+			stored, failure = had, nil
+		}
+	}
 	r := schema.Recording{FetchedAt: c.Now(), Attempts: due.Known.Attempts + 1}
 	if due.StartAt.OK {
 		r.CallStart = &due.StartAt.V
@@ -258,7 +306,7 @@ func (c *Crawl) one(ctx context.Context, due *calls.Recording) error {
 	case failure == nil:
 		r.State, r.Path, r.Bytes, r.SHA256 = schema.RecordingStored, stored.Path, stored.Bytes, stored.SHA256
 		r.Format, r.DurationMS, r.Channels = string(stored.Format), stored.Duration.Milliseconds(), int32(stored.Channels)
-		r.Reason = (&recording.Call{Length: lengthOf(due)}).Lacks(stored.Duration)
+		r.Reason = new(callOf(due)).Lacks(stored.Duration)
 	case failure.Problem == recording.Here:
 		c.end(failure.Error(), failure)
 		return nil
@@ -288,9 +336,14 @@ func (c *Crawl) one(ctx context.Context, due *calls.Recording) error {
 	return err
 }
 
-// lengthOf returns how long a call lasted; zero: unknown.
-func lengthOf(due *calls.Recording) time.Duration {
-	return time.Duration(due.DurationMS.V) * time.Millisecond
+// callOf describes a call for the archive.
+func callOf(due *calls.Recording) recording.Call {
+	call := recording.Call{ID: due.CallID, Link: due.Link, Length: time.Duration(due.DurationMS.V) * time.Millisecond,
+		Short: due.Known.Attempts+1 >= shortAfter}
+	if due.StartAt.OK {
+		call.Start = time.UnixMilli(due.StartAt.V)
+	}
+	return call
 }
 
 // unanswered stands for a link that has expired while the service sends no new one: nothing is known
@@ -299,10 +352,7 @@ const unanswered recording.Problem = -1
 
 // fetch stores a recording. If its link has expired, it asks the service for a new one, once.
 func (c *Crawl) fetch(ctx context.Context, due *calls.Recording) (recording.Stored, *recording.Error, error) {
-	call := recording.Call{ID: due.CallID, Link: due.Link, Length: lengthOf(due), Short: due.Known.Attempts+1 >= shortAfter}
-	if due.StartAt.OK {
-		call.Start = time.UnixMilli(due.StartAt.V)
-	}
+	call := callOf(due)
 	failure := &recording.Error{Problem: recording.Expired, Reason: "its link has expired"}
 	if !c.expired(due.Link) {
 		stored, err := c.Archive.Fetch(ctx, call)
@@ -314,7 +364,7 @@ func (c *Crawl) fetch(ctx context.Context, due *calls.Recording) (recording.Stor
 			return recording.Stored{}, failure, nil
 		}
 	}
-	if c.Renew == nil {
+	if !c.renews() {
 		return recording.Stored{}, &recording.Error{Problem: unanswered}, nil
 	}
 	now, err := c.Renew(ctx, due.CallID)

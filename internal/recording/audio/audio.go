@@ -34,7 +34,7 @@ const (
 )
 
 // Formats are all formats.
-var Formats = []Format{WAV, MP3, Ogg, MP4, FLAC, WebM}
+var Formats = []Format{MP3, WAV, Ogg, MP4, FLAC, WebM}
 
 // MediaType returns the media type of a format's files.
 func (f Format) MediaType() string {

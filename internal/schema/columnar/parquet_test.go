@@ -162,7 +162,8 @@ func TestRunRow(t *testing.T) {
 	t.Parallel()
 	want := schema.Run{ID: "20261119T093000Z-00000001", StartedAt: 1, EndedAt: schema.Some[int64](2), Outcome: "done", Error: "e",
 		Version: "v", DriftFields: []byte(`{"x":1}`), TotalCount: schema.Some[int64](3), BudgetUsedPercent: schema.Some[int64](995000), Commits: 4,
-		Bulk: schema.BulkCounts{Requests: 5, Transcripts: 6, Compared: 7, Differing: 8, Unlisted: 9}, Unverified: schema.Some[int64](10)}
+		Bulk: schema.BulkCounts{Requests: 5, Transcripts: 6, Compared: 7, Differing: 8, Unlisted: 9}, Unverified: schema.Some[int64](10),
+		RecordingsDue: schema.Some[int64](11)}
 	counts := 0
 	for i := range reflect.TypeFor[schema.Run]().NumField() {
 		if f := reflect.ValueOf(&want).Elem().Field(i); f.Kind() == reflect.Int64 && f.IsZero() {
@@ -170,7 +171,7 @@ func TestRunRow(t *testing.T) {
 			f.SetInt(int64(100 + i))
 		}
 	}
-	if counts != 20 {
+	if counts != 21 {
 		t.Errorf("%d counts", counts)
 	}
 	for _, want := range []schema.Run{want, {ID: "r"}} {

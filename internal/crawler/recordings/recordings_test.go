@@ -1,0 +1,245 @@
+package recordings_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"callhouse/internal/crawler/recordings"
+	"callhouse/internal/crawler/streams"
+	"callhouse/internal/layout"
+	"callhouse/internal/recording"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink"
+	"callhouse/internal/sink/commit"
+	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/words"
+)
+
+// archive is a warehouse with an archive, a host, and a service that renews links.
+type archive struct {
+	t     *testing.T
+	w     *sink.Warehouse
+	a     *recording.Archive
+	host  *httptest.Server
+	now   time.Time
+	renew map[string]recordings.Renewal
+
+	renewals int64 // at the most; 0: any
+
+	mu    sync.Mutex
+	asked []string // paths at the host, and renewed calls
+}
+
+// open opens it. The host has the audio at paths that begin with /ok.
+func open(t *testing.T) *archive {
+	t.Helper()
+	audio, err := os.ReadFile("../../recording/audio/testdata/cbr.mp3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &archive{t: t, now: time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC), renew: map[string]recordings.Renewal{}}
+	a.host = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a.ask(r.URL.Path)
+		status := 0
+		if n, _ := fmt.Sscanf(r.URL.Path, "/%d", &status); n == 1 {
+			w.WriteHeader(status)
+			return
+		}
+		_, _ = w.Write(audio)
+	}))
+	t.Cleanup(a.host.Close)
+	root := filepath.Join(t.TempDir(), "w")
+	if a.w, err = sink.Open(sink.Options{Root: root, RunID: layout.RunID(a.now, 1), Now: func() time.Time { return a.now }}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.w.Close() })
+	if a.a, err = recording.Open(recording.Config{To: filepath.Join(t.TempDir(), "a"), Scratch: filepath.Join(root, "parts"), Private: true,
+		Pause: time.Millisecond}); err != nil {
+		t.Fatal(err)
+	}
+	a.w.Archive(a.a.Address())
+	return a
+}
+
+func (a *archive) ask(what string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.asked = append(a.asked, what)
+}
+
+// put stores calls, one for each path, that ended n days ago, and commits them.
+func (a *archive) put(ago int, paths ...string) {
+	a.t.Helper()
+	at := a.now.AddDate(0, 0, -ago).UnixMilli()
+	for _, path := range paths {
+		body, _ := json.Marshal(map[string]any{"id": strings.ReplaceAll(path, "/", "-"), "status": "ended", "start_at": at - 1000, "end_at": at,
+			"recording_url": a.host.URL + path, "transcript": []any{}, "call_cost": map[string]any{"total_cost": "1"}})
+		rec := schema.Record{Kind: schema.KindDetail, CallID: strings.ReplaceAll(path, "/", "-"), FetchedAt: a.now.UnixMilli(), Body: body}
+		if err := a.w.Put(a.t.Context(), rec); err != nil {
+			a.t.Fatal(err)
+		}
+	}
+	a.commit()
+}
+
+func (a *archive) commit() {
+	a.t.Helper()
+	err := a.w.Commit(a.t.Context(), func(commit.Stats, int64) schema.Run {
+		return schema.Run{ID: a.w.RunID(), StartedAt: a.now.UnixMilli(), Outcome: schema.OutcomeDone}
+	})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+// run archives what is due some time later, commits that, and returns what was asked.
+func (a *archive) run(later time.Duration) (asked string, _ recordings.Report) {
+	a.t.Helper()
+	a.now, a.asked = a.now.Add(later), nil
+	listed := streams.NewSignal()
+	listed.Fire()
+	c := recordings.New(recordings.Config{
+		Archive: a.a, Store: a.w, Listed: listed, Now: func() int64 { return a.now.UnixMilli() },
+		Renew: func(_ context.Context, id string) (recordings.Renewal, error) {
+			a.ask("renew " + id)
+			return a.renew[id], nil
+		},
+		Renewals: a.renewals, Put: a.w.Put, Offer: func(context.Context) error { return nil },
+		Failed: func(_ string, err error) error { return err }, Log: slog.New(slog.DiscardHandler), Secrets: words.NewSecrets(),
+	})
+	if err := c.Run(a.t.Context(), listed); err != nil {
+		a.t.Fatal(err)
+	}
+	a.commit()
+	return strings.Join(a.asked, ", "), c.Report()
+}
+
+// row returns what is known of a call's recording.
+func (a *archive) row(id string) string {
+	a.t.Helper()
+	found, err := snapshot.Find(a.t.Context(), a.w.Snapshot(), id)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	r, ok := found.Recording()
+	if !ok {
+		return "none"
+	}
+	return strings.TrimSpace(fmt.Sprint(r.State, " ", r.Attempts, " ", strings.TrimPrefix(r.Reason, "127.0.0.1 ")))
+}
+
+// A rejected or missing recording costs one request for a new link, unless the link came in this run;
+// what follows depends on the answer.
+func TestRenewedLinks(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	for _, c := range []struct {
+		name, path string
+		renewal    recordings.Renewal
+		asked, row string
+	}{
+		{"a good link", "/ok", recordings.Renewal{}, "/ok", "stored 1"},
+		{"a new link", "/403", recordings.Renewal{Answered: true, Link: "/ok2"}, "/403, renew -403, /ok2", "stored 1"},
+		{"an expired one", "/ok?expires=1700000000", recordings.Renewal{Answered: true, Link: "/ok2"}, "renew -ok?expires=1700000000, /ok2", "stored 1"},
+		{"the same link, rejected", "/403", recordings.Renewal{Answered: true, Link: "/403"}, "/403, renew -403", "due 1 no longer accepts the link (HTTP 403)"},
+		{"the same link, gone", "/404", recordings.Renewal{Answered: true, Link: "/404"}, "/404, renew -404", "gone 1 has no such recording (HTTP 404)"},
+		{"no link any more", "/404", recordings.Renewal{Answered: true}, "/404, renew -404", "gone 1 the service no longer has a link to it"},
+		{"no answer", "/403", recordings.Renewal{}, "/403, renew -403", "none"},
+		{"an opt-out", "/403", recordings.Renewal{Answered: true, Withheld: true}, "/403, renew -403", "none"},
+		{"a teapot", "/418", recordings.Renewal{}, "/418", "refused 1 answered HTTP 418"},
+	} {
+		a := open(t)
+		a.put(1, c.path)
+		id := strings.ReplaceAll(c.path, "/", "-")
+		if c.renewal.Link != "" {
+			c.renewal.Link = a.host.URL + c.renewal.Link
+		}
+		a.renew[id] = c.renewal
+		if asked, _ := a.run(day); asked != c.asked || a.row(id) != c.row {
+			t.Errorf("%s: asked %s, the row is %q", c.name, asked, a.row(id))
+		}
+	}
+	a := open(t)
+	a.put(1, "/403")
+	if asked, r := a.run(0); asked != "/403" || r.Failed != 1 || r.Requests != 0 {
+		t.Errorf("a link of this run: %s, %+v", asked, r)
+	}
+}
+
+// A run renews a limited number of links; the others wait, and their hosts are not asked.
+func TestRenewals(t *testing.T) {
+	t.Parallel()
+	a := open(t)
+	a.renewals = 2
+	for day := 1; day <= 4; day++ {
+		path := fmt.Sprintf("/403/%d", day)
+		a.put(day, path)
+		a.renew[strings.ReplaceAll(path, "/", "-")] = recordings.Renewal{Answered: true, Link: a.host.URL + "/ok"}
+	}
+	later := a.now.Add(48 * time.Hour).Unix()
+	a.put(9, fmt.Sprintf("/ok?expires=%d", later))
+	_, r := a.run(24 * time.Hour)
+	if r.Requests != 2 || r.Stored != 3 {
+		t.Errorf("%+v", r)
+	}
+	if _, r = a.run(24 * time.Hour); r.Requests != 2 || r.Stored != 2 {
+		t.Errorf("the next night: %+v", r)
+	}
+}
+
+// A recording that is in the archive is stored, even if its host no longer has it.
+func TestGoneButStored(t *testing.T) {
+	t.Parallel()
+	a := open(t)
+	a.put(1, "/404")
+	a.renew["-404"] = recordings.Renewal{Answered: true}
+	call := recording.Call{ID: "-404", Start: a.now.AddDate(0, 0, -1).Add(-time.Second), Link: a.host.URL + "/ok"}
+	if _, err := a.a.Fetch(t.Context(), call); err != nil {
+		t.Fatal(err)
+	}
+	if _, r := a.run(24 * time.Hour); r.Stored != 1 || a.row("-404") != "stored 1" {
+		t.Errorf("%+v, %s", r, a.row("-404"))
+	}
+}
+
+// What fails rests for longer from night to night, and is gone in the end.
+func TestRest(t *testing.T) {
+	t.Parallel()
+	a := open(t)
+	a.put(1, "/500", "/403")
+	a.renew["-403"] = recordings.Renewal{Answered: true, Link: a.host.URL + "/403"}
+	var tried []int
+	for night := range 60 {
+		if asked, _ := a.run(24 * time.Hour); strings.Contains(asked, "/500") {
+			tried = append(tried, night)
+		}
+	}
+	if got := fmt.Sprint(tried); got != "[0 1 2 4 7 11 16 22 28 34]" {
+		t.Errorf("tried in the nights %s", got)
+	}
+	if a.row("-500") != "gone 10 answered HTTP 500" || a.row("-403") != "gone 3 no longer accepts the link (HTTP 403)" {
+		t.Errorf("%q, %q", a.row("-500"), a.row("-403"))
+	}
+}
+
+// The newest calls come first, and a commit with newer ones is noticed.
+func TestNewestFirst(t *testing.T) {
+	t.Parallel()
+	a := open(t)
+	for day := 5; day > 0; day-- {
+		a.put(day, fmt.Sprintf("/ok%d", day))
+	}
+	if asked, _ := a.run(time.Hour); len(asked) != len("/ok1, /ok2, /ok3, /ok4, /ok5") || strings.Index(asked, "/ok1") > strings.Index(asked, "/ok5") {
+		t.Errorf("asked %s", asked)
+	}
+}
