@@ -12,7 +12,7 @@ const (
 	RecordingStored   = "stored"   // it is in the archive
 	RecordingGone     = "gone"     // the service no longer has it
 	RecordingRefused  = "refused"  // what its link leads to is not stored
-	RecordingWithheld = "withheld" // the caller opted out; with a path until its file is deleted
+	RecordingWithheld = "withheld" // the caller opted out, with a path until its file is deleted; or it is past its retention
 )
 
 // RecordingStates are all states.

@@ -215,7 +215,7 @@ var Recordings = NewTable("recordings",
 		Doc: "id of the call"},
 	Column{ID: 2, Name: "state", Type: Word, Since: "1.0.0", Made: []string{"calls.recording_url"},
 		Doc: "due (a download failed and is repeated by a later run), stored, gone (the service no longer has it), refused (it is not " +
-			"stored, for the reason in reason) or withheld (opted out)"},
+			"stored, for the reason in reason) or withheld (opted out, or past its retention)"},
 	Column{ID: 3, Name: "bytes", Type: Int64, Since: "1.0.0", Made: []string{"calls.recording_url"},
 		Doc: "size of the file"},
 	Column{ID: 4, Name: "sha256", Type: Text, Since: "1.0.0", Made: []string{"calls.recording_url"},
