@@ -47,11 +47,11 @@ type Data struct {
 	Coverage []schema.Span
 }
 
-// One returns a row of each resource with values in all columns.
+// One returns a row of each resource, and of recordings, with values in all columns.
 func One() map[*schema.Table][]Row {
 	out := map[*schema.Table][]Row{}
 	for _, t := range resource.Tables {
-		if slices.Contains(schema.Tables, t) {
+		if slices.Contains(schema.Tables, t) && t != &schema.Recordings {
 			continue
 		}
 		row := Row{}
