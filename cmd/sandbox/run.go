@@ -51,6 +51,7 @@ func (w *worldFlags) add(c *cobra.Command) {
 	f.Uint64Var(&cfg.Seed, "seed", 1, "seed of the company: the same seed gives the same data")
 	f.IntVar(&cfg.Agents, "agents", 30, "number of voice agents; 0: none, and only calls created by clients")
 	f.IntVar(&cfg.Campaigns, "campaigns", 3, "number of campaigns so far; their calls are among --calls")
+	f.BoolVar(&cfg.Personal, "personal", false, "plant personal data, and what looks like it, into conversations")
 	f.BoolVar(&cfg.NewReasons, "new-reasons", false, "give some calls disconnection reasons that the contract does not list")
 	f.BoolVar(&cfg.Redial, "redial", false, "campaigns retry unanswered calls up to three times")
 	f.IntVar(&cfg.Wordiness, "wordiness", 1, "factor by which transcripts are longer; "+

@@ -58,6 +58,8 @@ type Manifest struct {
 	Forgotten *Forgotten `json:"forgotten,omitempty"`
 	// Mask lists the values masked at this commit; nil if nothing was ever masked.
 	Mask *Mask `json:"mask,omitempty"`
+	// Redaction says what is redacted from this commit on; nil if nothing ever was.
+	Redaction *Redaction `json:"redaction,omitempty"`
 	// Country is the region in which national telephone numbers are read, such as KR; empty if
 	// unset.
 	Country string `json:"country,omitempty"`
@@ -142,6 +144,26 @@ type Mask struct {
 	Key    string   `json:"key"`
 	Fields []string `json:"fields"`
 }
+
+// Redaction is the personal data that is redacted in texts.
+type Redaction struct {
+	Kinds []string `json:"kinds"` // empty: redaction has ended
+	// Tokens: matches become keyed tokens, by the key of Mask.
+	Tokens bool `json:"tokens,omitempty"`
+	// Patterns are the custom kinds.
+	Patterns []Pattern `json:"patterns,omitempty"`
+	// Countries are the regions in which national telephone numbers are read.
+	Countries []string `json:"countries,omitempty"`
+}
+
+// Pattern is a kind that a regular expression (RE2) recognizes.
+type Pattern struct {
+	Kind string `json:"kind"`
+	Re   string `json:"re"`
+}
+
+// Active reports whether anything is redacted.
+func (r *Redaction) Active() bool { return r != nil && len(r.Kinds)+len(r.Patterns) > 0 }
 
 // Origin is the last source of a warehouse's calls: a service and a key, which identify the
 // organisation without a request.

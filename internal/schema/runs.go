@@ -43,6 +43,7 @@ type Run struct {
 	Unverified        Opt[int64] // after the run
 	RecordingsStored  int64
 	RecordingsDue     Opt[int64] // after the run; null without an archive
+	Redacted          []byte     // JSON object or nil
 }
 
 // BulkCounts count what a run did with the pages of v2. Earlier versions wrote none.
@@ -97,7 +98,7 @@ func (r *Run) Row() Row {
 		row = append(row, parquet.Int64Value(*n))
 	}
 	return append(row, parquet.Int64Value(r.CallsSkipped), TextValue(orNil(r.Problem)),
-		parquet.Int64Value(r.Verified), LongValue(r.Unverified), parquet.Int64Value(r.RecordingsStored), LongValue(r.RecordingsDue))
+		parquet.Int64Value(r.Verified), LongValue(r.Unverified), parquet.Int64Value(r.RecordingsStored), LongValue(r.RecordingsDue), TextValue(r.Redacted))
 }
 
 // Set fills the run from a row of runs. The run does not alias the row.
@@ -116,6 +117,7 @@ func (r *Run) Set(row Row) {
 	r.CallsSkipped, r.Problem = LongOf(row[skipped]).V, text(problem)
 	r.Verified, r.Unverified = LongOf(row[verified]).V, LongOf(row[verified+1])
 	r.RecordingsStored, r.RecordingsDue = LongOf(row[recorded]).V, LongOf(row[recorded+1])
+	r.Redacted = bytes.Clone(TextOf(row[recorded+2]))
 }
 
 func orNil(s string) []byte {

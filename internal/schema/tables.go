@@ -340,6 +340,8 @@ var Runs = NewTable("runs",
 		Unit: "count", Doc: "recordings stored in the archive"},
 	Column{ID: 39, Name: "recordings_due", Type: Int64, Since: "1.0.0",
 		Unit: "count", Doc: "recordings still to be archived after the run; null: there is no archive"},
+	Column{ID: 40, Name: "redacted", Type: JSON, Since: "1.0.0",
+		Doc: "personal data redacted in what the run received, by kind, such as {\"card\":2}; null: none"},
 )
 
 // Steps of the tallies.

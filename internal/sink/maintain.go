@@ -194,6 +194,37 @@ func (w *Warehouse) Migrate(ctx context.Context, progress func(snapshot.Progress
 	return periods, calls, nil
 }
 
+// RedactStored redacts the calls that are stored, with the redactor of Redact, and removes all older
+// snapshots. It requests nothing from the service. Repeated, it finds what is left.
+func (w *Warehouse) RedactStored(ctx context.Context, progress func(snapshot.Progress)) (calls int64, err error) {
+	redactor := w.masker.Redactor()
+	var batches [][]string
+	var bytes int64
+	in := w.reader()
+	for _, f := range in.Files(schema.Calls.Name) {
+		size := in.Manifest.BytesOf(f.Period)
+		if len(batches) == 0 || bytes+size > migrateBytes {
+			batches, bytes = append(batches, nil), 0
+		}
+		bytes += size
+		calls += f.Rows
+		batches[len(batches)-1] = append(batches[len(batches)-1], f.Period)
+	}
+	tell := snapshot.Counter(progress, "redacted", calls)
+	for i, batch := range batches {
+		made, err := w.maintain(func(b commit.Base) (*commit.Result, error) {
+			return b.Redact(ctx, batch, redactor, w.stamp(), i == len(batches)-1, tell)
+		})
+		if err == nil && i == len(batches)-1 {
+			err = snapshot.Sweep(w.opts.FS, w.opts.Root, made.Snapshot)
+		}
+		if err != nil {
+			return calls, fmt.Errorf("redact: %w", err)
+		}
+	}
+	return calls, nil
+}
+
 // Withhold removes the secrets that an older callhouse stored in the resources and the changes. It
 // commits nothing if there are none. It returns the number of objects and changes that held some.
 // Older snapshots stay unchanged until they are removed.

@@ -3,6 +3,7 @@ package sink
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -50,6 +51,28 @@ func (w *Warehouse) newMaskKey(path string) ([]byte, error) {
 // before anything is put.
 func (w *Warehouse) Mask(m *mask.Mask, key []byte) {
 	w.masker, w.mask = m, &layout.Mask{Key: mask.KeyHash(key), Fields: m.Paths()}
+}
+
+// Redact makes Clean and commits apply m, which redacts, and record that in the manifest. It is called
+// before anything is put.
+func (w *Warehouse) Redact(m *mask.Mask, entry *layout.Redaction) {
+	w.masker, w.redaction = m, entry
+}
+
+// Redacts reports whether personal data is redacted.
+func (w *Warehouse) Redacts() bool { return w.masker != nil && w.masker.Redactor() != nil }
+
+// Redacted returns how many values this run redacted, by kind, as JSON; empty if none.
+func (w *Warehouse) Redacted() string {
+	if !w.Redacts() {
+		return ""
+	}
+	counts := w.masker.Redactor().Counts()
+	if len(counts) == 0 {
+		return ""
+	}
+	text, _ := json.Marshal(counts) // a map of strings to integers always encodes
+	return string(text)
 }
 
 // Clean returns the part of body, the JSON of a call, that may be stored: the result of

@@ -58,7 +58,9 @@ func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema
 			return fmt.Errorf("commit: %w", rerr)
 		}
 		input := &commit.Input{Intake: in, Segments: refs, Masker: w.masker, Stamp: w.stamp(), Row: func(s Stats) schema.Run {
-			wrote = row(before.Add(s), commits)
+			all := before.Add(s)
+			all.Redacted = w.Redacted()
+			wrote = row(all, commits)
 			return wrote
 		}}
 		if !w.opts.KeepFrom.IsZero() {

@@ -84,8 +84,9 @@ type Warehouse struct {
 	leftover  []layout.Segment     // those of sealed that earlier runs left
 	total     Stats                // of all commits of this run
 	commits   int64
-	masker    *mask.Mask   // nil: nothing is masked
-	mask      *layout.Mask // entry of commits about masks; nil: that of the last one
+	masker    *mask.Mask        // nil: nothing is masked
+	mask      *layout.Mask      // entry of commits about masks; nil: that of the last one
+	redaction *layout.Redaction // the same about redaction
 
 	archive    string         // address of the archive of recordings, for commits; empty: that of the last one
 	origin     *layout.Origin // entry of commits about it; nil: that of the last one
@@ -234,7 +235,9 @@ func (w *Warehouse) reader() *snapshot.Reader {
 func (w *Warehouse) Totals() (Stats, int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.total, w.commits
+	all := w.total
+	all.Redacted = w.Redacted()
+	return all, w.commits
 }
 
 // goOn continues from a snapshot that was just published, and removes the segments that it holds.
@@ -259,7 +262,7 @@ func (w *Warehouse) base() commit.Base {
 func (w *Warehouse) stamp() commit.Stamp {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return commit.Stamp{Mask: w.mask, Origin: w.origin, Archive: w.archive}
+	return commit.Stamp{Mask: w.mask, Redaction: w.redaction, Origin: w.origin, Archive: w.archive}
 }
 
 // maintain commits a change of the files that changes no call. It leaves the journal alone, and

@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"strings"
 	"time"
+
+	"callhouse/internal/personal"
 )
 
 // Kind is the type of a setting in the file.
@@ -112,9 +114,20 @@ type Values struct {
 	RecordingsPrivate                       bool
 	Listen, ListenSecretFile                string
 	ListenSignature                         string
+	Redact, RedactPatterns                  string
+	RedactTokens                            bool
 	PublishNamespace, PublishOrganization   string
 	Publish                                 bool
 }
+
+// kindNames are the kinds of personal data, as the setting redact names them.
+var kindNames = func() string {
+	var names []string
+	for _, k := range personal.Kinds {
+		names = append(names, string(k))
+	}
+	return strings.Join(names, ", ")
+}()
 
 // Keys are all settings, in the order of their listing.
 var Keys = []Key{
@@ -166,6 +179,15 @@ var Keys = []Key{
 	{Name: "mask_key_file", Kind: Path, For: Extract, Uses: "verify import", Value: "FILE", Sample: "/etc/callhouse/mask.key",
 		About: "file with the key of these hashes, readable only by its owner; default: a key stored in the warehouse",
 		in:    func(v *Values) any { return &v.MaskKeyFile }},
+	{Name: "redact", Kind: List, For: Extract, Uses: "verify import migrate", Value: "KINDS", Sample: "card,rrn,phone,email",
+		About: "personal data to redact in texts before they are written: " + kindNames + ", or all; none ends it",
+		in:    func(v *Values) any { return &v.Redact }},
+	{Name: "redact_tokens", Kind: Boolean, For: Extract, Uses: "verify import migrate", Default: "false",
+		About: "replace personal data by keyed tokens, so that equal values stay equal, and not only by the kind",
+		in:    func(v *Values) any { return &v.RedactTokens }},
+	{Name: "redact_patterns", Kind: Path, For: Extract, Uses: "verify import migrate", Value: "FILE", Sample: "/etc/callhouse/patterns",
+		About: "file with further patterns to redact, one a line: name = regular expression (RE2)",
+		in:    func(v *Values) any { return &v.RedactPatterns }},
 	{Name: "keep", Kind: Text, For: Extract, Uses: "plan verify", Value: "SPAN", Sample: "400d",
 		About: "retention: a run erases calls older than this and no longer fetches them",
 		in:    func(v *Values) any { return &v.Keep }},

@@ -133,7 +133,7 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 	}
 	cfg := n.cfg
 	if left := settings.Unmasked(cfg.Resources, w); len(left) < len(cfg.Resources) {
-		log.Info("customers are not fetched, because fields of calls are masked")
+		log.Info("customers are not fetched, because calls are masked or redacted")
 		cfg.Resources = left
 	}
 	settings.Remember(&cfg, w, log)

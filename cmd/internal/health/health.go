@@ -101,6 +101,7 @@ type runState struct {
 	Transcripts int64            `json:"transcripts"`
 	Drift       int64            `json:"drift"`
 	DriftFields map[string]int64 `json:"drift_fields"`
+	Redacted    map[string]int64 `json:"redacted,omitempty"` // by kind
 }
 
 type runningNow struct {
@@ -373,6 +374,7 @@ func stateOf(r *schema.Run, now time.Time) *runState {
 		Problem: r.Problem, Requests: r.Requests,
 		New: r.CallsNew, Changed: r.CallsChanged, SetAside: r.CallsSetAside, Transcripts: r.Transcripts, Drift: r.Drift,
 		DriftFields: driftOf(r), Age: momentOf(endOf(r), now).Age}
+	_ = json.Unmarshal(r.Redacted, &out.Redacted) // null: none
 	if r.EndedAt.OK {
 		out.EndedAt = new(time.UnixMilli(r.EndedAt.V).UTC())
 	}
@@ -475,6 +477,9 @@ func (h *State) Write(w io.Writer) error {
 	if r := h.LastRun; r != nil {
 		line("last night", "%s; %s new, %s changed, %s set aside; drift %s", cli.Plural(r.Requests, "request"), humanize.Comma(r.New),
 			humanize.Comma(r.Changed), humanize.Comma(r.SetAside), humanize.Comma(r.Drift))
+		if len(r.Redacted) > 0 {
+			line("redacted", "%s", cli.Counts(r.Redacted))
+		}
 	}
 	for _, r := range h.Resting {
 		line("left alone", "%s, until %s (%s); extract run --full retries it now", r.Of, r.Until.Format(time.DateTime), r.Why)

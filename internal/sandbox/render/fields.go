@@ -26,7 +26,12 @@ func appendMetadata(dst []byte, c *world.Call) []byte {
 		return append(dst, c.Order.Metadata...)
 	}
 	campaign := c.Campaign()
+	profile, value := c.Profile()
 	if campaign == "" {
+		if profile != "" {
+			dst = wire.AppendString(append(dst, '{'), profile)
+			return append(wire.AppendString(append(dst, ':'), value), '}')
+		}
 		return append(dst, "{}"...)
 	}
 	h := dice.Hash(c.Key, 17)
@@ -47,6 +52,10 @@ func appendMetadata(dst []byte, c *world.Call) []byte {
 	if u > .8 {
 		dst = strconv.AppendInt(append(dst, `,"priority":`...), int64(1+dice.Pick(dice.Mix(h), 3)), 10)
 		dst = strconv.AppendBool(append(dst, `,"is-vip":`...), u > .95)
+	}
+	if profile != "" {
+		dst = wire.AppendString(append(dst, ','), profile)
+		dst = wire.AppendString(append(dst, ':'), value)
 	}
 	return append(dst, '}')
 }

@@ -45,6 +45,7 @@ type Call struct {
 	retry    uint8 // the tool call that fails once, from 1; 0: none
 	counts   [script.Roles]int
 	times    int     // see Config.Wordiness
+	personal bool    // see Config.Personal
 	lift     float64 // how much better its agent's version is than usual
 }
 
@@ -148,6 +149,9 @@ func callType(direction string, u float64) string {
 // settle draws the course and times of the call.
 func (w *World) settle(c *Call, d *dice.Dice) {
 	w.outcome(c, d)
+	if w.cfg.Personal {
+		c.reveal()
+	}
 	if w.cfg.NewReasons {
 		c.Reason = newReason(c)
 	}

@@ -34,6 +34,9 @@ type Config struct {
 	// NewReasons gives some calls disconnection reasons beyond the contract's twelve. Nothing else
 	// of a call changes.
 	NewReasons bool
+	// Personal plants personal data, and what looks like it, into conversations, tool calls, metadata
+	// and summaries. Nothing else of a call changes.
+	Personal bool
 	// Wordiness is how often all speech is repeated, for longer transcripts. Default 1. Times and
 	// everything else are unchanged.
 	Wordiness int

@@ -1,8 +1,12 @@
 package world
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"callhouse/internal/sandbox/script"
 )
 
 // TestTheCompanyLooksLikeOne keeps the world's shares where a company's are.
@@ -80,5 +84,36 @@ func TestFillingIn(t *testing.T) {
 	}
 	if analysed == 0 || analysed >= ended || charged == 0 || charged >= analysed {
 		t.Errorf("of the newest %d, %d have an analysis and %d a cost", ended, analysed, charged)
+	}
+}
+
+// With Personal, transcripts hold the planted exchanges, and their items are counted.
+func TestPersonal(t *testing.T) {
+	w := newWorld(t, Config{Seed: 4, Calls: 300, Personal: true})
+	planted := 0
+	for v := range w.Visible(busy) {
+		if v.Turns() == nil {
+			continue
+		}
+		var counts [4]int
+		said := ""
+		for _, turn := range v.Turns() {
+			counts[slices.Index(script.RoleNames[:], turn.Role)]++
+			said += turn.Content + "\n"
+		}
+		if a, u, i, r := v.Items(); counts != [4]int{a, u, i, r} {
+			t.Fatalf("%s: %v items, counted %d %d %d %d", v.ID, counts, a, u, i, r)
+		}
+		for _, x := range v.Exchanges() {
+			for _, l := range x.Labels {
+				planted++
+				if value := x.Lines[l.Line].Text[l.From:l.To]; !strings.Contains(said, value) {
+					t.Fatalf("%s: %q is not in %q", v.ID, value, said)
+				}
+			}
+		}
+	}
+	if planted < 100 {
+		t.Errorf("%d values planted", planted)
 	}
 }

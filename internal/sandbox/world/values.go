@@ -69,5 +69,9 @@ func (c *Call) Summary() string {
 	if all == nil {
 		return "" // after a failure of the service there is never an analysis
 	}
-	return all.Of(dice.Hash(c.Key, 19)).Text(c)
+	text := all.Of(dice.Hash(c.Key, 19)).Text(c)
+	if name, value := c.Profile(); name != "" {
+		text += " (" + name + ": " + value + ")"
+	}
+	return text
 }

@@ -61,11 +61,13 @@ type maker struct {
 
 // rules are the changes of calls.
 type rules struct {
-	in       *Intake    // new records
-	masker   *mask.Mask // for data that did not pass through Clean
-	settles  bool       // calls that waited for too long expire
-	keepFrom int64      // drop calls that started earlier, ms UTC; 0: none
-	links    bool       // a new link to a recording that is due is a change of its call
+	in       *Intake        // new records
+	masker   *mask.Mask     // for data that did not pass through Clean
+	settles  bool           // calls that waited for too long expire
+	redactor *mask.Redactor // for stored calls; nil: they stay
+	alone    bool           // no older snapshot may stay
+	links    bool           // a new link to a recording that is due is a change of its call
+	keepFrom int64          // drop calls that started earlier, ms UTC; 0: none
 	blank    func(*schema.Table, schema.Row)
 	progress func(rows int64)
 }
@@ -94,6 +96,9 @@ func (m *maker) publish(build func() (*layout.Manifest, error)) (*Result, error)
 	}
 	if err == nil {
 		manifest.Snapshot = next
+		if m.alone {
+			manifest.Oldest = next
+		}
 		snapshot.SortFiles(manifest)
 		m.made.Snapshot, err = m.b.Publish(manifest)
 	}
@@ -204,7 +209,7 @@ func (m *maker) manifest() *layout.Manifest {
 	out := &layout.Manifest{
 		FormatVersion: layout.FormatVersion, RunID: m.RunID, CommittedAt: m.Now.UTC(), Country: m.Country,
 		Coverage: append([]schema.Span{}, m.was.Coverage...), Columns: layout.Columns(), Files: m.files,
-		Lists: m.lists(), Bulk: m.bulk(), Resting: m.resting(), Mask: m.was.Mask, Origin: m.was.Origin,
+		Lists: m.lists(), Bulk: m.bulk(), Resting: m.resting(), Mask: m.was.Mask, Redaction: m.was.Redaction, Origin: m.was.Origin,
 		Archive: m.was.Archive,
 	}
 	if m.keeper != nil {

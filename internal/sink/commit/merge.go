@@ -119,7 +119,7 @@ func (r *merger) keep(was *calls.Call) error {
 		}
 		r.news++
 		return nil
-	case r.overdue(was), !r.old.Current.Current, r.spelled, len(r.u.lost) > 0, r.u.blanks[string(was.ID())]:
+	case r.overdue(was), !r.old.Current.Current, r.spelled, r.redactor != nil, len(r.u.lost) > 0, r.u.blanks[string(was.ID())]:
 		return r.touch(was)
 	}
 	r.tell(was)
@@ -160,6 +160,9 @@ func (r *merger) touch(was *calls.Call) error {
 	call.Lose(r.u.loses(&schema.Turns), r.u.loses(&schema.Items))
 	if r.u.blanks[string(call.ID())] {
 		r.blankRows(&call.Object)
+		r.news++
+	}
+	if r.redactor != nil && r.redactor.Object(&call.Object) {
 		r.news++
 	}
 	if r.overdue(call) {
@@ -236,8 +239,8 @@ func (r *merger) read(ch *change, e entry, cur *calls.Call) (call *calls.Call, f
 	slot := r.feed.Slot()
 	rec, err := r.in.record(e, ch.id, &slot.Body)
 	r.feed.Grow(len(rec.Body))
-	if err == nil && r.masker != nil && e.kind.OfCall() {
-		// Dumps are read in place; and a journal may be older than the mask.
+	if err == nil && r.masker != nil && e.kind.OfCall() && (e.dumped() || ch.run != r.RunID) {
+		// Dumps are read in place; and the journal of an earlier run may be older than the mask.
 		if rec.Body, _, err = r.masker.Apply(rec.Body); err != nil && !r.in.exact {
 			err = ErrMisread
 		}

@@ -13,8 +13,9 @@ import (
 
 // Stamp are entries of the manifest from now on; nil: as before.
 type Stamp struct {
-	Mask   *layout.Mask   // masked values
-	Origin *layout.Origin // owner of the calls
+	Mask      *layout.Mask      // masked values
+	Redaction *layout.Redaction // redacted personal data
+	Origin    *layout.Origin    // owner of the calls
 	// Archive is the address of the archive of recordings; empty: as before.
 	Archive string
 }
@@ -23,6 +24,9 @@ type Stamp struct {
 func (s *Stamp) put(m *layout.Manifest) {
 	if s.Mask != nil {
 		m.Mask = s.Mask
+	}
+	if s.Redaction != nil {
+		m.Redaction = s.Redaction
 	}
 	if s.Origin != nil {
 		m.Origin = s.Origin

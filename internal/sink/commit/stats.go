@@ -31,6 +31,8 @@ type Stats struct {
 	RecordingsDue schema.Opt[int64]
 
 	ObjectsChanged int64 // objects of other resources that are new, changed, deleted or restored
+
+	Redacted string // JSON of how many values were redacted so far, by kind; empty: none
 }
 
 // took counts the transcript of a call, if it has one.
@@ -98,4 +100,7 @@ func (s Stats) AddTo(run *schema.Run) {
 	run.RecordingsDue = s.RecordingsDue
 	run.Transcripts += s.Transcripts
 	run.Turns += s.Turns
+	if s.Redacted != "" {
+		run.Redacted = []byte(s.Redacted)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/sink/table"
+	"callhouse/internal/wire/mask"
 )
 
 // Compact joins the days of months into one file per table.
@@ -40,6 +41,26 @@ func (b Base) Migrate(ctx context.Context, periods []string, progress func(rows 
 			p.unitOf(period).always = true
 		}
 		return m.fill(ctx, p.sorted(), m.Old.Runs)
+	})
+}
+
+// Redact redacts the calls of periods. After the last ones, no older snapshot may stay: they hold what is
+// redacted.
+func (b Base) Redact(ctx context.Context, periods []string, redactor *mask.Redactor, stamp Stamp, last bool, progress func(rows int64)) (*Result, error) {
+	m := b.begin(rules{redactor: redactor, alone: last, progress: progress})
+	return m.publish(func() (*layout.Manifest, error) {
+		if _, err := m.setLines(nil); err != nil {
+			return nil, err
+		}
+		p := m.planner()
+		for _, period := range periods {
+			p.unitOf(period)
+		}
+		out, err := m.fill(ctx, p.sorted(), m.Old.Runs)
+		if err == nil {
+			stamp.put(out)
+		}
+		return out, err
 	})
 }
 

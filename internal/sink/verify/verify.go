@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/sourcegraph/conc/pool"
 
@@ -18,6 +19,7 @@ import (
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/wire/mask"
 )
 
 // Options selects what to verify.
@@ -28,6 +30,8 @@ type Options struct {
 	FS       disk.FS // nil: Disk
 	// MaskKey is the key of the masks, if it is not the one in the warehouse.
 	MaskKey []byte
+	// Redactor, if set, looks for personal data that is not redacted.
+	Redactor *mask.Redactor
 }
 
 // Report is the result of Warehouse. Calls, Turns, Items and Runs count the rows of the current
@@ -46,6 +50,14 @@ type Report struct {
 	Notes     []string  `json:"notes"`           // skipped checks and their reasons; oddities that are not damage
 	Count     int64     `json:"problems"`
 	Problems  []Problem `json:"problem_list"`
+	// Clear is the personal data that is stored in clear, by kind, if it was looked for.
+	Clear *Clear `json:"redacted,omitempty"`
+}
+
+// Clear is personal data that is stored in clear.
+type Clear struct {
+	Calls int64            `json:"calls"` // that hold some
+	Kinds map[string]int64 `json:"kinds"`
 }
 
 // Whole reports whether there is no problem.
@@ -105,9 +117,13 @@ func Warehouse(ctx context.Context, opts Options) (*Report, error) {
 		}
 		v.progress = snapshot.Counter(opts.Progress, "verified", total)
 		var odd oddities
+		again := rescanner{Redactor: opts.Redactor, odd: &odd}
 		for _, s := range snapshots {
 			if v.each = nil; s == current {
 				v.each = odd.look
+			}
+			if opts.Redactor != nil && s == current {
+				v.each = again.look
 			}
 			if err := v.snapshot(ctx, s); err != nil {
 				return nil, err
@@ -115,6 +131,9 @@ func Warehouse(ctx context.Context, opts Options) (*Report, error) {
 			v.report.Snapshots = append(v.report.Snapshots, s.Manifest.Snapshot)
 		}
 		v.report.Notes = append(v.report.Notes, odd.notes()...)
+		if opts.Redactor != nil {
+			v.report.Clear = &Clear{Calls: again.calls.Load(), Kinds: opts.Redactor.Counts()}
+		}
 	}
 	if current != nil {
 		m := current.Manifest
@@ -134,6 +153,20 @@ func Warehouse(ctx context.Context, opts Options) (*Report, error) {
 		v.report.Problems = []Problem{}
 	}
 	return &v.report, nil
+}
+
+// rescanner looks for personal data in clear besides.
+type rescanner struct {
+	*mask.Redactor
+	odd   *oddities
+	calls atomic.Int64
+}
+
+func (r *rescanner) look(at string, c *calls.Call) {
+	r.odd.look(at, c)
+	if r.Object(&c.Copy().Object) {
+		r.calls.Add(1)
+	}
 }
 
 // oddities counts implausible data from the service. It is stored as it came, and is not damage.

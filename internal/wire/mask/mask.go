@@ -54,6 +54,8 @@ type Mask struct {
 	spread map[string]bool // the numbers that are masked everywhere
 	sums   sync.Pool       // of hash.Hash
 	paths  []string
+
+	redactor *Redactor // nil: personal data in texts stays
 }
 
 // leastSpread is the minimum length of a number that is searched for elsewhere: shorter ones occur
@@ -92,6 +94,12 @@ func New(paths []string, key []byte) (*Mask, error) {
 	}
 	return m, nil
 }
+
+// Redact makes Apply redact personal data as well, before it masks.
+func (m *Mask) Redact(r *Redactor) { m.redactor = r }
+
+// Redactor returns the redactor; nil if there is none.
+func (m *Mask) Redactor() *Redactor { return m.redactor }
 
 // Paths returns the paths of the mask, sorted.
 func (m *Mask) Paths() []string { return m.paths }
@@ -152,9 +160,15 @@ func masked(text []byte) bool {
 }
 
 // Apply returns body, the JSON of a call, with the values masked; body itself, not copied, if there
-// are none. It is applied after Redact. It fails with a *scan.Error inside if body is not one JSON
+// are none. It is applied after [wire.Redact]. It fails with a *scan.Error inside if body is not one JSON
 // object.
 func (m *Mask) Apply(body []byte) (clean []byte, changed bool, err error) {
+	redacted := false
+	if m.redactor != nil {
+		if body, redacted, err = m.redactor.Apply(body); err != nil || len(m.paths) == 0 {
+			return body, redacted, err
+		}
+	}
 	v, err := scan.Whole(body)
 	if err != nil {
 		return nil, false, fmt.Errorf("cannot be decoded: %w", err)
@@ -162,7 +176,7 @@ func (m *Mask) Apply(body []byte) (clean []byte, changed bool, err error) {
 	one := masking{Mask: m, top: true}
 	one.collect(v.Raw)
 	if clean, changed = one.append(make([]byte, 0, len(body)+64), v, []*node{m.root}); !changed {
-		return body, false, nil
+		return body, redacted, nil
 	}
 	return clean, true, nil
 }

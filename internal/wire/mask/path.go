@@ -12,6 +12,8 @@ import (
 type field struct {
 	names    []string // its own, and those of fields with the same meaning
 	phone    bool
+	link     bool
+	turns    bool // it is a transcript
 	maskable bool // some of it may be masked
 }
 
@@ -21,7 +23,7 @@ var callFields = func() map[string]*field {
 	lists := map[*schema.Table]*field{}
 	for i := range schema.Calls.Fields {
 		c := &schema.Calls.Fields[i]
-		f := &field{phone: c.Phone, maskable: len(placesIn([]schema.Column{*c}, nil)) > 0}
+		f := &field{phone: c.Phone, link: c.Link, turns: c.List == &schema.Turns, maskable: len(placesIn([]schema.Column{*c}, nil)) > 0}
 		if c.List != nil && lists[c.List] != nil { // another field with the same rows
 			f = lists[c.List]
 		}

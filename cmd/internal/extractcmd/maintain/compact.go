@@ -1,6 +1,7 @@
 package maintain
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/cmd/internal/progress"
+	"callhouse/cmd/internal/runreport"
 	"callhouse/internal/sink"
 	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/words"
@@ -81,6 +83,9 @@ const migrateAbout = `migrate rewrites files of older versions of callhouse in t
 column extra or computed, and tallies for months with one file. It also withholds secrets of agents, tools and other
 objects that older versions stored in clear, in the objects and in their changes. It sends no requests to the service.
 
+With redact (or --redact all) it redacts personal data in the calls that are stored, and removes all older snapshots,
+which hold it: there is no way back, and readers of these snapshots fail once. The lake follows with the next publish.
+
 Superseded snapshots keep such secrets until they are removed: 24 hours after they were superseded, or later if fewer
 than three would be left or a catalog pins them. Replace those secrets at the service: others may have read them.
 
@@ -94,6 +99,7 @@ func migrateCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	return &cobra.Command{
 		Use: "migrate", Short: "Rewrite older files in the current format, and withhold stored secrets", Long: migrateAbout,
 		Example: `  extract migrate
+  extract migrate --redact all
   extract migrate --warehouse /var/lib/callhouse --quiet`,
 		Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return migrate(cmd.Context(), s, stderr) },
 	}
@@ -123,6 +129,24 @@ func migrate(ctx context.Context, s *settings.Settings, stderr io.Writer) error 
 		default:
 			words.Fprintf(stderr, "migrated %s of %s\n", cli.Plural(calls, "call"), cli.Plural(int64(periods), "file set"))
 		}
-		return nil
+		return redactStored(ctx, s, w, stderr)
 	})
+}
+
+// redactStored redacts the stored calls if the settings name what to redact.
+func redactStored(ctx context.Context, s *settings.Settings, w *sink.Warehouse, stderr io.Writer) error {
+	if s.Redact == "" && s.RedactPatterns == "" {
+		return nil
+	}
+	if err := s.StartMask(w, w); err != nil || !w.Redacts() {
+		return err
+	}
+	b := progress.NewBar(stderr, s.LogFormat, s.Quiet)
+	calls, err := w.RedactStored(ctx, b.Show)
+	b.Close()
+	if err == nil && !s.Quiet {
+		found := cmp.Or(runreport.RedactedText([]byte(w.Redacted())), "nothing found")
+		words.Fprintf(stderr, "redacted in %s: %s\n", cli.Plural(calls, "call"), found)
+	}
+	return err
 }

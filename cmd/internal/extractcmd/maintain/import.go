@@ -280,6 +280,9 @@ func (i *importer) report() {
 	line("lines", "%s read, %s set aside", n(r.CallsListed), n(r.CallsSetAside))
 	line("calls", "%s new, %s changed, %s settled", n(r.CallsNew), n(r.CallsChanged), n(r.CallsSettled))
 	line("transcripts", "%s read (%s turns), %s pending", n(r.Transcripts), n(r.Turns), n(r.CallsPending))
+	if len(r.Redacted) > 0 {
+		line("redacted", "%s", runreport.RedactedText(r.Redacted))
+	}
 	if snapshot, err := layout.Current(i.Warehouse); err == nil {
 		line("warehouse", "%s", snapshot.Dir)
 	}

@@ -69,7 +69,7 @@ type verification struct {
 }
 
 func verifyCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
-	var all bool
+	var all, redacted bool
 	var format string
 	var deep, sample *int
 	cmd := &cobra.Command{
@@ -87,12 +87,13 @@ func verifyCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 			case sample != nil:
 				deep = sample
 			}
-			return runVerify(cmd.Context(), s, deep, all, format, cmd.OutOrStdout(), stderr)
+			return runVerify(cmd.Context(), s, deep, all, redacted, format, cmd.OutOrStdout(), stderr)
 		},
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.BoolVar(&all, "all", false, "also check the older snapshots")
+	f.BoolVar(&redacted, "redacted", false, "also look for personal data in clear, by the kinds that are redacted, or those of --redact")
 	cli.Choice(cmd, &format, "format", "", "text", "json")
 	f.Func("deep", "compare with the service: all calls and resources, and `N|all` records of each", records(&deep))
 	f.Lookup("deep").NoOptDefVal = sampled
@@ -102,7 +103,7 @@ func verifyCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	return cmd
 }
 
-func runVerify(ctx context.Context, s *settings.Settings, deep *int, all bool, format string, stdout, stderr io.Writer) error {
+func runVerify(ctx context.Context, s *settings.Settings, deep *int, all, redacted bool, format string, stdout, stderr io.Writer) error {
 	var q *questions
 	if deep != nil {
 		cfg, err := s.Crawl(s.Now())
@@ -115,8 +116,15 @@ func runVerify(ctx context.Context, s *settings.Settings, deep *int, all bool, f
 	if err != nil {
 		return err
 	}
+	opts := verify.Options{Root: s.Warehouse, All: all, MaskKey: key}
+	if redacted {
+		if opts.Redactor, err = s.Rescan(); err != nil {
+			return err
+		}
+	}
 	b := progress.NewBar(stderr, s.LogFormat, s.Quiet)
-	r, err := verify.Warehouse(ctx, verify.Options{Root: s.Warehouse, All: all, Progress: b.Show, MaskKey: key})
+	opts.Progress = b.Show
+	r, err := verify.Warehouse(ctx, opts)
 	b.Close()
 	if errors.Is(err, layout.ErrNoWarehouse) {
 		return s.NoWarehouse()
@@ -159,6 +167,10 @@ func runVerify(ctx context.Context, s *settings.Settings, deep *int, all bool, f
 	if c := v.Recordings; c != nil && c.Count > 0 {
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("the warehouse is intact, but the archive of recordings is damaged: %s missing or changed",
 			cli.Plural(c.Count, "recording")), "extract repair fetches those again that the service still has")
+	}
+	if c := r.Clear; c != nil && c.Calls > 0 {
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("personal data is stored in clear in %s: %s", cli.Plural(c.Calls, "call"),
+			cli.Counts(c.Kinds)), "extract migrate --redact all redacts it, and removes the older snapshots")
 	}
 	return v.Service.Err()
 }

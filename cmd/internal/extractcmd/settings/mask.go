@@ -64,26 +64,42 @@ func maskOf(w *sink.Warehouse) *layout.Mask {
 	return nil
 }
 
-// StartMask makes the warehouse into mask what the settings and the warehouse w,
+// StartMask makes the warehouse into mask and redact what the settings and the warehouse w,
 // usually the same one, say. It must come before anything is put or committed.
 func (s *Settings) StartMask(w, into *sink.Warehouse) error {
 	was := maskOf(w)
 	fields := s.maskFields(was)
-	if len(fields) == 0 && was == nil {
+	redaction, err := s.redaction(redactionOf(w))
+	if err != nil {
+		return err
+	}
+	if len(fields) == 0 && was == nil && redaction == nil {
 		return nil
 	}
 	if _, err := mask.New(fields, nil); err != nil {
 		return explainMask(err)
 	}
-	key, err := s.maskKey(w, was)
-	if err != nil {
-		return err
+	var key []byte
+	if len(fields) > 0 || was != nil || redaction != nil && redaction.Tokens {
+		if key, err = s.maskKey(w, was); err != nil {
+			return err
+		}
 	}
 	m, err := mask.New(fields, key)
 	if err != nil {
 		return explainMask(err)
 	}
-	into.Mask(m, key)
+	r, err := redactor(redaction, key)
+	if err != nil {
+		return err
+	}
+	m.Redact(r)
+	if key != nil {
+		into.Mask(m, key)
+	}
+	if redaction != nil {
+		into.Redact(m, redaction)
+	}
 	return nil
 }
 

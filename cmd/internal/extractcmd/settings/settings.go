@@ -23,6 +23,7 @@ import (
 	"callhouse/internal/api"
 	"callhouse/internal/crawler"
 	"callhouse/internal/crawler/bulk"
+	"callhouse/internal/layout"
 	"callhouse/internal/phone"
 	"callhouse/internal/wire/mask"
 	"callhouse/internal/words"
@@ -120,6 +121,9 @@ func (s *Settings) Crawl(now time.Time) (crawler.Config, error) {
 	}
 	if _, err = mask.New(s.maskFields(nil), nil); err != nil {
 		return cfg, explainMask(err)
+	}
+	if _, err = s.redaction(&layout.Redaction{Kinds: []string{"known later"}}); err != nil {
+		return cfg, err
 	}
 	if cfg.Resources, err = s.Wanted(); err != nil {
 		return cfg, err

@@ -1,0 +1,230 @@
+package extractcmd
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/cmdtest"
+	"callhouse/internal/layout"
+	"callhouse/internal/sandbox"
+	"callhouse/internal/sandbox/world"
+	"callhouse/internal/sink/everybyte"
+)
+
+// revealing is a service whose callers reveal personal data.
+type revealing struct {
+	t       *testing.T
+	now     time.Time
+	on      *sandbox.Running
+	planted []string // all that must not be stored, as it is spelled
+}
+
+// leastPlanted is the least length of a spelling that is looked for: shorter ones, parts of numbers
+// that are spread over turns, may be in other texts as well.
+const leastPlanted = 14
+
+func newRevealing(t *testing.T, calls int64) *revealing {
+	t.Helper()
+	x := &revealing{t: t, now: time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC)}
+	cfg := world.Config{Seed: 39, Calls: calls, Days: 2, Origin: x.now, Personal: true}
+	server, err := sandbox.New(sandbox.Options{World: cfg, Now: func() time.Time { return x.now }, PerSecond: -1, PerMinute: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x.on, err = sandbox.Listen(t.Context(), "127.0.0.1:0", server); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = x.on.Close() })
+	w, err := world.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for v := range w.Visible(x.now) {
+		for _, e := range v.Exchanges() {
+			for _, l := range e.Labels {
+				if s := e.Lines[l.Line].Text[l.From:l.To]; len(s) >= leastPlanted {
+					x.planted = append(x.planted, s)
+				}
+			}
+		}
+		if _, value := v.Profile(); len(value) >= 8 {
+			x.planted = append(x.planted, value)
+		}
+	}
+	if len(x.planted) < int(calls) {
+		t.Fatalf("only %d values are planted", len(x.planted))
+	}
+	t.Setenv("CALLHOUSE_API_KEY", "sandbox-key")
+	return x
+}
+
+func (x *revealing) extract(house string, args ...string) (code int, out string) {
+	x.t.Helper()
+	var text bytes.Buffer
+	code = Program{Now: func() time.Time { return x.now }, Env: cmdtest.Env()}.Run(x.t.Context(), append(args, "--base-url", x.on.URL,
+		"--warehouse", house, "--requests-per-second", "1000", "--requests-per-minute", "60000"), strings.NewReader(""), &text, &text)
+	return code, text.String()
+}
+
+func (x *revealing) must(house string, args ...string) string {
+	x.t.Helper()
+	code, out := x.extract(house, args...)
+	if code != cli.ExitOK {
+		x.t.Fatalf("%v: exit code %d\n%s", args, code, out)
+	}
+	return out
+}
+
+// left returns the planted values that are in some bytes under a folder, and how many bytes these are.
+func (x *revealing) left(house string) (left []string, size int) {
+	x.t.Helper()
+	everybyte.Under(x.t, house, func(at string, raw []byte) {
+		size += len(raw)
+		for _, p := range x.planted {
+			if bytes.Contains(raw, []byte(p)) {
+				left = append(left, fmt.Sprintf("%s: %q", at, p))
+			}
+		}
+	})
+	return left, size
+}
+
+// watch looks at the journal during a run, and returns a function that reports what was in it.
+func (x *revealing) watch(house string) (stop func() (seen int, left []string)) {
+	quit, done := make(chan struct{}), make(chan struct{})
+	seen, left := 0, []string(nil)
+	go func() {
+		defer close(done)
+		for {
+			dir := filepath.Join(house, layout.JournalName)
+			if _, err := os.Stat(dir); err == nil {
+				copied := x.t.TempDir()
+				if os.CopyFS(copied, os.DirFS(dir)) == nil {
+					l, n := x.left(copied)
+					seen, left = seen+n, append(left, l...)
+				}
+			}
+			select {
+			case <-quit:
+				return
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	}()
+	return func() (int, []string) {
+		close(quit)
+		<-done
+		return seen, left
+	}
+}
+
+// With redact = all no byte that a run writes has anything that callers revealed: neither the
+// warehouse, nor the journal during the run, nor what it prints.
+func TestRedactedRun(t *testing.T) {
+	x := newRevealing(t, 120)
+	house := filepath.Join(t.TempDir(), "w")
+	stop := x.watch(house)
+	out := x.must(house, "run", "--redact", "all")
+	seen, left := stop()
+	if seen == 0 {
+		t.Error("the journal was never seen")
+	}
+	if len(left) > 0 {
+		t.Errorf("in the journal: %s", strings.Join(left[:min(len(left), 10)], "\n"))
+	}
+	if left, _ := x.left(house); len(left) > 0 {
+		t.Errorf("%d in the warehouse: %s", len(left), strings.Join(left[:min(len(left), 10)], "\n"))
+	}
+	for _, p := range x.planted {
+		if strings.Contains(out, p) {
+			t.Errorf("the report has %q", p)
+		}
+	}
+	if !strings.Contains(out, " card") || !strings.Contains(out, "redacted") {
+		t.Errorf("the report does not count:\n%s", out)
+	}
+	if _, out := x.extract(house, "status"); !strings.Contains(out, "redacted") || !strings.Contains(out, " card") {
+		t.Errorf("status does not count:\n%s", out)
+	}
+	// Without the flag, what the warehouse redacts stays redacted.
+	dump := filepath.Join(t.TempDir(), "dump.jsonl")
+	body := `{"call_id":"imported","start_timestamp":1795079700000,"metadata":{"card":"4111-1111-1111-1111"},"transcript":[{"role":"user","content":"제 번호는 공일공 일이삼사 오육칠팔"}]}`
+	if err := os.WriteFile(dump, []byte(body+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	x.planted = append(x.planted, "4111-1111-1111-1111", "공일공 일이삼사")
+	x.must(house, "import", dump)
+	if left, _ := x.left(house); len(left) > 0 {
+		t.Errorf("after import: %v", left)
+	}
+	if got := x.must(house, "show", "imported"); !strings.Contains(got, `"card":"[card]"`) || !strings.Contains(got, "제 번호는 [phone]") {
+		t.Error(got)
+	}
+	if out := x.must(house, "verify", "--redacted"); !strings.Contains(out, "whole") {
+		t.Error(out)
+	}
+	if code, out := x.extract(house, "run", "--redact", "crad"); code != cli.ExitUsage || !strings.Contains(out, "did you mean: card?") {
+		t.Errorf("an unknown kind: exit code %d\n%s", code, out)
+	}
+}
+
+// What an earlier build or setting stored is found by verify --redacted, and redacted by migrate, with
+// no older snapshot left; tokens are the same in every spelling, and in later runs.
+func TestMigrateRedacts(t *testing.T) {
+	x := newRevealing(t, 60)
+	house := filepath.Join(t.TempDir(), "w")
+	x.must(house, "run")
+	left, _ := x.left(house)
+	if len(left) < 60 {
+		t.Fatalf("only %d in clear", len(left))
+	}
+	if code, out := x.extract(house, "verify", "--redacted"); code != cli.ExitUsage {
+		t.Errorf("verify of what nothing redacts: exit code %d\n%s", code, out)
+	}
+	if code, out := x.extract(house, "verify", "--redacted", "--redact", "all"); code != cli.ExitFailed || !strings.Contains(out, "stored in clear") {
+		t.Errorf("verify: exit code %d\n%s", code, out)
+	}
+	out := x.must(house, "migrate", "--redact", "all", "--redact-tokens")
+	if !strings.Contains(out, "redacted in") {
+		t.Error(out)
+	}
+	if left, _ := x.left(house); len(left) > 0 {
+		t.Errorf("%d left: %s", len(left), strings.Join(left[:min(len(left), 10)], "\n"))
+	}
+	if out := x.must(house, "verify", "--redacted", "--all"); !strings.Contains(out, "whole") {
+		t.Error(out)
+	}
+	snapshots, err := layout.Current(house)
+	if err != nil || !slices.Contains(snapshots.Manifest.Redaction.Kinds, "card") || !snapshots.Manifest.Redaction.Tokens {
+		t.Fatalf("%v, %+v", err, snapshots.Manifest.Redaction)
+	}
+	if !slices.ContainsFunc(snapshots.Manifest.Columns, func(c layout.Column) bool { return c.Table == "runs" && c.Name == "redacted" }) {
+		t.Error("nothing keeps a build that does not redact from writing")
+	}
+	tokens := map[string]bool{}
+	dump := filepath.Join(t.TempDir(), "dump.jsonl")
+	for i, said := range []string{"4111-1111-1111-1111", "사일일일 일일일일 일일일일 일일일일"} {
+		id := fmt.Sprint("imported-", i)
+		line, _ := json.Marshal(map[string]any{"call_id": id, "start_timestamp": 1795079700000, "metadata": map[string]string{"x": said}})
+		if err := os.WriteFile(dump, append(line, '\n'), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		x.must(house, "import", dump)
+		var call struct{ Metadata map[string]string }
+		if err := json.Unmarshal([]byte(x.must(house, "show", id)), &call); err != nil {
+			t.Fatal(err)
+		}
+		tokens[call.Metadata["x"]] = true
+	}
+	if len(tokens) != 1 || tokens["[card]"] {
+		t.Errorf("tokens of one card: %v", tokens)
+	}
+}

@@ -1,0 +1,148 @@
+package settings
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/layout"
+	"callhouse/internal/personal"
+	"callhouse/internal/sink"
+	"callhouse/internal/wire/mask"
+)
+
+// redactAll, instead of kinds, redacts all of them.
+const redactAll = "all"
+
+// redaction returns what to redact: what the settings name, or else what the last commit redacted. So
+// a run without the flag does not let in what other runs keep out. Nil: nothing, and nothing ever was.
+func (s *Settings) redaction(was *layout.Redaction) (*layout.Redaction, error) {
+	var names []string
+	for k := range strings.SplitSeq(s.Redact, ",") {
+		if k = strings.TrimSpace(k); k != "" && !slices.Contains(names, k) {
+			names = append(names, k)
+		}
+	}
+	patterns, err := s.patterns()
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 && len(patterns) == 0 {
+		if s.RedactTokens && !was.Active() {
+			return nil, cli.Usage("--redact all redacts every kind", "--redact-tokens requires --redact")
+		}
+		return was, nil
+	}
+	now := &layout.Redaction{Kinds: []string{}, Tokens: s.RedactTokens, Patterns: patterns, Countries: []string{"KR", "US"}}
+	if s.Country != "" {
+		now.Countries = []string{s.Country}
+	}
+	known := make([]string, 0, len(personal.Kinds))
+	for _, k := range personal.Kinds {
+		known = append(known, string(k))
+	}
+	switch {
+	case len(names) == 1 && names[0] == maskNone:
+		return &layout.Redaction{Kinds: []string{}}, nil
+	case slices.Contains(names, redactAll):
+		now.Kinds = known
+	default:
+		for _, k := range names {
+			if !slices.Contains(known, k) {
+				return nil, cli.Usage(cli.Suggest(k, known, "available: "+strings.Join(known, ", ")+", all, none"),
+					"--redact %s: there is no such kind of personal data", k)
+			}
+		}
+		now.Kinds = names
+		slices.Sort(now.Kinds)
+	}
+	return now, nil
+}
+
+// patterns reads the file of custom patterns.
+func (s *Settings) patterns() (out []layout.Pattern, err error) {
+	if s.RedactPatterns == "" {
+		return nil, nil
+	}
+	raw, err := os.ReadFile(s.RedactPatterns)
+	if err != nil {
+		return nil, cli.Usage("check --redact-patterns", "read the patterns to redact: %w", err)
+	}
+	n := 0
+	for line := range strings.Lines(string(raw)) {
+		n++
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			continue
+		}
+		name, re, ok := strings.Cut(line, "=")
+		p := layout.Pattern{Kind: strings.TrimSpace(name), Re: strings.TrimSpace(re)}
+		if !ok || p.Re == "" {
+			return nil, cli.Usage(`a line is: name = regular expression, such as member = \bM-\d{6}\b`, "line %d of %s is no pattern", n, s.RedactPatterns)
+		}
+		if _, err := redactorOptions(&layout.Redaction{Patterns: []layout.Pattern{p}}); err != nil {
+			return nil, cli.Usage("see the syntax of RE2: https://github.com/google/re2/wiki/Syntax", "line %d of %s: %w", n, s.RedactPatterns, err)
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// redactorOptions are the options of an entry of the manifest.
+func redactorOptions(r *layout.Redaction) (o personal.Options, err error) {
+	for _, k := range r.Kinds {
+		o.Kinds = append(o.Kinds, personal.Kind(k))
+	}
+	for _, p := range r.Patterns {
+		re, err := regexp.Compile(p.Re)
+		if err != nil {
+			return o, err
+		}
+		o.Patterns = append(o.Patterns, personal.Pattern{Kind: personal.Kind(p.Kind), Re: re})
+	}
+	o.Countries = r.Countries
+	_, err = personal.New(o)
+	return o, err
+}
+
+// redactor returns the redactor of an entry of the manifest; nil if it redacts nothing. key is that of
+// the masks, for tokens.
+func redactor(r *layout.Redaction, key []byte) (*mask.Redactor, error) {
+	if !r.Active() {
+		return nil, nil
+	}
+	o, err := redactorOptions(r)
+	if err != nil {
+		return nil, cli.Usage("a newer callhouse may know it: upgrade", "what the warehouse redacts cannot be read: %w", err)
+	}
+	if !r.Tokens {
+		key = nil
+	}
+	return mask.NewRedactor(o, key)
+}
+
+// redactionOf returns what the last commit redacted; nil if nothing ever was.
+func redactionOf(w *sink.Warehouse) *layout.Redaction {
+	if snapshot := w.Snapshot(); snapshot != nil {
+		return snapshot.Manifest.Redaction
+	}
+	return nil
+}
+
+// Rescan returns a redactor of what the settings or the warehouse redact, to look for what is left.
+func (s *Settings) Rescan() (*mask.Redactor, error) {
+	current, err := s.Current()
+	if err != nil {
+		return nil, err
+	}
+	now, err := s.redaction(current.Manifest.Redaction)
+	if err != nil {
+		return nil, err
+	}
+	r, err := redactor(now, nil)
+	if err == nil && r == nil {
+		return nil, cli.Usage("name kinds: --redact all", "%s redacts nothing", s.Warehouse)
+	}
+	return r, err
+}

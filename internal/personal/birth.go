@@ -1,0 +1,240 @@
+package personal
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// digitDate returns the date, as 1992-03-15, that digits may be: YYMMDD, YYYYMMDD, MMDDYYYY,
+// DDMMYYYY and so on, with the shape of their groups; empty if they are none.
+func digitDate(d string, shape []int) string {
+	try := func(y, m, day string) string {
+		year, _ := strconv.Atoi(y)
+		month, _ := strconv.Atoi(m)
+		if len(y) == 2 {
+			if year += 1900; year < 1930 {
+				year += 100
+			}
+		}
+		n, _ := strconv.Atoi(day)
+		if t, ok := date(year, month, n); ok && year >= 1900 && year <= 2040 {
+			return t.Format("2006-01-02")
+		}
+		return ""
+	}
+	if len(shape) == 3 && max(shape[0], shape[1], shape[2]) <= 4 {
+		a, b, c := d[:shape[0]], d[shape[0]:shape[0]+shape[1]], d[shape[0]+shape[1]:]
+		switch {
+		case len(a) == 4 && len(b) <= 2 && len(c) <= 2:
+			return try(a, b, c)
+		case len(a) <= 2 && len(b) <= 2 && (len(c) == 4 || len(c) == 2):
+			if s := try(c, a, b); s != "" {
+				return s
+			}
+			if s := try(c, b, a); s != "" || len(a) < 2 {
+				return s
+			}
+		}
+	}
+	switch len(d) {
+	case 6:
+		for _, s := range []string{try(d[:2], d[2:4], d[4:]), try(d[4:], d[:2], d[2:4]), try(d[4:], d[2:4], d[:2])} {
+			if s != "" {
+				return s
+			}
+		}
+	case 7: // 3 15 1992
+		return try(d[3:], d[:1], d[1:3])
+	case 8:
+		for _, s := range []string{try(d[:4], d[4:6], d[6:]), try(d[4:], d[:2], d[2:4]), try(d[4:], d[2:4], d[:2])} {
+			if s != "" {
+				return s
+			}
+		}
+	}
+	return ""
+}
+
+// pause is what may be said inside a date.
+const pause = `(?:[\s,.]|\b(?:uh|um|er)\b|(?:어|음|그)[\s,.])*`
+
+const (
+	koDigits = `(?:[영공일이삼사오육륙칠팔구십백천]+(?:` + pause + `[영공일이삼사오육륙칠팔구십백천]+){0,3})`
+	enUnits  = `(?:one|two|three|four|five|six|seven|eight|nine)`
+	enTeens  = `(?:ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen)`
+	enTens   = `(?:(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:[ -]` + enUnits + `)?)`
+	enYear   = `(?:(?:19|20)\d{2}|'?\d{2}\b|nineteen[ -](?:oh?[ -]` + enUnits + `|` + enTeens + `|` + enTens + `)|two thousand(?:(?: and)? (?:` +
+		enUnits + `|` + enTeens + `|` + enTens + `))?|twenty[ -](?:oh?[ -]` + enUnits + `|` + enTeens + `|` + enTens + `)|` + enTens + `)`
+	enMonth = `(?:january|february|march|april|may|june|july|august|september|october|november|december|` +
+		`jan|feb|mar|apr|jun|jul|aug|sept|sep|oct|nov|dec)`
+	enDay = `(?:\d{1,2}(?:st|nd|rd|th)?|(?:twenty|thirty)[ -](?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth)|` +
+		`first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|thirteenth|fourteenth|fifteenth|sixteenth|` +
+		`seventeenth|eighteenth|nineteenth|twentieth|thirtieth|` + enTens + `|` + enTeens + `|` + enUnits + `)`
+)
+
+var dates = []*regexp.Regexp{
+	regexp.MustCompile(`(?:^|[^가-힣\d])(\d{4}|\d{2}|` + koDigits + `) ?년생?` + pause + `(\d{1,2}|[일이삼사오육유칠팔구십시]{1,2}) ?월` + pause +
+		`(\d{1,2}|[일이삼사오육칠팔구십]{1,3}) ?일`),
+	regexp.MustCompile(`(?i)\b(?:the )?(` + enDay + `)` + pause + `(?:of )?(` + enMonth + `)\.?` + pause + `(?:of )?(?:in )?(` + enYear + `)`),
+	regexp.MustCompile(`(?i)\b(` + enMonth + `)\.?` + pause + `(?:the )?(` + enDay + `)` + pause + `(?:of )?(?:in )?(` + enYear + `)`),
+}
+
+// longestWindow is how far from a context word the texts that it explains are, in bytes.
+const longestWindow = 240
+
+// windows looks for what is only recognized after words that announce it: dates of birth in words,
+// and IBANs and passport numbers that are spelled.
+func (r *reader) windows() {
+	const announced = dobBit | ibanBit | passportBit
+	var done map[[2]int]bits // by turn and part of the text
+	for i := range r.hits {
+		h := &r.hits[i]
+		if h.bits&announced&r.f.wanted == 0 {
+			continue
+		}
+		for t := h.turn; t < len(r.turns) && t <= h.turn+2; t++ {
+			text := r.turns[t].Text
+			from, to := 0, min(len(text), longestWindow)
+			if t == h.turn {
+				from, to = max(0, h.at-longestWindow/4), min(len(text), h.at+longestWindow)
+			}
+			at := [2]int{t, from / (longestWindow / 4)}
+			if done == nil {
+				done = map[[2]int]bits{}
+			}
+			todo := h.bits & announced &^ done[at]
+			done[at] |= todo
+			for from > 0 && !utf8.RuneStart(text[from]) {
+				from--
+			}
+			for to < len(text) && !utf8.RuneStart(text[to]) {
+				to++
+			}
+			if todo&dobBit != 0 {
+				r.looked += to - from
+				r.births(t, from, text[from:to])
+			}
+			if todo&(ibanBit|passportBit) != 0 {
+				r.spelled(t, from, text[from:to])
+			}
+		}
+	}
+}
+
+// births adds the dates of birth in a window.
+func (r *reader) births(t, from int, text string) {
+	_, english := slices.BinarySearch(r.months, t)
+	for i, re := range dates {
+		if i == 0 && !strings.Contains(text, "월") || i > 0 && !english {
+			continue
+		}
+		for _, m := range re.FindAllStringSubmatchIndex(text, -1) {
+			y, mon, d := text[m[2]:m[3]], text[m[4]:m[5]], text[m[6]:m[7]]
+			start := m[0]
+			switch i {
+			case 0:
+				start = m[2]
+			case 1:
+				y, d = d, y
+			case 2:
+				y, mon, d = d, y, mon
+			}
+			if day := wordDate(y, mon, d); day != "" {
+				r.spans = append(r.spans, Span{Turn: t, From: from + start, To: from + m[1], Kind: DOB, Normal: day})
+			}
+		}
+	}
+}
+
+// wordDate returns the date that words are.
+func wordDate(y, m, d string) string {
+	year, month, day := wordNumber(y), wordNumber(m), wordNumber(d)
+	if i := strings.Index("janfebmaraprmayjunjulaugsepoctnovdec", strings.ToLower(m)[:min(3, len(m))]); len(m) >= 3 && i >= 0 && isLetter(m[0]) {
+		month = i/3 + 1
+	}
+	switch m {
+	case "유":
+		month = 6
+	case "시":
+		month = 10
+	}
+	if year < 100 {
+		if year += 1900; year < 1930 {
+			year += 100
+		}
+	}
+	if t, ok := date(year, month, day); ok && year >= 1900 && year <= 2040 {
+		return t.Format("2006-01-02")
+	}
+	return ""
+}
+
+var ordinals = strings.Fields("zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth " +
+	"fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth")
+
+// wordNumber returns the value of a number of up to four digits, in numerals or words; 0 if it is
+// none.
+func wordNumber(s string) int {
+	s = strings.ToLower(strings.TrimLeft(s, "'"))
+	if s == "" {
+		return 0
+	}
+	if s[0] >= 0x80 {
+		return koValue(s)
+	}
+	if isDigit(s[0]) {
+		n, _ := strconv.Atoi(strings.TrimRight(s, "stndrh"))
+		return n
+	}
+	total, part := 0, 0
+	for _, w := range strings.FieldsFunc(s, func(c rune) bool { return !isLetter(byte(c)) }) {
+		switch e := english(w); {
+		case e != nil && e.what == thousandWord:
+			total, part = total+part*1000, 0
+		case e != nil && (e.what == digitWord || e.what == tensWord):
+			n, _ := strconv.Atoi(e.digits)
+			if part >= 10 && total == 0 && (n >= 10 || part < 20) { // nineteen ninety two
+				total, part = part*100, 0
+			}
+			part += n
+		case w == "thirtieth":
+			part += 30
+		default:
+			for i, o := range ordinals {
+				if o == w {
+					part += i
+				}
+			}
+		}
+	}
+	return total + part
+}
+
+// koValue returns the value of a number in Korean words, of digits or with 십, 백 and 천.
+func koValue(s string) int {
+	s = strings.Map(func(c rune) rune {
+		if c < 0x80 || strings.ContainsRune("어음그", c) {
+			return -1
+		}
+		return c
+	}, s)
+	if v, n := koNumber(s); n == len(s) && n > 0 {
+		return v
+	}
+	total := 0
+	for s != "" {
+		if v, n := koNumber(s); n > 0 {
+			total, s = total*100+v, s[n:]
+			continue
+		}
+		d, n := koDigit(s)
+		if n == 0 {
+			return 0
+		}
+		total, s = total*10+int(d-'0'), s[n:]
+	}
+	return total
+}

@@ -1,0 +1,555 @@
+package personal
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// leastDigits is the length of the shortest number: a date of birth.
+const leastDigits = 6
+
+// mostDigits is the length of the longest number without letters.
+const mostDigits = 20
+
+// late is a candidate that needs words near it.
+type late struct {
+	span   Span
+	word   int
+	strong bool // only words for other numbers speak against it
+}
+
+// finish returns what was found in all turns.
+func (r *reader) finish() []Span {
+	for i := range r.chains {
+		r.match(&r.chains[i])
+	}
+	for _, l := range r.late {
+		c := r.contextOf(l.span.Turn, l.word)
+		if c.is&bitOf(l.span.Kind) != 0 || l.strong && !c.other {
+			r.spans = append(r.spans, l.span)
+		}
+	}
+	r.windows()
+	return merged(r.spans)
+}
+
+func bitOf(k Kind) bits { return 1 << slices.Index(Kinds, k) }
+
+// merged sorts spans and joins those that overlap, under the kind that was found first.
+func merged(spans []Span) []Span {
+	if len(spans) < 2 {
+		return spans
+	}
+	type ranked struct {
+		Span
+		rank int
+	}
+	all := make([]ranked, len(spans))
+	for i, s := range spans {
+		all[i] = ranked{s, i}
+	}
+	slices.SortFunc(all, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(a.Turn, b.Turn), cmp.Compare(a.From, b.From), cmp.Compare(a.rank, b.rank))
+	})
+	out := all[:0]
+	for _, s := range all {
+		if n := len(out); n > 0 && out[n-1].Turn == s.Turn && s.From < out[n-1].To {
+			was := out[n-1]
+			if s.rank < was.rank {
+				out[n-1] = s
+			}
+			out[n-1].From, out[n-1].To = was.From, max(was.To, s.To)
+			continue
+		}
+		out = append(out, s)
+	}
+	result := make([]Span, len(out))
+	for i, s := range out {
+		result[i] = s.Span
+	}
+	return result
+}
+
+// context is what the words near a number say about it.
+type context struct {
+	is    bits
+	other bool // it is of an order, a room and so on
+}
+
+// How near words must be.
+const (
+	wordsBefore = 24
+	wordsAfter  = 6
+	otherBefore = 8
+)
+
+func (r *reader) contextOf(turn, word int) (c context) {
+	n := sort.Search(len(r.hits), func(i int) bool { return r.hits[i].word > word })
+	number := false
+	for i := n - 1; i >= 0 && i > n-12; i-- {
+		h := &r.hits[i]
+		r.looked++
+		away := word - h.word
+		if away > wordsBefore || turn-h.turn > mostBefore {
+			break
+		}
+		if h.bits&(otherBit|versionBit) != 0 {
+			if c.is == 0 && away <= otherBefore {
+				c.other, c.is = true, h.bits
+			}
+			break
+		}
+		number = number || h.bits == numberBit
+		c.is |= h.bits &^ numberBit
+	}
+	for i := n; i < len(r.hits) && i < n+4; i++ {
+		h := &r.hits[i]
+		if h.turn != turn || h.word-word > wordsAfter {
+			break
+		}
+		if !c.other && h.bits&(otherBit|versionBit|numberBit) == 0 && c.is == 0 {
+			c.is |= h.bits
+		}
+	}
+	if number && c.is == 0 && !c.other {
+		c.is = phoneBit
+	}
+	return c
+}
+
+// candidate is some of the groups of a chain.
+type candidate struct {
+	digits  string
+	shape   []int // numbers of digits between separators
+	dots    int   // separators that are dots
+	hyphens int   // and hyphens, also spoken
+	spoken  bool
+	plus    bool
+	region  bool
+
+	r     *reader
+	at    *group
+	known bool
+	near  context
+}
+
+// context returns what the words near the candidate say.
+func (c *candidate) context() context {
+	if !c.known {
+		c.known, c.near = true, c.r.contextOf(c.at.turn, c.at.word)
+	}
+	return c.near
+}
+
+func (c *candidate) shaped(lengths ...int) bool { return slices.Equal(c.shape, lengths) }
+
+// sameRun reports whether two groups are words with only space between them.
+func sameRun(a, b *group) bool {
+	if b.join != joinSpace || a.turn != b.turn {
+		return false
+	}
+	word := func(g *group) bool { return g.style == english1 || g.style == tens }
+	return word(a) && word(b) || a.style == korean1 && b.style == korean1
+}
+
+func hard(j join) bool { return j == joinHyphen || j == joinDot || j == joinSlash }
+
+// mostLoose is how many words at the edge of a run may be no digits.
+const mostLoose = 1
+
+// mayStart reports whether a number may start with a group.
+func mayStart(gs []group, i int) bool {
+	g := &gs[i]
+	switch {
+	case g.noStart || g.unit:
+		return false
+	case i == 0 || gs[i-1].style == region:
+		return true
+	case hard(g.join) || g.join == joinGlued && !g.loose:
+		return false
+	}
+	for k := i; k > 0 && (sameRun(&gs[k-1], &gs[k]) || gs[k].join == joinGlued); k-- {
+		if !gs[k-1].loose || i-k >= mostLoose {
+			return false
+		}
+	}
+	return true
+}
+
+// mayEnd reports whether a number may end with a group.
+func mayEnd(gs []group, j int) bool {
+	if gs[j].noEnd || gs[j].unit {
+		return false
+	}
+	if j+1 == len(gs) {
+		return true
+	}
+	if hard(gs[j+1].join) {
+		return false
+	}
+	for k := j; k+1 < len(gs) && (sameRun(&gs[k], &gs[k+1]) || gs[k+1].join == joinGlued); k++ {
+		if !gs[k+1].loose || k-j >= mostLoose {
+			return false
+		}
+	}
+	return true
+}
+
+// match looks for numbers in a chain: first for those with the strongest structure.
+func (r *reader) match(c *chain) {
+	gs := r.groups[c.first:c.last]
+	total, dots := 0, 0
+	for i := range gs {
+		if total += len(gs[i].digits); gs[i].join == joinDot {
+			dots++
+		}
+	}
+	if total < leastDigits && dots < 3 {
+		return
+	}
+	used := append(r.used[:0], make([]bool, len(gs))...)
+	r.used = used
+	for tier, recognize := range []func(*reader, *candidate) (Kind, string){(*reader).certain, (*reader).formed, (*reader).told} {
+		for i := 0; i < len(gs); i++ {
+			if used[i] || !mayStart(gs, i) {
+				continue
+			}
+			tails := withTails
+			if tier == 2 { // no checksum and no form tells
+				tails = withoutEndings
+			}
+			j, kind, normal := r.longest(gs, used, i, recognize, tails)
+			if j < 0 && hasTail(gs[i:min(len(gs), i+mostDigits)]) {
+				tails = withoutTails
+				j, kind, normal = r.longest(gs, used, i, recognize, tails)
+			}
+			if j >= 0 {
+				r.emit(c, i, j, kind, normal, tails)
+				for k := i; k <= j; k++ {
+					used[k] = true
+				}
+				i = j
+			}
+		}
+	}
+}
+
+// tails says which syllables that may be endings are read as digits.
+type tails uint8
+
+const (
+	withTails tails = iota
+	withoutEndings
+	withoutTails
+)
+
+func (t tails) skips(g *group) bool {
+	return t == withoutTails && g.tail || t == withoutEndings && g.ending
+}
+
+// hasTail reports whether one of the groups may be an ending.
+func hasTail(gs []group) bool {
+	return slices.ContainsFunc(gs, func(g group) bool { return g.tail })
+}
+
+// longest returns the last group of the longest number that begins with a group; -1 if none does.
+func (r *reader) longest(gs []group, used []bool, i int, recognize func(*reader, *candidate) (Kind, string), which tails) (last int, kind Kind, normal string) {
+	var digits [2 * mostDigits]byte
+	cand := &r.cand
+	*cand = candidate{plus: gs[i].plus, region: gs[i].style == region, shape: cand.shape[:0], r: r, at: &gs[i]}
+	last = -1
+	n := 0
+	for j := i; j < len(gs) && !used[j]; j++ {
+		g := &gs[j]
+		r.looked++
+		if which.skips(g) {
+			continue
+		}
+		if n+len(g.digits) > mostDigits || j > i && (g.plus || g.style == region || g.unit) {
+			break
+		}
+		n += copy(digits[n:], g.digits)
+		if j > i && (sameRun(&gs[j-1], g) || g.join == joinGlued) {
+			cand.shape[len(cand.shape)-1] += len(g.digits)
+		} else {
+			cand.shape = append(cand.shape, len(g.digits))
+		}
+		if j > i {
+			switch g.join {
+			case joinDot:
+				cand.dots++
+			case joinHyphen, joinSpoken:
+				cand.hyphens++
+			}
+		}
+		cand.spoken = cand.spoken || g.spoken()
+		if n < 4 || !mayEnd(gs, j) {
+			continue
+		}
+		cand.digits = string(digits[:n])
+		if k, value := recognize(r, cand); k != "" {
+			last, kind, normal = j, k, value
+		}
+	}
+	return last, kind, normal
+}
+
+// certain recognizes what a checksum makes certain.
+func (r *reader) certain(c *candidate) (Kind, string) {
+	d, wanted := c.digits, r.f.wanted
+	switch {
+	case len(d) == 13 && wanted&rrnBit != 0:
+		formed := c.shaped(6, 7)
+		if !c.spoken && !formed && !c.shaped(13) {
+			return "", ""
+		}
+		if isRRN(d, formed && c.hyphens > 0) || isRRN(d, true) && c.context().is&rrnBit != 0 {
+			return RRN, d
+		}
+	case len(d) >= 14 && wanted&cardBit != 0 && isCard(d):
+		if c.spoken || len(c.shape) == 1 || c.shaped(4, 6, 5) || c.shaped(4, 6, 4) || fours(c.shape) {
+			return Card, d
+		}
+	}
+	return "", ""
+}
+
+func fours(shape []int) bool {
+	for i, n := range shape {
+		if n != 4 && (i != len(shape)-1 || n > 4) {
+			return false
+		}
+	}
+	return true
+}
+
+// formed recognizes what its form shows.
+func (r *reader) formed(c *candidate) (Kind, string) {
+	d, wanted := c.digits, r.f.wanted
+	switch {
+	case len(d) == 12 && wanted&licenceBit != 0 && isLicence(d) &&
+		(c.shaped(2, 2, 6, 2) && (c.region || c.hyphens >= 3) || c.context().is&licenceBit != 0):
+		return Licence, d
+	case c.region:
+		return "", ""
+	case len(d) == 10 && wanted&businessBit != 0 && isBusiness(d) && (c.shaped(3, 2, 5) || c.context().is&businessBit != 0):
+		return Business, d
+	case len(d) == 9 && wanted&ssnBit != 0 && isSSN(d) &&
+		(c.shaped(3, 2, 4) && (c.hyphens == 2 || !c.context().other) || c.context().is&ssnBit != 0):
+		return SSN, d
+	case c.dots == 3 && len(c.shape) == 4 && wanted&ipBit != 0:
+		if ip := dotted(c); ip != "" && c.context().is&versionBit == 0 {
+			return IP, ip
+		}
+	case c.dots > 0 && len(d) < 9:
+	case wanted&phoneBit != 0:
+		if n, ok := r.phone(c); ok {
+			return Phone, n
+		}
+	}
+	return "", ""
+}
+
+// dotted returns the IP address that four numbers are; empty if they are none.
+func dotted(c *candidate) string {
+	d := c.digits
+	var parts []string
+	for _, n := range c.shape {
+		p := d[:n]
+		d = d[n:]
+		if n > 3 || n > 1 && p[0] == '0' || n == 3 && p > "255" {
+			return ""
+		}
+		parts = append(parts, p)
+	}
+	return strings.Join(parts, ".")
+}
+
+// phone recognizes a telephone number.
+func (r *reader) phone(c *candidate) (string, bool) {
+	d, n := c.digits, len(c.digits)
+	if n < 8 || n > 15 {
+		return "", false
+	}
+	korea, america := slices.Contains(r.f.countries, "KR"), slices.Contains(r.f.countries, "US")
+	switch {
+	case c.plus && strings.HasPrefix(d, "82"):
+		return r.national("0"+strings.TrimPrefix(d[2:], "0"), "KR")
+	case c.plus && d[0] == '1':
+		return r.national(d, "US")
+	case c.plus:
+		return r.phoneNormal(d, true)
+	case strings.HasPrefix(d, "00"):
+		if is := c.context(); is.is&phoneBit == 0 && (is.other || c.spoken || len(c.shape) < 3 || c.shape[0] > 5) {
+			return "", false
+		}
+		return r.phoneNormal(d, false)
+	case d[0] == '0':
+		mobile := korea && n >= 10 && n <= 11 && strings.HasPrefix(d, "01")
+		switch is := c.context(); {
+		case n < 9, korea && n > 11 && !strings.HasPrefix(d, "05"), korea && !c.spoken && !koreanShape(c.shape, d):
+			return "", false
+		case mobile:
+		case is.other && (len(c.shape) == 1 || c.hyphens == 0), is.is&accountBit != 0 && is.is&phoneBit == 0:
+			return "", false
+		}
+		return r.phoneNormal(d, false)
+	case korea && (n == 11 || n == 12) && strings.HasPrefix(d, "82"):
+		is := c.context()
+		if c.shape[0] != 2 && (is.other || is.is&phoneBit == 0 && (len(c.shape) > 1 || !strings.HasPrefix(d, "8210"))) {
+			return "", false
+		}
+		return r.phoneNormal(d, false)
+	case n != 10 && (n != 11 || d[0] != '1'):
+		if n > 9 && c.context().is&phoneBit != 0 {
+			return r.phoneNormal(d, false)
+		}
+		return "", false
+	case america:
+		formed := (c.shaped(3, 3, 4) || c.shaped(1, 3, 3, 4)) && !c.context().other
+		if !formed && c.context().is&phoneBit == 0 {
+			return "", false
+		}
+		return r.national(d, "US")
+	}
+	return "", false
+}
+
+// koreanShape reports whether digits that are written in groups are grouped as telephone numbers of
+// Korea are.
+func koreanShape(shape []int, d string) bool {
+	switch len(shape) {
+	case 1:
+		return true
+	case 2:
+		return shape[0] <= 4 && (shape[1] == 7 || shape[1] == 8) || shape[1] == 4 && shape[0] >= 5 && shape[0] <= 7
+	case 3:
+		area := shape[0] == 2 && d[1] == '2' || shape[0] == 3 && d[1] != '2' || shape[0] == 4 && strings.HasPrefix(d, "05")
+		return area && (shape[1] == 3 || shape[1] == 4) && shape[2] == 4
+	}
+	return false
+}
+
+// told recognizes what only the words near it show.
+func (r *reader) told(c *candidate) (Kind, string) {
+	d, n, wanted := c.digits, len(c.digits), r.f.wanted
+	if c.plus || c.region || wanted&(dobBit|accountBit) == 0 || n < 6 || n > 17 {
+		return "", ""
+	}
+	is := c.context()
+	if is.other {
+		return "", ""
+	}
+	if wanted&dobBit != 0 && is.is&dobBit != 0 && n <= 8 {
+		if day := digitDate(d, c.shape); day != "" {
+			return DOB, day
+		}
+	}
+	if wanted&accountBit != 0 && is.is&accountBit != 0 && n >= 8 && c.dots == 0 {
+		return Account, d
+	}
+	return "", ""
+}
+
+// emit adds the spans of a number: one in each turn that has a part of it, and its repetitions.
+func (r *reader) emit(c *chain, i, j int, kind Kind, normal string, which tails) {
+	gs := r.groups[c.first:c.last]
+	more := false
+	for k := i; k <= j; {
+		s := Span{Turn: gs[k].turn, From: gs[k].from, To: gs[k].to, Kind: kind, Normal: normal, More: more}
+		for ; k <= j && gs[k].turn == s.Turn; k++ {
+			if !which.skips(&gs[k]) {
+				s.To = gs[k].to
+			}
+		}
+		text := r.turns[s.Turn].Text
+		if s.From > 0 && text[s.From-1] == '(' && strings.Contains(text[s.From:s.To], ")") {
+			s.From--
+		}
+		r.spans = append(r.spans, s)
+		more = true
+	}
+	for _, e := range c.echoes {
+		if e.first <= c.first+j && e.last >= c.first+i {
+			r.spans = append(r.spans, Span{Turn: e.turn, From: e.from, To: e.to, Kind: kind, Normal: normal, More: true})
+		}
+	}
+}
+
+// coded reads a word of letters and digits that is an IBAN or a passport number. It returns where it
+// ends; 0 if it is none.
+func (r *reader) coded(at, end int) int {
+	text := r.text
+	if at > 0 && (isAlnum(text[at-1]) || text[at-1] == '_' || text[at-1] == '-') || end == len(text) {
+		return 0
+	}
+	if end-at == 2 && r.f.wanted&ibanBit != 0 {
+		if n := r.iban(at); n > 0 {
+			return n
+		}
+	}
+	if end-at != 1 || r.f.wanted&passportBit == 0 || !strings.ContainsRune("MSRGDmsrgd", rune(text[at])) {
+		return 0
+	}
+	to := end
+	for to < len(text) && isAlnum(text[to]) {
+		to++
+	}
+	word := strings.ToUpper(text[at:to])
+	if !isPassport(word) || to < len(text) && text[to] == '_' {
+		return 0
+	}
+	r.stop()
+	r.late = append(r.late, late{Span{Turn: r.t, From: at, To: to, Kind: Passport, Normal: word}, r.word, isLetter(word[4])})
+	return to
+}
+
+// isPassport reports whether a word has the form of a Korean passport's number: M12345678, or since
+// 2021 M123A4567.
+func isPassport(s string) bool {
+	if len(s) != 9 || !strings.Contains("MSRGD", s[:1]) {
+		return false
+	}
+	for i := 1; i < 9; i++ {
+		if !isDigit(s[i]) && (i != 4 || !isLetter(s[i])) {
+			return false
+		}
+	}
+	return true
+}
+
+// iban reads an IBAN. It returns where it ends; 0 if there is none.
+func (r *reader) iban(at int) int {
+	text := r.text
+	want := ibanLength[strings.ToUpper(text[at:at+2])]
+	if want == 0 || at > 0 && (isAlnum(text[at-1]) || text[at-1] == '_') {
+		return 0
+	}
+	var b [40]byte
+	n, p := 0, at
+	for p < len(text) && n < want {
+		switch c := text[p]; {
+		case isDigit(c):
+			b[n] = c
+			n++
+		case isLetter(c):
+			b[n] = c &^ 0x20
+			n++
+		case (c == ' ' || c == '-') && isAlnum(text[p-1]):
+		default:
+			return 0
+		}
+		p++
+		if n == 4 && (!isDigit(b[2]) || !isDigit(b[3])) {
+			return 0
+		}
+	}
+	if n < want || p < len(text) && isAlnum(text[p]) || !isIBAN(string(b[:n])) {
+		return 0
+	}
+	r.stop()
+	r.spans = append(r.spans, Span{Turn: r.t, From: at, To: p, Kind: IBAN, Normal: string(b[:n])})
+	return p
+}

@@ -1,0 +1,160 @@
+package personal
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"callhouse/internal/loopback"
+)
+
+func TestMain(m *testing.M) { loopback.Main(m) }
+
+func all(t testing.TB) *Finder {
+	f, err := New(Options{Kinds: Kinds, Countries: []string{"KR", "US"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// Texts with {kind normal|spelling} where something must be found.
+var found = []string{
+	"카드 번호는 {card 4111111111111111|4111-1111-1111-1111}입니다.",
+	"my card is {card 4111111111111111|4111 1111 1111 1111}, expiry 12/27",
+	"Amex {card 378282246310005|3782 822463 10005}.",
+	"it's {card 4111111111111111|four one one one, one one one one, uh, one one one one one one one one} thanks",
+	"{card 5555555555554444|double five double five double five double five double five double five four four four four}",
+	"{card 4111111111111111|사일일일 일일일일 일일일일 일일일일}이에요",
+	"order 4111111111111112 is on its way",
+	"주민번호 {rrn 9203151234562|920315-1234562}요",
+	"제 주민등록번호는 {rrn 9203151234562|구이공삼일오 다시 일이삼사오육이}예요",
+	"{rrn 9203151234562|구이공삼일오다시일이삼사오육이}입니다",
+	"tracking 9203151234561",
+	"연락처는 {phone +821012345678|공일공에 일이삼사, 어, 오육칠팔}입니다",
+	"{phone +821012345678|010-1234-5678}로 전화 주세요",
+	"{phone +821012345678|010 1234 5678}이요",
+	"{phone +821012345678|공일공 일이삼사 오육칠팔}이요",
+	"제 번호는 {phone +821012345678|공 일 공 일 이 삼 사 오 육 칠 팔} 이 번호로 주세요",
+	"{phone +821012345678|+82 10-1234-5678}",
+	"사무실은 {phone +8225551234|02-555-1234}, 내선 12번",
+	"you can reach me at {phone +14155552671|(415) 555-2671}",
+	"my number is {phone +14155552671|four one five, five five five, two six seven one}",
+	"cell {phone +14155552671|four one five five five five two six seven one} okay",
+	"{phone +821023456789|zero one zero two three four five six seven eight nine}",
+	"{phone +821012341234|공일공 천이백삼십사에 천이백삼십사}번",
+	"write to {email minji.kim@example.com|Minji.Kim@example.com}, please",
+	"it is {email minji@example.com|minji at example dot com}",
+	"my email is {email minji.kim85@naver.co.kr|minji dot kim eight five at naver dot co dot kr}.",
+	"메일은 {email minji@naver.com|minji 골뱅이 네이버 닷컴}이요",
+	"이메일은 {email 민지@gmail.com|민지골뱅이지메일점컴}입니다",
+	"{email mk@gmail.com|엠 케이 골뱅이 지메일 닷컴}",
+	"look at example dot com for us",
+	"visit us at example dot com",
+	"사업자번호 {business 1208147521|120-81-47521}",
+	"ssn {ssn 219099999|219-09-9999}",
+	"my social is {ssn 219099999|two one nine, oh nine, nine nine nine nine}",
+	"{iban DE89370400440532013000|DE89 3704 0044 0532 0130 00} is mine",
+	"{iban GB82WEST12345698765432|GB82WEST12345698765432}",
+	"my IBAN is {iban DE89370400440532013000|D E eight nine three seven oh four double oh four four oh five three two oh one three double oh oh}.",
+	"여권번호는 {passport M12345678|M12345678}입니다",
+	"order M12345678",
+	"{passport M123A4567|M123A4567}",
+	"여권 번호는 {passport M12345678|엠 일이삼사오육칠팔}이에요",
+	"면허번호 {licence 119812345601|11-98-123456-01}",
+	"{licence 119812345601|서울-98-123456-01}",
+	"면허번호는 {licence 119812345601|서울 구팔 다시 일이삼사오육 다시 공일}입니다",
+	"from {ip 192.168.0.1|192.168.0.1} at 10:30:45",
+	"version 1.2.3.4 and 10.0.19041.1",
+	"{ip 192.168.0.1|one nine two dot one six eight dot zero dot one}",
+	"{ip 2001:db8::1|2001:db8::1} std::string 10:30:45",
+	"생년월일은 {dob 1992-03-15|1992년 3월 15일}입니다",
+	"생년월일은 {dob 1992-03-15|구십이년 삼월 십오일}이고요",
+	"생일이 {dob 1992-10-05|천구백구십이년 시월 오일}이에요",
+	"I was born on {dob 1992-03-15|March 15th, 1992}.",
+	"date of birth {dob 1992-03-15|the fifteenth of March nineteen ninety two}",
+	"dob: {dob 1992-03-15|03/15/1992}",
+	"생년월일 {dob 1992-03-15|920315}",
+	"계좌번호는 {account 11012345678901|110-123-45678901}입니다",
+	"계좌는 국민은행 {account 12345678901234|일이삼사오육 칠팔 구공일이삼사}예요",
+	"my account number is {account 000123456789|000123456789}",
+	"주민번호 앞자리는 {rrn 9203151234562|구이공삼일오고 뒷자리는 일이삼사오육이}입니다",
+	"that's {email john_s@outlook.com|j o h n underscore s at outlook dot com}",
+	"my credit card is {card 5555555555554444|fifty-five fifty-five, fifty-five fifty-five, fifty-five fifty-five, forty-four forty-four}",
+	"{phone +821082345678|010-팔이삼사-5678}이에요, 쿠폰번호 1234-5678-9012-3456",
+	"done (birth_date: {dob 1992-03-15|1992-03-15}), passport_number {passport M12345678|M12345678}",
+	"it costs 12,345,678 won, order number 20240315001, room 1204, in 2024",
+	"만이천삼백사십오원이고 이천이십사년 삼월 십오일 오후 세시에 삼백이호로 오세요",
+	"이 일은 오늘 사람이 구해지면 이번 주 일요일에 공사합니다",
+	"one of the two or three things you said at four thirty",
+	"uuid 550e8400-e29b-41d4-a716-446655440000",
+	"at 1701122345678 ms",
+}
+
+func parseMarked(line string) (text string, want []string) {
+	for {
+		before, rest, ok := strings.Cut(line, "{")
+		text += before
+		if !ok {
+			return text, want
+		}
+		in, after, _ := strings.Cut(rest, "}")
+		what, spelling, _ := strings.Cut(in, "|")
+		want = append(want, fmt.Sprintf("%s %q at %d", what, spelling, len(text)))
+		text += spelling
+		line = after
+	}
+}
+
+func TestFind(t *testing.T) {
+	t.Parallel()
+	f := all(t)
+	for _, line := range found {
+		text, want := parseMarked(line)
+		var got []string
+		spans := f.Find("", text)
+		for _, s := range spans {
+			got = append(got, fmt.Sprintf("%s %s %q at %d", s.Kind, s.Normal, text[s.From:s.To], s.From))
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s\n got %v\nwant %v", text, got, want)
+		}
+		clean := Rewrite(text, spans, Plain)
+		if again := f.Find("", clean); len(again) > 0 {
+			t.Errorf("found in what is redacted: %s: %v", clean, again)
+		}
+	}
+}
+
+// A number may be spread over turns, with the other side's yes or a repetition between them.
+func TestConversation(t *testing.T) {
+	t.Parallel()
+	f := all(t)
+	for _, c := range []struct{ turns, want string }{
+		{"a 전화번호 부탁드립니다|u 공일공이요|a 네|u 일이삼사|a 네, 일이삼사|u 오육칠팔입니다",
+			"a 전화번호 부탁드립니다|u [phone]이요|a 네|u [phone]|a 네, [phone]|u [phone]입니다"},
+		{"a Your card number, please|u 4111 1111|a okay|u 1111|a yes, go on|u and 1111", "a Your card number, please|u [card]|a okay|u [card]|a yes, go on|u and [card]"},
+		{"a 생년월일이 어떻게 되세요?|u 구이공삼일오요", "a 생년월일이 어떻게 되세요?|u [dob]요"},
+		{"u 4111 1111|a Is that your order number?|u 1111 1111", "u 4111 1111|a Is that your order number?|u 1111 1111"},
+		{"a What is your date of birth?|u March 15 1992", "a What is your date of birth?|u [dob]"},
+	} {
+		var turns []Turn
+		for s := range strings.SplitSeq(c.turns, "|") {
+			turns = append(turns, Turn{s[:1], s[2:]})
+		}
+		spans := f.Conversation(turns)
+		var got []string
+		for i, turn := range turns {
+			var of []Span
+			for _, s := range spans {
+				if s.Turn == i {
+					of = append(of, s)
+				}
+			}
+			got = append(got, turn.Speaker+" "+Rewrite(turn.Text, of, Plain))
+		}
+		if g := strings.Join(got, "|"); g != c.want {
+			t.Errorf("got  %s\nwant %s\n%v", g, c.want, spans)
+		}
+	}
+}

@@ -1,0 +1,733 @@
+package personal
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// join is what stands between two groups of digits.
+type join uint8
+
+const (
+	joinGlued  join = iota // nothing
+	joinSpace              // space only
+	joinSoft               // a comma, a pause, the end of a turn
+	joinSpoken             // a hyphen that is spoken or has space around it
+	joinHyphen
+	joinDot
+	joinSlash
+)
+
+// style is how a group is spelled.
+type style uint8
+
+const (
+	numerals style = iota
+	english1       // a word: five, double five, nineteen
+	tens           // twenty, to which a digit may be added
+	korean1        // one syllable
+	korean         // several
+	region         // of a driving licence
+)
+
+// group is digits that are spelled without anything between them.
+type group struct {
+	turn, from, to int
+	digits         string
+	word           int // how many words are before it
+	join           join
+	style          style
+	loose          bool // a word that often is no digit
+	tail           bool // a syllable that may be an ending
+	ending         bool // and, by what is before it, probably is
+	plus           bool
+	noStart, noEnd bool // a part of a longer word
+	unit           bool // an amount, a time, an ordinal
+}
+
+func (g *group) spoken() bool { return g.style != numerals && g.style != region }
+
+// echo is a part of a chain that the other side repeats.
+type echo struct {
+	turn, from, to int
+	first, last    int // groups of the chain, in whose digits it is
+}
+
+// chain is groups with only separators between them.
+type chain struct {
+	first, last int // last is exclusive
+	echoes      []echo
+}
+
+// hit is a word that gives a meaning to numbers near it.
+type hit struct {
+	turn, at, word int
+	bits           bits
+}
+
+// limits of what may be between two groups of a chain.
+const (
+	mostSeparators = 8
+	mostFillers    = 6
+)
+
+// between is what was read since the last group.
+type between struct {
+	separators, fillers int
+	join                join
+	space               bool
+	plus                int // where a plus is, from 1
+	repeat              int // the next digit is said so many times
+	repeatAt            int
+}
+
+// reader reads the turns of a conversation.
+type reader struct {
+	f      *Finder
+	turns  []Turn
+	groups []group
+	chains []chain
+	hits   []hit
+	spans  []Span
+	late   []late
+	months []int // turns with the name of a month, ascending
+	word   int
+
+	open    bool // the last chain may continue
+	speaker string
+	gap     between
+	mail    bool // the turn may hold an e-mail address that is read aloud
+	t       int
+	text    string
+	echo    *reader
+	used    []bool
+	name    []byte
+	phones  map[[2]string]string // normal forms, by spelling and country
+	two     [2]Turn
+	cand    candidate
+	looked  int // how much work the recognizers had, for a test
+}
+
+func (r *reader) reset(turns []Turn) {
+	clear(r.chains)
+	*r = reader{f: r.f, turns: turns, groups: r.groups[:0], chains: r.chains[:0], hits: r.hits[:0], late: r.late[:0], months: r.months[:0], echo: r.echo, used: r.used,
+		name: r.name, two: r.two, phones: r.phones,
+		cand: candidate{shape: r.cand.shape}}
+}
+
+// turn reads the next turn.
+func (r *reader) turn(t int) {
+	turn := &r.turns[t]
+	if r.open && turn.Speaker != r.speaker {
+		if r.acknowledges(t) {
+			return
+		}
+		r.open = false
+	}
+	if r.open {
+		r.gap.separators, r.gap.fillers = 0, 0
+		r.gap.join = max(r.gap.join, joinSoft)
+	}
+	r.speaker = turn.Speaker
+	r.read(t, turn.Text)
+}
+
+// longestAck is the maximum length of a turn that only acknowledges, in bytes.
+const longestAck = 120
+
+// mostEchoed is how many groups back a repetition may begin.
+const mostEchoed = 24
+
+// acknowledges reports whether a turn of the other side only says yes, or repeats digits.
+func (r *reader) acknowledges(t int) bool {
+	text := r.turns[t].Text
+	if len(text) > longestAck {
+		return false
+	}
+	if r.echo == nil {
+		r.echo = &reader{f: r.f}
+	}
+	e := r.echo
+	e.reset(r.turns)
+	e.open = true // so that a break is seen
+	e.read(t, text)
+	if !e.open || len(e.chains) > 1 || len(e.hits) > 0 || e.mail {
+		return false
+	}
+	if len(e.chains) == 0 {
+		return true
+	}
+	said := joined(e.groups)
+	c := &r.chains[len(r.chains)-1]
+	from := max(c.first, c.last-mostEchoed)
+	digits := joined(r.groups[from:c.last])
+	at := strings.LastIndex(digits, said)
+	if at < 0 || len(said) < 2 && len(said) != len(digits) {
+		return false
+	}
+	first, last, n := -1, -1, 0
+	for i := from; i < c.last; i++ {
+		if n += len(r.groups[i].digits); first < 0 && n > at {
+			first = i
+		}
+		if last < 0 && n >= at+len(said) {
+			last = i
+		}
+	}
+	c.echoes = append(c.echoes, echo{t, e.groups[0].from, e.groups[len(e.groups)-1].to, first, last})
+	return true
+}
+
+func joined(groups []group) string {
+	var b strings.Builder
+	for i := range groups {
+		b.WriteString(groups[i].digits)
+	}
+	return b.String()
+}
+
+// stop ends the chain: something was read that is no part of a number.
+func (r *reader) stop() {
+	r.open = false
+	r.gap = between{}
+}
+
+// last returns the last group of the chain that may continue, or nil.
+func (r *reader) last() *group {
+	if r.open && len(r.chains) > 0 && len(r.groups) > 0 {
+		return &r.groups[len(r.groups)-1]
+	}
+	return nil
+}
+
+func (r *reader) add(g group) {
+	g.turn, g.word = r.t, r.word
+	gap := r.gap
+	if gap.plus > 0 {
+		g.plus, g.from = true, gap.plus-1
+	}
+	if gap.repeat > 0 {
+		g.from = gap.repeatAt
+		if len(g.digits) == 1 {
+			g.digits = strings.Repeat(g.digits, gap.repeat)
+		}
+		g.loose = false
+	}
+	g.join = gap.join
+	r.gap = between{}
+	if last := r.last(); last != nil && gap.separators <= mostSeparators && gap.fillers <= mostFillers && !g.plus {
+		if last.style == tens && g.style == english1 && len(g.digits) == 1 && g.digits != "0" &&
+			(g.join == joinSpace || g.join == joinHyphen) && gap.repeat == 0 && last.turn == g.turn {
+			last.digits, last.to, last.style = last.digits[:1]+g.digits, g.to, english1
+			return
+		}
+		if g.join == joinHyphen && g.spoken() && last.spoken() {
+			g.join = joinSpace // five-five-five
+		}
+		r.groups = append(r.groups, g)
+		r.chains[len(r.chains)-1].last = len(r.groups)
+		return
+	}
+	r.open = true
+	r.groups = append(r.groups, g)
+	r.chains = append(r.chains, chain{first: len(r.groups) - 1, last: len(r.groups)})
+}
+
+// joinBy notes a separator.
+func (r *reader) joinBy(j join) {
+	r.gap.separators++
+	r.gap.join = max(r.gap.join, j)
+}
+
+func (r *reader) read(t int, text string) {
+	r.t, r.text, r.mail = t, text, false
+	for at := 0; at < len(text); {
+		switch c := text[at]; {
+		case c == ' ' || c == '\n' || c == '\t' || c == '\r':
+			r.gap.space = true
+			r.gap.join = max(r.gap.join, joinSpace)
+			at++
+		case isDigit(c):
+			at = r.numeral(at)
+		case isLetter(c):
+			at = r.latin(at)
+		case c < utf8.RuneSelf:
+			at = r.mark(at, rune(c), 1)
+		default:
+			if c >= 0xEA && c <= 0xED && at+2 < len(text) && isHangul(text[at:]) {
+				at = r.hangul(at)
+				continue
+			}
+			ch, size := utf8.DecodeRuneInString(text[at:])
+			switch {
+			case ch >= '０' && ch <= '９':
+				at = r.numeral(at)
+			case unicode.IsSpace(ch):
+				r.gap.join = max(r.gap.join, joinSpace)
+				r.gap.space = true
+				at += size
+			case unicode.Is(unicode.Pd, ch), ch == '−':
+				at = r.mark(at, '-', size)
+			case ch == '…', ch == '·', ch == '，', ch == '、', ch == '。':
+				at = r.mark(at, ',', size)
+			case ch == '＋':
+				at = r.mark(at, '+', size)
+			case ch == '（', ch == '）':
+				at = r.mark(at, '(', size)
+			default:
+				r.stop()
+				at += size
+			}
+		}
+	}
+	r.marks()
+}
+
+// mark reads a character of punctuation.
+func (r *reader) mark(at int, c rune, size int) int {
+	text := r.text
+	next := at + size
+	glued := at > 0 && next < len(text) && isAlnum(text[next])
+	switch c {
+	case '-':
+		if glued && (isAlnum(text[at-1]) || text[at-1] == ')' || text[at-1] >= 0x80) {
+			r.joinBy(joinHyphen)
+		} else {
+			r.joinBy(joinSpoken)
+		}
+	case '.':
+		if glued && isDigit(text[at-1]) && isDigit(text[next]) {
+			r.joinBy(joinDot)
+		} else {
+			r.joinBy(joinSoft)
+		}
+	case '/':
+		r.joinBy(joinSlash)
+	case ',', '(', ')', '~', '?', '!':
+		r.joinBy(joinSoft)
+		if c == '(' && r.last() == nil {
+			r.stop()
+		}
+	case '+':
+		if r.last() != nil {
+			r.stop()
+		}
+		r.gap.plus = at + 1
+	case '[':
+		r.stop()
+		if n := redacted(text[at:]); n > 0 {
+			return at + n
+		}
+	default:
+		r.stop()
+	}
+	return next
+}
+
+// longestReplacement is the maximum length of a replacement, in bytes.
+const longestReplacement = 64
+
+// redacted returns the length of a replacement with which a text begins; 0 if there is none.
+func redacted(text string) int {
+	end := strings.IndexByte(text[:min(len(text), longestReplacement)], ']')
+	if end < 0 {
+		return 0
+	}
+	kind, _, _ := strings.Cut(text[1:end], ":")
+	if !kindName.MatchString(kind) {
+		return 0
+	}
+	return end + 1
+}
+
+// numeral reads a run of digits.
+func (r *reader) numeral(at int) int {
+	text, end, wide := r.text, at, false
+	for end < len(text) {
+		if isDigit(text[end]) {
+			end++
+			continue
+		}
+		if ch, size := utf8.DecodeRuneInString(text[end:]); ch >= '０' && ch <= '９' {
+			end, wide = end+size, true
+			continue
+		}
+		break
+	}
+	r.word++
+	g := group{from: at, to: end, digits: text[at:end]}
+	if wide {
+		g.digits = strings.Map(func(c rune) rune {
+			if c >= '０' {
+				return c - '０' + '0'
+			}
+			return c
+		}, g.digits)
+	}
+	if at > 0 {
+		g.noStart, g.unit = before(text[:at])
+	}
+	if end < len(text) {
+		g.noEnd = after(text[end:])
+		g.unit = g.unit || text[end] == '%'
+	}
+	r.add(g)
+	return end
+}
+
+// before says what the text before a run of digits makes of it: a part of a longer word, an amount.
+func before(text string) (part, amount bool) {
+	c := text[len(text)-1]
+	switch {
+	case isLetter(c) || c == '_' || c == '#' || c == '@':
+		return true, false
+	case (c == '-' || c == '/' || c == '.' || c == ':') && len(text) > 1:
+		p := text[len(text)-2]
+		return isLetter(p) || p == '_' || c == ':' && isDigit(p), false
+	}
+	text = strings.TrimRight(text, " ")
+	return false, strings.HasSuffix(text, "$") || strings.HasSuffix(text, "₩") || strings.HasSuffix(text, "€") || strings.HasSuffix(text, "£")
+}
+
+// after reports whether the text after a run of digits continues the word.
+func after(text string) bool {
+	c := text[0]
+	if isLetter(c) || c == '_' || c == '@' {
+		return true
+	}
+	if (c == '-' || c == ':' || c == '.' || c == '/') && len(text) > 1 {
+		n := text[1]
+		return isLetter(n) && c != '.' || n == '_' || c == ':' && isDigit(n)
+	}
+	return false
+}
+
+// latin reads a word of ASCII letters, or one of letters and digits.
+func (r *reader) latin(at int) int {
+	text := r.text
+	end := wordEnd(text, at)
+	r.word++
+	whole := (at == 0 || !isAlnum(text[at-1])) && (end == len(text) || !isDigit(text[end]) && text[end] != '_')
+	if !whole {
+		snake := (at == 0 || text[at-1] == '_' || !isAlnum(text[at-1])) && (end == len(text) || !isDigit(text[end]))
+		if e := english(text[at:end]); snake && e != nil && e.what == contextWord { // birth_date
+			r.context(e.bits, at)
+			return end
+		}
+		if next := r.coded(at, end); next > 0 {
+			return next
+		}
+		r.stop()
+		return end
+	}
+	if end-at == 2 && r.f.wanted&ibanBit != 0 {
+		if next := r.iban(at); next > 0 {
+			return next
+		}
+	}
+	e := english(text[at:end])
+	if e == nil {
+		if end < len(text) && text[end] == '\'' { // I'm, it's
+			r.stop()
+			return wordEnd(text, end+1)
+		}
+		r.stop()
+		return end
+	}
+	r.english(e, at, end)
+	return end
+}
+
+func (r *reader) english(e *entry, at, end int) {
+	switch e.what {
+	case digitWord:
+		r.add(group{from: at, to: end, digits: e.digits, style: english1, loose: e.loose})
+	case tensWord:
+		r.add(group{from: at, to: end, digits: e.digits, style: tens})
+	case hundredWord, thousandWord:
+		zeros := "00"
+		if e.what == thousandWord {
+			zeros = "000"
+		}
+		last := r.last()
+		if last == nil || !last.spoken() || len(last.digits) > 2 || r.gap.join > joinSpace {
+			r.stop()
+			return
+		}
+		last.digits, last.to, last.style, last.loose = last.digits+zeros, end, english1, false
+		r.gap = between{}
+	case repeatWord:
+		r.gap.repeat, r.gap.repeatAt = int(e.digits[0]-'0'), at
+	case unitWord:
+		r.amount()
+	case contextWord:
+		r.context(e.bits, at)
+	case monthWord:
+		r.months = append(r.months, r.t)
+		r.stop()
+	default:
+		r.connect(e.what, at)
+	}
+}
+
+// amount marks the last group as an amount.
+func (r *reader) amount() {
+	if last := r.last(); last != nil && r.gap.join <= joinSpace {
+		last.unit = true
+	}
+	r.stop()
+}
+
+func (r *reader) context(b bits, at int) {
+	r.hits = append(r.hits, hit{r.t, at, r.word, b})
+	r.stop()
+}
+
+// connect notes a word that may be said between groups.
+func (r *reader) connect(w what, at int) {
+	switch w {
+	case fillerWord, ackWord:
+		r.gap.fillers++
+		r.gap.join = max(r.gap.join, joinSoft)
+	case dashWord:
+		r.joinBy(joinSpoken)
+	case dotWord:
+		r.mail = true
+		r.joinBy(joinDot)
+	case slashWord:
+		r.joinBy(joinSlash)
+	case plusWord:
+		if r.last() != nil {
+			r.stop()
+		}
+		r.gap.plus = at + 1
+	}
+}
+
+// isHangul reports whether a text of at least three bytes begins with a syllable of Korean.
+func isHangul(s string) bool {
+	c := hangulAt(s)
+	return c >= 0xAC00 && c <= 0xD7A3
+}
+
+// hangulAt returns the character of three bytes with which a text begins.
+func hangulAt(s string) rune {
+	return rune(s[0]&0x0f)<<12 | rune(s[1]&0x3f)<<6 | rune(s[2]&0x3f)
+}
+
+// hangul reads a word of Korean.
+func (r *reader) hangul(at int) int {
+	text, end := r.text, at
+	for end+2 < len(text) && text[end] >= 0xEA && text[end] <= 0xED && isHangul(text[end:]) {
+		end += 3
+	}
+	r.word++
+	word := text[at:end]
+	if at > 0 && r.last() != nil && r.last().to == at && r.last().turn == r.t {
+		r.suffix(word, at)
+		return end
+	}
+	if !mayMatter(word) {
+		r.stop()
+		return end
+	}
+	if e := koWords[word]; e != nil {
+		if e.what == unitWord {
+			r.amount()
+		} else {
+			r.connect(e.what, at)
+		}
+		return end
+	}
+	if _, n := koDigit(word); n > 0 || koTens(word) {
+		if r.digits(word, at) {
+			return end
+		}
+	}
+	if len(word) >= 6 {
+		if code := koRegion[word[:6]]; code != "" && r.beforeLicence(end) {
+			r.stop()
+			r.add(group{from: at, to: end, digits: code, style: region})
+			return end
+		}
+		if b := koContext[word[:6]]; b != 0 {
+			r.hits = append(r.hits, hit{r.t, at, r.word, b})
+		}
+	}
+	r.stop()
+	return end
+}
+
+func koTens(word string) bool {
+	return strings.HasPrefix(word, "십") || strings.HasPrefix(word, "백") || strings.HasPrefix(word, "천")
+}
+
+// beforeLicence reports whether the text after a region's name may be the rest of a licence number.
+func (r *reader) beforeLicence(end int) bool {
+	rest := strings.TrimLeft(r.text[end:], " -")
+	if rest == "" || len(rest) < 3 {
+		return false
+	}
+	_, n := koDigit(rest)
+	return isDigit(rest[0]) || n > 0
+}
+
+// suffix reads what follows digits in a word.
+func (r *reader) suffix(word string, at int) {
+	switch w := koSuffix[word]; w {
+	case 0:
+		for _, dash := range []string{"다시", "에", "국에", "국", "의", "번에", "점"} {
+			if rest, ok := strings.CutPrefix(word, dash); ok {
+				if d, _ := koDigit(rest); d != 0 {
+					r.connect(koSuffix[dash], at)
+					if r.digits(rest, at+len(dash)) {
+						return
+					}
+				}
+			}
+		}
+		if d, n := koDigit(word); n > 0 && d != 0 && len(word) >= 9 && r.digits(word, at) {
+			return
+		}
+		last := r.last()
+		for _, unit := range []string{"원", "만", "억", "년", "월", "일", "시", "분", "초", "개", "명", "호", "층", "살", "세", "동", "번째", "퍼센트"} {
+			last.unit = last.unit || strings.HasPrefix(word, unit)
+		}
+		r.stop()
+	case unitWord:
+		r.amount()
+	default:
+		r.connect(w, at)
+	}
+}
+
+// afterTwo are the endings before which 이 may be a part of the ending, or the digit two.
+const afterTwo = " 요 고 고요 구요 에요 예요 거든요 라고 라고요 랑 네요 죠 지요 야 며 인데요 신가요 시죠 었어요 었습니다 "
+
+// mayBeEnding reports whether the last syllable of digits may belong to the ending.
+func mayBeEnding(digits, ending string) bool {
+	switch digits[len(digits)-3:] {
+	case "이":
+		return ending == "" || strings.Contains(afterTwo, " "+ending+" ")
+	case "구":
+		return ending == "요"
+	}
+	return false
+}
+
+// afterConsonant reports whether the ending after a word begins with 이.
+func afterConsonant(word string) bool {
+	c, _ := utf8.DecodeLastRuneInString(word)
+	return (c-0xAC00)%28 != 0 || strings.HasSuffix(word, "하나")
+}
+
+// part is a run of digits within a word of Korean.
+type part struct {
+	from, to int
+	digits   string
+	compound bool
+	after    string // a hyphen, a dot or a pause after it
+}
+
+// partsOf returns the digits with which a word of Korean begins, and where they end.
+func partsOf(word string, parts []part) (_ []part, n int) {
+	for n < len(word) {
+		if v, size := koNumber(word[n:]); size > 0 {
+			parts = append(parts, part{n, n + size, strconv.Itoa(v), true, ""})
+			n += size
+			continue
+		}
+		p, more := runOf(word, n)
+		if p.digits == "" {
+			if len(parts) > 0 && parts[len(parts)-1].after == "" {
+				n = withJoin(word, n, &parts[len(parts)-1])
+				if parts[len(parts)-1].after != "" {
+					continue
+				}
+			}
+			return parts, n
+		}
+		parts = append(parts, p)
+		if n = p.to; more {
+			continue
+		}
+		if n = withJoin(word, n, &parts[len(parts)-1]); parts[len(parts)-1].after == "" {
+			return parts, n
+		}
+	}
+	return parts, n
+}
+
+// runOf returns the digits at a place in a word. more reports whether a number with 십, 백 or 천 follows.
+func runOf(word string, n int) (p part, more bool) {
+	from := n
+	var b [32]byte
+	digits := b[:0]
+	for n < len(word) && len(digits) < cap(digits) {
+		d, size := koDigit(word[n:])
+		if size == 0 {
+			break
+		}
+		if _, size := koNumber(word[n:]); size > 0 && len(digits) > 0 {
+			more = true
+			break
+		}
+		digits = append(digits, d)
+		n += size
+	}
+	return part{from: from, to: n, digits: string(digits)}, more
+}
+
+// withJoin sets what follows a part, if more digits follow that, and returns where it ends.
+func withJoin(word string, n int, p *part) int {
+	for _, j := range []string{"다시", "에", "점", "국에", "하이픈"} {
+		if rest, ok := strings.CutPrefix(word[n:], j); ok && rest != "" {
+			if _, size := koDigit(rest); size > 0 || koTens(rest) {
+				p.after = j
+				return n + len(j)
+			}
+		}
+	}
+	return n
+}
+
+// digits reads a word that is digits, with an ending. It reports whether it is one.
+func (r *reader) digits(word string, at int) bool {
+	var buf [4]part
+	parts, n := partsOf(word, buf[:0])
+	ending := word[n:]
+	w := koSuffix[ending]
+	if len(parts) == 0 || ending != "" && w == 0 {
+		return false
+	}
+	total := 0
+	for _, p := range parts {
+		total += len(p.digits)
+	}
+	for i, p := range parts {
+		g := group{from: at + p.from, to: at + p.to, digits: p.digits, style: korean}
+		if len(p.digits) == 1 && !p.compound {
+			g.style = korean1
+		}
+		g.loose = total == 1 && (strings.Contains("이일오", word[:3]) || ending != "")
+		if i == len(parts)-1 && !p.compound && len(p.digits) > 1 && mayBeEnding(word[:p.to], ending) {
+			g.to, g.digits = g.to-3, g.digits[:len(g.digits)-1]
+			r.add(g)
+			g = group{from: g.to, to: g.to + 3, digits: p.digits[len(p.digits)-1:], style: korean1, loose: true, tail: true,
+				ending: afterConsonant(word[:p.to-3])}
+		}
+		r.add(g)
+		if p.after != "" {
+			r.connect(koSuffix[p.after], at+p.to)
+		}
+	}
+	switch {
+	case w == unitWord:
+		r.amount()
+	case w != 0:
+		r.connect(w, at+n)
+	}
+	return true
+}

@@ -1,0 +1,68 @@
+package world
+
+import (
+	"strings"
+
+	"callhouse/internal/sandbox/dice"
+	"callhouse/internal/sandbox/plant"
+	"callhouse/internal/sandbox/script"
+)
+
+// exchanges is how many exchanges with personal data or near misses a conversation gets.
+const exchanges = 2
+
+// Exchanges returns what is planted into the conversation.
+func (c *Call) Exchanges() (out []plant.Exchange) {
+	if c.personal {
+		for i := range exchanges {
+			out = append(out, plant.Draw(dice.Hash(c.Key, 300+uint64(i)), c.Agent.Language == "ko"))
+		}
+	}
+	return out
+}
+
+// Profile returns a value of the caller that other systems know: in tools, the metadata and the
+// summary. Its name is empty if the call has none.
+func (c *Call) Profile() (name, value string) {
+	if !c.personal {
+		return "", ""
+	}
+	return plant.Profile(dice.Hash(c.Key, 310), c.Agent.Language == "ko")
+}
+
+// reveal plants personal data into a conversation with a person.
+func (c *Call) reveal() {
+	if !c.talked || c.counts[script.RoleUser] == 0 {
+		return
+	}
+	c.personal = true
+	for _, it := range c.planted() {
+		c.counts[it.Role]++
+	}
+}
+
+// planted returns the items of the planted exchanges, and a tool call with the caller's profile.
+func (c *Call) planted() (items []Item) {
+	add := func(role script.Role, text, tool string) {
+		t := script.Plain(text)
+		t.Runes = len([]rune(text))
+		items = append(items, Item{Role: role, Text: &t, Times: 1, Tool: tool})
+	}
+	for _, x := range c.Exchanges() {
+		for _, l := range x.Lines {
+			role := script.RoleUser
+			if l.Agent {
+				role = script.RoleAgent
+			}
+			add(role, l.Text, "")
+		}
+	}
+	name, value := c.Profile()
+	add(script.RoleInvocation, `{"`+name+`":"`+value+`"}`, "update_profile")
+	shown := `"` + value + `"`
+	if strings.Trim(value, "0123456789") == "" && value[0] != '0' {
+		shown = value // a number of JSON
+	}
+	add(script.RoleResult, `{"status":"ok","profile":{"`+name+`":`+shown+`}}`, "")
+	return items
+}

@@ -1,0 +1,84 @@
+// Package everybyte reads all bytes that a warehouse has on the disk, for tests that look for what must
+// not be there.
+package everybyte
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go"
+)
+
+// Under calls see with all bytes of all files under a folder: raw and decompressed.
+func Under(t testing.TB, root string, see func(where string, raw []byte)) {
+	t.Helper()
+	err := filepath.Walk(root, func(path string, info os.FileInfo, err error) error {
+		if err != nil || !info.Mode().IsRegular() {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		at, _ := filepath.Rel(root, path)
+		see(at, raw)
+		if bytes.HasPrefix(raw, []byte("PAR1")) {
+			everyPage(t, at, raw, see)
+		}
+		for rest := raw; ; {
+			i := bytes.Index(rest, []byte{0x28, 0xB5, 0x2F, 0xFD})
+			if i < 0 {
+				return nil
+			}
+			rest = rest[i:]
+			if d, err := zstd.NewReader(bytes.NewReader(rest)); err == nil {
+				var out bytes.Buffer
+				_, _ = out.ReadFrom(d) // until the end of the valid frames
+				see(at+" decompressed", out.Bytes())
+				d.Close()
+			}
+			rest = rest[4:]
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// everyPage is Under of a Parquet file: all values, dictionaries and the metadata.
+func everyPage(t testing.TB, at string, raw []byte, see func(where string, raw []byte)) {
+	t.Helper()
+	f, err := parquet.OpenFile(bytes.NewReader(raw), int64(len(raw)))
+	if err != nil {
+		t.Fatal(at, err)
+	}
+	see(at+" metadata", fmt.Appendf(nil, "%+v %+v", f.Metadata(), f.ColumnIndexes()))
+	for _, g := range f.RowGroups() {
+		for i, c := range g.ColumnChunks() {
+			pages := c.Pages()
+			for {
+				p, err := pages.ReadPage()
+				if err != nil {
+					break
+				}
+				values := make([]parquet.Value, p.NumValues())
+				n, _ := p.Values().ReadValues(values)
+				if d := p.Dictionary(); d != nil {
+					for k := range d.Len() {
+						values = append(values, d.Index(int32(k)))
+					}
+				} else if int64(n) != p.NumValues() {
+					t.Errorf("%s: only %d values of %d", at, n, p.NumValues())
+				}
+				for _, v := range values {
+					see(at+" "+f.Schema().Columns()[i][0], []byte(v.String()))
+				}
+			}
+			_ = pages.Close()
+		}
+	}
+}
