@@ -101,7 +101,7 @@ var englishWords = func() map[string]*entry {
 		emailBit:             "email emails mail",
 		dobBit:               "born birth birthday birthdate dob",
 		accountBit:           "account acct bank savings checking deposit",
-		otherBit: "order orders tracking invoice amount total price reference ref booking reservation confirmation ticket case serial " +
+		otherBit: "order orders tracking invoice amount total price reference ref booking reservation confirmation ticket serial " +
 			"model part sku item code coupon flight room customer policy zip score points parcel shipment purchase meter product " +
 			"transaction balance quantity member membership batch lot receipt claim contract id",
 		versionBit: "version ver release firmware build v",
