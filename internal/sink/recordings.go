@@ -41,7 +41,8 @@ func (w *Warehouse) RecordingsWithheld(ctx context.Context) iter.Seq2[calls.Reco
 	})
 }
 
-func (w *Warehouse) recordings(ctx context.Context, in func(*layout.File) bool, of func(*calls.Call) bool) iter.Seq2[calls.Recording, error] {
+func (w *Warehouse) recordings(ctx context.Context, in func(*layout.File) bool, of func(*calls.Call) bool) (
+	due iter.Seq2[calls.Recording, error]) {
 	return func(yield func(calls.Recording, error) bool) {
 		r := w.reader()
 		files := slices.Clone(r.Files(schema.Calls.Name))
