@@ -104,7 +104,7 @@ func Register(more ...*Resource) {
 }
 
 // Declare completes a resource with its fields, in the order of the service's JSON. A field that is
-// a list of objects names the table of its rows: see [schema.ListOf].
+// a list of objects names the table of its rows: see [schema.Column].
 func Declare(r Resource, fields ...schema.Column) *Resource {
 	var lists []*schema.Table
 	for i := range fields {

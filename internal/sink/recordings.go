@@ -67,7 +67,8 @@ func began(c *calls.Call) int64 {
 	return c.FirstSeenAt()
 }
 
-func (w *Warehouse) recordings(ctx context.Context, in func(*layout.File) bool, of func(*calls.Call) bool) iter.Seq2[calls.Recording, error] {
+func (w *Warehouse) recordings(ctx context.Context, in func(*layout.File) bool, of func(*calls.Call) bool) (
+	due iter.Seq2[calls.Recording, error]) {
 	return func(yield func(calls.Recording, error) bool) {
 		r := w.reader()
 		files := slices.Clone(r.Files(schema.Calls.Name))

@@ -150,14 +150,14 @@ func TestResources(t *testing.T) {
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	inner := schema.NewTable("inner", schema.Column{ID: 1, Name: "word", Type: schema.Text, V3: "word", V2: "word"})
-	nested := schema.NewTable("nested", inner.Columns[0], schema.ListOf(&inner, "inner"))
+	nested := schema.NewTable("nested", inner.Columns[0], schema.Column{List: &inner, V3: "inner", V2: "inner"})
 	key := schema.Column{ID: 1, Name: "key", Type: schema.Text, V3: "id", V2: "id"}
 	counted := schema.Column{List: &inner, V3: "some", V2: "some", Count: "key", Only: []string{"a"}}
 	for what, fields := range map[string][]schema.Column{
-		"a list sent twice without a count": {key, schema.ListOf(&inner, "one"), schema.ListOf(&inner, "two")},
+		"a list sent twice without a count": {key, schema.Column{List: &inner, V3: "one", V2: "one"}, schema.Column{List: &inner, V3: "two", V2: "two"}},
 		"a list counted and sent once":      {key, counted},
-		"a list inside a list":              {key, schema.ListOf(&nested, "nested")},
-		"a list that is none of its own":    {key, schema.ListOf(&schema.Runs, "other")},
+		"a list inside a list":              {key, schema.Column{List: &nested, V3: "nested", V2: "nested"}},
+		"a list that is none of its own":    {key, schema.Column{List: &schema.Runs, V3: "other", V2: "other"}},
 	} {
 		table := schema.NewTable("outer", fields...)
 		func() {

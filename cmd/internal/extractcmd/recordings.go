@@ -3,6 +3,7 @@ package extractcmd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"time"
@@ -93,7 +94,7 @@ func judge(ctx context.Context, failed error, due int64) error {
 	case failed != nil:
 		return cli.Fail(cli.ExitIncomplete, failed, "check the archive (setting recordings) and run again")
 	case due > 0:
-		return cli.Fail(cli.ExitIncomplete, errors.New(cli.Plural(due, "recording")+" still due"), "run again later")
+		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("recordings are still due: %d", due), "run again later")
 	}
 	return nil
 }
