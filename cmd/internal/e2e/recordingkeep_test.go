@@ -1,8 +1,12 @@
 package e2e
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -65,6 +69,7 @@ func TestRecordingsAreKeptInStep(t *testing.T) {
 			for id := range paths {
 				ids = append(ids, id)
 			}
+			s.readsParts(paths[ids[0]])
 			card := s.query("call", ids[0])
 			if want := strings.TrimSuffix(s.archive, "/") + "/" + paths[ids[0]]; !strings.Contains(card.stdout, "recording ") || !strings.Contains(card.stdout, want) {
 				t.Errorf("query call does not say %s:\n%.700s", want, card.stdout)
@@ -97,6 +102,36 @@ func TestRecordingsAreKeptInStep(t *testing.T) {
 				t.Errorf("verify: %s%s", r.stdout, r.stderr)
 			}
 		})
+	}
+}
+
+// readsParts reads a file from its middle, as a player does, and one that is not there.
+func (s *studio) readsParts(path string) {
+	s.t.Helper()
+	a, err := recording.Open(recording.Config{To: s.archive})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer a.Close()
+	f, err := a.Open(s.t.Context(), path)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer f.Close()
+	whole, err := io.ReadAll(f)
+	size, serr := f.Seek(0, io.SeekEnd)
+	_, aerr := f.Seek(size/2, io.SeekStart)
+	half, herr := io.ReadAll(f)
+	if err := errors.Join(err, serr, aerr, herr); err != nil || size != int64(len(whole)) || !bytes.Equal(half, whole[size/2:]) || size < 1000 {
+		s.t.Errorf("%s: %d bytes, the second half has %d: %v", path, size, len(half), err)
+	}
+	none, err := a.Open(s.t.Context(), "2026/01/01/none.mp3")
+	if err == nil {
+		_, err = none.Seek(0, io.SeekEnd)
+		_ = none.Close()
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		s.t.Errorf("a missing file: %v", err)
 	}
 }
 
