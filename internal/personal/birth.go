@@ -1,59 +1,52 @@
 package personal
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
 // digitDate returns the date, as 1992-03-15, that digits may be: YYMMDD, YYYYMMDD, MMDDYYYY,
 // DDMMYYYY and so on, with the shape of their groups; empty if they are none.
 func digitDate(d string, shape []int) string {
-	try := func(y, m, day string) string {
-		year, _ := strconv.Atoi(y)
-		month, _ := strconv.Atoi(m)
-		if len(y) == 2 {
-			if year += 1900; year < 1930 {
-				year += 100
-			}
-		}
-		n, _ := strconv.Atoi(day)
-		if t, ok := date(year, month, n); ok && year >= 1900 && year <= 2040 {
-			return t.Format("2006-01-02")
-		}
-		return ""
-	}
 	if len(shape) == 3 && max(shape[0], shape[1], shape[2]) <= 4 {
 		a, b, c := d[:shape[0]], d[shape[0]:shape[0]+shape[1]], d[shape[0]+shape[1]:]
 		switch {
 		case len(a) == 4 && len(b) <= 2 && len(c) <= 2:
-			return try(a, b, c)
+			return dateOf(a, b, c)
 		case len(a) <= 2 && len(b) <= 2 && (len(c) == 4 || len(c) == 2):
-			if s := try(c, a, b); s != "" {
-				return s
-			}
-			if s := try(c, b, a); s != "" || len(a) < 2 {
+			if s := cmp.Or(dateOf(c, a, b), dateOf(c, b, a)); s != "" || len(a) < 2 {
 				return s
 			}
 		}
 	}
 	switch len(d) {
 	case 6:
-		for _, s := range []string{try(d[:2], d[2:4], d[4:]), try(d[4:], d[:2], d[2:4]), try(d[4:], d[2:4], d[:2])} {
-			if s != "" {
-				return s
-			}
-		}
+		return cmp.Or(dateOf(d[:2], d[2:4], d[4:]), dateOf(d[4:], d[:2], d[2:4]), dateOf(d[4:], d[2:4], d[:2]))
 	case 7: // 3 15 1992
-		return try(d[3:], d[:1], d[1:3])
+		return dateOf(d[3:], d[:1], d[1:3])
 	case 8:
-		for _, s := range []string{try(d[:4], d[4:6], d[6:]), try(d[4:], d[:2], d[2:4]), try(d[4:], d[2:4], d[:2])} {
-			if s != "" {
-				return s
-			}
+		return cmp.Or(dateOf(d[:4], d[4:6], d[6:]), dateOf(d[4:], d[:2], d[2:4]), dateOf(d[4:], d[2:4], d[:2]))
+	}
+	return ""
+}
+
+// dateOf returns a date of digits; empty if there is no such day.
+func dateOf(y, m, d string) string {
+	year, _ := strconv.Atoi(y)
+	month, _ := strconv.Atoi(m)
+	if len(y) == 2 {
+		if year += 1900; year < 1930 {
+			year += 100
 		}
+	}
+	day, _ := strconv.Atoi(d)
+	if t, ok := date(year, month, day); ok && year >= 1900 && year <= 2040 {
+		return t.Format(time.DateOnly)
 	}
 	return ""
 }
@@ -66,7 +59,8 @@ const (
 	enUnits  = `(?:one|two|three|four|five|six|seven|eight|nine)`
 	enTeens  = `(?:ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen)`
 	enTens   = `(?:(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:[ -]` + enUnits + `)?)`
-	enYear   = `(?:(?:19|20)\d{2}|'?\d{2}\b|nineteen[ -](?:oh?[ -]` + enUnits + `|` + enTeens + `|` + enTens + `)|two thousand(?:(?: and)? (?:` +
+	enYear   = `(?:(?:19|20)\d{2}|'?\d{2}\b|` +
+		`nineteen[ -](?:oh?[ -]` + enUnits + `|` + enTeens + `|` + enTens + `)|two thousand(?:(?: and)? (?:` +
 		enUnits + `|` + enTeens + `|` + enTens + `))?|twenty[ -](?:oh?[ -]` + enUnits + `|` + enTeens + `|` + enTens + `)|` + enTens + `)`
 	enMonth = `(?:january|february|march|april|may|june|july|august|september|october|november|december|` +
 		`jan|feb|mar|apr|jun|jul|aug|sept|sep|oct|nov|dec)`
@@ -78,7 +72,8 @@ const (
 var dates = []*regexp.Regexp{
 	regexp.MustCompile(`(?:^|[^가-힣\d])(\d{4}|\d{2}|` + koDigits + `) ?년생?` + pause + `(\d{1,2}|[일이삼사오육유칠팔구십시]{1,2}) ?월` + pause +
 		`(\d{1,2}|[일이삼사오육칠팔구십]{1,3}) ?일`),
-	regexp.MustCompile(`(?i)\b(?:the )?(` + enDay + `)` + pause + `(?:of )?(` + enMonth + `)\.?` + pause + `(?:of )?(?:in )?(` + enYear + `)`),
+	regexp.MustCompile(`(?i)\b(?:the )?(` + enDay + `)` + pause + `(?:of )?(` + enMonth + `)\.?` + pause +
+		`(?:of )?(?:in )?(` + enYear + `)`),
 	regexp.MustCompile(`(?i)\b(` + enMonth + `)\.?` + pause + `(?:the )?(` + enDay + `)` + pause + `(?:of )?(?:in )?(` + enYear + `)`),
 }
 
@@ -152,8 +147,8 @@ func (r *reader) births(t, from int, text string) {
 // wordDate returns the date that words are.
 func wordDate(y, m, d string) string {
 	year, month, day := wordNumber(y), wordNumber(m), wordNumber(d)
-	if i := strings.Index("janfebmaraprmayjunjulaugsepoctnovdec", strings.ToLower(m)[:min(3, len(m))]); len(m) >= 3 && i >= 0 && isLetter(m[0]) {
-		month = i/3 + 1
+	if len(m) >= 3 && isLetter(m[0]) {
+		month = strings.Index("janfebmaraprmayjunjulaugsepoctnovdec", strings.ToLower(m[:3]))/3 + 1
 	}
 	switch m {
 	case "유":

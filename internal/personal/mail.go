@@ -9,7 +9,7 @@ import (
 // marks looks for what begins with no digit: addresses, and custom patterns.
 func (r *reader) marks() {
 	text := r.text
-	r.mail = r.mail || strings.Contains(text, "골뱅이") || strings.Contains(text, "닷")
+	r.mail = r.mail || r.korean && (strings.Contains(text, "골뱅이") || strings.Contains(text, "닷"))
 	if r.f.wanted&emailBit != 0 && strings.IndexByte(text, '@') >= 0 {
 		r.mail = true
 		for at := 0; ; at++ {
@@ -144,9 +144,11 @@ var koPieces = []struct {
 	{"야후", "yahoo", wordPiece}, {"구글", "google", wordPiece}, {"밑줄", "_", joinPiece}, {"대시", "-", joinPiece}, {"다시", "-", joinPiece},
 	{"닷컴", ".com", dotPiece}, {"닷넷", ".net", dotPiece}, {"도트", ".", dotPiece}, {"플러스", "+", joinPiece},
 	{"에이", "a", wordPiece}, {"에프", "f", wordPiece}, {"아이", "i", wordPiece}, {"제이", "j", wordPiece}, {"케이", "k", wordPiece},
-	{"에스", "s", wordPiece}, {"브이", "v", wordPiece}, {"엑스", "x", wordPiece}, {"와이", "y", wordPiece}, {"제트", "z", wordPiece}, {"지", "g", wordPiece},
+	{"에스", "s", wordPiece}, {"브이", "v", wordPiece}, {"엑스", "x", wordPiece}, {"와이", "y", wordPiece}, {"제트", "z", wordPiece},
+	{"지", "g", wordPiece},
 	{"씨오", "co", wordPiece}, {"시오", "co", wordPiece}, {"컴", "com", wordPiece}, {"넷", "net", wordPiece},
-	{"비", "b", wordPiece}, {"씨", "c", wordPiece}, {"디", "d", wordPiece}, {"엘", "l", wordPiece}, {"엠", "m", wordPiece}, {"엔", "n", wordPiece},
+	{"비", "b", wordPiece}, {"씨", "c", wordPiece}, {"디", "d", wordPiece}, {"엘", "l", wordPiece}, {"엠", "m", wordPiece}, {"엔",
+		"n", wordPiece},
 	{"피", "p", wordPiece}, {"큐", "q", wordPiece}, {"알", "r", wordPiece}, {"티", "t", wordPiece}, {"유", "u", wordPiece},
 	{"닷", ".", dotPiece}, {"점", ".", dotPiece}, {"쩜", ".", dotPiece}, {"앳", "@", atPiece}, {"엣", "@", atPiece},
 }
@@ -331,7 +333,8 @@ func koPiece(s string) (text string, is pieceKind, size int) {
 // notLocal are words before "at" that are no name of a mailbox.
 var notLocal = func() map[string]bool {
 	out := map[string]bool{}
-	for _, w := range strings.Fields("us me it them him her you out look looking online site website page available found is are was be visit here there " +
+	for _, w := range strings.Fields("us me it them him her you out " +
+		"look looking online site website page available found is are was be visit here there " +
 		"back up down in on more info information shop store us webpage homepage only and or not app portal directly yourself details " +
 		"anytime everything that this web") {
 		out[w] = true
@@ -346,7 +349,8 @@ func isVerb(w string) bool {
 
 var verbs = func() map[string]bool {
 	out := map[string]bool{}
-	for _, w := range strings.Fields("find saw see seen read bought buy order shop work works live lives came come go went goes stay start check stop " +
+	for _, w := range strings.Fields("find saw see seen read bought " +
+		"buy order shop work works live lives came come go went goes stay start check stop " +
 		"sign register arrive meet met hosted live log apply") {
 		out[w] = true
 	}
@@ -354,8 +358,9 @@ var verbs = func() map[string]bool {
 }()
 
 // providers are domains that are often said without their last label.
-var providers = map[string]string{"naver": "naver.com", "gmail": "gmail.com", "hanmail": "hanmail.net", "daum": "daum.net", "kakao": "kakao.com",
-	"nate": "nate.com", "hotmail": "hotmail.com", "yahoo": "yahoo.com", "outlook": "outlook.com", "icloud": "icloud.com"}
+var providers = map[string]string{"naver": "naver.com", "gmail": "gmail.com", "hanmail": "hanmail.net", "daum": "daum.net",
+	"kakao": "kakao.com",
+	"nate":  "nate.com", "hotmail": "hotmail.com", "yahoo": "yahoo.com", "outlook": "outlook.com", "icloud": "icloud.com"}
 
 // spokenAddresses adds the e-mail addresses of a turn that are read aloud, or in part.
 func (r *reader) spokenAddresses() {
@@ -370,7 +375,8 @@ func (r *reader) spokenAddresses() {
 		}
 		at := &ps[a]
 		local, from := localBefore(ps, a)
-		if local == "" || at.text == "@" && at.said && isASCII(r.text[at.from:at.to]) && (notLocal[local] || !r.mailed() && (!dotted || isVerb(local))) {
+		if local == "" || at.text == "@" && at.said && isASCII(r.text[at.from:at.to]) && (notLocal[local] || !r.mailed() &&
+			(!dotted || isVerb(local))) {
 			continue
 		}
 		r.spans = append(r.spans, Span{Turn: r.t, From: ps[from].from, To: ps[end].to, Kind: Email, Normal: local + "@" + domain})
@@ -417,14 +423,11 @@ func (r *reader) domainAfter(ps []piece, a int) (domain string, end int, said bo
 			labels++
 			words, n = 0, 0
 		case wordPiece, digitPiece, tensPiece:
-			if words > 0 && labels > 0 && valid != "" && !single(ps, k) {
-				return valid, end, said
-			}
+			over := words > 0 && labels > 0 && valid != "" && !single(ps, k)
 			if len(p.text) > 2 || !single(ps, k) {
 				words++
 			}
-			words = max(words, 1)
-			if words > mostWords {
+			if words = max(words, 1); over || words > mostWords {
 				return valid, end, said
 			}
 			b.WriteString(p.text)
@@ -433,11 +436,8 @@ func (r *reader) domainAfter(ps []piece, a int) (domain string, end int, said bo
 			if dot := strings.LastIndexByte(last, '.'); dot >= 0 && domains[last[dot+1:]] {
 				valid, end = last, k
 			}
-			if labels == 0 && valid == "" && providers[last] != "" && ps[a].said && !isASCIIPiece(ps[a]) {
-				next := k + 1
-				if next == len(ps) || ps[next].is != dotPiece {
-					return providers[last], k, true
-				}
+			if labels == 0 && valid == "" && aloneAt(ps, a, k) && providers[last] != "" {
+				return providers[last], k, true
 			}
 		case joinPiece:
 			if p.text != "-" || words == 0 {
@@ -451,11 +451,19 @@ func (r *reader) domainAfter(ps []piece, a int) (domain string, end int, said bo
 	return valid, end, said
 }
 
+// aloneAt reports whether a label after 골뱅이 is not followed by a dot.
+func aloneAt(ps []piece, a, k int) bool {
+	return ps[a].said && !isASCIIPiece(ps[a]) && (k+1 == len(ps) || ps[k+1].is != dotPiece)
+}
+
 // isASCIIPiece is not set for 골뱅이, which says nothing else, as "at" does.
 func isASCIIPiece(p piece) bool { return p.to-p.from <= 2 }
 
 // single reports whether a piece is a letter or a digit.
 func single(ps []piece, k int) bool { return len(ps[k].text) == 1 || ps[k].is == digitPiece }
+
+// inName reports whether a piece is a word or digits.
+func inName(p *piece) bool { return p.is == wordPiece || p.is == digitPiece || p.is == tensPiece }
 
 // localBefore returns the name before an at sign, and its first piece.
 func localBefore(ps []piece, a int) (local string, from int) {
@@ -483,8 +491,7 @@ func localBefore(ps []piece, a int) (local string, from int) {
 			if from < 0 || k == 0 || wantMore {
 				return local, max(from, 0)
 			}
-			before := ps[k-1].is
-			if before != wordPiece && before != digitPiece && before != tensPiece || !p.said && p.from > ps[k-1].to {
+			if !inName(&ps[k-1]) || !p.said && p.from > ps[k-1].to {
 				return local, from
 			}
 			local, wantMore = p.text+local, true
@@ -517,7 +524,8 @@ func (r *reader) spelled(t, from int, text string) {
 				break
 			}
 			b.WriteString(strings.ToUpper(p.text))
-			s, kind := b.String(), Kind("")
+			s := b.String()
+			var kind Kind
 			switch {
 			case len(s) >= 15 && r.f.wanted&ibanBit != 0 && isIBAN(s):
 				kind = IBAN

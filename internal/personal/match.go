@@ -211,7 +211,7 @@ func (r *reader) match(c *chain) {
 	}
 	used := append(r.used[:0], make([]bool, len(gs))...)
 	r.used = used
-	for tier, recognize := range []func(*reader, *candidate) (Kind, string){(*reader).certain, (*reader).formed, (*reader).told} {
+	for tier, recognize := range []recognizer{(*reader).certain, (*reader).formed, (*reader).told} {
 		for i := 0; i < len(gs); i++ {
 			if used[i] || !mayStart(gs, i) {
 				continue
@@ -254,8 +254,11 @@ func hasTail(gs []group) bool {
 	return slices.ContainsFunc(gs, func(g group) bool { return g.tail })
 }
 
+// recognizer returns what a candidate is, and its normal form; empty if it is nothing.
+type recognizer func(*reader, *candidate) (Kind, string)
+
 // longest returns the last group of the longest number that begins with a group; -1 if none does.
-func (r *reader) longest(gs []group, used []bool, i int, recognize func(*reader, *candidate) (Kind, string), which tails) (last int, kind Kind, normal string) {
+func (r *reader) longest(gs []group, used []bool, i int, recognize recognizer, which tails) (last int, kind Kind, normal string) {
 	var digits [2 * mostDigits]byte
 	cand := &r.cand
 	*cand = candidate{plus: gs[i].plus, region: gs[i].style == region, shape: cand.shape[:0], r: r, at: &gs[i]}
@@ -387,15 +390,7 @@ func (r *reader) phone(c *candidate) (string, bool) {
 		}
 		return r.phoneNormal(d, false)
 	case d[0] == '0':
-		mobile := korea && n >= 10 && n <= 11 && strings.HasPrefix(d, "01")
-		switch is := c.context(); {
-		case n < 9, korea && n > 11 && !strings.HasPrefix(d, "05"), korea && !c.spoken && !koreanShape(c.shape, d):
-			return "", false
-		case mobile:
-		case is.other && (len(c.shape) == 1 || c.hyphens == 0), is.is&accountBit != 0 && is.is&phoneBit == 0:
-			return "", false
-		}
-		return r.phoneNormal(d, false)
+		return r.domestic(c, korea)
 	case korea && (n == 11 || n == 12) && strings.HasPrefix(d, "82"):
 		is := c.context()
 		if c.shape[0] != 2 && (is.other || is.is&phoneBit == 0 && (len(c.shape) > 1 || !strings.HasPrefix(d, "8210"))) {
@@ -415,6 +410,20 @@ func (r *reader) phone(c *candidate) (string, bool) {
 		return r.national(d, "US")
 	}
 	return "", false
+}
+
+// domestic recognizes a number that begins with 0.
+func (r *reader) domestic(c *candidate, korea bool) (string, bool) {
+	d, n := c.digits, len(c.digits)
+	if n < 9 || korea && (n > 11 && !strings.HasPrefix(d, "05") || !c.spoken && !koreanShape(c.shape, d)) {
+		return "", false
+	}
+	mobile := korea && n >= 10 && n <= 11 && strings.HasPrefix(d, "01")
+	is := c.context()
+	if !mobile && (is.other && (len(c.shape) == 1 || c.hyphens == 0) || is.is&accountBit != 0 && is.is&phoneBit == 0) {
+		return "", false
+	}
+	return r.phoneNormal(d, false)
 }
 
 // koreanShape reports whether digits that are written in groups are grouped as telephone numbers of
@@ -523,6 +532,13 @@ func isPassport(s string) bool {
 // iban reads an IBAN. It returns where it ends; 0 if there is none.
 func (r *reader) iban(at int) int {
 	text := r.text
+	first := at + 2
+	if first < len(text) && (text[first] == ' ' || text[first] == '-') {
+		first++
+	}
+	if first >= len(text) || !isDigit(text[first]) {
+		return 0
+	}
 	want := ibanLength[strings.ToUpper(text[at:at+2])]
 	if want == 0 || at > 0 && (isAlnum(text[at-1]) || text[at-1] == '_') {
 		return 0

@@ -91,7 +91,8 @@ func New(o Options) (*Finder, error) {
 	}
 	for _, p := range o.Patterns {
 		if !kindName.MatchString(string(p.Kind)) || slices.Contains(Kinds, p.Kind) {
-			return nil, fmt.Errorf("%q cannot be the name of a pattern: it takes a new name of lower-case letters and underscores", string(p.Kind))
+			return nil, fmt.Errorf("%q cannot be the name of a pattern: it takes a new name of lower-case letters and underscores",
+				string(p.Kind))
 		}
 	}
 	f.readers.New = func() any { return &reader{f: f} }

@@ -99,6 +99,7 @@ type reader struct {
 	speaker string
 	gap     between
 	mail    bool // the turn may hold an e-mail address that is read aloud
+	korean  bool // the turn has words of Korean
 	t       int
 	text    string
 	echo    *reader
@@ -112,7 +113,8 @@ type reader struct {
 
 func (r *reader) reset(turns []Turn) {
 	clear(r.chains)
-	*r = reader{f: r.f, turns: turns, groups: r.groups[:0], chains: r.chains[:0], hits: r.hits[:0], late: r.late[:0], months: r.months[:0], echo: r.echo, used: r.used,
+	*r = reader{f: r.f, turns: turns, groups: r.groups[:0], chains: r.chains[:0], hits: r.hits[:0], late: r.late[:0],
+		months: r.months[:0], echo: r.echo, used: r.used,
 		name: r.name, two: r.two, phones: r.phones,
 		cand: candidate{shape: r.cand.shape}}
 }
@@ -242,7 +244,7 @@ func (r *reader) joinBy(j join) {
 }
 
 func (r *reader) read(t int, text string) {
-	r.t, r.text, r.mail = t, text, false
+	r.t, r.text, r.mail, r.korean = t, text, false, false
 	for at := 0; at < len(text); {
 		switch c := text[at]; {
 		case c == ' ' || c == '\n' || c == '\t' || c == '\r':
@@ -388,7 +390,8 @@ func before(text string) (part, amount bool) {
 		return isLetter(p) || p == '_' || c == ':' && isDigit(p), false
 	}
 	text = strings.TrimRight(text, " ")
-	return false, strings.HasSuffix(text, "$") || strings.HasSuffix(text, "₩") || strings.HasSuffix(text, "€") || strings.HasSuffix(text, "£")
+	return false, strings.HasSuffix(text, "$") || strings.HasSuffix(text, "₩") || strings.HasSuffix(text, "€") ||
+		strings.HasSuffix(text, "£")
 }
 
 // after reports whether the text after a run of digits continues the word.
@@ -524,6 +527,7 @@ func (r *reader) hangul(at int) int {
 		end += 3
 	}
 	r.word++
+	r.korean = true
 	word := text[at:end]
 	if at > 0 && r.last() != nil && r.last().to == at && r.last().turn == r.t {
 		r.suffix(word, at)

@@ -70,7 +70,7 @@ func (d *drawer) business() string {
 func (d *drawer) iban() string {
 	country, n := "DE", 18
 	if d.Chance(.4) {
-		country, n = d.of("FR", "ES", "CH"), 0
+		country = d.of("FR", "ES", "CH")
 		n = map[string]int{"FR": 23, "ES": 20, "CH": 17}[country]
 	}
 	bban := d.digits(n)
@@ -287,16 +287,20 @@ func thousands(n int) string {
 }
 
 var months = strings.Fields("January February March April May June July August September October November December")
-var days = strings.Fields("first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth " +
-	"sixteenth seventeenth eighteenth nineteenth twentieth twenty-first twenty-second twenty-third twenty-fourth twenty-fifth twenty-sixth " +
+var days = strings.Fields("first second third fourth fifth sixth " +
+	"seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth " +
+	"sixteenth seventeenth eighteenth nineteenth twentieth twenty-first " +
+	"twenty-second twenty-third twenty-fourth twenty-fifth twenty-sixth " +
 	"twenty-seventh twenty-eighth")
 
 func (d *drawer) dob() drawn {
 	y, m, day := d.birthday()
 	v := drawn{value: fmt.Sprintf("%04d-%02d-%02d", y, m, day), join: func(parts []string, _ bool) string { return parts[0] }}
 	v.written = func() []string {
-		return []string{d.pick([]string{v.value, fmt.Sprintf("%d년 %d월 %d일", y, m, day), fmt.Sprintf("%02d%02d%02d", y%100, m, day), fmt.Sprintf("%d.%d.%d", y, m, day)},
-			[]string{v.value, fmt.Sprintf("%s %d, %d", months[m-1], day, y), fmt.Sprintf("%02d/%02d/%d", m, day, y), fmt.Sprintf("%d %s %d", day, months[m-1], y)})}
+		return []string{d.pick([]string{v.value, fmt.Sprintf("%d년 %d월 %d일", y, m, day), fmt.Sprintf("%02d%02d%02d", y%100, m,
+			day), fmt.Sprintf("%d.%d.%d", y, m, day)},
+			[]string{v.value, fmt.Sprintf("%s %d, %d", months[m-1], day, y), fmt.Sprintf("%02d/%02d/%d", m, day, y),
+				fmt.Sprintf("%d %s %d", day, months[m-1], y)})}
 	}
 	v.said = func() []string {
 		month := koNumber(m)
@@ -315,7 +319,8 @@ func (d *drawer) dob() drawn {
 		} else if y%100 < 10 {
 			year = "nineteen oh " + enNames[y%10]
 		}
-		return []string{d.pick([]string{koNumber(y) + "년 " + month + "월 " + koNumber(day) + "일", d.koDigits(fmt.Sprintf("%02d%02d%02d", y%100, m, day))},
+		return []string{d.pick([]string{koNumber(y) + "년 " + month + "월 " + koNumber(day) + "일",
+			d.koDigits(fmt.Sprintf("%02d%02d%02d", y%100, m, day))},
 			[]string{months[m-1] + " " + days[day-1] + ", " + year, "the " + days[day-1] + " of " + months[m-1] + " " + year})}
 	}
 	return v
@@ -344,7 +349,8 @@ func (d *drawer) email() drawn {
 		if n != "" {
 			said += " " + n
 		}
-		h := strings.NewReplacer("naver", "네이버", "gmail", "지메일", ".com", " "+d.of("닷컴", "점 컴", "닷 컴"), ".net", " 닷넷", ".co", " 점 co", ".org", " 점 org", ".kr", " 점 kr").Replace(host)
+		h := strings.NewReplacer("naver", "네이버", "gmail", "지메일", ".com", " "+d.of("닷컴", "점 컴", "닷 컴"), ".net", " 닷넷", ".co",
+			" 점 co", ".org", " 점 org", ".kr", " 점 kr").Replace(host)
 		return []string{said + " 골뱅이 " + h}
 	}
 	return v

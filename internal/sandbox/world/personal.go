@@ -66,3 +66,25 @@ func (c *Call) planted() (items []Item) {
 	add(script.RoleResult, `{"status":"ok","profile":{"`+name+`":`+shown+`}}`, "")
 	return items
 }
+
+// withPlanted adds the planted items to a timeline that has lasted for t.
+func (c *Call) withPlanted(items []Item, t float64, calls int, perRune float64) ([]Item, float64) {
+	if !c.personal {
+		return items, t
+	}
+	for _, it := range c.planted() {
+		switch it.Role {
+		case script.RoleInvocation:
+			calls++
+			it.Call = calls
+		case script.RoleResult:
+			it.Call = calls
+		default:
+			t += 400
+			it.Start, it.End = int64(t), int64(t+float64(it.Text.Runes)*perRune)
+			t += float64(it.Text.Runes) * perRune
+		}
+		items = append(items, it)
+	}
+	return items, t
+}

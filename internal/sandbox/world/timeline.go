@@ -101,22 +101,7 @@ func (c *Call) Timeline(items []Item) []Item {
 			items = append(items, it)
 		}
 	}
-	if c.personal {
-		for _, it := range c.planted() {
-			switch it.Role {
-			case script.RoleInvocation:
-				calls++
-				it.Call = calls
-			case script.RoleResult:
-				it.Call = calls
-			default:
-				spoken = float64(it.Text.Runes) * perRune
-				it.Start, it.End = int64(t+400), int64(t+400+spoken)
-				t += 400 + spoken
-			}
-			items = append(items, it)
-		}
-	}
+	items, t = c.withPlanted(items, t, calls, perRune)
 	stretch(c, items, t)
 	return items
 }

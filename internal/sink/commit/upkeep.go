@@ -46,7 +46,8 @@ func (b Base) Migrate(ctx context.Context, periods []string, progress func(rows 
 
 // Redact redacts the calls of periods. After the last ones, no older snapshot may stay: they hold what is
 // redacted.
-func (b Base) Redact(ctx context.Context, periods []string, redactor *mask.Redactor, stamp Stamp, last bool, progress func(rows int64)) (*Result, error) {
+func (b Base) Redact(ctx context.Context, periods []string, redactor *mask.Redactor, stamp Stamp, last bool,
+	progress func(rows int64)) (*Result, error) {
 	m := b.begin(rules{redactor: redactor, alone: last, progress: progress})
 	return m.publish(func() (*layout.Manifest, error) {
 		if _, err := m.setLines(nil); err != nil {

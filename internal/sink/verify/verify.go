@@ -120,9 +120,6 @@ func Warehouse(ctx context.Context, opts Options) (*Report, error) {
 		again := rescanner{Redactor: opts.Redactor, odd: &odd}
 		for _, s := range snapshots {
 			if v.each = nil; s == current {
-				v.each = odd.look
-			}
-			if opts.Redactor != nil && s == current {
 				v.each = again.look
 			}
 			if err := v.snapshot(ctx, s); err != nil {
@@ -131,9 +128,7 @@ func Warehouse(ctx context.Context, opts Options) (*Report, error) {
 			v.report.Snapshots = append(v.report.Snapshots, s.Manifest.Snapshot)
 		}
 		v.report.Notes = append(v.report.Notes, odd.notes()...)
-		if opts.Redactor != nil {
-			v.report.Clear = &Clear{Calls: again.calls.Load(), Kinds: opts.Redactor.Counts()}
-		}
+		v.report.Clear = again.found()
 	}
 	if current != nil {
 		m := current.Manifest
@@ -164,9 +159,17 @@ type rescanner struct {
 
 func (r *rescanner) look(at string, c *calls.Call) {
 	r.odd.look(at, c)
-	if r.Object(&c.Copy().Object) {
+	if r.Redactor != nil && r.Object(&c.Copy().Object) {
 		r.calls.Add(1)
 	}
+}
+
+// found returns what was found; nil if it was not looked for.
+func (r *rescanner) found() *Clear {
+	if r.Redactor == nil {
+		return nil
+	}
+	return &Clear{Calls: r.calls.Load(), Kinds: r.Counts()}
 }
 
 // oddities counts implausible data from the service. It is stored as it came, and is not damage.

@@ -79,10 +79,12 @@ func (s *Settings) patterns() (out []layout.Pattern, err error) {
 		name, re, ok := strings.Cut(line, "=")
 		p := layout.Pattern{Kind: strings.TrimSpace(name), Re: strings.TrimSpace(re)}
 		if !ok || p.Re == "" {
-			return nil, cli.Usage(`a line is: name = regular expression, such as member = \bM-\d{6}\b`, "line %d of %s is no pattern", n, s.RedactPatterns)
+			return nil, cli.Usage(`a line is: name = regular expression, such as member = \bM-\d{6}\b`,
+				"line %d of %s is no pattern", n, s.RedactPatterns)
 		}
 		if _, err := redactorOptions(&layout.Redaction{Patterns: []layout.Pattern{p}}); err != nil {
-			return nil, cli.Usage("see the syntax of RE2: https://github.com/google/re2/wiki/Syntax", "line %d of %s: %w", n, s.RedactPatterns, err)
+			return nil, cli.Usage("see the syntax of RE2: https://github.com/google/re2/wiki/Syntax", "line %d of %s: %w", n,
+				s.RedactPatterns, err)
 		}
 		out = append(out, p)
 	}
