@@ -220,8 +220,8 @@ func (f *File) read(p *unstable.Parser, prefix []string, e *unstable.Node) error
 	if !ok {
 		return f.wrong(line, "", "%s must be %s, not %s", name, k.Kind, cmp.Or(described[v.Kind], "a date or time"))
 	}
-	if k.Kind == Path && text != k.Off {
-		text = f.resolve(text)
+	if k.Kind == Path {
+		text = f.resolve(k, text)
 	}
 	if agent != "" {
 		text = agent + "=" + strings.ReplaceAll(text, ",", ","+agent+"=")
@@ -243,11 +243,11 @@ func looksLikeKey(name string) bool {
 }
 
 // resolve resolves a path of the file: relative to its folder, ~ to the user's home.
-func (f *File) resolve(path string) string {
+func (f *File) resolve(k *Key, path string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok && f.home != "" {
 		return filepath.Join(f.home, rest)
 	}
-	if path == "" || filepath.IsAbs(path) || strings.Contains(path, "://") {
+	if path == k.Off || filepath.IsAbs(path) || strings.Contains(path, "://") {
 		return path
 	}
 	return filepath.Join(filepath.Dir(f.Path), path)

@@ -118,9 +118,11 @@ type Values struct {
 
 // Keys are all settings, in the order of their listing.
 var Keys = []Key{
-	{Name: "base_url", Kind: Text, For: Extract, Uses: "init plan verify recordings", Value: "URL", Sample: "https://api.example.com", Whose: true,
+	{Name: "base_url", Kind: Text, For: Extract, Uses: "init plan verify recordings", Value: "URL",
+		Sample: "https://api.example.com", Whose: true,
 		About: "address of the service, without /v3", in: func(v *Values) any { return &v.BaseURL }},
-	{Name: "api_key_file", Kind: Path, For: Extract, Uses: "init plan verify recordings", Value: "FILE", Sample: "/etc/callhouse/key", Whose: true,
+	{Name: "api_key_file", Kind: Path, For: Extract, Uses: "init plan verify recordings", Value: "FILE",
+		Sample: "/etc/callhouse/key", Whose: true,
 		About: "file with the API key, readable only by its owner", in: func(v *Values) any { return &v.APIKeyFile }},
 	{Name: "warehouse", Kind: Path, For: Extract | Query, Value: "DIR", Default: "./warehouse", Whose: true,
 		Uses:  "plan verify recordings import compact migrate rollback forget status show report sql check catalog init serve export publish",
@@ -193,8 +195,9 @@ var Keys = []Key{
 	{Name: "log_format", Kind: Text, For: Extract, Uses: "plan verify recordings import compact migrate forget",
 		Words: []string{"text", "json"}, Default: "text",
 		About: "format of the log on stderr: text or json", in: func(v *Values) any { return &v.LogFormat }},
-	{Name: "quiet", Kind: Boolean, For: Extract, Uses: "plan verify recordings import compact migrate rollback forget", Letter: "q", Default: "false",
-		About: "print only warnings and errors", in: func(v *Values) any { return &v.Quiet }},
+	{Name: "quiet", Kind: Boolean, For: Extract, Uses: "plan verify recordings import compact migrate rollback forget", Letter: "q",
+		Default: "false",
+		About:   "print only warnings and errors", in: func(v *Values) any { return &v.Quiet }},
 	{Name: "follow_every", Kind: Text, For: Extract, Uses: "follow", Alone: "follow", Value: "SPAN..SPAN", Default: "1m..10m",
 		About: "shortest and longest interval between polls of follow: in busy hours and in quiet ones",
 		in:    func(v *Values) any { return &v.FollowEvery }},

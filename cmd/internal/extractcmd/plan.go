@@ -119,7 +119,8 @@ func plan(ctx context.Context, s *settings.Settings, asJSON bool, stdout, stderr
 		out := plannedRun{
 			Total: p.Total, Known: p.Known, Pages: number(p.List), Again: number(p.Again), Relisted: number(p.Relisted),
 			Due: p.Calls.Due, Skipped: p.Calls.Skipped, Unsettled: p.Calls.Unsettled, New: p.Calls.New,
-			Bulk: number(p.Bulk), Compared: number(p.Compared), Verified: number(p.Verified), Records: number(p.Records), Links: number(p.Links), Side: number(p.Side()),
+			Bulk: number(p.Bulk), Compared: number(p.Compared), Verified: number(p.Verified), Records: number(p.Records),
+			Links: number(p.Links), Side: number(p.Side()),
 			Unasked: s.Unasked(cfg.Resources), Requests: number(all), PlanningBy: p.Asked,
 			Minutes: rangeOf(all, func(n int64) float64 { return math.Ceil(c.Takes(n).Minutes()*10) / 10 }),
 		}

@@ -37,6 +37,10 @@ func allMetrics(t *testing.T) *prometheus.Registry {
 	now := time.Now()
 	h.Snapshot.Manifest.Coverage = []schema.Span{{From: 1, To: 2, ListedAt: 3}, {From: 4, To: 5, ListedAt: 6}}
 	h.Snapshot.Manifest.Bulk = &schema.Bulk{State: schema.BulkTrusted}
+	house, due, oldest := h.Snapshot.Manifest, int64(3), int64(1_760_000_000_000)
+	house.Archive = "file:///archive"
+	house.Files = append(house.Files, layout.File{Table: "calls", Period: "2025-01-01", Unarchived: &due, OldestUnarchived: &oldest},
+		layout.File{Table: "recordings", Period: "2025-01-01", Recordings: map[string]int64{"stored": 5, "gone": 1, "refused": 2}, AudioBytes: 7})
 	m := Metrics{Now: now, Started: now, Profile: "acme", Ended: true, Code: 3, Failures: 2, Report: new(crawler.Report),
 		Last: &schema.Run{ID: "new", StartedAt: now.UnixMilli(), EndedAt: schema.Some(now.UnixMilli() + 1500), Outcome: schema.OutcomeIncomplete,
 			Requests: 20, PageRequests: 9, DetailRequests: 6, Bulk: schema.BulkCounts{Requests: 4},
@@ -84,6 +88,12 @@ func TestMetricsTellOfTheRun(t *testing.T) {
 		`callhouse_runs{outcome="incomplete",profile="acme"} 1`,
 		`callhouse_coverage_gaps{profile="acme"} 1`,
 		`callhouse_calls{profile="acme"} 2`,
+		`callhouse_recordings_due{profile="acme"} 3`,
+		`callhouse_recordings_oldest_due_timestamp_seconds{profile="acme"} 1.76e+09`,
+		`callhouse_recordings_stored{profile="acme"} 5`,
+		`callhouse_recordings_stored_bytes{profile="acme"} 7`,
+		`callhouse_recordings_gone{profile="acme"} 1`,
+		`callhouse_recordings_refused{profile="acme"} 2`,
 	} {
 		if !slices.Contains(strings.Split(string(raw), "\n"), line) {
 			t.Errorf("there is no %s", line)

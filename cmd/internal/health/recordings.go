@@ -30,8 +30,8 @@ func archiveOf(m *layout.Manifest, now time.Time) *archive {
 		return nil
 	}
 	r := m.Recordings()
-	a := &archive{Address: m.Archive, Stored: r.States[schema.RecordingStored], Bytes: r.Bytes, Due: r.Due, Gone: r.States[schema.RecordingGone],
-		Refused: r.States[schema.RecordingRefused], Withheld: r.States[schema.RecordingWithheld], Uncounted: r.Uncounted}
+	a := &archive{Address: m.Archive, Stored: r.States[schema.RecordingStored], Bytes: r.Bytes, Due: r.Due,
+		Gone: r.States[schema.RecordingGone], Refused: r.States[schema.RecordingRefused], Withheld: r.States[schema.RecordingWithheld], Uncounted: r.Uncounted}
 	if r.Oldest != nil {
 		a.Oldest = momentOf(*r.Oldest, now)
 	}
