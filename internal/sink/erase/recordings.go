@@ -46,7 +46,8 @@ func (f *erasure) findRecordings(ctx context.Context) error {
 }
 
 // recordingsIn visits the places that a file of calls or recordings has of some calls.
-func (f *erasure) recordingsIn(s *layout.Snapshot, file *layout.File, t *schema.Table, held map[string]bool, visit func(layout.Deletion)) error {
+func (f *erasure) recordingsIn(s *layout.Snapshot, file *layout.File, t *schema.Table, held map[string]bool,
+	visit func(layout.Deletion)) error {
 	column := "start_at"
 	if t == &schema.Recordings {
 		column = "path"
