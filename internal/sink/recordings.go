@@ -39,13 +39,13 @@ func (w *Warehouse) RecordingsWithheld(ctx context.Context) iter.Seq2[calls.Reco
 // RecordingsToDelete also yields those of calls that started before a time, or were first seen before
 // if they have no start: their recording is stored, or due and no longer wanted.
 func (w *Warehouse) RecordingsToDelete(ctx context.Context, before time.Time) iter.Seq2[calls.Recording, error] {
-	m := w.Snapshot().Manifest
+	s := w.Snapshot()
 	limit := int64(math.MinInt64)
 	if !before.IsZero() {
 		limit = before.UnixMilli()
 	}
 	return w.recordings(ctx, func(f *layout.File) bool {
-		rows := m.FileOf(schema.Recordings.Name, f.Period)
+		rows := s.Manifest.FileOf(schema.Recordings.Name, f.Period)
 		from, _ := snapshot.BoundsOf(f.Period)
 		old := from < limit
 		return rows != nil && (rows.Recordings[schema.RecordingWithheld] > 0 || old && rows.Recordings[schema.RecordingStored] > 0) ||

@@ -64,44 +64,21 @@ func check(ctx context.Context, root string, s *layout.Snapshot, deep bool, foun
 	}
 	defer a.Close()
 	reader := snapshot.NewReader(fsys, s, nil)
-	var dir string // whose sizes are known: the calls of a day follow one another
-	var sizes map[string]int64
+	files := &files{archive: a}
 	for _, f := range reader.Files(schema.Calls.Name) {
 		if rows := s.Manifest.FileOf(schema.Recordings.Name, f.Period); rows == nil || rows.Recordings[schema.RecordingStored] == 0 {
 			continue
 		}
-		err := reader.EachCall(ctx, f.Period, &schema.Recordings, func(c *calls.Call) (err error) {
+		err := reader.EachCall(ctx, f.Period, &schema.Recordings, func(c *calls.Call) error {
 			r, _ := c.Recording()
 			if r.State != schema.RecordingStored {
 				return nil
 			}
-			if d := path.Dir(r.Path); d != dir || sizes == nil {
-				if dir = d; !fs.ValidPath(d) {
-					return fmt.Errorf("call %s: %q is no place in an archive", c.ID(), r.Path)
-				}
-				if sizes, err = a.Sizes(ctx, dir); err != nil {
-					return err
-				}
-			}
 			out.Files++
 			out.Bytes += r.Bytes
-			what := ""
-			switch size, there := sizes[r.Path]; {
-			case !there:
-				what = "is missing"
-			case size != r.Bytes:
-				what = fmt.Sprintf("has %d bytes, not %d", size, r.Bytes)
-			case deep:
-				sum, _, err := a.Sum(ctx, r.Path)
-				if err != nil {
-					return err
-				}
-				if sum != r.SHA256 {
-					what = fmt.Sprintf("has the SHA-256 %s, not %s", sum, r.SHA256)
-				}
-			}
-			if what == "" {
-				return nil
+			what, err := files.compare(ctx, &r, deep)
+			if what == "" || err != nil {
+				return err
 			}
 			out.Count++
 			return found(c, &r, what)
@@ -111,6 +88,39 @@ func check(ctx context.Context, root string, s *layout.Snapshot, deep bool, foun
 		}
 	}
 	return out, nil
+}
+
+// files are those of an archive. The sizes of one day are known: its calls follow one another.
+type files struct {
+	archive *recording.Archive
+	dir     string
+	sizes   map[string]int64
+}
+
+// compare says how a file differs from its row; empty if it does not.
+func (f *files) compare(ctx context.Context, r *schema.Recording, deep bool) (what string, err error) {
+	if !fs.ValidPath(r.Path) {
+		return "has no place in an archive", nil
+	}
+	if dir := path.Dir(r.Path); dir != f.dir || f.sizes == nil {
+		if f.sizes, err = f.archive.Sizes(ctx, dir); err != nil {
+			return "", err
+		}
+		f.dir = dir
+	}
+	switch size, there := f.sizes[r.Path]; {
+	case !there:
+		return "is missing", nil
+	case size != r.Bytes:
+		return fmt.Sprintf("has %d bytes, not %d", size, r.Bytes), nil
+	case !deep:
+		return "", nil
+	}
+	sum, _, err := f.archive.Sum(ctx, r.Path)
+	if err == nil && sum != r.SHA256 {
+		what = fmt.Sprintf("has the SHA-256 %s, not %s", sum, r.SHA256)
+	}
+	return what, err
 }
 
 // Mend marks the recordings that Check would report as due, so that runs fetch them again, and moves

@@ -28,7 +28,8 @@ func Agencies() Data {
 			d.Turns = append(d.Turns, Row{"call_id": id, "turn": int64(turn), "role": role, "content": word, "tool_call_id": "t",
 				"tool_name": word, "arguments": fmt.Sprintf(`{"k": %q}`, word), "call_start_at": at})
 		}
-		d.Recordings = append(d.Recordings, Row{"call_id": id, "state": "stored", "path": word, "reason": word, "fetched_at": at, "call_start_at": at})
+		d.Recordings = append(d.Recordings, Row{"call_id": id, "state": "stored", "path": word, "reason": word,
+			"fetched_at": at, "call_start_at": at})
 		d.Items = append(d.Items, Row{"call_id": id, "position": int64(0), "name": word, "value": fmt.Sprintf("%q", word), "call_start_at": at})
 	}
 	for t, rows := range d.Others {

@@ -97,7 +97,8 @@ func Write(t testing.TB, root string, n int64, d Data) {
 	}
 	defer conn.Close()
 	w := &writer{t: t, conn: conn, compacted: d.Compacted, dir: filepath.Join(root, layout.SnapshotsName, layout.SnapshotName(n)), n: n}
-	m := layout.Manifest{FormatVersion: layout.FormatVersion, Snapshot: n, CommittedAt: time.UnixMilli(0).UTC(), Coverage: d.Coverage, Archive: d.Archive}
+	m := layout.Manifest{FormatVersion: layout.FormatVersion, Snapshot: n, CommittedAt: time.UnixMilli(0).UTC(), Coverage: d.Coverage,
+		Archive: d.Archive}
 	if d.Coverage == nil {
 		m.Coverage = []schema.Span{{From: -1 << 60, To: 1 << 60}}
 	}

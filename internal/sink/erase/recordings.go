@@ -2,6 +2,7 @@ package erase
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/parquet-go/parquet-go"
@@ -16,57 +17,54 @@ import (
 // where a run that was killed may have stored one without a row.
 func (f *erasure) findRecordings(ctx context.Context) error {
 	seen := map[layout.Deletion]bool{}
-	add := func(d layout.Deletion) {
-		if !seen[d] {
-			seen[d] = true
-			f.recordings = append(f.recordings, d)
-		}
-	}
 	read := map[string]bool{}
 	for _, s := range f.all {
 		m := s.Manifest
-		if m.Archive == "" {
-			continue
-		}
 		for _, of := range m.FilesOf(schema.Calls.Name) {
-			held := f.held[of.Path]
-			if len(held) == 0 {
+			if m.Archive == "" || len(f.held[of.Path]) == 0 {
 				continue
 			}
-			for _, t := range []struct {
-				*schema.Table
-				column string
-				of     func(parquet.Value) layout.Deletion
-			}{
-				{&schema.Calls, "start_at", func(v parquet.Value) layout.Deletion { return layout.Deletion{Start: schema.MillisOf(v).V} }},
-				{&schema.Recordings, "path", func(v parquet.Value) layout.Deletion { return layout.Deletion{Path: string(schema.TextOf(v))} }},
-			} {
+			for _, t := range []*schema.Table{&schema.Calls, &schema.Recordings} {
 				file := m.FileOf(t.Name, of.Period)
 				if file == nil || read[m.Archive+file.Path] {
 					continue
 				}
 				read[m.Archive+file.Path] = true
-				err := snapshot.NewReader(f.w.FS, s, f.w.Proofs).Read(file, func(r *table.Reader) error {
-					return r.Each([]string{"call_id", t.column}, func(row []parquet.Value) {
-						id := string(row[0].ByteArray())
-						if !held[id] || t.Table == &schema.Recordings && row[1].IsNull() {
-							return
-						}
-						d := t.of(row[1])
-						d.Archive, d.CallID = m.Archive, id
-						add(d)
-					})
+				err := f.recordingsIn(s, file, t, f.held[of.Path], func(d layout.Deletion) {
+					if !seen[d] {
+						seen[d] = true
+						f.recordings = append(f.recordings, d)
+					}
 				})
-				if err != nil {
+				if err := errors.Join(err, ctx.Err()); err != nil {
 					return err
 				}
 			}
 		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 	}
 	return nil
+}
+
+// recordingsIn visits the places that a file of calls or recordings has of some calls.
+func (f *erasure) recordingsIn(s *layout.Snapshot, file *layout.File, t *schema.Table, held map[string]bool,
+	visit func(layout.Deletion)) error {
+	column := "start_at"
+	if t == &schema.Recordings {
+		column = "path"
+	}
+	return snapshot.NewReader(f.w.FS, s, f.w.Proofs).Read(file, func(r *table.Reader) error {
+		return r.Each([]string{"call_id", column}, func(row []parquet.Value) {
+			d := layout.Deletion{Archive: s.Manifest.Archive, CallID: string(row[0].ByteArray())}
+			if t == &schema.Recordings {
+				d.Path = string(schema.TextOf(row[1]))
+			} else {
+				d.Start = schema.MillisOf(row[1]).V
+			}
+			if held[d.CallID] && (d.Path != "" || t != &schema.Recordings) {
+				visit(d)
+			}
+		})
+	})
 }
 
 // doom lists the recordings as to be deleted as soon as the snapshot without their calls is the

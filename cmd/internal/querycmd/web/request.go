@@ -54,7 +54,8 @@ func (s *Server) ask(r *http.Request) (q *request, err error) {
 	q.rights, _ = r.Context().Value(rightsKey{}).(rights.Rights) // none without logins
 	zone := s.Settings.TZ
 	single := map[string]*string{"since": &q.typed.Since, "until": &q.typed.Until, "agent": &q.typed.Agent, "compare": &q.typed.Compare,
-		"field": &q.typed.Field, "every": &q.typed.Every, "sort": &q.typed.Sort, "tz": &zone, "lang": &q.lang, "call": &q.params.Call, "t": &q.from}
+		"field": &q.typed.Field, "every": &q.typed.Every, "sort": &q.typed.Sort, "tz": &zone, "lang": &q.lang, "call": &q.params.Call,
+		"t": &q.from}
 	lists := map[string]*[]string{"by": &q.typed.By, "where": &q.typed.Where, "word": &q.params.Words}
 	numbers := map[string]*uint32{"most": &q.typed.Most, "skip": &q.typed.Skip, "top": &q.typed.Top}
 	for name, all := range values {
