@@ -98,7 +98,8 @@ func (r *Run) Row() Row {
 		row = append(row, parquet.Int64Value(*n))
 	}
 	return append(row, parquet.Int64Value(r.CallsSkipped), TextValue(orNil(r.Problem)),
-		parquet.Int64Value(r.Verified), LongValue(r.Unverified), parquet.Int64Value(r.RecordingsStored), LongValue(r.RecordingsDue), TextValue(r.Redacted))
+		parquet.Int64Value(r.Verified), LongValue(r.Unverified), parquet.Int64Value(r.RecordingsStored), LongValue(r.RecordingsDue),
+		TextValue(r.Redacted))
 }
 
 // Set fills the run from a row of runs. The run does not alias the row.

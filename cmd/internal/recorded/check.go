@@ -69,25 +69,28 @@ func check(ctx context.Context, root string, s *layout.Snapshot, deep bool, foun
 		if rows := s.Manifest.FileOf(schema.Recordings.Name, f.Period); rows == nil || rows.Recordings[schema.RecordingStored] == 0 {
 			continue
 		}
-		err := reader.EachCall(ctx, f.Period, &schema.Recordings, func(c *calls.Call) error {
-			r, _ := c.Recording()
-			if r.State != schema.RecordingStored {
-				return nil
-			}
-			out.Files++
-			out.Bytes += r.Bytes
-			what, err := files.compare(ctx, &r, deep)
-			if what == "" || err != nil {
-				return err
-			}
-			out.Count++
-			return found(c, &r, what)
-		})
+		err := reader.EachCall(ctx, f.Period, &schema.Recordings, func(c *calls.Call) error { return files.check(ctx, c, out, found) })
 		if err != nil {
 			return out, err
 		}
 	}
 	return out, nil
+}
+
+// check adds a call's recording to those checked, if it is stored.
+func (f *files) check(ctx context.Context, c *calls.Call, out *Checked, found func(*calls.Call, *schema.Recording, string) error) error {
+	r, _ := c.Recording()
+	if r.State != schema.RecordingStored {
+		return nil
+	}
+	out.Files++
+	out.Bytes += r.Bytes
+	what, err := f.compare(ctx, &r, out.Hashed)
+	if what == "" || err != nil {
+		return err
+	}
+	out.Count++
+	return found(c, &r, what)
 }
 
 // files are those of an archive. The sizes of one day are known: its calls follow one another.

@@ -16,8 +16,14 @@ import (
 // findRecordings looks up where the recordings of the calls are: in the rows of all snapshots, and
 // where a run that was killed may have stored one without a row.
 func (f *erasure) findRecordings(ctx context.Context) error {
-	seen := map[layout.Deletion]bool{}
 	read := map[string]bool{}
+	seen := map[layout.Deletion]bool{}
+	add := func(d layout.Deletion) {
+		if !seen[d] {
+			seen[d] = true
+			f.recordings = append(f.recordings, d)
+		}
+	}
 	for _, s := range f.all {
 		m := s.Manifest
 		for _, of := range m.FilesOf(schema.Calls.Name) {
@@ -30,13 +36,7 @@ func (f *erasure) findRecordings(ctx context.Context) error {
 					continue
 				}
 				read[m.Archive+file.Path] = true
-				err := f.recordingsIn(s, file, t, f.held[of.Path], func(d layout.Deletion) {
-					if !seen[d] {
-						seen[d] = true
-						f.recordings = append(f.recordings, d)
-					}
-				})
-				if err := errors.Join(err, ctx.Err()); err != nil {
+				if err := errors.Join(f.recordingsIn(s, file, t, f.held[of.Path], add), ctx.Err()); err != nil {
 					return err
 				}
 			}
