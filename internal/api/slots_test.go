@@ -148,6 +148,10 @@ func TestFourMinutes(t *testing.T) {
 // Another client that was there before the run is hardly refused in its first minutes.
 // docs/design/benchmarks.md has these figures.
 func TestFourMinutesBesideAnother(t *testing.T) {
+	runs, more := 8, 3.0 // fewer runs vary more
+	if longtest.On() {
+		runs, more = 40, 0
+	}
 	for _, c := range []struct {
 		algorithm limit.Algorithm
 		every     time.Duration
@@ -161,7 +165,6 @@ func TestFourMinutesBesideAnother(t *testing.T) {
 		{limit.FixedWindow, 3 * time.Second, 8},
 	} {
 		for _, mean := range []time.Duration{150 * time.Millisecond, 2 * time.Second} {
-			const runs = 40
 			var sum outcome
 			for seed := range uint64(runs) {
 				out := setting{algorithm: c.algorithm, mean: mean, vary: 0.1, every: c.every}.fourMinutes(t, seed)
@@ -169,8 +172,8 @@ func TestFourMinutesBesideAnother(t *testing.T) {
 			}
 			shutOut := 100 * float64(sum.shutOut) / float64(sum.theirs)
 			t.Logf("%s, another every %v, latency %v: we %d in four minutes; of theirs %.1f %% refused", c.algorithm, c.every, mean, sum.ours/runs, shutOut)
-			if shutOut > c.shutOut {
-				t.Errorf("at most %v %% were wanted", c.shutOut)
+			if shutOut > c.shutOut+more {
+				t.Errorf("at most %v %% were wanted", c.shutOut+more)
 			}
 		}
 	}
