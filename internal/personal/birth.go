@@ -6,8 +6,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
+
+	"callhouse/internal/personal/kinds"
 )
 
 // digitDate returns the date, as 1992-03-15, that digits may be: YYMMDD, YYYYMMDD, MMDDYYYY,
@@ -39,12 +42,17 @@ func digitDate(d string, shape []int) string {
 func dateOf(y, m, d string) string {
 	year, _ := strconv.Atoi(y)
 	month, _ := strconv.Atoi(m)
-	if len(y) == 2 {
+	day, _ := strconv.Atoi(d)
+	return bornOn(year, month, day, len(y) == 2)
+}
+
+// bornOn returns the day on which somebody may have been born; short: the year lacks its century.
+func bornOn(year, month, day int, short bool) string {
+	if short {
 		if year += 1900; year < 1930 {
 			year += 100
 		}
 	}
-	day, _ := strconv.Atoi(d)
 	if t, ok := date(year, month, day); ok && year >= 1900 && year <= 2040 {
 		return t.Format(time.DateOnly)
 	}
@@ -69,13 +77,16 @@ const (
 		`seventeenth|eighteenth|nineteenth|twentieth|thirtieth|` + enTens + `|` + enTeens + `|` + enUnits + `)`
 )
 
-var dates = []*regexp.Regexp{
-	regexp.MustCompile(`(?:^|[^가-힣\d])(\d{4}|\d{2}|` + koDigits + `) ?년생?` + pause + `(\d{1,2}|[일이삼사오육유칠팔구십시]{1,2}) ?월` + pause +
-		`(\d{1,2}|[일이삼사오육칠팔구십]{1,3}) ?일`),
-	regexp.MustCompile(`(?i)\b(?:the )?(` + enDay + `)` + pause + `(?:of )?(` + enMonth + `)\.?` + pause +
-		`(?:of )?(?:in )?(` + enYear + `)`),
-	regexp.MustCompile(`(?i)\b(` + enMonth + `)\.?` + pause + `(?:the )?(` + enDay + `)` + pause + `(?:of )?(?:in )?(` + enYear + `)`),
-}
+// dates are compiled for the first text that needs them, and not at start-up.
+var dates = sync.OnceValue(func() []*regexp.Regexp {
+	return []*regexp.Regexp{
+		regexp.MustCompile(`(?:^|[^가-힣\d])(\d{4}|\d{2}|` + koDigits + `) ?년생?` + pause + `(\d{1,2}|[일이삼사오육유칠팔구십시]{1,2}) ?월` + pause +
+			`(\d{1,2}|[일이삼사오육칠팔구십]{1,3}) ?일`),
+		regexp.MustCompile(`(?i)\b(?:the )?(` + enDay + `)` + pause + `(?:of )?(` + enMonth + `)\.?` + pause +
+			`(?:of )?(?:in )?(` + enYear + `)`),
+		regexp.MustCompile(`(?i)\b(` + enMonth + `)\.?` + pause + `(?:the )?(` + enDay + `)` + pause + `(?:of )?(?:in )?(` + enYear + `)`),
+	}
+})
 
 // longestWindow is how far from a context word the texts that it explains are, in bytes.
 const longestWindow = 240
@@ -122,7 +133,7 @@ func (r *reader) windows() {
 // births adds the dates of birth in a window.
 func (r *reader) births(t, from int, text string) {
 	_, english := slices.BinarySearch(r.months, t)
-	for i, re := range dates {
+	for i, re := range dates() {
 		if i == 0 && !strings.Contains(text, "월") || i > 0 && !english {
 			continue
 		}
@@ -138,7 +149,7 @@ func (r *reader) births(t, from int, text string) {
 				y, mon, d = d, y, mon
 			}
 			if day := wordDate(y, mon, d); day != "" {
-				r.spans = append(r.spans, Span{Turn: t, From: from + start, To: from + m[1], Kind: DOB, Normal: day})
+				r.spans = append(r.spans, Span{Turn: t, From: from + start, To: from + m[1], Kind: kinds.DOB, Normal: day})
 			}
 		}
 	}
@@ -156,15 +167,7 @@ func wordDate(y, m, d string) string {
 	case "시":
 		month = 10
 	}
-	if year < 100 {
-		if year += 1900; year < 1930 {
-			year += 100
-		}
-	}
-	if t, ok := date(year, month, day); ok && year >= 1900 && year <= 2040 {
-		return t.Format("2006-01-02")
-	}
-	return ""
+	return bornOn(year, month, day, year < 100)
 }
 
 var ordinals = strings.Fields("zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth " +

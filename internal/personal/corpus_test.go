@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"callhouse/internal/personal"
+	"callhouse/internal/personal/kinds"
 	"callhouse/internal/sandbox/plant"
 )
 
@@ -17,7 +18,7 @@ type score struct{ planted, hit, found, right int }
 // near misses.
 func TestCorpus(t *testing.T) {
 	t.Parallel()
-	f, err := personal.New(personal.Options{Kinds: personal.Kinds, Countries: []string{"KR", "US"}})
+	f, err := personal.New(personal.Options{Kinds: kinds.All, Countries: []string{"KR", "US"}})
 	if err != nil {
 		t.Fatal(err)
 	}

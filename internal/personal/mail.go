@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"strings"
 	"unicode/utf8"
+
+	"callhouse/internal/personal/kinds"
 )
 
 // marks looks for what begins with no digit: addresses, and custom patterns.
@@ -67,7 +69,7 @@ func (r *reader) address(at int) {
 		return
 	}
 	normal := strings.ToLower(text[from:left] + "@" + domain)
-	r.spans = append(r.spans, Span{Turn: r.t, From: from, To: to, Kind: Email, Normal: normal})
+	r.spans = append(r.spans, Span{Turn: r.t, From: from, To: to, Kind: kinds.Email, Normal: normal})
 }
 
 // colons adds the IPv6 addresses of a text.
@@ -93,7 +95,7 @@ func (r *reader) colons() {
 		whole := (at == 0 || !isAlnum(text[at-1]) && text[at-1] != '_') && (end == len(text) || !isAlnum(text[end]))
 		if whole && colons >= 2 && to-at >= 5 && to-at <= 45 {
 			if ip, err := netip.ParseAddr(text[at:to]); err == nil {
-				r.spans = append(r.spans, Span{Turn: r.t, From: at, To: to, Kind: IP, Normal: ip.String()})
+				r.spans = append(r.spans, Span{Turn: r.t, From: at, To: to, Kind: kinds.IP, Normal: ip.String()})
 			}
 		}
 		at = end + 1
@@ -379,7 +381,7 @@ func (r *reader) spokenAddresses() {
 			(!dotted || isVerb(local))) {
 			continue
 		}
-		r.spans = append(r.spans, Span{Turn: r.t, From: ps[from].from, To: ps[end].to, Kind: Email, Normal: local + "@" + domain})
+		r.spans = append(r.spans, Span{Turn: r.t, From: ps[from].from, To: ps[end].to, Kind: kinds.Email, Normal: local + "@" + domain})
 	}
 }
 
@@ -525,12 +527,12 @@ func (r *reader) spelled(t, from int, text string) {
 			}
 			b.WriteString(strings.ToUpper(p.text))
 			s := b.String()
-			var kind Kind
+			var kind kinds.Kind
 			switch {
 			case len(s) >= 15 && r.f.wanted&ibanBit != 0 && isIBAN(s):
-				kind = IBAN
+				kind = kinds.IBAN
 			case len(s) == 9 && r.f.wanted&passportBit != 0 && isPassport(s) && (k+1 == len(ps) || ps[k+1].is != digitPiece):
-				kind = Passport
+				kind = kinds.Passport
 			default:
 				continue
 			}

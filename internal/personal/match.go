@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"callhouse/internal/personal/kinds"
 )
 
 // leastDigits is the length of the shortest number: a date of birth.
@@ -35,7 +37,7 @@ func (r *reader) finish() []Span {
 	return merged(r.spans)
 }
 
-func bitOf(k Kind) bits { return 1 << slices.Index(Kinds, k) }
+func bitOf(k kinds.Kind) bits { return 1 << slices.Index(kinds.All, k) }
 
 // merged sorts spans and joins those that overlap, under the kind that was found first.
 func merged(spans []Span) []Span {
@@ -255,10 +257,10 @@ func hasTail(gs []group) bool {
 }
 
 // recognizer returns what a candidate is, and its normal form; empty if it is nothing.
-type recognizer func(*reader, *candidate) (Kind, string)
+type recognizer func(*reader, *candidate) (kinds.Kind, string)
 
 // longest returns the last group of the longest number that begins with a group; -1 if none does.
-func (r *reader) longest(gs []group, used []bool, i int, recognize recognizer, which tails) (last int, kind Kind, normal string) {
+func (r *reader) longest(gs []group, used []bool, i int, recognize recognizer, which tails) (last int, kind kinds.Kind, normal string) {
 	var digits [2 * mostDigits]byte
 	cand := &r.cand
 	*cand = candidate{plus: gs[i].plus, region: gs[i].style == region, shape: cand.shape[:0], r: r, at: &gs[i]}
@@ -300,7 +302,7 @@ func (r *reader) longest(gs []group, used []bool, i int, recognize recognizer, w
 }
 
 // certain recognizes what a checksum makes certain.
-func (r *reader) certain(c *candidate) (Kind, string) {
+func (r *reader) certain(c *candidate) (kinds.Kind, string) {
 	d, wanted := c.digits, r.f.wanted
 	switch {
 	case len(d) == 13 && wanted&rrnBit != 0:
@@ -309,11 +311,11 @@ func (r *reader) certain(c *candidate) (Kind, string) {
 			return "", ""
 		}
 		if isRRN(d, formed && c.hyphens > 0) || isRRN(d, true) && c.context().is&rrnBit != 0 {
-			return RRN, d
+			return kinds.RRN, d
 		}
 	case len(d) >= 14 && wanted&cardBit != 0 && isCard(d):
 		if c.spoken || len(c.shape) == 1 || c.shaped(4, 6, 5) || c.shaped(4, 6, 4) || fours(c.shape) {
-			return Card, d
+			return kinds.Card, d
 		}
 	}
 	return "", ""
@@ -329,27 +331,27 @@ func fours(shape []int) bool {
 }
 
 // formed recognizes what its form shows.
-func (r *reader) formed(c *candidate) (Kind, string) {
+func (r *reader) formed(c *candidate) (kinds.Kind, string) {
 	d, wanted := c.digits, r.f.wanted
 	switch {
 	case len(d) == 12 && wanted&licenceBit != 0 && isLicence(d) &&
 		(c.shaped(2, 2, 6, 2) && (c.region || c.hyphens >= 3) || c.context().is&licenceBit != 0):
-		return Licence, d
+		return kinds.Licence, d
 	case c.region:
 		return "", ""
 	case len(d) == 10 && wanted&businessBit != 0 && isBusiness(d) && (c.shaped(3, 2, 5) || c.context().is&businessBit != 0):
-		return Business, d
+		return kinds.Business, d
 	case len(d) == 9 && wanted&ssnBit != 0 && isSSN(d) &&
 		(c.shaped(3, 2, 4) && (c.hyphens == 2 || !c.context().other) || c.context().is&ssnBit != 0):
-		return SSN, d
+		return kinds.SSN, d
 	case c.dots == 3 && len(c.shape) == 4 && wanted&ipBit != 0:
 		if ip := dotted(c); ip != "" && c.context().is&versionBit == 0 {
-			return IP, ip
+			return kinds.IP, ip
 		}
 	case c.dots > 0 && len(d) < 9:
 	case wanted&phoneBit != 0:
 		if n, ok := r.phone(c); ok {
-			return Phone, n
+			return kinds.Phone, n
 		}
 	}
 	return "", ""
@@ -442,7 +444,7 @@ func koreanShape(shape []int, d string) bool {
 }
 
 // told recognizes what only the words near it show.
-func (r *reader) told(c *candidate) (Kind, string) {
+func (r *reader) told(c *candidate) (kinds.Kind, string) {
 	d, n, wanted := c.digits, len(c.digits), r.f.wanted
 	if c.plus || c.region || wanted&(dobBit|accountBit) == 0 || n < 6 || n > 17 {
 		return "", ""
@@ -453,17 +455,17 @@ func (r *reader) told(c *candidate) (Kind, string) {
 	}
 	if wanted&dobBit != 0 && is.is&dobBit != 0 && n <= 8 {
 		if day := digitDate(d, c.shape); day != "" {
-			return DOB, day
+			return kinds.DOB, day
 		}
 	}
 	if wanted&accountBit != 0 && is.is&accountBit != 0 && n >= 8 && c.dots == 0 {
-		return Account, d
+		return kinds.Account, d
 	}
 	return "", ""
 }
 
 // emit adds the spans of a number: one in each turn that has a part of it, and its repetitions.
-func (r *reader) emit(c *chain, i, j int, kind Kind, normal string, which tails) {
+func (r *reader) emit(c *chain, i, j int, kind kinds.Kind, normal string, which tails) {
 	gs := r.groups[c.first:c.last]
 	more := false
 	for k := i; k <= j; {
@@ -511,7 +513,7 @@ func (r *reader) coded(at, end int) int {
 		return 0
 	}
 	r.stop()
-	r.late = append(r.late, late{Span{Turn: r.t, From: at, To: to, Kind: Passport, Normal: word}, r.word, isLetter(word[4])})
+	r.late = append(r.late, late{Span{Turn: r.t, From: at, To: to, Kind: kinds.Passport, Normal: word}, r.word, isLetter(word[4])})
 	return to
 }
 
@@ -566,6 +568,6 @@ func (r *reader) iban(at int) int {
 		return 0
 	}
 	r.stop()
-	r.spans = append(r.spans, Span{Turn: r.t, From: at, To: p, Kind: IBAN, Normal: string(b[:n])})
+	r.spans = append(r.spans, Span{Turn: r.t, From: at, To: p, Kind: kinds.IBAN, Normal: string(b[:n])})
 	return p
 }

@@ -16,29 +16,9 @@ import (
 	"strings"
 	"sync"
 	"unsafe"
+
+	"callhouse/internal/personal/kinds"
 )
-
-// Kind is a kind of personal data.
-type Kind string
-
-// The kinds.
-const (
-	Card     Kind = "card"
-	RRN      Kind = "rrn"
-	Passport Kind = "passport"
-	Licence  Kind = "licence"
-	Business Kind = "business"
-	SSN      Kind = "ssn"
-	IBAN     Kind = "iban"
-	Phone    Kind = "phone"
-	Email    Kind = "email"
-	IP       Kind = "ip"
-	DOB      Kind = "dob"
-	Account  Kind = "account"
-)
-
-// Kinds are all kinds, without those of custom patterns.
-var Kinds = []Kind{Card, RRN, Passport, Licence, Business, SSN, IBAN, Phone, Email, IP, DOB, Account}
 
 // Turn is what one side of a conversation says at once.
 type Turn struct {
@@ -50,7 +30,7 @@ type Turn struct {
 type Span struct {
 	Turn     int
 	From, To int
-	Kind     Kind
+	Kind     kinds.Kind
 	// Normal is the normal form of the whole value, however it is spelled.
 	Normal string
 	// More is set if the value begins in an earlier span, or if the span only repeats a part of it.
@@ -59,13 +39,13 @@ type Span struct {
 
 // Pattern is a custom kind.
 type Pattern struct {
-	Kind Kind
+	Kind kinds.Kind
 	Re   *regexp.Regexp
 }
 
 // Options say what to look for.
 type Options struct {
-	Kinds []Kind
+	Kinds []kinds.Kind
 	// Countries are the regions in which national telephone numbers are read, such as KR.
 	Countries []string
 	Patterns  []Pattern
@@ -83,14 +63,14 @@ type Finder struct {
 func New(o Options) (*Finder, error) {
 	f := &Finder{countries: o.Countries, patterns: o.Patterns}
 	for _, k := range o.Kinds {
-		i := slices.Index(Kinds, k)
+		i := slices.Index(kinds.All, k)
 		if i < 0 {
 			return nil, fmt.Errorf("%q is no kind of personal data", string(k))
 		}
 		f.wanted |= 1 << i
 	}
 	for _, p := range o.Patterns {
-		if !kindName.MatchString(string(p.Kind)) || slices.Contains(Kinds, p.Kind) {
+		if !kindName.MatchString(string(p.Kind)) || slices.Contains(kinds.All, p.Kind) {
 			return nil, fmt.Errorf("%q cannot be the name of a pattern: it takes a new name of lower-case letters and underscores",
 				string(p.Kind))
 		}

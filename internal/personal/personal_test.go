@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"callhouse/internal/loopback"
+	"callhouse/internal/personal/kinds"
 )
 
 func TestMain(m *testing.M) { loopback.Main(m) }
 
 func all(t testing.TB) *Finder {
-	f, err := New(Options{Kinds: Kinds, Countries: []string{"KR", "US"}})
+	f, err := New(Options{Kinds: kinds.All, Countries: []string{"KR", "US"}})
 	if err != nil {
 		t.Fatal(err)
 	}

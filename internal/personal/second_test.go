@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"callhouse/internal/personal"
+	"callhouse/internal/personal/kinds"
 )
 
 var labelled = regexp.MustCompile(`\{\{([a-z]+)(\*?)\|([^}]*)\}\}`)
@@ -57,7 +58,7 @@ func readCorpus(t *testing.T, name string) (conversations [][]personal.Turn, lab
 // The recognizers hold on a corpus on which they were not tuned.
 func TestSecondCorpus(t *testing.T) {
 	t.Parallel()
-	f, err := personal.New(personal.Options{Kinds: personal.Kinds, Countries: []string{"KR", "US"}})
+	f, err := personal.New(personal.Options{Kinds: kinds.All, Countries: []string{"KR", "US"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import "strings"
 type bits uint32
 
 const (
-	cardBit bits = 1 << iota // in the order of Kinds
+	cardBit bits = 1 << iota // in the order of kinds.All
 	rrnBit
 	passportBit
 	licenceBit

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"callhouse/internal/personal"
+	"callhouse/internal/personal/kinds"
 )
 
 // Kind is the type of a setting in the file.
@@ -120,15 +120,6 @@ type Values struct {
 	Publish                                 bool
 }
 
-// kindNames are the kinds of personal data, as the setting redact names them.
-var kindNames = func() string {
-	var names []string
-	for _, k := range personal.Kinds {
-		names = append(names, string(k))
-	}
-	return strings.Join(names, ", ")
-}()
-
 // Keys are all settings, in the order of their listing.
 var Keys = []Key{
 	{Name: "base_url", Kind: Text, For: Extract, Uses: "init plan verify recordings", Value: "URL",
@@ -182,7 +173,7 @@ var Keys = []Key{
 		About: "file with the key of these hashes, readable only by its owner; default: a key stored in the warehouse",
 		in:    func(v *Values) any { return &v.MaskKeyFile }},
 	{Name: "redact", Kind: List, For: Extract, Uses: "verify import migrate", Value: "KINDS", Sample: "card,rrn,phone,email",
-		About: "personal data to redact in texts before they are written: " + kindNames + ", or all; none ends it",
+		About: "personal data to redact in texts before they are written: " + strings.Join(kinds.Names(), ", ") + ", or all; none ends it",
 		in:    func(v *Values) any { return &v.Redact }},
 	{Name: "redact_tokens", Kind: Boolean, For: Extract, Uses: "verify import migrate", Default: "false",
 		About: "replace personal data by keyed tokens, so that equal values stay equal, and not only by the kind",

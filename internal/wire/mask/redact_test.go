@@ -12,13 +12,14 @@ import (
 
 	"callhouse/internal/calls"
 	"callhouse/internal/personal"
+	"callhouse/internal/personal/kinds"
 	"callhouse/internal/schema"
 	"callhouse/internal/wire"
 	"callhouse/internal/wire/wiretest"
 )
 
 func redactorOf(t testing.TB, key []byte) *Redactor {
-	r, err := NewRedactor(personal.Options{Kinds: personal.Kinds, Countries: []string{"KR", "US"},
+	r, err := NewRedactor(personal.Options{Kinds: kinds.All, Countries: []string{"KR", "US"},
 		Patterns: []personal.Pattern{{Kind: "member", Re: regexp.MustCompile(`\bMB-\d{5}\b`)}}}, key)
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"callhouse/internal/personal"
+	"callhouse/internal/personal/kinds"
 	"callhouse/internal/sandbox/render"
 	"callhouse/internal/sandbox/world"
 )
@@ -24,7 +25,7 @@ func BenchmarkRedact(b *testing.B) {
 			bodies = append(bodies, rd.Detail(nil, v))
 			size += len(bodies[len(bodies)-1])
 		}
-		r, err := NewRedactor(personal.Options{Kinds: personal.Kinds, Countries: []string{"KR", "US"}}, nil)
+		r, err := NewRedactor(personal.Options{Kinds: kinds.All, Countries: []string{"KR", "US"}}, nil)
 		if err != nil {
 			b.Fatal(err)
 		}

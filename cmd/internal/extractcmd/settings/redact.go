@@ -9,6 +9,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
 	"callhouse/internal/personal"
+	"callhouse/internal/personal/kinds"
 	"callhouse/internal/sink"
 	"callhouse/internal/wire/mask"
 )
@@ -39,10 +40,7 @@ func (s *Settings) redaction(was *layout.Redaction) (*layout.Redaction, error) {
 	if s.Country != "" {
 		now.Countries = []string{s.Country}
 	}
-	known := make([]string, 0, len(personal.Kinds))
-	for _, k := range personal.Kinds {
-		known = append(known, string(k))
-	}
+	known := kinds.Names()
 	switch {
 	case len(names) == 1 && names[0] == maskNone:
 		return &layout.Redaction{Kinds: []string{}}, nil
@@ -94,14 +92,14 @@ func (s *Settings) patterns() (out []layout.Pattern, err error) {
 // redactorOptions are the options of an entry of the manifest.
 func redactorOptions(r *layout.Redaction) (o personal.Options, err error) {
 	for _, k := range r.Kinds {
-		o.Kinds = append(o.Kinds, personal.Kind(k))
+		o.Kinds = append(o.Kinds, kinds.Kind(k))
 	}
 	for _, p := range r.Patterns {
 		re, err := regexp.Compile(p.Re)
 		if err != nil {
 			return o, err
 		}
-		o.Patterns = append(o.Patterns, personal.Pattern{Kind: personal.Kind(p.Kind), Re: re})
+		o.Patterns = append(o.Patterns, personal.Pattern{Kind: kinds.Kind(p.Kind), Re: re})
 	}
 	o.Countries = r.Countries
 	_, err = personal.New(o)
