@@ -150,6 +150,15 @@ func (c *Call) SetSettlement(s Settlement) { c.Row[colSettlement] = settlementVa
 // Extra returns the JSON object of the values without a column of their own, or nil: see extra.go.
 func (c *Call) Extra() []byte { return c.text(colExtra) }
 
+// Began returns when the call started or, without a start, when it was first seen, in ms since 1970
+// UTC: the call belongs to the period of this day, and is as old.
+func (c *Call) Began() int64 {
+	if at := c.StartAt(); at.OK {
+		return at.V
+	}
+	return c.FirstSeenAt()
+}
+
 // FirstSeenAt returns when the call was first listed, in ms since 1970 UTC.
 func (c *Call) FirstSeenAt() int64 { return schema.MillisOf(c.Row[colFirstSeenAt]).V }
 

@@ -23,6 +23,18 @@ type Recording struct {
 	Known      schema.Recording // of earlier attempts; the zero value: there was none
 }
 
+// Record returns the record of what became of the call's recording; at is in ms since 1970 UTC.
+func (r *Recording) Record(out schema.Recording, at int64) (schema.Record, error) {
+	if out.CallStart = nil; r.StartAt.OK {
+		out.CallStart = &r.StartAt.V
+	}
+	body, err := json.Marshal(out)
+	if err != nil {
+		return schema.Record{}, fmt.Errorf("encode the outcome of a recording: %w", err) // texts and numbers cannot fail
+	}
+	return schema.Record{Kind: schema.KindRecording, CallID: r.CallID, FetchedAt: at, Body: body}, nil
+}
+
 // Recording returns what became of the call's recording; false if nothing was tried.
 func (c *Call) Recording() (r schema.Recording, ok bool) {
 	if c.Recordings().Len() == 0 {

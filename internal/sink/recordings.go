@@ -55,16 +55,8 @@ func (w *Warehouse) RecordingsToDelete(ctx context.Context, before time.Time) it
 		if r.State == schema.RecordingWithheld {
 			return r.Path != ""
 		}
-		return began(c) < limit && (r.State == schema.RecordingStored || c.RecordingDue())
+		return c.Began() < limit && (r.State == schema.RecordingStored || c.RecordingDue())
 	})
-}
-
-// began returns when a call started; without a start, when it was first seen.
-func began(c *calls.Call) int64 {
-	if at := c.StartAt(); at.OK {
-		return at.V
-	}
-	return c.FirstSeenAt()
 }
 
 func (w *Warehouse) recordings(ctx context.Context, in func(*layout.File) bool, of func(*calls.Call) bool) (
@@ -95,8 +87,8 @@ func (w *Warehouse) recordings(ctx context.Context, in func(*layout.File) bool, 
 	}
 }
 
-// someOfPeriod is how many of the calls of a period are in memory at a time, unless a test changes it.
-var someOfPeriod = 4096
+// someOfPeriod is how many of the calls of a period are in memory at a time.
+const someOfPeriod = 4096
 
 // someRecordings returns the last of the chosen calls of a period that come before another, if that
 // is given: the latest first.

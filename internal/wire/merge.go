@@ -155,7 +155,7 @@ func (m *merger) object(dst []byte) []byte {
 		switch {
 		case f != unknown && m.top.slots[f].twins&fields != 0: // the same value in another form
 		case n == nil:
-			dst = scan.AppendMember(dst, from, o, o.Value.Raw)
+			dst = scan.AppendMember(dst, from, o.Key, o.Value.Raw)
 		case f != unknown:
 			m.both(f, o, n, withheld)
 		}
@@ -163,7 +163,7 @@ func (m *merger) object(dst []byte) []byte {
 	for i := range m.new {
 		n := &m.new[i]
 		if !m.sentTwice(n.Name) || !m.rowsOfOld {
-			dst = scan.AppendMember(dst, from, n, n.Value.Raw)
+			dst = scan.AppendMember(dst, from, n.Key, n.Value.Raw)
 		}
 	}
 	return append(dst, '}')
@@ -201,11 +201,11 @@ func mergeInner(n *scan.Value, o *scan.Member) {
 	sent := map[string]bool{}
 	for m := range scan.Members(n.Raw) {
 		sent[string(m.Name)] = true
-		dst = scan.AppendMember(dst, 1, &m, m.Value.Raw)
+		dst = scan.AppendMember(dst, 1, m.Key, m.Value.Raw)
 	}
 	for m := range scan.Members(o.Value.Raw) {
 		if !sent[string(m.Name)] {
-			dst = scan.AppendMember(dst, 1, &m, m.Value.Raw)
+			dst = scan.AppendMember(dst, 1, m.Key, m.Value.Raw)
 		}
 	}
 	n.Raw = append(dst, '}')
@@ -225,7 +225,7 @@ func known(v scan.Value, n *node) scan.Value {
 	dst := []byte{'{'}
 	for m := range scan.Members(v.Raw) {
 		if n.find(m.Name) != unknown {
-			dst = scan.AppendMember(dst, 1, &m, m.Value.Raw)
+			dst = scan.AppendMember(dst, 1, m.Key, m.Value.Raw)
 		}
 	}
 	v.Raw = append(dst, '}')

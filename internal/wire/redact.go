@@ -59,14 +59,14 @@ func redactObject(dst, text []byte, of *node, whole bool) (out []byte, changed b
 		}
 		switch at := &of.slots[f]; {
 		case whole && at.withheld && m.Value.Shape != scan.IsNull:
-			dst = scan.AppendMember(dst, from, &m, nullText)
+			dst = scan.AppendMember(dst, from, m.Key, nullText)
 			changed = true
 		case at.inner != nil && at.list < 0 && m.Value.Shape == scan.IsObject:
 			var inner bool
-			dst, inner = redactObject(scan.AppendMember(dst, from, &m, nil), m.Value.Raw, at.inner, false)
+			dst, inner = redactObject(scan.AppendMember(dst, from, m.Key, nil), m.Value.Raw, at.inner, false)
 			changed = changed || inner
 		default:
-			dst = scan.AppendMember(dst, from, &m, m.Value.Raw)
+			dst = scan.AppendMember(dst, from, m.Key, m.Value.Raw)
 		}
 	}
 	return append(dst, '}'), changed

@@ -146,7 +146,8 @@ func Mend(ctx context.Context, w *sink.Warehouse, root string, deep, dry bool, n
 			return err
 		}
 		of := calls.RecordingOf(c)
-		rec, err := Record(&of, schema.Recording{State: schema.RecordingDue, FetchedAt: r.FetchedAt, Reason: "the stored file " + what}, now)
+		due := schema.Recording{State: schema.RecordingDue, FetchedAt: r.FetchedAt, Reason: "the stored file " + what}
+		rec, err := of.Record(due, now.UnixMilli())
 		if err != nil {
 			return err
 		}

@@ -5,11 +5,8 @@ package recorded
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
-	"strings"
 	"time"
 
 	"callhouse/internal/calls"
@@ -127,7 +124,7 @@ func (p *Pruned) delete(ctx context.Context, w *sink.Warehouse, a *recording.Arc
 		if out.FetchedAt == 0 {
 			out.FetchedAt = now.UnixMilli()
 		}
-		rec, err := Record(&r, out, now)
+		rec, err := r.Record(out, now.UnixMilli())
 		if err != nil {
 			return err
 		}
@@ -136,18 +133,3 @@ func (p *Pruned) delete(ctx context.Context, w *sink.Warehouse, a *recording.Arc
 	p.Calls += int64(len(recs))
 	return w.Put(ctx, recs...)
 }
-
-// Record returns the record of what became of a call's recording.
-func Record(of *calls.Recording, out schema.Recording, now time.Time) (schema.Record, error) {
-	if out.CallStart = nil; of.StartAt.OK {
-		out.CallStart = &of.StartAt.V
-	}
-	body, err := json.Marshal(out)
-	if err != nil {
-		return schema.Record{}, fmt.Errorf("encode the outcome of a recording: %w", err)
-	}
-	return schema.Record{Kind: schema.KindRecording, CallID: of.CallID, FetchedAt: now.UnixMilli(), Body: body}, nil
-}
-
-// Place returns an archive's address for people.
-func Place(address string) string { return strings.TrimPrefix(address, "file://") }

@@ -5,7 +5,6 @@ package recordings
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -299,9 +298,6 @@ func (c *Crawl) one(ctx context.Context, due *calls.Recording) error {
 		}
 	}
 	r := schema.Recording{FetchedAt: c.Now(), Attempts: due.Known.Attempts + 1}
-	if due.StartAt.OK {
-		r.CallStart = &due.StartAt.V
-	}
 	switch {
 	case failure == nil:
 		r.State, r.Path, r.Bytes, r.SHA256 = schema.RecordingStored, stored.Path, stored.Bytes, stored.SHA256
@@ -325,11 +321,10 @@ func (c *Crawl) one(ctx context.Context, due *calls.Recording) error {
 		r.Reason = c.Secrets.Clip(failure.Error(), 300)
 		c.Log.Debug("recording not stored", "call", c.Secrets.Clip(due.CallID, 200), "state", r.State, "reason", r.Reason)
 	}
-	body, err := json.Marshal(r)
-	if err != nil {
-		return fmt.Errorf("encode the outcome of a recording: %w", err) // texts and numbers cannot fail
+	rec, err := due.Record(r, r.FetchedAt)
+	if err == nil {
+		err = c.Put(ctx, rec)
 	}
-	err = c.Put(ctx, schema.Record{Kind: schema.KindRecording, CallID: due.CallID, FetchedAt: r.FetchedAt, Body: body})
 	if err == nil {
 		c.note(&r, time.Since(begun))
 	}
@@ -457,15 +452,12 @@ func (c *Crawl) delete(ctx context.Context) error {
 			return nil
 		}
 		out := r.Known
-		out.Path, out.CallStart = "", nil
-		if r.StartAt.OK {
-			out.CallStart = &r.StartAt.V
+		out.Path = ""
+		rec, err := r.Record(out, c.Now())
+		if err == nil {
+			err = c.Put(ctx, rec)
 		}
-		body, err := json.Marshal(out)
 		if err != nil {
-			return fmt.Errorf("encode the outcome of a recording: %w", err)
-		}
-		if err := c.Put(ctx, schema.Record{Kind: schema.KindRecording, CallID: r.CallID, FetchedAt: c.Now(), Body: body}); err != nil {
 			return err
 		}
 		c.count(func(p *Report) { p.Deleted++ })

@@ -84,11 +84,7 @@ func (l *lines) on(key, day string) []byte {
 // tell sets the columns derived from the numbers of a call, and reports whether any of them
 // changed.
 func (l *lines) tell(c *calls.Call) bool {
-	at := c.FirstSeenAt()
-	if c.StartAt().OK {
-		at = c.StartAt().V
-	}
-	day := layout.Day(at)
+	day := layout.Day(c.Began())
 	side := func(col int) (own, e164 []byte) {
 		number := schema.TextOf(c.Row[col])
 		if len(number) == 0 {

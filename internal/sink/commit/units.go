@@ -299,13 +299,7 @@ func (p *planner) ageOut() {
 // aged reports whether a call is past its retention: by its start, or else by when it was first
 // seen.
 func (m *maker) aged(call *calls.Call) bool {
-	if m.keepFrom == 0 {
-		return false
-	}
-	if call.StartAt().OK {
-		return call.StartAt().V < m.keepFrom
-	}
-	return call.FirstSeenAt() < m.keepFrom
+	return m.keepFrom != 0 && call.Began() < m.keepFrom
 }
 
 // located is the place of a call in the snapshot.

@@ -102,11 +102,7 @@ var numberColumns = []string{"from_number", "to_number", "presentation_number", 
 // selected adds the selected calls of a file.
 func (f *erasure) selected(ctx context.Context, t *table.Reader, sel Selection) error {
 	return t.EachCall(ctx, func(call *calls.Call) {
-		began := call.FirstSeenAt()
-		if call.StartAt().OK {
-			began = call.StartAt().V
-		}
-		if !sel.Before.IsZero() && began < sel.Before.UnixMilli() {
+		if !sel.Before.IsZero() && call.Began() < sel.Before.UnixMilli() {
 			f.ids[string(call.ID())] = true
 		}
 		for i := range f.numbers {

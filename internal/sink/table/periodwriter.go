@@ -74,11 +74,10 @@ func CountCall(info *layout.File, call *calls.Call) {
 		return
 	}
 	info.Unsettled++
-	since := call.StartAt().V
 	if !call.StartAt().OK {
 		info.Unstarted++
-		since = call.FirstSeenAt()
 	}
+	since := call.Began()
 	if info.OldestUnsettled == nil || since < *info.OldestUnsettled {
 		info.OldestUnsettled = &since
 	}

@@ -226,11 +226,7 @@ const blankVersion = 3
 // call verifies one call, with its turns and items.
 func (p *periodCheck) call(call *calls.Call) {
 	bad := func(kind, format string, args ...any) { p.v.bad.Add(kind, p.calls.at, format, args...) }
-	since := call.FirstSeenAt()
-	if call.StartAt().OK {
-		since = call.StartAt().V
-	}
-	if day := layout.Day(since); !strings.HasPrefix(day, p.calls.listed.Period) {
+	if day := layout.Day(call.Began()); !strings.HasPrefix(day, p.calls.listed.Period) {
 		bad("period", "call %s belongs to %s", call.ID(), day)
 	}
 	if call.FirstSeenAt() > call.FetchedAt() {

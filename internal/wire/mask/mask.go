@@ -271,7 +271,7 @@ func (m *masking) appendObject(dst, text []byte, at []*node) (out []byte, change
 	from, top := len(dst), m.top
 	m.top = false
 	for member := range scan.Members(text) {
-		dst = scan.AppendMember(dst, from, &member, nil)
+		dst = scan.AppendMember(dst, from, member.Key, nil)
 		v := member.Value
 		var inner []*node
 		for _, n := range at {

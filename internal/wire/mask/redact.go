@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"hash"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -52,11 +53,7 @@ func NewRedactor(o personal.Options, key []byte) (*Redactor, error) {
 func (r *Redactor) Counts() map[string]int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	out := make(map[string]int64, len(r.counts))
-	for k, n := range r.counts {
-		out[k] = n
-	}
-	return out
+	return maps.Clone(r.counts)
 }
 
 const tokenBytes = 8
@@ -149,7 +146,7 @@ func (r *Redactor) Apply(body []byte) (clean []byte, changed bool, err error) {
 			return nil, false, fmt.Errorf("cannot be decoded: %w", s.Err())
 		}
 		member := scan.Member{Name: scan.KeyText(key), Key: key, Value: v}
-		dst = appendMember(dst, from, member, nil)
+		dst = scan.AppendMember(dst, from, key, nil)
 		of := callFields[string(member.Name)]
 		c := false
 		switch {
@@ -242,7 +239,7 @@ func (r *redacting) object(dst, text []byte, own func(name []byte, v scan.Value)
 	for m := range scan.Members(text) {
 		if own != nil {
 			if replaced := own(m.Name, m.Value); replaced != nil {
-				dst = appendMember(dst, from, m, replaced)
+				dst = scan.AppendMember(dst, from, m.Key, replaced)
 				changed = changed || !bytes.Equal(replaced, m.Value.Raw)
 				continue
 			}
@@ -254,16 +251,10 @@ func (r *redacting) object(dst, text []byte, own func(name []byte, v scan.Value)
 			}
 		}
 		var c bool
-		dst, c = r.value(appendMember(dst, from, m, nil), m.Value, inner)
+		dst, c = r.value(scan.AppendMember(dst, from, m.Key, nil), m.Value, inner)
 		changed = changed || c
 	}
 	return append(dst, '}'), changed
-}
-
-// appendMember is scan.AppendMember without a pointer, which would be an allocation for each member.
-func appendMember(dst []byte, from int, m scan.Member, raw []byte) []byte {
-	dst = append(append(scan.Comma(dst, from), m.Key.Raw...), ':')
-	return append(dst, raw...)
 }
 
 // named returns the name in an object such as {"name":"phone","value":"…"}; nil if it has none.

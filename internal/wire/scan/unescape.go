@@ -173,8 +173,8 @@ func Comma(dst []byte, from int) []byte {
 	return append(dst, ',')
 }
 
-// AppendMember appends a member with another value.
-func AppendMember(dst []byte, from int, m *Member, raw []byte) []byte {
-	dst = append(append(Comma(dst, from), m.Key.Raw...), ':')
+// AppendMember appends a member with a key as it was spelled, and a value.
+func AppendMember(dst []byte, from int, key Value, raw []byte) []byte {
+	dst = append(append(Comma(dst, from), key.Raw...), ':')
 	return append(dst, raw...)
 }
