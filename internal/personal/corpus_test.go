@@ -11,8 +11,57 @@ import (
 	"callhouse/internal/sandbox/plant"
 )
 
+// label is a planted value of a conversation.
+type label struct {
+	turn, from, to int
+	kind           string
+	spoken         bool
+}
+
 // score counts what was planted and found, of a kind.
 type score struct{ planted, hit, found, right int }
+
+func (s *score) recall() float64    { return float64(s.hit) / float64(max(s.planted, 1)) }
+func (s *score) precision() float64 { return float64(s.right) / float64(max(s.found, 1)) }
+
+// scores are those of kinds, written and spoken.
+type scores map[string]*score
+
+func (s scores) of(kind string, spoken bool) *score {
+	name := kind + map[bool]string{false: " written", true: " spoken"}[spoken]
+	if s[name] == nil {
+		s[name] = &score{}
+	}
+	return s[name]
+}
+
+// judge compares what is found in a conversation with what was planted, and passes differences on.
+func (s scores) judge(turns []personal.Turn, labels []label, spans []personal.Span, note func(kind, what, text string)) {
+	for _, l := range labels {
+		c := s.of(l.kind, l.spoken)
+		if c.planted++; slices.ContainsFunc(spans, func(s personal.Span) bool {
+			return s.Turn == l.turn && s.From <= l.from && s.To >= l.to && string(s.Kind) == l.kind
+		}) {
+			c.hit++
+		} else {
+			note(l.kind, "missed", turns[l.turn].Text[l.from:l.to])
+		}
+	}
+	for _, span := range spans {
+		spoken, right := false, false
+		for _, l := range labels {
+			if l.turn == span.Turn && l.from <= span.To && l.to >= span.From {
+				spoken, right = l.spoken, l.kind == string(span.Kind) && span.From >= l.from && span.To <= l.to
+			}
+		}
+		c := s.of(string(span.Kind), spoken)
+		if c.found++; right {
+			c.right++
+		} else {
+			note(string(span.Kind), "wrong", turns[span.Turn].Text[span.From:span.To])
+		}
+	}
+}
 
 // The recognizers find what the sandbox plants, and no more: 10,000 lines, half of the exchanges
 // near misses.
@@ -22,24 +71,8 @@ func TestCorpus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scores := map[string]*score{}
-	of := func(kind string, spoken bool) *score {
-		name := kind + " written"
-		if spoken {
-			name = kind + " spoken"
-		}
-		if scores[name] == nil {
-			scores[name] = &score{}
-		}
-		return scores[name]
-	}
+	scores := scores{}
 	missed := map[string]int{}
-	note := func(format string, args ...any) {
-		kind := fmt.Sprint(args[0])
-		if missed[kind]++; missed[kind] <= 6 {
-			t.Logf(format, args...)
-		}
-	}
 	lines := 0
 	for seed := uint64(0); lines < 10_000; seed++ {
 		x := plant.Draw(seed, seed%2 == 0)
@@ -48,33 +81,15 @@ func TestCorpus(t *testing.T) {
 		for _, l := range x.Lines {
 			turns = append(turns, personal.Turn{Speaker: fmt.Sprint(l.Agent), Text: l.Text})
 		}
-		spans := f.Conversation(turns)
+		var labels []label
 		for _, l := range x.Labels {
-			s := of(l.Kind, l.Spoken)
-			s.planted++
-			if slices.ContainsFunc(spans, func(s personal.Span) bool {
-				return s.Turn == l.Line && s.From <= l.From && s.To >= l.To && string(s.Kind) == l.Kind
-			}) {
-				s.hit++
-			} else {
-				note("%s missed: %q in %q: %v", l.Kind, x.Lines[l.Line].Text[l.From:l.To], turns, spans)
-			}
+			labels = append(labels, label{l.Line, l.From, l.To, l.Kind, l.Spoken})
 		}
-		for _, s := range spans {
-			spoken, right := false, false
-			for _, l := range x.Labels {
-				if l.Line == s.Turn && l.From <= s.To && l.To >= s.From {
-					spoken, right = l.Spoken, l.Kind == string(s.Kind) && s.From >= l.From && s.To <= l.To
-				}
+		scores.judge(turns, labels, f.Conversation(turns), func(kind, what, text string) {
+			if missed[kind]++; missed[kind] <= 6 {
+				t.Logf("%s %s: %q in %q", kind, what, text, turns)
 			}
-			c := of(string(s.Kind), spoken)
-			c.found++
-			if right {
-				c.right++
-			} else {
-				note("%s wrong: %q in %q", s.Kind, turns[s.Turn].Text[s.From:s.To], turns)
-			}
-		}
+		})
 	}
 	var table strings.Builder
 	for _, k := range plant.Kinds {
@@ -90,7 +105,7 @@ func TestCorpus(t *testing.T) {
 			if s == nil {
 				continue
 			}
-			recall, precision := float64(s.hit)/float64(max(s.planted, 1)), float64(s.right)/float64(max(s.found, 1))
+			recall, precision := s.recall(), s.precision()
 			fmt.Fprintf(&table, "%-18s planted %4d  recall %.4f  precision %.4f\n", k+how, s.planted, recall, precision)
 			if recall < least || precision < least {
 				t.Errorf("%s: recall %.4f, precision %.4f, want %.2f", k+how, recall, precision, least)
