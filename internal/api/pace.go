@@ -20,7 +20,7 @@ const (
 	spareEvery = 20 * time.Second
 	spareFor   = 10 * time.Second
 	// After a refusal we hold less than fitted, by 1/backOff of it, for steadyFirst; by twice as
-	// much if that was too little and the refusal before it less than a window ago. The time
+	// much, four and eight times as much if refusals come before it has risen, within a minute. The time
 	// doubles whenever the next refusal finds the same number, up to steadyMost. Then the ceiling
 	// rises: by the spare part within the first rise, and by twice as much in each following one.
 	backOff     = 10
