@@ -330,6 +330,34 @@ func TestWhatIsNotCompared(t *testing.T) {
 	}
 }
 
+// The period before may lie before all calls, also if it is compared by two groups: these have a type of
+// their own.
+func TestComparedWithNothing(t *testing.T) {
+	w := warehouse(t, randomData(rand.New(rand.NewPCG(1, 1)), 30), nil)
+	first := w.Snapshot().Manifest.FilesOf("calls")[0].Period // a day or a month
+	month := parse(t, first[:len("2026-03")]+"-01T00:00:00Z")
+	asked := 0
+	for _, f := range sqlfiles.Reports() {
+		if !f.Comparable() {
+			continue
+		}
+		p, err := w.Compare(f.Name, question.Params{By: "agent,hour", Field: "colour=true", Since: month, Until: month.AddDate(0, 1, 0)}, month.AddDate(1, 0, 0))
+		if err != nil {
+			continue // it has no two groups
+		}
+		rows, err := w.Report(t.Context(), f.Name, p)
+		if err != nil {
+			t.Errorf("%s: %v", f.Name, err)
+			continue
+		}
+		all(t, rows, nil)
+		asked++
+	}
+	if asked < 10 {
+		t.Errorf("%d reports are compared by two groups", asked)
+	}
+}
+
 // Weekends that one of two periods has more of are told: only months can have.
 func TestUnevenWeekends(t *testing.T) {
 	w := warehouse(t, randomData(rand.New(rand.NewPCG(1, 1)), 5), nil)

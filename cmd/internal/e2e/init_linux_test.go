@@ -140,7 +140,7 @@ func (d *dialogue) answer(question, answer string) {
 			d.t.Fatalf("no question %q in\n%s", question, text)
 		}
 	}
-	if strings.HasPrefix(question, "API key") { // echo is off right after the question
+	if last := d.text()[strings.LastIndex(d.text(), "\n")+1:]; strings.HasPrefix(last, "API key") { // echo is off right after the question
 		for end := time.Now().Add(time.Minute); d.echoes() && time.Now().Before(end); {
 			time.Sleep(time.Millisecond)
 		}

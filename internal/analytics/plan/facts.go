@@ -52,12 +52,9 @@ func (p *Planner) fact(name string, q question.Question) (with []string) {
 		}
 		parts = append(parts, "SELECT CAST(NULL AS VARCHAR) AS key, * FROM ("+rows+")")
 	}
-	if rest {
+	if rest || len(tallies) == 0 { // no call is selected: no rows, with a key of the type of the groups
 		with = append(with, p.related(of.from, q), "uncounted AS NOT MATERIALIZED ("+uncounted+")")
 		parts = append(parts, sqlfiles.Relation(name))
-	}
-	if parts == nil {
-		parts = append(parts, "SELECT CAST(NULL AS VARCHAR) AS key, * FROM ("+stored.Empty(of.table)+")")
 	}
 	return append(with, name+" AS MATERIALIZED ("+strings.Join(parts, "\nUNION ALL BY NAME\n")+")")
 }
