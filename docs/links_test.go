@@ -1,4 +1,4 @@
-// Package docs holds the manual. Its test follows every link in it.
+// Package docs holds the manual. Its tests follow every link in it, and find every page in the README.
 package docs
 
 import (
@@ -52,6 +52,22 @@ func TestLinks(t *testing.T) {
 	}
 	if links < 50 {
 		t.Errorf("found %d links in %d pages", links, len(pages))
+	}
+}
+
+// The manual's list in the README leads to every page.
+func TestReadmeNamesEveryPage(t *testing.T) {
+	readme := prose(t, "../README.md")
+	for _, folder := range []string{"guide", "reference"} {
+		pages, err := filepath.Glob(folder + "/*.md")
+		if err != nil || len(pages) == 0 {
+			t.Fatal(pages, err)
+		}
+		for _, page := range pages {
+			if !strings.Contains(readme, "](docs/"+filepath.ToSlash(page)+")") {
+				t.Errorf("the README does not link to docs/%s", page)
+			}
+		}
 	}
 }
 

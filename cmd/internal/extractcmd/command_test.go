@@ -12,6 +12,19 @@ import (
 	"callhouse/cmd/internal/cmdtest"
 )
 
+// The README's list of commands is complete.
+func TestReadmeNamesEveryCommand(t *testing.T) {
+	readme, err := os.ReadFile("../../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range Command().Commands() {
+		if c.IsAvailableCommand() && c.Name() != "help" && !strings.Contains(string(readme), "| `extract "+c.Name()) {
+			t.Errorf("the README does not list extract %s", c.Name())
+		}
+	}
+}
+
 // From the next release on extract alone shows its help. Until then what runs it
 // without a terminal, as cron does, or with settings goes on, with a warning.
 func TestExtractWithoutACommand(t *testing.T) {
