@@ -1,4 +1,4 @@
-// Package docs holds the manual. Its test follows every link in it.
+// The test follows every link of the manual.
 package docs
 
 import (

@@ -27,7 +27,7 @@ const (
 
 // openHTTP listens for browsers, if requested.
 func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted, log *audit.Log,
-	house *lend.Houses) (func(context.Context) error, error) {
+	house *lend.Houses, j job) (func(context.Context) error, error) {
 	if c.http == "" {
 		return nil, nil
 	}
@@ -49,6 +49,13 @@ func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted
 			log.Write(audit.Entry{At: e.At.UTC(), User: e.User, From: e.From, Application: "http",
 				Millis: float64(e.Took.Microseconds()) / 1000, Code: fmt.Sprint(e.Status), Text: e.Address})
 		}
+	}
+	if c.on {
+		s, err := c.assistant(j, house, log)
+		if err != nil {
+			return nil, err
+		}
+		config.Assistant = assistantsOverHTTP(s, who.list)
 	}
 	listener, err := c.listen(ctx, "--http", c.http)
 	if err != nil {
