@@ -70,14 +70,14 @@ var markRE = regexp.MustCompile(`(?m)^<([A-Z0-9]{12})>$`)
 // texts alone, the texts stand between marks that they cannot know, and no file changes.
 func TestInstructionsChangeNothing(t *testing.T) {
 	t.Parallel()
-	tried := longtest.Each(len(orders) / 2)
+	tried, asked := longtest.Each(len(orders)), longtest.Each(8)
 	for i, order := range orders {
 		if !tried(i) {
 			continue
 		}
 		t.Run("", func(t *testing.T) {
 			t.Parallel()
-			harmless, hostile := transcript(t, "refund "+strings.Repeat("a", len(order))), transcript(t, "refund "+order)
+			harmless, hostile := transcript(t, "refund "+strings.Repeat("a", len(order)), asked), transcript(t, "refund "+order, asked)
 			if len(harmless) != len(hostile) {
 				t.Fatalf("%d messages, with harmless texts %d", len(hostile), len(harmless))
 			}
@@ -92,7 +92,7 @@ func TestInstructionsChangeNothing(t *testing.T) {
 
 // transcript calls every tool over a company with a text, and returns what the server sent, without
 // that text.
-func transcript(t *testing.T, text string) (sent []string) {
+func transcript(t *testing.T, text string, tried func(int) bool) (sent []string) {
 	t.Helper()
 	s, out := newSetting(t, told(text), nil), new(kept)
 	before := contents(t, s.root)
@@ -101,8 +101,12 @@ func transcript(t *testing.T, text string) (sent []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := false
-	for _, tool := range toolsOf(t, c) {
+	said, asked := false, 0
+	for i, tool := range toolsOf(t, c) {
+		if !tried(i) && !slices.Contains([]string{"call", "calls", "search", "sql"}, tool.Name) {
+			continue
+		}
+		asked++
 		got := ask(t, c, tool.Name, needed(tool.Name, "caa", "refund"))
 		if got.isError {
 			t.Errorf("%s: %s", tool.Name, got.text)
@@ -134,7 +138,7 @@ func transcript(t *testing.T, text string) (sent []string) {
 	if now := contents(t, s.root); !slices.Equal(now, before) {
 		t.Errorf("files have changed: %v, were %v", now, before)
 	}
-	if len(s.entries) != len(sqlfiles.Reports())+2 {
+	if len(s.entries) != asked {
 		t.Errorf("%d tools were run", len(s.entries))
 	}
 	out.mu.Lock()
@@ -194,7 +198,7 @@ func contents(t *testing.T, root string) (out []string) {
 	return out
 }
 
-var everyStatement = longtest.Int("every-statement", 101, 9, "try every n-th hostile statement")
+var everyStatement = longtest.Int("every-statement", 251, 9, "try every n-th hostile statement")
 
 // Statements that reach out of the warehouse, and every function of DuckDB that does, in every form,
 // are refused, and do nothing.
@@ -275,8 +279,11 @@ func TestRightsOfReaders(t *testing.T) {
 		}
 		return out
 	}
-	told, asked, tried := 0, 0, longtest.Each(24)
+	told, asked, tried, opened := 0, 0, longtest.Each(40), longtest.Each(2)
 	for i, door := range []string{"stdin", "http"} {
+		if !opened(i) {
+			continue
+		}
 		open := func(user string) *sdk.ClientSession {
 			if door == "http" {
 				return s.overHTTP(of, user)
@@ -335,7 +342,7 @@ func TestRightsOfReaders(t *testing.T) {
 			t.Errorf("%s: a report that is closed is answered: %v", door, err)
 		}
 	}
-	if told < asked/4 || asked == 0 {
+	if asked == 0 || longtest.On() && told < asked/4 {
 		t.Errorf("%d of %d answers tell of others where they may", told, asked)
 	}
 }
@@ -344,13 +351,17 @@ func TestRightsOfReaders(t *testing.T) {
 // about it.
 func TestReportsOnly(t *testing.T) {
 	t.Parallel()
+	tried := longtest.Each(8)
 	s := newSetting(t, told("the words of a caller"), func(c *mcp.Config) { c.ReportsOnly = true })
 	for _, c := range []*sdk.ClientSession{s.client(mcp.Reader{}, nil), s.overHTTP(map[string]rights.Rights{"ann": {Masked: []string{"from_number"}}}, "ann")} {
 		tools := toolsOf(t, c)
 		if len(tools) != len(sqlfiles.Reports())-2+1 {
 			t.Errorf("%d tools", len(tools))
 		}
-		for _, tool := range tools {
+		for i, tool := range tools {
+			if !tried(i) && tool.Name != "calls" {
+				continue
+			}
 			// What the analysis extracted from a call is a figure to be counted, and stays.
 			if got := ask(t, c, tool.Name, needed(tool.Name, "", "")); got.isError || strings.Contains(got.raw, "the words of a caller") && tool.Name != "extracted" {
 				t.Errorf("%s: %s", tool.Name, got.text)
