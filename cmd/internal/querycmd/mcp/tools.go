@@ -218,6 +218,8 @@ func (s *Server) report(ctx context.Context, c *call, f *sqlfiles.File) (*answer
 		if p, err = c.house.Compare(f.Name, p, c.now); err != nil {
 			return nil, err
 		}
+		a.Notes = append(a.Notes, "previous_, change_: the period before, and the difference. If 0 lies between change_low_ and "+
+			"change_high_ (95 %), or these are missing, the direction of a change is unclear.")
 	}
 	rows, err := c.house.Report(ctx, f.Name, p)
 	if err != nil {
