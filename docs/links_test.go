@@ -1,4 +1,4 @@
-// Package docs holds the manual. Its tests follow every link in it, and find every page in the README.
+// The tests follow every link in the manual, and find every page in the README.
 package docs
 
 import (

@@ -106,12 +106,18 @@ func query(ctx context.Context, stmt *duck.Stmt, arguments func(*duck.Stmt) ([]a
 // Card tells what the call is: names and values, for people. What became of its recording is in it
 // if the reader may listen to it.
 func (w *Warehouse) Card(ctx context.Context, id string) (*Rows, error) {
-	recording, args := "", []any{id}
-	if w.Rights().Hears() {
-		recording = `, (SELECT CASE WHEN state = 'stored' THEN ? || '/' || path ELSE concat_ws(': ', state, reason) END
-			FROM recordings WHERE recordings.call_id = calls.call_id) AS recording`
-		args = []any{strings.TrimPrefix(w.Snapshot().Manifest.Archive, "file://"), id}
+	if !w.Rights().Hears() {
+		return w.Facts(ctx, id)
 	}
+	return w.facts(ctx, `, (SELECT CASE WHEN state = 'stored' THEN ? || '/' || path ELSE concat_ws(': ', state, reason) END
+			FROM recordings WHERE recordings.call_id = calls.call_id) AS recording`,
+		strings.TrimPrefix(w.Snapshot().Manifest.Archive, "file://"), id)
+}
+
+// Facts is Card without the place of the recording.
+func (w *Warehouse) Facts(ctx context.Context, id string) (*Rows, error) { return w.facts(ctx, "", id) }
+
+func (w *Warehouse) facts(ctx context.Context, recording string, args ...any) (*Rows, error) {
 	rows, err := w.SQL(ctx, `SELECT call_id AS call, agent_id AS agent, agent_version AS version, variant_label AS variant,
 		start_at AS started, duration_ms AS duration, call_type AS type, status, disconnection_reason AS ended_for,
 		from_number AS "from", to_number AS "to", user_sentiment AS sentiment, total_cost AS cost, summary,

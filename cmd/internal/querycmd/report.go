@@ -3,8 +3,6 @@ package querycmd
 import (
 	"cmp"
 	"context"
-	"errors"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -16,9 +14,7 @@ import (
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
-	"callhouse/internal/analytics/holiday"
 	"callhouse/internal/analytics/question"
-	"callhouse/internal/analytics/value"
 	"callhouse/internal/words"
 	sqlfiles "callhouse/sql"
 )
@@ -152,9 +148,9 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 		return err
 	}
 	defer rows.Close()
-	top := &topRows{rows, cmp.Or(p.Top, math.MaxInt64)}
+	top := &format.First{Source: rows, Rows: cmp.Or(p.Top, math.MaxInt64)}
 	src := format.Drawn(top, f.Map)
-	before, compares := p.Previous()
+	_, compares := p.Previous()
 	if compares {
 		src = format.Compared(top)
 	}
@@ -163,114 +159,25 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 		return err
 	}
 	a.Notes(r)
-	if n, err := top.others(ctx); err != nil {
+	if n, err := top.Others(ctx); err != nil {
 		return err
 	} else if p.Top > 0 && n > 0 {
 		words.Fprintf(a.Stderr, "and %s\n", cli.Plural(n, "more row"))
 	}
-	if err := a.remarks(ctx, w, f, p, r.Rows == 0); err != nil || !f.Selects() {
-		return err
-	}
-	if compares {
-		a.compareNotes(p, loc)
-	}
-	if err := a.coverage(ctx, w, f, "coverage", p, now); err != nil || !compares {
-		return err
-	}
-	return a.coverage(ctx, w, f, "coverage before", before, now)
-}
-
-// topRows are the first rows of an answer.
-type topRows struct {
-	*analytics.Rows
-	left int64
-}
-
-// Values implements format.Source.
-func (t *topRows) Values(ctx context.Context) ([]value.Value, error) {
-	if t.left == 0 {
-		return nil, io.EOF
-	}
-	t.left--
-	return t.Rows.Values(ctx)
-}
-
-// Skip implements format.Source.
-func (t *topRows) Skip(ctx context.Context) (int, error) {
-	if t.left == math.MaxInt64 {
-		return t.Rows.Skip(ctx)
-	}
-	_, err := t.Values(ctx)
-	if errors.Is(err, io.EOF) {
-		return 0, nil
-	}
-	return 1, err
-}
-
-// others counts the rows that follow.
-func (t *topRows) others(ctx context.Context) (n int64, err error) {
-	for t.left == 0 {
-		k, err := t.Rows.Skip(ctx)
-		if n += int64(k); k == 0 || err != nil {
-			return n, err
-		}
-	}
-	return 0, nil
-}
-
-// remarks explains why an answer may be empty or incomplete.
-func (a *app) remarks(ctx context.Context, w *analytics.Warehouse, f *sqlfiles.File, p question.Params, isEmpty bool) error {
-	lacking, err := w.NotFetched(f, p)
-	if err != nil {
-		return err
-	}
-	if isEmpty && len(lacking) == 0 {
-		words.Fprintln(a.Stderr, cmp.Or(f.Empty, "no calls match"))
-	}
-	unmatched, err := w.Unmatched(ctx, p)
-	if err != nil {
-		return err
-	}
-	for _, u := range unmatched {
-		words.Fprintln(a.Stderr, u.String())
-	}
-	for _, name := range lacking {
-		words.Fprintf(a.Stderr, "%s were never fetched: extract run fetches them, unless --resources excludes them\n",
-			strings.ReplaceAll(name, "_", " "))
-	}
-	if f.Selects() && a.Country != "" && f.History > 0 && !slices.Contains(holiday.Countries(), a.Country) {
-		words.Fprintf(a.Stderr, "the public holidays of %s are unknown and count as ordinary days\n", a.Country)
-	}
-	return nil
-}
-
-// compareNotes names the two periods, and a difference between them that affects the numbers of
-// calls.
-func (a *app) compareNotes(p question.Params, loc *time.Location) {
-	if kind, err := a.OutputFormat(); err == nil && kind.Exact() { // other formats have it in their heading
+	if kind, err := a.OutputFormat(); compares && err == nil && kind.Exact() { // other formats have it in their heading
 		words.Fprintln(a.Stderr, periods(p, loc))
 	}
-	if is, was, uneven := p.Uneven(loc); uneven {
-		words.Fprintf(a.Stderr, "the period has %d weekend days, the one before %d: call counts differ for that reason alone\n", is, was)
+	remarks, err := a.Remarks(ctx, w, f, p, now, r.Rows == 0)
+	for _, line := range remarks {
+		words.Fprintln(a.Stderr, line)
 	}
+	return err
 }
 
 // periods names the two periods of a comparison.
 func periods(p question.Params, loc *time.Location) string {
 	at := func(t time.Time) string { return t.In(loc).Format("2006-01-02 15:04") }
 	return "now: " + at(p.Since) + " to " + at(p.Until) + "; before: " + at(p.PreviousSince) + " to " + at(p.PreviousUntil)
-}
-
-// coverage prints on stderr what the answer lacks.
-func (a *app) coverage(ctx context.Context, w *analytics.Warehouse, f *sqlfiles.File, of string, p question.Params, now time.Time) error {
-	c, err := w.Coverage(ctx, f.Name, p, now)
-	if err != nil {
-		return err
-	}
-	if line := c.String(w.Location()); line != "" {
-		words.Fprintln(a.Stderr, of+": "+line)
-	}
-	return nil
 }
 
 // card writes the call's facts above its conversation, for people.

@@ -115,13 +115,14 @@ snapshot, even while extract runs.`,
 	}
 	root.AddCommand(a.pageCommand(), a.sqlCommand(), a.checkCommand(), a.shellCommand(), a.listCommand(), a.describeCommand())
 	root.AddCommand(a.catalogCommand(), a.initCommand(), a.exportCommand(), a.publishCommand(), serve.Command(&a.Command),
+		serve.MCPCommand(&a.Command),
 		serve.WorkerCommand(&a.Command), safe.ChildCommand(&a.Command, checkAll))
 	for _, cmd := range root.Commands() {
 		if cmd.GroupID == "reports" || cmd.Name() == "shell" {
 			continue // they use all settings
 		}
 		others := []string{"config", "profile"}
-		if cmd.Name() != "serve" { // a parent command without an answer
+		if cmd.Name() != "serve" && cmd.Name() != "mcp" { // which write no answer to a file
 			others = append(others, "output")
 		}
 		if config.UsedBy("format", cmd) {

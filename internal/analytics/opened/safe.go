@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"callhouse/internal/analytics/duck"
@@ -24,7 +25,8 @@ type Limits struct {
 func (db *DB) seal(ctx context.Context, conn *duck.Conn, l *Limits) error {
 	var files []string
 	for _, t := range resource.AllTables {
-		if !db.rights.None() && !db.rights.Holds(t) && !(db.rights.Agents != nil && t == &schema.Calls) {
+		isTally := slices.Contains(schema.TallyTables, t) // which reports read, and no statement can name
+		if !db.rights.None() && !db.rights.Holds(t) && !(db.rights.Agents != nil && t == &schema.Calls) && !(isTally && db.rights.Tallied()) {
 			continue
 		}
 		for _, f := range db.filesOf(t) {

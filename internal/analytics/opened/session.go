@@ -58,10 +58,8 @@ func (s *Session) Zone(ctx context.Context, loc *time.Location) error {
 
 // Prepare plans one statement that reads, after rewrite has changed its tree.
 func (s *Session) Prepare(ctx context.Context, text string, rewrite guard.Rewrite) (*duck.Stmt, error) {
-	check := guard.Check{Safe: s.db.safe, Shared: true, Rewrite: rewrite, NoPlans: s.db.rights.Agents != nil}
-	if !s.db.rights.None() {
-		check.May = s.db.rights.May
-	}
+	check := s.db.check()
+	check.Shared, check.Rewrite = true, rewrite
 	if s.db.dialect != nil {
 		check.Also = &s.db.dialect.Also
 	}

@@ -83,7 +83,7 @@ func (j *Job) write(ctx context.Context, out io.Writer, checks Checks) (said *Re
 	// As measured, DuckDB counts half of what it takes; the rest is reserved by allocators or not
 	// counted. With half the limit it spills to disk before the system's limit ends the statement.
 	w, err := analytics.Open(ctx, j.Warehouse, analytics.Options{Options: opened.Options{
-		Location: loc, Prover: proven.Open(j.Warehouse, time.Now), SkipDamaged: j.Skip,
+		Location: loc, Prover: proven.Open(j.Warehouse, time.Now), SkipDamaged: j.Skip, Rights: j.Rights,
 		Safe: &opened.Limits{Memory: j.Memory / 2, Temp: j.Temp}}})
 	if err != nil {
 		return nil, err
@@ -99,8 +99,7 @@ func (j *Job) write(ctx context.Context, out io.Writer, checks Checks) (said *Re
 		failed, err := checks(ctx, a, w, j.Checks)
 		return &Report{Failed: failed, Skipped: w.Skipped()}, err
 	}
-	r, err := write(ctx, a, w, j.Statement, j.Params)
-	return &Report{Rows: r.Rows, Notes: r.Notes, Skipped: w.Skipped()}, err
+	return write(ctx, a, w, j)
 }
 
 // command returns the command that answers in this process.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"slices"
@@ -25,6 +26,8 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/analytics/opened"
+	"callhouse/internal/analytics/rights"
+	"callhouse/internal/analytics/value"
 	"callhouse/internal/lend/process"
 	"callhouse/internal/scratch"
 )
@@ -36,6 +39,17 @@ type Mode struct {
 	output       size
 	timeout      time.Duration
 	cmd          *cobra.Command
+}
+
+// Limits are a mode's limits in bytes, and the time.
+type Limits struct {
+	Memory, Temp, Output int64
+	Timeout              time.Duration
+}
+
+// Within returns a mode that is on, with limits that no flag has set.
+func Within(l Limits) *Mode {
+	return &Mode{On: true, memory: size(l.Memory), temp: size(l.Temp), output: size(l.Output), timeout: l.Timeout}
 }
 
 // Flags adds the flags to a command. CALLHOUSE_SAFE sets the default of --safe.
@@ -107,17 +121,24 @@ type Job struct {
 	Instead   string
 	Memory    int64
 	Temp      int64
+	Rights    rights.Rights // of the reader
+	Rows      int64         // maximum; 0: all
+	Bytes     int64         // maximum of the rows as JSON; 0: no limit
 }
 
 // Report is the output of that process besides the rows.
 type Report struct {
 	Rows    int64
 	Notes   []string
-	Failed  []string // tests with findings
-	Skipped []opened.Skipped
-	Code    int // exit code; 0: success
-	Error   string
-	Hint    string
+	Columns []value.Column // if the job limits the rows
+	More    bool           // rows were left out because of the job's Rows or Bytes
+	// Snapshot is the number of the one that was read.
+	Snapshot int64
+	Failed   []string // tests with findings
+	Skipped  []opened.Skipped
+	Code     int // exit code; 0: success
+	Error    string
+	Hint     string
 }
 
 // most limits the texts of a report: DuckDB's errors repeat parts of a statement of any length.
@@ -148,22 +169,37 @@ func (s *Mode) Answer(ctx context.Context, a *answer.Command, text string, param
 		return err
 	}
 	defer func() { err = cmp.Or(err, a.Release(w)) }()
-	r, err := write(ctx, a, w, text, params)
+	r, err := write(ctx, a, w, &Job{Statement: text, Params: params})
 	if err != nil {
 		return answer.ExplainSQL(err)
 	}
-	a.Notes(r)
+	a.Notes(format.Result{Notes: r.Notes})
 	return nil
 }
 
-// write runs a statement in this process and writes its answer.
-func write(ctx context.Context, a *answer.Command, w *analytics.Warehouse, text string, params map[string]string) (format.Result, error) {
-	rows, err := w.SQLWith(ctx, text, params)
+// write runs a job's statement in this process and writes its answer.
+func write(ctx context.Context, a *answer.Command, w *analytics.Warehouse, j *Job) (*Report, error) {
+	rows, err := w.SQLWith(ctx, j.Statement, j.Params)
 	if err != nil {
-		return format.Result{}, err
+		return nil, err
 	}
 	defer rows.Close()
-	return a.Write(ctx, rows, w.Location())
+	first := &format.First{Source: rows, Rows: cmp.Or(j.Rows, math.MaxInt64), Bytes: j.Bytes}
+	r, err := a.Write(ctx, first, w.Location())
+	if err != nil {
+		return nil, err
+	}
+	said := &Report{Rows: r.Rows, Notes: r.Notes, More: first.More, Snapshot: w.Snapshot().Manifest.Snapshot,
+		Skipped: w.Skipped()}
+	if j.Rows > 0 {
+		said.Columns = rows.Columns()
+	}
+	if first.Rows == 0 && !first.More {
+		n, err := rows.Skip(ctx)
+		said.More = n > 0
+		return said, err
+	}
+	return said, nil
 }
 
 // RunJob runs a job in a separate process and writes the answer. If that process dies, this one

@@ -1,0 +1,62 @@
+package answer
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/holiday"
+	"callhouse/internal/analytics/question"
+	sqlfiles "callhouse/sql"
+)
+
+// Remarks returns what a reader must know about a report's answer: why it may be empty, and what it
+// lacks.
+func (c *Command) Remarks(ctx context.Context, w *analytics.Warehouse, f *sqlfiles.File, p question.Params, now time.Time,
+	isEmpty bool) (out []string, err error) {
+	lacking, err := w.NotFetched(f, p)
+	if err != nil {
+		return nil, err
+	}
+	if isEmpty && len(lacking) == 0 {
+		out = append(out, cmp.Or(f.Empty, "no calls match"))
+	}
+	unmatched, err := w.Unmatched(ctx, p)
+	if err != nil {
+		return out, err
+	}
+	for _, u := range unmatched {
+		out = append(out, u.String())
+	}
+	for _, name := range lacking {
+		out = append(out, strings.ReplaceAll(name, "_", " ")+" were never fetched: extract run fetches them, unless --resources excludes them")
+	}
+	if !f.Selects() {
+		return out, nil
+	}
+	if c.Country != "" && f.History > 0 && !slices.Contains(holiday.Countries(), c.Country) {
+		out = append(out, fmt.Sprintf("the public holidays of %s are unknown and count as ordinary days", c.Country))
+	}
+	before, compares := p.Previous()
+	if is, was, uneven := p.Uneven(w.Location()); compares && uneven {
+		out = append(out, fmt.Sprintf("the period has %d weekend days, the one before %d: call counts differ for that reason alone", is, was))
+	}
+	spans := []question.Params{p}
+	if compares {
+		spans = append(spans, before)
+	}
+	for i, span := range spans {
+		covered, err := w.Coverage(ctx, f.Name, span, now)
+		if err != nil {
+			return out, err
+		}
+		if line := covered.String(w.Location()); line != "" {
+			out = append(out, []string{"coverage: ", "coverage before: "}[i]+line)
+		}
+	}
+	return out, nil
+}

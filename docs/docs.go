@@ -1,0 +1,24 @@
+// Package docs holds the manual. Programs embed the parts of it that they show.
+package docs
+
+import (
+	_ "embed"
+	"strings"
+)
+
+// Dictionary describes all tables and columns, in Markdown.
+//
+//go:embed reference/data-dictionary.md
+var Dictionary string
+
+//go:embed reference/queries.md
+var queries string
+
+// Definitions returns what the words of reports mean, with the exact rules and how often a verdict
+// is wrong, in Markdown.
+func Definitions() string {
+	const first, next = "### What the words mean\n", "### How long a report takes\n"
+	_, rest, _ := strings.Cut(queries, first)
+	text, _, _ := strings.Cut(rest, next)
+	return first + text
+}

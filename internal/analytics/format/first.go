@@ -1,0 +1,70 @@
+package format
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+	"time"
+
+	"callhouse/internal/analytics/value"
+)
+
+// First is the first rows of a source. Neither limit is exceeded.
+type First struct {
+	Source
+	Rows  int64 // that are left; math.MaxInt64: all
+	Bytes int64 // that are left, as JSON; 0: no limit
+	// More reports that Bytes ended the rows before their end.
+	More bool
+	json []byte
+}
+
+// Values implements Source.
+func (f *First) Values(ctx context.Context) ([]value.Value, error) {
+	if f.Rows == 0 || f.More {
+		return nil, io.EOF
+	}
+	f.Rows--
+	row, err := f.Source.Values(ctx)
+	if err != nil || f.Bytes == 0 {
+		return row, err
+	}
+	size := int64(0)
+	for i, c := range f.Columns() {
+		f.json = row[i].AppendJSON(f.json[:0], time.UTC)
+		size += int64(len(c.Name) + len(f.json) + len(`"":,`))
+	}
+	if size >= f.Bytes {
+		f.More = true
+		return nil, io.EOF
+	}
+	f.Bytes -= size
+	return row, nil
+}
+
+// Skip implements Source.
+func (f *First) Skip(ctx context.Context) (int, error) {
+	if f.Rows == math.MaxInt64 && f.Bytes == 0 {
+		return f.Source.Skip(ctx)
+	}
+	_, err := f.Values(ctx)
+	if errors.Is(err, io.EOF) {
+		return 0, nil
+	}
+	return 1, err
+}
+
+// Others counts the rows that follow.
+func (f *First) Others(ctx context.Context) (n int64, err error) {
+	if f.More {
+		n = 1 // the row that did not fit
+	}
+	for f.Rows == 0 || f.More {
+		k, err := f.Source.Skip(ctx)
+		if n += int64(k); k == 0 || err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
