@@ -65,8 +65,8 @@ func Mail(o MailOptions) (*Mailer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.TLS == Plain && !local(host) {
-		return nil, errors.New("only a server on this machine may be used without TLS")
+	if o.TLS == Plain && (!local(host) || o.User != "") {
+		return nil, errors.New("only a server on this machine, without a login, may be used without TLS")
 	}
 	config, err := trust(o.CA)
 	if err != nil {
