@@ -114,9 +114,9 @@ func (i *Item) Text(event Event) string {
 	switch {
 	case i.Low == nil || i.High == nil:
 	case i.Bounds == BoundsOfChange:
-		about = append(about, "a change of "+i.Low.Text+" to "+i.High.Text+" beyond chance")
+		about = append(about, "true change between "+i.Low.Text+" and "+i.High.Text)
 	default:
-		about = append(about, i.Low.Text+" to "+i.High.Text+" beyond chance")
+		about = append(about, "true value between "+i.Low.Text+" and "+i.High.Text)
 	}
 	if i.Calls != nil {
 		about = append(about, fmt.Sprintf("of %.0f %s", *i.Calls, i.Of))

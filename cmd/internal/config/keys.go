@@ -40,6 +40,7 @@ const (
 	Extract Program = 1 << iota
 	Query
 	Publish // query publish alone
+	Alert   // query alert, and query report to mail the page
 )
 
 // Key declares a setting: its flag, environment variable, key in the file, default, help and line
@@ -237,7 +238,7 @@ var Keys = []Key{
 		About: "language of the morning page: en or ko", in: func(v *Values) any { return &v.Lang }},
 	{Name: "format", Kind: Text, For: Query, Uses: "list describe sql check export test", Value: "FORMAT", Sample: "markdown",
 		About: "output format; default: by the extension of --output, else table", in: func(v *Values) any { return &v.Format }},
-	{Name: "alerts", Kind: Path, For: Extract | Query, Uses: "alert test report follow", Own: true, Value: "FILE", Sample: "/etc/callhouse/alerts.toml",
+	{Name: "alerts", Kind: Path, For: Extract | Alert, Uses: "follow status alert test report", Value: "FILE", Sample: "/etc/callhouse/alerts.toml",
 		About: "file with the rules and channels of alerts, which query alert evaluates after each run and each commit of follow",
 		in:    func(v *Values) any { return &v.Alerts }},
 	{Name: "publish", Kind: Boolean, For: Extract, Uses: "forget", Default: "false",

@@ -122,7 +122,13 @@ snapshot, even while extract runs.`,
 			continue // they use all settings
 		}
 		others := []string{"config", "profile"}
-		if cmd.Name() != "serve" { // a parent command without an answer
+		switch cmd.Name() {
+		case "alert":
+			for _, sub := range cmd.Commands() {
+				config.Uses(sub, "config", "profile", "output", "csv-excel", "json")
+			}
+		case "serve": // a parent command without an answer
+		default:
 			others = append(others, "output")
 		}
 		if config.UsedBy("format", cmd) {

@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -55,7 +53,7 @@ func Command(a *answer.Command) *cobra.Command {
 		GroupID: "more", Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
 	}
-	c.AddOwnFlags(cmd, config.Query)
+	c.AddFlagsOf(cmd, config.Alert)
 	cmd.AddCommand(c.testCommand())
 	return cmd
 }
@@ -75,7 +73,7 @@ there at the time.`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.test(cmd.Context(), days) },
 	}
-	c.AddOwnFlags(cmd, config.Query)
+	c.AddFlagsOf(cmd, config.Alert)
 	cmd.Flags().IntVar(&days, "days", days, "number of days")
 	return cmd
 }
@@ -332,24 +330,4 @@ func steps(r *Rule, at time.Time, days int) func(yield func(time.Time) bool) {
 			}
 		}
 	}
-}
-
-// Mailer returns a channel of the type mail.
-func (f *File) Mailer(name string, env config.Environment) (*channel.Mailer, error) {
-	c, _, err := f.channel(name, env, channel.Lines{To: io.Discard}, "")
-	if err != nil {
-		return nil, err
-	}
-	m, ok := c.(*channel.Mailer)
-	if !ok {
-		var mail []string
-		for name, c := range f.Channels {
-			if c.Type == "mail" {
-				mail = append(mail, name)
-			}
-		}
-		slices.Sort(mail)
-		return nil, cli.Usage("channels of type mail: "+strings.Join(mail, ", "), "the channel %q is not of type mail", name)
-	}
-	return m, nil
 }

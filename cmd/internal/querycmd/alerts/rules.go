@@ -163,7 +163,7 @@ func (f *File) check(r *Rule, i int) error {
 		var hint string
 		var unknown *question.UnknownError
 		if errors.As(err, &unknown) {
-			hint = cli.DidYouMean(unknown.Nearest, "")
+			hint = cli.DidYouMean(unknown.Nearest, "known: "+strings.Join(unknown.Known, ", "))
 		}
 		var group *question.GroupError
 		if errors.As(err, &group) {
