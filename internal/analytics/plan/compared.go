@@ -34,6 +34,11 @@ func compared(f *sqlfiles.File, now, previous string, p question.Params) *sqlfil
 			out.Columns = append(out.Columns, c)
 			continue
 		}
+		if len(p.Columns) > 0 && !slices.ContainsFunc(p.Columns, func(name string) bool {
+			return name == c.Name || strings.HasSuffix(name, "_"+c.Name)
+		}) {
+			continue // DuckDB would take longer to drop it than to compute the rest
+		}
 		was, of, wasOf := stored.Ident(value.PreviousOf+c.Name), stored.Ident("whole_"+c.Name), stored.Ident("previous_whole_"+c.Name)
 		n, before := wholeOf(f, c, "n"), wholeOf(f, c, "p")
 		joined = append(joined, orZero(f, c, "n", "p", n)+" AS "+x, orZero(f, c, "p", "n", before)+" AS "+was, n+" AS "+of, before+" AS "+wasOf)

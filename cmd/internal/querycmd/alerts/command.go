@@ -169,7 +169,7 @@ func (m masked) Send(ctx context.Context, message *alert.Message) error {
 // evaluate evaluates all rules and saves what follows. It returns the rules that failed.
 func (c *command) evaluate(ctx context.Context, f *File, w *analytics.Warehouse, s *alert.Store) (failed []string, err error) {
 	now := c.now()
-	e := &evaluator{w: w, page: f.Page}
+	e := newEvaluator(w, f.Page)
 	var names []string
 	for _, r := range f.Rules {
 		p := f.policy(r, c.Profile)
@@ -240,7 +240,7 @@ func (c *command) test(ctx context.Context, days int) (err error) {
 	if listed := w.Snapshot().Manifest.ListedTo(); listed.Before(at) {
 		at = listed
 	}
-	found, judged, unlisted, err := f.replay(ctx, w, at, days)
+	found, judged, unlisted, err := newEvaluator(w, "").replay(ctx, f, at, days)
 	if err != nil {
 		return err
 	}
@@ -277,15 +277,14 @@ func (c *command) test(ctx context.Context, days int) (err error) {
 }
 
 // replay evaluates the rules as of each step of the last days.
-func (f *File) replay(ctx context.Context, w *analytics.Warehouse, at time.Time, days int) (found []*would, judged, unlisted map[string]int64, err error) {
-	e := &evaluator{w: w}
+func (e *evaluator) replay(ctx context.Context, f *File, at time.Time, days int) (found []*would, judged, unlisted map[string]int64, err error) {
 	judged, unlisted = map[string]int64{}, map[string]int64{}
 	for _, r := range f.Rules {
 		s := alert.State{Rules: map[string]*alert.Rule{}}
 		p := f.policy(r, "")
 		p.Remind, p.Channels = 0, []string{"test"}
 		open := map[string]*would{}
-		for t := range steps(r, at.In(w.Location()), days) {
+		for t := range steps(r, at.In(e.w.Location()), days) {
 			readings, err := e.read(ctx, r, t, s.Running(p))
 			if cli.Is[*unlistedError](err) {
 				unlisted[r.Name]++

@@ -34,8 +34,13 @@ const certainScore = 5
 
 // evaluator evaluates rules over an open warehouse.
 type evaluator struct {
-	w    *analytics.Warehouse
-	page string // address of the live page; may be empty
+	w      *analytics.Warehouse
+	page   string          // address of the live page; may be empty
+	strict question.Strict // what is judged together
+}
+
+func newEvaluator(w *analytics.Warehouse, page string) *evaluator {
+	return &evaluator{w, page, question.Strict{Answers: jointly}}
 }
 
 // unlistedError means that the calls of a window are not all listed.
@@ -62,7 +67,7 @@ func (e *evaluator) read(ctx context.Context, r *Rule, at time.Time, running map
 	if r.Changed != "" && !e.listed(p.PreviousSince, p.PreviousUntil) {
 		return nil, &unlistedError{p.PreviousSince, p.PreviousUntil}
 	}
-	p.Bounds, p.Strict.Answers = true, jointly
+	p.Bounds, p.Strict = true, e.strict
 	p.Columns = r.columns()
 	rows, err := e.rows(ctx, r.Report, p)
 	if err != nil {
