@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -11,8 +12,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/alert"
 	"callhouse/internal/sandbox"
 )
 
@@ -168,5 +171,41 @@ func TestAlertsKilled(t *testing.T) {
 	}
 	if s := c.extract(t.Context(), "status", "--max-age", "0s").stdout; !strings.Contains(s, "1 message not sent in a week, the last: started of any calls to slack, unconfirmed") {
 		t.Errorf("status:\n%s", s)
+	}
+}
+
+// A process that follows evaluates the rules after its commits, and does not wait for that.
+func TestAlertsWhileFollowing(t *testing.T) {
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 42, Calls: 400, Days: 1, Steady: true}})
+	bin := t.TempDir()
+	linkProgram(t, bin, "query")
+	t.Setenv("PATH", bin)
+	b := newInbox(t)
+	rules := alarmed(t, b)
+	raw, err := os.ReadFile(rules)
+	if err == nil {
+		err = os.WriteFile(rules, []byte(strings.Replace(string(raw), `"2d"`, `"6h"`, 1)), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.mustExtract()
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan result, 1)
+	go func() { ended <- c.extract(ctx, "follow", "--follow-every", "1s..2s", "--alerts", rules) }()
+	told := func() bool {
+		s, err := alert.Read(c.warehouse)
+		return err == nil && s != nil && s.Count() == 1 && len(s.Outbox) == 0
+	}
+	for range 1200 { // the process follows by the real clock
+		if told() {
+			break
+		}
+		c.clock.Advance(5 * time.Second)
+		time.Sleep(50 * time.Millisecond)
+	}
+	stop()
+	if r := <-ended; r.code != cli.ExitOK || len(b.got) != 2 || !strings.Contains(r.stderr, "any calls: calls above 1") {
+		t.Errorf("exit code %d, told %v\n%s", r.code, b.got, r.stderr)
 	}
 }

@@ -29,7 +29,7 @@ func alert(ctx context.Context, s *settings.Settings, log *slog.Logger) {
 		log.Warn("alert", "text", strings.TrimSpace(line))
 	}
 	if err != nil {
-		log.Warn("alerts: "+s.Secrets.Redact(said), "error", s.Secrets.Error(err))
+		log.Warn("alerts: not all evaluated or sent", "error", s.Secrets.Error(err))
 		return
 	}
 	log.Info("alerts", "what", said)
