@@ -64,7 +64,7 @@ func (c *command) testCommand() *cobra.Command {
 		Use: "test", Short: "Show what the rules would have sent over the last days, and send nothing",
 		Long: `Evaluate the rules as of each of the last days, and show which alerts would have
 started and ended. It sends nothing, needs no channel's secret, and changes no state.
-Rules with a window of hours are evaluated for each hour.
+Rules with a window of hours are evaluated at the end of each such window.
 
 It uses what the warehouse holds now: late calls, transcripts and analyses were not all
 there at the time.`,
@@ -311,13 +311,14 @@ func (e *evaluator) replay(ctx context.Context, f *File, at time.Time, days int)
 	return found, judged, unlisted, nil
 }
 
-// steps yields the times at which a rule is evaluated: each hour if its window is hours, or else each
-// day at the time of day of the last.
+// steps yields the times at which a rule is evaluated, each day at the time
+// of day of the last, or where the window is hours, each window.
 func steps(r *Rule, at time.Time, days int) func(yield func(time.Time) bool) {
 	return func(yield func(time.Time) bool) {
 		if r.days() == 0 {
-			for back := days * 24; back >= 0; back-- {
-				if !yield(at.Add(-time.Duration(back) * time.Hour)) {
+			step := max(r.window, time.Hour)
+			for back := time.Duration(days) * 24 * time.Hour / step; back > 0; back-- {
+				if !yield(at.Add(-(back - 1) * step)) {
 					return
 				}
 			}
