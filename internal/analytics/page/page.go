@@ -38,11 +38,8 @@ type Address func(report string, p question.Params) string
 
 // Summary summarises a page.
 type Summary struct {
-	Calls           int64 // in the period
-	Title, Sentence string
-	// Figures has the key numbers as lines of text, with their earlier values: of the last day, and
-	// of the period, which the first line names.
-	Figures []string
+	Calls     int64 // in the period
+	*document       // what it says, for a text beside it
 }
 
 //go:embed page.html style.css
@@ -127,7 +124,7 @@ func compose(ctx context.Context, w *analytics.Warehouse, l *lang, o Options, sh
 			return Summary{}, err
 		}
 	}
-	s := Summary{Calls: c.spans[2].calls(), Title: c.d.Title}
+	s := Summary{c.spans[2].calls(), c.d}
 	if s.Calls == 0 {
 		return s, c.empty()
 	}
@@ -136,24 +133,7 @@ func compose(ctx context.Context, w *analytics.Warehouse, l *lang, o Options, sh
 			return s, err
 		}
 	}
-	s.Sentence, s.Figures = c.d.Sentence, c.d.lines()
 	return s, show(c.d, "foot")
-}
-
-// lines returns the figures as text.
-func (d *document) lines() []string {
-	course := func(before, now string, c *change) string {
-		text := before + " → " + now
-		if c != nil && c.Word != "" {
-			text += " (" + c.Word + ")"
-		}
-		return text
-	}
-	out := []string{course(d.DayBefore, d.Day, nil) + " · " + course(d.WholeBefore, d.Whole, nil)}
-	for _, t := range d.Figures {
-		out = append(out, t.Name+": "+course(t.DayBefore.Text, t.Day.Text, t.DayChange)+" · "+course(t.WholeBefore.Text, t.Whole.Text, t.WholeChange))
-	}
-	return out
 }
 
 // composer is a page being made.

@@ -64,11 +64,32 @@ func (m *Mailer) Page(ctx context.Context, write func(io.Writer) error, made *pa
 		subject += ": " + made.Sentence
 	}
 	sum := sha256.Sum256(whole.Bytes())
-	text := made.Sentence + "\n\n" + strings.Join(made.Figures, "\n") + "\n"
-	err := m.Deliver(ctx, channel.Letter{ID: hex.EncodeToString(sum[:12]), Subject: words.Line(subject), Text: words.Lines(text),
+	err := m.Deliver(ctx, channel.Letter{ID: hex.EncodeToString(sum[:12]), Subject: words.Line(subject), Text: words.Lines(figures(made)),
 		Name: "report.html", Page: whole.Bytes()})
 	if err != nil {
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("mail the page: %w", errors.New(m.secrets.Error(err))), "nothing is kept: run it again")
 	}
 	return nil
+}
+
+// figures returns the key numbers of a page as text: those of the last day, and of the period.
+func figures(made *page.Summary) string {
+	course := func(before, now, word string) string {
+		if word != "" {
+			now += " (" + word + ")"
+		}
+		return before + " → " + now
+	}
+	lines := []string{made.Sentence, "", course(made.DayBefore, made.Day, "") + " · " + course(made.WholeBefore, made.Whole, "")}
+	for _, t := range made.Figures {
+		var day, whole string
+		if t.DayChange != nil {
+			day = t.DayChange.Word
+		}
+		if t.WholeChange != nil {
+			whole = t.WholeChange.Word
+		}
+		lines = append(lines, t.Name+": "+course(t.DayBefore.Text, t.Day.Text, day)+" · "+course(t.WholeBefore.Text, t.Whole.Text, whole))
+	}
+	return strings.Join(lines, "\n") + "\n"
 }
