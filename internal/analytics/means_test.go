@@ -109,6 +109,14 @@ func TestMeansAreJudged(t *testing.T) {
 					t.Errorf("%s, %q: the %s bound of %s is %v, want %v", report, agent, side, column, v, want)
 				}
 			}
+			if !p.Bounds {
+				continue
+			}
+			for name, want := range map[string]float64{"low_": aLow, "high_": aHigh, "whole_": float64(len(amounts[agent+"false"]))} {
+				if v := line[at[name+column]]; math.Abs(number(t, v)-want) > 1e-4*want {
+					t.Errorf("%s, %q: %s%s is %v, want %v", report, agent, name, column, v, want)
+				}
+			}
 		}
 	}
 	check("costs", "per_call", "", costs, quantile(1), p)
@@ -117,6 +125,8 @@ func TestMeansAreJudged(t *testing.T) {
 	check("agents", "handle_ms", "few", times, quantile(3*5), p) // with the shares of connected, completed, successful and transferred calls
 	alone := p
 	alone.Columns, alone.Strict = []string{"handle_ms", "change_low_handle_ms", "change_high_handle_ms"}, question.Strict{Answers: 4, Changes: 5}
+	check("durations", "handle_ms", "", times, quantile(20), alone)
+	alone.Bounds, alone.Columns = true, append(alone.Columns, "low_handle_ms", "high_handle_ms", "whole_handle_ms")
 	check("durations", "handle_ms", "", times, quantile(20), alone)
 	rows, err := w.Report(t.Context(), "agents", p)
 	if err != nil {
@@ -128,6 +138,32 @@ func TestMeansAreJudged(t *testing.T) {
 		}
 	}
 	rows.Close()
+}
+
+// The bounds of a share itself are those that a report shows of it alone.
+func TestBoundsOfShares(t *testing.T) {
+	since := time.Date(2026, 11, 9, 0, 0, 0, 0, time.UTC)
+	var calls []row
+	for i := range 300 {
+		calls = append(calls, row{"call_id": fmt.Sprint(i), "status": "ended", "disconnection_reason": []string{"user_hangup", "inactivity", "error"}[min(i%7, 2)],
+			"start_at": since.AddDate(0, 0, i%14-7).UnixMilli(), "user_turns": int64(1), "duration_ms": int64(60_000)})
+	}
+	w := warehouse(t, analyticstest.Data{Calls: calls}, nil)
+	rows, err := w.Report(t.Context(), "outcomes", question.Params{Since: since, Until: since.AddDate(0, 0, 7), PreviousSince: since.AddDate(0, 0, -7),
+		PreviousUntil: since, Bounds: true, Strict: question.Strict{Answers: 1, Changes: 1},
+		Columns: []string{"low_percent", "high_percent", "share_percent", "low_share_percent", "high_share_percent", "whole_share_percent"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := all(t, rows, nil)
+	for _, line := range lines {
+		if math.Abs(number(t, line[0])-number(t, line[3])) > 1e-6 || math.Abs(number(t, line[1])-number(t, line[4])) > 1e-6 || number(t, line[5]) != 147 {
+			t.Errorf("%v", line)
+		}
+	}
+	if len(lines) < 2 {
+		t.Errorf("%d outcomes", len(lines))
+	}
 }
 
 // Quantiles as tables have them: of the normal distribution and, for a few calls, Student's.

@@ -21,6 +21,8 @@ const (
 	LockName      = "lock"          // the writer, its start, and the budget recently spent
 	MaskKeyName   = "mask.key"      // secret key of the hashes that replace masked values
 	VerdictName   = "verified.json" // result of the last verification, for status
+	AlertsName    = "alerts.json"   // which alerts are running, and what is still to be sent
+	AlertLockName = "alerts.lock"   // held by the process that evaluates the rules of alerts
 	ManifestName  = "manifest.json"
 	PartsName     = "parts"             // recordings that are being downloaded
 	RunsFile      = "runs/runs.parquet" // inside a snapshot

@@ -63,6 +63,9 @@ func FlagError(cmd *cobra.Command, err error) error {
 // AddOwnFlags adds the flags of a program's settings with Own to one of its commands.
 func (c *Config) AddOwnFlags(cmd *cobra.Command, program Program) { c.add(cmd.Flags(), program, true) }
 
+// AddFlagsOf adds the flags that only some commands of a program share to one of them.
+func (c *Config) AddFlagsOf(cmd *cobra.Command, program Program) { c.add(cmd.Flags(), program, false) }
+
 func (c *Config) add(f *pflag.FlagSet, program Program, own bool) {
 	for i := range Keys {
 		k := &Keys[i]

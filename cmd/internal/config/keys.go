@@ -40,6 +40,7 @@ const (
 	Extract Program = 1 << iota
 	Query
 	Publish // query publish alone
+	Alert   // query alert, and query report to mail the page
 )
 
 // Key declares a setting: its flag, environment variable, key in the file, default, help and line
@@ -117,6 +118,7 @@ type Values struct {
 	Redact, RedactPatterns                  string
 	RedactTokens                            bool
 	PublishNamespace, PublishOrganization   string
+	Alerts                                  string
 	Publish                                 bool
 }
 
@@ -129,7 +131,7 @@ var Keys = []Key{
 		Sample: "/etc/callhouse/key", Whose: true,
 		About: "file with the API key, readable only by its owner", in: func(v *Values) any { return &v.APIKeyFile }},
 	{Name: "warehouse", Kind: Path, For: Extract | Query, Value: "DIR", Default: "./warehouse", Whose: true,
-		Uses:  "plan verify recordings import compact migrate rollback forget status show report sql check catalog init serve export publish",
+		Uses:  "plan verify recordings import compact migrate rollback forget status show report sql check catalog init serve export publish alert test",
 		About: "folder of the warehouse", in: func(v *Values) any { return &v.Warehouse }},
 	{Name: "requests_per_second", Kind: Integer, For: Extract, Uses: "init plan verify recordings", Value: "N", Default: "5",
 		About: "requests per second that the service allows", in: func(v *Values) any { return &v.PerSecond }},
@@ -192,7 +194,7 @@ var Keys = []Key{
 	{Name: "keep_recordings", Kind: Text, For: Extract, Uses: "plan", Own: true, Value: "SPAN", Sample: "90d",
 		About: "retention of recordings: a run deletes those of calls older than this, and keeps the calls",
 		in:    func(v *Values) any { return &v.KeepRecordings }},
-	{Name: "country", Kind: Text, For: Extract | Query, Uses: "import migrate forget report", Value: "CODE", Sample: "KR",
+	{Name: "country", Kind: Text, For: Extract | Query, Uses: "import migrate forget report alert test", Value: "CODE", Sample: "KR",
 		About: "two-letter country code: the country of telephone numbers without a country code, on whose public holidays " +
 			"few calls are expected", in: func(v *Values) any { return &v.Country }},
 	{Name: "group_readable", Kind: Boolean, For: Extract | Query, Default: "false",
@@ -223,7 +225,7 @@ var Keys = []Key{
 	{Name: "listen_signature", Kind: Text, For: Extract, Uses: "follow", Alone: "follow", Value: "HEADER", Sample: "X-Signature",
 		About: "header in which a sender of hints passes an HMAC-SHA256 of the body with this secret as the key, in hex or base64",
 		in:    func(v *Values) any { return &v.ListenSignature }},
-	{Name: "tz", Kind: Text, For: Extract | Query, Uses: "follow report sql check catalog init serve mcp export", Value: "ZONE", Default: "UTC",
+	{Name: "tz", Kind: Text, For: Extract | Query, Uses: "follow report sql check catalog init serve mcp export alert test", Value: "ZONE", Default: "UTC",
 		About: "time zone of days, hours and printed times, e.g. Asia/Seoul", in: func(v *Values) any { return &v.TZ }},
 	{Name: "currency", Kind: Text, For: Query, Uses: "report", Value: "CODE", Sample: "KRW",
 		About: "currency of costs, an ISO 4217 code, shown on the page and in table headings",
@@ -234,8 +236,11 @@ var Keys = []Key{
 		in: func(v *Values) any { return &v.Success }},
 	{Name: "lang", Kind: Text, For: Query, Uses: "report", Own: true, Value: "LANG", Default: "en",
 		About: "language of the morning page: en or ko", in: func(v *Values) any { return &v.Lang }},
-	{Name: "format", Kind: Text, For: Query, Uses: "list describe sql check export", Value: "FORMAT", Sample: "markdown",
+	{Name: "format", Kind: Text, For: Query, Uses: "list describe sql check export test", Value: "FORMAT", Sample: "markdown",
 		About: "output format; default: by the extension of --output, else table", in: func(v *Values) any { return &v.Format }},
+	{Name: "alerts", Kind: Path, For: Extract | Alert, Uses: "follow status alert test report", Value: "FILE", Sample: "/etc/callhouse/alerts.toml",
+		About: "file with the rules and channels of alerts, which query alert evaluates after each run and each commit of follow",
+		in:    func(v *Values) any { return &v.Alerts }},
 	{Name: "publish", Kind: Boolean, For: Extract, Uses: "forget", Default: "false",
 		About: "publish Iceberg tables after each run and after forget, as query publish iceberg does, using the keys below",
 		in:    func(v *Values) any { return &v.Publish }},

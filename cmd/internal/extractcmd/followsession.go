@@ -51,7 +51,8 @@ type session struct {
 
 	recordings *recording.Archive // nil: they are not archived
 	archiving  <-chan error       // its end; nil: it is over, or there is none
-	beat       time.Time          // when metrics were last written
+	alerts     *alerter
+	beat       time.Time // when metrics were last written
 	state      disk.Follow
 }
 
@@ -75,7 +76,9 @@ func (f *follower) session(ctx context.Context, sweep time.Time) (err error) {
 	}()
 	if err = s.prepare(); err == nil {
 		stop := s.archive(ctx)
+		s.alerts = newAlerter(ctx, s.Settings, slog.New(warnings{s.log.Handler()}))
 		err = s.loop(ctx, sweep)
+		s.alerts.end()
 		if aerr := stop(); err == nil {
 			err = settings.Explain(aerr)
 		}
@@ -279,6 +282,7 @@ func (s *session) commit(ctx context.Context) error {
 		return err
 	}
 	s.store.committed()
+	s.alerts.committed()
 	s.memory.Committed(s.Now().UnixMilli())
 	return s.tell()
 }

@@ -70,6 +70,7 @@ func run(ctx context.Context, s *settings.Settings, stderr io.Writer) error {
 	n.logTo(stderr) // the bars take nothing more
 	n.report(stderr)
 	err = n.toLake(ctx, err)
+	n.alert(ctx, err)
 	n.publish(err)
 	ping.Send(ctx, n.PingURL, err, n.Secrets, n.log)
 	return n.logged(err)

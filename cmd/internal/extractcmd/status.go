@@ -76,6 +76,7 @@ func healthOf(s *settings.Settings, maxAge time.Duration) (*health.State, error)
 		return nil, err
 	}
 	h.Unasked = s.Unasked(of)
+	h.AddAlerts(s.Alerts != "", s.Now())
 	return h, nil
 }
 

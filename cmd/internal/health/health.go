@@ -46,6 +46,7 @@ type State struct {
 	Underived   int64        `json:"calls_without_facts"`   // in files that lack the facts of transcripts
 	Bulk        *bulkState   `json:"bulk,omitempty"`        // pages of v2; omitted: never requested
 	Recordings  *archive     `json:"recordings,omitempty"`  // omitted: they were never archived
+	Alerts      *alerts      `json:"alerts,omitempty"`      // of query alert; omitted: there are no rules
 	Resources   []listState  `json:"resources"`             // the listed ones
 	Resting     []restState  `json:"resting,omitempty"`     // skipped by runs for some time
 	Gaps        []gapText    `json:"coverage_gaps"`
@@ -466,6 +467,11 @@ func (h *State) Write(w io.Writer) error {
 	}
 	if h.Recordings != nil {
 		line("recordings", "%s", h.Recordings.text())
+	}
+	if h.Alerts != nil {
+		for i, text := range h.Alerts.text() {
+			line([]string{"alerts", ""}[min(i, 1)], "%s", text)
+		}
 	}
 	if h.UnheldCosts > 0 {
 		line("costs", "%s with a cost that does not fit total_cost and is missing from sums (query coverage)", cli.Plural(h.UnheldCosts, "call"))

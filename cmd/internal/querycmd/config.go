@@ -48,7 +48,7 @@ func (a *app) configure(cmd *cobra.Command) error {
 	if len(a.Named) > 1 {
 		return cli.Usage("name one with --profile", "query reads one warehouse, but several profiles are given: %s", strings.Join(a.Named, ", "))
 	}
-	if err := a.Take(cmd.Flags(), config.Query|config.Publish, strings.Join(a.Named, "")); err != nil {
+	if err := a.Take(cmd.Flags(), config.Query|config.Publish|config.Alert, strings.Join(a.Named, "")); err != nil {
 		return err
 	}
 	if cmd != cmd.Root() && cmd.Name() != "list" {

@@ -13,6 +13,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
+	"callhouse/cmd/internal/querycmd/alerts"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/page"
 	"callhouse/internal/analytics/page/texts"
@@ -24,7 +25,7 @@ const html = "html"
 
 // pageCommand makes the command of the morning page.
 func (a *app) pageCommand() *cobra.Command {
-	var title string
+	var title, mail string
 	cmd := &cobra.Command{
 		Use:   "report",
 		Short: "Write the morning page: key numbers and charts in one HTML file",
@@ -43,15 +44,19 @@ prints them. It covers whole days: --since and --until are cut to the start of t
 day. The default is the 28 days before the first day that is not over or not fully
 listed, so that it has as many weekends as the four weeks before.
 
-A new file is readable only by its owner; an existing one keeps its mode.`,
+A new file is readable only by its owner; an existing one keeps its mode.
+
+--mail sends the page, as a file beside its key numbers as text, through a channel of
+type mail in the file of --alerts.`,
 		Example: `  query report --output report.html
   query report --tz Asia/Seoul --since 91d --title "Support, Seoul" -o report.html
   query report --tz Asia/Seoul --lang ko --currency KRW -o report.html
-  query report --agent 0a7e1f60 --since 2026-10-01 --until 2026-11-01 -o october.html`,
+  query report --agent 0a7e1f60 --since 2026-10-01 --until 2026-11-01 -o october.html
+  query report --tz Asia/Seoul --mail morning --alerts /etc/callhouse/alerts.toml`,
 		GroupID: "more",
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.runPage(cmd.Context(), page.Options{Title: title, Lang: a.Lang, Currency: a.Currency})
+			return a.runPage(cmd.Context(), page.Options{Title: title, Lang: a.Lang, Currency: a.Currency}, mail)
 		},
 	}
 	f := cmd.Flags()
@@ -60,22 +65,33 @@ A new file is readable only by its owner; an existing one keeps its mode.`,
 	a.agentFlag(cmd, "calls")
 	a.whereFlag(cmd)
 	a.skipFlag(cmd)
+	f.StringVar(&mail, "mail", "", "send the page through this `CHANNEL` of the file of --alerts, instead of writing it to stdout")
 	f.StringVar(&title, "title", "", "`TITLE` of the page; default: Calls, in the page's language")
 	a.AddOwnFlags(cmd, config.Query)
+	a.AddFlagsOf(cmd, config.Alert)
 	cli.Complete(cmd, "lang", texts.Languages()...)
 	return cmd
 }
 
-func (a *app) runPage(ctx context.Context, o page.Options) (err error) {
+func (a *app) runPage(ctx context.Context, o page.Options, channel string) (err error) {
+	if channel != "" && a.Output != "" {
+		return cli.Usage("write the page with a second command", "--mail and --output exclude each other")
+	}
 	if a.Format != "" && a.Format != html {
 		return cli.Usage("for other formats use the other reports: query list", "report writes html, not %s", a.Format)
 	}
-	if a.Output == "" && a.Width() > 0 {
+	if a.Output == "" && channel == "" && a.Width() > 0 {
 		return cli.Usage("write it to a file, e.g. --output report.html", "report does not print HTML to a terminal")
 	}
 	if !slices.Contains(texts.Languages(), o.Lang) {
 		return cli.Usage(cli.Suggest(o.Lang, texts.Languages(), "languages: "+strings.Join(texts.Languages(), ", ")),
 			"unknown language %q", o.Lang)
+	}
+	var mailer *alerts.Mailer
+	if channel != "" {
+		if mailer, err = alerts.MailerOf(&a.Command, channel); err != nil {
+			return err
+		}
 	}
 	loc, now, p, err := a.asked()
 	if err != nil {
@@ -87,22 +103,25 @@ func (a *app) runPage(ctx context.Context, o page.Options) (err error) {
 	}
 	defer func() { err = cmp.Or(err, a.Release(w)) }()
 	o.Since, o.Until, o.Agent, o.Where, o.Now, o.Version = p.Since, p.Until, a.Agent, a.Where, now, cli.Version()
-	return a.writePage(ctx, w, o)
+	return a.writePage(ctx, w, o, mailer)
 }
 
-func (a *app) writePage(ctx context.Context, w *analytics.Warehouse, o page.Options) error {
+func (a *app) writePage(ctx context.Context, w *analytics.Warehouse, o page.Options, mailer *alerts.Mailer) error {
 	var made page.Summary
 	write := func(to io.Writer) (err error) {
 		made, err = page.Write(ctx, to, w, o)
 		return err
 	}
 	var err error
-	if a.Output == "" {
+	switch {
+	case mailer != nil:
+		err = mailer.Page(ctx, write, &made)
+	case a.Output == "":
 		var whole bytes.Buffer // a page that fails is not printed at all
 		if err = write(&whole); err == nil {
 			_, err = whole.WriteTo(a.Stdout)
 		}
-	} else {
+	default:
 		err = a.WriteFile(a.Output, write)
 	}
 	var none *page.PeriodError

@@ -19,6 +19,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
+	"callhouse/cmd/internal/querycmd/alerts"
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/cmd/internal/querycmd/safe"
 	"callhouse/cmd/internal/querycmd/serve"
@@ -114,7 +115,7 @@ snapshot, even while extract runs.`,
 		root.AddCommand(a.reportCommand(f))
 	}
 	root.AddCommand(a.pageCommand(), a.sqlCommand(), a.checkCommand(), a.shellCommand(), a.listCommand(), a.describeCommand())
-	root.AddCommand(a.catalogCommand(), a.initCommand(), a.exportCommand(), a.publishCommand(), serve.Command(&a.Command),
+	root.AddCommand(a.catalogCommand(), a.initCommand(), a.exportCommand(), a.publishCommand(), alerts.Command(&a.Command), serve.Command(&a.Command),
 		serve.MCPCommand(&a.Command),
 		serve.WorkerCommand(&a.Command), safe.ChildCommand(&a.Command, checkAll))
 	for _, cmd := range root.Commands() {
@@ -122,7 +123,13 @@ snapshot, even while extract runs.`,
 			continue // they use all settings
 		}
 		others := []string{"config", "profile"}
-		if cmd.Name() != "serve" && cmd.Name() != "mcp" { // which write no answer to a file
+		switch cmd.Name() {
+		case "alert":
+			for _, sub := range cmd.Commands() {
+				config.Uses(sub, "config", "profile", "output", "csv-excel", "json")
+			}
+		case "serve", "mcp": // they write no answer to a file
+		default:
 			others = append(others, "output")
 		}
 		if config.UsedBy("format", cmd) {

@@ -38,7 +38,8 @@ type Address func(report string, p question.Params) string
 
 // Summary summarises a page.
 type Summary struct {
-	Calls int64 // in the period
+	Calls     int64 // in the period
+	*document       // what it says, for a text beside it
 }
 
 //go:embed page.html style.css
@@ -123,7 +124,7 @@ func compose(ctx context.Context, w *analytics.Warehouse, l *lang, o Options, sh
 			return Summary{}, err
 		}
 	}
-	s := Summary{Calls: c.spans[2].calls()}
+	s := Summary{c.spans[2].calls(), c.d}
 	if s.Calls == 0 {
 		return s, c.empty()
 	}

@@ -34,6 +34,11 @@ func compared(f *sqlfiles.File, now, previous string, p question.Params) *sqlfil
 			out.Columns = append(out.Columns, c)
 			continue
 		}
+		if len(p.Columns) > 0 && !slices.ContainsFunc(p.Columns, func(name string) bool {
+			return name == c.Name || strings.HasSuffix(name, "_"+c.Name)
+		}) {
+			continue // DuckDB would take longer to drop it than to compute the rest
+		}
 		was, of, wasOf := stored.Ident(value.PreviousOf+c.Name), stored.Ident("whole_"+c.Name), stored.Ident("previous_whole_"+c.Name)
 		n, before := wholeOf(f, c, "n"), wholeOf(f, c, "p")
 		joined = append(joined, orZero(f, c, "n", "p", n)+" AS "+x, orZero(f, c, "p", "n", before)+" AS "+was, n+" AS "+of, before+" AS "+wasOf)
@@ -50,6 +55,11 @@ func compared(f *sqlfiles.File, now, previous string, p question.Params) *sqlfil
 		}
 		add("", c.Unit, x)
 		add(value.PreviousOf, c.Unit, was)
+		if p.Bounds {
+			for i, expr := range own(c, x, of) {
+				add([]string{value.LowOf, value.HighOf, value.WholeOf}[i], c.Unit, expr)
+			}
+		}
 		switch {
 		case c.Unit == "percent" && c.Of != "":
 			add(value.ChangeOf, "points", x+" - "+was)
@@ -85,6 +95,19 @@ ORDER BY group_rank(-group_place) NULLS LAST, group_rank(-previous_group_place),
 		now, previous, strings.Join(joined, ", "), strings.Join(on, " AND "),
 		max(p.Strict.Answers, 1), changes, strings.Join(columns, ", "))
 	return &out
+}
+
+// own returns the bounds of a figure itself, and the number that it is a share or mean of; nil for a
+// figure without bounds.
+func own(c sqlfiles.Column, figure, of string) []string {
+	switch {
+	case c.Spread != "":
+		return []string{"mean_bound(" + of + ", z, -1)", "mean_bound(" + of + ", z, 1)", of + ".n"}
+	case c.Whole != "" && c.Unit == "percent":
+		wilson := "wilson_at(round(" + figure + " * " + of + " / 100), " + of + ", z, %d)"
+		return []string{fmt.Sprintf(wilson, -1), fmt.Sprintf(wilson, 1), of}
+	}
+	return nil
 }
 
 var wordRE = regexp.MustCompile(`[a-z_][a-z0-9_]*`)

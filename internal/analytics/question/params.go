@@ -16,6 +16,9 @@ type Params struct {
 	PreviousSince, PreviousUntil time.Time
 	// Strict sets which other changes are judged together with those of a comparison.
 	Strict Strict
+	// Bounds adds to the shares and means of a comparison the bounds of the figure itself, and how
+	// many calls (or other things) it is of.
+	Bounds bool
 	// By names a dimension, or two with a comma between: see Dimensions.
 	By string
 	// Where are conditions on dimensions, as in call_type=outbound. Those of one

@@ -7,4 +7,9 @@ const (
 	ChangeOf     = "change_"
 	ChangeLowOf  = "change_low_"
 	ChangeHighOf = "change_high_"
+
+	// The bounds of a figure itself, and the number that it is a share or mean of.
+	LowOf   = "low_"
+	HighOf  = "high_"
+	WholeOf = "whole_"
 )

@@ -324,7 +324,7 @@ func checkReceipt(ctx context.Context, s *settings.Settings, o *forgetFlags, std
 func forgotten(ctx context.Context, s *settings.Settings, r *erase.Receipt, stderr io.Writer) error {
 	var failed error
 	if s.Publish {
-		_, failed = s.AskQuery(ctx)
+		_, failed = s.AskQuery(ctx, nil, "publish", "iceberg")
 	}
 	lakes, err := erase.LakesSince(s.Warehouse, r.Snapshot)
 	if err != nil {

@@ -5,15 +5,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
-// AskQuery runs query publish with the same file, profile and warehouse, and returns the first line
-// that it prints.
-func (s *Settings) AskQuery(ctx context.Context) (string, error) {
+// queryGrace is how long query may take to end once it is interrupted.
+const queryGrace = time.Minute
+
+// AskQuery runs a command of query with the same file, profile and warehouse, and returns the first
+// line that it prints on stderr. stdout may be nil.
+func (s *Settings) AskQuery(ctx context.Context, stdout io.Writer, command ...string) (string, error) {
 	const name = "query"
 	path, err := os.Executable()
 	if err == nil {
@@ -25,7 +30,7 @@ func (s *Settings) AskQuery(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("the program query is neither next to extract nor in PATH: %w", err)
 	}
-	args := []string{"publish", "iceberg", "--warehouse", s.Warehouse}
+	args := append(command, "--warehouse", s.Warehouse)
 	if s.File != nil {
 		args = append(args, "--config", s.File.Path)
 	}
@@ -35,8 +40,9 @@ func (s *Settings) AskQuery(ctx context.Context) (string, error) {
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Env = s.Env.Strings()
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = queryGrace
 	var said bytes.Buffer
-	cmd.Stderr = &said
+	cmd.Stdout, cmd.Stderr = stdout, &said
 	err = cmd.Run()
 	text, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(said.String()), name+": "), "\n")
 	if err != nil && text != "" {

@@ -1,0 +1,211 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/alert"
+	"callhouse/internal/sandbox"
+)
+
+// inbox records what webhooks are sent.
+type inbox struct {
+	*httptest.Server
+	mu   sync.Mutex
+	got  []string // path and id
+	down bool
+	then func(path string) (killed bool) // after a request was read; nil: it is answered
+}
+
+func newInbox(t *testing.T) *inbox {
+	b := &inbox{}
+	b.Server = httptest.NewServer(b)
+	t.Cleanup(b.Close)
+	return b
+}
+
+func (b *inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.down {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	b.got = append(b.got, r.URL.Path+" "+r.Header.Get("Idempotency-Key"))
+	if b.then != nil && b.then(r.URL.Path) {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// alarmed writes rules with one that many calls meet, for the channels of an inbox.
+func alarmed(t *testing.T, b *inbox) string {
+	t.Helper()
+	dir := t.TempDir()
+	slack, rules := filepath.Join(dir, "slack"), filepath.Join(dir, "alerts.toml")
+	text := `page = "https://calls.example.com"
+[channels.hook]
+type = "webhook"
+url = "` + b.URL + `/hook"
+[channels.slack]
+type = "slack"
+url_file = "slack"
+[channels.journal]
+type = "stdout"
+[[rules]]
+name = "any calls"
+report = "durations"
+column = "calls"
+window = "2d"
+above = 1
+to = ["hook", "slack", "journal"]
+`
+	if err := os.WriteFile(rules, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(slack, []byte(b.URL+"/services/T0/B0/verysecret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return rules
+}
+
+// A run evaluates the rules. A channel that is down costs it a warning, and status shows what waits;
+// the next evaluation sends that.
+func TestAlertsAfterARun(t *testing.T) {
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 40, Calls: 60, Days: 3}})
+	bin := t.TempDir()
+	linkProgram(t, bin, "query")
+	t.Setenv("PATH", bin)
+	b := newInbox(t)
+	rules := alarmed(t, b)
+	b.down = true
+	r := c.mustExtract("--alerts", rules)
+	if len(b.got) != 0 || !strings.Contains(r.stderr, "WARN") || !strings.Contains(r.stderr, "2 messages waiting, to hook: it responded with status 503") ||
+		!strings.Contains(r.stderr, `any calls: calls above 1`) {
+		t.Errorf("while the channels are down: %v\n%s", b.got, r.stderr)
+	}
+	status := func() string { return c.extract(t.Context(), "status", "--max-age", "0s", "--alerts", rules).stdout }
+	if s := status(); !strings.Contains(s, "1 alert running") || !strings.Contains(s, "2 messages waiting, to hook: it responded with status 503") {
+		t.Errorf("status while the channels are down:\n%s", s)
+	}
+	b.down = false
+	c.mustExtract("--alerts", rules)
+	if s := status(); len(b.got) != 2 || strings.Contains(s, "waiting") || !strings.Contains(s, "1 alert running") {
+		t.Errorf("when they are up: %v\n%s", b.got, s)
+	}
+	if c.mustExtract("--alerts", rules); len(b.got) != 2 {
+		t.Errorf("told again: %v", b.got)
+	}
+	c.mustExtract()
+	if s := status(); !strings.Contains(s, "before the last commit") {
+		t.Errorf("status after a run without alerts:\n%s", s)
+	}
+	if r := c.query("alert", "test", "--alerts", rules, "--days", "5", "--format", "csv"); r.code != cli.ExitOK || strings.Count(r.stdout, "any calls") != 1 ||
+		!strings.Contains(r.stderr, "any calls (calls above 1): 1 alert in 5 days") || len(b.got) != 2 {
+		t.Errorf("query alert test: %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+	raw, err := os.ReadFile(filepath.Join(c.warehouse, "alerts.json"))
+	if err != nil || strings.Contains(string(raw)+r.stderr, "verysecret") {
+		t.Errorf("%v; the state or the log has the address of Slack:\n%s", err, raw)
+	}
+	if r := c.extract(t.Context(), "--alerts", filepath.Join(bin, "none.toml")); r.code != cli.ExitOK || !strings.Contains(r.stderr, "none.toml") {
+		t.Errorf("without rules: exit code %d\n%s", r.code, r.stderr)
+	}
+	if r := c.extract(t.Context(), "verify"); r.code != cli.ExitOK {
+		t.Errorf("verify: exit code %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+}
+
+// The real program is killed between sending and recording, at each of its messages. Nothing arrives
+// twice but at a receiver that knows it by its id, and what nobody knows of is told by status.
+func TestAlertsKilled(t *testing.T) {
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 41, Calls: 60, Days: 3}})
+	query := linkProgram(t, t.TempDir(), "query")
+	b := newInbox(t)
+	rules := alarmed(t, b)
+	c.mustExtract()
+	killed := map[string]bool{} // once at each channel
+	for range 4 {
+		cmd := exec.CommandContext(t.Context(), query, "alert", "--alerts", rules, "--warehouse", c.warehouse)
+		b.then = func(path string) bool {
+			if killed[path] {
+				return false
+			}
+			killed[path] = true
+			return cmd.Process.Kill() == nil
+		}
+		_ = cmd.Run()
+	}
+	var hooks, slacks []string
+	for _, got := range b.got {
+		if id, ok := strings.CutPrefix(got, "/hook "); ok {
+			hooks = append(hooks, id)
+		} else {
+			slacks = append(slacks, got)
+		}
+	}
+	if len(hooks) != 2 || hooks[0] != hooks[1] || len(slacks) != 1 {
+		t.Errorf("arrived: %v", b.got)
+	}
+	var state struct {
+		Outbox []any
+		Lost   []struct{ Channel, Why string }
+	}
+	raw, err := os.ReadFile(filepath.Join(c.warehouse, "alerts.json"))
+	if err == nil {
+		err = json.Unmarshal(raw, &state)
+	}
+	if err != nil || len(state.Outbox) != 0 || len(state.Lost) != 1 || state.Lost[0].Channel != "slack" || !strings.HasPrefix(state.Lost[0].Why, "unconfirmed") {
+		t.Errorf("%v: %s", err, raw)
+	}
+	if s := c.extract(t.Context(), "status", "--max-age", "0s").stdout; !strings.Contains(s, "1 message not sent in a week, the last: started of any calls to slack, unconfirmed") {
+		t.Errorf("status:\n%s", s)
+	}
+}
+
+// A process that follows evaluates the rules after its commits, and does not wait for that.
+func TestAlertsWhileFollowing(t *testing.T) {
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 42, Calls: 400, Days: 1, Steady: true}})
+	bin := t.TempDir()
+	linkProgram(t, bin, "query")
+	t.Setenv("PATH", bin)
+	b := newInbox(t)
+	rules := alarmed(t, b)
+	raw, err := os.ReadFile(rules)
+	if err == nil {
+		err = os.WriteFile(rules, []byte(strings.Replace(string(raw), `"2d"`, `"6h"`, 1)), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.mustExtract()
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan result, 1)
+	go func() { ended <- c.extract(ctx, "follow", "--follow-every", "1s..2s", "--alerts", rules) }()
+	told := func() bool {
+		s, err := alert.Read(c.warehouse)
+		return err == nil && s != nil && s.Count() == 1 && len(s.Outbox) == 0
+	}
+	for range 1200 { // the process follows by the real clock
+		if told() {
+			break
+		}
+		c.clock.Advance(5 * time.Second)
+		time.Sleep(50 * time.Millisecond)
+	}
+	stop()
+	if r := <-ended; r.code != cli.ExitOK || len(b.got) != 2 || !strings.Contains(r.stderr, "any calls: calls above 1") {
+		t.Errorf("exit code %d, told %v\n%s", r.code, b.got, r.stderr)
+	}
+}

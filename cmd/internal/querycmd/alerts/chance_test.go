@@ -1,0 +1,134 @@
+package alerts
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"callhouse/internal/analytics/question"
+	"callhouse/internal/longtest"
+)
+
+var companies = flag.Int("companies", 5, "how many companies in which nothing changes are simulated")
+
+// stationary are rules by agent, where each agent is a company of its own. The thresholds are the
+// true values: nothing could be closer.
+const stationary = `
+[[rules]]
+name = "completed changed, 1 day"
+report = "agents"
+by = ["agent"]
+column = "completed_percent"
+changed = "any"
+to = ["hook"]
+[[rules]]
+name = "completed changed, 7 days"
+report = "agents"
+by = ["agent"]
+column = "completed_percent"
+changed = "any"
+window = "7d"
+to = ["hook"]
+[[rules]]
+name = "handle time changed, 7 days"
+report = "agents"
+by = ["agent"]
+column = "handle_ms"
+changed = "any"
+window = "7d"
+to = ["hook"]
+[[rules]]
+name = "negative changed, 7 days"
+report = "sentiment"
+by = ["agent"]
+row = {user_sentiment = "negative"}
+column = "rated_percent"
+changed = "any"
+window = "7d"
+to = ["hook"]
+[[rules]]
+name = "completed below its true value, 1 day"
+report = "agents"
+by = ["agent"]
+column = "completed_percent"
+below = 80
+to = ["hook"]
+[[rules]]
+name = "completed below its true value, 7 days"
+report = "agents"
+by = ["agent"]
+column = "completed_percent"
+below = 80
+window = "7d"
+to = ["hook"]
+`
+
+// In companies in which nothing changes, a rule hardly ever starts an alert in thirty nights: at most
+// as often as the docs say.
+func TestNothingChanges(t *testing.T) {
+	longtest.Only(t)
+	text := stationary
+	for _, m := range measures {
+		text += fmt.Sprintf("[[rules]]\nname = \"unusual %s\"\nby = [\"agent\"]\ncolumn = %q\nunusual = \"any\"\nto = [\"hook\"]\n", m, m)
+	}
+	path := rules(t, "http://127.0.0.1:1", text)
+	started, kinds := map[string]int{}, []string{}
+	const batch = 50
+	for from := 0; from < *companies; from += batch {
+		r := rand.New(rand.NewPCG(2026, uint64(from)))
+		calls := company(r, firstNight.AddDate(0, 0, -113), 143, min(batch, *companies-from), 20, func(at time.Time, agent int) day {
+			is := day{[]float64{1, 2, 4}[agent%3], .8, .2, 1}
+			if agent%2 == 1 && (at.Weekday() == time.Saturday || at.Weekday() == time.Sunday) {
+				is.calls /= 3
+			}
+			if agent/2%2 == 1 {
+				is.calls *= math.Exp(.1 * r.NormFloat64()) // more than chance
+			}
+			return is
+		})
+		c, _, _ := over(house(t, calls), path, time.Time{}, nil)
+		f, err := c.file()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := c.Open(t.Context(), time.UTC)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := newEvaluator(w, "")
+		e.strict = question.Strict{Answers: jointly, Changes: 1} // as if each were asked for alone
+		found, _, _, err := e.replay(t.Context(), f, firstNight.AddDate(0, 0, 30), 30)
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := map[string]bool{}
+		for _, a := range found {
+			if key := a.rule + "\n" + a.group; !seen[key] {
+				seen[key] = true
+				started[a.rule]++
+			}
+		}
+		kinds = kinds[:0]
+		for _, r := range f.Rules {
+			kinds = append(kinds, r.Name)
+		}
+	}
+	for _, name := range kinds {
+		p := .05
+		if strings.HasPrefix(name, "unusual") {
+			p = .1
+		}
+		n := float64(*companies)
+		t.Logf("%-40s %3d of %3d companies in 30 nights, %4.1f %%", name, started[name], *companies, 100*float64(started[name])/n)
+		if float64(started[name]) > n*p+3.1*math.Sqrt(n*p*(1-p))+1 {
+			t.Errorf("%s: in %d of %d companies; the docs say %.0f %% at most", name, started[name], *companies, 100*p)
+		}
+	}
+}

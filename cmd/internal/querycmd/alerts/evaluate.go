@@ -1,0 +1,400 @@
+package alerts
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"math/big"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"callhouse/internal/alert"
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/human"
+	"callhouse/internal/analytics/question"
+	"callhouse/internal/analytics/value"
+	"callhouse/internal/words"
+)
+
+// jointly is how many evaluations the bounds of a rule hold for together: those of 30 nights. So
+// chance starts an alert of a rule in a month with a probability of 5 % at the most.
+const jointly = 30
+
+// certainScore is from which score of the report anomalies a day starts an alert. The alert ends
+// with a day that the report does not name.
+const certainScore = 5
+
+// evaluator evaluates rules over an open warehouse.
+type evaluator struct {
+	w      *analytics.Warehouse
+	page   string          // address of the live page; may be empty
+	strict question.Strict // what is judged together
+}
+
+func newEvaluator(w *analytics.Warehouse, page string) *evaluator {
+	return &evaluator{w, page, question.Strict{Answers: jointly}}
+}
+
+// unlistedError means that the calls of a window are not all listed.
+type unlistedError struct{ from, to time.Time }
+
+func (e *unlistedError) Error() string {
+	return fmt.Sprintf("the calls from %s to %s are not all listed", e.from.Format(time.DateOnly), e.to.Format(time.DateOnly))
+}
+
+// read evaluates a rule as of a time. running are the groups with an alert, by their keys.
+func (e *evaluator) read(ctx context.Context, r *Rule, at time.Time, running map[string]alert.Item) ([]alert.Reading, error) {
+	since, until := e.period(r, at)
+	p := question.Params{Since: since, Until: until, By: strings.Join(r.By, ","), Agent: r.Agent, Where: r.Where, Field: r.Field}
+	if !e.listed(since, until) {
+		return nil, &unlistedError{since, until}
+	}
+	if r.Unusual != "" {
+		return e.unusual(ctx, r, p, running)
+	}
+	p, err := question.Compare(r.file, p, until, until, e.w.Location())
+	if err != nil {
+		return nil, err
+	}
+	if r.Changed != "" && !e.listed(p.PreviousSince, p.PreviousUntil) {
+		return nil, &unlistedError{p.PreviousSince, p.PreviousUntil}
+	}
+	p.Bounds, p.Strict = true, e.strict
+	p.Columns = r.columns()
+	rows, err := e.rows(ctx, r.Report, p)
+	if err != nil {
+		return nil, err
+	}
+	var out []alert.Reading
+	for _, row := range rows {
+		if reading, judged := r.judge(row); judged {
+			e.describe(r, p, row, &reading)
+			out = append(out, reading)
+		}
+	}
+	return out, nil
+}
+
+// period returns the window of a rule as of a time: it ends when the list of calls was last read, and
+// that of whole days with the last complete day.
+func (e *evaluator) period(r *Rule, at time.Time) (since, until time.Time) {
+	loc := e.w.Location()
+	if listed := e.w.Snapshot().Manifest.ListedTo(); listed.Before(at) {
+		at = listed
+	}
+	if days := r.days(); days > 0 {
+		until = question.DayBegin(question.DayOf(at, loc), loc)
+		return question.DaysBack(until, days), until
+	}
+	until = at.In(loc).Truncate(time.Second)
+	return until.Add(-r.window), until
+}
+
+// listed reports whether all calls of a time are listed.
+func (e *evaluator) listed(from, to time.Time) bool {
+	for _, s := range e.w.Snapshot().Manifest.Coverage {
+		if s.From <= from.UnixMilli() && to.UnixMilli() <= s.To {
+			return true
+		}
+	}
+	return false
+}
+
+// columns are those that a rule needs of a comparison.
+func (r *Rule) columns() []string {
+	out := append(slices.Clone(r.file.Keys), r.Column, value.PreviousOf+r.Column)
+	if r.bounded() {
+		for _, of := range []string{value.LowOf, value.HighOf, value.WholeOf, value.ChangeLowOf, value.ChangeHighOf} {
+			out = append(out, of+r.Column)
+		}
+	} else if n := r.calls(); n != "" && n != r.Column {
+		out = append(out, n)
+	}
+	return out
+}
+
+// calls returns the column with the number of calls of a row; empty if there is none.
+func (r *Rule) calls() string {
+	for _, name := range []string{"calls", "answered_calls"} {
+		if _, ok := r.file.Column(name); ok {
+			return name
+		}
+	}
+	return ""
+}
+
+// of names what the value is computed from.
+func (r *Rule) of() string {
+	of := r.column.Of
+	switch {
+	case r.column.Spread != "" || !r.bounded() || of == "" || of == "calls" || strings.HasSuffix(of, "these calls"):
+		return "calls"
+	case of == "uses" || of == "callers" || strings.HasSuffix(of, " uses") || strings.HasSuffix(of, " callers"):
+		return of
+	}
+	return of + " calls"
+}
+
+// row is a row of an answer by the names of its columns.
+type row struct {
+	keys   []string          // names of the groups' columns
+	values map[string]any    // exact
+	labels map[string]string // names of agents and campaigns
+}
+
+// number returns a number; NaN if there is none.
+func (r row) number(column string) float64 {
+	v := value.Of(r.values[column])
+	if !v.Kind.Numeric() {
+		return math.NaN()
+	}
+	return v.Float()
+}
+
+// rows returns all rows of a report: there are few, since it has groups.
+func (e *evaluator) rows(ctx context.Context, report string, p question.Params) (out []row, err error) {
+	rows, err := e.w.Report(ctx, report, p)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	columns := rows.Columns()
+	for {
+		shown, err := rows.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read report %s: %w", report, err)
+		}
+		this := row{values: map[string]any{}, labels: map[string]string{}}
+		exact := rows.Exact()
+		for i, c := range columns {
+			if i < len(exact) {
+				this.values[c.Name] = exact[i]
+				if c.Key {
+					this.keys = append(this.keys, c.Name)
+				}
+			} else if name, ok := shown[i].(string); ok {
+				this.labels[strings.TrimSuffix(c.Name, "_name")] = name
+			}
+		}
+		out = append(out, this)
+	}
+}
+
+// judge judges a row; false: it is not one of the rule's, or has too few calls.
+func (r *Rule) judge(row row) (out alert.Reading, judged bool) {
+	for name, want := range r.Row {
+		if text(row.values[name]) != want {
+			return out, false
+		}
+	}
+	v := row.number(r.Column)
+	n := v
+	switch {
+	case r.bounded():
+		n = row.number(value.WholeOf + r.Column)
+	case r.column.Unit != "count" && r.calls() != "":
+		n = row.number(r.calls())
+	}
+	if math.IsNaN(v) || n < r.least() {
+		return out, false
+	}
+	i := &out.Item
+	i.Value = r.figure(v)
+	if r.column.Unit != "count" && !math.IsNaN(n) {
+		i.Calls, i.Of = &n, r.of()
+	}
+	if before := row.number(value.PreviousOf + r.Column); !math.IsNaN(before) {
+		f := r.figure(before)
+		i.Before = &f
+	}
+	if r.Changed != "" {
+		judged = r.changed(row, v, &out)
+		return out, judged
+	}
+	low, high := v, v
+	if r.bounded() {
+		low, high = row.number(value.LowOf+r.Column), row.number(value.HighOf+r.Column)
+		if math.IsNaN(low) || math.IsNaN(high) {
+			return out, false
+		}
+		l, h := r.figure(low), r.figure(high)
+		i.Low, i.High, i.Bounds = &l, &h, alert.BoundsOfValue
+	}
+	if r.Above != nil {
+		out.Fires, out.Holds = low > *r.Above, v > *r.Above
+	} else {
+		out.Fires, out.Holds = high < *r.Below, v < *r.Below
+	}
+	return out, true
+}
+
+// changed judges the change of a row. An alert goes on while the change is at least half of what
+// would start it.
+func (r *Rule) changed(row row, v float64, out *alert.Reading) bool {
+	before := row.number(value.PreviousOf + r.Column)
+	low, high := row.number(value.ChangeLowOf+r.Column), row.number(value.ChangeHighOf+r.Column)
+	if math.IsNaN(before) || math.IsNaN(low) || math.IsNaN(high) {
+		return false
+	}
+	unit := func(f float64) alert.Figure {
+		if r.column.Unit == "percent" {
+			return alert.Figure{Text: fmt.Sprintf("%+.1f points", f), Number: f}
+		}
+		sign := ""
+		if f > 0 {
+			sign = "+"
+		}
+		return alert.Figure{Text: sign + r.figure(f).Text, Number: f}
+	}
+	l, h := unit(low), unit(high)
+	out.Item.Low, out.Item.High, out.Item.Bounds = &l, &h, alert.BoundsOfChange
+	change := v - before
+	if r.Changed != "down" && change > 0 {
+		out.Fires, out.Holds = low > 0, change+low > 0
+	}
+	if r.Changed != "up" && change < 0 {
+		out.Fires, out.Holds = high < 0, change+high < 0
+	}
+	return true
+}
+
+// unusual judges the last day by the report anomalies. A running alert ends with a day that the
+// report does not name.
+func (e *evaluator) unusual(ctx context.Context, r *Rule, p question.Params, running map[string]alert.Item) (out []alert.Reading, err error) {
+	rows, err := e.rows(ctx, "anomalies", p)
+	if err != nil {
+		return nil, err
+	}
+	day := question.DayOf(p.Since, e.w.Location())
+	for _, row := range rows {
+		score := row.number("score")
+		at, ok := row.values["day"].(value.Date)
+		if text(row.values["measure"]) != r.Column || !ok || !time.Time(at).Equal(day) || row.number("n") < r.least() ||
+			r.Unusual == "up" && score < 0 || r.Unusual == "down" && score > 0 {
+			continue
+		}
+		n, usual := row.number("n"), r.figure(row.number("usual"))
+		reading := alert.Reading{Fires: math.Abs(score) >= certainScore, Holds: true,
+			Item: alert.Item{Value: r.figure(row.number("value")), Before: &usual,
+				Note: fmt.Sprintf("%.1f spreads from usual, of %.0f days.", math.Abs(score), row.number("past"))}}
+		if r.Column != "calls" {
+			reading.Item.Calls, reading.Item.Of = &n, "calls"
+		}
+		e.describe(r, p, row, &reading)
+		delete(running, reading.Key)
+		out = append(out, reading)
+	}
+	for _, key := range slices.Sorted(maps.Keys(running)) {
+		item := running[key]
+		item.From, item.To = p.Since, p.Until
+		item.Value, item.Before, item.Calls, item.Note = alert.Figure{Text: "not unusual"}, nil, nil, ""
+		out = append(out, alert.Reading{Key: key, Item: item})
+	}
+	return out, nil
+}
+
+// describe adds the group of a row: its name, and the command that lists its calls.
+func (e *evaluator) describe(r *Rule, p question.Params, row row, out *alert.Reading) {
+	loc := e.w.Location()
+	agent, where := r.Agent, slices.Clone(r.Where)
+	var key, names []string
+	add := func(column, dimension string) {
+		v := row.values[column]
+		id := text(v)
+		key = append(key, column+"="+id)
+		name, ok := row.labels[strings.TrimSuffix(column, "_id")]
+		switch {
+		case v == nil:
+			name = "(none)"
+		case !ok || name == "":
+			name = id
+		}
+		if column != "unit" {
+			names = append(names, strings.ReplaceAll(strings.TrimSuffix(column, "_id"), "_", " ")+" "+name)
+		}
+		switch {
+		case dimension == "agent" && v != nil:
+			agent = id
+		case dimension != "":
+			where = append(where, dimension+"="+id)
+		}
+	}
+	for i, column := range row.keys {
+		add(column, question.ByNames(p.By)[i])
+	}
+	for _, column := range r.file.Keys {
+		dimension := strings.TrimSuffix(column, "_id")
+		if !slices.Contains(question.Dimensions(), dimension) {
+			dimension = ""
+		}
+		if r.Unusual == "" && !slices.Contains(row.keys, column) && !slices.Contains(row.keys, dimension) {
+			add(column, dimension)
+		}
+	}
+	out.Key = strings.Join(key, "\n")
+	i := &out.Item
+	i.Group, i.From, i.To = strings.Join(names, ", "), p.Since.In(loc), p.Until.In(loc)
+	since, until := moment(p.Since, loc), moment(p.Until, loc)
+	parts := []string{"query", "calls", "--since", since, "--until", until, "--tz", loc.String()}
+	v := url.Values{"since": {since}, "until": {until}, "tz": {loc.String()}}
+	if agent != "" {
+		parts = append(parts, "--agent", words.Shell(agent))
+		v.Set("agent", agent)
+	}
+	for _, c := range where {
+		parts = append(parts, "--where", words.Shell(c))
+		v.Add("where", c)
+	}
+	i.Command = strings.Join(parts, " ")
+	if e.page != "" {
+		i.Link = strings.TrimSuffix(e.page, "/") + "/calls?" + v.Encode()
+	}
+}
+
+// moment returns a time as flags take it.
+func moment(t time.Time, loc *time.Location) string {
+	if day := question.DayOf(t, loc); question.DayBegin(day, loc).Equal(t) {
+		return day.Format(time.DateOnly)
+	}
+	return t.In(loc).Format(time.RFC3339)
+}
+
+func text(v any) string {
+	if v == nil {
+		return ""
+	}
+	return string(value.AppendText(nil, v, time.UTC))
+}
+
+// figure returns a number of the rule's column for people.
+func (r *Rule) figure(f float64) alert.Figure { return alert.Figure{Text: r.threshold(f), Number: f} }
+
+// threshold writes a number of the rule's column.
+func (r *Rule) threshold(f float64) string {
+	switch r.column.Unit {
+	case "percent":
+		return human.Cell(value.Of(f), value.Column{Kind: value.Float, Unit: value.Percent}, time.UTC)
+	case "ms":
+		n, _ := big.NewFloat(math.Round(f)).Int(nil)
+		return human.Duration(n)
+	case "count":
+		return human.Thousands(strconv.FormatFloat(math.Round(f), 'f', 0, 64))
+	}
+	return strconv.FormatFloat(f, 'g', 4, 64)
+}
+
+func fingerprint(raw []byte) []byte {
+	sum := sha256.Sum256(raw)
+	return hex.AppendEncode(nil, sum[:8])
+}

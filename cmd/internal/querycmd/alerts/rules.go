@@ -1,0 +1,383 @@
+// Package alerts implements query alert: it reads the rules, evaluates them over a warehouse, and
+// sends what is due.
+package alerts
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/config"
+	"callhouse/internal/alert"
+	"callhouse/internal/alert/channel"
+	"callhouse/internal/analytics/question"
+	sqlfiles "callhouse/sql"
+)
+
+// File is the file of the rules.
+type File struct {
+	Title    string             `toml:"title"`
+	Page     string             `toml:"page"` // address of the live page
+	Channels map[string]Channel `toml:"channels"`
+	Rules    []*Rule            `toml:"rules"`
+
+	path string
+}
+
+// Channel is where messages go. Secrets are in files or environment variables.
+type Channel struct {
+	Type         string   `toml:"type"`
+	URL          string   `toml:"url"`
+	URLFile      string   `toml:"url_file"`
+	URLEnv       string   `toml:"url_env"`
+	SecretFile   string   `toml:"secret_file"`
+	SecretEnv    string   `toml:"secret_env"`
+	Server       string   `toml:"server"`
+	TLS          string   `toml:"tls"`
+	User         string   `toml:"user"`
+	PasswordFile string   `toml:"password_file"`
+	PasswordEnv  string   `toml:"password_env"`
+	From         string   `toml:"from"`
+	To           []string `toml:"to"`
+	CAFile       string   `toml:"ca_file"`
+}
+
+// Rule is a report with its arguments, a column, and a condition.
+type Rule struct {
+	Name     string            `toml:"name"`
+	Report   string            `toml:"report"`
+	By       []string          `toml:"by"`
+	Where    []string          `toml:"where"`
+	Agent    string            `toml:"agent"`
+	Field    string            `toml:"field"`
+	Row      map[string]string `toml:"row"` // only rows with these values
+	Column   string            `toml:"column"`
+	Window   string            `toml:"window"`
+	Above    *float64          `toml:"above"`
+	Below    *float64          `toml:"below"`
+	Changed  string            `toml:"changed"` // up, down or any
+	Unusual  string            `toml:"unusual"` // the same
+	MinCalls *float64          `toml:"min_calls"`
+	For      int               `toml:"for"`
+	Remind   string            `toml:"remind"`
+	Personal bool              `toml:"personal"`
+	To       []string          `toml:"to"`
+
+	file   *sqlfiles.File
+	column sqlfiles.Column
+	window time.Duration
+	remind time.Duration
+}
+
+// read reads the file of the rules.
+func read(path string) (*File, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, cli.Usage("docs/guide/alerts.md shows a file of rules", "read the rules: %w", err)
+	}
+	f := &File{path: path}
+	d := toml.NewDecoder(bytes.NewReader(raw)).DisallowUnknownFields()
+	if err := d.Decode(f); err != nil {
+		return nil, unreadable(path, err)
+	}
+	for i, r := range f.Rules {
+		if err := f.check(r, i); err != nil {
+			return nil, err
+		}
+	}
+	if f.Page != "" && !strings.HasPrefix(f.Page, "https://") && !strings.HasPrefix(f.Page, "http://") {
+		return nil, cli.Usage("for example https://calls.example.com", "%s: page is not an address", path)
+	}
+	return f, nil
+}
+
+// unreadable returns the error of a file that is not as it should be, with its line.
+func unreadable(path string, err error) error {
+	var strict *toml.StrictMissingError
+	var syntax *toml.DecodeError
+	switch {
+	case errors.As(err, &strict) && len(strict.Errors) > 0:
+		e := &strict.Errors[0]
+		line, _ := e.Position()
+		return cli.Usage("docs/reference/alerts.md lists all keys", "%s:%d: unknown key %q", path, line, strings.Join(e.Key(), "."))
+	case errors.As(err, &syntax):
+		line, _ := syntax.Position()
+		return cli.Usage("docs/reference/alerts.md lists all keys", "%s:%d: %s", path, line, strings.TrimPrefix(syntax.Error(), "toml: "))
+	}
+	return cli.Usage("docs/reference/alerts.md lists all keys", "%s: %w", path, err)
+}
+
+// usualLeast is the default of min_calls for shares, means and percentiles.
+const usualLeast = 20
+
+// check checks a rule, and sets its defaults.
+func (f *File) check(r *Rule, i int) error {
+	wrong := func(hint, format string, args ...any) error {
+		return cli.Usage(hint, "%s: rule %q: "+format, append([]any{f.path, r.Name}, args...)...)
+	}
+	if r.Name == "" {
+		return cli.Usage(`for example: name = "many negative calls"`, "%s: rule %d has no name", f.path, i+1)
+	}
+	if slices.ContainsFunc(f.Rules[:i], func(other *Rule) bool { return other.Name == r.Name }) {
+		return wrong("", "the name is repeated")
+	}
+	conditions := 0
+	for _, set := range []bool{r.Above != nil, r.Below != nil, r.Changed != "", r.Unusual != ""} {
+		if set {
+			conditions++
+		}
+	}
+	if conditions != 1 {
+		return wrong("use above, below, changed or unusual", "it needs one condition, and has %d", conditions)
+	}
+	for key, way := range map[string]string{"changed": r.Changed, "unusual": r.Unusual} {
+		if way != "" && !slices.Contains([]string{"up", "down", "any"}, way) {
+			return wrong("use up, down or any", "unknown direction %s = %q", key, way)
+		}
+	}
+	if err := r.spans(); err != nil {
+		return wrong("use e.g. 1d, 7d or 6h", "%w", err)
+	}
+	if r.For = max(r.For, 1); r.Unusual != "" && r.window != 24*time.Hour {
+		return wrong("remove window", "an unusual day is compared with other days")
+	}
+	for _, to := range r.To {
+		if _, ok := f.Channels[to]; !ok {
+			return wrong("add [channels."+to+"]", "unknown channel %q", to)
+		}
+	}
+	if len(r.To) == 0 {
+		return wrong(`for example: to = ["ops"]`, "it has no channel")
+	}
+	if err := r.question(); err != nil {
+		var hint string
+		var unknown *question.UnknownError
+		if errors.As(err, &unknown) {
+			hint = cli.DidYouMean(unknown.Nearest, "known: "+strings.Join(unknown.Known, ", "))
+		}
+		var group *question.GroupError
+		if errors.As(err, &group) {
+			hint = group.Hint
+		}
+		return wrong(cmp.Or(hint, cli.Hint(err)), "%w", err)
+	}
+	if what := r.personal(); what != "" && !r.Personal {
+		return wrong("set personal = true if its messages may contain that", "%s may be personal data", what)
+	}
+	return nil
+}
+
+func (r *Rule) spans() (err error) {
+	if r.window, err = cli.ParseSpan(cmp.Or(r.Window, "1d")); err != nil {
+		return fmt.Errorf("window: %w", err)
+	}
+	if r.window < 5*time.Minute {
+		return errors.New("window must be 5m or more")
+	}
+	if r.Remind != "" {
+		if r.remind, err = cli.ParseSpan(r.Remind); err == nil && r.remind < time.Hour {
+			err = errors.New("remind must be 1h or more")
+		}
+	}
+	return err
+}
+
+// days reports whether the window is whole days, which end with the last complete one.
+func (r *Rule) days() int {
+	if r.window%(24*time.Hour) == 0 && !strings.HasSuffix(r.Window, "h") {
+		return int(r.window / (24 * time.Hour))
+	}
+	return 0
+}
+
+// measures are those of the report anomalies.
+var measures = []string{"calls", "connected_percent", "completed_percent", "negative_percent", "handle_ms"}
+
+// question checks the report, its arguments and the column.
+func (r *Rule) question() (err error) {
+	if r.Unusual != "" {
+		r.Report = cmp.Or(r.Report, "anomalies")
+	}
+	if r.file, err = question.Report(r.Report); err != nil {
+		return err
+	}
+	p := question.Params{By: strings.Join(r.By, ","), Where: r.Where, Field: r.Field}
+	if r.Unusual != "" {
+		if r.file.Name != "anomalies" {
+			return cli.Usage("remove report, or write report = \"anomalies\"", "unusual days are those of the report anomalies")
+		}
+		if !slices.Contains(measures, r.Column) {
+			return question.Unknown("measure", r.Column, measures)
+		}
+		r.column = sqlfiles.Column{Name: r.Column, Unit: map[string]string{"calls": "count", "handle_ms": "ms"}[r.Column]}
+		if r.column.Unit == "" {
+			r.column.Unit = "percent"
+		}
+		_, err = question.Of(r.file, p)
+		return err
+	}
+	p.Since, p.Until = time.Unix(0, 0).UTC(), time.Unix(86400, 0).UTC()
+	if _, err = question.Compare(r.file, p, p.Until, p.Until, time.UTC); err != nil {
+		return err
+	}
+	var known []string
+	for _, c := range r.file.Columns {
+		if slices.Contains([]string{"percent", "count", "ms", "money", "number"}, c.Unit) &&
+			(r.Field != "" || !slices.Contains(r.file.Fielded, c.Name)) {
+			known = append(known, c.Name)
+		}
+	}
+	if !slices.Contains(known, r.Column) {
+		return question.Unknown("number of the report "+r.file.Name, r.Column, known)
+	}
+	r.column, _ = r.file.Column(r.Column)
+	if r.Changed != "" && !r.bounded() {
+		return cli.Usage("use above or below", "changed needs a share or mean with bounds, and %s has none", r.Column)
+	}
+	for name := range r.Row {
+		if !slices.Contains(r.file.Keys, name) {
+			return question.Unknown("column of the rows of "+r.file.Name, name, r.file.Keys)
+		}
+	}
+	return nil
+}
+
+// bounded reports whether the bounds of the column are known.
+func (r *Rule) bounded() bool {
+	return r.column.Spread != "" || r.column.Whole != "" && r.column.Unit == "percent"
+}
+
+// personal returns what in the messages of a rule may be personal data; empty: nothing.
+func (r *Rule) personal() string {
+	names := slices.Clone(r.By)
+	for _, c := range r.Where {
+		name, _, _ := strings.Cut(c, "=")
+		names = append(names, name)
+	}
+	for _, name := range append(names, r.file.Keys...) {
+		if name == "number" || strings.Contains(name, ".") {
+			return name
+		}
+	}
+	return ""
+}
+
+// least is the minimum number of calls (or of whatever the column is computed from).
+func (r *Rule) least() float64 {
+	switch {
+	case r.MinCalls != nil:
+		return *r.MinCalls
+	case r.column.Unit == "count" || r.Unusual != "": // anomalies judges no fewer than it says
+		return 0
+	}
+	return usualLeast
+}
+
+// condition describes the condition.
+func (r *Rule) condition() string {
+	name := r.Column
+	switch {
+	case r.Above != nil:
+		return name + " above " + r.threshold(*r.Above)
+	case r.Below != nil:
+		return name + " below " + r.threshold(*r.Below)
+	case r.Changed != "":
+		return name + " changed" + way(r.Changed)
+	}
+	return name + " unusual" + way(r.Unusual)
+}
+
+func way(direction string) string {
+	return map[string]string{"up": ", higher", "down": ", lower"}[direction]
+}
+
+// policy returns what the rule says about its messages.
+func (f *File) policy(r *Rule, source string) alert.Policy {
+	about := *r
+	about.To, about.Remind = nil, "" // an alert goes on with other recipients
+	raw, _ := json.Marshal(&about)   // plain fields
+	return alert.Policy{Name: r.Name, Definition: string(fingerprint(raw)), Source: cmp.Or(f.Title, source), Condition: r.condition(),
+		For: r.For, Step: min(r.window, 24*time.Hour), Remind: r.remind, Channels: r.To}
+}
+
+// channel makes a channel. secrets are texts that no message of this program repeats.
+func (f *File) channel(name string, env config.Environment, stdout alert.Channel, agent string) (_ alert.Channel, secrets []string, err error) {
+	c, ok := f.Channels[name]
+	if !ok {
+		return nil, nil, cli.Usage("add [channels."+name+"]", "%s: unknown channel %q", f.path, name)
+	}
+	secret := func(what, file, variable string) (text string) {
+		if err != nil || file == "" && variable == "" {
+			return ""
+		}
+		if text, err = f.secret(env, what, file, variable); err == nil {
+			secrets = append(secrets, text)
+		}
+		return text
+	}
+	address := c.URL
+	if address == "" {
+		address = secret("address", c.URLFile, c.URLEnv)
+	} else if c.Type == "slack" || c.Type == "teams" {
+		err = errors.New("its address is a secret: put it into a file and set url_file, or into a variable and set url_env")
+	}
+	o := channel.Options{Address: address, Secret: secret("secret", c.SecretFile, c.SecretEnv), Agent: agent}
+	password := secret("password", c.PasswordFile, c.PasswordEnv)
+	if err == nil && c.CAFile != "" {
+		o.CA, err = os.ReadFile(f.beside(c.CAFile))
+	}
+	var made alert.Channel
+	if err == nil {
+		switch c.Type {
+		case "slack":
+			made, err = channel.Slack(o)
+		case "teams":
+			made, err = channel.Teams(o)
+		case "webhook":
+			made, err = channel.Webhook(o)
+		case "mail":
+			made, err = channel.Mail(channel.MailOptions{Server: c.Server, TLS: c.TLS, User: c.User, Password: password, From: c.From, To: c.To, CA: o.CA})
+		case "stdout":
+			made = stdout
+		default:
+			err = fmt.Errorf("unknown type %q: use slack, teams, webhook, mail or stdout", c.Type)
+		}
+	}
+	if err != nil {
+		return nil, secrets, cli.Usage(cmp.Or(cli.Hint(err), "docs/reference/alerts.md describes the channels"), "%s: channel %q: %w", f.path, name, err)
+	}
+	return made, secrets, nil
+}
+
+// secret reads a secret from a file or from the environment.
+func (f *File) secret(env config.Environment, what, file, variable string) (string, error) {
+	if file != "" && variable != "" {
+		return "", fmt.Errorf("its %s is given twice, in a file and in a variable", what)
+	}
+	if variable != "" {
+		if text := strings.TrimSpace(env.Get(variable)); text != "" {
+			return text, nil
+		}
+		return "", fmt.Errorf("its %s is missing: %s is not set", what, variable)
+	}
+	text, err := config.ReadSecret(f.beside(file), what, "", false)
+	return strings.TrimSpace(text), err
+}
+
+// beside returns a path, which is relative to the folder of the rules.
+func (f *File) beside(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(filepath.Dir(f.path), path)
+}

@@ -1,0 +1,142 @@
+package alert
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Policy is what a rule says about its messages.
+type Policy struct {
+	Name       string
+	Definition string // all that makes the rule what it is
+	Source     string
+	Condition  string
+	For        int           // windows in a row in which the condition must be met
+	Step       time.Duration // how much later a window must end to count as the next one
+	Remind     time.Duration // 0: never
+	Channels   []string
+}
+
+// Reading is one group of calls in one window.
+type Reading struct {
+	Key   string // identifies the group
+	Item  Item
+	Fires bool // the condition is met beyond chance
+	Holds bool // a running alert goes on: the condition is met, perhaps by chance
+}
+
+// quiet is how long a group may be without enough calls before its alert ends.
+const quiet = 7 * 24 * time.Hour
+
+// Advance takes the readings of a rule into the state, and puts the messages that are due into the
+// outbox. A group without a reading was not judged: nothing is known, so its alert goes on, for a
+// week at most. It returns the messages.
+func (s *State) Advance(p Policy, readings []Reading, now time.Time) (due []*Message) {
+	r := s.Rules[p.Name]
+	if r == nil || r.Definition != p.Definition {
+		r = &Rule{Definition: p.Definition, Groups: map[string]*Group{}}
+		s.Rules[p.Name] = r
+	}
+	r.Error = ""
+	var ids [3][]string
+	var items [3][]Item
+	tell := func(event int, id string, item Item) {
+		ids[event], items[event] = append(ids[event], id), append(items[event], item)
+	}
+	for _, read := range readings {
+		g := r.Groups[read.Key]
+		if g == nil {
+			g = &Group{}
+			r.Groups[read.Key] = g
+		}
+		if event, id := g.take(p, read, now); event != none {
+			tell(event, id, g.Alert.Last)
+			if event == ended {
+				g.Alert, g.Met = nil, 0
+			}
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(r.Groups)) {
+		g := r.Groups[key]
+		if slices.ContainsFunc(readings, func(read Reading) bool { return read.Key == key }) || now.Sub(g.Window) < quiet {
+			continue
+		}
+		if g.Alert != nil {
+			g.Alert.Last.Note = "It cannot be judged any more: a week without enough calls."
+			tell(ended, g.Alert.ID, g.Alert.Last)
+		}
+		delete(r.Groups, key)
+	}
+	for event, name := range []Event{Started, Reminder, Ended} {
+		if len(items[event]) == 0 {
+			continue
+		}
+		id := idOf(append([]string{string(name)}, ids[event]...)...)
+		for _, c := range p.Channels {
+			m := &Message{ID: id + "-" + idOf(c)[:6], Channel: c, Event: name, Source: p.Source, Rule: p.Name, Condition: p.Condition,
+				At: now.UTC(), Items: items[event]}
+			due = append(due, m)
+		}
+	}
+	s.Outbox = append(s.Outbox, due...)
+	return due
+}
+
+// Indexes of the events.
+const (
+	started = iota
+	reminder
+	ended
+	none
+)
+
+// take takes a reading of a group, and returns the event that is due and its id.
+func (g *Group) take(p Policy, read Reading, now time.Time) (event int, id string) {
+	item := read.Item
+	fresh := item.To.Sub(g.Window) >= p.Step // otherwise it is the same window, perhaps with late calls
+	g.Name = item.Group
+	switch {
+	case read.Fires && (fresh || g.Met == 0):
+		if g.Met++; g.Met == 1 {
+			g.Since = item.From
+		}
+	case !read.Fires && g.Alert == nil:
+		g.Met = 0
+	}
+	if fresh {
+		g.Window = item.To
+	}
+	if g.Alert == nil {
+		if !read.Fires || g.Met < p.For {
+			return none, ""
+		}
+		item.Since = g.Since
+		g.Alert = &Alert{ID: idOf(p.Name, p.Definition, read.Key, item.To.UTC().String()), Since: g.Since, Started: now.UTC(), Told: now.UTC(),
+			Last: item}
+		return started, g.Alert.ID
+	}
+	a := g.Alert
+	item.Since = a.Since
+	a.Last = item
+	switch {
+	case !read.Fires && !read.Holds:
+		return ended, a.ID
+	case p.Remind > 0 && now.Sub(a.Told) >= p.Remind:
+		a.Told = now.UTC()
+		return reminder, a.ID + " " + strconv.Itoa(int(now.Sub(a.Started)/p.Remind))
+	}
+	return none, ""
+}
+
+// Fail records that a rule could not be evaluated. Its alerts stay as they are.
+func (s *State) Fail(p Policy, why string) {
+	r := s.Rules[p.Name]
+	if r == nil || r.Definition != p.Definition {
+		r = &Rule{Definition: p.Definition, Groups: map[string]*Group{}}
+		s.Rules[p.Name] = r
+	}
+	r.Error = strings.ToValidUTF8(why[:min(len(why), 300)], "")
+}

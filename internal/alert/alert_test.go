@@ -1,0 +1,244 @@
+package alert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var monday = time.Date(2026, 11, 2, 3, 0, 0, 0, time.UTC)
+
+// reading is one of a day, of a group.
+func reading(day int, group string, fires, holds bool) Reading {
+	to := monday.Truncate(24*time.Hour).AddDate(0, 0, day)
+	return Reading{Key: group, Fires: fires, Holds: holds, Item: Item{Group: group, From: to.AddDate(0, 0, -1), To: to, Value: Figure{Text: "1"}}}
+}
+
+// week takes a group's readings of some days, F fires, h holds, . neither, ? was not judged, and returns the events
+// with their days.
+func week(p Policy, days string) string {
+	s := State{Rules: map[string]*Rule{}}
+	p.Name, p.Definition, p.Channels, p.Step = "rule", "1", []string{"a"}, 24*time.Hour
+	p.For = max(p.For, 1)
+	var out []string
+	for day, what := range days {
+		var readings []Reading
+		if what != '?' {
+			readings = append(readings, reading(day, "g", what == 'F', what == 'F' || what == 'h'))
+		}
+		for _, m := range s.Advance(p, readings, monday.AddDate(0, 0, day)) {
+			out = append(out, fmt.Sprint(m.Event, " ", day))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+func TestAdvance(t *testing.T) {
+	for _, c := range []struct {
+		days string
+		p    Policy
+		want string
+	}{
+		{"..F..", Policy{}, "started 2, ended 3"},
+		{"..FFhhF.", Policy{}, "started 2, ended 7"},
+		{".hh.", Policy{}, ""},
+		{"F?F?.", Policy{}, "started 0, ended 4"},
+		{".F.FF.", Policy{For: 2}, "started 4, ended 5"},
+		{".F?F.", Policy{For: 2}, "started 3, ended 4"},
+		{"FFFFFF.", Policy{Remind: 48 * time.Hour}, "started 0, reminder 2, reminder 4, ended 6"},
+		{"F????????", Policy{}, "started 0, ended 7"},
+		{"F.F.", Policy{}, "started 0, ended 1, started 2, ended 3"},
+	} {
+		if got := week(c.p, c.days); got != c.want {
+			t.Errorf("%s %+v: %s, want %s", c.days, c.p, got, c.want)
+		}
+	}
+}
+
+// Looking at the same window again neither counts twice nor tells twice, and the same evaluation
+// makes the same ids.
+func TestSameWindowAgain(t *testing.T) {
+	p := Policy{Name: "rule", Definition: "1", Channels: []string{"a", "b"}, For: 2, Step: 24 * time.Hour}
+	ids := func() (out []string) {
+		s := State{Rules: map[string]*Rule{}}
+		for range 3 {
+			if due := s.Advance(p, []Reading{reading(0, "g", true, true), reading(0, "h", true, true)}, monday); len(due) > 0 {
+				t.Errorf("one window counts as two: %v", due)
+			}
+		}
+		for range 3 {
+			for _, m := range s.Advance(p, []Reading{reading(1, "g", true, true), reading(1, "h", true, true)}, monday.AddDate(0, 0, 1)) {
+				out = append(out, m.ID)
+				if len(m.Items) != 2 {
+					t.Errorf("a message has %d items, want both groups", len(m.Items))
+				}
+			}
+		}
+		return out
+	}
+	first, second := ids(), ids()
+	if len(first) != 2 || first[0] == first[1] || !slices.Equal(first, second) {
+		t.Errorf("the ids are %v and %v", first, second)
+	}
+}
+
+// An edited rule begins anew, and one that is gone is forgotten.
+func TestEditedRule(t *testing.T) {
+	p := Policy{Name: "rule", Definition: "1", Channels: []string{"a"}, For: 1, Step: time.Hour}
+	s := State{Rules: map[string]*Rule{}}
+	s.Advance(p, []Reading{reading(0, "g", true, true)}, monday)
+	p.Definition = "2"
+	if due := s.Advance(p, []Reading{reading(0, "g", true, true)}, monday); len(due) != 1 || due[0].Event != Started {
+		t.Errorf("an edited rule: %v", due)
+	}
+	s.Fail(p, "it fails")
+	if s.Count() != 1 || s.Rules["rule"].Error != "it fails" {
+		t.Errorf("a failure: %d alerts, %q", s.Count(), s.Rules["rule"].Error)
+	}
+	if s.Keep(nil, monday); s.Count() != 0 {
+		t.Errorf("%d alerts of a rule that is gone", s.Count())
+	}
+}
+
+// wire is a channel that records, fails or is killed.
+type wire struct {
+	got     []string
+	repeats bool
+	fail    error
+	killAt  int  // the try at which the process is killed; 0: none
+	arrives bool // before that
+	tries   int
+}
+
+type killed struct{}
+
+func (w *wire) Repeats() bool { return w.repeats }
+
+func (w *wire) Send(_ context.Context, m *Message) error {
+	w.tries++
+	dies := w.tries == w.killAt
+	if w.fail != nil {
+		return w.fail
+	}
+	if !dies || w.arrives {
+		w.got = append(w.got, m.ID)
+	}
+	if dies {
+		panic(killed{})
+	}
+	return nil
+}
+
+// deliver is a process that delivers, and may be killed.
+func deliver(t *testing.T, root string, w *wire, now time.Time, add ...*Message) {
+	t.Helper()
+	s, err := Open(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	defer func() {
+		if r := recover(); r != nil && r != (killed{}) {
+			panic(r)
+		}
+	}()
+	if s.Outbox = append(s.Outbox, add...); len(add) > 0 {
+		s.CheckedAt = now
+		if err := s.Save(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Deliver(t.Context(), map[string]Channel{"a": w}, func() time.Time { return now }, func(context.Context, time.Duration) {}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func messages(n int) (out []*Message) {
+	for i := range n {
+		out = append(out, &Message{ID: fmt.Sprint("m", i), Channel: "a", Event: Started, Rule: "rule", At: monday})
+	}
+	return out
+}
+
+// A process that is killed as it sends any of three messages: none arrives twice, but one with an id
+// that its receiver knows; none is lost but the one of which nobody knows, and that is told.
+func TestKilledWhileSending(t *testing.T) {
+	for _, repeats := range []bool{false, true} {
+		for _, arrives := range []bool{false, true} {
+			for at := 1; at <= 4; at++ {
+				t.Run(fmt.Sprint(repeats, arrives, at), func(t *testing.T) {
+					root := t.TempDir()
+					w := &wire{repeats: repeats, killAt: at, arrives: arrives}
+					deliver(t, root, w, monday, messages(3)...)
+					deliver(t, root, w, monday)
+					s, err := Read(root)
+					if err != nil {
+						t.Fatal(err)
+					}
+					want := []string{"m0", "m1", "m2"}
+					switch killed := at <= 3; {
+					case killed && repeats && arrives:
+						want = slices.Insert(want, at, want[at-1])
+					case killed && !repeats && !arrives:
+						want = slices.Delete(want, at-1, at)
+					}
+					if !slices.Equal(w.got, want) {
+						t.Errorf("arrived: %v, want %v", w.got, want)
+					}
+					unconfirmed := 0
+					if at <= 3 && !repeats {
+						unconfirmed = 1
+					}
+					if len(s.Outbox) != 0 || len(s.Lost) != unconfirmed {
+						t.Errorf("%d waiting, lost: %+v", len(s.Outbox), s.Lost)
+					}
+				})
+			}
+		}
+	}
+}
+
+// While a channel is down messages wait, in their order, and are dropped after a day.
+func TestChannelDown(t *testing.T) {
+	root := t.TempDir()
+	w := &wire{fail: errors.New("it is down")}
+	deliver(t, root, w, monday, messages(2)...)
+	if w.tries != tries {
+		t.Errorf("%d tries while the channel is down, want %d", w.tries, tries)
+	}
+	w.fail = &RefusedError{errors.New("it refuses")}
+	deliver(t, root, w, monday.Add(time.Hour))
+	if s, err := Read(root); err != nil || w.tries != tries+1 || len(s.Outbox) != 2 || !strings.Contains(s.Waiting(), "it refuses") {
+		t.Errorf("%d tries, then %+v, %v", w.tries, s, err)
+	}
+	w.fail = nil
+	deliver(t, root, w, monday.Add(23*time.Hour))
+	if !slices.Equal(w.got, []string{"m0", "m1"}) {
+		t.Errorf("arrived: %v", w.got)
+	}
+	w.fail = errors.New("it is down again")
+	deliver(t, root, w, monday, messages(2)...)
+	deliver(t, root, w, monday.Add(lifetime))
+	if s, err := Read(root); err != nil || len(s.Outbox) != 0 || len(s.Lost) != 2 || !strings.Contains(s.Lost[0].Why, "it is down again") {
+		t.Errorf("after a day: %+v, %v", s, err)
+	}
+}
+
+func TestOneAtATime(t *testing.T) {
+	root := t.TempDir()
+	s, err := Open(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := Open(root); !errors.As(err, new(*LockedError)) {
+		t.Errorf("a second process: %v", err)
+	}
+	if s, err := Read(root); s != nil || err != nil {
+		t.Errorf("the state of a warehouse without rules: %v, %v", s, err)
+	}
+}

@@ -1,0 +1,270 @@
+// Package channel sends messages of alerts: to incoming webhooks of Slack and Teams, as signed JSON
+// to any address, by mail, or as lines of text. It reads no files and no environment: who makes a
+// channel passes its secrets. No error contains one of them.
+package channel
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"callhouse/internal/alert"
+	"callhouse/internal/words"
+)
+
+// Headers of a webhook.
+const (
+	HeaderID        = "Idempotency-Key"
+	HeaderTimestamp = "X-Callhouse-Timestamp"
+	HeaderSignature = "X-Callhouse-Signature"
+)
+
+// post is a channel that posts JSON.
+type post struct {
+	address string
+	client  *http.Client
+	secret  []byte // signs the body; nil: it is not signed
+	agent   string
+	form    func(*alert.Message) any
+	repeats bool
+}
+
+// Options are common to the channels that post JSON.
+type Options struct {
+	Address string // a secret for Slack and Teams
+	Secret  string // signs a webhook; may be empty
+	CA      []byte // further certificates of authorities, in PEM
+	Agent   string // User-Agent
+}
+
+// Slack returns a channel to an incoming webhook of Slack.
+func Slack(o Options) (alert.Channel, error) { return poster(o, slack, false) }
+
+// Teams returns a channel to a workflow of Teams that posts Adaptive Cards.
+func Teams(o Options) (alert.Channel, error) { return poster(o, teams, false) }
+
+// Webhook returns a channel that posts the message itself, signed. Its receiver knows a message that
+// arrives again by its Idempotency-Key.
+func Webhook(o Options) (alert.Channel, error) {
+	return poster(o, func(m *alert.Message) any { return payload(m) }, true)
+}
+
+func poster(o Options, form func(*alert.Message) any, repeats bool) (alert.Channel, error) {
+	u, err := url.Parse(o.Address)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return nil, errors.New("its address is not a URL")
+	}
+	if u.Scheme == "http" && !local(u.Hostname()) {
+		return nil, errors.New("its address must begin with https")
+	}
+	config, err := trust(o.CA)
+	if err != nil {
+		return nil, err
+	}
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.TLSClientConfig = config
+	p := &post{address: o.Address, agent: o.Agent, form: form, repeats: repeats,
+		client: &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	if o.Secret != "" {
+		p.secret = []byte(o.Secret)
+	}
+	return p, nil
+}
+
+// local reports whether a host is this machine.
+func local(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// trust returns a TLS configuration that also accepts certificates of ca.
+func trust(ca []byte) (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if ca == nil {
+		return c, nil
+	}
+	var err error
+	if c.RootCAs, err = x509.SystemCertPool(); err != nil {
+		c.RootCAs = x509.NewCertPool()
+	}
+	if !c.RootCAs.AppendCertsFromPEM(ca) {
+		return nil, errors.New("its file of certificates contains none")
+	}
+	return c, nil
+}
+
+// Repeats implements alert.Channel.
+func (p *post) Repeats() bool { return p.repeats }
+
+// Send implements alert.Channel.
+func (p *post) Send(ctx context.Context, m *alert.Message) error {
+	body, err := json.Marshal(p.form(m))
+	if err != nil {
+		return fmt.Errorf("encode the message: %w", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.address, bytes.NewReader(body))
+	if err != nil {
+		return &alert.RefusedError{Err: errors.New("its address is not a URL")}
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", p.agent)
+	req.Header.Set(HeaderID, m.ID)
+	if p.secret != nil {
+		at := strconv.FormatInt(time.Now().Unix(), 10)
+		req.Header.Set(HeaderTimestamp, at)
+		req.Header.Set(HeaderSignature, Sign(p.secret, at, body))
+	}
+	resp, err := p.client.Do(req)
+	if err != nil {
+		var u *url.Error
+		if errors.As(err, &u) { // it repeats the address, with which anyone could write in our name
+			err = u.Err
+		}
+		return err
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can be reused
+	if resp.StatusCode/100 == 2 {
+		return nil
+	}
+	err = fmt.Errorf("it responded with status %d", resp.StatusCode)
+	if resp.StatusCode/100 == 5 || resp.StatusCode == http.StatusTooManyRequests {
+		return err
+	}
+	return &alert.RefusedError{Err: err}
+}
+
+// Sign returns the signature of a body that is sent at a time, in seconds since 1970.
+func Sign(secret []byte, at string, body []byte) string {
+	h := hmac.New(sha256.New, secret)
+	h.Write([]byte(at + "."))
+	h.Write(body)
+	return "sha256=" + hex.EncodeToString(h.Sum(nil))
+}
+
+// payload is the body of a webhook.
+func payload(m *alert.Message) any {
+	return struct {
+		Version   int          `json:"version"`
+		ID        string       `json:"id"`
+		Event     alert.Event  `json:"event"`
+		Source    string       `json:"source,omitempty"`
+		Rule      string       `json:"rule"`
+		Condition string       `json:"condition"`
+		Title     string       `json:"title"`
+		At        time.Time    `json:"at"`
+		Items     []alert.Item `json:"items"`
+	}{1, m.ID, m.Event, m.Source, m.Rule, m.Condition, m.Title(), m.At, m.Items}
+}
+
+// slack is a message in Slack's mrkdwn. Names of others cannot make links or mentions in it.
+func slack(m *alert.Message) any {
+	safe := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "`", "'")
+	line := func(text string) string { return safe.Replace(words.Line(text)) }
+	var b strings.Builder
+	b.WriteString("*" + line(m.Title()) + "*")
+	items, others := m.Shown()
+	for i := range items {
+		b.WriteString("\n" + line(items[i].Text(m.Event)) + "\n`" + line(items[i].Command) + "`")
+		if link := items[i].Link; link != "" {
+			b.WriteString("\n<" + safe.Replace(link) + "|calls>")
+		}
+	}
+	if others > 0 {
+		fmt.Fprintf(&b, "\nand %d more", others)
+	}
+	return map[string]any{"text": b.String(), "unfurl_links": false}
+}
+
+// teams is a message as an Adaptive Card. Text runs know no markup, so that names of others are shown
+// as they are.
+func teams(m *alert.Message) any {
+	type object map[string]any
+	block := func(text string, more object) object {
+		run := object{"type": "TextRun", "text": words.Line(text)}
+		for k, v := range more {
+			run[k] = v
+		}
+		return object{"type": "RichTextBlock", "inlines": []object{run}}
+	}
+	body := []object{block(m.Title(), object{"weight": "Bolder", "size": "Medium"})}
+	var actions []object
+	items, others := m.Shown()
+	for i := range items {
+		body = append(body, block(items[i].Text(m.Event), nil), block(items[i].Command, object{"fontType": "Monospace", "size": "Small"}))
+		if link := items[i].Link; link != "" && len(actions) < 6 { // that Teams shows
+			title := "Calls"
+			if items[i].Group != "" {
+				title += ": " + words.Line(items[i].Group)
+			}
+			actions = append(actions, object{"type": "Action.OpenUrl", "title": title, "url": link})
+		}
+	}
+	if others > 0 {
+		body = append(body, block(fmt.Sprintf("and %d more", others), nil))
+	}
+	card := object{"$schema": "http://adaptivecards.io/schemas/adaptive-card.json", "type": "AdaptiveCard", "version": "1.4", "body": body,
+		"msteams": object{"width": "Full"}}
+	if actions != nil {
+		card["actions"] = actions
+	}
+	return object{"type": "message", "attachments": []object{
+		{"contentType": "application/vnd.microsoft.card.adaptive", "contentUrl": nil, "content": card}}}
+}
+
+// Text is a message as lines of text.
+func Text(m *alert.Message) string {
+	var b strings.Builder
+	b.WriteString(words.Line(m.Title()) + "\n")
+	items, others := m.Shown()
+	for i := range items {
+		b.WriteString("  " + words.Line(items[i].Text(m.Event)) + "\n  " + words.Line(items[i].Command) + "\n")
+		if items[i].Link != "" {
+			b.WriteString("  " + words.Line(items[i].Link) + "\n")
+		}
+	}
+	if others > 0 {
+		fmt.Fprintf(&b, "  and %d more\n", others)
+	}
+	return b.String()
+}
+
+// Lines is a channel that writes text.
+type Lines struct{ To io.Writer }
+
+// Repeats implements alert.Channel.
+func (Lines) Repeats() bool { return false }
+
+// Send implements alert.Channel.
+func (l Lines) Send(_ context.Context, m *alert.Message) error {
+	_, err := io.WriteString(l.To, Text(m))
+	return err
+}
+
+// hostPort splits an address of a mail server.
+func hostPort(address string, port int) (string, int, error) {
+	host, text, err := net.SplitHostPort(address)
+	if err != nil {
+		return address, port, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return "", 0, errors.New("the port of its server is not a number")
+	}
+	return host, int(n), nil
+}

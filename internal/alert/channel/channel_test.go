@@ -1,0 +1,158 @@
+package channel
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"callhouse/internal/alert"
+	"callhouse/internal/golden"
+	"callhouse/internal/loopback"
+)
+
+func TestMain(m *testing.M) { loopback.Main(m) }
+
+// request is one that a server was sent.
+type request struct {
+	header http.Header
+	body   []byte
+}
+
+// server records requests, and answers with statuses in turn, then with 200.
+func server(t *testing.T, statuses ...int) (*httptest.Server, *[]request) {
+	var got []request
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got = append(got, request{r.Header.Clone(), body})
+		if n := len(got); n <= len(statuses) {
+			if statuses[n-1]/100 == 3 {
+				w.Header().Set("Location", "/elsewhere")
+			}
+			w.WriteHeader(statuses[n-1])
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s, &got
+}
+
+func authority(s *httptest.Server) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+}
+
+// message is one about two groups, with names that try to be more than names.
+func message() *alert.Message {
+	from := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
+	n := 212.0
+	item := alert.Item{Group: "agent <!channel> *Triage* `x` [a](http://b)\n\x1b[31m", Since: from, From: from, To: from.AddDate(0, 0, 1),
+		Value: alert.Figure{Text: "41.2%", Number: 41.2}, Low: &alert.Figure{Text: "35.0%", Number: 35}, High: &alert.Figure{Text: "47.6%", Number: 47.6},
+		Bounds: alert.BoundsOfValue, Before: &alert.Figure{Text: "62.3%", Number: 62.3}, Calls: &n, Of: "answered calls",
+		Command: "query calls --since 2026-11-20 --until 2026-11-21 --tz UTC --agent a1", Link: "https://calls.example.com/calls?agent=a1&since=2026-11-20"}
+	other := item
+	other.Group, other.Link, other.Since = "agent Sales & Co", "", from.AddDate(0, 0, -1)
+	return &alert.Message{ID: "5f3a", Channel: "ops", Event: alert.Started, Source: "acme", Rule: "completed low", Condition: "completed_percent below 65.0%",
+		At: from.Add(27 * time.Hour), Items: []alert.Item{item, other}}
+}
+
+// What arrives, channel by channel.
+func TestForms(t *testing.T) {
+	for name, made := range map[string]func(Options) (alert.Channel, error){"slack": Slack, "teams": Teams, "webhook": Webhook} {
+		t.Run(name, func(t *testing.T) {
+			s, got := server(t)
+			c, err := made(Options{Address: s.URL + "/hook", CA: authority(s), Secret: "a secret of the hook", Agent: "callhouse/1"})
+			if err == nil {
+				err = c.Send(t.Context(), message())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := (*got)[0]
+			var v any
+			if err := json.Unmarshal(r.body, &v); err != nil {
+				t.Fatal(err)
+			}
+			var text strings.Builder
+			e := json.NewEncoder(&text)
+			e.SetEscapeHTML(false)
+			e.SetIndent("", "  ")
+			if err := e.Encode(v); err != nil {
+				t.Fatal(err)
+			}
+			golden.Check(t, "testdata/"+name+".golden", text.String())
+			at := r.header.Get(HeaderTimestamp)
+			if r.header.Get(HeaderSignature) != Sign([]byte("a secret of the hook"), at, r.body) || r.header.Get(HeaderID) != "5f3a" {
+				t.Errorf("headers: %v", r.header)
+			}
+		})
+	}
+	golden.Check(t, "testdata/text.golden", Text(message()))
+}
+
+// A message about many groups stays small.
+func TestManyGroups(t *testing.T) {
+	m := message()
+	for range 500 {
+		m.Items = append(m.Items, m.Items[0])
+	}
+	for _, form := range []any{slack(m), teams(m), map[string]string{"text": Text(m)}} {
+		raw, err := json.Marshal(form)
+		if err != nil || len(raw) > 20<<10 || !strings.Contains(string(raw), "and 492 more") {
+			t.Errorf("%d bytes, %v: %.300s", len(raw), err, raw)
+		}
+	}
+}
+
+// How a channel fails, and that its errors keep its address secret.
+func TestFailures(t *testing.T) {
+	for _, c := range []struct {
+		status  int
+		refused bool
+	}{{500, false}, {503, false}, {429, false}, {404, true}, {403, true}, {302, true}} {
+		s, got := server(t, c.status)
+		ch, err := Slack(Options{Address: s.URL + "/services/T0/B0/verysecret", CA: authority(s)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = ch.Send(t.Context(), message())
+		var refused *alert.RefusedError
+		if err == nil || errors.As(err, &refused) != c.refused || strings.Contains(err.Error(), "secret") || len(*got) != 1 {
+			t.Errorf("status %d: %v after %d requests", c.status, err, len(*got))
+		}
+		if err := ch.Send(t.Context(), message()); err != nil {
+			t.Errorf("after status %d: %v", c.status, err)
+		}
+	}
+	s, got := server(t)
+	ch, err := Webhook(Options{Address: s.URL + "/verysecret"})
+	if err == nil {
+		err = ch.Send(t.Context(), message())
+	}
+	if !errors.As(err, new(*tls.CertificateVerificationError)) || strings.Contains(err.Error(), "secret") || len(*got) != 0 {
+		t.Errorf("an unknown authority: %v", err)
+	}
+	s.Close()
+	ch, _ = Teams(Options{Address: s.URL + "/verysecret"})
+	if err := ch.Send(t.Context(), message()); err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("nobody listens: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := ch.Send(ctx, message()); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	for _, address := range []string{"", "x", "ftp://127.0.0.1", "http://example.com/hook", "https://"} {
+		if _, err := Webhook(Options{Address: address}); err == nil {
+			t.Errorf("the address %q is accepted", address)
+		}
+	}
+	if _, err := Webhook(Options{Address: "https://example.com", CA: []byte("none")}); err == nil {
+		t.Error("a file without certificates is accepted")
+	}
+}

@@ -1,0 +1,203 @@
+package channel
+
+import (
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net"
+	"net/http/httptest"
+	"net/mail"
+	"strings"
+	"testing"
+
+	"github.com/emersion/go-sasl"
+	"github.com/emersion/go-smtp"
+)
+
+// post office is an SMTP server that keeps what it is sent.
+type office struct {
+	letters  [][]byte
+	to       [][]string
+	users    []string
+	password string
+	refuse   error // of the data
+}
+
+type session struct {
+	*office
+	rcpt []string
+}
+
+func (o *office) NewSession(*smtp.Conn) (smtp.Session, error) { return &session{office: o}, nil }
+
+func (*session) AuthMechanisms() []string { return []string{sasl.Plain} }
+
+func (s *session) Auth(string) (sasl.Server, error) {
+	return sasl.NewPlainServer(func(_, user, password string) error {
+		if password != s.password {
+			return errors.New("not " + password) // some servers repeat what they were sent
+		}
+		s.users = append(s.users, user)
+		return nil
+	}), nil
+}
+
+func (*session) Mail(string, *smtp.MailOptions) error { return nil }
+
+func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
+	s.rcpt = append(s.rcpt, to)
+	return nil
+}
+
+func (s *session) Data(r io.Reader) error {
+	raw, err := io.ReadAll(r)
+	if err == nil {
+		err = s.refuse
+	}
+	if err == nil {
+		s.letters, s.office.to = append(s.letters, raw), append(s.office.to, s.rcpt)
+	}
+	return err
+}
+
+func (*session) Reset() {}
+
+func (*session) Logout() error { return nil }
+
+// serve serves an office: with STARTTLS, TLS from the first byte, or neither.
+func (o *office) serve(t *testing.T, how string) (address string, ca []byte) {
+	web := httptest.NewTLSServer(nil) // for its certificate
+	t.Cleanup(web.Close)
+	s := smtp.NewServer(o)
+	s.Domain, s.ErrorLog = "office.example.com", quiet{}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch how {
+	case StartTLS:
+		s.TLSConfig = &tls.Config{Certificates: web.TLS.Certificates}
+	case TLS:
+		l = tls.NewListener(l, &tls.Config{Certificates: web.TLS.Certificates})
+	case Plain:
+		s.AllowInsecureAuth = true
+	}
+	go func() { _ = s.Serve(l) }()
+	t.Cleanup(func() { _ = s.Close() })
+	return l.Addr().String(), authority(web)
+}
+
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}
+
+func (quiet) Println(...any) {}
+
+func TestMail(t *testing.T) {
+	for _, how := range []string{StartTLS, TLS, Plain} {
+		t.Run(how, func(t *testing.T) {
+			o := &office{password: "open sesame"}
+			address, ca := o.serve(t, how)
+			options := MailOptions{Server: address, TLS: how, CA: ca, From: "Callhouse <callhouse@example.com>",
+				To: []string{"a@example.com", "B <b@example.com>"}}
+			if how != Plain {
+				options.User, options.Password = "callhouse", "open sesame"
+			}
+			c, err := Mail(options)
+			if err == nil {
+				err = c.Send(t.Context(), message())
+			}
+			if err == nil {
+				err = c.Deliver(t.Context(), Letter{ID: "page", Subject: "Thursday was as usual", Text: "Key numbers", Name: "report.html",
+					Page: []byte("<!doctype html><title>Calls</title>")})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(o.letters) != 2 || len(o.users) != 2 && how != Plain || strings.Join(o.to[0], " ") != "a@example.com b@example.com" {
+				t.Fatalf("%d letters by %v to %v", len(o.letters), o.users, o.to)
+			}
+			m, err := mail.ReadMessage(bytes.NewReader(o.letters[0]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			subject, _ := new(mime.WordDecoder).DecodeHeader(m.Header.Get("Subject"))
+			body, _ := io.ReadAll(m.Body)
+			if m.Header.Get("Message-Id") != "<5f3a@example.com>" || m.Header.Get("Auto-Submitted") != "auto-generated" ||
+				subject != "acme: completed low: completed_percent below 65.0%, 2 groups" || !strings.Contains(string(body), "query calls --since") {
+				t.Errorf("the message: %v\n%s", m.Header, body)
+			}
+			if m, err = mail.ReadMessage(bytes.NewReader(o.letters[1])); err != nil {
+				t.Fatal(err)
+			}
+			_, params, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			parts := multipart.NewReader(m.Body, params["boundary"])
+			text, err := parts.NextPart()
+			if err != nil || !strings.HasPrefix(text.Header.Get("Content-Type"), "text/plain") {
+				t.Errorf("the first part: %v, %v", text, err)
+			}
+			page, err := parts.NextPart()
+			if err != nil || page.FileName() != "report.html" || !strings.HasPrefix(page.Header.Get("Content-Type"), "text/html") {
+				t.Errorf("the second part: %v, %v", page, err)
+			}
+		})
+	}
+}
+
+// How mail fails. No message repeats the password.
+func TestMailFailures(t *testing.T) {
+	o := &office{password: "open sesame"}
+	address, ca := o.serve(t, StartTLS)
+	plain, _ := o.serve(t, Plain)
+	good := MailOptions{Server: address, CA: ca, User: "callhouse", Password: "open sesame", From: "a@example.com", To: []string{"b@example.com"}}
+	for name, edit := range map[string]func(*MailOptions){
+		"unknown authority": func(o *MailOptions) { o.CA = nil },
+		"no STARTTLS":       func(o *MailOptions) { o.Server = plain },
+		"wrong password":    func(o *MailOptions) { o.Password = "close sesame" },
+		"nobody listens":    func(o *MailOptions) { o.Server = "127.0.0.1:1" },
+	} {
+		with := good
+		edit(&with)
+		c, err := Mail(with)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if err := c.Send(t.Context(), message()); err == nil || strings.Contains(err.Error(), "sesame") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	o.refuse = errors.New("mailbox full")
+	c, err := Mail(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Send(t.Context(), message()); err == nil || !strings.Contains(err.Error(), "mailbox full") {
+		t.Errorf("refused: %v", err)
+	}
+	if o.refuse = nil; c.Send(t.Context(), message()) != nil || len(o.letters) != 1 {
+		t.Errorf("after a refusal: %d letters", len(o.letters))
+	}
+	for name, edit := range map[string]func(*MailOptions){
+		"no recipient":          func(o *MailOptions) { o.To = nil },
+		"a wrong recipient":     func(o *MailOptions) { o.To = []string{"x"} },
+		"no sender":             func(o *MailOptions) { o.From = "" },
+		"a user alone":          func(o *MailOptions) { o.Password = "" },
+		"an unknown encryption": func(o *MailOptions) { o.TLS = "ssl" },
+		"plain, far away":       func(o *MailOptions) { o.TLS, o.Server = Plain, "example.com" },
+		"a login without TLS":   func(o *MailOptions) { o.TLS, o.Server = Plain, "localhost" },
+		"no server":             func(o *MailOptions) { o.Server = "" },
+		"a wrong port":          func(o *MailOptions) { o.Server = "example.com:smtp" },
+	} {
+		with := good
+		edit(&with)
+		if _, err := Mail(with); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}

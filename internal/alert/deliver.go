@@ -1,0 +1,139 @@
+package alert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Channel sends messages.
+type Channel interface {
+	// Send sends a message. Its error contains no secret.
+	Send(ctx context.Context, m *Message) error
+	// Repeats reports whether a message that is sent twice arrives once: the receiver knows its id.
+	Repeats() bool
+}
+
+const (
+	// patience is how long one try may take.
+	patience = 15 * time.Second
+	// lifetime is how long a message is kept for a channel that is down.
+	lifetime = 24 * time.Hour
+	tries    = 3 // of one run
+)
+
+// Deliver sends what is in the outbox, in the order of each channel. A message that a channel does
+// not take stays for the next call, until it is a day old. Each step is saved before the next one:
+//
+//   - before a try, that it begins. If the process is killed then, nobody knows whether the message
+//     arrived: it is sent again only if the channel discards repetitions, and is lost else.
+//   - after it, what came of it.
+//
+// It returns how many messages were sent.
+func (s *Store) Deliver(ctx context.Context, channels map[string]Channel, now func() time.Time, pause func(context.Context, time.Duration)) (
+	sent int, err error) {
+	down := map[string]bool{}
+	for i := 0; i < len(s.Outbox) && ctx.Err() == nil; {
+		m := s.Outbox[i]
+		c := channels[m.Channel]
+		var lost string
+		switch {
+		case c == nil:
+			lost = "the channel no longer exists"
+		case m.Sending && !c.Repeats():
+			lost = "unconfirmed: the program was killed while it sent this message"
+		case down[m.Channel]:
+		default:
+			if err := s.send(ctx, c, m, now, pause); err == nil {
+				sent++
+				s.Outbox = append(s.Outbox[:i:i], s.Outbox[i+1:]...)
+				if err := s.Save(); err != nil {
+					return sent, err
+				}
+				continue
+			} else if errors.As(err, new(*saveError)) {
+				return sent, err
+			}
+			down[m.Channel] = true
+		}
+		if lost == "" && down[m.Channel] && now().Sub(m.At) >= lifetime {
+			lost = "dropped after a day: " + m.Error
+		}
+		if lost == "" {
+			i++
+			continue
+		}
+		s.Lost = append(s.Lost, Lost{ID: m.ID, Rule: m.Rule, Event: m.Event, Channel: m.Channel, At: now().UTC(), Why: lost})
+		s.Outbox = append(s.Outbox[:i:i], s.Outbox[i+1:]...)
+		if err := s.Save(); err != nil {
+			return sent, err
+		}
+	}
+	return sent, nil
+}
+
+// saveError means that the state cannot be written: then nothing more is sent.
+type saveError struct{ error }
+
+func (e *saveError) Unwrap() error { return e.error }
+
+// send tries to send a message, a few times.
+func (s *Store) send(ctx context.Context, c Channel, m *Message, now func() time.Time, pause func(context.Context, time.Duration)) error {
+	for try := 1; ; try++ {
+		m.Sending = true
+		if err := s.Save(); err != nil {
+			return &saveError{err}
+		}
+		// An interrupt lets a try come to its end: otherwise nobody would know whether the message arrived.
+		once, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		err := c.Send(once, m)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		m.Sending, m.Tries, m.Error = false, m.Tries+1, clip(err.Error())
+		if serr := s.Save(); serr != nil {
+			return &saveError{serr}
+		}
+		var refused *RefusedError
+		if try == tries || ctx.Err() != nil || errors.As(err, &refused) {
+			return err
+		}
+		pause(ctx, time.Duration(try*try)*time.Second)
+	}
+}
+
+// RefusedError means that a channel refused a message for a reason that a pause does not mend, such
+// as a wrong address. It is tried again with the next run all the same: somebody may mend it.
+type RefusedError struct{ Err error }
+
+func (e *RefusedError) Error() string { return e.Err.Error() }
+
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+// Pause waits, until ctx is done.
+func Pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+func clip(text string) string {
+	text, _, _ = strings.Cut(text, "\n")
+	return strings.ToValidUTF8(text[:min(len(text), 200)], "")
+}
+
+// Waiting describes the oldest message that is still to be sent; empty if there is none.
+func (s *State) Waiting() string {
+	if len(s.Outbox) == 0 {
+		return ""
+	}
+	m := s.Outbox[0]
+	if m.Error == "" {
+		return fmt.Sprintf("to %s", m.Channel)
+	}
+	return fmt.Sprintf("to %s: %s", m.Channel, m.Error)
+}

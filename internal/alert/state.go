@@ -1,0 +1,189 @@
+// Package alert decides when a message about a rule is due, and keeps messages until they are sent.
+// Its state is a file beside the warehouse's tables: which alerts are running, and what is still to
+// be sent. A change of the state and the messages that follow from it are written at once, before
+// anything is sent. The package reads no calls, and knows no channel.
+package alert
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/sink/disk"
+)
+
+// version is that of the state's form. Another one is refused.
+const version = 1
+
+// State is which alerts are running, and what is still to be sent.
+type State struct {
+	Version   int              `json:"version"`
+	CheckedAt time.Time        `json:"checked_at"` // when the rules were last evaluated
+	Snapshot  int64            `json:"snapshot"`   // over which
+	Rules     map[string]*Rule `json:"rules"`
+	Outbox    []*Message       `json:"outbox"`
+	Lost      []Lost           `json:"lost,omitempty"` // of the last week
+}
+
+// Rule is the state of a rule.
+type Rule struct {
+	Definition string            `json:"definition"`      // a hash: an edited rule begins anew
+	Error      string            `json:"error,omitempty"` // why it could not be evaluated
+	Groups     map[string]*Group `json:"groups"`
+}
+
+// Group is the state of a rule for one group of calls.
+type Group struct {
+	Name   string    `json:"name"`
+	Window time.Time `json:"window"`        // end of the last window that was judged
+	Met    int       `json:"met,omitempty"` // latest windows in a row in which the condition was met
+	Since  time.Time `json:"since,omitzero"`
+	Alert  *Alert    `json:"alert,omitempty"` // nil: none is running
+}
+
+// Alert is one that is running.
+type Alert struct {
+	ID      string    `json:"id"`
+	Since   time.Time `json:"since"`   // begin of the first window in which the condition was met
+	Started time.Time `json:"started"` // when its message was written
+	Told    time.Time `json:"told"`    // the last message
+	Last    Item      `json:"last"`    // in it
+}
+
+// Lost is a message that was not sent, or of which nobody knows.
+type Lost struct {
+	ID      string    `json:"id"`
+	Rule    string    `json:"rule"`
+	Event   Event     `json:"event"`
+	Channel string    `json:"channel"`
+	At      time.Time `json:"at"`
+	Why     string    `json:"why"`
+}
+
+// remembered is how long lost messages are shown.
+const remembered = 7 * 24 * time.Hour
+
+// LockedError means that another process evaluates the rules of this warehouse.
+type LockedError struct{ Root string }
+
+func (e *LockedError) Error() string {
+	return "another query alert is running over " + e.Root
+}
+
+// Store is the state of a warehouse, locked.
+type Store struct {
+	State
+	root string
+	fsys disk.FS
+	lock *disk.Hold
+}
+
+// Open locks and reads the state of the warehouse at root. It returns a *LockedError if another
+// process holds it.
+func Open(root string) (_ *Store, err error) {
+	fsys, err := disk.Open(root, false)
+	if err != nil {
+		return nil, fmt.Errorf("open the state of alerts: %w", err)
+	}
+	lock := filepath.Join(root, layout.AlertLockName)
+	if err = disk.CheckPlain(fsys, lock); err != nil {
+		return nil, fmt.Errorf("open the state of alerts: %w", err)
+	}
+	s := &Store{root: root, fsys: fsys, lock: disk.NewHold(lock)}
+	ok, err := s.lock.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("lock the state of alerts: %w", err)
+	}
+	if !ok {
+		return nil, &LockedError{root}
+	}
+	if s.State, err = read(fsys, root); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// Read returns the state of the warehouse at root, without the lock; nil if no rule was evaluated.
+func Read(root string) (*State, error) {
+	fsys, err := disk.OpenToRead(root)
+	if err != nil {
+		return nil, fmt.Errorf("read the state of alerts: %w", err)
+	}
+	s, err := read(fsys, root)
+	if err != nil || s.CheckedAt.IsZero() {
+		return nil, err
+	}
+	return &s, nil
+}
+
+func read(fsys disk.FS, root string) (State, error) {
+	s := State{Version: version, Rules: map[string]*Rule{}}
+	path := filepath.Join(root, layout.AlertsName)
+	raw, err := disk.ReadFile(fsys, path)
+	if disk.IsGone(err) {
+		return s, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &s)
+	}
+	switch {
+	case err != nil:
+		return s, fmt.Errorf("read the state of alerts: %s: %w", path, err)
+	case s.Version != version:
+		return s, fmt.Errorf("read the state of alerts: %s has form %d, this program reads form %d", path, s.Version, version)
+	}
+	return s, nil
+}
+
+// Save writes the state, durably.
+func (s *Store) Save() error {
+	raw, err := json.MarshalIndent(&s.State, "", " ")
+	if err == nil {
+		path := filepath.Join(s.root, layout.AlertsName)
+		// Not a temporary name of the sink's, which removes those of killed runs.
+		err = disk.Replace(s.fsys, path+".new", path, append(raw, '\n'), true)
+	}
+	if err != nil {
+		return fmt.Errorf("write the state of alerts: %w", err)
+	}
+	return nil
+}
+
+// Close releases the lock.
+func (s *Store) Close() error { return s.lock.Close() }
+
+// Keep forgets the rules that no longer exist, and what was lost long ago.
+func (s *State) Keep(rules []string, now time.Time) {
+	maps.DeleteFunc(s.Rules, func(name string, _ *Rule) bool { return !slices.Contains(rules, name) })
+	s.Lost = slices.DeleteFunc(s.Lost, func(l Lost) bool { return now.Sub(l.At) > remembered })
+}
+
+// Count returns the number of alerts that are running.
+func (s *State) Count() (n int64) {
+	for _, r := range s.Rules {
+		for _, g := range r.Groups {
+			if g.Alert != nil {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// Running returns the groups of a rule with a running alert, by their keys, as they were last.
+func (s *State) Running(p Policy) map[string]Item {
+	out := map[string]Item{}
+	if r := s.Rules[p.Name]; r != nil && r.Definition == p.Definition {
+		for key, g := range r.Groups {
+			if g.Alert != nil {
+				out[key] = g.Alert.Last
+			}
+		}
+	}
+	return out
+}
