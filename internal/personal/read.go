@@ -122,6 +122,7 @@ func (r *reader) reset(turns []Turn) {
 // turn reads the next turn.
 func (r *reader) turn(t int) {
 	turn := &r.turns[t]
+	r.gap.plus, r.gap.repeat = 0, 0 // they are places in the turn before
 	if r.open && turn.Speaker != r.speaker {
 		if r.acknowledges(t) {
 			return
