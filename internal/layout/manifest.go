@@ -152,6 +152,8 @@ type Redaction struct {
 	Tokens bool `json:"tokens,omitempty"`
 	// Patterns are the custom kinds.
 	Patterns []Pattern `json:"patterns,omitempty"`
+	// Service is what a service looks for in texts; nil if none is asked.
+	Service []string `json:"service,omitempty"`
 	// Countries are the regions in which national telephone numbers are read.
 	Countries []string `json:"countries,omitempty"`
 }
@@ -163,7 +165,7 @@ type Pattern struct {
 }
 
 // Active reports whether anything is redacted.
-func (r *Redaction) Active() bool { return r != nil && len(r.Kinds)+len(r.Patterns) > 0 }
+func (r *Redaction) Active() bool { return r != nil && len(r.Kinds)+len(r.Patterns)+len(r.Service) > 0 }
 
 // Origin is the last source of a warehouse's calls: a service and a key, which identify the
 // organisation without a request.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 	"unsafe"
 
 	"callhouse/internal/personal"
@@ -33,10 +34,44 @@ type Redactor struct {
 	key    []byte
 	sums   sync.Pool // of hash.Hash
 	calls  sync.Pool // of *redacting
+	ask    Service   // nil: only what has a structure is found
 
 	mu     sync.Mutex
 	counts map[string]int64
 }
+
+// Service finds what has no structure, such as names, in texts: the spans of each one. It fails if it
+// did not check all of them.
+type Service func(texts []string) ([][]personal.Span, error)
+
+// Ask makes the redactor ask a service as well, with texts in which what it finds itself is replaced.
+func (r *Redactor) Ask(s Service) { r.ask = s }
+
+// Asks reports whether a service is asked.
+func (r *Redactor) Asks() bool { return r.ask != nil }
+
+// Try reports why the service does not answer; nil if it does, or if none is asked.
+func (r *Redactor) Try() error {
+	if r.ask == nil {
+		return nil
+	}
+	_, err := r.ask([]string{"Is anybody there at " + time.Now().String()}) // no answer to it is remembered
+	return err
+}
+
+// Unchecked counts the calls that the service did not check, beside the kinds in Counts.
+const Unchecked = "unchecked"
+
+// UncheckedError is returned for a call whose texts the service did not check.
+type UncheckedError struct {
+	Rest []byte // the call without its texts
+	Err  error
+}
+
+func (e *UncheckedError) Error() string {
+	return fmt.Sprintf("its texts could not be checked: %v", e.Err)
+}
+func (e *UncheckedError) Unwrap() error { return e.Err }
 
 // NewRedactor returns a redactor. Without a key, replacements are only kinds.
 func NewRedactor(o personal.Options, key []byte) (*Redactor, error) {
@@ -84,7 +119,11 @@ type redacting struct {
 	in      []personal.Span
 	arena   []byte // unescaped texts; they are valid until the call is done
 	members []scan.Member
+	look    look
 }
+
+// look returns what to replace in a text; nil is the finder.
+type look func(text []byte) []edit
 
 // edit is a replacement in a text. kind is empty if the value was counted before.
 type edit struct {
@@ -115,13 +154,17 @@ func (d *doc) edited() (text []byte, changed bool) {
 		out = append(append(out, d.text[at:e.from]...), e.with...)
 		at = e.to
 		if e.kind != "" {
-			if d.found == nil {
-				d.found = map[string]int64{}
-			}
-			d.found[string(e.kind)]++
+			d.counted(string(e.kind))
 		}
 	}
 	return append(out, d.text[at:]...), true
+}
+
+func (r *redacting) counted(kind string) {
+	if r.found == nil {
+		r.found = map[string]int64{}
+	}
+	r.found[kind]++
 }
 
 func (r *redacting) done() {
@@ -161,8 +204,77 @@ func (r *Redactor) Apply(body []byte) (clean []byte, changed bool, err error) {
 		return nil, false, fmt.Errorf("cannot be decoded: %w", d.Err())
 	}
 	clean, changed = d.edited()
+	if r.ask == nil {
+		return clean, changed, nil
+	}
+	err = one.asked(func() {
+		d := doc{redacting: one, text: clean}
+		_ = d.Scanner.Object(clean) && d.call() // as before
+		var more bool
+		clean, more = d.edited()
+		changed = changed || more
+	})
+	if err != nil {
+		one.found = map[string]int64{Unchecked: 1}
+		return nil, false, &UncheckedError{withoutTexts(clean), err}
+	}
 	return clean, changed, nil
 }
+
+// asked asks the service for the texts in what walk walks over, and lets walk replace what it found.
+func (r *redacting) asked(walk func()) error {
+	var texts []string
+	places := map[string]int{}
+	r.look = func(text []byte) []edit {
+		if _, ok := places[string(text)]; !ok && hasWord(text) {
+			places[string(text)] = len(texts)
+			texts = append(texts, string(text))
+		}
+		return nil
+	}
+	walk()
+	if len(texts) == 0 {
+		return nil
+	}
+	found, err := r.ask(texts)
+	if err != nil {
+		return err
+	}
+	r.look = func(text []byte) []edit {
+		if i, ok := places[string(text)]; ok {
+			return r.editsBy(found[i])
+		}
+		return nil
+	}
+	walk()
+	return nil
+}
+
+// hasWord reports whether a text has two letters in a row, or any of another script.
+func hasWord(text []byte) bool {
+	for i, c := range text {
+		if c >= 0x80 || i > 0 && isLetter(c) && isLetter(text[i-1]) {
+			return true
+		}
+	}
+	return false
+}
+
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+// withoutTexts returns a call without what may hold texts. What is known of these stays.
+func withoutTexts(body []byte) []byte {
+	out := []byte{'{'}
+	for m := range scan.Members(bytes.TrimLeft(body, " \t\r\n")) {
+		if of := callFields[string(m.Name)]; of.stays() {
+			out = scan.AppendMember(out, 1, m.Key, m.Value.Raw)
+		}
+	}
+	return append(out, '}')
+}
+
+// stays reports whether a field holds no text, but a number, an id or a time; nil is an unknown field.
+func (f *field) stays() bool { return f != nil && (!f.maskable || f.phone || f.link) }
 
 // call walks over the members of a call.
 func (d *doc) call() bool {
@@ -175,7 +287,7 @@ func (d *doc) call() bool {
 		of := callFields[string(name)]
 		ok := false
 		switch {
-		case of != nil && (!of.maskable || of.phone || of.link):
+		case of.stays():
 			_, ok = d.Value(1)
 		case of != nil && of.turns && d.Before('['):
 			ok = d.transcript()
@@ -259,7 +371,7 @@ const (
 
 // number replaces a JSON number that is personal data as a whole.
 func (d *doc) number(text []byte, called []byte) {
-	if len(text) < leastDigits || len(text) > mostDigits {
+	if len(text) < leastDigits || len(text) > mostDigits || d.look != nil {
 		return
 	}
 	for _, c := range text {
@@ -318,6 +430,9 @@ func isName(m scan.Member) bool {
 func (r *redacting) editsOf(text []byte, called []byte) []edit {
 	if edits, ok := r.composite(text, called); ok {
 		return edits
+	}
+	if r.look != nil {
+		return r.look(text)
 	}
 	return r.editsBy(r.finder.Find(stringOf(called), stringOf(text)))
 }
@@ -414,6 +529,12 @@ func (d *doc) transcript() bool {
 			turns = append(turns, personal.Turn{Speaker: stringOf(speaker), Text: stringOf(d.textOf(content))})
 			contents = append(contents, content)
 		}
+	}
+	if d.look != nil {
+		for i := range contents {
+			d.replace(contents[i], d.look([]byte(turns[i].Text)))
+		}
+		return true
 	}
 	// v2 sends each conversation twice, with the items of tools and without.
 	again := slices.Equal(turns, d.turns)
@@ -519,15 +640,24 @@ func ofTurn(spans []personal.Span, turn int) (mine, rest []personal.Span) {
 	return spans[:n], spans[n:]
 }
 
-// Object redacts the stored rows of a call, and reports whether anything was found.
+// Object redacts the stored rows of a call, and reports whether anything was found. What a service
+// did not check stays, and is counted.
 func (r *Redactor) Object(o *schema.Object) (changed bool) {
 	one := r.begin()
 	defer one.end()
+	changed = one.rows(o)
+	if r.ask != nil && one.asked(func() { changed = one.rows(o) || changed }) != nil {
+		one.counted(Unchecked)
+	}
+	return changed
+}
+
+func (r *redacting) rows(o *schema.Object) (changed bool) {
 	var turns []personal.Turn
 	var spoken []schema.Row
 	role, content, tool := schema.Turns.Column("role"), schema.Turns.Column("content"), schema.Turns.Column("tool_call_id")
 	apply := func(row schema.Row, i int, edits []edit) {
-		d := doc{redacting: one, text: schema.TextOf(row[i]), edits: edits}
+		d := doc{redacting: r, text: schema.TextOf(row[i]), edits: edits}
 		if clean, ok := d.edited(); ok {
 			row[i], changed = schema.TextValue(clean), true
 		}
@@ -554,17 +684,23 @@ func (r *Redactor) Object(o *schema.Object) (changed bool) {
 				called = schema.TextOf(row[named])
 			}
 			if c.Type == schema.Text {
-				apply(row, i, one.editsOf(text, called))
-			} else if edits, ok := one.document(text, called); ok {
+				apply(row, i, r.editsOf(text, called))
+			} else if edits, ok := r.document(text, called); ok {
 				apply(row, i, edits)
 			}
 		}
+	}
+	if r.look != nil {
+		for i, row := range spoken {
+			apply(row, content, r.look([]byte(turns[i].Text)))
+		}
+		return changed
 	}
 	spans := r.finder.Conversation(turns)
 	for i, row := range spoken {
 		var mine []personal.Span
 		mine, spans = ofTurn(spans, i)
-		apply(row, content, one.editsBy(mine))
+		apply(row, content, r.editsBy(mine))
 	}
 	return changed
 }

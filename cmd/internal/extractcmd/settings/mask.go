@@ -93,6 +93,13 @@ func (s *Settings) StartMask(w, into *sink.Warehouse) error {
 	if err != nil {
 		return err
 	}
+	if redaction != nil && len(redaction.Service) > 0 {
+		c, err := s.analyzer(redaction.Service)
+		if err != nil {
+			return err
+		}
+		r.Ask(c.Find)
+	}
 	m.Redact(r)
 	if key != nil {
 		into.Mask(m, key)
