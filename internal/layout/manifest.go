@@ -152,6 +152,10 @@ type Redaction struct {
 	Tokens bool `json:"tokens,omitempty"`
 	// Patterns are the custom kinds.
 	Patterns []Pattern `json:"patterns,omitempty"`
+	// By identifies the recognizers and what they look for.
+	By string `json:"by,omitempty"`
+	// Periods are those whose stored calls were all looked through by By, and not written since.
+	Periods []string `json:"periods,omitempty"`
 	// Service is what a service looks for in texts; nil if none is asked.
 	Service []string `json:"service,omitempty"`
 	// Countries are the regions in which national telephone numbers are read.
@@ -162,6 +166,18 @@ type Redaction struct {
 type Pattern struct {
 	Kind string `json:"kind"`
 	Re   string `json:"re"`
+}
+
+// After returns r with the periods of the entry before, if that is by the same recognizers.
+func (r *Redaction) After(was *Redaction) *Redaction {
+	if r == nil {
+		return nil
+	}
+	now := *r
+	if now.Periods = nil; was != nil && was.By == r.By {
+		now.Periods = was.Periods
+	}
+	return &now
 }
 
 // Active reports whether anything is redacted.

@@ -24,6 +24,9 @@ import (
 	"callhouse/internal/personal/kinds"
 )
 
+// Version is raised whenever the recognizers find something else: stored texts are then read again.
+const Version = 1
+
 // Turn is what one side of a conversation says at once.
 type Turn struct {
 	Speaker string

@@ -137,7 +137,7 @@ func migrate(ctx context.Context, s *settings.Settings, stderr io.Writer) error 
 
 // redactStored redacts the stored calls if the settings name what to redact.
 func redactStored(ctx context.Context, s *settings.Settings, w *sink.Warehouse, stderr io.Writer) error {
-	if s.Redact == "" && s.RedactPatterns == "" {
+	if s.Redact == "" && s.RedactPatterns == "" && s.RedactService == "" {
 		return nil
 	}
 	if err := s.StartMask(w, w); err != nil || !w.Redacts() {
@@ -146,6 +146,10 @@ func redactStored(ctx context.Context, s *settings.Settings, w *sink.Warehouse, 
 	b := progress.NewBar(stderr, s.LogFormat, s.Quiet)
 	calls, err := w.RedactStored(ctx, b.Show)
 	b.Close()
+	if err == nil && calls == 0 && !s.Quiet {
+		words.Fprintln(stderr, "nothing to redact: the same recognizers have looked through all stored calls")
+		return nil
+	}
 	if err == nil && !s.Quiet {
 		by := runreport.RedactedCounts([]byte(w.Redacted()))
 		unchecked := by[mask.Unchecked]

@@ -105,7 +105,7 @@ func (s *Settings) StartMask(w, into *sink.Warehouse) error {
 		into.Mask(m, key)
 	}
 	if redaction != nil {
-		into.Redact(m, redaction)
+		into.Redact(m, identified(*redaction))
 	}
 	return nil
 }
