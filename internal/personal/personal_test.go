@@ -159,3 +159,14 @@ func TestConversation(t *testing.T) {
 		}
 	}
 }
+
+// A word that belongs to the next digits, at the end of a turn, has no meaning for the next turn.
+func TestWordsBeforeTurns(t *testing.T) {
+	t.Parallel()
+	f := all(t)
+	for _, last := range []string{"of course, plus", "플러스", "it begins with double", "+"} {
+		for _, next := range []string{"010-1234-5678", "82 10 1234 5678", "five five one two three"} {
+			check(t, f, []Turn{{"u", last}, {"u", next}, {"u", last + " " + last}})
+		}
+	}
+}

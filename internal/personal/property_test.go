@@ -1,17 +1,20 @@
 package personal
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
+
+	"callhouse/internal/sandbox/plant"
 )
 
 // words are what random texts are made of.
 var words = strings.Split("공일공|일이삼사|오육칠팔이요|구이공삼일오|다시|4111|1111|-|,| |. |네|어|카드번호|생년월일|여권|계좌|골뱅이|네이버|닷컴|at|dot|com|minji|@|example.com|"+
 	"four|double|five|twenty|one|oh|uh|born|March|15|1992|년|월|일|M12345678|DE89370400440532013000|10.0.0.1|::1|[card]|[|]|(02)|+82|10|천이백|만원|서울|"+
-	"\u200b|é|\xff|０１０|–|\n|iban|d e|account|이|번호로", "|")
+	"\u200b|é|\xff|０１０|–|\n|iban|d e|account|이|번호로|구년|유월|시월|일일|hundred|triple|십|may|점|앳|1:2:3:4:5:6:7:8|M one two three A four five six seven", "|")
 
 func check(t interface{ Fatalf(string, ...any) }, f *Finder, turns []Turn) {
 	spans := f.Conversation(turns)
@@ -56,6 +59,29 @@ func TestProperties(t *testing.T) {
 			turns = append(turns, Turn{rapid.SampledFrom([]string{"a", "u"}).Draw(t, "speaker"), text})
 		}
 		check(t, f, turns)
+	})
+}
+
+// Texts that are not read, because they may hold nothing or were empty before, hold nothing.
+func TestUnread(t *testing.T) {
+	t.Parallel()
+	f := all(t)
+	same := func(t interface{ Fatalf(string, ...any) }, text string) {
+		turns := []Turn{{Text: text}}
+		want := f.Conversation(turns)
+		for range 2 {
+			if got := f.Find("", text); len(got) != len(want) || len(got) > 0 && !slices.Equal(got, want) {
+				t.Fatalf("%q: %v, and when it is always read %v", text, got, want)
+			}
+		}
+	}
+	for seed := range uint64(4000) {
+		for _, l := range plant.Draw(seed, seed%2 == 0).Lines {
+			same(t, l.Text)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		same(t, strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 0, 12).Draw(t, "words"), rapid.SampledFrom([]string{"", " "}).Draw(t, "between")))
 	})
 }
 

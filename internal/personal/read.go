@@ -113,15 +113,15 @@ type reader struct {
 
 func (r *reader) reset(turns []Turn) {
 	clear(r.chains)
-	*r = reader{f: r.f, turns: turns, groups: r.groups[:0], chains: r.chains[:0], hits: r.hits[:0], late: r.late[:0],
-		months: r.months[:0], echo: r.echo, used: r.used,
-		name: r.name, two: r.two, phones: r.phones,
-		cand: candidate{shape: r.cand.shape}}
+	r.turns, r.spans = turns, nil
+	r.groups, r.chains, r.hits, r.late, r.months = r.groups[:0], r.chains[:0], r.hits[:0], r.late[:0], r.months[:0]
+	r.word, r.looked, r.open, r.gap = 0, 0, false, between{}
 }
 
 // turn reads the next turn.
 func (r *reader) turn(t int) {
 	turn := &r.turns[t]
+	r.gap.plus, r.gap.repeat = 0, 0 // they are places in the turn before
 	if r.open && turn.Speaker != r.speaker {
 		if r.acknowledges(t) {
 			return
@@ -508,6 +508,12 @@ func (r *reader) connect(w what, at int) {
 		r.gap.plus = at + 1
 	}
 }
+
+// The syllables of Korean.
+const (
+	hangulFirst = 0xAC00
+	hangulCount = 0xD7A3 - hangulFirst + 1
+)
 
 // isHangul reports whether a text of at least three bytes begins with a syllable of Korean.
 func isHangul(s string) bool {

@@ -111,24 +111,62 @@ var englishWords = func() map[string]*entry {
 	return out
 }()
 
-// englishLengths are, by first letter, the lengths of the words that matter, as bits.
-var englishLengths = func() (out [26]uint16) {
-	for w := range englishWords {
-		out[w[0]-'a'] |= 1 << len(w)
+// englishLengths are, by the first two letters, the lengths of the words that matter, as bits.
+var englishLengths [32 * 32]uint16
+
+func firstTwo(word string) int { return int(word[0]&31)<<5 | int(word[min(1, len(word)-1)]&31) }
+
+// englishTable has the words that matter at the places of their hashes, or behind: each word of each
+// text is looked up.
+var englishTable = func() (out [1 << tableBits]englishWord) {
+	for w, e := range englishWords {
+		englishLengths[firstTwo(w)] |= 1 << len(w)
+		word := packed(w)
+		word.entry = e
+		at := word.place()
+		for out[at].entry != nil {
+			at = (at + 1) % len(out)
+		}
+		out[at] = word
 	}
 	return out
 }()
 
+const tableBits = 10
+
+// englishWord is a word in lower case, eight letters in a number.
+type englishWord struct {
+	first uint64
+	rest  uint32
+	*entry
+}
+
+func packed(word string) (w englishWord) {
+	for i := range len(word) {
+		if c := word[i] | 0x20; i < 8 {
+			w.first = w.first<<8 | uint64(c)
+		} else {
+			w.rest = w.rest<<8 | uint32(c)
+		}
+	}
+	return w
+}
+
+func (w *englishWord) place() int {
+	return int((w.first ^ uint64(w.rest)) * 0x9E3779B97F4A7C15 >> (64 - tableBits)) //nolint:gosec // few bits
+}
+
 // english returns what an English word is; nil if it does not matter.
 func english(word string) *entry {
-	if len(word) > longestEnglish || englishLengths[(word[0]|0x20)-'a']>>len(word)&1 == 0 {
+	if len(word) > longestEnglish || englishLengths[firstTwo(word)]>>len(word)&1 == 0 {
 		return nil
 	}
-	var low [longestEnglish]byte
-	for i := range len(word) {
-		low[i] = word[i] | 0x20
+	w := packed(word)
+	for at := w.place(); ; at = (at + 1) % len(englishTable) {
+		if s := &englishTable[at]; s.entry == nil || s.first == w.first && s.rest == w.rest {
+			return s.entry
+		}
 	}
-	return englishWords[string(low[:len(word)])]
 }
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
@@ -297,7 +335,7 @@ var koRegion = map[string]string{
 }
 
 // koFirst has the syllables with which Korean words that matter begin.
-var koFirst = func() (out [(0xD7A3-0xAC00)/64 + 1]uint64) {
+var koFirst = func() (out [hangulCount/64 + 1]uint64) {
 	add := func(word string) {
 		for _, c := range word {
 			out[(c-0xAC00)/64] |= 1 << ((c - 0xAC00) % 64)
@@ -324,3 +362,22 @@ func mayMatter(word string) bool {
 	c := hangulAt(word) - 0xAC00
 	return koFirst[c/64]>>(c%64)&1 != 0
 }
+
+// What syllables may be: digits, how many, or signs.
+const (
+	mailSign = 0xf0 + iota // in an e-mail address
+	dotSign
+	monthSign
+)
+
+// koWeight is what the syllables of Korean may be.
+var koWeight = func() (out [hangulCount]uint8) {
+	for w, syllables := range map[uint8]string{
+		1: "영공빵일이둘삼셋사넷오육륙칠팔구하다여아제", 2: "십", 3: "백", 4: "천", mailSign: "골닷앳엣", dotSign: "점쩜도", monthSign: "월",
+	} {
+		for _, c := range syllables {
+			out[c-0xAC00] = w
+		}
+	}
+	return out
+}()

@@ -62,6 +62,17 @@ func (w *Warehouse) Redact(m *mask.Mask, entry *layout.Redaction) {
 // Redacts reports whether personal data is redacted.
 func (w *Warehouse) Redacts() bool { return w.masker != nil && w.masker.Redactor() != nil }
 
+// Asks reports whether a service is asked for personal data.
+func (w *Warehouse) Asks() bool { return w.Redacts() && w.masker.Redactor().Asks() }
+
+// TryService reports why the service that is asked for personal data does not answer.
+func (w *Warehouse) TryService() error {
+	if !w.Redacts() {
+		return nil
+	}
+	return w.masker.Redactor().Try()
+}
+
 // Redacted returns how many values this run redacted, by kind, as JSON; empty if none.
 func (w *Warehouse) Redacted() string {
 	if !w.Redacts() {
@@ -77,7 +88,7 @@ func (w *Warehouse) Redacted() string {
 
 // Clean returns the part of body, the JSON of a call, that may be stored: the result of
 // [wire.Redact], masked. It must be called before Put. changed reports whether Redact removed
-// anything. It fails with a *scan.Error inside.
+// anything. It fails with a *scan.Error inside, and with a *mask.UncheckedError.
 func (w *Warehouse) Clean(body []byte) (clean []byte, changed bool, err error) {
 	if clean, changed, err = wire.Redact(schema.CallResource, body); err == nil && w.masker != nil {
 		clean, _, err = w.masker.Apply(clean)

@@ -6,7 +6,9 @@
 -- record ever had a transcript. Without --by there are further rows about the whole
 -- warehouse: calls that the last run could not read, the total that the service reports
 -- and, if transcripts came from v2, their number, how many were compared with v3, how many
--- of those differed and were replaced, and how many are still to be compared. The bound is
+-- of those differed and were replaced, how many are still to be compared, and, if calls are
+-- redacted, the values that the last run replaced, by kind, and the records that a service did
+-- not check. The bound is
 -- for the share of these that differ, with 95 % confidence: 1 - 0.05^(1/n), since none
 -- differed of n transcripts chosen at random when they came.
 --
@@ -27,7 +29,7 @@
 --   key            VARCHAR  -        group of --by
 --   fact           VARCHAR  -        known or missing fact
 --   state          VARCHAR  -        good, waiting (pending until it comes or is given up), lost (does not come) or info
---   calls          BIGINT   count    calls it applies to; null for a bound
+--   calls          BIGINT   count    calls it applies to, or values that were replaced; null for a bound
 --   share_percent  DOUBLE   percent of calls  share of the group's calls, or a bound of a share; null for other lines of the warehouse
 --   scope          VARCHAR  -        selection: the selected calls; warehouse: all calls
 
@@ -75,7 +77,7 @@ WITH counted AS (
     SELECT key, facts[1].calls AS group_calls, unnest(facts, recursive := true)
     FROM counted
 ), last_run AS (
-    SELECT calls_set_aside, total_count, bulk_unverified
+    SELECT calls_set_aside, total_count, bulk_unverified, redacted
     FROM runs
     WHERE NOT coalesce(getvariable('grouped'), false)
     ORDER BY started_at DESC, run_id DESC
@@ -111,5 +113,8 @@ FROM (
     UNION ALL
     SELECT NULL, 26, 'transcript of v2 that may differ, at most', 'info', NULL, 100 * (1 - 0.05 ** (1 / sampled)), 'warehouse', 0
     FROM bulk, last_run WHERE sampled > 0 AND bulk_unverified > 0
+    UNION ALL
+    SELECT NULL, 27, 'redacted by the last run' || ': ' || kind, if(kind = 'unchecked', 'waiting', 'info'), (redacted ->> kind)::BIGINT, NULL, 'warehouse', 0
+    FROM (SELECT redacted, unnest(json_keys(redacted)) AS kind FROM last_run)
 )
 ORDER BY group_rank(group_calls), key NULLS LAST, line

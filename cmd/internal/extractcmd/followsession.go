@@ -111,6 +111,7 @@ func (s *session) archive(ctx context.Context) (stop func() error) {
 
 // prepare makes the crawler.
 func (s *session) prepare() error {
+	s.Hurried = true
 	if err := s.StartMask(s.w, s.w); err != nil {
 		return err
 	}

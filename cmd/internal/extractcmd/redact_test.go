@@ -202,6 +202,14 @@ func TestMigrateRedacts(t *testing.T) {
 	if out := x.must(house, "verify", "--redacted", "--all"); !strings.Contains(out, "whole") {
 		t.Error(out)
 	}
+	again := x.must(house, "migrate", "--redact", "all", "--redact-tokens")
+	if !strings.Contains(again, "nothing to redact") {
+		t.Errorf("the same again: %s", again)
+	}
+	if out := x.must(house, "migrate", "--redact", "all", "--redact-tokens", "--country", "KR"); !strings.Contains(out, "redacted in 60 calls") {
+		t.Errorf("with other recognizers: %s", out)
+	}
+	x.must(house, "migrate", "--redact", "all", "--redact-tokens")
 	snapshots, err := layout.Current(house)
 	if err != nil || !slices.Contains(snapshots.Manifest.Redaction.Kinds, "card") || !snapshots.Manifest.Redaction.Tokens {
 		t.Fatalf("%v, %+v", err, snapshots.Manifest.Redaction)

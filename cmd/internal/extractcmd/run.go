@@ -129,6 +129,7 @@ func (n *night) collect(ctx context.Context) (err error) {
 // fill crawls and commits. The run's row is set once it is committed.
 func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 	log := n.log
+	n.Hurried = true
 	if err := n.StartMask(w, w); err != nil {
 		return err
 	}
@@ -138,6 +139,10 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 		cfg.Resources = left
 	}
 	settings.Remember(&cfg, w, log)
+	if err := w.TryService(); err != nil {
+		log.Warn("transcripts are not requested, because the service of --redact-service does not check them", "error", n.Secrets.Error(err))
+		cfg.ListOnly = true
+	}
 	archive, err := n.OpenArchive(w)
 	if err != nil {
 		return err
@@ -197,7 +202,7 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 	}
 	outcome, crawlErr := runreport.Judge(&report, crawlErr)
 	crawlErr = settings.Explain(crawlErr)
-	if left := cmp.Or(n.spared, n.undeleted); crawlErr == nil && left != nil {
+	if left := cmp.Or(n.spared, n.undeleted, runreport.Unchecked(w.Redacted(), runreport.Requested)); crawlErr == nil && left != nil {
 		outcome, crawlErr = schema.OutcomeIncomplete, left
 	}
 

@@ -15,6 +15,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/runreport"
 	"callhouse/internal/layout"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
@@ -483,9 +484,7 @@ func (h *State) Write(w io.Writer) error {
 	if r := h.LastRun; r != nil {
 		line("last night", "%s; %s new, %s changed, %s set aside; drift %s", cli.Plural(r.Requests, "request"), humanize.Comma(r.New),
 			humanize.Comma(r.Changed), humanize.Comma(r.SetAside), humanize.Comma(r.Drift))
-		if len(r.Redacted) > 0 {
-			line("redacted", "%s", cli.Counts(r.Redacted))
-		}
+		runreport.RedactedLines(line, r.Redacted, runreport.Requested)
 	}
 	for _, r := range h.Resting {
 		line("left alone", "%s, until %s (%s); extract run --full retries it now", r.Of, r.Until.Format(time.DateTime), r.Why)

@@ -4,12 +4,16 @@ package intake
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
+
+	"github.com/sourcegraph/conc/pool"
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
+	"callhouse/internal/wire/mask"
 )
 
 // A long run commits in the background, so that what it fetched can be queried meanwhile: after
@@ -52,17 +56,11 @@ func New(w *sink.Warehouse, now func() time.Time) *Store {
 
 // Put implements crawler.Store.
 func (s *Store) Put(ctx context.Context, recs ...schema.Record) error {
-	for i := range recs {
-		if recs[i].Resource != "" || !recs[i].Kind.OfCall() {
-			continue
-		}
-		clean, _, err := s.Clean(recs[i].Body)
-		if err != nil {
-			return err
-		}
-		recs[i].Body = clean
+	recs, err := s.clean(ctx, recs)
+	if err != nil {
+		return err
 	}
-	if err := s.Gate.admit(recs); err != nil {
+	if err := s.Gate.admit(recs); err != nil || len(recs) == 0 {
 		return err
 	}
 	if records, _ := s.Uncommitted(); records > mostRecords {
@@ -71,6 +69,41 @@ func (s *Store) Put(ctx context.Context, recs ...schema.Record) error {
 		}
 	}
 	return s.Warehouse.Put(ctx, recs...)
+}
+
+// mostAsking is how many calls of a page are cleaned at once, if that takes requests.
+const mostAsking = 4
+
+// clean cleans the calls among records. Of a call whose texts could not be checked, an item is left
+// without them, and no record: the call remains due.
+func (s *Store) clean(ctx context.Context, recs []schema.Record) ([]schema.Record, error) {
+	jobs := pool.New().WithContext(ctx).WithFirstError().WithMaxGoroutines(1)
+	if s.Asks() {
+		jobs = jobs.WithMaxGoroutines(mostAsking)
+	}
+	dropped := make([]bool, len(recs))
+	for i := range recs {
+		if recs[i].Resource != "" || !recs[i].Kind.OfCall() {
+			continue
+		}
+		jobs.Go(func(context.Context) error {
+			clean, _, err := s.Clean(recs[i].Body)
+			if unchecked := (*mask.UncheckedError)(nil); errors.As(err, &unchecked) {
+				clean, err = unchecked.Rest, nil
+				dropped[i] = recs[i].Kind != schema.KindItem
+			}
+			recs[i].Body = clean
+			return err
+		})
+	}
+	err := jobs.Wait()
+	kept := recs[:0]
+	for i := range recs {
+		if !dropped[i] {
+			kept = append(kept, recs[i])
+		}
+	}
+	return kept, err
 }
 
 // Checkpoint implements crawler.Store.

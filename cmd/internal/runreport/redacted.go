@@ -2,13 +2,42 @@ package runreport
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/wire/mask"
 )
 
-// RedactedText says how many values of each kind a run redacted.
-func RedactedText(counts []byte) string {
-	var by map[string]int64
-	_ = json.Unmarshal(counts, &by) // ours; empty: none
-	return cli.Counts(by)
+// Requested is when texts that were not checked are requested again.
+const Requested = "the next run requests them again"
+
+// RedactedLines prints how many values of each kind were redacted, and how many calls a service did
+// not check; again is what has them checked.
+func RedactedLines(line func(name, format string, args ...any), counts map[string]int64, again string) {
+	by := maps.Clone(counts)
+	delete(by, mask.Unchecked)
+	if len(by) > 0 {
+		line("redacted", "%s", cli.Counts(by))
+	}
+	if n := counts[mask.Unchecked]; n > 0 {
+		line("unchecked", "%s: the service of --redact-service did not check the texts, and they are not stored; %s",
+			cli.Plural(n, "record"), again)
+	}
+}
+
+// Unchecked is the error of what left texts unchecked; nil if none.
+func Unchecked(column string, again string) error {
+	n := RedactedCounts([]byte(column))[mask.Unchecked]
+	if n == 0 {
+		return nil
+	}
+	return cli.Fail(cli.ExitIncomplete, fmt.Errorf("the service of --redact-service did not check %s, whose texts are not stored",
+		cli.Plural(n, "record")), "check that it runs; "+again)
+}
+
+// RedactedCounts are the counts of a row in runs.
+func RedactedCounts(column []byte) (by map[string]int64) {
+	_ = json.Unmarshal(column, &by) // ours; empty: none
+	return by
 }

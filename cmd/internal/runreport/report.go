@@ -86,9 +86,7 @@ func (r *Report) Write(w io.Writer) {
 	if row.Drift > 0 {
 		line("drift", "%s unexpected values: %s", n(row.Drift), driftText(rep.DriftFields))
 	}
-	if len(row.Redacted) > 0 {
-		line("redacted", "%s", RedactedText(row.Redacted))
-	}
+	RedactedLines(line, RedactedCounts(row.Redacted), Requested)
 	if rep.Withheld > 0 {
 		line("opted out", "%s of callers who opted out of storage were sent, but not stored", cli.Plural(rep.Withheld, "value"))
 	}

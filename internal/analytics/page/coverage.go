@@ -45,7 +45,12 @@ func facts(scope string) board {
 		{text: "state", name: "state", words: true, write: func(a *asked, _ []any, v any) string { return a.l.Word("state", a.text(v)) }},
 		{text: "share", name: "share_percent", bar: true}, {text: "calls", name: "calls"}},
 		omit: func(a *asked, row []any) bool { return a.text(row[a.index("scope")]) != scope },
-		line: func(a *asked, _ int, l *line) { l.Name = a.l.Word("fact", l.Key) }} // built in, and never cut
+		line: func(a *asked, _ int, l *line) { // built in, and never cut
+			fact, kind, of := strings.Cut(l.Key, ": ")
+			if l.Name = a.l.Word("fact", fact); of {
+				l.Name += ": " + a.l.Word("personal", kind)
+			}
+		}}
 }
 
 func (s *span) facts(scope, name string) *table {
@@ -71,20 +76,16 @@ func (s *span) trust() string {
 		}
 		missing[state] = append(missing[state], told)
 	}
-	n := s.calls()
 	var parts []string
 	for _, state := range []string{"waiting", "lost"} {
 		if len(missing[state]) > 0 {
 			parts = append(parts, a.l.Say("trust."+state, strings.Join(missing[state], ", ")))
 		}
 	}
-	switch {
-	case n == 0:
-		return ""
-	case len(parts) == 0:
-		return a.l.Say("trust.whole", a.l.Calls(n), s.name(a.l))
+	if len(parts) == 0 {
+		return a.l.Say("trust.whole", a.l.Calls(s.calls()), s.name(a.l))
 	}
-	return a.l.Say("trust.line", a.l.Calls(n), s.name(a.l), strings.Join(parts, "; "))
+	return a.l.Say("trust.line", a.l.Calls(s.calls()), s.name(a.l), strings.Join(parts, "; "))
 }
 
 // recent is the number of days whose anomalies the page lists.

@@ -263,8 +263,8 @@ func (c *composer) numbers(ctx context.Context) (err error) {
 	}
 	c.d.figures(c.figures, day, c.whole, trends)
 	for _, s := range []*span{c.spans[0], c.spans[2]}[:min(c.p.days(), 2)] {
-		if told := s.trust(); told != "" {
-			c.d.Trust = append(c.d.Trust, told)
+		if s.calls() > 0 {
+			c.d.Trust = append(c.d.Trust, s.trust())
 		}
 	}
 	unmatched, err := c.w.Unmatched(ctx, c.params(c.p, ""))

@@ -209,8 +209,13 @@ func (m *maker) manifest() *layout.Manifest {
 	out := &layout.Manifest{
 		FormatVersion: layout.FormatVersion, RunID: m.RunID, CommittedAt: m.Now.UTC(), Country: m.Country,
 		Coverage: append([]schema.Span{}, m.was.Coverage...), Columns: layout.Columns(), Files: m.files,
-		Lists: m.lists(), Bulk: m.bulk(), Resting: m.resting(), Mask: m.was.Mask, Redaction: m.was.Redaction, Origin: m.was.Origin,
+		Lists: m.lists(), Bulk: m.bulk(), Resting: m.resting(), Mask: m.was.Mask, Origin: m.was.Origin,
 		Archive: m.was.Archive,
+	}
+	if r := m.was.Redaction; r != nil {
+		kept := *r
+		kept.Periods = slices.DeleteFunc(slices.Clone(r.Periods), func(p string) bool { return m.replaced[p] })
+		out.Redaction = &kept
 	}
 	if m.keeper != nil {
 		keeper := m.keeper.Manifest

@@ -9,6 +9,7 @@ import (
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/sink/table"
+	"callhouse/internal/wire/mask"
 )
 
 // weave visits old rows and new records in their common order: each row with its record, if it has
@@ -241,7 +242,14 @@ func (r *merger) read(ch *change, e entry, cur *calls.Call) (call *calls.Call, f
 	r.feed.Grow(len(rec.Body))
 	if err == nil && r.masker != nil && e.kind.OfCall() && (e.dumped() || ch.run != r.RunID) {
 		// Dumps are read in place; and the journal of an earlier run may be older than the mask.
-		if rec.Body, _, err = r.masker.Apply(rec.Body); err != nil && !r.in.exact {
+		rec.Body, _, err = r.masker.Apply(rec.Body)
+		if unchecked := (*mask.UncheckedError)(nil); errors.As(err, &unchecked) {
+			if !e.dumped() && e.kind != schema.KindItem {
+				return nil, 0, nil // the call remains due
+			}
+			rec.Body, err = unchecked.Rest, nil
+		}
+		if err != nil && !r.in.exact {
 			err = ErrMisread
 		}
 	}

@@ -26,7 +26,7 @@ func (s *Stamp) put(m *layout.Manifest) {
 		m.Mask = s.Mask
 	}
 	if s.Redaction != nil {
-		m.Redaction = s.Redaction
+		m.Redaction = s.Redaction.After(m.Redaction)
 	}
 	if s.Origin != nil {
 		m.Origin = s.Origin

@@ -57,11 +57,16 @@ func (b Base) Redact(ctx context.Context, periods []string, redactor *mask.Redac
 		for _, period := range periods {
 			p.unitOf(period)
 		}
+		unchecked := redactor.Counts()[mask.Unchecked]
 		out, err := m.fill(ctx, p.sorted(), m.Old.Runs)
-		if err == nil {
-			stamp.put(out)
+		if err != nil {
+			return nil, err
 		}
-		return out, err
+		stamp.put(out)
+		if r := out.Redaction; redactor.Counts()[mask.Unchecked] == unchecked {
+			r.Periods = slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.Periods, periods))))
+		}
+		return out, nil
 	})
 }
 

@@ -86,7 +86,7 @@ func Examine(ctx context.Context, fsys disk.FS, s *layout.Snapshot, older []*lay
 	p := &planner{fsys: fsys, s: s, faults: faults, plan: &Plan{Snapshot: s.Manifest.Snapshot}, gone: map[string]bool{}}
 	for _, o := range slices.Backward(older) {
 		if o.Manifest.Snapshot != s.Manifest.Snapshot && reflect.DeepEqual(o.Manifest.Mask, s.Manifest.Mask) &&
-			reflect.DeepEqual(o.Manifest.Redaction, s.Manifest.Redaction) {
+			reflect.DeepEqual(o.Manifest.Redaction.After(nil), s.Manifest.Redaction.After(nil)) {
 			p.older = append(p.older, o)
 		}
 	}

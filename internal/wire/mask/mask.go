@@ -161,13 +161,27 @@ func masked(text []byte) bool {
 
 // Apply returns body, the JSON of a call, with the values masked; body itself, not copied, if there
 // are none. It is applied after [wire.Redact]. It fails with a *scan.Error inside if body is not one JSON
-// object.
+// object, and with an *UncheckedError if a service did not check it.
 func (m *Mask) Apply(body []byte) (clean []byte, changed bool, err error) {
 	redacted := false
 	if m.redactor != nil {
-		if body, redacted, err = m.redactor.Apply(body); err != nil || len(m.paths) == 0 {
-			return body, redacted, err
+		body, redacted, err = m.redactor.Apply(body)
+		if unchecked := (*UncheckedError)(nil); errors.As(err, &unchecked) {
+			if unchecked.Rest, _, err = m.mask(unchecked.Rest); err == nil {
+				err = unchecked
+			}
 		}
+		if err != nil {
+			return nil, false, err
+		}
+	}
+	clean, changed, err = m.mask(body)
+	return clean, changed || redacted, err
+}
+
+func (m *Mask) mask(body []byte) (clean []byte, changed bool, err error) {
+	if len(m.paths) == 0 {
+		return body, false, nil
 	}
 	v, err := scan.Whole(body)
 	if err != nil {
@@ -176,7 +190,7 @@ func (m *Mask) Apply(body []byte) (clean []byte, changed bool, err error) {
 	one := masking{Mask: m, top: true}
 	one.collect(v.Raw)
 	if clean, changed = one.append(make([]byte, 0, len(body)+64), v, []*node{m.root}); !changed {
-		return body, redacted, nil
+		return body, false, nil
 	}
 	return clean, true, nil
 }

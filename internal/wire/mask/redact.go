@@ -2,6 +2,7 @@ package mask
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"fmt"
@@ -10,9 +11,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 	"unsafe"
 
 	"callhouse/internal/personal"
+	"callhouse/internal/personal/kinds"
 	"callhouse/internal/schema"
 	"callhouse/internal/wire/scan"
 )
@@ -27,15 +30,48 @@ import (
 //
 // It is safe for concurrent use.
 type Redactor struct {
-	finder   *personal.Finder
-	patterns bool // there are custom patterns
-	key      []byte
-	sums     sync.Pool // of hash.Hash
-	buffers  sync.Pool // of *[]byte
+	finder *personal.Finder
+	key    []byte
+	sums   sync.Pool // of hash.Hash
+	calls  sync.Pool // of *redacting
+	ask    Service   // nil: only what has a structure is found
 
 	mu     sync.Mutex
 	counts map[string]int64
 }
+
+// Service finds what has no structure, such as names, in texts: the spans of each one. It fails if it
+// did not check all of them.
+type Service func(texts []string) ([][]personal.Span, error)
+
+// Ask makes the redactor ask a service as well, with texts in which what it finds itself is replaced.
+func (r *Redactor) Ask(s Service) { r.ask = s }
+
+// Asks reports whether a service is asked.
+func (r *Redactor) Asks() bool { return r.ask != nil }
+
+// Try reports why the service does not answer; nil if it does, or if none is asked.
+func (r *Redactor) Try() error {
+	if r.ask == nil {
+		return nil
+	}
+	_, err := r.ask([]string{"Is anybody there at " + time.Now().String()}) // no answer to it is remembered
+	return err
+}
+
+// Unchecked counts the calls that the service did not check, beside the kinds in Counts.
+const Unchecked = "unchecked"
+
+// UncheckedError is returned for a call whose texts the service did not check.
+type UncheckedError struct {
+	Rest []byte // the call without its texts
+	Err  error
+}
+
+func (e *UncheckedError) Error() string {
+	return fmt.Sprintf("its texts could not be checked: %v", e.Err)
+}
+func (e *UncheckedError) Unwrap() error { return e.Err }
 
 // NewRedactor returns a redactor. Without a key, replacements are only kinds.
 func NewRedactor(o personal.Options, key []byte) (*Redactor, error) {
@@ -43,8 +79,8 @@ func NewRedactor(o personal.Options, key []byte) (*Redactor, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Redactor{finder: finder, patterns: len(o.Patterns) > 0, key: key, counts: map[string]int64{}}
-	r.buffers.New = func() any { return new([]byte) }
+	r := &Redactor{finder: finder, key: key, counts: map[string]int64{}}
+	r.calls.New = func() any { return new(redacting) }
 	r.sums.New = func() any { return hmac.New(sha256.New, key) }
 	return r, nil
 }
@@ -78,19 +114,57 @@ func (r *Redactor) replacement(s personal.Span) string {
 // redacting redacts one call.
 type redacting struct {
 	*Redactor
-	found map[string]int64
-	turns []personal.Turn // of the last transcript, and what is in them
-	in    []personal.Span
+	found   map[string]int64
+	turns   []personal.Turn // of the last transcript, and what is in them
+	in      []personal.Span
+	arena   []byte // unescaped texts; they are valid until the call is done
+	members []scan.Member
+	look    look
 }
 
-// spansOf returns the spans in a conversation. v2 sends each twice, with the items of tools and
-// without.
-func (r *redacting) spansOf(turns []personal.Turn) []personal.Span {
-	if !slices.Equal(turns, r.turns) {
-		r.turns, r.in = turns, r.finder.Conversation(turns)
-		r.count(r.in)
+// look returns what to replace in a text; nil is the finder.
+type look func(text []byte) []edit
+
+// edit is a replacement in a text. kind is empty if the value was counted before.
+type edit struct {
+	from, to int
+	with     string
+	kind     kinds.Kind
+}
+
+// doc is JSON that is walked over once, and the edits in it.
+type doc struct {
+	*redacting
+	scan.Scanner
+	text  []byte
+	edits []edit
+}
+
+// at returns where a part of the text begins.
+func (d *doc) at(part []byte) int { return cap(d.text) - cap(part) }
+
+// edited returns the text with the edits, which it counts; the text itself if there are none.
+func (d *doc) edited() (text []byte, changed bool) {
+	if len(d.edits) == 0 {
+		return d.text, false
 	}
-	return r.in
+	slices.SortFunc(d.edits, func(a, b edit) int { return cmp.Compare(a.from, b.from) })
+	out, at := make([]byte, 0, len(d.text)+64), 0
+	for _, e := range d.edits {
+		out = append(append(out, d.text[at:e.from]...), e.with...)
+		at = e.to
+		if e.kind != "" {
+			d.counted(string(e.kind))
+		}
+	}
+	return append(out, d.text[at:]...), true
+}
+
+func (r *redacting) counted(kind string) {
+	if r.found == nil {
+		r.found = map[string]int64{}
+	}
+	r.found[kind]++
 }
 
 func (r *redacting) done() {
@@ -104,108 +178,189 @@ func (r *redacting) done() {
 	}
 }
 
-func (r *redacting) count(spans []personal.Span) {
-	for _, s := range spans {
-		if s.More {
-			continue
-		}
-		if r.found == nil {
-			r.found = map[string]int64{}
-		}
-		r.found[string(s.Kind)]++
-	}
+// begin returns what redacts a call, and end gives it back.
+func (r *Redactor) begin() *redacting {
+	one, _ := r.calls.Get().(*redacting)
+	*one = redacting{Redactor: r, arena: one.arena[:0], members: one.members[:0]}
+	return one
 }
 
-// Apply returns body, the JSON of a call, redacted; body itself, not copied, if nothing was found. It
-// fails with a *scan.Error inside if body is not one JSON object.
-func (r *Redactor) Apply(body []byte) (clean []byte, changed bool, err error) {
-	var s scan.Scanner
-	if !s.Object(body) {
-		return nil, false, fmt.Errorf("cannot be decoded: %w", s.Err())
+func (r *redacting) end() {
+	if r.done(); cap(r.arena) <= mostKept {
+		r.calls.Put(r)
 	}
-	one := &redacting{Redactor: r}
-	buffer, _ := r.buffers.Get().(*[]byte)
-	dst := append((*buffer)[:0], '{')
-	defer func() {
-		if cap(dst) <= mostKept {
-			*buffer = dst
-			r.buffers.Put(buffer)
-		}
-	}()
-	from := len(dst)
-	for first := true; ; first = false {
-		key, st := s.Key(first)
-		if st == scan.StepEnd && s.End() {
-			break
-		}
-		v, ok := scan.Value{}, false
-		if st == scan.StepNext {
-			v, ok = s.Value(1)
-		}
-		if !ok {
-			return nil, false, fmt.Errorf("cannot be decoded: %w", s.Err())
-		}
-		member := scan.Member{Name: scan.KeyText(key), Key: key, Value: v}
-		dst = scan.AppendMember(dst, from, key, nil)
-		of := callFields[string(member.Name)]
-		c := false
-		switch {
-		case of != nil && (!of.maskable || of.phone || of.link):
-			dst = append(dst, member.Value.Raw...)
-		case of != nil && of.turns && member.Value.Shape == scan.IsArray:
-			dst, c = one.transcript(dst, member.Value.Raw)
-		default:
-			dst, c = one.value(dst, member.Value, member.Name)
-		}
-		changed = changed || c
-	}
-	if !changed {
-		return body, false, nil
-	}
-	one.done()
-	dst = append(dst, '}')
-	return bytes.Clone(dst), true, nil
 }
 
 // mostKept is the largest buffer that is kept for the next call.
 const mostKept = 256 << 10
 
-// find looks for personal data in a text. Most texts hold none.
-func (r *redacting) find(called []byte, text string) []personal.Span {
-	if !r.patterns && !personal.MayHold(text) {
+// Apply returns body, the JSON of a call, redacted; body itself, not copied, if nothing was found. It
+// fails with a *scan.Error inside if body is not one JSON object.
+func (r *Redactor) Apply(body []byte) (clean []byte, changed bool, err error) {
+	one := r.begin()
+	defer one.end()
+	d := doc{redacting: one, text: body}
+	if !d.Scanner.Object(body) || !d.call() {
+		return nil, false, fmt.Errorf("cannot be decoded: %w", d.Err())
+	}
+	clean, changed = d.edited()
+	if r.ask == nil {
+		return clean, changed, nil
+	}
+	err = one.asked(func() {
+		d := doc{redacting: one, text: clean}
+		_ = d.Scanner.Object(clean) && d.call() // as before
+		var more bool
+		clean, more = d.edited()
+		changed = changed || more
+	})
+	if err != nil {
+		one.found = map[string]int64{Unchecked: 1}
+		return nil, false, &UncheckedError{withoutTexts(clean), err}
+	}
+	return clean, changed, nil
+}
+
+// asked asks the service for the texts in what walk walks over, and lets walk replace what it found.
+func (r *redacting) asked(walk func()) error {
+	var texts []string
+	places := map[string]int{}
+	r.look = func(text []byte) []edit {
+		if _, ok := places[string(text)]; !ok && hasWord(text) {
+			places[string(text)] = len(texts)
+			texts = append(texts, string(text))
+		}
 		return nil
 	}
-	return r.finder.Find(string(called), text)
-}
-
-// textOf is the text of a string, which lives as long as the call's JSON.
-func textOf(v scan.Value) string {
-	b := scan.KeyText(v)
-	return unsafe.String(unsafe.SliceData(b), len(b))
-}
-
-// value appends a value; called is what it is called.
-func (r *redacting) value(dst []byte, v scan.Value, called []byte) (out []byte, changed bool) {
-	switch v.Shape {
-	case scan.IsObject:
-		return r.object(dst, v.Raw, nil)
-	case scan.IsArray:
-		dst = append(dst, '[')
-		from := len(dst)
-		for e := range scan.Elements(v.Raw) {
-			var c bool
-			dst, c = r.value(scan.Comma(dst, from), e, called)
-			changed = changed || c
+	walk()
+	if len(texts) == 0 {
+		return nil
+	}
+	found, err := r.ask(texts)
+	if err != nil {
+		return err
+	}
+	r.look = func(text []byte) []edit {
+		if i, ok := places[string(text)]; ok {
+			return r.editsBy(found[i])
 		}
-		return append(dst, ']'), changed
-	case scan.IsString:
-		return r.quoted(dst, v, called)
-	case scan.IsNumber:
-		if s, ok := r.number(v.Raw, called); ok {
-			return scan.AppendString(dst, []byte(s)), true
+		return nil
+	}
+	walk()
+	return nil
+}
+
+// hasWord reports whether a text has two letters in a row, or any of another script.
+func hasWord(text []byte) bool {
+	for i, c := range text {
+		if c >= 0x80 || i > 0 && isLetter(c) && isLetter(text[i-1]) {
+			return true
 		}
 	}
-	return append(dst, v.Raw...), false
+	return false
+}
+
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+// withoutTexts returns a call without what may hold texts. What is known of these stays.
+func withoutTexts(body []byte) []byte {
+	out := []byte{'{'}
+	for m := range scan.Members(bytes.TrimLeft(body, " \t\r\n")) {
+		if of := callFields[string(m.Name)]; of.stays() {
+			out = scan.AppendMember(out, 1, m.Key, m.Value.Raw)
+		}
+	}
+	return append(out, '}')
+}
+
+// stays reports whether a field holds no text, but a number, an id or a time; nil is an unknown field.
+func (f *field) stays() bool { return f != nil && (!f.maskable || f.phone || f.link) }
+
+// call walks over the members of a call.
+func (d *doc) call() bool {
+	for first := true; ; first = false {
+		key, st := d.Key(first)
+		if st != scan.StepNext {
+			return st == scan.StepEnd && d.End()
+		}
+		name := scan.KeyText(key)
+		of := callFields[string(name)]
+		ok := false
+		switch {
+		case of.stays():
+			_, ok = d.Value(1)
+		case of != nil && of.turns && d.Before('['):
+			ok = d.transcript()
+		default:
+			ok = d.value(1, name)
+		}
+		if !ok {
+			return false
+		}
+	}
+}
+
+// stringOf returns bytes, which nothing changes, as a string.
+func stringOf(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+// textOf returns the text of a string.
+func (r *redacting) textOf(v scan.Value) []byte {
+	raw := v.Raw[1 : len(v.Raw)-1]
+	if v.Marks&scan.Escaped == 0 {
+		return raw
+	}
+	from := len(r.arena)
+	if v.Marks&scan.Lone != 0 {
+		r.arena = scan.AppendApart(r.arena, raw)
+	} else {
+		r.arena = scan.AppendUnescaped(r.arena, raw)
+	}
+	return r.arena[from:len(r.arena):len(r.arena)]
+}
+
+// value walks over a value; called is what it is called.
+func (d *doc) value(depth int, called []byte) bool {
+	switch {
+	case d.Before('{'):
+		return d.object(depth, called)
+	case d.Before('['):
+		if !d.Enter(depth) {
+			return false
+		}
+		for first := true; ; first = false {
+			if st := d.Element(first); st != scan.StepNext {
+				return st == scan.StepEnd
+			}
+			if !d.value(depth+1, called) {
+				return false
+			}
+		}
+	}
+	v, ok := d.Value(depth)
+	d.scalar(v, called)
+	return ok
+}
+
+// scalar redacts a value that is neither an object nor an array.
+func (d *doc) scalar(v scan.Value, called []byte) {
+	switch v.Shape {
+	case scan.IsString:
+		d.replace(v, d.editsOf(d.textOf(v), called))
+	case scan.IsNumber:
+		d.number(v.Raw, called)
+	}
+}
+
+// within walks over a value that was scanned before.
+func (d *doc) within(v scan.Value, called []byte) {
+	if v.Shape != scan.IsObject && v.Shape != scan.IsArray {
+		d.scalar(v, called)
+		return
+	}
+	outer := d.Scanner
+	d.Reset(v.Raw)
+	d.value(0, called)
+	d.Scanner = outer
 }
 
 // least and most digits of a number that is looked at.
@@ -214,207 +369,266 @@ const (
 	mostDigits  = 19
 )
 
-// number returns the replacement of a JSON number that is personal data as a whole.
-func (r *redacting) number(text []byte, called []byte) (string, bool) {
-	if len(text) < leastDigits || len(text) > mostDigits {
-		return "", false
+// number replaces a JSON number that is personal data as a whole.
+func (d *doc) number(text []byte, called []byte) {
+	if len(text) < leastDigits || len(text) > mostDigits || d.look != nil {
+		return
 	}
 	for _, c := range text {
 		if c < '0' || c > '9' {
-			return "", false
+			return
 		}
 	}
-	spans := r.finder.Find(string(called), string(text))
-	if len(spans) != 1 || spans[0].From != 0 || spans[0].To != len(text) {
-		return "", false
+	spans := d.finder.Find(stringOf(called), stringOf(text))
+	if len(spans) == 1 && spans[0].From == 0 && spans[0].To == len(text) {
+		at := d.at(text)
+		d.edits = append(d.edits, edit{at, at + len(text), `"` + d.replacement(spans[0]) + `"`, spans[0].Kind})
 	}
-	r.count(spans)
-	return r.replacement(spans[0]), true
 }
 
-// object appends an object; own are replacements of some of its members, by name.
-func (r *redacting) object(dst, text []byte, own func(name []byte, v scan.Value) []byte) (out []byte, changed bool) {
-	dst = append(dst, '{')
-	from := len(dst)
-	for m := range scan.Members(text) {
-		if own != nil {
-			if replaced := own(m.Name, m.Value); replaced != nil {
-				dst = scan.AppendMember(dst, from, m.Key, replaced)
-				changed = changed || !bytes.Equal(replaced, m.Value.Raw)
-				continue
-			}
-		}
-		inner := m.Name
-		if string(inner) == "value" || string(inner) == "values" {
-			if other := named(text); other != nil {
-				inner = other
-			}
-		}
-		var c bool
-		dst, c = r.value(scan.AppendMember(dst, from, m.Key, nil), m.Value, inner)
-		changed = changed || c
+// object walks over an object.
+func (d *doc) object(depth int, called []byte) bool {
+	var text []byte
+	if !d.Enter(depth) {
+		return false
 	}
-	return append(dst, '}'), changed
+	for first := true; ; first = false {
+		key, st := d.Key(first)
+		if st != scan.StepNext {
+			return st == scan.StepEnd
+		}
+		if first {
+			text = d.text[d.at(key.Raw)-1:]
+		}
+		name := scan.KeyText(key)
+		if string(name) == "value" || string(name) == "values" {
+			if other := named(text); other != nil {
+				name = other
+			}
+		}
+		if !d.value(depth+1, name) {
+			return false
+		}
+	}
 }
 
 // named returns the name in an object such as {"name":"phone","value":"…"}; nil if it has none.
 func named(text []byte) []byte {
 	for m := range scan.Members(text) {
-		if m.Value.Shape == scan.IsString && (string(m.Name) == "name" || string(m.Name) == "key" || string(m.Name) == "label") {
+		if isName(m) {
 			return scan.KeyText(m.Value)
 		}
 	}
 	return nil
 }
 
-// quoted appends a string, whose text may be JSON itself.
-func (r *redacting) quoted(dst []byte, v scan.Value, called []byte) (out []byte, changed bool) {
-	text := textOf(v)
-	if inner, ok := composite(text); ok {
-		clean, changed := r.value(nil, inner, called)
-		if !changed {
-			return append(dst, v.Raw...), false
-		}
-		return scan.AppendString(dst, scan.AppendValid(nil, clean)), true
-	}
-	spans := r.find(called, text)
-	r.count(spans)
-	return r.spans(dst, v, spans)
+func isName(m scan.Member) bool {
+	return m.Value.Shape == scan.IsString && (string(m.Name) == "name" || string(m.Name) == "key" || string(m.Name) == "label")
 }
 
-// composite parses a text that is an object or an array of JSON.
-func composite(text string) (v scan.Value, ok bool) {
-	start := strings.TrimLeft(text, " \t\r\n")
-	if start == "" || start[0] != '{' && start[0] != '[' {
-		return v, false
+// editsOf returns the edits of a text, which may be JSON itself.
+func (r *redacting) editsOf(text []byte, called []byte) []edit {
+	if edits, ok := r.composite(text, called); ok {
+		return edits
 	}
-	var s scan.Scanner
-	s.Reset(unsafe.Slice(unsafe.StringData(text), len(text))) // only read
-	s.Space()
-	v, ok = s.Value(0)
-	return v, ok && s.End()
+	if r.look != nil {
+		return r.look(text)
+	}
+	return r.editsBy(r.finder.Find(stringOf(called), stringOf(text)))
 }
 
-// spans appends a string with spans of its text replaced. The rest of it stays as it was spelled.
-func (r *redacting) spans(dst []byte, v scan.Value, spans []personal.Span) (out []byte, changed bool) {
-	if len(spans) == 0 {
-		return append(dst, v.Raw...), false
-	}
-	raw, at, n := v.Raw[1:len(v.Raw)-1], 0, 0
-	dst = append(dst, '"')
+// editsBy returns the edits that replace spans of a text.
+func (r *redacting) editsBy(spans []personal.Span) (edits []edit) {
 	for _, s := range spans {
-		from := offset(raw, &at, &n, s.From)
-		dst = append(dst, raw[from[0]:from[1]]...)
-		offset(raw, &at, &n, s.To)
-		dst = append(dst, r.replacement(s)...)
+		e := edit{from: s.From, to: s.To, with: r.replacement(s)}
+		if !s.More {
+			e.kind = s.Kind
+		}
+		edits = append(edits, e)
 	}
-	return append(append(dst, raw[at:]...), '"'), true
+	return edits
 }
 
-// offset moves on in a spelled text, at, until its unescaped form has reached to, and returns what was
-// passed.
-func offset(raw []byte, at, n *int, to int) (passed [2]int) {
-	from := *at
+// mayBeComposite reports whether a text begins like an object or array of JSON.
+func mayBeComposite(text []byte) bool {
+	text = bytes.TrimLeft(text, " \t\r\n")
+	return len(text) > 0 && (text[0] == '{' || text[0] == '[')
+}
+
+// composite returns the edits of a text if it is an object or an array of JSON.
+func (r *redacting) composite(text []byte, called []byte) (edits []edit, ok bool) {
+	if !mayBeComposite(text) {
+		return nil, false
+	}
+	return r.document(text, called)
+}
+
+// document returns the edits of a text if it is JSON.
+func (r *redacting) document(text []byte, called []byte) (edits []edit, ok bool) {
+	d := doc{redacting: r, text: text}
+	d.Reset(text)
+	d.Space()
+	ok = d.value(0, called) && d.End()
+	return d.edits, ok
+}
+
+// replace replaces parts of a string's text. The rest of it stays as it was spelled.
+func (d *doc) replace(v scan.Value, edits []edit) {
+	if len(edits) == 0 {
+		return
+	}
+	slices.SortFunc(edits, func(a, b edit) int { return cmp.Compare(a.from, b.from) })
+	raw := v.Raw[1 : len(v.Raw)-1]
+	base, at, n := d.at(raw), 0, 0
+	for _, e := range edits {
+		from := passed(raw, &at, &n, e.from)
+		to := passed(raw, &at, &n, e.to)
+		d.edits = append(d.edits, edit{base + from, base + to, strings.ReplaceAll(e.with, `"`, `\"`), e.kind})
+	}
+}
+
+// passed moves on in a spelled text, at, until its unescaped form has reached to.
+func passed(raw []byte, at, n *int, to int) int {
+	var buf [8]byte
 	for *n < to {
 		if raw[*at] != '\\' {
 			*at, *n = *at+1, *n+1
 			continue
 		}
 		size, _ := scan.Escape(raw[*at:])
-		*n += len(scan.AppendApart(nil, raw[*at:*at+size]))
+		*n += len(scan.AppendApart(buf[:0], raw[*at:*at+size]))
 		*at += size
 	}
-	return [2]int{from, *at}
+	return *at
 }
 
-// speech is an item of a transcript that is speech.
-type speech struct {
-	speaker, text string
-	more          bool // it has other members than speech has
-}
-
-// speechOf returns what an item of a transcript says, if it is speech.
-func speechOf(v scan.Value) (s speech, ok bool) {
-	if v.Shape != scan.IsObject {
-		return s, false
+// transcript walks over a transcript. Numbers may be spread over several turns.
+func (d *doc) transcript() bool {
+	if !d.Enter(1) {
+		return false
 	}
-	var content scan.Value
-	tool := false
-	for m := range scan.Members(v.Raw) {
+	var turns []personal.Turn
+	var contents []scan.Value
+	for first := true; ; first = false {
+		if st := d.Element(first); st == scan.StepEnd {
+			break
+		} else if st == scan.StepFail {
+			return false
+		}
+		if !d.Before('{') {
+			if !d.value(2, nil) {
+				return false
+			}
+			continue
+		}
+		content, speaker, ok := d.item()
+		if !ok {
+			return false
+		}
+		if content.Shape == scan.IsString {
+			turns = append(turns, personal.Turn{Speaker: stringOf(speaker), Text: stringOf(d.textOf(content))})
+			contents = append(contents, content)
+		}
+	}
+	if d.look != nil {
+		for i := range contents {
+			d.replace(contents[i], d.look([]byte(turns[i].Text)))
+		}
+		return true
+	}
+	// v2 sends each conversation twice, with the items of tools and without.
+	again := slices.Equal(turns, d.turns)
+	if !again {
+		d.turns, d.in = turns, d.finder.Conversation(turns)
+	}
+	spans := d.in
+	for i := range contents {
+		var mine []personal.Span
+		mine, spans = ofTurn(spans, i)
+		edits := d.editsBy(mine)
+		for k := range edits {
+			if again {
+				edits[k].kind = ""
+			}
+		}
+		d.replace(contents[i], edits)
+	}
+	return true
+}
+
+// item walks over an item of a transcript, and returns its content if it is speech.
+func (d *doc) item() (content scan.Value, speaker []byte, ok bool) {
+	if !d.Enter(2) {
+		return content, nil, false
+	}
+	d.members = d.members[:0]
+	tool, last := false, -1
+	for first := true; ; first = false {
+		key, st := d.Key(first)
+		if st == scan.StepEnd {
+			break
+		}
+		if st == scan.StepFail {
+			return content, nil, false
+		}
+		m := scan.Member{Name: scan.KeyText(key), Key: key}
+		if m.Value, ok = d.Value(3); !ok {
+			return content, nil, false
+		}
 		switch string(m.Name) {
 		case "role":
 			if m.Value.Shape == scan.IsString {
-				s.speaker = textOf(m.Value)
+				speaker = scan.KeyText(m.Value)
 			}
 		case "content":
-			content = m.Value
+			last = len(d.members)
 		case "tool_call_id":
 			tool = true
-		case "start_at", "end_at":
-		default:
-			s.more = true
+		}
+		d.members = append(d.members, m)
+	}
+	if last >= 0 && !tool && !bytes.HasPrefix(speaker, []byte("tool")) {
+		if v := d.members[last].Value; v.Shape == scan.IsString && !isComposite(d.textOf(v)) {
+			content = v
 		}
 	}
-	if tool || content.Shape != scan.IsString || strings.HasPrefix(s.speaker, "tool") {
-		return s, false
-	}
-	s.text = textOf(content)
-	_, structured := composite(s.text)
-	return s, !structured
-}
-
-// transcript appends a transcript. Numbers may be spread over several turns.
-func (r *redacting) transcript(dst, text []byte) (out []byte, changed bool) {
-	items := slices.Collect(scan.Elements(text))
-	var turns []personal.Turn
-	of := make([]int, len(items)) // the turn of an item, from 1
-	more := make([]bool, len(items))
-	for i, v := range items {
-		if said, ok := speechOf(v); ok {
-			turns = append(turns, personal.Turn{Speaker: said.speaker, Text: said.text})
-			of[i], more[i] = len(turns), said.more
-		}
-	}
-	spans := r.spansOf(turns)
-	dst = append(dst, '[')
-	from := len(dst)
-	for i, v := range items {
-		dst = scan.Comma(dst, from)
-		var c bool
-		switch {
-		case of[i] > 0:
-			var mine []personal.Span
-			if mine, spans = ofTurn(spans, of[i]-1); len(mine) == 0 && !more[i] {
-				dst = append(dst, v.Raw...)
+	speech := content.Shape == scan.IsString
+	for i, m := range d.members {
+		switch string(m.Name) {
+		case "role":
+			continue
+		case "content":
+			if speech && i == last {
 				continue
 			}
-			dst, c = r.object(dst, v.Raw, func(name []byte, v scan.Value) []byte {
-				switch string(name) {
-				case "content":
-					clean, _ := r.spans(nil, v, mine)
-					return clean
-				case "role", "start_at", "end_at":
-					return v.Raw
-				}
-				return nil
-			})
-		case v.Shape == scan.IsObject:
-			dst, c = r.object(dst, v.Raw, keptOfTool)
-		default:
-			dst, c = r.value(dst, v, nil)
+		case "start_at", "end_at":
+			if speech {
+				continue
+			}
+		case "tool_call_id", "name":
+			if !speech {
+				continue
+			}
+		case "value", "values":
+			if k := slices.IndexFunc(d.members, isName); k >= 0 {
+				m.Name = scan.KeyText(d.members[k].Value)
+			}
 		}
-		changed = changed || c
+		d.within(m.Value, m.Name)
 	}
-	return append(dst, ']'), changed
+	return content, speaker, true
 }
 
-// keptOfTool returns the members of a tool's item that stay.
-func keptOfTool(name []byte, v scan.Value) []byte {
-	switch string(name) {
-	case "role", "tool_call_id", "name":
-		return v.Raw
+// isComposite reports whether a text is an object or array of JSON.
+func isComposite(text []byte) bool {
+	if !mayBeComposite(text) {
+		return false
 	}
-	return nil
+	var s scan.Scanner
+	s.Reset(text)
+	s.Space()
+	_, ok := s.Value(0)
+	return ok && s.End()
 }
 
 // ofTurn splits the spans of a turn from those of later ones.
@@ -426,12 +640,28 @@ func ofTurn(spans []personal.Span, turn int) (mine, rest []personal.Span) {
 	return spans[:n], spans[n:]
 }
 
-// Object redacts the stored rows of a call, and reports whether anything was found.
+// Object redacts the stored rows of a call, and reports whether anything was found. What a service
+// did not check stays, and is counted.
 func (r *Redactor) Object(o *schema.Object) (changed bool) {
-	one := &redacting{Redactor: r}
+	one := r.begin()
+	defer one.end()
+	changed = one.rows(o)
+	if r.ask != nil && one.asked(func() { changed = one.rows(o) || changed }) != nil {
+		one.counted(Unchecked)
+	}
+	return changed
+}
+
+func (r *redacting) rows(o *schema.Object) (changed bool) {
 	var turns []personal.Turn
 	var spoken []schema.Row
 	role, content, tool := schema.Turns.Column("role"), schema.Turns.Column("content"), schema.Turns.Column("tool_call_id")
+	apply := func(row schema.Row, i int, edits []edit) {
+		d := doc{redacting: r, text: schema.TextOf(row[i]), edits: edits}
+		if clean, ok := d.edited(); ok {
+			row[i], changed = schema.TextValue(clean), true
+		}
+	}
 	for t, row := range o.Rows() {
 		named := t.Column("name")
 		for i := range t.Columns {
@@ -443,7 +673,8 @@ func (r *Redactor) Object(o *schema.Object) (changed bool) {
 			switch {
 			case text == nil || c.Phone || c.Link || c.Mask == schema.NeverMasked && c.Name != "extra":
 				continue
-			case t == &schema.Turns && i == content && isSpoken(row, role, tool, text):
+			case t == &schema.Turns && i == content && row[tool].IsNull() && !bytes.HasPrefix(schema.TextOf(row[role]), []byte("tool")) &&
+				!isComposite(text):
 				turns = append(turns, personal.Turn{Speaker: string(schema.TextOf(row[role])), Text: string(text)})
 				spoken = append(spoken, row)
 				continue
@@ -452,50 +683,24 @@ func (r *Redactor) Object(o *schema.Object) (changed bool) {
 			if named >= 0 && c.Name == "value" {
 				called = schema.TextOf(row[named])
 			}
-			if clean, ok := one.cell(c.Type, text, called); ok {
-				row[i], changed = schema.TextValue(clean), true
+			if c.Type == schema.Text {
+				apply(row, i, r.editsOf(text, called))
+			} else if edits, ok := r.document(text, called); ok {
+				apply(row, i, edits)
 			}
 		}
 	}
+	if r.look != nil {
+		for i, row := range spoken {
+			apply(row, content, r.look([]byte(turns[i].Text)))
+		}
+		return changed
+	}
 	spans := r.finder.Conversation(turns)
-	one.count(spans)
 	for i, row := range spoken {
 		var mine []personal.Span
-		if mine, spans = ofTurn(spans, i); len(mine) > 0 {
-			row[content], changed = schema.TextValue([]byte(personal.Rewrite(turns[i].Text, mine, r.replacement))), true
-		}
+		mine, spans = ofTurn(spans, i)
+		apply(row, content, r.editsBy(mine))
 	}
-	one.done()
 	return changed
-}
-
-func isSpoken(row schema.Row, role, tool int, text []byte) bool {
-	if !row[tool].IsNull() || bytes.HasPrefix(schema.TextOf(row[role]), []byte("tool")) {
-		return false
-	}
-	_, structured := composite(string(text))
-	return !structured
-}
-
-// cell redacts a text, or a value of JSON.
-func (r *redacting) cell(is schema.Type, text []byte, called []byte) (clean []byte, changed bool) {
-	if is == schema.JSON {
-		var s scan.Scanner
-		s.Reset(text)
-		s.Space()
-		v, ok := s.Value(0)
-		if !ok || !s.End() {
-			return text, false
-		}
-		return r.value(nil, v, called)
-	}
-	if v, ok := composite(string(text)); ok {
-		return r.value(nil, v, called)
-	}
-	spans := r.find(called, string(text))
-	if len(spans) == 0 {
-		return text, false
-	}
-	r.count(spans)
-	return []byte(personal.Rewrite(string(text), spans, r.replacement)), true
 }

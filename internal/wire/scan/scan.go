@@ -336,7 +336,7 @@ func (s *Scanner) skip(depth int, is *Shape) bool {
 		return s.str()
 	case '{':
 		*is = IsObject
-		if !s.deeper(depth) {
+		if !s.Enter(depth) {
 			return false
 		}
 		var inner Shape
@@ -353,7 +353,7 @@ func (s *Scanner) skip(depth int, is *Shape) bool {
 		}
 	case '[':
 		*is = IsArray
-		if !s.deeper(depth) {
+		if !s.Enter(depth) {
 			return false
 		}
 		var inner Shape
@@ -382,8 +382,8 @@ func (s *Scanner) skip(depth int, is *Shape) bool {
 	return s.number()
 }
 
-// deeper skips an opening brace or bracket.
-func (s *Scanner) deeper(depth int) bool {
+// Enter moves into the object or array that begins here. depth is the number of those around it.
+func (s *Scanner) Enter(depth int) bool {
 	if depth >= maxDepth {
 		return s.Fail("nested too deep")
 	}

@@ -3,6 +3,7 @@ package maintain
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"callhouse/cmd/internal/runreport"
 	"callhouse/internal/sink"
 	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/wire/mask"
 	"callhouse/internal/words"
 )
 
@@ -135,7 +137,7 @@ func migrate(ctx context.Context, s *settings.Settings, stderr io.Writer) error 
 
 // redactStored redacts the stored calls if the settings name what to redact.
 func redactStored(ctx context.Context, s *settings.Settings, w *sink.Warehouse, stderr io.Writer) error {
-	if s.Redact == "" && s.RedactPatterns == "" {
+	if s.Redact == "" && s.RedactPatterns == "" && s.RedactService == "" {
 		return nil
 	}
 	if err := s.StartMask(w, w); err != nil || !w.Redacts() {
@@ -144,8 +146,19 @@ func redactStored(ctx context.Context, s *settings.Settings, w *sink.Warehouse, 
 	b := progress.NewBar(stderr, s.LogFormat, s.Quiet)
 	calls, err := w.RedactStored(ctx, b.Show)
 	b.Close()
+	if err == nil && calls == 0 && !s.Quiet {
+		words.Fprintln(stderr, "nothing to redact: the same recognizers have looked through all stored calls")
+		return nil
+	}
 	if err == nil && !s.Quiet {
-		found := cmp.Or(runreport.RedactedText([]byte(w.Redacted())), "nothing found")
+		by := runreport.RedactedCounts([]byte(w.Redacted()))
+		unchecked := by[mask.Unchecked]
+		delete(by, mask.Unchecked)
+		found := cmp.Or(cli.Counts(by), "nothing found")
+		if unchecked > 0 {
+			found += fmt.Sprintf("; the service of --redact-service did not check %s, which stay as they are: repeat the command",
+				cli.Plural(unchecked, "call"))
+		}
 		words.Fprintf(stderr, "redacted in %s: %s\n", cli.Plural(calls, "call"), found)
 	}
 	return err

@@ -68,6 +68,9 @@ func importCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	return cmd
 }
 
+// importAgain is what has texts checked that were not.
+const importAgain = "import the files again"
+
 // importer is one import.
 type importer struct {
 	*settings.Settings
@@ -197,7 +200,7 @@ func (i *importer) fill(ctx context.Context, sources []dump.Source, stdin io.Rea
 	}
 	err = i.in.Finish(grace, func(did sink.Stats, commits int64) schema.Run {
 		row := i.runRow(did, commits)
-		if row.Outcome == schema.OutcomeDone && row.CallsSetAside > 0 {
+		if row.Outcome == schema.OutcomeDone && (row.CallsSetAside > 0 || runreport.Unchecked(did.Redacted, importAgain) != nil) {
 			row.Outcome = schema.OutcomeIncomplete
 		}
 		row.EndedAt = schema.Some(max(i.Now().UnixMilli(), row.StartedAt))
@@ -217,7 +220,7 @@ func (i *importer) fill(ctx context.Context, sources []dump.Source, stdin io.Rea
 	if n := i.in.SetAside(); n > 0 {
 		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("%s set aside: not a call", cli.Plural(n, "line")), "all others are committed")
 	}
-	return nil
+	return runreport.Unchecked(i.w.Redacted(), importAgain)
 }
 
 // add takes in one source after the other.
@@ -280,9 +283,7 @@ func (i *importer) report() {
 	line("lines", "%s read, %s set aside", n(r.CallsListed), n(r.CallsSetAside))
 	line("calls", "%s new, %s changed, %s settled", n(r.CallsNew), n(r.CallsChanged), n(r.CallsSettled))
 	line("transcripts", "%s read (%s turns), %s pending", n(r.Transcripts), n(r.Turns), n(r.CallsPending))
-	if len(r.Redacted) > 0 {
-		line("redacted", "%s", runreport.RedactedText(r.Redacted))
-	}
+	runreport.RedactedLines(line, runreport.RedactedCounts(r.Redacted), importAgain)
 	if snapshot, err := layout.Current(i.Warehouse); err == nil {
 		line("warehouse", "%s", snapshot.Dir)
 	}

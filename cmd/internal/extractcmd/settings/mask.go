@@ -93,12 +93,19 @@ func (s *Settings) StartMask(w, into *sink.Warehouse) error {
 	if err != nil {
 		return err
 	}
+	if redaction != nil && len(redaction.Service) > 0 {
+		c, err := s.analyzer(redaction.Service)
+		if err != nil {
+			return err
+		}
+		r.Ask(c.Find)
+	}
 	m.Redact(r)
 	if key != nil {
 		into.Mask(m, key)
 	}
 	if redaction != nil {
-		into.Redact(m, redaction)
+		into.Redact(m, identified(*redaction))
 	}
 	return nil
 }

@@ -1,6 +1,10 @@
 package settings
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"os"
 	"regexp"
 	"slices"
@@ -9,6 +13,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
 	"callhouse/internal/personal"
+	"callhouse/internal/personal/analyzer"
 	"callhouse/internal/personal/kinds"
 	"callhouse/internal/sink"
 	"callhouse/internal/wire/mask"
@@ -30,20 +35,29 @@ func (s *Settings) redaction(was *layout.Redaction) (*layout.Redaction, error) {
 	if err != nil {
 		return nil, err
 	}
+	service, err := s.serviceKinds(was)
+	if err != nil {
+		return nil, err
+	}
 	if len(names) == 0 && len(patterns) == 0 {
+		if was.Active() || len(service) > 0 {
+			now := layout.Redaction{Kinds: []string{}, Countries: s.countries()}
+			if was != nil {
+				now = *was
+			}
+			now.Service = service
+			return &now, nil
+		}
 		if s.RedactTokens && !was.Active() {
 			return nil, cli.Usage("--redact all redacts every kind", "--redact-tokens requires --redact")
 		}
 		return was, nil
 	}
-	now := &layout.Redaction{Kinds: []string{}, Tokens: s.RedactTokens, Patterns: patterns, Countries: []string{"KR", "US"}}
-	if s.Country != "" {
-		now.Countries = []string{s.Country}
-	}
+	now := &layout.Redaction{Kinds: []string{}, Tokens: s.RedactTokens, Patterns: patterns, Service: service, Countries: s.countries()}
 	known := kinds.Names()
 	switch {
 	case len(names) == 1 && names[0] == maskNone:
-		return &layout.Redaction{Kinds: []string{}}, nil
+		return &layout.Redaction{Kinds: []string{}, Service: service, Countries: s.countries()}, nil
 	case slices.Contains(names, redactAll):
 		now.Kinds = known
 	default:
@@ -57,6 +71,41 @@ func (s *Settings) redaction(was *layout.Redaction) (*layout.Redaction, error) {
 		slices.Sort(now.Kinds)
 	}
 	return now, nil
+}
+
+// countries are those in which national telephone numbers are read.
+func (s *Settings) countries() []string {
+	if s.Country != "" {
+		return []string{s.Country}
+	}
+	return []string{"KR", "US"}
+}
+
+// serviceKinds returns what the service should find; nil if none is asked. A warehouse whose texts are
+// checked gets no unchecked ones.
+func (s *Settings) serviceKinds(was *layout.Redaction) ([]string, error) {
+	switch {
+	case s.RedactService == maskNone:
+		return nil, nil
+	case s.RedactService != "":
+		c, err := s.analyzer(strings.FieldsFunc(s.RedactServiceKinds, func(c rune) bool { return c == ',' || c == ' ' }))
+		if err != nil {
+			return nil, err
+		}
+		return c.Entities, nil
+	case was != nil && len(was.Service) > 0:
+		return nil, cli.Usage("set redact_service to the service's address; redact_service = none ends it",
+			"a service checks the texts of %s, and --redact-service is not set", s.Warehouse)
+	}
+	return nil, nil
+}
+
+func (s *Settings) analyzer(entities []string) (*analyzer.Client, error) {
+	c, err := analyzer.New(analyzer.Config{URL: s.RedactService, Language: s.RedactServiceLanguage, Entities: entities, Hurried: s.Hurried})
+	if err != nil {
+		return nil, cli.Usage("see docs/reference/redaction.md", "--redact-service: %w", err)
+	}
+	return c, nil
 }
 
 // patterns reads the file of custom patterns.
@@ -122,6 +171,15 @@ func redactor(r *layout.Redaction, key []byte) (*mask.Redactor, error) {
 	return mask.NewRedactor(o, key)
 }
 
+// identified returns an entry of the manifest with what identifies the recognizers.
+func identified(r layout.Redaction) *layout.Redaction {
+	r.By, r.Periods = "", nil
+	text, _ := json.Marshal(r) // strings always encode
+	sum := sha256.Sum256(fmt.Appendf(text, "%d", personal.Version))
+	r.By = hex.EncodeToString(sum[:8])
+	return &r
+}
+
 // redactionOf returns what the last commit redacted; nil if nothing ever was.
 func redactionOf(w *sink.Warehouse) *layout.Redaction {
 	if snapshot := w.Snapshot(); snapshot != nil {
@@ -136,7 +194,12 @@ func (s *Settings) Rescan() (*mask.Redactor, error) {
 	if err != nil {
 		return nil, err
 	}
-	now, err := s.redaction(current.Manifest.Redaction)
+	was := current.Manifest.Redaction
+	if was != nil { // no service is asked
+		known := *was
+		known.Service, was = nil, &known
+	}
+	now, err := s.redaction(was)
 	if err != nil {
 		return nil, err
 	}

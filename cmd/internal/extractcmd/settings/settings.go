@@ -44,6 +44,7 @@ type Settings struct {
 	Yes         bool             // do what a safety check refuses
 	Adopt       bool             // take another service or organisation for the warehouse's own
 	AllProfiles bool
+	Hurried     bool // the service that finds personal data must not delay what is done
 }
 
 // transcripts are the words of the setting.

@@ -1,0 +1,249 @@
+// Package analyzer asks a service for the personal data that has no structure, such as names. The
+// service answers POST /analyze as Presidio's analyzer does: it takes a text and a language, and
+// returns places in the text, in characters, with a type and a score.
+//
+// A service may be slow, or fail, and nobody waits for it long: a request has a time limit, few are
+// sent at once, and after some failures none are sent for a while. What was not answered fails.
+package analyzer
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"callhouse/internal/personal"
+	"callhouse/internal/personal/kinds"
+)
+
+// Config is the service and what it should look for.
+type Config struct {
+	URL      string // of the service; /analyze is added
+	Language string
+	Entities []string // types, such as PERSON
+	// Hurried limits the time that is spent waiting for answers to a minute and a quarter of all time.
+	Hurried bool
+}
+
+// Limits of requests.
+const (
+	timeout      = 10 * time.Second
+	mostAtOnce   = 4
+	mostFailures = 3 // in a row; then none are sent for rest
+	rest         = 30 * time.Second
+	mostText     = 20_000 // bytes in one request, unless one text is longer
+	mostAnswer   = 8 << 20
+	mostKnown    = 8192 // answers that are remembered
+	leastScore   = 0.5
+)
+
+// Client asks the service. It is safe for concurrent use.
+type Client struct {
+	Config
+	address string
+	http    http.Client
+	slots   chan struct{}
+	seed    maphash.Seed
+	began   time.Time
+
+	mu       sync.Mutex
+	failures int
+	until    time.Time     // nothing is asked before
+	waited   time.Duration // for answers
+	known    map[uint64][]place
+}
+
+// place is a part of a text that the service found.
+type place struct {
+	from, to int // bytes
+	kind     kinds.Kind
+}
+
+var entity = regexp.MustCompile(`^[A-Z][A-Z_]{0,30}$`)
+
+// New returns a client.
+func New(c Config) (*Client, error) {
+	u, err := url.Parse(c.URL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
+		return nil, errors.New("the address of a service is like http://localhost:3000, without user and password")
+	}
+	for _, e := range c.Entities {
+		if !entity.MatchString(e) {
+			return nil, fmt.Errorf("%q is no type of Presidio's, such as PERSON", e)
+		}
+	}
+	return &Client{Config: c, address: strings.TrimRight(c.URL, "/") + "/analyze", slots: make(chan struct{}, mostAtOnce),
+		seed: maphash.MakeSeed(), began: time.Now(), known: map[uint64][]place{},
+		http: http.Client{Timeout: timeout, Transport: &http.Transport{MaxIdleConnsPerHost: mostAtOnce}, // no proxy: it would read along
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}, nil
+}
+
+// Find returns the personal data in each text. It fails if the service did not check all of them.
+func (c *Client) Find(texts []string) (found [][]personal.Span, err error) {
+	found = make([][]personal.Span, len(texts))
+	for from := 0; from < len(texts); {
+		to, size := from, 0
+		for to < len(texts) && (to == from || size+len(texts[to]) <= mostText) {
+			size += len(texts[to])
+			to++
+		}
+		places, err := c.ask(strings.Join(texts[from:to], "\n"))
+		if err != nil {
+			return nil, err
+		}
+		at := 0
+		for i := from; i < to; i++ {
+			found[i] = spansIn(texts[i], at, places)
+			at += len(texts[i]) + 1
+		}
+		from = to
+	}
+	return found, nil
+}
+
+// replaced are replacements of what was recognized before.
+var replaced = regexp.MustCompile(`\[[a-z][a-z_]*(:[a-p]{16})?\]`)
+
+// spansIn returns the spans in a text, which begins at a byte of what was asked. They do not overlap,
+// and leave out what is replaced already.
+func spansIn(text string, at int, places []place) (spans []personal.Span) {
+	var of []kinds.Kind // by byte
+	for _, p := range places {
+		for i := max(p.from-at, 0); i < min(p.to-at, len(text)); i++ {
+			if of == nil {
+				of = make([]kinds.Kind, len(text))
+			}
+			of[i] = p.kind
+		}
+	}
+	if of == nil {
+		return nil
+	}
+	for _, r := range replaced.FindAllStringIndex(text, -1) {
+		clear(of[r[0]:r[1]])
+	}
+	for from := 0; from < len(text); {
+		to := from + 1
+		for to < len(text) && of[to] == of[from] {
+			to++
+		}
+		part := strings.TrimSpace(text[from:to])
+		if of[from] != "" && part != "" {
+			begin := from + strings.Index(text[from:to], part)
+			spans = append(spans, personal.Span{From: begin, To: begin + len(part), Kind: of[from], Normal: strings.ToLower(part)})
+		}
+		from = to
+	}
+	return spans
+}
+
+var errResting = errors.New("the service failed before, and is not asked again yet")
+
+// enter waits for the right to send a request.
+func (c *Client) enter() error {
+	c.slots <- struct{}{}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case time.Now().Before(c.until):
+		<-c.slots
+		return errResting
+	case c.Hurried && c.waited > time.Minute+time.Since(c.began)/4:
+		<-c.slots
+		return errors.New("the service is too slow")
+	}
+	return nil
+}
+
+// leave counts what became of a request.
+func (c *Client) leave(began time.Time, failed bool) {
+	<-c.slots
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waited += time.Since(began)
+	if !failed {
+		c.failures = 0
+		return
+	}
+	if c.failures++; c.failures >= mostFailures {
+		c.until = time.Now().Add(rest)
+	}
+}
+
+// ask returns what the service finds in a text.
+func (c *Client) ask(text string) (places []place, err error) {
+	hash := maphash.String(c.seed, text)
+	c.mu.Lock()
+	places, ok := c.known[hash]
+	c.mu.Unlock()
+	if ok {
+		return places, nil
+	}
+	if err := c.enter(); err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	defer func() { c.leave(began, err != nil) }()
+	if places, err = c.send(text); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.known) >= mostKnown {
+		clear(c.known)
+	}
+	c.known[hash] = places
+	return places, nil
+}
+
+func (c *Client) send(text string) ([]place, error) {
+	body, err := json.Marshal(map[string]any{"text": text, "language": c.Language, "entities": c.Entities, "score_threshold": leastScore})
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.http.Post(c.address, "application/json", bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, mostAnswer))
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("POST %s: %s", c.address, resp.Status)
+	}
+	var answer []struct {
+		Type  string  `json:"entity_type"`
+		Start int     `json:"start"`
+		End   int     `json:"end"`
+		Score float64 `json:"score"`
+	}
+	if err := json.Unmarshal(raw, &answer); err != nil || answer == nil {
+		return nil, fmt.Errorf("POST %s: the answer is no list of places", c.address)
+	}
+	bytesAt := make([]int, 0, len(text)+1) // by character
+	for i := range text {
+		bytesAt = append(bytesAt, i)
+	}
+	bytesAt = append(bytesAt, len(text))
+	places := []place{}
+	for _, a := range answer {
+		if a.Start < 0 || a.End < a.Start || a.End >= len(bytesAt) {
+			return nil, fmt.Errorf("POST %s: the answer has a place outside of the text", c.address)
+		}
+		if a.Score >= leastScore && slices.Contains(c.Entities, a.Type) {
+			places = append(places, place{bytesAt[a.Start], bytesAt[a.End], kinds.Kind(strings.ToLower(a.Type))})
+		}
+	}
+	return places, nil
+}

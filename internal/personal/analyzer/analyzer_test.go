@@ -1,0 +1,201 @@
+package analyzer
+
+import (
+	"encoding/json"
+	"flag"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"callhouse/internal/personal"
+)
+
+// recorder is a service that finds the word Minji wherever it is, counted in characters.
+type recorder struct {
+	mu       sync.Mutex
+	requests []string // texts
+	headers  []http.Header
+	answer   func(w http.ResponseWriter) bool // another answer, if it returns true
+}
+
+func (s *recorder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var q struct {
+		Text, Language string
+		Entities       []string
+	}
+	if r.Method != http.MethodPost || r.URL.Path != "/analyze" || json.NewDecoder(r.Body).Decode(&q) != nil || q.Language != "en" {
+		http.Error(w, "bad request", http.StatusBadRequest)
+		return
+	}
+	s.mu.Lock()
+	s.requests, s.headers = append(s.requests, q.Text), append(s.headers, r.Header)
+	answer := s.answer
+	s.mu.Unlock()
+	if answer != nil && answer(w) {
+		return
+	}
+	found := []map[string]any{}
+	for at := 0; ; {
+		i := strings.Index(q.Text[at:], "Minji")
+		if i < 0 {
+			break
+		}
+		start := utf8.RuneCountInString(q.Text[:at+i])
+		found = append(found, map[string]any{"entity_type": "PERSON", "start": start, "end": start + 5, "score": .85},
+			map[string]any{"entity_type": "LOCATION", "start": start, "end": start + 5, "score": .3},
+			map[string]any{"entity_type": "DATE_TIME", "start": 0, "end": 3, "score": .85})
+		at += i + 5
+	}
+	_ = json.NewEncoder(w).Encode(found)
+}
+
+func start(t *testing.T) (*recorder, *Client) {
+	t.Helper()
+	s := &recorder{}
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	c, err := New(Config{URL: server.URL + "/", Language: "en", Entities: []string{"PERSON", "LOCATION"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, c
+}
+
+// Places in characters become bytes of their texts, without what is replaced already.
+func TestFind(t *testing.T) {
+	t.Parallel()
+	s, c := start(t)
+	found, err := c.Find([]string{"네, 안녕하세요 😀 Minji입니다", "none", "[card] Minji", "\xff Minji"})
+	want := [][]personal.Span{{{From: 26, To: 31, Kind: "person", Normal: "minji"}}, nil, {{From: 7, To: 12, Kind: "person", Normal: "minji"}},
+		{{From: 2, To: 7, Kind: "person", Normal: "minji"}}}
+	if err != nil || !cmp.Equal(found, want) {
+		t.Errorf("%v, %v", found, err)
+	}
+	if _, err := c.Find([]string{"네, 안녕하세요 😀 Minji입니다", "none", "[card] Minji", "\xff Minji"}); err != nil || len(s.requests) != 1 {
+		t.Errorf("%d requests for one text, %v", len(s.requests), err)
+	}
+	for _, h := range s.headers {
+		if h.Get("Authorization") != "" || h.Get("Cookie") != "" {
+			t.Errorf("sent: %v", h)
+		}
+	}
+}
+
+// What a service says of places that cross texts, or are replaced, is cut.
+func TestSpansIn(t *testing.T) {
+	t.Parallel()
+	got := spansIn("[email:abcdefghijklmnop] Kim ", 10, []place{{0, 100, "person"}})
+	if want := []personal.Span{{From: 25, To: 28, Kind: "person", Normal: "kim"}}; !cmp.Equal(got, want) {
+		t.Error(got)
+	}
+}
+
+// A service that fails, or answers something else, checks nothing; after some failures it is left alone.
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]func(http.ResponseWriter) bool{
+		"status": func(w http.ResponseWriter) bool { w.WriteHeader(http.StatusInternalServerError); return true },
+		"object": func(w http.ResponseWriter) bool { _, _ = w.Write([]byte(`{"error":"x"}`)); return true },
+		"null":   func(w http.ResponseWriter) bool { _, _ = w.Write([]byte(`null`)); return true },
+		"place": func(w http.ResponseWriter) bool {
+			_, _ = w.Write([]byte(`[{"entity_type":"PERSON","start":0,"end":99,"score":1}]`))
+			return true
+		},
+		"redirect": func(w http.ResponseWriter) bool {
+			w.Header().Set("Location", "/else")
+			w.WriteHeader(http.StatusFound)
+			return true
+		},
+		"cut": func(w http.ResponseWriter) bool {
+			w.Header().Set("Content-Length", "9")
+			_, _ = w.Write([]byte(`[`))
+			return true
+		},
+	} {
+		s, c := start(t)
+		s.answer = answer
+		for i := range 5 {
+			if _, err := c.Find([]string{"a text " + strings.Repeat("x", i)}); err == nil {
+				t.Errorf("%s: no error", name)
+			}
+		}
+		if len(s.requests) != mostFailures {
+			t.Errorf("%s: %d requests", name, len(s.requests))
+		}
+	}
+}
+
+// A text longer than a request is sent alone, others together.
+func TestRequests(t *testing.T) {
+	t.Parallel()
+	s, c := start(t)
+	long := strings.Repeat("Minji ", mostText/4)
+	found, err := c.Find([]string{"a Minji", long, "b", "c Minji"})
+	if err != nil || len(s.requests) != 3 || len(found[1]) != mostText/4 || len(found[3]) != 1 {
+		t.Errorf("%d requests, %v", len(s.requests), err)
+	}
+}
+
+func TestAddress(t *testing.T) {
+	t.Parallel()
+	for _, bad := range []string{"localhost:3000", "ftp://a", "http://", "http://user:pw@a", "://"} {
+		if _, err := New(Config{URL: bad}); err == nil {
+			t.Errorf("%s is accepted", bad)
+		}
+	}
+	if _, err := New(Config{URL: "http://a", Entities: []string{"person"}}); err == nil {
+		t.Error("a type in lower case is accepted")
+	}
+}
+
+var presidio = flag.String("presidio", "", "Python with presidio-analyzer and flask, for TestPresidio")
+
+// Presidio itself finds names: `make presidio`.
+func TestPresidio(t *testing.T) {
+	if *presidio == "" {
+		t.Skip("needs -presidio")
+	}
+	cmd := exec.CommandContext(t.Context(), *presidio, "testdata/presidio.py")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	line := make([]byte, 200)
+	n, err := out.Read(line) // its address, once it listens
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := New(Config{URL: strings.TrimSpace(string(line[:n])), Language: "en", Entities: []string{"PERSON", "LOCATION"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := []string{"네, 😀 my name is John Smith, my card is [card].", "I moved from Chicago to New York.", "Nothing is here."}
+	found, err := c.Find(texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, spans := range found {
+		text := personal.Rewrite(texts[i], spans, personal.Plain)
+		t.Log(text)
+		for _, name := range []string{"John", "Smith", "Chicago", "York"} {
+			if strings.Contains(text, name) {
+				t.Errorf("%s is left in %q", name, text)
+			}
+		}
+	}
+	if len(found[2]) > 0 {
+		t.Errorf("found %v in %q", found[2], texts[2])
+	}
+}
