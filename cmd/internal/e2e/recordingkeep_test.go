@@ -212,7 +212,11 @@ func TestKeepRecordings(t *testing.T) {
 	if s.mustNight("--keep-recordings", "7d"); s.asked() != before {
 		t.Errorf("%d requests for deleted recordings", s.asked()-before)
 	}
-	s.clock.Advance(48 * time.Hour)
+	s.clock.Advance(24 * time.Hour)
+	if r = s.night("recordings", "--keep-recordings", "7d", "--yes"); r.code != cli.ExitOK || len(s.storedPaths()) >= len(paths) || len(s.files()) != len(s.storedPaths()) {
+		t.Errorf("extract recordings: %d, %d files and %d rows of %d\n%s", r.code, len(s.files()), len(s.storedPaths()), len(paths), r.stderr)
+	}
+	s.clock.Advance(24 * time.Hour)
 	s.mustNight("--keep", "7d", "--yes")
 	if n := number(t, s.one("SELECT count(*) FROM calls")); n >= calls || len(s.files()) != len(s.storedPaths()) {
 		t.Errorf("--keep leaves %d calls of %d, %d files and %d rows", n, calls, len(s.files()), len(s.storedPaths()))

@@ -25,6 +25,8 @@ const (
 	overlap = 2 * time.Minute
 	// hintRecords is how many records are fetched for hints at a time.
 	hintRecords = 30
+	// pruneEvery is how often the recordings that must not be kept are deleted.
+	pruneEvery = time.Hour
 	// fetchFor is how long records are fetched before the next poll or commit.
 	fetchFor = time.Minute
 	// downAfter is how long a request of a service that fails is repeated: polls are, too.
@@ -38,6 +40,7 @@ const (
 type session struct {
 	*follower
 	*settings.Settings
+	retention
 	id      string
 	started time.Time
 	w       *sink.Warehouse
@@ -48,6 +51,7 @@ type session struct {
 	polled  time.Time // when the last poll began
 	pollAt  time.Time // the next poll
 	fetched time.Time // when the records that are due were last fetched
+	pruned  time.Time // when the recordings that must not be kept were last deleted
 
 	recordings *recording.Archive // nil: they are not archived
 	archiving  <-chan error       // its end; nil: it is over, or there is none
@@ -280,7 +284,29 @@ func (s *session) commit(ctx context.Context) error {
 	}
 	s.store.committed()
 	s.memory.Committed(s.Now().UnixMilli())
+	if err := s.tidy(ctx); err != nil {
+		return err
+	}
 	return s.tell()
+}
+
+// tidy deletes the recordings that must not be kept. What cannot be deleted holds nothing up.
+func (s *session) tidy(ctx context.Context) error {
+	now := s.Now()
+	if now.Sub(s.pruned) < pruneEvery {
+		return nil
+	}
+	s.pruned = now
+	if err := s.setKept(s.Settings, now); err != nil {
+		return err
+	}
+	if err := s.prune(ctx, s.Settings, s.w, s.log, s.store.Row); err != nil {
+		return err
+	}
+	if s.undeleted != nil {
+		s.log.Warn("recordings are left to be deleted", "error", s.undeleted)
+	}
+	return nil
 }
 
 // heed acts on hints, once a poll has shown that the service is that of the warehouse.
