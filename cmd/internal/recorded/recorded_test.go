@@ -52,15 +52,21 @@ func (d *dying) Create(name string) (disk.File, error) {
 	return dyingFile{f, d}, err
 }
 
-func (d *dying) Mkdir(name string) error { return alive(d.op(), func() error { return d.FS.Mkdir(name) }) }
+func (d *dying) Mkdir(name string) error {
+	return alive(d.op(), func() error { return d.FS.Mkdir(name) })
+}
 func (d *dying) Rename(from, to string) error {
 	return alive(d.op(), func() error { return d.FS.Rename(from, to) })
 }
-func (d *dying) Link(from, to string) error { return alive(d.op(), func() error { return d.FS.Link(from, to) }) }
+func (d *dying) Link(from, to string) error {
+	return alive(d.op(), func() error { return d.FS.Link(from, to) })
+}
 func (d *dying) Symlink(to, name string) error {
 	return alive(d.op(), func() error { return d.FS.Symlink(to, name) })
 }
-func (d *dying) Remove(name string) error { return alive(d.op(), func() error { return d.FS.Remove(name) }) }
+func (d *dying) Remove(name string) error {
+	return alive(d.op(), func() error { return d.FS.Remove(name) })
+}
 
 type dyingFile struct {
 	disk.File
