@@ -319,7 +319,7 @@ func TestRecordingsCommand(t *testing.T) {
 // well, with all calls and transcripts. Later nights try again, and give up in the end.
 func TestRecordingFaults(t *testing.T) {
 	t.Parallel()
-	const share = 0.1
+	const share = 0.09
 	faults := recordings.Faults{recordings.Cut: share, recordings.Once: share, recordings.Truncated: share, recordings.Length: share,
 		recordings.Forbidden: share, recordings.Missing: share, recordings.Page: share, recordings.Redirect: share, recordings.Busy: share}
 	if *worlds > 1 { // it takes half a minute to tell that a host is slow
@@ -353,6 +353,9 @@ func TestRecordingFaults(t *testing.T) {
 				state = want[of].last
 			}
 			seen[of] = true
+			if short := v.EndAt-v.StartAt < 30_000; short && (of == recordings.Slow || of == recordings.Truncated) {
+				continue // it may be over before it is too slow, or lack less than is tolerated
+			}
 			if row["state"] != state || !strings.Contains(row["reason"].(string), want[of].reason) || want[of].reason == "" && row["reason"] != "" {
 				t.Errorf("%s: %v", of, row)
 			}
