@@ -77,7 +77,7 @@ func (f *follower) session(ctx context.Context, sweep time.Time) (err error) {
 			err = settings.Explain(cerr)
 		}
 	}()
-	if err = s.prepare(); err == nil {
+	if err = s.prepare(ctx); err == nil {
 		stop := s.archive(ctx)
 		err = s.loop(ctx, sweep)
 		if aerr := stop(); err == nil {
@@ -111,7 +111,7 @@ func (s *session) archive(ctx context.Context) (stop func() error) {
 }
 
 // prepare makes the crawler.
-func (s *session) prepare() error {
+func (s *session) prepare(ctx context.Context) error {
 	if err := s.StartMask(s.w, s.w); err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (s *session) prepare() error {
 		return err
 	}
 	settings.Remember(&cfg, s.w, s.log)
-	if s.recordings, err = s.OpenArchive(s.w); err != nil {
+	if s.recordings, err = s.OpenArchive(ctx, s.w); err != nil {
 		return err
 	}
 	cfg.Recordings = s.recordings

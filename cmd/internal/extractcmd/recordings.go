@@ -117,7 +117,7 @@ func (a *archiving) run(ctx context.Context, cfg *crawler.Config, screen *progre
 	if err := a.StartMask(a.w, a.w); err != nil {
 		return err
 	}
-	store, err := a.OpenArchive(a.w)
+	store, err := a.OpenArchive(ctx, a.w)
 	if err != nil {
 		return err
 	}

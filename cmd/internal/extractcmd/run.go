@@ -133,7 +133,7 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 		cfg.Resources = left
 	}
 	settings.Remember(&cfg, w, log)
-	archive, err := n.OpenArchive(w)
+	archive, err := n.OpenArchive(ctx, w)
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 	if taken != nil {
 		return settings.Explain(taken)
 	}
-	if crawlErr == nil && ctx.Err() == nil { // the recordings of those who opted out meanwhile
+	if crawlErr == nil && ctx.Err() == nil && n.undeleted == nil { // the recordings of those who opted out meanwhile
 		if crawlErr = n.prune(ctx, n.Settings, w, log, st.Row); ctx.Err() != nil {
 			crawlErr = nil
 		}

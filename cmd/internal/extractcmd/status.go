@@ -76,6 +76,9 @@ func healthOf(s *settings.Settings, maxAge time.Duration) (*health.State, error)
 		return nil, err
 	}
 	h.Unasked = s.Unasked(of)
+	if h.Recordings != nil {
+		h.Archives(s.Elsewhere(h.Recordings.Address))
+	}
 	return h, nil
 }
 

@@ -104,6 +104,10 @@ func Prune(ctx context.Context, w *sink.Warehouse, before time.Time, keep string
 
 // delete deletes the files of some recordings, and the paths of those of which none is left.
 func (p *Pruned) delete(ctx context.Context, w *sink.Warehouse, archive string, some []calls.Recording, now time.Time) error {
+	if p.Why != nil { // the archive failed
+		p.Left += int64(len(some))
+		return nil
+	}
 	var list []layout.Deletion
 	for _, r := range some {
 		list = append(list, layout.Deletion{CallID: r.CallID, Start: r.StartAt.V})
