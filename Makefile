@@ -328,6 +328,11 @@ lake-crash: ## Publications killed at each operation; 500 processes that publish
 	GOBIN=$(CURDIR)/build/tools go install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
 	go test ./internal/publish -v -count=1 -timeout 120m -rapid.checks 200 -args -long -kills 500 -pairs 20 -versitygw $(CURDIR)/build/tools/versitygw
 
+.PHONY: recordings-s3
+recordings-s3: ## Recordings in a bucket of a real S3 server: stored, verified, played in parts, deleted
+	GOBIN=$(CURDIR)/build/tools go install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
+	CALLHOUSE_VERSITYGW=$(CURDIR)/build/tools/versitygw go test ./cmd/internal/e2e -run 'TestRecordingsAreKeptInStep|TestRecordingsLeftInS3' -v -count=1
+
 .PHONY: catalog
 catalog: ## Python's and Node's DuckDB read the catalog while extract run commits twenty times
 	python3 -m venv build/catalog && build/catalog/bin/pip install -q duckdb

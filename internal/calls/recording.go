@@ -2,6 +2,7 @@ package calls
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -69,6 +70,15 @@ func RecordingOf(c *Call) Recording {
 	return r
 }
 
+// SuspectRecording marks a call whose recording was due when its caller opted out: a run that was
+// killed may have stored the file without recording that.
+func (c *Call) SuspectRecording() {
+	if r, _ := c.Recording(); r.Path == "" {
+		c.SetRecording(&schema.Recording{State: schema.RecordingWithheld, Path: schema.RecordingSomewhere,
+			FetchedAt: cmp.Or(r.FetchedAt, c.FetchedAt()), Attempts: r.Attempts, Reason: optedOut})
+	}
+}
+
 // SinceRecording returns since when a call's recording is due, in ms since 1970 UTC: its end, as far
 // as is known.
 func (c *Call) SinceRecording() int64 {
@@ -107,12 +117,14 @@ func (c *Call) keepRecording(old *Call) {
 	c.withholdRecording()
 }
 
+const optedOut = "the caller opted out of storage"
+
 // withholdRecording marks a recording whose caller has opted out. The path stays until the file is
 // deleted.
 func (c *Call) withholdRecording() {
 	r, ok := c.Recording()
 	if ok && c.OptedOut() && r.State != schema.RecordingWithheld {
 		c.SetRecording(&schema.Recording{State: schema.RecordingWithheld, Path: r.Path, FetchedAt: r.FetchedAt, Attempts: r.Attempts,
-			Reason: "the caller opted out of storage"})
+			Reason: optedOut})
 	}
 }

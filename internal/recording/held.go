@@ -72,8 +72,8 @@ type Deleted struct {
 }
 
 // Delete deletes all files of some stems, also damaged ones and those that no warehouse names yet
-// because a run was killed. It returns what was there and is no more, and the stems of which
-// something may be left, with an error that says why.
+// because a run was killed. It gives up at the first day that fails. It returns what was there and is
+// no more, and the stems of which something may be left, with an error that says why.
 func (a *Archive) Delete(ctx context.Context, stems []string) (done Deleted, left []string, err error) {
 	days := map[string][]string{}
 	for _, stem := range stems {
@@ -83,7 +83,12 @@ func (a *Archive) Delete(ctx context.Context, stems []string) (done Deleted, lef
 		}
 		days[path.Dir(stem)] = append(days[path.Dir(stem)], stem)
 	}
+	var failed error
 	for dir, of := range days {
+		if failed != nil { // the archive is down, or refuses: the next attempt is for all
+			left = append(left, of...)
+			continue
+		}
 		there, lerr := a.Sizes(ctx, dir)
 		var uris []string
 		for name := range there {
@@ -98,7 +103,7 @@ func (a *Archive) Delete(ctx context.Context, stems []string) (done Deleted, lef
 			lerr = a.store.Remove(ctx, uris)
 		}
 		if lerr != nil {
-			left, err = append(left, of...), errors.Join(err, lerr)
+			left, failed = append(left, of...), lerr
 			continue
 		}
 		done.Files += int64(len(there))
@@ -106,7 +111,7 @@ func (a *Archive) Delete(ctx context.Context, stems []string) (done Deleted, lef
 			done.Bytes += size
 		}
 	}
-	return done, left, err
+	return done, left, errors.Join(err, failed)
 }
 
 // Open returns the content of a stored file. Of an object only what is read is requested.

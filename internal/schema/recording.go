@@ -12,8 +12,15 @@ const (
 	RecordingStored   = "stored"   // it is in the archive
 	RecordingGone     = "gone"     // the service no longer has it
 	RecordingRefused  = "refused"  // what its link leads to is not stored
-	RecordingWithheld = "withheld" // the caller opted out, with a path until its file is deleted; or it is past its retention
+	RecordingWithheld = "withheld" // the caller opted out, or it is past its retention; with a path until its file is deleted
 )
+
+// RecordingUndeleted counts withheld recordings that have a path, among the states in a manifest.
+const RecordingUndeleted = "undeleted"
+
+// RecordingSomewhere is the path of a withheld recording of which a file may be there without a row:
+// a run may have been killed after it had stored it.
+const RecordingSomewhere = "?"
 
 // RecordingStates are all states.
 var RecordingStates = []string{RecordingDue, RecordingStored, RecordingGone, RecordingRefused, RecordingWithheld}
@@ -34,6 +41,9 @@ type Recording struct {
 	// CallStart is where the call's row probably is, in ms since 1970 UTC; it is not stored.
 	CallStart *int64 `json:"call_start,omitempty"`
 }
+
+// Undeleted reports whether a file of it may be there that must not be.
+func (r *Recording) Undeleted() bool { return r.State == RecordingWithheld && r.Path != "" }
 
 // Final reports whether no further attempt is made.
 func (r *Recording) Final() bool { return r.State != RecordingDue && r.State != "" }

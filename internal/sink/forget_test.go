@@ -231,3 +231,62 @@ func TestCheckReceipt(t *testing.T) {
 		})
 	}
 }
+
+// A process that follows the service leaves many snapshots. Of those of an hour forget rewrites the
+// last one, and that to which a rollback returns; what only another one has is forgotten, too.
+func TestForgetOfManySnapshots(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join(t.TempDir(), "w")
+	w := night(t, nil, root, 0)
+	put(t, w, storyRecord("b", 1))
+	mustFinish(t, w)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	at := testDay.Add(10 * time.Minute)
+	w, err := Open(Options{Root: root, RunID: layout.RunID(at, 1), Now: func() time.Time { return at }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	for n := range 20 { // snapshots 2 to 22, five minutes apart
+		put(t, w, storyRecord("a", 1+n))
+		if n == 2 {
+			put(t, w, storyRecord("z", 1))
+		}
+		mustCommit(t, w)
+		at = at.Add(5 * time.Minute)
+		if n == 2 {
+			if _, err := w.Rollback(t.Context(), 3, rolledBack(w)); err != nil {
+				t.Fatal(err)
+			}
+			at = at.Add(5 * time.Minute)
+		}
+	}
+	r := mustForget(t, w, erase.Selection{CallIDs: []string{"a"}, Before: testDay.AddDate(0, 0, -20)})
+	var was []int64
+	for _, e := range r.Erased {
+		was = append(was, e.Was)
+	}
+	if !slices.Equal(was, []int64{1, 11, 20, 21, 22}) || r.Removed != 17 || len(r.Calls) != 2 {
+		t.Errorf("rewritten are %v, removed %d; the calls are %v", was, r.Removed, r.Calls)
+	}
+	all, err := snapshot.Retained(root)
+	if err != nil || len(all) != 5 {
+		t.Fatalf("retained %v, %v", snapshot.NumbersOf(all), err)
+	}
+	put(t, w, storyRecord("z", 2), storyRecord("c", 1))
+	mustCommit(t, w)
+	if got := holds(t, w.Snapshot()); got != "bc" {
+		t.Errorf("the next commit holds %s", got)
+	}
+	if bad, err := erase.CheckReceipt(t.Context(), root, r); err != nil || len(bad) > 0 {
+		t.Errorf("the receipt does not hold: %v, %v", bad, err)
+	}
+	if v, err := verify.Warehouse(t.Context(), verify.Options{Root: root, All: true}); err != nil || !v.Whole() {
+		t.Errorf("verify: %+v, %v", v, err)
+	}
+	if _, err := w.Rollback(t.Context(), 0, rolledBack(w)); err != nil || holds(t, w.Snapshot()) != "b" {
+		t.Errorf("a rollback leads to %s, %v", holds(t, w.Snapshot()), err)
+	}
+}

@@ -1,6 +1,8 @@
 package sink
 
 import (
+	"errors"
+	"io/fs"
 	"slices"
 
 	"callhouse/internal/layout"
@@ -23,7 +25,10 @@ type History struct {
 	Journal int64
 	// Verdict is the result of the last verification; nil if there was none.
 	Verdict *verify.Verdict
-	lost    []disk.Lost
+	// Undeleted counts the forgotten calls whose recording is still to be deleted, if this user may
+	// know: the list is private.
+	Undeleted int64
+	lost      []disk.Lost
 }
 
 // IsLost reports whether a run could not write its row: it came after the last commit.
@@ -53,6 +58,15 @@ func ReadHistory(root string) (*History, error) {
 		return nil, err
 	}
 	h.Verdict = verify.Last(fsys, root)
+	list, err := snapshot.Deletions(fsys, root)
+	if err != nil && !errors.Is(err, fs.ErrPermission) {
+		return nil, err
+	}
+	of := map[string]bool{}
+	for _, d := range list {
+		of[d.CallID] = true
+	}
+	h.Undeleted = int64(len(of))
 	if h.Snapshot != nil {
 		numbers, err := snapshot.Numbers(fsys, root)
 		if err != nil {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"math"
 	"slices"
 	"time"
 
@@ -30,32 +29,30 @@ func (w *Warehouse) RecordingsDue(ctx context.Context) iter.Seq2[calls.Recording
 	return w.recordings(ctx, func(f *layout.File) bool { return f.Unarchived == nil || *f.Unarchived > 0 }, (*calls.Call).RecordingDue)
 }
 
-// RecordingsWithheld yields the calls of the last commit whose caller opted out after the recording
-// was stored, and whose file is still to be deleted.
-func (w *Warehouse) RecordingsWithheld(ctx context.Context) iter.Seq2[calls.Recording, error] {
-	return w.RecordingsToDelete(ctx, time.Time{})
+// RecordingsToDelete yields the calls of the last commit whose recording is withheld, and of which a
+// file may still be there.
+func (w *Warehouse) RecordingsToDelete(ctx context.Context) iter.Seq2[calls.Recording, error] {
+	s := w.Snapshot()
+	return w.recordings(ctx, func(f *layout.File) bool {
+		rows := s.Manifest.FileOf(schema.Recordings.Name, f.Period)
+		return rows != nil && rows.Recordings[schema.RecordingUndeleted] > 0
+	}, func(c *calls.Call) bool {
+		r, _ := c.Recording()
+		return r.Undeleted()
+	})
 }
 
-// RecordingsToDelete also yields those of calls that started before a time, or were first seen before
-// if they have no start: their recording is stored, or due and no longer wanted.
-func (w *Warehouse) RecordingsToDelete(ctx context.Context, before time.Time) iter.Seq2[calls.Recording, error] {
+// RecordingsBefore yields the calls that started before a time, or were first seen before if they
+// have no start, and whose recording is stored, or due and no longer wanted.
+func (w *Warehouse) RecordingsBefore(ctx context.Context, before time.Time) iter.Seq2[calls.Recording, error] {
 	s := w.Snapshot()
-	limit := int64(math.MinInt64)
-	if !before.IsZero() {
-		limit = before.UnixMilli()
-	}
 	return w.recordings(ctx, func(f *layout.File) bool {
 		rows := s.Manifest.FileOf(schema.Recordings.Name, f.Period)
 		from, _ := snapshot.BoundsOf(f.Period)
-		old := from < limit
-		return rows != nil && (rows.Recordings[schema.RecordingWithheld] > 0 || old && rows.Recordings[schema.RecordingStored] > 0) ||
-			old && f.Unarchived != nil && *f.Unarchived > 0
+		return from < before.UnixMilli() && (rows != nil && rows.Recordings[schema.RecordingStored] > 0 || f.Unarchived != nil && *f.Unarchived > 0)
 	}, func(c *calls.Call) bool {
 		r, _ := c.Recording()
-		if r.State == schema.RecordingWithheld {
-			return r.Path != ""
-		}
-		return c.Began() < limit && (r.State == schema.RecordingStored || c.RecordingDue())
+		return c.Began() < before.UnixMilli() && (r.State == schema.RecordingStored || c.RecordingDue())
 	})
 }
 

@@ -147,7 +147,7 @@ func TestRecordingsFollowTheirCalls(t *testing.T) {
 	const why = " the caller opted out of storage"
 	withheld := []string{"a withheld 2026/08/05/a.mp3" + why, "b due  slow", "c gone  404", "due b https://r.example/b", "due d https://r.example/d"}
 	expectRecordings(t, "opted out", w, withheld...)
-	for r, err := range w.RecordingsWithheld(context.Background()) {
+	for r, err := range w.RecordingsToDelete(context.Background()) {
 		if err != nil || r.CallID != "a" || r.Known.Path != stored.Path {
 			t.Errorf("to be deleted: %+v, %v", r, err)
 		}

@@ -147,11 +147,12 @@ func (w *Warehouse) Notices() []string {
 	return slices.Clone(w.notices)
 }
 
-// Keep sets Options.KeepFrom for the following commits.
-func (w *Warehouse) Keep(from time.Time) {
+// Keep sets Options.KeepFrom for the following commits, and returns the earlier value.
+func (w *Warehouse) Keep(from time.Time) (was time.Time) {
 	w.committing.Lock()
 	defer w.committing.Unlock()
-	w.opts.KeepFrom = from
+	was, w.opts.KeepFrom = w.opts.KeepFrom, from
+	return was
 }
 
 // RunID returns the id with which the warehouse was opened.

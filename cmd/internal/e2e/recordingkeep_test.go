@@ -7,11 +7,17 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
@@ -212,13 +218,145 @@ func TestKeepRecordings(t *testing.T) {
 	if s.mustNight("--keep-recordings", "7d"); s.asked() != before {
 		t.Errorf("%d requests for deleted recordings", s.asked()-before)
 	}
-	s.clock.Advance(48 * time.Hour)
+	s.clock.Advance(24 * time.Hour)
+	if r = s.night("recordings", "--keep-recordings", "7d", "--yes"); r.code != cli.ExitOK || len(s.storedPaths()) >= len(paths) || len(s.files()) != len(s.storedPaths()) {
+		t.Errorf("extract recordings: %d, %d files and %d rows of %d\n%s", r.code, len(s.files()), len(s.storedPaths()), len(paths), r.stderr)
+	}
+	s.clock.Advance(24 * time.Hour)
 	s.mustNight("--keep", "7d", "--yes")
 	if n := number(t, s.one("SELECT count(*) FROM calls")); n >= calls || len(s.files()) != len(s.storedPaths()) {
 		t.Errorf("--keep leaves %d calls of %d, %d files and %d rows", n, calls, len(s.files()), len(s.storedPaths()))
 	}
 	if _, err := os.Stat(filepath.Join(s.warehouse, layout.DeletionsName)); !os.IsNotExist(err) {
 		t.Error(err)
+	}
+	s.sameAsTable()
+}
+
+// A bucket that refuses requests, or is down, keeps the files of forgotten calls and of those past
+// their retention. They stay on record, status says so, and a later command deletes them.
+func TestRecordingsLeftInS3(t *testing.T) {
+	backend := s3mem.New()
+	if err := backend.CreateBucket("audio"); err != nil {
+		t.Fatal(err)
+	}
+	fake := gofakes3.New(backend).Server()
+	var failing atomic.Int64 // a status; -1: no answer
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch status := int(failing.Load()); status {
+		case 0:
+			fake.ServeHTTP(w, r)
+		case -1:
+			panic(http.ErrAbortHandler)
+		default:
+			w.WriteHeader(status)
+		}
+	}))
+	defer server.Close()
+	for name, value := range map[string]string{"AWS_ENDPOINT_URL": server.URL, "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret",
+		"AWS_REGION": "us-east-1", "AWS_MAX_ATTEMPTS": "2"} {
+		t.Setenv(name, value)
+	}
+	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 31, Calls: 60, Days: 12}}, nil, found)
+	s.archive = "s3://audio/calls"
+	s.mustNight()
+	paths := s.storedPaths()
+	objects := func() int {
+		t.Helper()
+		list, err := backend.ListBucket("audio", nil, gofakes3.ListBucketPage{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list.Contents)
+	}
+	if objects() != len(paths) || len(paths) < 10 {
+		t.Fatalf("%d objects, %d rows", objects(), len(paths))
+	}
+	var id string
+	for id = range paths {
+		break
+	}
+	failing.Store(http.StatusForbidden)
+	if r := s.extract(t.Context(), "forget", "--yes", "--call-id", id); r.code != cli.ExitIncomplete || !strings.Contains(r.stderr, "1 recording could not be deleted: ") {
+		t.Errorf("forget: %d %s", r.code, r.stderr)
+	}
+	if r := s.extract(t.Context(), "status"); r.code != cli.ExitIncomplete || !strings.Contains(r.stdout, "1 recording of forgotten calls still to be deleted") ||
+		!strings.Contains(r.stdout, ", 1 still to be deleted") {
+		t.Errorf("status: %d %s", r.code, r.stdout)
+	}
+	failing.Store(-1)
+	if r := s.night("recordings", "--keep-recordings", "7d", "--yes"); r.code != cli.ExitIncomplete || !strings.Contains(r.stderr, "recordings could not be deleted: ") {
+		t.Errorf("recordings: %d %s", r.code, r.stderr)
+	}
+	left := number(t, s.one("SELECT count(*) FROM recordings WHERE state = 'withheld' AND path IS NOT NULL"))
+	if left == 0 || objects() != len(paths) || number(t, s.one("SELECT count(*) FROM recordings WHERE state = 'stored'"))+left+1 != int64(len(paths)) {
+		t.Errorf("%d are left of %d, and %d objects", left, len(paths), objects())
+	}
+	failing.Store(http.StatusForbidden)
+	metrics := filepath.Join(t.TempDir(), "callhouse.prom")
+	if r := s.night("--keep-recordings", "7d", "--metrics-file", metrics); r.code != cli.ExitIncomplete {
+		t.Errorf("run: %d %s", r.code, r.stderr)
+	}
+	if raw, err := os.ReadFile(metrics); err != nil || !strings.Contains(string(raw), fmt.Sprintf("callhouse_recordings_undeleted %d\n", left+1)) {
+		t.Errorf("%v\n%s", err, raw)
+	}
+	failing.Store(0)
+	s.mustNight("--keep-recordings", "7d")
+	if objects() != len(s.storedPaths()) || int64(objects())+left+1 != int64(len(paths)) {
+		t.Errorf("%d objects, %d rows", objects(), len(s.storedPaths()))
+	}
+	if r := s.extract(t.Context(), "status"); r.code != cli.ExitOK || strings.Contains(r.stdout, "to be deleted") {
+		t.Errorf("status: %d %s", r.code, r.stdout)
+	}
+}
+
+// A run does not use another archive than the one with the recordings, until their files are there.
+// status and verify say where they are, and status what verify found.
+func TestRecordingsMove(t *testing.T) {
+	t.Parallel()
+	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 32, Calls: 60, Days: 2}}, nil, found)
+	s.mustNight()
+	was, n := s.archive, len(s.files())
+	s.archive = was + "-new"
+	where := fmt.Sprintf("recordings names %s, but the files of %d recordings are in %s", s.archive, n, was)
+	if r := s.night(); r.code != cli.ExitUsage || !strings.Contains(r.stderr, where) || !strings.Contains(r.stderr, "move the files there") {
+		t.Errorf("run: %d %s", r.code, r.stderr)
+	}
+	if r := s.extract(t.Context(), "status", "--recordings", s.archive); r.code != cli.ExitOK || !strings.Contains(r.stdout, where) {
+		t.Errorf("status: %d %s%s", r.code, r.stdout, r.stderr)
+	}
+	if err := os.Rename(was, s.archive); err != nil {
+		t.Fatal(err)
+	}
+	hint := fmt.Sprintf("the setting recordings names %s, but these were stored in %s", s.archive, was)
+	if r := s.extract(t.Context(), "verify", "--recordings", s.archive); r.code != cli.ExitFailed || !strings.Contains(r.stderr, hint) {
+		t.Errorf("verify: %d %s%s", r.code, r.stdout, r.stderr)
+	}
+	s.mustNight()
+	r := s.extract(t.Context(), "verify")
+	if r.code != cli.ExitOK || !strings.Contains(r.stdout, fmt.Sprintf("recordings in %s, compared by length: %d ", s.archive, n)) {
+		t.Errorf("verify: %d %s%s", r.code, r.stdout, r.stderr)
+	}
+	if r := s.extract(t.Context(), "status"); r.code != cli.ExitOK || !strings.Contains(r.stdout, "; verified by length 0s ago: 0 missing or changed") {
+		t.Errorf("status: %d %s", r.code, r.stdout)
+	}
+	for path := range s.files() {
+		if err := os.Remove(filepath.Join(s.archive, path)); err != nil {
+			t.Fatal(err)
+		}
+		break
+	}
+	if r = s.extract(t.Context(), "verify"); r.code != cli.ExitFailed {
+		t.Errorf("verify: %d %s", r.code, r.stdout)
+	}
+	if r := s.extract(t.Context(), "status"); r.code != cli.ExitFailed || !strings.Contains(r.stdout, "damaged: extract verify found 1 recording missing or changed") {
+		t.Errorf("status: %d %s", r.code, r.stdout)
+	}
+	if r := s.night("repair"); r.code != cli.ExitOK {
+		t.Errorf("repair: %d %s%s", r.code, r.stdout, r.stderr)
+	}
+	if r := s.extract(t.Context(), "status"); r.code != cli.ExitOK {
+		t.Errorf("status: %d %s", r.code, r.stdout)
 	}
 	s.sameAsTable()
 }

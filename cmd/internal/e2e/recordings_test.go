@@ -319,13 +319,13 @@ func TestRecordingsCommand(t *testing.T) {
 // well, with all calls and transcripts. Later nights try again, and give up in the end.
 func TestRecordingFaults(t *testing.T) {
 	t.Parallel()
-	const share = 0.1
+	const share = 0.09
 	faults := recordings.Faults{recordings.Cut: share, recordings.Once: share, recordings.Truncated: share, recordings.Length: share,
 		recordings.Forbidden: share, recordings.Missing: share, recordings.Page: share, recordings.Redirect: share, recordings.Busy: share}
 	if *worlds > 1 { // it takes half a minute to tell that a host is slow
 		faults[recordings.Slow] = share
 	}
-	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 24, Calls: 60 * int64(*worlds), Days: 2}}, faults, found)
+	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 24, Calls: 60 * int64(min(2, *worlds)), Days: 2}}, faults, found)
 	type ending struct{ first, last, reason string }
 	want := map[recordings.Fault]ending{
 		"": {"stored", "stored", ""}, recordings.Cut: {"stored", "stored", ""}, recordings.Once: {"stored", "stored", ""},
@@ -353,6 +353,9 @@ func TestRecordingFaults(t *testing.T) {
 				state = want[of].last
 			}
 			seen[of] = true
+			if short := v.EndAt-v.StartAt < 30_000; short && (of == recordings.Slow || of == recordings.Truncated) {
+				continue // it may be over before it is too slow, or lack less than is tolerated
+			}
 			if row["state"] != state || !strings.Contains(row["reason"].(string), want[of].reason) || want[of].reason == "" && row["reason"] != "" {
 				t.Errorf("%s: %v", of, row)
 			}
@@ -366,9 +369,19 @@ func TestRecordingFaults(t *testing.T) {
 	if *worlds == 1 { // failures take some seconds
 		return
 	}
-	for range 3 {
+	// A host that fails twelve times in a row is given up until the next night.
+	for range 20 {
 		s.clock.Advance(24 * time.Hour)
 		s.mustNight()
+		waiting := 0
+		for _, row := range s.sql("SELECT call_id FROM recordings WHERE state = 'due'") {
+			if v := first[row["call_id"].(string)]; v != nil && want[s.host.Fault(v)].last != "due" {
+				waiting++
+			}
+		}
+		if waiting == 0 {
+			break
+		}
 	}
 	check(true)
 	s.sameAsTable()

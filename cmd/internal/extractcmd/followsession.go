@@ -25,6 +25,8 @@ const (
 	overlap = 2 * time.Minute
 	// hintRecords is how many records are fetched for hints at a time.
 	hintRecords = 30
+	// pruneEvery is how often the recordings that must not be kept are deleted.
+	pruneEvery = time.Hour
 	// fetchFor is how long records are fetched before the next poll or commit.
 	fetchFor = time.Minute
 	// downAfter is how long a request of a service that fails is repeated: polls are, too.
@@ -38,6 +40,7 @@ const (
 type session struct {
 	*follower
 	*settings.Settings
+	retention
 	id      string
 	started time.Time
 	w       *sink.Warehouse
@@ -48,6 +51,7 @@ type session struct {
 	polled  time.Time // when the last poll began
 	pollAt  time.Time // the next poll
 	fetched time.Time // when the records that are due were last fetched
+	pruned  time.Time // when the recordings that must not be kept were last deleted
 
 	recordings *recording.Archive // nil: they are not archived
 	archiving  <-chan error       // its end; nil: it is over, or there is none
@@ -74,7 +78,7 @@ func (f *follower) session(ctx context.Context, sweep time.Time) (err error) {
 			err = settings.Explain(cerr)
 		}
 	}()
-	if err = s.prepare(); err == nil {
+	if err = s.prepare(ctx); err == nil {
 		stop := s.archive(ctx)
 		s.alerts = newAlerter(ctx, s.Settings, slog.New(warnings{s.log.Handler()}))
 		err = s.loop(ctx, sweep)
@@ -110,7 +114,7 @@ func (s *session) archive(ctx context.Context) (stop func() error) {
 }
 
 // prepare makes the crawler.
-func (s *session) prepare() error {
+func (s *session) prepare(ctx context.Context) error {
 	s.Hurried = true
 	if err := s.StartMask(s.w, s.w); err != nil {
 		return err
@@ -120,7 +124,7 @@ func (s *session) prepare() error {
 		return err
 	}
 	settings.Remember(&cfg, s.w, s.log)
-	if s.recordings, err = s.OpenArchive(s.w); err != nil {
+	if s.recordings, err = s.OpenArchive(ctx, s.w); err != nil {
 		return err
 	}
 	cfg.Recordings = s.recordings
@@ -285,7 +289,29 @@ func (s *session) commit(ctx context.Context) error {
 	s.store.committed()
 	s.alerts.committed()
 	s.memory.Committed(s.Now().UnixMilli())
+	if err := s.tidy(ctx); err != nil {
+		return err
+	}
 	return s.tell()
+}
+
+// tidy deletes the recordings that must not be kept. What cannot be deleted holds nothing up.
+func (s *session) tidy(ctx context.Context) error {
+	now := s.Now()
+	if now.Sub(s.pruned) < pruneEvery {
+		return nil
+	}
+	s.pruned = now
+	if err := s.setKept(s.Settings, now); err != nil {
+		return err
+	}
+	if err := s.prune(ctx, s.Settings, s.w, s.log, s.store.Row); err != nil {
+		return err
+	}
+	if s.undeleted != nil {
+		s.log.Warn("recordings are left to be deleted", "error", s.undeleted)
+	}
+	return nil
 }
 
 // heed acts on hints, once a poll has shown that the service is that of the warehouse.

@@ -4,14 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/dustin/go-humanize"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/extractcmd/settings"
 	"callhouse/cmd/internal/recorded"
-	"callhouse/cmd/internal/runreport"
-	"callhouse/internal/crawler"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 )
@@ -20,18 +20,34 @@ import (
 // wrong clock or a wrong --keep would erase more.
 const mostErased = 1.0 / 5
 
+// retention is what must not be kept.
+type retention struct {
+	kept      time.Time // calls that started before are erased; zero: none
+	keptAudio time.Time // recordings of calls that started before are deleted; zero: none
+	spared    error     // why they were not, where that would have been too many at once
+	undeleted error     // why some recordings that must not be kept are still there
+}
+
+// setKept sets from when calls and recordings are kept.
+func (n *retention) setKept(s *settings.Settings, started time.Time) (err error) {
+	if n.kept, err = s.KeepFrom(started); err == nil {
+		n.keptAudio, err = s.KeepRecordingsFrom(started)
+	}
+	return err
+}
+
 // spare lets commits erase calls past their retention, but not more than mostErased
 // at once.
-func (n *night) spare(w *sink.Warehouse) error {
+func (n *retention) spare(s *settings.Settings, w *sink.Warehouse) error {
 	w.Keep(n.kept)
 	aged, total, err := w.Aging()
-	if err != nil || n.Yes || float64(aged) <= mostErased*float64(total) {
+	if err != nil || s.Yes || float64(aged) <= mostErased*float64(total) {
 		return err
 	}
 	w.Keep(time.Time{})
 	n.spared = cli.Fail(cli.ExitIncomplete, fmt.Errorf(
 		"--keep %s would erase %s of %s calls at once, those that started before %s; nothing was erased",
-		n.Keep, humanize.Comma(aged), humanize.Comma(total), n.kept.Format(time.DateOnly)),
+		s.Keep, humanize.Comma(aged), humanize.Comma(total), n.kept.Format(time.DateOnly)),
 		"check this machine's clock and --keep; to erase them, use extract run --yes")
 	return nil
 }
@@ -39,52 +55,51 @@ func (n *night) spare(w *sink.Warehouse) error {
 // prune deletes the recordings that must not be kept: those of forgotten calls that forget could not
 // delete, those of callers who opted out, and those past their retention. It comes before the commits
 // that drop calls: their rows say where the files are.
-func (n *night) prune(ctx context.Context, w *sink.Warehouse) error {
+func (n *retention) prune(ctx context.Context, s *settings.Settings, w *sink.Warehouse, log *slog.Logger,
+	row func(sink.Stats, int64) schema.Run) error {
 	if w.Snapshot() == nil {
 		return nil
 	}
-	before, keep := n.kept, "--keep "+n.Keep
+	n.undeleted = nil
+	before, keep := n.kept, "--keep "+s.Keep
 	if n.spared != nil {
 		before = time.Time{}
 	}
 	if n.keptAudio.After(before) {
-		before, keep = n.keptAudio, "--keep-recordings "+n.KeepRecordings
+		before, keep = n.keptAudio, "--keep-recordings "+s.KeepRecordings
 	}
-	if err := n.spareAudio(ctx, w, &before, keep); err != nil {
+	if err := n.spareAudio(ctx, s, w, &before, keep); err != nil {
 		return err
 	}
 	forgotten, err := w.DeleteRecordings(ctx)
 	if err != nil {
 		return err
 	}
-	p, err := recorded.Prune(ctx, w, before, keep, n.Now)
+	keeps := w.Keep(time.Time{})
+	p, err := recorded.Prune(ctx, w, before, keep, s.Now, func(ctx context.Context) error { return w.Commit(ctx, row) })
 	if err != nil {
 		return err
 	}
 	if files := p.Files + forgotten.Files; files > 0 {
-		n.log.Info("deleted recordings", "recordings", files, "size", humanize.Bytes(uint64(p.Bytes+forgotten.Bytes)))
+		log.Info("deleted recordings", "recordings", files, "size", humanize.Bytes(uint64(p.Bytes+forgotten.Bytes)))
 	}
 	if left := p.Left + forgotten.Left; left > 0 {
-		w.Keep(time.Time{}) // the rows say where the files are
 		n.undeleted = cli.Fail(cli.ExitIncomplete, fmt.Errorf("%s could not be deleted: %w", cli.Plural(left, "recording"),
 			errors.Join(p.Why, forgotten.Why)), "the next run tries again")
-	}
-	if p.Calls == 0 {
 		return nil
 	}
-	return w.Commit(ctx, func(did sink.Stats, commits int64) schema.Run {
-		return runreport.Row(n.id, cli.Version(), n.started, &crawler.Progress{TotalCount: -1}, nil, did, commits, n.Secrets)
-	})
+	w.Keep(keeps)
+	return nil
 }
 
 // spareAudio is spare for recordings: with too many at once none are deleted, and no calls erased.
-func (n *night) spareAudio(ctx context.Context, w *sink.Warehouse, before *time.Time, keep string) error {
+func (n *retention) spareAudio(ctx context.Context, s *settings.Settings, w *sink.Warehouse, before *time.Time, keep string) error {
 	stored := w.Snapshot().Manifest.Recordings().States[schema.RecordingStored]
-	if before.IsZero() || stored == 0 || n.Yes {
+	if before.IsZero() || stored == 0 || s.Yes {
 		return nil
 	}
 	var aged int64
-	for r, err := range w.RecordingsToDelete(ctx, *before) {
+	for r, err := range w.RecordingsBefore(ctx, *before) {
 		if err != nil {
 			return err
 		}

@@ -90,7 +90,7 @@ func plan(ctx context.Context, s *settings.Settings, asJSON bool, stdout, stderr
 	return s.OpenWith(opts, func(w *sink.Warehouse) error {
 		cfg.Now, cfg.AnyClock = s.Now, true // it stores nothing
 		settings.Remember(&cfg, w, slog.New(slog.DiscardHandler))
-		archive, err := s.OpenArchive(w)
+		archive, err := s.OpenArchive(ctx, w)
 		if err != nil {
 			return err
 		}

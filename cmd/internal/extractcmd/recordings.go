@@ -1,6 +1,7 @@
 package extractcmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +27,8 @@ and extract follow do the same beside everything else, so it is needed only afte
 short, or for a schedule of its own. It lists no calls; it asks the service only for new links, one
 request each, where the known ones have expired.
 
-Recordings that failed before are tried at once; runs wait longer from night to night.
+Recordings that failed before are tried at once; runs wait longer from night to night. Before that it
+deletes the recordings that must not be kept, as every run does.
 
 Exit codes: 0 nothing is due any more; 1 failed, nothing lost; 2 wrong use or configuration; 3 some
 recordings are still due, or the archive failed; 4 another run holds the warehouse; 130 interrupted,
@@ -65,6 +67,7 @@ func archive(ctx context.Context, s *settings.Settings, stderr io.Writer) error 
 	opts := s.Options(settings.RunID(started))
 	var due int64
 	var got crawler.Report
+	var left error
 	err = s.OpenWith(opts, func(w *sink.Warehouse) error {
 		if _, err := w.Recover(ctx); err != nil {
 			return err
@@ -73,7 +76,7 @@ func archive(ctx context.Context, s *settings.Settings, stderr io.Writer) error 
 		if err := a.run(ctx, &cfg, screen, log); err != nil {
 			return err
 		}
-		due, got = w.Snapshot().Manifest.Recordings().Due, a.report
+		due, got, left = w.Snapshot().Manifest.Recordings().Due, a.report, cmp.Or(a.undeleted, a.spared)
 		return nil
 	})
 	screen.Close()
@@ -83,7 +86,7 @@ func archive(ctx context.Context, s *settings.Settings, stderr io.Writer) error 
 	if !s.Quiet {
 		words.Fprintf(s.Stderr, "recordings: %s\n", runreport.RecordingsText(got.Recordings, due))
 	}
-	return judge(ctx, got.Recordings.Err, due)
+	return cmp.Or(judge(ctx, got.Recordings.Err, due), left)
 }
 
 // judge returns the error of an archiving that left recordings.
@@ -102,6 +105,7 @@ func judge(ctx context.Context, failed error, due int64) error {
 // archiving is one run of the command.
 type archiving struct {
 	*settings.Settings
+	retention
 	w       *sink.Warehouse
 	started time.Time
 	id      string
@@ -113,7 +117,7 @@ func (a *archiving) run(ctx context.Context, cfg *crawler.Config, screen *progre
 	if err := a.StartMask(a.w, a.w); err != nil {
 		return err
 	}
-	store, err := a.OpenArchive(a.w)
+	store, err := a.OpenArchive(ctx, a.w)
 	if err != nil {
 		return err
 	}
@@ -127,6 +131,13 @@ func (a *archiving) run(ctx context.Context, cfg *crawler.Config, screen *progre
 	st.Row = func(did sink.Stats, commits int64) schema.Run { return a.row(schema.OutcomeArchived, did, commits) }
 	if a.c, err = crawler.New(*cfg, st); err != nil {
 		return cli.Usage("", "%w", err)
+	}
+	if err = a.setKept(a.Settings, a.started); err == nil {
+		err = a.prune(ctx, a.Settings, a.w, log, st.Row)
+	}
+	if err != nil {
+		a.c.Close()
+		return err
 	}
 	stop := screen.Watch(log, a.c.Progress)
 	rctx := ctx

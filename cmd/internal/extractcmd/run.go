@@ -34,13 +34,9 @@ type night struct {
 	log     *slog.Logger
 	screen  *progress.Screen
 	cfg     crawler.Config
-	kept    time.Time // calls that started before are erased; zero: none
-	aged    int64     // how many were
-	objects int64     // of other resources, how many changed
-	spared  error     // why they were not, where that would have been too many at once
-
-	keptAudio time.Time // recordings of calls that started before are deleted; zero: none
-	undeleted error     // why some that must not be kept are still there
+	retention
+	aged    int64 // calls past it that were erased
+	objects int64 // of other resources, how many changed
 
 	held     bool            // it got the lock
 	row      *schema.Run     // of the table runs; nil: it did not get the lock
@@ -58,7 +54,7 @@ func run(ctx context.Context, s *settings.Settings, stderr io.Writer) error {
 	n.logTo(n.screen.Out)
 	cfg, err := s.Crawl(n.started)
 	if err == nil {
-		n.kept, err = s.KeepFrom(n.started)
+		err = n.setKept(s, n.started)
 	}
 	if err == nil {
 		n.cfg = cfg
@@ -143,7 +139,7 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 		log.Warn("transcripts are not requested, because the service of --redact-service does not check them", "error", n.Secrets.Error(err))
 		cfg.ListOnly = true
 	}
-	archive, err := n.OpenArchive(w)
+	archive, err := n.OpenArchive(ctx, w)
 	if err != nil {
 		return err
 	}
@@ -157,20 +153,20 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 	var c *crawler.Crawler
 	var before *layout.Snapshot
 	taken := errNotReady
+	st := intake.New(w, n.Now)
 	cfg.Ready = func(ctx context.Context) error {
 		if err := n.setClock(c); err != nil {
 			return err
 		}
 		if before, taken = n.takeIn(ctx, w); taken == nil {
-			taken = n.spare(w)
+			taken = n.spare(n.Settings, w)
 		}
 		if taken == nil {
-			taken = n.prune(ctx, w)
+			taken = n.prune(ctx, n.Settings, w, n.log, st.Row)
 		}
 		return taken
 	}
 
-	st := intake.New(w, n.Now)
 	st.Gate = intake.NewGate(w, intake.OriginOf(&cfg), n.Adopt)
 	c, err = crawler.New(cfg, st)
 	if err != nil {
@@ -199,6 +195,11 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 	}
 	if taken != nil {
 		return settings.Explain(taken)
+	}
+	if crawlErr == nil && ctx.Err() == nil && n.undeleted == nil { // the recordings of those who opted out meanwhile
+		if crawlErr = n.prune(ctx, n.Settings, w, log, st.Row); ctx.Err() != nil {
+			crawlErr = nil
+		}
 	}
 	outcome, crawlErr := runreport.Judge(&report, crawlErr)
 	crawlErr = settings.Explain(crawlErr)
@@ -247,15 +248,7 @@ func (n *night) setClock(c *crawler.Crawler) error {
 	since, err := n.ListFrom(n.started)
 	if err == nil {
 		c.SetSince(since)
-		err = n.setKept()
-	}
-	return err
-}
-
-// setKept sets from when calls and recordings are kept.
-func (n *night) setKept() (err error) {
-	if n.kept, err = n.KeepFrom(n.started); err == nil {
-		n.keptAudio, err = n.KeepRecordingsFrom(n.started)
+		err = n.setKept(n.Settings, n.started)
 	}
 	return err
 }

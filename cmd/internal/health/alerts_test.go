@@ -46,6 +46,9 @@ type event struct {
 	failures int // of the data tests
 	refused  int64
 	clock    time.Duration // how far its clock is ahead
+
+	archive        bool  // recordings are archived
+	due, undeleted int64 // of them
 }
 
 // month simulates thirty nights of one profile, and records the value of each series at every
@@ -169,6 +172,18 @@ func (m *month) manifest(id string, start, end time.Time, e event) *layout.Manif
 	}
 	out := &layout.Manifest{Snapshot: m.number, RunID: id, CommittedAt: end, Watermark: start.UnixMilli(),
 		Files: []layout.File{file(start.Add(-20*theDay), e.backlog), file(start, e.pending)}}
+	if e.archive {
+		out.Archive = "file:///recordings"
+		if out.Files[1].Unarchived = &e.due; e.due > 0 {
+			oldest := end.Add(-time.Hour).UnixMilli()
+			if old := int64(9) * theDay.Milliseconds(); oldest > old { // of the first nights
+				oldest = old
+			}
+			out.Files[1].OldestUnarchived = &oldest
+		}
+		out.Files = append(out.Files, layout.File{Table: schema.Recordings.Name, Path: layout.DataFile(schema.Recordings.Name, out.Files[1].Period, "a"),
+			Period: out.Files[1].Period, Recordings: map[string]int64{schema.RecordingUndeleted: e.undeleted}})
+	}
 	for i := range e.gaps + 1 {
 		from := start.Add(time.Duration(i-e.gaps-1) * time.Hour).UnixMilli()
 		out.Coverage = append(out.Coverage, schema.Span{From: from, To: from + 1000, ListedAt: start.UnixMilli()})
@@ -313,6 +328,17 @@ func TestAlertsOfThirtyNights(t *testing.T) {
 			[]expectation{{at: before(9)}, {at: end, now: true, fired: []string{"CallhouseCoverageGap", "CallhouseIncomplete"}}}},
 		{"the service sends something new", map[string]func(*month){"": everyNight(good, from(9, 29, event{drift: 5, pending: 2}))},
 			[]expectation{{at: before(9)}, {at: end, now: true, fired: []string{"CallhouseDrift"}}}},
+		{"recordings wait for one night", map[string]func(*month){"": everyNight(event{pending: 3, archive: true},
+			from(9, 9, event{pending: 3, archive: true, due: 40}))}, []expectation{{at: end}}},
+		{"recordings wait, ever fewer", map[string]func(*month){"": func(m *month) {
+			for n := range monthNights {
+				m.night(n, event{pending: 3, archive: true, due: int64(1000 - 30*n)})
+			}
+		}}, []expectation{{at: end}}},
+		{"the host of recordings is down", map[string]func(*month){"": everyNight(event{pending: 3, archive: true},
+			from(9, 29, event{pending: 3, archive: true, due: 40}))}, []expectation{{at: night(10)}, {at: end, now: true, fired: []string{"CallhouseRecordingsDue"}}}},
+		{"recordings cannot be deleted", map[string]func(*month){"": everyNight(event{pending: 3, archive: true},
+			from(9, 29, event{pending: 3, archive: true, undeleted: 2}))}, []expectation{{at: night(10)}, {at: end, now: true, fired: []string{"CallhouseRecordingsUndeleted"}}}},
 		{"somebody else spends the budget", map[string]func(*month){"": everyNight(good, from(9, 9, event{refused: 300, pending: 2}))},
 			[]expectation{{at: before(9)}, {at: end, fired: []string{"CallhouseRateLimited"}}}},
 		{"the clock is ahead", map[string]func(*month){"": everyNight(good, from(9, 9, event{clock: 5 * time.Hour, pending: 2}))},

@@ -221,6 +221,13 @@ func Examine(h *sink.History, now time.Time, maxAge time.Duration) *State {
 		complain(Broken, cli.Damaged, "extract verify found %s %s ago, the first: %s", cli.Plural(v.Problems, "problem"),
 			age(since(v.At, now)), v.First)
 	}
+	if a := out.Recordings; a != nil && a.Verified != nil && a.Verified.Problems > 0 {
+		complain(Broken, cli.Damaged, "extract verify found %s missing or changed %s ago", cli.Plural(a.Verified.Problems, "recording"),
+			age(a.Verified.Age))
+	}
+	if h.Undeleted > 0 {
+		complain(NotWhole, cli.Incomplete, "%s of forgotten calls still to be deleted from the archive", cli.Plural(h.Undeleted, "recording"))
+	}
 	if last != nil && last.Outcome != schema.OutcomeDone {
 		text := "the last run " + ended[last.Outcome]
 		if last.Error != "" {
@@ -296,7 +303,7 @@ func (h *State) measure(was *sink.History, now time.Time) {
 			h.Bulk.Differing += r.Bulk.Differing
 		}
 	}
-	h.Recordings = archiveOf(m, now)
+	h.Recordings = archiveOf(was, now)
 	h.OlderFiles, h.Underived = m.OlderFiles(), m.Underived()
 	if m.Watermark > 0 {
 		h.NewestCall = momentOf(m.Watermark, now)
@@ -468,6 +475,9 @@ func (h *State) Write(w io.Writer) error {
 	}
 	if h.Recordings != nil {
 		line("recordings", "%s", h.Recordings.text())
+		if h.Recordings.Setting != "" {
+			line("", "%s", h.Recordings.moved())
+		}
 	}
 	if h.Alerts != nil {
 		for i, text := range h.Alerts.text() {

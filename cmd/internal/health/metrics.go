@@ -216,6 +216,7 @@ func (m *Metrics) warehouse(g gauges, h *State) {
 		g.set("recordings_stored_bytes", "Their size.", float64(r.Bytes))
 		g.set("recordings_gone", "Recordings that the service no longer had.", float64(r.Gone))
 		g.set("recordings_refused", "Recordings that were not stored because of what their link leads to.", float64(r.Refused))
+		g.set("recordings_undeleted", "Recordings that must not be kept and may still be in the archive.", float64(r.Undeleted))
 		if r.Oldest != nil {
 			g.set("recordings_oldest_due_timestamp_seconds", "End of the earliest call whose recording is due.", seconds(r.Oldest.At.UnixMilli()))
 		}

@@ -1,13 +1,16 @@
 package health
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/internal/layout"
 	"callhouse/internal/schema"
+	"callhouse/internal/sink"
+	"callhouse/internal/sink/verify"
 )
 
 // archive is the state of the archive of recordings.
@@ -21,18 +24,35 @@ type archive struct {
 	Refused int64   `json:"refused"`
 	// Withheld are those of callers who opted out.
 	Withheld int64 `json:"withheld"`
+	// Undeleted are those that must not be kept, and whose file may still be there.
+	Undeleted int64 `json:"undeleted"`
+	// Verified is what the last extract verify found; null: it did not look.
+	Verified *verified `json:"verified"`
+	// Setting is the archive that the setting names, if that is another one.
+	Setting string `json:"setting,omitempty"`
 	// Uncounted is set while files of earlier builds may have more that are due.
 	Uncounted bool `json:"uncounted,omitempty"`
 }
 
-func archiveOf(m *layout.Manifest, now time.Time) *archive {
+// verified is what extract verify found in the archive.
+type verified struct {
+	*moment
+	verify.Recordings
+}
+
+func archiveOf(h *sink.History, now time.Time) *archive {
+	m := h.Snapshot.Manifest
 	if m.Archive == "" {
 		return nil
 	}
 	r := m.Recordings()
 	a := &archive{Address: m.Archive, Stored: r.States[schema.RecordingStored], Bytes: r.Bytes, Due: r.Due,
 		Gone: r.States[schema.RecordingGone], Refused: r.States[schema.RecordingRefused],
-		Withheld: r.States[schema.RecordingWithheld], Uncounted: r.Uncounted}
+		Withheld: r.States[schema.RecordingWithheld], Undeleted: r.States[schema.RecordingUndeleted] + h.Undeleted,
+		Uncounted: r.Uncounted}
+	if v := h.Verdict; v != nil && v.Recordings != nil {
+		a.Verified = &verified{momentOf(v.At.UnixMilli(), now), *v.Recordings}
+	}
 	if r.Oldest != nil {
 		a.Oldest = momentOf(*r.Oldest, now)
 	}
@@ -47,6 +67,30 @@ func (a *archive) text() string {
 	if a.Uncounted {
 		out += ", besides those in files of an earlier version (extract migrate)"
 	}
-	return out + "; " + humanize.Comma(a.Stored) + " stored (" + humanize.Bytes(uint64(a.Bytes)) + "), " + humanize.Comma(a.Gone) + " gone, " +
+	out += "; " + humanize.Comma(a.Stored) + " stored (" + humanize.Bytes(uint64(a.Bytes)) + "), " + humanize.Comma(a.Gone) + " gone, " +
 		humanize.Comma(a.Refused) + " refused"
+	if a.Undeleted > 0 {
+		out += ", " + humanize.Comma(a.Undeleted) + " still to be deleted"
+	}
+	if v := a.Verified; v != nil {
+		how := "length"
+		if v.Hashed {
+			how = "content"
+		}
+		out += fmt.Sprintf("; verified by %s %s ago: %s missing or changed", how, age(v.Age), humanize.Comma(v.Problems))
+	}
+	return out
+}
+
+// Archives notes the archive that the setting names, if the recordings were stored in another one.
+func (h *State) Archives(setting string) {
+	if a := h.Recordings; a != nil && a.Stored > 0 {
+		a.Setting = setting
+	}
+}
+
+// moved says what to do about an archive in another place than the setting names.
+func (a *archive) moved() string {
+	return fmt.Sprintf("the setting recordings names %s, but the files of %s are in %s: move them there, or set it back", a.Setting,
+		cli.Plural(a.Stored, "recording"), strings.TrimPrefix(a.Address, "file://"))
 }

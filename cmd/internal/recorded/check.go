@@ -27,6 +27,16 @@ type Checked struct {
 	Hashed   bool             `json:"hashed"` // their content was compared, too, not just their length
 	Count    int64            `json:"problems"`
 	Problems []verify.Problem `json:"problem_list"` // the first of them
+	// Elsewhere is the archive that the setting names, if that is another one.
+	Elsewhere string `json:"setting,omitempty"`
+}
+
+// Verdict returns what status shows of it; nil if there is no archive.
+func (c *Checked) Verdict() *verify.Recordings {
+	if c == nil {
+		return nil
+	}
+	return &verify.Recordings{Files: c.Files, Problems: c.Count, Hashed: c.Hashed}
 }
 
 // Check compares the archive's files with the rows of the current snapshot: that they exist and have

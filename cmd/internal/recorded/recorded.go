@@ -4,9 +4,12 @@
 package recorded
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
+	"iter"
+	"slices"
 	"time"
 
 	"callhouse/internal/calls"
@@ -56,7 +59,6 @@ func Delete(ctx context.Context, address string, list []layout.Deletion) (files,
 
 // Pruned counts what Prune did.
 type Pruned struct {
-	Calls int64 // whose rows it changed
 	Files int64
 	Bytes int64
 	Left  int64 // recordings that could not be deleted
@@ -67,69 +69,98 @@ type Pruned struct {
 const pruneAtOnce = 1000
 
 // Prune deletes the recordings that must not be kept: those of callers who opted out, and those of
-// calls that started before a time, for which keep is the setting; zero: none. It puts records of
-// what is deleted, which the caller commits. If it is killed in between, the next one finds the rows
-// as they were, and files that are missing are no error.
-func Prune(ctx context.Context, w *sink.Warehouse, before time.Time, keep string, now func() time.Time) (out Pruned, err error) {
+// calls that started before a time, for which keep is the setting; zero: none. The latter are first
+// marked as withheld and committed. So whenever it is killed, no row calls a deleted recording
+// stored, and the rows of withheld ones name those whose file may be left: the next one deletes them.
+// It puts the records that end this, which the caller commits.
+func Prune(ctx context.Context, w *sink.Warehouse, before time.Time, keep string, now func() time.Time,
+	commit func(context.Context) error) (out Pruned, err error) {
 	s := w.Snapshot()
 	if s == nil || s.Manifest.Archive == "" {
 		return out, nil
 	}
-	a, err := recording.Open(recording.Config{To: s.Manifest.Archive})
-	if err != nil {
-		return out, err
-	}
-	defer a.Close()
-	var some []calls.Recording
-	for r, err := range w.RecordingsToDelete(ctx, before) {
+	if !before.IsZero() {
+		var marked int64
+		err := inBatches(w.RecordingsBefore(ctx, before), func(some []calls.Recording) error {
+			marked += int64(len(some))
+			return put(ctx, w, some, now(), func(r *schema.Recording) {
+				path := cmp.Or(r.Path, schema.RecordingSomewhere)
+				*r = schema.Recording{State: schema.RecordingWithheld, Path: path, FetchedAt: r.FetchedAt, Attempts: r.Attempts,
+					Reason: "older than " + keep}
+			})
+		})
+		if err == nil && marked > 0 {
+			err = commit(ctx)
+		}
 		if err != nil {
 			return out, err
 		}
-		if some = append(some, r); len(some) == pruneAtOnce {
-			if err := out.delete(ctx, w, a, some, keep, now()); err != nil {
-				return out, err
-			}
-			some = some[:0]
-		}
 	}
-	return out, out.delete(ctx, w, a, some, keep, now())
+	err = inBatches(w.RecordingsToDelete(ctx), func(some []calls.Recording) error {
+		return out.delete(ctx, w, s.Manifest.Archive, some, now())
+	})
+	return out, err
 }
 
-func (p *Pruned) delete(ctx context.Context, w *sink.Warehouse, a *recording.Archive, some []calls.Recording, keep string,
-	now time.Time) error {
-	var stems []string
+// delete deletes the files of some recordings, and the paths of those of which none is left.
+func (p *Pruned) delete(ctx context.Context, w *sink.Warehouse, archive string, some []calls.Recording, now time.Time) error {
+	if p.Why != nil { // the archive failed
+		p.Left += int64(len(some))
+		return nil
+	}
+	var list []layout.Deletion
 	for _, r := range some {
-		if r.Known.Path != "" {
-			stems = append(stems, recording.StemOf(r.Known.Path))
+		list = append(list, layout.Deletion{CallID: r.CallID, Start: r.StartAt.V})
+		if r.Known.Path != schema.RecordingSomewhere {
+			list = append(list, layout.Deletion{CallID: r.CallID, Path: r.Known.Path})
 		}
 	}
-	done, undone, err := a.Delete(ctx, stems)
-	p.Files, p.Bytes, p.Left = p.Files+done.Files, p.Bytes+done.Bytes, p.Left+int64(len(undone))
-	if err != nil {
-		p.Why = err
+	files, bytes, undone, err := Delete(ctx, archive, list)
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
 	left := map[string]bool{}
-	for _, stem := range undone {
-		left[stem] = true
+	for _, d := range undone {
+		left[d.CallID] = true
 	}
-	var recs []schema.Record
+	p.Files, p.Bytes, p.Left, p.Why = p.Files+files, p.Bytes+bytes, p.Left+int64(len(left)), cmp.Or(err, p.Why)
+	gone := slices.DeleteFunc(some, func(r calls.Recording) bool { return left[r.CallID] })
+	return put(ctx, w, gone, now, func(r *schema.Recording) { r.Path = "" })
+}
+
+// put puts records of changes to what is known of recordings.
+func put(ctx context.Context, w *sink.Warehouse, some []calls.Recording, now time.Time, change func(*schema.Recording)) error {
+	recs := make([]schema.Record, 0, len(some))
 	for _, r := range some {
-		if r.Known.Path != "" && left[recording.StemOf(r.Known.Path)] {
-			continue
+		out, at := r.Known, now.UnixMilli()
+		if change(&out); out.FetchedAt == 0 {
+			out.FetchedAt = at
 		}
-		out := r.Known
-		if out.Path = ""; out.State != schema.RecordingWithheld {
-			out = schema.Recording{State: schema.RecordingWithheld, FetchedAt: out.FetchedAt, Attempts: out.Attempts, Reason: "older than " + keep}
-		}
-		if out.FetchedAt == 0 {
-			out.FetchedAt = now.UnixMilli()
-		}
-		rec, err := r.Record(out, now.UnixMilli())
+		rec, err := r.Record(out, at)
 		if err != nil {
 			return err
 		}
 		recs = append(recs, rec)
 	}
-	p.Calls += int64(len(recs))
 	return w.Put(ctx, recs...)
+}
+
+// inBatches visits recordings, some at a time.
+func inBatches(all iter.Seq2[calls.Recording, error], visit func([]calls.Recording) error) error {
+	var some []calls.Recording
+	for r, err := range all {
+		if err != nil {
+			return err
+		}
+		if some = append(some, r); len(some) == pruneAtOnce {
+			if err := visit(some); err != nil {
+				return err
+			}
+			some = nil
+		}
+	}
+	if len(some) == 0 {
+		return nil
+	}
+	return visit(some)
 }

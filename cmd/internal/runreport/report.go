@@ -146,8 +146,7 @@ func RecordingsText(of *recordings.Report, due int64) string {
 	for _, c := range []struct {
 		n    int64
 		what string
-	}{{of.Gone, "gone"}, {of.Refused, "refused"}, {of.Deleted, "deleted after an opt-out"},
-		{of.Requests, "new links requested"}, {due, "due"}} {
+	}{{of.Gone, "gone"}, {of.Refused, "refused"}, {of.Requests, "new links requested"}, {due, "due"}} {
 		if c.n > 0 {
 			text += ", " + n(c.n) + " " + c.what
 		}

@@ -49,8 +49,6 @@ type Store interface {
 	// RecordingsDue yields the calls whose recording is to be archived as of the last commit: newest
 	// period first.
 	RecordingsDue(ctx context.Context) iter.Seq2[calls.Recording, error]
-	// RecordingsWithheld yields those whose stored recording is to be deleted.
-	RecordingsWithheld(ctx context.Context) iter.Seq2[calls.Recording, error]
 	// Committed identifies the last commit.
 	Committed() int64
 }
@@ -90,7 +88,6 @@ type Report struct {
 	Refused       int64 // what the link leads to is not stored
 	Failed        int64 // later runs try again
 	Waiting       int64 // their link has expired, and the service sent no new one
-	Deleted       int64 // of callers who opted out
 	Requests      int64 // for new links
 	// Problem is why the downloads were given up; empty if they were not. Reason is that of the last
 	// failure.
@@ -126,8 +123,8 @@ func (c *Crawl) Report() Report {
 }
 
 // Run archives what is due after each commit until listed, the event after which no further commit
-// makes anything due, and then the rest. It deletes what callers have opted out of. It returns only
-// errors that end the run, and nil if ctx is done.
+// makes anything due, and then the rest. It returns only errors that end the run, and nil if ctx is
+// done.
 func (c *Crawl) Run(ctx context.Context, listed streams.Signal) error {
 	c.mu.Lock()
 	c.begun = c.Now()
@@ -146,7 +143,7 @@ func (c *Crawl) Run(ctx context.Context, listed streams.Signal) error {
 				continue
 			}
 			if final && at == c.Store.Committed() {
-				return c.delete(ctx)
+				return nil
 			}
 		}
 		listed.Await(ctx, look)
@@ -434,33 +431,4 @@ func (c *Crawl) end(problem string, err error) {
 		c.report.Problem, c.report.Err = c.Secrets.Clip(problem, 300), err
 		c.Log.Warn("recordings are left to the next run", "reason", c.report.Problem)
 	}
-}
-
-// delete deletes what callers opted out of after it was stored.
-func (c *Crawl) delete(ctx context.Context) error {
-	for r, err := range c.Store.RecordingsWithheld(ctx) {
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case err != nil:
-			return c.Failed("read the recordings to delete", err)
-		}
-		if err := c.Archive.Remove(ctx, []string{r.Known.Path}); err != nil {
-			if ctx.Err() == nil {
-				c.end("delete a recording whose caller opted out: "+err.Error(), err)
-			}
-			return nil
-		}
-		out := r.Known
-		out.Path = ""
-		rec, err := r.Record(out, c.Now())
-		if err == nil {
-			err = c.Put(ctx, rec)
-		}
-		if err != nil {
-			return err
-		}
-		c.count(func(p *Report) { p.Deleted++ })
-	}
-	return nil
 }

@@ -222,6 +222,9 @@ func (r *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 		next.Settle(r.Now.UnixMilli())
 		cur = next
 	}
+	if old != nil && cur.OptedOut() && old.RecordingDue() && (r.links || r.was.Archive != "") {
+		cur.SuspectRecording()
+	}
 	if start != ch.start {
 		return nil, fmt.Errorf("read the start of call %q anew: %w", ch.id, ErrMisread)
 	}

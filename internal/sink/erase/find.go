@@ -91,16 +91,31 @@ type number struct {
 	*phone.Number
 	masked           []string // the masked forms of its spellings
 	calls, customers map[string]bool
+	known            map[string]bool // texts that were compared: snapshots repeat them
 }
 
+// mostKnown bounds the memory for texts.
+const mostKnown = 1 << 16
+
 // is reports whether a text is the number, or a masked form of it.
-func (n *number) is(text string) bool { return n.Is(text) || slices.Contains(n.masked, text) }
+func (n *number) is(text string) bool {
+	is, known := n.known[text]
+	if !known {
+		is = n.Is(text) || slices.Contains(n.masked, text)
+		if n.known == nil || len(n.known) == mostKnown {
+			n.known = map[string]bool{}
+		}
+		n.known[text] = is
+	}
+	return is
+}
 
 // numberColumns are the columns of calls with a single number.
 var numberColumns = []string{"from_number", "to_number", "presentation_number", "from_e164", "to_e164"}
 
 // selected adds the selected calls of a file.
 func (f *erasure) selected(ctx context.Context, t *table.Reader, sel Selection) error {
+	t.Pick(append([]string{"call_id", "start_at", "first_seen_at"}, numberColumns...)...)
 	return t.EachCall(ctx, func(call *calls.Call) {
 		if !sel.Before.IsZero() && call.Began() < sel.Before.UnixMilli() {
 			f.ids[string(call.ID())] = true
@@ -118,10 +133,10 @@ func (f *erasure) selected(ctx context.Context, t *table.Reader, sel Selection) 
 	})
 }
 
-// tally counts the losses of every snapshot.
+// tally counts the losses of every snapshot that stays.
 func (f *erasure) tally(ctx context.Context) error {
 	counted := map[string]Erased{}
-	for _, s := range f.all {
+	for _, s := range f.kept {
 		sum := Erased{Was: s.Manifest.Snapshot, Places: []Place{}, Files: []layout.File{}}
 		r := snapshot.NewReader(f.w.FS, s, f.w.Proofs)
 		for _, file := range s.Manifest.FilesOf(schema.Calls.Name) {
@@ -167,14 +182,12 @@ func (f *erasure) tally(ctx context.Context) error {
 }
 
 func countErased(ctx context.Context, r *snapshot.Reader, period string, held map[string]bool) (n Erased, err error) {
-	err = r.EachCall(ctx, period, nil, func(call *calls.Call) error {
-		if held[string(call.ID())] {
-			n.Calls++
-			n.Turns += int64(call.Turns().Len())
-			n.Items += int64(call.Items().Len())
-			if r, _ := call.Recording(); r.State == schema.RecordingStored {
-				n.Recordings++
-			}
+	err = r.EachChosen(ctx, period, func(call *calls.Call) bool { return held[string(call.ID())] }, func(call *calls.Call) error {
+		n.Calls++
+		n.Turns += int64(call.Turns().Len())
+		n.Items += int64(call.Items().Len())
+		if r, _ := call.Recording(); r.State == schema.RecordingStored {
+			n.Recordings++
 		}
 		return nil
 	})

@@ -39,6 +39,7 @@ type Receipt struct {
 	Calls         []string          `json:"calls"`      // their hashes, and those of customers
 	Numbers       []Found           `json:"numbers"`    // in the given order
 	Erased        []Erased          `json:"erased"`     // by snapshot, oldest first
+	Removed       int64             `json:"removed"`    // snapshots without a replacement: see [snapshot.Milestones]
 	Everywhere    bool              `json:"everywhere"` // the places of erased were blanked
 	Recordings    *Recordings       `json:"recordings"` // nil: nothing was changed
 	Scan          *Scan             `json:"scan"`       // remaining traces; nil: nothing was changed
@@ -97,16 +98,16 @@ type Held struct {
 // Forget erases calls from every snapshot and leaves tombstones. With dry nothing is changed, and
 // the receipt describes what would be erased.
 //
-// All snapshots are rewritten under new numbers, in their order; one rename of current commits them
-// together with the tombstones. The old ones are removed at once: a reader in the middle of one of
-// them may fail, and finds the new one when it tries again. If the removal is interrupted, the next
-// opening of the warehouse completes it.
+// The milestones among the snapshots are rewritten under new numbers, in their order; one rename of
+// current commits them together with the tombstones. All old ones are removed at once: a reader in
+// the middle of one of them may fail, and finds the new one when it tries again. If the removal is
+// interrupted, the next opening of the warehouse completes it.
 func (w *Held) Forget(ctx context.Context, sel Selection, dry bool, progress func(snapshot.Progress)) (*Receipt, error) {
 	all, damage, err := snapshot.ListRetained(w.FS, w.Root, w.Current)
 	if err = cmp.Or(err, damage); err != nil { // the content of a damaged one is unknown
 		return nil, err
 	}
-	f := &erasure{w: w, all: all, everywhere: sel.Everywhere,
+	f := &erasure{w: w, all: all, kept: snapshot.Milestones(all), everywhere: sel.Everywhere,
 		ids: map[string]bool{}, held: map[string]map[string]bool{}, places: map[string]*places{}}
 	if err := f.find(ctx, sel); err != nil {
 		return nil, err
@@ -152,7 +153,8 @@ func (w *Held) Forget(ctx context.Context, sel Selection, dry bool, progress fun
 // erasure is one Forget.
 type erasure struct {
 	w          *Held
-	all        []*layout.Snapshot
+	all        []*layout.Snapshot // what any of them has of the selection is forgotten
+	kept       []*layout.Snapshot // those that are rewritten
 	everywhere bool
 	numbers    []number
 	traces     *traces
@@ -188,7 +190,7 @@ func (f *erasure) addTombstones() {
 // nothingToDo reports whether there is no call to erase, no text to blank, and no id to remember.
 func (f *erasure) nothingToDo() bool {
 	for i, e := range f.erased {
-		if e.Calls > 0 || e.Customers > 0 || e.Rows > 0 || f.manifestOf(i).Bulk != f.all[i].Manifest.Bulk {
+		if e.Calls > 0 || e.Customers > 0 || e.Rows > 0 || f.manifestOf(i).Bulk != f.kept[i].Manifest.Bulk {
 			return false
 		}
 		if slices.ContainsFunc(e.Places, func(p Place) bool { return f.blanks(p.Table) && !p.Key }) {
@@ -205,7 +207,7 @@ func (f *erasure) blanks(table string) bool { return f.everywhere || table == sc
 // manifestOf returns the manifest of the i-th snapshot without the ids that earlier versions put
 // there.
 func (f *erasure) manifestOf(i int) *layout.Manifest {
-	m := *f.all[i].Manifest
+	m := *f.kept[i].Manifest
 	if m.Bulk = m.Bulk.Nameless(); m.Bulk != nil && f.traces.in([]byte(m.Bulk.Why), false) {
 		clean := *m.Bulk
 		clean.Why = string(f.traces.blank([]byte(clean.Why), false))
@@ -230,7 +232,7 @@ func (f *erasure) run(ctx context.Context, progress func(snapshot.Progress)) err
 		total += e.Calls
 	}
 	tell := snapshot.Counter(progress, "forgotten", total)
-	for i, s := range f.all {
+	for i, s := range f.kept {
 		if err := f.remake(ctx, i, first, content, line); err != nil {
 			f.discard()
 			return fmt.Errorf("rewrite snapshot %d: %w", s.Manifest.Snapshot, err)
@@ -267,7 +269,7 @@ func (f *erasure) discard() {
 // wants estimates the bytes needed: the size of the files to rewrite.
 func (f *erasure) wants() (n int64) {
 	seen := map[string]bool{}
-	for _, s := range f.all {
+	for _, s := range f.kept {
 		for _, file := range s.Manifest.FilesOf(schema.Calls.Name) {
 			if (len(f.held[file.Path]) > 0 || len(f.stained(s.Manifest, file.Period)) > 0) && !seen[file.Path] {
 				seen[file.Path] = true
@@ -281,7 +283,7 @@ func (f *erasure) wants() (n int64) {
 func (f *erasure) receipt(recordings *Recordings, left *Scan) *Receipt {
 	now := f.w.Current.Manifest
 	r := &Receipt{FormatVersion: layout.FormatVersion, ForgottenAt: f.w.Now().UTC(), RunID: f.w.RunID,
-		Snapshot: now.Snapshot, Calls: []string{}, Numbers: []Found{}, Erased: f.erased,
+		Snapshot: now.Snapshot, Calls: []string{}, Numbers: []Found{}, Erased: f.erased, Removed: int64(len(f.all) - len(f.kept)),
 		Everywhere: f.everywhere, Recordings: recordings, Scan: left, Tombstones: now.Forgotten, Lakes: []Lake{}}
 	for _, n := range f.numbers {
 		r.Numbers = append(r.Numbers, Found{Calls: int64(len(n.calls)), Customers: int64(len(n.customers))})

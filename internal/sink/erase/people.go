@@ -15,7 +15,7 @@ import (
 var personal = slices.DeleteFunc(slices.Clone(resource.All),
 	func(r *resource.Resource) bool { return len(r.Contact) == 0 && r.OfCall == "" })
 
-// findPeople adds the selected customers of all snapshots.
+// findPeople adds the selected customers of all snapshots. A file that they share is read once.
 func (f *erasure) findPeople(ctx context.Context, sel Selection) error {
 	for _, key := range sel.Customers {
 		f.ids[key] = true
@@ -23,12 +23,15 @@ func (f *erasure) findPeople(ctx context.Context, sel Selection) error {
 	if len(f.numbers) == 0 {
 		return nil
 	}
+	seen := map[string]bool{}
 	for _, s := range f.all {
 		r := snapshot.NewReader(f.w.FS, s, f.w.Proofs)
 		for _, of := range personal {
-			if len(of.Contact) == 0 {
+			file := r.File(of.Table.Name, "")
+			if len(of.Contact) == 0 || file == nil || seen[placeKey(file)] {
 				continue
 			}
+			seen[placeKey(file)] = true
 			err := r.EachObject(of, func(o *schema.Object) error {
 				texts := contacts(of, o)
 				for i := range f.numbers {

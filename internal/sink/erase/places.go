@@ -51,13 +51,13 @@ func add(sum, more []Place) []Place {
 	return sum
 }
 
-// findPlaces searches all texts of all snapshots for ids and numbers, except the rows that are
+// findPlaces searches all texts of the snapshots that stay for ids and numbers, except the rows that are
 // erased. A file that snapshots share is read once.
 func (f *erasure) findPlaces(ctx context.Context) error {
 	work := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError().WithMaxGoroutines(runtime.GOMAXPROCS(0))
 	var mu sync.Mutex
 	seen := map[string]bool{}
-	for _, s := range f.all {
+	for _, s := range f.kept {
 		for i := range s.Manifest.Files {
 			file := &s.Manifest.Files[i]
 			if seen[placeKey(file)] || table.ByName(file.Table) == nil {

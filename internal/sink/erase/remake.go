@@ -15,7 +15,7 @@ import (
 
 // remake rewrites the i-th snapshot without the calls.
 func (f *erasure) remake(ctx context.Context, i int, first int64, content []byte, line *layout.Forgotten) (err error) {
-	w, s := f.w, f.all[i]
+	w, s := f.w, f.kept[i]
 	number := first + int64(i)
 	b, err := snapshot.NewBuilder(w.FS, w.Root, number)
 	if err != nil {
@@ -64,7 +64,7 @@ func (f *erasure) remake(ctx context.Context, i int, first int64, content []byte
 // planPeriods adds the periods of the i-th snapshot that hold calls to erase or texts to blank. It
 // returns the files of those that were made for an earlier snapshot.
 func (f *erasure) planPeriods(b *snapshot.Builder, i int, e *commit.Erasure, gone map[string]bool) (files []layout.File, err error) {
-	m := f.all[i].Manifest
+	m := f.kept[i].Manifest
 	for _, file := range m.FilesOf(schema.Calls.Name) {
 		stained := f.stained(m, file.Period)
 		if len(f.held[file.Path]) == 0 && len(stained) == 0 {
@@ -126,7 +126,7 @@ func (f *erasure) losses(i int) (e *commit.Erasure, gone map[string]bool) {
 // if there are none.
 func (f *erasure) reuse(b *snapshot.Builder, i int, calls *layout.File) (files []layout.File, err error) {
 	for j := range i {
-		if before := f.all[j].Manifest.FileOf(schema.Calls.Name, calls.Period); before == nil || before.Path != calls.Path {
+		if before := f.kept[j].Manifest.FileOf(schema.Calls.Name, calls.Period); before == nil || before.Path != calls.Path {
 			continue
 		}
 		files = []layout.File{}

@@ -231,6 +231,21 @@ func ListRetained(fsys disk.FS, root string, current *layout.Snapshot) (out []*l
 	return out, damage, nil
 }
 
+// Milestones returns those of all retained snapshots, oldest first, that forget rewrites: a process
+// that follows the service leaves more than a thousand a day, each with a version of the day's calls.
+// It returns the last one of each hour, the last keepSnapshots, and the one that a rollback returns
+// to.
+func Milestones(all []*layout.Snapshot) (out []*layout.Snapshot) {
+	back, _ := Before(all) // without one there is nothing to keep for it
+	hour := func(s *layout.Snapshot) time.Time { return s.Manifest.CommittedAt.Truncate(time.Hour) }
+	for i, s := range all {
+		if i+keepSnapshots >= len(all) || s == back || !hour(s).Equal(hour(all[i+1])) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
 // NotRetainedError means that there is no snapshot to go back to.
 type NotRetainedError struct {
 	Snapshot int64 // 0: any

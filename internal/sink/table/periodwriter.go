@@ -110,6 +110,9 @@ func CountRecording(info *layout.File, call *calls.Call) {
 		info.Recordings = map[string]int64{}
 	}
 	info.Recordings[r.State]++
+	if r.Undeleted() {
+		info.Recordings[schema.RecordingUndeleted]++
+	}
 	if r.State == schema.RecordingStored {
 		info.AudioBytes += r.Bytes
 	}

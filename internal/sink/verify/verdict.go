@@ -23,11 +23,22 @@ type Verdict struct {
 	// Files are the files with a problem, by their paths inside a snapshot; "" is a problem of the
 	// snapshot itself.
 	Files []string `json:"files,omitempty"`
+	// Recordings is what was found in the archive of recordings; nil: it was not looked at, or was
+	// repaired since.
+	Recordings *Recordings `json:"recordings,omitempty"`
 }
 
-// Save stores the result of a report. With group, the warehouse's group may read it.
-func Save(root string, group bool, r *Report, now time.Time) error {
-	v := Verdict{FormatVersion: layout.FormatVersion, At: now.UTC()}
+// Recordings counts the stored recordings whose files were compared with the table.
+type Recordings struct {
+	Files    int64 `json:"recordings"`
+	Problems int64 `json:"problems"` // missing or changed
+	Hashed   bool  `json:"hashed"`   // their content was compared, too
+}
+
+// Save stores the result of a report, and what was found about recordings. With group, the
+// warehouse's group may read it.
+func Save(root string, group bool, r *Report, recordings *Recordings, now time.Time) error {
+	v := &Verdict{FormatVersion: layout.FormatVersion, At: now.UTC(), Recordings: recordings}
 	if len(r.Snapshots) > 0 {
 		v.Snapshot = slices.Max(r.Snapshots)
 	}
@@ -46,7 +57,25 @@ func Save(root string, group bool, r *Report, now time.Time) error {
 	}
 	slices.Sort(v.Files)
 	v.Files = slices.Compact(v.Files)
-	raw, err := json.MarshalIndent(&v, "", " ")
+	return v.save(root, group)
+}
+
+// Mended forgets what the last verification found about recordings: they were repaired.
+func Mended(root string, group bool) error {
+	fsys, err := disk.OpenToRead(root)
+	if err != nil {
+		return err
+	}
+	v := Last(fsys, root)
+	if v == nil || v.Recordings == nil {
+		return nil
+	}
+	v.Recordings = nil
+	return v.save(root, group)
+}
+
+func (v *Verdict) save(root string, group bool) error {
+	raw, err := json.MarshalIndent(v, "", " ")
 	if err != nil {
 		return err
 	}

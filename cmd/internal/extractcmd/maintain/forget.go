@@ -46,7 +46,9 @@ warehouse for the ids and numbers, and reports where they remain.
 forget writes a receipt (JSON) to stdout. Keep it: forget --check RECEIPT verifies later that it still holds, and
 with --number or --call-id also searches for these again. The receipt contains no ids or numbers.
 
-Running queries may fail; run them again. Copies of the warehouse elsewhere are not changed.`
+Of the snapshots, forget rewrites the last one of each hour, the last three, and the one that extract rollback returns
+to. It removes the others: extract follow leaves more than a thousand a day. Running queries may fail; run them again.
+Copies of the warehouse elsewhere are not changed.`
 
 // forgetFlags are the flags of forget.
 type forgetFlags struct {
@@ -181,6 +183,13 @@ func printErased(stderr io.Writer, plan *erase.Receipt, o *forgetFlags, customer
 	words.Fprintf(stderr, "%s %s with %s and %s%s%s, and their data in older snapshots (%s)\n", verb, cli.Plural(last.Calls, "call"),
 		cli.Plural(last.Turns, "turn"), cli.Plural(last.Items, "analysis item"), audio, people,
 		cli.Plural(int64(len(plan.Erased)), "snapshot"))
+	if plan.Removed > 0 {
+		also := "removing"
+		if o.dryRun {
+			also = "would remove"
+		}
+		words.Fprintf(stderr, "%s %s; of each hour the last one stays\n", also, cli.Plural(plan.Removed, "other snapshot"))
+	}
 	for i, found := range plan.Numbers {
 		printNumber(stderr, o.numbers[i], found, customers)
 	}

@@ -1,6 +1,7 @@
 package maintain
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -121,10 +122,11 @@ func mend(ctx context.Context, s *settings.Settings, r *repairs, stderr io.Write
 		if r.lost, err = recorded.Mend(ctx, w, s.Warehouse, r.deep, r.dry, started); err != nil || r.lost == 0 || r.dry {
 			return err
 		}
-		return w.Commit(ctx, func(_ sink.Stats, commits int64) schema.Run {
+		err = w.Commit(ctx, func(_ sink.Stats, commits int64) schema.Run {
 			return schema.Run{ID: w.RunID(), StartedAt: started.UnixMilli(), EndedAt: schema.Some(time.Now().UnixMilli()),
 				Outcome: schema.OutcomeRepaired, Version: cli.Version(), Commits: commits, Error: summary(plan)}
 		})
+		return cmp.Or(err, verify.Mended(s.Warehouse, s.GroupReadable))
 	})
 	b.Close()
 	var damage *layout.DamageError

@@ -1,12 +1,20 @@
 package settings
 
 import (
+	"context"
+	"errors"
+	"io/fs"
+	"math"
+	"path"
 	"path/filepath"
 	"slices"
+	"strings"
+	"time"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
 	"callhouse/internal/recording"
+	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 )
 
@@ -19,9 +27,57 @@ const bytesPerSecond = 8 << 20
 // Archives reports whether recordings are archived.
 func (s *Settings) Archives() bool { return s.Recordings != recordingsOff && s.Recordings != "" }
 
+// Elsewhere returns the archive that the setting names if that is not the one at an address; empty
+// if it is, or if it names none.
+func (s *Settings) Elsewhere(address string) string {
+	if !s.Archives() {
+		return ""
+	}
+	a, err := recording.Open(recording.Config{To: s.Recordings})
+	if err != nil {
+		return ""
+	}
+	defer a.Close()
+	if plain(a.Address()) == plain(address) {
+		return ""
+	}
+	return plain(a.Address())
+}
+
+// plain returns the address of an archive as people write it.
+func plain(address string) string { return strings.TrimPrefix(address, "file://") }
+
+// moved fails if the recordings of a warehouse were stored in another archive, and the newest one is
+// not in this one: their rows would name files that are not there.
+func moved(ctx context.Context, w *sink.Warehouse, a *recording.Archive) error {
+	if w.Snapshot() == nil || w.Snapshot().Manifest.Archive == "" || w.Snapshot().Manifest.Archive == a.Address() {
+		return nil
+	}
+	m := w.Snapshot().Manifest
+	for r, err := range w.RecordingsBefore(ctx, time.UnixMilli(math.MaxInt64/2)) {
+		if err != nil {
+			return Explain(err)
+		}
+		if r.Known.State != schema.RecordingStored {
+			continue
+		}
+		sizes, err := a.Sizes(ctx, path.Dir(r.Known.Path))
+		switch {
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			return Explain(err)
+		case err == nil && sizes[r.Known.Path] == r.Known.Bytes:
+			return nil
+		}
+		return cli.Usage("move the files there, under the same paths, or set recordings back",
+			"--recordings names %s, but the files of %s are in %s", plain(a.Address()),
+			cli.Plural(m.Recordings().States[schema.RecordingStored], "recording"), plain(m.Archive))
+	}
+	return nil
+}
+
 // OpenArchive returns the archive of recordings of a warehouse that is open for writing, after
 // StartMask; nil if there is none. It removes incomplete downloads of killed processes.
-func (s *Settings) OpenArchive(w *sink.Warehouse) (*recording.Archive, error) {
+func (s *Settings) OpenArchive(ctx context.Context, w *sink.Warehouse) (*recording.Archive, error) {
 	if !s.Archives() {
 		return nil, nil
 	}
@@ -40,6 +96,10 @@ func (s *Settings) OpenArchive(w *sink.Warehouse) (*recording.Archive, error) {
 	a, err := recording.Open(cfg)
 	if err != nil {
 		return nil, cli.Usage("use a folder, or s3://bucket/prefix", "--recordings: %w", err)
+	}
+	if err := moved(ctx, w, a); err != nil {
+		a.Close()
+		return nil, err
 	}
 	w.Archive(a.Address())
 	return a, nil

@@ -1,0 +1,9 @@
+package recorded_test
+
+import (
+	"testing"
+
+	"callhouse/cmd/internal/cmdtest"
+)
+
+func TestMain(m *testing.M) { cmdtest.Main(m) }
