@@ -225,7 +225,7 @@ var Keys = []Key{
 		in:    func(v *Values) any { return &v.ListenSignature }},
 	{Name: "tz", Kind: Text, For: Extract | Query, Uses: "follow report sql check catalog init serve mcp export", Value: "ZONE", Default: "UTC",
 		About: "time zone of days, hours and printed times, e.g. Asia/Seoul", in: func(v *Values) any { return &v.TZ }},
-	{Name: "currency", Kind: Text, For: Query, Uses: "report", Value: "CODE", Sample: "KRW",
+	{Name: "currency", Kind: Text, For: Query, Uses: "report mcp", Value: "CODE", Sample: "KRW",
 		About: "currency of costs, an ISO 4217 code, shown on the page and in table headings",
 		in:    func(v *Values) any { return &v.Currency }},
 	{Name: "success", Kind: List, For: Query, Uses: "report serve mcp", Value: "PAIRS", Sample: "triage=transferred,triage=completed",
