@@ -85,7 +85,7 @@ func (s *setting) client(who mcp.Reader, sent io.Writer) *sdk.ClientSession {
 	served := make(chan error, 1)
 	var to io.Writer = out
 	if sent != nil {
-		to = io.MultiWriter(out, sent)
+		to = io.MultiWriter(sent, out) // kept before the client has it
 	}
 	go func() { served <- s.server.Serve(context.WithoutCancel(s.t.Context()), in, to, who) }()
 	c, err := sdk.NewClient(&sdk.Implementation{Name: "test"}, nil).Connect(s.t.Context(),
