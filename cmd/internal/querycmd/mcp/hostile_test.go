@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io/fs"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -70,7 +71,7 @@ var markRE = regexp.MustCompile(`(?m)^<([A-Z0-9]{12})>$`)
 // texts alone, the texts stand between marks that they cannot know, and no file changes.
 func TestInstructionsChangeNothing(t *testing.T) {
 	t.Parallel()
-	tried, asked := longtest.Each(len(orders)), longtest.Each(8)
+	tried, asked := longtest.Each(len(orders)), every(*everyTool)
 	for i, order := range orders {
 		if !tried(i) {
 			continue
@@ -198,7 +199,17 @@ func contents(t *testing.T, root string) (out []string) {
 	return out
 }
 
-var everyStatement = longtest.Int("every-statement", 251, 9, "try every n-th hostile statement")
+var (
+	everyStatement = longtest.Int("every-statement", 251, 9, "try every n-th hostile statement")
+	everyQuestion  = longtest.Int("every-question", 40, 5, "ask every n-th question about the data of others")
+	everyTool      = longtest.Int("every-tool", 8, 4, "call every n-th tool over hostile texts")
+)
+
+// every returns which cases to try: every n-th from a random one on.
+func every(n int) func(int) bool {
+	first := rand.IntN(n)
+	return func(i int) bool { return i%n == first }
+}
 
 // Statements that reach out of the warehouse, and every function of DuckDB that does, in every form,
 // are refused, and do nothing.
@@ -234,9 +245,9 @@ func TestHostileStatements(t *testing.T) {
 		t.Errorf("%d statements", len(statements))
 	}
 	sessions := []*sdk.ClientSession{s.client(mcp.Reader{}, nil), s.overHTTP(map[string]rights.Rights{"ann": {}}, "ann")}
-	tries := 0
+	tries, tried := 0, every(*everyStatement)
 	for i, text := range statements {
-		if i%*everyStatement != os.Getpid()%*everyStatement {
+		if !tried(i) {
 			continue
 		}
 		tries++
@@ -279,7 +290,7 @@ func TestRightsOfReaders(t *testing.T) {
 		}
 		return out
 	}
-	told, asked, tried, opened := 0, 0, longtest.Each(40), longtest.Each(2)
+	told, asked, tried, opened := 0, 0, every(*everyQuestion), longtest.Each(2)
 	for i, door := range []string{"stdin", "http"} {
 		if !opened(i) {
 			continue

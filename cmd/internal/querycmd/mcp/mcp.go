@@ -159,7 +159,8 @@ func (s *Server) timeout(r Reader) time.Duration {
 // sqlMode returns the limits of a reader's statements.
 func (s *Server) sqlMode(r Reader) *safe.Mode {
 	// The process bounds the rows, and the context of the call the time: these are for a process that fails to.
-	return safe.Within(safe.Limits{Memory: cmp.Or(r.Memory, s.Memory), Temp: s.Temp, Output: 2*s.Output + 1<<20, Timeout: s.timeout(r) + time.Second})
+	return safe.Within(safe.Limits{Memory: cmp.Or(r.Memory, s.Memory), Temp: s.Temp, Output: 2*s.Output + 1<<20,
+		Timeout: s.timeout(r) + time.Second})
 }
 
 // LateError reports an answer that took too long.

@@ -63,7 +63,7 @@ func newSetting(t *testing.T, d analyticstest.Data, change func(*mcp.Config)) *s
 	})
 	c := mcp.Usual
 	c.House, c.Memory = s.houses, 256<<20
-	c.Settings = answer.Command{Stderr: t.Output(), Config: config.Config{Values: config.Values{Warehouse: s.root, TZ: "Asia/Seoul"}}}
+	c.Settings = answer.Command{Stderr: t.Output(), Config: config.Config{Values: config.Values{Warehouse: s.root, TZ: "Asia/Seoul", Currency: "KRW"}}}
 	c.Audit = func(e mcp.Entry) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -85,7 +85,7 @@ func (s *setting) client(who mcp.Reader, sent io.Writer) *sdk.ClientSession {
 	served := make(chan error, 1)
 	var to io.Writer = out
 	if sent != nil {
-		to = io.MultiWriter(out, sent)
+		to = io.MultiWriter(sent, out) // kept before the client has it
 	}
 	go func() { served <- s.server.Serve(context.WithoutCancel(s.t.Context()), in, to, who) }()
 	c, err := sdk.NewClient(&sdk.Implementation{Name: "test"}, nil).Connect(s.t.Context(),
@@ -368,6 +368,24 @@ func TestWrongCalls(t *testing.T) {
 	}
 	if _, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "forget"}); err == nil {
 		t.Error("a tool that does not exist answers")
+	}
+}
+
+// Columns say in which unit their numbers are, and of what a share is.
+func TestUnits(t *testing.T) {
+	t.Parallel()
+	s := newSetting(t, company(), nil)
+	c := s.client(mcp.Reader{}, nil)
+	for tool, want := range map[string]map[string]string{"costs": {"total_cost": "money (KRW)", "talk_ms": "ms"}, "funnel": {"attempted_percent": "percent of attempted"}} {
+		units := map[string]string{}
+		for _, col := range ask(t, c, tool, nil).Columns {
+			units[col.Name] = col.Unit
+		}
+		for name, unit := range want {
+			if units[name] != unit {
+				t.Errorf("%s: %s is in %q", tool, name, units[name])
+			}
+		}
 	}
 }
 

@@ -120,5 +120,6 @@ var output = func() schema {
 		"left_out": list("string"), "snapshot": {"type": "object"}} {
 		whole[name] = as
 	}
-	return schema{"type": "object", "properties": whole, "required": []string{"answers", "columns", "rows", "left_out", "snapshot", "untrusted"}}
+	always := []string{"answers", "columns", "rows", "left_out", "snapshot", "untrusted"}
+	return schema{"type": "object", "properties": whole, "required": always}
 }()

@@ -210,7 +210,7 @@ func (s *Server) report(ctx context.Context, c *call, f *sqlfiles.File) (*answer
 		if p.Call, err = c.house.FindCall(ctx, c.Call); err != nil {
 			return nil, err
 		}
-		if a.Facts, err = c.facts(ctx, p.Call); err != nil {
+		if a.Facts, err = s.facts(ctx, c, p.Call); err != nil {
 			return nil, err
 		}
 	}
@@ -227,7 +227,7 @@ func (s *Server) report(ctx context.Context, c *call, f *sqlfiles.File) (*answer
 	}
 	defer rows.Close()
 	first := &format.First{Source: rows, Rows: c.shown, Bytes: s.Output}
-	if a.table, err = read(ctx, first, f, c.zone); err != nil {
+	if a.table, err = s.read(ctx, first, f, c.zone); err != nil {
 		return nil, err
 	}
 	a.LeftOut = append(a.LeftOut, c.selection(f, p)...)
@@ -278,20 +278,20 @@ func (c *call) selection(f *sqlfiles.File, p question.Params) []string {
 }
 
 // facts returns what is known of a call besides what was said.
-func (c *call) facts(ctx context.Context, id string) (*table, error) {
+func (s *Server) facts(ctx context.Context, c *call, id string) (*table, error) {
 	rows, err := c.house.Facts(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	facts, err := read(ctx, &format.First{Source: rows, Rows: 1}, nil, c.zone)
+	facts, err := s.read(ctx, &format.First{Source: rows, Rows: 1}, nil, c.zone)
 	return &facts, err
 }
 
 // describeTool returns the tool that describes reports and tables.
 func (s *Server) describeTool() *tool {
-	t := newTool("describe", "describes a report or table: what it holds, and the type, unit and meaning of each column; without a name, lists all",
-		object(schema{"name": text("name of a report or table")}))
+	t := newTool("describe", "describes a report or table: what it holds, and the type, unit and meaning of each column; "+
+		"without a name, lists all", object(schema{"name": text("name of a report or table")}))
 	t.may = func(rights.Rights) error { return nil }
 	t.run = func(_ context.Context, c *call) (*answered, error) { return c.describe(s) }
 	return t
@@ -334,7 +334,7 @@ func (c *call) describe(s *Server) (*answered, error) {
 		named[i] = value.Column{Name: h, Type: "VARCHAR", Kind: value.Text}
 	}
 	var err error
-	a.table, err = read(context.Background(), format.NewStatic(named, rows), nil, c.zone)
+	a.table, err = s.read(context.Background(), format.NewStatic(named, rows), nil, c.zone)
 	for i := range a.Columns {
 		a.Columns[i].Untrusted = false // these texts are ours
 	}
@@ -368,12 +368,13 @@ func (s *Server) sql(ctx context.Context, c *call) (*answered, error) {
 		return nil, err
 	}
 	a := &answered{Answers: "sql: the rows of the statement", Snapshot: snapshot{Number: said.Snapshot},
-		table: table{columns(said.Columns, nil), lines(out.Bytes())}}
+		table: table{s.columns(said.Columns, nil), lines(out.Bytes())}}
 	if now := snapshotOf(c.house); now.Number == said.Snapshot {
 		a.Snapshot = now
 	}
 	if said.More {
-		a.LeftOut = append(a.LeftOut, fmt.Sprintf("rows after the first %d, which were not counted: aggregate, or use LIMIT and OFFSET", len(a.Rows)))
+		a.LeftOut = append(a.LeftOut, fmt.Sprintf("rows after the first %d, which were not counted: aggregate, or use LIMIT and OFFSET",
+			len(a.Rows)))
 	}
 	// Which calls the statement reads is not known, so this is about all of them.
 	covered, err := c.house.Coverage(ctx, "agents", question.Params{}, c.now)

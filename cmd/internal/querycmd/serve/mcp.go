@@ -31,7 +31,7 @@ func (a *assistants) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&a.reportsOnly, "reports-only", false, "refuse SQL, transcripts, and summaries of calls to assistants")
 	f.Int64Var(&a.rows, "max-rows", mcp.Usual.Rows, "maximum number of rows of an answer to an assistant")
-	f.StringVar(&a.output, "max-output", humanize.IBytes(uint64(mcp.Usual.Output)), "maximum `SIZE` of the rows of an answer to an assistant")
+	f.StringVar(&a.output, "max-output", "64KiB", "maximum `SIZE` of the rows of an answer to an assistant")
 }
 
 // MCPCommand returns the command that serves one assistant on stdin and stdout.
