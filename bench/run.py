@@ -147,6 +147,36 @@ class Bench:
 
         return once
 
+    def redact(self):
+        """A first run and an import, with and without redaction, of conversations with personal data and without."""
+        key = self.dir / "key"
+        key.write_text("sandbox-key\n")
+        key.chmod(0o600)
+        bins = self.builds["callhouse"]
+        for kind, flags in {"plain": [], "personal": ["--personal"]}.items():
+            company = ["--calls", self.o.redacted, "--now", self.now.isoformat().replace("+00:00", "Z"), *flags]
+            dump, address = self.dir / f"{kind}.ndjson", f"127.0.0.1:{self.o.port}"
+            run([bins / "sandbox", "generate", *company, "--details", "--output", dump])
+            server = subprocess.Popen([str(a) for a in [bins / "sandbox", "--addr", address, "--clock", "frozen", "--organisation", "none",
+                "--requests-per-second", 0, "--requests-per-minute", 0, *company]], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            work = {"run": ["run", "--base-url", f"http://{address}", "--api-key-file", key, "--resources", "none",
+                "--requests-per-second", 5000, "--requests-per-minute", 300000], "import": ["import", "--details", dump]}
+
+            def side(argv, redact):
+                def once():
+                    shutil.rmtree(self.dir / "redacted", ignore_errors=True)
+                    return measure([bins / "extract", *argv, "--quiet", "--warehouse", "redacted", *redact], self.dir)
+                return once
+
+            try:
+                time.sleep(3)
+                for name, argv in work.items():
+                    show(f"extract {name}, {self.o.redacted} calls, {kind}", in_turn(self.o.rounds, {
+                        "--redact all": side(argv, ["--redact", "all"]), "without": side(argv, [])}))
+            finally:
+                server.terminate()
+                server.wait()
+
     def reports(self):
         """Every report of query over a year's calls, and the page."""
         root = self.warehouse(self.o.nights[-1])
@@ -165,7 +195,7 @@ class Bench:
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("what", nargs="*", default=["build", "night", "reports", "start"], help="build, night, reports, start (default: all)")
+    p.add_argument("what", nargs="*", default=["build", "night", "reports", "start"], help="build, night, reports, start (default: all of these), redact")
     p.add_argument("--bin", default="build/bench/bin", help="folder of extract, query and sandbox")
     p.add_argument("--other", help="folder of another build, which runs in turn")
     p.add_argument("--duckdb", default="duckdb", help="DuckDB's command line program")
@@ -174,6 +204,7 @@ def main():
     p.add_argument("--nights", type=lambda s: [int(n) for n in s.split(",")], default=[100_000, 1_000_000],
                    help="sizes of the warehouses of night; reports reads the last one")
     p.add_argument("--reports", type=lambda s: s.split(","), default=REPORTS)
+    p.add_argument("--redacted", type=int, default=4000, help="calls of redact")
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--port", type=int, default=18080)
     o = p.parse_args()

@@ -185,9 +185,10 @@ var Keys = []Key{
 	{Name: "redact_patterns", Kind: Path, For: Extract, Uses: "verify import migrate", Value: "FILE", Sample: "/etc/callhouse/patterns",
 		About: "file with further patterns to redact, one a line: name = regular expression (RE2)",
 		in:    func(v *Values) any { return &v.RedactPatterns }},
-	{Name: "redact_service", Kind: Text, For: Extract, Uses: "verify import migrate", Value: "URL", Sample: "http://localhost:3000", Off: "none",
-		About: "address of a service that finds names and addresses in texts, such as Presidio's analyzer; calls that it does not check are not stored; none ends it",
-		in:    func(v *Values) any { return &v.RedactService }},
+	{Name: "redact_service", Kind: Text, For: Extract, Uses: "verify import migrate", Value: "URL", Sample: "http://localhost:3000",
+		About: "address of a service that finds names and addresses in texts, such as Presidio's analyzer; texts that it does not check " +
+			"are not stored; none ends it",
+		in: func(v *Values) any { return &v.RedactService }},
 	{Name: "redact_service_kinds", Kind: List, For: Extract, Uses: "verify import migrate", Value: "TYPES", Default: "PERSON,LOCATION",
 		About: "what the service should find, in its own words",
 		in:    func(v *Values) any { return &v.RedactServiceKinds }},

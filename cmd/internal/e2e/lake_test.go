@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,7 +11,49 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/sandbox/world"
+	"callhouse/internal/sink/everybyte"
 )
+
+// A lake has nothing that callers revealed if the warehouse redacts it.
+func TestRedactedLake(t *testing.T) {
+	cfg := sandbox.Config{Seed: 39, Calls: 60, Days: 3, Personal: true}
+	c := found(t, sandbox.Options{World: cfg})
+	cfg.Origin = c.clock.Now()
+	w, err := world.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var planted []string
+	for v := range w.Visible(cfg.Origin) {
+		planted = append(planted, v.Revealed(14)...)
+	}
+	left := func(lake string) (left []string) {
+		everybyte.Under(t, lake, func(at string, raw []byte) {
+			for _, p := range planted {
+				if bytes.Contains(raw, []byte(p)) {
+					left = append(left, fmt.Sprintf("%s: %q", at, p))
+				}
+			}
+		})
+		return left
+	}
+	publish := func() string {
+		lake := filepath.Join(t.TempDir(), "lake")
+		if r := c.query("publish", "iceberg", "--to", lake); r.code != cli.ExitOK {
+			t.Fatalf("exit code %d\n%s", r.code, r.stderr)
+		}
+		return lake
+	}
+	c.mustExtract()
+	if n := len(left(publish())); n < 60 {
+		t.Fatalf("only %d values in the lake of a warehouse that redacts nothing", n)
+	}
+	c.mustExtract("migrate", "--redact", "all")
+	if left := left(publish()); len(left) > 0 {
+		t.Errorf("%d values are left: %q", len(left), left[:min(len(left), 10)])
+	}
+}
 
 // A run publishes its commits, and an unwritable place costs the run only its exit code.
 func TestPublishedAfterARun(t *testing.T) {

@@ -2,12 +2,16 @@ package extractcmd
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +19,7 @@ import (
 	"callhouse/cmd/internal/cmdtest"
 	"callhouse/internal/layout"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/sandbox/render"
 	"callhouse/internal/sandbox/world"
 	"callhouse/internal/sink/everybyte"
 )
@@ -25,15 +30,19 @@ type revealing struct {
 	now     time.Time
 	on      *sandbox.Running
 	planted []string // all that must not be stored, as it is spelled
+	records []byte   // of all calls, one a line
+	stdin   io.Reader
+
+	nameless chan struct{} // closed when a file without a name was seen
+	once     sync.Once
 }
 
-// leastPlanted is the least length of a spelling that is looked for: shorter ones, parts of numbers
-// that are spread over turns, may be in other texts as well.
+// leastPlanted is the least length of a spelling that is looked for.
 const leastPlanted = 14
 
 func newRevealing(t *testing.T, calls int64) *revealing {
 	t.Helper()
-	x := &revealing{t: t, now: time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC)}
+	x := &revealing{t: t, nameless: make(chan struct{}), now: time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC)}
 	cfg := world.Config{Seed: 39, Calls: calls, Days: 2, Origin: x.now, Personal: true}
 	server, err := sandbox.New(sandbox.Options{World: cfg, Now: func() time.Time { return x.now }, PerSecond: -1, PerMinute: -1})
 	if err != nil {
@@ -47,17 +56,10 @@ func newRevealing(t *testing.T, calls int64) *revealing {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var rd render.Renderer
 	for v := range w.Visible(x.now) {
-		for _, e := range v.Exchanges() {
-			for _, l := range e.Labels {
-				if s := e.Lines[l.Line].Text[l.From:l.To]; len(s) >= leastPlanted {
-					x.planted = append(x.planted, s)
-				}
-			}
-		}
-		if _, value := v.Profile(); len(value) >= 8 {
-			x.planted = append(x.planted, value)
-		}
+		x.planted = append(x.planted, v.Revealed(leastPlanted)...)
+		x.records = append(rd.Detail(x.records, v), '\n')
 	}
 	if len(x.planted) < int(calls) {
 		t.Fatalf("only %d values are planted", len(x.planted))
@@ -69,8 +71,9 @@ func newRevealing(t *testing.T, calls int64) *revealing {
 func (x *revealing) extract(house string, args ...string) (code int, out string) {
 	x.t.Helper()
 	var text bytes.Buffer
+	stdin := cmp.Or[io.Reader](x.stdin, strings.NewReader(""))
 	code = Program{Now: func() time.Time { return x.now }, Env: cmdtest.Env()}.Run(x.t.Context(), append(args, "--base-url", x.on.URL,
-		"--warehouse", house, "--requests-per-second", "1000", "--requests-per-minute", "60000"), strings.NewReader(""), &text, &text)
+		"--warehouse", house, "--requests-per-second", "1000", "--requests-per-minute", "60000"), stdin, &text, &text)
 	return code, text.String()
 }
 
@@ -97,25 +100,38 @@ func (x *revealing) left(house string) (left []string, size int) {
 	return left, size
 }
 
-// watch looks at the journal during a run, and returns a function that reports what was in it.
-func (x *revealing) watch(house string) (stop func() (seen int, left []string)) {
+// watch looks at folders and at files without a name while something is done, and returns a function that reports what was in them.
+func (x *revealing) watch(dirs ...string) (stop func() (seen int, left []string)) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	seen, left := 0, []string(nil)
+	look := func(copied string) {
+		for i, dir := range dirs {
+			_ = os.CopyFS(filepath.Join(copied, strconv.Itoa(i)), os.DirFS(dir)) // files come and go
+		}
+		open, _ := os.ReadDir("/proc/self/fd")
+		for _, f := range open {
+			fd := filepath.Join("/proc/self/fd", f.Name())
+			if to, err := os.Readlink(fd); err != nil || !strings.HasSuffix(to, " (deleted)") {
+				continue
+			}
+			if raw, err := os.ReadFile(fd); err == nil && len(raw) > 0 {
+				_ = os.WriteFile(filepath.Join(copied, "fd"+f.Name()), raw, 0o600)
+				x.once.Do(func() { close(x.nameless) })
+			}
+		}
+		l, n := x.left(copied)
+		seen, left = seen+n, append(left, l...)
+	}
 	go func() {
 		defer close(done)
 		for {
-			dir := filepath.Join(house, layout.JournalName)
-			if _, err := os.Stat(dir); err == nil {
-				copied := x.t.TempDir()
-				if os.CopyFS(copied, os.DirFS(dir)) == nil {
-					l, n := x.left(copied)
-					seen, left = seen+n, append(left, l...)
-				}
-			}
+			copied := x.t.TempDir()
+			look(copied)
+			_ = os.RemoveAll(copied)
 			select {
 			case <-quit:
 				return
-			case <-time.After(100 * time.Millisecond):
+			case <-time.After(50 * time.Millisecond):
 			}
 		}
 	}()
@@ -127,18 +143,19 @@ func (x *revealing) watch(house string) (stop func() (seen int, left []string)) 
 }
 
 // With redact = all no byte that a run writes has anything that callers revealed: neither the
-// warehouse, nor the journal during the run, nor what it prints.
+// warehouse, nor the journal and temporary files during the run, nor what it prints.
 func TestRedactedRun(t *testing.T) {
 	x := newRevealing(t, 120)
-	house := filepath.Join(t.TempDir(), "w")
-	stop := x.watch(house)
+	house, temporary := filepath.Join(t.TempDir(), "w"), t.TempDir()
+	t.Setenv("TMPDIR", temporary)
+	stop := x.watch(filepath.Join(house, layout.JournalName), temporary)
 	out := x.must(house, "run", "--redact", "all")
 	seen, left := stop()
 	if seen == 0 {
 		t.Error("the journal was never seen")
 	}
 	if len(left) > 0 {
-		t.Errorf("in the journal: %s", strings.Join(left[:min(len(left), 10)], "\n"))
+		t.Errorf("in the journal or temporary files: %s", strings.Join(left[:min(len(left), 10)], "\n"))
 	}
 	if left, _ := x.left(house); len(left) > 0 {
 		t.Errorf("%d in the warehouse: %s", len(left), strings.Join(left[:min(len(left), 10)], "\n"))
@@ -153,6 +170,26 @@ func TestRedactedRun(t *testing.T) {
 	}
 	if _, out := x.extract(house, "status"); !strings.Contains(out, "redacted") || !strings.Contains(out, " card") {
 		t.Errorf("status does not count:\n%s", out)
+	}
+	// Of what can be read only once, a copy is kept meanwhile, in a file without a name.
+	stop = x.watch(temporary)
+	from, to := io.Pipe()
+	go func() {
+		for open := true; open; { // the same calls again, until the file has been seen
+			_, _ = to.Write(x.records)
+			select {
+			case <-x.nameless:
+				open = false
+			default:
+			}
+		}
+		_ = to.Close()
+	}()
+	x.stdin = from
+	x.must(filepath.Join(t.TempDir(), "imported"), "import", "--details", "--redact", "all", "-")
+	x.stdin = nil
+	if _, left := stop(); len(left) > 0 {
+		t.Errorf("during an import: %s", strings.Join(left[:min(len(left), 10)], "\n"))
 	}
 	// Without the flag, what the warehouse redacts stays redacted.
 	dump := filepath.Join(t.TempDir(), "dump.jsonl")

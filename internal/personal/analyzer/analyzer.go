@@ -8,6 +8,7 @@ package analyzer
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -83,7 +84,7 @@ func New(c Config) (*Client, error) {
 	}
 	return &Client{Config: c, address: strings.TrimRight(c.URL, "/") + "/analyze", slots: make(chan struct{}, mostAtOnce),
 		seed: maphash.MakeSeed(), began: time.Now(), known: map[uint64][]place{},
-		http: http.Client{Timeout: timeout, Transport: &http.Transport{MaxIdleConnsPerHost: mostAtOnce}, // no proxy: it would read along
+		http: http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: mostAtOnce}, // no proxy: it would read along
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}, nil
 }
 
@@ -210,7 +211,14 @@ func (c *Client) send(text string) ([]place, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp, err := c.http.Post(c.address, "application/json", bytes.NewReader(body))
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.address, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := c.http.Do(req)
 	if err != nil {
 		return nil, err
 	}

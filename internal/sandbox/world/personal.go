@@ -30,6 +30,22 @@ func (c *Call) Profile() (name, value string) {
 	return plant.Profile(dice.Hash(c.Key, 310), c.Agent.Language == "ko")
 }
 
+// Revealed returns the personal data in the call as it is spelled, in parts of at least some bytes:
+// shorter ones, parts of numbers that are spread over turns, may be in other texts as well.
+func (c *Call) Revealed(least int) (out []string) {
+	for _, e := range c.Exchanges() {
+		for _, l := range e.Labels {
+			if s := e.Lines[l.Line].Text[l.From:l.To]; len(s) >= least {
+				out = append(out, s)
+			}
+		}
+	}
+	if _, value := c.Profile(); len(value) >= 8 {
+		out = append(out, value)
+	}
+	return out
+}
+
 // reveal plants personal data into a conversation with a person.
 func (c *Call) reveal() {
 	if !c.talked || c.counts[script.RoleUser] == 0 {

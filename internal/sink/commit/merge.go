@@ -237,6 +237,21 @@ func (r *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 	return cur, nil
 }
 
+// clean masks a body. Of a call whose texts were not checked it returns the rest, or nil.
+func (r *merger) clean(e entry, body []byte) ([]byte, error) {
+	body, _, err := r.masker.Apply(body)
+	if unchecked := (*mask.UncheckedError)(nil); errors.As(err, &unchecked) {
+		if !e.dumped() && e.kind != schema.KindItem {
+			return nil, nil
+		}
+		return unchecked.Rest, nil
+	}
+	if err != nil && !r.in.exact {
+		err = ErrMisread
+	}
+	return body, err
+}
+
 // read decodes one of a call's records. It returns nil for a record that adds nothing: of a call
 // that no list named, or of a page of v2 that is not trusted.
 func (r *merger) read(ch *change, e entry, cur *calls.Call) (call *calls.Call, fetchedAt int64, err error) {
@@ -245,19 +260,13 @@ func (r *merger) read(ch *change, e entry, cur *calls.Call) (call *calls.Call, f
 	r.feed.Grow(len(rec.Body))
 	if err == nil && r.masker != nil && e.kind.OfCall() && (e.dumped() || ch.run != r.RunID) {
 		// Dumps are read in place; and the journal of an earlier run may be older than the mask.
-		rec.Body, _, err = r.masker.Apply(rec.Body)
-		if unchecked := (*mask.UncheckedError)(nil); errors.As(err, &unchecked) {
-			if !e.dumped() && e.kind != schema.KindItem {
-				return nil, 0, nil // the call remains due
-			}
-			rec.Body, err = unchecked.Rest, nil
-		}
-		if err != nil && !r.in.exact {
-			err = ErrMisread
-		}
+		rec.Body, err = r.clean(e, rec.Body)
 	}
 	if err != nil {
 		return nil, 0, err
+	}
+	if rec.Body == nil && !e.kind.Bodiless() {
+		return nil, 0, nil // not checked: the call remains due
 	}
 	if cur == nil && !e.kind.Describes() || e.kind == schema.KindBulk && r.refused() {
 		return nil, 0, nil

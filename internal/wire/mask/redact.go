@@ -285,7 +285,7 @@ func (d *doc) call() bool {
 		}
 		name := scan.KeyText(key)
 		of := callFields[string(name)]
-		ok := false
+		var ok bool
 		switch {
 		case of.stays():
 			_, ok = d.Value(1)
@@ -556,36 +556,42 @@ func (d *doc) transcript() bool {
 	return true
 }
 
+// collect reads the members of the object that the scanner is in.
+func (d *doc) collect() bool {
+	d.members = d.members[:0]
+	for first := true; ; first = false {
+		key, st := d.Key(first)
+		if st != scan.StepNext {
+			return st == scan.StepEnd
+		}
+		v, ok := d.Value(3)
+		if !ok {
+			return false
+		}
+		d.members = append(d.members, scan.Member{Name: scan.KeyText(key), Key: key, Value: v})
+	}
+}
+
 // item walks over an item of a transcript, and returns its content if it is speech.
 func (d *doc) item() (content scan.Value, speaker []byte, ok bool) {
 	if !d.Enter(2) {
 		return content, nil, false
 	}
-	d.members = d.members[:0]
+	if !d.collect() {
+		return content, nil, false
+	}
 	tool, last := false, -1
-	for first := true; ; first = false {
-		key, st := d.Key(first)
-		if st == scan.StepEnd {
-			break
-		}
-		if st == scan.StepFail {
-			return content, nil, false
-		}
-		m := scan.Member{Name: scan.KeyText(key), Key: key}
-		if m.Value, ok = d.Value(3); !ok {
-			return content, nil, false
-		}
+	for i, m := range d.members {
 		switch string(m.Name) {
 		case "role":
 			if m.Value.Shape == scan.IsString {
 				speaker = scan.KeyText(m.Value)
 			}
 		case "content":
-			last = len(d.members)
+			last = i
 		case "tool_call_id":
 			tool = true
 		}
-		d.members = append(d.members, m)
 	}
 	if last >= 0 && !tool && !bytes.HasPrefix(speaker, []byte("tool")) {
 		if v := d.members[last].Value; v.Shape == scan.IsString && !isComposite(d.textOf(v)) {
