@@ -285,7 +285,8 @@ func (c *command) test(ctx context.Context, days int) (err error) {
 }
 
 // replay evaluates the rules as of each step of the last days.
-func (e *evaluator) replay(ctx context.Context, f *File, at time.Time, days int) (found []*would, judged, unlisted map[string]int64, err error) {
+func (e *evaluator) replay(ctx context.Context, f *File, at time.Time, days int) (
+	found []*would, judged, unlisted map[string]int64, err error) {
 	judged, unlisted = map[string]int64{}, map[string]int64{}
 	for _, r := range f.Rules {
 		s := alert.State{Rules: map[string]*alert.Rule{}}

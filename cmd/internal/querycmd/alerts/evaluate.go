@@ -271,7 +271,8 @@ func (r *Rule) changed(row row, v float64, out *alert.Reading) bool {
 
 // unusual judges the last day by the report anomalies. A running alert ends with a day that the
 // report does not name.
-func (e *evaluator) unusual(ctx context.Context, r *Rule, p question.Params, running map[string]alert.Item) (out []alert.Reading, err error) {
+func (e *evaluator) unusual(ctx context.Context, r *Rule, p question.Params, running map[string]alert.Item) (
+	out []alert.Reading, err error) {
 	rows, err := e.rows(ctx, "anomalies", p)
 	if err != nil {
 		return nil, err
