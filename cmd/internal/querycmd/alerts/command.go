@@ -326,8 +326,9 @@ func steps(r *Rule, at time.Time, days int) func(yield func(time.Time) bool) {
 	return func(yield func(time.Time) bool) {
 		if r.days() == 0 {
 			step := max(r.window, time.Hour)
-			for back := time.Duration(days) * 24 * time.Hour / step; back > 0; back-- {
-				if !yield(at.Add(-(back - 1) * step)) {
+			begin := at.AddDate(0, 0, -days)
+			for t := at.Add(-at.Sub(begin).Truncate(step)).Add(step); !t.After(at); t = t.Add(step) {
+				if !yield(t) {
 					return
 				}
 			}
