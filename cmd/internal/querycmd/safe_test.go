@@ -359,7 +359,7 @@ func TestSafeChecks(t *testing.T) {
 
 // A new command must declare whether it runs the user's SQL, and then needs --safe.
 func TestCommandsThatRunForeignSQL(t *testing.T) {
-	own := map[string]bool{"report": true, "list": true, "describe": true, "catalog": true, "init": true, "export": true, safe.Name: true, "help": true, "completion": true, "publish": true,
+	own := map[string]bool{"report": true, "list": true, "describe": true, "catalog": true, "init": true, "export": true, safe.Name: true, "help": true, "completion": true, "publish": true, "alert": true,
 		"serve": true, serve.WorkerName: true} // which runs only safe statements
 	for _, f := range sqlfiles.Reports() {
 		own[f.Name] = true
