@@ -32,8 +32,8 @@ const (
 //   - after it, what came of it.
 //
 // It returns how many messages were sent.
-func (s *Store) Deliver(ctx context.Context, channels map[string]Channel, now func() time.Time, pause func(context.Context, time.Duration)) (
-	sent int, err error) {
+func (s *Store) Deliver(ctx context.Context, channels map[string]Channel, now func() time.Time,
+	pause func(context.Context, time.Duration)) (sent int, err error) {
 	down := map[string]bool{}
 	for i := 0; i < len(s.Outbox) && ctx.Err() == nil; {
 		m := s.Outbox[i]

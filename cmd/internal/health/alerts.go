@@ -68,7 +68,7 @@ func (a *alerts) text() (lines []string) {
 			last.Rule, last.Channel, last.Why))
 	}
 	for _, what := range a.Failing {
-		lines = append(lines, "not evaluated: "+what)
+		lines = append(lines, "not judged: "+what)
 	}
 	return lines
 }

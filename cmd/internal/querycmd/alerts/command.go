@@ -40,7 +40,8 @@ message could not be sent; 2 wrong rules; 4 another query alert is running.`
 // Command is query alert with its settings.
 type command struct {
 	*answer.Command
-	now func() time.Time
+	now      func() time.Time
+	unlisted []string // rules with a window that is not listed, and which one
 }
 
 // Command returns the command alert.
@@ -113,7 +114,7 @@ func (c *command) run(ctx context.Context) (err error) {
 	defer func() { err = cmp.Or(err, c.Release(w)) }()
 	s, err := alert.Open(c.Warehouse)
 	if cli.Is[*alert.LockedError](err) {
-		return cli.Fail(cli.ExitLocked, err, "it takes care of the newest commit")
+		return cli.Fail(cli.ExitLocked, err, "run it again when that has ended")
 	}
 	if err != nil {
 		return err
@@ -180,7 +181,11 @@ func (c *command) evaluate(ctx context.Context, f *File, w *analytics.Warehouse,
 		}
 		if err != nil {
 			s.Fail(p, words.Error(err))
-			failed = append(failed, fmt.Sprintf("%s: %s", r.Name, words.Error(err)))
+			if cli.Is[*unlistedError](err) { // as in the first weeks of a warehouse
+				c.unlisted = append(c.unlisted, fmt.Sprintf("%s: %s", r.Name, words.Error(err)))
+			} else {
+				failed = append(failed, fmt.Sprintf("%s: %s", r.Name, words.Error(err)))
+			}
 			continue
 		}
 		s.Advance(p, readings, now)
@@ -198,6 +203,9 @@ func (c *command) tell(f *File, s *alert.State, sent int, failed []string) error
 		words.Fprintf(c.Stderr, "; %s waiting, %s", cli.Plural(n, "message"), s.Waiting())
 	}
 	words.Fprintln(c.Stderr)
+	for _, what := range c.unlisted {
+		words.Fprintf(c.Stderr, "not judged: %s\n", what)
+	}
 	for _, what := range failed {
 		words.Fprintf(c.Stderr, "not evaluated: %s\n", what)
 	}
@@ -277,7 +285,8 @@ func (c *command) test(ctx context.Context, days int) (err error) {
 }
 
 // replay evaluates the rules as of each step of the last days.
-func (e *evaluator) replay(ctx context.Context, f *File, at time.Time, days int) (found []*would, judged, unlisted map[string]int64, err error) {
+func (e *evaluator) replay(ctx context.Context, f *File, at time.Time, days int) (
+	found []*would, judged, unlisted map[string]int64, err error) {
 	judged, unlisted = map[string]int64{}, map[string]int64{}
 	for _, r := range f.Rules {
 		s := alert.State{Rules: map[string]*alert.Rule{}}
@@ -317,8 +326,9 @@ func steps(r *Rule, at time.Time, days int) func(yield func(time.Time) bool) {
 	return func(yield func(time.Time) bool) {
 		if r.days() == 0 {
 			step := max(r.window, time.Hour)
-			for back := time.Duration(days) * 24 * time.Hour / step; back > 0; back-- {
-				if !yield(at.Add(-(back - 1) * step)) {
+			begin := at.AddDate(0, 0, -days)
+			for t := at.Add(-at.Sub(begin).Truncate(step)).Add(step); !t.After(at); t = t.Add(step) {
+				if !yield(t) {
 					return
 				}
 			}

@@ -45,7 +45,8 @@ func MailerOf(c *answer.Command, name string) (*Mailer, error) {
 			}
 		}
 		slices.Sort(mail)
-		return nil, cli.Usage(cli.Suggest(name, mail, "channels of type mail: "+strings.Join(mail, ", ")), "the channel %q is not of type mail", name)
+		return nil, cli.Usage(cli.Suggest(name, mail, "channels of type mail: "+strings.Join(mail, ", ")),
+			"the channel %q is not of type mail", name)
 	}
 	return &Mailer{m, cmp.Or(f.Title, c.Profile), words.NewSecrets(known...)}, nil
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics/analyticstest"
@@ -225,5 +226,28 @@ func TestThirtyNights(t *testing.T) {
 	if err := json.Unmarshal(hook.bodies[0], &first); err != nil || len(first.Items) != 1 || first.Items[0].Group != "agent agent-1" ||
 		first.Items[0].Command != "query calls --since 2026-10-24 --until 2026-10-25 --tz UTC --agent agent-1" {
 		t.Errorf("the first message: %v\n%s", err, hook.bodies[0])
+	}
+}
+
+// A window that is not listed is not judged, which is no failure; a rule that cannot be evaluated is
+// one, and stops no other.
+func TestNotJudged(t *testing.T) {
+	root := t.TempDir()
+	night := firstNight.Add(3 * time.Hour)
+	analyticstest.Write(t, root, 1, analyticstest.Data{Calls: company(rand.New(rand.NewPCG(3, 3)), firstNight.AddDate(0, 0, -3), 3, 1, 30, nil),
+		Coverage: []schema.Span{{From: firstNight.AddDate(0, 0, -3).UnixMilli(), To: night.UnixMilli()}}})
+	hook := newReceiver(t)
+	few := "[[rules]]\nname = \"any\"\nreport = \"durations\"\ncolumn = \"calls\"\nabove = 1\nto = [\"hook\"]\n"
+	weeks := strings.NewReplacer("any", "weeks", "above = 1", "above = 1\nwindow = \"7d\"").Replace(few)
+	nobody := strings.NewReplacer("any", "nobody", "above = 1", "above = 1\nagent = \"nobody\"").Replace(few)
+	c, _, stderr := over(root, rules(t, hook.URL, weeks+few), night, nil)
+	if err := c.run(t.Context()); err != nil || !strings.Contains(stderr.String(), "not judged: weeks: the calls from 2026-10-13 to 2026-10-20 are not all listed") ||
+		len(hook.bodies) != 1 {
+		t.Errorf("%v, %d messages\n%s", err, len(hook.bodies), stderr)
+	}
+	c, _, stderr = over(root, rules(t, hook.URL, nobody+few), night, nil)
+	if err := c.run(t.Context()); cli.Code(err) != cli.ExitIncomplete || !strings.Contains(stderr.String(), `not evaluated: nobody: unknown agent "nobody"`) ||
+		!strings.Contains(stderr.String(), "1 alert running") {
+		t.Errorf("%v\n%s", err, stderr)
 	}
 }

@@ -311,7 +311,8 @@ func (f *File) policy(r *Rule, source string) alert.Policy {
 }
 
 // channel makes a channel. secrets are texts that no message of this program repeats.
-func (f *File) channel(name string, env config.Environment, stdout alert.Channel, agent string) (_ alert.Channel, secrets []string, err error) {
+func (f *File) channel(name string, env config.Environment, stdout alert.Channel, agent string) (
+	_ alert.Channel, secrets []string, err error) {
 	c, ok := f.Channels[name]
 	if !ok {
 		return nil, nil, cli.Usage("add [channels."+name+"]", "%s: unknown channel %q", f.path, name)
@@ -346,7 +347,8 @@ func (f *File) channel(name string, env config.Environment, stdout alert.Channel
 		case "webhook":
 			made, err = channel.Webhook(o)
 		case "mail":
-			made, err = channel.Mail(channel.MailOptions{Server: c.Server, TLS: c.TLS, User: c.User, Password: password, From: c.From, To: c.To, CA: o.CA})
+			made, err = channel.Mail(channel.MailOptions{Server: c.Server, TLS: c.TLS, User: c.User, Password: password,
+				From: c.From, To: c.To, CA: o.CA})
 		case "stdout":
 			made = stdout
 		default:
@@ -354,7 +356,8 @@ func (f *File) channel(name string, env config.Environment, stdout alert.Channel
 		}
 	}
 	if err != nil {
-		return nil, secrets, cli.Usage(cmp.Or(cli.Hint(err), "docs/reference/alerts.md describes the channels"), "%s: channel %q: %w", f.path, name, err)
+		return nil, secrets, cli.Usage(cmp.Or(cli.Hint(err), "docs/reference/alerts.md describes the channels"),
+			"%s: channel %q: %w", f.path, name, err)
 	}
 	return made, secrets, nil
 }

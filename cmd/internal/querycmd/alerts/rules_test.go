@@ -20,7 +20,7 @@ func TestWrongRules(t *testing.T) {
 	const durations = rule + "report = \"durations\"\ncolumn = \"calls\"\n"
 	for text, want := range map[string]string{
 		"[[rules]\n":                         ":1: ",
-		"nmae = 1\n":                         `:1: unknown key "nmae"`,
+		"titel = 1\n":                        `:1: unknown key "titel"`,
 		rule + "abvoe = 1\n":                 `unknown key "rules.abvoe"`,
 		"[[rules]]\nto = [\"a\"]\n":          "rule 1 has no name",
 		durations:                            "needs one condition, and has 0",
