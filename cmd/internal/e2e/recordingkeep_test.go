@@ -332,7 +332,7 @@ func TestRecordingsLeftInS3(t *testing.T) {
 // status and verify say where they are, and status what verify found.
 func TestRecordingsMove(t *testing.T) {
 	t.Parallel()
-	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 32, Calls: 60, Days: 2}}, nil, found)
+	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 32, Calls: 60, Days: 12}}, nil, found)
 	s.mustNight()
 	was, n := s.archive, len(s.files())
 	s.archive = was + "-new"
@@ -350,7 +350,19 @@ func TestRecordingsMove(t *testing.T) {
 	if r := s.extract(t.Context(), "verify", "--recordings", s.archive); r.code != cli.ExitFailed || !strings.Contains(r.stderr, hint) {
 		t.Errorf("verify: %d %s%s", r.code, r.stdout, r.stderr)
 	}
-	s.mustNight()
+	// What forget could not delete at the former address, and what retention deletes, is at the new one.
+	for id := range s.storedPaths() {
+		if r := s.extract(t.Context(), "forget", "--yes", "--call-id", id); r.code != cli.ExitIncomplete {
+			t.Errorf("forget: %d %s", r.code, r.stderr)
+		}
+		break
+	}
+	s.mustNight("--keep-recordings", "7d", "--yes")
+	if got := len(s.files()); got >= n-1 || got == 0 {
+		t.Errorf("%d files of %d are left", got, n)
+	}
+	n = len(s.files())
+	s.sameAsTable()
 	r := s.extract(t.Context(), "verify")
 	if r.code != cli.ExitOK || !strings.Contains(r.stdout, fmt.Sprintf("recordings in %s, compared by length: %d ", s.archive, n)) {
 		t.Errorf("verify: %d %s%s", r.code, r.stdout, r.stderr)
