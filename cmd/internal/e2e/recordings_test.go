@@ -366,7 +366,7 @@ func TestRecordingFaults(t *testing.T) {
 	if *worlds == 1 { // failures take some seconds
 		return
 	}
-	// A host that fails twelve times in a row is given up until the next night.
+	// Those that fail rest, and a host is given up for the night after twelve new failures in a row.
 	for range 20 {
 		s.clock.Advance(24 * time.Hour)
 		s.mustNight()
