@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -438,11 +439,10 @@ func TestRecordingHostDown(t *testing.T) {
 	}
 	// An archive that cannot be written is this machine's fault: exit code 3.
 	s.clock.Advance(24 * time.Hour)
-	blocked := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
+	if err := errors.Join(os.Rename(s.archive, s.archive+".away"), os.WriteFile(s.archive, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if r := s.extract(t.Context(), "--recordings", blocked, "--recordings-private"); r.code != cli.ExitIncomplete || !strings.Contains(r.stderr, "recordings could not be stored") {
+	if r := s.night(); r.code != cli.ExitIncomplete || !strings.Contains(r.stderr, "recordings could not be stored") {
 		t.Errorf("%d %s", r.code, r.stderr)
 	}
 	sameAsTruth(t, s.company)

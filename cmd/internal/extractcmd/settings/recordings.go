@@ -68,7 +68,7 @@ func moved(ctx context.Context, w *sink.Warehouse, a *recording.Archive) error {
 		sizes, err := a.Sizes(ctx, path.Dir(r.Known.Path))
 		switch {
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
-			return Explain(err)
+			return cli.Usage("check the setting recordings", "look for the recordings of this warehouse in %s: %w", plain(a.Address()), err)
 		case err == nil && sizes[r.Known.Path] == r.Known.Bytes:
 			return nil
 		}
