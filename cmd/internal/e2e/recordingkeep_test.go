@@ -323,6 +323,7 @@ func TestRecordingsLeftInS3(t *testing.T) {
 	if objects() != len(s.storedPaths()) || objects() >= len(paths) {
 		t.Errorf("%d objects, %d rows", objects(), len(s.storedPaths()))
 	}
+	s.mustNight("--keep-recordings", "7d")
 	if r := s.extract(t.Context(), "status"); r.code != cli.ExitOK || strings.Contains(r.stdout, "to be deleted") {
 		t.Errorf("status: %d %s", r.code, r.stdout)
 	}
