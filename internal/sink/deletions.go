@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 
 	"callhouse/internal/layout"
@@ -30,6 +31,9 @@ func (w *Warehouse) DeleteRecordings(ctx context.Context) (*erase.Recordings, er
 			continue
 		}
 		files, bytes, rest, err := w.opts.Delete(ctx, archive, some)
+		if now := w.Archived(); archive != now && now != "" && errors.Is(err, fs.ErrNotExist) { // it was moved
+			files, bytes, rest, err = w.opts.Delete(ctx, now, some)
+		}
 		out.Files, out.Bytes = out.Files+files, out.Bytes+bytes
 		left, out.Why = append(left, rest...), errors.Join(out.Why, err)
 	}

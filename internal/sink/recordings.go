@@ -23,6 +23,17 @@ func (w *Warehouse) Archive(address string) {
 	w.archive = address
 }
 
+// Archived returns the address of the archive: the one that was set, or that of the last commit;
+// empty if there is none.
+func (w *Warehouse) Archived() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.archive == "" && w.current != nil {
+		return w.current.Manifest.Archive
+	}
+	return w.archive
+}
+
 // RecordingsDue yields the calls of the last commit whose recording is still to be archived: newest
 // period first, and in each the newest call.
 func (w *Warehouse) RecordingsDue(ctx context.Context) iter.Seq2[calls.Recording, error] {
@@ -48,8 +59,9 @@ func (w *Warehouse) RecordingsBefore(ctx context.Context, before time.Time) iter
 	s := w.Snapshot()
 	return w.recordings(ctx, func(f *layout.File) bool {
 		rows := s.Manifest.FileOf(schema.Recordings.Name, f.Period)
+		stored := rows != nil && rows.Recordings[schema.RecordingStored] > 0
 		from, _ := snapshot.BoundsOf(f.Period)
-		return from < before.UnixMilli() && (rows != nil && rows.Recordings[schema.RecordingStored] > 0 || f.Unarchived != nil && *f.Unarchived > 0)
+		return from < before.UnixMilli() && (stored || f.Unarchived != nil && *f.Unarchived > 0)
 	}, func(c *calls.Call) bool {
 		r, _ := c.Recording()
 		return c.Began() < before.UnixMilli() && (r.State == schema.RecordingStored || c.RecordingDue())

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -319,19 +320,16 @@ func TestRecordingsCommand(t *testing.T) {
 // well, with all calls and transcripts. Later nights try again, and give up in the end.
 func TestRecordingFaults(t *testing.T) {
 	t.Parallel()
-	const share = 0.09
+	const share = 0.1
 	faults := recordings.Faults{recordings.Cut: share, recordings.Once: share, recordings.Truncated: share, recordings.Length: share,
 		recordings.Forbidden: share, recordings.Missing: share, recordings.Page: share, recordings.Redirect: share, recordings.Busy: share}
-	if *worlds > 1 { // it takes half a minute to tell that a host is slow
-		faults[recordings.Slow] = share
-	}
 	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 24, Calls: 60 * int64(min(2, *worlds)), Days: 2}}, faults, found)
 	type ending struct{ first, last, reason string }
 	want := map[recordings.Fault]ending{
 		"": {"stored", "stored", ""}, recordings.Cut: {"stored", "stored", ""}, recordings.Once: {"stored", "stored", ""},
 		recordings.Redirect:  {"stored", "stored", ""},
 		recordings.Truncated: {"due", "stored", "the recording lasts "}, recordings.Length: {"due", "due", "127.0.0.1: unexpected EOF"},
-		recordings.Slow: {"due", "due", "sends too slowly"}, recordings.Busy: {"due", "due", "answered HTTP 503"},
+		recordings.Busy:      {"due", "due", "answered HTTP 503"},
 		recordings.Forbidden: {"due", "gone", "no longer accepts the link (HTTP 403)"},
 		recordings.Missing:   {"gone", "gone", "has no such recording (HTTP 404)"},
 		recordings.Page:      {"refused", "refused", "sent a web page, not audio"},
@@ -353,8 +351,8 @@ func TestRecordingFaults(t *testing.T) {
 				state = want[of].last
 			}
 			seen[of] = true
-			if short := v.EndAt-v.StartAt < 30_000; short && (of == recordings.Slow || of == recordings.Truncated) {
-				continue // it may be over before it is too slow, or lack less than is tolerated
+			if v.EndAt-v.StartAt < 15_000 && of == recordings.Truncated {
+				continue // it may lack less than is tolerated
 			}
 			if row["state"] != state || !strings.Contains(row["reason"].(string), want[of].reason) || want[of].reason == "" && row["reason"] != "" {
 				t.Errorf("%s: %v", of, row)
@@ -369,7 +367,7 @@ func TestRecordingFaults(t *testing.T) {
 	if *worlds == 1 { // failures take some seconds
 		return
 	}
-	// A host that fails twelve times in a row is given up until the next night.
+	// Those that fail rest, and a host is given up for the night after twelve new failures in a row.
 	for range 20 {
 		s.clock.Advance(24 * time.Hour)
 		s.mustNight()
@@ -384,6 +382,31 @@ func TestRecordingFaults(t *testing.T) {
 		}
 	}
 	check(true)
+	s.sameAsTable()
+}
+
+// A host that sends a frame now and then is given up, and the night ends well. It takes half a minute
+// to tell that a host is slow.
+func TestSlowRecordings(t *testing.T) {
+	longtest.Only(t)
+	t.Parallel()
+	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 25, Calls: 12, Days: 1}}, recordings.Faults{recordings.Slow: 1}, found)
+	s.mustNight()
+	sameAsTruth(t, s.company)
+	long := 0
+	for id, v := range s.expected() {
+		if v.EndAt-v.StartAt < 30_000 {
+			continue // it may be over before it is too slow
+		}
+		long++
+		rows := s.sql("SELECT state, reason FROM recordings WHERE call_id = '" + id + "'")
+		if got := fmt.Sprint(rows); len(rows) != 1 || !strings.Contains(got, "state:due") || !strings.Contains(got, "sends too slowly") {
+			t.Errorf("%s: %s", id, got)
+		}
+	}
+	if long == 0 {
+		t.Error("all calls are short")
+	}
 	s.sameAsTable()
 }
 
@@ -416,11 +439,10 @@ func TestRecordingHostDown(t *testing.T) {
 	}
 	// An archive that cannot be written is this machine's fault: exit code 3.
 	s.clock.Advance(24 * time.Hour)
-	blocked := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
+	if err := errors.Join(os.Rename(s.archive, s.archive+".away"), os.WriteFile(s.archive, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if r := s.extract(t.Context(), "--recordings", blocked, "--recordings-private"); r.code != cli.ExitIncomplete || !strings.Contains(r.stderr, "recordings could not be stored") {
+	if r := s.night(); r.code != cli.ExitIncomplete || !strings.Contains(r.stderr, "recordings could not be stored") {
 		t.Errorf("%d %s", r.code, r.stderr)
 	}
 	sameAsTruth(t, s.company)

@@ -75,8 +75,7 @@ const pruneAtOnce = 1000
 // It puts the records that end this, which the caller commits.
 func Prune(ctx context.Context, w *sink.Warehouse, before time.Time, keep string, now func() time.Time,
 	commit func(context.Context) error) (out Pruned, err error) {
-	s := w.Snapshot()
-	if s == nil || s.Manifest.Archive == "" {
+	if w.Snapshot() == nil || w.Snapshot().Manifest.Archive == "" { // nothing was ever stored
 		return out, nil
 	}
 	if !before.IsZero() {
@@ -97,7 +96,7 @@ func Prune(ctx context.Context, w *sink.Warehouse, before time.Time, keep string
 		}
 	}
 	err = inBatches(w.RecordingsToDelete(ctx), func(some []calls.Recording) error {
-		return out.delete(ctx, w, s.Manifest.Archive, some, now())
+		return out.delete(ctx, w, w.Archived(), some, now())
 	})
 	return out, err
 }

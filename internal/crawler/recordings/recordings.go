@@ -32,8 +32,8 @@ const (
 	lookAgain = 64
 	// onPage is the number of calls on a list page.
 	onPage = 100
-	// mostFailures in a row, or this much time on failures in total, end the downloads of a run: its
-	// host is down. The time is that of all connections together.
+	// mostFailures in a row of recordings that never failed before, or this much time on failures in
+	// total, end the downloads of a run: its host is down. The time is that of all connections together.
 	mostFailures = 12
 	mostWasted   = 20 * time.Minute
 	// shortAfter is the attempt from which a recording that is shorter than its call is stored as it
@@ -410,15 +410,17 @@ func (c *Crawl) note(r *schema.Recording, took time.Duration) {
 	default:
 		p.Failed++
 		p.Reason = r.Reason
-		c.row++
 		c.wasted += took
-		failures, wasted = c.row, c.wasted
+		if wasted = c.wasted; r.Attempts == 1 {
+			c.row++
+			failures = c.row
+		}
 	}
 	c.mu.Unlock()
 	switch {
 	case failures >= mostFailures:
 		c.end(fmt.Sprintf("given up after %d failures in a row: %s", failures, r.Reason), nil)
-	case failures > 0 && wasted > mostWasted:
+	case wasted > mostWasted:
 		c.end(fmt.Sprintf("given up after %v of failures: %s", mostWasted, r.Reason), nil)
 	}
 }

@@ -243,3 +243,28 @@ func TestNewestFirst(t *testing.T) {
 		t.Errorf("asked %s", asked)
 	}
 }
+
+// Recordings that failed before do not keep later nights from the others: only new failures in a row
+// show that a host is down.
+func TestManyFailures(t *testing.T) {
+	t.Parallel()
+	a := open(t)
+	var paths []string
+	for n := range 30 {
+		paths = append(paths, fmt.Sprintf("/500/%02d", n))
+	}
+	a.put(1, paths...)
+	tried := map[string]bool{}
+	for night := range 3 {
+		asked, r := a.run(24 * time.Hour)
+		for _, path := range strings.Split(asked, ", ") {
+			tried[path] = true
+		}
+		if night == 0 && !strings.Contains(r.Problem, "12 failures in a row") {
+			t.Errorf("the first night: %+v", r)
+		}
+	}
+	if len(tried) != len(paths) {
+		t.Errorf("%d of %d were tried in three nights", len(tried), len(paths))
+	}
+}

@@ -47,13 +47,17 @@ func (s *Settings) Elsewhere(address string) string {
 // plain returns the address of an archive as people write it.
 func plain(address string) string { return strings.TrimPrefix(address, "file://") }
 
-// moved fails if the recordings of a warehouse were stored in another archive, and the newest one is
-// not in this one: their rows would name files that are not there.
+// lookFor is how many of the newest recordings are looked for at a new address.
+const lookFor = 20
+
+// moved fails if the recordings of a warehouse were stored in another archive, and none of the newest
+// is in this one: their rows would name files that are not there.
 func moved(ctx context.Context, w *sink.Warehouse, a *recording.Archive) error {
 	if w.Snapshot() == nil || w.Snapshot().Manifest.Archive == "" || w.Snapshot().Manifest.Archive == a.Address() {
 		return nil
 	}
 	m := w.Snapshot().Manifest
+	looked := 0
 	for r, err := range w.RecordingsBefore(ctx, time.UnixMilli(math.MaxInt64/2)) {
 		if err != nil {
 			return Explain(err)
@@ -64,15 +68,20 @@ func moved(ctx context.Context, w *sink.Warehouse, a *recording.Archive) error {
 		sizes, err := a.Sizes(ctx, path.Dir(r.Known.Path))
 		switch {
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
-			return Explain(err)
+			return cli.Usage("check the setting recordings", "look for the recordings of this warehouse in %s: %w", plain(a.Address()), err)
 		case err == nil && sizes[r.Known.Path] == r.Known.Bytes:
 			return nil
 		}
-		return cli.Usage("move the files there, under the same paths, or set recordings back",
-			"--recordings names %s, but the files of %s are in %s", plain(a.Address()),
-			cli.Plural(m.Recordings().States[schema.RecordingStored], "recording"), plain(m.Archive))
+		if looked++; looked == lookFor {
+			break
+		}
 	}
-	return nil
+	if looked == 0 {
+		return nil
+	}
+	return cli.Usage("move the files there, under the same paths, or set recordings back",
+		"--recordings names %s, but the files of %s are in %s", plain(a.Address()),
+		cli.Plural(m.Recordings().States[schema.RecordingStored], "recording"), plain(m.Archive))
 }
 
 // OpenArchive returns the archive of recordings of a warehouse that is open for writing, after
