@@ -152,10 +152,6 @@ type beside struct {
 // tools.
 func ofDay(figures []figure) question.Strict { return question.Strict{Changes: len(figures)} }
 
-func ofPeriod(figures []figure) question.Strict {
-	return question.Strict{Answers: answersOfPeriod, Changes: len(figures)}
-}
-
 const answersOfPeriod = 4
 
 // beside compares the figures of two spans.

@@ -254,7 +254,8 @@ func (c *composer) numbers(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if c.whole, err = c.beside(ctx, c.spans[2], c.spans[3], c.figures, ofPeriod(c.figures), restless); err != nil {
+	strict := question.Strict{Answers: answersOfPeriod, Changes: len(c.figures)}
+	if c.whole, err = c.beside(ctx, c.spans[2], c.spans[3], c.figures, strict, restless); err != nil {
 		return err
 	}
 	trends, err := c.trends(ctx, day)
