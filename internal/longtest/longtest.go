@@ -56,12 +56,12 @@ func Checks(quick, full int) {
 }
 
 // Only skips a test, or a case of one, unless -long is given: cheaper tests show nearly all of
-// it. Under the race detector half of them run, at random. A make target that names the test but lacks -long
+// it. Under the race detector one of ten runs, at random. A make target that names the test but lacks -long
 // fails, because it would silently skip what it claims to try.
 func Only(t *testing.T) {
 	t.Helper()
 	switch {
-	case long, underRace && rand.IntN(2) == 0:
+	case long, underRace && rand.IntN(10) == 0:
 	case os.Getenv("MAKELEVEL") != "" && flag.Lookup("test.run").Value.String() != "":
 		t.Fatal("the make target that runs this test lacks -args -long")
 	default:

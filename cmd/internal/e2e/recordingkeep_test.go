@@ -309,7 +309,7 @@ func TestRecordingsLeftInS3(t *testing.T) {
 		ended <- s.extract(ctx, "follow", "--follow-every", "1s..1s", "--recordings", s.archive, "--recordings-private", "--keep-recordings", "7d", "--quiet")
 	}()
 	runs := number(t, s.one("SELECT count(*) FROM runs WHERE outcome IN ('done', 'incomplete')"))
-	for n := 0; objects() == len(paths) && n < 200; n++ {
+	for n := 0; objects() != len(s.storedPaths()) && n < 200; n++ {
 		s.clock.Advance(2 * time.Minute)
 		time.Sleep(100 * time.Millisecond)
 	}
