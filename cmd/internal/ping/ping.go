@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -16,6 +15,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/hook"
 	"callhouse/internal/words"
 )
 
@@ -60,32 +60,18 @@ func Send(ctx context.Context, address string, err error, secrets *words.Secrets
 	}
 }
 
-// knock sends one ping. Its error is permanent if a retry is useless, and never contains the
-// address, with which anyone could ping in our name.
+// knock sends one ping. Its error is permanent if a retry is useless.
 func knock(ctx context.Context, method, target, body string) error {
 	req, err := http.NewRequestWithContext(ctx, method, target, strings.NewReader(body))
 	if err != nil {
 		return backoff.Permanent(errors.New("not a valid URL"))
 	}
 	req.Header.Set("User-Agent", "callhouse/"+cli.Version())
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		var u *url.Error
-		if errors.As(err, &u) {
-			err = u.Err
-		}
-		return err
+	err = hook.Send(http.DefaultClient, req)
+	if _, refused := errors.AsType[*hook.RefusedError](err); refused {
+		return backoff.Permanent(err)
 	}
-	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can be reused
-	if resp.StatusCode/100 == 2 {
-		return nil
-	}
-	err = fmt.Errorf("it responded with status %d", resp.StatusCode)
-	if resp.StatusCode/100 == 5 || resp.StatusCode == http.StatusTooManyRequests {
-		return err
-	}
-	return backoff.Permanent(err)
+	return err
 }
 
 func hostOf(target string) string {

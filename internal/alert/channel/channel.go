@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"callhouse/internal/alert"
+	"callhouse/internal/hook"
 	"callhouse/internal/words"
 )
 
@@ -129,24 +130,11 @@ func (p *post) Send(ctx context.Context, m *alert.Message) error {
 		req.Header.Set(HeaderTimestamp, at)
 		req.Header.Set(HeaderSignature, Sign(p.secret, at, body))
 	}
-	resp, err := p.client.Do(req)
-	if err != nil {
-		var u *url.Error
-		if errors.As(err, &u) { // it repeats the address, with which anyone could write in our name
-			err = u.Err
-		}
-		return err
+	err = hook.Send(p.client, req)
+	if _, refused := errors.AsType[*hook.RefusedError](err); refused {
+		return &alert.RefusedError{Err: err}
 	}
-	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can be reused
-	if resp.StatusCode/100 == 2 {
-		return nil
-	}
-	err = fmt.Errorf("it responded with status %d", resp.StatusCode)
-	if resp.StatusCode/100 == 5 || resp.StatusCode == http.StatusTooManyRequests {
-		return err
-	}
-	return &alert.RefusedError{Err: err}
+	return err
 }
 
 // Sign returns the signature of a body that is sent at a time, in seconds since 1970.

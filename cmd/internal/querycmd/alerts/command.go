@@ -103,11 +103,7 @@ func (c *command) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	loc, err := c.Location()
-	if err != nil {
-		return err
-	}
-	w, err := c.Open(ctx, loc)
+	w, err := c.open(ctx)
 	if err != nil {
 		return err
 	}
@@ -129,6 +125,15 @@ func (c *command) run(ctx context.Context) (err error) {
 		return err
 	}
 	return c.tell(f, &s.State, sent, failed)
+}
+
+// open opens the warehouse in the zone of the settings.
+func (c *command) open(ctx context.Context) (*analytics.Warehouse, error) {
+	loc, err := c.Location()
+	if err != nil {
+		return nil, err
+	}
+	return c.Open(ctx, loc)
 }
 
 // channels makes the channels that rules use.
@@ -235,16 +240,12 @@ func (c *command) test(ctx context.Context, days int) (err error) {
 	if err != nil {
 		return err
 	}
-	loc, err := c.Location()
-	if err != nil {
-		return err
-	}
-	w, err := c.Open(ctx, loc)
+	w, err := c.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = cmp.Or(err, c.Release(w)) }()
-	at := c.now()
+	loc, at := w.Location(), c.now()
 	if listed := w.Snapshot().Manifest.ListedTo(); listed.Before(at) {
 		at = listed
 	}
