@@ -138,6 +138,7 @@ func TestAlertsKilled(t *testing.T) {
 	killed := map[string]bool{} // once at each channel
 	for range 4 {
 		cmd := exec.CommandContext(t.Context(), query, "alert", "--alerts", rules, "--warehouse", c.warehouse)
+		b.mu.Lock()
 		b.then = func(path string) bool {
 			if killed[path] {
 				return false
@@ -145,8 +146,15 @@ func TestAlertsKilled(t *testing.T) {
 			killed[path] = true
 			return cmd.Process.Kill() == nil
 		}
-		_ = cmd.Run()
+		err := cmd.Start()
+		b.mu.Unlock()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait()
 	}
+	b.mu.Lock() // the last request of a killed process may not be over
+	defer b.mu.Unlock()
 	var hooks, slacks []string
 	for _, got := range b.got {
 		if id, ok := strings.CutPrefix(got, "/hook "); ok {
