@@ -22,12 +22,11 @@ type followStore struct {
 	now    func() time.Time
 	first  int64 // earlier calls are not stored, ms
 
-	covered *schema.Span // listed, with nothing new; nil: there is none
-	since   time.Time    // since when
-
-	mu     sync.Mutex
-	fresh  map[string]calls.Due // due, and not committed
-	unsure map[string]bool      // of these, calls whose record an earlier process may have stored
+	mu      sync.Mutex           // the recordings are put beside the calls
+	covered *schema.Span         // listed, with nothing new; nil: there is none
+	since   time.Time            // since when
+	fresh   map[string]calls.Due // due, and not committed
+	unsure  map[string]bool      // of these, calls whose record an earlier process may have stored
 }
 
 func newFollowStore(st *intake.Store, m *follow.Memory, now func() time.Time) *followStore {
@@ -179,6 +178,8 @@ func (s *followStore) cover(r *schema.Record) error {
 	if err := json.Unmarshal(r.Body, &span); err != nil {
 		return err
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.covered == nil {
 		s.since = s.now()
 		s.covered = &span
@@ -194,6 +195,8 @@ func (s *followStore) cover(r *schema.Record) error {
 
 // listed returns the record of the listed range, if there is one.
 func (s *followStore) listed() []schema.Record {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.covered == nil {
 		return nil
 	}
@@ -208,7 +211,10 @@ func (s *followStore) listed() []schema.Record {
 
 // release stores a range that was listed with nothing new for long.
 func (s *followStore) release(ctx context.Context, now time.Time) error {
-	if s.covered == nil || now.Sub(s.since) < coverageEvery {
+	s.mu.Lock()
+	early := s.covered == nil || now.Sub(s.since) < coverageEvery
+	s.mu.Unlock()
+	if early {
 		return nil
 	}
 	return s.Store.Put(ctx, s.listed()...)
