@@ -456,6 +456,27 @@ func TestAudit(t *testing.T) {
 	}
 }
 
+// Readers with the same tools share what serves them, and each gets answers by their own rights.
+func TestReadersAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newSetting(t, company(), nil)
+	of := map[string]rights.Rights{"ann": {Agents: []string{"ann"}}, "bob": {Agents: []string{"bob"}}}
+	var all sync.WaitGroup
+	for user := range of {
+		c := s.overHTTP(of, user)
+		for range 3 {
+			all.Go(func() {
+				got, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "sql", Arguments: map[string]any{"statement": "SELECT DISTINCT agent_id FROM calls"}})
+				raw, _ := json.Marshal(got)
+				if err != nil || got.IsError || strings.Count(string(raw), `{"agent_id":"`) != 1 || !strings.Contains(string(raw), `{"agent_id":"`+user+`"}`) {
+					t.Errorf("%s is told %s, %v", user, raw, err)
+				}
+			})
+		}
+	}
+	all.Wait()
+}
+
 // Without its password nobody is answered, and another site's page cannot ask.
 func TestWhoMayAsk(t *testing.T) {
 	t.Parallel()

@@ -58,10 +58,15 @@ func newTool(name, about string, input schema) *tool {
 		names: names(input)}
 }
 
-// handler runs a tool for a reader. Errors are answers, so that the assistant can correct its call.
-func (s *Server) handler(t *tool, r Reader) sdk.ToolHandler {
+// handler runs a tool for the reader in the context. Errors are answers, so that the assistant can
+// correct its call.
+func (s *Server) handler(t *tool) sdk.ToolHandler {
 	return func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		began := time.Now()
+		r, ok := ctx.Value(readerKey{}).(Reader)
+		if !ok {
+			return nil, errors.New("nobody is known to have called the tool")
+		}
 		a, err := s.answer(ctx, t, r, req.Params.Arguments)
 		if err != nil && ctx.Err() == nil {
 			err = s.Settings.Explain(err)
