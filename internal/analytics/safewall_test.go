@@ -62,7 +62,7 @@ func TestSafeKnowsEveryFunction(t *testing.T) {
 		}
 		var unsafe *guard.UnsafeError
 		verdict := "passes"
-		if errors.As(guard.Reads(t.Context(), conn, text, true), &unsafe) {
+		if errors.As(reads(t, conn, text), &unsafe) {
 			verdict = "refused"
 		}
 		b.WriteString(kind + " " + fn + " " + verdict + "\n")

@@ -15,7 +15,6 @@ import (
 	mathbits "math/bits"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"unicode/utf8"
@@ -260,20 +259,6 @@ func (s *signs) hangul(text string, at int) int {
 		}
 	}
 	return at
-}
-
-// Rewrite returns the text of a turn with spans, which are those of this turn, replaced.
-func Rewrite(text string, spans []Span, by func(Span) string) string {
-	var b strings.Builder
-	b.Grow(len(text))
-	at := 0
-	for _, s := range spans {
-		b.WriteString(text[at:s.From])
-		b.WriteString(by(s))
-		at = s.To
-	}
-	b.WriteString(text[at:])
-	return b.String()
 }
 
 // Plain returns the replacement without a key: [card].

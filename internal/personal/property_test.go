@@ -35,7 +35,7 @@ func check(t interface{ Fatalf(string, ...any) }, f *Finder, turns []Turn) {
 		byTurn[s.Turn] = append(byTurn[s.Turn], s)
 	}
 	for i := range turns {
-		clean := Rewrite(turns[i].Text, byTurn[i], func(Span) string { return "\x00" })
+		clean := rewrite(turns[i].Text, byTurn[i], func(Span) string { return "\x00" })
 		rest := turns[i].Text
 		for part := range strings.SplitSeq(clean, "\x00") {
 			_, after, ok := strings.Cut(rest, part)

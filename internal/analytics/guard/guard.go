@@ -53,17 +53,10 @@ type Check struct {
 	NoPlans bool
 }
 
-// Reads returns nil for one statement that only reads, also under EXPLAIN (ANALYZE executes the
-// statement and is refused with isSafe). It decides from the parse tree alone, before planning:
-// planning EXPORT DATABASE already creates a folder. With isSafe the statement may read only the
-// warehouse.
-func Reads(ctx context.Context, conn *duck.Conn, text string, isSafe bool) error {
-	_, err := Check{Safe: isSafe}.Text(ctx, conn, text)
-	return err
-}
-
-// Text is Reads for a statement that may be rewritten. It returns the checked text, which is the
-// one to run.
+// Text returns the text of one statement that only reads, also under EXPLAIN, as it may have been
+// rewritten: the one to run. It fails for any other (ANALYZE executes the statement and is refused
+// if Safe). It decides from the parse tree alone, before planning: planning EXPORT DATABASE already
+// creates a folder.
 func (k Check) Text(ctx context.Context, conn *duck.Conn, text string) (string, error) {
 	if strings.IndexByte(text, 0) >= 0 { // where C would take the text to end
 		return "", &duck.Error{Kind: "Parser", Message: "the statement contains a zero byte"}

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -187,7 +188,10 @@ func TestPresidio(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, spans := range found {
-		text := personal.Rewrite(texts[i], spans, personal.Plain)
+		text := texts[i]
+		for _, s := range slices.Backward(spans) {
+			text = text[:s.From] + personal.Plain(s) + text[s.To:]
+		}
 		t.Log(text)
 		for _, name := range []string{"John", "Smith", "Chicago", "York"} {
 			if strings.Contains(text, name) {
