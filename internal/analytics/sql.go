@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/guard"
 	"callhouse/internal/analytics/value"
+	"callhouse/internal/layout"
 )
 
 // SQL runs one statement that reads, over the views. The
@@ -111,7 +111,7 @@ func (w *Warehouse) Card(ctx context.Context, id string) (*Rows, error) {
 	}
 	return w.facts(ctx, `, (SELECT CASE WHEN state = 'stored' THEN ? || '/' || path ELSE concat_ws(': ', state, reason) END
 			FROM recordings WHERE recordings.call_id = calls.call_id) AS recording`,
-		strings.TrimPrefix(w.Snapshot().Manifest.Archive, "file://"), id)
+		layout.ArchivePlace(w.Snapshot().Manifest.Archive), id)
 }
 
 // Facts is Card without the place of the recording.

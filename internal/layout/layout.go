@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -90,6 +91,9 @@ func ParseDataFile(base string) (period, id string, ok bool) {
 
 // Day returns the UTC day "2006-01-02" of an instant in ms.
 func Day(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.DateOnly) }
+
+// ArchivePlace returns the address of an archive of recordings as people write it: a folder is a path.
+func ArchivePlace(address string) string { return strings.TrimPrefix(address, "file://") }
 
 // SegmentName returns the file name of a journal's n-th segment.
 func SegmentName(n int64) string { return fmt.Sprintf("%06d.zst", n) }

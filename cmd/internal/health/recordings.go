@@ -2,12 +2,12 @@ package health
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 	"callhouse/internal/sink/verify"
@@ -92,5 +92,5 @@ func (h *State) Archives(setting string) {
 // moved says what to do about an archive in another place than the setting names.
 func (a *archive) moved() string {
 	return fmt.Sprintf("the setting recordings names %s, but the files of %s are in %s: move them there, or set it back", a.Setting,
-		cli.Plural(a.Stored, "recording"), strings.TrimPrefix(a.Address, "file://"))
+		cli.Plural(a.Stored, "recording"), layout.ArchivePlace(a.Address))
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"strings"
 	"time"
 
 	"callhouse/internal/calls"
@@ -63,7 +62,7 @@ func Check(ctx context.Context, root string, deep bool) (*Checked, error) {
 // check calls found for each recording that is stored according to its row, but not as it says.
 func check(ctx context.Context, root string, s *layout.Snapshot, deep bool, found func(*calls.Call, *schema.Recording, string) error) (
 	*Checked, error) {
-	out := &Checked{Archive: strings.TrimPrefix(s.Manifest.Archive, "file://"), Hashed: deep}
+	out := &Checked{Archive: layout.ArchivePlace(s.Manifest.Archive), Hashed: deep}
 	fsys, err := disk.OpenToRead(root)
 	if err != nil {
 		return out, err

@@ -8,7 +8,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"callhouse/cmd/internal/cli"
@@ -38,14 +37,11 @@ func (s *Settings) Elsewhere(address string) string {
 		return ""
 	}
 	defer a.Close()
-	if plain(a.Address()) == plain(address) {
-		return ""
+	if place := layout.ArchivePlace(a.Address()); place != layout.ArchivePlace(address) {
+		return place
 	}
-	return plain(a.Address())
+	return ""
 }
-
-// plain returns the address of an archive as people write it.
-func plain(address string) string { return strings.TrimPrefix(address, "file://") }
 
 // lookFor is how many of the newest recordings are looked for at a new address.
 const lookFor = 20
@@ -68,7 +64,8 @@ func moved(ctx context.Context, w *sink.Warehouse, a *recording.Archive) error {
 		sizes, err := a.Sizes(ctx, path.Dir(r.Known.Path))
 		switch {
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
-			return cli.Usage("check the setting recordings", "look for the recordings of this warehouse in %s: %w", plain(a.Address()), err)
+			return cli.Usage("check the setting recordings", "look for the recordings of this warehouse in %s: %w",
+				layout.ArchivePlace(a.Address()), err)
 		case err == nil && sizes[r.Known.Path] == r.Known.Bytes:
 			return nil
 		}
@@ -80,8 +77,8 @@ func moved(ctx context.Context, w *sink.Warehouse, a *recording.Archive) error {
 		return nil
 	}
 	return cli.Usage("move the files there, under the same paths, or set recordings back",
-		"--recordings names %s, but the files of %s are in %s", plain(a.Address()),
-		cli.Plural(m.Recordings().States[schema.RecordingStored], "recording"), plain(m.Archive))
+		"--recordings names %s, but the files of %s are in %s", layout.ArchivePlace(a.Address()),
+		cli.Plural(m.Recordings().States[schema.RecordingStored], "recording"), layout.ArchivePlace(m.Archive))
 }
 
 // OpenArchive returns the archive of recordings of a warehouse that is open for writing, after
