@@ -12,15 +12,21 @@ import (
 // Requested is when texts that were not checked are requested again.
 const Requested = "the next run requests them again"
 
-// RedactedLines prints how many values of each kind were redacted, and how many calls a service did
-// not check; again is what has them checked.
-func RedactedLines(line func(name, format string, args ...any), counts map[string]int64, again string) {
+// RedactedText says how many values of each kind were redacted; empty if none. unchecked is how many
+// calls a service did not check.
+func RedactedText(counts map[string]int64) (text string, unchecked int64) {
 	by := maps.Clone(counts)
 	delete(by, mask.Unchecked)
-	if len(by) > 0 {
-		line("redacted", "%s", cli.Counts(by))
+	return cli.Counts(by), counts[mask.Unchecked]
+}
+
+// RedactedLines prints both; again is what has calls checked that were not.
+func RedactedLines(line func(name, format string, args ...any), counts map[string]int64, again string) {
+	text, n := RedactedText(counts)
+	if text != "" {
+		line("redacted", "%s", text)
 	}
-	if n := counts[mask.Unchecked]; n > 0 {
+	if n > 0 {
 		line("unchecked", "%s: the service of --redact-service did not check the texts, and they are not stored; %s",
 			cli.Plural(n, "record"), again)
 	}

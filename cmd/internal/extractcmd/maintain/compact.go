@@ -16,7 +16,6 @@ import (
 	"callhouse/cmd/internal/runreport"
 	"callhouse/internal/sink"
 	"callhouse/internal/sink/snapshot"
-	"callhouse/internal/wire/mask"
 	"callhouse/internal/words"
 )
 
@@ -151,10 +150,8 @@ func redactStored(ctx context.Context, s *settings.Settings, w *sink.Warehouse, 
 		return nil
 	}
 	if err == nil && !s.Quiet {
-		by := runreport.RedactedCounts([]byte(w.Redacted()))
-		unchecked := by[mask.Unchecked]
-		delete(by, mask.Unchecked)
-		found := cmp.Or(cli.Counts(by), "nothing found")
+		text, unchecked := runreport.RedactedText(runreport.RedactedCounts([]byte(w.Redacted())))
+		found := cmp.Or(text, "nothing found")
 		if unchecked > 0 {
 			found += fmt.Sprintf("; the service of --redact-service did not check %s, which stay as they are: repeat the command",
 				cli.Plural(unchecked, "call"))
