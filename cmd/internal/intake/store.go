@@ -77,33 +77,46 @@ const mostAsking = 4
 // clean cleans the calls among records. Of a call whose texts could not be checked, an item is left
 // without them, and no record: the call remains due.
 func (s *Store) clean(ctx context.Context, recs []schema.Record) ([]schema.Record, error) {
-	jobs := pool.New().WithContext(ctx).WithFirstError().WithMaxGoroutines(1)
-	if s.Asks() {
-		jobs = jobs.WithMaxGoroutines(mostAsking)
-	}
-	dropped := make([]bool, len(recs))
-	for i := range recs {
-		if recs[i].Resource != "" || !recs[i].Kind.OfCall() {
-			continue
-		}
-		jobs.Go(func(context.Context) error {
-			clean, _, err := s.Clean(recs[i].Body)
-			if unchecked := (*mask.UncheckedError)(nil); errors.As(err, &unchecked) {
-				clean, err = unchecked.Rest, nil
-				dropped[i] = recs[i].Kind != schema.KindItem
+	if !s.Asks() {
+		for i := range recs {
+			if _, err := s.cleanOne(&recs[i]); err != nil {
+				return nil, err
 			}
-			recs[i].Body = clean
+		}
+		return recs, nil
+	}
+	jobs := pool.New().WithContext(ctx).WithFirstError().WithMaxGoroutines(mostAsking)
+	kept := make([]bool, len(recs))
+	for i := range recs {
+		jobs.Go(func(context.Context) (err error) {
+			kept[i], err = s.cleanOne(&recs[i])
 			return err
 		})
 	}
-	err := jobs.Wait()
-	kept := recs[:0]
+	if err := jobs.Wait(); err != nil {
+		return nil, err
+	}
+	out := recs[:0]
 	for i := range recs {
-		if !dropped[i] {
-			kept = append(kept, recs[i])
+		if kept[i] {
+			out = append(out, recs[i])
 		}
 	}
-	return kept, err
+	return out, nil
+}
+
+// cleanOne cleans a record if it is one of a call, and reports whether it is kept.
+func (s *Store) cleanOne(r *schema.Record) (kept bool, err error) {
+	if r.Resource != "" || !r.Kind.OfCall() {
+		return true, nil
+	}
+	clean, _, err := s.Clean(r.Body)
+	if unchecked := (*mask.UncheckedError)(nil); errors.As(err, &unchecked) {
+		r.Body = unchecked.Rest
+		return r.Kind == schema.KindItem, nil
+	}
+	r.Body = clean
+	return true, err
 }
 
 // Checkpoint implements crawler.Store.

@@ -129,7 +129,11 @@ func (s *Settings) patterns() (out []layout.Pattern, err error) {
 			return nil, cli.Usage(`a line is: name = regular expression, such as member = \bM-\d{6}\b`,
 				"line %d of %s is no pattern", n, s.RedactPatterns)
 		}
-		if _, err := redactorOptions(&layout.Redaction{Patterns: []layout.Pattern{p}}); err != nil {
+		o, err := redactorOptions(&layout.Redaction{Patterns: []layout.Pattern{p}})
+		if err == nil {
+			_, err = personal.New(o)
+		}
+		if err != nil {
 			return nil, cli.Usage("see the syntax of RE2: https://github.com/google/re2/wiki/Syntax", "line %d of %s: %w", n,
 				s.RedactPatterns, err)
 		}
@@ -151,8 +155,7 @@ func redactorOptions(r *layout.Redaction) (o personal.Options, err error) {
 		o.Patterns = append(o.Patterns, personal.Pattern{Kind: kinds.Kind(p.Kind), Re: re})
 	}
 	o.Countries = r.Countries
-	_, err = personal.New(o)
-	return o, err
+	return o, nil
 }
 
 // redactor returns the redactor of an entry of the manifest; nil if it redacts nothing. key is that of
@@ -161,14 +164,17 @@ func redactor(r *layout.Redaction, key []byte) (*mask.Redactor, error) {
 	if !r.Active() {
 		return nil, nil
 	}
-	o, err := redactorOptions(r)
-	if err != nil {
-		return nil, cli.Usage("a newer callhouse may know it: upgrade", "what the warehouse redacts cannot be read: %w", err)
-	}
 	if !r.Tokens {
 		key = nil
 	}
-	return mask.NewRedactor(o, key)
+	o, err := redactorOptions(r)
+	if err == nil {
+		var made *mask.Redactor
+		if made, err = mask.NewRedactor(o, key); err == nil {
+			return made, nil
+		}
+	}
+	return nil, cli.Usage("a newer callhouse may know it: upgrade", "what the warehouse redacts cannot be read: %w", err)
 }
 
 // identified returns an entry of the manifest with what identifies the recognizers.
