@@ -147,11 +147,12 @@ type beside struct {
 	restless    float64           // variance of daily calls relative to chance; 0: unknown
 }
 
-// The changes judged together, so that at most five of a hundred pages without any real change show
-// one: those of the last day's figures, and those of the period's together with agents, reasons and
-// tools.
+// ofDay has the figures of the last day judged together, so that at most five of a hundred pages
+// without any real change show one.
 func ofDay(figures []figure) question.Strict { return question.Strict{Changes: len(figures)} }
 
+// answersOfPeriod is how many answers about the period are judged together, for the same reason: its
+// figures, agents, reasons and tools.
 const answersOfPeriod = 4
 
 // beside compares the figures of two spans.

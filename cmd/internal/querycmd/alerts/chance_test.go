@@ -102,7 +102,7 @@ func falseAlarms(t *testing.T, text string, days int) {
 			return is
 		})
 		c, _, _ := over(house(t, calls), path, time.Time{}, nil)
-		f, err := c.file()
+		f, err := fileOf(c.Command)
 		if err != nil {
 			t.Fatal(err)
 		}

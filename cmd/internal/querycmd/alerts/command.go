@@ -79,11 +79,8 @@ there at the time.`,
 	return cmd
 }
 
-// file reads the rules.
-func (c *command) file() (*File, error) { return Rules(c.Command) }
-
-// Rules reads the rules and channels of the setting alerts.
-func Rules(c *answer.Command) (*File, error) {
+// fileOf reads the rules and channels of the setting alerts.
+func fileOf(c *answer.Command) (*File, error) {
 	if c.Alerts == "" {
 		return nil, cli.Usage("set --alerts FILE, or alerts in callhouse.toml", "no file of rules")
 	}
@@ -94,7 +91,7 @@ func (c *command) run(ctx context.Context) (err error) {
 	if c.Format != "" || c.Output != "" {
 		return cli.Usage("query alert test shows a table", "alert takes no --format and no --output")
 	}
-	f, err := c.file()
+	f, err := fileOf(c.Command)
 	if err != nil {
 		return err
 	}
@@ -236,7 +233,7 @@ func (c *command) test(ctx context.Context, days int) (err error) {
 	if days < 1 || days > 400 {
 		return cli.Usage("for example --days 30", "--days must be 1 to 400")
 	}
-	f, err := c.file()
+	f, err := fileOf(c.Command)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ type Mailer struct {
 
 // MailerOf returns a channel of the type mail in the file of the setting alerts.
 func MailerOf(c *answer.Command, name string) (*Mailer, error) {
-	f, err := Rules(c)
+	f, err := fileOf(c)
 	if err != nil {
 		return nil, err
 	}

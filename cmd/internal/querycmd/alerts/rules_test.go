@@ -113,7 +113,7 @@ func TestExamples(t *testing.T) {
 	if err := c.run(t.Context()); err != nil {
 		t.Errorf("%v\n%s", err, stderr)
 	}
-	f, err := c.file()
+	f, err := fileOf(c.Command)
 	if err != nil || len(f.Rules) != 10 {
 		t.Fatalf("%v, %d rules", err, len(f.Rules))
 	}
