@@ -148,7 +148,8 @@ func (s *Server) make(tools []*tool) *sdk.Server {
 // Serve serves one assistant until its input ends.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer, r Reader) error {
 	r = s.limited(r)
-	return s.server(r).Run(context.WithValue(ctx, readerKey{}, r), &sdk.IOTransport{Reader: io.NopCloser(in), Writer: unclosed{out}, MaxLineLength: mostRequest})
+	lines := &sdk.IOTransport{Reader: io.NopCloser(in), Writer: unclosed{out}, MaxLineLength: mostRequest}
+	return s.server(r).Run(context.WithValue(ctx, readerKey{}, r), lines)
 }
 
 type unclosed struct{ io.Writer }
