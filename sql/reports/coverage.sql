@@ -6,11 +6,11 @@
 -- record ever had a transcript. Without --by there are further rows about the whole
 -- warehouse: calls that the last run could not read, the total that the service reports
 -- and, if transcripts came from v2, their number, how many were compared with v3, how many
--- of those differed and were replaced, how many are still to be compared, and, if calls are
--- redacted, the values that the last run replaced, by kind, and the records that a service did
--- not check. The bound is
+-- of those differed and were replaced, and how many are still to be compared. The bound is
 -- for the share of these that differ, with 95 % confidence: 1 - 0.05^(1/n), since none
--- differed of n transcripts chosen at random when they came.
+-- differed of n transcripts chosen at random when they came. If calls are redacted, the
+-- last rows count the values that the last run replaced, by kind, and the records that a
+-- service did not check.
 --
 -- An analysis is pending if the call connected as far as is known, did not opt out, has no
 -- sentiment, and its settlement is ended; it is given up if the settlement is expired. The

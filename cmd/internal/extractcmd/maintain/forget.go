@@ -46,8 +46,8 @@ warehouse for the ids and numbers, and reports where they remain.
 forget writes a receipt (JSON) to stdout. Keep it: forget --check RECEIPT verifies later that it still holds, and
 with --number or --call-id also searches for these again. The receipt contains no ids or numbers.
 
-Of the snapshots, forget rewrites the last one of each hour, the last three, and the one that extract rollback returns
-to. It removes the others: extract follow leaves more than a thousand a day. Running queries may fail; run them again.
+forget rewrites the last snapshot of each hour, the last three, and the one that extract rollback returns to. It removes
+the others, because extract follow leaves more than a thousand a day. Running queries may fail; run them again.
 Copies of the warehouse elsewhere are not changed.`
 
 // forgetFlags are the flags of forget.
