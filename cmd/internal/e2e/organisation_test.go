@@ -58,6 +58,9 @@ func shown(t *testing.T, of *resource.Resource, o organisation.Object) objectJSO
 			}
 		}
 	}
+	if len(of.Secrets) > 0 {
+		hide(v, of.Secrets...)
+	}
 	switch of {
 	case resource.Agents:
 		if data, ok := v["data"].(objectJSON); ok {

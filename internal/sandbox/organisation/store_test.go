@@ -101,6 +101,13 @@ func TestEveryResourceIsComplete(t *testing.T) {
 			t.Error(name)
 		}
 	}
+	for _, r := range All {
+		for name, size := range r.Sizes {
+			if size.Small == 0 || size.Large < size.Small {
+				t.Errorf("a large organisation has %d %s, a small one %d", size.Large, name, size.Small)
+			}
+		}
+	}
 }
 
 // TestContract compares which paths are in the contract with what a resource says of its source.
