@@ -31,10 +31,11 @@ type Reading struct {
 // quiet is how long a group may be without enough calls before its alert ends.
 const quiet = 7 * 24 * time.Hour
 
-// Advance takes the readings of a rule into the state, and puts the messages that are due into the
-// outbox. A group without a reading was not judged: nothing is known, so its alert goes on, for a
-// week at most. It returns the messages.
-func (s *State) Advance(p Policy, readings []Reading, now time.Time) (due []*Message) {
+// Advance takes the readings of a rule, of the window until a time, into the state, and puts the
+// messages that are due into the outbox. A group without a reading was not judged: nothing is known,
+// so its alert goes on, for a week of calls at most, whether or not these come late. It returns the
+// messages.
+func (s *State) Advance(p Policy, readings []Reading, until, now time.Time) (due []*Message) {
 	r := s.Rules[p.Name]
 	if r == nil || r.Definition != p.Definition {
 		r = &Rule{Definition: p.Definition, Groups: map[string]*Group{}}
@@ -61,7 +62,7 @@ func (s *State) Advance(p Policy, readings []Reading, now time.Time) (due []*Mes
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.Groups)) {
 		g := r.Groups[key]
-		if slices.ContainsFunc(readings, func(read Reading) bool { return read.Key == key }) || now.Sub(g.Window) < quiet {
+		if slices.ContainsFunc(readings, func(read Reading) bool { return read.Key == key }) || until.Sub(g.Window) < quiet {
 			continue
 		}
 		if g.Alert != nil {
