@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -36,11 +35,7 @@ const quiet = 7 * 24 * time.Hour
 // so its alert goes on, for a week of calls at most, whether or not these come late. It returns the
 // messages.
 func (s *State) Advance(p Policy, readings []Reading, until, now time.Time) (due []*Message) {
-	r := s.Rules[p.Name]
-	if r == nil || r.Definition != p.Definition {
-		r = &Rule{Definition: p.Definition, Groups: map[string]*Group{}}
-		s.Rules[p.Name] = r
-	}
+	r := s.rule(p)
 	r.Error = ""
 	var ids [3][]string
 	var items [3][]Item
@@ -133,11 +128,14 @@ func (g *Group) take(p Policy, read Reading, now time.Time) (event int, id strin
 }
 
 // Fail records that a rule could not be evaluated. Its alerts stay as they are.
-func (s *State) Fail(p Policy, why string) {
+func (s *State) Fail(p Policy, why string) { s.rule(p).Error = clip(why) }
+
+// rule returns the state of a rule. One that was edited begins anew.
+func (s *State) rule(p Policy) *Rule {
 	r := s.Rules[p.Name]
 	if r == nil || r.Definition != p.Definition {
 		r = &Rule{Definition: p.Definition, Groups: map[string]*Group{}}
 		s.Rules[p.Name] = r
 	}
-	r.Error = strings.ToValidUTF8(why[:min(len(why), 300)], "")
+	return r
 }
