@@ -78,8 +78,8 @@ func (w *World) checkIncidents() error {
 			met = err == nil && n >= 0 && n < len(w.Agents()) && w.agents[n].versions[0].label == production
 		}
 		if !met {
-			return fmt.Errorf("incident %s=%d..%d: use carrier (of agents that dial), tool:NAME (of a step of an agent's script), "+
-				"or release:NUMBER (of an agent, from 0, that is not a multiple of 3: those calls name older versions)", strings.TrimSuffix(i.Kind+":"+i.Of, ":"), i.From, i.To)
+			return fmt.Errorf("incident %s: use carrier (of agents that dial), tool:NAME (of a step of an agent's script), or "+
+				"release:NUMBER (of an agent, from 0; no multiple of 3: calls of these name older versions)", &Incidents{i})
 		}
 	}
 	return nil
