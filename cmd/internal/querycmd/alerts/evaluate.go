@@ -36,12 +36,13 @@ const certainScore = 5
 // evaluator evaluates rules over an open warehouse.
 type evaluator struct {
 	w      *analytics.Warehouse
-	page   string          // address of the live page; may be empty
-	strict question.Strict // what is judged together
+	page   string           // address of the live page; may be empty
+	strict question.Strict  // what is judged together
+	days   map[string][]row // unusual days, by the question: rules differ in the measure
 }
 
 func newEvaluator(w *analytics.Warehouse, page string) *evaluator {
-	return &evaluator{w, page, question.Strict{Answers: jointly}}
+	return &evaluator{w, page, question.Strict{Answers: jointly}, map[string][]row{}}
 }
 
 // unlistedError means that the calls of a window are not all listed.
@@ -275,9 +276,13 @@ func (r *Rule) changed(row row, v float64, out *alert.Reading) bool {
 // report does not name.
 func (e *evaluator) unusual(ctx context.Context, r *Rule, p question.Params, running map[string]alert.Item) (
 	out []alert.Reading, err error) {
-	rows, err := e.rows(ctx, "anomalies", p)
-	if err != nil {
-		return nil, err
+	asked := fmt.Sprint(p.Since, p.Until, p.By, p.Agent, p.Where)
+	rows, ok := e.days[asked]
+	if !ok {
+		if rows, err = e.rows(ctx, "anomalies", p); err != nil {
+			return nil, err
+		}
+		e.days[asked] = rows
 	}
 	day := question.DayOf(p.Since, e.w.Location())
 	for _, row := range rows {
