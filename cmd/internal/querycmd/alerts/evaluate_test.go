@@ -64,7 +64,7 @@ func poisson(r *rand.Rand, mean float64) (n int) {
 func house(t testing.TB, calls []analyticstest.Row) string {
 	t.Helper()
 	root := t.TempDir()
-	analyticstest.Write(t, root, 1, analyticstest.Data{Calls: calls, Compacted: func(string) bool { return true },
+	analyticstest.Write(t, root, 1, analyticstest.Data{Calls: calls,
 		Coverage: []schema.Span{{From: 0, To: firstNight.AddDate(1, 0, 0).UnixMilli()}}})
 	return root
 }
