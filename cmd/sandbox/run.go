@@ -64,6 +64,8 @@ func (w *worldFlags) add(c *cobra.Command) {
 	f.Float64Var(&cfg.LateFillRate, "late-fill-rate", 0, "share of calls whose analysis and cost take 12 to 60 hours")
 	f.Float64Var(&cfg.StuckRate, "stuck-rate", 0, "share of calls that never get analysis and cost")
 	f.Float64Var(&cfg.DriftRate, "drift-rate", 0, "share of calls with future changes of the API: unknown values, fields, types")
+	f.Var(&cfg.Incidents, "incidents", "what goes wrong on which days, counted from midnight (UTC) before --origin, as KIND=FROM..TO,…:\n"+
+		"carrier (half of the dials fail), tool:NAME (it fails), release:AGENT (a worse version)")
 	f.Var(&w.driftFrom, "drift-from", "start of these changes (RFC 3339; default: the first call)")
 }
 

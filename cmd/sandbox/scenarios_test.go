@@ -124,6 +124,20 @@ func TestScenarios(t *testing.T) {
 				t.Error(s.Stats().Faults)
 			}
 		},
+		"incidents": func(t *testing.T, s *sandbox.Server) {
+			lost := func(from, to int) float64 {
+				midnight := s.World().Origin()
+				return total(t, s, fmt.Sprint("/v3/calls?limit=1&disconnection_reason=dial_failed&start_at_after=", midnight.AddDate(0, 0, from).UnixMilli(),
+					"&start_at_before=", midnight.AddDate(0, 0, to).UnixMilli()))
+			}
+			if before, during := lost(-20, -17), lost(-13, -10); during < 4*before {
+				t.Errorf("%v dials failed, before %v", during, before)
+			}
+			_, versions := ask(t, s, "/v3/agents/"+s.World().Agents()[2].ID.String()+"/versions")
+			if bad := versions["versions"].([]any)[1].(map[string]any); bad["created_at"] != float64(s.World().Origin().AddDate(0, 0, -7).UnixMilli()) {
+				t.Error(bad)
+			}
+		},
 		"contract": func(t *testing.T, s *sandbox.Server) {
 			for path, want := range map[string]int{
 				"/v3/agents?limit=1": 200, "/v3/agents?q=a": 400, "/v3/calls?limit=1": 200, "/v3/calls?status=ended": 400,

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -31,15 +30,12 @@ type Reading struct {
 // quiet is how long a group may be without enough calls before its alert ends.
 const quiet = 7 * 24 * time.Hour
 
-// Advance takes the readings of a rule into the state, and puts the messages that are due into the
-// outbox. A group without a reading was not judged: nothing is known, so its alert goes on, for a
-// week at most. It returns the messages.
-func (s *State) Advance(p Policy, readings []Reading, now time.Time) (due []*Message) {
-	r := s.Rules[p.Name]
-	if r == nil || r.Definition != p.Definition {
-		r = &Rule{Definition: p.Definition, Groups: map[string]*Group{}}
-		s.Rules[p.Name] = r
-	}
+// Advance takes the readings of a rule, of the window until a time, into the state, and puts the
+// messages that are due into the outbox. A group without a reading was not judged: nothing is known,
+// so its alert goes on, for a week of calls at most, whether or not these come late. It returns the
+// messages.
+func (s *State) Advance(p Policy, readings []Reading, until, now time.Time) (due []*Message) {
+	r := s.rule(p)
 	r.Error = ""
 	var ids [3][]string
 	var items [3][]Item
@@ -61,7 +57,7 @@ func (s *State) Advance(p Policy, readings []Reading, now time.Time) (due []*Mes
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.Groups)) {
 		g := r.Groups[key]
-		if slices.ContainsFunc(readings, func(read Reading) bool { return read.Key == key }) || now.Sub(g.Window) < quiet {
+		if slices.ContainsFunc(readings, func(read Reading) bool { return read.Key == key }) || until.Sub(g.Window) < quiet {
 			continue
 		}
 		if g.Alert != nil {
@@ -132,11 +128,14 @@ func (g *Group) take(p Policy, read Reading, now time.Time) (event int, id strin
 }
 
 // Fail records that a rule could not be evaluated. Its alerts stay as they are.
-func (s *State) Fail(p Policy, why string) {
+func (s *State) Fail(p Policy, why string) { s.rule(p).Error = clip(why) }
+
+// rule returns the state of a rule. One that was edited begins anew.
+func (s *State) rule(p Policy) *Rule {
 	r := s.Rules[p.Name]
 	if r == nil || r.Definition != p.Definition {
 		r = &Rule{Definition: p.Definition, Groups: map[string]*Group{}}
 		s.Rules[p.Name] = r
 	}
-	r.Error = strings.ToValidUTF8(why[:min(len(why), 300)], "")
+	return r
 }

@@ -1,6 +1,7 @@
 package alert
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,28 +45,23 @@ func (s *Store) Deliver(ctx context.Context, channels map[string]Channel, now fu
 			lost = "the channel no longer exists"
 		case m.Sending && !c.Repeats():
 			lost = "unconfirmed: the program was killed while it sent this message"
-		case down[m.Channel]:
-		default:
-			if err := s.send(ctx, c, m, now, pause); err == nil {
-				sent++
-				s.Outbox = append(s.Outbox[:i:i], s.Outbox[i+1:]...)
-				if err := s.Save(); err != nil {
-					return sent, err
-				}
-				continue
-			} else if errors.As(err, new(*saveError)) {
+		case !down[m.Channel]:
+			err := s.send(ctx, c, m, now, pause)
+			if errors.As(err, new(*saveError)) {
 				return sent, err
 			}
-			down[m.Channel] = true
+			down[m.Channel] = err != nil
 		}
-		if lost == "" && down[m.Channel] && now().Sub(m.At) >= lifetime {
-			lost = "dropped after a day: " + m.Error
-		}
-		if lost == "" {
+		switch {
+		case lost == "" && !down[m.Channel]:
+			sent++
+		case lost == "" && now().Sub(m.At) < lifetime:
 			i++
 			continue
+		default:
+			s.Lost = append(s.Lost, Lost{ID: m.ID, Rule: m.Rule, Event: m.Event, Channel: m.Channel, At: now().UTC(),
+				Why: cmp.Or(lost, "dropped after a day: "+m.Error)})
 		}
-		s.Lost = append(s.Lost, Lost{ID: m.ID, Rule: m.Rule, Event: m.Event, Channel: m.Channel, At: now().UTC(), Why: lost})
 		s.Outbox = append(s.Outbox[:i:i], s.Outbox[i+1:]...)
 		if err := s.Save(); err != nil {
 			return sent, err

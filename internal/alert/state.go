@@ -178,11 +178,9 @@ func (s *State) Count() (n int64) {
 // Running returns the groups of a rule with a running alert, by their keys, as they were last.
 func (s *State) Running(p Policy) map[string]Item {
 	out := map[string]Item{}
-	if r := s.Rules[p.Name]; r != nil && r.Definition == p.Definition {
-		for key, g := range r.Groups {
-			if g.Alert != nil {
-				out[key] = g.Alert.Last
-			}
+	for key, g := range s.rule(p).Groups {
+		if g.Alert != nil {
+			out[key] = g.Alert.Last
 		}
 	}
 	return out

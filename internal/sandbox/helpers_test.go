@@ -14,6 +14,7 @@ import (
 
 	"callhouse/internal/longtest"
 	"callhouse/internal/loopback"
+	"callhouse/internal/sandbox/world"
 )
 
 func TestMain(m *testing.M) {
@@ -113,6 +114,15 @@ func ids(items []map[string]any) []string {
 	all := make([]string, len(items))
 	for i, it := range items {
 		all[i] = it["id"].(string)
+	}
+	return all
+}
+
+// incidents reads incidents.
+func incidents(t *testing.T, text string) (all world.Incidents) {
+	t.Helper()
+	if err := all.Set(text); err != nil {
+		t.Fatal(err)
 	}
 	return all
 }

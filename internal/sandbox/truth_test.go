@@ -25,6 +25,7 @@ func TestTruthIsWhatTheAPIServes(t *testing.T) {
 		{Config{Seed: 4, Calls: 400, LateVisibleRate: .1, DeleteRate: .2, LateFillRate: .3, StuckRate: .1, TieRate: .4}, 5 * time.Hour},
 		{Config{Seed: 5, Calls: 400, DriftRate: .3}, time.Minute},
 		{Config{Seed: 6, Calls: 1}, -400 * 24 * time.Hour},
+		{Config{Seed: 7, Calls: 400, Incidents: incidents(t, "tool:get_customer=-30..-10,carrier=-12..2,release:2=-20..2")}, time.Minute},
 	} {
 		if c.cfg.Origin.IsZero() {
 			c.cfg.Origin = busy

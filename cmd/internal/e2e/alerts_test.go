@@ -22,10 +22,11 @@ import (
 // inbox records what webhooks are sent.
 type inbox struct {
 	*httptest.Server
-	mu   sync.Mutex
-	got  []string // path and id
-	down bool
-	then func(path string) (killed bool) // after a request was read; nil: it is answered
+	mu     sync.Mutex
+	got    []string // path and id
+	bodies [][]byte
+	down   bool
+	then   func(path string) (killed bool) // after a request was read; nil: it is answered
 }
 
 func newInbox(t *testing.T) *inbox {
@@ -36,14 +37,14 @@ func newInbox(t *testing.T) *inbox {
 }
 
 func (b *inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	_, _ = io.Copy(io.Discard, r.Body)
+	body, _ := io.ReadAll(r.Body)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.down {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}
-	b.got = append(b.got, r.URL.Path+" "+r.Header.Get("Idempotency-Key"))
+	b.got, b.bodies = append(b.got, r.URL.Path+" "+r.Header.Get("Idempotency-Key")), append(b.bodies, body)
 	if b.then != nil && b.then(r.URL.Path) {
 		panic(http.ErrAbortHandler)
 	}

@@ -43,6 +43,13 @@ func (o *Organisation) publicationsLocked(a *profile, until int64) []publication
 			all = append(all, p)
 		})
 	}
+	if a.newest > 0 {
+		for _, at := range o.world.Releases(a.Agent) {
+			if at <= until {
+				all = append(all, publication{at: at})
+			}
+		}
+	}
 	all = append(all, o.published[a.id]...)
 	slices.SortStableFunc(all, func(a, b publication) int { return cmp.Compare(a.at, b.at) })
 	for i := range all {

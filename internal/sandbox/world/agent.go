@@ -47,6 +47,9 @@ type version struct {
 	lift  float64
 }
 
+// production is the label of the version in production.
+const production = "production"
+
 // newAgents makes n agents, half of them Korean, over all scenarios: a few large ones and many
 // small ones.
 func newAgents(key uint64, n int) ([]*Agent, error) {
@@ -98,13 +101,13 @@ func newAgents(key uint64, n int) ([]*Agent, error) {
 		newest := 120 + d.Below(150)
 		a.Newest = newest
 		a.versions = [3]version{
-			{"production", .72, 0},
+			{production, .72, 0},
 			{fmt.Sprintf("v%d", newest-1-d.Below(6)), .16, -.04},
 			{"current", .12, .05},
 		}
 		if i%3 == 0 { // pinned by number, the newer one taking over
 			a.versions[0].label, a.versions[0].lift = fmt.Sprintf("v%d", newest), .04
-			a.versions[2].label, a.versions[2].lift = "production", 0
+			a.versions[2].label, a.versions[2].lift = production, 0
 		}
 		agents[i] = a
 	}

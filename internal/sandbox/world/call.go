@@ -47,6 +47,9 @@ type Call struct {
 	times    int     // see Config.Wordiness
 	personal bool    // see Config.Personal
 	lift     float64 // how much better its agent's version is than usual
+	lost     bool    // its carrier has an incident
+	fails    string  // the tool that fails; empty: none, or only once (retry)
+	failed   int     // how often it does
 }
 
 // maxBeats bounds a conversation, and so a body, to about 40 KB.
@@ -99,10 +102,11 @@ func (w *World) draw(c *Call, k int64) {
 		v = &a.versions[1]
 	}
 	c.Version, c.lift = v.label, v.lift
-	if w.cfg.VersionOf != nil && (v.label == "production" || v == &a.versions[0]) {
+	if w.cfg.VersionOf != nil && (v.label == production || v == &a.versions[0]) {
 		number, lift := w.cfg.VersionOf(a.Number, c.StartAt)
 		c.Version, c.lift = "v"+strconv.Itoa(number), lift
 	}
+	w.strike(c, v.label == production)
 	if a.Variants {
 		c.Variant = "A"
 		if d.Chance(.5) {

@@ -64,6 +64,8 @@ type Config struct {
 	// better it is than others: calls then name it by number instead of "production". It must be a
 	// pure function.
 	VersionOf func(agent int, start int64) (number int, lift float64)
+	// Incidents change the calls of their days, and nothing else.
+	Incidents Incidents
 	// Orders are the ordered calls besides the computed ones.
 	Orders *Orders
 	// Changes are the clients' changes of campaigns.

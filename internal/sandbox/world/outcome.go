@@ -15,7 +15,10 @@ func (w *World) outcome(c *Call, d *dice.Dice) {
 		return
 	}
 	c.QueuedAt -= d.Between(2*msSecond, 12*msSecond)
-	busy := .004
+	undialled, busy := .045, .004
+	if c.lost {
+		undialled = .5
+	}
 	if hour := (c.StartAt + zoneOffset) % msDay / msHour; hour == 10 {
 		busy = .03 // everybody dials at ten
 	}
@@ -23,11 +26,11 @@ func (w *World) outcome(c *Call, d *dice.Dice) {
 	case u < .008:
 		c.QueuedAt -= d.Between(0, 30*msSecond)
 		c.fail("canceled", "", c.StartAt)
-	case u < .045:
+	case u < undialled:
 		c.fail("not_connected", "dial_failed", c.StartAt+d.Between(0, 900))
-	case u < .045+busy:
+	case u < undialled+busy:
 		c.fail("not_connected", "concurrency_limit_reached", c.StartAt)
-	case u < .0458+busy:
+	case u < undialled+.0008+busy:
 		c.fail("not_connected", "insufficient_balance", c.StartAt)
 	case !d.Chance(w.answers(c)):
 		c.QueuedAt = c.StartAt - d.Between(22*msSecond, 45*msSecond)
@@ -89,6 +92,7 @@ func (c *Call) say(n int) {
 	c.beats[c.beatN] = uint8(n)
 	c.beatN++
 	b := &c.scenario.Beats[n]
+	c.failed += c.failing(n)
 	for r, count := range b.Count {
 		c.counts[r] += int(count)
 	}
@@ -113,7 +117,7 @@ func (c *Call) usual() float64 {
 		ms += c.scenario.Beats[n].MS
 		turns += c.scenario.Beats[n].Turns
 	}
-	return ms + float64(turns)*c.latency()
+	return ms + float64(turns)*c.latency() + float64(c.failed*failingTime)
 }
 
 // latency is the agent's usual time to answer in ms; a better version is faster.
@@ -148,6 +152,9 @@ func (w *World) converse(c *Call, d *dice.Dice) {
 	fault, course := d.Unit(), d.Unit()
 	transfer := a.transfer * (1 - 3*c.lift)
 	early := a.early * (1 - 3*c.lift)
+	if c.fails != "" {
+		transfer += .4
+	}
 	c.say(sc.Hello)
 	positive, negative := 0.0, 0.0
 	switch {
@@ -176,7 +183,7 @@ func (w *World) converse(c *Call, d *dice.Dice) {
 		}
 		positive, negative = .04, .46
 	default:
-		c.Good = d.Chance(a.success + c.lift)
+		c.Good = d.Chance(a.success+c.lift) && c.fails == ""
 		reason, summary, end := "agent_hangup", "bad", sc.CloseBad
 		positive, negative = .13, .30
 		if c.Good {
@@ -199,6 +206,9 @@ func (w *World) converse(c *Call, d *dice.Dice) {
 		positive, negative = .15, .3
 	} else if c.EndAt == 0 {
 		c.last(d, maxDuration-1)
+	}
+	if c.failed > 0 {
+		positive, negative = positive/2, min(2*negative, .6)
 	}
 	c.feel(d, positive, negative)
 	if n := c.counts[script.RoleInvocation]; n > 0 && d.Chance(a.toolErrors) {

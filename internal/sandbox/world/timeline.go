@@ -27,6 +27,9 @@ func (it *Item) Append(dst []byte, c *Call, escaped bool) []byte {
 	return dst
 }
 
+// failingTime is how long a tool takes to fail in an incident, in ms.
+const failingTime = 5000
+
 // failures are the results of a failing tool, which the agent calls again.
 var failures = script.Choices{
 	script.Plain(`{"status":"error","code":"upstream_timeout","message":"no answer within 5000 ms"}`),
@@ -49,6 +52,7 @@ func (c *Call) Timeline(items []Item) []Item {
 		pending float64 // time of tools since
 		last    = script.Roles
 		calls   int
+		failing bool // the tool just called
 	)
 	perRune := 66.0
 	if c.Agent.Language == "ko" {
@@ -76,8 +80,13 @@ func (c *Call) Timeline(items []Item) []Item {
 					calls++
 					it.Call = calls
 				}
+				failing = c.fails != "" && l.Tool == c.fails
 			case script.RoleResult:
 				it.Call = calls
+				if failing {
+					it.Text = failures.Of(d.Next())
+					pending += failingTime
+				}
 			default:
 				it.Times = c.times
 				gap := 250 + 700*u

@@ -35,6 +35,7 @@ type World struct {
 	ids       cipher
 	hides     bool // some calls show late or vanish
 	driftFrom int64
+	midnight  int64 // from which the days of incidents are counted
 
 	firstCampaign int64
 	campaigns     sync.Map // of *Campaign by number
@@ -62,12 +63,16 @@ func New(cfg Config) (*World, error) {
 	if !cfg.DriftFrom.IsZero() {
 		w.driftFrom = cfg.DriftFrom.UnixMilli()
 	}
+	w.midnight = floorDiv(cfg.Origin.UnixMilli(), msDay) * msDay
 	w.base = w.arrivals.before(cfg.Origin.UnixMilli()) - cfg.Calls
 	agents, err := newAgents(dice.Hash(key, 4), max(cfg.Agents, 1)) // ordered calls need an agent as a model
 	if err != nil {
 		return nil, fmt.Errorf("make agents: %w", err)
 	}
 	w.agents, w.roster = agents, newRoster(agents)
+	if err := w.checkIncidents(); err != nil {
+		return nil, err
+	}
 	for i := range agents {
 		if cfg.Lines > 0 {
 			agents[i].Line = agents[i%cfg.Lines].Line

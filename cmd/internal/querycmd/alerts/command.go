@@ -190,7 +190,8 @@ func (c *command) evaluate(ctx context.Context, f *File, w *analytics.Warehouse,
 			}
 			continue
 		}
-		s.Advance(p, readings, now)
+		_, until := e.period(r, now)
+		s.Advance(p, readings, until, now)
 	}
 	s.Keep(names, now)
 	s.CheckedAt, s.Snapshot = now.UTC(), w.Snapshot().Manifest.Snapshot
@@ -303,7 +304,8 @@ func (e *evaluator) replay(ctx context.Context, f *File, at time.Time, days int)
 			if judged[r.Name] += int64(len(readings)); r.Unusual != "" {
 				judged[r.Name]++
 			}
-			for _, m := range s.Advance(p, readings, t) {
+			_, until := e.period(r, t)
+			for _, m := range s.Advance(p, readings, until, t) {
 				for _, i := range m.Items {
 					if m.Event == alert.Ended && open[i.Group] != nil {
 						open[i.Group].ended = i.To

@@ -36,12 +36,13 @@ const certainScore = 5
 // evaluator evaluates rules over an open warehouse.
 type evaluator struct {
 	w      *analytics.Warehouse
-	page   string          // address of the live page; may be empty
-	strict question.Strict // what is judged together
+	page   string           // address of the live page; may be empty
+	strict question.Strict  // what is judged together
+	days   map[string][]row // unusual days, by the question: rules differ in the measure
 }
 
 func newEvaluator(w *analytics.Warehouse, page string) *evaluator {
-	return &evaluator{w, page, question.Strict{Answers: jointly}}
+	return &evaluator{w, page, question.Strict{Answers: jointly}, map[string][]row{}}
 }
 
 // unlistedError means that the calls of a window are not all listed.
@@ -99,14 +100,15 @@ func (e *evaluator) period(r *Rule, at time.Time) (since, until time.Time) {
 	return until.Add(-r.window), until
 }
 
-// listed reports whether all calls of a time are listed.
+// listed reports whether all calls of a time are listed. Each night adds a span of coverage.
 func (e *evaluator) listed(from, to time.Time) bool {
+	at := from.UnixMilli()
 	for _, s := range e.w.Snapshot().Manifest.Coverage {
-		if s.From <= from.UnixMilli() && to.UnixMilli() <= s.To {
-			return true
+		if s.From <= at {
+			at = max(at, s.To)
 		}
 	}
-	return false
+	return to.UnixMilli() <= at
 }
 
 // columns are those that a rule needs of a comparison.
@@ -274,9 +276,13 @@ func (r *Rule) changed(row row, v float64, out *alert.Reading) bool {
 // report does not name.
 func (e *evaluator) unusual(ctx context.Context, r *Rule, p question.Params, running map[string]alert.Item) (
 	out []alert.Reading, err error) {
-	rows, err := e.rows(ctx, "anomalies", p)
-	if err != nil {
-		return nil, err
+	asked := fmt.Sprint(p.Since, p.Until, p.By, p.Agent, p.Where)
+	rows, ok := e.days[asked]
+	if !ok {
+		if rows, err = e.rows(ctx, "anomalies", p); err != nil {
+			return nil, err
+		}
+		e.days[asked] = rows
 	}
 	day := question.DayOf(p.Since, e.w.Location())
 	for _, row := range rows {

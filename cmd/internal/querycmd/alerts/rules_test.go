@@ -109,7 +109,7 @@ func TestChannels(t *testing.T) {
 // The examples are rules that any warehouse can evaluate.
 func TestExamples(t *testing.T) {
 	root := house(t, company(rand.New(rand.NewPCG(1, 1)), firstNight.AddDate(0, 0, -16), 16, 2, 20, nil))
-	c, _, stderr := over(root, "../../../../deploy/alerts.toml", firstNight.Add(3*time.Hour), nil)
+	c, _, stderr := over(root, "../../../../deploy/alerts.toml", firstNight.Add(3*time.Hour))
 	if err := c.run(t.Context()); err != nil {
 		t.Errorf("%v\n%s", err, stderr)
 	}

@@ -1,0 +1,149 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"callhouse/internal/longtest"
+	"callhouse/internal/sandbox"
+)
+
+// nightly are rules for the incidents of TestNightsWithIncidents, first two for the first one.
+const nightly = `
+[[rules]]
+name = "a tool fails"
+report = "tools"
+column = "failed_percent"
+above = 10
+to = ["hook"]
+
+[[rules]]
+name = "slow answers"
+report = "conversation"
+by = ["agent"]
+column = "latency_p95_ms"
+above = 5000
+to = ["hook"]
+
+[[rules]]
+name = "many transfers"
+report = "agents"
+by = ["agent"]
+column = "transferred_percent"
+window = "3d"
+above = 11
+to = ["hook"]
+
+[[rules]]
+name = "dials fail"
+report = "outcomes"
+row = {kind = "failed to dial"}
+column = "share_percent"
+above = 10
+to = ["hook"]
+
+[[rules]]
+name = "connected unusual"
+column = "connected_percent"
+unusual = "down"
+to = ["hook"]
+
+[[rules]]
+name = "negative callers"
+report = "sentiment"
+agent = "$AGENT"
+row = {user_sentiment = "negative"}
+column = "rated_percent"
+window = "3d"
+changed = "up"
+to = ["hook"]
+
+[[rules]]
+name = "calls unusual"
+column = "calls"
+unusual = "any"
+to = ["hook"]
+
+[[rules]]
+name = "hardly any calls"
+report = "durations"
+column = "calls"
+below = 40
+to = ["hook"]
+
+[[rules]]
+name = "calls cost more"
+report = "costs"
+column = "per_call"
+window = "7d"
+changed = "up"
+to = ["hook"]
+`
+
+// Over thirty nights with three incidents (and a public holiday, of few calls), each rule that one
+// concerns starts an alert once and ends it once, and no other message is sent. The quick test is of
+// three nights of the first incident, and two rules.
+func TestNightsWithIncidents(t *testing.T) {
+	notUnderRace(t)
+	nights, past, text := []int{5, 6, 10}, 4, nightly[:strings.Index(nightly, "[[rules]]\nname = \"many transfers\"")]
+	if longtest.On() {
+		nights, past, text = nil, 45, nightly
+		for night := range 31 {
+			nights = append(nights, night)
+		}
+	}
+	o := sandbox.Options{World: sandbox.Config{Seed: 40, Calls: 10_000, Days: 50, Agents: 6, Campaigns: -1}, NamedVersions: true}
+	if err := o.World.Incidents.Set("tool:validate_address=5..9,carrier=12..15,release:2=19..24"); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Date(2026, 9, 16, 0, 0, 0, 0, time.UTC)
+	c := foundAt(t, began, o)
+	bin, b := t.TempDir(), newInbox(t)
+	linkProgram(t, bin, "query")
+	t.Setenv("PATH", bin)
+	rules := filepath.Join(bin, "alerts.toml")
+	text = strings.Replace(text, "$AGENT", c.service.Server.World().Agents()[2].ID.String(), 1)
+	if err := os.WriteFile(rules, []byte("[channels.hook]\ntype = \"webhook\"\nurl = \""+b.URL+"\"\n"+text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var told, bodies []string
+	var first struct {
+		Items []struct{ Group, Command string }
+	}
+	for _, night := range nights {
+		c.clock.Set(began.AddDate(0, 0, night).Add(3 * time.Hour))
+		r := c.mustExtract("--alerts", rules, "--tz", "UTC", "--since", began.AddDate(0, 0, nights[0]-past).Format(time.DateOnly), "--transcripts", "v2")
+		if strings.Contains(r.stderr, "WARN") {
+			t.Errorf("night %d:\n%s", night, r.stderr)
+		}
+		for _, body := range b.bodies[len(bodies):] {
+			var m struct{ Event, Rule string }
+			if err := json.Unmarshal(body, &m); err != nil {
+				t.Fatal(err)
+			}
+			if bodies = append(bodies, string(body)); m.Rule == "a tool fails" && m.Event == "started" {
+				_ = json.Unmarshal(body, &first)
+			}
+			told = append(told, fmt.Sprint(night, " ", m.Event, " ", m.Rule))
+		}
+	}
+	want := []string{"6 started a tool fails", "6 started slow answers", "10 ended a tool fails", "10 ended slow answers"}
+	if longtest.On() {
+		want = []string{"3 started calls unusual", "4 ended calls unusual", "6 started a tool fails", "6 started slow answers",
+			"7 started many transfers", "10 ended a tool fails", "10 ended slow answers", "12 ended many transfers",
+			"13 started dials fail", "13 started connected unusual", "16 ended dials fail", "16 ended connected unusual",
+			"21 started negative callers", "27 ended negative callers"}
+	}
+	if strings.Join(told, "\n") != strings.Join(want, "\n") {
+		t.Errorf("told:\n%s\nwant:\n%s\n%s", strings.Join(told, "\n"), strings.Join(want, "\n"), strings.Join(bodies, "\n"))
+	}
+	if len(first.Items) != 1 || first.Items[0].Group != "tool name validate_address" ||
+		first.Items[0].Command != "query calls --since 2026-09-21 --until 2026-09-22 --tz UTC" {
+		t.Errorf("the message about the tool: %+v", first.Items)
+	}
+}

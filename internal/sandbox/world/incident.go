@@ -1,0 +1,126 @@
+package world
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"callhouse/internal/sandbox/script"
+)
+
+// Incident is a thing that goes wrong for some days. Calls of other days do not change.
+type Incident struct {
+	Kind string // one of incidentKinds
+	Of   string // the name of a tool, or the number of an agent
+	// From and To are days, counted from the midnight (UTC) before Config.Origin. To is not included.
+	From, To int
+}
+
+// Kinds of incidents.
+const (
+	carrierIncident = "carrier" // every second dialled call fails at once
+	toolIncident    = "tool"    // a tool fails wherever the steps of a script need it: the calls take longer and do not succeed
+	releaseIncident = "release" // an agent publishes a version that is slower and succeeds less, and later one that is not
+)
+
+// releaseLift is how much better the version of a releaseIncident is.
+const releaseLift = -.4
+
+// Incidents are given as text: KIND=FROM..TO or KIND:OF=FROM..TO, separated by commas.
+type Incidents []Incident
+
+// Set reads incidents. With String and Type it makes them a flag's value.
+func (all *Incidents) Set(text string) error {
+	*all = nil
+	for _, s := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' }) {
+		what, days, _ := strings.Cut(s, "=")
+		from, to, _ := strings.Cut(days, "..")
+		var i Incident
+		var err, err2 error
+		i.Kind, i.Of, _ = strings.Cut(strings.TrimSpace(what), ":")
+		i.From, err = strconv.Atoi(from)
+		if i.To, err2 = strconv.Atoi(to); err != nil || err2 != nil || i.To <= i.From {
+			return fmt.Errorf("%q has no days: write it as carrier=-9..-7, for the days -9 and -8", s)
+		}
+		*all = append(*all, i)
+	}
+	return nil
+}
+
+// String returns the incidents as Set takes them.
+func (all *Incidents) String() string {
+	var out []string
+	for _, i := range *all {
+		what := i.Kind
+		if i.Of != "" {
+			what += ":" + i.Of
+		}
+		out = append(out, fmt.Sprintf("%s=%d..%d", what, i.From, i.To))
+	}
+	return strings.Join(out, ",")
+}
+
+// Type names the value in a flag's help.
+func (*Incidents) Type() string { return "incidents" }
+
+// checkIncidents reports an incident that can change no call.
+func (w *World) checkIncidents() error {
+	for _, i := range w.cfg.Incidents {
+		var met bool
+		switch i.Kind {
+		case carrierIncident:
+			met = i.Of == "" && slices.ContainsFunc(w.Agents(), func(a *Agent) bool { return a.Direction == "outbound" })
+		case toolIncident:
+			met = slices.ContainsFunc(w.Agents(), func(a *Agent) bool { return a.scenario.Needs(i.Of) })
+		case releaseIncident:
+			n, err := strconv.Atoi(i.Of)
+			met = err == nil && n >= 0 && n < len(w.Agents()) && w.agents[n].versions[0].label == production
+		}
+		if !met {
+			return fmt.Errorf("incident %s: use carrier (of agents that dial), tool:NAME (of a step of an agent's script), or "+
+				"release:NUMBER (of an agent, from 0; no multiple of 3: calls of these name older versions)", &Incidents{i})
+		}
+	}
+	return nil
+}
+
+// Releases returns when an agent publishes versions because of incidents.
+func (w *World) Releases(a *Agent) (at []int64) {
+	for _, i := range w.cfg.Incidents {
+		if i.Kind == releaseIncident && i.Of == strconv.Itoa(a.Number) {
+			at = append(at, w.midnight+int64(i.From)*msDay, w.midnight+int64(i.To)*msDay)
+		}
+	}
+	return at
+}
+
+// strike applies the incidents of its day to a call before its course is drawn.
+func (w *World) strike(c *Call, production bool) {
+	for _, i := range w.cfg.Incidents {
+		if day := int(floorDiv(c.StartAt-w.midnight, msDay)); day < i.From || day >= i.To {
+			continue
+		}
+		switch {
+		case i.Kind == carrierIncident:
+			c.lost = true
+		case i.Kind == toolIncident && c.scenario.Needs(i.Of):
+			c.fails = i.Of
+		case i.Kind == releaseIncident && production && i.Of == strconv.Itoa(c.Agent.Number):
+			c.lift = releaseLift
+		}
+	}
+}
+
+// failing returns how many lines of a beat call the tool that fails.
+func (c *Call) failing(beat int) (n int) {
+	if c.fails == "" {
+		return 0
+	}
+	for _, l := range c.scenario.Beats[beat].Lines {
+		if l.Role == script.RoleInvocation && l.Tool == c.fails {
+			n++
+		}
+	}
+	return n
+}
