@@ -337,7 +337,9 @@ func (d *doc) value(depth int, called []byte) bool {
 		}
 	}
 	v, ok := d.Value(depth)
-	d.scalar(v, called)
+	if ok {
+		d.scalar(v, called)
+	}
 	return ok
 }
 

@@ -54,6 +54,7 @@ func TestRedact(t *testing.T) {
 		{"escapes", `{"metadata":{"a":"\u00e9 \"x\" \ud83d\ude00 ` + card + ` \ud800 \u0041 ` + card + `\n"}}`,
 			`{"metadata":{"a":"\u00e9 \"x\" \ud83d\ude00 [card] \ud800 \u0041 [card]\n"}}`},
 		{"escaped digits", `{"metadata":{"a":"\u0034111 1111 1111 1111."}}`, `{"metadata":{"a":"[card]."}}`},
+		{"JSON that is cut off", `{"metadata":{"a":"{\"a\":\"MB-12345"}}`, `{"metadata":{"a":"{\"a\":\"[member]"}}`},
 		{"nothing", ` { "metadata" : {"order":"2024031512"} } `, ""},
 	} {
 		if c.want == "" {
