@@ -101,7 +101,7 @@ func (r *reader) windows() {
 		if h.bits&announced&r.f.wanted == 0 {
 			continue
 		}
-		for t := h.turn; t < len(r.turns) && t <= h.turn+2; t++ {
+		for t := max(h.turn, 0); t < len(r.turns) && t <= h.turn+2; t++ {
 			text := r.turns[t].Text
 			from, to := 0, min(len(text), longestWindow)
 			if t == h.turn {
@@ -130,11 +130,27 @@ func (r *reader) windows() {
 	}
 }
 
+// hasMonth reports whether a text has 월 after what may be its number, as 생년월일 has not.
+func hasMonth(text string) bool {
+	for {
+		before, after, ok := strings.Cut(text, "월")
+		if !ok {
+			return false
+		}
+		before = strings.TrimSuffix(before, " ")
+		c, size := utf8.DecodeLastRuneInString(before)
+		if c >= '0' && c <= '9' || size == 3 && strings.ContainsRune("일이삼사오육유칠팔구십시", c) {
+			return true
+		}
+		text = after
+	}
+}
+
 // births adds the dates of birth in a window.
 func (r *reader) births(t, from int, text string) {
 	_, english := slices.BinarySearch(r.months, t)
 	for i, re := range dates() {
-		if i == 0 && !strings.Contains(text, "월") || i > 0 && !english {
+		if i == 0 && !hasMonth(text) || i > 0 && !english {
 			continue
 		}
 		for _, m := range re.FindAllStringSubmatchIndex(text, -1) {

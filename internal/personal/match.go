@@ -5,12 +5,20 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"unsafe"
 
 	"callhouse/internal/personal/kinds"
 )
 
 // leastDigits is the length of the shortest number: a date of birth.
 const leastDigits = 6
+
+// The lengths of the shortest numbers that a checksum makes certain, and that have a form, except IP
+// addresses.
+const (
+	leastCertain = 13
+	leastFormed  = 8
+)
 
 // mostDigits is the length of the longest number without letters.
 const mostDigits = 20
@@ -24,6 +32,7 @@ type late struct {
 
 // finish returns what was found in all turns.
 func (r *reader) finish() []Span {
+	r.tells = slices.ContainsFunc(r.hits, func(h hit) bool { return h.bits&(dobBit|accountBit) != 0 })
 	for i := range r.chains {
 		r.match(&r.chains[i])
 	}
@@ -123,24 +132,23 @@ func (r *reader) contextOf(turn, word int) (c context) {
 
 // candidate is some of the groups of a chain.
 type candidate struct {
-	digits  string
-	shape   []int // numbers of digits between separators
-	dots    int   // separators that are dots
-	hyphens int   // and hyphens, also spoken
+	digits  string // valid until the next candidate
+	shape   []int  // numbers of digits between separators
+	dots    int    // separators that are dots
+	hyphens int    // and hyphens, also spoken
 	spoken  bool
 	plus    bool
 	region  bool
 
-	r     *reader
-	at    *group
-	known bool
-	near  context
+	turn, word int
+	known      bool
+	near       context
 }
 
 // context returns what the words near the candidate say.
-func (c *candidate) context() context {
+func (r *reader) context(c *candidate) context {
 	if !c.known {
-		c.known, c.near = true, c.r.contextOf(c.at.turn, c.at.word)
+		c.known, c.near = true, r.contextOf(c.turn, c.word)
 	}
 	return c.near
 }
@@ -214,6 +222,9 @@ func (r *reader) match(c *chain) {
 	used := append(r.used[:0], make([]bool, len(gs))...)
 	r.used = used
 	for tier, recognize := range []recognizer{(*reader).certain, (*reader).formed, (*reader).told} {
+		if tier == 0 && total < leastCertain || tier == 1 && total < leastFormed && dots < 3 || tier == 2 && !r.tells {
+			continue
+		}
 		for i := 0; i < len(gs); i++ {
 			if used[i] || !mayStart(gs, i) {
 				continue
@@ -261,9 +272,10 @@ type recognizer func(*reader, *candidate) (kinds.Kind, string)
 
 // longest returns the last group of the longest number that begins with a group; -1 if none does.
 func (r *reader) longest(gs []group, used []bool, i int, recognize recognizer, which tails) (last int, kind kinds.Kind, normal string) {
-	var digits [2 * mostDigits]byte
 	cand := &r.cand
-	*cand = candidate{plus: gs[i].plus, region: gs[i].style == region, shape: cand.shape[:0], r: r, at: &gs[i]}
+	cand.plus, cand.region, cand.spoken, cand.known = gs[i].plus, gs[i].style == region, false, false
+	cand.shape, cand.dots, cand.hyphens, cand.turn, cand.word = cand.shape[:0], 0, 0, gs[i].turn, gs[i].word
+	digits := r.digitsOf[:]
 	last = -1
 	n := 0
 	for j := i; j < len(gs) && !used[j]; j++ {
@@ -293,9 +305,9 @@ func (r *reader) longest(gs []group, used []bool, i int, recognize recognizer, w
 		if n < 4 || !mayEnd(gs, j) {
 			continue
 		}
-		cand.digits = string(digits[:n])
+		cand.digits = unsafe.String(&digits[0], n)
 		if k, value := recognize(r, cand); k != "" {
-			last, kind, normal = j, k, value
+			last, kind, normal = j, k, strings.Clone(value)
 		}
 	}
 	return last, kind, normal
@@ -310,7 +322,7 @@ func (r *reader) certain(c *candidate) (kinds.Kind, string) {
 		if !c.spoken && !formed && !c.shaped(13) {
 			return "", ""
 		}
-		if isRRN(d, formed && c.hyphens > 0) || isRRN(d, true) && c.context().is&rrnBit != 0 {
+		if isRRN(d, formed && c.hyphens > 0) || isRRN(d, true) && r.context(c).is&rrnBit != 0 {
 			return kinds.RRN, d
 		}
 	case len(d) >= 14 && wanted&cardBit != 0 && isCard(d):
@@ -335,17 +347,17 @@ func (r *reader) formed(c *candidate) (kinds.Kind, string) {
 	d, wanted := c.digits, r.f.wanted
 	switch {
 	case len(d) == 12 && wanted&licenceBit != 0 && isLicence(d) &&
-		(c.shaped(2, 2, 6, 2) && (c.region || c.hyphens >= 3) || c.context().is&licenceBit != 0):
+		(c.shaped(2, 2, 6, 2) && (c.region || c.hyphens >= 3) || r.context(c).is&licenceBit != 0):
 		return kinds.Licence, d
 	case c.region:
 		return "", ""
-	case len(d) == 10 && wanted&businessBit != 0 && isBusiness(d) && (c.shaped(3, 2, 5) || c.context().is&businessBit != 0):
+	case len(d) == 10 && wanted&businessBit != 0 && isBusiness(d) && (c.shaped(3, 2, 5) || r.context(c).is&businessBit != 0):
 		return kinds.Business, d
 	case len(d) == 9 && wanted&ssnBit != 0 && isSSN(d) &&
-		(c.shaped(3, 2, 4) && (c.hyphens == 2 || !c.context().other) || c.context().is&ssnBit != 0):
+		(c.shaped(3, 2, 4) && (c.hyphens == 2 || !r.context(c).other) || r.context(c).is&ssnBit != 0):
 		return kinds.SSN, d
 	case c.dots == 3 && len(c.shape) == 4 && wanted&ipBit != 0:
-		if ip := dotted(c); ip != "" && c.context().is&versionBit == 0 {
+		if ip := dotted(c); ip != "" && r.context(c).is&versionBit == 0 {
 			return kinds.IP, ip
 		}
 	case c.dots > 0 && len(d) < 9:
@@ -387,26 +399,26 @@ func (r *reader) phone(c *candidate) (string, bool) {
 	case c.plus:
 		return r.phoneNormal(d, true)
 	case strings.HasPrefix(d, "00"):
-		if is := c.context(); is.is&phoneBit == 0 && (is.other || c.spoken || len(c.shape) < 3 || c.shape[0] > 5) {
+		if is := r.context(c); is.is&phoneBit == 0 && (is.other || c.spoken || len(c.shape) < 3 || c.shape[0] > 5) {
 			return "", false
 		}
 		return r.phoneNormal(d, false)
 	case d[0] == '0':
 		return r.domestic(c, korea)
 	case korea && (n == 11 || n == 12) && strings.HasPrefix(d, "82"):
-		is := c.context()
+		is := r.context(c)
 		if c.shape[0] != 2 && (is.other || is.is&phoneBit == 0 && (len(c.shape) > 1 || !strings.HasPrefix(d, "8210"))) {
 			return "", false
 		}
 		return r.phoneNormal(d, false)
 	case n != 10 && (n != 11 || d[0] != '1'):
-		if n > 9 && c.context().is&phoneBit != 0 {
+		if n > 9 && r.context(c).is&phoneBit != 0 {
 			return r.phoneNormal(d, false)
 		}
 		return "", false
 	case america:
-		formed := (c.shaped(3, 3, 4) || c.shaped(1, 3, 3, 4)) && !c.context().other
-		if !formed && c.context().is&phoneBit == 0 {
+		formed := (c.shaped(3, 3, 4) || c.shaped(1, 3, 3, 4)) && !r.context(c).other
+		if !formed && r.context(c).is&phoneBit == 0 {
 			return "", false
 		}
 		return r.national(d, "US")
@@ -421,7 +433,7 @@ func (r *reader) domestic(c *candidate, korea bool) (string, bool) {
 		return "", false
 	}
 	mobile := korea && n >= 10 && n <= 11 && strings.HasPrefix(d, "01")
-	is := c.context()
+	is := r.context(c)
 	if !mobile && (is.other && (len(c.shape) == 1 || c.hyphens == 0) || is.is&accountBit != 0 && is.is&phoneBit == 0) {
 		return "", false
 	}
@@ -449,7 +461,7 @@ func (r *reader) told(c *candidate) (kinds.Kind, string) {
 	if c.plus || c.region || wanted&(dobBit|accountBit) == 0 || n < 6 || n > 17 {
 		return "", ""
 	}
-	is := c.context()
+	is := r.context(c)
 	if is.other {
 		return "", ""
 	}

@@ -211,7 +211,7 @@ func (r *reader) lookUp(d, country string) (string, bool) {
 		if len(r.phones) >= mostPhones || r.phones == nil {
 			r.phones = map[[2]string]string{}
 		}
-		r.phones[key] = n
+		r.phones[[2]string{strings.Clone(d), country}] = n
 	}
 	return n, n != ""
 }

@@ -15,10 +15,10 @@ import (
 	mathbits "math/bits"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"unicode/utf8"
-	"unsafe"
 
 	"callhouse/internal/personal/kinds"
 )
@@ -119,26 +119,43 @@ func (f *Finder) Find(name, text string) []Span {
 	}
 	r, _ := f.readers.Get().(*reader)
 	defer f.readers.Put(r)
-	r.name = spaced(r.name[:0], name)
-	r.two = [2]Turn{{Text: unsafe.String(unsafe.SliceData(r.name), len(r.name))}, {Text: text}}
-	r.reset(r.two[:])
-	if name != "" {
-		r.turn(0)
-	}
-	r.turn(1)
+	r.one[0].Text = text
+	r.reset(r.one[:])
+	r.hits = append(r.hits, r.meaning(name)...)
+	r.read(0, text)
 	spans := r.finish()
-	r.two = [2]Turn{}
-	out := spans[:0]
-	for _, s := range spans {
-		if s.Turn == 1 {
-			s.Turn = 0
-			out = append(out, s)
-		}
-	}
-	if len(out) == 0 && at != nil {
+	r.one[0].Text = ""
+	if len(spans) == 0 && at != nil {
 		at.Store(hash)
 	}
-	return out
+	return spans
+}
+
+// Bounds of the names whose meaning a reader remembers.
+const (
+	mostNames   = 4096
+	longestName = 100
+)
+
+// meaning returns the words in a name that give a meaning to numbers, as if they were in a turn
+// before the first one.
+func (r *reader) meaning(name string) []hit {
+	hits, known := r.names[name]
+	if !known && name != "" {
+		o := &reader{f: r.f}
+		o.reset([]Turn{{Text: string(spaced(nil, name))}})
+		o.turn(0)
+		for _, h := range o.hits {
+			hits = append(hits, hit{turn: -1, word: h.word - o.word, bits: h.bits})
+		}
+		if len(r.names) >= mostNames || r.names == nil {
+			r.names = map[string][]hit{}
+		}
+		if len(name) <= longestName {
+			r.names[strings.Clone(name)] = hits
+		}
+	}
+	return hits
 }
 
 // spaced appends the words of a key, such as birthDate or birth_date, and a colon.
@@ -182,7 +199,7 @@ type signs struct {
 // digits generously, also those in words that are none.
 func mayHold(text string) bool {
 	var s signs
-	for i := 0; i < len(text) && !s.any; {
+	for i := 0; i < len(text) && !s.any && s.digits < leastDigits; {
 		switch c := text[i]; {
 		case isDigit(c):
 			s.digits++
@@ -254,7 +271,7 @@ func (s *signs) hangul(text string, at int) int {
 			s.dots++
 		case w == monthSign:
 			s.month = true
-		case mayMatter(text[first:]) || first > 0 && isDigit(text[first-1]):
+		case koStart[hangulAt(text[first:])-hangulFirst] != 0 || first > 0 && isDigit(text[first-1]):
 			s.digits += int(w)
 		}
 	}

@@ -334,34 +334,30 @@ var koRegion = map[string]string{
 	"제주": "21", "대구": "22", "인천": "23", "광주": "24", "대전": "25", "울산": "26",
 }
 
-// koFirst has the syllables with which Korean words that matter begin.
-var koFirst = func() (out [hangulCount/64 + 1]uint64) {
-	add := func(word string) {
-		for _, c := range word {
-			out[(c-0xAC00)/64] |= 1 << ((c - 0xAC00) % 64)
-			return
-		}
-	}
+// What may begin with a syllable of Korean.
+const (
+	startsWord    = 1 << iota // one of koWords
+	startsContext             // one of koContext or koRegion
+	startsNumber
+)
+
+// koStart is what may begin with each syllable of Korean.
+var koStart = func() (out [hangulCount]uint8) {
+	add := func(word string, what uint8) { out[hangulAt(word)-hangulFirst] |= what }
 	for w := range koWords {
-		add(w)
+		add(w, startsWord)
 	}
 	for w := range koContext {
-		add(w)
+		add(w, startsContext)
 	}
 	for w := range koRegion {
-		add(w)
+		add(w, startsContext)
 	}
-	for _, w := range strings.Split("영 공 빵 일 이 둘 삼 셋 사 넷 오 육 륙 칠 팔 구 하 다 여 아 제 십 백 천", " ") {
-		add(w)
+	for w := range strings.SplitSeq("영 공 빵 일 이 둘 삼 셋 사 넷 오 육 륙 칠 팔 구 하 다 여 아 제 십 백 천", " ") {
+		add(w, startsNumber)
 	}
 	return out
 }()
-
-// mayMatter reports whether a Korean word begins like one that matters.
-func mayMatter(word string) bool {
-	c := hangulAt(word) - 0xAC00
-	return koFirst[c/64]>>(c%64)&1 != 0
-}
 
 // What syllables may be: digits, how many, or signs.
 const (
