@@ -390,7 +390,7 @@ func (d *doc) number(text []byte, called []byte) {
 
 // object walks over an object.
 func (d *doc) object(depth int, called []byte) bool {
-	var text []byte
+	text := d.Rest()
 	if !d.Enter(depth) {
 		return false
 	}
@@ -399,19 +399,20 @@ func (d *doc) object(depth int, called []byte) bool {
 		if st != scan.StepNext {
 			return st == scan.StepEnd
 		}
-		if first {
-			text = d.text[d.at(key.Raw)-1:]
-		}
-		name := scan.KeyText(key)
-		if string(name) == "value" || string(name) == "values" {
-			if other := named(text); other != nil {
-				name = other
-			}
-		}
-		if !d.value(depth+1, name) {
+		if !d.member(depth+1, scan.KeyText(key), text) {
 			return false
 		}
 	}
+}
+
+// member walks over the value of a member of an object that begins with of.
+func (d *doc) member(depth int, name, of []byte) bool {
+	if string(name) == "value" || string(name) == "values" {
+		if other := named(of); other != nil {
+			name = other
+		}
+	}
+	return d.value(depth, name)
 }
 
 // named returns the name in an object such as {"name":"phone","value":"…"}; nil if it has none.
@@ -453,8 +454,12 @@ func (r *redacting) editsBy(spans []personal.Span) (edits []edit) {
 
 // mayBeComposite reports whether a text begins like an object or array of JSON.
 func mayBeComposite(text []byte) bool {
-	text = bytes.TrimLeft(text, " \t\r\n")
-	return len(text) > 0 && (text[0] == '{' || text[0] == '[')
+	for _, c := range text {
+		if c > ' ' {
+			return c == '{' || c == '['
+		}
+	}
+	return false
 }
 
 // composite returns the edits of a text if it is an object or an array of JSON.
@@ -523,12 +528,12 @@ func (d *doc) transcript() bool {
 			}
 			continue
 		}
-		content, speaker, ok := d.item()
+		content, text, speaker, ok := d.item()
 		if !ok {
 			return false
 		}
 		if content.Shape == scan.IsString {
-			turns = append(turns, personal.Turn{Speaker: stringOf(speaker), Text: stringOf(d.textOf(content))})
+			turns = append(turns, personal.Turn{Speaker: stringOf(speaker), Text: stringOf(text)})
 			contents = append(contents, content)
 		}
 	}
@@ -558,50 +563,56 @@ func (d *doc) transcript() bool {
 	return true
 }
 
-// collect reads the members of the object that the scanner is in.
-func (d *doc) collect() bool {
-	d.members = d.members[:0]
+// item walks over an item of a transcript, and returns its content and its text if it is speech.
+func (d *doc) item() (content scan.Value, text, speaker []byte, ok bool) {
+	item := d.Rest()
+	if !d.Enter(2) {
+		return content, nil, nil, false
+	}
+	held := d.members[:0] // members whose meaning depends on the others
+	tool, last := false, -1
 	for first := true; ; first = false {
 		key, st := d.Key(first)
-		if st != scan.StepNext {
-			return st == scan.StepEnd
+		if st == scan.StepFail {
+			return content, nil, nil, false
 		}
-		v, ok := d.Value(3)
-		if !ok {
-			return false
+		if st == scan.StepEnd {
+			break
 		}
-		d.members = append(d.members, scan.Member{Name: scan.KeyText(key), Key: key, Value: v})
-	}
-}
-
-// item walks over an item of a transcript, and returns its content if it is speech.
-func (d *doc) item() (content scan.Value, speaker []byte, ok bool) {
-	if !d.Enter(2) {
-		return content, nil, false
-	}
-	if !d.collect() {
-		return content, nil, false
-	}
-	tool, last := false, -1
-	for i, m := range d.members {
+		m := scan.Member{Name: scan.KeyText(key)}
+		switch string(m.Name) {
+		case "role", "content", "tool_call_id", "name", "start_at", "end_at":
+			if m.Value, ok = d.Value(3); !ok {
+				return content, nil, nil, false
+			}
+			held = append(held, m)
+		default:
+			if !d.member(3, m.Name, item) {
+				return content, nil, nil, false
+			}
+			continue
+		}
 		switch string(m.Name) {
 		case "role":
 			if m.Value.Shape == scan.IsString {
 				speaker = scan.KeyText(m.Value)
 			}
 		case "content":
-			last = i
+			last = len(held) - 1
 		case "tool_call_id":
 			tool = true
 		}
 	}
 	if last >= 0 && !tool && !bytes.HasPrefix(speaker, []byte("tool")) {
-		if v := d.members[last].Value; v.Shape == scan.IsString && !isComposite(d.textOf(v)) {
-			content = v
+		if v := held[last].Value; v.Shape == scan.IsString {
+			if text = d.textOf(v); !isComposite(text) {
+				content = v
+			}
 		}
 	}
+	d.members = held
 	speech := content.Shape == scan.IsString
-	for i, m := range d.members {
+	for i, m := range held {
 		switch string(m.Name) {
 		case "role":
 			continue
@@ -617,14 +628,10 @@ func (d *doc) item() (content scan.Value, speaker []byte, ok bool) {
 			if !speech {
 				continue
 			}
-		case "value", "values":
-			if k := slices.IndexFunc(d.members, isName); k >= 0 {
-				m.Name = scan.KeyText(d.members[k].Value)
-			}
 		}
 		d.within(m.Value, m.Name)
 	}
-	return content, speaker, true
+	return content, text, speaker, true
 }
 
 // isComposite reports whether a text is an object or array of JSON.

@@ -48,6 +48,7 @@ func TestRedact(t *testing.T) {
 			`{"call_analysis":{"summary":"mail [email]","custom_analysis_data":[{"type":"string","name":"birth date","value":"[dob]"},{"name":"x","value":"1992-03-15"}]}}`},
 		{"metadata and variables", `{"metadata":{"contact":{"phone":"01012345678"},"n":[4111111111111111]},"dynamic_variables":{"account_no":1234567890123}}`,
 			`{"metadata":{"contact":{"phone":"[phone]"},"n":["[card]"]},"dynamic_variables":{"account_no":"[account]"}}`},
+		{"a name after space", `{"metadata":{ "name":"birth date", "value":"1992-03-15"}}`, `{"metadata":{ "name":"birth date", "value":"[dob]"}}`},
 		{"an unknown field", `{"new":{"mail":"A@b.com"}}`, `{"new":{"mail":"[email]"}}`},
 		{"what stays", `{"id":"4111111111111111","from_number":"01012345678","to_number":"+821012345678","call_from":"01012345678",` +
 			`"recording_url":"https://x/4111111111111111","status":"ended","start_at":1701122345678}`, ""},
