@@ -132,18 +132,21 @@ func (r *reader) windows() {
 
 // hasMonth reports whether a text has 월 after what may be its number, as 생년월일 has not.
 func hasMonth(text string) bool {
-	for {
-		before, after, ok := strings.Cut(text, "월")
-		if !ok {
+	for at := 0; ; at += len("월") {
+		i := strings.Index(text[at:], "월")
+		if i < 0 {
 			return false
 		}
-		before = strings.TrimSuffix(before, " ")
-		c, size := utf8.DecodeLastRuneInString(before)
-		if c >= '0' && c <= '9' || size == 3 && strings.ContainsRune("일이삼사오육유칠팔구십시", c) {
+		if at += i; endsInNumber(text[:at]) {
 			return true
 		}
-		text = after
 	}
+}
+
+// endsInNumber reports whether a text ends in what may be the number of a month.
+func endsInNumber(text string) bool {
+	c, size := utf8.DecodeLastRuneInString(strings.TrimSuffix(text, " "))
+	return c >= '0' && c <= '9' || size == 3 && strings.ContainsRune("일이삼사오육유칠팔구십시", c)
 }
 
 // births adds the dates of birth in a window.

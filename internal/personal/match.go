@@ -32,7 +32,7 @@ type late struct {
 
 // finish returns what was found in all turns.
 func (r *reader) finish() []Span {
-	r.tells = slices.ContainsFunc(r.hits, func(h hit) bool { return h.bits&(dobBit|accountBit) != 0 })
+	r.tells = said(r.hits)&shortBits != 0
 	for i := range r.chains {
 		r.match(&r.chains[i])
 	}
@@ -513,7 +513,7 @@ func (r *reader) coded(at, end int) int {
 			return n
 		}
 	}
-	if end-at != 1 || r.f.wanted&passportBit == 0 || !strings.ContainsRune("MSRGDmsrgd", rune(text[at])) {
+	if end-at != 1 || r.f.wanted&passportBit == 0 || !isPassportLetter(text[at]) {
 		return 0
 	}
 	to := end
@@ -528,6 +528,9 @@ func (r *reader) coded(at, end int) int {
 	r.late = append(r.late, late{Span{Turn: r.t, From: at, To: to, Kind: kinds.Passport, Normal: word}, r.word, isLetter(word[4])})
 	return to
 }
+
+// isPassportLetter reports whether a Korean passport's number may begin with a letter.
+func isPassportLetter(c byte) bool { return strings.IndexByte("MSRGD", c&^0x20) >= 0 }
 
 // isPassport reports whether a word has the form of a Korean passport's number: M12345678, or since
 // 2021 M123A4567.

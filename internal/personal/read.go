@@ -113,8 +113,10 @@ type reader struct {
 }
 
 func (r *reader) reset(turns []Turn) {
+	clear(r.groups) // they and the candidates hold texts
 	clear(r.chains)
-	r.turns, r.spans = turns, nil
+	clear(r.late)
+	r.turns, r.text, r.spans = turns, "", nil
 	r.groups, r.chains, r.hits, r.late, r.months = r.groups[:0], r.chains[:0], r.hits[:0], r.late[:0], r.months[:0]
 	r.word, r.looked, r.open, r.gap = 0, 0, false, between{}
 }

@@ -7,10 +7,13 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"hash"
+	"hash/maphash"
 	"maps"
+	"math/bits"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -36,9 +39,26 @@ type Redactor struct {
 	calls  sync.Pool // of *redacting
 	ask    Service   // nil: only what has a structure is found
 
+	seed  maphash.Seed
+	known [mostKnown]atomic.Pointer[known]
+
 	mu     sync.Mutex
 	counts map[string]int64
 }
+
+// known is what to replace in an object of a call. A call comes as an item of a list and as a record,
+// with the same variables. A newer object takes the place of an older one.
+type known struct {
+	hash  uint64
+	edits []edit
+}
+
+// Limits of the objects that are remembered: how many, their bytes, and the edits in each.
+const (
+	mostKnown  = 1 << 14
+	leastBytes = 256
+	mostEdits  = 16
+)
 
 // Service finds what has no structure, such as names, in texts: the spans of each one. It fails if it
 // did not check all of them.
@@ -79,7 +99,7 @@ func NewRedactor(o personal.Options, key []byte) (*Redactor, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Redactor{finder: finder, key: key, counts: map[string]int64{}}
+	r := &Redactor{finder: finder, key: key, seed: maphash.MakeSeed(), counts: map[string]int64{}}
 	r.calls.New = func() any { return new(redacting) }
 	r.sums.New = func() any { return hmac.New(sha256.New, key) }
 	return r, nil
@@ -291,12 +311,44 @@ func (d *doc) call() bool {
 			_, ok = d.Value(1)
 		case of != nil && of.turns && d.Before('['):
 			ok = d.transcript()
+		case d.Before('{') && d.look == nil:
+			ok = d.fieldOf(name)
 		default:
 			ok = d.value(1, name)
 		}
 		if !ok {
 			return false
 		}
+	}
+}
+
+// fieldOf walks over a field of the call that is an object, unless it is known.
+func (d *doc) fieldOf(name []byte) bool {
+	v, ok := d.Value(1)
+	if !ok || len(v.Raw) < leastBytes {
+		d.within(v, name)
+		return ok
+	}
+	hash := maphash.Bytes(d.seed, v.Raw) ^ bits.RotateLeft64(maphash.Bytes(d.seed, name), 32)
+	place, from, n := &d.known[hash%mostKnown], d.at(v.Raw), len(d.edits)
+	if k := place.Load(); k != nil && k.hash == hash {
+		d.edits = append(d.edits, k.edits...)
+		moved(d.edits[n:], from)
+		return true
+	}
+	d.within(v, name)
+	if found := slices.Clone(d.edits[n:]); len(found) <= mostEdits {
+		moved(found, -from)
+		place.Store(&known{hash, found})
+	}
+	return true
+}
+
+// moved moves edits in a text.
+func moved(edits []edit, by int) {
+	for i := range edits {
+		edits[i].from += by
+		edits[i].to += by
 	}
 }
 
