@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"callhouse/internal/personal/form"
 	"callhouse/internal/personal/kinds"
 )
 
@@ -534,9 +535,9 @@ func (r *reader) spelled(t, from int, text string) {
 			s := b.String()
 			var kind kinds.Kind
 			switch {
-			case len(s) >= 15 && r.f.wanted&ibanBit != 0 && isIBAN(s):
+			case len(s) >= 15 && r.f.wanted&ibanBit != 0 && form.IsIBAN(s):
 				kind = kinds.IBAN
-			case len(s) == 9 && r.f.wanted&passportBit != 0 && isPassport(s) && (k+1 == len(ps) || ps[k+1].is != digitPiece):
+			case len(s) == 9 && r.f.wanted&passportBit != 0 && form.IsPassport(s) && (k+1 == len(ps) || ps[k+1].is != digitPiece):
 				kind = kinds.Passport
 			default:
 				continue

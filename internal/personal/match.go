@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unsafe"
 
+	"callhouse/internal/personal/form"
 	"callhouse/internal/personal/kinds"
 )
 
@@ -322,10 +323,10 @@ func (r *reader) certain(c *candidate) (kinds.Kind, string) {
 		if !c.spoken && !formed && !c.shaped(13) {
 			return "", ""
 		}
-		if isRRN(d, formed && c.hyphens > 0) || isRRN(d, true) && r.context(c).is&rrnBit != 0 {
+		if form.IsRRN(d, formed && c.hyphens > 0) || form.IsRRN(d, true) && r.context(c).is&rrnBit != 0 {
 			return kinds.RRN, d
 		}
-	case len(d) >= 14 && wanted&cardBit != 0 && isCard(d):
+	case len(d) >= 14 && wanted&cardBit != 0 && form.IsCard(d):
 		if c.spoken || len(c.shape) == 1 || c.shaped(4, 6, 5) || c.shaped(4, 6, 4) || fours(c.shape) {
 			return kinds.Card, d
 		}
@@ -346,14 +347,14 @@ func fours(shape []int) bool {
 func (r *reader) formed(c *candidate) (kinds.Kind, string) {
 	d, wanted := c.digits, r.f.wanted
 	switch {
-	case len(d) == 12 && wanted&licenceBit != 0 && isLicence(d) &&
+	case len(d) == 12 && wanted&licenceBit != 0 && form.IsLicence(d) &&
 		(c.shaped(2, 2, 6, 2) && (c.region || c.hyphens >= 3) || r.context(c).is&licenceBit != 0):
 		return kinds.Licence, d
 	case c.region:
 		return "", ""
-	case len(d) == 10 && wanted&businessBit != 0 && isBusiness(d) && (c.shaped(3, 2, 5) || r.context(c).is&businessBit != 0):
+	case len(d) == 10 && wanted&businessBit != 0 && form.IsBusiness(d) && (c.shaped(3, 2, 5) || r.context(c).is&businessBit != 0):
 		return kinds.Business, d
-	case len(d) == 9 && wanted&ssnBit != 0 && isSSN(d) &&
+	case len(d) == 9 && wanted&ssnBit != 0 && form.IsSSN(d) &&
 		(c.shaped(3, 2, 4) && (c.hyphens == 2 || !r.context(c).other) || r.context(c).is&ssnBit != 0):
 		return kinds.SSN, d
 	case c.dots == 3 && len(c.shape) == 4 && wanted&ipBit != 0:
@@ -466,7 +467,7 @@ func (r *reader) told(c *candidate) (kinds.Kind, string) {
 		return "", ""
 	}
 	if wanted&dobBit != 0 && is.is&dobBit != 0 && n <= 8 {
-		if day := digitDate(d, c.shape); day != "" {
+		if day := form.Date(d, c.shape); day != "" {
 			return kinds.DOB, day
 		}
 	}
@@ -513,7 +514,7 @@ func (r *reader) coded(at, end int) int {
 			return n
 		}
 	}
-	if end-at != 1 || r.f.wanted&passportBit == 0 || !isPassportLetter(text[at]) {
+	if end-at != 1 || r.f.wanted&passportBit == 0 || !form.IsPassportLetter(text[at]) {
 		return 0
 	}
 	to := end
@@ -521,29 +522,12 @@ func (r *reader) coded(at, end int) int {
 		to++
 	}
 	word := strings.ToUpper(text[at:to])
-	if !isPassport(word) || to < len(text) && text[to] == '_' {
+	if !form.IsPassport(word) || to < len(text) && text[to] == '_' {
 		return 0
 	}
 	r.stop()
 	r.late = append(r.late, late{Span{Turn: r.t, From: at, To: to, Kind: kinds.Passport, Normal: word}, r.word, isLetter(word[4])})
 	return to
-}
-
-// isPassportLetter reports whether a Korean passport's number may begin with a letter.
-func isPassportLetter(c byte) bool { return strings.IndexByte("MSRGD", c&^0x20) >= 0 }
-
-// isPassport reports whether a word has the form of a Korean passport's number: M12345678, or since
-// 2021 M123A4567.
-func isPassport(s string) bool {
-	if len(s) != 9 || !strings.Contains("MSRGD", s[:1]) {
-		return false
-	}
-	for i := 1; i < 9; i++ {
-		if !isDigit(s[i]) && (i != 4 || !isLetter(s[i])) {
-			return false
-		}
-	}
-	return true
 }
 
 // iban reads an IBAN. It returns where it ends; 0 if there is none.
@@ -556,7 +540,7 @@ func (r *reader) iban(at int) int {
 	if first >= len(text) || !isDigit(text[first]) {
 		return 0
 	}
-	want := ibanLength[strings.ToUpper(text[at:at+2])]
+	want := form.IBANLength[strings.ToUpper(text[at:at+2])]
 	if want == 0 || at > 0 && (isAlnum(text[at-1]) || text[at-1] == '_') {
 		return 0
 	}
@@ -579,7 +563,7 @@ func (r *reader) iban(at int) int {
 			return 0
 		}
 	}
-	if n < want || p < len(text) && isAlnum(text[p]) || !isIBAN(string(b[:n])) {
+	if n < want || p < len(text) && isAlnum(text[p]) || !form.IsIBAN(string(b[:n])) {
 		return 0
 	}
 	r.stop()

@@ -11,15 +11,13 @@ package personal
 
 import (
 	"fmt"
-	"hash/maphash"
-	mathbits "math/bits"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"unicode/utf8"
 
+	"callhouse/internal/personal/form"
 	"callhouse/internal/personal/kinds"
 )
 
@@ -62,31 +60,14 @@ type Finder struct {
 	wanted    bits
 	countries []string
 	patterns  []Pattern
-	empty     *seen
 
 	mu      sync.Mutex
 	readers []*reader // not in use; unlike those of a sync.Pool they keep what they remember
 }
 
-// seen remembers texts in which nothing was found, by their hashes: the texts of agents and the
-// variables of calls repeat. A newer text takes the place of an older one.
-type seen struct {
-	seed   maphash.Seed
-	hashes [1 << 14]atomic.Uint64
-}
-
-// leastSeen is the length of the shortest text that is remembered: shorter ones are read as fast.
-const leastSeen = 24
-
-// place returns the hash of a text and what it is called, and its place.
-func (s *seen) place(name, text string) (hash uint64, at *atomic.Uint64) {
-	hash = maphash.String(s.seed, text) ^ mathbits.RotateLeft64(maphash.String(s.seed, name), 32)
-	return hash, &s.hashes[hash%uint64(len(s.hashes))]
-}
-
 // New returns a finder.
 func New(o Options) (*Finder, error) {
-	f := &Finder{countries: o.Countries, patterns: o.Patterns, empty: &seen{seed: maphash.MakeSeed()}}
+	f := &Finder{countries: o.Countries, patterns: o.Patterns}
 	for _, k := range o.Kinds {
 		i := slices.Index(kinds.All, k)
 		if i < 0 {
@@ -108,13 +89,6 @@ var kindName = regexp.MustCompile(`^[a-z][a-z_]{0,30}$`)
 // Find returns the personal data in a text, in order and without overlaps. name is what the text is
 // called, such as the key of a value in JSON: it may be the context that a number needs.
 func (f *Finder) Find(name, text string) []Span {
-	var hash uint64
-	var at *atomic.Uint64
-	if len(text) >= leastSeen {
-		if hash, at = f.empty.place(name, text); at.Load() == hash {
-			return nil
-		}
-	}
 	var s signs
 	if s.read(text); len(f.patterns) == 0 && !s.mayHold(^bits(0)) {
 		return nil
@@ -131,9 +105,6 @@ func (f *Finder) Find(name, text string) []Span {
 	r.read(0, text)
 	spans := r.finish()
 	r.one[0].Text = ""
-	if len(spans) == 0 && at != nil {
-		at.Store(hash)
-	}
 	return spans
 }
 
@@ -339,14 +310,14 @@ var bytesOf = func() (out [256]uint8) {
 // mayBeCode reports whether a word with text after it may begin an IBAN or the number of a passport.
 func mayBeCode(text string, at, end int) bool {
 	switch {
-	case end-at == 1 && isPassportLetter(text[at]):
+	case end-at == 1 && form.IsPassportLetter(text[at]):
 		return isDigit(text[end])
 	case end-at != 2 || end+2 >= len(text):
 		return false
 	case text[end] == ' ' || text[end] == '-':
 		end++
 	}
-	return isDigit(text[end]) && isDigit(text[end+1]) && ibanLength[string([]byte{text[at] &^ 0x20, text[at+1] &^ 0x20})] > 0
+	return isDigit(text[end]) && isDigit(text[end+1]) && form.IBANLength[string([]byte{text[at] &^ 0x20, text[at+1] &^ 0x20})] > 0
 }
 
 func (s *signs) count(digits int) {

@@ -558,7 +558,11 @@ func (r *reader) hangul(at int) int {
 		return end
 	}
 	may := koStart[hangulAt(word)-hangulFirst]
-	if e := entryOf(may, word); e != nil {
+	if may == 0 {
+		r.stop()
+		return end
+	}
+	if e := koWords[word]; e != nil {
 		if e.what == unitWord {
 			r.amount()
 		} else {
@@ -581,14 +585,6 @@ func (r *reader) hangul(at int) int {
 	}
 	r.stop()
 	return end
-}
-
-// entryOf returns what a word of Korean is as a whole, if its first syllable may begin one; or nil.
-func entryOf(may uint8, word string) *entry {
-	if may&startsWord == 0 {
-		return nil
-	}
-	return koWords[word]
 }
 
 func koTens(word string) bool {
