@@ -223,7 +223,7 @@ func (r *reader) match(c *chain) {
 	used := append(r.used[:0], make([]bool, len(gs))...)
 	r.used = used
 	for tier, recognize := range []recognizer{(*reader).certain, (*reader).formed, (*reader).told} {
-		if tier == 0 && total < leastCertain || tier == 1 && total < leastFormed && dots < 3 || tier == 2 && !r.tells {
+		if !r.mayBe(tier, total, dots) {
 			continue
 		}
 		for i := 0; i < len(gs); i++ {
@@ -248,6 +248,17 @@ func (r *reader) match(c *chain) {
 			}
 		}
 	}
+}
+
+// mayBe reports whether a recognizer may find a number in a chain with so many digits and dots.
+func (r *reader) mayBe(tier, digits, dots int) bool {
+	switch tier {
+	case 0:
+		return digits >= leastCertain
+	case 1:
+		return digits >= leastFormed || dots >= 3
+	}
+	return r.tells
 }
 
 // tails says which syllables that may be endings are read as digits.

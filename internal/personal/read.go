@@ -98,7 +98,6 @@ type reader struct {
 	speaker  string
 	gap      between
 	mail     bool // the turn may hold an e-mail address that is read aloud
-	korean   bool // the turn has words of Korean
 	t        int
 	text     string
 	echo     *reader

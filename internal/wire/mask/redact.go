@@ -617,54 +617,31 @@ func (d *doc) transcript() bool {
 
 // item walks over an item of a transcript, and returns its content and its text if it is speech.
 func (d *doc) item() (content scan.Value, text, speaker []byte, ok bool) {
-	item := d.Rest()
-	if !d.Enter(2) {
+	if !d.collect() {
 		return content, nil, nil, false
 	}
-	held := d.members[:0] // members whose meaning depends on the others
 	tool, last := false, -1
-	for first := true; ; first = false {
-		key, st := d.Key(first)
-		if st == scan.StepFail {
-			return content, nil, nil, false
-		}
-		if st == scan.StepEnd {
-			break
-		}
-		m := scan.Member{Name: scan.KeyText(key)}
-		switch string(m.Name) {
-		case "role", "content", "tool_call_id", "name", "start_at", "end_at":
-			if m.Value, ok = d.Value(3); !ok {
-				return content, nil, nil, false
-			}
-			held = append(held, m)
-		default:
-			if !d.member(3, m.Name, item) {
-				return content, nil, nil, false
-			}
-			continue
-		}
+	for i, m := range d.members {
 		switch string(m.Name) {
 		case "role":
 			if m.Value.Shape == scan.IsString {
 				speaker = scan.KeyText(m.Value)
 			}
 		case "content":
-			last = len(held) - 1
+			last = i
 		case "tool_call_id":
 			tool = true
 		}
 	}
 	if last >= 0 && !tool && !bytes.HasPrefix(speaker, []byte("tool")) {
-		if v := held[last].Value; v.Shape == scan.IsString {
+		if v := d.members[last].Value; v.Shape == scan.IsString {
 			if text = d.textOf(v); !isComposite(text) {
 				content = v
 			}
 		}
 	}
-	d.members = held
 	speech := content.Shape == scan.IsString
-	for i, m := range held {
+	for i, m := range d.members {
 		switch string(m.Name) {
 		case "role":
 			continue
@@ -684,6 +661,35 @@ func (d *doc) item() (content scan.Value, text, speaker []byte, ok bool) {
 		d.within(m.Value, m.Name)
 	}
 	return content, text, speaker, true
+}
+
+// collect walks over an item of a transcript, except the members whose meaning depends on others: it
+// collects them.
+func (d *doc) collect() bool {
+	item := d.Rest()
+	if !d.Enter(2) {
+		return false
+	}
+	d.members = d.members[:0]
+	for first := true; ; first = false {
+		key, st := d.Key(first)
+		if st != scan.StepNext {
+			return st == scan.StepEnd
+		}
+		name := scan.KeyText(key)
+		switch string(name) {
+		case "role", "content", "tool_call_id", "name", "start_at", "end_at":
+			v, ok := d.Value(3)
+			if !ok {
+				return false
+			}
+			d.members = append(d.members, scan.Member{Name: name, Value: v})
+		default:
+			if !d.member(3, name, item) {
+				return false
+			}
+		}
+	}
 }
 
 // isComposite reports whether a text is an object or array of JSON.
