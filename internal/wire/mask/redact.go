@@ -140,6 +140,9 @@ type redacting struct {
 	arena   []byte // unescaped texts; they are valid until the call is done
 	members []scan.Member
 	look    look
+
+	nextTurns []personal.Turn // buffers
+	contents  []scan.Value
 }
 
 // look returns what to replace in a text; nil is the finder.
@@ -201,18 +204,22 @@ func (r *redacting) done() {
 // begin returns what redacts a call, and end gives it back.
 func (r *Redactor) begin() *redacting {
 	one, _ := r.calls.Get().(*redacting)
-	*one = redacting{Redactor: r, arena: one.arena[:0], members: one.members[:0]}
+	*one = redacting{Redactor: r, arena: one.arena[:0], members: one.members[:0],
+		turns: one.turns[:0], nextTurns: one.nextTurns[:0], contents: one.contents[:0]}
 	return one
 }
 
 func (r *redacting) end() {
-	if r.done(); cap(r.arena) <= mostKept {
+	if r.done(); cap(r.arena) <= mostKept && cap(r.contents) <= mostTurns {
 		r.calls.Put(r)
 	}
 }
 
-// mostKept is the largest buffer that is kept for the next call.
-const mostKept = 256 << 10
+// The largest buffers that are kept for the next call, in bytes and turns.
+const (
+	mostKept  = 256 << 10
+	mostTurns = 4096
+)
 
 // Apply returns body, the JSON of a call, redacted; body itself, not copied, if nothing was found. It
 // fails with a *scan.Error inside if body is not one JSON object.
@@ -566,8 +573,7 @@ func (d *doc) transcript() bool {
 	if !d.Enter(1) {
 		return false
 	}
-	var turns []personal.Turn
-	var contents []scan.Value
+	turns, contents := d.nextTurns[:0], d.contents[:0]
 	for first := true; ; first = false {
 		if st := d.Element(first); st == scan.StepEnd {
 			break
@@ -589,6 +595,7 @@ func (d *doc) transcript() bool {
 			contents = append(contents, content)
 		}
 	}
+	d.contents = contents
 	if d.look != nil {
 		for i := range contents {
 			d.replace(contents[i], d.look([]byte(turns[i].Text)))
@@ -598,7 +605,7 @@ func (d *doc) transcript() bool {
 	// v2 sends each conversation twice, with the items of tools and without.
 	again := slices.Equal(turns, d.turns)
 	if !again {
-		d.turns, d.in = turns, d.finder.Conversation(turns)
+		d.nextTurns, d.turns, d.in = d.turns, turns, d.finder.Conversation(turns)
 	}
 	spans := d.in
 	for i := range contents {
