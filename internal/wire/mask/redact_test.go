@@ -112,6 +112,30 @@ func TestRedactTokens(t *testing.T) {
 	}
 }
 
+// Variables that were in a call before, elsewhere in it, are redacted and counted as if they were new.
+func TestRedactAgain(t *testing.T) {
+	t.Parallel()
+	vars := `{"a":"` + strings.Repeat("word ", 60) + card + `","list":[{"mail":"a@b.com"},4111111111111111],"birth_date":"920315"}`
+	again := redactorOf(t, maskTestKey)
+	for i, body := range []string{`{"dynamic_variables":` + vars + `}`, `{"id":"x","metadata":` + vars + ` , "dynamic_variables":` + vars + `}`, `{"id":"y","dynamic_variables":` + vars + `}`} {
+		once := redactorOf(t, maskTestKey)
+		want, _, err := once.Apply([]byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := again.Counts()
+		got, changed, err := again.Apply([]byte(body))
+		if err != nil || !changed || string(got) != string(want) || i == 0 && !json.Valid(got) {
+			t.Errorf("%v, %v\n got %s\nwant %s", changed, err, got, want)
+		}
+		for kind, n := range once.Counts() {
+			if again.Counts()[kind]-before[kind] != n {
+				t.Errorf("%s: %d are counted, not %d", kind, again.Counts()[kind]-before[kind], n)
+			}
+		}
+	}
+}
+
 // For any call, the redacted JSON is JSON that decodes like the plain one, nothing planted is in it,
 // what has nothing to redact is unchanged, and the rows redact to the same.
 func TestRedactedCalls(t *testing.T) {
