@@ -1,63 +1,16 @@
 package personal
 
 import (
-	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 	"unicode/utf8"
 
+	"callhouse/internal/personal/form"
 	"callhouse/internal/personal/kinds"
 )
-
-// digitDate returns the date, as 1992-03-15, that digits may be: YYMMDD, YYYYMMDD, MMDDYYYY,
-// DDMMYYYY and so on, with the shape of their groups; empty if they are none.
-func digitDate(d string, shape []int) string {
-	if len(shape) == 3 && max(shape[0], shape[1], shape[2]) <= 4 {
-		a, b, c := d[:shape[0]], d[shape[0]:shape[0]+shape[1]], d[shape[0]+shape[1]:]
-		switch {
-		case len(a) == 4 && len(b) <= 2 && len(c) <= 2:
-			return dateOf(a, b, c)
-		case len(a) <= 2 && len(b) <= 2 && (len(c) == 4 || len(c) == 2):
-			if s := cmp.Or(dateOf(c, a, b), dateOf(c, b, a)); s != "" || len(a) < 2 {
-				return s
-			}
-		}
-	}
-	switch len(d) {
-	case 6:
-		return cmp.Or(dateOf(d[:2], d[2:4], d[4:]), dateOf(d[4:], d[:2], d[2:4]), dateOf(d[4:], d[2:4], d[:2]))
-	case 7: // 3 15 1992
-		return dateOf(d[3:], d[:1], d[1:3])
-	case 8:
-		return cmp.Or(dateOf(d[:4], d[4:6], d[6:]), dateOf(d[4:], d[:2], d[2:4]), dateOf(d[4:], d[2:4], d[:2]))
-	}
-	return ""
-}
-
-// dateOf returns a date of digits; empty if there is no such day.
-func dateOf(y, m, d string) string {
-	year, _ := strconv.Atoi(y)
-	month, _ := strconv.Atoi(m)
-	day, _ := strconv.Atoi(d)
-	return bornOn(year, month, day, len(y) == 2)
-}
-
-// bornOn returns the day on which somebody may have been born; short: the year lacks its century.
-func bornOn(year, month, day int, short bool) string {
-	if short {
-		if year += 1900; year < 1930 {
-			year += 100
-		}
-	}
-	if t, ok := date(year, month, day); ok && year >= 1900 && year <= 2040 {
-		return t.Format(time.DateOnly)
-	}
-	return ""
-}
 
 // pause is what may be said inside a date.
 const pause = `(?:[\s,.]|\b(?:uh|um|er)\b|(?:어|음|그)[\s,.])*`
@@ -101,7 +54,7 @@ func (r *reader) windows() {
 		if h.bits&announced&r.f.wanted == 0 {
 			continue
 		}
-		for t := h.turn; t < len(r.turns) && t <= h.turn+2; t++ {
+		for t := max(h.turn, 0); t < len(r.turns) && t <= h.turn+2; t++ {
 			text := r.turns[t].Text
 			from, to := 0, min(len(text), longestWindow)
 			if t == h.turn {
@@ -130,11 +83,30 @@ func (r *reader) windows() {
 	}
 }
 
+// hasMonth reports whether a text has 월 after what may be its number, as 생년월일 has not.
+func hasMonth(text string) bool {
+	for at := 0; ; at += len("월") {
+		i := strings.Index(text[at:], "월")
+		if i < 0 {
+			return false
+		}
+		if at += i; endsInNumber(text[:at]) {
+			return true
+		}
+	}
+}
+
+// endsInNumber reports whether a text ends in what may be the number of a month.
+func endsInNumber(text string) bool {
+	c, size := utf8.DecodeLastRuneInString(strings.TrimSuffix(text, " "))
+	return c >= '0' && c <= '9' || size == 3 && strings.ContainsRune("일이삼사오육유칠팔구십시", c)
+}
+
 // births adds the dates of birth in a window.
 func (r *reader) births(t, from int, text string) {
 	_, english := slices.BinarySearch(r.months, t)
 	for i, re := range dates() {
-		if i == 0 && !strings.Contains(text, "월") || i > 0 && !english {
+		if i == 0 && !hasMonth(text) || i > 0 && !english {
 			continue
 		}
 		for _, m := range re.FindAllStringSubmatchIndex(text, -1) {
@@ -167,7 +139,7 @@ func wordDate(y, m, d string) string {
 	case "시":
 		month = 10
 	}
-	return bornOn(year, month, day, year < 100)
+	return form.BornOn(year, month, day, year < 100)
 }
 
 var ordinals = strings.Fields("zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth " +

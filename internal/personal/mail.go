@@ -5,13 +5,13 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"callhouse/internal/personal/form"
 	"callhouse/internal/personal/kinds"
 )
 
 // marks looks for what begins with no digit: addresses, and custom patterns.
 func (r *reader) marks() {
 	text := r.text
-	r.mail = r.mail || r.korean && (strings.Contains(text, "골뱅이") || strings.Contains(text, "닷"))
 	if r.f.wanted&emailBit != 0 && strings.IndexByte(text, '@') >= 0 {
 		r.mail = true
 		for at := 0; ; at++ {
@@ -26,7 +26,7 @@ func (r *reader) marks() {
 	if r.f.wanted&emailBit != 0 && r.mail {
 		r.spokenAddresses()
 	}
-	if r.f.wanted&ipBit != 0 && strings.IndexByte(text, ':') >= 0 {
+	if r.f.wanted&ipBit != 0 {
 		r.colons()
 	}
 	for _, p := range r.f.patterns {
@@ -75,11 +75,17 @@ func (r *reader) address(at int) {
 // colons adds the IPv6 addresses of a text.
 func (r *reader) colons() {
 	text := r.text
-	for at := 0; at < len(text); {
-		c := text[at]
-		if !isHex(c) && c != ':' {
+	for past := 0; ; {
+		at := strings.IndexByte(text[past:], ':')
+		if at < 0 {
+			return
+		}
+		at += past
+		for at > past && (isHex(text[at-1]) || text[at-1] == '.') {
+			at--
+		}
+		for text[at] == '.' {
 			at++
-			continue
 		}
 		end, colons := at, 0
 		for end < len(text) && (isHex(text[end]) || text[end] == ':' || text[end] == '.') {
@@ -98,7 +104,7 @@ func (r *reader) colons() {
 				r.spans = append(r.spans, Span{Turn: r.t, From: at, To: to, Kind: kinds.IP, Normal: ip.String()})
 			}
 		}
-		at = end + 1
+		past = min(end+1, len(text))
 	}
 }
 
@@ -529,9 +535,9 @@ func (r *reader) spelled(t, from int, text string) {
 			s := b.String()
 			var kind kinds.Kind
 			switch {
-			case len(s) >= 15 && r.f.wanted&ibanBit != 0 && isIBAN(s):
+			case len(s) >= 15 && r.f.wanted&ibanBit != 0 && form.IsIBAN(s):
 				kind = kinds.IBAN
-			case len(s) == 9 && r.f.wanted&passportBit != 0 && isPassport(s) && (k+1 == len(ps) || ps[k+1].is != digitPiece):
+			case len(s) == 9 && r.f.wanted&passportBit != 0 && form.IsPassport(s) && (k+1 == len(ps) || ps[k+1].is != digitPiece):
 				kind = kinds.Passport
 			default:
 				continue

@@ -5,12 +5,21 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"unsafe"
 
+	"callhouse/internal/personal/form"
 	"callhouse/internal/personal/kinds"
 )
 
 // leastDigits is the length of the shortest number: a date of birth.
 const leastDigits = 6
+
+// The lengths of the shortest numbers that a checksum makes certain, and that have a form, except IP
+// addresses.
+const (
+	leastCertain = 13
+	leastFormed  = 8
+)
 
 // mostDigits is the length of the longest number without letters.
 const mostDigits = 20
@@ -24,6 +33,7 @@ type late struct {
 
 // finish returns what was found in all turns.
 func (r *reader) finish() []Span {
+	r.tells = said(r.hits)&shortBits != 0
 	for i := range r.chains {
 		r.match(&r.chains[i])
 	}
@@ -123,24 +133,23 @@ func (r *reader) contextOf(turn, word int) (c context) {
 
 // candidate is some of the groups of a chain.
 type candidate struct {
-	digits  string
-	shape   []int // numbers of digits between separators
-	dots    int   // separators that are dots
-	hyphens int   // and hyphens, also spoken
+	digits  string // valid until the next candidate
+	shape   []int  // numbers of digits between separators
+	dots    int    // separators that are dots
+	hyphens int    // and hyphens, also spoken
 	spoken  bool
 	plus    bool
 	region  bool
 
-	r     *reader
-	at    *group
-	known bool
-	near  context
+	turn, word int
+	known      bool
+	near       context
 }
 
 // context returns what the words near the candidate say.
-func (c *candidate) context() context {
+func (r *reader) context(c *candidate) context {
 	if !c.known {
-		c.known, c.near = true, c.r.contextOf(c.at.turn, c.at.word)
+		c.known, c.near = true, r.contextOf(c.turn, c.word)
 	}
 	return c.near
 }
@@ -214,6 +223,9 @@ func (r *reader) match(c *chain) {
 	used := append(r.used[:0], make([]bool, len(gs))...)
 	r.used = used
 	for tier, recognize := range []recognizer{(*reader).certain, (*reader).formed, (*reader).told} {
+		if !r.mayBe(tier, total, dots) {
+			continue
+		}
 		for i := 0; i < len(gs); i++ {
 			if used[i] || !mayStart(gs, i) {
 				continue
@@ -236,6 +248,17 @@ func (r *reader) match(c *chain) {
 			}
 		}
 	}
+}
+
+// mayBe reports whether a recognizer may find a number in a chain with so many digits and dots.
+func (r *reader) mayBe(tier, digits, dots int) bool {
+	switch tier {
+	case 0:
+		return digits >= leastCertain
+	case 1:
+		return digits >= leastFormed || dots >= 3
+	}
+	return r.tells
 }
 
 // tails says which syllables that may be endings are read as digits.
@@ -261,9 +284,10 @@ type recognizer func(*reader, *candidate) (kinds.Kind, string)
 
 // longest returns the last group of the longest number that begins with a group; -1 if none does.
 func (r *reader) longest(gs []group, used []bool, i int, recognize recognizer, which tails) (last int, kind kinds.Kind, normal string) {
-	var digits [2 * mostDigits]byte
 	cand := &r.cand
-	*cand = candidate{plus: gs[i].plus, region: gs[i].style == region, shape: cand.shape[:0], r: r, at: &gs[i]}
+	cand.plus, cand.region, cand.spoken, cand.known = gs[i].plus, gs[i].style == region, false, false
+	cand.shape, cand.dots, cand.hyphens, cand.turn, cand.word = cand.shape[:0], 0, 0, gs[i].turn, gs[i].word
+	digits := r.digitsOf[:]
 	last = -1
 	n := 0
 	for j := i; j < len(gs) && !used[j]; j++ {
@@ -293,9 +317,9 @@ func (r *reader) longest(gs []group, used []bool, i int, recognize recognizer, w
 		if n < 4 || !mayEnd(gs, j) {
 			continue
 		}
-		cand.digits = string(digits[:n])
+		cand.digits = unsafe.String(&digits[0], n)
 		if k, value := recognize(r, cand); k != "" {
-			last, kind, normal = j, k, value
+			last, kind, normal = j, k, strings.Clone(value)
 		}
 	}
 	return last, kind, normal
@@ -310,10 +334,10 @@ func (r *reader) certain(c *candidate) (kinds.Kind, string) {
 		if !c.spoken && !formed && !c.shaped(13) {
 			return "", ""
 		}
-		if isRRN(d, formed && c.hyphens > 0) || isRRN(d, true) && c.context().is&rrnBit != 0 {
+		if form.IsRRN(d, formed && c.hyphens > 0) || form.IsRRN(d, true) && r.context(c).is&rrnBit != 0 {
 			return kinds.RRN, d
 		}
-	case len(d) >= 14 && wanted&cardBit != 0 && isCard(d):
+	case len(d) >= 14 && wanted&cardBit != 0 && form.IsCard(d):
 		if c.spoken || len(c.shape) == 1 || c.shaped(4, 6, 5) || c.shaped(4, 6, 4) || fours(c.shape) {
 			return kinds.Card, d
 		}
@@ -334,18 +358,18 @@ func fours(shape []int) bool {
 func (r *reader) formed(c *candidate) (kinds.Kind, string) {
 	d, wanted := c.digits, r.f.wanted
 	switch {
-	case len(d) == 12 && wanted&licenceBit != 0 && isLicence(d) &&
-		(c.shaped(2, 2, 6, 2) && (c.region || c.hyphens >= 3) || c.context().is&licenceBit != 0):
+	case len(d) == 12 && wanted&licenceBit != 0 && form.IsLicence(d) &&
+		(c.shaped(2, 2, 6, 2) && (c.region || c.hyphens >= 3) || r.context(c).is&licenceBit != 0):
 		return kinds.Licence, d
 	case c.region:
 		return "", ""
-	case len(d) == 10 && wanted&businessBit != 0 && isBusiness(d) && (c.shaped(3, 2, 5) || c.context().is&businessBit != 0):
+	case len(d) == 10 && wanted&businessBit != 0 && form.IsBusiness(d) && (c.shaped(3, 2, 5) || r.context(c).is&businessBit != 0):
 		return kinds.Business, d
-	case len(d) == 9 && wanted&ssnBit != 0 && isSSN(d) &&
-		(c.shaped(3, 2, 4) && (c.hyphens == 2 || !c.context().other) || c.context().is&ssnBit != 0):
+	case len(d) == 9 && wanted&ssnBit != 0 && form.IsSSN(d) &&
+		(c.shaped(3, 2, 4) && (c.hyphens == 2 || !r.context(c).other) || r.context(c).is&ssnBit != 0):
 		return kinds.SSN, d
 	case c.dots == 3 && len(c.shape) == 4 && wanted&ipBit != 0:
-		if ip := dotted(c); ip != "" && c.context().is&versionBit == 0 {
+		if ip := dotted(c); ip != "" && r.context(c).is&versionBit == 0 {
 			return kinds.IP, ip
 		}
 	case c.dots > 0 && len(d) < 9:
@@ -387,26 +411,26 @@ func (r *reader) phone(c *candidate) (string, bool) {
 	case c.plus:
 		return r.phoneNormal(d, true)
 	case strings.HasPrefix(d, "00"):
-		if is := c.context(); is.is&phoneBit == 0 && (is.other || c.spoken || len(c.shape) < 3 || c.shape[0] > 5) {
+		if is := r.context(c); is.is&phoneBit == 0 && (is.other || c.spoken || len(c.shape) < 3 || c.shape[0] > 5) {
 			return "", false
 		}
 		return r.phoneNormal(d, false)
 	case d[0] == '0':
 		return r.domestic(c, korea)
 	case korea && (n == 11 || n == 12) && strings.HasPrefix(d, "82"):
-		is := c.context()
+		is := r.context(c)
 		if c.shape[0] != 2 && (is.other || is.is&phoneBit == 0 && (len(c.shape) > 1 || !strings.HasPrefix(d, "8210"))) {
 			return "", false
 		}
 		return r.phoneNormal(d, false)
 	case n != 10 && (n != 11 || d[0] != '1'):
-		if n > 9 && c.context().is&phoneBit != 0 {
+		if n > 9 && r.context(c).is&phoneBit != 0 {
 			return r.phoneNormal(d, false)
 		}
 		return "", false
 	case america:
-		formed := (c.shaped(3, 3, 4) || c.shaped(1, 3, 3, 4)) && !c.context().other
-		if !formed && c.context().is&phoneBit == 0 {
+		formed := (c.shaped(3, 3, 4) || c.shaped(1, 3, 3, 4)) && !r.context(c).other
+		if !formed && r.context(c).is&phoneBit == 0 {
 			return "", false
 		}
 		return r.national(d, "US")
@@ -421,7 +445,7 @@ func (r *reader) domestic(c *candidate, korea bool) (string, bool) {
 		return "", false
 	}
 	mobile := korea && n >= 10 && n <= 11 && strings.HasPrefix(d, "01")
-	is := c.context()
+	is := r.context(c)
 	if !mobile && (is.other && (len(c.shape) == 1 || c.hyphens == 0) || is.is&accountBit != 0 && is.is&phoneBit == 0) {
 		return "", false
 	}
@@ -449,12 +473,12 @@ func (r *reader) told(c *candidate) (kinds.Kind, string) {
 	if c.plus || c.region || wanted&(dobBit|accountBit) == 0 || n < 6 || n > 17 {
 		return "", ""
 	}
-	is := c.context()
+	is := r.context(c)
 	if is.other {
 		return "", ""
 	}
 	if wanted&dobBit != 0 && is.is&dobBit != 0 && n <= 8 {
-		if day := digitDate(d, c.shape); day != "" {
+		if day := form.Date(d, c.shape); day != "" {
 			return kinds.DOB, day
 		}
 	}
@@ -501,7 +525,7 @@ func (r *reader) coded(at, end int) int {
 			return n
 		}
 	}
-	if end-at != 1 || r.f.wanted&passportBit == 0 || !strings.ContainsRune("MSRGDmsrgd", rune(text[at])) {
+	if end-at != 1 || r.f.wanted&passportBit == 0 || !form.IsPassportLetter(text[at]) {
 		return 0
 	}
 	to := end
@@ -509,26 +533,12 @@ func (r *reader) coded(at, end int) int {
 		to++
 	}
 	word := strings.ToUpper(text[at:to])
-	if !isPassport(word) || to < len(text) && text[to] == '_' {
+	if !form.IsPassport(word) || to < len(text) && text[to] == '_' {
 		return 0
 	}
 	r.stop()
 	r.late = append(r.late, late{Span{Turn: r.t, From: at, To: to, Kind: kinds.Passport, Normal: word}, r.word, isLetter(word[4])})
 	return to
-}
-
-// isPassport reports whether a word has the form of a Korean passport's number: M12345678, or since
-// 2021 M123A4567.
-func isPassport(s string) bool {
-	if len(s) != 9 || !strings.Contains("MSRGD", s[:1]) {
-		return false
-	}
-	for i := 1; i < 9; i++ {
-		if !isDigit(s[i]) && (i != 4 || !isLetter(s[i])) {
-			return false
-		}
-	}
-	return true
 }
 
 // iban reads an IBAN. It returns where it ends; 0 if there is none.
@@ -541,7 +551,7 @@ func (r *reader) iban(at int) int {
 	if first >= len(text) || !isDigit(text[first]) {
 		return 0
 	}
-	want := ibanLength[strings.ToUpper(text[at:at+2])]
+	want := form.IBANLength[strings.ToUpper(text[at:at+2])]
 	if want == 0 || at > 0 && (isAlnum(text[at-1]) || text[at-1] == '_') {
 		return 0
 	}
@@ -564,7 +574,7 @@ func (r *reader) iban(at int) int {
 			return 0
 		}
 	}
-	if n < want || p < len(text) && isAlnum(text[p]) || !isIBAN(string(b[:n])) {
+	if n < want || p < len(text) && isAlnum(text[p]) || !form.IsIBAN(string(b[:n])) {
 		return 0
 	}
 	r.stop()

@@ -11,15 +11,13 @@ package personal
 
 import (
 	"fmt"
-	"hash/maphash"
-	mathbits "math/bits"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"unicode/utf8"
-	"unsafe"
 
+	"callhouse/internal/personal/form"
 	"callhouse/internal/personal/kinds"
 )
 
@@ -62,29 +60,14 @@ type Finder struct {
 	wanted    bits
 	countries []string
 	patterns  []Pattern
-	readers   sync.Pool // of *reader
-	empty     *seen
-}
 
-// seen remembers texts in which nothing was found, by their hashes: the texts of agents and the
-// variables of calls repeat. A newer text takes the place of an older one.
-type seen struct {
-	seed   maphash.Seed
-	hashes [1 << 14]atomic.Uint64
-}
-
-// leastSeen is the length of the shortest text that is remembered: shorter ones are read as fast.
-const leastSeen = 24
-
-// place returns the hash of a text and what it is called, and its place.
-func (s *seen) place(name, text string) (hash uint64, at *atomic.Uint64) {
-	hash = maphash.String(s.seed, text) ^ mathbits.RotateLeft64(maphash.String(s.seed, name), 32)
-	return hash, &s.hashes[hash%uint64(len(s.hashes))]
+	mu      sync.Mutex
+	readers []*reader // not in use; unlike those of a sync.Pool they keep what they remember
 }
 
 // New returns a finder.
 func New(o Options) (*Finder, error) {
-	f := &Finder{countries: o.Countries, patterns: o.Patterns, empty: &seen{seed: maphash.MakeSeed()}}
+	f := &Finder{countries: o.Countries, patterns: o.Patterns}
 	for _, k := range o.Kinds {
 		i := slices.Index(kinds.All, k)
 		if i < 0 {
@@ -98,7 +81,6 @@ func New(o Options) (*Finder, error) {
 				string(p.Kind))
 		}
 	}
-	f.readers.New = func() any { return &reader{f: f} }
 	return f, nil
 }
 
@@ -107,38 +89,82 @@ var kindName = regexp.MustCompile(`^[a-z][a-z_]{0,30}$`)
 // Find returns the personal data in a text, in order and without overlaps. name is what the text is
 // called, such as the key of a value in JSON: it may be the context that a number needs.
 func (f *Finder) Find(name, text string) []Span {
-	var hash uint64
-	var at *atomic.Uint64
-	if len(text) >= leastSeen {
-		if hash, at = f.empty.place(name, text); at.Load() == hash {
-			return nil
-		}
-	}
-	if len(f.patterns) == 0 && !mayHold(text) {
+	var s signs
+	if s.read(text); len(f.patterns) == 0 && !s.mayHold(^bits(0)) {
 		return nil
 	}
-	r, _ := f.readers.Get().(*reader)
-	defer f.readers.Put(r)
-	r.name = spaced(r.name[:0], name)
-	r.two = [2]Turn{{Text: unsafe.String(unsafe.SliceData(r.name), len(r.name))}, {Text: text}}
-	r.reset(r.two[:])
-	if name != "" {
-		r.turn(0)
+	r := f.reader()
+	defer f.free(r)
+	hits := r.meaning(name)
+	if len(f.patterns) == 0 && !s.mayHold(said(hits)) {
+		return nil
 	}
-	r.turn(1)
+	r.one[0].Text = text
+	r.reset(r.one[:])
+	r.hits = append(r.hits, hits...)
+	r.read(0, text)
 	spans := r.finish()
-	r.two = [2]Turn{}
-	out := spans[:0]
-	for _, s := range spans {
-		if s.Turn == 1 {
-			s.Turn = 0
-			out = append(out, s)
+	r.one[0].Text = ""
+	return spans
+}
+
+// Bounds of the readers that are kept, and of their buffers.
+const (
+	mostReaders = 8
+	mostGroups  = 4096
+)
+
+func (f *Finder) reader() *reader {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := len(f.readers) - 1
+	if n < 0 {
+		return &reader{f: f}
+	}
+	r := f.readers[n]
+	f.readers = f.readers[:n]
+	return r
+}
+
+func (f *Finder) free(r *reader) {
+	if r.reset(nil); r.echo != nil {
+		r.echo.reset(nil)
+	}
+	if max(cap(r.groups), cap(r.hits), cap(r.months)) > mostGroups {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.readers) < mostReaders {
+		f.readers = append(f.readers, r)
+	}
+}
+
+// Bounds of the names whose meaning a reader remembers.
+const (
+	mostNames   = 4096
+	longestName = 100
+)
+
+// meaning returns the words in a name that give a meaning to numbers, as if they were in a turn
+// before the first one.
+func (r *reader) meaning(name string) []hit {
+	hits, known := r.names[name]
+	if !known && name != "" {
+		o := &reader{f: r.f}
+		o.reset([]Turn{{Text: string(spaced(nil, name))}})
+		o.turn(0)
+		for _, h := range o.hits {
+			hits = append(hits, hit{turn: -1, word: h.word - o.word, bits: h.bits})
+		}
+		if len(r.names) >= mostNames || r.names == nil {
+			r.names = map[string][]hit{}
+		}
+		if len(name) <= longestName {
+			r.names[strings.Clone(name)] = hits
 		}
 	}
-	if len(out) == 0 && at != nil {
-		at.Store(hash)
-	}
-	return out
+	return hits
 }
 
 // spaced appends the words of a key, such as birthDate or birth_date, and a colon.
@@ -156,6 +182,14 @@ func spaced(dst []byte, name string) []byte {
 	return append(dst, ':')
 }
 
+// said returns the meanings that words give.
+func said(hits []hit) (says bits) {
+	for i := range hits {
+		says |= hits[i].bits
+	}
+	return says
+}
+
 // mostBefore is how many turns before a number its context may be.
 const mostBefore = 3
 
@@ -163,8 +197,15 @@ const mostBefore = 3
 // overlaps. A number may continue in a later turn of the same speaker if the other side only
 // acknowledges, or repeats, what came before.
 func (f *Finder) Conversation(turns []Turn) []Span {
-	r, _ := f.readers.Get().(*reader)
-	defer f.readers.Put(r)
+	var s signs
+	for t := range turns {
+		s.read(turns[t].Text)
+	}
+	if len(f.patterns) == 0 && !s.mayHold(0) {
+		return nil
+	}
+	r := f.reader()
+	defer f.free(r)
 	r.reset(turns)
 	for t := range turns {
 		r.turn(t)
@@ -172,91 +213,190 @@ func (f *Finder) Conversation(turns []Turn) []Span {
 	return r.finish()
 }
 
-// signs are what a text has of which personal data is made.
+// signs are what texts have of which personal data is made, so that most texts are not read. Digits are
+// counted generously, also those in words that are none.
 type signs struct {
-	digits, dots, colons   int
-	at, month, korean, any bool
+	any               bool // a number that needs no word, or an address
+	digits            int
+	run, dots, most   int // digits and dots since something that ends every number, and the most digits
+	colons            int
+	code              bool // digits after letters, as in an IBAN
+	at, dotted, month bool // words
+	says              bits // meanings that words give to numbers
 }
 
-// mayHold reports whether a text may contain personal data, so that most texts are not read. It counts
-// digits generously, also those in words that are none.
-func mayHold(text string) bool {
-	var s signs
+// Meanings that make shorter numbers personal data, and that make spelled ones.
+const (
+	shortBits = dobBit | accountBit
+	codeBits  = ibanBit | passportBit
+)
+
+// Numbers of digits: in the shortest IP address, and in the shortest number that is neither one nor
+// needs a word that says what it is. A plus counts as a digit.
+const (
+	leastAddress = 4
+	leastUntold  = 9
+)
+
+// mayHold reports whether there may be personal data in the texts, with meanings that a name gives.
+func (s *signs) mayHold(says bits) bool {
+	says |= s.says
+	return s.any || says&shortBits != 0 && (s.most >= leastDigits || s.month && s.digits > 0) ||
+		(s.code || says&codeBits != 0) && s.digits >= leastDigits || s.colons >= 6 || s.at && s.dotted
+}
+
+// read adds the signs of a text, until there is one that needs no other.
+func (s *signs) read(text string) {
 	for i := 0; i < len(text) && !s.any; {
-		switch c := text[i]; {
-		case isDigit(c):
-			s.digits++
-		case c == '@':
-			return true
-		case c == ':':
-			s.colons++
-			s.any = i > 0 && text[i-1] == ':'
-		case c == '.':
+		switch bytesOf[text[i]] {
+		case digitByte:
+			s.count(1)
+		case letterByte:
+			end := wordEnd(text, i)
+			s.english(text[i:end])
+			s.code = s.code || end < len(text) && mayBeCode(text, i, end)
+			i = end
+			continue
+		case wideByte:
+			i = s.wide(text, i)
+			continue
+		case dotByte:
 			if i > 0 && i+1 < len(text) && isDigit(text[i-1]) && isDigit(text[i+1]) {
 				s.dots++
 			}
-		case isLetter(c):
-			end := wordEnd(text, i)
-			s.english(text[i:end])
-			i = end
-			continue
-		case c >= utf8.RuneSelf && i+2 < len(text):
-			switch {
-			case c >= 0xEA && c <= 0xED && isHangul(text[i:]):
-				i = s.hangul(text, i)
-				continue
-			case text[i:i+2] == "\xef\xbc": // ０ to ９, among others
-				s.digits++
+		case endByte:
+			s.end()
+			switch text[i] {
+			case '@':
+				s.any = true
+			case '+':
+				s.run = 1
+			case ':':
+				s.colons++
+				s.any = i > 0 && text[i-1] == ':'
 			}
 		}
 		i++
 	}
-	return s.any || s.digits >= leastDigits || s.digits >= leastAddress && s.dots >= 3 || s.digits > 0 && s.month ||
-		s.colons >= 6 || s.at && (s.dots > 0 || s.korean)
 }
 
-// leastAddress is the number of digits in the shortest IP address.
-const leastAddress = 4
+// What a byte is; 0 may be between the digits of a number.
+const (
+	digitByte = iota + 1
+	letterByte
+	wideByte
+	dotByte
+	endByte // ends a number
+)
+
+var bytesOf = func() (out [256]uint8) {
+	for i := range out {
+		switch c := byte(i); {
+		case c >= utf8.RuneSelf:
+			out[i] = wideByte
+		case isLetter(c):
+			out[i] = letterByte
+		case isDigit(c):
+			out[i] = digitByte
+		case c == '.':
+			out[i] = dotByte
+		case strings.IndexByte(" \n\t\r-/,()~?!", c) < 0:
+			out[i] = endByte
+		}
+	}
+	return out
+}()
+
+// mayBeCode reports whether a word with text after it may begin an IBAN or the number of a passport.
+func mayBeCode(text string, at, end int) bool {
+	switch {
+	case end-at == 1 && form.IsPassportLetter(text[at]):
+		return isDigit(text[end])
+	case end-at != 2 || end+2 >= len(text):
+		return false
+	case text[end] == ' ' || text[end] == '-':
+		end++
+	}
+	return isDigit(text[end]) && isDigit(text[end+1]) && form.IBANLength[string([]byte{text[at] &^ 0x20, text[at+1] &^ 0x20})] > 0
+}
+
+func (s *signs) count(digits int) {
+	s.digits += digits
+	s.run += digits
+	s.most = max(s.most, s.run)
+	s.any = s.any || s.run >= leastUntold || s.dots >= 3 && s.run >= leastAddress
+}
+
+// end notes something that ends every number.
+func (s *signs) end() { s.run, s.dots = 0, 0 }
 
 func (s *signs) english(word string) {
 	e := english(word)
 	if e == nil {
 		s.at = s.at || len(word) == 2 && word[0]|0x20 == 'a' && word[1]|0x20 == 't'
+		s.end()
 		return
 	}
 	switch e.what {
 	case digitWord, tensWord:
-		s.digits += len(e.digits)
+		s.count(len(e.digits))
 	case hundredWord, repeatWord:
-		s.digits += 2
+		s.count(2)
 	case thousandWord:
-		s.digits += 3
+		s.count(3)
 	case dotWord:
 		s.dots++
-	case monthWord:
-		s.month = true
+		s.dotted = true
+	case plusWord:
+		s.end()
+		s.run = 1
+	case monthWord, contextWord, unitWord:
+		s.month = s.month || e.what == monthWord
+		s.says |= e.bits
+		s.end()
 	}
 }
 
-// hangul looks at a word of Korean, and returns where it ends.
-func (s *signs) hangul(text string, at int) int {
-	first := at
-	for s.korean = true; at+2 < len(text); at += 3 {
+// wide looks at a character of several bytes, or a word of Korean, and returns where it ends.
+func (s *signs) wide(text string, at int) int {
+	if at+2 >= len(text) || text[at] < 0xEA || text[at] > 0xED || !isHangul(text[at:]) {
+		if strings.HasPrefix(text[at:], "\xef\xbc") { // ０ to ９ and ＋, among others
+			s.count(1)
+		}
+		return at + 1
+	}
+	first, digits, foreign := at, 0, false
+	may := koStart[hangulAt(text[at:])-hangulFirst]
+	for ; at+2 < len(text); at += 3 {
 		c := hangulAt(text[at:]) - hangulFirst
 		if text[at] < 0xEA || text[at] > 0xED || uint32(c) >= hangulCount { //nolint:gosec // negative: too large
 			break
 		}
-		switch w := koWeight[c]; {
-		case w == 0:
-		case w == mailSign:
+		switch w := koWeight[c]; w {
+		case foreignSign:
+			foreign = true
+		case endingSign:
+		case mailSign:
 			s.any = true
-		case w == dotSign:
+		case dotSign:
 			s.dots++
-		case w == monthSign:
-			s.month = true
-		case mayMatter(text[first:]) || first > 0 && isDigit(text[first-1]):
-			s.digits += int(w)
+			s.dotted = true
+		case monthSign:
+			s.month = s.month || endsInNumber(text[:at])
+		default:
+			digits += int(w)
 		}
+	}
+	if may&startsContext != 0 && at-first >= 6 {
+		s.says |= koContext[text[first:first+6]]
+	}
+	afterDigit := first > 0 && isDigit(text[first-1])
+	switch {
+	case foreign || afterDigit && koSuffix[text[first:at]] == unitWord:
+		s.digits += digits
+		s.end()
+	case may != 0 || afterDigit:
+		s.count(digits)
 	}
 	return at
 }

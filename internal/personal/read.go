@@ -77,7 +77,6 @@ const (
 type between struct {
 	separators, fillers int
 	join                join
-	space               bool
 	plus                int // where a plus is, from 1
 	repeat              int // the next digit is said so many times
 	repeatAt            int
@@ -95,25 +94,28 @@ type reader struct {
 	months []int // turns with the name of a month, ascending
 	word   int
 
-	open    bool // the last chain may continue
-	speaker string
-	gap     between
-	mail    bool // the turn may hold an e-mail address that is read aloud
-	korean  bool // the turn has words of Korean
-	t       int
-	text    string
-	echo    *reader
-	used    []bool
-	name    []byte
-	phones  map[[2]string]string // normal forms, by spelling and country
-	two     [2]Turn
-	cand    candidate
-	looked  int // how much work the recognizers had, for a test
+	open     bool // the last chain may continue
+	speaker  string
+	gap      between
+	mail     bool // the turn may hold an e-mail address that is read aloud
+	t        int
+	text     string
+	echo     *reader
+	used     []bool
+	names    map[string][]hit     // what names of values mean
+	phones   map[[2]string]string // normal forms, by spelling and country
+	one      [1]Turn
+	cand     candidate
+	digitsOf [2 * mostDigits]byte // of it
+	tells    bool                 // a word near a number may show what it is
+	looked   int                  // how much work the recognizers had, for a test
 }
 
 func (r *reader) reset(turns []Turn) {
+	clear(r.groups) // they and the candidates hold texts
 	clear(r.chains)
-	r.turns, r.spans = turns, nil
+	clear(r.late)
+	r.turns, r.text, r.spans = turns, "", nil
 	r.groups, r.chains, r.hits, r.late, r.months = r.groups[:0], r.chains[:0], r.hits[:0], r.late[:0], r.months[:0]
 	r.word, r.looked, r.open, r.gap = 0, 0, false, between{}
 }
@@ -244,11 +246,10 @@ func (r *reader) joinBy(j join) {
 }
 
 func (r *reader) read(t int, text string) {
-	r.t, r.text, r.mail, r.korean = t, text, false, false
+	r.t, r.text, r.mail = t, text, false
 	for at := 0; at < len(text); {
 		switch c := text[at]; {
 		case c == ' ' || c == '\n' || c == '\t' || c == '\r':
-			r.gap.space = true
 			r.gap.join = max(r.gap.join, joinSpace)
 			at++
 		case isDigit(c):
@@ -268,7 +269,6 @@ func (r *reader) read(t int, text string) {
 				at = r.numeral(at)
 			case unicode.IsSpace(ch):
 				r.gap.join = max(r.gap.join, joinSpace)
-				r.gap.space = true
 				at += size
 			case unicode.Is(unicode.Pd, ch), ch == '−':
 				at = r.mark(at, '-', size)
@@ -352,8 +352,8 @@ func (r *reader) numeral(at int) int {
 			end++
 			continue
 		}
-		if ch, size := utf8.DecodeRuneInString(text[end:]); ch >= '０' && ch <= '９' {
-			end, wide = end+size, true
+		if n := wideDigit(text[end:]); n > 0 {
+			end, wide = end+n, true
 			continue
 		}
 		break
@@ -379,6 +379,17 @@ func (r *reader) numeral(at int) int {
 	return end
 }
 
+// wideDigit returns the length of the digit ０ to ９ with which a text begins; 0 if there is none.
+func wideDigit(text string) int {
+	if text[0] < utf8.RuneSelf {
+		return 0
+	}
+	if c, size := utf8.DecodeRuneInString(text); c >= '０' && c <= '９' {
+		return size
+	}
+	return 0
+}
+
 // before says what the text before a run of digits makes of it: a part of a longer word, an amount.
 func before(text string) (part, amount bool) {
 	c := text[len(text)-1]
@@ -390,8 +401,8 @@ func before(text string) (part, amount bool) {
 		return isLetter(p) || p == '_' || c == ':' && isDigit(p), false
 	}
 	text = strings.TrimRight(text, " ")
-	return false, strings.HasSuffix(text, "$") || strings.HasSuffix(text, "₩") || strings.HasSuffix(text, "€") ||
-		strings.HasSuffix(text, "£")
+	sign, _ := utf8.DecodeLastRuneInString(text)
+	return false, sign == '$' || sign == '₩' || sign == '€' || sign == '£'
 }
 
 // after reports whether the text after a run of digits continues the word.
@@ -416,7 +427,7 @@ func (r *reader) latin(at int) int {
 	if !whole {
 		snake := (at == 0 || text[at-1] == '_' || !isAlnum(text[at-1])) && (end == len(text) || !isDigit(text[end]))
 		if e := english(text[at:end]); snake && e != nil && e.what == contextWord { // birth_date
-			r.context(e.bits, at)
+			r.means(e.bits, at)
 			return end
 		}
 		if next := r.coded(at, end); next > 0 {
@@ -466,7 +477,7 @@ func (r *reader) english(e *entry, at, end int) {
 	case unitWord:
 		r.amount()
 	case contextWord:
-		r.context(e.bits, at)
+		r.means(e.bits, at)
 	case monthWord:
 		r.months = append(r.months, r.t)
 		r.stop()
@@ -483,7 +494,7 @@ func (r *reader) amount() {
 	r.stop()
 }
 
-func (r *reader) context(b bits, at int) {
+func (r *reader) means(b bits, at int) {
 	r.hits = append(r.hits, hit{r.t, at, r.word, b})
 	r.stop()
 }
@@ -529,17 +540,24 @@ func hangulAt(s string) rune {
 // hangul reads a word of Korean.
 func (r *reader) hangul(at int) int {
 	text, end := r.text, at
-	for end+2 < len(text) && text[end] >= 0xEA && text[end] <= 0xED && isHangul(text[end:]) {
+	for end+2 < len(text) && text[end] >= 0xEA && text[end] <= 0xED {
+		c := hangulAt(text[end:])
+		if c < hangulFirst || c >= hangulFirst+hangulCount {
+			break
+		}
+		if c == '닷' || c == '골' && strings.HasPrefix(text[end:], "골뱅이") {
+			r.mail = true
+		}
 		end += 3
 	}
 	r.word++
-	r.korean = true
 	word := text[at:end]
 	if at > 0 && r.last() != nil && r.last().to == at && r.last().turn == r.t {
 		r.suffix(word, at)
 		return end
 	}
-	if !mayMatter(word) {
+	may := koStart[hangulAt(word)-hangulFirst]
+	if may == 0 {
 		r.stop()
 		return end
 	}
@@ -551,12 +569,10 @@ func (r *reader) hangul(at int) int {
 		}
 		return end
 	}
-	if _, n := koDigit(word); n > 0 || koTens(word) {
-		if r.digits(word, at) {
-			return end
-		}
+	if may&startsNumber != 0 && r.digits(word, at) {
+		return end
 	}
-	if len(word) >= 6 {
+	if may&startsContext != 0 && len(word) >= 6 {
 		if code := koRegion[word[:6]]; code != "" && r.beforeLicence(end) {
 			r.stop()
 			r.add(group{from: at, to: end, digits: code, style: region})

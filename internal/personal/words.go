@@ -334,50 +334,58 @@ var koRegion = map[string]string{
 	"제주": "21", "대구": "22", "인천": "23", "광주": "24", "대전": "25", "울산": "26",
 }
 
-// koFirst has the syllables with which Korean words that matter begin.
-var koFirst = func() (out [hangulCount/64 + 1]uint64) {
-	add := func(word string) {
-		for _, c := range word {
-			out[(c-0xAC00)/64] |= 1 << ((c - 0xAC00) % 64)
-			return
-		}
-	}
+// What may begin with a syllable of Korean.
+const (
+	startsWord    = 1 << iota // one of koWords
+	startsContext             // one of koContext or koRegion
+	startsNumber
+)
+
+// koStart is what may begin with each syllable of Korean.
+var koStart = func() (out [hangulCount]uint8) {
+	add := func(word string, what uint8) { out[hangulAt(word)-hangulFirst] |= what }
 	for w := range koWords {
-		add(w)
+		add(w, startsWord)
 	}
 	for w := range koContext {
-		add(w)
+		add(w, startsContext)
 	}
 	for w := range koRegion {
-		add(w)
+		add(w, startsContext)
 	}
-	for _, w := range strings.Split("영 공 빵 일 이 둘 삼 셋 사 넷 오 육 륙 칠 팔 구 하 다 여 아 제 십 백 천", " ") {
-		add(w)
+	for w := range strings.SplitSeq("영 공 빵 일 이 둘 삼 셋 사 넷 오 육 륙 칠 팔 구 하 다 여 아 제 십 백 천", " ") {
+		add(w, startsNumber)
 	}
 	return out
 }()
 
-// mayMatter reports whether a Korean word begins like one that matters.
-func mayMatter(word string) bool {
-	c := hangulAt(word) - 0xAC00
-	return koFirst[c/64]>>(c%64)&1 != 0
-}
-
 // What syllables may be: digits, how many, or signs.
 const (
-	mailSign = 0xf0 + iota // in an e-mail address
+	foreignSign = 0           // in no number, nor in an ending of one
+	mailSign    = 0xf0 + iota // in an e-mail address
 	dotSign
 	monthSign
+	endingSign
 )
 
 // koWeight is what the syllables of Korean may be.
 var koWeight = func() (out [hangulCount]uint8) {
-	for w, syllables := range map[uint8]string{
-		1: "영공빵일이둘삼셋사넷오육륙칠팔구하다여아제", 2: "십", 3: "백", 4: "천", mailSign: "골닷앳엣", dotSign: "점쩜도", monthSign: "월",
-	} {
+	set := func(syllables string, w uint8) {
 		for _, c := range syllables {
-			out[c-0xAC00] = w
+			out[c-hangulFirst] = w
 		}
+	}
+	for word := range koSuffix {
+		set(word, endingSign)
+	}
+	for word := range koWords {
+		set(word, endingSign)
+	}
+	set("나섯곱덟덜홉로", endingSign)
+	for w, syllables := range map[uint8]string{
+		1: "영공빵일이둘삼셋사넷오육륙칠팔구하다여아제플", 2: "십", 3: "백", 4: "천", mailSign: "골닷앳엣", dotSign: "점쩜트", monthSign: "월",
+	} {
+		set(syllables, w)
 	}
 	return out
 }()

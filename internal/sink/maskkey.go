@@ -90,6 +90,10 @@ func (w *Warehouse) Redacted() string {
 // [wire.Redact], masked. It must be called before Put. changed reports whether Redact removed
 // anything. It fails with a *scan.Error inside, and with a *mask.UncheckedError.
 func (w *Warehouse) Clean(body []byte) (clean []byte, changed bool, err error) {
+	if w.Redacts() && !wire.MayForbid(schema.CallResource, body) {
+		clean, _, err = w.masker.Apply(body) // which also finds what is no object
+		return clean, false, err
+	}
 	if clean, changed, err = wire.Redact(schema.CallResource, body); err == nil && w.masker != nil {
 		clean, _, err = w.masker.Apply(clean)
 	}

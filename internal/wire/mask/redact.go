@@ -7,10 +7,13 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"hash"
+	"hash/maphash"
 	"maps"
+	"math/bits"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -36,9 +39,26 @@ type Redactor struct {
 	calls  sync.Pool // of *redacting
 	ask    Service   // nil: only what has a structure is found
 
+	seed  maphash.Seed
+	known [mostKnown]atomic.Pointer[known]
+
 	mu     sync.Mutex
 	counts map[string]int64
 }
+
+// known is what to replace in an object of a call. A call comes as an item of a list and as a record,
+// with the same variables. A newer object takes the place of an older one.
+type known struct {
+	hash  uint64
+	edits []edit
+}
+
+// Limits of the objects that are remembered: how many, their bytes, and the edits in each.
+const (
+	mostKnown  = 1 << 14
+	leastBytes = 256
+	mostEdits  = 16
+)
 
 // Service finds what has no structure, such as names, in texts: the spans of each one. It fails if it
 // did not check all of them.
@@ -79,7 +99,7 @@ func NewRedactor(o personal.Options, key []byte) (*Redactor, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Redactor{finder: finder, key: key, counts: map[string]int64{}}
+	r := &Redactor{finder: finder, key: key, seed: maphash.MakeSeed(), counts: map[string]int64{}}
 	r.calls.New = func() any { return new(redacting) }
 	r.sums.New = func() any { return hmac.New(sha256.New, key) }
 	return r, nil
@@ -120,6 +140,9 @@ type redacting struct {
 	arena   []byte // unescaped texts; they are valid until the call is done
 	members []scan.Member
 	look    look
+
+	nextTurns []personal.Turn // buffers
+	contents  []scan.Value
 }
 
 // look returns what to replace in a text; nil is the finder.
@@ -181,18 +204,22 @@ func (r *redacting) done() {
 // begin returns what redacts a call, and end gives it back.
 func (r *Redactor) begin() *redacting {
 	one, _ := r.calls.Get().(*redacting)
-	*one = redacting{Redactor: r, arena: one.arena[:0], members: one.members[:0]}
+	*one = redacting{Redactor: r, arena: one.arena[:0], members: one.members[:0],
+		turns: one.turns[:0], nextTurns: one.nextTurns[:0], contents: one.contents[:0]}
 	return one
 }
 
 func (r *redacting) end() {
-	if r.done(); cap(r.arena) <= mostKept {
+	if r.done(); cap(r.arena) <= mostKept && cap(r.contents) <= mostTurns {
 		r.calls.Put(r)
 	}
 }
 
-// mostKept is the largest buffer that is kept for the next call.
-const mostKept = 256 << 10
+// The largest buffers that are kept for the next call, in bytes and turns.
+const (
+	mostKept  = 256 << 10
+	mostTurns = 4096
+)
 
 // Apply returns body, the JSON of a call, redacted; body itself, not copied, if nothing was found. It
 // fails with a *scan.Error inside if body is not one JSON object.
@@ -291,12 +318,44 @@ func (d *doc) call() bool {
 			_, ok = d.Value(1)
 		case of != nil && of.turns && d.Before('['):
 			ok = d.transcript()
+		case d.Before('{') && d.look == nil:
+			ok = d.fieldOf(name)
 		default:
 			ok = d.value(1, name)
 		}
 		if !ok {
 			return false
 		}
+	}
+}
+
+// fieldOf walks over a field of the call that is an object, unless it is known.
+func (d *doc) fieldOf(name []byte) bool {
+	v, ok := d.Value(1)
+	if !ok || len(v.Raw) < leastBytes {
+		d.within(v, name)
+		return ok
+	}
+	hash := maphash.Bytes(d.seed, v.Raw) ^ bits.RotateLeft64(maphash.Bytes(d.seed, name), 32)
+	place, from, n := &d.known[hash%mostKnown], d.at(v.Raw), len(d.edits)
+	if k := place.Load(); k != nil && k.hash == hash {
+		d.edits = append(d.edits, k.edits...)
+		moved(d.edits[n:], from)
+		return true
+	}
+	d.within(v, name)
+	if found := slices.Clone(d.edits[n:]); len(found) <= mostEdits {
+		moved(found, -from)
+		place.Store(&known{hash, found})
+	}
+	return true
+}
+
+// moved moves edits in a text.
+func moved(edits []edit, by int) {
+	for i := range edits {
+		edits[i].from += by
+		edits[i].to += by
 	}
 }
 
@@ -337,7 +396,9 @@ func (d *doc) value(depth int, called []byte) bool {
 		}
 	}
 	v, ok := d.Value(depth)
-	d.scalar(v, called)
+	if ok {
+		d.scalar(v, called)
+	}
 	return ok
 }
 
@@ -388,7 +449,7 @@ func (d *doc) number(text []byte, called []byte) {
 
 // object walks over an object.
 func (d *doc) object(depth int, called []byte) bool {
-	var text []byte
+	text := d.Rest()
 	if !d.Enter(depth) {
 		return false
 	}
@@ -397,19 +458,20 @@ func (d *doc) object(depth int, called []byte) bool {
 		if st != scan.StepNext {
 			return st == scan.StepEnd
 		}
-		if first {
-			text = d.text[d.at(key.Raw)-1:]
-		}
-		name := scan.KeyText(key)
-		if string(name) == "value" || string(name) == "values" {
-			if other := named(text); other != nil {
-				name = other
-			}
-		}
-		if !d.value(depth+1, name) {
+		if !d.member(depth+1, scan.KeyText(key), text) {
 			return false
 		}
 	}
+}
+
+// member walks over the value of a member of an object that begins with of.
+func (d *doc) member(depth int, name, of []byte) bool {
+	if string(name) == "value" || string(name) == "values" {
+		if other := named(of); other != nil {
+			name = other
+		}
+	}
+	return d.value(depth, name)
 }
 
 // named returns the name in an object such as {"name":"phone","value":"…"}; nil if it has none.
@@ -451,8 +513,12 @@ func (r *redacting) editsBy(spans []personal.Span) (edits []edit) {
 
 // mayBeComposite reports whether a text begins like an object or array of JSON.
 func mayBeComposite(text []byte) bool {
-	text = bytes.TrimLeft(text, " \t\r\n")
-	return len(text) > 0 && (text[0] == '{' || text[0] == '[')
+	for _, c := range text {
+		if c > ' ' {
+			return c == '{' || c == '['
+		}
+	}
+	return false
 }
 
 // composite returns the edits of a text if it is an object or an array of JSON.
@@ -507,8 +573,7 @@ func (d *doc) transcript() bool {
 	if !d.Enter(1) {
 		return false
 	}
-	var turns []personal.Turn
-	var contents []scan.Value
+	turns, contents := d.nextTurns[:0], d.contents[:0]
 	for first := true; ; first = false {
 		if st := d.Element(first); st == scan.StepEnd {
 			break
@@ -521,15 +586,16 @@ func (d *doc) transcript() bool {
 			}
 			continue
 		}
-		content, speaker, ok := d.item()
+		content, text, speaker, ok := d.item()
 		if !ok {
 			return false
 		}
 		if content.Shape == scan.IsString {
-			turns = append(turns, personal.Turn{Speaker: stringOf(speaker), Text: stringOf(d.textOf(content))})
+			turns = append(turns, personal.Turn{Speaker: stringOf(speaker), Text: stringOf(text)})
 			contents = append(contents, content)
 		}
 	}
+	d.contents = contents
 	if d.look != nil {
 		for i := range contents {
 			d.replace(contents[i], d.look([]byte(turns[i].Text)))
@@ -539,7 +605,7 @@ func (d *doc) transcript() bool {
 	// v2 sends each conversation twice, with the items of tools and without.
 	again := slices.Equal(turns, d.turns)
 	if !again {
-		d.turns, d.in = turns, d.finder.Conversation(turns)
+		d.nextTurns, d.turns, d.in = d.turns, turns, d.finder.Conversation(turns)
 	}
 	spans := d.in
 	for i := range contents {
@@ -556,29 +622,10 @@ func (d *doc) transcript() bool {
 	return true
 }
 
-// collect reads the members of the object that the scanner is in.
-func (d *doc) collect() bool {
-	d.members = d.members[:0]
-	for first := true; ; first = false {
-		key, st := d.Key(first)
-		if st != scan.StepNext {
-			return st == scan.StepEnd
-		}
-		v, ok := d.Value(3)
-		if !ok {
-			return false
-		}
-		d.members = append(d.members, scan.Member{Name: scan.KeyText(key), Key: key, Value: v})
-	}
-}
-
-// item walks over an item of a transcript, and returns its content if it is speech.
-func (d *doc) item() (content scan.Value, speaker []byte, ok bool) {
-	if !d.Enter(2) {
-		return content, nil, false
-	}
+// item walks over an item of a transcript, and returns its content and its text if it is speech.
+func (d *doc) item() (content scan.Value, text, speaker []byte, ok bool) {
 	if !d.collect() {
-		return content, nil, false
+		return content, nil, nil, false
 	}
 	tool, last := false, -1
 	for i, m := range d.members {
@@ -594,8 +641,10 @@ func (d *doc) item() (content scan.Value, speaker []byte, ok bool) {
 		}
 	}
 	if last >= 0 && !tool && !bytes.HasPrefix(speaker, []byte("tool")) {
-		if v := d.members[last].Value; v.Shape == scan.IsString && !isComposite(d.textOf(v)) {
-			content = v
+		if v := d.members[last].Value; v.Shape == scan.IsString {
+			if text = d.textOf(v); !isComposite(text) {
+				content = v
+			}
 		}
 	}
 	speech := content.Shape == scan.IsString
@@ -615,14 +664,39 @@ func (d *doc) item() (content scan.Value, speaker []byte, ok bool) {
 			if !speech {
 				continue
 			}
-		case "value", "values":
-			if k := slices.IndexFunc(d.members, isName); k >= 0 {
-				m.Name = scan.KeyText(d.members[k].Value)
-			}
 		}
 		d.within(m.Value, m.Name)
 	}
-	return content, speaker, true
+	return content, text, speaker, true
+}
+
+// collect walks over an item of a transcript, except the members whose meaning depends on others: it
+// collects them.
+func (d *doc) collect() bool {
+	item := d.Rest()
+	if !d.Enter(2) {
+		return false
+	}
+	d.members = d.members[:0]
+	for first := true; ; first = false {
+		key, st := d.Key(first)
+		if st != scan.StepNext {
+			return st == scan.StepEnd
+		}
+		name := scan.KeyText(key)
+		switch string(name) {
+		case "role", "content", "tool_call_id", "name", "start_at", "end_at":
+			v, ok := d.Value(3)
+			if !ok {
+				return false
+			}
+			d.members = append(d.members, scan.Member{Name: name, Value: v})
+		default:
+			if !d.member(3, name, item) {
+				return false
+			}
+		}
+	}
 }
 
 // isComposite reports whether a text is an object or array of JSON.

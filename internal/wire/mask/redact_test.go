@@ -48,12 +48,14 @@ func TestRedact(t *testing.T) {
 			`{"call_analysis":{"summary":"mail [email]","custom_analysis_data":[{"type":"string","name":"birth date","value":"[dob]"},{"name":"x","value":"1992-03-15"}]}}`},
 		{"metadata and variables", `{"metadata":{"contact":{"phone":"01012345678"},"n":[4111111111111111]},"dynamic_variables":{"account_no":1234567890123}}`,
 			`{"metadata":{"contact":{"phone":"[phone]"},"n":["[card]"]},"dynamic_variables":{"account_no":"[account]"}}`},
+		{"a name after space", `{"metadata":{ "name":"birth date", "value":"1992-03-15"}}`, `{"metadata":{ "name":"birth date", "value":"[dob]"}}`},
 		{"an unknown field", `{"new":{"mail":"A@b.com"}}`, `{"new":{"mail":"[email]"}}`},
 		{"what stays", `{"id":"4111111111111111","from_number":"01012345678","to_number":"+821012345678","call_from":"01012345678",` +
 			`"recording_url":"https://x/4111111111111111","status":"ended","start_at":1701122345678}`, ""},
 		{"escapes", `{"metadata":{"a":"\u00e9 \"x\" \ud83d\ude00 ` + card + ` \ud800 \u0041 ` + card + `\n"}}`,
 			`{"metadata":{"a":"\u00e9 \"x\" \ud83d\ude00 [card] \ud800 \u0041 [card]\n"}}`},
 		{"escaped digits", `{"metadata":{"a":"\u0034111 1111 1111 1111."}}`, `{"metadata":{"a":"[card]."}}`},
+		{"JSON that is cut off", `{"metadata":{"a":"{\"a\":\"MB-12345"}}`, `{"metadata":{"a":"{\"a\":\"[member]"}}`},
 		{"nothing", ` { "metadata" : {"order":"2024031512"} } `, ""},
 	} {
 		if c.want == "" {
@@ -107,6 +109,30 @@ func TestRedactTokens(t *testing.T) {
 	}
 	if n := r.Counts()["card"]; n != 5 {
 		t.Errorf("%d cards counted, not 5", n)
+	}
+}
+
+// Variables that were in a call before, elsewhere in it, are redacted and counted as if they were new.
+func TestRedactAgain(t *testing.T) {
+	t.Parallel()
+	vars := `{"a":"` + strings.Repeat("word ", 60) + card + `","list":[{"mail":"a@b.com"},4111111111111111],"birth_date":"920315"}`
+	again := redactorOf(t, maskTestKey)
+	for i, body := range []string{`{"dynamic_variables":` + vars + `}`, `{"id":"x","metadata":` + vars + ` , "dynamic_variables":` + vars + `}`, `{"id":"y","dynamic_variables":` + vars + `}`} {
+		once := redactorOf(t, maskTestKey)
+		want, _, err := once.Apply([]byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := again.Counts()
+		got, changed, err := again.Apply([]byte(body))
+		if err != nil || !changed || string(got) != string(want) || i == 0 && !json.Valid(got) {
+			t.Errorf("%v, %v\n got %s\nwant %s", changed, err, got, want)
+		}
+		for kind, n := range once.Counts() {
+			if again.Counts()[kind]-before[kind] != n {
+				t.Errorf("%s: %d are counted, not %d", kind, again.Counts()[kind]-before[kind], n)
+			}
+		}
 	}
 }
 

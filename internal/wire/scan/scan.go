@@ -82,6 +82,9 @@ func (s *Scanner) Object(b []byte) bool {
 	return ok || s.Fail("not a JSON object")
 }
 
+// Rest returns the text that is not scanned yet.
+func (s *Scanner) Rest() []byte { return s.b[s.p:] }
+
 // Before reports whether b is the next byte.
 func (s *Scanner) Before(b byte) bool { return s.p < len(s.b) && s.b[s.p] == b }
 
