@@ -61,6 +61,7 @@ func tolerated(listed layout.File, counted *layout.File) layout.File {
 	if listed.Moved == nil {
 		listed.Moved = counted.Moved // nor these
 	}
+	listed.Counted = counted.Counted // no count, but who counted
 	return listed
 }
 
