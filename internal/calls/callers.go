@@ -58,7 +58,8 @@ func (t *Tallies) addContact(c *Call) {
 	if c.Settlement() != Open && connected && !voicemail && (userTurns.V > 0 || state == Empty || state == Present && userTurns.OK) {
 		facts |= answered
 		short := c.DurationMS().OK && c.DurationMS().V < schema.LastShortStep
-		if (c.Status() == nil || string(c.Status()) == "ended") && (reason == "user_hangup" || reason == "agent_hangup") && userTurns.V > 0 && !short {
+		hangup := reason == "user_hangup" || reason == "agent_hangup"
+		if (c.Status() == nil || string(c.Status()) == "ended") && hangup && userTurns.V > 0 && !short {
 			facts |= completed
 		}
 	}
@@ -153,7 +154,9 @@ func (f *facts) appendCaller(row parquet.Row, all []contact) parquet.Row {
 	var undirectedCalls, answeredCalls, completedCalls, firsts, isFirst int64
 	inDay, inWeek := false, false
 	for i, c := range all {
-		undirectedCalls, answeredCalls, completedCalls = undirectedCalls+c.is(undirected), answeredCalls+c.is(answered), completedCalls+c.is(completed)
+		undirectedCalls += c.is(undirected)
+		answeredCalls += c.is(answered)
+		completedCalls += c.is(completed)
 		isFirst = c.is(completed)
 		if i > 0 {
 			inDay, inWeek = inDay || c.ms()-all[i-1].ms() <= day, inWeek || c.ms()-all[i-1].ms() <= 7*day
@@ -166,7 +169,8 @@ func (f *facts) appendCaller(row parquet.Row, all []contact) parquet.Row {
 		}
 		firsts += isFirst
 	}
-	return append(row, f.text(all[0].caller), schema.MillisValue(schema.Some(all[0].ms())), schema.MillisValue(schema.Some(all[len(all)-1].ms())),
+	return append(row, f.text(all[0].caller),
+		schema.MillisValue(schema.Some(all[0].ms())), schema.MillisValue(schema.Some(all[len(all)-1].ms())),
 		parquet.Int64Value(int64(len(all))), parquet.Int64Value(undirectedCalls), parquet.BooleanValue(inDay), parquet.BooleanValue(inWeek),
 		parquet.Int64Value(answeredCalls), parquet.Int64Value(completedCalls), parquet.Int64Value(firsts), parquet.BooleanValue(isFirst > 0))
 }

@@ -47,7 +47,10 @@ func (t *Tallies) addPath(c *Call, end endKey) {
 	if t.givenUp[&schema.PathTallies] {
 		return
 	}
-	k := pathKey{end, [...]uint32{f.words.id(c.text(colAgentID)), f.words.id(c.text(colAgentVersion)), f.words.id(c.text(colMoves))}, c.StartAt().OK}
+	k := pathKey{end: end, started: c.StartAt().OK}
+	for i, col := range [...]int{colAgentID, colAgentVersion, colMoves} {
+		k.words[i] = f.words.id(c.text(col))
+	}
 	n := f.byPath[k]
 	if n == nil {
 		n = &walks{first: c.StartAt().V, last: c.StartAt().V}
@@ -76,8 +79,7 @@ type long struct {
 
 // compare orders calls as LongestTallies keeps them.
 func (l long) compare(o long) int {
-	return cmp.Or(compareBool(o.ms.OK, l.ms.OK), cmp.Compare(o.ms.V, l.ms.V), compareBool(o.start.OK, l.start.OK), cmp.Compare(o.start.V, l.start.V),
-		strings.Compare(l.id, o.id))
+	return cmp.Or(compareOpt(o.ms, l.ms), compareOpt(o.start, l.start), strings.Compare(l.id, o.id))
 }
 
 // longest is a heap of calls, the first to go on top.
@@ -107,7 +109,7 @@ func (t *Tallies) addLongest(c *Call, end endKey) {
 		f.byKind[k] = h
 	}
 	l := long{ms: c.DurationMS(), start: c.StartAt(), agent: f.words.id(c.text(colAgentID))}
-	if len(*h) == schema.LongestCalls && cmp.Or(compareBool((*h)[0].ms.OK, l.ms.OK), cmp.Compare((*h)[0].ms.V, l.ms.V)) > 0 {
+	if len(*h) == schema.LongestCalls && compareOpt((*h)[0].ms, l.ms) > 0 {
 		return
 	}
 	l.id = string(c.ID())
@@ -148,7 +150,8 @@ func (t *Tallies) closeEnds() error {
 	}
 	clear(f.byKind)
 	return handOn(t, &schema.LongestTallies, all, func(a, b key) int {
-		return cmp.Or(t.compareEnds(a.end, b.end), f.words.compare(a.sentiment, b.sentiment), cmp.Compare(a.failures, b.failures), a.long.compare(b.long))
+		return cmp.Or(t.compareEnds(a.end, b.end), f.words.compare(a.sentiment, b.sentiment), cmp.Compare(a.failures, b.failures),
+			a.long.compare(b.long))
 	}, func(row parquet.Row, k key, _ struct{}) parquet.Row {
 		return append(t.appendEnd(row, k.end), f.words.value(k.sentiment), parquet.Int32Value(k.failures), schema.LongValue(k.ms),
 			schema.MillisValue(k.start), schema.TextValue([]byte(k.id)), f.words.value(k.agent))

@@ -277,7 +277,8 @@ SELECT NULL, NULL, longest_silence_ms, count(*), CAST(sum(spoken_turns) AS BIGIN
     CAST(sum(user_talk_ms) AS BIGINT), CAST(sum(if(user_interruptions > 0, 1, 0)) AS BIGINT), CAST(sum(agent_interruptions) AS BIGINT),
     CAST(sum(user_interruptions) AS BIGINT)
 FROM 'FILE' WHERE spoken_turns > 0 GROUP BY longest_silence_ms`,
-	&schema.PathTallies: `SELECT ` + endWords + `, agent_id, agent_version, moves, count(*) AS calls, min(start_at) AS first_start_at, max(start_at) AS last_start_at
+	&schema.PathTallies: `SELECT ` + endWords + `, agent_id, agent_version, moves, count(*) AS calls,
+    min(start_at) AS first_start_at, max(start_at) AS last_start_at
 FROM 'FILE' WHERE transcript_state = 'present'
 GROUP BY status, disconnection_reason, settlement, caller_spoke, short_step, agent_id, agent_version, moves, start_at IS NULL`,
 	&schema.LongestTallies: `SELECT ` + endWords + `, user_sentiment, failed_tool_uses, duration_ms, start_at, call_id, agent_id
@@ -286,7 +287,8 @@ QUALIFY row_number() OVER (PARTITION BY status, disconnection_reason, settlement
     ORDER BY duration_ms DESC NULLS LAST, start_at DESC NULLS LAST, call_id) <= 20`,
 	&schema.CallerTallies: `WITH d AS (
     SELECT *, coalesce(direction, if(call_type = 'web', NULL, if(call_type IN ('inbound', 'outbound'), call_type, 'unknown'))) AS way,
-        status IN ('queued', 'registered', 'initiated', 'ringing', 'not_connected', 'canceled') OR disconnection_reason IN ('dial_no_answer', 'dial_busy', 'dial_declined', 'dial_failed',
+        status IN ('queued', 'registered', 'initiated', 'ringing', 'not_connected', 'canceled')
+            OR disconnection_reason IN ('dial_no_answer', 'dial_busy', 'dial_declined', 'dial_failed',
             'blocked_number', 'concurrency_limit_reached', 'hourly_call_limit_reached', 'daily_call_limit_reached')
             OR disconnection_reason = 'insufficient_balance' AND status IS DISTINCT FROM 'ended'
             OR disconnection_reason = 'voicemail_reached' AS unmet
@@ -309,7 +311,8 @@ QUALIFY row_number() OVER (PARTITION BY status, disconnection_reason, settlement
 SELECT caller, make_timestamptz(1000 * min(ms)) AS first_start_at, make_timestamptz(1000 * max(ms)) AS last_start_at, count(*) AS calls,
     CAST(sum(if(undirected, 1, 0)) AS BIGINT) AS undirected_calls, bool_or(in_day) AS repeats_24h, bool_or(in_week) AS repeats_7d,
     CAST(sum(if(answered, 1, 0)) AS BIGINT) AS answered_calls, CAST(sum(if(completed, 1, 0)) AS BIGINT) AS completed_calls,
-    CAST(sum(if(first_contact, 1, 0)) AS BIGINT) AS first_contact_calls, coalesce(bool_or(first_contact AND ms = latest), false) AS leaves_first_contact
+    CAST(sum(if(first_contact, 1, 0)) AS BIGINT) AS first_contact_calls,
+    coalesce(bool_or(first_contact AND ms = latest), false) AS leaves_first_contact
 FROM (SELECT *, max(ms) OVER (PARTITION BY caller) AS latest FROM n) GROUP BY caller`,
 }
 

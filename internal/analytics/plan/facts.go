@@ -112,7 +112,7 @@ func (p *Planner) stand(q question.Question) (with []string, told, others string
 			if table.Column(start) < 0 {
 				start = "last_start_at"
 			}
-			rows = withFacts([]string{"is_started", "status", "disconnection_reason", "settlement", "transcript_state", "caller_spoke", "short_step"},
+			rows = withFacts(strings.Fields("is_started status disconnection_reason settlement transcript_state caller_spoke short_step"),
 				"SELECT *, "+start+" IS NOT NULL AS is_started, 'present' AS transcript_state FROM ("+rows+")")
 		}
 		with = append(with, name+" AS NOT MATERIALIZED ("+rows+")")
