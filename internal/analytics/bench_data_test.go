@@ -143,6 +143,7 @@ func newBenchWriter(dir string, n int, period string) *benchWriter {
 	if len(period) > len("2026-10") {
 		return w
 	}
+	w.tables[0].info.Counted = layout.CountedVersion
 	for _, t := range schema.TallyTables {
 		w.byTally[t] = table(t)
 		w.tables = append(w.tables, w.byTally[t])

@@ -31,6 +31,7 @@ var (
 	colFirstSeenAt, colFetchedAt = schema.Calls.Column("first_seen_at"), schema.Calls.Column("fetched_at")
 	colTranscriptSource          = schema.Calls.Column("transcript_source")
 	colDirection, colOwnNumber   = schema.Calls.Column("direction"), schema.Calls.Column("own_number")
+	colFromNumber, colToNumber   = schema.Calls.Column("from_number"), schema.Calls.Column("to_number")
 	colFromE164, colToE164       = schema.Calls.Column("from_e164"), schema.Calls.Column("to_e164")
 	colEvaluation                = schema.Calls.Column("evaluation")
 	colCreditsUsed, colBilled    = schema.Calls.Column("credits_used"), schema.Calls.Column("billed_seconds")

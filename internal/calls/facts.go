@@ -19,6 +19,10 @@ const (
 	mostItemTallies   = 1 << 16
 	mostSpeechTallies = 1 << 16
 	mostFieldValues   = 1 << 12
+	mostPathTallies   = 1 << 16
+	mostLongestKinds  = 1 << 12
+	mostContacts      = 1 << 21
+	mostOddNumbers    = 1 << 16
 	longestValue      = 64
 )
 
@@ -32,6 +36,11 @@ type facts struct {
 	values  int                           // of all fields, also those given up
 	bySpeed map[int64]int64               // responses by their latency
 	byPause map[schema.Opt[int64]]*talks  // calls by their longest silence
+	byPath  map[pathKey]*walks
+	byKind  map[longKey]*longest
+
+	contacts []contact
+	numbers  words // of callers whose number cannot be packed
 }
 
 // toolKey and toolUses are small because there are many.
@@ -62,7 +71,7 @@ type talks struct {
 
 func newFacts() facts {
 	return facts{words: newWords(), byTool: map[toolKey]toolUses{}, byField: map[fieldKey]map[uint32]int64{}, bySpeed: map[int64]int64{},
-		byPause: map[schema.Opt[int64]]*talks{}}
+		byPause: map[schema.Opt[int64]]*talks{}, byPath: map[pathKey]*walks{}, byKind: map[longKey]*longest{}, numbers: newWords()}
 }
 
 // AddTool counts a row of tool_calls.
@@ -206,11 +215,18 @@ func (t *Tallies) closeFacts() error {
 	if err != nil {
 		return err
 	}
-	return handOn(t, &schema.SpeechTallies, f.byPause, compareOpt, func(row parquet.Row, silence schema.Opt[int64], n *talks) parquet.Row {
+	err = handOn(t, &schema.SpeechTallies, f.byPause, compareOpt, func(row parquet.Row, silence schema.Opt[int64], n *talks) parquet.Row {
 		return append(row, parquet.Value{}, parquet.Value{}, schema.LongValue(silence), parquet.Int64Value(n.calls), parquet.Int64Value(n.turns),
 			parquet.Int64Value(n.talk[agent]), parquet.Int64Value(n.talk[user]), parquet.Int64Value(n.interrupted),
 			parquet.Int64Value(n.interruptions[agent]), parquet.Int64Value(n.interruptions[user]))
 	})
+	if err != nil {
+		return err
+	}
+	if err := t.closeEnds(); err != nil {
+		return err
+	}
+	return t.closeContacts()
 }
 
 // compareOpt orders numbers, null first.

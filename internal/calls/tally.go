@@ -108,6 +108,12 @@ func (t *Tallies) GivenUp(table *schema.Table) bool { return t.givenUp[table] }
 // one last.
 func (t *Tallies) Add(c *Call) error {
 	t.addSpeech(c)
+	t.addContact(c)
+	if c.TranscriptState() == Present {
+		end := t.endOf(c)
+		t.addPath(c, end)
+		t.addLongest(c, end)
+	}
 	if q := quarterOf(c.StartAt()); q != t.quarter {
 		if err := t.endQuarter(); err != nil {
 			return err

@@ -52,6 +52,9 @@ func tally(t rapid.TB, calls []*Call) (rows map[*schema.Table]map[string]string,
 		rows[table] = map[string]string{}
 	}
 	tallies = NewTallies(func(table *schema.Table, row parquet.Row) error {
+		if slices.Contains(schema.FactTables, table) {
+			return nil
+		}
 		key, numbers := told(table, row)
 		if _, twice := rows[table][key]; twice {
 			t.Fatalf("%s has two rows of %s", table.Name, key)

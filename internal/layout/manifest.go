@@ -27,6 +27,10 @@ const FormatVersion = 4
 // columns and are ignored.
 const TallyVersion = 3
 
+// CountedVersion numbers the set of tallies that are written, and the rules by which callers are counted in
+// them: if either changes, so must it. Months counted by another one are written again.
+const CountedVersion = 1
+
 // DerivedVersion is the lowest format version whose files of calls hold the facts of their
 // transcripts, and come with a file of tool calls.
 const DerivedVersion = 4
@@ -250,6 +254,9 @@ type File struct {
 	// Moved counts the rows of a calls file that moved through their agent's graph; null if the file lacks
 	// the column moves.
 	Moved *int64 `json:"moved,omitempty"`
+	// Counted is CountedVersion for a month's file of calls with all tallies that its calls allow; 0 for
+	// those that earlier builds compacted.
+	Counted int64 `json:"counted,omitempty"`
 	// Country is the region in which the national numbers of a calls file were read when it was
 	// written; empty if none.
 	Country string `json:"country,omitempty"`
@@ -344,13 +351,10 @@ func (m *Manifest) Underived() (n int64) {
 // Derived reports whether the file holds what follows from the transcripts of its calls.
 func (f *File) Derived() bool { return f.Format >= DerivedVersion }
 
-// Uncounted reports whether a file of calls is that of a month that an earlier build compacted, without the
-// tallies of what belongs to its calls.
+// Uncounted reports whether a file of calls is that of a month that an earlier build compacted, without all
+// of the tallies.
 func (m *Manifest) Uncounted(f *File) bool {
-	has := func(tables ...*schema.Table) bool {
-		return slices.ContainsFunc(tables, func(t *schema.Table) bool { return m.FileOf(t.Name, f.Period) != nil })
-	}
-	return len(f.Period) == len("2026-10") && has(&schema.Items, &schema.ToolCalls) && !has(schema.FactTables...)
+	return len(f.Period) == len("2026-10") && f.Counted != CountedVersion
 }
 
 // EarlierTurns returns the files of turns whose tool calls are not stored.

@@ -454,6 +454,61 @@ var SpeechTallies = NewTable("speech_tallies",
 	Column{ID: 10, Name: "user_interruptions", Type: Int64, Since: "1.0.0"},
 )
 
+// PathTallies holds, for one file of calls, the number of those with a transcript that made the same
+// moves through the graph of an agent and a version, and ended by the same words, and the first and
+// last of their starts; null for calls without one, which are apart.
+var PathTallies = NewTable("path_tallies", slices.Concat(endWords, []Column{
+	{ID: 11, Name: "agent_id", Type: Word, Since: "1.0.0"},
+	{ID: 12, Name: "agent_version", Type: Word, Since: "1.0.0"},
+	{ID: 13, Name: "moves", Type: Word, Since: "1.0.0"},
+	{ID: 14, Name: "calls", Type: Int64, Since: "1.0.0"},
+	{ID: 15, Name: "first_start_at", Type: Timestamp, Since: "1.0.0"},
+	{ID: 16, Name: "last_start_at", Type: Timestamp, Since: "1.0.0"},
+})...)
+
+// LongestTallies holds, for one file of calls, those with a transcript that are the LongestCalls
+// longest of the same end, sentiment and number of failed tool calls: of equally long ones the last
+// to start, of these the first by their ids.
+var LongestTallies = NewTable("longest_tallies", slices.Concat(endWords, []Column{
+	{ID: 11, Name: "user_sentiment", Type: Word, Since: "1.0.0"},
+	{ID: 12, Name: "failed_tool_uses", Type: Int32, Since: "1.0.0"},
+	{ID: 13, Name: "duration_ms", Type: Int64, Since: "1.0.0"},
+	{ID: 14, Name: "start_at", Type: Timestamp, Since: "1.0.0"},
+	{ID: 15, Name: "call_id", Type: Text, Since: "1.0.0"},
+	{ID: 16, Name: "agent_id", Type: Word, Since: "1.0.0"},
+})...)
+
+// LongestCalls is how many calls of each kind LongestTallies holds at the most.
+const LongestCalls = 20
+
+// endWords are the words from which follows how a call with a transcript ended.
+var endWords = []Column{
+	{ID: 1, Name: "status", Type: Word, Since: "1.0.0"},
+	{ID: 2, Name: "disconnection_reason", Type: Word, Since: "1.0.0"},
+	{ID: 3, Name: "settlement", Type: Word, Since: "1.0.0"},
+	{ID: 4, Name: "caller_spoke", Type: Bool, Since: "1.0.0"},
+	{ID: 5, Name: "short_step", Type: Int64, Since: "1.0.0"},
+}
+
+// CallerTallies holds, for one file of calls, the contacts with each caller, as the report callers
+// defines both; caller is null for contacts without one. repeats_24h and repeats_7d are whether one
+// of them starts within that time after another, or at the same moment. first_contact_calls are
+// completed without another contact within 24 hours after them; leaves_first_contact is whether the
+// last contact is one of these.
+var CallerTallies = NewTable("caller_tallies",
+	Column{ID: 1, Name: "caller", Type: Text, Since: "1.0.0"},
+	Column{ID: 2, Name: "first_start_at", Type: Timestamp, Since: "1.0.0"},
+	Column{ID: 3, Name: "last_start_at", Type: Timestamp, Since: "1.0.0"},
+	Column{ID: 4, Name: "calls", Type: Int64, Since: "1.0.0"},
+	Column{ID: 5, Name: "undirected_calls", Type: Int64, Since: "1.0.0"},
+	Column{ID: 6, Name: "repeats_24h", Type: Bool, Since: "1.0.0"},
+	Column{ID: 7, Name: "repeats_7d", Type: Bool, Since: "1.0.0"},
+	Column{ID: 8, Name: "answered_calls", Type: Int64, Since: "1.0.0"},
+	Column{ID: 9, Name: "completed_calls", Type: Int64, Since: "1.0.0"},
+	Column{ID: 10, Name: "first_contact_calls", Type: Int64, Since: "1.0.0"},
+	Column{ID: 11, Name: "leaves_first_contact", Type: Bool, Since: "1.0.0"},
+)
+
 // tallied are the numbers of a row of tallies.
 var tallied = []Column{
 	{ID: 101, Name: "calls", Type: Int64, Required: true},
@@ -473,10 +528,11 @@ var CallTables = []*Table{&Calls, &Turns, &Items, &Recordings, &ToolCalls}
 
 // TallyTables are counted from the calls of a month when it is compacted, so that reports need not
 // read the calls: see calls.Tallies. CountTables are those of them whose rows are sums over calls,
-// FactTables those that count what belongs to calls.
+// FactTables those that count what belongs to calls, or hold
+// calls and callers.
 var (
 	CountTables = []*Table{&WordTallies, &LengthTallies, &QuarterTallies}
-	FactTables  = []*Table{&ToolTallies, &ItemTallies, &SpeechTallies}
+	FactTables  = []*Table{&ToolTallies, &ItemTallies, &SpeechTallies, &PathTallies, &LongestTallies, &CallerTallies}
 	TallyTables = slices.Concat(CountTables, []*Table{&MinuteTallies}, FactTables)
 )
 

@@ -283,6 +283,24 @@ var damages = map[string]struct {
 			return r
 		})
 	}},
+	"tally-of-a-path-wrong": {"tally", func(d *damage) {
+		d.rows(d.file("path_tallies", "2026-10"), &schema.PathTallies, func(r []parquet.Row) []parquet.Row {
+			setValue(r[0], &schema.PathTallies, "calls", parquet.Int64Value(99))
+			return r
+		})
+	}},
+	"tally-of-a-long-call-wrong": {"tally", func(d *damage) {
+		d.rows(d.file("longest_tallies", "2026-10"), &schema.LongestTallies, func(r []parquet.Row) []parquet.Row {
+			setValue(r[0], &schema.LongestTallies, "duration_ms", parquet.Int64Value(99))
+			return r
+		})
+	}},
+	"tally-of-a-caller-wrong": {"tally", func(d *damage) {
+		d.rows(d.file("caller_tallies", "2026-10"), &schema.CallerTallies, func(r []parquet.Row) []parquet.Row {
+			setValue(r[0], &schema.CallerTallies, "calls", parquet.Int64Value(99))
+			return r
+		})
+	}},
 	"tool-call-wrong": {"tally", func(d *damage) {
 		d.rows(d.file("tool_calls", "2026-10"), &schema.ToolCalls, func(r []parquet.Row) []parquet.Row {
 			setValue(r[0], &schema.ToolCalls, "failed", parquet.BooleanValue(true))

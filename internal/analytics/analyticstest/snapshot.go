@@ -230,8 +230,11 @@ func (w *writer) tallies(calls layout.File, all []layout.File) (files []layout.F
 			columns, from = []string{"*"}, "FROM ("+strings.ReplaceAll(minutes, "FILE", filepath.Join(w.dir, filepath.FromSlash(calls.Path)))+")"
 		}
 		if slices.Contains(schema.FactTables, t) {
-			path := pathOf(map[*schema.Table]*schema.Table{
-				&schema.ToolTallies: &schema.ToolCalls, &schema.ItemTallies: &schema.Items, &schema.SpeechTallies: &schema.Calls}[t])
+			of := map[*schema.Table]*schema.Table{&schema.ToolTallies: &schema.ToolCalls, &schema.ItemTallies: &schema.Items}[t]
+			if of == nil {
+				of = &schema.Calls
+			}
+			path := pathOf(of)
 			if path == "" || w.earlier[calls.Period] { // earlier builds wrote none
 				continue
 			}
@@ -274,7 +277,48 @@ SELECT NULL, NULL, longest_silence_ms, count(*), CAST(sum(spoken_turns) AS BIGIN
     CAST(sum(user_talk_ms) AS BIGINT), CAST(sum(if(user_interruptions > 0, 1, 0)) AS BIGINT), CAST(sum(agent_interruptions) AS BIGINT),
     CAST(sum(user_interruptions) AS BIGINT)
 FROM 'FILE' WHERE spoken_turns > 0 GROUP BY longest_silence_ms`,
+	&schema.PathTallies: `SELECT ` + endWords + `, agent_id, agent_version, moves, count(*) AS calls,
+    min(start_at) AS first_start_at, max(start_at) AS last_start_at
+FROM 'FILE' WHERE transcript_state = 'present'
+GROUP BY status, disconnection_reason, settlement, caller_spoke, short_step, agent_id, agent_version, moves, start_at IS NULL`,
+	&schema.LongestTallies: `SELECT ` + endWords + `, user_sentiment, failed_tool_uses, duration_ms, start_at, call_id, agent_id
+FROM 'FILE' WHERE transcript_state = 'present'
+QUALIFY row_number() OVER (PARTITION BY status, disconnection_reason, settlement, caller_spoke, short_step, user_sentiment, failed_tool_uses
+    ORDER BY duration_ms DESC NULLS LAST, start_at DESC NULLS LAST, call_id) <= 20`,
+	&schema.CallerTallies: `WITH d AS (
+    SELECT *, coalesce(direction, if(call_type = 'web', NULL, if(call_type IN ('inbound', 'outbound'), call_type, 'unknown'))) AS way,
+        status IN ('queued', 'registered', 'initiated', 'ringing', 'not_connected', 'canceled')
+            OR disconnection_reason IN ('dial_no_answer', 'dial_busy', 'dial_declined', 'dial_failed',
+            'blocked_number', 'concurrency_limit_reached', 'hourly_call_limit_reached', 'daily_call_limit_reached')
+            OR disconnection_reason = 'insufficient_balance' AND status IS DISTINCT FROM 'ended'
+            OR disconnection_reason = 'voicemail_reached' AS unmet
+    FROM 'FILE' WHERE start_at IS NOT NULL
+), c AS (
+    SELECT CASE way WHEN 'inbound' THEN from_number WHEN 'outbound' THEN to_number END AS sent,
+        coalesce(CASE way WHEN 'inbound' THEN from_e164 WHEN 'outbound' THEN to_e164 END,
+            if(regexp_matches(sent, '[1-9]') AND sent NOT ILIKE '%anonymous%', sent, NULL)) AS caller, epoch_ms(start_at) AS ms,
+        way = 'unknown' AS undirected, unmet IS NOT TRUE AND settlement <> 'open'
+            AND (user_turns > 0 OR transcript_state = 'empty' OR transcript_state = 'present' AND user_turns IS NOT NULL) AS answered,
+        answered AND user_turns > 0 AND coalesce(status, 'ended') = 'ended' AND disconnection_reason IN ('user_hangup', 'agent_hangup')
+            AND coalesce(duration_ms, 10000) >= 10000 AS completed
+    FROM d WHERE way = 'inbound' OR unmet IS NOT TRUE
+), n AS (
+    SELECT *, count(*) OVER (PARTITION BY caller ORDER BY ms RANGE BETWEEN 86400000 PRECEDING AND CURRENT ROW) > 1 AS in_day,
+        count(*) OVER (PARTITION BY caller ORDER BY ms RANGE BETWEEN 604800000 PRECEDING AND CURRENT ROW) > 1 AS in_week,
+        completed AND count(*) OVER (PARTITION BY caller ORDER BY ms RANGE BETWEEN CURRENT ROW AND 86400000 FOLLOWING) = 1 AS first_contact
+    FROM c
+)
+SELECT caller, make_timestamptz(1000 * min(ms)) AS first_start_at, make_timestamptz(1000 * max(ms)) AS last_start_at, count(*) AS calls,
+    CAST(sum(if(undirected, 1, 0)) AS BIGINT) AS undirected_calls, bool_or(in_day) AS repeats_24h, bool_or(in_week) AS repeats_7d,
+    CAST(sum(if(answered, 1, 0)) AS BIGINT) AS answered_calls, CAST(sum(if(completed, 1, 0)) AS BIGINT) AS completed_calls,
+    CAST(sum(if(first_contact, 1, 0)) AS BIGINT) AS first_contact_calls,
+    coalesce(bool_or(first_contact AND ms = latest), false) AS leaves_first_contact
+FROM (SELECT *, max(ms) OVER (PARTITION BY caller) AS latest FROM n) GROUP BY caller`,
 }
+
+// endWords are the words from which follows how a call with a transcript ended.
+const endWords = `status, disconnection_reason, settlement, user_turns > 0 AS caller_spoke,
+    CASE WHEN duration_ms < 5000 THEN 0 WHEN duration_ms < 10000 THEN 5000 WHEN duration_ms >= 10000 THEN 10000 END AS short_step`
 
 // minutes counts the simultaneous calls of a file by asking, at each start and in the last
 // millisecond of each call, which calls are going.
@@ -342,6 +386,9 @@ func (w *writer) file(t *schema.Table, period string, rows []Row) layout.File {
 		f.Path = layout.DataFile(t.Name, period, fmt.Sprintf("%08x%08x", w.n, w.made))
 	}
 	if t == &schema.Calls {
+		if len(period) == len("2026-11") && !w.earlier[period] {
+			f.Counted = layout.CountedVersion
+		}
 		f.Credits, f.Undated = new(int64), new(int64)
 		if !w.earlier[period] {
 			f.Moved = new(int64)

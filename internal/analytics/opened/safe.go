@@ -25,7 +25,9 @@ type Limits struct {
 func (db *DB) seal(ctx context.Context, conn *duck.Conn, l *Limits) error {
 	var files []string
 	for _, t := range resource.AllTables {
-		isTally := slices.Contains(schema.TallyTables, t) // which reports read, and no statement can name
+		// Tallies are read by reports, and no statement can name them; those with callers' numbers and calls' ids only
+		// without limits.
+		isTally := slices.Contains(schema.TallyTables, t) && !slices.Contains(schema.FactTables, t)
 		if !db.rights.None() && !db.rights.Holds(t) && !(db.rights.Agents != nil && t == &schema.Calls) && !(isTally && db.rights.Tallied()) {
 			continue
 		}

@@ -70,6 +70,9 @@ func (p *Planner) tallyFiles(t *schema.Table, q question.Question) (tallies []*l
 	}
 	for _, f := range p.snap.Manifest.FilesOf(schema.Calls.Name) {
 		tally := byPeriod[f.Period]
+		if t == &schema.CallerTallies && (f.Counted != layout.CountedVersion || f.MaxStart == nil || *f.MaxStart+contactMS >= p.listedUntil()) {
+			tally = nil // counted by other rules, or not all of its first contacts are decided
+		}
 		allStarted := f.Undated != nil && *f.Undated == 0
 		switch {
 		case misses(q.Params, f):
@@ -80,6 +83,45 @@ func (p *Planner) tallyFiles(t *schema.Table, q question.Question) (tallies []*l
 		}
 	}
 	return tallies, months, rest
+}
+
+// contactMS is the time within which the report callers looks for the next contact, in ms.
+const contactMS = 24 * 60 * 60 * 1000
+
+// standing are the relations of tallies that stand for calls of the months that relations of calls then
+// leave out.
+var standing = map[string]*schema.Table{
+	"tallied_longest": &schema.LongestTallies,
+	"tallied_paths":   &schema.PathTallies,
+	"tallied_callers": &schema.CallerTallies,
+}
+
+// stand returns such a relation, if a report reads one, as of a WITH list, and the conditions for the calls that it
+// stands for and for the others.
+func (p *Planner) stand(q question.Question) (with []string, told, others string) {
+	told = " AND false"
+	for _, name := range q.Report.Reads {
+		table := standing[name]
+		if table == nil {
+			continue
+		}
+		tallies, months, _ := p.tallyFiles(table, q)
+		rows := "SELECT CAST(NULL AS VARCHAR) AS key, * FROM (" + stored.Relation(p.snap, tallies, table, false) + ")"
+		if table.Column("short_step") >= 0 {
+			start := "start_at"
+			if table.Column(start) < 0 {
+				start = "last_start_at"
+			}
+			rows = withFacts(strings.Fields("is_started status disconnection_reason settlement transcript_state caller_spoke short_step"),
+				"SELECT *, "+start+" IS NOT NULL AS is_started, 'present' AS transcript_state FROM ("+rows+")")
+		}
+		with = append(with, name+" AS NOT MATERIALIZED ("+rows+")")
+		if len(months) > 0 {
+			in := " IN (" + strings.Join(months, ", ") + ")"
+			told, others = " AND month"+in, " AND month NOT"+in
+		}
+	}
+	return with, told, others
 }
 
 // related returns a relation of what belongs to the selected calls, as of a WITH list. Its rows carry the

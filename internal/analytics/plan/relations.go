@@ -30,7 +30,10 @@ func (p *Planner) relations(q question.Question) string {
 		with = append(with, b.As+" AS MATERIALIZED ("+seen(b, q.Seen)+")")
 	}
 	q.Since = p.historyOf(q)
-	key, chosen := keyExpr(q.Keys, question.Dimension.InCalls), ofCalls(q)
+	standing, told, others := p.stand(q)
+	with = append(with, standing...)
+	key, chosen := keyExpr(q.Keys, question.Dimension.InCalls), ofCalls(q)+others
+	tallied := ofCalls(q) + told
 	from := decided(q)
 	calls := "SELECT " + key + " AS key, calls.* FROM " + from + " WHERE " + chosen
 	none := "SELECT CAST(NULL AS VARCHAR) AS key, * FROM (" + stored.Empty(&schema.Calls) + ")" // costs nothing to plan
@@ -44,6 +47,8 @@ func (p *Planner) relations(q question.Question) string {
 			with = append(with, p.related(r, q))
 		case r == "selected_grouped" && q.By == "", r == "selected_alone" && q.By != "":
 			with = append(with, r+" AS ("+none+")")
+		case r == "tallied_calls": // those that tallies stand for
+			with = append(with, fmt.Sprintf("tallied_calls AS NOT MATERIALIZED (SELECT %s AS key, calls.* FROM %s WHERE %s)", key, from, tallied))
 		case r == "selected_grouped", r == "selected_alone":
 			with = append(with, r+" AS NOT MATERIALIZED ("+calls+")")
 		case r == "selected_campaign_calls":
@@ -51,7 +56,7 @@ func (p *Planner) relations(q question.Question) string {
 				question.Campaign.Made, question.Campaign.Expr, from, chosen))
 		case r == surrounding:
 			with = append(with, fmt.Sprintf("surrounding AS NOT MATERIALIZED (SELECT %s AS key, coalesce(%s, false) AS "+
-				"is_selected, calls.* FROM %s WHERE %s)", key, chosen, from, bounds(wider(q.Params), "start_at")))
+				"is_selected, calls.* FROM %s WHERE %s)", key, chosen, from, bounds(wider(q.Params), "start_at")+others))
 		case r == lasting:
 			calls, minutes := p.lastingCalls(q)
 			with = append(with, "lasting AS NOT MATERIALIZED ("+calls+")", "minutes AS NOT MATERIALIZED ("+minutes+")")

@@ -79,7 +79,7 @@ func Views(f *sqlfiles.File) (out []string) {
 			out = append(out, schema.Calls.Name, schema.Turns.Name)
 		case name == "selected_moves": // which reads the tool calls where files lack them
 			out = append(out, schema.Calls.Name, schema.ToolCalls.Name)
-		case isSelected, name == "selected", name == "surrounding", name == "tallied", name == "lasting":
+		case isSelected, name == "selected", name == "surrounding", strings.HasPrefix(name, "tallied"), name == "lasting":
 			out = append(out, schema.Calls.Name)
 		default:
 			panic("the tables behind " + name + " are not declared") // a test asks for every report

@@ -29,6 +29,7 @@ func NewPeriodWriter(in Folder, period, country string) *PeriodWriter {
 	if len(period) == len("2026-10") {
 		w.Files = append(w.Files, NewFiles(in, period, schema.TallyTables...)...)
 		w.counts = calls.NewTallies(w.Add)
+		w.Files[0].info.Counted = layout.CountedVersion
 	}
 	return w
 }

@@ -1,0 +1,176 @@
+package calls
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/schema"
+)
+
+const day = 24 * 60 * 60 * 1000
+
+// contact is a contact with a caller. A month has as many as calls, so it is small.
+type contact struct {
+	caller uint64 // 0: none
+	start  int64  // ms, times 8, and its facts
+}
+
+// Facts of a contact, as the view calls has them.
+const (
+	undirected = 1 << iota
+	answered
+	completed
+)
+
+func (c contact) ms() int64        { return c.start >> 3 }
+func (c contact) is(f int64) int64 { return int64(bits.OnesCount64(uint64(c.start & f))) }
+
+// addContact notes a call that is a contact.
+func (t *Tallies) addContact(c *Call) {
+	if t.givenUp[&schema.CallerTallies] || !c.StartAt().OK {
+		return
+	}
+	direction := cmp.Or(string(c.text(colDirection)), string(c.text(colCallType)))
+	var caller []byte
+	facts := int64(0)
+	reason := string(c.text(colReason))
+	connected, voicemail := c.mayHaveConnected(), reason == "voicemail_reached"
+	switch direction {
+	case "inbound":
+		caller = knownNumber(c.text(colFromE164), c.text(colFromNumber))
+	case "outbound":
+		caller = knownNumber(c.text(colToE164), c.text(colToNumber))
+	case "web": // no direction
+	default:
+		facts |= undirected
+	}
+	if direction != "inbound" && (!connected || voicemail) {
+		return
+	}
+	userTurns, state := c.UserTurns(), c.TranscriptState()
+	if c.Settlement() != Open && connected && !voicemail && (userTurns.V > 0 || state == Empty || state == Present && userTurns.OK) {
+		facts |= answered
+		short := c.DurationMS().OK && c.DurationMS().V < schema.LastShortStep
+		hangup := reason == "user_hangup" || reason == "agent_hangup"
+		if (c.Status() == nil || string(c.Status()) == "ended") && hangup && userTurns.V > 0 && !short {
+			facts |= completed
+		}
+	}
+	f := &t.facts
+	f.contacts = append(f.contacts, contact{f.pack(caller), c.StartAt().V<<3 | facts})
+	if len(f.contacts) > mostContacts || len(f.numbers.texts) > mostOddNumbers {
+		t.givenUp[&schema.CallerTallies] = true
+		f.contacts, f.numbers = nil, newWords()
+	}
+}
+
+// mayHaveConnected reports whether is_connected of the view calls is not false for a call that has started.
+func (c *Call) mayHaveConnected() bool {
+	status, reason := string(c.Status()), string(c.text(colReason))
+	switch status {
+	case "queued", "registered", "initiated", "ringing", "not_connected", "canceled":
+		return false
+	}
+	switch reason {
+	case "dial_no_answer", "dial_busy", "dial_declined", "dial_failed", "blocked_number", "concurrency_limit_reached",
+		"hourly_call_limit_reached", "daily_call_limit_reached":
+		return false
+	case "insufficient_balance":
+		return status == "ended"
+	}
+	return true
+}
+
+// knownNumber returns the number that a caller is known by, as the macro known_number does.
+func knownNumber(e164, sent []byte) []byte {
+	if e164 == nil && bytes.ContainsAny(sent, "123456789") && !strings.Contains(strings.ToLower(string(sent)), "anonymous") {
+		return sent
+	}
+	return e164
+}
+
+// odd marks the packed number of a text that is not a number of at most 16 digits.
+const odd = 1 << 63
+
+// pack returns a number for a caller, from which text makes the caller again.
+func (f *facts) pack(caller []byte) uint64 {
+	if caller == nil {
+		return 0
+	}
+	digits, plus := bytes.CutPrefix(caller, []byte("+"))
+	if v, err := strconv.ParseUint(string(digits), 10, 64); err == nil && len(digits) <= 16 {
+		packed := v<<6 | uint64(len(digits))<<1
+		if plus {
+			packed |= 1
+		}
+		return packed
+	}
+	return odd | uint64(f.numbers.id(caller))
+}
+
+func (f *facts) text(packed uint64) parquet.Value {
+	switch {
+	case packed == 0:
+		return parquet.Value{}
+	case packed&odd > 0:
+		return f.numbers.value(uint32(packed))
+	}
+	return schema.TextValue(fmt.Appendf(nil, "%s%0*d", "+"[:packed&1], packed>>1&31, packed>>6))
+}
+
+// closeContacts emits the rows of CallerTallies.
+func (t *Tallies) closeContacts() error {
+	f := &t.facts
+	slices.SortFunc(f.contacts, func(a, b contact) int {
+		if a.caller&b.caller&odd > 0 {
+			return cmp.Or(f.numbers.compare(uint32(a.caller), uint32(b.caller)), cmp.Compare(a.start, b.start))
+		}
+		return cmp.Or(cmp.Compare(a.caller, b.caller), cmp.Compare(a.start, b.start))
+	})
+	for all := f.contacts; len(all) > 0; {
+		n := 1
+		for n < len(all) && all[n].caller == all[0].caller {
+			n++
+		}
+		t.row = f.appendCaller(t.row[:0], all[:n])
+		if err := t.emit(&schema.CallerTallies, t.row); err != nil {
+			return err
+		}
+		all = all[n:]
+	}
+	f.contacts = nil
+	return nil
+}
+
+// appendCaller appends the columns of a caller's contacts, which are in order, to a row.
+func (f *facts) appendCaller(row parquet.Row, all []contact) parquet.Row {
+	var undirectedCalls, answeredCalls, completedCalls, firsts, isFirst int64
+	inDay, inWeek := false, false
+	for i, c := range all {
+		undirectedCalls += c.is(undirected)
+		answeredCalls += c.is(answered)
+		completedCalls += c.is(completed)
+		isFirst = c.is(completed)
+		if i > 0 {
+			inDay, inWeek = inDay || c.ms()-all[i-1].ms() <= day, inWeek || c.ms()-all[i-1].ms() <= 7*day
+			if c.ms() == all[i-1].ms() {
+				isFirst = 0
+			}
+		}
+		if i+1 < len(all) && all[i+1].ms()-c.ms() <= day {
+			isFirst = 0
+		}
+		firsts += isFirst
+	}
+	return append(row, f.text(all[0].caller),
+		schema.MillisValue(schema.Some(all[0].ms())), schema.MillisValue(schema.Some(all[len(all)-1].ms())),
+		parquet.Int64Value(int64(len(all))), parquet.Int64Value(undirectedCalls), parquet.BooleanValue(inDay), parquet.BooleanValue(inWeek),
+		parquet.Int64Value(answeredCalls), parquet.Int64Value(completedCalls), parquet.Int64Value(firsts), parquet.BooleanValue(isFirst > 0))
+}
