@@ -19,7 +19,6 @@ const (
 	mostItemTallies   = 1 << 16
 	mostSpeechTallies = 1 << 16
 	mostFieldValues   = 1 << 12
-	mostPathTallies   = 1 << 16
 	mostLongestKinds  = 1 << 12
 	mostContacts      = 1 << 21
 	mostOddNumbers    = 1 << 16
@@ -36,7 +35,6 @@ type facts struct {
 	values  int                           // of all fields, also those given up
 	bySpeed map[int64]int64               // responses by their latency
 	byPause map[schema.Opt[int64]]*talks  // calls by their longest silence
-	byPath  map[pathKey]*walks
 	byKind  map[longKey]*longest
 
 	contacts []contact
@@ -71,7 +69,7 @@ type talks struct {
 
 func newFacts() facts {
 	return facts{words: newWords(), byTool: map[toolKey]toolUses{}, byField: map[fieldKey]map[uint32]int64{}, bySpeed: map[int64]int64{},
-		byPause: map[schema.Opt[int64]]*talks{}, byPath: map[pathKey]*walks{}, byKind: map[longKey]*longest{}, numbers: newWords()}
+		byPause: map[schema.Opt[int64]]*talks{}, byKind: map[longKey]*longest{}, numbers: newWords()}
 }
 
 // AddTool counts a row of tool_calls.
@@ -223,7 +221,7 @@ func (t *Tallies) closeFacts() error {
 	if err != nil {
 		return err
 	}
-	if err := t.closeEnds(); err != nil {
+	if err := t.closeLongest(); err != nil {
 		return err
 	}
 	return t.closeContacts()

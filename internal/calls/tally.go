@@ -110,9 +110,7 @@ func (t *Tallies) Add(c *Call) error {
 	t.addSpeech(c)
 	t.addContact(c)
 	if c.TranscriptState() == Present {
-		end := t.endOf(c)
-		t.addPath(c, end)
-		t.addLongest(c, end)
+		t.addLongest(c)
 	}
 	if q := quarterOf(c.StartAt()); q != t.quarter {
 		if err := t.endQuarter(); err != nil {

@@ -454,18 +454,6 @@ var SpeechTallies = NewTable("speech_tallies",
 	Column{ID: 10, Name: "user_interruptions", Type: Int64, Since: "1.0.0"},
 )
 
-// PathTallies holds, for one file of calls, the number of those with a transcript that made the same
-// moves through the graph of an agent and a version, and ended by the same words, and the first and
-// last of their starts; null for calls without one, which are apart.
-var PathTallies = NewTable("path_tallies", slices.Concat(endWords, []Column{
-	{ID: 11, Name: "agent_id", Type: Word, Since: "1.0.0"},
-	{ID: 12, Name: "agent_version", Type: Word, Since: "1.0.0"},
-	{ID: 13, Name: "moves", Type: Word, Since: "1.0.0"},
-	{ID: 14, Name: "calls", Type: Int64, Since: "1.0.0"},
-	{ID: 15, Name: "first_start_at", Type: Timestamp, Since: "1.0.0"},
-	{ID: 16, Name: "last_start_at", Type: Timestamp, Since: "1.0.0"},
-})...)
-
 // LongestTallies holds, for one file of calls, those with a transcript that are the LongestCalls
 // longest of the same end, sentiment and number of failed tool calls: of equally long ones the last
 // to start, of these the first by their ids.
@@ -532,7 +520,7 @@ var CallTables = []*Table{&Calls, &Turns, &Items, &Recordings, &ToolCalls}
 // calls and callers.
 var (
 	CountTables = []*Table{&WordTallies, &LengthTallies, &QuarterTallies}
-	FactTables  = []*Table{&ToolTallies, &ItemTallies, &SpeechTallies, &PathTallies, &LongestTallies, &CallerTallies}
+	FactTables  = []*Table{&ToolTallies, &ItemTallies, &SpeechTallies, &LongestTallies, &CallerTallies}
 	TallyTables = slices.Concat(CountTables, []*Table{&MinuteTallies}, FactTables)
 )
 

@@ -283,12 +283,6 @@ var damages = map[string]struct {
 			return r
 		})
 	}},
-	"tally-of-a-path-wrong": {"tally", func(d *damage) {
-		d.rows(d.file("path_tallies", "2026-10"), &schema.PathTallies, func(r []parquet.Row) []parquet.Row {
-			setValue(r[0], &schema.PathTallies, "calls", parquet.Int64Value(99))
-			return r
-		})
-	}},
 	"tally-of-a-long-call-wrong": {"tally", func(d *damage) {
 		d.rows(d.file("longest_tallies", "2026-10"), &schema.LongestTallies, func(r []parquet.Row) []parquet.Row {
 			setValue(r[0], &schema.LongestTallies, "duration_ms", parquet.Int64Value(99))

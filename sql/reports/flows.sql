@@ -15,7 +15,7 @@
 -- that made it, wherever they ended.
 --
 -- Grain: one row per group, agent, node and node that follows
--- Reads: selected, selected_moves, tallied_paths, tallied_calls, agents, agent_versions
+-- Reads: selected, selected_moves, agents, agent_versions
 -- Needs: end, words, transcripts
 -- Keys: agent_id, from_id, to_id
 -- Shares: completed_percent of answered_calls, transferred_percent of answered_calls, lost_percent of answered_calls, hung_up_percent of answered_calls
@@ -50,33 +50,10 @@ WITH bodies AS ( -- version null: the graph as it is now
     SELECT agent_id, list(version ORDER BY created_at) AS versions, list(created_at ORDER BY created_at) AS times
     FROM (SELECT agent_id, created_at, max(version) AS version FROM agent_versions WHERE created_at IS NOT NULL GROUP BY agent_id, created_at)
     GROUP BY agent_id
-), paths AS NOT MATERIALIZED ( -- of months with tallies, with the number of versions published by their first and last start
-    SELECT t.*, versions, len(list_filter(times, t -> t <= first_start_at)) AS at_first, len(list_filter(times, t -> t <= last_start_at)) AS at_last
-    FROM tallied_paths t LEFT JOIN published USING (agent_id)
-), unclear AS MATERIALIZED ( -- where production became another version between them
-    SELECT DISTINCT agent_id, strftime(timezone('UTC', last_start_at), '%Y-%m') AS month
-    FROM paths
-    WHERE agent_version = 'production' AND at_first <> at_last
-), walking AS NOT MATERIALIZED (
-    SELECT key, c.agent_id AS agent_id, agent_version, start_at, is_answered, outcome, disconnection_reason, moves,
-        versions[len(list_filter(times, t -> t <= start_at))] AS in_production, 1 AS calls
-    FROM (
-        SELECT key, agent_id, agent_version, start_at, is_answered, outcome, disconnection_reason, moves
-        FROM selected_moves
-        WHERE is_over AND transcript_state = 'present'
-        UNION ALL
-        SELECT key, agent_id, agent_version, start_at, is_answered, outcome, disconnection_reason, moves
-        FROM tallied_calls SEMI JOIN unclear USING (agent_id, month)
-        WHERE is_over AND transcript_state = 'present' AND agent_version = 'production'
-    ) c LEFT JOIN published USING (agent_id)
-    UNION ALL
-    SELECT key, agent_id, agent_version, last_start_at, is_answered, outcome, disconnection_reason, moves, versions[at_last], calls
-    FROM paths
-    WHERE is_over AND (agent_version IS DISTINCT FROM 'production' OR NOT EXISTS (SELECT 1 FROM unclear u
-        WHERE u.agent_id = paths.agent_id AND u.month = strftime(timezone('UTC', paths.last_start_at), '%Y-%m')))
 ), versioned AS NOT MATERIALIZED (
-    SELECT *, CASE WHEN agent_version = 'production' THEN in_production ELSE agent_version END AS version
-    FROM walking
+    SELECT key, c.agent_id AS agent_id, start_at, is_answered, outcome, disconnection_reason, moves,
+        CASE WHEN agent_version = 'production' THEN versions[len(list_filter(times, t -> t <= start_at))] ELSE agent_version END AS version
+    FROM (SELECT * FROM selected_moves WHERE is_over AND transcript_state = 'present') c LEFT JOIN published p USING (agent_id)
 ), alike AS MATERIALIZED ( -- calls of one version and path that ended alike
     SELECT key, agent_id, b.version AS version, answered,
         answered AND outcome = 'completed' AS completed, answered AND outcome = 'transferred' AS transferred,
@@ -84,7 +61,7 @@ WITH bodies AS ( -- version null: the graph as it is now
         nullif(moves, '[]') AS moves, total_of(n) AS n, max(newest) AS newest
     FROM (
         SELECT key, agent_id, version, is_answered AS answered, outcome, disconnection_reason AS reason, moves,
-            sum(calls) AS n, max(coalesce(start_at, '-infinity')) AS newest
+            count(*) AS n, max(coalesce(start_at, '-infinity')) AS newest
         FROM versioned
         GROUP BY ALL
     ) LEFT JOIN (SELECT agent_id, version FROM bodies WHERE version IS NOT NULL) b USING (agent_id, version)

@@ -277,10 +277,6 @@ SELECT NULL, NULL, longest_silence_ms, count(*), CAST(sum(spoken_turns) AS BIGIN
     CAST(sum(user_talk_ms) AS BIGINT), CAST(sum(if(user_interruptions > 0, 1, 0)) AS BIGINT), CAST(sum(agent_interruptions) AS BIGINT),
     CAST(sum(user_interruptions) AS BIGINT)
 FROM 'FILE' WHERE spoken_turns > 0 GROUP BY longest_silence_ms`,
-	&schema.PathTallies: `SELECT ` + endWords + `, agent_id, agent_version, moves, count(*) AS calls,
-    min(start_at) AS first_start_at, max(start_at) AS last_start_at
-FROM 'FILE' WHERE transcript_state = 'present'
-GROUP BY status, disconnection_reason, settlement, caller_spoke, short_step, agent_id, agent_version, moves, start_at IS NULL`,
 	&schema.LongestTallies: `SELECT ` + endWords + `, user_sentiment, failed_tool_uses, duration_ms, start_at, call_id, agent_id
 FROM 'FILE' WHERE transcript_state = 'present'
 QUALIFY row_number() OVER (PARTITION BY status, disconnection_reason, settlement, caller_spoke, short_step, user_sentiment, failed_tool_uses

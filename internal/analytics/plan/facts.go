@@ -92,14 +92,12 @@ const contactMS = 24 * 60 * 60 * 1000
 // leave out.
 var standing = map[string]*schema.Table{
 	"tallied_longest": &schema.LongestTallies,
-	"tallied_paths":   &schema.PathTallies,
 	"tallied_callers": &schema.CallerTallies,
 }
 
-// stand returns such a relation, if a report reads one, as of a WITH list, and the conditions for the calls that it
-// stands for and for the others.
-func (p *Planner) stand(q question.Question) (with []string, told, others string) {
-	told = " AND false"
+// stand returns such a relation, if a report reads one, as of a WITH list, and the condition for the calls that it
+// does not stand for.
+func (p *Planner) stand(q question.Question) (with []string, others string) {
 	for _, name := range q.Report.Reads {
 		table := standing[name]
 		if table == nil {
@@ -108,20 +106,15 @@ func (p *Planner) stand(q question.Question) (with []string, told, others string
 		tallies, months, _ := p.tallyFiles(table, q)
 		rows := "SELECT CAST(NULL AS VARCHAR) AS key, * FROM (" + stored.Relation(p.snap, tallies, table, false) + ")"
 		if table.Column("short_step") >= 0 {
-			start := "start_at"
-			if table.Column(start) < 0 {
-				start = "last_start_at"
-			}
 			rows = withFacts(strings.Fields("is_started status disconnection_reason settlement transcript_state caller_spoke short_step"),
-				"SELECT *, "+start+" IS NOT NULL AS is_started, 'present' AS transcript_state FROM ("+rows+")")
+				"SELECT *, start_at IS NOT NULL AS is_started, 'present' AS transcript_state FROM ("+rows+")")
 		}
 		with = append(with, name+" AS NOT MATERIALIZED ("+rows+")")
 		if len(months) > 0 {
-			in := " IN (" + strings.Join(months, ", ") + ")"
-			told, others = " AND month"+in, " AND month NOT"+in
+			others = " AND month NOT IN (" + strings.Join(months, ", ") + ")"
 		}
 	}
-	return with, told, others
+	return with, others
 }
 
 // related returns a relation of what belongs to the selected calls, as of a WITH list. Its rows carry the

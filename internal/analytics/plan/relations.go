@@ -30,10 +30,9 @@ func (p *Planner) relations(q question.Question) string {
 		with = append(with, b.As+" AS MATERIALIZED ("+seen(b, q.Seen)+")")
 	}
 	q.Since = p.historyOf(q)
-	standing, told, others := p.stand(q)
+	standing, others := p.stand(q)
 	with = append(with, standing...)
 	key, chosen := keyExpr(q.Keys, question.Dimension.InCalls), ofCalls(q)+others
-	tallied := ofCalls(q) + told
 	from := decided(q)
 	calls := "SELECT " + key + " AS key, calls.* FROM " + from + " WHERE " + chosen
 	none := "SELECT CAST(NULL AS VARCHAR) AS key, * FROM (" + stored.Empty(&schema.Calls) + ")" // costs nothing to plan
@@ -47,8 +46,6 @@ func (p *Planner) relations(q question.Question) string {
 			with = append(with, p.related(r, q))
 		case r == "selected_grouped" && q.By == "", r == "selected_alone" && q.By != "":
 			with = append(with, r+" AS ("+none+")")
-		case r == "tallied_calls": // those that tallies stand for
-			with = append(with, fmt.Sprintf("tallied_calls AS NOT MATERIALIZED (SELECT %s AS key, calls.* FROM %s WHERE %s)", key, from, tallied))
 		case r == "selected_grouped", r == "selected_alone":
 			with = append(with, r+" AS NOT MATERIALIZED ("+calls+")")
 		case r == "selected_campaign_calls":

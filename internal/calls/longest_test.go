@@ -14,7 +14,7 @@ import (
 	"callhouse/internal/schema"
 )
 
-// someCalls draws calls with few different ends, paths, callers and starts.
+// someCalls draws calls with few different ends, callers and starts.
 func someCalls(t *rapid.T) (out []*Call) {
 	word := func(name string, words ...string) parquet.Value {
 		if w := rapid.SampledFrom(append(words, "null")).Draw(t, name); w != "null" {
@@ -25,10 +25,10 @@ func someCalls(t *rapid.T) (out []*Call) {
 	for i := range rapid.IntRange(0, 80).Draw(t, "calls") {
 		c := NewCall(fmt.Sprintf("%03d", i))
 		for col, v := range map[int]parquet.Value{
-			colAgentID: word("agent", "a"), colAgentVersion: word("version", "production"), colCallType: word("type", "inbound", "outbound", "web", "phone"),
+			colAgentID: word("agent", "a"), colCallType: word("type", "inbound", "outbound", "web", "phone"),
 			colStatus: word("status", "ended", "ended", "canceled"), colReason: word("reason", "user_hangup", "user_hangup", "voicemail_reached"),
 			colUserSentiment: word("sentiment", "negative"), colFromNumber: word("from", "+1", "1", "01", "restricted", "sip:1@x"), colToNumber: word("to", "+1", "1"),
-			colToE164: word("to e164", "+12125550123"), colDirection: word("direction", "inbound"), colMoves: word("moves", "[]", `[{"node":"n"}]`),
+			colToE164: word("to e164", "+12125550123"), colDirection: word("direction", "inbound"),
 		} {
 			c.Row[col] = v
 		}
@@ -65,25 +65,18 @@ func columnsOf(c *Call, names ...string) string {
 	return end
 }
 
-// The paths of calls with a transcript, and the longest of these, equal separate counts.
-func TestEndTallies(t *testing.T) {
+// The longest calls with a transcript are those found by sorting all of them.
+func TestLongestTallies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		calls := someCalls(t)
-		paths, kinds := map[string][]*Call{}, map[string][]*Call{}
+		kinds := map[string][]*Call{}
 		for _, c := range calls {
 			if c.TranscriptState() == Present {
-				path := columnsOf(c, "agent_id", "agent_version", "moves") + fmt.Sprint("|", c.StartAt().OK)
-				paths[path] = append(paths[path], c)
 				kind := columnsOf(c, "user_sentiment", "failed_tool_uses")
 				kinds[kind] = append(kinds[kind], c)
 			}
 		}
-		want := map[*schema.Table][]string{}
-		for path, of := range paths { // in the order of their starts
-			first, last := of[0].Row[colStartAt], of[len(of)-1].Row[colStartAt]
-			path = path[:strings.LastIndexByte(path, '|')]
-			want[&schema.PathTallies] = append(want[&schema.PathTallies], fmt.Sprint(path, "|", len(of), "|", texts(first, last)))
-		}
+		var want []string
 		for kind, of := range kinds {
 			slices.SortFunc(of, func(a, b *Call) int {
 				number := func(n schema.Opt[int64]) int64 {
@@ -96,17 +89,15 @@ func TestEndTallies(t *testing.T) {
 					strings.Compare(string(a.ID()), string(b.ID())))
 			})
 			for _, c := range of[:min(len(of), schema.LongestCalls)] {
-				want[&schema.LongestTallies] = append(want[&schema.LongestTallies],
+				want = append(want,
 					kind+"|"+texts(c.Row[colDurationMS], c.Row[colStartAt], c.Row[colCallID], c.Row[colAgentID]))
 			}
 		}
 		got, _ := factsOf(t, calls)
-		for _, table := range []*schema.Table{&schema.PathTallies, &schema.LongestTallies} {
-			slices.Sort(want[table])
-			slices.Sort(got[table])
-			if d := gocmp.Diff(want[table], got[table]); d != "" {
-				t.Fatalf("%s (-want +got):\n%s", table.Name, d)
-			}
+		slices.Sort(want)
+		slices.Sort(got[&schema.LongestTallies])
+		if d := gocmp.Diff(want, got[&schema.LongestTallies]); d != "" {
+			t.Fatalf("(-want +got):\n%s", d)
 		}
 	})
 }
