@@ -120,19 +120,23 @@ func ofTotal(total int64) string {
 	return "of " + humanize.Comma(total)
 }
 
-// work returns how much a phase has done, the total, and the unit.
+// work returns how much a phase has done, the total, 0 if unknown, and the unit. Totals are estimates,
+// and never shown to be less than what is done.
 func work(p *crawler.Progress) (done, total int64, what string) {
 	switch p.Phase {
 	case crawler.Listing:
-		return p.Pages, max(p.PagesTotal, 0), "pages"
+		done, total, what = p.Pages, p.PagesTotal, "pages"
 	case crawler.Bulk:
-		return p.Bulk.Pages, max(p.Bulk.Total, 0), "v2 pages"
+		done, total, what = p.Bulk.Pages, p.Bulk.Total, "v2 pages"
 	case crawler.Details:
-		return p.DetailsDone(), max(p.DetailsTotal, 0), "transcripts"
+		done, total, what = p.DetailsDone(), p.DetailsTotal, "transcripts"
 	case crawler.Archiving:
-		return p.Recorded, 0, "recordings"
+		done, what = p.Recorded, "recordings"
 	}
-	return 0, 0, ""
+	if total > 0 {
+		return done, max(total, done), what
+	}
+	return done, 0, what
 }
 
 // status formats the use of the budget and the time left.

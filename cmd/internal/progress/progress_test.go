@@ -73,6 +73,17 @@ func TestProgressTellsWhatIsLeft(t *testing.T) {
 	}
 }
 
+// A total is an estimate, and grows with what is done; without one there is none.
+func TestProgressIsWithinItsTotal(t *testing.T) {
+	for total, want := range map[int64]int64{-1: 0, 0: 0, 2: 3, 5: 5} {
+		p := crawler.Progress{Phase: crawler.Bulk}
+		p.Bulk.Pages, p.Bulk.Total = 3, total
+		if done, of, _ := work(&p); done != 3 || of != want {
+			t.Errorf("%d of %d, estimated %d", done, of, total)
+		}
+	}
+}
+
 // Watching ends when stopped, with and without bars.
 func TestWatchStops(t *testing.T) {
 	for _, screen := range []*Screen{{Out: io.Discard}, {Out: io.Discard, bars: mpb.New(mpb.WithOutput(io.Discard))}} {
