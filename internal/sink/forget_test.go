@@ -1,8 +1,10 @@
 package sink
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -181,6 +183,37 @@ func TestForgetByNumberAndTime(t *testing.T) {
 				t.Errorf("verify: %+v, %v", v, err)
 			}
 		})
+	}
+}
+
+// The tallies of callers are counted again without the calls of a number. It stays in none of them,
+// and the receipt does not say so.
+func TestForgottenCallerInTallies(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "w")
+	w := night(t, nil, root, 0)
+	for i, id := range []string{"y", "z"} {
+		rec := storyRecord(id, 2)
+		rec.Body = bytes.Replace(rec.Body, []byte(`"call_type":"phone"`), []byte(`"call_type":"inbound"`), 1)
+		rec.Body = bytes.Replace(rec.Body, []byte(`"from_number":"1"`), fmt.Appendf(nil, `"from_number":"+1415555019%d"`, i), 1)
+		if err := w.Put(t.Context(), rec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustFinish(t, w)
+	if _, err := w.Compact(t.Context(), []string{"2026-10"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if len(w.Snapshot().Manifest.FilesOf(schema.CallerTallies.Name)) != 1 {
+		t.Fatal("the month has no tallies of callers")
+	}
+	r := mustForget(t, w, erase.Selection{Numbers: []string{"+14155550190"}})
+	for _, e := range r.Erased {
+		if e.Calls != 1 || len(e.Places) > 0 {
+			t.Errorf("%d calls are erased, and the number is said to stay at %+v", e.Calls, e.Places)
+		}
+	}
+	if v, err := verify.Warehouse(t.Context(), verify.Options{Root: root, All: true}); err != nil || !v.Whole() || len(r.Scan.Found) > 0 {
+		t.Errorf("%+v, %v, %+v", v, err, r.Scan)
 	}
 }
 

@@ -97,11 +97,14 @@ type number struct {
 // mostKnown bounds the memory for texts.
 const mostKnown = 1 << 16
 
-// is reports whether a text is the number, or a masked form of it.
+// spelled reports whether a text is the number, or a masked form of it.
+func (n *number) spelled(text string) bool { return n.Is(text) || slices.Contains(n.masked, text) }
+
+// is is spelled, for texts that come again and again.
 func (n *number) is(text string) bool {
 	is, known := n.known[text]
 	if !known {
-		is = n.Is(text) || slices.Contains(n.masked, text)
+		is = n.spelled(text)
 		if n.known == nil || len(n.known) == mostKnown {
 			n.known = map[string]bool{}
 		}

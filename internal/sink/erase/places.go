@@ -85,6 +85,11 @@ func placeKey(f *layout.File) string { return f.Path + " " + f.SHA256 }
 // nil if none is.
 func (f *erasure) erases(r *table.Reader, name string) *owner {
 	column := idColumn(name)
+	if name == schema.CallerTallies.Name { // counted again without the calls of the number
+		return &owner{[]string{"caller"}, func(row []parquet.Value) bool {
+			return slices.ContainsFunc(f.numbers, func(n number) bool { return n.spelled(string(row[0].ByteArray())) })
+		}}
+	}
 	if column == "" || r.Column(column) < 0 {
 		return nil
 	}
