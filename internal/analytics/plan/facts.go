@@ -104,7 +104,7 @@ func (p *Planner) stand(q question.Question) (with []string, others string) {
 			continue
 		}
 		tallies, months, _ := p.tallyFiles(table, q)
-		rows := "SELECT CAST(NULL AS VARCHAR) AS key, * FROM (" + stored.Relation(p.snap, tallies, table, false) + ")"
+		rows := "SELECT NULL AS key, * FROM (" + stored.Relation(p.snap, tallies, table, false) + ")"
 		if table.Column("short_step") >= 0 {
 			rows = withFacts(strings.Fields("is_started status disconnection_reason settlement transcript_state caller_spoke short_step"),
 				"SELECT *, start_at IS NOT NULL AS is_started, 'present' AS transcript_state FROM ("+rows+")")
