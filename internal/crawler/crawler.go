@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"callhouse/internal/api"
 	"callhouse/internal/calls"
 	"callhouse/internal/crawler/bulk"
@@ -38,6 +40,7 @@ type Crawler struct {
 	second, minute int   // our part of the limits
 	since          int64 // ms; 0: no bound
 	filters        params.Filters
+	trial          *semaphore.Weighted // of 1: who tries a bound of the list for the first time
 	streams        *streams.Set
 	resources      *resources.Crawl
 	readers        sync.Pool
@@ -77,6 +80,7 @@ func New(cfg Config, store Store) (*Crawler, error) {
 		api:     client,
 		secrets: words.NewSecrets(string(cfg.Key)),
 
+		trial:     semaphore.NewWeighted(1),
 		partLeast: partLeast,
 	}
 	c.meter = newMeter(c.secrets)

@@ -81,10 +81,13 @@ type asked struct {
 func (c *Crawler) ask(ctx context.Context, q query) (*asked, error) {
 	a := &asked{query: q}
 	if q.Before != forever && c.filters.Now().Before == params.Untried { // others wait for the result
-		if c.filters.Trial.Lock(); c.filters.Now().Before == params.Untried {
-			defer c.filters.Trial.Unlock()
+		if err := c.trial.Acquire(ctx, 1); err != nil {
+			return nil, err
+		}
+		if c.filters.Now().Before == params.Untried {
+			defer c.trial.Release(1)
 		} else {
-			c.filters.Trial.Unlock()
+			c.trial.Release(1)
 		}
 	}
 	for {

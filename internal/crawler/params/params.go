@@ -31,8 +31,7 @@ const (
 
 // Filters records what the service accepts. It is safe for concurrent use.
 type Filters struct {
-	Trial sync.Mutex // held while a bound is tried for the first time
-	mu    sync.Mutex
+	mu sync.Mutex
 	Accepts
 }
 
