@@ -457,26 +457,22 @@ var SpeechTallies = NewTable("speech_tallies",
 // LongestTallies holds, for one file of calls, those with a transcript that are the LongestCalls
 // longest of the same end, sentiment and number of failed tool calls: of equally long ones the last
 // to start, of these the first by their ids.
-var LongestTallies = NewTable("longest_tallies", slices.Concat(endWords, []Column{
-	{ID: 11, Name: "user_sentiment", Type: Word, Since: "1.0.0"},
-	{ID: 12, Name: "failed_tool_uses", Type: Int32, Since: "1.0.0"},
-	{ID: 13, Name: "duration_ms", Type: Int64, Since: "1.0.0"},
-	{ID: 14, Name: "start_at", Type: Timestamp, Since: "1.0.0"},
-	{ID: 15, Name: "call_id", Type: Text, Since: "1.0.0"},
-	{ID: 16, Name: "agent_id", Type: Word, Since: "1.0.0"},
-})...)
+var LongestTallies = NewTable("longest_tallies",
+	Column{ID: 1, Name: "status", Type: Word, Since: "1.0.0"},
+	Column{ID: 2, Name: "disconnection_reason", Type: Word, Since: "1.0.0"},
+	Column{ID: 3, Name: "settlement", Type: Word, Since: "1.0.0"},
+	Column{ID: 4, Name: "caller_spoke", Type: Bool, Since: "1.0.0"},
+	Column{ID: 5, Name: "short_step", Type: Int64, Since: "1.0.0"},
+	Column{ID: 11, Name: "user_sentiment", Type: Word, Since: "1.0.0"},
+	Column{ID: 12, Name: "failed_tool_uses", Type: Int32, Since: "1.0.0"},
+	Column{ID: 13, Name: "duration_ms", Type: Int64, Since: "1.0.0"},
+	Column{ID: 14, Name: "start_at", Type: Timestamp, Since: "1.0.0"},
+	Column{ID: 15, Name: "call_id", Type: Text, Since: "1.0.0"},
+	Column{ID: 16, Name: "agent_id", Type: Word, Since: "1.0.0"},
+)
 
 // LongestCalls is how many calls of each kind LongestTallies holds at the most.
 const LongestCalls = 20
-
-// endWords are the words from which follows how a call with a transcript ended.
-var endWords = []Column{
-	{ID: 1, Name: "status", Type: Word, Since: "1.0.0"},
-	{ID: 2, Name: "disconnection_reason", Type: Word, Since: "1.0.0"},
-	{ID: 3, Name: "settlement", Type: Word, Since: "1.0.0"},
-	{ID: 4, Name: "caller_spoke", Type: Bool, Since: "1.0.0"},
-	{ID: 5, Name: "short_step", Type: Int64, Since: "1.0.0"},
-}
 
 // CallerTallies holds, for one file of calls, the contacts with each caller, as the report callers
 // defines both; caller is null for contacts without one. repeats_24h and repeats_7d are whether one
@@ -516,8 +512,7 @@ var CallTables = []*Table{&Calls, &Turns, &Items, &Recordings, &ToolCalls}
 
 // TallyTables are counted from the calls of a month when it is compacted, so that reports need not
 // read the calls: see calls.Tallies. CountTables are those of them whose rows are sums over calls,
-// FactTables those that count what belongs to calls, or hold
-// calls and callers.
+// FactTables those that count what belongs to calls, or hold calls and callers.
 var (
 	CountTables = []*Table{&WordTallies, &LengthTallies, &QuarterTallies}
 	FactTables  = []*Table{&ToolTallies, &ItemTallies, &SpeechTallies, &LongestTallies, &CallerTallies}
