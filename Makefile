@@ -228,7 +228,7 @@ postgres: ## What psql, Python's, Java's, Node's, ODBC's and R's clients ask of 
 	-mvn -q -B dependency:copy -DoutputDirectory=build/programs/schemaspy -Dartifact=org.schemaspy:schemaspy:$(SCHEMASPY_VERSION):jar:app
 	CALLHOUSE_PROGRAMS=$(CURDIR)/build/programs CALLHOUSE_PYTHON=$(CURDIR)/build/postgres/bin/python CALLHOUSE_JDBC=$(CURDIR)/build/postgres-java/postgresql-$(PGJDBC_VERSION).jar \
 	CALLHOUSE_NODE_MODULES=$(CURDIR)/build/postgres/node CALLHOUSE_ODBC=$(PSQLODBC) CALLHOUSE_R=Rscript \
-	  go test ./internal/serve -run 'TestLikePostgres|TestPrograms' -count=1 -v -timeout 15m -args -postgres $(or $(PG_BIN),/usr/lib/postgresql/15/bin) -update
+	  go test ./internal/serve -run 'TestLikePostgres|TestPrograms' -count=1 -v -timeout 60m -args -postgres $(or $(PG_BIN),/usr/lib/postgresql/15/bin) -update
 
 .PHONY: tools
 tools: ## dbt, Superset, pgAdmin, DataHub, Soda, Great Expectations and Trino (TRINO_JAVA_HOME=… names its JDK; 1.8 GB) read from query serve; BROWSER=… for another one than chromium, which draws build/bi/superset.png

@@ -74,6 +74,15 @@ func (h hostile) any(depth int) string {
 	return "[" + strings.Join(parts, ",") + "]"
 }
 
+// recording makes what became of a call's recording.
+func (h hostile) recording() schema.Recording {
+	words := func() string {
+		return h.one("", "a", "é 한국어 😀", "a\x00b", "';--\u2028", strings.Repeat("long ", 300))
+	}
+	return schema.Recording{State: h.one(schema.RecordingStates...), Bytes: h.Int64N(3) << h.IntN(60), SHA256: words(), Format: words(),
+		DurationMS: h.Int64N(1e7), Channels: h.Int32N(3), Path: words(), FetchedAt: h.Int64N(1 << 42), Reason: words(), Attempts: h.Int32N(3)}
+}
+
 // detail makes a call's own record: ordinary, with a few hostile values.
 func (h hostile) detail(id string, start int64) string {
 	var b strings.Builder
@@ -178,7 +187,7 @@ func TestReadersAgree(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := hostile{rand.New(rand.NewPCG(41, 0))}
-	want := map[*schema.Table]flat{&schema.Calls: {}, &schema.Turns: {}, &schema.ToolCalls: {}, &schema.Items: {}, &schema.Runs: {}}
+	want := map[*schema.Table]flat{&schema.Calls: {}, &schema.Turns: {}, &schema.ToolCalls: {}, &schema.Items: {}, &schema.Recordings: {}, &schema.Runs: {}}
 	for i := range 400 {
 		start := now.AddDate(0, 0, -h.IntN(45)).UnixMilli() - h.Int64N(1e7)
 		quoted := strconv.Quote(fmt.Sprintf("call %d 한 %s", i, h.one("/..", "%2F", "'", ";", "")))
@@ -191,10 +200,15 @@ func TestReadersAgree(t *testing.T) {
 		if err := json.Unmarshal([]byte(quoted), &rec.CallID); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Put(t.Context(), rec); err != nil {
+		recording := calls.Recording{CallID: rec.CallID, StartAt: schema.Some(start)}
+		outcome, err := recording.Record(h.recording(), now.UnixMilli()-int64(i))
+		if err != nil {
 			t.Fatal(err)
 		}
-		expect(t, want, rec, id, now)
+		if err := errors.Join(w.Put(t.Context(), rec), w.Put(t.Context(), outcome)); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, want, rec, outcome, id, now)
 	}
 	run := schema.Run{ID: id, StartedAt: now.UnixMilli(), Outcome: schema.OutcomeDone, Error: "a\x00b \"é\"", Requests: 1 << 53,
 		TotalCount: schema.Some[int64](-1), BudgetUsedPercent: schema.Some[int64](123456), DriftFields: []byte(`{"a.b: converted":3}`)}
@@ -231,8 +245,8 @@ func TestReadersAgree(t *testing.T) {
 	}
 }
 
-// expect adds the expected rows of a record.
-func expect(t *testing.T, want map[*schema.Table]flat, rec schema.Record, run string, now time.Time) {
+// expect adds the expected rows of a call's record, and of what became of its recording.
+func expect(t *testing.T, want map[*schema.Table]flat, rec, outcome schema.Record, run string, now time.Time) {
 	t.Helper()
 	var d calls.Decoder
 	var c calls.Call
@@ -241,6 +255,11 @@ func expect(t *testing.T, want map[*schema.Table]flat, rec schema.Record, run st
 	}
 	c.Fetched(rec.FetchedAt, rec.FetchedAt, []byte(run))
 	calls.Merge(nil, &c, rec.Kind)
+	described := c
+	c = calls.Call{}
+	if err := calls.Archived(&described, &c, outcome.Body); err != nil {
+		t.Fatal(err)
+	}
 	c.Settle(now.UnixMilli())
 	c.SetSides(&calls.Sides{}) // hostile numbers belong to nobody
 	var tools calls.ToolRows

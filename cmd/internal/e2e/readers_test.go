@@ -19,13 +19,14 @@ import (
 
 	"callhouse/internal/layout"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/sandbox/recordings"
 	"callhouse/internal/schema"
 )
 
 // Stock readers open the files, and read every row and the declared types.
 func TestStockReaders(t *testing.T) {
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 8, Calls: 200, Days: 40}})
-	c.mustExtract()
+	c := record(t, sandbox.Options{World: sandbox.Config{Seed: 8, Calls: 200, Days: 40}}, recordings.Faults{}, found)
+	c.mustNight()
 	snapshot, err := layout.Current(c.warehouse)
 	if err != nil {
 		t.Fatal(err)
