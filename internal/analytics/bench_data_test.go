@@ -148,7 +148,7 @@ func newBenchWriter(dir string, n int, period string) *benchWriter {
 		w.byTally[t] = table(t)
 		w.tables = append(w.tables, w.byTally[t])
 	}
-	w.tallies = calls.NewTallies(func(t *schema.Table, row parquet.Row) error {
+	w.tallies = calls.NewTallies(schema.TallyTables, func(t *schema.Table, row parquet.Row) error {
 		w.byTally[t].add(t.AppendRow(nil, row), schema.Opt[int64]{})
 		return nil
 	})

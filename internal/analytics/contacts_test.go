@@ -56,7 +56,7 @@ func TestContactsAreCountedByTheRulesOfViews(t *testing.T) {
 				}
 			}
 		}
-		tallies := calls.NewTallies(func(table *schema.Table, row parquet.Row) error {
+		tallies := calls.NewTallies(schema.TallyTables, func(table *schema.Table, row parquet.Row) error {
 			if table == &schema.CallerTallies {
 				col := func(name string) parquet.Value { return row[table.Column(name)] }
 				counted[c["call_id"].(string)] = fmt.Sprintf("%s %d %d %d", schema.TextOf(col("caller")), col("undirected_calls").Int64(),

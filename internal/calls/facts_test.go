@@ -17,7 +17,7 @@ import (
 // factsOf returns the rows of FactTables of calls, in order.
 func factsOf(t rapid.TB, calls []*Call) (rows map[*schema.Table][]string, tallies *Tallies) {
 	rows = map[*schema.Table][]string{}
-	tallies = NewTallies(func(table *schema.Table, row parquet.Row) error {
+	tallies = NewTallies(schema.TallyTables, func(table *schema.Table, row parquet.Row) error {
 		if len(row) != len(table.Columns) {
 			t.Fatalf("a row of %s has %d values", table.Name, len(row))
 		}
@@ -174,7 +174,7 @@ func TestFactTallies(t *testing.T) {
 func TestFactTalliesGivenUp(t *testing.T) {
 	rowsOf := func(n int, name func(int) string, value func(int) string) ([]string, bool) {
 		var rows []string
-		tallies := NewTallies(func(table *schema.Table, row parquet.Row) error {
+		tallies := NewTallies(schema.TallyTables, func(table *schema.Table, row parquet.Row) error {
 			if table == &schema.ItemTallies {
 				rows = append(rows, texts(row...))
 			}
@@ -209,7 +209,7 @@ func TestFactTalliesGivenUp(t *testing.T) {
 			t.Errorf("%s: %d rows, the first %q, given up: %v", name, len(rows), slices.Concat(rows, []string{""})[0], givenUp)
 		}
 	}
-	tallies := NewTallies(func(table *schema.Table, _ parquet.Row) error { return fmt.Errorf("a row of %s", table.Name) })
+	tallies := NewTallies(schema.TallyTables, func(table *schema.Table, _ parquet.Row) error { return fmt.Errorf("a row of %s", table.Name) })
 	row := make(schema.Row, len(schema.ToolCalls.Columns))
 	row[colToolFirst] = parquet.BooleanValue(true)
 	for i := range mostToolTallies + 1 {

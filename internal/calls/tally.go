@@ -89,11 +89,14 @@ type sums struct {
 	cost, timedCost                                           decimal.Number
 }
 
-// NewTallies returns tallies that pass their rows to emit in the order of their table. A row is
-// valid until emit returns.
-func NewTallies(emit func(t *schema.Table, row parquet.Row) error) *Tallies {
+// NewTallies returns the tallies of some of the TallyTables, which pass their rows to emit in the order
+// of their table. A row is valid until emit returns.
+func NewTallies(tables []*schema.Table, emit func(t *schema.Table, row parquet.Row) error) *Tallies {
 	t := &Tallies{emit: emit, words: newWords(), facts: newFacts(), byWord: map[wordKey]*sums{}, byStep: map[lengthKey]*sums{},
 		byTime: map[quarterKey]*sums{}, givenUp: map[*schema.Table]bool{}}
+	for _, table := range schema.TallyTables {
+		t.givenUp[table] = !slices.Contains(tables, table)
+	}
 	t.minutes.emit = func(minute schema.Opt[int64], m *minutes) error {
 		t.row = m.append(t.row[:0], minute)
 		return t.emit(&schema.MinuteTallies, t.row)
@@ -101,7 +104,7 @@ func NewTallies(emit func(t *schema.Table, row parquet.Row) error) *Tallies {
 	return t
 }
 
-// GivenUp reports whether a table was given up. The rows emitted for it are then useless.
+// GivenUp reports whether a table was given up, or not asked for. The rows emitted for it are then useless.
 func (t *Tallies) GivenUp(table *schema.Table) bool { return t.givenUp[table] }
 
 // Add counts a call, without its items and tool calls. Calls must be sorted by start, those without

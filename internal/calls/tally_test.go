@@ -51,7 +51,7 @@ func tally(t rapid.TB, calls []*Call) (rows map[*schema.Table]map[string]string,
 	for _, table := range schema.TallyTables {
 		rows[table] = map[string]string{}
 	}
-	tallies = NewTallies(func(table *schema.Table, row parquet.Row) error {
+	tallies = NewTallies(schema.TallyTables, func(table *schema.Table, row parquet.Row) error {
 		if slices.Contains(schema.FactTables, table) {
 			return nil
 		}

@@ -510,13 +510,16 @@ var tallied = []Column{
 // they are written.
 var CallTables = []*Table{&Calls, &Turns, &Items, &Recordings, &ToolCalls}
 
-// TallyTables are counted from the calls of a month when it is compacted, so that reports need not
-// read the calls: see calls.Tallies. CountTables are those of them whose rows are sums over calls,
+// TallyTables are counted from the calls of a month when it is compacted, and of a day with many calls
+// whenever it is written, so that reports need not read the calls: see calls.Tallies. CountTables are those of them whose rows are sums over calls,
 // FactTables those that count what belongs to calls, or hold calls and callers.
 var (
 	CountTables = []*Table{&WordTallies, &LengthTallies, &QuarterTallies}
 	FactTables  = []*Table{&ToolTallies, &ItemTallies, &SpeechTallies, &LongestTallies, &CallerTallies}
 	TallyTables = slices.Concat(CountTables, []*Table{&MinuteTallies}, FactTables)
+	// DayTallies are those that a day with many calls has as well: not those that follow callers from
+	// day to day, or hold calls, of which each day would have its own.
+	DayTallies = slices.DeleteFunc(slices.Clone(TallyTables), func(t *Table) bool { return t == &LongestTallies || t == &CallerTallies })
 )
 
 // Derived are the tables whose rows follow from those of others.

@@ -137,20 +137,63 @@ func tallies(t *testing.T, s *layout.Snapshot, of *schema.Table, month, name str
 	return total
 }
 
+func expectTallies(t *testing.T, when string, s *layout.Snapshot, period string, calls, ms int64) {
+	t.Helper()
+	for _, table := range schema.CountTables {
+		if n, total := tallies(t, s, table, period, "calls"), tallies(t, s, table, period, "total_ms"); n != calls || total != ms {
+			t.Errorf("%s, %s of %s tell of %d calls, %d ms; want %d, %d", when, table.Name, period, n, total, calls, ms)
+		}
+	}
+	if n := tallies(t, s, &schema.MinuteTallies, period, "calls"); n != calls {
+		t.Errorf("%s, the minutes of %s tell of %d calls; want %d", when, period, n, calls)
+	}
+}
+
+// A day with many calls has tallies as well, but not those that follow callers, as long as it has many
+// calls; then its month has them.
+func TestLargeDaysHaveTallies(t *testing.T) {
+	w := monthsBefore(t, "2026-10")
+	const day, most = "2026-10-05", 8192 // as FORMAT.md says
+	start := time.Date(2026, 10, 5, 12, 0, 0, 0, time.UTC)
+	for i := range most - 1 { // and two
+		putCall(t, w, fmt.Sprint("one of many ", i), start.Add(time.Duration(i)*time.Second), 0)
+	}
+	mustCommit(t, w)
+	expectTallies(t, "large", w.Snapshot(), day, most+1, 1000*(most+1))
+	expectTallies(t, "the day after", w.Snapshot(), "2026-10-06", 0, 0)
+	for _, f := range w.Snapshot().Manifest.Files {
+		if f.Table == schema.LongestTallies.Name || f.Table == schema.CallerTallies.Name {
+			t.Errorf("there is %s", f.Path)
+		}
+	}
+	whole := func(when string) {
+		t.Helper()
+		r, err := verify.Warehouse(t.Context(), verify.Options{Root: w.opts.Root, All: true})
+		if err != nil || !r.Whole() {
+			t.Errorf("%s, verify: %+v, %v", when, r, err)
+		}
+	}
+	whole("large")
+	mustForget(t, w, erase.Selection{CallIDs: []string{"one of many 7", "one of many 8"}})
+	expectTallies(t, "forgotten", w.Snapshot(), day, most-1, 1000*(most-1))
+	putCall(t, w, "one of many 1", start.Add(time.Second), 1)
+	mustCommit(t, w)
+	expectTallies(t, "few", w.Snapshot(), day, 0, 0)
+	whole("few")
+	if _, err := w.Compact(context.Background(), []string{"2026-10"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	expectTallies(t, "compacted", w.Snapshot(), "2026-10", most+1, 1000*(most+1))
+	whole("compacted")
+}
+
 // The tallies of a month match its calls when it is compacted, when one of its calls changes, and
 // when one is forgotten, also in earlier snapshots.
 func TestTalliesFollowTheirCalls(t *testing.T) {
 	w := monthsBefore(t, "2026-09", "2026-10", "2026-11")
 	is := func(when string, s *layout.Snapshot, month string, calls, ms int64) {
 		t.Helper()
-		for _, table := range schema.CountTables {
-			if n, total := tallies(t, s, table, month, "calls"), tallies(t, s, table, month, "total_ms"); n != calls || total != ms {
-				t.Errorf("%s, %s of %s tell of %d calls, %d ms; want %d, %d", when, table.Name, month, n, total, calls, ms)
-			}
-		}
-		if n := tallies(t, s, &schema.MinuteTallies, month, "calls"); n != calls {
-			t.Errorf("%s, the minutes of %s tell of %d calls; want %d", when, month, n, calls)
-		}
+		expectTallies(t, when, s, month, calls, ms)
 	}
 	is("before", w.Snapshot(), "2026-10", 0, 0)
 	if _, err := w.Compact(context.Background(), []string{"2026-09", "2026-10"}, nil); err != nil {

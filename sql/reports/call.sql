@@ -15,16 +15,15 @@
 --   who    VARCHAR  -      agent, user, a tool's name, or another word of the service
 --   what   VARCHAR  prose  speech; → arguments of a tool, ← its result, ✗ its failure
 
-WITH the_call AS (
-    SELECT call_id, start_at FROM calls WHERE call_id = getvariable('call_id')
-), turns AS (
-    SELECT t.*, the_call.start_at AS call_started,
-        max(tool_name) OVER (PARTITION BY tool_call_id) AS tool
-    FROM transcript_turns t JOIN the_call USING (call_id)
-    WHERE t.call_id = getvariable('call_id')
+-- Files are sorted by the start of calls: a condition on it spares reading the others.
+WITH turns AS (
+    SELECT *, max(tool_name) OVER (PARTITION BY tool_call_id) AS tool
+    FROM transcript_turns
+    WHERE call_id = getvariable('call_id')
+        AND (getvariable('call_start_at') IS NULL OR call_start_at = CAST(getvariable('call_start_at') AS TIMESTAMP WITH TIME ZONE))
 )
 SELECT turn,
-    epoch_ms(start_at) - epoch_ms(call_started) AS at_ms,
+    epoch_ms(start_at) - epoch_ms(call_start_at) AS at_ms,
     CASE
         WHEN role = 'tool_call_invocation' THEN coalesce(tool_name, 'tool')
         WHEN role = 'tool_call_result' THEN CASE WHEN tool_call_id IS NULL THEN 'tool' ELSE coalesce(tool, 'tool') END

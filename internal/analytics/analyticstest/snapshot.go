@@ -38,7 +38,7 @@ type Data struct {
 	// Lacking are columns of calls that the files lack, like files of an older version.
 	Lacking []string
 	// Compacted reports whether a month, such as "2026-11", is compacted into one file per table
-	// with tallies; nil: none.
+	// with tallies; nil: none. Where some are, so have days that end in a 3, as if of many calls.
 	Compacted func(month string) bool
 	// Earlier reports whether the files of a period have an earlier format, without what follows from
 	// the transcripts; nil: some do, at random.
@@ -109,8 +109,12 @@ func Write(t testing.TB, root string, n int64, d Data) {
 	m.Files = append(m.Files, w.table(&schema.Recordings, d.Recordings, nil)...)
 	m.Files = append(m.Files, w.table(&schema.ToolCalls, w.tools, nil)...)
 	for _, f := range m.Files {
-		if f.Table == schema.Calls.Name && len(f.Period) == len("2026-11") {
-			m.Files = append(m.Files, w.tallies(f, m.Files)...)
+		switch {
+		case f.Table != schema.Calls.Name:
+		case len(f.Period) == len("2026-11"):
+			m.Files = append(m.Files, w.tallies(f, m.Files, schema.TallyTables)...)
+		case d.Compacted != nil && strings.HasSuffix(f.Period, "3") && !w.earlier[f.Period]: // as if it had many calls
+			m.Files = append(m.Files, w.tallies(f, m.Files, schema.DayTallies)...)
 		}
 	}
 	m.Files = append(m.Files, w.table(&schema.Runs, d.Runs, nil)...)
@@ -194,8 +198,8 @@ func (w *writer) table(t *schema.Table, rows []Row, lacking []string) []layout.F
 	return files
 }
 
-// tallies writes the tallies of a compacted month, whose calls are in a file.
-func (w *writer) tallies(calls layout.File, all []layout.File) (files []layout.File) {
+// tallies writes tallies of a compacted month or of a day, whose calls are in a file.
+func (w *writer) tallies(calls layout.File, all []layout.File, tables []*schema.Table) (files []layout.File) {
 	pathOf := func(t *schema.Table) string {
 		for _, f := range all {
 			if f.Table == t.Name && f.Period == calls.Period {
@@ -204,7 +208,7 @@ func (w *writer) tallies(calls layout.File, all []layout.File) (files []layout.F
 		}
 		return ""
 	}
-	for _, t := range schema.TallyTables {
+	for _, t := range tables {
 		from := "FROM '" + pathOf(&schema.Calls) + "' GROUP BY ALL"
 		var columns, ids []string
 		for _, c := range t.Columns {

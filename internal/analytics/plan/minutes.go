@@ -14,8 +14,8 @@ import (
 )
 
 // lasting is the relation of the selected calls whose time a report of simultaneous calls follows.
-// Minutes of compacted months are in its relation minutes instead, counted by file. Where calls of
-// two files are going at once, in the first minutes of a month, the calls are followed.
+// Minutes of files with tallies are in its relation minutes instead. Where calls of two files are going
+// at once, in the first minutes of a month or day, the calls are followed.
 const lasting = "lasting"
 
 // stretch is the time from the first start in a file of calls until that in the next.

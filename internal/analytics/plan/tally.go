@@ -24,7 +24,7 @@ const hoursAgo = 1_000_000_000
 // A report's questions are answered from few values of few columns. To group by
 // the columns as they are stored first, and to ask of each group what is
 // connected, which day it was and so on, takes a third of the time of asking it
-// of every call. For a compacted month the groups lie in the snapshot already.
+// of every call. For a compacted month or a large day the groups lie in the snapshot already.
 // columns are those by which it counts; those that groups and conditions need are added.
 func (p *Planner) tallied(columns []string, q question.Question) string {
 	columns = slices.Clone(columns)
@@ -167,9 +167,9 @@ func (p *Planner) tells(t *schema.Table, column string) bool {
 }
 
 // split returns the files of a table of tallies that stand for all the calls
-// that are selected of their month, and the files of the other calls. Files of
+// that are selected of their period, and the files of the other calls. Files of
 // which none is selected are in neither. Tallies of old formats, which know less,
-// are left alone. If amounts are asked for by their unit, so are those of months that may have
+// are left alone. If amounts are asked for by their unit, so are those of periods that may have
 // some in credits, which are in no tally.
 func (p *Planner) split(t *schema.Table, q question.Question, byUnit bool) (tallies, calls []*layout.File) {
 	if t == nil {

@@ -39,7 +39,11 @@ func arguments(q question.Question) string {
 	for i, w := range q.Words {
 		words[i] = stored.Quote(w)
 	}
-	return set("call_id", stored.Quote(q.Call)) + set("words", "CAST(["+strings.Join(words, ", ")+"] AS VARCHAR[])") +
+	var start string
+	if q.Call != "" {
+		start = set("call_start_at", "(SELECT start_at FROM calls WHERE call_id = "+stored.Quote(q.Call)+")")
+	}
+	return start + set("call_id", stored.Quote(q.Call)) + set("words", "CAST(["+strings.Join(words, ", ")+"] AS VARCHAR[])") +
 		set("longest_word", stored.Quote(anyCase(q.Words)))
 }
 

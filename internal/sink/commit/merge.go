@@ -40,6 +40,17 @@ func weave[O, N any](each func(visit func(*O) error) error, news []*N, compare f
 	return err
 }
 
+// atMost returns how many calls a unit may have.
+func (m *maker) atMost(u *unit) int64 {
+	n := int64(len(u.changes))
+	for _, period := range u.from {
+		if f := m.Old.File(schema.Calls.Name, period); f != nil {
+			n += f.Rows
+		}
+	}
+	return n
+}
+
 // merger rewrites a unit. Whatever the size of a period, it holds one call at a time, and the
 // Parquet writers' open row groups.
 type merger struct {
@@ -61,7 +72,7 @@ func (m *maker) rewrite(u *unit) error {
 	} else if copies {
 		return m.join(u)
 	}
-	w := table.NewPeriodWriter(m.b, u.period, m.Country)
+	w := table.NewPeriodWriter(m.b, u.period, m.Country, m.atMost(u))
 	w.Tell = func(call *calls.Call) { m.lines.tell(call) }
 	r := &merger{maker: m, u: u, spelled: m.respells(u)}
 	r.anew = u.moved || r.spelled
@@ -347,7 +358,7 @@ func (m *maker) copies(u *unit) (bool, error) {
 // memory than anything else in a run.
 func (m *maker) join(u *unit) error {
 	for _, of := range []*schema.Table{&schema.Calls, &schema.Turns, &schema.Items} { // with the calls, recordings
-		w := table.NewPeriodWriter(m.b, u.period, m.Country)
+		w := table.NewPeriodWriter(m.b, u.period, m.Country, m.atMost(u))
 		r := &merger{maker: m, u: u}
 		err := m.write(w, u.from, func() (bool, error) {
 			return true, r.fill(w, of, func() error {

@@ -12,25 +12,36 @@ import (
 
 // PeriodWriter writes the files of one period.
 type PeriodWriter struct {
-	Files                 // of schema.CallTables; for a month, also of schema.TallyTables
+	Files                 // of schema.CallTables, and of tallies
 	tools  calls.ToolRows // of the call that is written
-	counts *calls.Tallies // of a month; nil: a day has too few calls
+	counts *calls.Tallies // nil: the period has too few calls
 	Only   *schema.Table  // the table whose rows write writes, with what follows from them; nil: all tables
 	// Tell sets the columns derived from the numbers of a call whose rows are not copied; nil:
 	// none.
 	Tell func(*calls.Call)
 }
 
+// fewCalls is how many calls a day may have without tallies: to read those takes as long as the calls
+// themselves.
+const fewCalls = 8192
+
 // NewPeriodWriter returns the writer of a period into a folder. country is the region of its calls'
-// national telephone numbers.
-func NewPeriodWriter(in Folder, period, country string) *PeriodWriter {
+// national telephone numbers, and atMost how many calls there may be.
+func NewPeriodWriter(in Folder, period, country string, atMost int64) *PeriodWriter {
 	w := &PeriodWriter{Files: NewFiles(in, period, schema.CallTables...)}
 	w.Files[0].info.Country = country
-	if len(period) == len("2026-10") {
-		w.Files = append(w.Files, NewFiles(in, period, schema.TallyTables...)...)
-		w.counts = calls.NewTallies(w.Add)
+	var tallies []*schema.Table
+	switch {
+	case len(period) == len("2026-10"):
+		tallies = schema.TallyTables
 		w.Files[0].info.Counted = layout.CountedVersion
+	case atMost > fewCalls:
+		tallies = schema.DayTallies
+	default:
+		return w
 	}
+	w.Files = append(w.Files, NewFiles(in, period, tallies...)...)
+	w.counts = calls.NewTallies(tallies, w.Add)
 	return w
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // tallyCheck makes the rows of a period that follow from its calls again, to compare them with
-// those in its files: tool calls, and the tallies of a month.
+// those in its files: tool calls, and tallies.
 type tallyCheck struct {
 	v        *verifier
 	files    map[*schema.Table]*tableCheck
@@ -30,7 +30,7 @@ func newTallyCheck(v *verifier, files map[string]*tableCheck) *tallyCheck {
 		}
 	}
 	if slices.ContainsFunc(schema.TallyTables, func(of *schema.Table) bool { return t.files[of] != nil }) {
-		t.counts = calls.NewTallies(t.row)
+		t.counts = calls.NewTallies(schema.TallyTables, t.row)
 	}
 	return t
 }
