@@ -517,9 +517,9 @@ var (
 	CountTables = []*Table{&WordTallies, &LengthTallies, &QuarterTallies}
 	FactTables  = []*Table{&ToolTallies, &ItemTallies, &SpeechTallies, &LongestTallies, &CallerTallies}
 	TallyTables = slices.Concat(CountTables, []*Table{&MinuteTallies}, FactTables)
-	// DayTallies are those that a day with many calls has as well: not those that follow callers from
-	// day to day, or hold calls, of which each day would have its own.
-	DayTallies = slices.DeleteFunc(slices.Clone(TallyTables), func(t *Table) bool { return t == &LongestTallies || t == &CallerTallies })
+	// DayTallies are those that a day with many calls has as well: of a day, those of facts have hardly
+	// fewer rows than the facts.
+	DayTallies = slices.Concat(CountTables, []*Table{&MinuteTallies})
 )
 
 // Derived are the tables whose rows follow from those of others.

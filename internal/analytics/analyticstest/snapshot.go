@@ -38,7 +38,7 @@ type Data struct {
 	// Lacking are columns of calls that the files lack, like files of an older version.
 	Lacking []string
 	// Compacted reports whether a month, such as "2026-11", is compacted into one file per table
-	// with tallies; nil: none. Where some are, so have days that end in a 3, as if of many calls.
+	// with tallies; nil: none. Where some are, so have days that end in 1, 5 or 9, as if of many calls.
 	Compacted func(month string) bool
 	// Earlier reports whether the files of a period have an earlier format, without what follows from
 	// the transcripts; nil: some do, at random.
@@ -113,7 +113,7 @@ func Write(t testing.TB, root string, n int64, d Data) {
 		case f.Table != schema.Calls.Name:
 		case len(f.Period) == len("2026-11"):
 			m.Files = append(m.Files, w.tallies(f, m.Files, schema.TallyTables)...)
-		case d.Compacted != nil && strings.HasSuffix(f.Period, "3") && !w.earlier[f.Period]: // as if it had many calls
+		case d.Compacted != nil && strings.Contains("159", f.Period[len(f.Period)-1:]) && !w.earlier[f.Period]: // as if it had many calls
 			m.Files = append(m.Files, w.tallies(f, m.Files, schema.DayTallies)...)
 		}
 	}

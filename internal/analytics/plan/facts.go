@@ -3,9 +3,7 @@ package plan
 import (
 	"fmt"
 	"strings"
-	"time"
 
-	"callhouse/internal/analytics/localtime"
 	"callhouse/internal/analytics/question"
 	"callhouse/internal/analytics/stored"
 	"callhouse/internal/layout"
@@ -16,23 +14,22 @@ import (
 // fact is a relation that counts what belongs to the selected calls.
 type fact struct {
 	from   string        // the relation that it counts
-	start  string        // its column with the start of a call
 	table  *schema.Table // its tallies
 	shared string        // the relation of tallies and of what they lack; empty: itself
 }
 
 var facts = map[string]fact{
-	"counted_tools":  {"selected_tool_calls", "call_start_at", &schema.ToolTallies, "tallied_tools"},
-	"counted_speech": {"selected_speech", "start_at", &schema.SpeechTallies, "tallied_speech"},
-	"tallied_items":  {"selected_items", "call_start_at", &schema.ItemTallies, ""},
+	"counted_tools":  {"selected_tool_calls", &schema.ToolTallies, "tallied_tools"},
+	"counted_speech": {"selected_speech", &schema.SpeechTallies, "tallied_speech"},
+	"tallied_items":  {"selected_items", &schema.ItemTallies, ""},
 }
 
 // fact returns a relation of facts, as of a WITH list, after those that it is made of. The rows of
-// compacted months and of large days are in tallies already, unless groups or conditions are asked for. Percentiles of
+// compacted months are in tallies already, unless groups or conditions are asked for. Percentiles of
 // rows take a third of the time of those of counts of them, but there are more rows.
 func (p *Planner) fact(name string, q question.Question) (with []string) {
 	of := facts[name]
-	tallies, counted, rest := p.tallyFiles(of.table, q)
+	tallies, months, rest := p.tallyFiles(of.table, q)
 	if of.shared != "" {
 		if len(tallies) == 0 {
 			return []string{p.related(of.from, q), name + " AS (" + sqlfiles.Relation(name) + ")"}
@@ -44,14 +41,14 @@ func (p *Planner) fact(name string, q question.Question) (with []string) {
 	var parts []string
 	uncounted := "SELECT * FROM " + of.from
 	if len(tallies) > 0 {
-		rows := stored.Relation(p.snap, tallies, of.table, false)
-		uncounted += " WHERE " + counted.others(of.start)
-		if of.table == &schema.ItemTallies { // a field that one of them gave up is counted here, in all
+		rows, in := stored.Relation(p.snap, tallies, of.table, false), " IN ("+strings.Join(months, ", ")+")"
+		uncounted += " WHERE month NOT" + in
+		if of.table == &schema.ItemTallies { // a field that a month gave up is counted here, in all months
 			const field = "JOIN given_up g ON s.name IS NOT DISTINCT FROM g.name AND s.type IS NOT DISTINCT FROM g.type"
 			with = append(with, "stored_tallies AS MATERIALIZED ("+rows+")",
 				"given_up AS MATERIALIZED (SELECT DISTINCT name, type FROM stored_tallies WHERE items IS NULL)")
 			rows, rest = "SELECT s.* FROM stored_tallies s ANTI "+field, true
-			uncounted += "\nUNION ALL SELECT s.* FROM " + of.from + " s SEMI " + field + " WHERE NOT (" + counted.others("s."+of.start) + ")"
+			uncounted += "\nUNION ALL SELECT s.* FROM " + of.from + " s SEMI " + field + " WHERE s.month" + in
 		}
 		parts = append(parts, "SELECT CAST(NULL AS VARCHAR) AS key, * FROM ("+rows+")")
 	}
@@ -62,46 +59,9 @@ func (p *Planner) fact(name string, q question.Question) (with []string) {
 	return append(with, name+" AS MATERIALIZED ("+strings.Join(parts, "\nUNION ALL BY NAME\n")+")")
 }
 
-// periods are those whose calls tallies stand for.
-type periods struct {
-	months []string    // as texts of SQL
-	days   []time.Time // in order
-}
-
-func (of *periods) add(period string) {
-	if day, err := time.Parse(time.DateOnly, period); err == nil {
-		of.days = append(of.days, day)
-		return
-	}
-	of.months = append(of.months, stored.Quote(period))
-}
-
-// others returns the condition for the rows of other calls, whose start is in a column. It names the times
-// between the days, so that DuckDB skips the files of these. All calls of the days have a start.
-func (of *periods) others(start string) string {
-	var all []string
-	if len(of.months) > 0 {
-		all = append(all, "month NOT IN ("+strings.Join(of.months, ", ")+")")
-	}
-	if len(of.days) > 0 {
-		between := start + " IS NULL OR " + start + " < " + localtime.Instant(of.days[0])
-		for i, day := range of.days {
-			end := day.AddDate(0, 0, 1)
-			switch {
-			case i+1 == len(of.days):
-				between += " OR " + start + " >= " + localtime.Instant(end)
-			case end.Before(of.days[i+1]):
-				between += " OR " + start + " >= " + localtime.Instant(end) + " AND " + start + " < " + localtime.Instant(of.days[i+1])
-			}
-		}
-		all = append(all, "("+between+")")
-	}
-	return strings.Join(all, " AND ")
-}
-
-// tallyFiles returns the files of a table of tallies that stand for all selected calls of their period,
-// these periods, and whether other calls may be selected.
-func (p *Planner) tallyFiles(t *schema.Table, q question.Question) (tallies []*layout.File, counted periods, rest bool) {
+// tallyFiles returns the files of a table of tallies that stand for all selected calls of their month,
+// these months, and whether other calls may be selected.
+func (p *Planner) tallyFiles(t *schema.Table, q question.Question) (tallies []*layout.File, months []string, rest bool) {
 	byPeriod := map[string]*layout.File{}
 	if p.rights.None() && q.By == "" && q.Agent == "" && len(q.Filters) == 0 {
 		for _, f := range p.snap.Manifest.FilesOf(t.Name) {
@@ -114,17 +74,15 @@ func (p *Planner) tallyFiles(t *schema.Table, q question.Question) (tallies []*l
 			tally = nil // counted by other rules, or not all of its first contacts are decided
 		}
 		allStarted := f.Undated != nil && *f.Undated == 0
-		isMonth := len(f.Period) == len("2026-10")
 		switch {
 		case misses(q.Params, f):
-		case tally != nil && (!q.Bounded() && isMonth || allStarted && holds(q.Params, f)):
-			tallies = append(tallies, tally)
-			counted.add(f.Period)
+		case tally != nil && (!q.Bounded() || allStarted && holds(q.Params, f)):
+			tallies, months = append(tallies, tally), append(months, stored.Quote(f.Period))
 		default:
 			rest = true
 		}
 	}
-	return tallies, counted, rest
+	return tallies, months, rest
 }
 
 // contactMS is the time within which the report callers looks for the next contact, in ms.
@@ -145,15 +103,15 @@ func (p *Planner) stand(q question.Question) (with []string, others string) {
 		if table == nil {
 			continue
 		}
-		tallies, counted, _ := p.tallyFiles(table, q)
+		tallies, months, _ := p.tallyFiles(table, q)
 		rows := "SELECT NULL AS key, * FROM (" + stored.Relation(p.snap, tallies, table, false) + ")"
 		if table.Column("short_step") >= 0 {
 			rows = withFacts(strings.Fields("is_started status disconnection_reason settlement transcript_state caller_spoke short_step"),
 				"SELECT *, start_at IS NOT NULL AS is_started, 'present' AS transcript_state FROM ("+rows+")")
 		}
 		with = append(with, name+" AS NOT MATERIALIZED ("+rows+")")
-		if len(tallies) > 0 {
-			others = " AND " + counted.others("start_at")
+		if len(months) > 0 {
+			others = " AND month NOT IN (" + strings.Join(months, ", ") + ")"
 		}
 	}
 	return with, others
