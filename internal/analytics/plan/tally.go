@@ -130,16 +130,10 @@ var numbers = []struct{ name, of, add string }{
 	{"costed_ms", "sum(duration_ms) FILTER (" + amount + " IS NOT NULL)", "sum"},
 	{"unheld_costs", "count(*) FILTER (cost_unheld(total_cost, extra))", "sum"},
 	// Only comparisons ask for these, and no tallies have them.
-	{"ms_squares", power("duration_ms", 2), ""},
-	{"ms_cubes", power("duration_ms", 3), ""},
-	{"cost_squares", power("total_cost", 2), ""},
-	{"cost_cubes", power("total_cost", 3), ""},
-}
-
-// power returns the sum of the powers of a column. pow takes several times as long as products do.
-func power(column string, n int) string {
-	of := "CAST(" + column + " AS DOUBLE)"
-	return "sum(" + strings.Repeat(of+" * ", n-1) + of + ")"
+	{"ms_squares", "sum(pow(duration_ms, 2))", ""},
+	{"ms_cubes", "sum(pow(duration_ms, 3))", ""},
+	{"cost_squares", "sum(pow(CAST(total_cost AS DOUBLE), 2))", ""},
+	{"cost_cubes", "sum(pow(CAST(total_cost AS DOUBLE), 3))", ""},
 }
 
 // tallyOf returns the smallest of the tables of tallies that knows all of the
