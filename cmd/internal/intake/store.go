@@ -89,8 +89,8 @@ const mostAsking = 4
 // mostRoom is the size of the largest room that is kept.
 const mostRoom = 4 << 20
 
-// clean cleans the calls among records, in room, which may be used again after they are put. Of a call whose texts could not be checked, an item is left
-// without them, and no record: the call remains due.
+// clean cleans the calls among records, in room, which may be used again after they are put. Of a call
+// whose texts could not be checked, an item is left without them, and no record: the call remains due.
 func (s *Store) clean(ctx context.Context, recs []schema.Record, room *[]byte) ([]schema.Record, error) {
 	if !s.Asks() {
 		recs = slices.Clone(recs) // the caller's do not see room
