@@ -94,6 +94,13 @@ const mostRoom = 4 << 20
 func (s *Store) clean(ctx context.Context, recs []schema.Record, room *[]byte) ([]schema.Record, error) {
 	if !s.Asks() {
 		recs = slices.Clone(recs) // the caller's do not see room
+		if s.Redacts() {
+			size := 0
+			for i := range recs {
+				size += len(recs[i].Body) + mask.Room
+			}
+			*room = slices.Grow(*room, size)
+		}
 		for i := range recs {
 			if _, err := s.cleanOne(&recs[i], room); err != nil {
 				return nil, err

@@ -210,6 +210,9 @@ type doc struct {
 // at returns where a part of the text begins.
 func (d *doc) at(part []byte) int { return cap(d.text) - cap(part) }
 
+// Room is how much longer than itself a redacted text is expected to be at the most, in bytes.
+const Room = 64
+
 // edited returns a text with the edits, which it counts, in room; the text itself if there are none.
 func (r *redacting) edited(room *[]byte, text []byte) (clean []byte, changed bool) {
 	if len(r.edits) == 0 {
@@ -217,7 +220,7 @@ func (r *redacting) edited(room *[]byte, text []byte) (clean []byte, changed boo
 	}
 	byPlace(r.edits)
 	from, at := len(*room), int32(0)
-	out := slices.Grow(*room, len(text)+64)
+	out := slices.Grow(*room, len(text)+Room)
 	for i := range r.edits {
 		e := &r.edits[i]
 		out = r.appendReplacement(append(out, text[at:e.from]...), e)
