@@ -525,59 +525,24 @@ func (r *reader) coded(at, end int) int {
 			return n
 		}
 	}
-	if end-at != 1 || r.f.wanted&passportBit == 0 || !form.IsPassportLetter(text[at]) {
+	if end-at != 1 || r.f.wanted&passportBit == 0 {
 		return 0
 	}
-	to := end
-	for to < len(text) && isAlnum(text[to]) {
-		to++
-	}
-	word := strings.ToUpper(text[at:to])
-	if !form.IsPassport(word) || to < len(text) && text[to] == '_' {
+	number, to := form.PassportAt(text, at)
+	if to == 0 {
 		return 0
 	}
 	r.stop()
-	r.late = append(r.late, late{Span{Turn: r.t, From: at, To: to, Kind: kinds.Passport, Normal: word}, r.word, isLetter(word[4])})
+	r.late = append(r.late, late{Span{Turn: r.t, From: at, To: to, Kind: kinds.Passport, Normal: number}, r.word, isLetter(number[4])})
 	return to
 }
 
 // iban reads an IBAN. It returns where it ends; 0 if there is none.
 func (r *reader) iban(at int) int {
-	text := r.text
-	first := at + 2
-	if first < len(text) && (text[first] == ' ' || text[first] == '-') {
-		first++
+	number, end := form.IBANAt(r.text, at)
+	if end > 0 {
+		r.stop()
+		r.spans = append(r.spans, Span{Turn: r.t, From: at, To: end, Kind: kinds.IBAN, Normal: number})
 	}
-	if first >= len(text) || !isDigit(text[first]) {
-		return 0
-	}
-	want := form.IBANLength[strings.ToUpper(text[at:at+2])]
-	if want == 0 || at > 0 && (isAlnum(text[at-1]) || text[at-1] == '_') {
-		return 0
-	}
-	var b [40]byte
-	n, p := 0, at
-	for p < len(text) && n < want {
-		switch c := text[p]; {
-		case isDigit(c):
-			b[n] = c
-			n++
-		case isLetter(c):
-			b[n] = c &^ 0x20
-			n++
-		case (c == ' ' || c == '-') && isAlnum(text[p-1]):
-		default:
-			return 0
-		}
-		p++
-		if n == 4 && (!isDigit(b[2]) || !isDigit(b[3])) {
-			return 0
-		}
-	}
-	if n < want || p < len(text) && isAlnum(text[p]) || !form.IsIBAN(string(b[:n])) {
-		return 0
-	}
-	r.stop()
-	r.spans = append(r.spans, Span{Turn: r.t, From: at, To: p, Kind: kinds.IBAN, Normal: string(b[:n])})
-	return p
+	return end
 }

@@ -11,10 +11,12 @@ package personal
 
 import (
 	"fmt"
+	"hash/maphash"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"callhouse/internal/personal/form"
@@ -61,13 +63,30 @@ type Finder struct {
 	countries []string
 	patterns  []Pattern
 
+	seed  maphash.Seed
+	names [mostNames]atomic.Pointer[named] // by a part of the hash
+
 	mu      sync.Mutex
 	readers []*reader // not in use; unlike those of a sync.Pool they keep what they remember
 }
 
+// named is the name of a value, and the words in it that give a meaning to numbers, as if they were in
+// a turn before the first one.
+type named struct {
+	name string
+	hits []hit
+	says bits
+}
+
+// Bounds of the names that are remembered.
+const (
+	mostNames   = 1 << 10
+	longestName = 100
+)
+
 // New returns a finder.
 func New(o Options) (*Finder, error) {
-	f := &Finder{countries: o.Countries, patterns: o.Patterns}
+	f := &Finder{countries: o.Countries, patterns: o.Patterns, seed: maphash.MakeSeed()}
 	for _, k := range o.Kinds {
 		i := slices.Index(kinds.All, k)
 		if i < 0 {
@@ -93,15 +112,15 @@ func (f *Finder) Find(name, text string) []Span {
 	if s.read(text); len(f.patterns) == 0 && !s.mayHold(^bits(0)) {
 		return nil
 	}
-	r := f.reader()
-	defer f.free(r)
-	hits := r.meaning(name)
-	if len(f.patterns) == 0 && !s.mayHold(said(hits)) {
+	means := f.meaning(name)
+	if len(f.patterns) == 0 && !s.mayHold(means.says) {
 		return nil
 	}
+	r := f.reader()
+	defer f.free(r)
 	r.one[0].Text = text
 	r.reset(r.one[:])
-	r.hits = append(r.hits, hits...)
+	r.hits = append(r.hits, means.hits...)
 	r.read(0, text)
 	spans := r.finish()
 	r.one[0].Text = ""
@@ -140,31 +159,23 @@ func (f *Finder) free(r *reader) {
 	}
 }
 
-// Bounds of the names whose meaning a reader remembers.
-const (
-	mostNames   = 4096
-	longestName = 100
-)
-
-// meaning returns the words in a name that give a meaning to numbers, as if they were in a turn
-// before the first one.
-func (r *reader) meaning(name string) []hit {
-	hits, known := r.names[name]
-	if !known && name != "" {
-		o := &reader{f: r.f}
-		o.reset([]Turn{{Text: string(spaced(nil, name))}})
-		o.turn(0)
-		for _, h := range o.hits {
-			hits = append(hits, hit{turn: -1, word: h.word - o.word, bits: h.bits})
-		}
-		if len(r.names) >= mostNames || r.names == nil {
-			r.names = map[string][]hit{}
-		}
-		if len(name) <= longestName {
-			r.names[strings.Clone(name)] = hits
-		}
+// meaning returns what a name means.
+func (f *Finder) meaning(name string) *named {
+	at := &f.names[maphash.String(f.seed, name)%mostNames]
+	if n := at.Load(); n != nil && n.name == name {
+		return n
 	}
-	return hits
+	r := &reader{f: f}
+	r.reset([]Turn{{Text: string(spaced(nil, name))}})
+	r.turn(0)
+	n := &named{name: strings.Clone(name), says: said(r.hits)}
+	for _, h := range r.hits {
+		n.hits = append(n.hits, hit{turn: -1, word: h.word - r.word, bits: h.bits})
+	}
+	if len(name) <= longestName {
+		at.Store(n)
+	}
+	return n
 }
 
 // spaced appends the words of a key, such as birthDate or birth_date, and a colon.
@@ -220,7 +231,6 @@ type signs struct {
 	digits            int
 	run, dots, most   int // digits and dots since something that ends every number, and the most digits
 	colons            int
-	code              bool // digits after letters, as in an IBAN
 	at, dotted, month bool // words
 	says              bits // meanings that words give to numbers
 }
@@ -231,9 +241,10 @@ const (
 	codeBits  = ibanBit | passportBit
 )
 
-// Numbers of digits: in the shortest IP address, and in the shortest number that is neither one nor
-// needs a word that says what it is. A plus counts as a digit.
+// Numbers of digits: in the shortest number of an account, in the shortest IP address, and in the
+// shortest number that is neither one nor needs a word that says what it is. A plus counts as a digit.
 const (
+	leastAccount = 8
 	leastAddress = 4
 	leastUntold  = 9
 )
@@ -241,8 +252,9 @@ const (
 // mayHold reports whether there may be personal data in the texts, with meanings that a name gives.
 func (s *signs) mayHold(says bits) bool {
 	says |= s.says
-	return s.any || says&shortBits != 0 && (s.most >= leastDigits || s.month && s.digits > 0) ||
-		(s.code || says&codeBits != 0) && s.digits >= leastDigits || s.colons >= 6 || s.at && s.dotted
+	return s.any || says&dobBit != 0 && (s.most >= leastDigits || s.month && s.digits > 0) ||
+		says&accountBit != 0 && s.most >= leastAccount || says&codeBits != 0 && s.digits >= leastDigits ||
+		s.colons >= 6 || s.at && s.dotted
 }
 
 // read adds the signs of a text, until there is one that needs no other.
@@ -254,7 +266,7 @@ func (s *signs) read(text string) {
 		case letterByte:
 			end := wordEnd(text, i)
 			s.english(text[i:end])
-			s.code = s.code || end < len(text) && mayBeCode(text, i, end)
+			s.any = s.any || end < len(text) && form.IsCode(text, i, end)
 			i = end
 			continue
 		case wideByte:
@@ -306,19 +318,6 @@ var bytesOf = func() (out [256]uint8) {
 	}
 	return out
 }()
-
-// mayBeCode reports whether a word with text after it may begin an IBAN or the number of a passport.
-func mayBeCode(text string, at, end int) bool {
-	switch {
-	case end-at == 1 && form.IsPassportLetter(text[at]):
-		return isDigit(text[end])
-	case end-at != 2 || end+2 >= len(text):
-		return false
-	case text[end] == ' ' || text[end] == '-':
-		end++
-	}
-	return isDigit(text[end]) && isDigit(text[end+1]) && form.IBANLength[string([]byte{text[at] &^ 0x20, text[at+1] &^ 0x20})] > 0
-}
 
 func (s *signs) count(digits int) {
 	s.digits += digits
@@ -400,6 +399,3 @@ func (s *signs) wide(text string, at int) int {
 	}
 	return at
 }
-
-// Plain returns the replacement without a key: [card].
-func Plain(s Span) string { return "[" + string(s.Kind) + "]" }

@@ -121,12 +121,14 @@ func TestFind(t *testing.T) {
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%s\n got %v\nwant %v", text, got, want)
 		}
-		clean := rewrite(text, spans, Plain)
+		clean := rewrite(text, spans, plain)
 		if again := f.Find("", clean); len(again) > 0 {
 			t.Errorf("found in what is redacted: %s: %v", clean, again)
 		}
 	}
 }
+
+func plain(s Span) string { return "[" + string(s.Kind) + "]" }
 
 // rewrite returns a text with its spans replaced.
 func rewrite(text string, spans []Span, by func(Span) string) string {
@@ -161,7 +163,7 @@ func TestConversation(t *testing.T) {
 					of = append(of, s)
 				}
 			}
-			got = append(got, turn.Speaker+" "+rewrite(turn.Text, of, Plain))
+			got = append(got, turn.Speaker+" "+rewrite(turn.Text, of, plain))
 		}
 		if g := strings.Join(got, "|"); g != c.want {
 			t.Errorf("got  %s\nwant %s\n%v", g, c.want, spans)
@@ -176,6 +178,30 @@ func TestWordsBeforeTurns(t *testing.T) {
 	for _, last := range []string{"of course, plus", "플러스", "it begins with double", "+"} {
 		for _, next := range []string{"010-1234-5678", "82 10 1234 5678", "five five one two three"} {
 			check(t, f, []Turn{{"u", last}, {"u", next}, {"u", last + " " + last}})
+		}
+	}
+}
+
+// Dates are tried only where one may begin: at every word that begins one.
+func TestDates(t *testing.T) {
+	t.Parallel()
+	f := all(t)
+	var dates []string
+	for _, day := range strings.Fields("1 15th first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth " +
+		"fifteenth sixteenth seventeenth eighteenth nineteenth twentieth thirtieth one two three four five six seven eight nine ten eleven " +
+		"twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty the-ninth Twenty-first") {
+		dates = append(dates, strings.ReplaceAll(day, "the-", "the ")+" of March nineteen ninety")
+	}
+	for _, month := range strings.Fields("january february march april may june july august september october november december " +
+		"jan feb mar apr jun jul aug sept sep oct nov DEC.") {
+		dates = append(dates, month+" 5, '92")
+	}
+	dates = append(dates, "92년 3월 5일", "1992년생 유월 이십일", "구십이년 시월 오일", "천구백구십이년 3월 5일")
+	for _, date := range dates {
+		for _, text := range []string{"born " + date, "생일은 (" + date + ")", "born on May 1st 1980, " + date} {
+			if spans := f.Find("", text); len(spans) == 0 || text[spans[len(spans)-1].From:spans[len(spans)-1].To] != date {
+				t.Errorf("%s: %v", text, spans)
+			}
 		}
 	}
 }

@@ -102,7 +102,6 @@ type reader struct {
 	text     string
 	echo     *reader
 	used     []bool
-	names    map[string][]hit     // what names of values mean
 	phones   map[[2]string]string // normal forms, by spelling and country
 	one      [1]Turn
 	cand     candidate

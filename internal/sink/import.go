@@ -200,10 +200,12 @@ func (i *Import) nameless() (disk.File, error) {
 func (i *Import) fillSpool(ctx context.Context, p *commit.Part, file disk.File, r *commit.LineReader, tell func()) (ended bool, err error) {
 	out := bufio.NewWriterSize(file, commit.DumpRoom)
 	lines := importLines - i.taken
+	var room []byte
 	ended, err = r.Each(ctx, p.Name, tell, func(line []byte, _ int64, err error) (bool, error) {
 		clean := line
+		room = room[:0]
 		if err == nil && len(bytes.TrimSpace(line)) > 0 {
-			clean, _, err = i.w.Clean(line)
+			clean, _, err = i.w.Clean(&room, line)
 		}
 		if err != nil {
 			i.Lines++

@@ -87,15 +87,16 @@ func (w *Warehouse) Redacted() string {
 }
 
 // Clean returns the part of body, the JSON of a call, that may be stored: the result of
-// [wire.Redact], masked. It must be called before Put. changed reports whether Redact removed
-// anything. It fails with a *scan.Error inside, and with a *mask.UncheckedError.
-func (w *Warehouse) Clean(body []byte) (clean []byte, changed bool, err error) {
+// [wire.Redact], masked; what it returns may be appended to room. It must be called before Put. changed
+// reports whether Redact removed anything. It fails with a *scan.Error inside, and with a
+// *mask.UncheckedError.
+func (w *Warehouse) Clean(room *[]byte, body []byte) (clean []byte, changed bool, err error) {
 	if w.Redacts() && !wire.MayForbid(schema.CallResource, body) {
-		clean, _, err = w.masker.Apply(body) // which also finds what is no object
+		clean, _, err = w.masker.Apply(room, body) // which also finds what is no object
 		return clean, false, err
 	}
 	if clean, changed, err = wire.Redact(schema.CallResource, body); err == nil && w.masker != nil {
-		clean, _, err = w.masker.Apply(clean)
+		clean, _, err = w.masker.Apply(room, clean)
 	}
 	return clean, changed, err
 }

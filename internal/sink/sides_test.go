@@ -70,7 +70,7 @@ func (x *numbered) call(daysAgo int, text string) {
 	}
 	if x.w.masker != nil {
 		var err error
-		if raw, _, err = x.w.Clean(raw); err != nil {
+		if raw, _, err = x.w.Clean(new([]byte), raw); err != nil {
 			x.Fatal(err)
 		}
 	}

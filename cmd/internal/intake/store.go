@@ -5,6 +5,7 @@ package intake
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -41,6 +42,8 @@ type Store struct {
 	Over func() bool                        // reports whether the crawl is over, and the run commits itself
 	now  func() time.Time
 
+	rooms sync.Pool // of *[]byte
+
 	mu     sync.Mutex
 	last   time.Time     // end of the last commit
 	took   time.Duration // its duration
@@ -56,7 +59,16 @@ func New(w *sink.Warehouse, now func() time.Time) *Store {
 
 // Put implements crawler.Store.
 func (s *Store) Put(ctx context.Context, recs ...schema.Record) error {
-	recs, err := s.clean(ctx, recs)
+	room, _ := s.rooms.Get().(*[]byte)
+	if room == nil {
+		room = new([]byte)
+	}
+	recs, err := s.clean(ctx, recs, room)
+	defer func() {
+		if *room = (*room)[:0]; cap(*room) <= mostRoom {
+			s.rooms.Put(room)
+		}
+	}()
 	if err != nil {
 		return err
 	}
@@ -74,12 +86,23 @@ func (s *Store) Put(ctx context.Context, recs ...schema.Record) error {
 // mostAsking is how many calls of a page are cleaned at once, if that takes requests.
 const mostAsking = 4
 
-// clean cleans the calls among records. Of a call whose texts could not be checked, an item is left
-// without them, and no record: the call remains due.
-func (s *Store) clean(ctx context.Context, recs []schema.Record) ([]schema.Record, error) {
+// mostRoom is the size of the largest room that is kept.
+const mostRoom = 4 << 20
+
+// clean cleans the calls among records, in room, which may be used again after they are put. Of a call
+// whose texts could not be checked, an item is left without them, and no record: the call remains due.
+func (s *Store) clean(ctx context.Context, recs []schema.Record, room *[]byte) ([]schema.Record, error) {
 	if !s.Asks() {
+		recs = slices.Clone(recs) // the caller's do not see room
+		if s.Redacts() {
+			size := 0
+			for i := range recs {
+				size += len(recs[i].Body) + mask.Room
+			}
+			*room = slices.Grow(*room, size)
+		}
 		for i := range recs {
-			if _, err := s.cleanOne(&recs[i]); err != nil {
+			if _, err := s.cleanOne(&recs[i], room); err != nil {
 				return nil, err
 			}
 		}
@@ -89,7 +112,7 @@ func (s *Store) clean(ctx context.Context, recs []schema.Record) ([]schema.Recor
 	kept := make([]bool, len(recs))
 	for i := range recs {
 		jobs.Go(func(context.Context) (err error) {
-			kept[i], err = s.cleanOne(&recs[i])
+			kept[i], err = s.cleanOne(&recs[i], new([]byte))
 			return err
 		})
 	}
@@ -106,11 +129,11 @@ func (s *Store) clean(ctx context.Context, recs []schema.Record) ([]schema.Recor
 }
 
 // cleanOne cleans a record if it is one of a call, and reports whether it is kept.
-func (s *Store) cleanOne(r *schema.Record) (kept bool, err error) {
+func (s *Store) cleanOne(r *schema.Record, room *[]byte) (kept bool, err error) {
 	if r.Resource != "" || !r.Kind.OfCall() {
 		return true, nil
 	}
-	clean, _, err := s.Clean(r.Body)
+	clean, _, err := s.Clean(room, r.Body)
 	if unchecked := (*mask.UncheckedError)(nil); errors.As(err, &unchecked) {
 		r.Body = unchecked.Rest
 		return r.Kind == schema.KindItem, nil

@@ -93,7 +93,7 @@ type Store interface {
 
 // Cleaner is a Store that does not store all of a call's JSON as it was sent.
 type Cleaner interface {
-	Clean(body []byte) (clean []byte, changed bool, err error)
+	Clean(room *[]byte, body []byte) (clean []byte, changed bool, err error)
 }
 
 // Config is the part of a run that pages of v2 use.

@@ -44,7 +44,7 @@ func TestSampleOfPages(t *testing.T) {
 // cleaning is a store that replaces a word before it stores a call.
 type cleaning struct{ Store }
 
-func (cleaning) Clean(body []byte) ([]byte, bool, error) {
+func (cleaning) Clean(_ *[]byte, body []byte) ([]byte, bool, error) {
 	return bytes.ReplaceAll(body, []byte("hello"), []byte("*****")), true, nil
 }
 

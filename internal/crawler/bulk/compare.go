@@ -126,7 +126,7 @@ func (b *Crawl) differences(v2, v3 *calls.Call, r schema.Record, stored bool) (f
 	settled := v3.EndAt().V+calls.TranscriptGrace.Milliseconds() <= b.Now() // a transcript may take a while to be made
 	optedOut := v3.OptedOut()
 	if clean, ok := b.Store.(Cleaner); ok && stored {
-		body, _, err := clean.Clean(r.Body)
+		body, _, err := clean.Clean(new([]byte), r.Body)
 		if err == nil {
 			err = b.Decode(body, r.Kind, func(call *calls.Call) { v3 = call.Clone() })
 		}

@@ -190,7 +190,7 @@ func TestPresidio(t *testing.T) {
 	for i, spans := range found {
 		text := texts[i]
 		for _, s := range slices.Backward(spans) {
-			text = text[:s.From] + personal.Plain(s) + text[s.To:]
+			text = text[:s.From] + "[" + string(s.Kind) + "]" + text[s.To:]
 		}
 		t.Log(text)
 		for _, name := range []string{"John", "Smith", "Chicago", "York"} {

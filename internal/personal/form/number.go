@@ -122,8 +122,8 @@ func IsLicence(d string) bool {
 	return region >= 11 && region <= 28
 }
 
-// IBANLength is the length of an IBAN by country.
-var IBANLength = func() map[string]int {
+// ibanLength is the length of an IBAN by country.
+var ibanLength = func() map[string]int {
 	out := map[string]int{}
 	for _, s := range strings.Fields("AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DK18 DO28 " +
 		"EE20 EG29 ES24 FI18 FO18 FR27 GB22 GE22 GI23 GL18 GR27 GT28 HR21 HU28 IE22 IL23 IQ23 IS26 IT27 JO30 KW30 KZ20 LB28 LC32 " +
@@ -136,7 +136,7 @@ var IBANLength = func() map[string]int {
 
 // IsIBAN reports whether upper-case letters and digits are an IBAN: its country's length, mod 97.
 func IsIBAN(s string) bool {
-	if len(s) < 5 || IBANLength[s[:2]] != len(s) {
+	if len(s) < 5 || ibanLength[s[:2]] != len(s) {
 		return false
 	}
 	rest := 0
@@ -151,16 +151,16 @@ func IsIBAN(s string) bool {
 	return rest == 1
 }
 
-// IsPassportLetter reports whether a Korean passport's number may begin with a letter.
-func IsPassportLetter(c byte) bool { return strings.IndexByte("MSRGD", c&^0x20) >= 0 }
+// passportLength is the length of a Korean passport's number.
+const passportLength = 9
 
 // IsPassport reports whether a word has the form of a Korean passport's number: M12345678, or since
 // 2021 M123A4567.
 func IsPassport(s string) bool {
-	if len(s) != 9 || !strings.Contains("MSRGD", s[:1]) {
+	if len(s) != passportLength || !strings.Contains("MSRGD", s[:1]) {
 		return false
 	}
-	for i := 1; i < 9; i++ {
+	for i := 1; i < passportLength; i++ {
 		if (s[i] < '0' || s[i] > '9') && (i != 4 || s[i] < 'A' || s[i] > 'Z') {
 			return false
 		}

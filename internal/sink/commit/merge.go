@@ -250,7 +250,7 @@ func (r *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 
 // clean masks a body. Of a call whose texts were not checked it returns the rest, or nil.
 func (r *merger) clean(e entry, body []byte) ([]byte, error) {
-	body, _, err := r.masker.Apply(body)
+	body, _, err := r.masker.Apply(new([]byte), body)
 	if unchecked := (*mask.UncheckedError)(nil); errors.As(err, &unchecked) {
 		if !e.dumped() && e.kind != schema.KindItem {
 			return nil, nil

@@ -160,12 +160,13 @@ func masked(text []byte) bool {
 }
 
 // Apply returns body, the JSON of a call, with the values masked; body itself, not copied, if there
-// are none. It is applied after [wire.Redact]. It fails with a *scan.Error inside if body is not one JSON
-// object, and with an *UncheckedError if a service did not check it.
-func (m *Mask) Apply(body []byte) (clean []byte, changed bool, err error) {
+// are none. What it returns may be appended to room. It is applied after [wire.Redact]. It fails with a
+// *scan.Error inside if body is not one JSON object, and with an *UncheckedError if a service did not
+// check it.
+func (m *Mask) Apply(room *[]byte, body []byte) (clean []byte, changed bool, err error) {
 	redacted := false
 	if m.redactor != nil {
-		body, redacted, err = m.redactor.Apply(body)
+		body, redacted, err = m.redactor.Apply(room, body)
 		if unchecked := (*UncheckedError)(nil); errors.As(err, &unchecked) {
 			if unchecked.Rest, _, err = m.mask(unchecked.Rest); err == nil {
 				err = unchecked

@@ -78,11 +78,11 @@ func TestMask(t *testing.T) {
 				text, after, _ := strings.Cut(rest, ">")
 				want = before + `"` + m.Value(text) + `"` + after
 			}
-			got, changed, err := m.Apply([]byte(c.body))
+			got, changed, err := m.Apply(new([]byte), []byte(c.body))
 			if err != nil || string(got) != want || changed != (want != c.body) {
 				t.Fatalf("got  %s (changed %v), %v\nwant %s", got, changed, err, want)
 			}
-			if again, changed, err := m.Apply(got); changed || err != nil || !bytes.Equal(again, got) {
+			if again, changed, err := m.Apply(new([]byte), got); changed || err != nil || !bytes.Equal(again, got) {
 				t.Errorf("masked twice: %s, %v", again, err)
 			}
 		})
@@ -148,7 +148,7 @@ func TestMaskedCalls(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		clean, changed, err := m.Apply(raw)
+		clean, changed, err := m.Apply(new([]byte), raw)
 		if err != nil || !changed || bytes.Contains(clean, []byte("SECRET")) {
 			t.Fatalf("masked: %s, %v", clean, err)
 		}
@@ -195,7 +195,7 @@ func TestMaskHostile(t *testing.T) {
 	t.Parallel()
 	m := maskOf(t, "metadata")
 	for _, body := range wiretest.Hostile {
-		_, _, merr := m.Apply([]byte(body))
+		_, _, merr := m.Apply(new([]byte), []byte(body))
 		_, _, rerr := wire.Redact(schema.CallResource, []byte(body))
 		if (merr == nil) != (rerr == nil) {
 			t.Errorf("%.60q: mask %v, redact %v", body, merr, rerr)

@@ -11,9 +11,7 @@ import (
 	"maps"
 	"math/bits"
 	"slices"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -39,25 +37,30 @@ type Redactor struct {
 	calls  sync.Pool // of *redacting
 	ask    Service   // nil: only what has a structure is found
 
-	seed  maphash.Seed
-	known [mostKnown]atomic.Pointer[known]
+	kinds []kinds.Kind // by their places in edits
+
+	seed    maphash.Seed
+	knowing sync.Mutex
+	known   []known // by a part of the hash; made for the first one
 
 	mu     sync.Mutex
 	counts map[string]int64
 }
 
 // known is what to replace in an object of a call. A call comes as an item of a list and as a record,
-// with the same variables. A newer object takes the place of an older one.
+// with the same variables. A newer object takes the place of an older one. It has no pointers: the
+// garbage collector does not read it.
 type known struct {
 	hash  uint64
-	edits []edit
+	n     int
+	edits [mostEdits]edit
 }
 
 // Limits of the objects that are remembered: how many, their bytes, and the edits in each.
 const (
 	mostKnown  = 1 << 14
-	leastBytes = 256
-	mostEdits  = 16
+	leastBytes = 128
+	mostEdits  = 6
 )
 
 // Service finds what has no structure, such as names, in texts: the spans of each one. It fails if it
@@ -99,7 +102,11 @@ func NewRedactor(o personal.Options, key []byte) (*Redactor, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Redactor{finder: finder, key: key, seed: maphash.MakeSeed(), counts: map[string]int64{}}
+	r := &Redactor{finder: finder, key: key, kinds: kinds.All, seed: maphash.MakeSeed(), counts: map[string]int64{}}
+	for _, p := range o.Patterns {
+		r.kinds = append(r.kinds, p.Kind)
+	}
+	r.kinds = slices.Clip(r.kinds)
 	r.calls.New = func() any { return new(redacting) }
 	r.sums.New = func() any { return hmac.New(sha256.New, key) }
 	return r, nil
@@ -114,73 +121,121 @@ func (r *Redactor) Counts() map[string]int64 {
 
 const tokenBytes = 8
 
-// replacement returns what is stored instead of a match.
-func (r *Redactor) replacement(s personal.Span) string {
-	if r.key == nil {
-		return personal.Plain(s)
-	}
+// token returns the beginning of the keyed hash of a value.
+func (r *redacting) token(s personal.Span) (token [tokenBytes]byte) {
 	h, _ := r.sums.Get().(hash.Hash)
 	defer r.sums.Put(h)
 	h.Reset()
-	h.Write([]byte(string(s.Kind) + ":" + s.Normal))
-	token := []byte("[" + string(s.Kind) + ":")
-	var sum [sha256.Size]byte
-	for _, b := range h.Sum(sum[:0])[:tokenBytes] {
-		token = append(token, 'a'+b>>4, 'a'+b&15)
+	from := len(r.arena)
+	r.arena = append(append(append(r.arena, s.Kind...), ':'), s.Normal...)
+	h.Write(r.arena[from:])
+	r.arena = h.Sum(r.arena[:from])
+	copy(token[:], r.arena[from:])
+	r.arena = r.arena[:from]
+	return token
+}
+
+// appendReplacement appends what is stored instead of a match.
+func (r *redacting) appendReplacement(dst []byte, e *edit) []byte {
+	dst = appendQuote(dst, int(e.quotes))
+	dst = append(append(dst, '['), r.kinds[e.kind]...)
+	if r.key != nil {
+		dst = append(dst, ':')
+		for _, b := range e.token {
+			dst = append(dst, 'a'+b>>4, 'a'+b&15)
+		}
 	}
-	return string(append(token, ']'))
+	return appendQuote(append(dst, ']'), int(e.quotes))
+}
+
+// appendQuote appends a quote that is in strings of JSON: each of them is a text in the next one.
+func appendQuote(dst []byte, depth int) []byte {
+	switch depth {
+	case 0:
+		return dst
+	case 1:
+		return append(dst, '"')
+	case 2:
+		return append(dst, `\"`...)
+	}
+	dst = append(dst, '\\')
+	for range depth - 2 { // backslashes would double each time
+		dst = append(dst, "u005c"...)
+	}
+	return append(dst, "u0022"...)
 }
 
 // redacting redacts one call.
 type redacting struct {
 	*Redactor
+	kinds   []kinds.Kind // also those of the service
 	found   map[string]int64
 	turns   []personal.Turn // of the last transcript, and what is in them
 	in      []personal.Span
 	arena   []byte // unescaped texts; they are valid until the call is done
 	members []scan.Member
+	edits   []edit // of the call, and of the text in it that is looked at
 	look    look
+	said    []said // the items of the turns
 
 	nextTurns []personal.Turn // buffers
-	contents  []scan.Value
+	nextSaid  []said
 }
 
-// look returns what to replace in a text; nil is the finder.
-type look func(text []byte) []edit
+// look notes what to replace in a text; nil is the finder.
+type look func(text []byte)
 
-// edit is a replacement in a text. kind is empty if the value was counted before.
+// edit is a replacement in a text: by its kind, and by a token if there is a key.
 type edit struct {
-	from, to int
-	with     string
-	kind     kinds.Kind
+	from, to int32
+	token    [tokenBytes]byte
+	kind     uint16 // its place in the kinds
+	quotes   uint16 // it takes quotes, and is in so many strings of JSON, less one
+	again    bool   // the value was counted before
 }
 
-// doc is JSON that is walked over once, and the edits in it.
+// said is an item of a transcript that is speech.
+type said struct {
+	item    []byte // nil if there is something to replace beside its content
+	content scan.Value
+}
+
+// doc is JSON that is walked over once.
 type doc struct {
 	*redacting
 	scan.Scanner
-	text  []byte
-	edits []edit
+	text []byte
 }
 
 // at returns where a part of the text begins.
 func (d *doc) at(part []byte) int { return cap(d.text) - cap(part) }
 
-// edited returns the text with the edits, which it counts; the text itself if there are none.
-func (d *doc) edited() (text []byte, changed bool) {
-	if len(d.edits) == 0 {
-		return d.text, false
+// Room is how much longer than itself a redacted text is expected to be at the most, in bytes.
+const Room = 64
+
+// edited returns a text with the edits, which it counts, in room; the text itself if there are none.
+func (r *redacting) edited(room *[]byte, text []byte) (clean []byte, changed bool) {
+	if len(r.edits) == 0 {
+		return text, false
 	}
-	slices.SortFunc(d.edits, func(a, b edit) int { return cmp.Compare(a.from, b.from) })
-	out, at := make([]byte, 0, len(d.text)+64), 0
-	for _, e := range d.edits {
-		out = append(append(out, d.text[at:e.from]...), e.with...)
+	byPlace(r.edits)
+	from, at := len(*room), int32(0)
+	out := slices.Grow(*room, len(text)+Room)
+	for i := range r.edits {
+		e := &r.edits[i]
+		out = r.appendReplacement(append(out, text[at:e.from]...), e)
 		at = e.to
-		if e.kind != "" {
-			d.counted(string(e.kind))
+		if !e.again {
+			r.counted(string(r.kinds[e.kind]))
 		}
 	}
-	return append(out, d.text[at:]...), true
+	r.edits = r.edits[:0]
+	*room = append(out, text[at:]...)
+	return (*room)[from:len(*room):len(*room)], true
+}
+
+func byPlace(edits []edit) {
+	slices.SortFunc(edits, func(a, b edit) int { return cmp.Compare(a.from, b.from) })
 }
 
 func (r *redacting) counted(kind string) {
@@ -204,13 +259,13 @@ func (r *redacting) done() {
 // begin returns what redacts a call, and end gives it back.
 func (r *Redactor) begin() *redacting {
 	one, _ := r.calls.Get().(*redacting)
-	*one = redacting{Redactor: r, arena: one.arena[:0], members: one.members[:0],
-		turns: one.turns[:0], nextTurns: one.nextTurns[:0], contents: one.contents[:0]}
+	*one = redacting{Redactor: r, kinds: r.kinds, arena: one.arena[:0], members: one.members[:0],
+		edits: one.edits[:0], turns: one.turns[:0], nextTurns: one.nextTurns[:0], said: one.said[:0], nextSaid: one.nextSaid[:0]}
 	return one
 }
 
 func (r *redacting) end() {
-	if r.done(); cap(r.arena) <= mostKept && cap(r.contents) <= mostTurns {
+	if r.done(); cap(r.arena) <= mostKept && max(cap(r.edits), cap(r.said), cap(r.nextSaid)) <= mostTurns {
 		r.calls.Put(r)
 	}
 }
@@ -221,16 +276,16 @@ const (
 	mostTurns = 4096
 )
 
-// Apply returns body, the JSON of a call, redacted; body itself, not copied, if nothing was found. It
-// fails with a *scan.Error inside if body is not one JSON object.
-func (r *Redactor) Apply(body []byte) (clean []byte, changed bool, err error) {
+// Apply returns body, the JSON of a call, redacted; body itself, not copied, if nothing was found. What
+// it returns may be appended to room. It fails with a *scan.Error inside if body is not one JSON object.
+func (r *Redactor) Apply(room *[]byte, body []byte) (clean []byte, changed bool, err error) {
 	one := r.begin()
 	defer one.end()
 	d := doc{redacting: one, text: body}
 	if !d.Scanner.Object(body) || !d.call() {
 		return nil, false, fmt.Errorf("cannot be decoded: %w", d.Err())
 	}
-	clean, changed = d.edited()
+	clean, changed = one.edited(room, body)
 	if r.ask == nil {
 		return clean, changed, nil
 	}
@@ -238,7 +293,7 @@ func (r *Redactor) Apply(body []byte) (clean []byte, changed bool, err error) {
 		d := doc{redacting: one, text: clean}
 		_ = d.Scanner.Object(clean) && d.call() // as before
 		var more bool
-		clean, more = d.edited()
+		clean, more = one.edited(room, clean)
 		changed = changed || more
 	})
 	if err != nil {
@@ -252,12 +307,11 @@ func (r *Redactor) Apply(body []byte) (clean []byte, changed bool, err error) {
 func (r *redacting) asked(walk func()) error {
 	var texts []string
 	places := map[string]int{}
-	r.look = func(text []byte) []edit {
+	r.look = func(text []byte) {
 		if _, ok := places[string(text)]; !ok && hasWord(text) {
 			places[string(text)] = len(texts)
 			texts = append(texts, string(text))
 		}
-		return nil
 	}
 	walk()
 	if len(texts) == 0 {
@@ -267,11 +321,10 @@ func (r *redacting) asked(walk func()) error {
 	if err != nil {
 		return err
 	}
-	r.look = func(text []byte) []edit {
+	r.look = func(text []byte) {
 		if i, ok := places[string(text)]; ok {
-			return r.editsBy(found[i])
+			r.note(found[i], false)
 		}
-		return nil
 	}
 	walk()
 	return nil
@@ -337,22 +390,44 @@ func (d *doc) fieldOf(name []byte) bool {
 		return ok
 	}
 	hash := maphash.Bytes(d.seed, v.Raw) ^ bits.RotateLeft64(maphash.Bytes(d.seed, name), 32)
-	place, from, n := &d.known[hash%mostKnown], d.at(v.Raw), len(d.edits)
-	if k := place.Load(); k != nil && k.hash == hash {
-		d.edits = append(d.edits, k.edits...)
+	from, n := int32(d.at(v.Raw)), len(d.edits) //nolint:gosec // a call is smaller
+	if d.recall(hash) {
 		moved(d.edits[n:], from)
 		return true
 	}
 	d.within(v, name)
-	if found := slices.Clone(d.edits[n:]); len(found) <= mostEdits {
-		moved(found, -from)
-		place.Store(&known{hash, found})
+	if found := d.edits[n:]; len(found) <= mostEdits {
+		d.remember(hash, found, from)
 	}
 	return true
 }
 
+// recall adds the edits of an object, and reports whether it is known.
+func (r *redacting) recall(hash uint64) bool {
+	r.knowing.Lock()
+	defer r.knowing.Unlock()
+	if r.known == nil {
+		r.known = make([]known, mostKnown)
+	}
+	k := &r.known[hash%mostKnown]
+	if k.hash != hash {
+		return false
+	}
+	r.edits = append(r.edits, k.edits[:k.n]...)
+	return true
+}
+
+// remember remembers the edits of an object that begins at from.
+func (r *redacting) remember(hash uint64, edits []edit, from int32) {
+	r.knowing.Lock()
+	defer r.knowing.Unlock()
+	k := &r.known[hash%mostKnown]
+	k.hash, k.n = hash, copy(k.edits[:], edits)
+	moved(k.edits[:k.n], -from)
+}
+
 // moved moves edits in a text.
-func moved(edits []edit, by int) {
+func moved(edits []edit, by int32) {
 	for i := range edits {
 		edits[i].from += by
 		edits[i].to += by
@@ -406,7 +481,9 @@ func (d *doc) value(depth int, called []byte) bool {
 func (d *doc) scalar(v scan.Value, called []byte) {
 	switch v.Shape {
 	case scan.IsString:
-		d.replace(v, d.editsOf(d.textOf(v), called))
+		n := len(d.edits)
+		d.find(d.textOf(v), called)
+		d.replace(v, n)
 	case scan.IsNumber:
 		d.number(v.Raw, called)
 	}
@@ -442,8 +519,10 @@ func (d *doc) number(text []byte, called []byte) {
 	}
 	spans := d.finder.Find(stringOf(called), stringOf(text))
 	if len(spans) == 1 && spans[0].From == 0 && spans[0].To == len(text) {
-		at := d.at(text)
-		d.edits = append(d.edits, edit{at, at + len(text), `"` + d.replacement(spans[0]) + `"`, spans[0].Kind})
+		d.note(spans, false)
+		e := &d.edits[len(d.edits)-1]
+		e.quotes = 1
+		moved(d.edits[len(d.edits)-1:], int32(d.at(text))) //nolint:gosec // a call is smaller
 	}
 }
 
@@ -488,27 +567,31 @@ func isName(m scan.Member) bool {
 	return m.Value.Shape == scan.IsString && (string(m.Name) == "name" || string(m.Name) == "key" || string(m.Name) == "label")
 }
 
-// editsOf returns the edits of a text, which may be JSON itself.
-func (r *redacting) editsOf(text []byte, called []byte) []edit {
-	if edits, ok := r.composite(text, called); ok {
-		return edits
+// find notes the edits of a text, which may be JSON itself.
+func (r *redacting) find(text []byte, called []byte) {
+	switch {
+	case mayBeComposite(text) && r.document(text, called):
+	case r.look != nil:
+		r.look(text)
+	default:
+		r.note(r.finder.Find(stringOf(called), stringOf(text)), false)
 	}
-	if r.look != nil {
-		return r.look(text)
-	}
-	return r.editsBy(r.finder.Find(stringOf(called), stringOf(text)))
 }
 
-// editsBy returns the edits that replace spans of a text.
-func (r *redacting) editsBy(spans []personal.Span) (edits []edit) {
-	for _, s := range spans {
-		e := edit{from: s.From, to: s.To, with: r.replacement(s)}
-		if !s.More {
-			e.kind = s.Kind
+// note notes the edits that replace spans of a text.
+func (r *redacting) note(spans []personal.Span, again bool) {
+	for i := range spans {
+		s := &spans[i]
+		kind := slices.Index(r.kinds, s.Kind)
+		if kind < 0 {
+			kind, r.kinds = len(r.kinds), append(r.kinds, s.Kind)
 		}
-		edits = append(edits, e)
+		e := edit{from: int32(s.From), to: int32(s.To), kind: uint16(kind), again: again || s.More} //nolint:gosec // a call is smaller
+		if r.key != nil {
+			e.token = r.token(*s)
+		}
+		r.edits = append(r.edits, e)
 	}
-	return edits
 }
 
 // mayBeComposite reports whether a text begins like an object or array of JSON.
@@ -521,51 +604,44 @@ func mayBeComposite(text []byte) bool {
 	return false
 }
 
-// composite returns the edits of a text if it is an object or an array of JSON.
-func (r *redacting) composite(text []byte, called []byte) (edits []edit, ok bool) {
-	if !mayBeComposite(text) {
-		return nil, false
-	}
-	return r.document(text, called)
-}
-
-// document returns the edits of a text if it is JSON.
-func (r *redacting) document(text []byte, called []byte) (edits []edit, ok bool) {
-	d := doc{redacting: r, text: text}
+// document notes the edits of a text if it is JSON.
+func (r *redacting) document(text []byte, called []byte) (ok bool) {
+	d, n := doc{redacting: r, text: text}, len(r.edits)
 	d.Reset(text)
 	d.Space()
-	ok = d.value(0, called) && d.End()
-	return d.edits, ok
+	if ok = d.value(0, called) && d.End(); !ok {
+		r.edits = r.edits[:n]
+	}
+	return ok
 }
 
-// replace replaces parts of a string's text. The rest of it stays as it was spelled.
-func (d *doc) replace(v scan.Value, edits []edit) {
+// replace makes the edits of a string's text, from the given one on, edits of the JSON that it is in.
+// The rest of it stays as it was spelled.
+func (d *doc) replace(v scan.Value, n int) {
+	edits := d.edits[n:]
 	if len(edits) == 0 {
 		return
 	}
-	slices.SortFunc(edits, func(a, b edit) int { return cmp.Compare(a.from, b.from) })
+	byPlace(edits)
 	raw := v.Raw[1 : len(v.Raw)-1]
-	base, at, n := d.at(raw), 0, 0
-	for _, e := range edits {
-		from := passed(raw, &at, &n, e.from)
-		to := passed(raw, &at, &n, e.to)
-		d.edits = append(d.edits, edit{base + from, base + to, strings.ReplaceAll(e.with, `"`, `\"`), e.kind})
-	}
-}
-
-// passed moves on in a spelled text, at, until its unescaped form has reached to.
-func passed(raw []byte, at, n *int, to int) int {
-	var buf [8]byte
-	for *n < to {
-		if raw[*at] != '\\' {
-			*at, *n = *at+1, *n+1
-			continue
+	base, at, passed := int32(d.at(raw)), 0, 0 //nolint:gosec // a call is smaller
+	for i := range edits {
+		e := &edits[i]
+		for _, place := range [...]*int32{&e.from, &e.to} {
+			for passed < int(*place) {
+				size, length := 1, 1
+				if raw[at] == '\\' {
+					size, _ = scan.Escape(raw[at:])
+					length = len(scan.AppendApart(d.arena[len(d.arena):], raw[at:at+size]))
+				}
+				at, passed = at+size, passed+length
+			}
+			*place = base + int32(at) //nolint:gosec // a call is smaller
 		}
-		size, _ := scan.Escape(raw[*at:])
-		*n += len(scan.AppendApart(buf[:0], raw[*at:*at+size]))
-		*at += size
+		if e.quotes > 0 {
+			e.quotes++
+		}
 	}
-	return *at
 }
 
 // transcript walks over a transcript. Numbers may be spread over several turns.
@@ -573,7 +649,7 @@ func (d *doc) transcript() bool {
 	if !d.Enter(1) {
 		return false
 	}
-	turns, contents := d.nextTurns[:0], d.contents[:0]
+	turns, items := d.nextTurns[:0], d.nextSaid[:0]
 	for first := true; ; first = false {
 		if st := d.Element(first); st == scan.StepEnd {
 			break
@@ -586,38 +662,48 @@ func (d *doc) transcript() bool {
 			}
 			continue
 		}
+		item, n := d.Rest(), len(d.edits)
+		// v2 sends each conversation twice, with the items of tools and without.
+		if k := len(turns); k < len(d.said) && d.said[k].item != nil && bytes.HasPrefix(item, d.said[k].item) {
+			was := d.said[k]
+			d.Skip(len(was.item))
+			from := cap(was.item) - cap(was.content.Raw)
+			was.content.Raw = item[from : from+len(was.content.Raw)]
+			was.item = item[:len(was.item)]
+			turns, items = append(turns, d.turns[k]), append(items, was)
+			continue
+		}
 		content, text, speaker, ok := d.item()
 		if !ok {
 			return false
 		}
 		if content.Shape == scan.IsString {
 			turns = append(turns, personal.Turn{Speaker: stringOf(speaker), Text: stringOf(text)})
-			contents = append(contents, content)
+			items = append(items, said{content: content})
+			if len(d.edits) == n && d.look == nil {
+				items[len(items)-1].item = item[:len(item)-len(d.Rest())]
+			}
 		}
 	}
-	d.contents = contents
 	if d.look != nil {
-		for i := range contents {
-			d.replace(contents[i], d.look([]byte(turns[i].Text)))
+		for i := range items {
+			n := len(d.edits)
+			d.look([]byte(turns[i].Text))
+			d.replace(items[i].content, n)
 		}
 		return true
 	}
-	// v2 sends each conversation twice, with the items of tools and without.
 	again := slices.Equal(turns, d.turns)
 	if !again {
-		d.nextTurns, d.turns, d.in = d.turns, turns, d.finder.Conversation(turns)
+		d.in = d.finder.Conversation(turns)
 	}
-	spans := d.in
-	for i := range contents {
+	d.nextTurns, d.turns, d.nextSaid, d.said = d.turns, turns, d.said, items
+	for spans, i := d.in, 0; len(spans) > 0; i++ {
 		var mine []personal.Span
 		mine, spans = ofTurn(spans, i)
-		edits := d.editsBy(mine)
-		for k := range edits {
-			if again {
-				edits[k].kind = ""
-			}
-		}
-		d.replace(contents[i], edits)
+		n := len(d.edits)
+		d.note(mine, again)
+		d.replace(items[i].content, n)
 	}
 	return true
 }
@@ -736,9 +822,8 @@ func (r *redacting) rows(o *schema.Object) (changed bool) {
 	var turns []personal.Turn
 	var spoken []schema.Row
 	role, content, tool := schema.Turns.Column("role"), schema.Turns.Column("content"), schema.Turns.Column("tool_call_id")
-	apply := func(row schema.Row, i int, edits []edit) {
-		d := doc{redacting: r, text: schema.TextOf(row[i]), edits: edits}
-		if clean, ok := d.edited(); ok {
+	apply := func(row schema.Row, i int) {
+		if clean, ok := r.edited(new([]byte), schema.TextOf(row[i])); ok {
 			row[i], changed = schema.TextValue(clean), true
 		}
 	}
@@ -764,15 +849,17 @@ func (r *redacting) rows(o *schema.Object) (changed bool) {
 				called = schema.TextOf(row[named])
 			}
 			if c.Type == schema.Text {
-				apply(row, i, r.editsOf(text, called))
-			} else if edits, ok := r.document(text, called); ok {
-				apply(row, i, edits)
+				r.find(text, called)
+			} else {
+				r.document(text, called)
 			}
+			apply(row, i)
 		}
 	}
 	if r.look != nil {
 		for i, row := range spoken {
-			apply(row, content, r.look([]byte(turns[i].Text)))
+			r.look([]byte(turns[i].Text))
+			apply(row, content)
 		}
 		return changed
 	}
@@ -780,7 +867,8 @@ func (r *redacting) rows(o *schema.Object) (changed bool) {
 	for i, row := range spoken {
 		var mine []personal.Span
 		mine, spans = ofTurn(spans, i)
-		apply(row, content, r.editsBy(mine))
+		r.note(mine, false)
+		apply(row, content)
 	}
 	return changed
 }

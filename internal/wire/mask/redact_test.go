@@ -44,6 +44,12 @@ func TestRedact(t *testing.T) {
 			`{"transcript":[{"role":"tool_call_invocation","tool_call_id":"920315","name":"birth","arguments":{"birth_date":"[dob]","n":920315}}]}`},
 		{"a result that is JSON", `{"transcript":[{"role":"tool_call_result","content":"{\"card\": 4111111111111111,\"a\":\"\\u0031 MB-12345\"}"}]}`,
 			`{"transcript":[{"role":"tool_call_result","content":"{\"card\": \"[card]\",\"a\":\"\\u0031 [member]\"}"}]}`},
+		{"JSON in JSON in JSON", `{"transcript":[{"role":"tool_call_result","content":"{\"a\":\"{\\\"n\\\":4111111111111111,\\\"b\\\":\\\"[4111111111111111]\\\"}\"}"}]}`,
+			`{"transcript":[{"role":"tool_call_result","content":"{\"a\":\"{\\\"n\\\":\u005cu0022[card]\u005cu0022,\\\"b\\\":\\\"[\u005cu005cu0022[card]\u005cu005cu0022]\\\"}\"}"}]}`},
+		{"an item that comes twice, with more than speech", `{"transcript":[{"role":"user","content":"ok","note":"` + card + `"},{"role":"user","content":"` + card + `"}],` +
+			`"transcript_with_tool_calls":[{"role":"user","content":"ok","note":"` + card + `"},{"role":"tool_call_result","content":"ok"},{"role":"user","content":"` + card + `"}]}`,
+			`{"transcript":[{"role":"user","content":"ok","note":"[card]"},{"role":"user","content":"[card]"}],` +
+				`"transcript_with_tool_calls":[{"role":"user","content":"ok","note":"[card]"},{"role":"tool_call_result","content":"ok"},{"role":"user","content":"[card]"}]}`},
 		{"summary and items", `{"call_analysis":{"summary":"mail a@b.com","custom_analysis_data":[{"type":"string","name":"birth date","value":"1992-03-15"},{"name":"x","value":"1992-03-15"}]}}`,
 			`{"call_analysis":{"summary":"mail [email]","custom_analysis_data":[{"type":"string","name":"birth date","value":"[dob]"},{"name":"x","value":"1992-03-15"}]}}`},
 		{"metadata and variables", `{"metadata":{"contact":{"phone":"01012345678"},"n":[4111111111111111]},"dynamic_variables":{"account_no":1234567890123}}`,
@@ -61,11 +67,14 @@ func TestRedact(t *testing.T) {
 		if c.want == "" {
 			c.want = c.body
 		}
-		got, changed, err := redactorOf(t, nil).Apply([]byte(c.body))
+		got, changed, err := redactorOf(t, nil).Apply(new([]byte), []byte(c.body))
 		if err != nil || string(got) != c.want || changed != (c.want != c.body) {
 			t.Errorf("%s: %v %v\n got %s\nwant %s", c.name, changed, err, got, c.want)
 		}
-		if again, changed, err := redactorOf(t, nil).Apply(got); changed || err != nil || !bytes.Equal(again, got) {
+		if !json.Valid(got) {
+			t.Errorf("%s: no JSON: %s", c.name, got)
+		}
+		if again, changed, err := redactorOf(t, nil).Apply(new([]byte), got); changed || err != nil || !bytes.Equal(again, got) {
 			t.Errorf("%s: redacted twice: %s, %v", c.name, again, err)
 		}
 	}
@@ -77,7 +86,7 @@ func TestRedactTokens(t *testing.T) {
 	r := redactorOf(t, maskTestKey)
 	token := func(r *Redactor, text string) string {
 		body, _ := json.Marshal(map[string]any{"metadata": map[string]string{"x": text}})
-		got, _, err := r.Apply(body)
+		got, _, err := r.Apply(new([]byte), body)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +110,7 @@ func TestRedactTokens(t *testing.T) {
 	}
 	// A conversation that v2 sends twice counts once.
 	turn := `{"role":"user","content":"it is a@b.com"}`
-	if _, changed, err := r.Apply([]byte(`{"call_id":"a","transcript":[` + turn + `],"transcript_with_tool_calls":[` + turn + `]}`)); !changed || err != nil {
+	if _, changed, err := r.Apply(new([]byte), []byte(`{"call_id":"a","transcript":[`+turn+`],"transcript_with_tool_calls":[`+turn+`]}`)); !changed || err != nil {
 		t.Error(err)
 	}
 	if n := r.Counts()["email"]; n != 1 {
@@ -119,12 +128,12 @@ func TestRedactAgain(t *testing.T) {
 	again := redactorOf(t, maskTestKey)
 	for i, body := range []string{`{"dynamic_variables":` + vars + `}`, `{"id":"x","metadata":` + vars + ` , "dynamic_variables":` + vars + `}`, `{"id":"y","dynamic_variables":` + vars + `}`} {
 		once := redactorOf(t, maskTestKey)
-		want, _, err := once.Apply([]byte(body))
+		want, _, err := once.Apply(new([]byte), []byte(body))
 		if err != nil {
 			t.Fatal(err)
 		}
 		before := again.Counts()
-		got, changed, err := again.Apply([]byte(body))
+		got, changed, err := again.Apply(new([]byte), []byte(body))
 		if err != nil || !changed || string(got) != string(want) || i == 0 && !json.Valid(got) {
 			t.Errorf("%v, %v\n got %s\nwant %s", changed, err, got, want)
 		}
@@ -155,7 +164,7 @@ func TestRedactedCalls(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		clean, changed, err := r.Apply(raw)
+		clean, changed, err := r.Apply(new([]byte), raw)
 		if err != nil || !changed || bytes.Contains(clean, []byte("4111111111111111")) || bytes.Contains(clean, []byte("4111 1111")) {
 			t.Fatalf("redacted: %s, %v", clean, err)
 		}
@@ -188,7 +197,7 @@ func TestRedactHostile(t *testing.T) {
 	t.Parallel()
 	r := redactorOf(t, nil)
 	for _, body := range wiretest.Hostile {
-		_, _, merr := r.Apply([]byte(body))
+		_, _, merr := r.Apply(new([]byte), []byte(body))
 		_, _, rerr := wire.Redact(schema.CallResource, []byte(body))
 		if (merr == nil) != (rerr == nil) {
 			t.Errorf("%.60q: redacted %v, withheld %v", body, merr, rerr)

@@ -85,6 +85,9 @@ func (s *Scanner) Object(b []byte) bool {
 // Rest returns the text that is not scanned yet.
 func (s *Scanner) Rest() []byte { return s.b[s.p:] }
 
+// Skip moves on by n bytes, which must be whole values.
+func (s *Scanner) Skip(n int) { s.p += n }
+
 // Before reports whether b is the next byte.
 func (s *Scanner) Before(b byte) bool { return s.p < len(s.b) && s.b[s.p] == b }
 
