@@ -312,7 +312,8 @@ SELECT caller, make_timestamptz(1000 * min(ms)) AS first_start_at, make_timestam
     coalesce(bool_or(first_contact AND ms = latest), false) AS leaves_first_contact
 FROM (SELECT *, max(ms) OVER (PARTITION BY caller) AS latest FROM n) GROUP BY caller`,
 	&schema.AttemptTallies: `WITH c AS (
-    SELECT epoch_ms(start_at) AS ms, coalesce(to_e164, if(regexp_matches(to_number, '[1-9]') AND to_number NOT ILIKE '%anonymous%', to_number, NULL)) AS number,
+    SELECT epoch_ms(start_at) AS ms,
+        coalesce(to_e164, if(regexp_matches(to_number, '[1-9]') AND to_number NOT ILIKE '%anonymous%', to_number, NULL)) AS number,
         CASE WHEN settlement = 'open' THEN NULL
             WHEN status IN ('queued', 'registered', 'initiated', 'ringing', 'not_connected', 'canceled')
                 OR disconnection_reason IN ('dial_no_answer', 'dial_busy', 'dial_declined', 'dial_failed',
@@ -320,7 +321,8 @@ FROM (SELECT *, max(ms) OVER (PARTITION BY caller) AS latest FROM n) GROUP BY ca
                 OR disconnection_reason = 'insufficient_balance' AND status IS DISTINCT FROM 'ended' THEN 'nobody'
             WHEN status IS NULL AND disconnection_reason IS NULL OR status NOT IN ('ongoing', 'ended', 'error')
                 OR disconnection_reason NOT IN ('user_hangup', 'agent_hangup', 'operator_hangup', 'call_transfer', 'voicemail_reached',
-                'inactivity', 'max_duration_reached', 'error_voxai', 'flow_error', 'orphaned_no_agent_pickup', 'insufficient_balance') THEN NULL
+                'inactivity', 'max_duration_reached', 'error_voxai', 'flow_error', 'orphaned_no_agent_pickup', 'insufficient_balance')
+                THEN NULL
             WHEN disconnection_reason = 'voicemail_reached' THEN 'machine' ELSE 'person' END AS met
     FROM 'FILE' WHERE start_at IS NOT NULL AND coalesce(direction, call_type) = 'outbound'
 ), o AS (
@@ -329,7 +331,8 @@ FROM (SELECT *, max(ms) OVER (PARTITION BY caller) AS latest FROM n) GROUP BY ca
     FROM c, unnest(CAST([OFFSETS] AS BIGINT[])) t(offset_minutes)
 ), n AS (
     SELECT make_timestamptz(epoch_us(week) - 60000000 * offset_minutes) AS week_start_at, met, span,
-        CASE WHEN number IS NOT NULL THEN least(6, rank() OVER (PARTITION BY offset_minutes, number, span, if(span = 'day', date, week) ORDER BY ms)) END AS attempt
+        CASE WHEN number IS NOT NULL
+            THEN least(6, rank() OVER (PARTITION BY offset_minutes, number, span, if(span = 'day', date, week) ORDER BY ms)) END AS attempt
     FROM o, unnest(['day', 'week']) s(span)
 )
 SELECT week_start_at, span, attempt, count(*) AS calls, count(met) AS known_calls,

@@ -34,8 +34,9 @@ func (p *Planner) attempts(q question.Question) (with []string, others, read str
 		others += without(weeks)
 		read += without(slices.DeleteFunc(weeks, func(w week) bool { return w.goesOn }))
 	}
-	return []string{"tallied_attempts AS NOT MATERIALIZED (SELECT NULL AS key, * FROM (" +
-		stored.Relation(p.snap, tallies, &schema.AttemptTallies, false) + ") WHERE week_start_at IN (" + strings.Join(starts, ", ") + "))"}, others, read
+	with = []string{fmt.Sprintf("tallied_attempts AS NOT MATERIALIZED (SELECT NULL AS key, * FROM (%s) WHERE week_start_at IN (%s))",
+		stored.Relation(p.snap, tallies, &schema.AttemptTallies, false), strings.Join(starts, ", "))}
+	return with, others, read
 }
 
 // without returns the condition that calls start in none of some weeks, which are in order.
