@@ -2,13 +2,19 @@ package analytics_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
+	"time"
 
+	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/question"
 	"callhouse/internal/calls"
+	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 )
 
@@ -39,23 +45,7 @@ func TestContactsAreCountedByTheRulesOfViews(t *testing.T) {
 	}
 	counted := map[string]string{}
 	for _, c := range d.Calls {
-		call := calls.NewCall(c["call_id"].(string))
-		for name, v := range c {
-			at := schema.Calls.Column(name)
-			switch v := v.(type) {
-			case string:
-				call.Row[at] = schema.TextValue([]byte(v))
-			case int64:
-				switch schema.Calls.Columns[at].Type {
-				case schema.Timestamp:
-					call.Row[at] = schema.InstantValue(v)
-				case schema.Int32:
-					call.Row[at] = parquet.Int32Value(int32(v))
-				default:
-					call.Row[at] = parquet.Int64Value(v)
-				}
-			}
-		}
+		call := callOf(c)
 		tallies := calls.NewTallies(schema.TallyTables, func(table *schema.Table, row parquet.Row) error {
 			if table == &schema.CallerTallies {
 				col := func(name string) parquet.Value { return row[table.Column(name)] }
@@ -82,5 +72,93 @@ FROM calls WHERE is_contact(start_at, direction, is_connected, is_voicemail)`)
 	}
 	if len(contacts) != len(counted) || len(contacts) < 300 {
 		t.Errorf("%d contacts are counted, want %d", len(counted), len(contacts))
+	}
+}
+
+// callOf returns the call of a row.
+func callOf(r row) *calls.Call {
+	call := calls.NewCall(r["call_id"].(string))
+	for name, v := range r {
+		at := schema.Calls.Column(name)
+		switch v := v.(type) {
+		case string:
+			call.Row[at] = schema.TextValue([]byte(v))
+		case int64:
+			switch schema.Calls.Columns[at].Type {
+			case schema.Timestamp:
+				call.Row[at] = schema.InstantValue(v)
+			case schema.Int32:
+				call.Row[at] = parquet.Int32Value(int32(v))
+			default:
+				call.Row[at] = parquet.Int64Value(v)
+			}
+		}
+	}
+	return call
+}
+
+// Attempts equal the oracle where tallies stand for weeks: months begin within one, clocks change in one, and the
+// last month is not compacted. Tallies are counted as SQL counts them.
+func TestAttemptTallies(t *testing.T) {
+	r := rand.New(rand.NewPCG(rand.Uint64(), 2))
+	var d analyticstest.Data
+	reasons := append(schema.Calls.Columns[schema.Calls.Column("disconnection_reason")].Known, "weird", "dial_weird")
+	statuses := append(schema.Calls.Columns[schema.Calls.Column("status")].Known, "weird", "ended", "ended", "ended", "ended")
+	for i := range 700 {
+		// from 25 August to 12 November, or about the beginning of one of the months
+		about := pick(r, []struct{ day, days int64 }{{20_690, 80}, {20_694, 8}, {20_724, 8}, {20_747, 14}})
+		at := (about.day*24*60+r.Int64N(about.days*24*60))*60_000 + r.Int64N(2)
+		d.Calls = append(d.Calls, row{"call_id": fmt.Sprint(i), "start_at": at, "call_type": maybe(r, .1, "outbound", "inbound", "phone"),
+			"direction": maybe(r, .2, "outbound", "outbound", "outbound", "inbound"), "settlement": pick(r, []any{"settled", "settled", "ended", "open"}),
+			"status": maybe(r, .1, statuses...), "disconnection_reason": maybe(r, .1, reasons...),
+			"to_number": maybe(r, .05, slices.Sorted(maps.Keys(numbers))...), "to_e164": maybe(r, .6, "+1", "+2")})
+	}
+	d.Compacted = func(month string) bool { return month < "2026-11" }
+	d.Earlier = func(string) bool { return false }
+	root := t.TempDir()
+	analyticstest.Write(t, root, 1, d)
+	at := func(month time.Month, day, hour int) time.Time {
+		return time.Date(2026, month, day, hour, 0, 0, 0, time.UTC)
+	}
+	for _, name := range []string{"UTC", "Asia/Seoul", "Europe/Berlin", "America/New_York", "America/St_Johns", "Australia/Lord_Howe", "Pacific/Chatham"} {
+		w := open(t, root, zone(t, name))
+		some := []question.Params{{Since: at(9, 17, 5)}, {Until: at(10, 20, 5)}, {Since: at(10, 1, 0), Until: at(11, 3, 0)}, {By: "weekday"}}
+		for _, p := range []question.Params{{}, pick(r, some)} {
+			rows, err := w.Report(t.Context(), "attempts", p)
+			if d := diffNear(oracle("attempts", d, p, w.Location()), all(t, rows, err)); d != "" {
+				t.Errorf("%s, %+v (-oracle +report):\n%s", name, p, d)
+			}
+		}
+	}
+	w := open(t, root, nil)
+	for _, f := range w.Snapshot().Manifest.FilesOf(schema.AttemptTallies.Name) {
+		var counted []string
+		tallies := calls.NewTallies(schema.TallyTables, func(table *schema.Table, row parquet.Row) error {
+			if table == &schema.AttemptTallies {
+				counted = append(counted, fmt.Sprintf("%d %s %s %v", row[0].Int64()/1000, schema.TextOf(row[1]), row[2], row[3:]))
+			}
+			return nil
+		})
+		for _, c := range d.Calls {
+			if layout.Day(c["start_at"].(int64))[:7] == f.Period {
+				if err := tallies.Add(callOf(c)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := tallies.Close(); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := w.SQL(t.Context(), "SELECT epoch_ms(week_start_at) || ' ' || span || ' ' || coalesce(CAST(attempt AS VARCHAR), '<null>') || "+
+			"format(' [{} {} {} {}]', calls, known_calls, reached_calls, voicemail_calls) FROM '"+w.Snapshot().Path(f)+"'")
+		var want []string
+		for _, line := range all(t, rows, err) {
+			want = append(want, line[0].(string))
+		}
+		slices.Sort(counted)
+		slices.Sort(want)
+		if d := gocmp.Diff(want, counted); d != "" || len(want) < 100 {
+			t.Errorf("%s: %d rows (-SQL +tallies):\n%s", f.Period, len(want), d)
+		}
 	}
 }

@@ -98,7 +98,7 @@ func TestFactTalliesEqualTheOracle(t *testing.T) {
 	w := open(t, root, zone(t, "Europe/Berlin"))
 	for _, p := range []question.Params{{}, {Since: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)},
 		{Since: time.Date(2026, 10, 25, 0, 0, 0, 0, time.UTC)}, {Until: time.Date(2026, 11, 10, 0, 0, 0, 0, time.UTC)}, {Agent: "a1-one"}, {By: "day"}} {
-		for _, name := range []string{"tools", "conversation", "numbers", "extracted", "callers", "worst", "flows"} {
+		for _, name := range []string{"tools", "conversation", "numbers", "extracted", "callers", "attempts", "worst", "flows"} {
 			rows, err := w.Report(t.Context(), name, p)
 			compare := diff
 			if isNear(name) {

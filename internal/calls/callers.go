@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"iter"
 	"math/bits"
 	"slices"
 	"strconv"
@@ -32,21 +33,24 @@ const (
 func (c contact) ms() int64        { return c.start >> 3 }
 func (c contact) is(f int64) int64 { return int64(bits.OnesCount64(uint64(c.start & f))) }
 
-// addContact notes a call that is a contact.
+// addContact notes a call that is a contact, and one that is an attempt.
 func (t *Tallies) addContact(c *Call) {
 	if t.givenUp[&schema.CallerTallies] || !c.StartAt().OK {
 		return
 	}
+	defer t.boundContacts()
 	direction := cmp.Or(string(c.text(colDirection)), string(c.text(colCallType)))
 	var caller []byte
 	facts := int64(0)
 	reason := string(c.text(colReason))
 	connected, voicemail := c.mayHaveConnected(), reason == "voicemail_reached"
+	f := &t.facts
 	switch direction {
 	case "inbound":
 		caller = knownNumber(c.text(colFromE164), c.text(colFromNumber))
 	case "outbound":
 		caller = knownNumber(c.text(colToE164), c.text(colToNumber))
+		f.attempts = append(f.attempts, contact{f.pack(caller), c.StartAt().V<<3 | c.reached(connected, voicemail)})
 	case "web": // no direction
 	default:
 		facts |= undirected
@@ -63,11 +67,15 @@ func (t *Tallies) addContact(c *Call) {
 			facts |= completed
 		}
 	}
-	f := &t.facts
 	f.contacts = append(f.contacts, contact{f.pack(caller), c.StartAt().V<<3 | facts})
-	if len(f.contacts) > mostContacts || len(f.numbers.texts) > mostOddNumbers {
-		t.givenUp[&schema.CallerTallies] = true
-		f.contacts, f.numbers = nil, newWords()
+}
+
+// boundContacts gives contacts and attempts up if there are too many.
+func (t *Tallies) boundContacts() {
+	f := &t.facts
+	if max(len(f.contacts), len(f.attempts)) > mostContacts || len(f.numbers.texts) > mostOddNumbers {
+		t.givenUp[&schema.CallerTallies], t.givenUp[&schema.AttemptTallies] = true, true
+		f.contacts, f.attempts, f.numbers = nil, nil, newWords()
 	}
 }
 
@@ -128,25 +136,36 @@ func (f *facts) text(packed uint64) parquet.Value {
 // closeContacts emits the rows of CallerTallies.
 func (t *Tallies) closeContacts() error {
 	f := &t.facts
-	slices.SortFunc(f.contacts, func(a, b contact) int {
+	for all := range f.byCaller(f.contacts) {
+		t.row = f.appendCaller(t.row[:0], all)
+		if err := t.emit(&schema.CallerTallies, t.row); err != nil {
+			return err
+		}
+	}
+	f.contacts = nil
+	return nil
+}
+
+// byCaller sorts contacts by caller and start, and yields those of each caller.
+func (f *facts) byCaller(all []contact) iter.Seq[[]contact] {
+	slices.SortFunc(all, func(a, b contact) int {
 		if a.caller&b.caller&odd > 0 {
 			return cmp.Or(f.numbers.compare(uint32(a.caller), uint32(b.caller)), cmp.Compare(a.start, b.start))
 		}
 		return cmp.Or(cmp.Compare(a.caller, b.caller), cmp.Compare(a.start, b.start))
 	})
-	for all := f.contacts; len(all) > 0; {
-		n := 1
-		for n < len(all) && all[n].caller == all[0].caller {
-			n++
+	return func(yield func([]contact) bool) {
+		for len(all) > 0 {
+			n := 1
+			for n < len(all) && all[n].caller == all[0].caller {
+				n++
+			}
+			if !yield(all[:n]) {
+				return
+			}
+			all = all[n:]
 		}
-		t.row = f.appendCaller(t.row[:0], all[:n])
-		if err := t.emit(&schema.CallerTallies, t.row); err != nil {
-			return err
-		}
-		all = all[n:]
 	}
-	f.contacts = nil
-	return nil
 }
 
 // appendCaller appends the columns of a caller's contacts, which are in order, to a row.

@@ -38,7 +38,8 @@ type facts struct {
 	byKind  map[longKey]*longest
 
 	contacts []contact
-	numbers  words // of callers whose number cannot be packed
+	attempts []contact // outbound calls; their facts are of reached
+	numbers  words     // of callers whose number cannot be packed
 }
 
 // toolKey and toolUses are small because there are many.
@@ -224,7 +225,10 @@ func (t *Tallies) closeFacts() error {
 	if err := t.closeLongest(); err != nil {
 		return err
 	}
-	return t.closeContacts()
+	if err := t.closeContacts(); err != nil {
+		return err
+	}
+	return t.closeAttempts()
 }
 
 // compareOpt orders numbers, null first.

@@ -493,6 +493,28 @@ var CallerTallies = NewTable("caller_tallies",
 	Column{ID: 11, Name: "leaves_first_contact", Type: Bool, Since: "1.0.0"},
 )
 
+// AttemptTallies holds, for one file of calls, the outbound calls of each local week, as the report
+// attempts numbers them within their local day and within the week: as if no call of another file
+// were of the week. A week is told by its beginning, Monday at midnight, which differs for each of
+// AttemptOffsets. attempt is 6 for all later ones, and null for calls without a number.
+var AttemptTallies = NewTable("attempt_tallies",
+	Column{ID: 1, Name: "week_start_at", Type: Timestamp, Since: "1.0.0"},
+	Column{ID: 2, Name: "span", Type: Word, Since: "1.0.0"},
+	Column{ID: 3, Name: "attempt", Type: Int64, Since: "1.0.0"},
+	Column{ID: 4, Name: "calls", Type: Int64, Since: "1.0.0"},
+	Column{ID: 5, Name: "known_calls", Type: Int64, Since: "1.0.0"},
+	Column{ID: 6, Name: "reached_calls", Type: Int64, Since: "1.0.0"},
+	Column{ID: 7, Name: "voicemail_calls", Type: Int64, Since: "1.0.0"},
+)
+
+// AttemptOffsets are the offsets from UTC, in minutes, that zones have: every hour, and others.
+var AttemptOffsets = func() (out []int) {
+	for hour := -12; hour <= 14; hour++ {
+		out = append(out, 60*hour)
+	}
+	return append(out, -570, -210, -150, 210, 270, 330, 345, 390, 525, 570, 630, 765, 825)
+}()
+
 // tallied are the numbers of a row of tallies.
 var tallied = []Column{
 	{ID: 101, Name: "calls", Type: Int64, Required: true},
@@ -515,7 +537,7 @@ var CallTables = []*Table{&Calls, &Turns, &Items, &Recordings, &ToolCalls}
 // FactTables those that count what belongs to calls, or hold calls and callers.
 var (
 	CountTables = []*Table{&WordTallies, &LengthTallies, &QuarterTallies}
-	FactTables  = []*Table{&ToolTallies, &ItemTallies, &SpeechTallies, &LongestTallies, &CallerTallies}
+	FactTables  = []*Table{&ToolTallies, &ItemTallies, &SpeechTallies, &LongestTallies, &CallerTallies, &AttemptTallies}
 	TallyTables = slices.Concat(CountTables, []*Table{&MinuteTallies}, FactTables)
 	// DayTallies are those that a day with many calls has as well: of a day, those of facts have hardly
 	// fewer rows than the facts.

@@ -12,7 +12,7 @@
 -- all.
 --
 -- Grain: one row per group, span and attempt that has calls
--- Reads: surrounding
+-- Reads: surrounding, tallied_attempts
 -- Needs: end, words
 -- Shares: reached_percent of known_calls
 -- Example: query attempts --since 30d
@@ -31,7 +31,7 @@
 WITH outbound AS (
     SELECT key, is_selected, is_connected, is_voicemail, local_date, week,
         is_over AND is_connected IS NOT NULL AS is_known,
-        caller AS number,
+        known_number(to_e164, to_number) AS number, -- as in the column caller, which has to read those that call as well
         epoch_ms(start_at) AS ms
     FROM surrounding
     WHERE direction = 'outbound' AND start_at IS NOT NULL
@@ -50,13 +50,21 @@ WITH outbound AS (
     WHERE is_selected
     GROUP BY key, of_day, of_week
 ), counted AS (
-    SELECT key, span, CASE span WHEN 'day' THEN of_day WHEN 'week' THEN of_week END AS attempt,
+    SELECT key, span, attempt,
         total_of(calls) AS calls,
         total_of(known_calls) AS known_calls,
         total_of(reached_calls) AS reached_calls,
         total_of(voicemail_calls) AS voicemail_calls
-    FROM alike, unnest(['all', 'day', 'week']) AS s(span)
-    GROUP BY ALL
+    FROM (
+        SELECT key, unnest([NULL, of_day, of_week]) AS attempt, unnest(['all', 'day', 'week']) AS span, calls, known_calls, reached_calls,
+            voicemail_calls
+        FROM alike
+        UNION ALL
+        SELECT key, attempt, span, calls, known_calls, reached_calls, voicemail_calls FROM tallied_attempts
+        UNION ALL
+        SELECT key, NULL, 'all', calls, known_calls, reached_calls, voicemail_calls FROM tallied_attempts WHERE span = 'day'
+    )
+    GROUP BY key, span, attempt
 )
 SELECT key, span, attempt, calls, known_calls, reached_calls,
     percent_of(reached_calls, known_calls) AS reached_percent,

@@ -58,50 +58,46 @@ WITH bodies AS ( -- version null: the graph as it is now
     SELECT key, agent_id, b.version AS version, answered,
         answered AND outcome = 'completed' AS completed, answered AND outcome = 'transferred' AS transferred,
         answered AND outcome IN ('failed', 'abandoned') AS lost, answered AND reason = 'user_hangup' AS hung_up,
-        nullif(moves, '[]') AS moves, total_of(n) AS n, max(newest) AS newest
+        nullif(moves, '[]') AS moves, n, newest
     FROM (
         SELECT key, agent_id, version, is_answered AS answered, outcome, disconnection_reason AS reason, moves,
             count(*) AS n, max(coalesce(start_at, '-infinity')) AS newest
         FROM versioned
         GROUP BY ALL
     ) LEFT JOIN (SELECT agent_id, version FROM bodies WHERE version IS NOT NULL) b USING (agent_id, version)
-    GROUP BY ALL
-), walks AS MATERIALIZED (
-    SELECT a.*, path
-    FROM alike a JOIN (SELECT moves, row_number() OVER () AS path FROM (SELECT DISTINCT moves FROM alike)) p
-        ON p.moves IS NOT DISTINCT FROM a.moves
+), paths AS MATERIALIZED (
+    SELECT moves, row_number() OVER () AS path FROM (SELECT DISTINCT moves FROM alike)
+), walked AS MATERIALIZED (
+    SELECT key, agent_id, version, path, total_of(n) AS calls, max(newest) AS newest,
+        sum_if(n, answered) AS answered_calls, sum_if(n, completed) AS completed,
+        sum_if(n, transferred) AS transferred, sum_if(n, lost) AS lost, sum_if(n, hung_up) AS hung_up
+    FROM alike a JOIN paths p ON p.moves IS NOT DISTINCT FROM a.moves
     WHERE a.moves IS NOT NULL
         OR EXISTS (SELECT 1 FROM nodes n WHERE n.agent_id = a.agent_id AND n.version IS NOT DISTINCT FROM a.version)
-), steps AS MATERIALIZED ( -- the last one of a path leads to no node
-    SELECT path, move.node AS to_id, coalesce(move.failed, false) AS failed,
-        last_value(CASE WHEN NOT move.failed THEN move.node END IGNORE NULLS)
-            OVER (PARTITION BY path ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS from_id
-    FROM (
-        SELECT path, unnest(moves) AS move, generate_subscripts(moves, 1) AS place
-        FROM (
-            SELECT DISTINCT ON (path) path, list_append(list_transform(CAST(CAST(moves AS JSON) AS JSON[]),
-                m -> {'node': m ->> '$.node', 'failed': coalesce(m ->> '$.failed' = 'true', false)}), NULL) AS moves
-            FROM walks
-        )
-    )
-), names AS (
-    SELECT w.key AS key, w.agent_id AS agent_id, s.to_id AS id,
-        arg_max(n.name, {'start': w.newest, 'version': coalesce(w.version, '')}) AS name
-    FROM (SELECT DISTINCT path, to_id FROM steps) s JOIN walks w USING (path)
-        JOIN nodes n ON n.agent_id = w.agent_id AND n.version IS NOT DISTINCT FROM w.version AND n.id = s.to_id
-    WHERE n.name IS NOT NULL
-    GROUP BY w.key, w.agent_id, s.to_id
-), walked AS (
-    SELECT key, agent_id, path, total_of(n) AS calls, sum_if(n, answered) AS answered_calls, sum_if(n, completed) AS completed,
-        sum_if(n, transferred) AS transferred, sum_if(n, lost) AS lost, sum_if(n, hung_up) AS hung_up
-    FROM walks
-    GROUP BY key, agent_id, path
+    GROUP BY key, agent_id, version, path
+), moves_of AS ( -- the nodes that a path's moves lead to, and which moves failed, if any did
+    SELECT path, json_extract_string(moves, '$[*].node') AS nodes,
+        CASE WHEN contains(moves, '"failed":true')
+            THEN list_transform(json_extract(moves, '$[*]'), m -> coalesce(m ->> '$.failed' = 'true', false)) END AS failed
+    FROM paths
+), reached AS ( -- before the r-th failed move, the i-th of all, there are i - r others
+    SELECT path, nodes,
+        CASE WHEN failed IS NULL THEN coalesce(nodes, []) ELSE list_where(nodes, list_transform(failed, f -> NOT f)) END AS reached,
+        list_where(range(1, len(nodes) + 1), failed) AS failed_at
+    FROM moves_of
+), steps AS ( -- the last one of a path leads to no node
+    SELECT path, unnest(list_prepend(NULL, reached)) AS from_id, unnest(list_append(reached, NULL)) AS to_id, false AS failed
+    FROM reached
+    UNION ALL
+    SELECT path, unnest(list_transform(failed_at, (i, r) -> reached[i - r])), unnest(list_transform(failed_at, i -> nodes[i])), true
+    FROM reached
+    WHERE failed_at IS NOT NULL
 ), made AS ( -- by each call of a path
     SELECT path, from_id, to_id, count(*) FILTER (NOT failed) AS passes, count(*) FILTER (failed) AS failed_passes
     FROM steps
     GROUP BY path, from_id, to_id
-), counted AS (
-    SELECT key, agent_id, from_id, to_id,
+), by_version AS MATERIALIZED ( -- the numbers of each version of an agent
+    SELECT key, agent_id, version, from_id, to_id,
         sum_if(calls, passes > 0) AS calls,
         CAST(sum(calls * passes) AS BIGINT) AS passes,
         CAST(sum(calls * failed_passes) AS BIGINT) AS failed_passes,
@@ -109,8 +105,22 @@ WITH bodies AS ( -- version null: the graph as it is now
         sum_if(completed, passes > 0) AS completed,
         sum_if(transferred, passes > 0) AS transferred,
         sum_if(lost, passes > 0) AS lost,
-        sum_if(hung_up, passes > 0) AS hung_up
+        sum_if(hung_up, passes > 0) AS hung_up,
+        max(newest) AS newest
     FROM made JOIN walked USING (path)
+    GROUP BY key, agent_id, version, from_id, to_id
+), names AS (
+    SELECT w.key AS key, w.agent_id AS agent_id, w.to_id AS id,
+        arg_max(n.name, {'start': w.newest, 'version': coalesce(w.version, '')}) AS name
+    FROM by_version w
+        JOIN nodes n ON n.agent_id = w.agent_id AND n.version IS NOT DISTINCT FROM w.version AND n.id = w.to_id
+    WHERE n.name IS NOT NULL
+    GROUP BY w.key, w.agent_id, w.to_id
+), counted AS (
+    SELECT key, agent_id, from_id, to_id, total_of(calls) AS calls, total_of(passes) AS passes, total_of(failed_passes) AS failed_passes,
+        total_of(answered_calls) AS answered_calls, total_of(completed) AS completed, total_of(transferred) AS transferred,
+        total_of(lost) AS lost, total_of(hung_up) AS hung_up
+    FROM by_version
     GROUP BY key, agent_id, from_id, to_id
 ), totals AS (
     SELECT *,

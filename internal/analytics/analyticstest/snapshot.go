@@ -242,7 +242,8 @@ func (w *writer) tallies(calls layout.File, all []layout.File, tables []*schema.
 			if path == "" || w.earlier[calls.Period] { // earlier builds wrote none
 				continue
 			}
-			columns, from = []string{"*"}, "FROM ("+strings.ReplaceAll(factTallies[t], "FILE", path)+")"
+			offsets := strings.Trim(strings.ReplaceAll(fmt.Sprint(schema.AttemptOffsets), " ", ", "), "[]")
+			columns, from = []string{"*"}, "FROM ("+strings.NewReplacer("FILE", path, "OFFSETS", offsets).Replace(factTallies[t])+")"
 		}
 		f := layout.File{Table: t.Name, Format: w.format(calls.Period), Period: calls.Period,
 			Path: layout.DataFile(t.Name, calls.Period, fmt.Sprintf("%016x", w.n))}
@@ -314,6 +315,35 @@ SELECT caller, make_timestamptz(1000 * min(ms)) AS first_start_at, make_timestam
     CAST(sum(if(first_contact, 1, 0)) AS BIGINT) AS first_contact_calls,
     coalesce(bool_or(first_contact AND ms = latest), false) AS leaves_first_contact
 FROM (SELECT *, max(ms) OVER (PARTITION BY caller) AS latest FROM n) GROUP BY caller`,
+	&schema.AttemptTallies: `WITH c AS (
+    SELECT epoch_ms(start_at) AS ms,
+        coalesce(to_e164, if(regexp_matches(to_number, '[1-9]') AND to_number NOT ILIKE '%anonymous%', to_number, NULL)) AS number,
+        CASE WHEN settlement = 'open' THEN NULL
+            WHEN status IN ('queued', 'registered', 'initiated', 'ringing', 'not_connected', 'canceled')
+                OR disconnection_reason IN ('dial_no_answer', 'dial_busy', 'dial_declined', 'dial_failed',
+                'blocked_number', 'concurrency_limit_reached', 'hourly_call_limit_reached', 'daily_call_limit_reached')
+                OR disconnection_reason = 'insufficient_balance' AND status IS DISTINCT FROM 'ended' THEN 'nobody'
+            WHEN status IS NULL AND disconnection_reason IS NULL OR status NOT IN ('ongoing', 'ended', 'error')
+                OR disconnection_reason NOT IN ('user_hangup', 'agent_hangup', 'operator_hangup', 'call_transfer', 'voicemail_reached',
+                'inactivity', 'max_duration_reached', 'error_voxai', 'flow_error', 'orphaned_no_agent_pickup', 'insufficient_balance')
+                THEN NULL
+            WHEN disconnection_reason = 'voicemail_reached' THEN 'machine' ELSE 'person' END AS met
+    FROM 'FILE' WHERE start_at IS NOT NULL AND coalesce(direction, call_type) = 'outbound'
+), o AS (
+    SELECT *, date_trunc('week', make_timestamp(1000 * (ms + 60000 * offset_minutes))) AS week,
+        CAST(make_timestamp(1000 * (ms + 60000 * offset_minutes)) AS DATE) AS date
+    FROM c, unnest(CAST([OFFSETS] AS BIGINT[])) t(offset_minutes)
+), n AS (
+    SELECT make_timestamptz(epoch_us(week) - 60000000 * offset_minutes) AS week_start_at, met, span,
+        CASE WHEN number IS NOT NULL
+            THEN least(6, rank() OVER (PARTITION BY offset_minutes, number, span, if(span = 'day', date, week) ORDER BY ms)) END AS attempt
+    FROM o, unnest(['day', 'week']) s(span)
+)
+SELECT week_start_at, span, attempt, count(*) AS calls, count(met) AS known_calls,
+    CAST(sum(if(met = 'person', 1, 0)) AS BIGINT) AS reached_calls, CAST(sum(if(met = 'machine', 1, 0)) AS BIGINT) AS voicemail_calls
+FROM n
+WHERE epoch_ms(week_start_at) >= (SELECT epoch_ms(date_trunc('month', make_timestamp(1000 * min(ms)))) FROM c)
+GROUP BY ALL`,
 }
 
 // endWords are the words from which follows how a call with a transcript ended.

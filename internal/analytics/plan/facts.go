@@ -70,8 +70,11 @@ func (p *Planner) tallyFiles(t *schema.Table, q question.Question) (tallies []*l
 	}
 	for _, f := range p.snap.Manifest.FilesOf(schema.Calls.Name) {
 		tally := byPeriod[f.Period]
-		if t == &schema.CallerTallies && (f.Counted != layout.CountedVersion || f.MaxStart == nil || *f.MaxStart+contactMS >= p.listedUntil()) {
-			tally = nil // counted by other rules, or not all of its first contacts are decided
+		if (t == &schema.CallerTallies || t == &schema.AttemptTallies) && f.Counted != layout.CountedVersion {
+			tally = nil // counted by other rules
+		}
+		if t == &schema.CallerTallies && (f.MaxStart == nil || *f.MaxStart+contactMS >= p.listedUntil()) {
+			tally = nil // not all of its first contacts are decided
 		}
 		allStarted := f.Undated != nil && *f.Undated == 0
 		switch {
@@ -95,10 +98,13 @@ var standing = map[string]*schema.Table{
 	"tallied_callers": &schema.CallerTallies,
 }
 
-// stand returns such a relation, if a report reads one, as of a WITH list, and the condition for the calls that it
-// does not stand for.
-func (p *Planner) stand(q question.Question) (with []string, others string) {
+// stand returns such a relation, if a report reads one, as of a WITH list, the condition for the calls that it
+// does not stand for, and that for those which must be read, because they are beside the others.
+func (p *Planner) stand(q question.Question) (with []string, others, read string) {
 	for _, name := range q.Report.Reads {
+		if name == "tallied_attempts" {
+			return p.attempts(q)
+		}
 		table := standing[name]
 		if table == nil {
 			continue
@@ -114,7 +120,7 @@ func (p *Planner) stand(q question.Question) (with []string, others string) {
 			others = " AND month NOT IN (" + strings.Join(months, ", ") + ")"
 		}
 	}
-	return with, others
+	return with, others, others
 }
 
 // related returns a relation of what belongs to the selected calls, as of a WITH list. Its rows carry the

@@ -1,0 +1,131 @@
+package calls
+
+import (
+	"cmp"
+	"math"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/schema"
+)
+
+// What became of an attempt: facts of a contact.
+const (
+	notKnown = iota // it is not over, or nobody knows whether it connected
+	notConnected
+	byMachine
+	byPerson
+)
+
+// mostAttempts is the number that stands for all later attempts.
+const mostAttempts = 6
+
+// reached returns what became of an outbound call; connected is whether it may have connected.
+func (c *Call) reached(connected, voicemail bool) int64 {
+	status, reason := c.Status(), c.text(colReason)
+	switch {
+	case c.Settlement() == Open:
+		return notKnown
+	case !connected:
+		return notConnected
+	case status == nil && reason == nil || status != nil && !schema.Calls.Columns[colStatus].Knows(status),
+		reason != nil && !schema.Calls.Columns[colReason].Knows(reason):
+		return notKnown
+	case voicemail:
+		return byMachine
+	}
+	return byPerson
+}
+
+// attemptKey is a row of AttemptTallies.
+type attemptKey struct {
+	week    int64 // its beginning, in ms
+	inWeek  bool  // the span
+	attempt int64 // 0: null
+}
+
+// attempted are the calls of a row by what became of them.
+type attempted [4]int64
+
+// weekly are the attempts of a week by span and number.
+type weekly [2][mostAttempts + 1]attempted
+
+// closeAttempts emits the rows of AttemptTallies. Weeks that began in the month before are left out: they have
+// calls in another file.
+func (t *Tallies) closeAttempts() error {
+	f := &t.facts
+	first := int64(math.MaxInt64)
+	for _, c := range f.attempts {
+		first = min(first, c.ms())
+	}
+	y, m, _ := time.UnixMilli(first).UTC().Date()
+	month := time.Date(y, m, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
+	byWeek := map[int64]*weekly{}
+	for all := range f.byCaller(f.attempts) {
+		for _, minutes := range schema.AttemptOffsets {
+			number(all, int64(minutes)*schema.Minute, byWeek)
+		}
+	}
+	f.attempts = nil
+	rows := map[attemptKey]attempted{}
+	for week, spans := range byWeek {
+		if week < month {
+			continue
+		}
+		for span, counts := range spans {
+			for attempt, n := range counts {
+				if n != (attempted{}) {
+					rows[attemptKey{week, span > 0, int64(attempt)}] = n
+				}
+			}
+		}
+	}
+	return handOn(t, &schema.AttemptTallies, rows, func(a, b attemptKey) int {
+		return cmp.Or(cmp.Compare(a.week, b.week), compareBool(a.inWeek, b.inWeek), cmp.Compare(a.attempt, b.attempt))
+	}, func(row parquet.Row, k attemptKey, n attempted) parquet.Row {
+		span := "day"
+		if k.inWeek {
+			span = "week"
+		}
+		known := n[notConnected] + n[byMachine] + n[byPerson]
+		return append(row, schema.MillisValue(schema.Some(k.week)), schema.TextValue([]byte(span)),
+			schema.LongValue(schema.Opt[int64]{V: k.attempt, OK: k.attempt > 0}), parquet.Int64Value(known+n[notKnown]),
+			parquet.Int64Value(known), parquet.Int64Value(n[byPerson]), parquet.Int64Value(n[byMachine]))
+	})
+}
+
+// number numbers the attempts to reach one number, which are in order, within the days and weeks of an offset.
+func number(all []contact, offset int64, byWeek map[int64]*weekly) {
+	const week, monday = 7 * day, 4 * day // 1970 began on a Thursday
+	var counts *weekly
+	last, before := [2]int64{-1, -1}, [2]int64{} // the beginning of each span, and how many came before in it
+	var alike [2]int64                           // since when all started at the same moment
+	for i, c := range all {
+		local := c.ms() + offset
+		begins := [2]int64{floor(local, day), floor(local-monday, week) + monday}
+		if counts == nil || begins[1] != last[1] {
+			at := begins[1] - offset
+			if counts = byWeek[at]; counts == nil {
+				counts = new(weekly)
+				byWeek[at] = counts
+			}
+		}
+		for span, from := range begins {
+			switch {
+			case i == 0 || from != last[span]:
+				last[span], before[span], alike[span] = from, 0, 1
+			case c.ms() == all[i-1].ms():
+				alike[span]++
+			default:
+				before[span] += alike[span]
+				alike[span] = 1
+			}
+			attempt := min(before[span]+1, mostAttempts)
+			if c.caller == 0 {
+				attempt = 0
+			}
+			counts[span][attempt][c.start&7]++
+		}
+	}
+}
