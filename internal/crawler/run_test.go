@@ -25,17 +25,17 @@ func TestSecondRunCostsItsWindow(t *testing.T) {
 			continue
 		}
 		synctest.Test(t, func(t *testing.T) {
-			s := &service{calls: someCalls(2000, 10*time.Minute), plain: plain} // 14 days
+			s := &service{calls: someCalls(5000, 10*time.Minute), plain: plain} // 34 days
 			store := newMemStore()
 			r, err := s.visit(t, store, nil)
 			if err != nil || !r.Complete() {
 				t.Fatal(err, r.Problems)
 			}
-			want := int64(21) // the probe
+			want := int64(51) // the probe
 			if !plain {
-				want = 23 // the halves of the list, which are read at the same time, and two counts
+				want = 53 // the halves of the list, which are read at the same time, and two counts
 			}
-			if r.PageRequests != want || r.DetailRequests != 2000 || len(store.details) != 2000 {
+			if r.PageRequests != want || r.DetailRequests != 5000 || len(store.details) != 5000 {
 				t.Errorf("plain %v, first run: %d pages, %d details", plain, r.PageRequests, r.DetailRequests)
 			}
 			r, err = s.visit(t, store, nil)
@@ -50,7 +50,7 @@ func TestSecondRunCostsItsWindow(t *testing.T) {
 				t.Errorf("plain %v, second run: %d pages, %d details", plain, r.PageRequests, r.DetailRequests)
 			}
 			r, err = s.visit(t, store, func(cfg *Config) { cfg.Full = true })
-			if err != nil || r.PageRequests < 20 || r.DetailRequests != 0 {
+			if err != nil || r.PageRequests < 50 || r.DetailRequests != 0 {
 				t.Errorf("plain %v, full run: %d pages, %d details, %v", plain, r.PageRequests, r.DetailRequests, err)
 			}
 		})
