@@ -602,6 +602,7 @@ func TestRecordingsUnderFollow(t *testing.T) {
 		s.clock.Advance(5 * time.Minute)
 		return s.asked() >= before+3
 	})
+	await("the last", func() bool { return len(s.files()) >= before+3 })
 	stop()
 	if r := <-ended; r.code != cli.ExitOK {
 		t.Errorf("%d %s", r.code, r.stderr)
