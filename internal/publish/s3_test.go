@@ -139,7 +139,7 @@ func TestNothingIsCopiedTwice(t *testing.T) {
 	b := newBucket(t)
 	h := newHouse(t)
 	var requests []int64
-	for night := range 6 {
+	for night := range 8 {
 		h.night(call{fmt.Sprint(night), "y", night, 1, 1})
 		made, err := h.publish("s3://lake/calls")
 		h.must(err)
