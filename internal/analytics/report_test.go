@@ -119,7 +119,7 @@ func TestReportsEqualTheOracle(t *testing.T) {
 	dims := []string{"", "agent", "agent_version", "day", "week", "month", "hour", "weekday", "call_type", "status",
 		"disconnection_reason", "user_sentiment", "variant_label", "metadata.campaign", "metadata.n", "metadata.a/b~c",
 		"metadata.nested", "metadata.absent", "dynamic_variables.campaign"}
-	tried := longtest.Each(2)
+	tried := longtest.Each(4)
 	for seed, n := range []int{0, 1, 3, 40, 500} {
 		if !tried(seed) {
 			continue

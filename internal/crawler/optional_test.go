@@ -112,7 +112,7 @@ func (o *optionalNight) runFrom(t *testing.T, source bulk.Source) (r Report, ask
 
 func newOptionalNight(t *testing.T, of func(*http.Request) bool) *optionalNight {
 	t.Helper()
-	st, err := newStand(sandbox.Options{World: sandbox.Config{Seed: 6, Calls: 400, Days: 2, Agents: 15, Origin: origin}})
+	st, err := newStand(sandbox.Options{World: sandbox.Config{Seed: 6, Calls: 250, Days: 2, Agents: 15, Origin: origin}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestOptionalWorkKeepsNoTranscriptAway(t *testing.T) {
 		{"all but calls", func(r *http.Request) bool { return !strings.HasPrefix(r.URL.Path, "/v3/calls") }, failings, 70, bulk.FromV3, 6 * time.Minute},
 		{"records", func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/v3/agents/") }, failings, 70, bulk.Auto, 150 * time.Second},
 	}
-	tried, n := longtest.Each(16), 0
+	tried, n := longtest.Each(24), 0
 	for _, op := range operations {
 		for _, how := range slices.Sorted(maps.Keys(op.fails)) {
 			if n++; !tried(n) {

@@ -9,6 +9,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"callhouse/internal/calls"
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/schema"
 )
@@ -136,7 +137,8 @@ func TestWhoIsToBlame(t *testing.T) {
 		c.Turns().Cut(1)
 		c.Row[schema.Calls.Column("turn_count")] = parquet.Int32Value(1)
 	}
-	for _, c := range []struct {
+	tried := longtest.Each(3)
+	for i, c := range []struct {
 		name   string
 		v2     string
 		spoil  func(*calls.Call)
@@ -151,6 +153,9 @@ func TestWhoIsToBlame(t *testing.T) {
 		{"v2 has gone", "off", change, 3 * time.Hour, nil, true},
 		{"v2 is not to be asked", "", change, 3 * time.Hour, func(cfg *Config) { cfg.Transcripts = FromV3 }, true},
 	} {
+		if !tried(i) {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				v := newVerifiedNights(t, 300)
@@ -204,7 +209,7 @@ func TestWhoIsToBlame(t *testing.T) {
 // suffice, by the next runs.
 func TestFetchedAgainOverSeveralNights(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := newVerifiedNights(t, 900)
+		v := newVerifiedNights(t, 600)
 		v.store.state = schema.Bulk{State: schema.BulkRefuted, At: 1}
 		came := len(v.store.bulk)
 		nights := 0

@@ -39,7 +39,7 @@ func TestAltered(t *testing.T) {
 	at := func(fields []iceberg.NestedField, name string) int {
 		return slices.IndexFunc(fields, func(f iceberg.NestedField) bool { return f.Name == name })
 	}
-	tried, n := longtest.Each(5), 0
+	tried, n := longtest.Each(10), 0
 	next := schema.Calls.Columns[len(schema.Calls.Columns)-1].ID + 1
 	for name, c := range map[string]struct {
 		change func(*catalog.Metadata)

@@ -56,7 +56,7 @@ func TestDamagedLake(t *testing.T) {
 		},
 	}
 	kinds := []string{"metadata/v2.metadata.json", "metadata/version-hint.text", "metadata/000002-????????????????-list.avro", "metadata/000002-*-m1.avro", "data/2026-09-29.*.parquet"}
-	tried, n := longtest.Each(10), 0
+	tried, n := longtest.Each(20), 0
 	for _, whose := range []string{"", "acme"} {
 		for _, kind := range kinds {
 			for _, way := range slices.Sorted(maps.Keys(ways)) {
@@ -203,7 +203,7 @@ func TestDamagedManifests(t *testing.T) {
 	h.must(err)
 	metadata, err := l.store.Get(t.Context(), now.File)
 	h.must(err)
-	flips := 300
+	flips := 100
 	if longtest.On() {
 		flips = 3_000
 	}

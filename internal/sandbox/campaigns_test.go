@@ -271,7 +271,7 @@ func TestCampaignPausedAsItOpens(t *testing.T) {
 // TestCampaignsAddUp does things to campaigns in any order and lets time go by. Counts
 // add up with the calls that there are, states follow the table, concurrency holds.
 func TestCampaignsAddUp(t *testing.T) {
-	checks(t, 40)
+	checks(t, 10)
 	final := map[string]bool{"success": true, "fail": true, "canceled": true}
 	rapid.Check(t, func(rt *rapid.T) {
 		clock := NewManualClock(time.Date(2026, 10, 24, 18, 0, 0, 0, time.UTC))

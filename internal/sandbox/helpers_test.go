@@ -18,7 +18,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	longtest.Checks(8, 100)
+	longtest.Checks(4, 100)
 	debug.SetGCPercent(400) // the tests hold little
 	loopback.Only()
 	goleak.VerifyTestMain(m)

@@ -83,7 +83,7 @@ func bulkIDs(calls []map[string]any) []string {
 // holds each call of v2 to what v3 tells of it.
 func TestBulkListsTheCallsOfV3(t *testing.T) {
 	s := newServer(t, Options{World: Config{
-		Seed: 2, Calls: 250, Days: 2, LateVisibleRate: .1, DeleteRate: .3, TieRate: .5, LateFillRate: .2, NewReasons: true,
+		Seed: 2, Calls: 120, Days: 2, LateVisibleRate: .1, DeleteRate: .3, TieRate: .5, LateFillRate: .2, NewReasons: true,
 	}})
 	opted := 0
 	for range 2 {

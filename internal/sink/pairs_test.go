@@ -25,7 +25,7 @@ import (
 // combinations replace them.
 func TestEveryPairInAWarehouse(t *testing.T) {
 	t.Parallel()
-	sampled, tried := longtest.Each(4), 0
+	sampled, tried := longtest.Each(8), 0
 	for i, of := range resource.All {
 		pairs := resourcetest.Pairs(of.Table)
 		tried += len(pairs)

@@ -122,7 +122,7 @@ func TestRepairMendsEveryDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	truth := service(readCalls(t, anywhere, s))
-	tried, i := longtest.Each(12), 0
+	tried, i := longtest.Each(24), 0
 	for name, c := range damages {
 		for _, alone := range []bool{false, true} {
 			if i++; !tried(i) || c.kind == "journal" || alone && name == "snapshot-gone" {

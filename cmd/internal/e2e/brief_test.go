@@ -18,6 +18,7 @@ import (
 func TestBriefListSettlesCallsByRecord(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)
+	longtest.Only(t) // TestNoRecordIsPassedOverOfABriefList tests a brief list, and the tests of calls when a call is settled
 	tried, n := longtest.Each(4), 0
 	for name, w := range map[string]struct {
 		step  time.Duration

@@ -96,7 +96,7 @@ func TestRefusedFilterIsRemembered(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
 	c := found(t, sandbox.Options{
-		World: sandbox.Config{Seed: 23, Calls: 200, Days: 10, Campaigns: 40}, OldFilters: true,
+		World: sandbox.Config{Seed: 23, Calls: 100, Days: 2, Campaigns: 40}, OldFilters: true,
 		Inject: func(_ int64, r sandbox.Request) sandbox.FaultKind {
 			if strings.Contains(r.Query, "campaign_id=") {
 				asked.Add(1)

@@ -29,7 +29,7 @@ import (
 // pages.
 func TestBrokenJournalIsFetchedAgain(t *testing.T) {
 	t.Parallel()
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 21, Calls: 60, Days: 10}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 21, Calls: 60, Days: 3}})
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.service.URL+"/v3/calls?limit=100", nil)
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 // calls, and so do the reports.
 func TestDirectionOfCalls(t *testing.T) {
 	t.Parallel()
-	world := sandbox.Config{Seed: 33, Calls: 400, Days: 6, Agents: 6}
+	world := sandbox.Config{Seed: 33, Calls: 150, Days: 2, Agents: 6}
 	c := found(t, sandbox.Options{World: world, Organisation: organisation.Config{Pace: -1}})
 	c.mustExtract("--resources", "none")
 	if n := c.one("SELECT count(*) AS v FROM calls WHERE direction = 'unknown'"); fmt.Sprint(n) == "0" {

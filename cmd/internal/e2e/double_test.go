@@ -21,7 +21,7 @@ var double = longtest.Int("double", 2, 10, "how often TestTwoRunsAtOnce starts t
 func TestTwoRunsAtOnce(t *testing.T) {
 	bin := linkProgram(t, t.TempDir(), "extract")
 	gate := make(chan struct{})
-	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 13, Calls: 20, Days: 10}, Inject: func(int64, sandbox.Request) sandbox.FaultKind {
+	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 13, Calls: 20, Days: 2}, Inject: func(int64, sandbox.Request) sandbox.FaultKind {
 		<-gate
 		return ""
 	}})

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 )
 
@@ -165,7 +166,7 @@ func (d *dialogue) end() (int, string) {
 // run and a report.
 func TestInit(t *testing.T) {
 	u := newNewUser(t)
-	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 60, Days: 5}, PerSecond: 5000, PerMinute: 100_000})
+	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 60, Days: 2}, PerSecond: 5000, PerMinute: 100_000})
 	requests := func() int64 { return c.service.Server.Stats().Requests }
 
 	d := u.dialogue("init")
@@ -255,10 +256,14 @@ func TestInit(t *testing.T) {
 // Ctrl-C at any question leaves nothing behind, and the terminal as it was.
 func TestInitInterrupted(t *testing.T) {
 	u := newNewUser(t)
-	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 60, Days: 5}})
+	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 60, Days: 2}})
 	questions := []struct{ question, answer string }{{"Address", c.service.URL + "\n"}, {"API key", testKey + "\n"}, {"Folder", "\n"},
 		{"Time zone", "\n"}, {"Currency", "\n"}, {"limits", "\n"}, {"Run every", "\n"}, {"Continue", "\n"}}
+	tried := longtest.Each(2)
 	for at := range questions {
+		if !tried(at) {
+			continue
+		}
 		d := u.dialogue("init")
 		for _, q := range questions[:at] {
 			d.answer(q.question, q.answer)
@@ -277,7 +282,7 @@ func TestInitInterrupted(t *testing.T) {
 // The key of one address is not sent to another.
 func TestInitOtherAddress(t *testing.T) {
 	u := newNewUser(t)
-	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 60, Days: 5}})
+	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 60, Days: 2}})
 	key := filepath.Join(u.home, "key")
 	settings := "base_url = \"http://127.0.0.1:1\"\napi_key_file = \"" + key + "\"\n"
 	if err := errors.Join(os.WriteFile(filepath.Join(u.home, "callhouse.toml"), []byte(settings), 0o600), os.WriteFile(key, []byte(testKey), 0o600),
@@ -298,7 +303,7 @@ func TestInitOtherAddress(t *testing.T) {
 // The commands that init names undo what it did.
 func TestInitUndo(t *testing.T) {
 	u := newNewUser(t)
-	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 60, Days: 5}})
+	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 60, Days: 2}})
 	cmd := u.command("extract", "init", "--yes", "--base-url", c.service.URL, "--api-key-stdin", "--schedule", "none")
 	cmd.Stdin = strings.NewReader(testKey)
 	out, err := cmd.CombinedOutput()
@@ -315,7 +320,7 @@ func TestInitUndo(t *testing.T) {
 func TestInitYes(t *testing.T) {
 	u := newNewUser(t)
 	limited := false
-	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 60, Days: 5}, Inject: func(int64, sandbox.Request) sandbox.FaultKind {
+	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 60, Days: 2}, Inject: func(int64, sandbox.Request) sandbox.FaultKind {
 		if limited {
 			return sandbox.Fault429Bare
 		}

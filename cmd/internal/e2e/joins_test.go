@@ -52,7 +52,7 @@ func names(v any) string {
 // organisation and calls.
 func TestJoinsOfTheOrganisation(t *testing.T) {
 	t.Parallel()
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 34, Calls: 400, Days: 6, Agents: 6},
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 34, Calls: 200, Days: 2, Agents: 6},
 		Organisation: organisation.Config{Pace: -1, Sizes: organisation.Sizes{"customers": 300, "knowledges": 6, "tools": 5}}})
 	used := map[any]bool{}
 	for v := range c.service.Server.World().Visible(c.clock.Now()) {

@@ -30,7 +30,7 @@ var kills = longtest.Int("kills", 2, 2, "how many runs TestKilledRuns kills")
 func TestKilledRuns(t *testing.T) {
 	bin := linkProgram(t, t.TempDir(), "extract")
 	const workers = 128 // extract's number at these limits
-	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 12, Calls: 375 * int64(*worlds), Days: 10}, Latency: 2 * time.Millisecond, Jitter: 6 * time.Millisecond})
+	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 12, Calls: 375 * int64(*worlds), Days: 3}, Latency: 2 * time.Millisecond, Jitter: 6 * time.Millisecond})
 	run := func(ctx context.Context) (killed bool) {
 		return c.runProgram(ctx, bin, "--yes") // the sandbox's clock is ahead of the program's
 	}

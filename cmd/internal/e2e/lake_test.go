@@ -17,7 +17,7 @@ import (
 
 // A lake has nothing that callers revealed if the warehouse redacts it.
 func TestRedactedLake(t *testing.T) {
-	cfg := sandbox.Config{Seed: 39, Calls: 60, Days: 3, Personal: true}
+	cfg := sandbox.Config{Seed: 39, Calls: 60, Days: 2, Personal: true}
 	c := found(t, sandbox.Options{World: cfg})
 	cfg.Origin = c.clock.Now()
 	w, err := world.New(cfg)
@@ -57,7 +57,7 @@ func TestRedactedLake(t *testing.T) {
 
 // A run publishes its commits, and an unwritable place costs the run only its exit code.
 func TestPublishedAfterARun(t *testing.T) {
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 44, Calls: 60, Days: 3}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 44, Calls: 60, Days: 2}})
 	bin := t.TempDir()
 	linkProgram(t, bin, "query")
 	t.Setenv("PATH", bin)

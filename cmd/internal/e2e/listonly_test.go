@@ -12,7 +12,7 @@ import (
 // transcripts.
 func TestListOnly(t *testing.T) {
 	t.Parallel()
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 37, Calls: 250, Days: 5}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 37, Calls: 250, Days: 2}})
 	plan := c.extract(t.Context(), "plan", "--list-only", "--format", "json")
 	var p struct {
 		Requests int64 `json:"requests_at_most"`

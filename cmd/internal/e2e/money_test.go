@@ -23,7 +23,7 @@ import (
 // status, in coverage, and in the coverage line of every report with costs.
 func TestCostsWithManyDecimals(t *testing.T) {
 	t.Parallel()
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 71, Calls: 100, Days: 5}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 71, Calls: 100, Days: 2}})
 	e := newEditor(c)
 	sent, sum, unheld := map[string]string{}, new(big.Rat), 0
 	prices := []string{"0.05", "0.04213", "0.1234567", "0.0000000000000000000012"}

@@ -65,7 +65,7 @@ func objects(t *testing.T, log string) (out []map[string]any) {
 func TestRunsAreWatched(t *testing.T) {
 	t.Setenv("CALLHOUSE_API_KEY", "")
 	board := newSwitchboard(t)
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 31, Calls: 60, Days: 5}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 31, Calls: 60, Days: 2}})
 	n := &nights{company: c, metrics: filepath.Join(filepath.Dir(c.warehouse), "callhouse.prom")}
 	run := func(more ...string) result {
 		t.Helper()
@@ -125,7 +125,7 @@ func TestRunsAreWatched(t *testing.T) {
 // A failed data test makes the exit code 3, and is in the report, the table runs, the metrics and
 // the status. Here the service's total exceeds its calls.
 func TestDataTestThatFails(t *testing.T) {
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 32, Calls: 40, Days: 5}, Faults: sandbox.Faults{{Kind: sandbox.FaultTotal, Rate: 1}}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 32, Calls: 40, Days: 2}, Faults: sandbox.Faults{{Kind: sandbox.FaultTotal, Rate: 1}}})
 	n := &nights{company: c, metrics: filepath.Join(filepath.Dir(c.warehouse), "callhouse.prom")}
 	const says = "1 data test failed: total: the service reports "
 	for try := 0; ; try++ { // the error of the total depends on the number of the request

@@ -68,7 +68,7 @@ func (c *company) everything() string {
 // Masked numbers never reach the disk, neither from lists nor details nor imports. Equal numbers
 // stay equal, so counts are the same as without masks; forget finds them, but only with their key.
 func TestMaskedNumbers(t *testing.T) {
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 150, Days: 3}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 100, Days: 2}})
 	plain := *c
 	plain.warehouse = filepath.Join(t.TempDir(), "plain")
 	plain.mustExtract()

@@ -45,8 +45,8 @@ func callsIn(t *testing.T, c *company) int64 {
 // Several organisations run side by side in one process: each with its own warehouse and lines, and
 // a failing one stops no other. The exit code is the worst.
 func TestProfilesSideBySide(t *testing.T) {
-	a := found(t, sandbox.Options{World: sandbox.Config{Seed: 1, Calls: 120, Days: 3}})
-	b := found(t, sandbox.Options{World: sandbox.Config{Seed: 2, Calls: 80, Days: 3}})
+	a := found(t, sandbox.Options{World: sandbox.Config{Seed: 1, Calls: 120, Days: 1}})
+	b := found(t, sandbox.Options{World: sandbox.Config{Seed: 2, Calls: 80, Days: 1}})
 	b.clock = a.clock
 	conf := configured(t, fast+a.profile("acme", "")+b.profile("globex", ""))
 	run := func(args ...string) result {

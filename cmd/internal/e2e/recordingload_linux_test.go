@@ -25,6 +25,7 @@ const recordingMemory = 100 << 20
 func TestRecordingsAtTheLimits(t *testing.T) {
 	t.Parallel()
 	longtest.Only(t)
+	large := silence(50_000_000) // not of the package: every process that tests start would make it
 	bin := filepath.Join(t.TempDir(), "extract")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "callhouse/cmd/extract").CombinedOutput(); err != nil {
 		t.Fatalf("build extract: %v\n%s", err, out)
@@ -93,6 +94,3 @@ func TestRecordingsAtTheLimits(t *testing.T) {
 		t.Errorf("the second night sent %d requests for recordings\n%s", s.asked()-asked, out)
 	}
 }
-
-// large is a recording of 50 MB.
-var large = silence(50_000_000)

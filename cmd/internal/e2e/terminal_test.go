@@ -18,9 +18,9 @@ import (
 func TestBarsOnATerminal(t *testing.T) {
 	var interrupt context.CancelFunc
 	c := foundNow(t, sandbox.Options{
-		World: sandbox.Config{Seed: 6, Calls: 600, Days: 12},
+		World: sandbox.Config{Seed: 6, Calls: 200, Days: 2},
 		Inject: func(number int64, _ sandbox.Request) sandbox.FaultKind {
-			if number == 200 {
+			if number == 60 {
 				interrupt()
 			}
 			return ""

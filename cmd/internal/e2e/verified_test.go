@@ -48,7 +48,7 @@ func (c *company) sameAsV3() {
 // and nothing else changes; afterwards a night takes no further request.
 func TestEveryTranscriptIsVerified(t *testing.T) {
 	t.Parallel()
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 34, Calls: sized(500, 1500), Days: 3}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 34, Calls: sized(250, 1500), Days: 2}})
 	c.mustExtract("--transcripts", "auto", "--resources", "none")
 	first := c.verifiedBy()
 	if first.came == 0 || first.left != first.came || first.later > 0 {

@@ -91,8 +91,9 @@ func (x *revealing) left(house string) (left []string, size int) {
 	x.t.Helper()
 	everybyte.Under(x.t, house, func(at string, raw []byte) {
 		size += len(raw)
+		text := string(raw)
 		for _, p := range x.planted {
-			if bytes.Contains(raw, []byte(p)) {
+			if strings.Contains(text, p) {
 				left = append(left, fmt.Sprintf("%s: %q", at, p))
 			}
 		}
@@ -145,7 +146,7 @@ func (x *revealing) watch(dirs ...string) (stop func() (seen int, left []string)
 // With redact = all no byte that a run writes has anything that callers revealed: neither the
 // warehouse, nor the journal and temporary files during the run, nor what it prints.
 func TestRedactedRun(t *testing.T) {
-	x := newRevealing(t, 120)
+	x := newRevealing(t, 60)
 	house, temporary := filepath.Join(t.TempDir(), "w"), t.TempDir()
 	t.Setenv("TMPDIR", temporary)
 	stop := x.watch(filepath.Join(house, layout.JournalName), temporary)
@@ -216,6 +217,7 @@ func TestRedactedRun(t *testing.T) {
 // What an earlier build or setting stored is found by verify --redacted, and redacted by migrate, with
 // no older snapshot left; tokens are the same in every spelling, and in later runs.
 func TestMigrateRedacts(t *testing.T) {
+	t.Setenv("CALLHOUSE_RESOURCES", "none")
 	x := newRevealing(t, 60)
 	house := filepath.Join(t.TempDir(), "w")
 	x.must(house, "run")

@@ -198,7 +198,8 @@ func TestEndingsLeaveNothing(t *testing.T) {
 func TestShellEndedBySignal(t *testing.T) {
 	house(t)
 	heedHangups(t)
-	for _, c := range []struct {
+	tried := longtest.Each(2)
+	for i, c := range []struct {
 		name, args, term string
 		running          bool
 		sig              syscall.Signal
@@ -209,6 +210,9 @@ func TestShellEndedBySignal(t *testing.T) {
 		{"running, safe", "shell --safe", "xterm-256color", true, syscall.SIGHUP},
 		{"plain", "shell", "dumb", false, syscall.SIGTERM},
 	} {
+		if !tried(i) {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			temp := t.TempDir()
 			x := start(t, 80, 24, c.args, "TMPDIR="+temp, "TERM="+c.term)

@@ -6,6 +6,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/longtest"
 )
 
 // Data quoted in a message cannot control the terminal or begin a line.
@@ -15,7 +16,8 @@ func TestMessagesSteerNothing(t *testing.T) {
 	const foul, shown = "a\x1b]0;owned\x07\u009b31m\u202e\nquery: all is well", `\x1b]0;owned\x07\u009b31m\u202e\nquery: all is well`
 	first, _, _ := strings.Cut(shown, `\n`) // a DuckDB error is its first line
 	analyticstest.Write(t, "warehouse", 1, analyticstest.Data{Calls: []row{{"call_id": foul, "agent_id": foul, "summary": foul}, {"call_id": "b", "agent_id": "ab" + foul}}})
-	for _, c := range []struct {
+	tried := longtest.Each(3)
+	for i, c := range []struct {
 		name  string
 		args  []string
 		stdin string
@@ -45,6 +47,9 @@ func TestMessagesSteerNothing(t *testing.T) {
 		{"a call", []string{"call", foul + "x"}, "", cli.ExitUsage, `\x1b]0;owned`},
 		{"the shell", []string{"shell"}, "select error(summary) from calls where call_id <> 'b';", cli.ExitFailed, first},
 	} {
+		if !tried(i) {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			r := run(t, c.stdin, c.args...)
 			if r.code != c.code || !strings.Contains(r.stderr, c.says) {

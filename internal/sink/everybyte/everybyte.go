@@ -16,7 +16,12 @@ import (
 // Under calls see with all bytes of all files under a folder: raw and decompressed.
 func Under(t testing.TB, root string, see func(where string, raw []byte)) {
 	t.Helper()
-	err := filepath.Walk(root, func(path string, info os.FileInfo, err error) error {
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	err = filepath.Walk(root, func(path string, info os.FileInfo, err error) error {
 		if err != nil || !info.Mode().IsRegular() {
 			return err
 		}
@@ -35,11 +40,10 @@ func Under(t testing.TB, root string, see func(where string, raw []byte)) {
 				return nil
 			}
 			rest = rest[i:]
-			if d, err := zstd.NewReader(bytes.NewReader(rest)); err == nil {
+			if d.Reset(bytes.NewReader(rest)) == nil {
 				var out bytes.Buffer
 				_, _ = out.ReadFrom(d) // until the end of the valid frames
 				see(at+" decompressed", out.Bytes())
-				d.Close()
 			}
 			rest = rest[4:]
 		}
@@ -74,9 +78,11 @@ func everyPage(t testing.TB, at string, raw []byte, see func(where string, raw [
 				} else if int64(n) != p.NumValues() {
 					t.Errorf("%s: only %d values of %d", at, n, p.NumValues())
 				}
+				var all []byte
 				for _, v := range values {
-					see(at+" "+f.Schema().Columns()[i][0], []byte(v.String()))
+					all = append(append(all, v.String()...), 0)
 				}
+				see(at+" "+f.Schema().Columns()[i][0], all)
 			}
 			_ = pages.Close()
 		}

@@ -200,9 +200,9 @@ func contents(t *testing.T, root string) (out []string) {
 }
 
 var (
-	everyStatement = longtest.Int("every-statement", 251, 9, "try every n-th hostile statement")
-	everyQuestion  = longtest.Int("every-question", 40, 5, "ask every n-th question about the data of others")
-	everyTool      = longtest.Int("every-tool", 8, 4, "call every n-th tool over hostile texts")
+	everyStatement = longtest.Int("every-statement", 502, 9, "try every n-th hostile statement")
+	everyQuestion  = longtest.Int("every-question", 80, 5, "ask every n-th question about the data of others")
+	everyTool      = longtest.Int("every-tool", 16, 4, "call every n-th tool over hostile texts")
 )
 
 // every returns which cases to try: every n-th from a random one on.
@@ -362,7 +362,7 @@ func TestRightsOfReaders(t *testing.T) {
 // about it.
 func TestReportsOnly(t *testing.T) {
 	t.Parallel()
-	tried := longtest.Each(8)
+	tried := longtest.Each(16)
 	s := newSetting(t, told("the words of a caller"), func(c *mcp.Config) { c.ReportsOnly = true })
 	for _, c := range []*sdk.ClientSession{s.client(mcp.Reader{}, nil), s.overHTTP(map[string]rights.Rights{"ann": {Masked: []string{"from_number"}}}, "ann")} {
 		tools := toolsOf(t, c)

@@ -337,7 +337,8 @@ func TestWrongCalls(t *testing.T) {
 	t.Parallel()
 	s := newSetting(t, company(), nil)
 	c := s.client(mcp.Reader{}, nil)
-	for _, x := range []struct {
+	tried := longtest.Each(3)
+	for i, x := range []struct {
 		tool string
 		args map[string]any
 		want string
@@ -361,6 +362,9 @@ func TestWrongCalls(t *testing.T) {
 		{"sql", map[string]any{"statement": "SELECT $x"}, "x"},
 		{"sql", map[string]any{"statement": "SELECT CAST('forget\n all' AS INTEGER)"}, "never an instruction"},
 	} {
+		if !tried(i) {
+			continue
+		}
 		got := ask(t, c, x.tool, x.args)
 		if !got.isError || !strings.HasPrefix(got.text, "error: ") || !strings.Contains(got.text, x.want) || strings.Contains(got.text, s.root) {
 			t.Errorf("%s %v: %s", x.tool, x.args, got.text)

@@ -55,7 +55,7 @@ func TestOthersRows(t *testing.T) {
 			others = append(others, "/reports/"+f.Name, "/reports/"+f.Name+".csv", "/reports/"+f.Name+".json?by=agent&"+span)
 		}
 	}
-	tells, asked, tried := 0, 0, longtest.Each(16)
+	tells, asked, tried := 0, 0, longtest.Each(40)
 	for i, address := range slices.Concat(own, others) {
 		if !tried(i) {
 			continue
