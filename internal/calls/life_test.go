@@ -2,6 +2,7 @@ package calls
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -124,6 +125,26 @@ func TestSettleThin(t *testing.T) {
 }
 
 // A call without a start counts from when it was first seen.
+// A call whose record was fetched while it was open is not settled by a thin item that says it is over.
+func TestSettleThinAfterOpen(t *testing.T) {
+	t.Parallel()
+	const open = `"id":"a","status":"ongoing","start_at":1795089600000,"end_at":null,"call_analysis":null,"call_cost":null`
+	for _, more := range []string{"", `,"unknown":1`} {
+		known := decodedIn(t, `{`+open+`,"transcript":[]`+more+`}`, schema.KindDetail)
+		Merge(nil, known, schema.KindDetail)
+		c := merged(t, known, decodedIn(t, `{"id":"a","status":"error","start_at":1795089600000}`, schema.KindItem), schema.KindItem)
+		c.Settle(1795089700000)
+		if c.Settlement() != Ended || !c.Waits() {
+			t.Errorf("with %q: %v, transcript %v", more, c.Settlement(), c.TranscriptState())
+		}
+		full := merged(t, known, decodedIn(t, `{`+strings.Replace(open, "ongoing", "error", 1)+`}`, schema.KindItem), schema.KindItem)
+		full.Settle(1795089700000)
+		if full.Settlement() != Settled {
+			t.Errorf("by a full item, with %q: %v", more, full.Settlement())
+		}
+	}
+}
+
 func TestSettleWithoutStart(t *testing.T) {
 	t.Parallel()
 	c := decoded(t, []byte(`{"id":"a","status":"queued"}`), schema.KindItem)

@@ -25,6 +25,9 @@ import (
 //     destroy what a detail or a person has read already. The same holds for
 //     turns. A value with any content wins as a whole, as above.
 //   - A null or empty transcript in a list item means nothing.
+//   - What the record of an open call lacked may have come since: once an item without
+//     analysis and cost shows that the call is over, the call counts as if its record
+//     had not been fetched.
 //   - From a page of v2 that replaces the call's own record (bulk), the transcript
 //     counts, and the fields that only v2 has. old is not nil then.
 //   - The caller's opt-out erases transcript, recording, analysis and unknown
@@ -67,7 +70,11 @@ func Merge(old, new *Call, kind schema.Kind) {
 	}
 	first, fetched, run := firstSeen(old, new), new.FetchedAt(), new.RunID()
 	told, spoke := new.TurnCount().OK, new.Turns().Len() > 0
-	wire.Merge(&old.Object, &new.Object)
+	known := old.Object
+	if new.listedOnly() && new.Over() && !old.Over() && old.TurnCount().V == 0 && !old.Analyzed() && !old.costed() {
+		known = wire.Without(&known, "transcript", "transcript_with_tool_calls", "call_analysis", "call_cost")
+	}
+	wire.Merge(&known, &new.Object)
 	new.Row[colTranscriptSource] = parquet.Value{}
 	switch {
 	case new.OptedOut():

@@ -533,8 +533,9 @@ var tallied = []Column{
 var CallTables = []*Table{&Calls, &Turns, &Items, &Recordings, &ToolCalls}
 
 // TallyTables are counted from the calls of a month when it is compacted, and of a day with many calls
-// whenever it is written, so that reports need not read the calls: see calls.Tallies. CountTables are those of them whose rows are sums over calls,
-// FactTables those that count what belongs to calls, or hold calls and callers.
+// whenever it is written, so that reports need not read the calls: see calls.Tallies. CountTables are
+// those of them whose rows are sums over calls, FactTables those that count what belongs to calls, or
+// hold calls and callers.
 var (
 	CountTables = []*Table{&WordTallies, &LengthTallies, &QuarterTallies}
 	FactTables  = []*Table{&ToolTallies, &ItemTallies, &SpeechTallies, &LongestTallies, &CallerTallies, &AttemptTallies}

@@ -30,6 +30,21 @@ func Merge(old, new *schema.Object) {
 	}
 }
 
+// Without returns an object as if some of its fields had not been sent, though they are expected.
+func Without(o *schema.Object, fields ...string) (out schema.Object) {
+	body := []byte{'{'}
+	for m := range scan.Members(AppendJSON(nil, o)) {
+		if !slices.Contains(fields, string(m.Name)) {
+			body = scan.AppendMember(body, 1, m.Key, m.Value.Raw)
+		}
+	}
+	d := Decoder{forced: true, source: o.Source()}
+	if d.Decode(o.Of, append(body, '}'), schema.KindItem, &out) != nil {
+		return *o // not an object with an id
+	}
+	return out
+}
+
 // flagged reports whether the flag that forbids storage is set.
 func (c *codec) flagged(o *schema.Object) bool {
 	if c.optOut == unknown {

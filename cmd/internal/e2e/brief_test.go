@@ -18,7 +18,6 @@ import (
 func TestBriefListSettlesCallsByRecord(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)
-	longtest.Only(t) // TestNoRecordIsPassedOverOfABriefList tests a brief list, and the tests of calls when a call is settled
 	tried, n := longtest.Each(4), 0
 	for name, w := range map[string]struct {
 		step  time.Duration
@@ -36,7 +35,7 @@ func TestBriefListSettlesCallsByRecord(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := found(t, sandbox.Options{World: sandbox.Config{Seed: 38, Calls: 240, Days: 2}})
+			c := found(t, sandbox.Options{World: sandbox.Config{Seed: 38, Calls: 120, Days: 2}})
 			e := newEditor(c)
 			run, asked := 0, map[string]int{}
 			e.edit = func(id string, call map[string]any) bool {
