@@ -5,7 +5,7 @@
 -- of the call, or its beginning if that is unique.
 --
 -- Grain: one row per item of the call's transcript
--- Reads: calls, transcript_turns
+-- Reads: transcript_turns
 -- Arguments: CALL_ID
 -- Empty: the call has no transcript
 -- Example: query call 0014e571-6a1e-4ac3-8f7e-3c1f6e7f2a10
