@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -30,7 +31,9 @@ func sound(t *testing.T) (root string) {
 			t.Fatal(err)
 		}
 	}
-	put(storyRecord("a", 2), storyRecord("b", 3), storyRecord("y", 1), storyRecord("z", 2))
+	attempt := storyRecord("z", 2)
+	attempt.Body = bytes.Replace(attempt.Body, []byte(`"call_type":"phone"`), []byte(`"call_type":"outbound"`), 1)
+	put(storyRecord("a", 2), storyRecord("b", 3), storyRecord("y", 1), attempt)
 	start := testDay.UnixMilli()
 	for _, id := range []string{"a0", "a1", "a2"} {
 		put(schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: start, Body: body(id, &start, &start, "ended", "positive", 2)})
