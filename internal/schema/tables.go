@@ -539,11 +539,19 @@ var CallTables = []*Table{&Calls, &Turns, &Items, &Recordings, &ToolCalls}
 var (
 	CountTables = []*Table{&WordTallies, &LengthTallies, &QuarterTallies}
 	FactTables  = []*Table{&ToolTallies, &ItemTallies, &SpeechTallies, &LongestTallies, &CallerTallies, &AttemptTallies}
-	TallyTables = slices.Concat(CountTables, []*Table{&MinuteTallies}, FactTables)
-	// DayTallies are those that a day with many calls has as well: of a day, those of facts have hardly
-	// fewer rows than the facts.
-	DayTallies = slices.Concat(CountTables, []*Table{&MinuteTallies})
+	TallyTables = slices.Concat(dayTallies, FactTables)
 )
+
+var dayTallies = slices.Concat(CountTables, []*Table{&MinuteTallies})
+
+// TalliesOf returns the tallies that may exist of a month or a day. Of a day, those of facts would
+// have hardly fewer rows than the facts.
+func TalliesOf(period string) []*Table {
+	if len(period) == len("2026-10") {
+		return TallyTables
+	}
+	return dayTallies
+}
 
 // Derived are the tables whose rows follow from those of others.
 var Derived = append([]*Table{&ToolCalls}, TallyTables...)

@@ -109,12 +109,9 @@ func Write(t testing.TB, root string, n int64, d Data) {
 	m.Files = append(m.Files, w.table(&schema.Recordings, d.Recordings, nil)...)
 	m.Files = append(m.Files, w.table(&schema.ToolCalls, w.tools, nil)...)
 	for _, f := range m.Files {
-		switch {
-		case f.Table != schema.Calls.Name:
-		case len(f.Period) == len("2026-11"):
-			m.Files = append(m.Files, w.tallies(f, m.Files, schema.TallyTables)...)
-		case d.Compacted != nil && strings.Contains("159", f.Period[len(f.Period)-1:]) && !w.earlier[f.Period]: // as if it had many calls
-			m.Files = append(m.Files, w.tallies(f, m.Files, schema.DayTallies)...)
+		large := d.Compacted != nil && strings.Contains("159", f.Period[len(f.Period)-1:]) && !w.earlier[f.Period] // as if it had many calls
+		if f.Table == schema.Calls.Name && (len(f.Period) == len("2026-11") || large) {
+			m.Files = append(m.Files, w.tallies(f, m.Files)...)
 		}
 	}
 	m.Files = append(m.Files, w.table(&schema.Runs, d.Runs, nil)...)
@@ -199,7 +196,7 @@ func (w *writer) table(t *schema.Table, rows []Row, lacking []string) []layout.F
 }
 
 // tallies writes tallies of a compacted month or of a day, whose calls are in a file.
-func (w *writer) tallies(calls layout.File, all []layout.File, tables []*schema.Table) (files []layout.File) {
+func (w *writer) tallies(calls layout.File, all []layout.File) (files []layout.File) {
 	pathOf := func(t *schema.Table) string {
 		for _, f := range all {
 			if f.Table == t.Name && f.Period == calls.Period {
@@ -208,7 +205,7 @@ func (w *writer) tallies(calls layout.File, all []layout.File, tables []*schema.
 		}
 		return ""
 	}
-	for _, t := range tables {
+	for _, t := range schema.TalliesOf(calls.Period) {
 		from := "FROM '" + pathOf(&schema.Calls) + "' GROUP BY ALL"
 		var columns, ids []string
 		for _, c := range t.Columns {

@@ -30,16 +30,13 @@ const fewCalls = 8192
 func NewPeriodWriter(in Folder, period, country string, atMost int64) *PeriodWriter {
 	w := &PeriodWriter{Files: NewFiles(in, period, schema.CallTables...)}
 	w.Files[0].info.Country = country
-	var tallies []*schema.Table
 	switch {
 	case len(period) == len("2026-10"):
-		tallies = schema.TallyTables
 		w.Files[0].info.Counted = layout.CountedVersion
-	case atMost > fewCalls:
-		tallies = schema.DayTallies
-	default:
+	case atMost <= fewCalls:
 		return w
 	}
+	tallies := schema.TalliesOf(period)
 	w.Files = append(w.Files, NewFiles(in, period, tallies...)...)
 	w.counts = calls.NewTallies(tallies, w.Add)
 	return w

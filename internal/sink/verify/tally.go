@@ -30,7 +30,7 @@ func newTallyCheck(v *verifier, files map[string]*tableCheck) *tallyCheck {
 		}
 	}
 	if slices.ContainsFunc(schema.TallyTables, func(of *schema.Table) bool { return t.files[of] != nil }) {
-		t.counts = calls.NewTallies(schema.TallyTables, t.row)
+		t.counts = calls.NewTallies(schema.TalliesOf(t.calls.listed.Period), t.row)
 	}
 	return t
 }
