@@ -418,7 +418,7 @@ func (c *Crawl) note(r *schema.Recording, took time.Duration) {
 	}
 	c.mu.Unlock()
 	switch {
-	case failures >= mostFailures:
+	case failures == mostFailures: // those in progress may fail, too
 		c.end(fmt.Sprintf("given up after %d failures in a row: %s", failures, r.Reason), nil)
 	case wasted > mostWasted:
 		c.end(fmt.Sprintf("given up after %v of failures: %s", mostWasted, r.Reason), nil)
