@@ -1,7 +1,6 @@
 package querycmd
 
 import (
-	"context"
 	"strings"
 	"time"
 
@@ -45,7 +44,7 @@ func (a *app) completeFromData(cmd *cobra.Command, flag string) {
 		if out, ok := answer.Conditions(flag, typed); ok {
 			return out, directive | cobra.ShellCompDirectiveNoSpace
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), answer.CompletionTime)
+		ctx, cancel := answer.ForTab(cmd.Context())
 		defer cancel()
 		if err := a.configure(cmd); err != nil {
 			return nil, directive

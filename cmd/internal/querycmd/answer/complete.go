@@ -9,8 +9,14 @@ import (
 	"callhouse/internal/analytics/question"
 )
 
-// CompletionTime bounds the search for completions: a Tab must not block the shell.
-const CompletionTime = time.Second
+// ForTab bounds a search for completions to a second, since a Tab must not block the shell, unless
+// the context has a deadline.
+func ForTab(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Second)
+}
 
 // Conditions returns the names of conditions while the name of a --where is being typed.
 func Conditions(flag, typed string) (out []string, ok bool) {

@@ -82,7 +82,7 @@ func (s *Session) valuesInData(flag, typed string) []Candidate {
 	if out, ok := answer.Conditions(flag, typed); ok {
 		return candidates(out, "conditions")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), answer.CompletionTime)
+	ctx, cancel := answer.ForTab(context.Background())
 	defer cancel()
 	w, giveBack, err := s.borrow(ctx)
 	if err != nil {
