@@ -70,7 +70,7 @@ func write(ctx context.Context, out io.Writer) error {
 		return errors.Join(fmt.Errorf("there is no licence of Go in %s", root), err)
 	}
 	for _, p := range packages {
-		if p.Standard || p.Module == nil || p.Module.Version == "" { // our own has no version
+		if p.Standard || p.Module == nil || p.Module.Version == "" { // the main module has no version
 			continue
 		}
 		if err := n.addPackage(p); err != nil {

@@ -19,7 +19,7 @@ import (
 // serviceUser is the user of the system's nightly run.
 const serviceUser = "callhouse"
 
-// machine is where init writes. Root sets up the machine for the user callhouse, anybody else only
+// machine is where init writes. Root sets up the machine for the user callhouse, other users only
 // their own account.
 type machine struct {
 	system    bool

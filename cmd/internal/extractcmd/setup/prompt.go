@@ -87,7 +87,7 @@ func (p *prompter) ask(ctx context.Context, question, usual string, check func(s
 	}
 }
 
-// secret asks for a text that the terminal does not show.
+// agree asks a yes-or-no question.
 func (p *prompter) secret(ctx context.Context, question string, check func(string) (string, error)) (string, error) {
 	for {
 		words.Fprintf(p.out, "%s: ", question)
