@@ -47,8 +47,8 @@ type State struct {
 	Underived   int64        `json:"calls_without_facts"`   // in files that lack the facts of transcripts
 	Bulk        *bulkState   `json:"bulk,omitempty"`        // pages of v2; omitted: never requested
 	Recordings  *archive     `json:"recordings,omitempty"`  // omitted: they were never archived
-	Alerts      *alerts      `json:"alerts,omitempty"`      // only resources that were listed
-	Resources   []listState  `json:"resources"`             // the listed ones
+	Alerts      *alerts      `json:"alerts,omitempty"`      // of query alert; omitted: there are no rules
+	Resources   []listState  `json:"resources"`             // only resources that were listed
 	Resting     []restState  `json:"resting,omitempty"`     // operations that runs skip until a later time
 	Gaps        []gapText    `json:"coverage_gaps"`
 	Journal     int64        `json:"journal_bytes"`

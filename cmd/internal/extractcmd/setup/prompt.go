@@ -87,7 +87,7 @@ func (p *prompter) ask(ctx context.Context, question, usual string, check func(s
 	}
 }
 
-// agree asks a yes-or-no question.
+// secret asks for a text that the terminal does not show.
 func (p *prompter) secret(ctx context.Context, question string, check func(string) (string, error)) (string, error) {
 	for {
 		words.Fprintf(p.out, "%s: ", question)
@@ -102,7 +102,7 @@ func (p *prompter) secret(ctx context.Context, question string, check func(strin
 	}
 }
 
-// agree asks a question of yes or no.
+// agree asks a yes-or-no question.
 func (p *prompter) agree(ctx context.Context, question string, usual bool) (bool, error) {
 	choice := map[bool]string{true: "Y/n", false: "y/N"}[usual]
 	text, err := p.ask(ctx, question, choice, func(text string) (string, error) {

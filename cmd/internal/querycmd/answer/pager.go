@@ -49,7 +49,7 @@ func (c *Command) Paged() *Pager {
 	if p.width, p.height, err = term.GetSize(int(p.tty.Fd())); err != nil || p.width < 20 || p.height < 4 {
 		return nil
 	}
-	// Colours are shown, the text stays on the screen, and it is UTF-8 in any locale.
+	// Show colours, leave the text on the screen, and use UTF-8 in any locale.
 	for name, usual := range map[string]string{"LESS": "FRX", "LESSCHARSET": "utf-8"} {
 		if _, set := c.Env.Vars[name]; !set {
 			p.env = append(p.env, name+"="+usual)
@@ -65,7 +65,7 @@ func (c *Command) Paged() *Pager {
 // Unwrap returns the terminal.
 func (p *Pager) Unwrap() io.Writer { return p.tty }
 
-// Show colours, leave the text on the screen, and use UTF-8 in any locale.
+// Write implements io.Writer.
 func (p *Pager) Write(text []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -24,12 +24,12 @@ type Table struct {
 	Columns []Candidate
 }
 
-// Vocabulary is what completion knows.
+// Vocabulary is the input of completion.
 type Vocabulary struct {
 	Tables    []Table
 	Functions []string
 	Keywords  []string // in upper case
-	Starts    []string // Vocabulary is the input of completion.
+	Starts    []string // keywords that begin a statement
 	Commands  []Candidate
 	// Follow returns the completions of the last word of a command.
 	Follow    func(words []string) []Candidate
