@@ -99,7 +99,7 @@ func New(c Config) *Server {
 	mux.Handle("GET /metrics", s.unlimited(promhttp.HandlerFor(c.Metrics, promhttp.HandlerOpts{})))
 	mux.Handle("GET /healthz", http.HandlerFunc(s.health))
 	all := http.NewServeMux()
-	all.Handle("GET /calls/{id}/recording", http.HandlerFunc(s.recording)) // uncompressed, so that parts can be requested
+	all.Handle("GET /calls/{id}/recording", http.HandlerFunc(s.recording)) // uncompressed: players request it in parts
 	if c.Assistant != nil {
 		all.Handle("/mcp", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			user, _, _ := r.BasicAuth()
