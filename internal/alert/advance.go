@@ -60,7 +60,7 @@ func (s *State) Advance(p Policy, readings []Reading, until, now time.Time) (due
 			continue
 		}
 		if g.Alert != nil {
-			g.Alert.Last.Note = "It cannot be judged any more: a week without enough calls."
+			g.Alert.Last.Note = "No longer judged: too few calls for a week."
 			tell(ended, g.Alert.ID, g.Alert.Last)
 		}
 		delete(r.Groups, key)

@@ -136,7 +136,7 @@ func read(fsys disk.FS, root string) (State, error) {
 	case err != nil:
 		return s, fmt.Errorf("read the state of alerts: %s: %w", path, err)
 	case s.Version != version:
-		return s, fmt.Errorf("read the state of alerts: %s has form %d, this program reads form %d", path, s.Version, version)
+		return s, fmt.Errorf("read the state of alerts: %s has format version %d, this program reads version %d", path, s.Version, version)
 	}
 	return s, nil
 }

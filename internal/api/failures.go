@@ -80,7 +80,7 @@ var (
 		count: network}
 	wrongBody = &rule{name: "200 with a wrong body", tries: [2]int{5, 4}, then: [2]Then{stopAddress, SetAside},
 		pause: time.Second, count: wrong}
-	broken = &rule{name: "200 with a page that cannot be taken apart", tries: [2]int{1, 3}, then: [2]Then{Narrow, SetAside},
+	broken = &rule{name: "200 with a page that cannot be split", tries: [2]int{1, 3}, then: [2]Then{Narrow, SetAside},
 		pause: time.Second, count: wrong}
 	tooLarge = &rule{name: "body too large", tries: [2]int{1, 1}, then: [2]Then{Narrow, SetAside}, count: wrong}
 	canceled = &rule{name: "canceled", tries: [2]int{1, 1}}

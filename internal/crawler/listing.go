@@ -214,7 +214,7 @@ func (l *listing) take(ctx context.Context, q *query, p *envelope.Page) (*query,
 	}
 	switch {
 	case end && l.gap:
-		l.problem("calls vanished between pages, and the service takes no start_at_before to look again")
+		l.problem("calls vanished between pages, and the service does not accept start_at_before to list them again")
 		return nil, nil
 	case end, below, l.pages == l.maxPages:
 		return nil, nil

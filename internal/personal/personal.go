@@ -93,13 +93,13 @@ func New(o Options) (*Finder, error) {
 	for _, k := range o.Kinds {
 		i := slices.Index(kinds.All, k)
 		if i < 0 {
-			return nil, fmt.Errorf("%q is no kind of personal data", string(k))
+			return nil, fmt.Errorf("%q is not a kind of personal data", string(k))
 		}
 		f.wanted |= 1 << i
 	}
 	for _, p := range o.Patterns {
 		if !kindName.MatchString(string(p.Kind)) || slices.Contains(kinds.All, p.Kind) {
-			return nil, fmt.Errorf("%q cannot be the name of a pattern: it takes a new name of lower-case letters and underscores",
+			return nil, fmt.Errorf("%q cannot name a pattern: use a new name of lower-case letters and underscores",
 				string(p.Kind))
 		}
 	}

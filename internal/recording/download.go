@@ -164,7 +164,7 @@ func (a *Archive) answer(res *http.Response, host string, p *part) (missing int6
 		if err := p.restart(); err != nil {
 			return 0, here(err)
 		}
-		return failed(Failed, "sent another part than it was asked for")
+		return failed(Failed, "sent a different part than requested")
 	case s == http.StatusOK:
 	case s == http.StatusUnauthorized, s == http.StatusForbidden:
 		return failed(Expired, fmt.Sprintf("no longer accepts the link (HTTP %d)", s))

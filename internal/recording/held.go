@@ -61,7 +61,7 @@ func (a *Archive) there(ctx context.Context) error {
 	}
 	_, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("the archive of recordings %s is not there: %w", dir, err)
+		return fmt.Errorf("the archive of recordings %s does not exist: %w", dir, err)
 	}
 	return errors.Join(err, ctx.Err())
 }
@@ -79,7 +79,7 @@ func (a *Archive) Delete(ctx context.Context, stems []string) (done Deleted, lef
 	days := map[string][]string{}
 	for _, stem := range stems {
 		if !fs.ValidPath(stem) {
-			left, err = append(left, stem), errors.Join(err, fmt.Errorf("%q is no place in the archive", stem))
+			left, err = append(left, stem), errors.Join(err, fmt.Errorf("%q is not a path in the archive", stem))
 			continue
 		}
 		days[path.Dir(stem)] = append(days[path.Dir(stem)], stem)
@@ -119,7 +119,7 @@ func (a *Archive) Delete(ctx context.Context, stems []string) (done Deleted, lef
 // requested.
 func (a *Archive) Open(ctx context.Context, name string) (io.ReadSeekCloser, error) {
 	if !fs.ValidPath(name) {
-		return nil, fmt.Errorf("%q is no place in the archive", name)
+		return nil, fmt.Errorf("%q is not a path in the archive", name)
 	}
 	return a.store.Open(ctx, a.uri+"/"+name)
 }

@@ -27,10 +27,10 @@ import (
 
 const followAbout = `follow keeps the warehouse minutes behind the service, until it is stopped. It polls the newest page of
 the list, fetches the transcripts of calls as they end, and commits at most once a minute. Every day
-at --sweep-at it does what extract run does; so it does at the start if that is overdue.
+at --sweep-at it does what extract run does, and also at the start if that is overdue.
 
 It holds the warehouse: other commands that write end with exit code 4. While the service is down it
-tries again, ever more rarely. A refused key or a wrong address ends it with exit code 1.
+retries with growing pauses. A refused key or a wrong address ends it with exit code 1.
 
 With --listen it receives hints that calls have changed, fetches their records at once, and polls only
 every ten minutes (see --follow-every) while hints bring all calls: a POST of JSON to /hints that
@@ -226,7 +226,7 @@ func (f *follower) failed(err error) {
 	f.failures++
 	if f.failures == 1 {
 		f.failing = time.Now()
-		f.log.Warn("cannot follow; trying again, ever more rarely", "error", f.Secrets.Error(err))
+		f.log.Warn("cannot follow; retrying with growing pauses", "error", f.Secrets.Error(err))
 	}
 }
 

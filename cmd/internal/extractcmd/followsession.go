@@ -312,7 +312,7 @@ func (s *session) tidy(ctx context.Context) error {
 		return err
 	}
 	if s.undeleted != nil {
-		s.log.Warn("recordings are left to be deleted", "error", s.undeleted)
+		s.log.Warn("some recordings could not be deleted", "error", s.undeleted)
 	}
 	return nil
 }

@@ -23,11 +23,11 @@ import (
 )
 
 const recordingsAbout = `recordings stores the audio of calls in the archive that --recordings names, newest first. extract run
-and extract follow do the same beside everything else, so it is needed only after their time was too
-short, or for a schedule of its own. It lists no calls; it asks the service only for new links, one
-request each, where the known ones have expired.
+and extract follow also do this, so the command is needed only if they ran out of time, or for a
+separate schedule. It lists no calls; it sends requests to the service only to replace expired links,
+one request each.
 
-Recordings that failed before are tried at once; runs wait longer from night to night. Before that it
+Recordings that failed before are tried at once, while runs wait longer after each failure. First it
 deletes the recordings that must not be kept, as every run does.
 
 Exit codes: 0 nothing is due any more; 1 failed, nothing lost; 2 wrong use or configuration; 3 some

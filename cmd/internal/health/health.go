@@ -127,7 +127,7 @@ type followState struct {
 }
 
 func (f *followState) text() string {
-	text := "the list was not polled yet"
+	text := "the list has not been polled yet"
 	if f.Polled != nil {
 		text = "polled " + age(f.Polled.Age) + " ago"
 	}

@@ -104,7 +104,7 @@ func trust(ca []byte) (*tls.Config, error) {
 		c.RootCAs = x509.NewCertPool()
 	}
 	if !c.RootCAs.AppendCertsFromPEM(ca) {
-		return nil, errors.New("its file of certificates contains none")
+		return nil, errors.New("its certificate file contains no certificate")
 	}
 	return c, nil
 }

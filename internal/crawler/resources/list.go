@@ -83,7 +83,7 @@ func (l *list) walk(ctx context.Context, query url.Values) (outcome, error) {
 			return endedList, nil
 		}
 		if len(l.of.Queries) > 0 && page.Total > 0 && l.AllCalls(l.of.Path, page.Total) {
-			l.sideProblem(l.of, "the list has as many calls as there are in all: the service does not seem to look at the parameter")
+			l.sideProblem(l.of, "the list has as many calls as the list of all calls: the service seems to ignore the parameter")
 			return endedList, nil
 		}
 		n, all, err := l.put(ctx, &page)

@@ -76,11 +76,11 @@ var entity = regexp.MustCompile(`^[A-Z][A-Z_]{0,30}$`)
 func New(c Config) (*Client, error) {
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
-		return nil, errors.New("the address of a service is like http://localhost:3000, without user and password")
+		return nil, errors.New("the address must be like http://localhost:3000, without user and password")
 	}
 	for _, e := range c.Entities {
 		if !entity.MatchString(e) {
-			return nil, fmt.Errorf("%q is no type of Presidio's, such as PERSON", e)
+			return nil, fmt.Errorf("%q is not a Presidio entity type, such as PERSON", e)
 		}
 	}
 	return &Client{Config: c, address: strings.TrimRight(c.URL, "/") + "/analyze", slots: make(chan struct{}, mostAtOnce),
@@ -148,7 +148,7 @@ func spansIn(text string, at int, places []place) (spans []personal.Span) {
 	return spans
 }
 
-var errResting = errors.New("the service failed before, and is not asked again yet")
+var errResting = errors.New("the service failed recently and is not used for a moment")
 
 // enter waits for permission to send a request.
 func (c *Client) enter() error {
@@ -238,7 +238,7 @@ func (c *Client) send(text string) ([]place, error) {
 		Score float64 `json:"score"`
 	}
 	if err := json.Unmarshal(raw, &answer); err != nil || answer == nil {
-		return nil, fmt.Errorf("POST %s: the answer is no list of places", c.address)
+		return nil, fmt.Errorf("POST %s: the answer is not a list of places", c.address)
 	}
 	bytesAt := make([]int, 0, len(text)+1) // by character
 	for i := range text {
@@ -248,7 +248,7 @@ func (c *Client) send(text string) ([]place, error) {
 	places := []place{}
 	for _, a := range answer {
 		if a.Start < 0 || a.End < a.Start || a.End >= len(bytesAt) {
-			return nil, fmt.Errorf("POST %s: the answer has a place outside of the text", c.address)
+			return nil, fmt.Errorf("POST %s: the answer has a place outside the text", c.address)
 		}
 		if a.Score >= leastScore && slices.Contains(c.Entities, a.Type) {
 			places = append(places, place{bytesAt[a.Start], bytesAt[a.End], kinds.Kind(strings.ToLower(a.Type))})

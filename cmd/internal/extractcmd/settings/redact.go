@@ -127,8 +127,8 @@ func (s *Settings) patterns() (out []layout.Pattern, err error) {
 		name, re, ok := strings.Cut(line, "=")
 		p := layout.Pattern{Kind: strings.TrimSpace(name), Re: strings.TrimSpace(re)}
 		if !ok || p.Re == "" {
-			return nil, cli.Usage(`a line is: name = regular expression, such as member = \bM-\d{6}\b`,
-				"line %d of %s is no pattern", n, s.RedactPatterns)
+			return nil, cli.Usage(`write name = regular expression, such as member = \bM-\d{6}\b`,
+				"line %d of %s is not a pattern", n, s.RedactPatterns)
 		}
 		o, err := redactorOptions(&layout.Redaction{Patterns: []layout.Pattern{p}})
 		if err == nil {
@@ -175,7 +175,7 @@ func redactor(r *layout.Redaction, key []byte) (*mask.Redactor, error) {
 			return made, nil
 		}
 	}
-	return nil, cli.Usage("a newer callhouse may know it: upgrade", "what the warehouse redacts cannot be read: %w", err)
+	return nil, cli.Usage("a newer callhouse may know it: upgrade", "read what the warehouse redacts: %w", err)
 }
 
 // identified returns an entry of the manifest with the fingerprint of its recognizers.

@@ -65,7 +65,7 @@ func (s *Server) handler(t *tool) sdk.ToolHandler {
 		began := time.Now()
 		r, ok := ctx.Value(readerKey{}).(Reader)
 		if !ok {
-			return nil, errors.New("nobody is known to have called the tool")
+			return nil, errors.New("the caller of the tool is unknown")
 		}
 		a, err := s.answer(ctx, t, r, req.Params.Arguments)
 		if err != nil && ctx.Err() == nil {
@@ -156,7 +156,7 @@ func (c *call) parse(t *tool, raw json.RawMessage) error {
 	given := map[string]json.RawMessage{}
 	if len(raw) > 0 {
 		if err := json.Unmarshal(raw, &given); err != nil {
-			return cli.Usage("for example: {\"since\": \"7d\"}", "the arguments are no JSON object")
+			return cli.Usage("for example: {\"since\": \"7d\"}", "the arguments are not a JSON object")
 		}
 	}
 	for name := range given {
