@@ -12,19 +12,19 @@ import (
 	"callhouse/internal/schema"
 )
 
-// usable returns how many of a minute's requests a run sends without other clients. The rest stays
-// free for others: see api/pace.go.
+// usable returns how many of a minute's requests a run sends if there are no other clients. The
+// rest stays free for others: see api/pace.go.
 func (c *Crawler) usable() float64 {
 	return float64(c.minute) * 29 / 30
 }
 
-// Within returns the number of requests that a run sends in d without other clients, if it starts
-// with an unused budget.
+// Within returns the number of requests that a run sends in d if it starts with an unused budget
+// and there are no other clients.
 func (c *Crawler) Within(d time.Duration) int64 {
 	return int64(min(float64(c.second)*d.Seconds(), c.usable()*d.Minutes()))
 }
 
-// Takes returns the time that n requests take without other clients.
+// Takes returns the time that n requests take if there are no other clients.
 func (c *Crawler) Takes(n int64) time.Duration {
 	return time.Duration(max(float64(n)/float64(c.second), 60*float64(n)/c.usable()) * float64(time.Second))
 }

@@ -16,7 +16,7 @@ import (
 	"callhouse/internal/words"
 )
 
-// Slack is how much earlier than after whole days an operation may be repeated: a run may begin
+// Slack is how much an operation may be repeated early, relative to whole days: a run may begin
 // slightly earlier than the previous one.
 const Slack = 12 * time.Hour
 

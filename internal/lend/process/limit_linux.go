@@ -13,8 +13,8 @@ import (
 // stacks, Go's heap and the reserves of allocators.
 const headroom = 768 << 20
 
-// Limit lets this process allocate memory more bytes, and write files of at most file bytes. It
-// also disables core files.
+// Limit limits this process to memory bytes in addition to its current memory, and to files of at
+// most file bytes. It also disables core files.
 func Limit(memory, file int64) error {
 	if err := LimitSpace(memory + headroom); err != nil {
 		return err
@@ -36,8 +36,8 @@ func Limit(memory, file int64) error {
 // dataHeadroom is the part of it for thread stacks and Go's heap.
 const dataHeadroom = 32 << 20
 
-// limitData lets this process make more additional bytes writable. Unlike address space, most of
-// these are used, so they bound the process's memory.
+// limitData limits the writable memory of this process to its current size plus more bytes. Unlike
+// address space, most of it is used, so this bounds the process's memory.
 func limitData(more int64) error {
 	raw, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
@@ -51,8 +51,8 @@ func limitData(more int64) error {
 	return syscall.Setrlimit(syscall.RLIMIT_DATA, &syscall.Rlimit{Cur: data, Max: data})
 }
 
-// LimitSpace lets this process use more additional bytes of address space. DuckDB then gets an
-// error for allocations beyond its own limit.
+// LimitSpace limits the address space of this process to its current size plus more bytes. DuckDB
+// then gets an error for allocations beyond its own limit.
 func LimitSpace(more int64) error {
 	var pages int64
 	raw, err := os.ReadFile("/proc/self/statm")
