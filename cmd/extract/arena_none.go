@@ -2,5 +2,5 @@
 
 package main
 
-// oneArena has nothing to do without a C library.
+// oneArena does nothing: without cgo there is no C library.
 func oneArena() {}

@@ -11,11 +11,11 @@ import (
 	"callhouse/cmd/internal/extractcmd"
 )
 
-// Small memory is preferred to speed: the service's limits leave the processor idle. GOGC and
+// Low memory use takes priority over speed: the service's limits leave the processor idle. GOGC and
 // GOMEMLIMIT in the environment override this.
 const (
 	gcPercent   = 50
-	memoryLimit = 96 << 20 // soft: above it, Go collects harder. With less, a night over large day files mostly collects
+	memoryLimit = 96 << 20 // soft: above it, Go collects harder. A lower limit spends most of a night over large day files collecting
 )
 
 func main() {

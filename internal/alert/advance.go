@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Policy is what a rule says about its messages.
+// Policy holds a rule's settings for its messages.
 type Policy struct {
 	Name       string
-	Definition string // all that makes the rule what it is
+	Definition string // hash of the rule; a different one restarts it
 	Source     string
 	Condition  string
-	For        int           // windows in a row in which the condition must be met
-	Step       time.Duration // how much later a window must end to count as the next one
+	For        int           // consecutive windows in which the condition must be met
+	Step       time.Duration // minimum distance between the ends of two windows that both count
 	Remind     time.Duration // 0: never
 	Channels   []string
 }
@@ -23,17 +23,16 @@ type Policy struct {
 type Reading struct {
 	Key   string // identifies the group
 	Item  Item
-	Fires bool // the condition is met beyond chance
-	Holds bool // a running alert goes on: the condition is met, perhaps by chance
+	Fires bool // the condition is met, beyond chance
+	Holds bool // a running alert continues: the condition is met, perhaps by chance
 }
 
-// quiet is how long a group may be without enough calls before its alert ends.
+// quiet is how long a group may lack enough calls before its alert ends.
 const quiet = 7 * 24 * time.Hour
 
-// Advance takes the readings of a rule, of the window until a time, into the state, and puts the
-// messages that are due into the outbox. A group without a reading was not judged: nothing is known,
-// so its alert goes on, for a week of calls at most, whether or not these come late. It returns the
-// messages.
+// Advance applies the readings of a rule, for the window that ends at until, to the state, adds the
+// due messages to the outbox, and returns them. A group without a reading could not be judged, so
+// its alert continues, but for at most a week of calls, even if these arrive late.
 func (s *State) Advance(p Policy, readings []Reading, until, now time.Time) (due []*Message) {
 	r := s.rule(p)
 	r.Error = ""
@@ -61,7 +60,7 @@ func (s *State) Advance(p Policy, readings []Reading, until, now time.Time) (due
 			continue
 		}
 		if g.Alert != nil {
-			g.Alert.Last.Note = "It cannot be judged any more: a week without enough calls."
+			g.Alert.Last.Note = "No longer judged: too few calls for a week."
 			tell(ended, g.Alert.ID, g.Alert.Last)
 		}
 		delete(r.Groups, key)
@@ -89,10 +88,10 @@ const (
 	none
 )
 
-// take takes a reading of a group, and returns the event that is due and its id.
+// take applies a reading to a group, and returns the due event and its id.
 func (g *Group) take(p Policy, read Reading, now time.Time) (event int, id string) {
 	item := read.Item
-	fresh := item.To.Sub(g.Window) >= p.Step // otherwise it is the same window, perhaps with late calls
+	fresh := item.To.Sub(g.Window) >= p.Step // otherwise it is the same window, perhaps with calls that arrived late
 	g.Name = item.Group
 	switch {
 	case read.Fires && (fresh || g.Met == 0):
@@ -127,10 +126,10 @@ func (g *Group) take(p Policy, read Reading, now time.Time) (event int, id strin
 	return none, ""
 }
 
-// Fail records that a rule could not be evaluated. Its alerts stay as they are.
+// Fail records that a rule could not be evaluated. Its alerts do not change.
 func (s *State) Fail(p Policy, why string) { s.rule(p).Error = clip(why) }
 
-// rule returns the state of a rule. One that was edited begins anew.
+// rule returns the state of a rule. An edited rule starts with an empty state.
 func (s *State) rule(p Policy) *Rule {
 	r := s.Rules[p.Name]
 	if r == nil || r.Definition != p.Definition {

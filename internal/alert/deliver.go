@@ -13,26 +13,27 @@ import (
 type Channel interface {
 	// Send sends a message. Its error contains no secret.
 	Send(ctx context.Context, m *Message) error
-	// Repeats reports whether a message that is sent twice arrives once: the receiver knows its id.
+	// Repeats reports whether the receiver recognizes a repeated message by its id and discards it.
 	Repeats() bool
 }
 
 const (
-	// patience is how long one try may take.
+	// patience is the time limit of one attempt.
 	patience = 15 * time.Second
 	// lifetime is how long a message is kept for a channel that is down.
 	lifetime = 24 * time.Hour
-	tries    = 3 // of one run
+	tries    = 3 // attempts per run
 )
 
-// Deliver sends what is in the outbox, in the order of each channel. A message that a channel does
-// not take stays for the next call, until it is a day old. Each step is saved before the next one:
+// Deliver sends the messages in the outbox, in order for each channel. A message that a channel
+// does not accept stays for the next call, until it is a day old. Deliver saves two steps of each
+// attempt:
 //
-//   - before a try, that it begins. If the process is killed then, nobody knows whether the message
-//     arrived: it is sent again only if the channel discards repetitions, and is lost else.
-//   - after it, what came of it.
+//   - its start. If the process is killed afterwards, it is unknown whether the message arrived: it is
+//     sent again only if the channel discards repetitions; otherwise it counts as lost.
+//   - its result.
 //
-// It returns how many messages were sent.
+// It returns the number of sent messages.
 func (s *Store) Deliver(ctx context.Context, channels map[string]Channel, now func() time.Time,
 	pause func(context.Context, time.Duration)) (sent int, err error) {
 	down := map[string]bool{}
@@ -70,19 +71,19 @@ func (s *Store) Deliver(ctx context.Context, channels map[string]Channel, now fu
 	return sent, nil
 }
 
-// saveError means that the state cannot be written: then nothing more is sent.
+// saveError reports that the state cannot be written. Nothing more is sent then.
 type saveError struct{ error }
 
 func (e *saveError) Unwrap() error { return e.error }
 
-// send tries to send a message, a few times.
+// send tries a few times to send a message.
 func (s *Store) send(ctx context.Context, c Channel, m *Message, now func() time.Time, pause func(context.Context, time.Duration)) error {
 	for try := 1; ; try++ {
 		m.Sending = true
 		if err := s.Save(); err != nil {
 			return &saveError{err}
 		}
-		// An interrupt lets a try come to its end: otherwise nobody would know whether the message arrived.
+		// An attempt is not interrupted: otherwise it would be unknown whether the message arrived.
 		once, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		err := c.Send(once, m)
 		cancel()
@@ -101,15 +102,15 @@ func (s *Store) send(ctx context.Context, c Channel, m *Message, now func() time
 	}
 }
 
-// RefusedError means that a channel refused a message for a reason that a pause does not mend, such
-// as a wrong address. It is tried again with the next run all the same: somebody may mend it.
+// RefusedError reports that a channel refused a message for a reason that waiting does not resolve,
+// such as a wrong address. The next run still tries again, since the reason may have been fixed.
 type RefusedError struct{ Err error }
 
 func (e *RefusedError) Error() string { return e.Err.Error() }
 
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// Pause waits, until ctx is done.
+// Pause waits for d or until ctx is done.
 func Pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
@@ -122,7 +123,7 @@ func clip(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), 200)], "")
 }
 
-// Waiting describes the oldest message that is still to be sent; empty if there is none.
+// Waiting describes the oldest unsent message; empty if there is none.
 func (s *State) Waiting() string {
 	if len(s.Outbox) == 0 {
 		return ""

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Event is what a message reports of an alert.
+// Event is the event that a message reports.
 type Event string
 
 // The events.
@@ -18,55 +18,55 @@ const (
 	Ended    Event = "ended"
 )
 
-// Message is what one channel is to be sent of one rule: the alerts that started, go on or ended
-// with one evaluation.
+// Message is sent by one channel for one rule: it lists the alerts that started, continue or ended
+// in one evaluation.
 type Message struct {
-	ID        string    `json:"id"` // the same whenever it is sent
+	ID        string    `json:"id"` // the same for every attempt
 	Channel   string    `json:"channel"`
 	Event     Event     `json:"event"`
-	Source    string    `json:"source,omitempty"` // whose calls: the title of the rules, or the profile
+	Source    string    `json:"source,omitempty"` // source of the calls: the title of the rules, or the profile
 	Rule      string    `json:"rule"`
 	Condition string    `json:"condition"` // completed_percent below 70%
 	At        time.Time `json:"at"`
 	Items     []Item    `json:"items"`
 
 	Tries   int    `json:"tries,omitempty"`
-	Error   string `json:"error,omitempty"`   // of the last try
-	Sending bool   `json:"sending,omitempty"` // a try has begun, of which nothing is known
+	Error   string `json:"error,omitempty"`   // of the last attempt
+	Sending bool   `json:"sending,omitempty"` // an attempt has begun; its result is unknown
 }
 
-// Item is one group of calls in a message. Texts are for people, numbers exact.
+// Item is one group of calls in a message. Texts are for people; numbers are exact.
 type Item struct {
 	Group  string    `json:"group,omitempty"` // empty: all calls
-	Since  time.Time `json:"since"`           // begin of the first window in which the condition was met
+	Since  time.Time `json:"since"`           // start of the first window in which the condition was met
 	From   time.Time `json:"from"`            // the window
 	To     time.Time `json:"to"`
 	Value  Figure    `json:"value"`
 	Low    *Figure   `json:"low,omitempty"`    // bounds
 	High   *Figure   `json:"high,omitempty"`   //
-	Bounds string    `json:"bounds,omitempty"` // of what: value or change
+	Bounds string    `json:"bounds,omitempty"` // quantity that they bound: value or change
 	Before *Figure   `json:"before,omitempty"` // the value in the previous period, or the usual one
-	Calls  *float64  `json:"calls,omitempty"`  // that the value is computed from
-	Of     string    `json:"of,omitempty"`     // what these are
-	Note   string    `json:"note,omitempty"`   // why it ended, where that is not obvious
-	// Command lists the calls; Link is where the live page shows them.
+	Calls  *float64  `json:"calls,omitempty"`  // that are the basis of the value
+	Of     string    `json:"of,omitempty"`     // unit of Calls
+	Note   string    `json:"note,omitempty"`   // why it ended, unless that is obvious
+	// Command lists the calls; Link is the page of the live server that shows them.
 	Command string `json:"command"`
 	Link    string `json:"link,omitempty"`
 }
 
-// What bounds are of.
+// Quantities with bounds.
 const (
 	BoundsOfValue  = "value"
 	BoundsOfChange = "change"
 )
 
-// Figure is a number as people read it, and exactly.
+// Figure is a number, formatted and exact.
 type Figure struct {
 	Text   string  `json:"text"`
 	Number float64 `json:"number"`
 }
 
-// idOf returns an id that is the same for the same parts.
+// idOf returns an id that depends only on the parts.
 func idOf(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:12])
@@ -94,16 +94,16 @@ func (m *Message) Title() string {
 	return title
 }
 
-// mostItems is how many groups a message describes; the others are counted.
+// mostItems is the maximum number of groups that a message describes; the rest are counted.
 const mostItems = 10
 
-// Shown returns the items to describe, and the number of others.
+// Shown returns the items to describe, and the number of the rest.
 func (m *Message) Shown() (items []Item, others int) {
 	n := min(len(m.Items), mostItems)
 	return m.Items[:n], len(m.Items) - n
 }
 
-// Text returns what is known of an item, in one or two sentences.
+// Text describes an item in one or two sentences.
 func (i *Item) Text(event Event) string {
 	var b strings.Builder
 	if i.Group != "" {
@@ -137,7 +137,7 @@ func (i *Item) Text(event Event) string {
 	return b.String()
 }
 
-// span describes a window; whole days by their dates.
+// span describes a window; one of whole days by its dates.
 func span(from, to time.Time) string {
 	if whole(from) && whole(to) {
 		last := to.Add(-time.Hour)

@@ -1,7 +1,7 @@
 // Package alert decides when a message about a rule is due, and keeps messages until they are sent.
-// Its state is a file beside the warehouse's tables: which alerts are running, and what is still to
-// be sent. A change of the state and the messages that follow from it are written at once, before
-// anything is sent. The package reads no calls, and knows no channel.
+// Its state is a file beside the warehouse's tables, with the running alerts and the unsent
+// messages. A change of the state and the resulting messages are written together, before anything
+// is sent. The package reads no calls and does not depend on any channel.
 package alert
 
 import (
@@ -17,22 +17,22 @@ import (
 	"callhouse/internal/sink/disk"
 )
 
-// version is that of the state's form. Another one is refused.
+// version is the version of the state's format. Other versions are refused.
 const version = 1
 
-// State is which alerts are running, and what is still to be sent.
+// State holds the running alerts and the unsent messages.
 type State struct {
 	Version   int              `json:"version"`
 	CheckedAt time.Time        `json:"checked_at"` // when the rules were last evaluated
-	Snapshot  int64            `json:"snapshot"`   // over which
+	Snapshot  int64            `json:"snapshot"`   // that they were evaluated over
 	Rules     map[string]*Rule `json:"rules"`
 	Outbox    []*Message       `json:"outbox"`
-	Lost      []Lost           `json:"lost,omitempty"` // of the last week
+	Lost      []Lost           `json:"lost,omitempty"` // in the last week
 }
 
 // Rule is the state of a rule.
 type Rule struct {
-	Definition string            `json:"definition"`      // a hash: an edited rule begins anew
+	Definition string            `json:"definition"`      // a hash; an edited rule starts with an empty state
 	Error      string            `json:"error,omitempty"` // why it could not be evaluated
 	Groups     map[string]*Group `json:"groups"`
 }
@@ -40,22 +40,22 @@ type Rule struct {
 // Group is the state of a rule for one group of calls.
 type Group struct {
 	Name   string    `json:"name"`
-	Window time.Time `json:"window"`        // end of the last window that was judged
-	Met    int       `json:"met,omitempty"` // latest windows in a row in which the condition was met
+	Window time.Time `json:"window"`        // end of the last judged window
+	Met    int       `json:"met,omitempty"` // number of latest consecutive windows in which the condition was met
 	Since  time.Time `json:"since,omitzero"`
 	Alert  *Alert    `json:"alert,omitempty"` // nil: none is running
 }
 
-// Alert is one that is running.
+// Alert is a running alert.
 type Alert struct {
 	ID      string    `json:"id"`
-	Since   time.Time `json:"since"`   // begin of the first window in which the condition was met
+	Since   time.Time `json:"since"`   // start of the first window in which the condition was met
 	Started time.Time `json:"started"` // when its message was written
-	Told    time.Time `json:"told"`    // the last message
-	Last    Item      `json:"last"`    // in it
+	Told    time.Time `json:"told"`    // time of the last message
+	Last    Item      `json:"last"`    // as of the latest reading
 }
 
-// Lost is a message that was not sent, or of which nobody knows.
+// Lost is a message that was not sent, or whose delivery is unknown.
 type Lost struct {
 	ID      string    `json:"id"`
 	Rule    string    `json:"rule"`
@@ -68,14 +68,14 @@ type Lost struct {
 // remembered is how long lost messages are shown.
 const remembered = 7 * 24 * time.Hour
 
-// LockedError means that another process evaluates the rules of this warehouse.
+// LockedError reports that another process is evaluating the rules of this warehouse.
 type LockedError struct{ Root string }
 
 func (e *LockedError) Error() string {
 	return "another query alert is running over " + e.Root
 }
 
-// Store is the state of a warehouse, locked.
+// Store holds the state of a warehouse and its lock.
 type Store struct {
 	State
 	root string
@@ -108,7 +108,8 @@ func Open(root string) (_ *Store, err error) {
 	return s, nil
 }
 
-// Read returns the state of the warehouse at root, without the lock; nil if no rule was evaluated.
+// Read returns the state of the warehouse at root, without the lock; nil if rules were never
+// evaluated.
 func Read(root string) (*State, error) {
 	fsys, err := disk.OpenToRead(root)
 	if err != nil {
@@ -135,17 +136,17 @@ func read(fsys disk.FS, root string) (State, error) {
 	case err != nil:
 		return s, fmt.Errorf("read the state of alerts: %s: %w", path, err)
 	case s.Version != version:
-		return s, fmt.Errorf("read the state of alerts: %s has form %d, this program reads form %d", path, s.Version, version)
+		return s, fmt.Errorf("read the state of alerts: %s has format version %d, this program reads version %d", path, s.Version, version)
 	}
 	return s, nil
 }
 
-// Save writes the state, durably.
+// Save writes the state durably.
 func (s *Store) Save() error {
 	raw, err := json.MarshalIndent(&s.State, "", " ")
 	if err == nil {
 		path := filepath.Join(s.root, layout.AlertsName)
-		// Not a temporary name of the sink's, which removes those of killed runs.
+		// Not a temporary name of the sink, which removes those left by killed runs.
 		err = disk.Replace(s.fsys, path+".new", path, append(raw, '\n'), true)
 	}
 	if err != nil {
@@ -157,13 +158,13 @@ func (s *Store) Save() error {
 // Close releases the lock.
 func (s *Store) Close() error { return s.lock.Close() }
 
-// Keep forgets the rules that no longer exist, and what was lost long ago.
+// Keep removes the rules that no longer exist, and old entries of lost messages.
 func (s *State) Keep(rules []string, now time.Time) {
 	maps.DeleteFunc(s.Rules, func(name string, _ *Rule) bool { return !slices.Contains(rules, name) })
 	s.Lost = slices.DeleteFunc(s.Lost, func(l Lost) bool { return now.Sub(l.At) > remembered })
 }
 
-// Count returns the number of alerts that are running.
+// Count returns the number of running alerts.
 func (s *State) Count() (n int64) {
 	for _, r := range s.Rules {
 		for _, g := range r.Groups {
@@ -175,7 +176,7 @@ func (s *State) Count() (n int64) {
 	return n
 }
 
-// Running returns the groups of a rule with a running alert, by their keys, as they were last.
+// Running returns the latest item of each group with a running alert, by key.
 func (s *State) Running(p Policy) map[string]Item {
 	out := map[string]Item{}
 	for key, g := range s.rule(p).Groups {

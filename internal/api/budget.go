@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Spend is one request, as the budget remembers it across runs.
+// Spend is one request in the form that the budget stores across runs.
 type Spend struct {
 	Sent     time.Time
 	Answered time.Time // when its answer began; zero: not yet, or never
@@ -34,16 +34,16 @@ type budget struct {
 
 	mu             sync.Mutex
 	line           []*waiter     // in the order of their admission
-	second, minute time.Duration // the windows, with their margins
-	flying         []*ticket     // not answered, in the order of their sending
+	second, minute time.Duration // the windows, including their margins
+	flying         []*ticket     // unanswered requests, in the order of sending
 	answered       []*ticket     // answered less than a minute ago, in order
-	past           int           // number of these answered more than a second ago
+	past           int           // number of these whose answer began more than a second ago
 	free           []int32       // free slots of the ledger
 	slots          slots
 	pace           pace
 }
 
-// waiter is a request that waits for its admission.
+// waiter is a request waiting for admission.
 type waiter struct {
 	priority Priority
 	wake     chan struct{} // it is next, or the budget has changed
@@ -54,7 +54,7 @@ type ticket struct {
 	slot     int32
 	at       instant
 	sent     time.Time // by the wall clock, for the ledger
-	answered instant   // when its answer began; before that, without meaning
+	answered instant   // when its answer began; undefined before that
 	good     bool      // the answer began, and was not a failure
 	// number of others that were sent in the second before it, and that held slots of the minute
 	second, minute int
@@ -65,7 +65,8 @@ type ticket struct {
 // fastest rate at which a system slews its clock.
 func margin(window time.Duration) time.Duration { return 2*time.Millisecond + window/2000 }
 
-// ledgerSize returns enough slots of the ledger for all requests in flight and those recalled.
+// ledgerSize returns the number of ledger slots needed for all requests in flight and those
+// recalled.
 func ledgerSize(perSecond, perMinute, recalled int) int {
 	return max(perMinute, recalled) + perSecond + perMinute/8
 }

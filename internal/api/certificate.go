@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// CertificateError means that a server answers at the service's address, but that no secure
-// connection to it can be made. Nothing was sent.
+// CertificateError means that a server answers at the service's address, but no secure connection
+// to it is possible. Nothing was sent.
 type CertificateError struct {
 	BaseURL string
 	Err     error
@@ -30,7 +30,8 @@ func (e *CertificateError) Unwrap() error { return e.Err }
 // Plain reports whether the server does not use TLS.
 func (e *CertificateError) Plain() bool { return errors.Is(e.Err, http.ErrSchemeMismatch) }
 
-// Outdated reports whether the certificate is not valid now, by this machine's clock.
+// Outdated reports whether the certificate is not valid at the current time of this machine's
+// clock.
 func (e *CertificateError) Outdated() bool {
 	invalid, ok := errors.AsType[x509.CertificateInvalidError](e.Err)
 	return ok && invalid.Reason == x509.Expired

@@ -28,8 +28,8 @@ const (
 	GraceTimeout = 2 * time.Second
 )
 
-// piece is how much of a body must arrive in each pieceTimeout, or all that is left of it: about a
-// kilobyte a second. A timeout for silence is not enough, since an occasional byte resets it.
+// piece is the part of a body that must arrive within each pieceTimeout, unless less remains: about
+// a kilobyte a second. A timeout for silence is not enough, since an occasional byte resets it.
 const piece = 32 << 10
 
 const (
@@ -53,7 +53,7 @@ type Client struct {
 	http      *http.Client
 	closeIdle func()
 	secrets   *words.Secrets // omitted from failures
-	large     chan struct{}  // held while there is a large body
+	large     chan struct{}  // held while a large body is in memory
 	rules     []*rule        // the table of failures
 
 	budget    *budget
@@ -114,7 +114,7 @@ func (c *Client) Verdict() error { return c.health.verdict() }
 func (c *Client) Use() (held, allowed int, closed time.Duration) { return c.budget.use() }
 
 // newTransport returns a transport that sends each request once. HTTP/2 is off: it repeats requests
-// by itself, and at a few requests a second it gains nothing.
+// on its own, and at a few requests a second it gains nothing.
 func newTransport(workers int) *http.Transport {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)

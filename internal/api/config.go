@@ -37,14 +37,14 @@ func (Secret) MarshalText() ([]byte, error) { return []byte(masked), nil }
 
 // Config holds the service's address, the key and the limits.
 type Config struct {
-	BaseURL   string // the service's address, without /v3 and what follows
+	BaseURL   string // the service's address, without /v3 and the rest of the path
 	Key       Secret // the organisation's API key
 	KeySource string // where Key came from, for messages: "CALLHOUSE_API_KEY"
 
 	PerSecond int     // the service's limit of requests per second
 	PerMinute int     // and per minute
 	Share     float64 // the fraction of both to use, above 0 and at most 1
-	Workers   int     // requests in flight; 0: as many as the limits allow
+	Workers   int     // concurrent requests; 0: chosen from the limits
 
 	// Recall holds the spends of earlier runs, in any order; old spends do no harm. Note is called
 	// twice for every spend, with the number of its slot: before it is sent, and when its answer
@@ -77,8 +77,8 @@ func (cfg *Config) SetDefaults() {
 	cfg.DownFailures = cmp.Or(cfg.DownFailures, 20)
 	cfg.Version = cmp.Or(cfg.Version, "dev")
 	second, _ := cfg.Limits()
-	// Three seconds of latency keep about as many in flight as this. Others may be reading bodies
-	// and storing results.
+	// Three seconds of latency keep about this many requests in flight. The other workers may be
+	// reading bodies and storing results.
 	cfg.Workers = cmp.Or(cfg.Workers, min(4*second, 128))
 	if cfg.Now == nil {
 		cfg.Now = time.Now

@@ -49,7 +49,7 @@ func (c *Client) Do(ctx context.Context, r Request, accept func(*Answer) error) 
 			}
 			attempt++
 		}
-		// While a page is awaited, nothing else proceeds. So if the service did answer, the page is
+		// Nothing else proceeds while a page is awaited. So if the service did answer, the page is
 		// requested again at once.
 		if rule.pause == 0 || attempt == 2 && !r.Kind.alone() && f.Status != 0 {
 			continue

@@ -53,9 +53,9 @@ type rule struct {
 
 const always = 0
 
-// The table of failures; docs/design/crawler.md describes it. Two rules override it: if there was
-// never an answer, the run soon stops (*UnreachableError, *CertificateError), and if there is no good
-// answer for long, it stops too (*ServiceDownError).
+// The table of failures; docs/design/crawler.md describes it. Two rules override it. If there was
+// never an answer, the run soon stops (*UnreachableError, *CertificateError). If there is no good
+// answer for a long time, it stops too (*ServiceDownError).
 var (
 	badRequest   = &rule{name: "400 bad request", statuses: []int{400}, tries: [2]int{1, 1}, then: [2]Then{Simplify, SetAside}, cursor: true}
 	unauthorized = &rule{name: "401 unauthorized", statuses: []int{401}, tries: [2]int{1, 1}, then: [2]Then{stopKey, stopKey}}
@@ -80,14 +80,14 @@ var (
 		count: network}
 	wrongBody = &rule{name: "200 with a wrong body", tries: [2]int{5, 4}, then: [2]Then{stopAddress, SetAside},
 		pause: time.Second, count: wrong}
-	broken = &rule{name: "200 with a page that cannot be taken apart", tries: [2]int{1, 3}, then: [2]Then{Narrow, SetAside},
+	broken = &rule{name: "200 with a page that cannot be split", tries: [2]int{1, 3}, then: [2]Then{Narrow, SetAside},
 		pause: time.Second, count: wrong}
 	tooLarge = &rule{name: "body too large", tries: [2]int{1, 1}, then: [2]Then{Narrow, SetAside}, count: wrong}
 	canceled = &rule{name: "canceled", tries: [2]int{1, 1}}
 	spent    = &rule{name: "given up", tries: [2]int{1, 1}, then: [2]Then{EndList, SetAside}}
 )
 
-// rules is the table as a client takes it.
+// rules is the table in the form that a client uses.
 var rules = []*rule{badRequest, unauthorized, forbidden, notFound, conflict, cursorGone, rateLimited, serverError, unavailable,
 	redirected, otherStatus, timedOut, noConnection, untrusted, cutShort, wrongBody, broken, tooLarge, canceled, spent}
 
@@ -122,7 +122,7 @@ func (r *rule) attempts(k Kind) int {
 
 func (r *rule) after(k Kind) Then {
 	switch then := r.then[1]; {
-	case k == Bulk && then == stopKey: // the key may be valid for all else
+	case k == Bulk && then == stopKey: // the key may be valid for other requests
 		return askList
 	case k.alone():
 		return then
@@ -142,7 +142,7 @@ func pauses(first time.Duration) backoff.BackOff {
 
 // RequestError is an attempt without a good answer.
 type RequestError struct {
-	Then       Then     // what follows
+	Then       Then     // the consequence
 	Status     int      // 0: none
 	Allowed    []string // the query parameters that the service lists as known
 	CursorLost bool     // of a page reached by a cursor: the service may have dropped the cursor
@@ -206,7 +206,7 @@ func (f *RequestError) TooLarge() bool { return f.rule == tooLarge }
 // ErrBroken is the error of a page that cannot be split into its items.
 var ErrBroken = errors.New("the page cannot be parsed")
 
-// wrongBodyOf makes a failure of an answer whose content was not requested.
+// wrongBodyOf returns the failure of an answer with content other than the requested.
 func wrongBodyOf(a *Answer, err error) *RequestError {
 	if errors.Is(err, ErrBroken) {
 		return &RequestError{rule: broken, Status: a.Status, Err: err}

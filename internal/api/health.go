@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// firstContact is how long, and how often, a service is tried that has never answered: a wrong
-// address should be noticed soon.
+// firstContact and firstContactTries limit the attempts to reach a service that has never answered:
+// a wrong address should be noticed soon.
 const (
 	firstContact      = 15 * time.Second
 	firstContactTries = 4
@@ -116,7 +116,7 @@ func (h *health) bad(f *RequestError, cfg *Config, base string) error {
 	return nil
 }
 
-// failing returns the number of attempts that have failed in a row.
+// failing returns the number of consecutive failed attempts.
 func (h *health) failing() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -183,10 +183,10 @@ func (c *Client) outage(ctx context.Context) (bool, error) {
 	}
 }
 
-// probe sends the probe once. A good answer to it says nothing about the requests that fail, so it
+// probe sends the probe once. Its success does not show that the failing requests would work, so it
 // does not count as a good answer.
 func (c *Client) probe(ctx context.Context) *RequestError {
-	f, _ := c.attempt(ctx, &c.cfg.Probe, false, nil, new(time.Duration)) // the clock was checked before
+	f, _ := c.attempt(ctx, &c.cfg.Probe, false, nil, new(time.Duration)) // the clock was already checked
 	return f
 }
 

@@ -9,20 +9,21 @@ import (
 	"time"
 )
 
-// Others use the same limits, and a run cannot see them. The only sign of them is a 429 to one of
-// our requests: the number of slots that we held of the window at that moment is what fits beside
-// them. The values below were chosen by simulation: see TestNeighbours and docs/design/benchmarks.md.
+// Other clients use the same limits, invisible to a run. Their only sign is a 429 to one of our
+// requests: the number of slots that we held of the window at that moment is what fits beside them.
+// The values below were chosen by simulation: see TestNeighbours and docs/design/benchmarks.md.
 const (
 	// A part of each window, 1/sparePart, is left free every spareEvery, and used up again within
-	// spareFor. A client that was locked out can then send; one of our requests is refused, which
-	// reveals the client.
+	// spareFor. In that time, a client that was locked out can send; one of our requests is then
+	// refused, which reveals the client.
 	sparePart  = 20
 	spareEvery = 20 * time.Second
 	spareFor   = 10 * time.Second
-	// After a refusal we hold less than fitted, by 1/backOff of it, for steadyFirst; by twice as
-	// much, four and eight times as much if refusals come before it has risen, within a minute. The time
-	// doubles whenever the next refusal finds the same number, up to steadyMost. Then the ceiling
-	// rises: by the spare part within the first rise, and by twice as much in each following one.
+	// After a refusal we hold 1/backOff less than fitted, for steadyFirst. If refusals come within
+	// a minute, before the ceiling has risen, we hold less by twice, four and eight times as much.
+	// The time doubles whenever the next refusal finds the same number, up to steadyMost. Then the
+	// ceiling rises: by the spare part within the first rise, and by twice as much in each
+	// following one.
 	backOff     = 10
 	steadyFirst = 6 * time.Second
 	steadyMost  = 64 * time.Second
@@ -30,13 +31,14 @@ const (
 	// A service that asks to wait this long has a window that is full until then, so it was used
 	// too fast: we hold less by what the limit allows in that time.
 	longWait = 5 * time.Second
-	// A single refusal is often a mere fault. It is ignored if the ceiling has not been lowered for
-	// aloneAfter; one below what fitted, also if none was ignored for ignoreAfter.
+	// A single refusal is often just a fault. It is ignored if the ceiling has not been lowered for
+	// aloneAfter. Below what fitted, it is also ignored if no refusal was for ignoreAfter.
 	aloneAfter  = 90 * time.Second
 	pairWithin  = 6 * time.Second
 	ignoreAfter = 20 * time.Second
-	// A run begins with half of the limits for this time, since there may be other clients, and
-	// sends no faster than 7/10 of the limit of a second: one that sends at an even pace gets through.
+	// A run begins with half of the limits for this time, since there may be other clients. It
+	// sends no faster than 7/10 of the limit of a second, so that a client that sends at an even
+	// pace gets through.
 	warmUp = 15 * time.Second
 	// closeFirst is how long nothing is sent after a refusal that specifies no wait. It doubles
 	// while requests are only refused, up to maxPause.
@@ -51,7 +53,7 @@ const (
 // pace is the part of the limits that we may use now.
 type pace struct {
 	closed         instant // nothing is sent before: the service refuses requests
-	next           instant // nor before: requests are spread over the minute
+	next           instant // nor before this: requests are spread over the minute
 	second, minute ceiling
 
 	lastRefusal instant // the last one that changed the pace
@@ -67,8 +69,8 @@ func newPace(perSecond, perMinute int) pace {
 }
 
 // refused reports a refused request, sent less than a second after second others, when minute
-// others held slots of the minute. asked is how long the service asks to wait; 0: unspecified. Requests sent before the last refusal was
-// known carry no new information.
+// others held slots of the minute. asked is how long the service asks to wait; 0: unspecified.
+// Requests sent before the last refusal was known carry no new information.
 func (p *pace) refused(sent, now instant, asked time.Duration, second, minute int) {
 	news := sent >= p.lastRefusal
 	if news {
@@ -84,8 +86,8 @@ func (p *pace) refused(sent, now instant, asked time.Duration, second, minute in
 	if !news {
 		return
 	}
-	// Which window was full? The one in which we hold more than fitted last time; else the one that
-	// is nearer to its ceiling. A full second is over within one.
+	// Which window was full? The one in which we hold more than fitted last time, or else the one
+	// that is nearer to its ceiling. A full second ends within a second.
 	c, fitted := &p.minute, minute
 	inSecond, inMinute := p.second.exceeds(now, second), p.minute.exceeds(now, minute)
 	nearer := inSecond && !inMinute || inSecond == inMinute && second*p.minute.at(now) > minute*p.second.at(now)
@@ -116,8 +118,8 @@ type ceiling struct {
 	steady   time.Duration // how long it stayed after the last refusal; 0: no refusal yet
 	fitted   int           // number of slots that fitted then
 	again    int           // refusals in a row that found it too high before it had risen
-	ignored  instant       // time of a refusal that may mean nothing
-	lowered  instant       // time of the last one that meant something
+	ignored  instant       // time of a refusal that was ignored
+	lowered  instant       // time of the last refusal that was not
 	provoked bool          // the row of refusals began when we exceeded what fitted
 }
 

@@ -38,7 +38,7 @@ const (
 	Older                   // older parts of the list
 	Besides                 // other resources
 	Backlog                 // records of older calls
-	Spare                   // what only uses up the rest of the budget
+	Spare                   // work that only uses up the rest of the budget
 )
 
 // Request is one request to the service.
@@ -71,7 +71,7 @@ func Segment(text string) string {
 	return escaped
 }
 
-// Answer is the result of a request: a complete good answer, or with a failure as much of it as
+// Answer is the result of a request: a complete good answer or, after a failure, the part that
 // arrived.
 type Answer struct {
 	Status int

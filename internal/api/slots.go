@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// slots is when requests give back their slots of the second, if that is before a second after
+// slots computes when requests may give back their slots of the second earlier than a second after
 // their answer began. At latencies over a second and a half that rule alone costs requests: five
 // slots held for three seconds are a hundred requests a minute.
 //
@@ -14,13 +14,13 @@ import (
 // Let fast and slow be the shortest and the longest latency.
 //
 //   - The time before one request's count and the time after another's are together at least fast.
-//     So one that is sent a second less fast after another's answer is counted a second later.
-//   - So is one that is sent a second plus slow less fast after another was sent.
+//     So a request sent a second minus fast after another's answer is counted a second later.
+//   - The same holds for one sent a second plus slow minus fast after another was sent.
 //
 // A request that takes longer than slow keeps its slot. A slot is never given back sooner than the
 // limit of the minute requires.
 type slots struct {
-	enough instant // this long after sending is soon enough for the limit of the minute
+	enough instant // time after sending that suffices for the limit of the minute
 	most   int     // slots of the minute that may be taken on the assumption
 
 	fast, slow instant // latencies of the last minute; 0: too few are known
@@ -40,14 +40,14 @@ const (
 )
 
 // trusted reports whether the assumption holds so far. A refusal that may be due to it is excused
-// if as many requests have failed for other reasons: then it is likely a fault, too.
+// if as many requests have failed for other reasons, since it is then likely a fault as well.
 func (s *slots) trusted() bool { return s.ours <= s.others }
 
 // refused counts a refusal.
 func (s *slots) refused(now instant) {
 	if now < s.used+time.Minute+s.slow && s.trusted() {
 		s.ours++
-		s.learned = 0 // at once
+		s.learned = 0 // learn again at once
 	} else {
 		s.others++
 	}
@@ -76,7 +76,7 @@ func (b *budget) learn(now instant) {
 	s.fast, s.slow = max(0, s.fast-2*vary/n), s.slow+2*vary/n+vary/(slowest-1)
 }
 
-// sooner returns when a slot of the second is free, by the assumption.
+// sooner returns when a slot of the second becomes free under the assumption.
 func (b *budget) sooner(now instant) instant {
 	s := &b.slots
 	if s.fast == 0 {

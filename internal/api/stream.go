@@ -45,16 +45,16 @@ const (
 	streamRefusals = 3
 	// keyGood is how long a key counts as accepted after a good answer.
 	keyGood = time.Minute
-	// blamed is how long, after a stream ended because only its requests were refused, the 429s of
-	// other streams also count as their own, unless a request outside streams is refused.
+	// blamed is how long other streams' 429s also count as their own after a stream ended because
+	// only its requests were refused, unless a request outside streams is refused.
 	blamed = 10 * time.Minute
 	// mostExcused is the maximum number of a stream's failures that are attributed to the whole
 	// service.
 	mostExcused = 20
 )
 
-// NewStream returns the stream of an operation. Streams of the same group share their time; nil for
-// none.
+// NewStream returns the stream of an operation. Streams of the same group share their time; a nil
+// group shares nothing.
 func NewStream(a Allowance, group *Stream) *Stream {
 	return &Stream{allow: a, group: group, left: a.Time}
 }
@@ -174,8 +174,8 @@ func (s *Stream) patience() time.Duration {
 	return min(requestTimeout, max(s.left, headerTimeout/2))
 }
 
-// heldBack reports a failure to the budget, and returns how long all requests are held back. Of the
-// failures of a stream, only a 429 that may concern all requests does that.
+// heldBack reports a failure to the budget, and returns how long all requests are held back. For a
+// stream's failures, it is nonzero only after a 429 that may concern all requests.
 func (c *Client) heldBack(s *Stream, t *ticket, f *RequestError) time.Duration {
 	switch {
 	case s == nil && f.rule == rateLimited:
@@ -253,8 +253,8 @@ func (c *Client) optional(ctx context.Context, r *Request, accept func(*Answer) 
 	}
 }
 
-// guilty counts a failure of a stream's request, and reports whether the stream is at fault: the
-// service answers others. A first failure is presumed to be the stream's, unless it has a
+// guilty counts a failure of a stream's request, and reports whether the stream is at fault because
+// the service answers others. A first failure is presumed to be the stream's, unless it has a
 // consequence.
 func (c *Client) guilty(ctx context.Context, s *Stream, f *RequestError, began time.Time, took time.Duration, last bool) (bool, error) {
 	if f.rule == notFound { // a valid answer
@@ -331,7 +331,7 @@ func (c *Client) concludeOptional(ctx context.Context, r *Request, f *RequestErr
 	switch {
 	case f.Then == stopKey || f.Then == askList:
 		f.Then = instead
-		_, err := c.vouch(ctx, time.Now().Add(-keyGood)) // the key may be valid for all else
+		_, err := c.vouch(ctx, time.Now().Add(-keyGood)) // the key may be valid for other requests
 		return err
 	case f.Then == stopAddress, f.Then == Missing && !f.contract:
 		f.Then = instead

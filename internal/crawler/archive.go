@@ -13,8 +13,8 @@ import (
 	"callhouse/internal/schema"
 )
 
-// renewals is the share of a night's requests that may renew links to recordings: a warehouse that gets
-// an archive late has an expired link for each of its calls.
+// renewals is the share of a night's requests that may renew links to recordings: a warehouse whose
+// archive is enabled late has an expired link for each of its calls.
 const renewals = 0.1
 
 // newRecordings prepares the archiving of recordings.
@@ -35,7 +35,7 @@ func (c *Crawler) newRecordings() *recordings.Crawl {
 	return recordings.New(cfg)
 }
 
-// beside crawls, and archives recordings meanwhile and afterwards.
+// beside crawls, and archives recordings during the crawl and after it.
 func (c *Crawler) beside(ctx context.Context) error {
 	if c.recordings == nil {
 		return c.crawl(ctx)
@@ -46,7 +46,7 @@ func (c *Crawler) beside(ctx context.Context) error {
 		if err := c.crawl(ctx); err != nil {
 			return err
 		}
-		if err := c.committed(ctx); err != nil { // the last recordings become due
+		if err := c.committed(ctx); err != nil { // so that the last recordings become due
 			return err
 		}
 		over.Fire()
@@ -62,11 +62,12 @@ func (c *Crawler) beside(ctx context.Context) error {
 	return work.Wait()
 }
 
-// ArchiveRecordings archives what is due as of each commit of the store until ctx is done; with
-// once, only what is due now. It does nothing else, and is for a crawler that does not Run.
+// ArchiveRecordings archives the recordings due as of each commit of the store until ctx is done;
+// with once, only those due now. It does nothing else, and is for a crawler whose Run is not
+// called.
 func (c *Crawler) ArchiveRecordings(ctx context.Context, once bool) error {
 	c.meter.update(func(p *Progress) { p.Phase = Archiving })
-	c.listed.Fire() // nothing is listed for it
+	c.listed.Fire() // it does not wait for a list
 	over := streams.NewSignal()
 	if once {
 		over.Fire()
@@ -77,10 +78,10 @@ func (c *Crawler) ArchiveRecordings(ctx context.Context, once bool) error {
 	return c.streams.Remember(context.WithoutCancel(ctx))
 }
 
-// Report returns the result so far of a crawler that does not Run.
+// Report returns the result so far of a crawler whose Run is not called.
 func (c *Crawler) Report() Report { return c.report() }
 
-// renewLink requests a call's record for the link in it, and stores it like any other.
+// renewLink requests a call's record for its link, and stores it like any other record.
 func (c *Crawler) renewLink(ctx context.Context, id string) (out recordings.Renewal, err error) {
 	s := c.streams.Of("links to recordings", streams.Links)
 	if s.Idle() != "" || ctx.Err() != nil {

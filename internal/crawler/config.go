@@ -35,7 +35,7 @@ type Config struct {
 	// Transcripts is their source; unless it is v3, the store must be a BulkStore.
 	Transcripts bulk.Source
 	// Verify is the share of a night's requests that a run may use to compare transcripts of v2
-	// with v3; zero: it compares none. With MaxDuration, all of the remaining time is used.
+	// with v3; zero: none. With MaxDuration, all of the remaining time is used.
 	Verify float64
 
 	// Resources are fetched besides calls, a parent before its children. The store must then be an
@@ -48,9 +48,9 @@ type Config struct {
 	// Bodies requests records that never change, once each: see [resource.Resource.Lasting].
 	Bodies bool
 
-	// Recordings is the archive of the calls' recordings, which are stored beside all else; nil: they
-	// are not. The store must then be a RecordingStore. With RecordingsAgain, those that failed
-	// lately are tried, too.
+	// Recordings is the archive of the calls' recordings, which are stored in parallel; nil: they
+	// are not stored. The store must then be a RecordingStore. RecordingsAgain also tries those
+	// that failed recently.
 	Recordings      *recording.Archive
 	RecordingsAgain bool
 

@@ -40,20 +40,20 @@ type Crawler struct {
 	second, minute int   // our part of the limits
 	since          int64 // ms; 0: no bound
 	filters        params.Filters
-	trial          *semaphore.Weighted // of 1: who tries a bound of the list for the first time
+	trial          *semaphore.Weighted // of weight 1: held by the first request that tries a bound of the list
 	streams        *streams.Set
 	resources      *resources.Crawl
 	readers        sync.Pool
 	skips          skips
-	cameLate       atomic.Bool // a transcript came after its record was taken to have none for good
+	cameLate       atomic.Bool // a transcript arrived after its record was assumed to have none for good
 	// Items listed with and without call_analysis or call_cost.
 	itemsWith, itemsWithout atomic.Int64
 
-	// What the parts of a run wait for: see crawl.
+	// Events in a run: see crawl.
 	begun, newest, listed streams.Signal
 	partLeast             int64             // pages: see parts
 	polled                *listing          // the last poll; nil: none
-	bulk                  *bulk.Crawl       // nil: the store takes nothing from v2
+	bulk                  *bulk.Crawl       // nil: the store accepts nothing from v2
 	recordings            *recordings.Crawl // nil: they are not archived
 
 	offered   time.Time // when the store was last offered a commit
@@ -147,8 +147,8 @@ func (c *Crawler) verifies() bool { return c.bulk != nil && !c.cfg.ListOnly }
 var errDeadline = errors.New("the run's time limit is reached")
 
 // Run lists, fetches and commits, once. A run that ctx or MaxDuration ends early commits what has
-// arrived and returns no error; the report has it (Interrupted, DeadlineHit). The report also has
-// the calls and pages that could not be fetched (SetAside, Problems); see [Report.Complete].
+// arrived and returns no error; the report records it (Interrupted, DeadlineHit). The report also
+// lists the calls and pages that could not be fetched (SetAside, Problems); see [Report.Complete].
 //
 // An error is one of package api, of the store (normally a [*StoreError]), perhaps joined with
 // another, or that of Config.Ready. Data fetched before the error is committed, too.
@@ -215,7 +215,7 @@ func (c *Crawler) Progress() Progress {
 	return p
 }
 
-// put stores records. What has arrived is stored even if the run is being stopped.
+// put stores records. It stores what has arrived even if the run is being stopped.
 func (c *Crawler) put(ctx context.Context, recs ...schema.Record) error {
 	if len(recs) == 0 {
 		return nil

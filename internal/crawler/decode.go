@@ -32,7 +32,7 @@ func (c *Crawler) readCall(body []byte, k schema.Kind, look func(*calls.Call)) (
 	r := c.readers.Get().(*reader)
 	defer c.readers.Put(r)
 	if err := r.decoder.Decode(body, k, &r.call); err != nil {
-		return heading{}, err // the error describes itself
+		return heading{}, err // the error is self-explanatory
 	}
 	if len(r.call.ID()) == 0 {
 		return heading{}, errNoID
@@ -45,7 +45,7 @@ func (c *Crawler) readCall(body []byte, k schema.Kind, look func(*calls.Call)) (
 	return heading{id: string(r.call.ID()), start: r.call.StartAt()}, nil
 }
 
-// decode passes a body, decoded, to look. Its drift was counted, or is not of interest.
+// decode passes a decoded body to look. Drift is not counted.
 func (c *Crawler) decode(body []byte, k schema.Kind, look func(*calls.Call)) error {
 	r := c.readers.Get().(*reader)
 	defer c.readers.Put(r)

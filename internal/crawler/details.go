@@ -17,7 +17,7 @@ import (
 
 var errOtherCall = errors.New("the record of another call")
 
-// fetchDetails fetches the due details. If they make more calls due, it fetches these, too. While
+// fetchDetails fetches the due details. If this makes more calls due, it fetches those, too. While
 // calls are still being listed, those that pages of v2 did not supply are left to a later round:
 // more of them may then share a page.
 func (c *Crawler) fetchDetails(ctx context.Context, last bool) error {
@@ -76,7 +76,7 @@ func (c *Crawler) fetchDue(ctx context.Context, scope calls.DueScope) error {
 	return c.fetchAll(ctx, c.store.Due(ctx, scope), 0)
 }
 
-// fetchAll fetches the details of calls. It begins none after limit, if that is not zero.
+// fetchAll fetches the details of calls. It starts none after limit, unless that is zero.
 func (c *Crawler) fetchAll(ctx context.Context, dues iter.Seq2[calls.Due, error], limit time.Duration) error {
 	var stopping atomic.Bool // the loop's own context does not show errors
 	begun := time.Now()
@@ -123,7 +123,8 @@ func (c *Crawler) fetchAll(ctx context.Context, dues iter.Seq2[calls.Due, error]
 	return errors.Join(workers.Wait(), c.passOver(ctx))
 }
 
-// priorityOf returns the priority of a call's record: the list goes before those of older calls.
+// priorityOf returns the priority of a call's record: the list goes before the records of older
+// calls.
 func (c *Crawler) priorityOf(due *calls.Due) api.Priority {
 	if due.StartAt.OK && due.StartAt.V < c.windowFrom() {
 		return api.Backlog
@@ -166,7 +167,7 @@ func (c *Crawler) fetchDetail(ctx context.Context, id string, p api.Priority, s 
 	return nil
 }
 
-// askRecord requests one call's record, which take stores. failed is take's error.
+// askRecord requests one call's record, which take stores. failed is the error of take.
 func (c *Crawler) askRecord(ctx context.Context, id string, p api.Priority, s *api.Stream,
 	take func(*calls.Call, schema.Record) error) (f *api.RequestError, failed, err error) {
 	r := callRequest(id)

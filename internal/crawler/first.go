@@ -37,7 +37,7 @@ func First(cfg *api.Config, calls int64) forecast.Run {
 	return p
 }
 
-// Takes returns the time that n requests take within the limits if nobody else uses them.
+// Takes returns the time that n requests take within the limits if there are no other clients.
 func Takes(cfg *api.Config, n int64) time.Duration {
 	var c Crawler
 	c.second, c.minute = cfg.Limits()

@@ -8,13 +8,14 @@ import (
 	"callhouse/internal/crawler/params"
 )
 
-// A crawler that follows the service does not Run. It polls the newest part of the list, and fetches
-// the records that this makes due, again and again; its caller commits in between. Its store yields
-// calls that are due before they are committed.
+// A crawler that follows the service does not call Run. It repeatedly polls the newest part of the
+// list and fetches the records that become due; its caller commits in between. Its store yields due
+// calls before they are committed.
 
-// Poll stores the newest page of the list, and further ones down to from, in ms: what started before
-// is known. The error is one of package api, of the store, or that of Config.Ready. If a page fails,
-// the error is the *api.RequestError. reached is false if the list did not come down to from.
+// Poll stores the newest page of the list, and further ones down to from, in ms: calls that started
+// earlier are known. The error is one of package api, of the store, or that of Config.Ready. If a
+// page fails, the error is the *api.RequestError. reached is false if the list did not get down to
+// from.
 func (c *Crawler) Poll(ctx context.Context, from int64) (reached bool, err error) {
 	c.meter.update(func(p *Progress) { p.Phase = Listing })
 	top, err := c.ask(ctx, query{Query: params.Query{Sorted: true, Before: forever}})
@@ -32,7 +33,7 @@ func (c *Crawler) Poll(ctx context.Context, from int64) (reached bool, err error
 	}
 	l := c.newListing(from, forever, from)
 	l.top = top
-	if p := c.polled; p != nil && p.inOrder() { // it need not be proven again
+	if p := c.polled; p != nil && p.inOrder() { // the order is already proven
 		l.ordered = p.ordered
 	}
 	_, err = l.walk(ctx)
@@ -40,8 +41,8 @@ func (c *Crawler) Poll(ctx context.Context, from int64) (reached bool, err error
 	return l.covered <= from, err
 }
 
-// FetchDue fetches the records that are due and were not requested before, and begins none after
-// limit. It leaves to nightly runs what can wait: probes, and kinds of calls that turn out to have
+// FetchDue fetches the due records that were not requested before, and starts none after limit.
+// Less urgent work is left to nightly runs: probes, and kinds of calls that turn out to have
 // transcripts.
 func (c *Crawler) FetchDue(ctx context.Context, limit time.Duration) error {
 	if c.cfg.ListOnly {
@@ -59,7 +60,7 @@ func (c *Crawler) FetchDue(ctx context.Context, limit time.Duration) error {
 	return c.fetchAll(ctx, c.store.Due(ctx, scope), limit)
 }
 
-// Fetch fetches the records of some calls, whatever is known of them.
+// Fetch fetches the records of some calls, even if they are not due.
 func (c *Crawler) Fetch(ctx context.Context, ids []string) error {
 	return c.fetchAll(ctx, func(yield func(calls.Due, error) bool) {
 		for _, id := range ids {
@@ -70,5 +71,5 @@ func (c *Crawler) Fetch(ctx context.Context, ids []string) error {
 	}, 0)
 }
 
-// Close ends a crawler that does not Run.
+// Close ends a crawler whose Run is not called.
 func (c *Crawler) Close() { c.api.Close() }

@@ -16,7 +16,7 @@ import (
 const (
 	maxNothingNew = 50 // consecutive pages without a new item
 	maxRestarts   = 3  // restarts of a list from its top
-	// moreCalls is how many calls a list may have beyond twice the service's count.
+	// moreCalls is how many calls a list may have in excess of twice the service's count.
 	moreCalls = 100_000
 )
 
@@ -24,17 +24,17 @@ const (
 // service did not accept sort_order.
 const orderProof = 3
 
-// earliest is the first start_at, in ms, that is plausible: the year 2000. An earlier one is not
-// the time of a call (-1, or seconds for milliseconds). Such a call is stored as it was sent, and
-// its place is ignored when the order is checked.
+// earliest is the first plausible start_at, in ms: the year 2000. An earlier one is not the time of
+// a call (-1, or seconds for milliseconds). Such a call is stored as it was sent, and ignored when
+// the order is checked.
 const earliest = 946_684_800_000
 
 // listing lists one stretch: the calls with from <= start_at < to, newest first, page by page.
 //
-// It relies only on what it sees. While start_at never rises from page to page, everything above
-// the lowest one seen has been listed; this is recorded page by page. The lowest millisecond itself
-// is complete only when a page has gone below it, since the next page may begin with more calls of
-// the same millisecond.
+// It relies only on the pages it receives. While start_at never rises from page to page, everything
+// above the lowest one seen has been listed; this is recorded page by page. The lowest millisecond
+// itself is complete only when a page has gone below it, since the next page may begin with more
+// calls of the same millisecond.
 type listing struct {
 	c        *Crawler
 	from, to int64  // to may be forever
@@ -42,13 +42,13 @@ type listing struct {
 	since    int64  // earlier items are dropped
 	maxPages int    // 0: no limit
 	top      *asked // the first page, if it was requested before
-	again    bool   // listed again for calls already known: coverage is not recorded
+	again    bool   // lists known calls again: coverage is not recorded
 	stream   *api.Stream
-	readers  *readers // others may read parts of it; nil: none
+	readers  *readers // readers that may take over parts of it; nil: none
 
 	pages    int   // so far
 	lowest   int64 // lowest start_at seen; forever: none
-	covered  int64 // recorded as covered down to here
+	covered  int64 // lowest start_at recorded as covered
 	ordered  int   // pages since the last one whose items were out of order
 	shuffled bool  // there was such a page
 	rising   bool  // start_at rose from one page to the next: not the requested order
@@ -63,12 +63,12 @@ type listing struct {
 	seen        *envelope.Recent // ids on the last pages, with a hash of the content sent for them
 	cursors     map[string]bool
 	nothingNew  int   // consecutive pages
-	restarts    int   // after a cursor that led nowhere
+	restarts    int   // after a cursor that led to no new page
 	restartedAt int64 // the lowest start_at at the last restart; 0: there was none
 	skips       int   // items skipped by time
 
-	// The first call of one page. It is kept until twice as many pages have passed, so it comes
-	// again in a circular list with ever new cursors.
+	// The first call of one page. It is kept until the number of pages has doubled, so it comes
+	// again in a circular list whose cursors are always new.
 	mark   string
 	markAt int
 }
@@ -157,7 +157,7 @@ func (l *listing) first() *query {
 	return q
 }
 
-// upTo returns the query for what started before a time.
+// upTo returns the query for the calls that started before a time.
 func (l *listing) upTo(before int64) *query {
 	q := &query{Query: params.Query{Sorted: true, Before: before}, stream: l.stream}
 	if l.to != forever {
@@ -196,7 +196,7 @@ func (l *listing) take(ctx context.Context, q *query, p *envelope.Page) (*query,
 		redo = l.goBack(above)
 		l.gap = l.gap || !redo
 	} else if q.cursor != "" && repeated {
-		l.byTime = l.canAskByTime() // pages shift under the cursor: do without it
+		l.byTime = l.canAskByTime() // pages shift under the cursor: page by time instead
 	}
 
 	end := p.Next == "" && !redo
@@ -214,7 +214,7 @@ func (l *listing) take(ctx context.Context, q *query, p *envelope.Page) (*query,
 	}
 	switch {
 	case end && l.gap:
-		l.problem("calls vanished between pages, and the service takes no start_at_before to look again")
+		l.problem("calls vanished between pages, and the service does not accept start_at_before to list them again")
 		return nil, nil
 	case end, below, l.pages == l.maxPages:
 		return nil, nil
@@ -271,8 +271,8 @@ func (l *listing) canAskByTime() bool {
 	return l.c.filters.Now().Before != params.Refused && l.inOrder() && l.lowest != forever && l.lowest > 0
 }
 
-// nextByTime returns the query for what is at and below the lowest start_at seen. That millisecond
-// is requested again, in case it has more calls.
+// nextByTime returns the query for the calls at and below the lowest start_at seen. That
+// millisecond is requested again, in case it has more calls.
 func (l *listing) nextByTime() *query {
 	l.total = -1
 	return l.upTo(l.lowest + 1)
@@ -311,7 +311,7 @@ func (l *listing) inOrder() bool {
 }
 
 // records makes records of the page's items, and checks their order. fresh counts the items that
-// earlier pages lacked; repeated reports whether they had one of these.
+// are not on earlier pages; repeated reports whether any item was.
 func (l *listing) records(p *envelope.Page) (recs []schema.Record, fresh int, repeated bool, err error) {
 	recs = make([]schema.Record, 0, len(p.Items)+1)
 	above, last := l.lowest, l.lowest
@@ -381,7 +381,7 @@ func (l *listing) cover(recs []schema.Record, from, at int64) []schema.Record {
 	}
 	body, err := json.Marshal(schema.Span{From: from, To: l.covered, ListedAt: at})
 	if err != nil {
-		return recs // numbers cannot fail
+		return recs // integers always encode
 	}
 	l.covered = from
 	return append(recs, schema.Record{Kind: schema.KindCovered, FetchedAt: at, Body: body})

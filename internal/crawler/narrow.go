@@ -17,7 +17,7 @@ const maxSkips = 3
 // alone. An item that fails even then is set aside, and the listing continues behind it: at the
 // cursor in its answer, or else at the next item down in time.
 //
-// This takes two more requests if the body shows where the fault is, otherwise at most twice the
+// It takes two more requests if the body shows where the fault is, otherwise at most twice the
 // logarithm of the page's size.
 func (l *listing) narrow(ctx context.Context, a *asked) (*query, error) {
 	size, sound := a.query.size(), len(a.page.Items)
@@ -48,8 +48,8 @@ func (l *listing) place(i int) string {
 }
 
 // skip continues behind an item that failed: it looks for the next item down in time. At least the
-// millisecond of the lost item is not recorded as covered: the next run tries it again, for two
-// requests.
+// millisecond of the lost item is not recorded as covered: the next run tries it again, which takes
+// two requests.
 func (l *listing) skip(ctx context.Context, f *api.RequestError) (*query, error) {
 	if l.skips++; l.skips > maxSkips || !l.canAskByTime() {
 		l.failed(f)
@@ -107,7 +107,7 @@ func (l *listing) firstOf(ctx context.Context, q query) (*envelope.Page, error) 
 		l.failed(f)
 		return nil, nil
 	case a.query.Before != q.Before || a.query.After != q.After:
-		l.failed(new(api.RequestError)) // 400: the service takes no such filter
+		l.failed(new(api.RequestError)) // 400: the service does not accept the filter
 		return nil, nil
 	}
 	return &a.page, nil

@@ -22,7 +22,7 @@ type query struct {
 	params.Query
 	cursor string // empty: the first page
 	limit  int    // page size; 0: pageSize
-	// suspect: one of this many items, from here on, fails; 0: none is known.
+	// suspect is the number of items, starting here, one of which fails; 0: none is known to.
 	suspect  int
 	stream   *api.Stream // the stream of an optional page
 	priority api.Priority

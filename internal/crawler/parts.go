@@ -9,35 +9,35 @@ import (
 	"callhouse/internal/crawler/params"
 )
 
-// partLeast is the number of pages from which a part of the list is worth its own reader, unless a
-// test changes it.
+// partLeast is the minimum number of pages for which a part of the list is worth its own reader,
+// unless a test changes it.
 const partLeast = 20
 
-// parts is how a listing shares what is left of its stretch. It tries whether another can request
-// the lower half, by start_at. Only if the first page of that half proves it does the listing end
-// above, so that a service that ignores or refuses the bounds costs one request.
+// parts lets a listing split the rest of its stretch. The listing tries to let another one request
+// the lower half, by start_at. It ends above that half only if the first page of the half proves
+// that this works, so a service that ignores or refuses the bounds costs one request.
 type parts struct {
-	upper *listing // proves itself to it; nil: it was not shared by another
-	left  int64    // items that are still to come, estimated
+	upper *listing // the listing that offered this part; nil: none
+	left  int64    // estimated number of remaining items
 
-	highest int64        // start_at seen
-	asking  bool         // another listing tries the lower half
-	floor   atomic.Int64 // its answer: where the lower half ends; noPart; 0: not yet
-	below   atomic.Int64 // items of the lower half
+	highest int64        // highest start_at seen
+	asking  bool         // another listing is trying the lower half
+	floor   atomic.Int64 // its answer: the upper end of the lower half, or noPart; 0: not yet
+	below   atomic.Int64 // number of items in the lower half
 }
 
 const noPart = -1
 
-// answer tells a listing whether another lists everything below a time. It returns false if the
-// listing has ended.
+// answer reports to a listing whether another lists everything below floor. It returns false if the
+// listing has already ended.
 func (s *parts) answer(floor int64) bool { return s.floor.CompareAndSwap(0, floor) }
 
 // trial reports whether the next page is the first of a lower half.
 func (l *listing) trial() bool { return l.upper != nil && l.pages == 0 }
 
-// prove checks the first page of a lower half: it may only have calls from there, and if the upper
-// half would read to the end of the list, no call may be without a start, which might come last. If
-// it fails, the upper half reads on.
+// prove checks the first page of a lower half: it may only have calls from that half. If the upper
+// half would read to the end of the list, every call must also have a start, since calls without
+// one might come last. If the check fails, the upper half continues reading.
 func (l *listing) prove(ctx context.Context, q *query, a *asked) (bool, error) {
 	proved := a.failure == nil && a.query.Before == q.Before
 	for _, item := range a.page.Items {
@@ -56,8 +56,8 @@ func (l *listing) prove(ctx context.Context, q *query, a *asked) (bool, error) {
 	return l.upper.answer(l.to), nil
 }
 
-// allDated reports whether every call that the service counts has a start. The halves are counted
-// before the whole: a call that arrives meanwhile makes it larger, and the list is read as one.
+// allDated reports whether every call in the service's count has a start. The halves are counted
+// before the whole: a call that arrives meanwhile increases the whole, and the list is not split.
 func (l *listing) allDated(ctx context.Context, below int64) (bool, error) {
 	q := query{Query: params.Query{Sorted: true, After: l.to - 1, Before: forever}, limit: 1, priority: api.Older}
 	above, err := l.c.ask(ctx, q)
@@ -70,7 +70,7 @@ func (l *listing) allDated(ctx context.Context, below int64) (bool, error) {
 }
 
 // share counts a page, and lets another listing read the lower half of the stretch if that is long
-// enough. It reports whether nothing is left to this one.
+// enough. It reports whether nothing is left for this listing.
 func (l *listing) share(p *envelope.Page) (done bool) {
 	if l.pages == 1 && p.Total >= 0 && (l.to != forever || l.from <= l.c.since) {
 		l.left = p.Total

@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	// firstRound is how long a run lists before it first fetches the transcripts of what it has
-	// listed, at most, and from the beginning of that round to the next at least. The time doubles
-	// with every further round, since each begins with a commit.
+	// firstRound is the maximum time for which a run lists before it first fetches the transcripts
+	// of the listed calls, and the minimum time from the start of that round to the next. It
+	// doubles with every further round, since each begins with a commit.
 	firstRound = 20 * time.Second
 	// listsFirst is how long the commit of the list waits for the lists of resources.
 	listsFirst = 30 * time.Second
 )
 
 // crawl does all the work of a run except the last commit. The list, the transcripts and the
-// resources are fetched at the same time; the priority of each request decides which is sent. None
-// of them waits for another that does not end, except for what it needs: calls are listed and
-// committed before their transcripts are fetched, and the first page is stored before all else,
-// since the store may refuse it.
+// resources are fetched concurrently; the priority of each request decides which is sent. None of
+// them waits for another to end, except for the data it needs: calls are listed and committed
+// before their transcripts are fetched, and the first page is stored before everything else, since
+// the store may refuse it.
 func (c *Crawler) crawl(ctx context.Context) error {
 	c.meter.update(func(p *Progress) { p.Phase = Listing })
 	side, relisted := streams.NewSignal(), streams.NewSignal()
@@ -40,7 +40,7 @@ func (c *Crawler) crawl(ctx context.Context) error {
 		}
 		c.listed.Fire()
 		c.newest.Fire()
-		// New calls come first. Old parts of the list are listed again in the remaining time.
+		// New calls come first. Old parts of the list are relisted in the remaining time.
 		again, err = c.relist(ctx)
 		relisted.Fire()
 		return err
@@ -54,7 +54,7 @@ func (c *Crawler) crawl(ctx context.Context) error {
 			return err
 		}
 		side.Fire()
-		c.listed.Await(ctx, firstRound) // it commits both
+		c.listed.Await(ctx, firstRound) // the commit then includes both
 		if err := c.committed(ctx); err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ func (c *Crawler) crawl(ctx context.Context) error {
 	return c.api.Verdict()
 }
 
-// committed commits what was put. In a run that is being stopped, the last commit does that.
+// committed commits the stored records. In a run that is being stopped, the last commit does that.
 func (c *Crawler) committed(ctx context.Context) error {
 	if err := c.checkpoint(ctx, true); err != nil && ctx.Err() == nil {
 		return err
@@ -94,7 +94,7 @@ func (c *Crawler) committed(ctx context.Context) error {
 	return nil
 }
 
-// rounds fetches the transcripts of what is listed, until all is.
+// rounds fetches the transcripts of the listed calls until all are fetched.
 func (c *Crawler) rounds(ctx context.Context) error {
 	if !c.begun.Await(ctx, 0) {
 		return nil
@@ -107,7 +107,7 @@ func (c *Crawler) rounds(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if !last || pause > 1 { // what the rounds before have learned of kinds is read from the commit
+		if !last || pause > 1 { // the store's counts include what earlier rounds learned about kinds
 			if err := c.committed(ctx); err != nil {
 				return err
 			}

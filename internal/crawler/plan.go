@@ -12,26 +12,26 @@ import (
 	"callhouse/internal/schema"
 )
 
-// usable is how many of a minute's requests a run sends while nobody else does. The rest stays free
-// for others: see api/pace.go.
+// usable returns how many of a minute's requests a run sends if there are no other clients. The
+// rest stays free for others: see api/pace.go.
 func (c *Crawler) usable() float64 {
 	return float64(c.minute) * 29 / 30
 }
 
-// Within returns the number of requests that a run sends in d, if it starts with nothing spent and
-// nobody else uses the limits.
+// Within returns the number of requests that a run sends in d if it starts with an unused budget
+// and there are no other clients.
 func (c *Crawler) Within(d time.Duration) int64 {
 	return int64(min(float64(c.second)*d.Seconds(), c.usable()*d.Minutes()))
 }
 
-// Takes returns the time that n requests take if nobody else uses the limits.
+// Takes returns the time that n requests take if there are no other clients.
 func (c *Crawler) Takes(n int64) time.Duration {
 	return time.Duration(max(float64(n)/float64(c.second), 60*float64(n)/c.usable()) * float64(time.Second))
 }
 
-// Plan forecasts the requests of Run. It asks the service for the sizes of the parts of the list
-// that a run would read, and of lists that were never read. known is the number of calls in the store. A Crawler that has
-// planned does not run.
+// Plan forecasts the requests of Run. It requests the sizes of the parts of the list that a run
+// would read, and of lists that were never read. known is the number of calls in the store. Run
+// must not be called after Plan.
 func (c *Crawler) Plan(ctx context.Context, known int64) (forecast.Run, error) {
 	defer c.api.Close()
 	p := forecast.Run{Known: known, Total: -1}
@@ -68,7 +68,7 @@ func (c *Crawler) Plan(ctx context.Context, known int64) (forecast.Run, error) {
 	return p, nil
 }
 
-// size requests one item of a part of the list, for the number of its calls.
+// size requests one item of a part of the list, to get the number of its calls.
 func (c *Crawler) size(ctx context.Context, s stretch) (*asked, error) {
 	a, err := c.ask(ctx, query{Query: params.Query{Sorted: true, Before: s.to, After: max(0, s.from-1)}, limit: 1})
 	switch {
@@ -80,7 +80,7 @@ func (c *Crawler) size(ctx context.Context, s stretch) (*asked, error) {
 		return nil, a.failure
 	}
 	for _, item := range a.page.Items {
-		_, _ = c.read(item, schema.KindItem) // to see which fields items have
+		_, _ = c.read(item, schema.KindItem) // to learn which fields items have
 	}
 	return a, nil
 }
@@ -106,7 +106,7 @@ func (c *Crawler) planList(ctx context.Context, p *forecast.Run, todo []stretch)
 			break
 		}
 	}
-	if c.filters.AnyRefused() { // the run finds out, too
+	if c.filters.AnyRefused() { // the run will find this out as well
 		p.List.Least++
 		p.List = p.List.Plus(forecast.Range{Most: 2})
 	}
@@ -123,9 +123,9 @@ func (c *Crawler) planList(ctx context.Context, p *forecast.Run, todo []stretch)
 	return nil
 }
 
-// pagesOf returns the pages of a stretch. Of a list whose parts cannot be requested, a run reads
-// only the upper part if it proves to be in order. A list that is read in parts has further pages:
-// the first of a part, its last, and two that count the calls without a start.
+// pagesOf returns the pages of a stretch. If parts of the list cannot be requested, a run reads
+// only the upper part, provided that the list proves to be in order. A list that is read in parts
+// takes further pages: the first of a part, its last, and two that count the calls without a start.
 func (c *Crawler) pagesOf(s *forecast.Stretch, upper bool) forecast.Range {
 	r := forecast.Exactly(s.Pages)
 	switch {
@@ -133,7 +133,7 @@ func (c *Crawler) pagesOf(s *forecast.Stretch, upper bool) forecast.Range {
 		return forecast.Range{Least: 1, Most: -1}
 	case upper:
 		r.Least = 1
-	case s.To == forever && s.From > 0: // calls without a start, and a page that shows what is below
+	case s.To == forever && s.From > 0: // calls without a start, and a page that shows the calls below
 		r.Most++
 	}
 	if s.Pages >= 2*c.partLeast {
@@ -142,10 +142,10 @@ func (c *Crawler) pagesOf(s *forecast.Stretch, upper bool) forecast.Range {
 	return r
 }
 
-// mostCounted is how many spans that are listed again a plan has counted.
+// mostCounted is the maximum number of relisted spans whose size a plan requests.
 const mostCounted = 4
 
-// planRelisting forecasts which parts of the list are listed again because that was long ago.
+// planRelisting forecasts which parts of the list are relisted because they were listed long ago.
 func (c *Crawler) planRelisting(ctx context.Context, p *forecast.Run, todo []stretch) error {
 	old := c.stale(todo)
 	if len(old) == 0 || c.streams.Of("listing again", streams.Relist).Idle() != "" {
@@ -160,7 +160,7 @@ func (c *Crawler) planRelisting(ctx context.Context, p *forecast.Run, todo []str
 		switch {
 		case err != nil:
 			return err
-		case c.filters.Now().Before == params.Refused: // all is listed
+		case c.filters.Now().Before == params.Refused: // the whole list is relisted
 			p.Relisted = forecast.Range{Least: 1, Most: forecast.Pages(p.Total) + 2}
 			return nil
 		case a.page.Total < 0:
@@ -198,7 +198,7 @@ func (c *Crawler) planDetails(ctx context.Context, p *forecast.Run) error {
 		}
 		p.Calls.New += max(0, s.Calls-known)
 	}
-	if p.Calls.New >= 0 && c.since == 0 { // those without a start are not among the counted
+	if p.Calls.New >= 0 && c.since == 0 { // calls without a start are not in the count
 		p.Calls.New = max(p.Calls.New, p.Total-p.Known)
 	}
 	if s, ok := c.store.(dueCounter); ok {

@@ -10,7 +10,7 @@ import (
 	"callhouse/internal/schema"
 )
 
-// A run lists a seventh of the list again, or all of a short one. So a week of nights lists all of
+// A run relists a seventh of the list, or all of a short one. So a week of nights relists all of
 // it, and no single night takes long.
 const (
 	relistParts    = 7
@@ -55,8 +55,8 @@ func (c *Crawler) stale(listed []stretch) []schema.Span {
 // relist lists a part again that was last listed longer than RelistEvery ago. It reports whether it
 // listed anything.
 //
-// Calls change after they are settled, too: an analysis is run again, a customer opts out. Only the
-// list shows it.
+// Calls change even after they are settled: an analysis is run again, a customer opts out. Only the
+// list shows such changes.
 func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
 	old := c.stale(nil)
 	if len(old) == 0 || ctx.Err() != nil {
@@ -88,12 +88,12 @@ func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
 	return true, nil
 }
 
-// seventh returns the maximum number of old pages that a run lists again.
+// seventh returns the maximum number of old pages that a run relists.
 func (c *Crawler) seventh() int64 {
 	return max(relistMinPages, (c.Progress().TotalCount/pageSize+relistParts)/relistParts)
 }
 
-// list lists one stretch again.
+// list relists one stretch.
 func (c *Crawler) list(ctx context.Context, l *listing) error {
 	c.log.Info("listing older calls again", "from", showMS(l.from), "to", showMS(l.to))
 	_, err := l.walk(ctx)

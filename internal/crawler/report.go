@@ -36,7 +36,7 @@ type Counts struct {
 
 	Pages          int64 // good ones
 	CallsListed    int64 // items on pages, including repeated ones
-	ItemsStored    int64 // those of them that the store accepted
+	ItemsStored    int64 // items accepted by the store
 	ItemsRepeated  int64 // unchanged since an earlier page of the same listing
 	ItemsBefore    int64 // started before Since
 	ItemsAside     int64 // set aside
@@ -77,7 +77,7 @@ type Progress struct {
 
 // Aside is a call, or an item of a page, that is left to the next run.
 type Aside struct {
-	CallID string // empty if the service's answer does not show it
+	CallID string // empty if the service's answer does not contain it
 	Reason string
 }
 
@@ -103,7 +103,7 @@ type Report struct {
 	DriftFields map[DriftKey]int64 // Drift by place and kind
 	// Resources reports the resources besides calls, in the order of their requests.
 	Resources []resources.Report
-	// Recordings reports what was archived; nil: nothing was to be.
+	// Recordings reports the archiving; nil: nothing was due.
 	Recordings *recordings.Report
 	// BulkOff is why pages of v2 were given up; empty if they were not.
 	BulkOff string
@@ -210,8 +210,8 @@ func (m *meter) now(client *api.Client, second, minute int) Progress {
 		return p
 	}
 	p.Elapsed = time.Since(m.start)
-	// The budget allows this much in that time. The first second and the first minute may be spent
-	// at once.
+	// The budget allows this many requests in that time. The first second and the first minute may
+	// be spent at once.
 	t := p.Elapsed.Seconds()
 	could := min(float64(second)*max(t, 1), float64(minute)*max(t/60, 1))
 	p.BudgetUsed = min(100, 100*float64(p.Requests)/could)
@@ -219,7 +219,7 @@ func (m *meter) now(client *api.Client, second, minute int) Progress {
 	return p
 }
 
-// timeLeft is how long the remaining requests take at the allowed rate.
+// timeLeft returns how long the remaining requests take at the allowed rate.
 func timeLeft(p *Progress, second, allowed int) time.Duration {
 	left, known := int64(0), true
 	add := func(total, done int64) {

@@ -13,7 +13,7 @@ import (
 // store's counts and those of this run.
 type skips struct {
 	seed  maphash.Seed
-	asked map[uint64]int64 // when this run has requested a call's record, in ms, by a hash of its id
+	asked map[uint64]int64 // time of this run's last request of a call's record, in ms, by a hash of its id
 	mu    sync.Mutex
 	kinds calls.Kinds
 	wrong bool     // a record of a skipped kind has a transcript
@@ -23,7 +23,7 @@ type skips struct {
 // passBatch is how many skipped calls are stored at a time.
 const passBatch = 1000
 
-// learn starts with the store's counts.
+// learn loads the store's counts.
 func (c *Crawler) learn(ctx context.Context) error {
 	kinds := calls.Kinds{}
 	if s, ok := c.store.(kindCounter); ok {
@@ -62,7 +62,7 @@ func (c *Crawler) decide(due *calls.Due) decision {
 	return fetch
 }
 
-// once records when this run requests a call's record: it does so once, and again when a late
+// once records that this run requests a call's record: it does so once, and again when a late
 // transcript is due. It stores a hash: the chance that two of 200,000 calls are confused is 1 in
 // 10^9.
 func (s *skips) once(id string, now int64) {
@@ -72,8 +72,8 @@ func (s *skips) once(id string, now int64) {
 	s.asked[maphash.String(s.seed, id)] = now
 }
 
-// passes reports whether a call is skipped. If the list has neither analyses nor costs, none is:
-// its record has more than a transcript.
+// passes reports whether a call is skipped. If the list has neither analyses nor costs, no call is
+// skipped, since records then have more than a transcript.
 func (c *Crawler) passes(due *calls.Due) bool {
 	if c.briefList() {
 		return false
@@ -86,7 +86,7 @@ func (c *Crawler) passes(due *calls.Due) bool {
 // note counts a call's own record, which was just fetched.
 func (s *skips) note(call *calls.Call, now int64) {
 	call.Fetched(0, now, nil)
-	calls.Merge(nil, call, schema.KindDetail) // whether a transcript may still come
+	calls.Merge(nil, call, schema.KindDetail) // determines whether a transcript may still come
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wrong = s.wrong || call.Turns().Len() > 0 && s.kinds.Barren(call.Kind())

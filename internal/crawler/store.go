@@ -13,12 +13,12 @@ import (
 
 // Store stores calls. It is the crawler's only access to a warehouse.
 type Store interface {
-	// Put stores records, in this order. It returns once they are durable, or were there before. It
-	// is safe for concurrent use.
+	// Put stores records, in this order. It returns once they are durable, or were already stored.
+	// It is safe for concurrent use.
 	Put(ctx context.Context, recs ...schema.Record) error
 
-	// Checkpoint marks a good moment to commit what was put. With wait it returns when everything
-	// put before is committed; without, it may commit in the background or not at all.
+	// Checkpoint marks a good moment for a commit. With wait it returns when everything put before
+	// is committed; otherwise it may commit in the background or not at all.
 	Checkpoint(ctx context.Context, wait bool) error
 
 	// Due yields the calls whose detail is to be fetched as of the last commit,
@@ -51,8 +51,8 @@ type kindCounter interface {
 
 // restStore is a Store that remembers which operations were given up.
 type restStore interface {
-	// Resting returns until when an operation rests, as of the last commit; the zero value but for
-	// its name if it does not.
+	// Resting returns the time until which an operation rests, as of the last commit. If it does
+	// not rest, only the name is set.
 	Resting(of string) schema.Rest
 }
 
@@ -68,7 +68,7 @@ type BulkStore interface {
 	bulk.Store
 }
 
-// RecordingStore is a Store that knows what became of recordings.
+// RecordingStore is a Store that keeps the state of recordings.
 type RecordingStore interface {
 	Store
 	recordings.Store

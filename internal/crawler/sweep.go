@@ -44,7 +44,7 @@ func plan(cfg *Config, now, since int64, coverage []schema.Span) []stretch {
 	}
 	from := max(now-cfg.Window.Milliseconds(), since, 0)
 	out := []stretch{{from, forever}}
-	add := func(gap stretch) { // below all that were added before, or adjacent to the last one
+	add := func(gap stretch) { // gap is below all gaps added before, or adjacent to the last one
 		last := &out[len(out)-1]
 		if gap.to >= last.from {
 			last.from = gap.from
@@ -52,7 +52,7 @@ func plan(cfg *Config, now, since int64, coverage []schema.Span) []stretch {
 		}
 		out = append(out, gap)
 	}
-	at := from // everything later is in a stretch, or listed
+	at := from // everything later is listed or in a stretch
 	for i := len(coverage) - 1; i >= 0 && at > since; i-- {
 		span := coverage[i]
 		end := SureUntil(span, cfg.Window, now)
@@ -100,7 +100,7 @@ func (c *Crawler) sweep(ctx context.Context) (interrupted bool, err error) {
 		}
 		top = nil
 	}
-	// No part of the list can be requested: all is read, from the top.
+	// No part of the list can be requested, so all of it is read, from the top.
 	if n := len(places); n > 0 {
 		lowest = min(lowest, places[n-1].From)
 	}
@@ -161,11 +161,11 @@ func (r *readers) read(l *listing) error {
 	return err
 }
 
-// unsettled returns the places below the window of calls that are not settled and that the
-// stretches of a run do not cover: newest first, and no more of them than a run lists again.
+// unsettled returns the places of unsettled calls that are below the window and not covered by the
+// stretches of a run: newest first, and no more than a run relists.
 func (c *Crawler) unsettled(ctx context.Context, todo []stretch) ([]calls.Place, error) {
 	if c.cfg.Full || c.briefList() {
-		return nil, nil // they are listed anyway, or their own records settle them
+		return nil, nil // they are listed anyway, or settled by their own records
 	}
 	now := c.nowMS()
 	places, err := c.store.Unsettled(ctx, max(c.since, now-c.cfg.Lookback.Milliseconds(), 0), todo[0].from, pageSize)

@@ -20,8 +20,8 @@ func ParseDaily(text string, zone *time.Location) (Daily, error) {
 	return Daily{at.Hour(), at.Minute(), zone}, nil
 }
 
-// Next returns the first such time after t. A time that a change of the clock skips is as much
-// later; of a repeated one the first counts.
+// Next returns the first such time after t. A time skipped by a clock change moves forward by the
+// length of the gap; of a repeated time the first occurrence counts.
 func (d Daily) Next(t time.Time) time.Time {
 	local := t.In(d.Zone)
 	for day := local.Day() - 1; ; day++ {

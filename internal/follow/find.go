@@ -25,8 +25,8 @@ const (
 	ranks
 )
 
-// Find returns the ids of calls in a JSON text of unknown form: the most likely ones. The contract
-// does not define what webhooks send.
+// Find returns the most likely ids of calls in a JSON text of unknown form. The contract does not
+// define the content of webhooks.
 func Find(body []byte, known func(id string) bool) ([]string, error) {
 	var v any
 	if err := json.Unmarshal(body, &v); err != nil {
@@ -65,8 +65,8 @@ func Find(body []byte, known func(id string) bool) ([]string, error) {
 	return nil, nil
 }
 
-// look calls see with every text in v, its key and the key of the object that holds it, in small
-// letters and without underscores.
+// look calls see with every text in v, its key and the key of the enclosing object, in lower case
+// and without underscores.
 func look(v any, key, parent string, see func(text, key, parent string)) {
 	switch v := v.(type) {
 	case string:

@@ -14,32 +14,32 @@ import (
 )
 
 const (
-	// MaxHint is the largest body of a hint.
+	// MaxHint is the maximum size of a hint's body.
 	MaxHint = 4 << 20
-	// mostPending bounds the hints that wait, and mostOpen the requests that are read at a time.
+	// mostPending is the maximum number of pending hints, and mostOpen that of requests read
+	// concurrently.
 	mostPending = 1000
 	mostOpen    = 16
-	// LeastSecret is the length of the shortest secret.
+	// LeastSecret is the minimum length of the secret.
 	LeastSecret = 16
 )
 
-// HintPath is where hints are posted to; with a slash and the secret appended if the sender can set
-// no header.
+// HintPath is the path for hints. If the sender cannot set a header, a slash and the secret are
+// appended.
 const HintPath = "/hints"
 
-// Hints receives hints over HTTP: that a call has changed. It stores ids, and nothing else of what
-// is sent.
+// Hints receives hints over HTTP that a call has changed. It stores only ids.
 type Hints struct {
 	Secret    string
-	Signature string               // the header with an HMAC-SHA256 of the body; empty: none is accepted
-	Known     func(id string) bool // whether a call is known
-	open      chan struct{}        // holds one for each request that is read
+	Signature string               // name of the header with an HMAC-SHA256 of the body; empty: signatures are not accepted
+	Known     func(id string) bool // reports whether a call is known
+	open      chan struct{}        // has an element per request being read
 	once      sync.Once
 
 	mu       sync.Mutex
 	pending  map[string]bool
-	came     int64 // good requests so far
-	overflow bool  // ids were dropped: a poll shows what they stood for
+	came     int64 // number of valid requests
+	overflow bool  // ids were dropped; a poll finds their changes
 }
 
 func (h *Hints) init() {
@@ -49,7 +49,7 @@ func (h *Hints) init() {
 	})
 }
 
-// ServeHTTP implements http.Handler. It answers before anything is fetched.
+// ServeHTTP implements http.Handler. It responds before anything is fetched.
 func (h *Hints) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.init()
 	path, inPath := strings.CutPrefix(r.URL.Path, HintPath+"/")
@@ -71,7 +71,7 @@ func (h *Hints) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if h.Signature != "" {
 		signed = r.Header.Get(h.Signature)
 	}
-	if !trusted && signed == "" { // the body is not read
+	if !trusted && signed == "" { // without reading the body
 		http.Error(w, "the secret is missing or wrong", http.StatusUnauthorized)
 		return
 	}
@@ -100,13 +100,13 @@ func (h *Hints) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// is compares a text with the secret, in a time that does not depend on either.
+// is compares a text with the secret in constant time.
 func (h *Hints) is(text string) bool {
 	a, b := sha256.Sum256([]byte(text)), sha256.Sum256([]byte(h.Secret))
 	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
 }
 
-// signs reports whether a signature is the HMAC of a body: in hex or base64, perhaps after sha256=.
+// signs reports whether signature is the HMAC of body: in hex or base64, optionally after sha256=.
 func (h *Hints) signs(signature string, body []byte) bool {
 	signature = strings.TrimPrefix(signature, "sha256=")
 	mac := hmac.New(sha256.New, []byte(h.Secret))
@@ -133,8 +133,7 @@ func (h *Hints) add(ids []string) {
 	}
 }
 
-// Take returns some ids that hints have named, most at a time. overflow means that others were
-// dropped.
+// Take returns at most most of the hinted ids. overflow reports that others were dropped.
 func (h *Hints) Take(most int) (ids []string, overflow bool) {
 	h.init()
 	h.mu.Lock()
@@ -150,7 +149,7 @@ func (h *Hints) Take(most int) (ids []string, overflow bool) {
 	return ids, overflow
 }
 
-// Came reports whether there was any good hint.
+// Came reports whether there ever was a valid hint.
 func (h *Hints) Came() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

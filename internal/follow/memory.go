@@ -12,57 +12,58 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Memory remembers the calls of the newest pages and of hints, so that a poll stores only what has
-// changed and no record is requested in vain, and measures how far the warehouse is behind. Times
-// are ms since 1970 UTC. It is safe for concurrent use.
+// Memory remembers the calls of the newest pages and of hints, so that a poll stores only changes
+// and no record is requested in vain. It also measures how far the warehouse lags behind. Times are
+// ms since 1970 UTC. It is safe for concurrent use.
 type Memory struct {
 	seed  maphash.Seed
-	began int64 // calls that ended before do not count for the lag
+	began int64 // calls that ended earlier do not count for the lag
 
 	mu      sync.Mutex
 	calls   map[string]*seen
-	pages   int64 // polls so far
+	pages   int64 // number of polls
 	news    News  // of the last poll
-	hinted  int   // calls that ended by a hinted record since the last poll
-	ripe    int64 // how long after a call's end its transcript usually is there
+	hinted  int   // calls found ended by a hinted record since the last poll
+	ripe    int64 // usual delay of a transcript after the call's end
 	hints   [2]trust
-	waiting lags // stored, and not committed
-	done    lags // the last ones that were committed
+	waiting lags // stored but not committed
+	done    lags // the latest committed ones
 }
 
-// lags are ends of calls; in done, the times from there to the commit.
+// lags holds ends of calls; in done, it holds the times from there to the commit.
 type lags struct{ calls, transcripts []int64 }
 
-// News is what a poll found.
+// News is the result of a poll.
 type News struct {
-	Calls  int  // that came or ended since the last poll
-	Missed int  // that ended at least hintsLate before, and that no hint had shown
-	Hinted int  // that hints had shown since the last poll
-	Open   bool // some are in progress
+	Calls  int  // new or ended since the last poll
+	Missed int  // ended at least hintsLate ago without a hint
+	Hinted int  // reported by hints since the last poll
+	Open   bool // some calls are in progress
 }
 
-// seen is a call as it was last seen.
+// seen is the last seen state of a call.
 type seen struct {
 	sum   uint64
 	page  int64 // the last poll that listed it; 0: none
-	start int64 // or when it was first seen
+	start int64 // if unknown, when the call was first seen
 	end   int64 // 0: unknown
 	over  bool
 	told  bool   // its record needs no further request
-	null  int64  // how long after its end its record had no transcript; 0: it was not requested
+	null  int64  // delay after its end at which its record had no transcript; 0: not requested
 	ready bool   // the list shows an analysis, which is made from the transcript
-	hints int    // for it
-	tried *trust // that is judged by its record, which is being requested; nil: none
+	hints int    // number of hints for it
+	tried *trust // awaits the hinted record to judge the hint; nil: none
 }
 
 const (
-	// mostSeen is how many calls are remembered.
+	// mostSeen is how many calls are remembered before those missing from the last polls are
+	// dropped.
 	mostSeen = 20_000
 	// lastLags is how many calls determine the lag.
 	lastLags = 100
 	// openFor is how long after its start a call in progress makes polls more frequent and longer.
 	openFor = int64(30 * time.Minute / time.Millisecond)
-	// hintsLate is how long a hint may take.
+	// hintsLate is the maximum delay of a hint.
 	hintsLate = int64(time.Minute / time.Millisecond)
 )
 
@@ -87,8 +88,8 @@ func (m *Memory) Poll() {
 	}
 }
 
-// Changed reports whether an item of the list, decoded, differs from what was seen of its call
-// before, and remembers it.
+// Changed reports whether a decoded list item differs from the last seen state of its call, and
+// remembers it.
 func (m *Memory) Changed(call *calls.Call, now int64) bool {
 	sum := m.sum(call)
 	m.mu.Lock()
@@ -106,7 +107,7 @@ func (m *Memory) Changed(call *calls.Call, now int64) bool {
 	return changed
 }
 
-// see returns what was seen of a call, and whether it was known.
+// see returns the state of a call, and whether it was known.
 func (m *Memory) see(call *calls.Call, now int64) (c *seen, known bool) {
 	id := string(call.ID())
 	if c = m.calls[id]; c == nil {
@@ -131,7 +132,7 @@ func (m *Memory) ended(c *seen, call *calls.Call) {
 	}
 }
 
-// sum returns a hash of what a call says. Signed links say the same with any query.
+// sum returns a hash of a call's content. It ignores the query of signed links.
 func (m *Memory) sum(call *calls.Call) uint64 {
 	var h maphash.Hash
 	h.SetSeed(m.seed)
@@ -154,7 +155,7 @@ func (m *Memory) sum(call *calls.Call) uint64 {
 	return h.Sum64()
 }
 
-// Fetched remembers a call's own record, whose transcript's state is known.
+// Fetched remembers a call's own record, including the state of its transcript.
 func (m *Memory) Fetched(call *calls.Call, now int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -185,7 +186,7 @@ func (m *Memory) Fetched(call *calls.Call, now int64) {
 	}
 }
 
-// Told remembers that calls' records need no request.
+// Told remembers that a call's record need not be requested.
 func (m *Memory) Told(id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -194,8 +195,8 @@ func (m *Memory) Told(id string) {
 	}
 }
 
-// Wants reports whether an item of the list that has changed makes its call's record due, and
-// whether that is again: the record had no transcript, and now something was filled in.
+// Wants reports whether a changed list item makes its call's record due, and whether for a second
+// time: the record had no transcript, and the item now has more data.
 func (m *Memory) Wants(id string) (wants, again bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -203,8 +204,8 @@ func (m *Memory) Wants(id string) (wants, again bool) {
 	return c == nil || !c.told, c != nil && c.null > 0
 }
 
-// Ripe reports whether a call's transcript is probably there, so that its record may be requested
-// for the first time: the list shows an analysis, or enough time has passed since its end.
+// Ripe reports whether a call's transcript probably exists, so that its record may be requested for
+// the first time: the list shows an analysis, or enough time has passed since its end.
 func (m *Memory) Ripe(id string, now int64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -212,7 +213,7 @@ func (m *Memory) Ripe(id string, now int64) bool {
 	return c == nil || c.end == 0 || c.null > 0 || c.ready || now-c.end >= m.ripe
 }
 
-// Committed reports a commit of everything that was stored before.
+// Committed records a commit of everything stored so far.
 func (m *Memory) Committed(now int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -227,8 +228,8 @@ func (m *Memory) Committed(now int64) {
 	add(&m.done.transcripts, &m.waiting.transcripts)
 }
 
-// Lag returns how long after their end calls and transcripts were committed, in ms: of the last
-// hundred of each, all but the slowest five. 0: none was.
+// Lag returns how long after their end calls and transcripts were committed, in ms: the maximum
+// over the last hundred of each, without the slowest five; 0 if there are none.
 func (m *Memory) Lag() (call, transcript int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -242,7 +243,7 @@ func (m *Memory) Lag() (call, transcript int64) {
 	return of(m.done.calls), of(m.done.transcripts)
 }
 
-// News returns what the last poll found.
+// News returns the result of the last poll.
 func (m *Memory) News(now int64) News {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -256,7 +257,8 @@ func (m *Memory) News(now int64) News {
 // open reports whether a call is in progress and will likely end soon.
 func (c *seen) open(now int64) bool { return c.page > 0 && !c.over && now-c.start < openFor }
 
-// Down returns how far down a poll has to list: to from, and to the calls in progress.
+// Down returns the start down to which a poll must list: from, or that of the earliest call in
+// progress.
 func (m *Memory) Down(from, now int64) int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()

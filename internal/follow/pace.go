@@ -2,19 +2,20 @@ package follow
 
 import "time"
 
-// Pace decides when to poll. In busy hours that is every Least; while polls find nothing, ever more
-// rarely, up to Most.
+// Pace decides when to poll. In busy hours it polls every Least. While polls find nothing, it backs
+// off up to Most.
 type Pace struct {
 	Least, Most time.Duration
 
-	every time.Duration // the present interval
+	every time.Duration // the current interval
 }
 
-// slower is how much longer the interval is after a poll that found nothing.
+// slower is the factor by which the interval grows after a poll that found nothing.
 const slower = 1.5
 
-// Next returns how long to wait after a poll. busy means that it found news, or calls in progress,
-// which will end soon; sure that hints bring all news, so that polls only check them.
+// Next returns how long to wait after a poll. busy reports that it found changes, or calls in
+// progress, which will end soon. sure reports that hints cover all changes, so that polls only
+// check them.
 func (p *Pace) Next(busy, sure bool) time.Duration {
 	switch {
 	case busy:
@@ -28,8 +29,8 @@ func (p *Pace) Next(busy, sure bool) time.Duration {
 	return p.every
 }
 
-// Backoff returns how long to wait after a failure of the service: the number of failures in a row
-// counts from 1.
+// Backoff returns how long to wait after a failure of the service. failures is the number of
+// consecutive failures, at least 1.
 func (p *Pace) Backoff(failures int) time.Duration {
 	return min(p.Least<<min(failures-1, 10), max(p.Most, p.Least))
 }

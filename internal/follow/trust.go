@@ -1,17 +1,17 @@
 package follow
 
-// Action is what to do about a hint.
+// Action is the reaction to a hint.
 type Action uint8
 
 const (
-	Wait  Action = iota // for the next poll
-	Fetch               // the call's record
-	Poll                // soon: it serves many calls
+	Wait  Action = iota // do nothing until the next poll
+	Fetch               // fetch the call's record
+	Poll                // poll soon, which serves many calls
 )
 
-// trust is how often hints of one kind come when calls are over, so that fetching the record at once
-// is no waste. From mostTrust, a wrong one takes one off. At less than 0, leastTrust of them are
-// passed over before the next is tried.
+// trust measures how often hints of one kind arrive when calls are over, so that fetching the
+// record at once pays off. It is at most mostTrust; a wrong hint subtracts one. At zero, a wrong
+// hint sets it to leastTrust: that many hints are ignored before the next one is tried.
 type trust int
 
 const (
@@ -39,9 +39,8 @@ func (t *trust) worth() bool {
 	return true
 }
 
-// Hinted remembers a hint for a call, and returns what to do about it. A sender may send one when
-// a call begins, when it ends and when it was analysed. The first one for a call and later ones are
-// trusted separately.
+// Hinted remembers a hint for a call, and returns the reaction. A sender may send hints when a call
+// begins, ends and is analysed. The first hint for a call and later ones are trusted separately.
 func (m *Memory) Hinted(id string, now int64) Action {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -53,7 +52,7 @@ func (m *Memory) Hinted(id string, now int64) Action {
 		c = &seen{start: now}
 		m.calls[id] = c
 	case c.told && c.page > 0 && c.page == m.pages:
-		return Wait // the next poll shows what has changed
+		return Wait // the next poll finds the change
 	}
 	c.hints++
 	t := &m.hints[min(c.hints, len(m.hints))-1]
@@ -64,7 +63,7 @@ func (m *Memory) Hinted(id string, now int64) Action {
 		c.tried = t
 		return Fetch
 	case c.hints == 1:
-		return Wait // for the hint of its end
+		return Wait // a hint at its end will follow
 	}
 	return Poll
 }

@@ -1,6 +1,6 @@
-// Package lend lends the open snapshots of a warehouse: to requests of browsers, to sessions of
-// the Postgres protocol, which hold them between their statements, and to the shell. It changes
-// nothing of a warehouse but the pin.
+// Package lend lends the open snapshots of a warehouse: to browser requests, to sessions of the
+// Postgres protocol, which keep them between statements, and to the shell. It changes nothing in a
+// warehouse but the pin.
 package lend
 
 import (
@@ -16,30 +16,29 @@ import (
 	"callhouse/internal/layout"
 )
 
-// Houses are the snapshots of a warehouse that are open: the current one, in each zone and for
-// the rights of each reader that asks, and older ones for as long as somebody reads them.
+// Houses holds the open snapshots of a warehouse: the current one, once per zone and rights of its
+// readers, and older ones while they are in use.
 type Houses struct {
 	Root string
-	// Open opens the current snapshot in a zone, as a reader with these rights has it.
+	// Open opens the current snapshot in a zone, with a reader's rights.
 	Open func(ctx context.Context, zone *time.Location, r rights.Rights) (*analytics.Warehouse, error)
-	// Hold is told which snapshots are open whenever that changes; nil: nobody need know.
+	// Hold is called with the open snapshots whenever these change; nil: not reported.
 	Hold func(snapshots []int64) error
-	// Log is told what goes wrong where nobody waits for an answer.
+	// Log is called with errors that no caller receives.
 	Log func(string)
 
 	mu      sync.Mutex
-	link    string          // the name of the current snapshot
-	current map[view]*House // at that snapshot
+	link    string          // name of the current snapshot
+	current map[view]*House // houses at that snapshot
 	open    map[*House]bool
-	returns int // how often a house was given back
+	returns int // number of houses given back so far
 	closing sync.WaitGroup
 }
 
-// view is what a snapshot is opened for.
+// view identifies how a snapshot is opened.
 type view struct{ zone, rights string }
 
-// MostViews is for how many zones, and rights of readers, the current snapshot is kept open
-// while nobody asks for them.
+// MostViews is the maximum number of views in which the current snapshot stays open while unused.
 const MostViews = 4
 
 // House is an open snapshot.
@@ -48,24 +47,24 @@ type House struct {
 	from *Houses
 	view view
 	lent map[*loan]bool
-	last int // when it was given back, counted in returns
+	last int // value of returns when it was last given back
 
 	once   sync.Once
 	memory any
 }
 
-// loan is one use of a house. leave asks who holds it to give it back; nil: it is short.
+// loan is one use of a house. leave asks the borrower to give it back; nil: the use is short.
 type loan struct{ leave func() }
 
-// Memory returns what is remembered of the house's answers. The first call makes it.
+// Memory returns data cached for the house's answers. The first call creates it with made.
 func (of *House) Memory(made func() any) any {
 	of.once.Do(func() { of.memory = made() })
 	return of.memory
 }
 
-// Borrow lends the current snapshot for one request, in a zone and as a reader with these rights
-// has it. It is opened anew if there was a commit. Whoever calls it calls giveBack when the last
-// answer was read. Errors are those of Open.
+// Borrow lends the current snapshot for one request, in a zone and with a reader's rights. It opens
+// a new snapshot after a commit. The caller must call giveBack after reading the last answer.
+// Errors are those of Open.
 func (h *Houses) Borrow(ctx context.Context, zone *time.Location, r rights.Rights) (w *analytics.Warehouse, giveBack func(), err error) {
 	of, giveBack, err := h.Keep(ctx, zone, r, nil)
 	if err != nil {
@@ -74,8 +73,8 @@ func (h *Houses) Borrow(ctx context.Context, zone *time.Location, r rights.Right
 	return of.Warehouse, giveBack, nil
 }
 
-// Keep is Borrow for who holds the house longer than for a request. leave is called when it is no
-// longer the current one, and gives it back once nothing runs.
+// Keep is Borrow for longer than a request. leave is called when the house is no longer current;
+// the borrower then gives it back as soon as nothing is running.
 func (h *Houses) Keep(ctx context.Context, zone *time.Location, r rights.Rights, leave func()) (of *House, giveBack func(), err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -87,7 +86,7 @@ func (h *Houses) Keep(ctx context.Context, zone *time.Location, r rights.Rights,
 	return of, func() { h.free(of, l) }, nil
 }
 
-// Current returns the name of the current snapshot, as 000042; "" if it is not known.
+// Current returns the name of the current snapshot, such as 000042; "" if it is unknown.
 func (h *Houses) Current() string {
 	d, err := layout.OpenDir(h.Root)
 	if err != nil {
@@ -101,16 +100,15 @@ func (h *Houses) Current() string {
 	return filepath.Base(target)
 }
 
-// take returns the current snapshot.
+// take returns the current snapshot in a view.
 func (h *Houses) take(ctx context.Context, zone *time.Location, r rights.Rights) (*House, error) {
 	to := view{zone.String(), r.Key()}
 	link := h.Current()
-	// A link that cannot be read now was a moment ago.
+	// A link that is unreadable now was readable a moment ago.
 	if at := h.current[to]; at != nil && (link == "" || link == h.link) {
 		return at, nil
 	}
-	// Opening takes a moment, for which those who come later wait: what they ask is to see
-	// the commit, too.
+	// Opening takes a moment. Later callers wait for it, because they must see the commit, too.
 	w, err := h.Open(context.WithoutCancel(ctx), zone, r)
 	if err != nil {
 		return nil, err
@@ -144,8 +142,8 @@ func (h *Houses) take(ctx context.Context, zone *time.Location, r rights.Rights)
 	return next, nil
 }
 
-// Look lets go of a snapshot that is no longer the current one, also where nobody asks for the
-// next. Call it every now and then, or whoever says nothing keeps a snapshot for ever.
+// Look releases the snapshot if it is no longer current, even if nobody opens the next one. Call it
+// regularly: otherwise an idle client keeps an old snapshot open.
 func (h *Houses) Look() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -153,12 +151,12 @@ func (h *Houses) Look() {
 		return
 	}
 	h.drop()
-	h.link = "" // the next one that is opened is new
+	h.link = "" // the next snapshot to be opened is a new one
 	h.hold()
 }
 
-// drop has nobody take the houses of the current snapshot any more, and asks who holds one to
-// let go of it.
+// drop stops lending the houses of the current snapshot, and asks their borrowers to give them
+// back.
 func (h *Houses) drop() {
 	for of, old := range h.current {
 		delete(h.current, of)
@@ -171,7 +169,7 @@ func (h *Houses) drop() {
 	}
 }
 
-// free gives a house back. A second time it does nothing.
+// free gives a house back. Repeated calls have no effect.
 func (h *Houses) free(of *House, l *loan) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -186,7 +184,7 @@ func (h *Houses) free(of *House, l *loan) {
 	}
 }
 
-// Spoil has nobody take the house any more; the next one opens another.
+// Spoil stops lending the house; the next borrower gets a new one.
 func (of *House) Spoil() {
 	of.from.mu.Lock()
 	defer of.from.mu.Unlock()
@@ -196,15 +194,15 @@ func (of *House) Spoil() {
 	}
 }
 
-// IsCurrent says whether the house is lent to who comes now.
+// IsCurrent reports whether new borrowers get this house.
 func (of *House) IsCurrent() bool {
 	of.from.mu.Lock()
 	defer of.from.mu.Unlock()
 	return of.from.current[of.view] == of
 }
 
-// shutIdle closes a house that nobody reads, unless somebody is to find it. DuckDB may take a
-// while to give back what it holds, for which nobody waits but Close.
+// shutIdle closes a house that is not in use and no longer lent. It closes in the background, since
+// DuckDB may take a while to release its resources; only Close waits for that.
 func (h *Houses) shutIdle(of *House) bool {
 	if len(of.lent) > 0 || h.current[of.view] == of {
 		return false
@@ -218,7 +216,7 @@ func (h *Houses) shutIdle(of *House) bool {
 	return true
 }
 
-// hold tells which snapshots are open.
+// hold reports the open snapshots to Hold.
 func (h *Houses) hold() {
 	if h.Hold == nil {
 		return
@@ -234,7 +232,7 @@ func (h *Houses) log(text string) {
 	}
 }
 
-// Snapshots returns the numbers of the snapshots that are open.
+// Snapshots returns the numbers of the open snapshots.
 func (h *Houses) Snapshots() []int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -250,7 +248,7 @@ func (h *Houses) numbers() (numbers []int64) {
 	return numbers
 }
 
-// Close closes what is open. Nobody may read any more.
+// Close closes all snapshots. None may be in use.
 func (h *Houses) Close() error {
 	defer h.closing.Wait()
 	h.mu.Lock()

@@ -12,7 +12,7 @@ import (
 	"callhouse/internal/personal/kinds"
 )
 
-// pause is what may be said inside a date.
+// pause matches words that may be spoken inside a date.
 const pause = `(?:[\s,.]|\b(?:uh|um|er)\b|(?:어|음|그)[\s,.])*`
 
 const (
@@ -30,8 +30,8 @@ const (
 		`seventeenth|eighteenth|nineteenth|twentieth|thirtieth|` + enTens + `|` + enTeens + `|` + enUnits + `)`
 )
 
-// dates are compiled for the first text that needs them, and not at start-up. They are tried only
-// where one may begin: to search with them takes ten times as long as to read a text.
+// dates are compiled for the first text that needs them, not at start-up. They are tried only where
+// a date may begin: searching with them takes ten times as long as reading a text.
 var dates = sync.OnceValue(func() []*regexp.Regexp {
 	return []*regexp.Regexp{
 		regexp.MustCompile(`^(\d{4}|\d{2}|` + koDigits + `) ?년생?` + pause + `(\d{1,2}|[일이삼사오육유칠팔구십시]{1,2}) ?월` + pause +
@@ -42,14 +42,14 @@ var dates = sync.OnceValue(func() []*regexp.Regexp {
 	}
 })
 
-// begins are the first three letters of a date in words, by the place of its expression in dates.
+// begins holds the first three letters of dates in words, indexed like dates.
 var begins = [...]string{
 	1: "the fir sec thi fou fif fiv six sev eig nin ten ele twe one two thr for",
 	2: "jan feb mar apr may jun jul aug sep oct nov dec",
 }
 
-// mayBegin reports whether one of the dates may begin at a place in a text. after is the end of the one
-// before.
+// mayBegin reports whether a date of the given expression may begin at a place in a text. after is
+// the end of the previous one.
 func mayBegin(date int, text string, after, at int) bool {
 	c := text[at]
 	if date == 0 {
@@ -68,11 +68,12 @@ func mayBegin(date int, text string, after, at int) bool {
 	return strings.Contains(begins[date], string([]byte{c | 0x20, text[at+1] | 0x20, text[at+2] | 0x20}))
 }
 
-// longestWindow is how far from a context word the texts that it explains are, in bytes.
+// longestWindow is the maximum distance, in bytes, between a context word and the texts that it
+// explains.
 const longestWindow = 240
 
-// windows looks for what is only recognized after words that announce it: dates of birth in words,
-// and IBANs and passport numbers that are spelled.
+// windows searches for values that are only recognized after a word that announces them: dates of
+// birth in words, and spelled IBANs and passport numbers.
 func (r *reader) windows() {
 	const announced = dobBit | ibanBit | passportBit
 	var done map[[2]int]bits // by turn and part of the text
@@ -110,7 +111,7 @@ func (r *reader) windows() {
 	}
 }
 
-// hasMonth reports whether a text has 월 after what may be its number, as 생년월일 has not.
+// hasMonth reports whether a text has 월 after a possible number of a month, unlike 생년월일.
 func hasMonth(text string) bool {
 	for at := 0; ; at += len("월") {
 		i := strings.Index(text[at:], "월")
@@ -123,7 +124,7 @@ func hasMonth(text string) bool {
 	}
 }
 
-// endsInNumber reports whether a text ends in what may be the number of a month.
+// endsInNumber reports whether a text ends in a possible number of a month.
 func endsInNumber(text string) bool {
 	c, size := utf8.DecodeLastRuneInString(strings.TrimSuffix(text, " "))
 	return c >= '0' && c <= '9' || size == 3 && strings.ContainsRune("일이삼사오육유칠팔구십시", c)
@@ -161,7 +162,7 @@ func (r *reader) births(t, from int, text string) {
 	}
 }
 
-// wordDate returns the date that words are.
+// wordDate returns the date spelled by words.
 func wordDate(y, m, d string) string {
 	year, month, day := wordNumber(y), wordNumber(m), wordNumber(d)
 	if len(m) >= 3 && isLetter(m[0]) {
@@ -180,7 +181,7 @@ var ordinals = strings.Fields("zeroth first second third fourth fifth sixth seve
 	"fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth")
 
 // wordNumber returns the value of a number of up to four digits, in numerals or words; 0 if it is
-// none.
+// not a number.
 func wordNumber(s string) int {
 	s = strings.ToLower(strings.TrimLeft(s, "'"))
 	if s == "" {
@@ -217,7 +218,7 @@ func wordNumber(s string) int {
 	return total + part
 }
 
-// koValue returns the value of a number in Korean words, of digits or with 십, 백 and 천.
+// koValue returns the value of a number in Korean words, digit by digit or with 십, 백 and 천.
 func koValue(s string) int {
 	s = strings.Map(func(c rune) rune {
 		if c < 0x80 || strings.ContainsRune("어음그", c) {

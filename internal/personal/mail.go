@@ -9,7 +9,7 @@ import (
 	"callhouse/internal/personal/kinds"
 )
 
-// marks looks for what begins with no digit: addresses, and custom patterns.
+// marks searches for values that do not begin with a digit: addresses, and custom patterns.
 func (r *reader) marks() {
 	text := r.text
 	if r.f.wanted&emailBit != 0 && strings.IndexByte(text, '@') >= 0 {
@@ -72,7 +72,7 @@ func (r *reader) address(at int) {
 	r.spans = append(r.spans, Span{Turn: r.t, From: from, To: to, Kind: kinds.Email, Normal: normal})
 }
 
-// colons adds the IPv6 addresses of a text.
+// colons adds the IPv6 addresses in a text.
 func (r *reader) colons() {
 	text := r.text
 	for past := 0; ; {
@@ -115,7 +115,7 @@ type piece struct {
 	from, to int
 	text     string // normal form
 	is       pieceKind
-	said     bool // as a word
+	said     bool // a word, not a character
 }
 
 type pieceKind uint8
@@ -131,7 +131,7 @@ const (
 	breakPiece
 )
 
-// domains are the last labels of addresses that are recognized when they are read aloud.
+// domains are the last labels of addresses that are recognized when read aloud.
 var domains = func() map[string]bool {
 	out := map[string]bool{}
 	for _, d := range strings.Fields("com net org kr co io ai edu gov info me us uk de jp fr biz dev app xyz shop cloud tv cn eu ca au") {
@@ -167,10 +167,10 @@ var pausesIn = map[string]bool{"uh": true, "um": true, "er": true, "어": true, 
 type splitter struct {
 	text   string
 	out    []piece
-	double int // where a word is that repeats the next letter or digit; -1: none
+	double int // where the word "double" is, which repeats the next letter or digit; -1: none
 }
 
-// pieces splits a text for addresses and spelled numbers.
+// pieces splits a text into the pieces of addresses and spelled numbers.
 func pieces(text string) []piece {
 	s := splitter{text: text, double: -1}
 	for at := 0; at < len(text); {
@@ -215,7 +215,7 @@ func (s *splitter) add(from, to int, normal string, is pieceKind, said bool) {
 	s.out = append(s.out, piece{from, to, normal, is, said})
 }
 
-// sign returns what a character is that is neither a letter nor a digit.
+// sign returns the meaning of a character that is neither a letter nor a digit.
 func (s *splitter) sign(at int, c byte) (is pieceKind, normal string) {
 	switch c {
 	case '@':
@@ -225,7 +225,7 @@ func (s *splitter) sign(at int, c byte) (is pieceKind, normal string) {
 	case ',':
 		return pausePiece, ""
 	case '.':
-		// Between letters, or alone between words: not at the end of a sentence.
+		// Between letters, or alone between words, but not at the end of a sentence.
 		spaceBefore := at > 0 && s.text[at-1] == ' '
 		spaceAfter := at+1 == len(s.text) || s.text[at+1] == ' '
 		if spaceBefore || at > 0 && !spaceAfter {
@@ -235,7 +235,7 @@ func (s *splitter) sign(at int, c byte) (is pieceKind, normal string) {
 	return breakPiece, ""
 }
 
-// latin adds a word of ASCII letters, and returns where it ends.
+// latin adds a word of ASCII letters, and returns its end.
 func (s *splitter) latin(at int) int {
 	end := wordEnd(s.text, at)
 	w := strings.ToLower(s.text[at:end])
@@ -273,14 +273,14 @@ func (s *splitter) latin(at int) int {
 	return end
 }
 
-// koreanPieces appends the pieces of a word of Korean. What is not a known part is a word itself; an
-// ending after known parts is a break.
+// koreanPieces appends the pieces of a Korean word. An unknown part is a word of its own; an ending
+// after known parts is a break.
 func koreanPieces(out []piece, word string, at int) []piece {
 	if pausesIn[word] {
 		return append(out, piece{at, at + len(word), "", pausePiece, true})
 	}
 	was := len(out)
-	unknown := -1 // where a word begins that is no known part
+	unknown := -1 // start of the current unknown part
 	flush := func(to int) {
 		if unknown >= 0 {
 			out = append(out, piece{at + unknown, at + to, word[unknown:to], wordPiece, true})
@@ -292,7 +292,8 @@ func koreanPieces(out []piece, word string, at int) []piece {
 			return append(out, piece{at + n, at + len(word), "", breakPiece, true})
 		}
 		text, is, size := koPiece(word[n:])
-		// Inside a word, only a sign ends what is unknown: the rest is a name with these syllables.
+		// Inside a word, only a sign ends an unknown part: otherwise it is a name that contains
+		// these syllables.
 		if size == 0 || unknown >= 0 && is != atPiece && is != dotPiece && (is != joinPiece || size < 6) {
 			if unknown < 0 {
 				unknown = n
@@ -309,7 +310,7 @@ func koreanPieces(out []piece, word string, at int) []piece {
 		n += size
 	}
 	if unknown >= 0 && len(out) > was && !anySign(out[was:]) {
-		// A word that only begins like letters or digits.
+		// A word that merely begins like letters or digits.
 		out = append(out[:was], piece{at, at + len(word), word, wordPiece, true})
 		return out
 	}
@@ -338,7 +339,7 @@ func koPiece(s string) (text string, is pieceKind, size int) {
 	return "", 0, 0
 }
 
-// notLocal are words before "at" that are no name of a mailbox.
+// notLocal are words before "at" that are not the name of a mailbox.
 var notLocal = func() map[string]bool {
 	out := map[string]bool{}
 	for _, w := range strings.Fields("us me it them him her you out " +
@@ -370,7 +371,7 @@ var providers = map[string]string{"naver": "naver.com", "gmail": "gmail.com", "h
 	"kakao": "kakao.com",
 	"nate":  "nate.com", "hotmail": "hotmail.com", "yahoo": "yahoo.com", "outlook": "outlook.com", "icloud": "icloud.com"}
 
-// spokenAddresses adds the e-mail addresses of a turn that are read aloud, or in part.
+// spokenAddresses adds the e-mail addresses in a turn that are read aloud, entirely or in part.
 func (r *reader) spokenAddresses() {
 	ps := pieces(r.text)
 	for a := range ps {
@@ -410,7 +411,7 @@ const (
 	mostPieces      = 40
 )
 
-// domainAfter returns the domain after an at sign, and its last piece. said tells that a dot is
+// domainAfter returns the domain after an at sign, and its last piece. said reports that a dot is
 // spoken.
 func (r *reader) domainAfter(ps []piece, a int) (domain string, end int, said bool) {
 	var b strings.Builder
@@ -464,7 +465,7 @@ func aloneAt(ps []piece, a, k int) bool {
 	return ps[a].said && !isASCIIPiece(ps[a]) && (k+1 == len(ps) || ps[k+1].is != dotPiece)
 }
 
-// isASCIIPiece is not set for 골뱅이, which says nothing else, as "at" does.
+// isASCIIPiece is false for 골뱅이, which, unlike "at", has no other meaning.
 func isASCIIPiece(p piece) bool { return p.to-p.from <= 2 }
 
 // single reports whether a piece is a letter or a digit.
@@ -514,7 +515,7 @@ func localBefore(ps []piece, a int) (local string, from int) {
 	return local, max(from, 0)
 }
 
-// spelled adds the IBANs and passport numbers that a text spells letter by letter.
+// spelled adds the IBANs and passport numbers that are spelled letter by letter in a text.
 func (r *reader) spelled(t, from int, text string) {
 	ps := pieces(text)
 	r.looked += len(ps)

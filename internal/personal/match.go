@@ -14,7 +14,7 @@ import (
 // leastDigits is the length of the shortest number: a date of birth.
 const leastDigits = 6
 
-// The lengths of the shortest numbers that a checksum makes certain, and that have a form, except IP
+// The minimum lengths of numbers that a checksum makes certain, and of those with a form, except IP
 // addresses.
 const (
 	leastCertain = 13
@@ -24,14 +24,14 @@ const (
 // mostDigits is the length of the longest number without letters.
 const mostDigits = 20
 
-// late is a candidate that needs words near it.
+// late is a candidate that depends on the words near it.
 type late struct {
 	span   Span
 	word   int
-	strong bool // only words for other numbers speak against it
+	strong bool // accepted unless the words near it announce another number
 }
 
-// finish returns what was found in all turns.
+// finish returns the spans found in all turns.
 func (r *reader) finish() []Span {
 	r.tells = said(r.hits)&shortBits != 0
 	for i := range r.chains {
@@ -49,7 +49,7 @@ func (r *reader) finish() []Span {
 
 func bitOf(k kinds.Kind) bits { return 1 << slices.Index(kinds.All, k) }
 
-// merged sorts spans and joins those that overlap, under the kind that was found first.
+// merged sorts spans and joins overlapping ones, with the kind of the one found first.
 func merged(spans []Span) []Span {
 	if len(spans) < 2 {
 		return spans
@@ -84,13 +84,13 @@ func merged(spans []Span) []Span {
 	return result
 }
 
-// context is what the words near a number say about it.
+// context is the meaning that nearby words give to a number.
 type context struct {
 	is    bits
-	other bool // it is of an order, a room and so on
+	other bool // of another number: an order, a room and so on
 }
 
-// How near words must be.
+// Maximum distances of words.
 const (
 	wordsBefore = 24
 	wordsAfter  = 6
@@ -131,12 +131,12 @@ func (r *reader) contextOf(turn, word int) (c context) {
 	return c
 }
 
-// candidate is some of the groups of a chain.
+// candidate is a sequence of groups in a chain.
 type candidate struct {
 	digits  string // valid until the next candidate
-	shape   []int  // numbers of digits between separators
-	dots    int    // separators that are dots
-	hyphens int    // and hyphens, also spoken
+	shape   []int  // numbers of digits between the separators
+	dots    int    // number of separators that are dots
+	hyphens int    // number of hyphens, including spoken ones
 	spoken  bool
 	plus    bool
 	region  bool
@@ -146,7 +146,7 @@ type candidate struct {
 	near       context
 }
 
-// context returns what the words near the candidate say.
+// context returns the meaning of the words near the candidate.
 func (r *reader) context(c *candidate) context {
 	if !c.known {
 		c.known, c.near = true, r.contextOf(c.turn, c.word)
@@ -167,7 +167,7 @@ func sameRun(a, b *group) bool {
 
 func hard(j join) bool { return j == joinHyphen || j == joinDot || j == joinSlash }
 
-// mostLoose is how many words at the edge of a run may be no digits.
+// mostLoose is the maximum number of words at the edge of a run that may not be digits.
 const mostLoose = 1
 
 // mayStart reports whether a number may start with a group.
@@ -208,7 +208,7 @@ func mayEnd(gs []group, j int) bool {
 	return true
 }
 
-// match looks for numbers in a chain: first for those with the strongest structure.
+// match searches for numbers in a chain, those with the strongest structure first.
 func (r *reader) match(c *chain) {
 	gs := r.groups[c.first:c.last]
 	total, dots := 0, 0
@@ -231,7 +231,7 @@ func (r *reader) match(c *chain) {
 				continue
 			}
 			tails := withTails
-			if tier == 2 { // no checksum and no form tells
+			if tier == 2 { // neither a checksum nor a form decides
 				tails = withoutEndings
 			}
 			j, kind, normal := r.longest(gs, used, i, recognize, tails)
@@ -250,7 +250,8 @@ func (r *reader) match(c *chain) {
 	}
 }
 
-// mayBe reports whether a recognizer may find a number in a chain with so many digits and dots.
+// mayBe reports whether a recognizer may find a number in a chain with these numbers of digits and
+// dots.
 func (r *reader) mayBe(tier, digits, dots int) bool {
 	switch tier {
 	case 0:
@@ -261,7 +262,7 @@ func (r *reader) mayBe(tier, digits, dots int) bool {
 	return r.tells
 }
 
-// tails says which syllables that may be endings are read as digits.
+// tails selects which possible endings are read as digits.
 type tails uint8
 
 const (
@@ -279,10 +280,11 @@ func hasTail(gs []group) bool {
 	return slices.ContainsFunc(gs, func(g group) bool { return g.tail })
 }
 
-// recognizer returns what a candidate is, and its normal form; empty if it is nothing.
+// recognizer returns the kind of a candidate and its normal form; empty if it is not recognized.
 type recognizer func(*reader, *candidate) (kinds.Kind, string)
 
-// longest returns the last group of the longest number that begins with a group; -1 if none does.
+// longest returns the last group of the longest number that begins with group i; -1 if there is
+// none.
 func (r *reader) longest(gs []group, used []bool, i int, recognize recognizer, which tails) (last int, kind kinds.Kind, normal string) {
 	cand := &r.cand
 	cand.plus, cand.region, cand.spoken, cand.known = gs[i].plus, gs[i].style == region, false, false
@@ -325,7 +327,7 @@ func (r *reader) longest(gs []group, used []bool, i int, recognize recognizer, w
 	return last, kind, normal
 }
 
-// certain recognizes what a checksum makes certain.
+// certain recognizes numbers by their checksum.
 func (r *reader) certain(c *candidate) (kinds.Kind, string) {
 	d, wanted := c.digits, r.f.wanted
 	switch {
@@ -354,7 +356,7 @@ func fours(shape []int) bool {
 	return true
 }
 
-// formed recognizes what its form shows.
+// formed recognizes numbers by their form.
 func (r *reader) formed(c *candidate) (kinds.Kind, string) {
 	d, wanted := c.digits, r.f.wanted
 	switch {
@@ -381,7 +383,7 @@ func (r *reader) formed(c *candidate) (kinds.Kind, string) {
 	return "", ""
 }
 
-// dotted returns the IP address that four numbers are; empty if they are none.
+// dotted returns the IP address formed by four numbers; empty if they do not form one.
 func dotted(c *candidate) string {
 	d := c.digits
 	var parts []string
@@ -452,8 +454,7 @@ func (r *reader) domestic(c *candidate, korea bool) (string, bool) {
 	return r.phoneNormal(d, false)
 }
 
-// koreanShape reports whether digits that are written in groups are grouped as telephone numbers of
-// Korea are.
+// koreanShape reports whether digits written in groups are grouped like Korean telephone numbers.
 func koreanShape(shape []int, d string) bool {
 	switch len(shape) {
 	case 1:
@@ -467,7 +468,7 @@ func koreanShape(shape []int, d string) bool {
 	return false
 }
 
-// told recognizes what only the words near it show.
+// told recognizes numbers by the words near them.
 func (r *reader) told(c *candidate) (kinds.Kind, string) {
 	d, n, wanted := c.digits, len(c.digits), r.f.wanted
 	if c.plus || c.region || wanted&(dobBit|accountBit) == 0 || n < 6 || n > 17 {
@@ -488,7 +489,8 @@ func (r *reader) told(c *candidate) (kinds.Kind, string) {
 	return "", ""
 }
 
-// emit adds the spans of a number: one in each turn that has a part of it, and its repetitions.
+// emit adds the spans of a number: one in each turn that contains a part of it, and its
+// repetitions.
 func (r *reader) emit(c *chain, i, j int, kind kinds.Kind, normal string, which tails) {
 	gs := r.groups[c.first:c.last]
 	more := false
@@ -513,8 +515,8 @@ func (r *reader) emit(c *chain, i, j int, kind kinds.Kind, normal string, which 
 	}
 }
 
-// coded reads a word of letters and digits that is an IBAN or a passport number. It returns where it
-// ends; 0 if it is none.
+// coded reads a word of letters and digits that is an IBAN or a passport number. It returns its
+// end; 0 if it is neither.
 func (r *reader) coded(at, end int) int {
 	text := r.text
 	if at > 0 && (isAlnum(text[at-1]) || text[at-1] == '_' || text[at-1] == '-') || end == len(text) {
@@ -537,7 +539,7 @@ func (r *reader) coded(at, end int) int {
 	return to
 }
 
-// iban reads an IBAN. It returns where it ends; 0 if there is none.
+// iban reads an IBAN and returns its end; 0 if there is none.
 func (r *reader) iban(at int) int {
 	number, end := form.IBANAt(r.text, at)
 	if end > 0 {

@@ -6,8 +6,8 @@ import (
 	"callhouse/internal/phone"
 )
 
-// phoneNormal returns the E.164 form of digits if they are a number of the countries, or, with a
-// plus, of any.
+// phoneNormal returns the E.164 form of digits that are a number of the configured countries or,
+// with a plus, of any country.
 func (r *reader) phoneNormal(d string, plus bool) (string, bool) {
 	if plus {
 		return r.lookUp("+"+d, "")
@@ -34,8 +34,8 @@ func (r *reader) phoneNormal(d string, plus bool) (string, bool) {
 	return "", false
 }
 
-// national returns the E.164 form of digits if they are a valid number of a country. The usual forms
-// of Korea and America are looked at first.
+// national returns the E.164 form of digits that are a valid number of a country. The usual forms
+// of Korean and American numbers are checked first.
 func (r *reader) national(d, country string) (string, bool) {
 	switch {
 	case country == "KR" && len(d) == 11 && d[:3] == "010":
@@ -45,7 +45,7 @@ func (r *reader) national(d, country string) (string, bool) {
 		if len(n) != 10 || n[0] < '2' || n[3] < '2' {
 			return "", false
 		}
-		// Which numbers are in use is decided by the area and the next digit, except on some islands.
+		// The area and the next digit decide which numbers are in use, except on some islands.
 		if _, ok := r.lookUp(n[:4]+"345678", country); ok {
 			return "+1" + n, true
 		}
@@ -53,11 +53,11 @@ func (r *reader) national(d, country string) (string, bool) {
 	return r.lookUp(d, country)
 }
 
-// mostPhones bounds the numbers that a reader remembers.
+// mostPhones is the maximum number of cached numbers of a reader.
 const mostPhones = 8192
 
-// lookUp asks the library, which takes some microseconds, once for each number of a call: it is often
-// in several places.
+// lookUp uses the library, which takes some microseconds. It caches the results, since a number
+// often occurs several times in a call.
 func (r *reader) lookUp(d, country string) (string, bool) {
 	key := [2]string{d, country}
 	n, known := r.phones[key]
@@ -71,8 +71,8 @@ func (r *reader) lookUp(d, country string) (string, bool) {
 	return n, n != ""
 }
 
-// koreanArea reports whether digits begin with an area code of Korea, or that of a mobile network or
-// service. It is cheap, and most digits are no number.
+// koreanArea reports whether digits begin with the code of a Korean area, mobile network or
+// service. It is cheap, and most digits are not a telephone number.
 func koreanArea(d string) bool {
 	switch d[1] {
 	case '1':

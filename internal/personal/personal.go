@@ -1,12 +1,12 @@
 // Package personal finds personal data in texts: numbers with a checksum or a fixed structure, and
-// e-mail addresses, as they are written and as they are read aloud, in Korean and English. It knows
-// texts, and neither calls nor files.
+// e-mail addresses, written or read aloud, in Korean and English. It works on texts and does not
+// depend on calls or files.
 //
 // Names and postal addresses have no structure, and are not found.
 //
-// A text is read once, into groups of digits and the words that matter. Groups with only separators
-// between them form a chain, which may run through several turns of one speaker. Recognizers look at
-// chains, at most 20 digits from each group, so that the time is linear in the text.
+// A text is read once, into groups of digits and the relevant words. Groups with only separators
+// between them form a chain, which may extend over several turns of one speaker. Recognizers
+// examine chains, at most 20 digits from each group, so that the time is linear in the text.
 package personal
 
 import (
@@ -23,23 +23,26 @@ import (
 	"callhouse/internal/personal/kinds"
 )
 
-// Version is raised whenever the recognizers find something else: stored texts are then read again.
+// Version is incremented whenever the recognizers' results change: stored texts are then read
+// again.
 const Version = 1
 
-// Turn is what one side of a conversation says at once.
+// Turn is an uninterrupted utterance by one side of a conversation.
 type Turn struct {
 	Speaker string
 	Text    string
 }
 
-// Span is a part of a text that is personal data; From and To are bytes of the text of its turn.
+// Span is a part of a text that is personal data. From and To are byte offsets in the text of its
+// turn.
 type Span struct {
 	Turn     int
 	From, To int
 	Kind     kinds.Kind
 	// Normal is the normal form of the whole value, however it is spelled.
 	Normal string
-	// More is set if the value begins in an earlier span, or if the span only repeats a part of it.
+	// More is set if the value begins in an earlier span, or if the span repeats a part of the
+	// value.
 	More bool
 }
 
@@ -49,10 +52,10 @@ type Pattern struct {
 	Re   *regexp.Regexp
 }
 
-// Options say what to look for.
+// Options select the data to find.
 type Options struct {
 	Kinds []kinds.Kind
-	// Countries are the regions in which national telephone numbers are read, such as KR.
+	// Countries are the regions whose national telephone numbers are recognized, such as KR.
 	Countries []string
 	Patterns  []Pattern
 }
@@ -64,21 +67,21 @@ type Finder struct {
 	patterns  []Pattern
 
 	seed  maphash.Seed
-	names [mostNames]atomic.Pointer[named] // by a part of the hash
+	names [mostNames]atomic.Pointer[named] // by part of the hash
 
 	mu      sync.Mutex
-	readers []*reader // not in use; unlike those of a sync.Pool they keep what they remember
+	readers []*reader // unused; unlike those of a sync.Pool they keep their caches
 }
 
-// named is the name of a value, and the words in it that give a meaning to numbers, as if they were in
-// a turn before the first one.
+// named is the name of a value. The words in it give numbers a meaning, as if they were spoken in a
+// turn before the first one.
 type named struct {
 	name string
 	hits []hit
 	says bits
 }
 
-// Bounds of the names that are remembered.
+// Limits of cached names.
 const (
 	mostNames   = 1 << 10
 	longestName = 100
@@ -90,13 +93,13 @@ func New(o Options) (*Finder, error) {
 	for _, k := range o.Kinds {
 		i := slices.Index(kinds.All, k)
 		if i < 0 {
-			return nil, fmt.Errorf("%q is no kind of personal data", string(k))
+			return nil, fmt.Errorf("%q is not a kind of personal data", string(k))
 		}
 		f.wanted |= 1 << i
 	}
 	for _, p := range o.Patterns {
 		if !kindName.MatchString(string(p.Kind)) || slices.Contains(kinds.All, p.Kind) {
-			return nil, fmt.Errorf("%q cannot be the name of a pattern: it takes a new name of lower-case letters and underscores",
+			return nil, fmt.Errorf("%q cannot name a pattern: use a new name of lower-case letters and underscores",
 				string(p.Kind))
 		}
 	}
@@ -105,8 +108,8 @@ func New(o Options) (*Finder, error) {
 
 var kindName = regexp.MustCompile(`^[a-z][a-z_]{0,30}$`)
 
-// Find returns the personal data in a text, in order and without overlaps. name is what the text is
-// called, such as the key of a value in JSON: it may be the context that a number needs.
+// Find returns the personal data in a text, in order and without overlaps. name is the name of the
+// text, such as the key of a JSON value: it may be the context that a number needs.
 func (f *Finder) Find(name, text string) []Span {
 	var s signs
 	if s.read(text); len(f.patterns) == 0 && !s.mayHold(^bits(0)) {
@@ -127,7 +130,7 @@ func (f *Finder) Find(name, text string) []Span {
 	return spans
 }
 
-// Bounds of the readers that are kept, and of their buffers.
+// Limits of kept readers and their buffers.
 const (
 	mostReaders = 8
 	mostGroups  = 4096
@@ -159,7 +162,7 @@ func (f *Finder) free(r *reader) {
 	}
 }
 
-// meaning returns what a name means.
+// meaning returns the meaning of a name.
 func (f *Finder) meaning(name string) *named {
 	at := &f.names[maphash.String(f.seed, name)%mostNames]
 	if n := at.Load(); n != nil && n.name == name {
@@ -193,7 +196,7 @@ func spaced(dst []byte, name string) []byte {
 	return append(dst, ':')
 }
 
-// said returns the meanings that words give.
+// said returns the combined meanings of words.
 func said(hits []hit) (says bits) {
 	for i := range hits {
 		says |= hits[i].bits
@@ -201,7 +204,7 @@ func said(hits []hit) (says bits) {
 	return says
 }
 
-// mostBefore is how many turns before a number its context may be.
+// mostBefore is the maximum number of turns between a number and its context.
 const mostBefore = 3
 
 // Conversation returns the personal data in the turns of a conversation, in order and without
@@ -224,32 +227,32 @@ func (f *Finder) Conversation(turns []Turn) []Span {
 	return r.finish()
 }
 
-// signs are what texts have of which personal data is made, so that most texts are not read. Digits are
-// counted generously, also those in words that are none.
+// signs are the features of texts with personal data; texts that lack them, which is most, are not
+// read. Digits are counted generously, including those in words that are not digits.
 type signs struct {
-	any               bool // a number that needs no word, or an address
+	any               bool // a number recognized without a word, or an address
 	digits            int
-	run, dots, most   int // digits and dots since something that ends every number, and the most digits
+	run, dots, most   int // digits and dots since something that ends every number, and the maximum number of digits
 	colons            int
-	at, dotted, month bool // words
-	says              bits // meanings that words give to numbers
+	at, dotted, month bool // the texts contain such words
+	says              bits // meanings that words give numbers
 }
 
-// Meanings that make shorter numbers personal data, and that make spelled ones.
+// Meanings for which shorter numbers are personal data, and for which spelled ones are.
 const (
 	shortBits = dobBit | accountBit
 	codeBits  = ibanBit | passportBit
 )
 
-// Numbers of digits: in the shortest number of an account, in the shortest IP address, and in the
-// shortest number that is neither one nor needs a word that says what it is. A plus counts as a digit.
+// Minimum numbers of digits: of an account number, of an IP address, and of any other number that
+// is recognized without a word. A plus counts as a digit.
 const (
 	leastAccount = 8
 	leastAddress = 4
 	leastUntold  = 9
 )
 
-// mayHold reports whether there may be personal data in the texts, with meanings that a name gives.
+// mayHold reports whether the texts may contain personal data, given the meanings of a name.
 func (s *signs) mayHold(says bits) bool {
 	says |= s.says
 	return s.any || says&dobBit != 0 && (s.most >= leastDigits || s.month && s.digits > 0) ||
@@ -257,7 +260,7 @@ func (s *signs) mayHold(says bits) bool {
 		s.colons >= 6 || s.at && s.dotted
 }
 
-// read adds the signs of a text, until there is one that needs no other.
+// read adds the signs of a text, and stops at one that suffices alone.
 func (s *signs) read(text string) {
 	for i := 0; i < len(text) && !s.any; {
 		switch bytesOf[text[i]] {
@@ -292,7 +295,7 @@ func (s *signs) read(text string) {
 	}
 }
 
-// What a byte is; 0 may be between the digits of a number.
+// Classes of bytes; 0 may be between the digits of a number.
 const (
 	digitByte = iota + 1
 	letterByte
@@ -326,7 +329,7 @@ func (s *signs) count(digits int) {
 	s.any = s.any || s.run >= leastUntold || s.dots >= 3 && s.run >= leastAddress
 }
 
-// end notes something that ends every number.
+// end resets the counts of the current number.
 func (s *signs) end() { s.run, s.dots = 0, 0 }
 
 func (s *signs) english(word string) {
@@ -356,7 +359,7 @@ func (s *signs) english(word string) {
 	}
 }
 
-// wide looks at a character of several bytes, or a word of Korean, and returns where it ends.
+// wide reads a multi-byte character or a Korean word, and returns its end.
 func (s *signs) wide(text string, at int) int {
 	if at+2 >= len(text) || text[at] < 0xEA || text[at] > 0xED || !isHangul(text[at:]) {
 		if strings.HasPrefix(text[at:], "\xef\xbc") { // ０ to ９ and ＋, among others

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// join is what stands between two groups of digits.
+// join is the separator between two groups of digits.
 type join uint8
 
 const (
@@ -26,33 +26,33 @@ type style uint8
 const (
 	numerals style = iota
 	english1       // a word: five, double five, nineteen
-	tens           // twenty, to which a digit may be added
+	tens           // twenty, thirty …: a digit may follow
 	korean1        // one syllable
-	korean         // several
+	korean         // several syllables
 	region         // of a driving licence
 )
 
-// group is digits that are spelled without anything between them.
+// group is a sequence of digits spelled without a separator.
 type group struct {
 	turn, from, to int
 	digits         string
-	word           int // how many words are before it
+	word           int // number of words before it
 	join           join
 	style          style
-	loose          bool // a word that often is no digit
+	loose          bool // a word that often does not mean a digit
 	tail           bool // a syllable that may be an ending
-	ending         bool // and, by what is before it, probably is
+	ending         bool // and, judging by the text before it, probably is one
 	plus           bool
-	noStart, noEnd bool // a part of a longer word
+	noStart, noEnd bool // adjacent to the rest of a longer word
 	unit           bool // an amount, a time, an ordinal
 }
 
 func (g *group) spoken() bool { return g.style != numerals && g.style != region }
 
-// echo is a part of a chain that the other side repeats.
+// echo is a part of a chain repeated by the other side.
 type echo struct {
 	turn, from, to int
-	first, last    int // groups of the chain, in whose digits it is
+	first, last    int // groups of the chain whose digits contain it
 }
 
 // chain is groups with only separators between them.
@@ -61,24 +61,24 @@ type chain struct {
 	echoes      []echo
 }
 
-// hit is a word that gives a meaning to numbers near it.
+// hit is a word that gives numbers near it a meaning.
 type hit struct {
 	turn, at, word int
 	bits           bits
 }
 
-// limits of what may be between two groups of a chain.
+// limits of the text between two groups of a chain.
 const (
 	mostSeparators = 8
 	mostFillers    = 6
 )
 
-// between is what was read since the last group.
+// between describes the text since the last group.
 type between struct {
 	separators, fillers int
 	join                join
-	plus                int // where a plus is, from 1
-	repeat              int // the next digit is said so many times
+	plus                int // place of a plus, from 1
+	repeat              int // how often the next digit is repeated
 	repeatAt            int
 }
 
@@ -105,13 +105,13 @@ type reader struct {
 	phones   map[[2]string]string // normal forms, by spelling and country
 	one      [1]Turn
 	cand     candidate
-	digitsOf [2 * mostDigits]byte // of it
-	tells    bool                 // a word near a number may show what it is
-	looked   int                  // how much work the recognizers had, for a test
+	digitsOf [2 * mostDigits]byte // digits of cand
+	tells    bool                 // a word near a number may identify it
+	looked   int                  // amount of work of the recognizers, for a test
 }
 
 func (r *reader) reset(turns []Turn) {
-	clear(r.groups) // they and the candidates hold texts
+	clear(r.groups) // they and the candidates refer to texts
 	clear(r.chains)
 	clear(r.late)
 	r.turns, r.text, r.spans = turns, "", nil
@@ -122,7 +122,7 @@ func (r *reader) reset(turns []Turn) {
 // turn reads the next turn.
 func (r *reader) turn(t int) {
 	turn := &r.turns[t]
-	r.gap.plus, r.gap.repeat = 0, 0 // they are places in the turn before
+	r.gap.plus, r.gap.repeat = 0, 0 // they refer to places in the previous turn
 	if r.open && turn.Speaker != r.speaker {
 		if r.acknowledges(t) {
 			return
@@ -140,10 +140,10 @@ func (r *reader) turn(t int) {
 // longestAck is the maximum length of a turn that only acknowledges, in bytes.
 const longestAck = 120
 
-// mostEchoed is how many groups back a repetition may begin.
+// mostEchoed is the maximum number of groups back at which a repetition may begin.
 const mostEchoed = 24
 
-// acknowledges reports whether a turn of the other side only says yes, or repeats digits.
+// acknowledges reports whether a turn of the other side only acknowledges, or repeats digits.
 func (r *reader) acknowledges(t int) bool {
 	text := r.turns[t].Text
 	if len(text) > longestAck {
@@ -154,7 +154,7 @@ func (r *reader) acknowledges(t int) bool {
 	}
 	e := r.echo
 	e.reset(r.turns)
-	e.open = true // so that a break is seen
+	e.open = true // so that a break is noticed
 	e.read(t, text)
 	if !e.open || len(e.chains) > 1 || len(e.hits) > 0 || e.mail {
 		return false
@@ -191,13 +191,13 @@ func joined(groups []group) string {
 	return b.String()
 }
 
-// stop ends the chain: something was read that is no part of a number.
+// stop ends the chain at something that is not part of a number.
 func (r *reader) stop() {
 	r.open = false
 	r.gap = between{}
 }
 
-// last returns the last group of the chain that may continue, or nil.
+// last returns the last group of the chain if it may continue, or nil.
 func (r *reader) last() *group {
 	if r.open && len(r.chains) > 0 && len(r.groups) > 0 {
 		return &r.groups[len(r.groups)-1]
@@ -238,7 +238,7 @@ func (r *reader) add(g group) {
 	r.chains = append(r.chains, chain{first: len(r.groups) - 1, last: len(r.groups)})
 }
 
-// joinBy notes a separator.
+// joinBy records a separator.
 func (r *reader) joinBy(j join) {
 	r.gap.separators++
 	r.gap.join = max(r.gap.join, j)
@@ -286,7 +286,7 @@ func (r *reader) read(t int, text string) {
 	r.marks()
 }
 
-// mark reads a character of punctuation.
+// mark reads a punctuation character.
 func (r *reader) mark(at int, c rune, size int) int {
 	text := r.text
 	next := at + size
@@ -330,7 +330,7 @@ func (r *reader) mark(at int, c rune, size int) int {
 // longestReplacement is the maximum length of a replacement, in bytes.
 const longestReplacement = 64
 
-// redacted returns the length of a replacement with which a text begins; 0 if there is none.
+// redacted returns the length of the replacement at the beginning of a text; 0 if there is none.
 func redacted(text string) int {
 	end := strings.IndexByte(text[:min(len(text), longestReplacement)], ']')
 	if end < 0 {
@@ -378,7 +378,7 @@ func (r *reader) numeral(at int) int {
 	return end
 }
 
-// wideDigit returns the length of the digit ０ to ９ with which a text begins; 0 if there is none.
+// wideDigit returns the length of the digit ０ to ９ at the beginning of a text; 0 if there is none.
 func wideDigit(text string) int {
 	if text[0] < utf8.RuneSelf {
 		return 0
@@ -389,7 +389,8 @@ func wideDigit(text string) int {
 	return 0
 }
 
-// before says what the text before a run of digits makes of it: a part of a longer word, an amount.
+// before reports whether the text before a run of digits makes it part of a longer word, or an
+// amount.
 func before(text string) (part, amount bool) {
 	c := text[len(text)-1]
 	switch {
@@ -498,7 +499,7 @@ func (r *reader) means(b bits, at int) {
 	r.stop()
 }
 
-// connect notes a word that may be said between groups.
+// connect records a word that may be spoken between groups.
 func (r *reader) connect(w what, at int) {
 	switch w {
 	case fillerWord, ackWord:
@@ -519,24 +520,24 @@ func (r *reader) connect(w what, at int) {
 	}
 }
 
-// The syllables of Korean.
+// The range of Korean syllables.
 const (
 	hangulFirst = 0xAC00
 	hangulCount = 0xD7A3 - hangulFirst + 1
 )
 
-// isHangul reports whether a text of at least three bytes begins with a syllable of Korean.
+// isHangul reports whether a text of at least three bytes begins with a Korean syllable.
 func isHangul(s string) bool {
 	c := hangulAt(s)
 	return c >= 0xAC00 && c <= 0xD7A3
 }
 
-// hangulAt returns the character of three bytes with which a text begins.
+// hangulAt returns the three-byte character at the beginning of a text.
 func hangulAt(s string) rune {
 	return rune(s[0]&0x0f)<<12 | rune(s[1]&0x3f)<<6 | rune(s[2]&0x3f)
 }
 
-// hangul reads a word of Korean.
+// hangul reads a Korean word.
 func (r *reader) hangul(at int) int {
 	text, end := r.text, at
 	for end+2 < len(text) && text[end] >= 0xEA && text[end] <= 0xED {
@@ -589,7 +590,8 @@ func koTens(word string) bool {
 	return strings.HasPrefix(word, "십") || strings.HasPrefix(word, "백") || strings.HasPrefix(word, "천")
 }
 
-// beforeLicence reports whether the text after a region's name may be the rest of a licence number.
+// beforeLicence reports whether the text after the name of a region may be the rest of a licence
+// number.
 func (r *reader) beforeLicence(end int) bool {
 	rest := strings.TrimLeft(r.text[end:], " -")
 	if rest == "" || len(rest) < 3 {
@@ -599,7 +601,7 @@ func (r *reader) beforeLicence(end int) bool {
 	return isDigit(rest[0]) || n > 0
 }
 
-// suffix reads what follows digits in a word.
+// suffix reads the text after digits in a word.
 func (r *reader) suffix(word string, at int) {
 	switch w := koSuffix[word]; w {
 	case 0:
@@ -628,10 +630,10 @@ func (r *reader) suffix(word string, at int) {
 	}
 }
 
-// afterTwo are the endings before which 이 may be a part of the ending, or the digit two.
+// afterTwo are the endings before which 이 may be either part of the ending or the digit two.
 const afterTwo = " 요 고 고요 구요 에요 예요 거든요 라고 라고요 랑 네요 죠 지요 야 며 인데요 신가요 시죠 었어요 었습니다 "
 
-// mayBeEnding reports whether the last syllable of digits may belong to the ending.
+// mayBeEnding reports whether the last syllable of digits may be part of the ending.
 func mayBeEnding(digits, ending string) bool {
 	switch digits[len(digits)-3:] {
 	case "이":
@@ -648,7 +650,7 @@ func afterConsonant(word string) bool {
 	return (c-0xAC00)%28 != 0 || strings.HasSuffix(word, "하나")
 }
 
-// part is a run of digits within a word of Korean.
+// part is a run of digits within a Korean word.
 type part struct {
 	from, to int
 	digits   string
@@ -656,7 +658,7 @@ type part struct {
 	after    string // a hyphen, a dot or a pause after it
 }
 
-// partsOf returns the digits with which a word of Korean begins, and where they end.
+// partsOf returns the digits at the beginning of a Korean word, and their end.
 func partsOf(word string, parts []part) (_ []part, n int) {
 	for n < len(word) {
 		if v, size := koNumber(word[n:]); size > 0 {
@@ -705,7 +707,7 @@ func runOf(word string, n int) (p part, more bool) {
 	return part{from: from, to: n, digits: string(digits)}, more
 }
 
-// withJoin sets what follows a part, if more digits follow that, and returns where it ends.
+// withJoin sets the separator after a part, if more digits follow, and returns its end.
 func withJoin(word string, n int, p *part) int {
 	for _, j := range []string{"다시", "에", "점", "국에", "하이픈"} {
 		if rest, ok := strings.CutPrefix(word[n:], j); ok && rest != "" {
@@ -718,7 +720,7 @@ func withJoin(word string, n int, p *part) int {
 	return n
 }
 
-// digits reads a word that is digits, with an ending. It reports whether it is one.
+// digits reads a word of digits with an ending. It reports whether the word is one.
 func (r *reader) digits(word string, at int) bool {
 	var buf [4]part
 	parts, n := partsOf(word, buf[:0])

@@ -2,7 +2,7 @@ package personal
 
 import "strings"
 
-// bits is a set of kinds, and of other meanings that words give to numbers near them.
+// bits is a set of kinds, and of other meanings that words give numbers near them.
 type bits uint32
 
 const (
@@ -18,12 +18,12 @@ const (
 	ipBit
 	dobBit
 	accountBit
-	numberBit  // "number": of a phone, if nothing else is said
-	otherBit   // a number that is no personal data: of an order, a room
+	numberBit  // "number": of a phone, unless other words are nearby
+	otherBit   // a number that is not personal data: of an order, a room
 	versionBit // of software: with dots, like an IP address
 )
 
-// what a word is.
+// what classifies a word.
 type what uint8
 
 const (
@@ -46,11 +46,11 @@ const (
 type entry struct {
 	what   what
 	digits string
-	loose  bool // often said for something else
+	loose  bool // often has another meaning
 	bits   bits
 }
 
-// longestEnglish is the length of the longest English word that matters.
+// longestEnglish is the length of the longest relevant English word.
 const longestEnglish = 12
 
 var englishWords = func() map[string]*entry {
@@ -111,13 +111,13 @@ var englishWords = func() map[string]*entry {
 	return out
 }()
 
-// englishLengths are, by the first two letters, the lengths of the words that matter, as bits.
+// englishLengths has the lengths of the relevant words as bits, by the first two letters.
 var englishLengths [32 * 32]uint16
 
 func firstTwo(word string) int { return int(word[0]&31)<<5 | int(word[min(1, len(word)-1)]&31) }
 
-// englishTable has the words that matter at the places of their hashes, or behind: each word of each
-// text is looked up.
+// englishTable is a hash table of the relevant words with linear probing: every word of every text
+// is looked up.
 var englishTable = func() (out [1 << tableBits]englishWord) {
 	for w, e := range englishWords {
 		englishLengths[firstTwo(w)] |= 1 << len(w)
@@ -134,7 +134,7 @@ var englishTable = func() (out [1 << tableBits]englishWord) {
 
 const tableBits = 10
 
-// englishWord is a word in lower case, eight letters in a number.
+// englishWord is a word in lower case, packed as eight letters per number.
 type englishWord struct {
 	first uint64
 	rest  uint32
@@ -156,7 +156,7 @@ func (w *englishWord) place() int {
 	return int((w.first ^ uint64(w.rest)) * 0x9E3779B97F4A7C15 >> (64 - tableBits)) //nolint:gosec // few bits
 }
 
-// english returns what an English word is; nil if it does not matter.
+// english returns the entry of an English word; nil if it is irrelevant.
 func english(word string) *entry {
 	if len(word) > longestEnglish || englishLengths[firstTwo(word)]>>len(word)&1 == 0 {
 		return nil
@@ -180,7 +180,8 @@ func wordEnd(text string, at int) int {
 	return at
 }
 
-// koDigit returns the digit with which a Korean word begins, and its length in bytes; 0 if none.
+// koDigit returns the digit at the beginning of a Korean word, and its length in bytes; 0 if there
+// is none.
 func koDigit(s string) (d byte, n int) {
 	if len(s) < 3 {
 		return 0, 0
@@ -228,8 +229,8 @@ func koDigit(s string) (d byte, n int) {
 	return 0, 0
 }
 
-// koNumber returns the value of a Korean number with 십, 백 or 천 with which a word begins, and its
-// length in bytes; 0 if none.
+// koNumber returns the value of the Korean number with 십, 백 or 천 at the beginning of a word, and
+// its length in bytes; 0 if there is none.
 func koNumber(s string) (value, n int) {
 	last := 10000
 	for n < len(s) {
@@ -260,7 +261,7 @@ func koNumber(s string) (value, n int) {
 	return value, n
 }
 
-// koSuffix are the endings that may follow a number in a word.
+// koSuffix are the endings that may follow a number within a word.
 var koSuffix = func() map[string]what {
 	out := map[string]what{}
 	for w, words := range map[what]string{
@@ -279,7 +280,7 @@ var koSuffix = func() map[string]what {
 	return out
 }()
 
-// koWords are Korean words that matter as a whole.
+// koWords are Korean words that are relevant as a whole.
 var koWords = func() map[string]*entry {
 	out := map[string]*entry{}
 	for w, words := range map[what]string{
@@ -299,7 +300,7 @@ var koWords = func() map[string]*entry {
 	return out
 }()
 
-// koContext are beginnings of Korean words that give a meaning to numbers, by their first two
+// koContext are beginnings of Korean words that give numbers a meaning, by their first two
 // syllables.
 var koContext = func() map[string]bits {
 	out := map[string]bits{}
@@ -334,14 +335,14 @@ var koRegion = map[string]string{
 	"제주": "21", "대구": "22", "인천": "23", "광주": "24", "대전": "25", "울산": "26",
 }
 
-// What may begin with a syllable of Korean.
+// Classes of words that a Korean syllable may begin.
 const (
 	startsWord    = 1 << iota // one of koWords
 	startsContext             // one of koContext or koRegion
 	startsNumber
 )
 
-// koStart is what may begin with each syllable of Korean.
+// koStart maps each Korean syllable to the classes of words that it may begin.
 var koStart = func() (out [hangulCount]uint8) {
 	add := func(word string, what uint8) { out[hangulAt(word)-hangulFirst] |= what }
 	for w := range koWords {
@@ -359,16 +360,16 @@ var koStart = func() (out [hangulCount]uint8) {
 	return out
 }()
 
-// What syllables may be: digits, how many, or signs.
+// Meanings of syllables: a number of digits, or a sign.
 const (
-	foreignSign = 0           // in no number, nor in an ending of one
+	foreignSign = 0           // neither in a number nor in the ending of one
 	mailSign    = 0xf0 + iota // in an e-mail address
 	dotSign
 	monthSign
 	endingSign
 )
 
-// koWeight is what the syllables of Korean may be.
+// koWeight maps each Korean syllable to its meaning.
 var koWeight = func() (out [hangulCount]uint8) {
 	set := func(syllables string, w uint8) {
 		for _, c := range syllables {

@@ -13,7 +13,7 @@ type Span struct{ From, To int }
 // Finder finds numbers inside texts.
 type Finder struct{ numbers []*Number }
 
-// NewFinder returns a finder of the searchable ones among the numbers.
+// NewFinder returns a finder for the searchable numbers among the given ones.
 func NewFinder(numbers []*Number) *Finder {
 	f := new(Finder)
 	for _, n := range numbers {
@@ -32,8 +32,8 @@ const (
 )
 
 // Find returns the places where a text spells one of the numbers: in international or national
-// form, with spaces, hyphens, dots, slashes or parentheses between groups of digits, also as JSON
-// escapes. Digits that are a part of a longer number are skipped.
+// form, with spaces, hyphens, dots, slashes or parentheses between groups of digits, or in JSON
+// escapes. Digits that are part of a longer number are skipped.
 func (f *Finder) Find(text []byte) (spans []Span) {
 	if len(f.numbers) == 0 {
 		return nil
@@ -66,7 +66,7 @@ func (f *Finder) Find(text []byte) (spans []Span) {
 	return spans
 }
 
-// runeAt returns the first character of a text, in the form of plain, and its size in bytes.
+// runeAt returns the first character of a text, normalised by plain, and its size in bytes.
 func runeAt(text []byte) (r rune, size int) {
 	if text[0] == '\\' && len(text) >= 6 && text[1] == 'u' {
 		if n, err := strconv.ParseUint(string(text[2:6]), 16, 16); err == nil {
@@ -81,14 +81,14 @@ func runeAt(text []byte) (r rune, size int) {
 type chain struct {
 	open    bool // it may continue
 	inGroup bool
-	plus    int // where the plus before the next group is, from 1; 0: none
+	plus    int // place of the plus before the next group, from 1; 0: none
 	gap     int
 	digits  []byte
 	groups  []group
 }
 
 type group struct {
-	digit, at int // where it begins, in the digits and in the text
+	digit, at int // where it begins, as an index of digits and of the text
 	plus      bool
 }
 
@@ -115,7 +115,7 @@ func (c *chain) shorten() {
 			c.groups[i].digit -= n
 		}
 	}
-	if len(c.digits) > 2*mostDigits { // one long group: its digits do not matter
+	if len(c.digits) > 2*mostDigits { // one long group: its digits are irrelevant
 		c.digits = c.digits[:2*mostDigits]
 	}
 }
@@ -132,7 +132,7 @@ func (c *chain) other(r rune, at int) {
 	}
 }
 
-// match returns the number at the end of the chain, whose last group ends at a place in the text.
+// match returns the number at the end of the chain. end is the end of the last group in the text.
 func (f *Finder) match(c *chain, end int) (Span, bool) {
 	for i, g := range c.groups {
 		d := string(c.digits[g.digit:])
@@ -156,7 +156,7 @@ func (f *Finder) Spells(digits string) bool {
 	return slices.ContainsFunc(f.numbers, func(n *Number) bool { return n.spelled(digits, false) })
 }
 
-// spelled reports whether digits, with a plus before them or not, spell the number.
+// spelled reports whether digits spell the number. plus is whether a plus precedes them.
 func (n *Number) spelled(d string, plus bool) bool {
 	before, ok := strings.CutSuffix(d, n.national)
 	if !ok {

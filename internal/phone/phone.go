@@ -11,9 +11,8 @@ import (
 	"github.com/nyaruka/phonenumbers"
 )
 
-// Normal returns a number in E.164 form, such as +821012345678. country is the region in which
-// national spellings are read, such as KR; if it is empty, only international spellings have a
-// normal form.
+// Normal returns a number in E.164 form, such as +821012345678. country is the region of national
+// spellings, such as KR; if it is empty, only international spellings have a normal form.
 func Normal(text, country string) (e164 string, ok bool) {
 	n := parse(fold(text), country)
 	if n == nil {
@@ -25,8 +24,8 @@ func Normal(text, country string) (e164 string, ok bool) {
 // IsCountry reports whether a two-letter region such as KR is known.
 func IsCountry(country string) bool { return phonenumbers.GetSupportedRegions()[country] }
 
-// parse returns the number that a folded text spells, or nil. An international spelling needs only
-// a possible length. A national one must be valid in its country, since digits without a plus may
+// parse returns the number spelled by a folded text, or nil. An international spelling needs only a
+// possible length. A national one must be valid in its country, since digits without a plus may
 // also be an international number.
 func parse(text, country string) *phonenumbers.PhoneNumber {
 	if strings.ContainsFunc(text, unicode.IsLetter) {
@@ -112,12 +111,12 @@ func Parse(text, country string) *Number {
 // Searchable reports whether the number has enough digits to be searched for inside texts.
 func (n *Number) Searchable() bool { return len(n.national) >= leastDigits }
 
-// commonDigits is how many digits two spellings of unknown country must have in common:
-// an area code and a number.
+// commonDigits is the number of trailing digits that two spellings without a country must share: an
+// area code and a number.
 const commonDigits = 9
 
 // Is reports whether a text spells this number and nothing else. If neither spelling has a country,
-// it accepts numbers that may differ in their country only.
+// it accepts numbers that differ only in their country.
 func (n *Number) Is(text string) bool {
 	if text == n.text {
 		return true

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// client is a guest's connection and session.
+// client is the connection and session of an authenticated client.
 type client struct {
 	Guest
 	line
@@ -23,7 +23,7 @@ type client struct {
 	statements map[string]*statement
 	portals    map[string]*portal
 	state      byte // I: no transaction, T: in one, E: in a failed one
-	seeing     bool // the session is between Begin and End
+	seeing     bool // between the session's Begin and End
 	failed     bool // messages are skipped until Sync
 	restore    map[string]string
 
@@ -39,8 +39,8 @@ func newClient(s *Sessions, conn net.Conn, g Guest) *client {
 
 func (c *client) ready() { c.send(&pgproto3.ReadyForQuery{TxStatus: c.state}) }
 
-// Patience is how long a client may take to accept one write, which is 64 KiB of rows: a slower
-// reader holds the snapshot and the statement's resources for nothing.
+// Patience is the time limit for a client to accept one write, which is 64 KiB of rows: a slower
+// reader would hold the snapshot and the statement's resources needlessly.
 const Patience = 2 * time.Minute
 
 func (c *client) flush() error {
@@ -63,7 +63,7 @@ func (c *client) close() {
 
 // run answers the client until it disconnects.
 func (c *client) run(ctx context.Context) {
-	// A server that ends lets statements finish first, but does not wait for idle clients.
+	// During shutdown, running statements may finish, but idle clients are disconnected.
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.SetReadDeadline(time.Now()) })
 	defer stop()
 	err := c.open(ctx)
@@ -115,7 +115,7 @@ func (c *client) receive(ctx context.Context) (pgproto3.FrontendMessage, error) 
 		_ = c.conn.SetReadDeadline(time.Now().Add(limit))
 		defer func() { _ = c.conn.SetReadDeadline(time.Time{}) }()
 	}
-	if ctx.Err() != nil { // the server's end may have set a deadline that was replaced
+	if ctx.Err() != nil { // the shutdown may have set a deadline that was replaced
 		return nil, errShutdown
 	}
 	m, err := c.be.Receive()
@@ -259,8 +259,8 @@ func (c *client) limited(ctx context.Context) (_ context.Context, done func()) {
 			defer close(watched)
 			if _, err := c.in.Peek(1); err != nil {
 				select {
-				case <-over: // it was stopped
-				default: // also by the system's own time-out
+				case <-over: // it was cancelled
+				default: // on the system's own time-out, too
 					cancel(errGone)
 				}
 			}
@@ -273,7 +273,7 @@ func (c *client) limited(ctx context.Context) (_ context.Context, done func()) {
 		c.running = nil
 		c.mu.Unlock()
 		free()
-		if !unread() { // it was stopped, and has finished
+		if !unread() { // it was cancelled and has finished
 			_ = c.conn.SetWriteDeadline(time.Time{})
 		}
 		close(over)

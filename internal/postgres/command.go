@@ -17,7 +17,7 @@ import (
 // command is a statement about the session. run returns its tag.
 type command struct {
 	columns []Column
-	query   string // that has the parameters; empty: none
+	query   string // query with the command's parameters; empty: none
 	run     func(ctx context.Context, p *portal) (tag string, err error)
 }
 
@@ -129,7 +129,7 @@ func (c *client) commandOf(text lexer.Statement) (*command, error) {
 		return nil, &Error{Code: codeReadOnly, Message: fmt.Sprintf("cannot execute %s in a read-only transaction",
 			strings.ToUpper(text.Tokens[0].Text)), Hint: "the warehouse is read-only; only extract changes it"}
 	}
-	return nil, nil // DuckDB reports what is wrong with it
+	return nil, nil // DuckDB reports the error
 }
 
 // plain is a command without rows.
@@ -283,11 +283,11 @@ func (w *words) offset() (zone string, ok bool) {
 	n, err := strconv.Atoi(strings.TrimPrefix(hours, "+"))
 	switch {
 	case err != nil || strings.Trim(minutes, "0:") != "":
-		return text, true // no valid zone, and refused as one
+		return text, true // an invalid zone, which is refused later
 	case n == 0:
 		return "UTC", true
 	}
-	return fmt.Sprintf("Etc/GMT%+d", -n), true // whose signs are inverted
+	return fmt.Sprintf("Etc/GMT%+d", -n), true // the signs of these zones are inverted
 }
 
 // value takes the rest of a SET: names, texts and numbers separated by commas.
@@ -377,7 +377,7 @@ func (c *client) showCommand(w *words) (*command, error) {
 		}
 	}
 	if name == "tables" {
-		return nil, nil // DuckDB's
+		return nil, nil // a setting of DuckDB
 	}
 	if !w.end() {
 		return nil, w.wrong()
@@ -420,7 +420,7 @@ func (c *client) deallocateCommand(w *words) (*command, error) {
 	if w.take("all") {
 		return plain("DEALLOCATE ALL", func(context.Context) error {
 			for name, s := range c.statements {
-				if name != "" { // the one that runs
+				if name != "" { // only the running one
 					s.close()
 					delete(c.statements, name)
 				}

@@ -203,14 +203,14 @@ func (c *client) copyOut(ctx context.Context, s *statement, o *copyOptions, r *r
 	return fmt.Sprintf("COPY %d", n), nil
 }
 
-// copyWriter writes rows into messages of the client's batch.
+// copyWriter encodes rows as messages in the client's batch.
 type copyWriter struct {
 	*copyOptions
 	*client
 	buf     []byte
 	prefix  string      // of the first message
-	escaped [256]string // what replaces a byte; empty: itself
-	quoted  [256]bool   // bytes of texts in quotes
+	escaped [256]string // replacement of each byte; empty: the byte itself
+	quoted  [256]bool   // bytes that require quotes
 }
 
 // open begins a data message.

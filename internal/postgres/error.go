@@ -15,7 +15,7 @@ import (
 // Error is a Postgres error. Code is an SQLSTATE.
 type Error struct {
 	Code, Message, Hint string
-	Position            int // of the character in the statement, from 1; 0: unknown
+	Position            int // 1-based position in the statement, in characters; 0: unknown
 }
 
 func (e *Error) Error() string { return e.Message }

@@ -41,7 +41,7 @@ type single struct{ *bufio.Reader }
 // Read implements io.Reader.
 func (s single) Read(p []byte) (int, error) { return s.Reader.Read(p[:min(1, len(p))]) }
 
-// rest returns the connection for whoever continues.
+// rest returns the connection for the code that takes it over.
 func (l *line) rest() net.Conn { return &resumed{l.conn, l.in} }
 
 // resumed is a connection with bytes already read.

@@ -158,7 +158,7 @@ func (l *login) binding() scram.ChannelBinding {
 func (l *login) password() (Limits, error) {
 	var limits Limits
 	server, err := scram.SHA256.NewServer(func(string) (credentials scram.StoredCredentials, err error) {
-		credentials, limits, err = l.srv.Users.Find(l.User) // the name of the startup packet, as in Postgres
+		credentials, limits, err = l.srv.Users.Find(l.User) // by the name in the startup packet, as in Postgres
 		return credentials, err
 	})
 	if err != nil {

@@ -89,7 +89,7 @@ func (c *client) simple(ctx context.Context, text string) {
 		err := because(ctx, c.simpleOne(ctx, one, r))
 		r.end(err)
 		if err != nil {
-			_ = c.fail(err) // the next read notices that a client is gone
+			_ = c.fail(err) // the next read fails if the client is gone
 			c.failed = false
 			return
 		}
@@ -188,7 +188,7 @@ func (c *client) sendRows(ctx context.Context, p *portal, most int64) (err error
 	return c.sendBatch(ctx, 1)
 }
 
-// eachRow encodes up to most rows, 0: all, and sends them once they are many. eof reports the end.
+// eachRow encodes up to most rows, 0: all, and sends them in batches. eof reports the end.
 func (c *client) eachRow(ctx context.Context, rows Rows, most int64, r *run,
 	encode func(row []value.Value) error) (n int64, eof bool, err error) {
 	for ; most == 0 || n < most; n++ {
@@ -210,10 +210,10 @@ func (c *client) eachRow(ctx context.Context, rows Rows, most int64, r *run,
 	return n, false, nil
 }
 
-// batchBytes is how much is encoded before it is sent.
+// batchBytes is the size at which encoded rows are sent.
 const batchBytes = 64 << 10
 
-// sendBatch sends the encoded rows if they have at least so many bytes.
+// sendBatch sends the encoded rows if they have at least least bytes.
 func (c *client) sendBatch(ctx context.Context, least int) error {
 	if len(c.out.bytes) < least {
 		return nil
@@ -240,13 +240,13 @@ func (*batch) Decode([]byte) error { return errors.ErrUnsupported }
 // Encode implements pgproto3.Message.
 func (b *batch) Encode(dst []byte) ([]byte, error) { return append(dst, b.bytes...), nil }
 
-// open begins a message and returns the position of its length.
+// open starts a message and returns the position of its length.
 func (b *batch) open(kind byte) (length int) {
 	b.bytes = append(b.bytes, kind, 0, 0, 0, 0)
 	return len(b.bytes) - 4
 }
 
-// shut ends the message whose length is at a position.
+// shut ends a message. length is the position of its length.
 func (b *batch) shut(length int) {
 	binary.BigEndian.PutUint32(b.bytes[length:], uint32(len(b.bytes)-length))
 }
@@ -267,7 +267,7 @@ func (b *batch) row(columns []Column, row []value.Value, p *portal, zone *time.L
 // cell encodes the length of a value, and the value.
 func (b *batch) cell(c *Column, v *value.Value, isBinary bool, zone *time.Location) (err error) {
 	length := len(b.bytes)
-	b.bytes = binary.BigEndian.AppendUint32(b.bytes, math.MaxUint32) // of null
+	b.bytes = binary.BigEndian.AppendUint32(b.bytes, math.MaxUint32) // the length of null
 	switch {
 	case v.Kind == value.Null:
 		return nil

@@ -17,8 +17,8 @@ import (
 type Server struct {
 	Host  Host
 	Users Users // nil: everyone may log in with any name
-	// Try returns when an offered password may be checked, or why not; done gets the result. nil:
-	// at once.
+	// Try waits until an offered password may be checked, or returns why not; done receives the
+	// result. nil: without waiting.
 	Try func(ctx context.Context, user, address string) (done func(isWrong bool), err error)
 	TLS *tls.Config // nil: none
 	// NeedTLS refuses unencrypted connections.
@@ -95,7 +95,7 @@ func (s *Server) handle(ctx context.Context, conn net.Conn) {
 	l := &login{srv: s, line: newLine(conn, true)}
 	defer func() { _ = l.conn.Close() }()
 	safely(s.Log, func() {
-		// A client that is not authenticated has nothing to lose when the server ends.
+		// During shutdown, a client that is not authenticated is disconnected at once.
 		stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Now()) })
 		err, log := l.run(ctx), s.Log
 		stop()
@@ -156,7 +156,7 @@ func (s *Server) leave(g *Guest) {
 	}
 }
 
-// End ends the connections of a user, as at the end of the server.
+// End ends the connections of a user, as at shutdown.
 func (s *Server) End(user string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,10 +11,10 @@ import (
 // Sessions is a [Host] that answers clients in this process.
 type Sessions struct {
 	Backend Backend
-	Began   func(Entry)  // a statement began, or more is known of it; nil: not reported
-	Ended   func(Entry)  // that statement ended; nil: not reported
+	Began   func(Entry)  // called when a statement begins or gets further details; nil: not reported
+	Ended   func(Entry)  // called when that statement ends; nil: not reported
 	Log     func(string) // like Server.Log
-	// Stuck is called if a statement has not stopped this long after it was told to; nil: wait.
+	// Stuck is called if a statement does not stop in time after it was cancelled; nil: wait.
 	Stuck func()
 	Late  time.Duration
 

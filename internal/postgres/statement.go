@@ -60,9 +60,9 @@ type portal struct {
 	sent    int64
 	done    bool
 	run     *run
-	owns    bool // of a cursor: closing it closes the statement
+	owns    bool // of a cursor: closing the portal closes the statement
 	holds   bool // of a cursor: it outlives its transaction
-	kept    bool // it has outlived it
+	kept    bool // the transaction has ended
 }
 
 // drop ends a portal, whose remaining rows the client may not have read.
@@ -70,7 +70,7 @@ func (p *portal) drop() {
 	p.close()
 	if p.owns {
 		p.statement.close()
-	} else if p.run != nil { // for a cursor, FETCH is what runs
+	} else if p.run != nil { // for a cursor, FETCH is the running statement
 		p.run.end(nil)
 	}
 }
@@ -197,7 +197,7 @@ func (c *client) bind(ctx context.Context, m *pgproto3.Bind) error {
 	return err
 }
 
-// bindTo makes a portal of a statement.
+// bindTo creates a portal for a statement.
 func (c *client) bindTo(ctx context.Context, s *statement, m *pgproto3.Bind) error {
 	if _, ok := c.portals[m.DestinationPortal]; ok && m.DestinationPortal != "" {
 		return fail("42P03", fmt.Sprintf("cursor %q already exists", m.DestinationPortal))

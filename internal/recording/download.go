@@ -26,16 +26,16 @@ type part struct {
 	file *os.File
 	size int64
 	sum  hash.Hash
-	// same identifies the content at the host, for requests that go on where one ended: a strong
-	// ETag or the time of the last change; empty: it cannot be identified.
+	// same identifies the content at the host, for requests that resume a download: a strong ETag
+	// or the time of the last change; empty: unidentified.
 	same string
-	// call is the one whose recording it is, and had what the archive has of it already; nil: it has
-	// nothing, or that was not asked for.
+	// call is the call of the recording. had is the archive's existing copy; nil: there is none, or
+	// it was not checked.
 	call Call
 	had  *Stored
 }
 
-// newPart makes the file of a download.
+// newPart creates the file of a download.
 func (a *Archive) newPart(c Call) (*part, error) {
 	name := filepath.Join(a.cfg.Scratch, fileName(c.ID)+".part")
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, a.cfg.Mode)
@@ -55,7 +55,7 @@ func (p *part) remove() {
 	_ = os.Remove(p.file.Name())
 }
 
-// restart forgets what was downloaded.
+// restart discards the downloaded data.
 func (p *part) restart() error {
 	p.size, p.same = 0, ""
 	p.sum.Reset()
@@ -87,7 +87,7 @@ func (a *Archive) download(ctx context.Context, link *url.URL, p *part) error {
 		if !errors.As(err, &e) || e.Problem != Failed || e.slow || attempt >= a.cfg.Attempts || e.After > a.cfg.Stall {
 			return err
 		}
-		if p.size > had { // it goes on
+		if p.size > had { // there was progress
 			pause = a.cfg.Pause
 		}
 		t := time.NewTimer(max(pause, e.After))
@@ -101,7 +101,7 @@ func (a *Archive) download(ctx context.Context, link *url.URL, p *part) error {
 	}
 }
 
-// request asks for the file, or for what is missing of it.
+// request requests the file, or its missing part.
 func (a *Archive) request(ctx context.Context, link *url.URL, p *part) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -152,7 +152,7 @@ func (a *Archive) request(ctx context.Context, link *url.URL, p *part) error {
 	return nil
 }
 
-// answer interprets status and headers. It returns the length of the body; -1: unknown.
+// answer interprets the status and headers. It returns the length of the body; -1: unknown.
 func (a *Archive) answer(res *http.Response, host string, p *part) (missing int64, err error) {
 	failed := func(problem Problem, reason string) (int64, error) {
 		return 0, &Error{Problem: problem, Reason: host + " " + reason, After: retryAfter(res.Header)}
@@ -164,7 +164,7 @@ func (a *Archive) answer(res *http.Response, host string, p *part) (missing int6
 		if err := p.restart(); err != nil {
 			return 0, here(err)
 		}
-		return failed(Failed, "sent another part than it was asked for")
+		return failed(Failed, "sent a different part than requested")
 	case s == http.StatusOK:
 	case s == http.StatusUnauthorized, s == http.StatusForbidden:
 		return failed(Expired, fmt.Sprintf("no longer accepts the link (HTTP %d)", s))
@@ -188,8 +188,8 @@ func (a *Archive) answer(res *http.Response, host string, p *part) (missing int6
 	return res.ContentLength, a.fits(host, res.ContentLength)
 }
 
-// adopt returns what the archive has of a recording that a host begins to send, if that is whole and
-// has the announced length; nil if it has nothing. A killed process leaves such files.
+// adopt returns the archive's copy of a recording that a host begins to send, if the copy is
+// complete and has the announced length; nil if there is none. A killed process leaves such files.
 func (a *Archive) adopt(ctx context.Context, c *Call, res *http.Response) (*Stored, error) {
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	format, known := audio.OfMediaType(kind)
@@ -206,7 +206,7 @@ func (a *Archive) adopt(ctx context.Context, c *Call, res *http.Response) (*Stor
 	}
 	out := &Stored{Path: path}
 	if out.SHA256, out.Bytes, out.Info, err = a.read(ctx, path); err != nil || c.fits(out.Duration) != nil {
-		return nil, here(ctx.Err()) // it is downloaded, and compared
+		return nil, here(ctx.Err()) // it is downloaded and compared
 	}
 	return out, nil
 }
@@ -218,14 +218,14 @@ func (a *Archive) fits(host string, size int64) error {
 	return nil
 }
 
-// goesOn reports whether a part begins at an offset.
+// goesOn reports whether a content range begins at an offset.
 func goesOn(contentRange string, offset int64) bool {
 	from, _, ok := strings.Cut(strings.TrimPrefix(contentRange, "bytes "), "-")
 	n, err := strconv.ParseInt(from, 10, 64)
 	return ok && err == nil && n == offset && offset > 0
 }
 
-// retryAfter returns how long a host asks not to be asked.
+// retryAfter returns how long a host asks clients to wait.
 func retryAfter(h http.Header) time.Duration {
 	v := h.Get("Retry-After")
 	if n, err := strconv.ParseUint(v, 10, 31); err == nil {
@@ -237,7 +237,7 @@ func retryAfter(h http.Header) time.Duration {
 	return 0
 }
 
-// copy copies a body at the permitted speed. Each byte that arrives pushes the stall off.
+// copy copies a body at the permitted rate. Each byte that arrives resets the stall timer.
 func (a *Archive) copy(ctx context.Context, p *part, body io.Reader, stall *time.Timer) error {
 	buf := make([]byte, piece)
 	host := io.LimitReader(body, a.cfg.MaxBytes-p.size+1)
@@ -247,7 +247,7 @@ func (a *Archive) copy(ctx context.Context, p *part, body io.Reader, stall *time
 		n, err := host.Read(buf)
 		waited += time.Since(begun)
 		if n > 0 {
-			stall.Stop() // neither the disk nor our own limit is the host's fault
+			stall.Stop() // delays of the disk or of our own limit are not the host's fault
 			if _, err := p.Write(buf[:n]); err != nil {
 				return err
 			}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Expiry returns until when a signed link is valid, if its parameters show that in a known way: as
-// those of S3, Google Cloud Storage, CloudFront and Azure do.
+// Expiry returns until when a signed link is valid, if its parameters specify it in a known form:
+// that of S3, Google Cloud Storage, CloudFront or Azure.
 func Expiry(link string) (until time.Time, ok bool) {
 	u, err := url.Parse(link)
 	if err != nil {
@@ -33,5 +33,5 @@ func Expiry(link string) (until time.Time, ok bool) {
 	return until, err == nil
 }
 
-// leastExpiry is the year 2001 in seconds: a smaller number is no time.
+// leastExpiry is the year 2001 in seconds: a smaller number is not a time.
 const leastExpiry = 1e9

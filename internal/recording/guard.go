@@ -16,14 +16,14 @@ import (
 
 const (
 	connectTimeout = 10 * time.Second
-	answerTimeout  = 30 * time.Second // until the headers
+	answerTimeout  = 30 * time.Second // until the headers arrive
 	redirects      = 5
 )
 
-// newClient returns a client for hosts that a stranger may have named. Unless private is set, it
-// connects to public addresses only: the address is checked after its name is resolved, on every
-// connection, so neither a redirect nor a name that changes its address leads further. A configured
-// proxy resolves names itself, so there only addresses in links are checked.
+// newClient returns a client for hosts in untrusted links. Unless private is set, it connects to
+// public addresses only. The address is checked after name resolution, on every connection, so
+// neither a redirect nor a name that changes its address can reach others. A configured proxy
+// resolves names itself, so with a proxy only addresses in links are checked.
 func newClient(private bool) *http.Client {
 	dial := net.Dialer{Timeout: connectTimeout}
 	direct := transport(&dial)
@@ -44,12 +44,12 @@ func transport(d *net.Dialer) *http.Transport {
 		TLSHandshakeTimeout:   connectTimeout,
 		ResponseHeaderTimeout: answerTimeout,
 		IdleConnTimeout:       30 * time.Second,
-		DisableCompression:    true, // a length must be that of the file
+		DisableCompression:    true, // the length must be that of the file
 		ForceAttemptHTTP2:     true,
 	}
 }
 
-// guarded sends requests itself, or through a proxy if one is configured for their host.
+// guarded sends requests directly, or through a proxy if one is configured for their host.
 type guarded struct {
 	guard           *ssrf.Guardian
 	direct, proxied *http.Transport
@@ -82,8 +82,8 @@ func (g guarded) CloseIdleConnections() {
 	g.proxied.CloseIdleConnections()
 }
 
-// checkRedirect returns the rule for redirects. The address before is a signed link: the next host
-// does not learn it.
+// checkRedirect returns the rule for redirects. The previous address is a signed link, which must
+// not be revealed to the next host.
 func checkRedirect(private bool) func(*http.Request, []*http.Request) error {
 	return func(r *http.Request, via []*http.Request) error {
 		r.Header.Del("Referer")
@@ -97,7 +97,7 @@ func checkRedirect(private bool) func(*http.Request, []*http.Request) error {
 // check parses a link.
 func (a *Archive) check(link string) (*url.URL, error) {
 	u, err := url.Parse(link)
-	if err != nil { // its text has the link
+	if err != nil { // the error's text contains the link
 		return nil, &Error{Problem: Refused, Reason: "the link is not an address"}
 	}
 	return u, checkURL(u, a.cfg.Private)
@@ -117,8 +117,8 @@ func checkURL(u *url.URL, private bool) error {
 	return nil
 }
 
-// isOddAddress reports whether some programs, proxies among them, take a host for an IPv4 address,
-// though it does not have four decimal parts: its last part is a number.
+// isOddAddress reports whether some programs, including proxies, treat a host as an IPv4 address
+// although it does not have four decimal parts: its last part is a number.
 func isOddAddress(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return false
@@ -129,7 +129,7 @@ func isOddAddress(host string) bool {
 	return err == nil || last != "" && strings.Trim(last, "0123456789") == ""
 }
 
-// unreachable returns the error of a request that got no answer.
+// unreachable returns the error of a request without a response.
 func unreachable(host string, err error) *Error {
 	if e := (*Error)(nil); errors.As(err, &e) {
 		return e
@@ -139,7 +139,7 @@ func unreachable(host string, err error) *Error {
 			return &Error{Problem: Refused, Reason: host + " leads to a private address", Err: prohibited}
 		}
 	}
-	for u := (*url.Error)(nil); errors.As(err, &u); { // its text has the link
+	for u := (*url.Error)(nil); errors.As(err, &u); { // the error's text contains the link
 		err = u.Err
 	}
 	return &Error{Problem: Failed, Reason: fmt.Sprintf("%s: %v", host, err), Err: err}

@@ -16,15 +16,16 @@ import (
 	"callhouse/internal/recording/audio"
 )
 
-// Stem returns the place of a call's recording below an archive's address without its extension.
+// Stem returns the path of a call's recording below an archive's address, without its extension.
 func Stem(id string, start time.Time) string {
 	return strings.TrimSuffix(Path(Call{ID: id, Start: start}, ""), ".")
 }
 
-// asideMark ends the name of a damaged file that was moved out of the way of a whole one.
+// asideMark is the suffix of a damaged file that was moved out of the way of an intact one.
 const asideMark = ".damaged"
 
-// stemOf returns the stem of an archive's file; false if the archive does not make such names.
+// stemOf returns the stem of an archive's file; false if the name is not one that the archive
+// creates.
 func stemOf(name string) (string, bool) {
 	name = strings.TrimSuffix(name, asideMark)
 	ext := path.Ext(name)
@@ -32,11 +33,11 @@ func stemOf(name string) (string, bool) {
 	return strings.TrimSuffix(name, ext), known
 }
 
-// StemOf returns the place of a stored file without its extension.
+// StemOf returns the path of a stored file without its extension.
 func StemOf(name string) string { return strings.TrimSuffix(name, path.Ext(name)) }
 
-// Sizes returns the sizes of the files in a folder of the archive, by their path. The error says if
-// the archive itself is not there: a folder that is not mounted has no files, either.
+// Sizes returns the sizes of the files in a folder of the archive, by path. It returns an error if
+// the archive itself is missing: a folder that is not mounted has no files, either.
 func (a *Archive) Sizes(ctx context.Context, dir string) (map[string]int64, error) {
 	if err := a.there(ctx); err != nil {
 		return nil, err
@@ -60,7 +61,7 @@ func (a *Archive) there(ctx context.Context) error {
 	}
 	_, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("the archive of recordings %s is not there: %w", dir, err)
+		return fmt.Errorf("the archive of recordings %s does not exist: %w", dir, err)
 	}
 	return errors.Join(err, ctx.Err())
 }
@@ -71,21 +72,21 @@ type Deleted struct {
 	Bytes int64 `json:"bytes"`
 }
 
-// Delete deletes all files of some stems, also damaged ones and those that no warehouse names yet
-// because a run was killed. It gives up at the first day that fails. It returns what was there and is
-// no more, and the stems of which something may be left, with an error that says why.
+// Delete deletes all files of some stems, including damaged ones and those without a row because a
+// run was killed. It gives up at the first day that fails. It returns the number of deleted files,
+// and the stems of which files may remain, with an error that explains why.
 func (a *Archive) Delete(ctx context.Context, stems []string) (done Deleted, left []string, err error) {
 	days := map[string][]string{}
 	for _, stem := range stems {
 		if !fs.ValidPath(stem) {
-			left, err = append(left, stem), errors.Join(err, fmt.Errorf("%q is no place in the archive", stem))
+			left, err = append(left, stem), errors.Join(err, fmt.Errorf("%q is not a path in the archive", stem))
 			continue
 		}
 		days[path.Dir(stem)] = append(days[path.Dir(stem)], stem)
 	}
 	var failed error
 	for dir, of := range days {
-		if failed != nil { // the archive is down, or refuses: the next attempt is for all
+		if failed != nil { // the archive is down or refuses requests: leave the rest to the next attempt
 			left = append(left, of...)
 			continue
 		}
@@ -114,16 +115,17 @@ func (a *Archive) Delete(ctx context.Context, stems []string) (done Deleted, lef
 	return done, left, errors.Join(err, failed)
 }
 
-// Open returns the content of a stored file. Of an object only what is read is requested.
+// Open returns the content of a stored file. From an object store, only the parts that are read are
+// requested.
 func (a *Archive) Open(ctx context.Context, name string) (io.ReadSeekCloser, error) {
 	if !fs.ValidPath(name) {
-		return nil, fmt.Errorf("%q is no place in the archive", name)
+		return nil, fmt.Errorf("%q is not a path in the archive", name)
 	}
 	return a.store.Open(ctx, a.uri+"/"+name)
 }
 
-// SetAside renames a damaged file, so that a whole one can be stored in its place. A missing one is
-// no error.
+// SetAside renames a damaged file, so that an intact one can be stored in its place. A missing file
+// is not an error.
 func (a *Archive) SetAside(ctx context.Context, name string) error {
 	if err := a.there(ctx); err != nil {
 		return err
@@ -147,8 +149,8 @@ func (a *Archive) SetAside(ctx context.Context, name string) error {
 	return err
 }
 
-// file opens a stored file: that of a folder in place, of an object a temporary copy. done closes
-// it.
+// file opens a stored file: in a folder directly, from an object store as a temporary copy. done
+// closes it.
 func (a *Archive) file(ctx context.Context, name string) (_ *os.File, done func(), err error) {
 	f, err := a.store.Open(ctx, a.uri+"/"+name)
 	if err != nil {

@@ -1,10 +1,10 @@
-// Package recording archives the audio of calls: it follows a call's signed link, downloads what is
-// there, checks that it is audio and whole, and stores it under a name that people can find, in a
-// folder or a bucket.
+// Package recording archives the audio of calls: it downloads a recording from a call's signed
+// link, checks that it is complete audio, and stores it under a readable name, in a folder or a
+// bucket.
 //
-// The audio is on another host than the service. This package knows neither the service nor its key,
-// so it cannot send it, and has limits of its own. It decides nothing about calls: which of them have
-// a recording to keep, and what becomes of one that failed, is the caller's business.
+// The audio is on another host than the service. This package does not have the service's key, so
+// it cannot send it, and has its own limits. It decides nothing about calls: the caller decides
+// which recordings to keep, and how to handle failed ones.
 package recording
 
 import (
@@ -29,12 +29,12 @@ import (
 	"callhouse/internal/recording/audio"
 )
 
-// Call is a call whose recording is wanted.
+// Call is a call whose recording is to be archived.
 type Call struct {
 	ID    string
 	Start time.Time // UTC; zero: unknown
 	Link  string
-	// Length is how long the call lasted; zero: unknown. A recording that is much shorter is not
+	// Length is the duration of the call; zero: unknown. A recording that is much shorter is not
 	// stored, since its end is probably missing, unless Short allows it.
 	Length time.Duration
 	Short  bool
@@ -51,15 +51,15 @@ type Stored struct {
 // Config has the settings of an archive.
 type Config struct {
 	To      string      // a folder, or s3://bucket/prefix
-	Scratch string      // a folder of this process alone, for incomplete downloads; it is made if missing
+	Scratch string      // folder used by this process alone for incomplete downloads; created if missing
 	Mode    fs.FileMode // of stored files in a folder; 0 means 0600
 	// Private allows links to private and loopback addresses, and links without TLS.
 	Private bool
 	// BytesPerSecond bounds all downloads together; 0 means no limit.
 	BytesPerSecond int64
-	// MaxBytes bounds a recording; 0 means 2 GiB.
+	// MaxBytes is the maximum size of a recording; 0 means 2 GiB.
 	MaxBytes int64
-	// Attempts is the number of requests for a recording that fails halfway or for the moment, and
+	// Attempts is the number of requests for a recording that fails halfway or temporarily, and
 	// Pause the wait before the second, which doubles with each; 0 means 4 and a second.
 	Attempts int
 	Pause    time.Duration
@@ -70,8 +70,8 @@ type Config struct {
 	UserAgent string
 }
 
-// Archive stores recordings. It is safe for concurrent use; how many are downloaded at once is up to
-// the caller.
+// Archive stores recordings. It is safe for concurrent use; the caller limits the number of
+// concurrent downloads.
 type Archive struct {
 	cfg    Config
 	store  store.Store
@@ -80,10 +80,10 @@ type Archive struct {
 	bytes  *rate.Limiter
 }
 
-// piece is the largest number of bytes read at once.
+// piece is the maximum number of bytes read at once.
 const piece = 64 << 10
 
-// Open opens an archive. It sends no request, and makes no folder.
+// Open opens an archive. It sends no request and creates no folder.
 func Open(cfg Config) (*Archive, error) {
 	cfg.MaxBytes = cmp.Or(cfg.MaxBytes, 2<<30)
 	cfg.Attempts = cmp.Or(cfg.Attempts, 4)
@@ -111,10 +111,10 @@ func (a *Archive) Close() {
 // Address returns the archive's address, normalised: file:///… or s3://….
 func (a *Archive) Address() string { return a.uri }
 
-// Fetch downloads and stores the recording of a call. If the archive has a whole one of the length
-// that the host announces, as after a process was killed, nothing is downloaded. If it has the same
-// recording, it is not written again; a different one is never replaced. Every failure but the end of
-// ctx is an *Error.
+// Fetch downloads and stores the recording of a call. If the archive has a complete file of the
+// length that the host announces, as after a process was killed, nothing is downloaded. If it has
+// the same recording, it is not written again; a different one is never replaced. Every failure
+// except the end of ctx is an *Error.
 func (a *Archive) Fetch(ctx context.Context, c Call) (Stored, error) {
 	link, err := a.check(c.Link)
 	if err != nil {
@@ -148,7 +148,8 @@ const (
 	lacksShare = 10 // percent
 )
 
-// Lacks says that a recording is much shorter than its call; empty if it is not.
+// Lacks describes by how much a recording is shorter than its call; empty if the difference is
+// tolerated.
 func (c *Call) Lacks(length time.Duration) string {
 	if length == 0 || c.Length-length <= max(lacksTime, c.Length*lacksShare/100) {
 		return ""
@@ -156,7 +157,7 @@ func (c *Call) Lacks(length time.Duration) string {
 	return fmt.Sprintf("the recording lasts %v, but the call %v", length.Round(time.Second), c.Length.Round(time.Second))
 }
 
-// fits compares the length of a recording with its call's.
+// fits returns an error if a recording is much shorter than its call.
 func (c *Call) fits(length time.Duration) error {
 	if what := c.Lacks(length); what != "" && !c.Short {
 		return &Error{Problem: Failed, Reason: what}
@@ -164,7 +165,7 @@ func (c *Call) fits(length time.Duration) error {
 	return nil
 }
 
-// Path returns the place of a recording below an archive's address.
+// Path returns the path of a recording below an archive's address.
 func Path(c Call, f audio.Format) string {
 	day := "undated"
 	if !c.Start.IsZero() {
@@ -173,7 +174,8 @@ func Path(c Call, f audio.Format) string {
 	return day + "/" + fileName(c.ID) + "." + string(f)
 }
 
-// fileName returns the name of a call's files. Ids are the service's: they may hold anything.
+// fileName returns the name of a call's files, without the extension. Ids come from the service and
+// may contain any character.
 func fileName(id string) string {
 	name := url.PathEscape(id)
 	if strings.Trim(name, ".") == "" || len(name) > 120 || strings.HasPrefix(name, ".") {
@@ -206,8 +208,8 @@ func (a *Archive) has(ctx context.Context, s Stored) (bool, error) {
 	return n == s.Bytes && sum == s.SHA256, err
 }
 
-// Sum returns checksum (SHA-256 in hex) and size of a stored file. The error wraps fs.ErrNotExist if
-// there is none.
+// Sum returns the checksum (SHA-256 in hex) and size of a stored file. The error wraps
+// fs.ErrNotExist if there is none.
 func (a *Archive) Sum(ctx context.Context, path string) (sum string, size int64, err error) {
 	f, err := a.store.Open(ctx, a.uri+"/"+path)
 	if err != nil {
@@ -219,7 +221,7 @@ func (a *Archive) Sum(ctx context.Context, path string) (sum string, size int64,
 	return hex.EncodeToString(h.Sum(nil)), size, err
 }
 
-// read returns checksum, size and format of a stored file.
+// read returns the checksum, size and format of a stored file.
 func (a *Archive) read(ctx context.Context, path string) (sum string, size int64, info audio.Info, err error) {
 	f, done, err := a.file(ctx, path)
 	if err != nil {
@@ -233,8 +235,8 @@ func (a *Archive) read(ctx context.Context, path string) (sum string, size int64
 	return hex.EncodeToString(h.Sum(nil)), size, info, err
 }
 
-// Find returns what the archive has of a call's recording, without its host; false if it has nothing
-// that is whole.
+// Find returns the archive's copy of a call's recording, without contacting the host; false if
+// there is no complete one.
 func (a *Archive) Find(ctx context.Context, c Call) (out Stored, ok bool, err error) {
 	for _, f := range audio.Formats {
 		path := Path(c, f)
@@ -253,7 +255,7 @@ func (a *Archive) Find(ctx context.Context, c Call) (out Stored, ok bool, err er
 	return Stored{}, false, here(ctx.Err())
 }
 
-// Remove removes stored files. A missing one is no error, but a missing archive is.
+// Remove removes stored files. A missing file is not an error, but a missing archive is.
 func (a *Archive) Remove(ctx context.Context, paths []string) error {
 	if err := a.there(ctx); err != nil {
 		return err
@@ -265,7 +267,7 @@ func (a *Archive) Remove(ctx context.Context, paths []string) error {
 	return a.store.Remove(ctx, uris)
 }
 
-// Sweep removes what a killed process left in a folder of incomplete downloads.
+// Sweep removes the files that killed processes left in a folder of incomplete downloads.
 func Sweep(scratch string) error {
 	names, err := filepath.Glob(filepath.Join(scratch, "*.part"))
 	for _, name := range names {
@@ -274,12 +276,12 @@ func Sweep(scratch string) error {
 	return err
 }
 
-// Problem is what became of a recording that is not stored.
+// Problem is why a recording is not stored.
 type Problem int
 
 // Problems.
 const (
-	// Failed recordings may be there later.
+	// Failed recordings may be available later.
 	Failed Problem = iota
 	// Expired means that the link is no longer valid; a new one may be.
 	Expired
@@ -291,12 +293,12 @@ const (
 	Here
 )
 
-// Error is the reason why a recording is not stored. It names no part of a link but its host.
+// Error is the reason why a recording is not stored. It reveals no part of a link but the host.
 type Error struct {
 	Problem Problem
 	Reason  string
-	After   time.Duration // how long the host asks not to be asked; zero: it does not
-	slow    bool          // another attempt in a moment would not help
+	After   time.Duration // how long the host asks clients to wait; zero: unspecified
+	slow    bool          // an immediate retry would not help
 	Err     error         // may be nil
 }
 
@@ -306,7 +308,7 @@ func (e *Error) Error() string { return e.Reason }
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// here says that it is not the host that failed.
+// here marks an error as caused by the archive or this machine, not by the host.
 func here(err error) error {
 	if e := (*Error)(nil); err == nil || errors.As(err, &e) || errors.Is(err, context.Canceled) {
 		return err

@@ -69,7 +69,8 @@ func told(err error) error {
 	return err
 }
 
-// states are the SQLSTATEs of DuckDB's errors by kind and by a part of the message; the first that fits.
+// states are the SQLSTATEs of DuckDB's errors by kind and by a part of the message. The first match
+// applies.
 var states = []struct{ kind, part, code string }{
 	{"Parser", "memory exhausted", "54001"}, // the parser's stack is full
 	{"Syntax", "memory exhausted", "54001"},

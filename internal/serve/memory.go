@@ -19,8 +19,8 @@ import (
 	"callhouse/internal/serve/dialect"
 )
 
-// Limits of what a house caches. BI tools repeat statements and a snapshot never changes, so a
-// repeated statement gets the first columns and rows.
+// Limits of the cache of a house. BI tools repeat statements and a snapshot never changes, so a
+// repeated statement gets the cached columns and rows.
 const (
 	mostPlans   = 1000     // cached plans
 	mostAnswers = 32 << 20 // bytes of all cached rows
@@ -39,12 +39,12 @@ type memory struct {
 
 func newMemory() *memory {
 	m := new(memory)
-	m.plans, _ = lru.New[string, *plan](mostPlans) // which refuses only sizes below 1
+	m.plans, _ = lru.New[string, *plan](mostPlans) // fails only for sizes below 1
 	m.answers, _ = simplelru.NewLRU(mostAnswers, func(_ string, k *kept) { m.bytes -= k.bytes })
 	return m
 }
 
-// plan is what is known of a statement before it runs.
+// plan is the description of a statement before it runs.
 type plan struct {
 	columns []postgres.Column
 	params  []cell.Type
@@ -52,14 +52,14 @@ type plan struct {
 	found   []string
 }
 
-// kept are a statement's cached rows.
+// kept holds a statement's cached rows.
 type kept struct {
 	columns []value.Column
 	rows    [][]value.Value
 	bytes   int
 }
 
-// passingRE matches what makes a statement's result change: volatile functions, words for the
+// passingRE matches text that makes a statement's result change: volatile functions, words for the
 // current time, and tables of the catalog.
 var passingRE = regexp.MustCompile(`(?i)\b(now|today|tomorrow|yesterday|random|setseed|ago|age|timeofday|nextval|currval|stats|error|sleep_ms|` +
 	`user|session_user|` +
@@ -127,7 +127,7 @@ func (r *keptRows) Values(context.Context) ([]value.Value, error) {
 // Close implements postgres.Rows.
 func (r *keptRows) Close() {}
 
-// keeping reads rows and caches them if they are few.
+// keeping reads rows and caches them unless they are too many.
 type keeping struct {
 	*rows
 	in   *memory

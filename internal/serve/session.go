@@ -42,8 +42,8 @@ func (b *Backend) Open(_ context.Context, user string, settings postgres.Setting
 	return s, nil
 }
 
-// session is a client's access to the warehouse. Between statements it keeps the house and what it
-// has prepared there, until there is a newer one.
+// session is a client's access to the warehouse. Between statements it keeps the house and the
+// statements prepared there, until there is a newer house.
 type session struct {
 	backend  *Backend
 	user     string
@@ -77,7 +77,7 @@ func (s *session) Begin(ctx context.Context) error {
 	}
 	s.began = true
 	if at == s.at {
-		giveBack() // already held
+		giveBack() // the session already holds one
 		return nil
 	}
 	s.drop()
@@ -92,7 +92,7 @@ func (s *session) End() {
 	s.mu.Unlock()
 }
 
-// leave waits for the end of a transaction, once for all commits meanwhile.
+// leave waits for the end of a transaction, once for any number of commits.
 func (s *session) leave() {
 	if s.leaving.Swap(true) {
 		return
@@ -197,10 +197,10 @@ type statement struct {
 	closed bool
 }
 
-// explain is explain, and checks whether the house still works: after certain internal errors
-// DuckDB refuses everything.
+// explain converts an error like the function explain, and checks whether the house still works:
+// after certain internal errors DuckDB refuses everything.
 func (s *session) explain(err error) error {
-	if err == nil { // of every row
+	if err == nil { // called for every row, so skip the rest
 		return nil
 	}
 	var d *duck.Error
@@ -214,7 +214,7 @@ func (s *session) explain(err error) error {
 func (s *session) Prepare(ctx context.Context, text string, types []uint32) (postgres.Statement, error) {
 	st := &statement{s: s, text: text, types: types}
 	s.statements[st] = true
-	if p, ok := s.memory().plans.Get(st.key()); ok { // prepared when it runs
+	if p, ok := s.memory().plans.Get(st.key()); ok { // it is prepared when it runs
 		st.columns, st.params, st.guess, st.found = p.columns, p.params, p.guess, p.found
 		return st, nil
 	}
@@ -256,8 +256,8 @@ func (st *statement) describe(ctx context.Context) error {
 }
 
 // plan prepares the statement so that, if possible, no type depends on the values of parameters:
-// for values of other types than inferred, DuckDB plans again, and columns may then have other
-// types than described.
+// for values of other types than inferred, DuckDB plans again, and columns may then have types
+// other than those described.
 func (st *statement) plan(ctx context.Context) (columns []value.Column, err error) {
 	columns, known, first := st.try(ctx)
 	if first != nil && !strings.Contains(st.text, "$") {
@@ -300,7 +300,7 @@ func (st *statement) try(ctx context.Context) (columns []value.Column, known boo
 }
 
 // castable returns the types of parameters to cast: untyped ones, which are texts, and those whose
-// values DuckDB gets as texts; nil: none.
+// values are passed to DuckDB as texts; nil: none.
 func (st *statement) castable() (found []string) {
 	types := st.stmt.ParamTypes()
 	for i, t := range types {
@@ -366,7 +366,7 @@ func (st *statement) Close() {
 		defer st.s.mu.Unlock()
 	}
 	delete(st.s.statements, st)
-	if st.conn == nil || !st.conn.busy { // otherwise its rows do
+	if st.conn == nil || !st.conn.busy { // otherwise closing its rows frees it
 		st.unprepare()
 	}
 }
@@ -381,7 +381,7 @@ func (st *statement) Query(ctx context.Context, args []any) (postgres.Rows, erro
 		if st.stmt != nil && !st.conn.busy {
 			st.unprepare()
 		}
-		old := st.stmt // whose rows are being read; they close it
+		old := st.stmt // its rows are being read; closing them closes it
 		if err := st.prepare(ctx, args...); err != nil {
 			st.stmt = old
 			return nil, st.s.explain(err)
@@ -459,7 +459,8 @@ func (r *rows) Close() {
 	}
 }
 
-// trial returns the columns of a statement, where they depend on parameters, with null parameters.
+// trial returns the columns of a statement with null parameters, for columns that depend on
+// parameters.
 func (st *statement) trial(ctx context.Context) ([]value.Column, error) {
 	rows, err := st.stmt.QueryKept(ctx, make([]any, st.stmt.Params())...)
 	if err != nil {

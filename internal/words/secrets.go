@@ -18,13 +18,13 @@ const Masked = "[masked]"
 // Shorter texts are not masked: they would be found in harmless words.
 const (
 	leastSecret = 4
-	leastToken  = 12 // in a path or query, which also hold words
+	leastToken  = 12 // in paths and queries, which also contain words
 	leastBase64 = 8
 )
 
-// Secrets are texts that messages must not repeat. Its zero value has none and masks only the part
-// of addresses before an @. Its methods may be called concurrently, and all except those that add
-// may be called on nil.
+// Secrets are texts that messages must not repeat. The zero value contains none and masks only the
+// part of addresses before an @. Its methods may be called concurrently, and all except those that
+// add may be called on nil.
 type Secrets struct {
 	mu    sync.RWMutex
 	known []string // the texts
@@ -38,7 +38,7 @@ func NewSecrets(texts ...string) *Secrets {
 	return s
 }
 
-// Add adds texts. They are found verbatim, and as encoded in URLs, JSON, Go and base64, also inside
+// Add adds texts. They are found verbatim, as encoded in URLs, JSON, Go and base64, and inside
 // longer text.
 func (s *Secrets) Add(texts ...string) {
 	s.mu.Lock()
@@ -123,7 +123,7 @@ func (s *Secrets) find(text string) (found []span) {
 	if len(s.known) == 0 {
 		return nil
 	}
-	plain, at := text, []int(nil) // at: the place in text of each byte of plain; nil: the same place
+	plain, at := text, []int(nil) // at: the place in text of each byte of plain; nil: unchanged
 	origin := func(i int) int {
 		if at == nil {
 			return i
@@ -246,8 +246,8 @@ func unescape(s string) ([]byte, int) {
 // Line masks the secrets in a text, and makes it one visible line.
 func (s *Secrets) Line(text string) string { return Line(s.Redact(text)) }
 
-// Clip masks the secrets in a text and then cuts it to n bytes, so that no part of a secret is
-// left. Of a very long text it searches only the beginning.
+// Clip masks the secrets in a text and then cuts it to n bytes, so that no part of a secret
+// remains. In a very long text it searches only the beginning.
 func (s *Secrets) Clip(text string, n int) string {
 	long := len(text) > mostLooked
 	if long {
@@ -267,11 +267,11 @@ func (s *Secrets) Clip(text string, n int) string {
 	return text[:n] + "…"
 }
 
-// mostLooked is how much Clip searches: half of it holds any form of a key.
+// mostLooked is the number of bytes that Clip searches: half of it holds any form of a key.
 const mostLooked = 16 << 10
 
-// base64Cores returns the texts that the base64 of any text containing this one contains, whatever
-// is before and after it.
+// base64Cores returns the texts contained in the base64 of any text that contains this one,
+// whatever precedes and follows it.
 func base64Cores(text string) (out []string) {
 	for before := range 3 {
 		raw := append(make([]byte, before), text...)

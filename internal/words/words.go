@@ -96,8 +96,8 @@ func Error(err error) string {
 	return Line(err.Error())
 }
 
-// Fprintf is fmt.Fprintf for a terminal. The format is ours, with its line breaks and tabs; the
-// text of each argument is made visible on one line.
+// Fprintf is fmt.Fprintf for a terminal. The format keeps its line breaks and tabs; the text of
+// each argument is made visible on one line.
 func Fprintf(w io.Writer, format string, args ...any) (int, error) {
 	return fmt.Fprintf(w, format, foreign(args)...)
 }
@@ -129,8 +129,8 @@ func (w word) Format(f fmt.State, verb rune) {
 	_, _ = io.WriteString(f, Line(fmt.Sprintf(fmt.FormatString(f, verb), w.v))) // as fmt.Fprint
 }
 
-// Attr makes an attribute of a log visible, for a handler that does not, such as JSON's: readers of
-// the log decode its texts and print them.
+// Attr makes the texts of a log attribute visible, for handlers that do not, such as JSON's:
+// readers of the log decode its texts and print them.
 func Attr(_ []string, a slog.Attr) slog.Attr {
 	switch v := a.Value.Resolve(); v.Kind() {
 	case slog.KindString:

@@ -3,8 +3,8 @@ package words
 import "io"
 
 // Writer writes to a terminal or a log. It masks secrets, and makes everything visible except line
-// breaks and tabs. It is a second defence after Fprintf, since it cannot distinguish our line
-// breaks from external ones. Each write must hold whole characters and whole secrets.
+// breaks and tabs. It is a second line of defence after Fprintf, since it cannot distinguish our
+// line breaks from external ones. Each write must contain whole characters and whole secrets.
 type Writer struct {
 	to      io.Writer
 	secrets *Secrets

@@ -41,7 +41,7 @@ func Usage(hint, format string, args ...any) error {
 	return &Error{Code: ExitUsage, Err: fmt.Errorf(format, args...), Hint: hint}
 }
 
-// DidYouMean prepends a suggested name to a hint; "" is none.
+// DidYouMean prepends a suggested name to a hint. An empty name leaves the hint as it is.
 func DidYouMean(near, hint string) string {
 	if near == "" {
 		return hint

@@ -13,7 +13,7 @@ import (
 	"callhouse/internal/scratch"
 )
 
-// OwnerOf returns the owner of a file, and whether that is another user than the one running this
+// OwnerOf returns the owner of a file, and whether it is a different user from the one running this
 // program.
 func OwnerOf(path string) (owner string, others bool) {
 	st, err := os.Stat(path)

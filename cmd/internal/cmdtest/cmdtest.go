@@ -57,7 +57,7 @@ func Main(m *testing.M) {
 }
 
 // Env is the environment of a program run within the test's process: the variables that tests have
-// set, without places for a configuration file.
+// set, and no places for a configuration file.
 func Env() config.Environment {
 	if os.Getenv(sealed) == "" {
 		panic("cmdtest: the package's TestMain does not call Seal")
@@ -65,8 +65,8 @@ func Env() config.Environment {
 	return config.Environment{Vars: config.Variables(os.Environ())}
 }
 
-// Child is the environment of a program that is the test's binary under another name: the variables
-// it was started with, and the places of a configuration file except the machine's.
+// Child is the environment of a child process that runs the test binary under another name: the
+// variables it was started with, and every place of a configuration file except the machine's.
 func Child() config.Environment {
 	loopback.Only()
 	env := config.System()

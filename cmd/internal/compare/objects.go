@@ -24,8 +24,8 @@ type Objects struct {
 	Resource string `json:"resource"`
 	Compared int64  `json:"objects_compared"`
 	Records  int64  `json:"records_compared"`
-	// New and Moved are no differences: objects that no run could have listed yet, and objects that
-	// may have changed since the last run.
+	// New and Moved are not differences: New objects could not have been listed by any run yet, and
+	// Moved objects may have changed since the last run.
 	New   int64 `json:"new_at_the_service"`
 	Moved int64 `json:"changed_since"`
 

@@ -36,8 +36,8 @@ type Report struct {
 
 	Calls       int64 `json:"calls_compared"`
 	Transcripts int64 `json:"transcripts_compared"`
-	// New and Moved are no differences: calls that no run could have listed yet, and unsettled
-	// calls with newer data at the service.
+	// New and Moved are not differences: New calls could not have been listed by any run yet, and
+	// Moved calls are unsettled and have newer data at the service.
 	New   int64 `json:"new_at_the_service"`
 	Moved int64 `json:"not_settled_and_changed"`
 	// Gone are calls no longer listed by the service, Emptied those without their transcript there.

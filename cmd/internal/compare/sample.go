@@ -98,7 +98,7 @@ func (l *Listener) Due(ctx context.Context, _ calls.DueScope) iter.Seq2[calls.Du
 	}
 }
 
-// DueCount returns the maximum number, for the progress.
+// DueCount returns the maximum number of due calls, for the progress display.
 func (l *Listener) DueCount(calls.DueScope) int64 {
 	if l.all {
 		return l.asked.Manifest.Rows(schema.Calls.Name)
@@ -106,5 +106,5 @@ func (l *Listener) DueCount(calls.DueScope) int64 {
 	return int64(len(l.sample))
 }
 
-// Coverage implements crawler.Store: nothing counts as listed.
+// Coverage implements crawler.Store. It is empty, so that everything is listed.
 func (l *Listener) Coverage() []schema.Span { return nil }

@@ -6,10 +6,10 @@ import (
 	"callhouse/cmd/internal/cli"
 )
 
-// OneService returns an error if the API key or the warehouse was given for another address than
-// the one in force. Both belong to the address given in the same place: a flag or variable with
-// another address must not send a key to a foreign host, or foreign calls into a warehouse. A key
-// or warehouse from a place of higher precedence is meant for the address.
+// OneService returns an error if the API key or the warehouse was configured for another address than
+// the one in force. Both belong to the address set in the same place: a flag or variable with another
+// address must not send a key to a foreign host, or foreign calls into a warehouse. A key or
+// warehouse from a place of higher precedence is assumed to match the address.
 func (c *Config) OneService() error {
 	at := c.Settings.From("base_url")
 	p, err := c.KeyPlace()

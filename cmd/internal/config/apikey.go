@@ -133,7 +133,7 @@ func ReadSecret(path, what, hint string, credential bool) (string, error) {
 		return "", cli.Usage(hint, "no %s: %w", what, err)
 	case st.IsDir():
 		return "", cli.Usage(hint, "no %s: %s is a folder", what, path)
-	case st.Mode().Perm()&refused != 0 && runtime.GOOS != "windows": // which has no modes
+	case st.Mode().Perm()&refused != 0 && runtime.GOOS != "windows": // Windows has no file modes
 		return "", cli.Usage("chmod 600 "+path, "the %s file %s can be read by others (mode %04o)", what, path, st.Mode().Perm())
 	}
 	raw, err := os.ReadFile(path)

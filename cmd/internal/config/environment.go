@@ -33,8 +33,8 @@ func System() Environment {
 	return e
 }
 
-// Variables parses environment variables of the form NAME=VALUE. As with os.Getenv, the first of a
-// name counts.
+// Variables parses environment variables of the form NAME=VALUE. If a name occurs twice, the first
+// one wins, as with os.Getenv.
 func Variables(pairs []string) map[string]string {
 	vars := map[string]string{}
 	for _, pair := range pairs {

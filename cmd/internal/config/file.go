@@ -72,7 +72,7 @@ func (e Environment) Open(named string) (*File, error) {
 	return nil, nil
 }
 
-// visible reports whether a file is known to exist; not if its folder is inaccessible.
+// visible reports whether a file is known to exist. It returns false if its folder is inaccessible.
 func visible(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
@@ -291,7 +291,7 @@ var described = map[unstable.Kind]string{unstable.String: "this string", unstabl
 	unstable.Float: "a number with a point",
 	unstable.Bool:  "true or false", unstable.Array: "this list"}
 
-// wrong returns a usage error for a line of the file; 0 is none.
+// wrong returns a usage error for a line of the file. Line 0 means no particular line.
 func (f *File) wrong(line int, hint, format string, args ...any) error {
 	at := f.Path
 	if line > 0 {

@@ -36,7 +36,7 @@ func (c *Config) AddFlags(root *cobra.Command, program Program) {
 }
 
 // Strays returns a warning for each flag, key and environment variable that resembles a setting but
-// is none.
+// is not one.
 func (c *Config) Strays(flags *pflag.FlagSet) []string {
 	notes := c.Env.StrayVariables()
 	if c.File != nil {

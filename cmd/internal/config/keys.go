@@ -22,7 +22,7 @@ const (
 	Number        // or an integer
 	Boolean       //
 	Duration      // a string such as "90m" or "7d"
-	Age           // the same where days are usual: m alone is refused
+	Age           // like Duration, but refuses m alone: such settings are usually given in days
 	List          // strings; comma-separated on the command line
 )
 
@@ -63,11 +63,11 @@ type Key struct {
 	Value   string   // name of its value in the help; empty: its type
 	Words   []string // allowed values; nil: any
 	Default string   // in the form of the flag; empty: none
-	Off     string   // the value of a path that is none
+	Off     string   // the value that turns a path off
 	Sample  string   // an example, if there is no default
 	About   string
-	// Whose: it decides which calls go where. If a profile's own table has it, environment
-	// variables must not override it.
+	// Whose marks settings that decide which calls go where. Environment variables must not override
+	// them if a profile's own table sets them.
 	Whose bool
 	// Masked hides its value in output.
 	Masked bool

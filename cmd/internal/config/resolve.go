@@ -152,8 +152,8 @@ func (f *File) find(k *Key, profile, def string) (string, Origin) {
 	return def, Origin{}
 }
 
-// overridden is the error of an environment variable that would change whose calls a profile gets,
-// or where they go.
+// overridden returns the error for an environment variable that would change which calls a profile
+// gets, or where they go.
 func (f *File) overridden(env, profile, name string) error {
 	return cli.Usage("unset it, or override the profile with flags: this setting decides where calls are stored, so it must be unambiguous",
 		"%s is set, but the profile %q has its own %s (%s:%d)", env, profile, name, f.Path, f.profiles[profile][name].line)
@@ -234,8 +234,8 @@ func VariableNames() []string {
 	return names
 }
 
-// StrayVariables returns a note for each environment variable that resembles a setting but is none,
-// with a suggestion.
+// StrayVariables returns a note for each environment variable that resembles a setting but is not
+// one, with a suggestion.
 func (e Environment) StrayVariables() (out []string) {
 	const prefix = "CALLHOUSE_" // ignored when comparing names
 	var known []string

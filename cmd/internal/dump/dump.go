@@ -1,4 +1,4 @@
-// Package dump reads files of calls fetched by others.
+// Package dump reads files of calls that were fetched by other programs.
 package dump
 
 import (

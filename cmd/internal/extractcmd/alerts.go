@@ -11,12 +11,12 @@ import (
 	"callhouse/cmd/internal/extractcmd/settings"
 )
 
-// alertPatience is how long the rules of alerts may take: no night waits longer for them.
+// alertPatience bounds the evaluation of the alert rules, so that they do not hold up a night.
 const alertPatience = 3 * time.Minute
 
-// alert evaluates the rules of alerts over what was committed, if the setting alerts names some.
-// query does it, in a process of its own. A failure is a warning: the next run tries again, and
-// status shows it.
+// alert evaluates the alert rules over the committed data, if the setting alerts names a rules file.
+// It runs query in a separate process. A failure is only a warning: status shows it, and the next run
+// tries again.
 func alert(ctx context.Context, s *settings.Settings, log *slog.Logger) {
 	if s.Alerts == "" || ctx.Err() != nil {
 		return
@@ -25,7 +25,7 @@ func alert(ctx context.Context, s *settings.Settings, log *slog.Logger) {
 	defer cancel()
 	var printed bytes.Buffer
 	said, err := s.AskQuery(ctx, &printed, "alert", "--alerts", s.Alerts, "--tz", s.TZ)
-	for line := range strings.Lines(printed.String()) { // of a channel of type stdout
+	for line := range strings.Lines(printed.String()) { // from channels of type stdout
 		log.Warn("alert", "text", strings.TrimSpace(line))
 	}
 	if err != nil {
@@ -42,8 +42,8 @@ func (n *night) alert(ctx context.Context, err error) {
 	}
 }
 
-// alerter evaluates the rules after commits of follow, which do not wait for it: commits that come
-// meanwhile are followed by one more evaluation.
+// alerter evaluates the alert rules after commits of follow, without delaying them. Commits during an
+// evaluation trigger one more.
 type alerter struct {
 	due chan struct{}
 	end func()
@@ -70,7 +70,7 @@ func newAlerter(ctx context.Context, s *settings.Settings, log *slog.Logger) *al
 	return a
 }
 
-// committed asks for an evaluation.
+// committed requests an evaluation.
 func (a *alerter) committed() {
 	select {
 	case a.due <- struct{}{}:

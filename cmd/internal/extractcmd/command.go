@@ -1,7 +1,7 @@
-// Package extractcmd holds extract: its tree of commands, and those that crawl or tell of
-// it (run, plan, status, config). They join the crawler with the warehouse.
+// Package extractcmd holds extract: its command tree, and the commands that crawl or report on crawls
+// (run, plan, status, config). They connect the crawler with the warehouse.
 //
-// What to fetch is decided in internal/crawler, how to keep it in internal/sink.
+// internal/crawler decides what to fetch, internal/sink how to store it.
 package extractcmd
 
 import (
@@ -43,20 +43,19 @@ func Run(ctx context.Context, env config.Environment, args []string, stdin io.Re
 	return Program{Now: time.Now, Env: env}.Run(ctx, args, stdin, stdout, stderr)
 }
 
-// Program is extract with a clock of its own for the age of calls: whether they are
-// over, settled, or to be listed again. The pace of requests goes by the real
-// clock.
+// Program is extract with its own clock for the age of calls: whether they are over, settled, or due
+// to be listed again. The pace of requests follows the real clock.
 type Program struct {
 	Now func() time.Time
 	Env config.Environment
 }
 
-// Run is the function Run with the program's clock.
+// Run is like the function Run, but uses the program's clock.
 func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	secrets := words.NewSecrets(p.Env.Get(config.EnvKey))
 	stderr = words.NewWriter(stderr, secrets)
 	root := newRoot(p, secrets, stderr)
-	root.SetArgs(append([]string{}, args...)) // cobra takes nil for the process's own
+	root.SetArgs(append([]string{}, args...)) // cobra would take nil for the process's arguments
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -103,7 +102,7 @@ func newRoot(p Program, secrets *words.Secrets, stderr io.Writer) *cobra.Command
 	s.RunFlags(root)
 	s.YesFlags(root)
 	s.AllFlag(root)
-	root.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = true }) // they are run's
+	root.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = true }) // they belong to run
 	root.PersistentPreRunE = s.Prepare
 	runCmd := &cobra.Command{
 		Use: "run", Short: "Fetch and commit new and changed data",
@@ -131,7 +130,7 @@ func newRoot(p Program, secrets *words.Secrets, stderr io.Writer) *cobra.Command
 	s.RunFlags(planCmd)
 	cli.Choice(planCmd, &planFormat, "format", "", "text", "json")
 	planCmd.Flags().BoolVar(&planJSON, "json", false, "print JSON")
-	_ = planCmd.Flags().MarkHidden("json") // --format json is how all commands say it
+	_ = planCmd.Flags().MarkHidden("json") // all commands use --format json
 	configCmd := configCommand(s)
 	s.RunFlags(configCmd)
 	root.AddCommand(setup.Command(s), runCmd, followCommand(s, stderr), planCmd, recordingsCommand(s, stderr), configCmd, statusCommand(s))

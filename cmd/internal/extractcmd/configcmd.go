@@ -61,7 +61,7 @@ type shownSetting struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 	From  string `json:"from"`
-	Kind  string `json:"kind"` // flag, environment, file, systemd, default; for the key also none
+	Kind  string `json:"kind"` // flag, environment, file, systemd, default; none for a missing key
 	Line  int    `json:"line,omitempty"`
 }
 
@@ -90,7 +90,7 @@ func printConfig(cmd *cobra.Command, s *settings.Settings, format string) error 
 	return nil
 }
 
-// shown returns the settings as they are printed. It does not read the API key.
+// shown returns the settings in the form that config prints. It does not read the API key.
 func shown(s *settings.Settings) shownConfig {
 	out := shownConfig{Profile: s.Profile, APIKey: shownSetting{Name: "api_key", Value: "none", From: "nowhere", Kind: "none"},
 		Notes: s.Env.StrayVariables()}
@@ -128,8 +128,7 @@ func shown(s *settings.Settings) shownConfig {
 	return out
 }
 
-// shownValue returns a value as it may be shown. An address that may contain a
-// password is masked.
+// shownValue returns a setting's value for output. An address that may contain a password is masked.
 func shownValue(t *config.Setting) string {
 	if t.Value == "" {
 		return ""
@@ -157,7 +156,7 @@ func (c *shownConfig) write(out io.Writer) {
 		}
 		words.Fprintf(w, "  %s\t%s\t%s\n", t.Name, value, t.From)
 	}
-	_ = w.Flush() // a terminal that is gone shows nothing
+	_ = w.Flush() // a closed terminal is no error
 	for _, note := range c.Notes {
 		words.Fprintln(out, "note: "+note)
 	}

@@ -10,7 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"time"
-	_ "time/tzdata" // for machines and images without zones
+	_ "time/tzdata" // for machines and images without time zone data
 
 	"github.com/spf13/cobra"
 
@@ -27,10 +27,10 @@ import (
 
 const followAbout = `follow keeps the warehouse minutes behind the service, until it is stopped. It polls the newest page of
 the list, fetches the transcripts of calls as they end, and commits at most once a minute. Every day
-at --sweep-at it does what extract run does; so it does at the start if that is overdue.
+at --sweep-at it does what extract run does, and also at the start if that is overdue.
 
 It holds the warehouse: other commands that write end with exit code 4. While the service is down it
-tries again, ever more rarely. A refused key or a wrong address ends it with exit code 1.
+retries with growing pauses. A refused key or a wrong address ends it with exit code 1.
 
 With --listen it receives hints that calls have changed, fetches their records at once, and polls only
 every ten minutes (see --follow-every) while hints bring all calls: a POST of JSON to /hints that
@@ -60,14 +60,14 @@ func followCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	return cmd
 }
 
-// follower is a process that follows the service: sessions, and a sweep between two of them.
+// follower is a process that follows the service: it alternates between sessions and sweeps.
 type follower struct {
 	*settings.Settings
 	stderr io.Writer
 	log    *slog.Logger
 	pace   follow.Pace
 	daily  follow.Daily
-	hints  *follow.Hints // nil: none are received
+	hints  *follow.Hints // nil: hints are not received
 
 	locked   bool // it has held the warehouse
 	failures int  // in a row
@@ -162,7 +162,7 @@ func (f *follower) follow(ctx context.Context) error {
 	}
 }
 
-// anew returns the settings with a clock that no answer has corrected yet.
+// anew returns a copy of the settings with a clock not yet corrected by the service's responses.
 func (f *follower) anew() *settings.Settings {
 	s := *f.Settings
 	s.Clock = api.NewClock(s.Clock.Local)
@@ -170,10 +170,11 @@ func (f *follower) anew() *settings.Settings {
 	return &s
 }
 
-// sweepAgain is how soon a sweep that failed is tried again.
+// sweepAgain is the delay before a failed sweep is retried.
 const sweepAgain = 30 * time.Minute
 
-// nextSweep returns when to sweep: at the time of day after the last run, or at once without one.
+// nextSweep returns the time of the next sweep: the set time of day after the last run, or now if
+// there was none.
 func (f *follower) nextSweep() (time.Time, error) {
 	h, err := sink.ReadHistory(f.Warehouse)
 	if err != nil {
@@ -204,7 +205,7 @@ func (f *follower) nextSweep() (time.Time, error) {
 	return next, nil
 }
 
-// endure waits after an error that time may mend, and returns any other.
+// endure waits after a temporary error, and returns any other.
 func (f *follower) endure(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -225,16 +226,16 @@ func (f *follower) failed(err error) {
 	f.failures++
 	if f.failures == 1 {
 		f.failing = time.Now()
-		f.log.Warn("cannot follow; trying again, ever more rarely", "error", f.Secrets.Error(err))
+		f.log.Warn("cannot follow; retrying with growing pauses", "error", f.Secrets.Error(err))
 	}
 }
 
-// passing reports whether time may mend an error.
+// passing reports whether an error may be temporary.
 func (f *follower) passing(err error) bool {
 	return serviceFails(err) || disk.IsNoSpace(err) || cli.Is[*disk.LockedError](err) && f.locked
 }
 
-// serviceFails reports whether an error is that the service cannot be used now.
+// serviceFails reports whether an error means that the service is currently unusable.
 func serviceFails(err error) bool {
 	return cli.Is[*api.ServiceDownError](err) || cli.Is[*api.UnreachableError](err) || cli.Is[*api.CertificateError](err) ||
 		cli.Is[*api.RequestError](err)

@@ -19,20 +19,22 @@ import (
 )
 
 const (
-	// coverageEvery is how often a commit records that polls found nothing.
+	// coverageEvery is how often polls that found nothing are recorded by a commit.
 	coverageEvery = time.Hour
-	// overlap is how much of the list a poll lists again: calls show some time after their start.
+	// overlap is how much of the list consecutive polls have in common: calls appear in the list some
+	// time after their start.
 	overlap = 2 * time.Minute
-	// hintRecords is how many records are fetched for hints at a time.
+	// hintRecords is the maximum number of hinted records fetched at a time.
 	hintRecords = 30
-	// pruneEvery is how often the recordings that must not be kept are deleted.
+	// pruneEvery is the interval between prunes of the archive of recordings.
 	pruneEvery = time.Hour
-	// fetchFor is how long records are fetched before the next poll or commit.
+	// fetchFor is the maximum time spent fetching records before the next poll or commit.
 	fetchFor = time.Minute
-	// downAfter is how long a request of a service that fails is repeated: polls are, too.
+	// downAfter is how long a request is retried while the service fails. It is short because polls
+	// are repeated anyway.
 	downAfter = 30 * time.Second
-	// sureHints is how many calls hints must have shown since the last poll, which found no other,
-	// to be relied upon.
+	// sureHints is how many calls must have been hinted since the last poll, with none found by the
+	// poll alone, for hints to be relied on.
 	sureHints = 3
 )
 
@@ -47,14 +49,14 @@ type session struct {
 	store   *followStore
 	c       *crawler.Crawler
 	memory  *follow.Memory
-	from    int64     // what started before is listed, ms
+	from    int64     // ms; calls that started earlier are already listed
 	polled  time.Time // when the last poll began
 	pollAt  time.Time // the next poll
-	fetched time.Time // when the records that are due were last fetched
-	pruned  time.Time // when the recordings that must not be kept were last deleted
+	fetched time.Time // when due records were last fetched
+	pruned  time.Time // time of the last prune
 
-	recordings *recording.Archive // nil: they are not archived
-	archiving  <-chan error       // its end; nil: it is over, or there is none
+	recordings *recording.Archive // nil: recordings are not archived
+	archiving  <-chan error       // receives the archiver's result; nil: it has ended or was never started
 	alerts     *alerter
 	beat       time.Time // when metrics were last written
 	state      disk.Follow
@@ -94,8 +96,8 @@ func (f *follower) session(ctx context.Context, sweep time.Time) (err error) {
 	return s.end(err)
 }
 
-// archive archives recordings as their calls are committed, until the result is called. Nothing
-// waits for that.
+// archive starts archiving recordings as their calls are committed, in the background. The returned
+// function stops it.
 func (s *session) archive(ctx context.Context) (stop func() error) {
 	if s.recordings == nil {
 		return func() error { return nil }
@@ -106,14 +108,14 @@ func (s *session) archive(ctx context.Context) (stop func() error) {
 	go func() { done <- s.c.ArchiveRecordings(ctx, false) }()
 	return func() error {
 		cancel()
-		if s.archiving == nil { // it has ended, and the loop with it
+		if s.archiving == nil { // archiving has ended, and the loop has received its result
 			return nil
 		}
 		return <-done
 	}
 }
 
-// prepare makes the crawler.
+// prepare creates the crawler.
 func (s *session) prepare(ctx context.Context) error {
 	s.Hurried = true
 	if err := s.StartMask(s.w, s.w); err != nil {
@@ -128,7 +130,7 @@ func (s *session) prepare(ctx context.Context) error {
 		return err
 	}
 	cfg.Recordings = s.recordings
-	cfg.Resources, cfg.Transcripts, cfg.MaxDuration, cfg.Verify = nil, crawler.FromV3, 0, 0 // sweeps do the rest
+	cfg.Resources, cfg.Transcripts, cfg.MaxDuration, cfg.Verify = nil, crawler.FromV3, 0, 0 // left to sweeps
 	cfg.Logger = slog.New(warnings{s.log.Handler()})
 	cfg.Now, cfg.AnyClock, cfg.DownAfter = s.Now, s.Yes, downAfter
 	cfg.Ready = func(ctx context.Context) error {
@@ -167,14 +169,15 @@ func (s *session) prepare(ctx context.Context) error {
 	return nil
 }
 
-// warnings is a log without what is not worth a line in a process that goes on for ever.
+// warnings is a log limited to warnings and errors: a long-running process would log too much
+// otherwise.
 type warnings struct{ slog.Handler }
 
 func (w warnings) Enabled(ctx context.Context, l slog.Level) bool {
 	return l >= slog.LevelWarn && w.Handler.Enabled(ctx, l)
 }
 
-// loop polls, fetches and commits. While the service fails, it tries again, ever more rarely.
+// loop polls, fetches and commits. While the service fails, it backs off.
 func (s *session) loop(ctx context.Context, sweep time.Time) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -183,7 +186,7 @@ func (s *session) loop(ctx context.Context, sweep time.Time) error {
 		switch {
 		case err == nil:
 		case ctx.Err() != nil && errors.Is(err, context.Canceled):
-			return nil // stopped in the middle of a poll or a commit: end commits
+			return nil // interrupted during a poll or a commit: end commits
 		case serviceFails(err):
 			err = s.fails(err)
 		}
@@ -207,12 +210,12 @@ func (s *session) loop(ctx context.Context, sweep time.Time) error {
 	return nil
 }
 
-// step does what is due. Records are fetched before the commit of the calls that made them due, so
-// that both are committed at once.
+// step performs the work that is due. Records are fetched before the commit of the calls that made
+// them due, so that one commit contains both.
 func (s *session) step(ctx context.Context) error {
 	now := time.Now()
 	if s.failures > 0 && now.Before(s.pollAt) {
-		return s.commit(ctx) // the service fails
+		return s.commit(ctx) // backing off
 	}
 	if err := s.heed(ctx); err != nil {
 		return err
@@ -232,7 +235,7 @@ func (s *session) step(ctx context.Context) error {
 	return s.commit(ctx)
 }
 
-// poll lists what is new, and decides when to do so again.
+// poll lists new calls, and schedules the next poll.
 func (s *session) poll(ctx context.Context) error {
 	s.polled = time.Now()
 	now := s.Now().UnixMilli()
@@ -247,7 +250,7 @@ func (s *session) poll(ctx context.Context) error {
 	}
 	news := s.memory.News(now)
 	busy, sure := news.Calls > 0 || news.Open, false
-	if s.hints != nil && s.hints.Came() { // they show the end of calls
+	if s.hints != nil && s.hints.Came() { // then hints report the end of calls
 		busy, sure = news.Missed > 0, news.Hinted >= sureHints
 	}
 	s.pollAt = s.polled.Add(max(s.pace.Next(busy || !reached, sure), s.store.Pause()))
@@ -255,7 +258,7 @@ func (s *session) poll(ctx context.Context) error {
 	return s.tell()
 }
 
-// fails records a failure of the service.
+// fails records a failure of the service and backs off.
 func (s *session) fails(err error) error {
 	if s.failed(err); s.state.Failing == 0 {
 		s.state.Failing = s.Now().UnixMilli()
@@ -265,14 +268,14 @@ func (s *session) fails(err error) error {
 	return s.tell()
 }
 
-// tell stores how the session goes, for status and metrics.
+// tell stores the session's state for status and metrics.
 func (s *session) tell() error {
 	s.state.CallLag, s.state.TranscriptLag = s.memory.Lag()
 	s.state.Requests = s.c.Progress().Requests
 	return s.w.SetFollow(s.state)
 }
 
-// commit commits if that is worth it and the last commit is long enough ago.
+// commit commits if there are uncommitted records and the last commit is long enough ago.
 func (s *session) commit(ctx context.Context) error {
 	if s.state.Polled == 0 {
 		return nil
@@ -295,7 +298,7 @@ func (s *session) commit(ctx context.Context) error {
 	return s.tell()
 }
 
-// tidy deletes the recordings that must not be kept. What cannot be deleted holds nothing up.
+// tidy prunes the archive of recordings. A failed deletion is only a warning.
 func (s *session) tidy(ctx context.Context) error {
 	now := s.Now()
 	if now.Sub(s.pruned) < pruneEvery {
@@ -309,17 +312,18 @@ func (s *session) tidy(ctx context.Context) error {
 		return err
 	}
 	if s.undeleted != nil {
-		s.log.Warn("recordings are left to be deleted", "error", s.undeleted)
+		s.log.Warn("some recordings could not be deleted", "error", s.undeleted)
 	}
 	return nil
 }
 
-// heed acts on hints, once a poll has shown that the service is that of the warehouse.
+// heed acts on hints. It waits for the first poll, which proves that the service belongs to the
+// warehouse.
 func (s *session) heed(ctx context.Context) error {
 	if s.hints == nil || s.state.Polled == 0 {
 		return nil
 	}
-	ids, poll := s.hints.Take(hintRecords) // the rest waits in the queue, which is bounded
+	ids, poll := s.hints.Take(hintRecords) // the rest waits in the bounded queue
 	fetch := ids[:0]
 	for _, id := range ids {
 		switch s.memory.Hinted(id, s.Now().UnixMilli()) {
@@ -329,7 +333,7 @@ func (s *session) heed(ctx context.Context) error {
 			poll = true
 		}
 	}
-	if s.ListOnly { // without records
+	if s.ListOnly { // records are not fetched
 		poll, fetch = poll || len(fetch) > 0, nil
 	}
 	if at := s.polled.Add(s.pace.Least); poll && at.Before(s.pollAt) {
@@ -354,7 +358,7 @@ func (s *session) row(outcome string, err error, did sink.Stats, commits int64) 
 	return row
 }
 
-// end commits what is left. A session that committed nothing has no row.
+// end commits the remaining records. A session without commits has no row.
 func (s *session) end(err error) error {
 	records, _ := s.w.Uncommitted()
 	_, commits := s.w.Totals()

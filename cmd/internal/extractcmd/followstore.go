@@ -14,26 +14,26 @@ import (
 	"callhouse/internal/schema"
 )
 
-// followStore is the store of a session: it takes only what has changed, and calls whose list items
-// it takes are due before they are committed.
+// followStore is a session's store: it accepts only changed records, and treats calls as due as soon
+// as it accepts their list items, before the commit.
 type followStore struct {
 	*intake.Store
 	memory *follow.Memory
 	now    func() time.Time
-	first  int64 // earlier calls are not stored, ms
+	first  int64 // ms; calls that started earlier are not stored
 
-	mu      sync.Mutex           // the recordings are put beside the calls
-	covered *schema.Span         // listed, with nothing new; nil: there is none
-	since   time.Time            // since when
-	fresh   map[string]calls.Due // due, and not committed
-	unsure  map[string]bool      // of these, calls whose record an earlier process may have stored
+	mu      sync.Mutex           // recordings are put concurrently with calls
+	covered *schema.Span         // listed without changes; nil: none
+	since   time.Time            // when covered was first set
+	fresh   map[string]calls.Due // due but not committed
+	unsure  map[string]bool      // calls of fresh whose record an earlier process may have stored
 }
 
 func newFollowStore(st *intake.Store, m *follow.Memory, now func() time.Time) *followStore {
 	return &followStore{Store: st, memory: m, now: now, fresh: map[string]calls.Due{}, unsure: map[string]bool{}}
 }
 
-// Put implements crawler.Store. Ranges that were listed are stored with the next change.
+// Put implements crawler.Store. Listed ranges are held back until the next change.
 func (s *followStore) Put(ctx context.Context, recs ...schema.Record) error {
 	var out, covered []schema.Record
 	for _, r := range recs {
@@ -58,7 +58,7 @@ func (s *followStore) Put(ctx context.Context, recs ...schema.Record) error {
 	return s.Store.Put(ctx, append(out, s.listed()...)...)
 }
 
-// take reports whether a record of a call is to be stored.
+// take reports whether a call's record must be stored.
 func (s *followStore) take(r *schema.Record) (bool, error) {
 	now := s.now().UnixMilli()
 	switch r.Kind {
@@ -84,7 +84,7 @@ func (s *followStore) take(r *schema.Record) (bool, error) {
 		s.memory.Fetched(&c, now)
 	case schema.KindMissing:
 		if !s.memory.Knows(r.CallID) {
-			return false, nil // a hint named it
+			return false, nil // known only from a hint
 		}
 		s.memory.Told(r.CallID)
 	case schema.KindSkipped:
@@ -93,7 +93,7 @@ func (s *followStore) take(r *schema.Record) (bool, error) {
 	return true, nil
 }
 
-// freshen remembers that a call whose list item has changed is due, if it is.
+// freshen adds a call with a changed list item to the due calls, if it is due.
 func (s *followStore) freshen(c *calls.Call, now int64) {
 	c.Fetched(now, now, nil)
 	c.Settle(now)
@@ -111,8 +111,8 @@ func (s *followStore) freshen(c *calls.Call, now int64) {
 	s.fresh[due.CallID], s.unsure[due.CallID] = due, !again
 }
 
-// Due implements crawler.Store: the calls that became due since the last commit, then those that
-// are due as of it.
+// Due implements crawler.Store: the calls that became due since the last commit, then those due in
+// the committed snapshot.
 func (s *followStore) Due(ctx context.Context, scope calls.DueScope) iter.Seq2[calls.Due, error] {
 	return func(yield func(calls.Due, error) bool) {
 		fresh, err := s.certain(ctx)
@@ -134,7 +134,7 @@ func (s *followStore) Due(ctx context.Context, scope calls.DueScope) iter.Seq2[c
 	}
 }
 
-// certain returns the calls that became due since the last commit, without those whose record an
+// certain returns the calls that became due since the last commit, except those whose record an
 // earlier process has stored.
 func (s *followStore) certain(ctx context.Context) (map[string]calls.Due, error) {
 	s.mu.Lock()
@@ -164,7 +164,7 @@ func (s *followStore) certain(ctx context.Context) (map[string]calls.Due, error)
 	return maps.Clone(s.fresh), nil
 }
 
-// committed forgets what became due before the last commit: it knows that itself.
+// committed clears the calls that became due before the last commit: the snapshot now returns them.
 func (s *followStore) committed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,7 +172,7 @@ func (s *followStore) committed() {
 	clear(s.unsure)
 }
 
-// cover joins a range with those before.
+// cover merges a listed range with the previous ones.
 func (s *followStore) cover(r *schema.Record) error {
 	var span schema.Span
 	if err := json.Unmarshal(r.Body, &span); err != nil {
@@ -185,7 +185,7 @@ func (s *followStore) cover(r *schema.Record) error {
 		s.covered = &span
 		return nil
 	}
-	if span.From > s.covered.To { // a gap: the earlier one is for nightly runs
+	if span.From > s.covered.To { // a gap: nightly runs list the earlier range again
 		s.covered = &span
 		return nil
 	}
@@ -193,7 +193,7 @@ func (s *followStore) cover(r *schema.Record) error {
 	return nil
 }
 
-// listed returns the record of the listed range, if there is one.
+// listed takes the record of the listed range, if there is one.
 func (s *followStore) listed() []schema.Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,14 +202,14 @@ func (s *followStore) listed() []schema.Record {
 	}
 	body, err := json.Marshal(s.covered)
 	if err != nil {
-		return nil // numbers cannot fail
+		return nil // integers always encode
 	}
 	r := schema.Record{Kind: schema.KindCovered, FetchedAt: s.covered.ListedAt, Body: body}
 	s.covered = nil
 	return []schema.Record{r}
 }
 
-// release stores a range that was listed with nothing new for long.
+// release stores the listed range if nothing has changed for coverageEvery.
 func (s *followStore) release(ctx context.Context, now time.Time) error {
 	s.mu.Lock()
 	early := s.covered == nil || now.Sub(s.since) < coverageEvery

@@ -16,19 +16,19 @@ import (
 	"callhouse/internal/sink"
 )
 
-// mostErased is the share of all calls that a run erases at once without --yes. A
-// wrong clock or a wrong --keep would erase more.
+// mostErased is the largest share of all calls that a run may erase at once without --yes. A wrong
+// clock or a wrong --keep would exceed it.
 const mostErased = 1.0 / 5
 
-// retention is what must not be kept.
+// retention holds the retention limits of a run, and the reasons why they were not applied.
 type retention struct {
-	kept      time.Time // calls that started before are erased; zero: none
-	keptAudio time.Time // recordings of calls that started before are deleted; zero: none
-	spared    error     // why they were not, where that would have been too many at once
-	undeleted error     // why some recordings that must not be kept are still there
+	kept      time.Time // calls that started earlier are erased; zero: none
+	keptAudio time.Time // recordings of calls that started earlier are deleted; zero: none
+	spared    error     // why nothing was erased: it would have been too much at once
+	undeleted error     // why some recordings that must be deleted are still there
 }
 
-// setKept sets from when calls and recordings are kept.
+// setKept computes both limits from the settings.
 func (n *retention) setKept(s *settings.Settings, started time.Time) (err error) {
 	if n.kept, err = s.KeepFrom(started); err == nil {
 		n.keptAudio, err = s.KeepRecordingsFrom(started)
@@ -36,8 +36,7 @@ func (n *retention) setKept(s *settings.Settings, started time.Time) (err error)
 	return err
 }
 
-// spare lets commits erase calls past their retention, but not more than mostErased
-// at once.
+// spare lets commits erase calls past their retention, unless they exceed mostErased.
 func (n *retention) spare(s *settings.Settings, w *sink.Warehouse) error {
 	w.Keep(n.kept)
 	aged, total, err := w.Aging()
@@ -52,9 +51,9 @@ func (n *retention) spare(s *settings.Settings, w *sink.Warehouse) error {
 	return nil
 }
 
-// prune deletes the recordings that must not be kept: those of forgotten calls that forget could not
-// delete, those of callers who opted out, and those past their retention. It comes before the commits
-// that drop calls: their rows say where the files are.
+// prune deletes the recordings of forgotten calls that forget could not delete, of callers who opted
+// out, and those past their retention. It must run before the commits that drop calls, because the
+// dropped rows hold the paths of the files.
 func (n *retention) prune(ctx context.Context, s *settings.Settings, w *sink.Warehouse, log *slog.Logger,
 	row func(sink.Stats, int64) schema.Run) error {
 	if w.Snapshot() == nil {
@@ -92,7 +91,7 @@ func (n *retention) prune(ctx context.Context, s *settings.Settings, w *sink.War
 	return nil
 }
 
-// spareAudio is spare for recordings: with too many at once none are deleted, and no calls erased.
+// spareAudio is spare for recordings: above the limit, it deletes no recordings and erases no calls.
 func (n *retention) spareAudio(ctx context.Context, s *settings.Settings, w *sink.Warehouse, before *time.Time, keep string) error {
 	stored := w.Snapshot().Manifest.Recordings().States[schema.RecordingStored]
 	if before.IsZero() || stored == 0 || s.Yes {

@@ -7,8 +7,8 @@ import (
 	"callhouse/cmd/internal/cli"
 )
 
-// toLake publishes what a run committed, where the setting publish says so, and returns the run's
-// error. query does it, in a process of its own: extract stays a small program.
+// toLake publishes the run's commits if the setting publish is on, and returns the run's error. It
+// runs query in a separate process, so that extract stays a small program.
 func (n *night) toLake(ctx context.Context, err error) error {
 	if code := cli.Code(err); !n.Publish || code != cli.ExitOK && code != cli.ExitIncomplete {
 		return err // the next run publishes

@@ -12,11 +12,11 @@ import (
 	"callhouse/internal/sink/disk"
 )
 
-// pulseEvery is how often the metrics are written anew while a run is on.
+// pulseEvery is how often the metrics are rewritten during a run.
 const pulseEvery = time.Minute
 
-// pulse writes the metrics of a run that is going on, now and every minute until
-// stop is called: those of the run before it, and the progress of this one.
+// pulse writes the metrics of a run in progress, now and every minute until stop is called: those of
+// the previous run, and the progress of this one.
 func (n *night) pulse() (stop func()) {
 	if n.MetricsPath() == "" {
 		return func() {}
@@ -33,9 +33,9 @@ func (n *night) pulse() (stop func()) {
 	return cli.Every(pulseEvery, beat)
 }
 
-// publish writes the metrics of a run that ended with err. A run that found the
-// warehouse locked does not overwrite what the other run wrote, nor does a run
-// whose settings were refused while another is going on.
+// publish writes the metrics of a run that ended with err. A run that found the warehouse locked does
+// not overwrite the metrics of the run that holds it; neither does a run with invalid settings while
+// another is in progress.
 func (n *night) publish(err error) {
 	if n.MetricsPath() == "" || cli.Code(err) == cli.ExitLocked {
 		return
@@ -56,11 +56,11 @@ func (n *night) publish(err error) {
 	n.write(m)
 }
 
-// write writes the file, all of it or nothing. An error is a warning only.
+// write writes the metrics file atomically. An error is only a warning.
 func (n *night) write(m *health.Metrics) {
 	h, err := sink.ReadHistory(n.Warehouse)
 	if err != nil {
-		h = new(sink.History) // a warehouse that cannot be read still has a last run
+		h = new(sink.History) // an unreadable warehouse still has a last run
 	}
 	if err := prometheus.WriteToTextfile(n.MetricsPath(), m.Gather(h)); err != nil {
 		n.log.Warn("cannot write the metrics", "error", err)

@@ -4,11 +4,10 @@ package extractcmd
 
 import "syscall"
 
-// noCore prevents core files, since the memory of this process holds the API key:
-// no core is written in a crash, nor given to a service that collects them. What Go
-// prints of a panic contains no texts.
+// noCore prevents core files, since the memory of this process holds the API key: a crash neither
+// writes a core nor passes one to a service that collects them. Go's panic output contains no texts.
 func noCore() {
-	// Neither can fail in a way that matters more than the run.
+	// Errors are ignored: the run matters more.
 	_ = syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{})
 	undumpable()
 }

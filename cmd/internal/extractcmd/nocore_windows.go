@@ -1,4 +1,4 @@
 package extractcmd
 
-// noCore has nothing to do: Windows writes no core files unless an administrator asks for them.
+// noCore does nothing: Windows writes no core files unless an administrator enables them.
 func noCore() {}

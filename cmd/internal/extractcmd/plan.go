@@ -22,10 +22,10 @@ import (
 	"callhouse/internal/words"
 )
 
-// plannedRun is what plan prints, as JSON. Times are RFC 3339 in UTC. Ranges assume that no request
-// fails; an upper bound of null is unknown.
+// plannedRun is the JSON output of plan. Times are RFC 3339 in UTC. Ranges assume that no request
+// fails; a null upper bound is unknown.
 type plannedRun struct {
-	Total      int64            `json:"total_count"` // -1: the service does not say
+	Total      int64            `json:"total_count"` // -1: unspecified by the service
 	Known      int64            `json:"calls_known"`
 	Stretches  []plannedStretch `json:"list"`
 	Pages      plannedRange     `json:"pages"`
@@ -45,7 +45,7 @@ type plannedRun struct {
 	Unasked    string           `json:"resources_not_asked_for,omitempty"`
 	Requests   plannedRange     `json:"requests"`
 	Minutes    plannedRange     `json:"minutes"`
-	AtMost     *int64           `json:"requests_at_most"` // also if pages of v2 prove useless; null: unknown
+	AtMost     *int64           `json:"requests_at_most"` // even if pages of v2 prove useless; null: unknown
 	Allowed    int64            `json:"requests_in_max_duration,omitempty"`
 	Remaining  int64            `json:"requests_remaining,omitempty"`
 	PlanningBy int64            `json:"requests_spent_on_planning"`
@@ -77,7 +77,7 @@ type plannedStretch struct {
 	Pages int64      `json:"pages"`
 }
 
-// plan says what run would cost.
+// plan prints the expected cost of a run.
 func plan(ctx context.Context, s *settings.Settings, asJSON bool, stdout, stderr io.Writer) error {
 	started := s.Now()
 	cfg, err := s.Crawl(started)
@@ -88,7 +88,7 @@ func plan(ctx context.Context, s *settings.Settings, asJSON bool, stdout, stderr
 	opts := s.Options(settings.RunID(started))
 	opts.ReadOnly = true
 	return s.OpenWith(opts, func(w *sink.Warehouse) error {
-		cfg.Now, cfg.AnyClock = s.Now, true // it stores nothing
+		cfg.Now, cfg.AnyClock = s.Now, true // plan stores nothing
 		settings.Remember(&cfg, w, slog.New(slog.DiscardHandler))
 		archive, err := s.OpenArchive(ctx, w)
 		if err != nil {
@@ -152,7 +152,7 @@ func plan(ctx context.Context, s *settings.Settings, asJSON bool, stdout, stderr
 	})
 }
 
-// writePlan prints a plan for a person.
+// writePlan prints a plan as text.
 func writePlan(w io.Writer, out *plannedRun, p *forecast.Run, c *crawler.Crawler, s *settings.Settings) {
 	line := func(what string, r forecast.Range, note string) {
 		words.Fprintf(w, "  %-11s %15s requests  %15s  %s\n", what, between(r, humanize.Comma),
@@ -226,7 +226,7 @@ func stretches(all []plannedStretch) string {
 	return strings.Join(parts, ", ")
 }
 
-// writeTranscripts prints the part of a plan that is for transcripts.
+// writeTranscripts prints the transcripts' part of a plan.
 func writeTranscripts(w io.Writer, p *forecast.Run, line func(what string, r forecast.Range, note string)) {
 	if p.Fallback != 0 {
 		line("v2 pages", p.Bulk, "of 100 to 500 calls, with their transcripts")

@@ -22,17 +22,17 @@ import (
 	"callhouse/internal/api"
 )
 
-// worst orders the exit codes of profiles that ran side by side: what needs a
-// person comes before what the next run solves by itself.
+// worst orders the exit codes of profiles that ran concurrently, worst first: errors that need a
+// person come before those that the next run resolves.
 var worst = []int{cli.ExitUsage, cli.ExitFailed, cli.ExitLocked, cli.ExitInterrupted, cli.ExitIncomplete, cli.ExitOK}
 
-// byWorst compares two exit codes: the worse one comes first.
+// byWorst orders two exit codes, the worse one first.
 func byWorst(a, b int) int { return slices.Index(worst, a) - slices.Index(worst, b) }
 
 // worse returns the worse of two exit codes.
 func worse(a, b int) int { return slices.MinFunc([]int{a, b}, byWorst) }
 
-// runProfiles runs what was asked for: one profile, or several side by side.
+// runProfiles runs the selected profiles: one, or several concurrently.
 func runProfiles(cmd *cobra.Command, s *settings.Settings, stderr io.Writer) error {
 	if len(s.Named) < 2 {
 		return run(cmd.Context(), s, stderr)
@@ -55,8 +55,7 @@ func runProfiles(cmd *cobra.Command, s *settings.Settings, stderr io.Writer) err
 	return sideBySide(cmd.Context(), all, stderr, run)
 }
 
-// apart refuses profiles that would disturb each other, because they share a
-// warehouse, a metrics file or an organisation's budget.
+// apart refuses profiles that share a warehouse, a metrics file or an organisation's budget.
 func apart(all []*settings.Settings) error {
 	type organisation struct {
 		base string
@@ -75,8 +74,7 @@ func apart(all []*settings.Settings) error {
 			}
 			metrics[path] = s.Profile
 		}
-		// A wrong key or address is reported when its profile runs; it does not stop the
-		// others.
+		// A wrong key or address is reported when its profile runs, and does not stop the others.
 		key, _, err := s.APIKey()
 		if err != nil || api.CheckBaseURL(s.BaseURL) != nil {
 			continue
@@ -91,8 +89,8 @@ func apart(all []*settings.Settings) error {
 	return nil
 }
 
-// sideBySide calls do for several profiles at once. Each runs to its own end,
-// whatever happens to the others. The error carries the worst exit code.
+// sideBySide calls do for several profiles concurrently. A failure of one does not stop the others.
+// The error carries the worst exit code.
 func sideBySide(ctx context.Context, all []*settings.Settings, stderr io.Writer, do maintain.Run) error {
 	var mu sync.Mutex
 	codes := make([]int, len(all))
@@ -119,8 +117,8 @@ func sideBySide(ctx context.Context, all []*settings.Settings, stderr io.Writer,
 	return cli.Fail(code, fmt.Errorf("%d of %d profiles failed or are incomplete: %s", len(ended), len(all), strings.Join(ended, ", ")), "")
 }
 
-// prefixed writes whole lines, each with a prefix, to a shared writer. Lines of
-// JSON get no prefix, since they name their profile themselves.
+// prefixed writes whole lines, each with a prefix, to a shared writer. Lines of JSON get no prefix,
+// since they contain the profile's name.
 type prefixed struct {
 	mu     *sync.Mutex // of out
 	out    io.Writer
@@ -159,12 +157,12 @@ func (p *prefixed) put(line []byte) error {
 	return err
 }
 
-// flush writes what is left of an unfinished line.
+// flush writes an unfinished last line.
 func (p *prefixed) flush() {
 	p.own.Lock()
 	defer p.own.Unlock()
 	if len(p.line) > 0 {
-		_ = p.put(append(p.line, '\n')) // as fmt.Fprint
+		_ = p.put(append(p.line, '\n')) // errors are ignored, as with fmt.Fprint
 		p.line = nil
 	}
 }

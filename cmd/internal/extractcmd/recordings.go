@@ -23,11 +23,11 @@ import (
 )
 
 const recordingsAbout = `recordings stores the audio of calls in the archive that --recordings names, newest first. extract run
-and extract follow do the same beside everything else, so it is needed only after their time was too
-short, or for a schedule of its own. It lists no calls; it asks the service only for new links, one
-request each, where the known ones have expired.
+and extract follow also do this, so the command is needed only if they ran out of time, or for a
+separate schedule. It lists no calls; it sends requests to the service only to replace expired links,
+one request each.
 
-Recordings that failed before are tried at once; runs wait longer from night to night. Before that it
+Recordings that failed before are tried at once, while runs wait longer after each failure. First it
 deletes the recordings that must not be kept, as every run does.
 
 Exit codes: 0 nothing is due any more; 1 failed, nothing lost; 2 wrong use or configuration; 3 some
@@ -47,7 +47,7 @@ func recordingsCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	return cmd
 }
 
-// archive stores the recordings that are due.
+// archive stores the due recordings.
 func archive(ctx context.Context, s *settings.Settings, stderr io.Writer) error {
 	if !s.Archives() {
 		return cli.Usage("name a folder or a bucket: --recordings /var/lib/callhouse/recordings", "there is no archive of recordings")
@@ -89,7 +89,7 @@ func archive(ctx context.Context, s *settings.Settings, stderr io.Writer) error 
 	return cmp.Or(judge(ctx, got.Recordings.Err, due), left)
 }
 
-// judge returns the error of an archiving that left recordings.
+// judge returns the error of an archiving run that left due recordings.
 func judge(ctx context.Context, failed error, due int64) error {
 	switch {
 	case ctx.Err() != nil:
@@ -102,7 +102,7 @@ func judge(ctx context.Context, failed error, due int64) error {
 	return nil
 }
 
-// archiving is one run of the command.
+// archiving is one execution of the command.
 type archiving struct {
 	*settings.Settings
 	retention
@@ -161,7 +161,7 @@ func (a *archiving) run(ctx context.Context, cfg *crawler.Config, screen *progre
 	return errors.Join(err, a.w.Commit(grace, st.Row))
 }
 
-// row returns the command's row of the table runs, which has one if anything was committed.
+// row returns the command's row of the table runs. Only an execution with commits has one.
 func (a *archiving) row(outcome string, did sink.Stats, commits int64) schema.Run {
 	p := a.c.Progress()
 	row := runreport.Row(a.id, cli.Version(), a.started, &p, nil, did, commits, a.Secrets)

@@ -10,8 +10,7 @@ import (
 	"callhouse/internal/words"
 )
 
-// report writes what the run came to: several lines for a person, or one line of
-// JSON in a log.
+// report writes the run's result: several lines of text, or one line in a JSON log.
 func (n *night) report(stderr io.Writer) {
 	if n.row == nil || n.Quiet {
 		return
@@ -28,8 +27,8 @@ func (n *night) report(stderr io.Writer) {
 	}
 }
 
-// logged writes the run's error to the log if that is JSON, so that every line is
-// an object; otherwise main prints it.
+// logged writes the run's error to a JSON log, so that every line is an object; otherwise main prints
+// it.
 func (n *night) logged(err error) error {
 	if n.LogFormat != "json" {
 		return err
@@ -37,7 +36,7 @@ func (n *night) logged(err error) error {
 	return logError(n.log, err)
 }
 
-// logError logs an error, unless it was reported before, and marks it as reported.
+// logError logs an error, unless it was already reported, and marks it as reported.
 func logError(log *slog.Logger, err error) error {
 	if err == nil || cli.WasReported(err) {
 		return err

@@ -25,7 +25,7 @@ import (
 	"callhouse/internal/words"
 )
 
-// night is one run, and what is reported of it when it is over.
+// night is one run and the data of its final report.
 type night struct {
 	*settings.Settings
 	id      string
@@ -35,19 +35,19 @@ type night struct {
 	screen  *progress.Screen
 	cfg     crawler.Config
 	retention
-	aged    int64 // calls past it that were erased
-	objects int64 // of other resources, how many changed
+	aged    int64 // number of calls erased by retention
+	objects int64 // number of changed objects of other resources
 
-	held     bool            // it got the lock
-	row      *schema.Run     // of the table runs; nil: it did not get the lock
-	rep      *crawler.Report // nil: it did not come to crawl
+	held     bool            // acquired the lock
+	row      *schema.Run     // of the table runs; nil: it did not acquire the lock
+	rep      *crawler.Report // nil: the crawl did not start
 	failures []string        // of the data tests
 
-	poll atomic.Pointer[func() crawler.Progress] // how the crawl goes; nil: it has not begun
+	poll atomic.Pointer[func() crawler.Progress] // returns the crawl's progress; nil: it has not started
 }
 
-// run fetches what is new or changed, and commits it. Then it reports: to a person,
-// to the metrics, to the ping.
+// run fetches new and changed calls and commits them. Then it prints its report, writes the metrics
+// and sends the ping.
 func run(ctx context.Context, s *settings.Settings, stderr io.Writer) error {
 	n := &night{Settings: s, begun: s.Clock.Local(), started: s.Now(), screen: progress.NewScreen(stderr, s.Quiet)}
 	n.id = settings.RunID(n.started)
@@ -63,7 +63,7 @@ func run(ctx context.Context, s *settings.Settings, stderr io.Writer) error {
 		err = n.collect(ctx)
 	}
 	n.screen.Close()
-	n.logTo(stderr) // the bars take nothing more
+	n.logTo(stderr) // the progress bars have ended
 	n.report(stderr)
 	err = n.toLake(ctx, err)
 	n.alert(ctx, err)
@@ -72,7 +72,7 @@ func run(ctx context.Context, s *settings.Settings, stderr io.Writer) error {
 	return n.logged(err)
 }
 
-// warnRoot warns where root is about to make files in another user's warehouse.
+// warnRoot warns if root is about to create files in another user's warehouse.
 func (n *night) warnRoot() {
 	if os.Geteuid() != 0 {
 		return
@@ -92,9 +92,8 @@ func (n *night) logTo(out io.Writer) {
 	}
 }
 
-// collect opens the warehouse, lets the crawler fill it, and makes the last commit,
-// even if the crawl failed. The table runs always gets a row of the run, at the
-// latest from the next run.
+// collect opens the warehouse, lets the crawler fill it, and makes the last commit, even if the crawl
+// failed. Every run gets a row in the table runs; if this commit fails, the next run adds the row.
 func (n *night) collect(ctx context.Context) (err error) {
 	opts := n.Options(n.id)
 	opts.Records, opts.ProblemOf = true, func(err error) string { return string(settings.ProblemOf(err)) }
@@ -112,7 +111,7 @@ func (n *night) collect(ctx context.Context) (err error) {
 	err = n.fill(ctx, w)
 	switch {
 	case cli.Is[*api.ClockError](err), cli.Code(err) == cli.ExitUsage:
-		w.Unrecorded() // its times would be wrong too; or nothing was asked
+		w.Unrecorded() // either nothing was requested, or the row's times would be as wrong as the clock
 	case err != nil && n.row == nil:
 		n.record(w, err)
 	}
@@ -122,7 +121,7 @@ func (n *night) collect(ctx context.Context) (err error) {
 	return err
 }
 
-// fill crawls and commits. The run's row is set once it is committed.
+// fill crawls and commits. It sets the run's row after the commit.
 func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 	log := n.log
 	n.Hurried = true
@@ -148,8 +147,7 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 		cfg.Recordings = archive
 	}
 	cfg.Logger, cfg.Now, cfg.CheckpointEvery, cfg.AnyClock = log, n.Now, intake.OfferEvery, n.Yes
-	// Before the service's clock is known, nothing is committed, and no age is
-	// computed.
+	// Before the service's clock is known, nothing is committed and no age is computed.
 	var c *crawler.Crawler
 	var before *layout.Snapshot
 	taken := errNotReady
@@ -190,13 +188,13 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 	if cli.Is[*api.ClockError](crawlErr) {
 		return settings.Explain(crawlErr)
 	}
-	if errors.Is(taken, errNotReady) { // the service did not answer: what is there is taken in all the same
+	if errors.Is(taken, errNotReady) { // the service did not respond: commit the records of killed runs anyway
 		before, taken = n.takeIn(ctx, w)
 	}
 	if taken != nil {
 		return settings.Explain(taken)
 	}
-	if crawlErr == nil && ctx.Err() == nil && n.undeleted == nil { // the recordings of those who opted out meanwhile
+	if crawlErr == nil && ctx.Err() == nil && n.undeleted == nil { // the recordings of callers who opted out meanwhile
 		if crawlErr = n.prune(ctx, n.Settings, w, log, st.Row); ctx.Err() != nil {
 			crawlErr = nil
 		}
@@ -213,7 +211,7 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 		return last
 	}
 	err = st.Settle()
-	if err == nil && outcome != schema.OutcomeDone && w.Empty() { // then there is no warehouse
+	if err == nil && outcome != schema.OutcomeDone && w.Empty() { // the first run has created no warehouse
 		row(sink.Stats{}, 0)
 		n.row = &last
 		w.Unrecorded()
@@ -241,8 +239,8 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 	return settings.Explain(crawlErr)
 }
 
-// setClock goes over to the service's clock, once that is known: the run began by it, and what it
-// lists and keeps goes by it.
+// setClock switches to the service's clock once it is known: the run's start, the listed period and
+// the retention are computed again.
 func (n *night) setClock(c *crawler.Crawler) error {
 	n.started = n.Clock.At(n.begun)
 	since, err := n.ListFrom(n.started)
@@ -253,12 +251,11 @@ func (n *night) setClock(c *crawler.Crawler) error {
 	return err
 }
 
-// sayHow says, in the first run of a warehouse, how much of the budget a run may
-// use.
+// sayHow prints, in the first run of a warehouse, how much of the budget a run may use.
 func (n *night) sayHow(cfg *crawler.Config) {
 	said := fmt.Sprintf("first run: it may use %d requests per second and %d per minute, which the whole organisation shares, "+
 		"and yields to other clients; --share 0.5 always leaves half to them", cfg.PerSecond, cfg.PerMinute)
-	if n.screen.Draws() && n.LogFormat == "text" { // then the log keeps to what goes wrong
+	if n.screen.Draws() && n.LogFormat == "text" { // then the log shows only warnings
 		words.Fprintf(n.screen.Out, "%s\n", said)
 	} else {
 		n.log.Info(said)
@@ -267,8 +264,8 @@ func (n *night) sayHow(cfg *crawler.Config) {
 
 var errNotReady = errors.New("the service has not responded yet")
 
-// takeIn commits what killed runs had fetched, and returns the snapshot that this
-// run starts from.
+// takeIn commits the records that killed runs had fetched, and returns the snapshot that this run
+// starts from.
 func (n *night) takeIn(ctx context.Context, w *sink.Warehouse) (*layout.Snapshot, error) {
 	if killed := w.Leftover(); len(killed) > 0 {
 		did, err := w.Recover(ctx)
@@ -281,18 +278,18 @@ func (n *night) takeIn(ctx context.Context, w *sink.Warehouse) (*layout.Snapshot
 	return w.Snapshot(), nil
 }
 
-// commit makes the last commit. A run that came to its end also tidies up.
+// commit makes the last commit. A completed run also cleans up.
 func (n *night) commit(ctx context.Context, w *sink.Warehouse, outcome string, row func(sink.Stats, int64) schema.Run) error {
 	if outcome == schema.OutcomeDone || outcome == schema.OutcomeIncomplete {
 		return w.Finish(ctx, row)
 	}
-	// Also when the run was interrupted: what came in is committed.
+	// Even after an interrupt, the fetched records are committed.
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), settings.CommitGrace)
 	defer cancel()
 	return w.Commit(grace, row)
 }
 
-// lastRow is the run's row at its end.
+// lastRow returns the run's row at its end.
 func (n *night) lastRow(outcome string, err error, did sink.Stats, commits int64) schema.Run {
 	crawl := &crawler.Progress{TotalCount: -1}
 	var drift map[crawler.DriftKey]int64
@@ -300,7 +297,7 @@ func (n *night) lastRow(outcome string, err error, did sink.Stats, commits int64
 		crawl, drift = &n.rep.Progress, n.rep.DriftFields
 	}
 	row := runreport.Row(n.id, cli.Version(), n.started, crawl, drift, did, commits, n.Secrets)
-	row.EndedAt = schema.Some(max(n.Now().UnixMilli(), row.StartedAt)) // a clock may be set back
+	row.EndedAt = schema.Some(max(n.Now().UnixMilli(), row.StartedAt)) // a clock may have been set back
 	row.Outcome = outcome
 	if err != nil {
 		row.Error, row.Problem = n.Secrets.Error(err), string(settings.ProblemOf(err))
@@ -308,7 +305,7 @@ func (n *night) lastRow(outcome string, err error, did sink.Stats, commits int64
 	return row
 }
 
-// record writes the row of a run that could not make its last commit.
+// record writes the row of a run that failed before its last commit succeeded.
 func (n *night) record(w *sink.Warehouse, err error) {
 	outcome := schema.OutcomeFailed
 	if cli.Code(err) == cli.ExitInterrupted {
@@ -328,8 +325,8 @@ func (n *night) record(w *sink.Warehouse, err error) {
 	}
 }
 
-// check runs the data tests on what the run committed. Where one fails, the
-// run's row says so, and the run ends with exit code 3: what was committed stays.
+// check runs the data tests on the run's commits. If one fails, the run's row records it and the run
+// exits with code 3; the committed data stays.
 func (n *night) check(ctx context.Context, w *sink.Warehouse, before *layout.Snapshot) error {
 	did, _ := w.Totals()
 	found, err := w.Check(context.WithoutCancel(ctx), before)
@@ -358,7 +355,7 @@ func (n *night) check(ctx context.Context, w *sink.Warehouse, before *layout.Sna
 		return settings.Explain(err)
 	}
 	if row.Outcome != schema.OutcomeIncomplete {
-		return nil // it has failed for another reason, which its caller tells
+		return nil // it failed for another reason, reported by the caller
 	}
 	return cli.Fail(cli.ExitIncomplete, failed, "fetched data is committed; extract verify checks the whole "+
 		"warehouse, extract rollback undoes this run")

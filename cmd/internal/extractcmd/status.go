@@ -16,7 +16,7 @@ import (
 	"callhouse/internal/sink"
 )
 
-// nightly is how old the last success may be if a run should succeed every night.
+// nightly is the maximum age of the last success if a run should succeed every night.
 const nightly = 26 * time.Hour
 
 const statusAbout = `status shows the last successful run, the last run and its outcome, how recent the data is, and
@@ -52,7 +52,7 @@ func statusCommand(s *settings.Settings) *cobra.Command {
 	return cmd
 }
 
-// healthOf returns how the warehouse is.
+// healthOf returns the state of the warehouse.
 func healthOf(s *settings.Settings, maxAge time.Duration) (*health.State, error) {
 	if _, err := os.Stat(s.Warehouse); errors.Is(err, fs.ErrNotExist) {
 		return nil, s.NoWarehouse()
@@ -99,11 +99,10 @@ func printStatus(s *settings.Settings, maxAge time.Duration, format string, stdo
 	return h.Err()
 }
 
-// printStatuses prints the status of several profiles: lines with the profile's
-// name, or one list in JSON. If a warehouse cannot be read, the error is printed.
-// The exit code is the worst one.
+// printStatuses prints the status of several profiles: lines with the profile's name, or one list
+// in JSON. If a warehouse cannot be read, it prints the error. The exit code is the worst one.
 func printStatuses(cmd *cobra.Command, s *settings.Settings, maxAge time.Duration, format string) error {
-	var mu sync.Mutex // prefixed wants one; nothing else writes
+	var mu sync.Mutex // required by prefixed; there is no other writer
 	all, code := []*health.State{}, cli.ExitOK
 	for _, name := range s.Named {
 		p, err := s.Of(cmd, name)
@@ -131,5 +130,5 @@ func printStatuses(cmd *cobra.Command, s *settings.Settings, maxAge time.Duratio
 	if code == cli.ExitOK {
 		return nil
 	}
-	return cli.Reported(cli.Fail(code, errors.New("not all profiles are fine"), "")) // each was told
+	return cli.Reported(cli.Fail(code, errors.New("not all profiles are fine"), "")) // each profile's error was already printed
 }

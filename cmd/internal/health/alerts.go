@@ -18,10 +18,11 @@ type alerts struct {
 	Why     string       `json:"why,omitempty"`
 	Lost    []alert.Lost `json:"lost"`            // messages of the last week
 	Failing []string     `json:"failing"`         // rules that could not be evaluated
-	Error   string       `json:"error,omitempty"` // why this is not known
+	Error   string       `json:"error,omitempty"` // why the state is unknown
 }
 
-// AddAlerts adds the state of alerts to that of a warehouse. wanted: the setting alerts is set.
+// AddAlerts adds the state of alerts to that of a warehouse. wanted reports whether the setting
+// alerts is set.
 func (h *State) AddAlerts(wanted bool, now time.Time) {
 	s, err := alert.Read(h.Warehouse)
 	switch {

@@ -43,13 +43,13 @@ type State struct {
 	Overdue     int64        `json:"calls_overdue"` // pending calls of days over for overdueAfter
 	Unsettled   int64        `json:"calls_unsettled"`
 	UnheldCosts int64        `json:"costs_unheld"`          // costs too large or precise for the column total_cost
-	OlderFiles  int          `json:"files_of_older_format"` // which migrate would rewrite
+	OlderFiles  int          `json:"files_of_older_format"` // files that migrate would rewrite
 	Underived   int64        `json:"calls_without_facts"`   // in files that lack the facts of transcripts
 	Bulk        *bulkState   `json:"bulk,omitempty"`        // pages of v2; omitted: never requested
 	Recordings  *archive     `json:"recordings,omitempty"`  // omitted: they were never archived
 	Alerts      *alerts      `json:"alerts,omitempty"`      // of query alert; omitted: there are no rules
-	Resources   []listState  `json:"resources"`             // the listed ones
-	Resting     []restState  `json:"resting,omitempty"`     // skipped by runs for some time
+	Resources   []listState  `json:"resources"`             // only resources that were listed
+	Resting     []restState  `json:"resting,omitempty"`     // operations that runs skip until a later time
 	Gaps        []gapText    `json:"coverage_gaps"`
 	Journal     int64        `json:"journal_bytes"`
 	Snapshot    snapshotSize `json:"snapshot"`
@@ -72,7 +72,7 @@ type bulkState struct {
 	Why         string           `json:"why,omitempty"`
 	Transcripts int64            `json:"transcripts"`
 	Compared    int64            `json:"compared"`
-	Differing   int64            `json:"differing"` // and were replaced
+	Differing   int64            `json:"differing"` // transcripts that differed and were replaced
 	Unverified  int64            `json:"unverified"`
 }
 
@@ -114,19 +114,20 @@ type runningNow struct {
 	Age   float64   `json:"age_seconds"`
 }
 
-// followState is how a process follows the service. Lags are those of 95 % of the last hundred.
+// followState is the state of a process that follows the service. Lags are the 95th percentile of
+// the last hundred calls.
 type followState struct {
-	Polled        *moment   `json:"polled"` // the last good poll; null: none yet
+	Polled        *moment   `json:"polled"` // last successful poll; null: none yet
 	CallLag       float64   `json:"call_lag_seconds"`
 	TranscriptLag float64   `json:"transcript_lag_seconds"`
 	Requests      int64     `json:"requests"`
 	NextSweep     time.Time `json:"next_sweep"`
-	Failing       *moment   `json:"failing"` // since when the service fails; null: it does not
+	Failing       *moment   `json:"failing"` // start of the current failure of the service; null: it does not fail
 	Error         string    `json:"error,omitempty"`
 }
 
 func (f *followState) text() string {
-	text := "the list was not polled yet"
+	text := "the list has not been polled yet"
 	if f.Polled != nil {
 		text = "polled " + age(f.Polled.Age) + " ago"
 	}
@@ -150,7 +151,7 @@ type gapText struct {
 type snapshotSize struct {
 	Number      int64     `json:"number"`
 	CommittedAt time.Time `json:"committed_at"`
-	Kept        int       `json:"kept"` // snapshots on the disk
+	Kept        int       `json:"kept"` // snapshots on disk
 	Files       int       `json:"files"`
 	Bytes       int64     `json:"bytes"`
 	Calls       int64     `json:"calls"`
@@ -187,7 +188,7 @@ func Unreadable(err error) *State {
 		Gaps: []gapText{}, Resources: []listState{}}
 }
 
-// Examine judges a warehouse. Its last success may be as old as maxAge; 0 means any age.
+// Examine judges a warehouse. maxAge is the maximum age of its last success; 0 allows any age.
 func Examine(h *sink.History, now time.Time, maxAge time.Duration) *State {
 	out := &State{Verdict: Fine, Reasons: []string{}, Gaps: []gapText{}, Resources: []listState{}, Journal: h.Journal}
 	last, success := lastRuns(h)
@@ -326,9 +327,9 @@ func (h *State) measure(was *sink.History, now time.Time) {
 	}
 }
 
-// overdueAfter is the age, to the day, at which a call's transcript should have been fetched. Every
-// night leaves some calls of its own day pending: they ended during the run, or had no transcript
-// yet.
+// overdueAfter is the age, rounded to days, after which a call's transcript should have been
+// fetched. Every night leaves some calls of its own day pending: they ended during the run, or had
+// no transcript yet.
 const overdueAfter = 48 * time.Hour
 
 // clockSlack is how far in the future the end of a run may be, since clocks are inaccurate.
@@ -358,7 +359,7 @@ func lastRuns(h *sink.History) (last, success *schema.Run) {
 			committed = r
 		}
 		if h.IsLost(r.ID) {
-			lost = r // the later one is later in the lock
+			lost = r // runs are serialized by the lock, so the later row is the later run
 		}
 	}
 	if last = cmp.Or(lost, committed, last); last != nil && last.Outcome == schema.OutcomeDone {

@@ -31,7 +31,8 @@ type Metrics struct {
 	Last     *schema.Run
 	Report   *crawler.Report // nil: it did not crawl
 	Failures int             // of the data tests
-	// Progress is that of the writing run, which may have ended; nil if it has not begun to crawl.
+	// Progress is the progress of the writing run, which may have ended; nil if the crawl has not
+	// started.
 	Progress *crawler.Progress
 }
 
@@ -95,7 +96,7 @@ func (m *Metrics) Gather(h *sink.History) *prometheus.Registry {
 		}
 	}
 	if m.Ended && !slices.ContainsFunc(h.Runs, func(r schema.Run) bool { return r.ID == m.Last.ID }) {
-		ended[m.Last.Outcome]++ // its row could not be written
+		ended[m.Last.Outcome]++ // the run's row could not be written
 	}
 	g.each("runs", "Recorded runs, by outcome.", "outcome", ended)
 	state := Examine(h, m.Now, 0)
@@ -115,7 +116,7 @@ func (m *Metrics) Gather(h *sink.History) *prometheus.Registry {
 	return reg
 }
 
-// lastGood returns the last run with outcome done or exit code 3; nil: none.
+// lastGood returns the last run with outcome done or exit code 3; nil if there is none.
 func (m *Metrics) lastGood(h *sink.History, success *schema.Run) *schema.Run {
 	good := success
 	take := func(r *schema.Run) {

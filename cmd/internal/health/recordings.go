@@ -19,22 +19,22 @@ type archive struct {
 	Stored  int64   `json:"stored"`
 	Bytes   int64   `json:"bytes"`
 	Due     int64   `json:"due"`
-	Oldest  *moment `json:"oldest_due"` // the end of the earliest call that is due; null: none is
+	Oldest  *moment `json:"oldest_due"` // end of the earliest due call; null: none is due
 	Gone    int64   `json:"gone"`
 	Refused int64   `json:"refused"`
-	// Withheld are those of callers who opted out.
+	// Withheld counts recordings of callers who opted out.
 	Withheld int64 `json:"withheld"`
-	// Undeleted are those that must not be kept, and whose file may still be there.
+	// Undeleted counts recordings that must be deleted and whose file may still exist.
 	Undeleted int64 `json:"undeleted"`
-	// Verified is what the last extract verify found; null: it did not look.
+	// Verified is the result of the last extract verify; null: it did not check recordings.
 	Verified *verified `json:"verified"`
-	// Setting is the archive that the setting names, if that is another one.
+	// Setting is the archive in the setting recordings, if it differs from Address.
 	Setting string `json:"setting,omitempty"`
-	// Uncounted is set while files of earlier builds may have more that are due.
+	// Uncounted is set while files of earlier builds may hold further due recordings.
 	Uncounted bool `json:"uncounted,omitempty"`
 }
 
-// verified is what extract verify found in the archive.
+// verified is the result of extract verify for the archive.
 type verified struct {
 	*moment
 	verify.Recordings
@@ -82,14 +82,15 @@ func (a *archive) text() string {
 	return out
 }
 
-// Archives notes the archive that the setting names, if the recordings were stored in another one.
+// Archives sets the archive of the setting recordings, if the recordings were stored in another
+// one.
 func (h *State) Archives(setting string) {
 	if a := h.Recordings; a != nil && a.Stored > 0 {
 		a.Setting = setting
 	}
 }
 
-// moved says what to do about an archive in another place than the setting names.
+// moved returns the advice for an archive whose place differs from the setting.
 func (a *archive) moved() string {
 	return fmt.Sprintf("the setting recordings names %s, but the files of %s are in %s: move them there, or set it back", a.Setting,
 		cli.Plural(a.Stored, "recording"), layout.ArchivePlace(a.Address))

@@ -27,14 +27,14 @@ func OriginOf(cfg *crawler.Config) layout.Origin {
 type Gate struct {
 	house  *sink.Warehouse
 	now    layout.Origin
-	before *layout.Origin // nil: a warehouse older than origins
+	before *layout.Origin // nil: the warehouse predates origins
 
 	mu    sync.Mutex
 	open  bool
 	known *sink.Known // nil: not read yet
 }
 
-// NewGate returns the gate of a warehouse for a service and a key; adopt lets any calls in.
+// NewGate returns the gate of a warehouse for a service and a key. With adopt it accepts any calls.
 func NewGate(w *sink.Warehouse, now layout.Origin, adopt bool) *Gate {
 	g := &Gate{house: w, now: now, open: true}
 	if s := w.Snapshot(); s != nil {
@@ -47,8 +47,8 @@ func NewGate(w *sink.Warehouse, now layout.Origin, adopt bool) *Gate {
 	return g
 }
 
-// admit returns an error if records, which Clean has been over, must not come in.
-// Without a gate all may.
+// admit returns an error if records, already cleaned, belong to another organisation. A nil gate
+// accepts everything.
 func (g *Gate) admit(recs []schema.Record) error {
 	if g == nil {
 		return nil
@@ -83,7 +83,7 @@ func (g *Gate) admit(recs []schema.Record) error {
 	case items || g.before != nil:
 		return g.refuse()
 	}
-	return nil // an empty list, which does not indicate another organisation
+	return nil // an empty list does not indicate another organisation
 }
 
 func (g *Gate) knows(body []byte) bool {

@@ -17,11 +17,11 @@ import (
 	"callhouse/internal/wire/mask"
 )
 
-// A long run commits in the background, so that what it fetched can be queried meanwhile: after
-// someRecords, or after commitAge if fewer come. But it leaves commitRest between commits, and
-// restTimes the duration of the last one, so that commits take about one percent of the run.
-// commitRecords and commitBytes limit the size of a commit regardless. If records come faster than
-// commits take them, Put waits at mostRecords.
+// A long run commits in the background, so that fetched calls can be queried meanwhile: after
+// someRecords, or after commitAge if there are fewer. Between commits it pauses for commitRest and
+// for restTimes the duration of the last one, so that commits take about one percent of the run.
+// commitRecords and commitBytes limit the size of a commit regardless. If records arrive faster
+// than they are committed, Put blocks at mostRecords.
 const (
 	someRecords   = 500
 	commitAge     = 5 * time.Minute
@@ -39,7 +39,7 @@ type Store struct {
 	*sink.Warehouse
 	Gate *Gate                              // nil: no check
 	Row  func(sink.Stats, int64) schema.Run // returns the run's current row
-	Over func() bool                        // reports whether the crawl is over, and the run commits itself
+	Over func() bool                        // reports whether the crawl is over; then the run makes the commit
 	now  func() time.Time
 
 	rooms sync.Pool // of *[]byte
@@ -83,17 +83,18 @@ func (s *Store) Put(ctx context.Context, recs ...schema.Record) error {
 	return s.Warehouse.Put(ctx, recs...)
 }
 
-// mostAsking is how many calls of a page are cleaned at once, if that takes requests.
+// mostAsking is how many calls of a page are cleaned concurrently if cleaning sends requests.
 const mostAsking = 4
 
-// mostRoom is the size of the largest room that is kept.
+// mostRoom is the size of the largest buffer that is reused.
 const mostRoom = 4 << 20
 
-// clean cleans the calls among records, in room, which may be used again after they are put. Of a call
-// whose texts could not be checked, an item is left without them, and no record: the call remains due.
+// clean cleans the calls among records, using room as the buffer, which may be reused once they are
+// put. If a call's texts could not be checked, its item is kept without them and its record is
+// dropped, so the call remains due.
 func (s *Store) clean(ctx context.Context, recs []schema.Record, room *[]byte) ([]schema.Record, error) {
 	if !s.Asks() {
-		recs = slices.Clone(recs) // the caller's do not see room
+		recs = slices.Clone(recs) // the caller's records must not refer to room
 		if s.Redacts() {
 			size := 0
 			for i := range recs {
@@ -128,7 +129,8 @@ func (s *Store) clean(ctx context.Context, recs []schema.Record, room *[]byte) (
 	return out, nil
 }
 
-// cleanOne cleans a record if it is one of a call, and reports whether it is kept.
+// cleanOne cleans a record of a call, leaves others unchanged, and reports whether to keep the
+// record.
 func (s *Store) cleanOne(r *schema.Record, room *[]byte) (kept bool, err error) {
 	if r.Resource != "" || !r.Kind.OfCall() {
 		return true, nil
@@ -178,7 +180,7 @@ func (s *Store) Checkpoint(ctx context.Context, wait bool) error {
 	return nil
 }
 
-// await waits for the end of the current commit. s.mu is held, but not meanwhile.
+// await waits for the end of the current commit. It requires s.mu, which it releases while waiting.
 func (s *Store) await() {
 	busy := s.busy
 	s.mu.Unlock()
@@ -193,16 +195,15 @@ func (s *Store) due(records, bytes int64) bool {
 		since >= max(commitRest, restTimes*s.took) && (records >= someRecords || since >= commitAge)
 }
 
-// followTimes is restTimes for a process that follows the service: its commits may take a thirtieth
-// of the time, since calls wait for them.
+// followTimes replaces restTimes in a process that follows the service: calls wait for its commits,
+// so they may take a thirtieth of the time.
 const followTimes = 30
 
-// writeRate bounds what a process that follows the service writes, in bytes a second: every commit
-// writes the files of the days that changed anew, and each of them stays for a day.
+// writeRate is the maximum write rate of a process that follows the service, in bytes per second:
+// every commit rewrites the files of the changed days, and each of these files stays for a day.
 const writeRate = 64 << 10
 
-// Rested reports whether enough time has passed since the last commit began for the next one of a
-// process that follows the service.
+// Rested reports whether a process that follows the service may start its next commit.
 func (s *Store) Rested() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -210,14 +211,14 @@ func (s *Store) Rested() bool {
 	return s.now().Sub(s.last.Add(-s.took)) >= max(commitRest, followTimes*s.took, written)
 }
 
-// Pause returns how long commits rest because of the time that the last one took.
+// Pause returns the pause that the last commit's duration requires.
 func (s *Store) Pause() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return followTimes * s.took
 }
 
-// Resume counts the rest between commits from the last commit of an earlier process.
+// Resume sets the time of the last commit, made by an earlier process.
 func (s *Store) Resume(last time.Time) { s.last = last }
 
 // Settle waits for a background commit.
@@ -241,7 +242,7 @@ func (s *Store) commit(ctx context.Context) error {
 	return err
 }
 
-// newBytes returns the size of the files of a snapshot that the one before lacks.
+// newBytes returns the total size of the files in after that before lacks.
 func newBytes(before, after *layout.Snapshot) (bytes int64) {
 	if before == nil || after == nil {
 		return 0

@@ -21,16 +21,16 @@ import (
 
 const head = `THIRD-PARTY NOTICES
 
-callhouse is linked with the modules below. Each text stands once, under the names
+callhouse is linked with the modules below. Each text appears once, under the names
 of the modules that it came with.
 
-These parts come with no module of their own:
+These parts have no module of their own:
 
-- The DuckDB library holds others' code, among it ICU, RE2, fmt, Mbed TLS, utf8proc,
+- The DuckDB library contains third-party code: ICU, RE2, fmt, Mbed TLS, utf8proc,
   miniz, zstd, yyjson, jemalloc, FSST, FastPFor, HyperLogLog, skiplist, libpg_query,
   Thrift, Snappy, LZ4, Brotli. Their licences are in the folders third_party and
   extension of DuckDB's source, https://github.com/duckdb/duckdb.
-- The static programs hold the GNU C library (LGPL 2.1 or later), libstdc++ and
+- The static programs contain the GNU C library (LGPL 2.1 or later), libstdc++ and
   libgcc (GPL 3 with the GCC Runtime Library Exception).
 `
 
@@ -67,10 +67,10 @@ func write(ctx context.Context, out io.Writer) error {
 		return fmt.Errorf("go env GOROOT: %w", err)
 	}
 	if found, err := n.add("the Go standard library", strings.TrimSpace(string(root))); err != nil || !found {
-		return errors.Join(fmt.Errorf("there is no licence of Go in %s", root), err)
+		return errors.Join(fmt.Errorf("there is no Go licence in %s", root), err)
 	}
 	for _, p := range packages {
-		if p.Standard || p.Module == nil || p.Module.Version == "" { // our own has no version
+		if p.Standard || p.Module == nil || p.Module.Version == "" { // the main module has no version
 			continue
 		}
 		if err := n.addPackage(p); err != nil {
@@ -109,7 +109,7 @@ func (n *notices) addPackage(p goPackage) error {
 		case below != ".":
 			continue
 		case !found:
-			return fmt.Errorf("%s has no file of a licence in %s: look whether it may be linked", p.Module.Path, dir)
+			return fmt.Errorf("%s has no licence file in %s: check whether it may be linked", p.Module.Path, dir)
 		}
 		return nil
 	}

@@ -19,8 +19,8 @@ import (
 	"callhouse/internal/words"
 )
 
-// Attempts of a ping, with a doubling pause; the total is shorter than a service manager's
-// patience.
+// Attempts of a ping, with a doubling pause. In total they take less time than a service manager
+// waits.
 const (
 	tries    = 3
 	pause    = 500 * time.Millisecond
@@ -46,7 +46,7 @@ func Send(ctx context.Context, address string, err error, secrets *words.Secrets
 		line = cmp.Or(strings.TrimSpace(line), "failed")
 		method, target, body = http.MethodPost, u.JoinPath("fail").String(), fmt.Sprintf("exit code %d: %s\n", code, secrets.Line(line))
 	}
-	// Also after an interrupt.
+	// Even after an interrupt.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	tried := 0

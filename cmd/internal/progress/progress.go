@@ -75,7 +75,7 @@ func (s *Screen) Watch(log *slog.Logger, poll func() crawler.Progress) (stop fun
 type drawing struct {
 	bars  *mpb.Progress
 	poll  func() crawler.Progress
-	bar   *mpb.Bar // nil: there is none
+	bar   *mpb.Bar // nil: no bar yet
 	phase crawler.Phase
 }
 
@@ -120,8 +120,8 @@ func ofTotal(total int64) string {
 	return "of " + humanize.Comma(total)
 }
 
-// work returns how much a phase has done, the total, 0 if unknown, and the unit. Totals are estimates,
-// and never shown to be less than what is done.
+// work returns the completed amount of a phase, the total, 0 if unknown, and the unit. Totals are
+// estimates; a total below the completed amount is never shown.
 func work(p *crawler.Progress) (done, total int64, what string) {
 	switch p.Phase {
 	case crawler.Listing:
@@ -163,7 +163,7 @@ func progressLine(p *crawler.Progress) []any {
 	}
 	args = append(args, "requests_last_minute", p.LastMinute, "allowed", p.Allowed)
 	switch {
-	case p.TimeLeft <= 0: // unknown, or the total was too low
+	case p.TimeLeft <= 0: // unknown, or the estimated total was too low
 	case p.Phase == crawler.Listing:
 		args = append(args, "list_left", cli.Clock(p.TimeLeft))
 	default:
@@ -207,7 +207,7 @@ type Bar struct {
 	what string
 
 	log  *slog.Logger // nil: quiet
-	told time.Time    // last line, or the beginning of the work
+	told time.Time    // time of the last line, or of the start
 }
 
 // NewBar returns a bar for a piece of work.
@@ -255,7 +255,7 @@ func (b *Bar) Close() {
 	}
 }
 
-// Bytes returns functions that draw how many bytes are read, and that end the drawing; tell is nil
+// Bytes returns functions that draw how many bytes are read, and that end the drawing. tell is nil
 // if nothing is drawn.
 func Bytes(stderr io.Writer, quiet bool, total int64, read func() int64) (tell, done func()) {
 	if quiet || !cli.CanDraw(stderr) {

@@ -53,8 +53,7 @@ refers to it, and for 24 hours after. --tz sets the zone of local days and hours
 	}
 }
 
-// opened resolves the warehouse for a file that outlives this process: its snapshot by absolute
-// path, and the zone.
+// opened returns the snapshot by absolute path and the zone, for a file that outlives this process.
 func (a *app) opened(ctx context.Context) (*layout.Snapshot, *time.Location, error) {
 	loc, err := a.Location()
 	if err != nil {
@@ -176,7 +175,7 @@ func replaceable(ctx context.Context, root, path string) error {
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return err
-	case err != nil && !snapshot.Pinned(root, path): // somebody else has it open for writing, or it is newer
+	case err != nil && !snapshot.Pinned(root, path): // another program has it open for writing, or a newer DuckDB wrote it
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("inspect %s: %w", path, err),
 			"if it is a catalog, close the programs that use it, or remove it")
 	case err == nil && !only:

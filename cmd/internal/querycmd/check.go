@@ -30,10 +30,10 @@ import (
 // checking is one run of query check.
 type checking struct {
 	*answer.Command `json:"-"`
-	dir             string // of the user's tests; empty: none
+	dir             string // of the user's own tests; empty: none
 	safe            safe.Mode
 
-	// In safe mode, a separate process gets these fields as JSON.
+	// In safe mode, these fields are sent to a separate process as JSON.
 	Show    int // number of faulty rows shown per test
 	MaxAge  time.Duration
 	Tests   []*verdict
@@ -136,7 +136,7 @@ func (c *checking) answer(ctx context.Context, loc *time.Location) (failed []str
 	return c.check(ctx, w)
 }
 
-// check is answer for an open warehouse.
+// check runs the tests on an open warehouse; see answer.
 func (c *checking) check(ctx context.Context, w *analytics.Warehouse) (failed []string, err error) {
 	now := time.Now()
 	for _, v := range c.Tests {
@@ -280,8 +280,8 @@ func (v *verdict) explain(err error) error {
 	return fmt.Errorf("%s: %w", place, err)
 }
 
-// tell writes the results: for people a table and the first faulty rows of each test; in JSON
-// everything; in other formats the table.
+// tell writes the results: for people a table and the first faulty rows of each test, in JSON all
+// fields, in other formats the table.
 func (c *checking) tell(ctx context.Context, tests []*verdict, loc *time.Location) error {
 	kind, err := c.OutputFormat()
 	if err != nil {

@@ -30,14 +30,14 @@ func (a *app) settingFlags(root *cobra.Command) {
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return a.configure(cmd) }
 }
 
-// configure sets what no flag sets from the environment and the file.
+// configure sets the settings without a flag from the environment and the file.
 func (a *app) configure(cmd *cobra.Command) error {
 	for c := cmd; c != nil; c = c.Parent() {
 		if c.Hidden || c.Name() == "completion" || strings.HasPrefix(c.Name(), "__complete") {
 			return nil
 		}
 	}
-	if a.Shell == nil { // warned already
+	if a.Shell == nil { // in a shell the warning was already printed
 		for _, note := range a.Env.StrayVariables() {
 			words.Fprintln(a.Stderr, "note:", note)
 		}

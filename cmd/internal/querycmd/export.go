@@ -61,13 +61,13 @@ type exportedFile struct {
 	Bytes   int64            `json:"bytes"`
 	SHA256  string           `json:"sha256"`
 	Columns []exportedColumn `json:"columns"`
-	// Coverage is what a report lacks; may be empty.
+	// Coverage describes the data that a report lacks; may be empty.
 	Coverage string `json:"coverage,omitempty"`
 }
 
 type exportedColumn struct {
 	Name string `json:"name"`
-	Type string `json:"type"` // DuckDB's
+	Type string `json:"type"` // DuckDB's name of the type
 	Unit string `json:"unit,omitempty"`
 }
 
@@ -194,7 +194,7 @@ func (a *app) export(ctx context.Context, tableNames, reportNames []string, chos
 	return nil
 }
 
-// exportTarget returns nil if a folder does not exist, is empty, or has an earlier export.
+// exportTarget returns nil if the folder does not exist, is empty, or contains an earlier export.
 func exportTarget(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {
@@ -247,7 +247,7 @@ func (e *exporter) run(ctx context.Context) (m *exported, err error) {
 	if err != nil {
 		return nil, answer.Unwritable(e.Output, err)
 	}
-	defer func() { err = cmp.Or(err, tmp.Remove()) }() // the old export, after the swap
+	defer func() { err = cmp.Or(err, tmp.Remove()) }() // after the swap it holds the old export
 	dir := tmp.Path
 	if m, err = e.fill(ctx, dir); err != nil {
 		return nil, answer.Unwritable(e.Output, err)

@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// swapInTwo exchanges two folders by renames. target is never incomplete, but is missing for a
-// moment.
+// swapInTwo exchanges two folders by two renames. target is never incomplete, but it is briefly
+// missing.
 func swapInTwo(made, target string) error {
 	old := made + ".old"
 	if err := os.Rename(target, old); err != nil {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// swapFolder replaces target by the folder made: by a rename or, if target exists, by an exchange,
-// after which made is the old folder.
+// swapFolder replaces target by the folder made: by a rename or, if target exists, by an exchange.
+// After an exchange, made is the old folder.
 func swapFolder(made, target string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, made, unix.AT_FDCWD, target, unix.RENAME_EXCHANGE)
 	switch {

@@ -63,14 +63,14 @@ no outcomes.`,
 
 func (a *app) printScript(script string) error {
 	print := func(w io.Writer) error {
-		if cli.CanDraw(w) { // elsewhere the script stays exact
+		if cli.CanDraw(w) { // other outputs get the exact script
 			script = words.Lines(script)
 		}
 		_, err := io.WriteString(w, script)
 		return err
 	}
 	if a.Output != "" {
-		return answer.WriteFileMode(a.Output, 0o644, print) // no data in it
+		return answer.WriteFileMode(a.Output, 0o644, print) // the file contains no data
 	}
 	return print(a.Stdout)
 }

@@ -71,8 +71,8 @@ func (a *app) describeAll(ctx context.Context) error {
 	return a.WriteStatic(ctx, []string{"table", "column", "type", "null", "unit", "meaning"}, rows)
 }
 
-// describe prints a definition, or two if a report and a table share a name: with texts for people,
-// only the columns in other formats.
+// describe prints a definition, or two if a report and a table share a name. People get the texts
+// too, other formats only the columns.
 func (a *app) describe(ctx context.Context, found []*sqlfiles.File) error {
 	kind, err := a.OutputFormat()
 	if err != nil {

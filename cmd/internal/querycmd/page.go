@@ -23,7 +23,7 @@ import (
 // html is the page's only format.
 const html = "html"
 
-// pageCommand makes the command of the morning page.
+// pageCommand returns the command of the morning page.
 func (a *app) pageCommand() *cobra.Command {
 	var title, mail string
 	cmd := &cobra.Command{
@@ -117,7 +117,7 @@ func (a *app) writePage(ctx context.Context, w *analytics.Warehouse, o page.Opti
 	case mailer != nil:
 		err = mailer.Page(ctx, write, &made)
 	case a.Output == "":
-		var whole bytes.Buffer // a page that fails is not printed at all
+		var whole bytes.Buffer // print nothing of a page that fails
 		if err = write(&whole); err == nil {
 			_, err = whole.WriteTo(a.Stdout)
 		}

@@ -19,7 +19,7 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// reportCommand makes the command of a report, with flags and arguments from its header.
+// reportCommand returns the command of a report, with flags and arguments from its header.
 func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     strings.TrimSpace(f.Name + " " + f.Arguments),
@@ -164,7 +164,7 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 	} else if p.Top > 0 && n > 0 {
 		words.Fprintf(a.Stderr, "and %s\n", cli.Plural(n, "more row"))
 	}
-	if kind, err := a.OutputFormat(); compares && err == nil && kind.Exact() { // other formats have it in their heading
+	if kind, err := a.OutputFormat(); compares && err == nil && kind.Exact() { // other formats show the periods in their heading
 		words.Fprintln(a.Stderr, periods(p, loc))
 	}
 	remarks, err := a.Remarks(ctx, w, f, p, now, r.Rows == 0)

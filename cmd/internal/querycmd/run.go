@@ -13,7 +13,7 @@ import (
 	"slices"
 	"syscall"
 
-	_ "time/tzdata" // for machines without time zones
+	_ "time/tzdata" // for machines without time zone data
 
 	"github.com/spf13/cobra"
 
@@ -56,7 +56,7 @@ func Run(ctx context.Context, env config.Environment, args []string, stdin io.Re
 	}
 	switch {
 	case errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe):
-		return cli.ExitOK // the reader has enough, like head
+		return cli.ExitOK // the reader has closed the pipe, as head does
 	case err != nil && ctx.Err() != nil:
 		return cli.Report(stderr, Name, cli.Fail(cli.ExitInterrupted, errors.New("interrupted"), ""))
 	}

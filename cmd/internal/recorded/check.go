@@ -18,19 +18,19 @@ import (
 	"callhouse/internal/sink/verify"
 )
 
-// Checked is what Check found.
+// Checked is the result of Check.
 type Checked struct {
 	Archive  string           `json:"archive"`
 	Files    int64            `json:"recordings"`
 	Bytes    int64            `json:"bytes"`
-	Hashed   bool             `json:"hashed"` // their content was compared, too, not just their length
+	Hashed   bool             `json:"hashed"` // the content was also compared, not only the length
 	Count    int64            `json:"problems"`
-	Problems []verify.Problem `json:"problem_list"` // the first of them
-	// Elsewhere is the archive that the setting names, if that is another one.
+	Problems []verify.Problem `json:"problem_list"` // only the first ones
+	// Elsewhere is the archive in the setting recordings, if it is a different one.
 	Elsewhere string `json:"setting,omitempty"`
 }
 
-// Verdict returns what status shows of it; nil if there is no archive.
+// Verdict returns the result that status shows; nil if there is no archive.
 func (c *Checked) Verdict() *verify.Recordings {
 	if c == nil {
 		return nil
@@ -59,7 +59,8 @@ func Check(ctx context.Context, root string, deep bool) (*Checked, error) {
 	return out, err
 }
 
-// check calls found for each recording that is stored according to its row, but not as it says.
+// check calls found for each recording that is stored according to its row, but whose file is
+// missing or differs.
 func check(ctx context.Context, root string, s *layout.Snapshot, deep bool, found func(*calls.Call, *schema.Recording, string) error) (
 	*Checked, error) {
 	out := &Checked{Archive: layout.ArchivePlace(s.Manifest.Archive), Hashed: deep}
@@ -102,14 +103,15 @@ func (f *files) check(ctx context.Context, c *calls.Call, out *Checked, found fu
 	return found(c, &r, what)
 }
 
-// files are those of an archive. The sizes of one day are known: its calls follow one another.
+// files are the files of an archive. It caches the sizes of one day, since the calls of a day are
+// consecutive.
 type files struct {
 	archive *recording.Archive
 	dir     string
 	sizes   map[string]int64
 }
 
-// compare says how a file differs from its row; empty if it does not.
+// compare describes how a file differs from its row; empty if it matches.
 func (f *files) compare(ctx context.Context, r *schema.Recording, deep bool) (what string, err error) {
 	if !fs.ValidPath(r.Path) {
 		return "has no place in an archive", nil

@@ -1,5 +1,5 @@
-// Package recorded keeps the archive of recordings in step with the warehouse: it deletes the files of
-// calls that are forgotten, past their retention or opted out, and finds files that are missing or
+// Package recorded keeps the archive of recordings consistent with the warehouse: it deletes the
+// files of calls that were forgotten, expired or opted out, and finds files that are missing or
 // changed.
 package recorded
 
@@ -46,7 +46,7 @@ func Delete(ctx context.Context, address string, list []layout.Deletion) (files,
 	missing := errors.Is(err, fs.ErrNotExist)
 	for _, stem := range undone {
 		for _, d := range of[stem] {
-			if d.Path != "" || !missing { // nothing was ever stored in a folder that does not exist yet
+			if d.Path != "" || !missing { // if the folder does not exist yet, nothing was ever stored
 				left = append(left, d)
 			}
 		}
@@ -68,11 +68,11 @@ type Pruned struct {
 // pruneAtOnce is how many recordings are deleted before their rows are written.
 const pruneAtOnce = 1000
 
-// Prune deletes the recordings that must not be kept: those of callers who opted out, and those of
-// calls that started before a time, for which keep is the setting; zero: none. The latter are first
-// marked as withheld and committed. So whenever it is killed, no row calls a deleted recording
-// stored, and the rows of withheld ones name those whose file may be left: the next one deletes them.
-// It puts the records that end this, which the caller commits.
+// Prune deletes the recordings of callers who opted out, and those of calls that started before a
+// given time; a zero time means none. keep is the setting that expires them. Expired recordings are
+// first marked as withheld and committed. So after a kill at any time, no row of a deleted
+// recording says stored, and the rows of withheld recordings name the files that may remain: the
+// next call deletes them. Prune puts the final records, which the caller commits.
 func Prune(ctx context.Context, w *sink.Warehouse, before time.Time, keep string, now func() time.Time,
 	commit func(context.Context) error) (out Pruned, err error) {
 	if w.Snapshot() == nil || w.Snapshot().Manifest.Archive == "" { // nothing was ever stored
@@ -101,7 +101,7 @@ func Prune(ctx context.Context, w *sink.Warehouse, before time.Time, keep string
 	return out, err
 }
 
-// delete deletes the files of some recordings, and the paths of those of which none is left.
+// delete deletes the files of some recordings, and clears the paths of those whose files are gone.
 func (p *Pruned) delete(ctx context.Context, w *sink.Warehouse, archive string, some []calls.Recording, now time.Time) error {
 	if p.Why != nil { // the archive failed
 		p.Left += int64(len(some))
@@ -127,7 +127,7 @@ func (p *Pruned) delete(ctx context.Context, w *sink.Warehouse, archive string, 
 	return put(ctx, w, gone, now, func(r *schema.Recording) { r.Path = "" })
 }
 
-// put puts records of changes to what is known of recordings.
+// put puts records that change the state of recordings.
 func put(ctx context.Context, w *sink.Warehouse, some []calls.Recording, now time.Time, change func(*schema.Recording)) error {
 	recs := make([]schema.Record, 0, len(some))
 	for _, r := range some {
@@ -144,7 +144,7 @@ func put(ctx context.Context, w *sink.Warehouse, some []calls.Recording, now tim
 	return w.Put(ctx, recs...)
 }
 
-// inBatches visits recordings, some at a time.
+// inBatches passes recordings to visit in batches.
 func inBatches(all iter.Seq2[calls.Recording, error], visit func([]calls.Recording) error) error {
 	var some []calls.Recording
 	for r, err := range all {

@@ -14,14 +14,14 @@ import (
 	"callhouse/internal/wire"
 )
 
-// The service may have this many calls more than the warehouse, since new ones arrive during
+// The service may have this many more calls than the warehouse, since new ones arrive during
 // listing: a page, or one percent.
 const (
 	totalSlack   = 100
 	totalPercent = 1
 )
 
-// DataTests returns the problems of what a run committed, one line each.
+// DataTests returns the problems of a run's commits, one line each.
 func DataTests(found *verify.RunReport, now, before *layout.Snapshot, did sink.Stats, row *schema.Run,
 	rep *crawler.Report) (failed []string) {
 	for _, p := range found.Problems {
@@ -42,7 +42,7 @@ func DataTests(found *verify.RunReport, now, before *layout.Snapshot, did sink.S
 		failed = append(failed, fmt.Sprintf("rows: the warehouse has %d calls; it had %d, and the run counted %d new and %d erased ones",
 			has, had, did.New, did.Aged))
 	}
-	// Unknown words are stored, but must be counted.
+	// Unknown words are stored, but must also be counted.
 	for _, column := range slices.Sorted(maps.Keys(found.Unknown)) {
 		if _, counted := rep.DriftFields[crawler.DriftKey{Path: column, Kind: wire.DriftUnknownValue}]; !counted {
 			failed = append(failed, fmt.Sprintf("words: %s with an unknown %s that the run did not count as drift",
@@ -59,8 +59,8 @@ func DataTests(found *verify.RunReport, now, before *layout.Snapshot, did sink.S
 	return failed
 }
 
-// TotalTest compares the number of calls with the service's total, if this run got one and the
-// whole list is on record. The total may be lower, since calls deleted at the service stay here. A
+// TotalTest compares the number of calls with the service's total, if this run received one and the
+// whole list is recorded. The total may be lower, since calls deleted at the service stay here. A
 // total of 0 is ignored: services that do not count send it.
 func TotalTest(now *layout.Snapshot, row *schema.Run) []string {
 	if now == nil || !row.TotalCount.OK || row.TotalCount.V == 0 || row.Outcome != schema.OutcomeDone {

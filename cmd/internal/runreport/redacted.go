@@ -9,18 +9,18 @@ import (
 	"callhouse/internal/wire/mask"
 )
 
-// Requested is when texts that were not checked are requested again.
+// Requested says when unchecked texts are requested again.
 const Requested = "the next run requests them again"
 
-// RedactedText says how many values of each kind were redacted; empty if none. unchecked is how many
-// calls a service did not check.
+// RedactedText lists how many values of each kind were redacted; empty if none. unchecked is the
+// number of calls that a service did not check.
 func RedactedText(counts map[string]int64) (text string, unchecked int64) {
 	by := maps.Clone(counts)
 	delete(by, mask.Unchecked)
 	return cli.Counts(by), counts[mask.Unchecked]
 }
 
-// RedactedLines prints both; again is what has calls checked that were not.
+// RedactedLines prints both. again says how unchecked calls are checked later.
 func RedactedLines(line func(name, format string, args ...any), counts map[string]int64, again string) {
 	text, n := RedactedText(counts)
 	if text != "" {
@@ -32,7 +32,7 @@ func RedactedLines(line func(name, format string, args ...any), counts map[strin
 	}
 }
 
-// Unchecked is the error of what left texts unchecked; nil if none.
+// Unchecked returns the error for unchecked texts; nil if there are none.
 func Unchecked(column string, again string) error {
 	n := RedactedCounts([]byte(column))[mask.Unchecked]
 	if n == 0 {
@@ -42,8 +42,8 @@ func Unchecked(column string, again string) error {
 		cli.Plural(n, "record")), "check that it runs; "+again)
 }
 
-// RedactedCounts are the counts of a row in runs.
+// RedactedCounts parses the counts of a row in runs.
 func RedactedCounts(column []byte) (by map[string]int64) {
-	_ = json.Unmarshal(column, &by) // ours; empty: none
+	_ = json.Unmarshal(column, &by) // written by this program; empty: none
 	return by
 }

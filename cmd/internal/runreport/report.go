@@ -1,5 +1,5 @@
 // Package runreport determines the result of a run: its outcome, its row in the table runs, the
-// tests of what it committed, and its report.
+// tests of its commits, and its report.
 package runreport
 
 import (
@@ -33,7 +33,7 @@ type Report struct {
 	Snapshot     string          // folder of the current one; empty: none
 	Objects      int64           // of resources: new, changed, deleted or returned
 	Erased       int64           // calls past their retention
-	ErasedBefore time.Time       // the limit of their start
+	ErasedBefore time.Time       // calls that started earlier were erased
 }
 
 // Write prints the report for people.
@@ -131,7 +131,7 @@ func (r *Report) bulk(line func(name, format string, args ...any)) {
 	}
 }
 
-// recordings prints what became of recordings.
+// recordings prints the results for recordings.
 func (r *Report) recordings(line func(name, format string, args ...any)) {
 	if r.Crawl == nil || r.Crawl.Recordings == nil {
 		return
@@ -139,7 +139,7 @@ func (r *Report) recordings(line func(name, format string, args ...any)) {
 	line("recordings", "%s", RecordingsText(r.Crawl.Recordings, r.Row.RecordingsDue.V))
 }
 
-// RecordingsText describes what became of recordings; due are still to be archived.
+// RecordingsText describes the results for recordings. due is the number still to be archived.
 func RecordingsText(of *recordings.Report, due int64) string {
 	n := humanize.Comma
 	text := n(of.Stored) + " stored (" + humanize.Bytes(uint64(of.Bytes)) + ")"

@@ -15,7 +15,7 @@ import (
 	"callhouse/internal/words"
 )
 
-// Row makes the row of a run in the table runs. Names of drifting fields come from the service, so
+// Row returns the run's row of the table runs. Names of drifting fields come from the service, so
 // secrets in them are masked.
 func Row(id, version string, started time.Time, p *crawler.Progress, drift map[crawler.DriftKey]int64,
 	did sink.Stats, commits int64, secrets *words.Secrets) schema.Run {
@@ -44,7 +44,7 @@ func Row(id, version string, started time.Time, p *crawler.Progress, drift map[c
 }
 
 // Judge returns the outcome of a crawl for the table runs, and the error with its exit code; nil if
-// everything was done.
+// the crawl is complete.
 func Judge(rep *crawler.Report, err error) (outcome string, _ error) {
 	switch {
 	case rep.Interrupted || errors.Is(err, context.Canceled):

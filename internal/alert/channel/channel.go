@@ -1,6 +1,6 @@
-// Package channel sends messages of alerts: to incoming webhooks of Slack and Teams, as signed JSON
-// to any address, by mail, or as lines of text. It reads no files and no environment: who makes a
-// channel passes its secrets. No error contains one of them.
+// Package channel sends alert messages: to incoming webhooks of Slack and Teams, as signed JSON to
+// any address, by mail, or as lines of text. It reads no files and no environment variables: the
+// caller passes the secrets. No error contains a secret.
 package channel
 
 import (
@@ -39,7 +39,7 @@ const (
 type post struct {
 	address string
 	client  *http.Client
-	secret  []byte // signs the body; nil: it is not signed
+	secret  []byte // signs the body; nil: unsigned
 	agent   string
 	form    func(*alert.Message) any
 	repeats bool
@@ -49,7 +49,7 @@ type post struct {
 type Options struct {
 	Address string // a secret for Slack and Teams
 	Secret  string // signs a webhook; may be empty
-	CA      []byte // further certificates of authorities, in PEM
+	CA      []byte // additional CA certificates, in PEM
 	Agent   string // User-Agent
 }
 
@@ -59,8 +59,8 @@ func Slack(o Options) (alert.Channel, error) { return poster(o, slack, false) }
 // Teams returns a channel to a workflow of Teams that posts Adaptive Cards.
 func Teams(o Options) (alert.Channel, error) { return poster(o, teams, false) }
 
-// Webhook returns a channel that posts the message itself, signed. Its receiver knows a message that
-// arrives again by its Idempotency-Key.
+// Webhook returns a channel that posts the message itself, signed. The receiver recognizes a
+// repeated message by its Idempotency-Key.
 func Webhook(o Options) (alert.Channel, error) {
 	return poster(o, func(m *alert.Message) any { return payload(m) }, true)
 }
@@ -104,7 +104,7 @@ func trust(ca []byte) (*tls.Config, error) {
 		c.RootCAs = x509.NewCertPool()
 	}
 	if !c.RootCAs.AppendCertsFromPEM(ca) {
-		return nil, errors.New("its file of certificates contains none")
+		return nil, errors.New("its certificate file contains no certificate")
 	}
 	return c, nil
 }
@@ -137,7 +137,7 @@ func (p *post) Send(ctx context.Context, m *alert.Message) error {
 	return err
 }
 
-// Sign returns the signature of a body that is sent at a time, in seconds since 1970.
+// Sign returns the signature of a body sent at a time, in seconds since 1970.
 func Sign(secret []byte, at string, body []byte) string {
 	h := hmac.New(sha256.New, secret)
 	h.Write([]byte(at + "."))
@@ -145,7 +145,7 @@ func Sign(secret []byte, at string, body []byte) string {
 	return "sha256=" + hex.EncodeToString(h.Sum(nil))
 }
 
-// payload is the body of a webhook.
+// payload returns the body of a webhook.
 func payload(m *alert.Message) any {
 	return struct {
 		Version   int          `json:"version"`
@@ -160,7 +160,8 @@ func payload(m *alert.Message) any {
 	}{1, m.ID, m.Event, m.Source, m.Rule, m.Condition, m.Title(), m.At, m.Items}
 }
 
-// slack is a message in Slack's mrkdwn. Names of others cannot make links or mentions in it.
+// slack returns a message in Slack's mrkdwn. It escapes foreign names, so that they cannot create
+// links or mentions.
 func slack(m *alert.Message) any {
 	safe := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "`", "'")
 	line := func(text string) string { return safe.Replace(words.Line(text)) }
@@ -179,8 +180,8 @@ func slack(m *alert.Message) any {
 	return map[string]any{"text": b.String(), "unfurl_links": false}
 }
 
-// teams is a message as an Adaptive Card. Text runs know no markup, so that names of others are shown
-// as they are.
+// teams returns a message as an Adaptive Card. Text runs have no markup, so foreign names are shown
+// literally.
 func teams(m *alert.Message) any {
 	type object map[string]any
 	block := func(text string, more object) object {
@@ -195,7 +196,7 @@ func teams(m *alert.Message) any {
 	items, others := m.Shown()
 	for i := range items {
 		body = append(body, block(items[i].Text(m.Event), nil), block(items[i].Command, object{"fontType": "Monospace", "size": "Small"}))
-		if link := items[i].Link; link != "" && len(actions) < 6 { // that Teams shows
+		if link := items[i].Link; link != "" && len(actions) < 6 { // the maximum that Teams shows
 			title := "Calls"
 			if items[i].Group != "" {
 				title += ": " + words.Line(items[i].Group)
@@ -215,7 +216,7 @@ func teams(m *alert.Message) any {
 		{"contentType": "application/vnd.microsoft.card.adaptive", "contentUrl": nil, "content": card}}}
 }
 
-// Text is a message as lines of text.
+// Text returns a message as lines of text.
 func Text(m *alert.Message) string {
 	var b strings.Builder
 	b.WriteString(words.Line(m.Title()) + "\n")
@@ -244,7 +245,7 @@ func (l Lines) Send(_ context.Context, m *alert.Message) error {
 	return err
 }
 
-// hostPort splits an address of a mail server.
+// hostPort splits the address of a mail server.
 func hostPort(address string, port int) (string, int, error) {
 	host, text, err := net.SplitHostPort(address)
 	if err != nil {

@@ -22,19 +22,19 @@ type Mailer struct {
 
 // Encryption of the connection to a mail server.
 const (
-	StartTLS = "starttls" // required, from port 587
-	TLS      = "tls"      // from the first byte, port 465
-	Plain    = "none"     // only to this machine
+	StartTLS = "starttls" // required; the default port is 587
+	TLS      = "tls"      // from the first byte; the default port is 465
+	Plain    = "none"     // only for this machine
 )
 
-// patience is how long a server may be silent.
+// patience is how long a server may take to respond.
 const patience = 10 * time.Second
 
-// MailOptions say through which server and to whom mail is sent.
+// MailOptions are the mail server and the recipients.
 type MailOptions struct {
 	Server         string // host or host:port
 	TLS            string // StartTLS if it is empty
-	User, Password string // empty: without a login
+	User, Password string // empty: no login
 	From           string
 	To             []string
 	CA             []byte
@@ -84,8 +84,8 @@ func Mail(o MailOptions) (*Mailer, error) {
 	return &Mailer{o, client}, nil
 }
 
-// Repeats implements alert.Channel. Many servers discard a message with an id that they know, but
-// not all.
+// Repeats implements alert.Channel. Many servers discard a message whose id they have seen, but not
+// all.
 func (*Mailer) Repeats() bool { return false }
 
 // Send implements alert.Channel.
@@ -119,10 +119,10 @@ func (c *Mailer) Deliver(ctx context.Context, l Letter) error {
 		}
 	}
 	err := c.client.DialAndSendWithContext(ctx, m)
-	if err == nil || m.IsDelivered() { // the server took it, and only the farewell failed
+	if err == nil || m.IsDelivered() { // the message was accepted, and only closing the connection failed
 		return nil
 	}
-	if c.o.Password != "" { // servers may repeat what they were sent
+	if c.o.Password != "" { // a server's error may repeat the password
 		err = errors.New(strings.ReplaceAll(err.Error(), c.o.Password, "[masked]"))
 	}
 	return err

@@ -1,5 +1,5 @@
 // Package bulk fetches transcripts of due calls on pages of v2, and compares them with those of v3,
-// which replace them: a sample at once, and the others in the following nights.
+// which replace them: a sample at once, the others in the following nights.
 package bulk
 
 import (
@@ -31,7 +31,7 @@ const (
 	// Auto uses pages of v2 if that takes fewer requests, the service has them, and they have
 	// proved equal to v3.
 	Auto
-	// FromV2 uses them also if few calls are due, and tries again if they were found absent or
+	// FromV2 also uses them if few calls are due, and tries again if they were found absent or
 	// wrong. They must still prove themselves.
 	FromV2
 )
@@ -40,7 +40,7 @@ const (
 const path = "/v2/calls/list"
 
 const (
-	// least is the number of due calls from which a page of v2 is worth its request.
+	// least is the minimum number of due calls for which a page of v2 is worth its request.
 	least = 5
 	// firstSize and mostSize are the initial and the maximum page size.
 	firstSize, mostSize = 100, 500
@@ -63,7 +63,7 @@ const (
 // Counts are the running numbers of pages of v2.
 type Counts struct {
 	schema.BulkCounts
-	Verified int64 // transcripts of earlier runs that were compared with v3
+	Verified int64 // number of transcripts of earlier runs compared with v3
 	Pages    int64 // good ones
 	Total    int64 // pages that the run will request, estimated
 }
@@ -77,13 +77,12 @@ type Store interface {
 	// Bulk returns the state of the pages of v2 as of the last commit.
 	Bulk() schema.Bulk
 
-	// Unlisted removes from ids all but those of calls that no list of v3 has named: they are
-	// neither among the calls that started from from to to, both inclusive, as of the last commit,
-	// nor among the forgotten ones.
+	// Unlisted removes from ids all calls that a list of v3 has named: those that started from from
+	// to to, both inclusive, as of the last commit, and the forgotten ones.
 	Unlisted(ctx context.Context, from, to int64, ids map[string]bool) error
 
-	// Unverified yields the calls whose transcript came from v2 and was not replaced by that of v3
-	// yet, as of the last commit, newest period first; those that this run has changed only with
+	// Unverified yields the calls whose transcript came from v2 and is not yet replaced by v3's, as
+	// of the last commit, newest period first. Calls changed by this run are included only with
 	// all. A call is valid until the next one is requested.
 	Unverified(ctx context.Context, all bool) iter.Seq2[*calls.Call, error]
 
@@ -91,7 +90,7 @@ type Store interface {
 	UnverifiedCount() int64
 }
 
-// Cleaner is a Store that does not store all of a call's JSON as it was sent.
+// Cleaner is a Store that removes parts of a call's JSON before storing it.
 type Cleaner interface {
 	Clean(room *[]byte, body []byte) (clean []byte, changed bool, err error)
 }
@@ -110,7 +109,7 @@ type Config struct {
 	Secrets *words.Secrets
 	Now     func() int64                      // ms since 1970 UTC
 	Within  func(time.Duration) int64         // number of requests in this time
-	Failed  func(what string, of error) error // makes the error of the store
+	Failed  func(what string, of error) error // returns the store's error
 	Put     func(context.Context, ...schema.Record) error
 	Commit  func(context.Context) error
 	Offer   func(context.Context) error // offers the store a commit
@@ -121,8 +120,8 @@ type Config struct {
 	Fetch  func(ctx context.Context, id string, p api.Priority, s *api.Stream, take func(*calls.Call, schema.Record) error) error
 	Decode func(body []byte, kind schema.Kind, look func(*calls.Call)) error
 
-	// What is reported: counts, the number of the next pages and of the next records, why pages
-	// were given up, and what is wrong.
+	// Functions that receive results: counts, the number of the next pages and of the next records,
+	// why pages were given up, and problems.
 	Count           func(func(*Counts))
 	Pages, Records  func(n int64)
 	GaveUp, Problem func(why string)
@@ -135,17 +134,17 @@ type Config struct {
 // comparison shows that v2 is wrong, pages are never used again.
 type Crawl struct {
 	Config
-	used bool // it was decided that pages are requested
+	used bool // decided to request pages
 
 	mu       sync.Mutex
 	size     int
 	most     int    // maximum of size
 	falls    int    // number of failed pages
 	bad      int    // consecutive pages that failed, or had too few of the due calls
-	off      string // why no more pages are requested; empty if they are
+	off      string // why no more pages are requested; empty while they are
 	state    schema.Bulk
 	taken    int64 // transcripts
-	compared int   // number compared with v3 when they came
+	compared int   // number of transcripts compared with v3 on arrival
 }
 
 // New prepares the pages of a run.
@@ -188,7 +187,7 @@ func (b *Crawl) Transcripts(ctx context.Context) (used bool, err error) {
 	return true, b.Commit(ctx) // the rest is fetched one by one
 }
 
-// ready reports whether pages of v2 are to be requested.
+// ready reports whether to request pages of v2.
 func (b *Crawl) ready(ctx context.Context) bool {
 	if b.Source == FromV3 || ctx.Err() != nil {
 		return false
@@ -201,7 +200,7 @@ func (b *Crawl) ready(ctx context.Context) bool {
 	since := time.Duration(b.Now()-b.state.At) * time.Millisecond
 	switch known := b.state.State; {
 	case b.Source == FromV2 && known != schema.BulkTrusted:
-		b.state = schema.Bulk{} // they must prove themselves again
+		b.state = schema.Bulk{} // pages must prove themselves again
 	case known == schema.BulkRefuted, known == schema.BulkAbsent && since < retryAfter-streams.Slack:
 		return false
 	}
@@ -218,8 +217,7 @@ func (b *Crawl) v2() forecast.V2 {
 	return forecast.V2{First: firstSize, Last: mostSize, Sample: sampled, OneIn: oneIn, Alone: least - 1, Always: b.Source == FromV2}
 }
 
-// saves reports whether a number of pages is to be requested for the transcripts of a number of
-// calls.
+// saves reports whether to request a number of pages for the transcripts of a number of calls.
 func (b *Crawl) saves(pages, calls int64) bool {
 	v := b.v2()
 	return v.Saves(pages, calls)
@@ -274,7 +272,7 @@ func (b *Crawl) forecast(ctx context.Context, of int) (pages, covered int64, err
 func (b *Crawl) windows(ctx context.Context, yield func(window []calls.Due) error) error {
 	var window []calls.Due
 	gaps := gapsOf(b.Store.Coverage())
-	part := 0 // of the list, above which gaps[part:] are
+	part := 0 // of the list; gaps[part:] are below it
 	flush := func() error {
 		full := window
 		if window = nil; !b.worth(full) {
@@ -313,7 +311,7 @@ func (b *Crawl) windows(ctx context.Context, yield func(window []calls.Due) erro
 	return flush()
 }
 
-// gapsOf returns where the listed parts of the list end that another part does not continue.
+// gapsOf returns the lower bounds of the listed parts that no other part continues.
 func gapsOf(coverage []schema.Span) (gaps []int64) {
 	for i, s := range coverage {
 		if i+1 < len(coverage) && s.To < coverage[i+1].From {
@@ -381,7 +379,7 @@ func (b *Crawl) fetch(ctx context.Context, window []calls.Due) error {
 	return nil
 }
 
-// refused handles a failed page: the next one is smaller, or there is none any more.
+// refused handles a failed page: the next one is smaller, or pages are given up.
 func (b *Crawl) refused(ctx context.Context, f *api.RequestError, p *page) error {
 	switch f.Status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusGone,
@@ -414,7 +412,7 @@ func (b *Crawl) refused(ctx context.Context, f *api.RequestError, p *page) error
 	return nil
 }
 
-// stop ends the use of pages in this run. b.mu is held.
+// stop ends the use of pages in this run. It requires b.mu.
 func (b *Crawl) stop(why string) {
 	if b.off == "" {
 		b.off = why
@@ -435,13 +433,13 @@ func (b *Crawl) mark(state schema.BulkState, kept, said string) []schema.Record 
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.state.State == schema.BulkRefuted || b.off != "" && state != schema.BulkRefuted {
-		return nil // another page has found the same, or worse
+		return nil // another page has found the same or a worse state
 	}
 	b.state = schema.Bulk{State: state, At: b.Now(), Why: kept}
 	if state != schema.BulkTrusted {
 		b.stop(said)
 	}
-	body, _ := json.Marshal(b.state) // texts and numbers cannot fail
+	body, _ := json.Marshal(b.state) // texts and numbers always encode
 	return []schema.Record{{Kind: schema.KindBulkState, FetchedAt: b.state.At, Body: body}}
 }
 

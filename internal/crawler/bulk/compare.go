@@ -40,8 +40,8 @@ func (b *Crawl) compare(ctx context.Context, p *page) error {
 	return nil
 }
 
-// compareStored compares n stored transcripts. It ends when one shows that v2 is wrong, unless that
-// is known already, and reports it.
+// compareStored compares n stored transcripts. It stops at the first one that shows that v2 is
+// wrong, unless that is already known, and reports it.
 func (b *Crawl) compareStored(ctx context.Context, stored iter.Seq2[*calls.Call, error], n int64, p api.Priority, s *api.Stream,
 	known bool) (refuted bool, err error) {
 	var wrong, failed atomic.Bool
@@ -79,11 +79,11 @@ func (b *Crawl) workers(ctx context.Context) *pool.ContextPool {
 	return pool.New().WithMaxGoroutines(b.Workers).WithContext(ctx).WithCancelOnError().WithFirstError()
 }
 
-// compareOne fetches the own record of a call, which replaces the transcript of v2, and reports
-// whether they differ because v2 is wrong. stored: it did not come in this moment.
+// compareOne fetches a call's own record, which replaces the transcript of v2, and reports whether
+// they differ because v2 is wrong. stored: the transcript was not just fetched.
 func (b *Crawl) compareOne(ctx context.Context, v2 *calls.Call, stored bool, p api.Priority, s *api.Stream) (blamed bool, err error) {
 	var found []schema.Difference
-	var v3 *calls.Call // if it differs
+	var v3 *calls.Call // set if it differs
 	var rec schema.Record
 	err = b.Fetch(ctx, string(v2.ID()), p, s, func(now *calls.Call, r schema.Record) error {
 		diffs, compared, err := b.differences(v2, now, r, stored)
@@ -105,9 +105,9 @@ func (b *Crawl) compareOne(ctx context.Context, v2 *calls.Call, stored bool, p a
 	if stored && !incomplete(v2, v3, found) {
 		again, err := b.again(ctx, v2)
 		if err != nil || ctx.Err() != nil {
-			return false, err // another run compares it
+			return false, err // left to another run
 		}
-		if again != nil && len(transcripts(again, v3)) == 0 { // the call has changed since
+		if again != nil && len(transcripts(again, v3)) == 0 { // the call has changed in between
 			b.count(stored, true)
 			return false, b.Put(ctx, rec)
 		}
@@ -123,7 +123,7 @@ func transcripts(a, b *calls.Call) []schema.Difference {
 // differences compares a transcript of v2 with v3's record. compared is false if v2 cannot be blamed
 // for a difference.
 func (b *Crawl) differences(v2, v3 *calls.Call, r schema.Record, stored bool) (found []schema.Difference, compared bool, err error) {
-	settled := v3.EndAt().V+calls.TranscriptGrace.Milliseconds() <= b.Now() // a transcript may take a while to be made
+	settled := v3.EndAt().V+calls.TranscriptGrace.Milliseconds() <= b.Now() // a transcript may take a while to be complete
 	optedOut := v3.OptedOut()
 	if clean, ok := b.Store.(Cleaner); ok && stored {
 		body, _, err := clean.Clean(new([]byte), r.Body)
@@ -139,14 +139,14 @@ func (b *Crawl) differences(v2, v3 *calls.Call, r schema.Record, stored bool) (f
 	return found, len(found) == 0 || settled && !optedOut && (!stored || !gone), nil
 }
 
-// incomplete reports whether a stored transcript only lacks turns at the end of v3's, though it came
-// when they had to be there.
+// incomplete reports whether a stored transcript lacks only turns at the end of v3's, though it was
+// fetched when they had to be there.
 func incomplete(v2, v3 *calls.Call, diffs []schema.Difference) bool {
 	return v2.Turns().Len() < v3.Turns().Len() && v2.FirstSeenAt() >= v3.EndAt().V+calls.TranscriptGrace.Milliseconds() &&
 		!slices.ContainsFunc(diffs, func(d schema.Difference) bool { return d.Field != "turn_count" && d.Field != schema.Turns.Name })
 }
 
-// again requests v2's current transcript of a call; nil: v2 does not show it.
+// again requests v2's current transcript of a call; nil if v2 has none.
 func (b *Crawl) again(ctx context.Context, of *calls.Call) (*calls.Call, error) {
 	if b.Source == FromV3 || !of.StartAt().OK {
 		return nil, nil

@@ -31,17 +31,17 @@ type page struct {
 	proves bool
 
 	wanted map[string]bool // the ids of due; false: the transcript is to be compared
-	told   map[string]bool // those of them that were on the page
-	others map[string]bool // other ids on it; true: started between the due calls
+	told   map[string]bool // ids of due calls that were on the page
+	others map[string]bool // other ids on the page; true: started between the due calls
 	sample map[string]*calls.Call
 
 	calls   int64
-	put     int64 // transcripts that were stored
-	outside int64 // calls that started at another time
+	put     int64 // number of stored transcripts
+	outside int64 // number of calls that started outside the requested time
 	lowest  int64 // start of the oldest call
 	recs    []schema.Record
 	size    int   // of recs, in bytes
-	failed  error // of the store
+	failed  error // error of the store
 }
 
 // newPage prepares a page of these calls, and selects the transcripts to compare.
@@ -60,7 +60,7 @@ func (p *page) request() api.Request {
 	if len(p.due) > 0 {
 		body["filter_criteria"] = map[string]any{"start_timestamp": map[string]int64{"upper_threshold": p.upper(), "lower_threshold": p.lower()}}
 	}
-	text, _ := json.Marshal(body) // of texts and numbers
+	text, _ := json.Marshal(body) // texts and numbers always encode
 	return api.Request{
 		Method: http.MethodPost, Path: path, Body: text, Kind: api.Bulk, Priority: api.Recent, Stream: p.stream().Stream, Read: p.read,
 	}
@@ -79,7 +79,7 @@ func (p *page) read(body io.Reader) error {
 		return p.failed
 	})
 	if p.failed = p.flush(); p.failed != nil {
-		return nil // see fetch
+		return nil // fetch handles this
 	}
 	return err
 }
@@ -90,7 +90,7 @@ func (p *page) item(body []byte) error {
 	if !ok {
 		err := p.Decode(body, schema.KindBulk, func(call *calls.Call) { id, start = bytes.Clone(call.ID()), call.StartAt() })
 		if err != nil {
-			return nil // its own record is fetched instead
+			return nil // the call's own record is fetched instead
 		}
 	}
 	if _, again := p.others[string(id)]; again || p.told[string(id)] {
@@ -167,7 +167,7 @@ func (p *page) rest(window []calls.Due) []calls.Due {
 func (p *page) unlisted(ctx context.Context) (int64, error) {
 	to := p.due[len(p.due)-1]
 	if len(p.others) == 0 || p.calls <= to.Rank-p.due[0].Rank+1 {
-		return 0, nil // these are between the due calls
+		return 0, nil // the others started between the due calls
 	}
 	others := maps.Clone(p.others)
 	maps.DeleteFunc(others, func(_ string, inside bool) bool { return !inside })

@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// night is the time of whose requests Config.Verify is a share.
+	// night is the time whose requests Config.Verify is a share of.
 	night = 8 * time.Hour
-	// verifyRest is how long before the end of the run comparisons stop, so that they do not reach
+	// verifyRest is how long before the end of the run comparisons stop, so that they do not delay
 	// it.
 	verifyRest = 5 * time.Second
 )
 
 // VerifyStored compares the transcripts that came from v2 in earlier runs with those of v3, which
-// replace them: as many as the run may. If one differs, all are fetched.
+// replace them, up to the run's limit. If one differs, all are fetched.
 func (b *Crawl) VerifyStored(ctx context.Context) error {
 	if !b.used {
 		b.state = b.Store.Bulk()

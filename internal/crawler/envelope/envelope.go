@@ -1,5 +1,4 @@
-// Package envelope splits the pages of lists into their items, whatever the items hold. It decodes
-// nothing.
+// Package envelope splits the pages of lists into their items without decoding them.
 package envelope
 
 import (
@@ -27,15 +26,15 @@ type Page struct {
 // ErrNoList means that an answer is not a page of a list at all.
 var ErrNoList = errors.New("not a page of a list: no items")
 
-// Parse splits the envelope of a page. name is the member with the items. It is strict about where
-// values begin and end, and about nothing inside them. So an item that is not valid JSON (a control
-// character in a text, NaN, any depth) does not hide the others: it is returned like them, and the
-// decoder refuses it.
+// Parse splits the envelope of a page. name is the member with the items. It is strict about the
+// boundaries of values, but does not check their content. So an item that is not valid JSON (a
+// control character in a text, NaN, any depth) does not hide the others: it is returned like them,
+// and the decoder refuses it.
 //
 // If the items cannot be separated, or the body is incomplete, it returns api.ErrBroken with the
 // items before that point. NextKnown then reports whether the cursor is known nevertheless: it was
 // before the items, or at the end of tail, which is the end of the body. A cursor is opaque; a
-// number is passed on in its spelling.
+// number keeps its spelling.
 func Parse(name string, body, tail []byte) (Page, error) {
 	s := splitter{b: body}
 	p := Page{name: name, Total: -1}
@@ -114,8 +113,8 @@ func (p *Page) readTail(tail []byte) {
 	}
 }
 
-// splitter finds where JSON values begin and end. Their structure must be right: names, colons,
-// commas, brackets in pairs, terminated texts. Words and the inside of texts may be anything.
+// splitter finds where JSON values begin and end. Their structure must be valid: names, colons,
+// commas, matching brackets, terminated texts. Words and the content of texts are not checked.
 type splitter struct {
 	b    []byte
 	p    int
@@ -149,7 +148,7 @@ func (s *splitter) over() bool {
 	return s.p == len(s.b)
 }
 
-// each goes through the parts of a list or an object, up to its end. part skips one of them.
+// each visits the parts of a list or an object, up to its end. part skips one of them.
 func (s *splitter) each(end byte, part func() bool) bool {
 	if s.space(); s.take(end) {
 		return true
@@ -168,7 +167,7 @@ func (s *splitter) each(end byte, part func() bool) bool {
 	}
 }
 
-// members goes through the members of an object. member skips the value.
+// members visits the members of an object. member skips the value.
 func (s *splitter) members(member func(name string) bool) bool {
 	return s.each('}', func() bool {
 		key, ok := s.key()
@@ -218,7 +217,7 @@ func (s *splitter) text() bool {
 	return false
 }
 
-// word skips anything in the place of a number, true, false or null.
+// word skips anything in place of a number, true, false or null.
 func (s *splitter) word() bool {
 	from := s.p
 	for s.p < len(s.b) && !slices.Contains([]byte(`,:{}[]" `+"\n\t\r"), s.b[s.p]) {

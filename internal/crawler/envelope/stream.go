@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// Stream is a page of v2 that is read while it arrives, so that its size does not matter.
+// Stream is a page of v2 that is processed while it arrives, so that its size does not matter.
 type Stream struct {
 	Bytes  int64
 	More   bool // not all items fit on it
@@ -15,7 +15,7 @@ type Stream struct {
 }
 
 // Read passes the items in the member name to each, whose error ends it. An item is valid until
-// each returns, and may have most bytes.
+// each returns, and has at most most bytes.
 func (s *Stream) Read(body io.Reader, name string, most int64, each func(item []byte) error) error {
 	in := &bounded{r: body, most: most, left: most}
 	err := s.read(json.NewDecoder(in), in, name, each)

@@ -1,9 +1,9 @@
-// Package forecast computes how many requests a run takes, from what is known before it.
+// Package forecast computes how many requests a run takes, from the data available before it.
 package forecast
 
 import "math"
 
-// Range is a number of requests, or of something that takes them. Most is negative if there is no
+// Range is a number of requests, or of objects that require them. Most is negative if there is no
 // known upper bound.
 type Range struct{ Least, Most int64 }
 
@@ -22,7 +22,7 @@ func (r Range) Plus(o Range) Range {
 // pageSize is the largest page of a list.
 const pageSize = 100
 
-// Pages returns the number of pages for a number of items. An empty list has one, too.
+// Pages returns the number of pages for a number of items. An empty list also takes one.
 func Pages(items int64) int64 { return max(1, ceil(items, pageSize)) }
 
 func ceil(n, by int64) int64 { return (n + by - 1) / by }
@@ -33,8 +33,8 @@ func List(objects, queries int64) Range {
 	return Range{max(queries, Pages(objects)), queries - 1 + Pages(Grown(objects))}
 }
 
-// Grown returns the number of objects that a list is assumed to have at most, if it had a number of
-// them when it was last read: a fifth more, or five.
+// Grown returns the assumed maximum number of objects of a list that had a given number when it was
+// last read: a fifth more, but at least five more.
 func Grown(objects int64) int64 { return objects + max(5, objects/5) }
 
 // Run is the forecast of a run's requests, assuming that none fails.
@@ -42,12 +42,12 @@ type Run struct {
 	Total     int64 // the service's calls; -1: unspecified
 	Known     int64 // the store's calls
 	Stretches []Stretch
-	List      Range // pages of these, and requests that find out which parameters work
+	List      Range // pages of the stretches, and requests that find out which parameters work
 	Again     Range // pages with older calls that are not settled
 	Relisted  Range // pages listed again because they were listed long ago
 	Calls     Calls
 	Transcripts
-	Verified  Range // records to compare transcripts of earlier pages of v2 with
+	Verified  Range // records to compare with transcripts from earlier pages of v2
 	Links     Range // records of calls whose link to the recording has expired
 	Resources []Resource
 	Asked     int64 // requests used by planning itself
@@ -65,9 +65,9 @@ type Stretch struct {
 type Calls struct {
 	Due       int64 // as of the last commit
 	Skipped   int64 // not requested because of their kind
-	Unsettled int64 // whose records settle them, if the list does not
-	Open      int64 // maximum of the known ones that may be over or settled when they are listed
-	New       int64 // maximum of the listed ones that the store does not know; -1: unknown
+	Unsettled int64 // settled by their records, if the list does not settle them
+	Open      int64 // maximum number of known calls that may be over or settled when they are listed
+	New       int64 // maximum number of listed calls that the store lacks; -1: unknown
 }
 
 // most is the maximum number of calls whose transcripts are fetched.
@@ -81,10 +81,10 @@ func (c *Calls) most() int64 {
 // Transcripts are the requests for transcripts.
 type Transcripts struct {
 	Bulk     Range // pages of v2
-	Compared Range // records that are compared with them
+	Compared Range // records compared with them
 	Records  Range // the others
-	// Fallback is the maximum number of requests for transcripts if pages of v2 are requested, but
-	// have none that can be used; 0: they are not requested, -1: unknown.
+	// Fallback is the maximum number of requests for transcripts if pages of v2 are requested but
+	// none is usable; 0: they are not requested, -1: unknown.
 	Fallback int64
 }
 
@@ -126,16 +126,16 @@ func (c *Calls) Records() Transcripts { return Transcripts{Records: Range{c.Due,
 // V2 describes the use of v2's pages.
 type V2 struct {
 	First, Last   int64 // initial and maximum page size
-	Sample, OneIn int64 // transcripts compared: so many of the first page, and one in so many of the others
-	Alone         int64 // maximum number of due calls near each other that are not worth a page
-	Always        bool  // even if that saves nothing
+	Sample, OneIn int64 // compared transcripts: Sample on the first page, and one in OneIn on the others
+	Alone         int64 // maximum number of neighbouring due calls that are not worth a page
+	Always        bool  // even if it saves nothing
 	Rounds        int64 // how often a run fetches transcripts
-	// Pages and Covered are the pages that the calls in Calls.Due take, and the calls on them, with
-	// the smallest and the largest size.
+	// Pages is the number of pages that the calls in Calls.Due take, and Covered the number of
+	// calls on them, for the smallest and the largest page size.
 	Pages, Covered Range
 }
 
-// compared returns the approximate number of transcripts, of a number of calls, that are compared.
+// compared returns the approximate number of compared transcripts for a number of calls.
 func (v *V2) compared(calls int64) int64 { return min(calls, v.Sample+calls/v.OneIn) }
 
 // Saves reports whether pages are used for a number of calls.
@@ -143,8 +143,8 @@ func (v *V2) Saves(pages, calls int64) bool {
 	return calls > 0 && (v.Always || pages+v.compared(calls) < calls/2)
 }
 
-// Transcripts returns the requests of a run that may use pages of v2. New calls are close together
-// in time.
+// Transcripts returns the requests of a run that may use pages of v2. It assumes that new calls are
+// close together in time.
 func (v *V2) Transcripts(c *Calls) Transcripts {
 	most := c.most()
 	if most < 0 {
@@ -157,7 +157,7 @@ func (v *V2) Transcripts(c *Calls) Transcripts {
 	}
 	var t Transcripts
 	t.Bulk.Most = v.Pages.Most + ceil(add, v.First) + v.Rounds
-	beyond := float64(most) / float64(v.OneIn) // how many are compared is random
+	beyond := float64(most) / float64(v.OneIn) // the number of compared transcripts is random
 	t.Compared.Most = min(most, v.Sample+int64(beyond+4*math.Sqrt(beyond))+3)
 	apart := c.Due - v.Covered.Least
 	t.Records.Most = apart + v.Alone*t.Bulk.Most + c.Open

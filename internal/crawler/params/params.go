@@ -20,7 +20,7 @@ type Query struct {
 	Before int64 // only start_at under Before; Forever: no upper bound
 }
 
-// Known is the knowledge about one parameter.
+// Known is the state of knowledge about one parameter.
 type Known uint8
 
 const (
@@ -35,13 +35,13 @@ type Filters struct {
 	Accepts
 }
 
-// Accepts is what is known about each parameter.
+// Accepts is the current knowledge about each parameter.
 type Accepts struct {
 	Sort, After, Before Known
 	Oversized           bool // the service sends more items than requested
 }
 
-// Now returns what is known so far.
+// Now returns the current knowledge.
 func (fs *Filters) Now() Accepts {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package recordings archives the recordings of calls beside the rest of a run: which of them, in
-// which order, with which link, and what becomes of one that fails. The archive downloads and stores
-// them; the service is asked only for links that have expired.
+// Package recordings archives the recordings of calls in parallel to the rest of a run. It decides
+// which recordings to archive, their order and link, and how to handle failures. The archive
+// downloads and stores them; the service is only queried for new links when old ones have expired.
 package recordings
 
 import (
@@ -26,19 +26,20 @@ import (
 const (
 	// connections is the number of concurrent downloads.
 	connections = 4
-	// look is how often a run looks for a new commit, whose calls may have recordings.
+	// look is the interval of checks for a new commit, whose calls may have recordings.
 	look = time.Second
-	// lookAgain is after how many calls it looks for one that has newer calls.
+	// lookAgain is the number of calls after which it checks for a commit with newer calls.
 	lookAgain = 64
 	// onPage is the number of calls on a list page.
 	onPage = 100
-	// mostFailures in a row of recordings that never failed before, or this much time on failures in
-	// total, end the downloads of a run: its host is down. The time is that of all connections together.
+	// mostFailures and mostWasted end the downloads of a run, because the host is down: that many
+	// consecutive failures of recordings that never failed before, or that much time lost on
+	// failures, summed over all connections.
 	mostFailures = 12
 	mostWasted   = 20 * time.Minute
-	// shortAfter is the attempt from which a recording that is shorter than its call is stored as it
-	// is, refusedAfter that from which one is gone whose new links are rejected, and goneAfter that
-	// from which one is gone that always failed.
+	// From the attempt shortAfter on, a recording shorter than its call is stored as it is. From
+	// refusedAfter on, a recording whose new links are rejected counts as gone, and from goneAfter
+	// on, one that has always failed.
 	shortAfter   = 3
 	refusedAfter = 3
 	goneAfter    = 10
@@ -46,18 +47,18 @@ const (
 
 // Store is the store of the calls.
 type Store interface {
-	// RecordingsDue yields the calls whose recording is to be archived as of the last commit: newest
-	// period first.
+	// RecordingsDue yields the calls whose recording is due as of the last commit, newest period
+	// first.
 	RecordingsDue(ctx context.Context) iter.Seq2[calls.Recording, error]
 	// Committed identifies the last commit.
 	Committed() int64
 }
 
-// Renewal is what the service says of a call whose link has expired.
+// Renewal is the service's answer for a call whose link has expired.
 type Renewal struct {
-	Answered bool   // it answered, with the call's record or with 404
+	Answered bool   // with the call's record or with 404
 	Withheld bool   // the caller has opted out
-	Link     string // empty: there is none
+	Link     string // empty: the record has none
 }
 
 // Config configures the archiving of a run.
@@ -66,33 +67,34 @@ type Config struct {
 	Store   Store
 	// Renew requests a call's record; nil: no links are renewed.
 	Renew func(ctx context.Context, id string) (Renewal, error)
-	// Listed is when the list was read and committed. Before that, only links of this run are used.
+	// Listed fires when the list was read and committed. Before that, only links of this run are
+	// used.
 	Listed streams.Signal
-	// Renewals is the maximum number of links that are renewed; 0: any.
+	// Renewals is the maximum number of renewed links; 0: no limit.
 	Renewals int64
-	// Again also tries those that failed lately. Otherwise the time between two attempts grows.
+	// Again also tries recordings that failed recently. Otherwise the time between attempts grows.
 	Again bool
 	Put   func(context.Context, ...schema.Record) error
 	Offer func(context.Context) error // offers the store a commit
-	// Failed makes the error of a store that fails.
+	// Failed returns the error of a failing store.
 	Failed  func(what string, err error) error
 	Now     func() int64 // ms since 1970 UTC
 	Log     *slog.Logger
 	Secrets *words.Secrets
 }
 
-// Report counts what became of the recordings of a run.
+// Report counts the results of archiving in a run.
 type Report struct {
 	Stored, Bytes int64
 	Gone          int64 // the service no longer has them
-	Refused       int64 // what the link leads to is not stored
+	Refused       int64 // the link's content is not a recording to store
 	Failed        int64 // later runs try again
 	Waiting       int64 // their link has expired, and the service sent no new one
 	Requests      int64 // for new links
-	// Problem is why the downloads were given up; empty if they were not. Reason is that of the last
+	// Problem is why the downloads were given up; empty if they were not. Reason is the last
 	// failure.
 	Problem, Reason string
-	// Err is set if the archive failed, and not the host.
+	// Err is set if the archive failed rather than the host.
 	Err error
 }
 
@@ -105,12 +107,12 @@ type Crawl struct {
 	begun  int64
 	tried  map[uint64]bool // calls of this run, by a hash of their id
 	report Report
-	asked  int64 // renewals
-	row    int   // failures in a row
+	asked  int64 // number of renewals
+	row    int   // consecutive failures
 	wasted time.Duration
 }
 
-// New prepares it.
+// New prepares the archiving.
 func New(cfg Config) *Crawl {
 	return &Crawl{Config: cfg, seed: maphash.MakeSeed(), tried: map[uint64]bool{}, begun: cfg.Now()}
 }
@@ -122,9 +124,9 @@ func (c *Crawl) Report() Report {
 	return c.report
 }
 
-// Run archives what is due after each commit until listed, the event after which no further commit
-// makes anything due, and then the rest. It returns only errors that end the run, and nil if ctx is
-// done.
+// Run archives the due recordings after each commit until listed fires, after which no further
+// commit makes any due, and then the rest. It returns only errors that end the run, and nil if ctx
+// is done.
 func (c *Crawl) Run(ctx context.Context, listed streams.Signal) error {
 	c.mu.Lock()
 	c.begun = c.Now()
@@ -151,8 +153,8 @@ func (c *Crawl) Run(ctx context.Context, listed streams.Signal) error {
 	return nil
 }
 
-// round archives what is due as of a commit. It ends early, with more, if there is a newer commit,
-// whose calls come first.
+// round archives the recordings due as of a commit. It stops early, with more set, if there is a
+// newer commit, whose calls come first.
 func (c *Crawl) round(ctx context.Context, at int64, final bool) (more bool, err error) {
 	workers := pool.New().WithMaxGoroutines(connections).WithContext(ctx).WithCancelOnError().WithFirstError()
 	seen := 0
@@ -186,7 +188,7 @@ func (c *Crawl) round(ctx context.Context, at int64, final bool) (more bool, err
 	return more, workers.Wait()
 }
 
-// wants decides whether to try a recording now, and records that it is tried.
+// wants decides whether to try a recording now. If so, it marks it as tried.
 func (c *Crawl) wants(due *calls.Recording, final bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -196,19 +198,19 @@ func (c *Crawl) wants(due *calls.Recording, final bool) bool {
 		return false
 	case c.rests(due):
 		return false
-	case due.LinkedAt < c.begun && c.spent() && !c.valid(due.Link): // it has probably expired
+	case due.LinkedAt < c.begun && c.spent() && !c.valid(due.Link): // the link has probably expired
 		return false
-	case due.LinkedAt < c.begun && !c.Listed.Fired(): // the list may come with a new link
+	case due.LinkedAt < c.begun && !c.Listed.Fired(): // the list may bring a new link
 		return false
-	case !final && due.RecordDue && c.expired(due.Link): // its record comes with one
+	case !final && due.RecordDue && c.expired(due.Link): // its record will bring a new link
 		return false
 	}
 	c.tried[key] = true
 	return true
 }
 
-// Forecast returns how many links a run has to renew. Calls that started at listed or later come with
-// a new one.
+// Forecast returns how many links a run has to renew. Calls that started at listed or later get new
+// links from the list.
 func (c *Crawl) Forecast(ctx context.Context, listed int64) (out forecast.Range, err error) {
 	if c.Renew == nil {
 		return out, nil
@@ -232,14 +234,14 @@ func (c *Crawl) Forecast(ctx context.Context, listed int64) (out forecast.Range,
 	if c.Renewals > 0 {
 		out.Least, out.Most = min(out.Least, c.Renewals), min(out.Most, c.Renewals)
 	}
-	out.Least = max(0, out.Least-onPage) // the last page has earlier calls, too
+	out.Least = max(0, out.Least-onPage) // the last page also has earlier calls
 	return out, nil
 }
 
-// spent reports whether no more links are renewed.
+// spent reports whether no more links may be renewed.
 func (c *Crawl) spent() bool { return c.Renew == nil || c.Renewals > 0 && c.asked >= c.Renewals }
 
-// renews reports whether one more link is renewed.
+// renews takes one renewal from the allowance, and reports whether there was one.
 func (c *Crawl) renews() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -250,12 +252,12 @@ func (c *Crawl) renews() bool {
 	return true
 }
 
-// rests reports whether a recording failed lately.
+// rests reports whether a recording failed too recently to be tried.
 func (c *Crawl) rests(due *calls.Recording) bool {
 	return !c.Again && c.Now() < due.Known.FetchedAt+rest(due.Known.Attempts).Milliseconds()
 }
 
-// rest returns how long a recording rests after so many attempts: one that failed once is tried in
+// rest returns the pause after a number of failed attempts: a recording that failed once is tried
 // the next night.
 func rest(attempts int32) time.Duration {
 	return max(0, time.Duration(min(attempts-1, 6))*24*time.Hour-streams.Slack)
@@ -280,14 +282,14 @@ func (c *Crawl) over() bool {
 	return c.report.Problem != ""
 }
 
-// one archives one recording, and stores what became of it.
+// one archives one recording, and stores the result.
 func (c *Crawl) one(ctx context.Context, due *calls.Recording) error {
 	begun := time.Now()
 	stored, failure, err := c.fetch(ctx, due)
 	if err != nil || ctx.Err() != nil && failure != nil {
 		return err
 	}
-	if failure != nil && failure.Problem == recording.Gone { // a run may have been killed, or rolled back
+	if failure != nil && failure.Problem == recording.Gone { // a run may have been killed, or a commit rolled back
 		if had, ok, err := c.Archive.Find(ctx, callOf(due)); err != nil {
 			failure = problemOf(err)
 		} else if ok {
@@ -338,11 +340,11 @@ func callOf(due *calls.Recording) recording.Call {
 	return call
 }
 
-// unanswered stands for a link that has expired while the service sends no new one: nothing is known
-// of the recording.
+// unanswered stands for an expired link for which the service sent no new one: the state of the
+// recording is unknown.
 const unanswered recording.Problem = -1
 
-// fetch stores a recording. If its link has expired, it asks the service for a new one, once.
+// fetch stores a recording. If its link has expired, it requests a new one, once.
 func (c *Crawl) fetch(ctx context.Context, due *calls.Recording) (recording.Stored, *recording.Error, error) {
 	call := callOf(due)
 	failure := &recording.Error{Problem: recording.Expired, Reason: "its link has expired"}
@@ -394,7 +396,7 @@ func (c *Crawl) count(f func(*Report)) {
 	f(&c.report)
 }
 
-// note counts what became of a recording, and gives up a host that only fails.
+// note counts the result of a recording, and gives up a host that only fails.
 func (c *Crawl) note(r *schema.Recording, took time.Duration) {
 	c.mu.Lock()
 	failures, wasted := 0, c.wasted
@@ -425,7 +427,7 @@ func (c *Crawl) note(r *schema.Recording, took time.Duration) {
 	}
 }
 
-// end gives up the downloads of this run. Of several reasons the first counts.
+// end gives up the downloads of this run. The first reason is kept.
 func (c *Crawl) end(problem string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -63,7 +63,7 @@ type Config struct {
 
 	Put    func(context.Context, ...schema.Record) error
 	Commit func(context.Context) error // commits what was put, unless the run is being stopped
-	Offer  func(context.Context) error // offers a commit, now and then
+	Offer  func(context.Context) error // offers a commit, from time to time
 	// AllCalls reports whether a list at a path with a total of calls is the list of all calls.
 	AllCalls func(path string, total int64) bool
 	Drifted  func([]wire.Drift)
@@ -73,8 +73,8 @@ type Config struct {
 type Crawl struct {
 	Config
 	readers  sync.Pool                   // of *reader
-	held     atomic.Int64                // bytes that lists keep
-	unlisted map[*resource.Resource]bool // v3 has no list of them, but v2 has their objects
+	held     atomic.Int64                // bytes kept by lists
+	unlisted map[*resource.Resource]bool // not listed by v3, although v2 has their objects
 
 	mu      sync.Mutex
 	reports []Report

@@ -31,12 +31,12 @@ func (c *Crawl) oldPage(ctx context.Context, of *resource.Resource, parent, curs
 			body["pagination_key"] = cursor
 		}
 		r.Method = http.MethodPost
-		r.Body, _ = json.Marshal(body) // texts and numbers cannot fail
+		r.Body, _ = json.Marshal(body) // texts and numbers always encode
 	}
 	return c.page(ctx, of, r, func(a *api.Answer) (envelope.Page, error) {
 		page, err := envelope.Parse(back.Items, a.Body, a.Tail)
 		if back.Unpaged && isNull(a.Body, back.Items) {
-			err = nil // there are none
+			err = nil // the list is empty
 		}
 		return page, err
 	})
@@ -49,7 +49,7 @@ func isNull(body []byte, name string) bool {
 }
 
 // named requests the objects of a resource from v2 if neither version lists them: those that other
-// objects name, and those already known.
+// objects refer to, and those already known.
 func (c *Crawl) named(ctx context.Context, of *resource.Resource) error {
 	if err := c.Commit(ctx); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (c *Crawl) eachNamed(ctx context.Context, of *resource.Resource, keys []str
 	return recs, good, nil
 }
 
-// namedKeys returns the keys of the objects of a resource that are known, or that others name.
+// namedKeys returns the keys of a resource's objects that are known or that other objects refer to.
 func (c *Crawl) namedKeys(ctx context.Context, of *resource.Resource) (keys []string, err error) {
 	err = c.Store.EachObject(ctx, of, func(o *schema.Object) error {
 		if !of.Deleted(o) {

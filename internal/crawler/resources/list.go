@@ -32,8 +32,8 @@ type list struct {
 	back   *resource.Fallback
 	items  int64 // of all queries
 
-	// Its records are put together, since a commit takes the objects that the list no longer has for
-	// deleted: those of earlier commits would be. parted: there were too many.
+	// Its records are put together: a commit treats objects missing from the list as deleted, which
+	// would include objects put in earlier commits. parted: there were too many records to keep.
 	recs   []schema.Record
 	bytes  int64
 	parted bool
@@ -50,7 +50,7 @@ func (c *Crawl) newList(of *resource.Resource, parent string, back *resource.Fal
 	return &list{Crawl: c, of: of, parent: parent, back: back, seed: maphash.MakeSeed(), seen: map[uint64]bool{}}
 }
 
-// begin begins another query of the list.
+// begin starts another query of the list.
 func (l *list) begin() { l.pages, l.largest, l.nothingNew = 0, 0, 0 }
 
 // outcome is the result of a query of a list.
@@ -76,14 +76,14 @@ func (l *list) walk(ctx context.Context, query url.Values) (outcome, error) {
 			if l.back == nil && l.of.Fallback != nil && failure.Status == http.StatusNotFound && cursor == "" {
 				return absentList, nil
 			}
-			if failure.Status == http.StatusBadRequest && len(l.of.Queries) > 0 { // remembered like other failures
+			if failure.Status == http.StatusBadRequest && len(l.of.Queries) > 0 { // remember this like other failures
 				l.stream(l.of, api.Side).End(failure)
 			}
 			l.sideProblem(l.of, failure.Error())
 			return endedList, nil
 		}
 		if len(l.of.Queries) > 0 && page.Total > 0 && l.AllCalls(l.of.Path, page.Total) {
-			l.sideProblem(l.of, "the list has as many calls as there are in all: the service does not seem to look at the parameter")
+			l.sideProblem(l.of, "the list has as many calls as the list of all calls: the service seems to ignore the parameter")
 			return endedList, nil
 		}
 		n, all, err := l.put(ctx, &page)
@@ -157,7 +157,7 @@ func (l *list) put(ctx context.Context, page *envelope.Page) (n int64, whole boo
 	return n, whole, l.flush(ctx)
 }
 
-// flush puts what was kept, and more.
+// flush puts the kept records and more.
 func (l *list) flush(ctx context.Context, more ...schema.Record) error {
 	recs := append(l.recs, more...)
 	l.held.Add(-l.bytes)
@@ -165,7 +165,7 @@ func (l *list) flush(ctx context.Context, more ...schema.Record) error {
 	return l.Put(ctx, recs...)
 }
 
-// endless returns why a list is not followed after a page with fresh new items; empty if it is.
+// endless returns why a list is given up after a page with fresh new items; empty if it continues.
 func (l *list) endless(page *envelope.Page, fresh int64) string {
 	if l.pages++; l.pages == 1 {
 		l.total = page.Total

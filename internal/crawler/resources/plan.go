@@ -13,7 +13,7 @@ import (
 )
 
 // Plan forecasts the requests for the resources. calls is the number of calls in the list of all
-// calls. A list that was never complete the first page is requested, for its count.
+// calls. It requests the first page of each list that was never complete, for its count.
 func (c *Crawl) Plan(ctx context.Context, calls int64) ([]forecast.Resource, error) {
 	all := make(map[*resource.Resource]*forecast.Resource, len(c.Resources))
 	var out []forecast.Resource
@@ -97,8 +97,8 @@ func (c *Crawl) ask(ctx context.Context, of *resource.Resource, p *forecast.Reso
 	return objects, nil
 }
 
-// planParts forecasts the records and lists of single objects. Each list is taken to fit on one
-// page, except as far as its items are known or counted.
+// planParts forecasts the records and lists of single objects. Each list is assumed to fit on one
+// page, unless its items are known or counted.
 func (c *Crawl) planParts(ctx context.Context, of *resource.Resource, objects forecast.Range, calls int64,
 	all map[*resource.Resource]*forecast.Resource) error {
 	if !of.Parts() {
@@ -130,7 +130,7 @@ func (c *Crawl) planParts(ctx context.Context, of *resource.Resource, objects fo
 			}
 			lists = lists.Plus(forecast.Range{Most: forecast.Grown(more) / PageSize})
 		}
-		if len(child.Queries) > 0 { // it may be refused
+		if len(child.Queries) > 0 { // the query may be refused
 			lists.Least = min(1, lists.Least)
 		}
 		all[child].Lists = lists
@@ -153,7 +153,7 @@ func (c *Crawl) planLasting(ctx context.Context, all map[*resource.Resource]*for
 			}
 			all[of].Records.Least++
 		}
-		all[of].Records.Most = -1 // objects that are not listed yet have them, too
+		all[of].Records.Most = -1 // objects not listed yet have them as well
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ import (
 // Report reports the requests for one resource and their results.
 type Report struct {
 	Name     string
-	Requests int64 // without failed attempts that were retried
+	Requests int64 // excluding failed attempts that were retried
 	Lists    int64 // complete ones
 	Items    int64 // on all lists, including incomplete ones
 	Records  int64 // objects' own
@@ -38,7 +38,7 @@ type Report struct {
 // night.
 const badLists = 3
 
-// dueList reports whether a list of the whole is to be requested in this run.
+// dueList reports whether this run requests the list of a whole resource.
 func (c *Crawl) dueList(of *resource.Resource) bool {
 	if of.Single && c.Organization == "" {
 		return false
@@ -46,22 +46,22 @@ func (c *Crawl) dueList(of *resource.Resource) bool {
 	return of.Every == 0 || c.outdated(of, c.Store.Listed(of))
 }
 
-// outdated reports whether a list is too old, by the time when it was complete, ms UTC.
+// outdated reports whether a list is too old. listed is the time of its last complete listing, ms
+// UTC.
 func (c *Crawl) outdated(of *resource.Resource, listed int64) bool {
 	return of.Every > 0 && c.Now()-listed >= (of.Every-streams.Slack).Milliseconds()
 }
 
-// dueOf reports whether the list of one parent is to be requested in this run although the parent
-// did not change: it never was, or too long ago.
+// dueOf reports whether this run requests the list of a parent that did not change: it was never
+// listed, or too long ago.
 func (c *Crawl) dueOf(of *resource.Resource, listed int64) bool {
 	return slices.Contains(c.Resources, of) && (listed == 0 || c.outdated(of, listed))
 }
 
-// unread is the error of a store that cannot return what is to be fetched.
+// unread returns the error of a store that cannot return the objects to fetch.
 func unread(err error) error { return fmt.Errorf("read the objects to fetch: %w", err) }
 
-// Lists lists the resources that have a list of the whole. Failures are reported, and do not end
-// the run.
+// Lists lists the resources with a list of their own. Failures are reported and do not end the run.
 func (c *Crawl) Lists(ctx context.Context) error {
 	workers := c.workers(ctx)
 	for _, of := range c.Resources {
@@ -84,7 +84,7 @@ func (c *Crawl) workers(ctx context.Context) *pool.ContextPool {
 	return pool.New().WithMaxGoroutines(c.Workers).WithContext(ctx).WithCancelOnError().WithFirstError()
 }
 
-// Parts fetches the records and lists of single objects: of those that changed, and of those whose
+// Parts fetches the records and lists of single objects: of changed objects, and of those whose
 // lists are old.
 func (c *Crawl) Parts(ctx context.Context) error {
 	for _, of := range c.Resources {
@@ -103,8 +103,8 @@ func (c *Crawl) Parts(ctx context.Context) error {
 	return nil
 }
 
-// each calls fetch for every incomplete object. The others wait for the first: the service may refuse
-// a parameter, and then none of them is requested.
+// each calls fetch for every incomplete object. The others wait for the first one: if the service
+// refuses a parameter there, none of them is requested.
 func (c *Crawl) each(ctx context.Context, of *resource.Resource, fetch func(context.Context, *resource.Resource, string) error) error {
 	workers, first := c.workers(ctx), streams.NewSignal()
 	begun := false
@@ -235,7 +235,7 @@ func (c *Crawl) listObjects(ctx context.Context, of *resource.Resource, parent s
 	switch {
 	case err != nil || !absent:
 		return complete, err
-	case of.Fallback.Of != nil: // the objects that name them are fetched first
+	case of.Fallback.Of != nil: // the objects that refer to them are fetched first
 		c.mu.Lock()
 		c.unlisted[of] = true
 		c.mu.Unlock()
@@ -275,7 +275,7 @@ func (c *Crawl) listFrom(ctx context.Context, of *resource.Resource, parent stri
 // listed makes the record of a complete list.
 func (c *Crawl) listed(of *resource.Resource, parent string, l schema.Listed) schema.Record {
 	c.side(of, func(r *Report) { r.Lists++; c.bad[of] = 0 })
-	body, _ := json.Marshal(l) // numbers cannot fail
+	body, _ := json.Marshal(l) // integers always encode
 	return schema.Record{Resource: of.Name, Kind: schema.KindListed, CallID: parent, FetchedAt: c.Now(), Body: body}
 }
 
@@ -390,7 +390,7 @@ func (c *Crawl) sideOf(of *resource.Resource) *Report {
 	return &c.reports[i]
 }
 
-// noteProblem records a problem, and reports whether it is the resource's first.
+// noteProblem records a problem, and reports whether it is the first of the resource.
 func (c *Crawl) noteProblem(of *resource.Resource, why string) (first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

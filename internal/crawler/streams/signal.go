@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// Signal is an event that the streams of a run wait for.
+// Signal is an event that parts of a run wait for.
 type Signal struct {
 	once *sync.Once
 	done chan struct{}
 }
 
-// NewSignal returns an event to come.
+// NewSignal returns an event that has not happened.
 func NewSignal() Signal { return Signal{new(sync.Once), make(chan struct{})} }
 
-// Fire makes it happen; again has no effect.
+// Fire signals the event. Repeated calls have no effect.
 func (s Signal) Fire() { s.once.Do(func() { close(s.done) }) }
 
-// Fired reports whether it has happened.
+// Fired reports whether the event has happened.
 func (s Signal) Fired() bool {
 	select {
 	case <-s.done:
@@ -28,7 +28,8 @@ func (s Signal) Fired() bool {
 	}
 }
 
-// Await waits for the event, and returns false if ctx is done or the time is over; zero: no limit.
+// Await waits for the event. It returns false if ctx is done or the limit is over first; zero: no
+// limit.
 func (s Signal) Await(ctx context.Context, limit time.Duration) bool {
 	var over <-chan time.Time
 	if limit > 0 {

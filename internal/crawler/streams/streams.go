@@ -1,5 +1,6 @@
 // Package streams gives each optional operation of a run its allowance of requests and time, and
-// remembers which of them were given up, so that the next nights do not waste the same again.
+// remembers which of them were given up, so that the next nights do not waste the same resources
+// again.
 package streams
 
 import (
@@ -15,11 +16,11 @@ import (
 	"callhouse/internal/words"
 )
 
-// Slack is how much earlier than after whole days an operation may be repeated: a run may begin
+// Slack is how much an operation may be repeated early, relative to whole days: a run may begin
 // slightly earlier than the previous one.
 const Slack = 12 * time.Hour
 
-// What operations may waste.
+// The allowances of operations.
 var (
 	// list is the allowance of a resource's lists, and of its records.
 	list = api.Allowance{Failures: 12, Time: 2 * time.Minute, Slow: 10 * time.Second}
@@ -30,7 +31,7 @@ var (
 	Relist = api.Allowance{Failures: 12, Time: 3 * time.Minute, Slow: 30 * time.Second}
 	// Verify is the allowance for comparing transcripts of v2 with v3.
 	Verify = api.Allowance{Failures: 12, Time: 3 * time.Minute, Slow: 30 * time.Second}
-	// Links is the allowance for records that are requested for new links to recordings.
+	// Links is the allowance for records requested for new links to recordings.
 	Links = api.Allowance{Failures: 12, Time: 3 * time.Minute, Slow: 30 * time.Second}
 	// lists is the common allowance of all lists and records of resources.
 	lists = api.Allowance{Time: 6 * time.Minute}
@@ -39,13 +40,13 @@ var (
 // Config configures how streams are remembered.
 type Config struct {
 	Rest    func(of string) schema.Rest // as of the last commit; nil: nothing is remembered
-	Anyway  bool                        // operations that rest are requested nevertheless
+	Anyway  bool                        // request operations even if they rest
 	Now     func() int64                // ms since 1970 UTC
 	Secrets *words.Secrets
 	Put     func(context.Context, ...schema.Record) error
 }
 
-// Set are the streams of one run. It is safe for concurrent use.
+// Set is the set of streams of one run. It is safe for concurrent use.
 type Set struct {
 	Config
 	lists *api.Stream
@@ -96,8 +97,8 @@ func (s *Stream) Idle() string {
 	return s.until() + ": " + s.Rest.Why
 }
 
-// Ended returns until when the operation is skipped from now on, because this run has given it up;
-// empty if it has not.
+// Ended returns until when the operation is skipped because this run has given it up; empty if it
+// has not.
 func (s *Stream) Ended() string {
 	if s.idle || s.Over() == nil {
 		return ""
@@ -127,7 +128,7 @@ func (s *Set) Remember(ctx context.Context) error {
 		default:
 			continue
 		}
-		body, _ := json.Marshal(of.Rest) // texts and numbers cannot fail
+		body, _ := json.Marshal(of.Rest) // texts and numbers always encode
 		recs = append(recs, schema.Record{Kind: schema.KindRest, FetchedAt: s.Now(), Body: body})
 	}
 	return s.Put(ctx, recs...)

@@ -9,12 +9,12 @@ import (
 	"syscall"
 )
 
-// headroom is the address space that a statement's process may take besides its
-// memory: for stacks of threads, Go's heap, and what allocators hold back.
+// headroom is the address space that a statement's process may use beyond its memory: for thread
+// stacks, Go's heap and the reserves of allocators.
 const headroom = 768 << 20
 
-// Limit lets this process take that many more bytes of memory, and write files up to a size.
-// It writes no core if that kills it.
+// Limit limits this process to memory bytes in addition to its current memory, and to files of at
+// most file bytes. It also disables core files.
 func Limit(memory, file int64) error {
 	if err := LimitSpace(memory + headroom); err != nil {
 		return err
@@ -22,22 +22,22 @@ func Limit(memory, file int64) error {
 	if err := limitData(memory + dataHeadroom); err != nil {
 		return err
 	}
-	// By default Go's heap doubles before it collects, which would take what DuckDB needs.
+	// By default Go's heap doubles before a collection, which would use up DuckDB's memory.
 	var held runtime.MemStats
 	runtime.ReadMemStats(&held)
 	debug.SetMemoryLimit(int64(held.Sys-held.HeapReleased) + dataHeadroom)
-	signal.Ignore(syscall.SIGXFSZ) // so that what writes too much gets an error
+	signal.Ignore(syscall.SIGXFSZ) // so that a write beyond the limit returns an error
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: uint64(file), Max: uint64(file)}); err != nil {
 		return err
 	}
 	return syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{})
 }
 
-// dataHeadroom is what stacks of threads and Go's heap may take of it.
+// dataHeadroom is the part of it for thread stacks and Go's heap.
 const dataHeadroom = 32 << 20
 
-// limitData lets this process make that many more bytes writable: unlike address space, most of
-// these are used, so that they bound what the process holds.
+// limitData limits the writable memory of this process to its current size plus more bytes. Unlike
+// address space, most of it is used, so this bounds the process's memory.
 func limitData(more int64) error {
 	raw, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
@@ -51,8 +51,8 @@ func limitData(more int64) error {
 	return syscall.Setrlimit(syscall.RLIMIT_DATA, &syscall.Rlimit{Cur: data, Max: data})
 }
 
-// LimitSpace lets this process take that many more bytes of address space. DuckDB then has
-// an error for what it would otherwise take beyond its own limit.
+// LimitSpace limits the address space of this process to its current size plus more bytes. DuckDB
+// then gets an error for allocations beyond its own limit.
 func LimitSpace(more int64) error {
 	var pages int64
 	raw, err := os.ReadFile("/proc/self/statm")

@@ -1,5 +1,5 @@
-// Package process lends processes that may take only so much: this program starts itself
-// again, without keys in its environment, for statements that could take too much of anything.
+// Package process starts processes with limited resources: for statements that could use too much,
+// this program starts itself again, without keys in the environment.
 package process
 
 import (
@@ -16,8 +16,8 @@ import (
 	"callhouse/internal/words"
 )
 
-// Self returns the command that starts this program again as one of its hidden commands.
-// Its environment is a locale and what env adds.
+// Self returns the command that starts this program again as one of its hidden commands. Its
+// environment is a locale and env.
 func Self(ctx context.Context, name string, env ...string) *exec.Cmd {
 	self, err := os.Executable()
 	cmd := exec.CommandContext(ctx, self, name)
@@ -27,7 +27,7 @@ func Self(ctx context.Context, name string, env ...string) *exec.Cmd {
 	return cmd
 }
 
-// Process is a process that was started.
+// Process is a started process.
 type Process struct {
 	cmd   *exec.Cmd
 	stdin io.Closer
@@ -35,8 +35,8 @@ type Process struct {
 	temp  *scratch.Dir
 }
 
-// Start starts a command that calls Job, and gives it the job. The process has a temporary
-// folder of its own, since a killed process leaves its files behind. Call Wait, then Clear.
+// Start starts a command that calls Job, and sends it the job. The process has its own temporary
+// folder, since a killed process leaves its files behind. Call Wait, then Clear.
 func Start(cmd *exec.Cmd, kind scratch.Kind, job any) (*Process, error) {
 	raw, err := json.Marshal(job)
 	if err != nil {
@@ -48,7 +48,7 @@ func Start(cmd *exec.Cmd, kind scratch.Kind, job any) (*Process, error) {
 	}
 	cmd.Env = append(cmd.Env, "TMPDIR="+p.temp.Path)
 	cmd.Stderr = &p.trace
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C comes to this process, which ends the other
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that only this process receives Ctrl-C; it ends the other
 	stdin, err := cmd.StdinPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -57,11 +57,11 @@ func Start(cmd *exec.Cmd, kind scratch.Kind, job any) (*Process, error) {
 		return nil, errors.Join(err, p.temp.Remove())
 	}
 	p.stdin = stdin
-	_, _ = stdin.Write(append(raw, '\n')) // a process that does not read it has ended
+	_, _ = stdin.Write(append(raw, '\n')) // fails only if the process has ended
 	return p, nil
 }
 
-// Pid returns the number by which the system knows the process.
+// Pid returns the system's id of the process.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
 // Wait waits for the end of the process.
@@ -70,17 +70,17 @@ func (p *Process) Wait() error { return p.cmd.Wait() }
 // Stop ends the process's stdin, which asks it to end. It may be called more than once.
 func (p *Process) Stop() { _ = p.stdin.Close() }
 
-// Trace returns what the process printed when it died. It must have ended.
+// Trace returns the error output of a crashed process. The process must have ended.
 func (p *Process) Trace() string { return p.trace.String() }
 
-// Clear removes the files of a process that has ended.
+// Clear removes the files of the process, which must have ended.
 func (p *Process) Clear() error { return p.temp.Remove() }
 
-// ErrAlone says that this program has not started the process.
+// ErrAlone reports that the process was not started by this program.
 var ErrAlone = errors.New("this command is internal")
 
-// Job reads the job of this process. over is called when stdin ends: the process that wants the
-// answer has ended, or wants it no more.
+// Job reads the job of this process. over is called when stdin ends: the process that started this
+// one has ended, or no longer needs the answer.
 func Job(stdin io.Reader, job any, over func()) error {
 	in := bufio.NewReader(stdin)
 	line, err := in.ReadBytes('\n')

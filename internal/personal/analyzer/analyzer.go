@@ -1,9 +1,9 @@
-// Package analyzer asks a service for the personal data that has no structure, such as names. The
-// service answers POST /analyze as Presidio's analyzer does: it takes a text and a language, and
+// Package analyzer uses a service to find personal data without a structure, such as names. The
+// service answers POST /analyze like Presidio's analyzer: it takes a text and a language, and
 // returns places in the text, in characters, with a type and a score.
 //
-// A service may be slow, or fail, and nobody waits for it long: a request has a time limit, few are
-// sent at once, and after some failures none are sent for a while. What was not answered fails.
+// The service may be slow or fail. So every request has a timeout, few are sent at once, and after
+// several failures none are sent for a while. Texts without an answer return an error.
 package analyzer
 
 import (
@@ -26,12 +26,13 @@ import (
 	"callhouse/internal/personal/kinds"
 )
 
-// Config is the service and what it should look for.
+// Config configures the service and the types to find.
 type Config struct {
 	URL      string // of the service; /analyze is added
 	Language string
 	Entities []string // types, such as PERSON
-	// Hurried limits the time that is spent waiting for answers to a minute and a quarter of all time.
+	// Hurried limits the time spent waiting for answers to a minute plus a quarter of the elapsed
+	// time.
 	Hurried bool
 }
 
@@ -39,15 +40,15 @@ type Config struct {
 const (
 	timeout      = 10 * time.Second
 	mostAtOnce   = 4
-	mostFailures = 3 // in a row; then none are sent for rest
+	mostFailures = 3 // consecutive failures before a pause of rest
 	rest         = 30 * time.Second
 	mostText     = 20_000 // bytes in one request, unless one text is longer
 	mostAnswer   = 8 << 20
-	mostKnown    = 8192 // answers that are remembered
+	mostKnown    = 8192 // cached answers
 	leastScore   = 0.5
 )
 
-// Client asks the service. It is safe for concurrent use.
+// Client sends texts to the service. It is safe for concurrent use.
 type Client struct {
 	Config
 	address string
@@ -58,12 +59,12 @@ type Client struct {
 
 	mu       sync.Mutex
 	failures int
-	until    time.Time     // nothing is asked before
-	waited   time.Duration // for answers
+	until    time.Time     // no requests are sent before
+	waited   time.Duration // total wait for answers
 	known    map[uint64][]place
 }
 
-// place is a part of a text that the service found.
+// place is a part of a text found by the service.
 type place struct {
 	from, to int // bytes
 	kind     kinds.Kind
@@ -75,16 +76,16 @@ var entity = regexp.MustCompile(`^[A-Z][A-Z_]{0,30}$`)
 func New(c Config) (*Client, error) {
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
-		return nil, errors.New("the address of a service is like http://localhost:3000, without user and password")
+		return nil, errors.New("the address must be like http://localhost:3000, without user and password")
 	}
 	for _, e := range c.Entities {
 		if !entity.MatchString(e) {
-			return nil, fmt.Errorf("%q is no type of Presidio's, such as PERSON", e)
+			return nil, fmt.Errorf("%q is not a Presidio entity type, such as PERSON", e)
 		}
 	}
 	return &Client{Config: c, address: strings.TrimRight(c.URL, "/") + "/analyze", slots: make(chan struct{}, mostAtOnce),
 		seed: maphash.MakeSeed(), began: time.Now(), known: map[uint64][]place{},
-		http: http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: mostAtOnce}, // no proxy: it would read along
+		http: http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: mostAtOnce}, // no proxy, since it could read the texts
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}, nil
 }
 
@@ -111,11 +112,11 @@ func (c *Client) Find(texts []string) (found [][]personal.Span, err error) {
 	return found, nil
 }
 
-// replaced are replacements of what was recognized before.
+// replaced matches replacements of values that were already recognized.
 var replaced = regexp.MustCompile(`\[[a-z][a-z_]*(:[a-p]{16})?\]`)
 
-// spansIn returns the spans in a text, which begins at a byte of what was asked. They do not overlap,
-// and leave out what is replaced already.
+// spansIn returns the spans in a text that begins at byte at of the request. They do not overlap,
+// and exclude values that were already replaced.
 func spansIn(text string, at int, places []place) (spans []personal.Span) {
 	var of []kinds.Kind // by byte
 	for _, p := range places {
@@ -147,9 +148,9 @@ func spansIn(text string, at int, places []place) (spans []personal.Span) {
 	return spans
 }
 
-var errResting = errors.New("the service failed before, and is not asked again yet")
+var errResting = errors.New("the service failed recently and is not used for a moment")
 
-// enter waits for the right to send a request.
+// enter waits for permission to send a request.
 func (c *Client) enter() error {
 	c.slots <- struct{}{}
 	c.mu.Lock()
@@ -165,7 +166,7 @@ func (c *Client) enter() error {
 	return nil
 }
 
-// leave counts what became of a request.
+// leave records the result of a request.
 func (c *Client) leave(began time.Time, failed bool) {
 	<-c.slots
 	c.mu.Lock()
@@ -180,7 +181,7 @@ func (c *Client) leave(began time.Time, failed bool) {
 	}
 }
 
-// ask returns what the service finds in a text.
+// ask returns the places that the service finds in a text.
 func (c *Client) ask(text string) (places []place, err error) {
 	hash := maphash.String(c.seed, text)
 	c.mu.Lock()
@@ -237,7 +238,7 @@ func (c *Client) send(text string) ([]place, error) {
 		Score float64 `json:"score"`
 	}
 	if err := json.Unmarshal(raw, &answer); err != nil || answer == nil {
-		return nil, fmt.Errorf("POST %s: the answer is no list of places", c.address)
+		return nil, fmt.Errorf("POST %s: the answer is not a list of places", c.address)
 	}
 	bytesAt := make([]int, 0, len(text)+1) // by character
 	for i := range text {
@@ -247,7 +248,7 @@ func (c *Client) send(text string) ([]place, error) {
 	places := []place{}
 	for _, a := range answer {
 		if a.Start < 0 || a.End < a.Start || a.End >= len(bytesAt) {
-			return nil, fmt.Errorf("POST %s: the answer has a place outside of the text", c.address)
+			return nil, fmt.Errorf("POST %s: the answer has a place outside the text", c.address)
 		}
 		if a.Score >= leastScore && slices.Contains(c.Entities, a.Type) {
 			places = append(places, place{bytesAt[a.Start], bytesAt[a.End], kinds.Kind(strings.ToLower(a.Type))})

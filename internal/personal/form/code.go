@@ -2,7 +2,7 @@ package form
 
 import "strings"
 
-// IsCode reports whether a word of letters in a text begins an IBAN or the number of a passport.
+// IsCode reports whether a word of letters in a text begins an IBAN or a passport number.
 func IsCode(text string, at, end int) (is bool) {
 	switch end - at {
 	case 1:
@@ -15,8 +15,8 @@ func IsCode(text string, at, end int) (is bool) {
 	return is
 }
 
-// PassportAt returns the number of a passport that begins with a letter, and where it ends; 0 if there
-// is none.
+// PassportAt returns the passport number that begins with a letter, and its end; 0 if there is
+// none.
 func PassportAt(text string, at int) (number string, end int) {
 	end = at + 1
 	for end < len(text) && end <= at+passportLength && isAlnum(text[end]) {
@@ -31,7 +31,7 @@ func PassportAt(text string, at int) (number string, end int) {
 	return number, end
 }
 
-// IBANAt returns the IBAN that begins with two letters, and where it ends; 0 if there is none.
+// IBANAt returns the IBAN that begins with two letters, and its end; 0 if there is none.
 func IBANAt(text string, at int) (number string, end int) {
 	first := at + 2
 	if first < len(text) && (text[first] == ' ' || text[first] == '-') {

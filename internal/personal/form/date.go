@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Date returns the date, as 1992-03-15, that digits may be: YYMMDD, YYYYMMDD, MMDDYYYY,
-// DDMMYYYY and so on, with the shape of their groups; empty if they are none.
+// Date returns the date, as 1992-03-15, that digits may stand for: YYMMDD, YYYYMMDD, MMDDYYYY,
+// DDMMYYYY and so on, given the lengths of their groups; empty if they are not a date.
 func Date(d string, shape []int) string {
 	if len(shape) == 3 && max(shape[0], shape[1], shape[2]) <= 4 {
 		a, b, c := d[:shape[0]], d[shape[0]:shape[0]+shape[1]], d[shape[0]+shape[1]:]
@@ -39,7 +39,7 @@ func dateOf(y, m, d string) string {
 	return BornOn(year, month, day, len(y) == 2)
 }
 
-// BornOn returns the day on which somebody may have been born; short: the year lacks its century.
+// BornOn returns the day if it is a possible date of birth. short: the year lacks its century.
 func BornOn(year, month, day int, short bool) string {
 	if short {
 		if year += 1900; year < 1930 {

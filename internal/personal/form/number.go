@@ -1,5 +1,5 @@
-// Package form tells whether digits and letters have the form of a number that identifies somebody: its
-// checksum, its prefix, or the date in it. It knows no texts.
+// Package form checks whether digits and letters have the form of a number that identifies a
+// person: its checksum, its prefix, or the date in it. It does not read texts.
 package form
 
 import (
@@ -23,7 +23,7 @@ func luhn(d string) bool {
 	return sum%10 == 0
 }
 
-// IsCard reports whether digits are a payment card's: known prefix, its length, Luhn.
+// IsCard reports whether digits are a payment card number: a known prefix, its length, Luhn.
 func IsCard(d string) bool {
 	if len(d) < 14 || len(d) > 19 {
 		return false
@@ -47,7 +47,7 @@ func IsCard(d string) bool {
 	return ok && luhn(d)
 }
 
-// birth returns the date of six digits YYMMDD in a century, if there is one.
+// birth returns the date of six digits YYMMDD in a century, if it exists.
 func birth(d string, century int) (time.Time, bool) {
 	y, _ := strconv.Atoi(d[:2])
 	m, _ := strconv.Atoi(d[2:4])
@@ -60,12 +60,12 @@ func date(y, m, d int) (time.Time, bool) {
 	return t, m >= 1 && m <= 12 && d >= 1 && t.Day() == d
 }
 
-// noChecksum is when registration numbers began to be issued without a checksum.
+// noChecksum is the start of registration numbers without a checksum.
 var noChecksum = time.Date(2020, 10, 1, 0, 0, 0, 0, time.UTC)
 
-// IsRRN reports whether digits are a Korean registration number: of a resident or, from 5 to 8 in
-// the seventh place, of a foreigner. sure says that its form or context shows what it is, so that
-// one without a checksum is accepted if it may have been issued since October 2020.
+// IsRRN reports whether digits are a Korean registration number: of a resident or, with 5 to 8 in
+// the seventh place, of a foreigner. sure means that its form or context identifies it, so that it
+// is accepted without a checksum if it may have been issued since October 2020.
 func IsRRN(d string, sure bool) bool {
 	if len(d) != 13 {
 		return false
@@ -113,7 +113,7 @@ func IsSSN(d string) bool {
 	return len(d) == 9 && d[:3] != "000" && d[:3] != "666" && d[0] != '9' && d[3:5] != "00" && d[5:] != "0000"
 }
 
-// IsLicence reports whether digits are in the form of a Korean driving licence's.
+// IsLicence reports whether digits have the form of a Korean driving licence number.
 func IsLicence(d string) bool {
 	if len(d) != 12 {
 		return false
@@ -122,7 +122,7 @@ func IsLicence(d string) bool {
 	return region >= 11 && region <= 28
 }
 
-// ibanLength is the length of an IBAN by country.
+// ibanLength maps countries to the lengths of their IBANs.
 var ibanLength = func() map[string]int {
 	out := map[string]int{}
 	for _, s := range strings.Fields("AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DK18 DO28 " +
@@ -134,7 +134,8 @@ var ibanLength = func() map[string]int {
 	return out
 }()
 
-// IsIBAN reports whether upper-case letters and digits are an IBAN: its country's length, mod 97.
+// IsIBAN reports whether upper-case letters and digits are an IBAN, by its country's length and mod
+// 97.
 func IsIBAN(s string) bool {
 	if len(s) < 5 || ibanLength[s[:2]] != len(s) {
 		return false
@@ -151,10 +152,10 @@ func IsIBAN(s string) bool {
 	return rest == 1
 }
 
-// passportLength is the length of a Korean passport's number.
+// passportLength is the length of a Korean passport number.
 const passportLength = 9
 
-// IsPassport reports whether a word has the form of a Korean passport's number: M12345678, or since
+// IsPassport reports whether a word has the form of a Korean passport number: M12345678, or since
 // 2021 M123A4567.
 func IsPassport(s string) bool {
 	if len(s) != passportLength || !strings.Contains("MSRGD", s[:1]) {

@@ -1,5 +1,6 @@
-// Package kinds names the kinds of personal data. It is apart from the recognizers so that programs
-// that only name kinds do not link them, whose tables are made at start-up.
+// Package kinds names the kinds of personal data. It is separate from the recognizers, so that
+// programs that only need the names do not link the recognizers, whose tables are built at
+// start-up.
 package kinds
 
 // Kind is a kind of personal data.
@@ -21,7 +22,7 @@ const (
 	Account  Kind = "account"
 )
 
-// All are all kinds, without those of custom patterns.
+// All lists all kinds, except those of custom patterns.
 var All = []Kind{Card, RRN, Passport, Licence, Business, SSN, IBAN, Phone, Email, IP, DOB, Account}
 
 // Names returns the names of all kinds.

@@ -22,7 +22,7 @@ func (t Type) Param(raw []byte, isBinary bool) (_ any, err error) {
 	if isBinary && t.OID == bytea.OID {
 		return bytes.Clone(raw), nil // the message's memory is reused
 	}
-	if isBinary && t.Name != Text.Name && t.OID != json.OID { // whose forms are the same
+	if isBinary && t.Name != Text.Name && t.OID != json.OID { // the two forms of these are the same
 		if raw, err = t.textOf(raw); err != nil {
 			return nil, fmt.Errorf("the value of a parameter is not a binary %s", t.Name)
 		}

@@ -22,7 +22,7 @@ func (t Type) AppendText(dst []byte, v *value.Value, loc *time.Location) []byte 
 		return append(dst, 'f')
 	case value.Exact:
 		return v.AppendNumber(dst, math.MaxUint8)
-	case value.Float: // Postgres uses an exponent if the shortest digits need more places than this
+	case value.Float: // Postgres uses an exponent if the shortest digits need more decimal places than this
 		if v.Scale == 32 {
 			return v.AppendFloat(dst, 1e-4, 1e6)
 		}

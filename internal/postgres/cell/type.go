@@ -11,7 +11,7 @@ import (
 type Type struct {
 	OID  uint32
 	Name string // in pg_type
-	Size int16  // in bytes; -1: variable
+	Size int16  // bytes; -1: variable
 	Mod  int32  // type modifier, such as the precision of numeric; -1: none
 	Elem *Type  // of an array
 }
@@ -71,7 +71,7 @@ func Of(duck string) Type {
 	var width, scale int32
 	if n, _ := fmt.Sscanf(duck, "DECIMAL(%d,%d)", &width, &scale); n == 2 {
 		t := numeric
-		if width < 38 || scale > 0 { // otherwise it is a sum
+		if width < 38 || scale > 0 { // otherwise it is the type of a sum
 			t.Mod = width<<16 | scale + 4
 		}
 		return t

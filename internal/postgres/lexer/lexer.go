@@ -56,7 +56,7 @@ func (t Token) Value() string {
 	return strings.NewReplacer("''", "'", `\'`, "'", `\\`, `\`, `\t`, "\t", `\n`, "\n", `\r`, "\r").Replace(s)
 }
 
-// inner returns the text between quotes, of which the last may be missing.
+// inner returns the text between quotes. The closing quote may be missing.
 func inner(text string, quote byte) string {
 	s := text[strings.IndexByte(text, quote)+1:]
 	return strings.TrimSuffix(s, string(quote))
@@ -260,9 +260,9 @@ func (s Statement) aliases() map[string]bool {
 	return out
 }
 
-// ForDuckDB returns a statement's text with the spellings replaced that DuckDB's parser refuses or
-// loses: OPERATOR(pg_catalog.~), pg_catalog before a type that is a keyword, #>, and tables named
-// by a keyword.
+// ForDuckDB returns a statement's text without the spellings that DuckDB's parser refuses or loses:
+// OPERATOR(pg_catalog.~), pg_catalog before a type that is a keyword, #>, and tables named by a
+// keyword.
 func (s Statement) ForDuckDB() string {
 	var b strings.Builder
 	done := 0
@@ -326,7 +326,7 @@ func (s Statement) ForDuckDB() string {
 // not support.
 var Likes = []string{"like_any", "ilike_any", "not_like_any", "not_ilike_any", "like_all", "ilike_all", "not_like_all", "not_ilike_all"}
 
-// likeAny returns which of Likes begins at a token, and the parentheses of its list.
+// likeAny returns the function of Likes that begins at a token, and the parentheses of its list.
 func (s Statement) likeAny(i int) (name string, open, end int) {
 	if s.Tokens[i].Is("not") {
 		name, i = "not_", i+1

@@ -1,5 +1,5 @@
-// Package audio reads the containers of recordings: which format a file has, how long it plays, on
-// how many channels, and whether its end is missing. It decodes no sound and opens no file.
+// Package audio reads the container formats of recordings: the format, duration and number of
+// channels of a file, and whether its end is missing. It decodes no sound and opens no files.
 package audio
 
 import (
@@ -16,8 +16,8 @@ import (
 // Info describes a recording.
 type Info struct {
 	Format   Format
-	Duration time.Duration // zero: the file does not say
-	Channels int           // zero: the file does not say
+	Duration time.Duration // zero: unspecified
+	Channels int           // zero: unspecified
 }
 
 // Format is a container of audio. It is also the extension of its files.
@@ -33,7 +33,7 @@ const (
 	WebM Format = "webm"
 )
 
-// Formats are all formats.
+// Formats lists all formats.
 var Formats = []Format{MP3, WAV, Ogg, MP4, FLAC, WebM}
 
 // MediaType returns the media type of a format's files.
@@ -66,14 +66,14 @@ func OfMediaType(kind string) (Format, bool) {
 // ErrTruncated means that the end of a file is missing.
 var ErrTruncated = errors.New("the end of the recording is missing")
 
-// NotAudioError means that a file is no audio in a known container.
+// NotAudioError means that a file is not audio in a known container.
 type NotAudioError struct {
-	Type string // what it seems to be, as a media type
+	Type string // its apparent media type
 }
 
 func (e *NotAudioError) Error() string { return "not audio in a known format, but " + e.Type }
 
-// containers are the known formats: how their files begin, and who reads them.
+// containers are the known formats, with the beginnings of their files and their readers.
 var containers = []struct {
 	format Format
 	begins func(head []byte) bool
@@ -91,9 +91,9 @@ func at(head []byte, offset int, text string) bool {
 	return len(head) >= offset+len(text) && string(head[offset:offset+len(text)]) == text
 }
 
-// Read reads a file's headers. Its time grows with the number of frames or pages, its memory does
-// not. The error is ErrTruncated, a *NotAudioError, one that says what is wrong with the container,
-// or one of r.
+// Read reads a file's headers. Its time grows with the number of frames or pages; its memory does
+// not. The error is ErrTruncated, a *NotAudioError, one that describes a fault in the container, or
+// one of r.
 func Read(r io.ReaderAt, size int64) (Info, error) {
 	head := make([]byte, min(512, size))
 	f := file{r, size}

@@ -6,7 +6,7 @@ import (
 	"errors"
 )
 
-// Tables of MPEG audio, layer III: kbit/s by index, and samples a second.
+// Tables of MPEG audio, layer III: kbit/s by index, and samples per second.
 var (
 	kbits1 = [15]int64{0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320}
 	kbits2 = [15]int64{0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160}
@@ -83,7 +83,7 @@ func readMP3(f file) (Info, error) {
 		if frames == 0 {
 			rate, info.Channels = fr.rate, fr.channels
 			if n, ok := index(&w, offset, fr); ok {
-				promised, frames = n, -1 // the index is a frame of silence, and not counted
+				promised, frames = n, -1 // the index is a silent frame, which is not counted
 				samples = -fr.samples
 			}
 		}
@@ -131,7 +131,7 @@ func afterTags(f file) (offset int64, err error) {
 	}
 }
 
-// index returns the number of frames that the first one promises, if it is an index (Xing).
+// index returns the number of frames recorded in the first one, if that is an index (Xing).
 func index(w *window, offset int64, fr frame) (frames int64, ok bool) {
 	// It comes after the side information, whose size depends on version and channels.
 	side := int64(32)
@@ -145,7 +145,7 @@ func index(w *window, offset int64, fr frame) (frames int64, ok bool) {
 	if err != nil || (string(b[:4]) != "Xing" && string(b[:4]) != "Info") {
 		return 0, false
 	}
-	if b[7]&1 == 0 { // no number
+	if b[7]&1 == 0 { // without the number of frames
 		return 0, true
 	}
 	return int64(binary.BigEndian.Uint32(b[8:])), true

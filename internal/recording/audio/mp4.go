@@ -5,13 +5,13 @@ import (
 	"errors"
 )
 
-// box is a box of MP4: its type, and where its content lies.
+// box is a box of MP4: its type, and the place of its content.
 type box struct {
 	kind     string
 	from, to int64
 }
 
-// most bounds the boxes and the depth of a file: one of a call has some dozens.
+// Limits of the number of boxes and their depth: a recording of a call has some dozens.
 const (
 	mostBoxes = 10_000
 	mostDepth = 16
@@ -63,7 +63,7 @@ func (m *mp4) each(from, to int64, visit func(box) error) error {
 	return nil
 }
 
-// within are the boxes that hold what we read.
+// within are the boxes that contain the boxes we need.
 var within = map[string]bool{"moov": true, "trak": true, "mdia": true, "minf": true, "stbl": true}
 
 // readMP4 reads moov, which may come before or after the samples.
@@ -113,7 +113,7 @@ func (m *mp4) entry(b box) error {
 	return nil
 }
 
-// config reads the number of channels of AAC: that of the entry is often 2 for all.
+// config reads the number of channels of AAC: the entry's number is often 2 regardless.
 func (m *mp4) config(b box) error {
 	if b.kind != "esds" {
 		return nil
@@ -122,11 +122,11 @@ func (m *mp4) config(b box) error {
 	if err := m.at(h, b.from); err != nil {
 		return err
 	}
-	// Descriptors in one another: of the stream, its decoder, and the decoder's configuration.
+	// Nested descriptors: of the stream, its decoder, and the decoder's configuration.
 	for rest, heads := h[min(4, len(h)):], map[byte]int{3: 3, 4: 13}; len(rest) > 1; {
 		tag := rest[0]
 		rest = rest[1:]
-		for len(rest) > 0 && rest[0]&128 != 0 { // all bytes of the length but the last
+		for len(rest) > 0 && rest[0]&128 != 0 { // skip all bytes of the length but the last
 			rest = rest[1:]
 		}
 		rest = rest[min(1, len(rest)):]

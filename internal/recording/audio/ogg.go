@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// readOgg walks over the pages of the first stream of audio.
+// readOgg walks over the pages of the first audio stream.
 func readOgg(f file) (Info, error) {
 	var info Info
 	var serial uint32

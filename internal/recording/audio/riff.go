@@ -29,7 +29,7 @@ func readWAV(f file) (Info, error) {
 			if perSecond == 0 {
 				return info, errors.New("its samples have no format")
 			}
-			// Who writes to a pipe knows no length.
+			// A program that writes to a pipe does not know the length.
 			if length == math.MaxUint32 || length == 0 {
 				length = f.size - offset
 			}
@@ -44,7 +44,7 @@ func readWAV(f file) (Info, error) {
 	return info, errors.New("too many chunks before its samples")
 }
 
-// readFLAC reads the first block of metadata. The file does not say where it ends.
+// readFLAC reads the first metadata block. The file does not contain its own length.
 func readFLAC(f file) (Info, error) {
 	var b [26]byte
 	if err := f.at(b[:], 0); err != nil {
@@ -54,5 +54,5 @@ func readFLAC(f file) (Info, error) {
 	return Info{Duration: span(packed&(1<<36-1), packed>>44), Channels: int(packed>>41&7) + 1}, nil
 }
 
-// readWebM says no more than that it is one: browsers that record write no duration.
+// readWebM only identifies the format: browsers do not record the duration.
 func readWebM(file) (Info, error) { return Info{}, nil }

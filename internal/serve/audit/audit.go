@@ -13,7 +13,7 @@ import (
 	"callhouse/internal/words"
 )
 
-// most is the maximum of a statement's text in a line.
+// most is the maximum length of a statement's text in a line.
 const most = 8 << 10
 
 // Entry is a finished statement.

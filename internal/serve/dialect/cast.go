@@ -23,8 +23,8 @@ var instead = map[string]string{"name": "VARCHAR", "xid": "BIGINT", "cid": "BIGI
 	"cardinal_number": "INTEGER", "sql_identifier": "VARCHAR", "character_data": "VARCHAR", "yes_or_no": "VARCHAR",
 	"time_stamp": "TIMESTAMP WITH TIME ZONE", "char": "VARCHAR"}
 
-// cast gives a cast to a type that DuckDB lacks another one. Where a thing's number or its
-// name may be meant, it is the number: [Asked.top] and [Asked.nestedCast] have seen to the names.
+// cast replaces a cast to a type that DuckDB lacks. Where an object's number or name may be meant,
+// the number is used: [Asked.top] and [Asked.nestedCast] have already handled the names.
 func (a *Asked) cast(n node) {
 	t := kidOf(n, "cast_type")
 	child := kidOf(n, "child")
@@ -46,7 +46,7 @@ func (a *Asked) cast(n node) {
 	a.castTime(n, t)
 	a.shorten(n, t)
 	if a.spelled(n, "::oid", "oid", "::pg_catalog.oid", "pg_catalog.oid") {
-		a.oids(t) // which DuckDB's parser takes for bigint
+		a.oids(t) // DuckDB's parser turns these into bigint
 	}
 	if word(t, "id") == "LIST" {
 		a.array(child)
@@ -162,7 +162,7 @@ func (a *Asked) top(n any, inUnion bool) {
 	a.eachPart(of, func(part any) { a.top(part, true) })
 }
 
-// eachPart does the same for the parts of a UNION and of WITH.
+// eachPart applies do to the parts of a UNION and of WITH.
 func (a *Asked) eachPart(of node, do func(any)) {
 	if word(of, "type") != "SET_OPERATION_NODE" {
 		return

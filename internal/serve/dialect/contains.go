@@ -11,8 +11,8 @@ import (
 // deepest is the maximum depth of the JSON operand of a containment.
 const deepest = 8
 
-// contains tests JSON containment by the paths of the operand: DuckDB's own function recurses as
-// deep as a value, which can end its process.
+// contains tests JSON containment by the paths of the operand: the recursion of DuckDB's own
+// function is as deep as the value, which can end its process.
 func (a *Asked) contains(n node, args []any) {
 	info := kidOf(args[0], "cast_type", "type_info")
 	sought, of := args[1], asNode(args[0])
@@ -51,7 +51,7 @@ func (a *Asked) contains(n node, args []any) {
 			Hint: "compare fields, e.g. x ->> 'a' = '1'"}
 		return
 	}
-	if isParameter { // which must stay
+	if isParameter { // a parameter must stay in the statement
 		found = call(schemaOf, "unless_null", castTo(asNode(sought), "VARCHAR"), found)
 	}
 	a.put(n, call(schemaOf, "unless_null", of, found))

@@ -1,7 +1,7 @@
 // Package dialect translates the trees of statements written for Postgres into ones for DuckDB:
 // relations and functions of the catalog (package pgcatalog), types that DuckDB lacks, operators,
-// formats of dates. It changes DuckDB's own tree of a statement, so that what is checked is what
-// runs. It runs nothing and does not depend on a warehouse.
+// date formats. It changes DuckDB's own tree of a statement, so that the checked statement is the
+// one that runs. It runs nothing and does not depend on a warehouse.
 package dialect
 
 import (
@@ -127,7 +127,7 @@ func (a *Asked) walk(n any) {
 	}
 }
 
-// UnsupportedError reports a statement that means something else in DuckDB.
+// UnsupportedError reports a statement with a different meaning in DuckDB.
 type UnsupportedError struct {
 	Message, Hint string
 	Code          string // the SQLSTATE; empty: feature not supported
@@ -178,14 +178,14 @@ func (a *Asked) says(word string) bool {
 	return false
 }
 
-// spelled reports whether the text of an expression begins in one of several ways, whatever its case. It
-// is for what DuckDB's parser makes equal, and Postgres does not.
+// spelled reports whether the text of an expression begins in one of several ways, ignoring case.
+// It distinguishes spellings that DuckDB's parser treats as equal and Postgres does not.
 func (a *Asked) spelled(n node, ways ...string) bool {
 	at := strings.ToLower(a.at(n["query_location"]))
 	return slices.ContainsFunc(ways, func(way string) bool { return strings.HasPrefix(at, way) })
 }
 
-// isQuoted says whether a name stands in quotes anywhere in the statement.
+// isQuoted reports whether a name occurs in quotes anywhere in the statement.
 func (a *Asked) isQuoted(name string) bool {
 	if a.quotes == nil {
 		a.quotes = map[string]bool{}
@@ -200,8 +200,8 @@ func (a *Asked) isQuoted(name string) bool {
 	return a.quotes[name]
 }
 
-// columns gives columns that are calls of our functions their Postgres names, to which other parts
-// of the statement may refer, and turns a series into rows.
+// columns gives columns that are calls of our functions their Postgres names, since other parts of
+// the statement may refer to these, and turns a series into rows.
 func (a *Asked) columns(n node) {
 	for _, item := range selectOf(n) {
 		e := asNode(item)
@@ -218,7 +218,7 @@ func (a *Asked) columns(n node) {
 	}
 }
 
-// vectors are list columns of the catalog without nulls, with whether Postgres counts their
+// vectors are list columns of the catalog without nulls. The value is whether Postgres counts their
 // elements from 0.
 var vectors = map[string]bool{"indkey": true, "indclass": true, "indcollation": true, "indoption": true, "proargtypes": true,
 	"conkey": false, "confkey": false}

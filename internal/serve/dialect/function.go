@@ -109,7 +109,7 @@ func (a *Asked) currentSetting(n node, args []any) {
 }
 
 func (a *Asked) format(n node, args []any) {
-	if format, ok := constantText(args[0]); ok && verbRE.MatchString(format) { // otherwise DuckDB's own
+	if format, ok := constantText(args[0]); ok && verbRE.MatchString(format) { // otherwise DuckDB's own function is used
 		a.put(n, call("", "concat", formatted(format, args[1:])...))
 	}
 }
@@ -150,7 +150,7 @@ func (a *Asked) round(n node, args []any) {
 	if kids := argsOf(of); len(kids) == 1 && word(of, "function_name") == "-" {
 		of = kids[0]
 	}
-	if len(args) == 1 && a.kindOf(of) == float8 && classOf(of) == "CAST" { // averages are numerics there
+	if len(args) == 1 && a.kindOf(of) == float8 && classOf(of) == "CAST" { // averages are numerics in Postgres
 		a.put(n, call("", "round_even", args[0], integer(0)))
 	}
 	if len(args) == 2 {
@@ -162,7 +162,7 @@ func (a *Asked) toDate(n node, args []any) { a.parsed(n, args, "DATE") }
 
 func (a *Asked) toTimestamp(n node, args []any) { a.parsed(n, args, "TIMESTAMP WITH TIME ZONE") }
 
-// parsed reads a time from a text.
+// parsed parses a time from a text.
 func (a *Asked) parsed(n node, args []any, as string) {
 	if len(args) == 2 {
 		if format, ok := constantText(args[1]); ok {
@@ -250,8 +250,7 @@ func (a *Asked) list(of any) {
 // likes maps LIKE, ILIKE and their negations to functions with an escape character.
 var likes = map[string]string{"~~": "like_escape", "!~~": "not_like_escape", "~~*": "ilike_escape", "!~~*": "not_ilike_escape"}
 
-// operator replaces the operators of regular expressions, of which DuckDB has only one, by
-// functions.
+// operator replaces the operators of regular expressions by functions. DuckDB has only one of them.
 func (a *Asked) operator(n node, name string, args []any) {
 	if len(args) != 2 {
 		return

@@ -7,7 +7,7 @@ import (
 	"callhouse/internal/serve/pgcatalog"
 )
 
-// kind is what is known of an expression's type before DuckDB binds it.
+// kind is the known part of an expression's type before DuckDB binds it.
 type kind uint8
 
 const (
@@ -39,7 +39,7 @@ var columnKinds = sync.OnceValue(func() map[string]kind {
 	return out
 })
 
-// add records the kind of a name; conflicting kinds are unknown.
+// add records the kind of a name; a conflict makes it unknown.
 func add(to map[string]kind, name string, k kind) {
 	if before, ok := to[name]; ok && before != k {
 		k = unknown
@@ -89,7 +89,7 @@ func (a *Asked) nameColumns(n node) {
 	}
 }
 
-// kindOf returns what is known of an expression's type.
+// kindOf returns the kind of an expression.
 func (a *Asked) kindOf(of any) kind {
 	n := asNode(of)
 	switch classOf(n) {

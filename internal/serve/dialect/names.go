@@ -156,8 +156,8 @@ var typeNames = map[string]string{"VARCHAR": "text", "BIGINT": "int8", "INTEGER"
 	"TIMESTAMP_S": "timestamp", "TIMESTAMP_MS": "timestamp", "TIMESTAMP_NS": "timestamp", "DATE": "date", "TIME": "time",
 	"INTERVAL": "interval", "UUID": "uuid"}
 
-// otherCase refuses a name in quotes that is a column's in other letters: DuckDB takes it for that
-// column. A name that the statement itself gives is whatever it says.
+// otherCase refuses a quoted name that matches a column only if case is ignored: DuckDB would treat
+// it as that column. A name defined by the statement itself is allowed.
 func (a *Asked) otherCase(n node, names []any) {
 	name := text(names[len(names)-1])
 	small := strings.ToLower(name)

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// node is a part of a tree, as in DuckDB's JSON. The functions below read its members; a missing member
-// has the zero value.
+// node is a part of a tree, as in DuckDB's JSON. The functions below read its members; a missing
+// member has the zero value.
 type node = map[string]any
 
 func asNode(n any) node {
@@ -42,7 +42,7 @@ func classOf(n any) string    { return word(n, "class") }
 func aliasOf(n any) string    { return word(n, "alias") }
 func argsOf(n any) []any      { return listOf(n, "children") }
 func selectOf(n any) []any    { return listOf(n, "select_list") }
-func pathOf(n any) []any      { return listOf(n, "column_names") } // of a column: its name, after those of its schema and table, if given
+func pathOf(n any) []any      { return listOf(n, "column_names") } // of a column: its name, preceded by its schema and table, if given
 func callee(n any) string     { return small(n, "function_name") }
 func isOperator(n any) bool   { return asNode(n)["is_operator"] == true }
 func isNull(n any) bool       { return kidOf(n, "value")["is_null"] == true }

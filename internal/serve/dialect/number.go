@@ -8,8 +8,8 @@ import (
 	"callhouse/internal/serve/pgcatalog"
 )
 
-// sum gives a sum its Postgres type: DuckDB's sum of integers has a wider type, which divides like
-// integers.
+// sum gives a sum its Postgres type: DuckDB's sum of integers has a wider type and is divided like
+// an integer.
 func (a *Asked) sum(n node) {
 	args := argsOf(n)
 	if len(args) != 1 {
@@ -38,7 +38,7 @@ func (a *Asked) average(n node) {
 	a.put(n, call(schemaOf, "avg_of_intervals", a.each(n, "months", args[0]), a.each(n, "days", args[0]), a.each(n, "micros", args[0]), count))
 }
 
-// each is the sum of a part of the intervals, with the filter and window of the call.
+// each returns the sum of a part of the intervals, with the filter and window of the call.
 func (a *Asked) each(n node, part string, of any) node {
 	sum := bare(n)
 	sum["function_name"], sum["children"] = "sum", []any{call(schemaOf, "interval_"+part, of)}
@@ -110,7 +110,7 @@ func (a *Asked) toNumeric(n, t node) {
 	}
 }
 
-// times multiplies numerics: DuckDB keeps the places of both and leaves no room for more.
+// times multiplies numerics: DuckDB keeps the decimal places of both and leaves no room for more.
 func (a *Asked) times(n node, args []any) {
 	for _, arg := range args {
 		if class := classOf(arg); a.kindOf(arg) != numeric || class == "CONSTANT" {
@@ -137,7 +137,7 @@ func columnIs(n any, t string) bool {
 	return len(types) > 0 && types[0] == t
 }
 
-// nullsFirst sorts nulls like Postgres where the statement does not say.
+// nullsFirst sorts nulls like Postgres unless the statement specifies their order.
 func (a *Asked) nullsFirst(n node) {
 	if word(n, "type") == "DESCENDING" && word(n, "null_order") == "ORDER_DEFAULT" {
 		n["null_order"] = "NULLS FIRST"

@@ -143,7 +143,7 @@ func (a *Asked) guess(n any) {
 // guessWithin applies guess to a node's children.
 func (a *Asked) guessWithin(n any) {
 	of := asNode(n)
-	if word(of, "type") == "SET_OPERATION_NODE" { // whose columns are those of the whole
+	if word(of, "type") == "SET_OPERATION_NODE" { // its columns are those of the whole
 		a.eachPart(of, a.guessWithin)
 		return
 	}
@@ -191,7 +191,7 @@ func (a *Asked) rows(rows [][]any, of []node) {
 	}
 }
 
-// column1 is a subquery of one column of a SELECT without rows.
+// column1 returns a subquery of one column of a SELECT without rows.
 func column1(of node, item any) node {
 	one := maps.Clone(of)
 	one["select_list"] = []any{item}
@@ -220,7 +220,7 @@ func anyList(n node) node {
 	return asNode(list[0])
 }
 
-// branches returns the results of a CASE.
+// branches returns the result expressions of a CASE.
 func branches(n node) (out []any) {
 	for _, check := range listOf(n, "case_checks") {
 		out = append(out, asNode(check)["then_expr"])
@@ -253,7 +253,8 @@ func (a *Asked) isTyped(number int) bool {
 	return oid != 0 && cell.ByOID(oid).OID != cell.Text.OID
 }
 
-// asText makes a parameter a text, unless the client declares or the statement casts another type.
+// asText makes a parameter a text, unless the client declares another type or the statement casts
+// it to one.
 func (a *Asked) asText(n any) {
 	number, ok := a.parameterOf(asNode(n))
 	switch {
@@ -273,7 +274,7 @@ func (a *Asked) like(n node, other any) {
 	if number, ok := a.parameterOf(n); !ok || a.typeOf(number) != 0 {
 		return
 	}
-	if t := kidOf(other, "value", "type"); word(t, "id") == "DECIMAL" { // which is as short as its digits
+	if t := kidOf(other, "value", "type"); word(t, "id") == "DECIMAL" { // its type is as short as its digits
 		a.castParameter(n, "DECIMAL(38,18)")
 		return
 	}

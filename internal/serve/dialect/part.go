@@ -8,7 +8,7 @@ import (
 	"callhouse/internal/serve/pgcatalog"
 )
 
-// partOf makes a SELECT of one call read only the piece of a file with it.
+// partOf makes a SELECT of one call read only the piece of a file that contains it.
 func (a *Asked) partOf(n node) {
 	from := kidOf(n, "from_table")
 	name, schema := small(from, "table_name"), small(from, "schema_name")
@@ -27,8 +27,8 @@ func (a *Asked) partOf(n node) {
 	}
 }
 
-// callOf returns the id that a condition requires of a table's calls; empty: none, or not known
-// yet.
+// callOf returns the id that a condition requires of a table's calls; empty: none, or not yet
+// known.
 func (a *Asked) callOf(where any, of string) string {
 	n := asNode(where)
 	switch word(n, "type") {
@@ -41,7 +41,7 @@ func (a *Asked) callOf(where any, of string) string {
 	case "COMPARE_EQUAL":
 		for _, sides := range [][2]any{{n["left"], n["right"]}, {n["right"], n["left"]}} {
 			table := tableOf(sides[0])
-			if lastName(sides[0]) == "call_id" && (table == "" || strings.EqualFold(table, of)) { // and not another table's
+			if lastName(sides[0]) == "call_id" && (table == "" || strings.EqualFold(table, of)) { // and it is not another table's
 				return a.textOf(sides[1])
 			}
 		}

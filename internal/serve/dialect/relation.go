@@ -47,7 +47,7 @@ func (a *Asked) systemColumns(n any, above map[string]string) {
 func (a *Asked) systemColumnOf(n node, above map[string]string) bool {
 	of := above[tableOf(n)]
 	if tableOf(n) == "" && len(above) == 1 {
-		for _, of = range above { // the only one
+		for _, of = range above { // above has only this one
 		}
 	}
 	if !pgcatalog.Relations()[of] {
@@ -145,7 +145,7 @@ func (a *Asked) tableFunction(n node) {
 	of := kidOf(n, "function")
 	name, args, isNamed := callee(of), argsOf(of), len(listOf(n, "column_name_alias")) > 0
 	switch {
-	case name == "pg_partition_ancestors": // nothing has any
+	case name == "pg_partition_ancestors": // no relation has ancestors
 		n["function"] = call("", "unnest", castTo(call("", "list_value"), "UINTEGER[]"))
 		if !isNamed {
 			n["column_name_alias"] = []any{"relid"}
@@ -165,7 +165,7 @@ func (a *Asked) tableFunction(n node) {
 	}
 }
 
-// nameRows names the rows of a function, and their one column as these, where the statement does not.
+// nameRows names the rows of a function and their one column, unless the statement does.
 func (a *Asked) nameRows(n node, name string) {
 	if aliasOf(n) == "" {
 		n["alias"] = name

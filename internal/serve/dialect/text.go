@@ -71,7 +71,7 @@ func (a *Asked) regexpMatch(n node, args []any) {
 	a.put(n, call(schemaOf, "if_found", call("", "regexp_matches", args...), call("", "list_value", found...)))
 }
 
-// substr counts characters as Postgres does, also before the beginning of the text.
+// substr counts characters as Postgres does, even before the beginning of the text.
 func (a *Asked) substr(n node, args []any) {
 	if len(args) < 2 || isPositive(args[1]) {
 		return
@@ -103,7 +103,7 @@ func (a *Asked) numberToChar(n node, of any, format string) {
 	if first := strings.IndexByte(digits, '0'); first >= 0 {
 		zeros = len(digits) - first
 	}
-	least, width := len(places), len(short)+1 // with room for the sign
+	least, width := len(places), len(short)+1 // including room for the sign
 	if isShort {
 		least, width = strings.LastIndexByte(places, '0')+1, 0
 	}
@@ -115,7 +115,7 @@ func (a *Asked) numberToChar(n node, of any, format string) {
 	a.put(n, e)
 }
 
-// aggregated makes JSON of the list that an aggregate collects.
+// aggregated converts the list collected by an aggregate to JSON.
 func (a *Asked) aggregated(n node) {
 	inner := bare(n)
 	inner["function_name"], inner["schema"], inner["catalog"] = "list", "", ""

@@ -58,7 +58,7 @@ func (a *Asked) isTime(n any) bool {
 	return k == instant || k == date
 }
 
-// castTime casts texts to times that DuckDB cannot cast.
+// castTime casts texts to times where DuckDB's own cast fails.
 func (a *Asked) castTime(n, t node) {
 	switch id := word(t, "id"); id {
 	case "TIMESTAMP WITH TIME ZONE", "TIMESTAMP", "DATE":
@@ -71,12 +71,12 @@ func (a *Asked) castTime(n, t node) {
 	}
 }
 
-// dateTrunc truncates in a zone, and to centuries from their first year.
+// dateTrunc truncates in a zone, and to centuries that begin with their first year.
 func (a *Asked) dateTrunc(n node, args []any) {
 	inner := bare(n)
 	field, _ := constantText(args[0])
 	switch field = strings.ToLower(field); {
-	case len(args) == 3: // of an instant, in a zone
+	case len(args) == 3: // of an instant in a zone
 		inner["children"] = []any{args[0], call("", "timezone", args[2], args[1])}
 		a.put(n, call("", "timezone", args[2], inner))
 	case len(args) == 2 && (field == "century" || field == "millennium"):

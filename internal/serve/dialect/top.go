@@ -7,7 +7,7 @@ import (
 )
 
 // topOf makes a SELECT of a view's first or newest rows read a copy of them. Such a SELECT has only
-// columns and constants, no condition, and either no order or first the time, newest first.
+// columns and constants, no condition, and either no order or the time first, newest first.
 func (a *Asked) topOf(n node) {
 	limited, isNewest := false, false
 	var orders []any
@@ -39,7 +39,7 @@ func (a *Asked) topOf(n node) {
 	}
 }
 
-// plainTable returns the only table of a SELECT without conditions; nil: not one.
+// plainTable returns the only table of a SELECT without conditions; nil if it is not such a SELECT.
 func (a *Asked) plainTable(n node) node {
 	if word(n, "type") != "SELECT_NODE" || word(n, "aggregate_handling") != "STANDARD_HANDLING" || len(listOf(n, "group_sets")) > 0 ||
 		n["where_clause"] != nil || n["having"] != nil || n["sample"] != nil || n["qualify"] != nil {
@@ -77,7 +77,7 @@ func isPlain(item node) bool {
 	case "CONSTANT":
 		return true
 	case "COLUMN_REF":
-		return len(pathOf(item)) < 3 // or else it names a schema
+		return len(pathOf(item)) < 3 // otherwise it also names a schema
 	case "CAST":
 		return isPlain(kidOf(item, "child"))
 	case "STAR":
@@ -111,7 +111,7 @@ func (a *Asked) newestBy(n node, orders []any, time string) bool {
 			return false
 		}
 	}
-	for _, item := range selectOf(n) { // under the name of the time there is nothing else
+	for _, item := range selectOf(n) { // no other item may have the name of the time column
 		if e := asNode(item); strings.EqualFold(aliasOf(e), time) && lastName(e) != time {
 			return false
 		}

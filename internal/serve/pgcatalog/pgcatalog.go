@@ -1,5 +1,5 @@
 // Package pgcatalog describes the warehouse's tables as Postgres does: the relations of pg_catalog
-// and information_schema, and the functions that tools call. It writes SQL, and runs none.
+// and information_schema, and the functions that tools call. It generates SQL and runs none.
 package pgcatalog
 
 import (
@@ -25,8 +25,8 @@ import (
 // Schema is the schema of all definitions.
 const Schema = "pg"
 
-// The views of calls that also exist with the newest files first, with their time columns, and over
-// a piece of one file.
+// The views of calls that also exist with the newest files first, with their time columns, and
+// those that exist over a piece of one file.
 var (
 	Newest       = guard.Newest
 	NewestSchema = guard.NewestSchema
@@ -126,13 +126,13 @@ func Has(table, column string) bool {
 	return ok
 }
 
-// Dialect returns what a reader's statements may name besides the warehouse's tables.
+// Dialect returns the names that a reader's statements may use besides the warehouse's tables.
 func Dialect(r rights.Rights) *opened.Dialect {
 	return &opened.Dialect{Definitions: definitions() + without(r),
 		Also: guard.Also{Schema: Schema, Relations: Relations(), Functions: Functions()}}
 }
 
-// without removes from the catalog what a reader may not see.
+// without removes from the catalog the objects that a reader may not see.
 func without(r rights.Rights) string {
 	var closed []string
 	for _, v := range sqlfiles.Views() {
@@ -167,11 +167,11 @@ var definitions = sync.OnceValue(func() string {
 	}
 	facts(&b)
 	b.WriteString(catalog)
-	b.WriteString(functions) // which refer to the views
+	b.WriteString(functions) // after the views, which they use
 	return b.String()
 })
 
-// facts writes the tables on which the catalog is built.
+// facts writes the base tables of the catalog.
 func facts(b *strings.Builder) {
 	b.WriteString(`CREATE TABLE pg.fact_table (oid UINTEGER, name VARCHAR, comment VARCHAR, columns BIGINT, rows BIGINT);
 CREATE TABLE pg.fact_column (relid UINTEGER, number SMALLINT, name VARCHAR, type UINTEGER, mod INTEGER, required BOOLEAN, comment VARCHAR);
@@ -228,7 +228,7 @@ const (
 func fromCSV(b *strings.Builder, table, text string, kinds map[string]string) {
 	lines, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 	if err != nil {
-		panic(err) // our own file
+		panic(err) // the file is embedded
 	}
 	var columns, rows []string
 	for _, name := range lines[0] {

@@ -30,14 +30,14 @@ const (
 	patience   = 3 * time.Second // how long a login waits for a free attempt
 	step       = 100 * time.Millisecond
 	userDelay  = time.Second
-	mostBucket = 10_000 // of addresses, and of users
+	mostBucket = 10_000 // maximum for addresses, and for users
 )
 
 // ErrTooMany reports too many wrong passwords from an address.
 var ErrTooMany = errors.New("too many wrong passwords from this address: wait a minute")
 
-// Try returns when a password of a user from an address may be checked, or ErrTooMany. The result
-// must be passed to done.
+// Try waits until a password of a user from an address may be checked, or returns ErrTooMany. The
+// result must be passed to done.
 func (b *Brake) Try(ctx context.Context, user, address string) (done func(isWrong bool), err error) {
 	address, user = network(address), user[:min(len(user), 64)]
 	for waited := time.Duration(0); ; {
@@ -51,7 +51,7 @@ func (b *Brake) Try(ctx context.Context, user, address string) (done func(isWron
 		if err := sleep(ctx, step); err != nil {
 			return nil, err
 		}
-		if isOut { // not merely waiting for checks in progress
+		if isOut { // it is not just waiting for checks in progress
 			waited += step
 		}
 	}
@@ -67,8 +67,9 @@ func (b *Brake) Try(ctx context.Context, user, address string) (done func(isWron
 	return func(isWrong bool) { b.give(address, user, isWrong) }, nil
 }
 
-// take takes an attempt of an address, if one is left. A password being checked counts as wrong, or
-// many could be tried at once. isOut reports that none is left even if all of these are right.
+// take takes an attempt of an address, if one is left. A password being checked counts as wrong;
+// otherwise many could be tried at once. isOut reports that none is left even if all of these are
+// right.
 func (b *Brake) take(address string) (ok, isOut bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -114,7 +115,7 @@ func of(all *map[string]*bucket, key string) *bucket {
 	return b
 }
 
-// network returns the key by which an address is counted: its host, or the IPv6 network of one
+// network returns the key under which an address is counted: its host, or the IPv6 network of one
 // customer.
 func network(address string) string {
 	at, err := netip.ParseAddrPort(address)

@@ -1,5 +1,5 @@
-// Package users stores who may log in: a file with password verifiers and limits. It does not
-// depend on a protocol and reads no warehouse.
+// Package users stores the users who may log in: a file with password verifiers and limits. It does
+// not depend on a protocol and reads no warehouse.
 package users
 
 import (

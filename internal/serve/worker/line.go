@@ -17,7 +17,7 @@ import (
 
 // order is a message to a process, over a socket that preserves message boundaries.
 type order struct {
-	Guest  *postgres.Guest `json:",omitempty"` // whose connection comes with it
+	Guest  *postgres.Guest `json:",omitempty"` // its connection is attached
 	Cancel uint32          `json:",omitempty"` // the client whose statement must stop
 }
 
@@ -25,15 +25,15 @@ type order struct {
 type event struct {
 	Log          string          `json:",omitempty"`
 	Began, Ended *postgres.Entry `json:",omitempty"`
-	Snapshots    []int64         `json:",omitempty"` // that are open, if the other fields are empty
+	Snapshots    []int64         `json:",omitempty"` // the open snapshots, if the other fields are empty
 }
 
-// mostOrder exceeds every order: a startup packet has at most 10,000 bytes.
+// mostOrder exceeds the size of every order: a startup packet has at most 10,000 bytes.
 const mostOrder = 128 << 10
 
-// pair returns both ends of a socket, one of them for another process.
+// pair returns both ends of a socket, one of them as a file for another process.
 func pair(kind int) (here *net.UnixConn, there *os.File, err error) {
-	syscall.ForkLock.RLock() // no process must inherit them
+	syscall.ForkLock.RLock() // so that no child process inherits the sockets
 	fds, err := unix.Socketpair(unix.AF_UNIX, kind, 0)
 	if err == nil {
 		unix.CloseOnExec(fds[0])
@@ -50,10 +50,10 @@ func pair(kind int) (here *net.UnixConn, there *os.File, err error) {
 	return here, there, nil
 }
 
-// connOf makes a connection of a socket.
+// connOf returns a connection for a socket.
 func connOf(fd int) (*net.UnixConn, error) {
 	f := os.NewFile(uintptr(fd), "socket")
-	defer f.Close() // FileConn duplicates it
+	defer f.Close() // FileConn duplicates the descriptor
 	c, err := net.FileConn(f)
 	if err != nil {
 		return nil, err
@@ -75,12 +75,12 @@ func (w *worker) send(o order, with *os.File) error {
 	if with != nil {
 		rights = unix.UnixRights(int(with.Fd()))
 	}
-	_ = w.orders.SetWriteDeadline(time.Now().Add(10 * time.Second)) // a stuck process reads none
+	_ = w.orders.SetWriteDeadline(time.Now().Add(10 * time.Second)) // a stuck process does not read orders
 	_, _, err = w.orders.WriteMsgUnix(raw, rights, nil)
 	return err
 }
 
-// receive waits for the next order. fd is the socket of its guest.
+// receive waits for the next order. fd is the socket of its client.
 func receive(from *net.UnixConn, buf []byte) (o order, fd int, err error) {
 	rights := make([]byte, unix.CmsgSpace(4))
 	n, m, _, _, err := from.ReadMsgUnix(buf, rights)

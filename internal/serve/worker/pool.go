@@ -37,7 +37,7 @@ type Pool struct {
 	PerUser bool
 	// Rest is how long a process stays without clients.
 	Rest time.Duration
-	// Audit gets each statement that ended, also by the end of its process; nil: not reported.
+	// Audit receives each statement that ended, even if its process ended it; nil: not reported.
 	Audit func(postgres.Entry)
 	Log   func(string)
 
@@ -82,7 +82,7 @@ func (p *Pool) Answer(ctx context.Context, conn net.Conn, g postgres.Guest) erro
 	defer p.release(w)
 	defer context.AfterFunc(ctx, w.stop)()
 	here, err := w.handOver(g)
-	if err != nil { // it has just ended, or reads no orders
+	if err != nil { // the process has just ended, or does not read orders
 		p.Log(fmt.Sprintf("pass the connection of %q to its statement process: %v", g.User, err))
 		return errFell
 	}
@@ -92,14 +92,14 @@ func (p *Pool) Answer(ctx context.Context, conn net.Conn, g postgres.Guest) erro
 		_, _ = io.Copy(here, conn)
 		_ = here.CloseWrite()
 	}()
-	defer func() { // also if the process no longer reads a disconnected client's messages
+	defer func() { // even if the process no longer reads a disconnected client's messages
 		_, _ = here.Close(), conn.SetReadDeadline(time.Now())
 		<-left
 	}()
 	if !forward(conn, here) {
 		return nil
 	}
-	select { // its connections end just before it does
+	select { // its connections end just before the process
 	case <-w.ended:
 		if w.fell {
 			return errFell
@@ -115,7 +115,7 @@ func (p *Pool) Cancel(pid uint32) {
 	p.mu.Lock()
 	all := slices.Collect(maps.Values(p.running))
 	p.mu.Unlock()
-	for _, w := range all { // the process with this client handles it
+	for _, w := range all { // the process that has this client handles it
 		_ = w.send(order{Cancel: pid}, nil)
 	}
 }
@@ -161,7 +161,7 @@ func (p *Pool) take(user string) (w *worker, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w = p.running[user]
-	if w != nil && w.isStopping() { // as the user's other connections must
+	if w != nil && w.isStopping() { // the user's other connections must reconnect too
 		w = nil
 	}
 	if w == nil {

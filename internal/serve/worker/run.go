@@ -18,7 +18,7 @@ import (
 // ending is how long an ending process waits for its statements.
 const ending = 10 * time.Second
 
-// mostText is the maximum of a statement's text in an event.
+// mostText is the maximum length of a statement's text in an event.
 const mostText = 8 << 10
 
 // Teller sends events to the pool.
@@ -30,16 +30,16 @@ type Teller struct {
 func (t *Teller) tell(e event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_ = t.to.Encode(e) // nobody is left to hear it
+	_ = t.to.Encode(e) // fails only if the pool is gone
 }
 
 // Log sends a line for the log.
 func (t *Teller) Log(text string) { t.tell(event{Log: text}) }
 
-// Open sends which snapshots are open.
+// Open sends the numbers of the open snapshots.
 func (t *Teller) Open(snapshots []int64) { t.tell(event{Snapshots: snapshots}) }
 
-// Run answers the clients passed by a pool until stdin ends. begin makes the host from the pool's
+// Run answers the clients passed by a pool until stdin ends. begin creates the host from the pool's
 // job.
 func Run(ctx context.Context, stdin io.Reader, stdout io.Writer, begin func(job []byte, t *Teller) (postgres.Backend, error)) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -68,7 +68,7 @@ func Run(ctx context.Context, stdin io.Reader, stdout io.Writer, begin func(job 
 		tell.tell(event{Began: &e})
 	}
 	sessions.Ended = func(e postgres.Entry) {
-		e.Text = "" // which the pool has
+		e.Text = "" // the pool already has it
 		tell.tell(event{Ended: &e})
 	}
 	if sessions.Backend, err = begin(job, tell); err != nil {

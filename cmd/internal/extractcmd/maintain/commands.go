@@ -1,6 +1,6 @@
-// Package maintain holds the commands of extract on what a warehouse holds: verify, repair,
-// rollback, forget, compact, migrate, show and secrets, and import, which adds to it. They
-// do not crawl: only verify --deep asks the service, and keeps its answers apart.
+// Package maintain holds the commands of extract that maintain a warehouse: verify, repair, rollback,
+// forget, compact, migrate, show, secrets and import. They do not crawl: only verify --deep sends
+// requests to the service, and stores the responses separately.
 package maintain
 
 import (
@@ -12,10 +12,10 @@ import (
 	"callhouse/cmd/internal/extractcmd/settings"
 )
 
-// Run is extract run, with which a repair ends.
+// Run is extract run, which a repair calls at its end.
 type Run = func(context.Context, *settings.Settings, io.Writer) error
 
-// Commands returns the commands that work on what the warehouse holds.
+// Commands returns the commands that maintain a warehouse.
 func Commands(s *settings.Settings, stderr io.Writer, fetch Run) []*cobra.Command {
 	return []*cobra.Command{importCommand(s, stderr), compactCommand(s, stderr), rollbackCommand(s, stderr), verifyCommand(s, stderr),
 		repairCommand(s, stderr, fetch), showCommand(s), secretsCommand(s), forgetCommand(s, stderr), migrateCommand(s, stderr)}

@@ -146,7 +146,7 @@ func forget(ctx context.Context, s *settings.Settings, o *forgetFlags, stdin io.
 	return cmp.Or(settings.WriteJSON(stdout, receipt), audio, err)
 }
 
-// deleted reports what became of the recordings.
+// deleted reports which recordings were deleted and which were not.
 func deleted(r *erase.Recordings, stderr io.Writer) error {
 	if r.Files > 0 {
 		words.Fprintf(stderr, "deleted %s (%s)\n", cli.Plural(r.Files, "recording"), humanize.Bytes(uint64(r.Bytes)))
@@ -162,7 +162,7 @@ func deleted(r *erase.Recordings, stderr io.Writer) error {
 		cli.Plural(r.Left, "recording"), why), "the next run tries again; to try now, repeat the command")
 }
 
-// printErased says what is erased, or would be, from a warehouse with customers or none.
+// printErased prints what is or would be erased. customers is whether the warehouse has customers.
 func printErased(stderr io.Writer, plan *erase.Receipt, o *forgetFlags, customers bool) {
 	var last erase.Erased
 	if n := len(plan.Erased); n > 0 {
@@ -217,8 +217,8 @@ func printErased(stderr io.Writer, plan *erase.Receipt, o *forgetFlags, customer
 	printPlaces(stderr, places)
 }
 
-// printNumber says if a number was found among calls or customers only, or nowhere. In a
-// warehouse without customers, calls alone are as it should be.
+// printNumber reports a number found only among calls, only among customers, or nowhere. In a
+// warehouse without customers, finding only calls is normal.
 func printNumber(stderr io.Writer, number string, found erase.Found, customers bool) {
 	switch {
 	case found.Calls == 0 && found.Customers == 0:
@@ -235,7 +235,7 @@ func printNumber(stderr io.Writer, number string, found erase.Found, customers b
 	}
 }
 
-// printPlaces lists where ids and numbers stand.
+// printPlaces lists the places of ids and numbers.
 func printPlaces(w io.Writer, places []erase.Place) {
 	for _, p := range places {
 		name, of := p.Table+"."+p.Column, cli.Plural(p.Rows, "row")
@@ -252,7 +252,7 @@ func printPlaces(w io.Writer, places []erase.Place) {
 	}
 }
 
-// printScan says what the look at every byte found.
+// printScan prints the result of the byte-level search.
 func printScan(stderr io.Writer, scan *erase.Scan, everywhere bool) {
 	looked := fmt.Sprintf("searched every byte of %s (%s)", cli.Plural(scan.Files, "file"), humanize.Bytes(uint64(scan.Bytes)))
 	if len(scan.Found) == 0 {
@@ -267,10 +267,10 @@ func printScan(stderr io.Writer, scan *erase.Scan, everywhere bool) {
 	}
 }
 
-// agreed asks whether to go on.
+// agreed asks for confirmation.
 func agreed(stdin io.Reader, stderr io.Writer) bool {
 	words.Fprintf(stderr, "This cannot be undone. Continue? [y/N] ")
-	answer, _ := bufio.NewReader(stdin).ReadString('\n') // what cannot be read is no yes
+	answer, _ := bufio.NewReader(stdin).ReadString('\n') // an unreadable answer means no
 	answer = strings.ToLower(strings.TrimSpace(answer))
 	return answer == "y" || answer == "yes"
 }
@@ -328,8 +328,8 @@ func checkReceipt(ctx context.Context, s *settings.Settings, o *forgetFlags, std
 	return err
 }
 
-// forgotten has a lake cleaned of what was just forgotten, where the setting publish says so, and notes
-// in the receipt how all lakes are.
+// forgotten removes the forgotten data from the lake if the setting publish is on, and records the
+// state of all lakes in the receipt.
 func forgotten(ctx context.Context, s *settings.Settings, r *erase.Receipt, stderr io.Writer) error {
 	var failed error
 	if s.Publish {

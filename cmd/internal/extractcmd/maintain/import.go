@@ -68,7 +68,7 @@ func importCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 	return cmd
 }
 
-// importAgain is what has texts checked that were not.
+// importAgain is the advice for texts that could not be checked.
 const importAgain = "import the files again"
 
 // importer is one import.
@@ -80,8 +80,8 @@ type importer struct {
 	stderr  io.Writer
 	w       *sink.Warehouse
 	in      *sink.Import
-	named   int64        // lines set aside that were named
-	read    atomic.Int64 // bytes of what is not read in place
+	named   int64        // skipped lines reported one by one
+	read    atomic.Int64 // bytes of sources that are not plain files
 	outcome string
 	row     schema.Run
 }
@@ -96,7 +96,7 @@ func importFiles(ctx context.Context, s *settings.Settings, o *importFlags, path
 	defer func() {
 		for _, src := range sources {
 			if src.File != nil {
-				_ = src.File.Close() // only read
+				_ = src.File.Close() // it was only read
 			}
 		}
 	}()
@@ -104,7 +104,7 @@ func importFiles(ctx context.Context, s *settings.Settings, o *importFlags, path
 		return err
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
-		// A run waits for the service anyway; an import should be fast.
+		// Runs are limited by the service; an import should use the memory it needs to be fast.
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))
 	}
 	opts := s.Options(i.id)
@@ -118,7 +118,7 @@ func importFiles(ctx context.Context, s *settings.Settings, o *importFlags, path
 	})
 }
 
-// sources opens the files, so that a wrong name is noticed before anything is done.
+// sources opens all files, so that a wrong name is reported before the import starts.
 func (i *importer) sources(paths []string) (list []dump.Source, err error) {
 	given, err := cli.TimeOf("as-of", i.asOf, time.UTC, i.started)
 	if err != nil {
@@ -169,7 +169,7 @@ func (i *importer) check(ctx context.Context, sources []dump.Source) error {
 	return nil
 }
 
-// fill takes in the sources, and reports that.
+// fill imports the sources and reports the result.
 func (i *importer) fill(ctx context.Context, sources []dump.Source, stdin io.Reader) error {
 	if _, err := i.w.Recover(ctx); err != nil {
 		return settings.Explain(err)
@@ -223,7 +223,7 @@ func (i *importer) fill(ctx context.Context, sources []dump.Source, stdin io.Rea
 	return runreport.Unchecked(i.w.Redacted(), importAgain)
 }
 
-// add takes in one source after the other.
+// add imports one source after another.
 func (i *importer) add(ctx context.Context, sources []dump.Source, stdin io.Reader, tell func()) error {
 	kind := schema.KindItem
 	if i.details {
@@ -254,7 +254,7 @@ func (i *importer) add(ctx context.Context, sources []dump.Source, stdin io.Read
 	return nil
 }
 
-// runRow makes the import's row of the table runs.
+// runRow returns the import's row of the table runs.
 func (i *importer) runRow(did sink.Stats, commits int64) schema.Run {
 	row := schema.Run{
 		ID: i.id, StartedAt: i.started.UnixMilli(), Outcome: i.outcome, Version: cli.Version(),
@@ -264,7 +264,7 @@ func (i *importer) runRow(did sink.Stats, commits int64) schema.Run {
 	return row
 }
 
-// nameAside names the first lines that are not calls.
+// nameAside reports the first lines that are not calls.
 func (i *importer) nameAside(a commit.AsideError) {
 	if i.named++; i.named <= runreport.Listed {
 		words.Fprintf(i.stderr, "set aside: %s\n", a.Error())

@@ -43,13 +43,13 @@ checksums.
 repair also restores a missing link current and removes unreadable pins. --dry-run prints what
 repair would do and changes nothing.`
 
-// repairs are what extract repair is asked for.
+// repairs holds the flags of extract repair and its result.
 type repairs struct {
 	dry, amnesia bool
 	deep         bool
-	lost         int64 // recordings
+	lost         int64 // missing or changed recordings
 	format       string
-	run          Run // to fetch what is missing
+	run          Run // fetches the missing data
 }
 
 func repairCommand(s *settings.Settings, stderr io.Writer, fetch Run) *cobra.Command {
@@ -73,7 +73,7 @@ func repairCommand(s *settings.Settings, stderr io.Writer, fetch Run) *cobra.Com
 func runRepair(ctx context.Context, s *settings.Settings, r *repairs, stdout, stderr io.Writer) error {
 	if !r.dry {
 		if _, err := s.Crawl(s.Now()); err != nil {
-			return err // before anything is given up
+			return err // before any data is given up
 		}
 	}
 	plan, journal, err := mend(ctx, s, r, stderr)
@@ -100,8 +100,9 @@ func runRepair(ctx context.Context, s *settings.Settings, r *repairs, stdout, st
 	return err
 }
 
-// mend plans the repair of the warehouse and, unless it is a dry run, carries it out. journal
-// says that a killed run left one, which may be broken: a run takes in what can be read of it.
+// mend plans the repair of the warehouse and, unless it is a dry run, carries it out. journal reports
+// that a killed run left a journal, possibly damaged: the run that follows recovers its readable
+// part.
 func mend(ctx context.Context, s *settings.Settings, r *repairs, stderr io.Writer) (plan *repair.Plan, journal bool, err error) {
 	if _, err := s.Current(); err != nil && !settings.Adoptable(err) {
 		return nil, false, err
@@ -116,7 +117,7 @@ func mend(ctx context.Context, s *settings.Settings, r *repairs, stderr io.Write
 				Outcome: schema.OutcomeRepaired, Version: cli.Version(), Commits: 1, Error: summary(plan)}
 		}, b.Show)
 		journal = len(w.Leftover()) > 0 || len(w.Notices()) > 0
-		if err != nil || w.Snapshot() == nil || r.dry && plan.Damaged() { // what is damaged cannot be read
+		if err != nil || w.Snapshot() == nil || r.dry && plan.Damaged() { // damaged files cannot be read
 			return err
 		}
 		if r.lost, err = recorded.Mend(ctx, w, s.Warehouse, r.deep, r.dry, started); err != nil || r.lost == 0 || r.dry {
@@ -137,7 +138,7 @@ func mend(ctx context.Context, s *settings.Settings, r *repairs, stderr io.Write
 	return plan, journal, err
 }
 
-// summary says in a line what a repair did.
+// summary describes a repair in one line.
 func summary(plan *repair.Plan) string {
 	var parts []string
 	for _, p := range plan.Parts {
@@ -149,7 +150,7 @@ func summary(plan *repair.Plan) string {
 	return strings.Join(parts, ", ")
 }
 
-// verb says what happens to a damaged part.
+// verb describes what happens to a damaged part.
 func verb(p *repair.Part) string {
 	switch p.Remedy {
 	case repair.Recounted:
@@ -162,7 +163,7 @@ func verb(p *repair.Part) string {
 	return "dropped"
 }
 
-// writeRepair writes a plan for a person.
+// writeRepair prints a plan as text.
 func writeRepair(plan *repair.Plan, dry bool, w io.Writer) {
 	if !plan.Damaged() {
 		words.Fprintf(w, "snapshot %d is intact: nothing to repair\n", plan.Snapshot)
@@ -180,7 +181,7 @@ func writeRepair(plan *repair.Plan, dry bool, w io.Writer) {
 	}
 }
 
-// shownProblems is how many problems of a part a person is shown.
+// shownProblems is how many problems of a part are printed.
 const shownProblems = 3
 
 func writeProblems(w io.Writer, problems []verify.Problem) {
@@ -193,7 +194,7 @@ func writeProblems(w io.Writer, problems []verify.Problem) {
 	}
 }
 
-// contents says what a part held.
+// contents describes the contents of a damaged part.
 func contents(p *repair.Part) string {
 	if p.Rows > 0 || p.Calls+p.Turns+p.Items == 0 {
 		return cli.Plural(p.Rows, "row")

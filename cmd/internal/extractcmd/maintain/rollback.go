@@ -58,7 +58,7 @@ func rollbackCommand(s *settings.Settings, stderr io.Writer) *cobra.Command {
 func rollback(ctx context.Context, s *settings.Settings, to int64, stderr io.Writer) error {
 	opts := s.Options(settings.RunID(time.Now()))
 	if _, err := s.Current(); err != nil {
-		// Without --to it goes back from the current snapshot, which must be readable then.
+		// Without --to, rollback starts from the current snapshot, which must therefore be readable.
 		if opts.Adopt = to > 0 && settings.Adoptable(err); !opts.Adopt {
 			return err
 		}
@@ -117,7 +117,7 @@ type snapshotLine struct {
 }
 
 func listSnapshots(s *settings.Settings, format string, stdout io.Writer) error {
-	var number int64 // 0: none is the current one
+	var number int64 // 0: no snapshot is current
 	if current, err := s.Current(); err == nil {
 		number = current.Manifest.Snapshot
 	} else if !settings.Adoptable(err) {

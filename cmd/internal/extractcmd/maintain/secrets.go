@@ -21,7 +21,7 @@ Check the list for two kinds of errors: a secret that is not listed is stored in
 a secret was withheld without need. Values marked CLEAR were stored by an older version: extract migrate withholds
 them.`
 
-// withheldPlace is a place as JSON shows it.
+// withheldPlace is the JSON form of a place.
 type withheldPlace struct {
 	Table      string     `json:"table"`
 	Key        string     `json:"key"`

@@ -61,7 +61,7 @@ func show(ctx context.Context, s *settings.Settings, id string, pretty bool, std
 		}
 		text = b.Bytes()
 	}
-	if cli.CanDraw(stdout) { // elsewhere it is exact
+	if cli.CanDraw(stdout) { // other outputs get the exact text
 		text = []byte(words.Lines(string(text)))
 	}
 	if _, err := stdout.Write(append(text, '\n')); err != nil {

@@ -40,11 +40,10 @@ call or object listed earlier is missing, a transcript or record differs, or sec
 migrate withholds them), with one line per problem; 3 settled calls or unedited objects have changed
 at the service and a later run will fetch them, or not everything could be compared.`
 
-// sampled is how many details are compared by default.
+// sampled is how many records are compared by default.
 const sampled = "100"
 
-// records reads the value of --deep or --sample into n: how many details are
-// compared.
+// records parses the value of --deep or --sample into n, the number of records to compare.
 func records(n **int) func(string) error {
 	return func(s string) error {
 		many, err := strconv.Atoi(s)
@@ -61,7 +60,7 @@ func records(n **int) func(string) error {
 	}
 }
 
-// verification is what verify found: in the warehouse and, with --deep, at the
+// verification is the result of verify: the findings in the warehouse and, with --deep, at the
 // service.
 type verification struct {
 	*verify.Report
@@ -109,7 +108,7 @@ func runVerify(ctx context.Context, s *settings.Settings, deep *int, all, redact
 	if deep != nil {
 		cfg, err := s.Crawl(s.Now())
 		if err != nil {
-			return err // before the long work
+			return err // before the slow part
 		}
 		q = &questions{Settings: s, cfg: cfg, sample: *deep, stderr: stderr}
 	}
@@ -182,7 +181,8 @@ func runVerify(ctx context.Context, s *settings.Settings, deep *int, all, redact
 	return v.Service.Err()
 }
 
-// movedHint says what helps if the setting names another archive than the one with the recordings.
+// movedHint returns the hint for a setting that names another archive than the one with the
+// recordings.
 func movedHint(c *recorded.Checked) string {
 	if c.Elsewhere == "" {
 		return ""
@@ -212,7 +212,7 @@ func writeRecordings(c *recorded.Checked, w io.Writer) {
 	}
 }
 
-// damageHint says what helps against the problems of a warehouse.
+// damageHint returns the hint for the problems of a warehouse.
 func damageHint(r *verify.Report) string {
 	var hints []string
 	isKey := func(p verify.Problem) bool { return p.Kind == verify.MaskKeyProblem }
@@ -254,7 +254,7 @@ func writeVerified(r *verify.Report, w io.Writer) {
 	}
 }
 
-// numbers lists the numbers of snapshots.
+// numbers formats a list of snapshot numbers.
 func numbers(of []int64) string {
 	if len(of) == 0 {
 		return "none"
@@ -262,7 +262,7 @@ func numbers(of []int64) string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint(of), "[]"), " ", ", ")
 }
 
-// without returns the numbers that are not among others.
+// without returns the numbers in all that are not in others.
 func without(all, others []int64) []int64 {
 	return slices.DeleteFunc(slices.Clone(all), func(n int64) bool { return slices.Contains(others, n) })
 }

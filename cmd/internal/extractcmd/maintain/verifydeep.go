@@ -19,20 +19,20 @@ import (
 	"callhouse/internal/sink"
 )
 
-// questions are what a deep verification asks the service.
+// questions are the parameters of a deep verification.
 type questions struct {
 	*settings.Settings
 	cfg    crawler.Config
-	sample int // details; compare.Everything for all of them
+	sample int // records; compare.Everything for all
 	stderr io.Writer
 }
 
-// ask lists all calls again, fetches the sample, and compares. What the service
-// says becomes a second warehouse in a temporary folder. So it takes no more memory
-// than a run, and both can be read side by side, in the same order.
+// ask lists all calls again, fetches the sample, and compares. The service's responses go into a
+// second warehouse in a temporary folder. So the comparison needs no more memory than a run, and
+// reads both side by side in the same order.
 //
-// It locks the warehouse from beginning to end: two programs must not spend the
-// same budget, and this one needs to know what the last one spent.
+// It locks the warehouse throughout: two programs must not spend the same budget, and this one needs
+// to know how much the last one spent.
 func (q *questions) ask(ctx context.Context) (_ *compare.Report, err error) {
 	started := q.Now()
 	opts := q.Options(settings.RunID(started))
@@ -61,7 +61,7 @@ func (q *questions) ask(ctx context.Context) (_ *compare.Report, err error) {
 	if err != nil {
 		return nil, err
 	}
-	// Also after an interrupt: the requests are spent.
+	// Even after an interrupt: the requests are already spent.
 	r, err := compare.Run(context.WithoutCancel(ctx), w.Snapshot(), heard.Snapshot(), q.cfg.Since, q.cfg.Window, q.Now(),
 		q.cfg.Resources, rep.Resources)
 	if err != nil {
@@ -79,7 +79,7 @@ func (q *questions) ask(ctx context.Context) (_ *compare.Report, err error) {
 	return r, nil
 }
 
-// listen fills a warehouse with what the service says now.
+// listen fills a warehouse with the service's current data.
 func (q *questions) listen(ctx context.Context, w, heard *sink.Warehouse) (rep crawler.Report, err error) {
 	screen := progress.NewScreen(q.stderr, q.Quiet)
 	defer screen.Close()
@@ -113,8 +113,7 @@ func (q *questions) listen(ctx context.Context, w, heard *sink.Warehouse) (rep c
 	return rep, heard.Commit(context.WithoutCancel(ctx), st.Row)
 }
 
-// unanswered explains why the service could not be asked. Unlike in a run, no calls
-// are affected.
+// unanswered explains why the service could not be queried. Unlike in a run, no calls are affected.
 func unanswered(err error) error {
 	switch {
 	case cli.Is[*api.AuthError](err):

@@ -11,7 +11,7 @@ import (
 	"callhouse/internal/sink/disk"
 )
 
-// Explain gives an error its exit code and a hint that says what to do about it.
+// Explain adds an exit code and a hint to an error.
 func Explain(err error) error {
 	if err == nil {
 		return nil
@@ -24,7 +24,7 @@ func Explain(err error) error {
 		return cli.Fail(cli.ExitLocked, err, "wait for it to end; the lock ends with its process and never needs to be removed by hand")
 	case disk.IsNoSpace(err):
 		return explainNoSpace(err)
-	case cli.Hint(err) != "": // it says so itself
+	case cli.Hint(err) != "": // the error has its own hint
 		return err
 	case c != nil:
 		return cli.Fail(cli.ExitFailed, err, c.hint(err))
@@ -36,7 +36,7 @@ func Explain(err error) error {
 	return cli.Fail(cli.ExitFailed, err, "")
 }
 
-// certificateHint says what to do about a certificate that cannot be trusted.
+// certificateHint returns the hint for an untrusted certificate.
 func certificateHint(err error) string {
 	e, _ := errors.AsType[*api.CertificateError](err)
 	switch {
@@ -50,7 +50,7 @@ func certificateHint(err error) string {
 	return "nothing was sent. A proxy may respond instead of the service; for your own authority, set SSL_CERT_FILE to its certificate"
 }
 
-// explainNoSpace gives an error of a full disk the hint that fits it.
+// explainNoSpace adds the matching hint to a disk-full error.
 func explainNoSpace(err error) error {
 	var full *disk.NoSpaceError
 	if !errors.As(err, &full) {

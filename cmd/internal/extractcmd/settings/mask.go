@@ -17,17 +17,17 @@ import (
 	"callhouse/internal/wire/mask"
 )
 
-// maskNone, instead of fields, ends the masking of a warehouse.
+// maskNone, in place of field names, ends the masking of a warehouse.
 const maskNone = "none"
 
-// Options are the options with which every command opens the warehouse for writing.
+// Options returns the options with which every command opens the warehouse for writing.
 func (s *Settings) Options(runID string) sink.Options {
 	return sink.Options{Root: s.Warehouse, RunID: runID, Now: s.Now, Group: s.GroupReadable, Spent: s.spentFile(), Country: s.Country,
 		Delete: recorded.Delete}
 }
 
-// spentFile is where the requests of a first run that failed are remembered: in the
-// user's cache, since there is no warehouse yet. It is empty if there is no cache.
+// spentFile returns the file that records the requests of a failed first run: in the user's cache,
+// since there is no warehouse yet. It is empty if there is no cache.
 func (s *Settings) spentFile() string {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -37,9 +37,8 @@ func (s *Settings) spentFile() string {
 	return filepath.Join(cache, "callhouse", "requests-"+hex.EncodeToString(sum[:8]))
 }
 
-// maskFields returns the fields to mask: those that the settings name, or else
-// those that the warehouse's last commit masked. So a run without the flag does not
-// let in what other runs keep out.
+// maskFields returns the fields to mask: those in the settings, or else those masked by the
+// warehouse's last commit. So a run without the flag does not store values that other runs mask.
 func (s *Settings) maskFields(was *layout.Mask) []string {
 	var fields []string
 	for f := range strings.SplitSeq(s.Mask, ",") {
@@ -56,7 +55,7 @@ func (s *Settings) maskFields(was *layout.Mask) []string {
 	return fields
 }
 
-// maskOf returns what the last commit masked; nil if nothing ever was.
+// maskOf returns the mask of the last commit; nil if nothing was ever masked.
 func maskOf(w *sink.Warehouse) *layout.Mask {
 	if snapshot := w.Snapshot(); snapshot != nil {
 		return snapshot.Manifest.Mask
@@ -64,8 +63,8 @@ func maskOf(w *sink.Warehouse) *layout.Mask {
 	return nil
 }
 
-// StartMask makes the warehouse into mask and redact what the settings and the warehouse w,
-// usually the same one, say. It must come before anything is put or committed.
+// StartMask configures the warehouse into to mask and redact according to the settings and the
+// warehouse w, usually the same one. It must be called before anything is put or committed.
 func (s *Settings) StartMask(w, into *sink.Warehouse) error {
 	was := maskOf(w)
 	fields := s.maskFields(was)
@@ -110,9 +109,9 @@ func (s *Settings) StartMask(w, into *sink.Warehouse) error {
 	return nil
 }
 
-// maskKey returns the key for the masks: the one in --mask-key-file, or the
-// warehouse's own, which is made when masking begins. It must be the key that was
-// used before, or equal numbers would not stay equal.
+// maskKey returns the key for the masks: the one in --mask-key-file, or the warehouse's own, which is
+// created when masking begins. A different key from before is refused, since equal numbers would no
+// longer have equal masks.
 func (s *Settings) maskKey(w *sink.Warehouse, was *layout.Mask) (key []byte, err error) {
 	if key, err = s.GivenMaskKey(); err != nil {
 		return nil, err
@@ -133,7 +132,7 @@ func (s *Settings) maskKey(w *sink.Warehouse, was *layout.Mask) (key []byte, err
 	return key, nil
 }
 
-// GivenMaskKey returns the key in --mask-key-file; nil if that is not set.
+// GivenMaskKey returns the key in --mask-key-file; nil if the flag is not set.
 func (s *Settings) GivenMaskKey() ([]byte, error) {
 	if s.MaskKeyFile == "" {
 		return nil, nil
@@ -150,7 +149,7 @@ func (s *Settings) GivenMaskKey() ([]byte, error) {
 	return key, nil
 }
 
-// explainMask suggests the field that was probably meant by an unknown one.
+// explainMask suggests the most similar field for an unknown one.
 func explainMask(err error) error {
 	var e *mask.PathError
 	if !errors.As(err, &e) {
@@ -163,8 +162,8 @@ func explainMask(err error) error {
 	return cli.Usage(hint, "--%w", err)
 }
 
-// AsMasked returns, for each number, what the warehouse's mask makes of its usual
-// spellings; nil if the warehouse masks nothing.
+// AsMasked returns, for each number, the masked forms of its usual spellings; nil if the warehouse
+// has no mask.
 func (s *Settings) AsMasked(w *sink.Warehouse, numbers []string) (out [][]string, err error) {
 	was := maskOf(w)
 	if was == nil || len(numbers) == 0 {

@@ -8,14 +8,14 @@ import (
 	"callhouse/internal/sink/disk"
 )
 
-// cause is what an error can come of: the word for it in status and in runs, and what to do.
+// cause is a possible cause of an error: its word in status and in runs, and its hint.
 type cause struct {
 	is      func(error) bool
 	problem cli.Problem
 	hint    func(error) string
 }
 
-// causes are looked through in this order. Errors with a hint of their own keep it.
+// causes are matched in this order. Errors with their own hint keep it.
 var causes = []cause{
 	{cli.Is[*layout.DamageError], cli.Damaged, cli.Hint},
 	{cli.Is[*layout.CurrentError], cli.Damaged, cli.Hint},
@@ -34,7 +34,7 @@ var causes = []cause{
 
 func says(hint string) func(error) string { return func(error) string { return hint } }
 
-// causeOf returns the first cause that an error has; nil: none of them.
+// causeOf returns the first matching cause of an error; nil if none matches.
 func causeOf(err error) *cause {
 	for i := range causes {
 		if err != nil && causes[i].is(err) {
@@ -44,7 +44,7 @@ func causeOf(err error) *cause {
 	return nil
 }
 
-// ProblemOf returns the word for what ended a run.
+// ProblemOf returns the word for the error that ended a run.
 func ProblemOf(err error) cli.Problem {
 	if err == nil {
 		return cli.NoProblem

@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// queryGrace is how long query may take to end once it is interrupted.
+// queryGrace is how long an interrupted query may take to exit.
 const queryGrace = time.Minute
 
 // AskQuery runs a command of query with the same file, profile and warehouse, and returns the first
-// line that it prints on stderr. stdout may be nil.
+// line of its stderr. stdout may be nil.
 func (s *Settings) AskQuery(ctx context.Context, stdout io.Writer, command ...string) (string, error) {
 	const name = "query"
 	path, err := os.Executable()

@@ -17,17 +17,17 @@ import (
 	"callhouse/internal/sink"
 )
 
-// recordingsOff is the value of the setting recordings without an archive.
+// recordingsOff is the value of the setting recordings that turns the archive off.
 const recordingsOff = "off"
 
-// bytesPerSecond bounds the downloads of recordings of a run.
+// bytesPerSecond is the maximum download rate of recordings in a run.
 const bytesPerSecond = 8 << 20
 
 // Archives reports whether recordings are archived.
 func (s *Settings) Archives() bool { return s.Recordings != recordingsOff && s.Recordings != "" }
 
-// Elsewhere returns the archive that the setting names if that is not the one at an address; empty
-// if it is, or if it names none.
+// Elsewhere returns the archive in the setting if its address differs from the given one; otherwise,
+// or if none is set, it returns an empty string.
 func (s *Settings) Elsewhere(address string) string {
 	if !s.Archives() {
 		return ""
@@ -43,11 +43,11 @@ func (s *Settings) Elsewhere(address string) string {
 	return ""
 }
 
-// lookFor is how many of the newest recordings are looked for at a new address.
+// lookFor is how many of the newest recordings are checked at a new address.
 const lookFor = 20
 
 // moved fails if the recordings of a warehouse were stored in another archive, and none of the newest
-// is in this one: their rows would name files that are not there.
+// is in this one: their rows would refer to missing files.
 func moved(ctx context.Context, w *sink.Warehouse, a *recording.Archive) error {
 	if w.Snapshot() == nil || w.Snapshot().Manifest.Archive == "" || w.Snapshot().Manifest.Archive == a.Address() {
 		return nil
@@ -81,8 +81,8 @@ func moved(ctx context.Context, w *sink.Warehouse, a *recording.Archive) error {
 		cli.Plural(m.Recordings().States[schema.RecordingStored], "recording"), layout.ArchivePlace(m.Archive))
 }
 
-// OpenArchive returns the archive of recordings of a warehouse that is open for writing, after
-// StartMask; nil if there is none. It removes incomplete downloads of killed processes.
+// OpenArchive returns the archive of recordings for a warehouse that is open for writing; nil if
+// there is none. It must follow StartMask. It removes incomplete downloads of killed processes.
 func (s *Settings) OpenArchive(ctx context.Context, w *sink.Warehouse) (*recording.Archive, error) {
 	if !s.Archives() {
 		return nil, nil

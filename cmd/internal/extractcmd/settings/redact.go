@@ -19,11 +19,12 @@ import (
 	"callhouse/internal/wire/mask"
 )
 
-// redactAll, instead of kinds, redacts all of them.
+// redactAll, in place of kinds, redacts all of them.
 const redactAll = "all"
 
-// redaction returns what to redact: what the settings name, or else what the last commit redacted. So
-// a run without the flag does not let in what other runs keep out. Nil: nothing, and nothing ever was.
+// redaction returns what to redact: the kinds in the settings, or else those redacted by the last
+// commit. So a run without the flag does not store values that other runs redact. It returns nil if
+// nothing is or ever was redacted.
 func (s *Settings) redaction(was *layout.Redaction) (*layout.Redaction, error) {
 	var names []string
 	for k := range strings.SplitSeq(s.Redact, ",") {
@@ -73,7 +74,7 @@ func (s *Settings) redaction(was *layout.Redaction) (*layout.Redaction, error) {
 	return now, nil
 }
 
-// countries are those in which national telephone numbers are read.
+// countries returns the countries whose national telephone numbers are recognized.
 func (s *Settings) countries() []string {
 	if s.Country != "" {
 		return []string{s.Country}
@@ -81,8 +82,8 @@ func (s *Settings) countries() []string {
 	return []string{"KR", "US"}
 }
 
-// serviceKinds returns what the service should find; nil if none is asked. A warehouse whose texts are
-// checked gets no unchecked ones.
+// serviceKinds returns the kinds that the service detects; nil if no service is used. A warehouse
+// with checked texts accepts no unchecked ones.
 func (s *Settings) serviceKinds(was *layout.Redaction) ([]string, error) {
 	switch {
 	case s.RedactService == maskNone:
@@ -126,8 +127,8 @@ func (s *Settings) patterns() (out []layout.Pattern, err error) {
 		name, re, ok := strings.Cut(line, "=")
 		p := layout.Pattern{Kind: strings.TrimSpace(name), Re: strings.TrimSpace(re)}
 		if !ok || p.Re == "" {
-			return nil, cli.Usage(`a line is: name = regular expression, such as member = \bM-\d{6}\b`,
-				"line %d of %s is no pattern", n, s.RedactPatterns)
+			return nil, cli.Usage(`write name = regular expression, such as member = \bM-\d{6}\b`,
+				"line %d of %s is not a pattern", n, s.RedactPatterns)
 		}
 		o, err := redactorOptions(&layout.Redaction{Patterns: []layout.Pattern{p}})
 		if err == nil {
@@ -158,8 +159,8 @@ func redactorOptions(r *layout.Redaction) (o personal.Options, err error) {
 	return o, nil
 }
 
-// redactor returns the redactor of an entry of the manifest; nil if it redacts nothing. key is that of
-// the masks, for tokens.
+// redactor returns the redactor for an entry of the manifest; nil if it redacts nothing. key is the
+// key of the masks; tokens need it.
 func redactor(r *layout.Redaction, key []byte) (*mask.Redactor, error) {
 	if !r.Active() {
 		return nil, nil
@@ -174,10 +175,10 @@ func redactor(r *layout.Redaction, key []byte) (*mask.Redactor, error) {
 			return made, nil
 		}
 	}
-	return nil, cli.Usage("a newer callhouse may know it: upgrade", "what the warehouse redacts cannot be read: %w", err)
+	return nil, cli.Usage("a newer callhouse may know it: upgrade", "read what the warehouse redacts: %w", err)
 }
 
-// identified returns an entry of the manifest with what identifies the recognizers.
+// identified returns an entry of the manifest with the fingerprint of its recognizers.
 func identified(r layout.Redaction) *layout.Redaction {
 	r.By, r.Periods = "", nil
 	text, _ := json.Marshal(r) // strings always encode
@@ -186,7 +187,7 @@ func identified(r layout.Redaction) *layout.Redaction {
 	return &r
 }
 
-// redactionOf returns what the last commit redacted; nil if nothing ever was.
+// redactionOf returns the redaction of the last commit; nil if nothing was ever redacted.
 func redactionOf(w *sink.Warehouse) *layout.Redaction {
 	if snapshot := w.Snapshot(); snapshot != nil {
 		return snapshot.Manifest.Redaction
@@ -194,14 +195,15 @@ func redactionOf(w *sink.Warehouse) *layout.Redaction {
 	return nil
 }
 
-// Rescan returns a redactor of what the settings or the warehouse redact, to look for what is left.
+// Rescan returns a redactor with the kinds of the settings or the warehouse, to search for values
+// that remain.
 func (s *Settings) Rescan() (*mask.Redactor, error) {
 	current, err := s.Current()
 	if err != nil {
 		return nil, err
 	}
 	was := current.Manifest.Redaction
-	if was != nil { // no service is asked
+	if was != nil { // no service is used
 		known := *was
 		known.Service, was = nil, &known
 	}

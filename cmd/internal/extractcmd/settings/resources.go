@@ -9,8 +9,8 @@ import (
 	"callhouse/internal/sink"
 )
 
-// Wanted returns what the settings say is fetched besides calls. With a child comes
-// its parent, which tells when the child is worth a request.
+// Wanted returns the resources to fetch besides calls. A child includes its parent, which shows when
+// the child is worth a request.
 func (s *Settings) Wanted() ([]*resource.Resource, error) {
 	var names []string
 	for _, r := range resource.All {
@@ -34,8 +34,8 @@ func (s *Settings) Wanted() ([]*resource.Resource, error) {
 	return slices.DeleteFunc(slices.Clone(resource.All), func(r *resource.Resource) bool { return !chosen[r] }), nil
 }
 
-// Unasked names the resource that the settings choose and that is not asked for, since its
-// id is not known; empty: there is none.
+// Unasked describes a selected resource that cannot be requested because its id is unknown; empty if
+// there is none.
 func (s *Settings) Unasked(of []*resource.Resource) string {
 	if s.OrganizationID != "" || !slices.Contains(of, resource.Organizations) {
 		return ""
@@ -43,8 +43,8 @@ func (s *Settings) Unasked(of []*resource.Resource) string {
 	return resource.Organizations.Name + ": set organization_id to the organisation's id"
 }
 
-// Unmasked leaves out what holds people's numbers and names, where fields of calls are
-// masked: a mask knows calls alone.
+// Unmasked omits resources with people's numbers and names if fields of calls are masked: masks apply
+// only to calls.
 func Unmasked(of []*resource.Resource, w *sink.Warehouse) []*resource.Resource {
 	if !w.Masks() {
 		return of

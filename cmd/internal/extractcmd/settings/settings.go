@@ -1,6 +1,6 @@
-// Package settings holds what all commands of extract are given: the settings as the crawler
-// and the sink take them, the clock, the secrets, and the warehouse, opened by them. It also
-// decides what an error means: its exit code, its hint and its word. It has no commands.
+// Package settings provides what all commands of extract share: the settings in the form that the
+// crawler and the sink take, the clock, the secrets, and the opened warehouse. It also maps errors to
+// exit codes, hints and problem words. It has no commands.
 package settings
 
 import (
@@ -29,28 +29,28 @@ import (
 	"callhouse/internal/words"
 )
 
-// leastKeep is the shortest time for which calls may be kept. With less, calls
-// would be erased before they are settled.
+// leastKeep is the shortest retention of calls. With less, calls would be erased before they are
+// settled.
 const leastKeep = 7 * 24 * time.Hour
 
-// Settings are what the flags, the environment and the file say.
+// Settings are the settings from flags, environment and file.
 type Settings struct {
 	config.Config
-	Clock       *api.Clock       // of the service, as soon as it has answered
-	Now         func() time.Time // by this clock
-	Secrets     *words.Secrets   // what no message repeats
-	Stderr      io.Writer        // of commands that mend a warehouse as they open it
+	Clock       *api.Clock       // of the service, once it has responded
+	Now         func() time.Time // reads Clock
+	Secrets     *words.Secrets   // hidden in all messages
+	Stderr      io.Writer        // of commands that repair a warehouse while opening it
 	Full        bool             // list all calls again
-	Yes         bool             // do what a safety check refuses
-	Adopt       bool             // take another service or organisation for the warehouse's own
+	Yes         bool             // override a safety check
+	Adopt       bool             // accept another service or organisation as the warehouse's own
 	AllProfiles bool
-	Hurried     bool // the service that finds personal data must not delay what is done
+	Hurried     bool // the service that detects personal data must not cause delays
 }
 
-// transcripts are the words of the setting.
+// transcripts maps the words of the setting.
 var transcripts = map[string]bulk.Source{"auto": crawler.Auto, "v3": crawler.FromV3, "v2": crawler.FromV2}
 
-// ListFrom returns when the calls started, at the earliest, that a run at now lists.
+// ListFrom returns the earliest start of the calls listed by a run at now.
 func (s *Settings) ListFrom(now time.Time) (time.Time, error) {
 	since, err := cli.TimeOf("since", s.Since, time.UTC, now)
 	if err != nil {
@@ -58,16 +58,16 @@ func (s *Settings) ListFrom(now time.Time) (time.Time, error) {
 	}
 	from, err := s.KeepFrom(now)
 	if from.After(since) {
-		since = from // what is kept no longer is not listed either
+		since = from // expired calls are not listed
 	}
 	return since, err
 }
 
-// KeepFrom returns the start of the calls that are kept, a UTC midnight, so that
-// whole days are erased; zero if all are kept.
+// KeepFrom returns the earliest start of the calls to keep, a UTC midnight, so that whole days are
+// erased; zero if all are kept.
 func (s *Settings) KeepFrom(now time.Time) (time.Time, error) { return keepFrom("keep", s.Keep, now) }
 
-// KeepRecordingsFrom is KeepFrom for recordings alone.
+// KeepRecordingsFrom is KeepFrom for recordings.
 func (s *Settings) KeepRecordingsFrom(now time.Time) (time.Time, error) {
 	return keepFrom("keep-recordings", s.KeepRecordings, now)
 }
@@ -86,7 +86,7 @@ func keepFrom(flag, text string, now time.Time) (time.Time, error) {
 	return now.Add(-span).UTC().Truncate(24 * time.Hour), nil
 }
 
-// Crawl returns what the crawler is asked to do.
+// Crawl returns the crawler's configuration.
 func (s *Settings) Crawl(now time.Time) (crawler.Config, error) {
 	cfg := crawler.Config{
 		Config: api.Config{BaseURL: s.BaseURL, PerSecond: s.PerSecond, PerMinute: s.PerMinute, Share: s.Share},
@@ -146,10 +146,10 @@ func (s *Settings) Crawl(now time.Time) (crawler.Config, error) {
 	return cfg, nil
 }
 
-// Text returns what a command writes to that tells a person something.
+// Text returns a writer for text output. It hides secrets.
 func (s *Settings) Text(stdout io.Writer) io.Writer { return words.NewWriter(stdout, s.Secrets) }
 
-// WarnPlain warns if requests and answers go over the network unencrypted.
+// WarnPlain warns if requests and responses are sent unencrypted.
 func (s *Settings) WarnPlain(log *slog.Logger) {
 	u, err := url.Parse(s.BaseURL)
 	if err != nil || u.Scheme != "http" {
@@ -165,14 +165,14 @@ func (s *Settings) WarnPlain(log *slog.Logger) {
 // manyProfiles marks the commands that take several profiles.
 const manyProfiles = "callhouse_many_profiles"
 
-// RunFlags adds the flags of run, which plan and config take as well.
+// RunFlags adds the flags of run, which plan and config also accept.
 func (s *Settings) RunFlags(cmd *cobra.Command) {
 	cmd.Flags().SortFlags = false
 	s.AddOwnFlags(cmd, config.Extract)
 	cmd.Flags().BoolVar(&s.Full, "full", false, "list all calls again, regardless of earlier runs")
 }
 
-// YesFlags adds the flags that overrule a safety check.
+// YesFlags adds the flags that override a safety check.
 func (s *Settings) YesFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&s.Yes, "yes", false, "override a safety check: erase many calls at once (--keep), or use the "+
 		"service's clock if this machine's differs by more than a day")
@@ -198,7 +198,7 @@ func (s *Settings) Prepare(cmd *cobra.Command, _ []string) error {
 		}
 	}
 	err := s.Configure(cmd)
-	for _, note := range s.Strays(cmd.Flags()) { // one may be what the error is about
+	for _, note := range s.Strays(cmd.Flags()) { // one of them may be the cause of the error
 		progress.Logger(s.Stderr, s.LogFormat, s.Quiet).Warn(note)
 	}
 	if err != nil {
@@ -207,8 +207,8 @@ func (s *Settings) Prepare(cmd *cobra.Command, _ []string) error {
 	return s.Whose()
 }
 
-// Configure sets what no flag sets, from the environment and the file, before any
-// command runs.
+// Configure sets the settings without a flag from the environment and the file. It runs before any
+// command.
 func (s *Settings) Configure(cmd *cobra.Command) error {
 	if err := s.Read(s.AllProfiles); err != nil {
 		return err
@@ -244,13 +244,13 @@ func (s *Settings) Of(cmd *cobra.Command, profile string) (*Settings, error) {
 	return &out, nil
 }
 
-// Place returns the path of the warehouse's folder, with all links resolved.
+// Place returns the path of the warehouse's folder with all symbolic links resolved.
 func (s *Settings) Place() string {
 	path, err := filepath.Abs(s.Warehouse)
 	if err != nil {
 		return s.Warehouse
 	}
-	// What does not exist yet has no links, but its parent may have.
+	// A missing folder has no links, but its parent may have some.
 	rest := ""
 	for {
 		if real, err := filepath.EvalSymlinks(path); err == nil {

@@ -17,16 +17,16 @@ import (
 	"callhouse/internal/words"
 )
 
-// CommitGrace bounds the last commit after an interrupt. A service manager that
-// stops a run usually waits 90 seconds before it kills; the ping needs some too.
+// CommitGrace bounds the last commit after an interrupt. A service manager usually waits 90 seconds
+// before it kills a stopped run, and the ping needs some of them.
 const CommitGrace = 75 * time.Second
 
-// NoWarehouse is the error of a warehouse that does not exist yet.
+// NoWarehouse returns the error for a warehouse that does not exist yet.
 func (s *Settings) NoWarehouse() error {
 	return cli.Fail(cli.ExitFailed, fmt.Errorf("no warehouse at %s yet", s.Warehouse), "run: extract run --warehouse "+s.Warehouse)
 }
 
-// Current returns the committed snapshot, for commands that only read.
+// Current returns the current snapshot, for commands that only read.
 func (s *Settings) Current() (*layout.Snapshot, error) {
 	snapshot, err := layout.Current(s.Warehouse)
 	if errors.Is(err, layout.ErrNoWarehouse) {
@@ -35,7 +35,7 @@ func (s *Settings) Current() (*layout.Snapshot, error) {
 	return snapshot, Explain(err)
 }
 
-// OpenWith opens the warehouse for do.
+// OpenWith opens the warehouse, calls do, and closes it.
 func (s *Settings) OpenWith(opts sink.Options, do func(*sink.Warehouse) error) (err error) {
 	w, err := sink.Open(opts)
 	if err != nil {
@@ -52,8 +52,8 @@ func (s *Settings) OpenWith(opts sink.Options, do func(*sink.Warehouse) error) (
 	return Explain(do(w))
 }
 
-// Maintain opens the warehouse for commands that need one with everything committed:
-// it first takes in what a killed run left.
+// Maintain opens the warehouse for commands that require everything to be committed: it first commits
+// the records of a killed run.
 func (s *Settings) Maintain(ctx context.Context, do func(*sink.Warehouse) error) error {
 	if _, err := s.Current(); err != nil {
 		return err
@@ -66,17 +66,16 @@ func (s *Settings) Maintain(ctx context.Context, do func(*sink.Warehouse) error)
 	})
 }
 
-// Adoptable says whether a rollback would solve the problem with the current
-// snapshot.
+// Adoptable reports whether a rollback would resolve the error of the current snapshot.
 func Adoptable(err error) bool {
 	return cli.Is[*layout.CurrentError](err) || cli.Is[*layout.DamageError](err)
 }
 
-// RunID names a run that starts at now.
+// RunID returns the id of a run that starts at now.
 func RunID(now time.Time) string { return layout.RunID(now, rand.Uint32()) }
 
-// Remember gives the budget what earlier runs spent, and keeps what this run spends
-// for the next one.
+// Remember passes the requests spent by earlier runs to the budget, and stores those of this run for
+// the next one.
 func Remember(cfg *crawler.Config, w *sink.Warehouse, log *slog.Logger) {
 	cfg.Version = cli.Version()
 	for _, sp := range w.Recall() {

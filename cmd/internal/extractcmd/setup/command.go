@@ -1,5 +1,5 @@
 // Package setup is extract init: it asks for the settings, tries them with one request, and writes
-// the configuration, the key and the schedule. Nothing is written before all answers are in.
+// the configuration, the key and the schedule. It writes nothing before all questions are answered.
 package setup
 
 import (
@@ -37,7 +37,7 @@ with other content only with --replace.
 Exit codes: 0 done; 1 the test failed or a file cannot be written; 2 wrong use, or a configuration
 that this version does not understand; 130 interrupted. Unless it is 0, nothing was written.`
 
-// flags are those of init alone.
+// flags are the flags that only init has.
 type flags struct {
 	yes, piped, replace bool
 	currency, schedule  string
@@ -117,7 +117,7 @@ type initial struct {
 
 	target string // configuration file to write
 	text   string // its present text
-	key    string // typed or piped; empty: the one that the settings name
+	key    string // typed or piped; empty: the one named by the settings
 	from   string // where key came from, for messages
 	calls  int64  // of the service; -1: unspecified
 	stored string // the key in a file of the settings
@@ -333,7 +333,7 @@ func (i *initial) askKey(ctx context.Context, keep bool) error {
 	return err
 }
 
-// keyOfSettings takes the key that the settings name.
+// keyOfSettings takes the key named by the settings.
 func (i *initial) keyOfSettings() error {
 	if err := i.OneService(); err != nil {
 		return err

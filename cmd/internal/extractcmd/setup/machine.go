@@ -19,7 +19,7 @@ import (
 // serviceUser is the user of the system's nightly run.
 const serviceUser = "callhouse"
 
-// machine is where init writes. Root sets up the machine for the user callhouse, anybody else only
+// machine is where init writes. Root sets up the machine for the user callhouse, other users only
 // their own account.
 type machine struct {
 	system    bool
@@ -70,7 +70,7 @@ func ownerOf() (uid, gid int, err error) {
 	return uid, gid, errors.Join(err, err2)
 }
 
-// runProgram runs a program and returns its output. The error has what it wrote to stderr.
+// runProgram runs a program and returns its output. The error contains its stderr.
 func runProgram(ctx context.Context, stdin, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Stdin = strings.NewReader(stdin)

@@ -23,8 +23,8 @@ func interrupted() error {
 	return cli.Fail(cli.ExitInterrupted, errors.New("interrupted: nothing was written"), "")
 }
 
-// read reads a line; a hidden one without echo. Ctrl-C and the end of the input are interruptions,
-// after which the terminal is as before.
+// read reads a line, without echo if hidden. Ctrl-C and the end of the input are interruptions,
+// after which the terminal is restored.
 func (p *prompter) read(ctx context.Context, hidden bool) (string, error) {
 	before, err := term.GetState(int(p.in.Fd()))
 	if err != nil {
@@ -102,7 +102,7 @@ func (p *prompter) secret(ctx context.Context, question string, check func(strin
 	}
 }
 
-// agree asks a question of yes or no.
+// agree asks a yes-or-no question.
 func (p *prompter) agree(ctx context.Context, question string, usual bool) (bool, error) {
 	choice := map[bool]string{true: "Y/n", false: "y/N"}[usual]
 	text, err := p.ask(ctx, question, choice, func(text string) (string, error) {

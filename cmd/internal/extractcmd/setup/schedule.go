@@ -28,7 +28,7 @@ func (m *machine) schedules() (out []string) {
 		running, crontab = filepath.Join(m.env.Get("XDG_RUNTIME_DIR"), "systemd"), hasProgram("crontab")
 	}
 	if strings.Contains(m.program, "/go-build") {
-		return []string{byNone} // go run: the program is removed when it ends
+		return []string{byNone} // under go run, the program is removed when it ends
 	}
 	if (m.system || m.env.Get("XDG_RUNTIME_DIR") != "") && exists(running) && hasProgram("systemctl") {
 		out = append(out, bySystemd)
@@ -68,11 +68,11 @@ func (m *machine) command(config string, quote func(string) string) string {
 	return text
 }
 
-// ofUser are the settings of a unit that make sense for the service manager of a user.
+// ofUser are the unit settings that also make sense for a user's service manager.
 var ofUser = strings.Fields("Description= Type= ExecStart= SuccessExitStatus= KillSignal= TimeoutStopSec= TimeoutStartSec= " +
 	"UMask= MemoryMax= NoNewPrivileges= OnCalendar= RandomizedDelaySec= Persistent= WantedBy=")
 
-// forUser returns a unit of the system for the service manager of a user.
+// forUser converts a system unit for a user's service manager.
 func forUser(unit string) string {
 	var b strings.Builder
 	for line := range strings.Lines(unit) {
@@ -136,7 +136,7 @@ func (m *machine) systemd(config string) []*step {
 // cronMark is the comment above the line of a user's crontab.
 const cronMark = "# callhouse: the next line was written by extract init\n"
 
-// crontab returns the step that adds a line to the user's crontab, or replaces it there.
+// crontab returns the step that adds a line to the user's crontab or replaces the existing one.
 func (m *machine) crontab(ctx context.Context, config string) ([]*step, error) {
 	old, err := m.run(ctx, "", "crontab", "-l")
 	if err != nil && !strings.Contains(err.Error(), "no crontab") {

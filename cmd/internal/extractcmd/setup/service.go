@@ -18,7 +18,7 @@ import (
 	"callhouse/internal/words"
 )
 
-// night is the longest first night that is not spread over several.
+// night is the longest forecast that still counts as a single night.
 const night = 6 * time.Hour
 
 func (i *initial) service() api.Config {
@@ -64,7 +64,8 @@ func explain(err error) error {
 	return cli.Fail(cli.Code(err), err, cli.Hint(err))
 }
 
-// blamed reports what is asked again after an error: the address, the key, or neither.
+// blamed reports which answer must be asked for again after an error: the address, the key, or
+// neither.
 func blamed(err error) (address, key bool) {
 	switch {
 	case cli.Is[*api.AuthError](err):
@@ -87,7 +88,7 @@ func (i *initial) forecast(cfg *api.Config) (p forecast.Run, fewest, most int64)
 	return p, fewest, most
 }
 
-// long reports whether the first night may be longer than one.
+// long reports whether the first run may take longer than one night.
 func (i *initial) long() bool {
 	if i.calls < 0 {
 		return false

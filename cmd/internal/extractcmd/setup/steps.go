@@ -22,10 +22,10 @@ type step struct {
 	undo []string // commands that revert it later
 
 	path     string // the file that it writes; may be empty
-	replaces bool   // which has other content
+	replaces bool   // whether that file exists with other content
 }
 
-// perform does all steps, or reverts those that were done.
+// perform performs all steps. If one fails, it reverts the completed ones.
 func perform(ctx context.Context, steps []*step) error {
 	for i, s := range steps {
 		err := cmp.Or(ctx.Err(), s.do(ctx))
@@ -66,7 +66,7 @@ func (f *file) differs() (exists, differs bool, old []byte) {
 	return true, err != nil || serr != nil || !bytes.Equal(old, []byte(f.text)) || f.secret && st.Mode().Perm() != f.mode, old
 }
 
-// step returns the step that writes the file; nil if it is there already.
+// step returns the step that writes the file; nil if the file already exists unchanged.
 func (f *file) step() *step {
 	if real, err := filepath.EvalSymlinks(f.path); err == nil {
 		f.path = real
@@ -117,7 +117,7 @@ func (f *file) step() *step {
 	return s
 }
 
-// makeFolders makes the missing folders above the file, and returns them.
+// makeFolders creates the missing folders above the file, and returns them.
 func (f *file) makeFolders() (made []string, err error) {
 	var missing []string
 	for dir := filepath.Dir(f.path); !present(dir) && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
@@ -137,7 +137,7 @@ func (f *file) makeFolders() (made []string, err error) {
 	return made, nil
 }
 
-// write replaces a file by one rename.
+// write replaces a file atomically, by a rename.
 func (f *file) write(path string, text []byte) error {
 	out, tmp, err := scratch.File(path)
 	if err != nil {

@@ -84,7 +84,7 @@ func (i *initial) validWarehouse(text string) (string, error) {
 	return path, os.Remove(probe)
 }
 
-// moved reports whether the address is another than that of the existing file.
+// moved reports whether the address differs from that of the existing file.
 func (i *initial) moved() bool {
 	was := i.File.Value("base_url")
 	return was != "" && config.ServiceOf(was) != config.ServiceOf(i.BaseURL)

@@ -16,7 +16,7 @@ import (
 	"callhouse/internal/words"
 )
 
-// steps returns what is to be done.
+// steps returns the steps to perform.
 func (i *initial) steps(ctx context.Context) (steps []*step, err error) {
 	uid, gid := 0, 0
 	if i.system {
@@ -65,7 +65,7 @@ func (i *initial) folderMode() fs.FileMode {
 	return 0o700
 }
 
-// configMode is the mode of the configuration file: that of the existing one.
+// configMode returns the mode of the configuration file: the existing file's, if there is one.
 func (i *initial) configMode() fs.FileMode {
 	if st, err := os.Stat(i.target); err == nil {
 		return st.Mode().Perm()
@@ -76,7 +76,7 @@ func (i *initial) configMode() fs.FileMode {
 	return 0o600
 }
 
-// houseStep makes the folder of the warehouse for the user callhouse.
+// houseStep returns the step that creates the warehouse's folder for the user callhouse.
 func (i *initial) houseStep(uid, gid int) *step {
 	made := false
 	return &step{what: "make the folder " + i.Warehouse, undo: []string{"rmdir " + words.Shell(i.Warehouse)},
@@ -138,7 +138,7 @@ func (i *initial) agreed(ctx context.Context, steps []*step) error {
 	return nil
 }
 
-// next prints what to do next, and how to undo what was done.
+// next prints what to do next, and how to undo the changes.
 func (i *initial) next(steps []*step) {
 	name := func(program string) string {
 		path := filepath.Join(filepath.Dir(i.program), program)

@@ -1,5 +1,5 @@
 // Package pages generates a man page, and completions for bash, zsh and fish, for each program from
-// its commands. It has no text of its own.
+// its commands. It has no texts of its own.
 package pages
 
 import (

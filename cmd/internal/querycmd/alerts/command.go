@@ -37,11 +37,11 @@ what is waiting is in alerts.json in the warehouse; extract status shows it.
 Exit codes: 0 done, also if alerts are running; 3 a rule could not be evaluated, or a
 message could not be sent; 2 wrong rules; 4 another query alert is running.`
 
-// Command is query alert with its settings.
+// command is query alert with its settings.
 type command struct {
 	*answer.Command
 	now      func() time.Time
-	unlisted []string // rules with a window that is not listed, and which one
+	unlisted []string // rules skipped because calls of their window are not listed, with the reason
 }
 
 // Command returns the command alert.
@@ -79,7 +79,7 @@ there at the time.`,
 	return cmd
 }
 
-// fileOf reads the rules and channels of the setting alerts.
+// fileOf reads the file of the setting alerts.
 func fileOf(c *answer.Command) (*File, error) {
 	if c.Alerts == "" {
 		return nil, cli.Usage("set --alerts FILE, or alerts in callhouse.toml", "no file of rules")
@@ -133,7 +133,7 @@ func (c *command) open(ctx context.Context) (*analytics.Warehouse, error) {
 	return c.Open(ctx, loc)
 }
 
-// channels makes the channels that rules use.
+// channels creates the channels that the rules use.
 func (f *File) channels(env config.Environment, stdout alert.Channel, secrets *words.Secrets) (map[string]alert.Channel, error) {
 	out := map[string]alert.Channel{}
 	for _, name := range slices.Sorted(maps.Keys(f.Channels)) {
@@ -150,7 +150,7 @@ func (f *File) channels(env config.Environment, stdout alert.Channel, secrets *w
 	return out, nil
 }
 
-// masked is a channel whose errors repeat no secret, even if the other side does.
+// masked is a channel whose errors hide secrets, even those repeated by the receiver.
 type masked struct {
 	alert.Channel
 	secrets *words.Secrets
@@ -169,7 +169,7 @@ func (m masked) Send(ctx context.Context, message *alert.Message) error {
 	return clean
 }
 
-// evaluate evaluates all rules and saves what follows. It returns the rules that failed.
+// evaluate evaluates all rules and saves the resulting state. It returns the rules that failed.
 func (c *command) evaluate(ctx context.Context, f *File, w *analytics.Warehouse, s *alert.Store) (failed []string, err error) {
 	now := c.now()
 	e := newEvaluator(w, f.Page)
@@ -183,7 +183,7 @@ func (c *command) evaluate(ctx context.Context, f *File, w *analytics.Warehouse,
 		}
 		if err != nil {
 			s.Fail(p, words.Error(err))
-			if cli.Is[*unlistedError](err) { // as in the first weeks of a warehouse
+			if cli.Is[*unlistedError](err) { // normal in the first weeks of a warehouse
 				c.unlisted = append(c.unlisted, fmt.Sprintf("%s: %s", r.Name, words.Error(err)))
 			} else {
 				failed = append(failed, fmt.Sprintf("%s: %s", r.Name, words.Error(err)))
@@ -198,7 +198,7 @@ func (c *command) evaluate(ctx context.Context, f *File, w *analytics.Warehouse,
 	return failed, s.Save()
 }
 
-// tell prints what came of it.
+// tell prints the result.
 func (c *command) tell(f *File, s *alert.State, sent int, failed []string) error {
 	words.Fprintf(c.Stderr, "%s; %s running; %s sent", cli.Plural(int64(len(f.Rules)), "rule"), cli.Plural(s.Count(), "alert"),
 		cli.Plural(int64(sent), "message"))
@@ -229,7 +229,7 @@ type would struct {
 	item           alert.Item
 }
 
-// test shows what would have been sent.
+// test prints the alerts that would have been sent.
 func (c *command) test(ctx context.Context, days int) (err error) {
 	if days < 1 || days > 400 {
 		return cli.Usage("for example --days 30", "--days must be 1 to 400")
@@ -283,7 +283,7 @@ func (c *command) test(ctx context.Context, days int) (err error) {
 	return nil
 }
 
-// replay evaluates the rules as of each step of the last days.
+// replay evaluates the rules at each step of the last days.
 func (e *evaluator) replay(ctx context.Context, f *File, at time.Time, days int) (
 	found []*would, judged, unlisted map[string]int64, err error) {
 	judged, unlisted = map[string]int64{}, map[string]int64{}
@@ -320,8 +320,8 @@ func (e *evaluator) replay(ctx context.Context, f *File, at time.Time, days int)
 	return found, judged, unlisted, nil
 }
 
-// steps yields the times at which a rule is evaluated, each day at the time
-// of day of the last, or where the window is hours, each window.
+// steps yields the times at which a rule is evaluated: every day at the time of day of at or, if
+// the window is less than a day, once per window.
 func steps(r *Rule, at time.Time, days int) func(yield func(time.Time) bool) {
 	return func(yield func(time.Time) bool) {
 		if r.days() == 0 {

@@ -24,28 +24,28 @@ import (
 	"callhouse/internal/words"
 )
 
-// jointly is how many evaluations the bounds of a rule hold for together. It is three times those of a
-// month, because bounds of few calls are not exact so far out: with 30, up to 10 % of simulated
-// companies had a false alarm of a rule in 30 nights, where 5 % may have one.
+// jointly is the number of evaluations that a rule's bounds cover together. It is three times a
+// month's number, because the bounds of few calls are inexact that far out: with 30, up to 10 % of
+// simulated companies had a false alarm of a rule in 30 nights, where 5 % may have one.
 const jointly = 100
 
-// certainScore is from which score of the report anomalies a day starts an alert. The alert ends
-// with a day that the report does not name.
+// certainScore is the minimum score in the report anomalies for a day to start an alert. The alert
+// ends with the first day that is not in the report.
 const certainScore = 5
 
 // evaluator evaluates rules over an open warehouse.
 type evaluator struct {
 	w      *analytics.Warehouse
 	page   string           // address of the live page; may be empty
-	strict question.Strict  // what is judged together
-	days   map[string][]row // unusual days, by the question: rules differ in the measure
+	strict question.Strict  // the number of evaluations judged together
+	days   map[string][]row // unusual days by question; rules with the same question differ only in the measure
 }
 
 func newEvaluator(w *analytics.Warehouse, page string) *evaluator {
 	return &evaluator{w, page, question.Strict{Answers: jointly}, map[string][]row{}}
 }
 
-// unlistedError means that the calls of a window are not all listed.
+// unlistedError reports that not all calls of a window are listed.
 type unlistedError struct{ from, to time.Time }
 
 func (e *unlistedError) Error() string {
@@ -85,8 +85,8 @@ func (e *evaluator) read(ctx context.Context, r *Rule, at time.Time, running map
 	return out, nil
 }
 
-// period returns the window of a rule as of a time: it ends when the list of calls was last read, and
-// that of whole days with the last complete day.
+// period returns the window of a rule at a time. It ends at the last reading of the list of calls;
+// a window of whole days ends with the last complete day.
 func (e *evaluator) period(r *Rule, at time.Time) (since, until time.Time) {
 	loc := e.w.Location()
 	if listed := e.w.Snapshot().Manifest.ListedTo(); listed.Before(at) {
@@ -100,7 +100,7 @@ func (e *evaluator) period(r *Rule, at time.Time) (since, until time.Time) {
 	return until.Add(-r.window), until
 }
 
-// listed reports whether all calls of a time are listed. Each night adds a span of coverage.
+// listed reports whether all calls of a period are listed. Each night adds a span of coverage.
 func (e *evaluator) listed(from, to time.Time) bool {
 	at := from.UnixMilli()
 	for _, s := range e.w.Snapshot().Manifest.Coverage {
@@ -111,7 +111,7 @@ func (e *evaluator) listed(from, to time.Time) bool {
 	return to.UnixMilli() <= at
 }
 
-// columns are those that a rule needs of a comparison.
+// columns returns the columns of a comparison that a rule needs.
 func (r *Rule) columns() []string {
 	out := append(slices.Clone(r.file.Keys), r.Column, value.PreviousOf+r.Column)
 	if r.bounded() {
@@ -134,7 +134,7 @@ func (r *Rule) calls() string {
 	return ""
 }
 
-// of names what the value is computed from.
+// of describes the basis of the value.
 func (r *Rule) of() string {
 	of := r.column.Of
 	switch {
@@ -146,14 +146,14 @@ func (r *Rule) of() string {
 	return of + " calls"
 }
 
-// row is a row of an answer by the names of its columns.
+// row is a row of an answer, by column name.
 type row struct {
-	keys   []string          // names of the groups' columns
+	keys   []string          // names of the grouping columns
 	values map[string]any    // exact
 	labels map[string]string // names of agents and campaigns
 }
 
-// number returns a number; NaN if there is none.
+// number returns the number in a column; NaN if there is none.
 func (r row) number(column string) float64 {
 	v := value.Of(r.values[column])
 	if !v.Kind.Numeric() {
@@ -162,7 +162,7 @@ func (r row) number(column string) float64 {
 	return v.Float()
 }
 
-// rows returns all rows of a report: there are few, since it has groups.
+// rows returns all rows of a report. They are few, because they are groups.
 func (e *evaluator) rows(ctx context.Context, report string, p question.Params) (out []row, err error) {
 	rows, err := e.w.Report(ctx, report, p)
 	if err != nil {
@@ -194,7 +194,8 @@ func (e *evaluator) rows(ctx context.Context, report string, p question.Params) 
 	}
 }
 
-// judge judges a row; false: it is not one of the rule's, or has too few calls.
+// judge judges a row. It returns false for a row that the rule does not select or that has too few
+// calls.
 func (r *Rule) judge(row row) (out alert.Reading, judged bool) {
 	for name, want := range r.Row {
 		if text(row.values[name]) != want {
@@ -242,8 +243,8 @@ func (r *Rule) judge(row row) (out alert.Reading, judged bool) {
 	return out, true
 }
 
-// changed judges the change of a row. An alert goes on while the change is at least half of what
-// would start it.
+// changed judges the change in a row. A running alert continues while the change is at least half
+// of the threshold.
 func (r *Rule) changed(row row, v float64, out *alert.Reading) bool {
 	before := row.number(value.PreviousOf + r.Column)
 	low, high := row.number(value.ChangeLowOf+r.Column), row.number(value.ChangeHighOf+r.Column)
@@ -272,8 +273,8 @@ func (r *Rule) changed(row row, v float64, out *alert.Reading) bool {
 	return true
 }
 
-// unusual judges the last day by the report anomalies. A running alert ends with a day that the
-// report does not name.
+// unusual judges the last day by the report anomalies. A running alert ends with the first day that
+// is not in the report.
 func (e *evaluator) unusual(ctx context.Context, r *Rule, p question.Params, running map[string]alert.Item) (
 	out []alert.Reading, err error) {
 	asked := fmt.Sprint(p.Since, p.Until, p.By, p.Agent, p.Where)
@@ -312,7 +313,7 @@ func (e *evaluator) unusual(ctx context.Context, r *Rule, p question.Params, run
 	return out, nil
 }
 
-// describe adds the group of a row: its name, and the command that lists its calls.
+// describe adds a row's group to a reading: its name, and the command that lists its calls.
 func (e *evaluator) describe(r *Rule, p question.Params, row row, out *alert.Reading) {
 	loc := e.w.Location()
 	agent, where := r.Agent, slices.Clone(r.Where)
@@ -370,7 +371,7 @@ func (e *evaluator) describe(r *Rule, p question.Params, row row, out *alert.Rea
 	}
 }
 
-// moment returns a time as flags take it.
+// moment formats a time for use in flags.
 func moment(t time.Time, loc *time.Location) string {
 	if day := question.DayOf(t, loc); question.DayBegin(day, loc).Equal(t) {
 		return day.Format(time.DateOnly)
@@ -385,10 +386,10 @@ func text(v any) string {
 	return string(value.AppendText(nil, v, time.UTC))
 }
 
-// figure returns a number of the rule's column for people.
+// figure formats a number of the rule's column for people.
 func (r *Rule) figure(f float64) alert.Figure { return alert.Figure{Text: r.threshold(f), Number: f} }
 
-// threshold writes a number of the rule's column.
+// threshold formats a number of the rule's column.
 func (r *Rule) threshold(f float64) string {
 	switch r.column.Unit {
 	case "percent":

@@ -26,7 +26,7 @@ type Mailer struct {
 	secrets *words.Secrets
 }
 
-// MailerOf returns a channel of the type mail in the file of the setting alerts.
+// MailerOf returns a mail channel from the file of the setting alerts.
 func MailerOf(c *answer.Command, name string) (*Mailer, error) {
 	f, err := fileOf(c)
 	if err != nil {
@@ -51,7 +51,7 @@ func MailerOf(c *answer.Command, name string) (*Mailer, error) {
 	return &Mailer{m, cmp.Or(f.Title, c.Profile), words.NewSecrets(known...)}, nil
 }
 
-// Page sends the page that write makes. made is its summary, once it is made.
+// Page sends the page written by write. made is its summary, valid after write returns.
 func (m *Mailer) Page(ctx context.Context, write func(io.Writer) error, made *page.Summary) error {
 	var whole bytes.Buffer
 	if err := write(&whole); err != nil {

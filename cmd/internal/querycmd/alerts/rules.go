@@ -1,5 +1,5 @@
 // Package alerts implements query alert: it reads the rules, evaluates them over a warehouse, and
-// sends what is due.
+// sends the messages that are due.
 package alerts
 
 import (
@@ -34,7 +34,7 @@ type File struct {
 	path string
 }
 
-// Channel is where messages go. Secrets are in files or environment variables.
+// Channel is a destination of messages. Secrets are in files or environment variables.
 type Channel struct {
 	Type         string   `toml:"type"`
 	URL          string   `toml:"url"`
@@ -66,7 +66,7 @@ type Rule struct {
 	Above    *float64          `toml:"above"`
 	Below    *float64          `toml:"below"`
 	Changed  string            `toml:"changed"` // up, down or any
-	Unusual  string            `toml:"unusual"` // the same
+	Unusual  string            `toml:"unusual"` // up, down or any
 	MinCalls *float64          `toml:"min_calls"`
 	For      int               `toml:"for"`
 	Remind   string            `toml:"remind"`
@@ -79,7 +79,7 @@ type Rule struct {
 	remind time.Duration
 }
 
-// read reads the file of the rules.
+// read reads the rules file.
 func read(path string) (*File, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -101,7 +101,7 @@ func read(path string) (*File, error) {
 	return f, nil
 }
 
-// unreadable returns the error of a file that is not as it should be, with its line.
+// unreadable returns the error of an invalid file, with the line.
 func unreadable(path string, err error) error {
 	var strict *toml.StrictMissingError
 	var syntax *toml.DecodeError
@@ -120,7 +120,7 @@ func unreadable(path string, err error) error {
 // usualLeast is the default of min_calls for shares, means and percentiles.
 const usualLeast = 20
 
-// check checks a rule, and sets its defaults.
+// check checks a rule and sets its defaults.
 func (f *File) check(r *Rule, i int) error {
 	wrong := func(hint, format string, args ...any) error {
 		return cli.Usage(hint, "%s: rule %q: "+format, append([]any{f.path, r.Name}, args...)...)
@@ -192,7 +192,8 @@ func (r *Rule) spans() (err error) {
 	return err
 }
 
-// days reports whether the window is whole days, which end with the last complete one.
+// days returns the number of whole days in the window, which ends with the last complete day; 0 for
+// other windows.
 func (r *Rule) days() int {
 	if r.window%(24*time.Hour) == 0 && !strings.HasSuffix(r.Window, "h") {
 		return int(r.window / (24 * time.Hour))
@@ -200,7 +201,7 @@ func (r *Rule) days() int {
 	return 0
 }
 
-// measures are those of the report anomalies.
+// measures are the measures of the report anomalies.
 var measures = []string{"calls", "connected_percent", "completed_percent", "negative_percent", "handle_ms"}
 
 // question checks the report, its arguments and the column.
@@ -252,12 +253,12 @@ func (r *Rule) question() (err error) {
 	return nil
 }
 
-// bounded reports whether the bounds of the column are known.
+// bounded reports whether the column has confidence bounds.
 func (r *Rule) bounded() bool {
 	return r.column.Spread != "" || r.column.Whole != "" && r.column.Unit == "percent"
 }
 
-// personal returns what in the messages of a rule may be personal data; empty: nothing.
+// personal describes the possible personal data in a rule's messages; empty if there is none.
 func (r *Rule) personal() string {
 	names := slices.Clone(r.By)
 	for _, c := range r.Where {
@@ -272,12 +273,12 @@ func (r *Rule) personal() string {
 	return ""
 }
 
-// least is the minimum number of calls (or of whatever the column is computed from).
+// least returns the minimum number of calls, or of the column's other basis.
 func (r *Rule) least() float64 {
 	switch {
 	case r.MinCalls != nil:
 		return *r.MinCalls
-	case r.column.Unit == "count" || r.Unusual != "": // anomalies judges no fewer than it says
+	case r.column.Unit == "count" || r.Unusual != "": // the report anomalies applies its own minimum
 		return 0
 	}
 	return usualLeast
@@ -301,16 +302,16 @@ func way(direction string) string {
 	return map[string]string{"up": ", higher", "down": ", lower"}[direction]
 }
 
-// policy returns what the rule says about its messages.
+// policy returns the rule's settings for its messages.
 func (f *File) policy(r *Rule, source string) alert.Policy {
 	about := *r
-	about.To, about.Remind = nil, "" // an alert goes on with other recipients
-	raw, _ := json.Marshal(&about)   // plain fields
+	about.To, about.Remind = nil, "" // changed recipients do not restart an alert
+	raw, _ := json.Marshal(&about)   // plain fields always encode
 	return alert.Policy{Name: r.Name, Definition: string(fingerprint(raw)), Source: cmp.Or(f.Title, source), Condition: r.condition(),
 		For: r.For, Step: min(r.window, 24*time.Hour), Remind: r.remind, Channels: r.To}
 }
 
-// channel makes a channel. secrets are texts that no message of this program repeats.
+// channel creates a channel. secrets are texts that this program must hide in its messages.
 func (f *File) channel(name string, env config.Environment, stdout alert.Channel, agent string) (
 	_ alert.Channel, secrets []string, err error) {
 	c, ok := f.Channels[name]
@@ -377,7 +378,7 @@ func (f *File) secret(env config.Environment, what, file, variable string) (stri
 	return strings.TrimSpace(text), err
 }
 
-// beside returns a path, which is relative to the folder of the rules.
+// beside resolves a path relative to the folder of the rules file.
 func (f *File) beside(path string) string {
 	if filepath.IsAbs(path) {
 		return path

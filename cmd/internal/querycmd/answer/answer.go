@@ -1,5 +1,5 @@
-// Package answer is shared by query's commands: which warehouse and zone they use, and how and
-// where the answer is written.
+// Package answer is shared by query's commands: it selects the warehouse and time zone, and the
+// format and destination of the answer.
 package answer
 
 import (
@@ -43,7 +43,7 @@ type Shell struct {
 	Root  string
 	House *analytics.Warehouse // opened at one snapshot
 	Width int                  // of the terminal
-	// Instead names the format with all of an answer; see format.Options.
+	// Instead names the format that shows a complete answer; see format.Options.
 	Instead string
 	Wrote   *format.Result
 }
@@ -127,7 +127,7 @@ func (c *Command) OutputFormat() (format.Format, error) {
 	return "", cli.Usage(hint, "unknown format %q", wanted)
 }
 
-// FormatNames returns the names of the formats.
+// FormatNames returns the names of all formats.
 func FormatNames() []string {
 	var names []string
 	for _, f := range format.All() {

@@ -34,7 +34,7 @@ func Conditions(flag, typed string) (out []string, ok bool) {
 }
 
 // Completions returns the values of the warehouse that begin with what was typed for --where or
-// --agent, the most frequent first. Without an answer in time there are none.
+// --agent, the most frequent first. It returns none if the search takes too long.
 func Completions(ctx context.Context, w *analytics.Warehouse, flag, typed string) (out []string) {
 	name, begin, before := "agent", typed, ""
 	if flag == "where" {

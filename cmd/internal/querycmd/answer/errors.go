@@ -81,7 +81,7 @@ func ExplainSQL(err error) error {
 	case cli.Is[*guard.UnsafeError](err):
 		return cli.Usage("a statement can only read the tables of query list", "%v", err)
 	case errors.As(err, &d) && d.Kind == "Parser" && strings.HasPrefix(d.Message, "memory exhausted"), errors.Is(err, guard.ErrTooDeep):
-		return cli.Usage("rewrite it using WITH or lists", "%v", guard.ErrTooDeep) // the parser's stack is what is full
+		return cli.Usage("rewrite it using WITH or lists", "%v", guard.ErrTooDeep) // because the parser's stack is full
 	case errors.As(err, &p) && len(p.Missing) > 0:
 		return cli.Usage("set it with --param "+p.Missing[0]+"=VALUE", "%v", err)
 	case errors.As(err, &p):

@@ -16,14 +16,15 @@ import (
 	"callhouse/internal/words"
 )
 
-// Pager holds an answer back until it exceeds the screen, and then passes it to the user's pager.
+// Pager holds an answer back until it no longer fits the screen, and then sends it to the user's
+// pager.
 type Pager struct {
 	tty           *os.File
 	width, height int
 	command       string
 	env           []string
 
-	mu   sync.Mutex // of the answer and the messages
+	mu   sync.Mutex // guards the answer and the messages
 	held bytes.Buffer
 	at   int // column of the end of held
 	rows int // screen rows of held
@@ -48,7 +49,7 @@ func (c *Command) Paged() *Pager {
 	if p.width, p.height, err = term.GetSize(int(p.tty.Fd())); err != nil || p.width < 20 || p.height < 4 {
 		return nil
 	}
-	// Colours are shown, the text stays on the screen, and it is UTF-8 in any locale.
+	// Show colours, leave the text on the screen, and use UTF-8 in any locale.
 	for name, usual := range map[string]string{"LESS": "FRX", "LESSCHARSET": "utf-8"} {
 		if _, set := c.Env.Vars[name]; !set {
 			p.env = append(p.env, name+"="+usual)
@@ -79,13 +80,14 @@ func (p *Pager) Write(text []byte) (int, error) {
 			p.rows, p.at = p.rows+1, 0
 		}
 	}
-	if p.rows < p.height { // the prompt takes the last row
+	if p.rows < p.height { // the last row is for the prompt
 		return len(text), nil
 	}
 	return len(text), p.start()
 }
 
-// start starts the pager with what is held. If it cannot be started, the terminal takes its place.
+// start starts the pager with the held text. If the pager cannot be started, output goes to the
+// terminal.
 func (p *Pager) start() error {
 	cmd := exec.CommandContext(context.Background(), "/bin/sh", "-c", p.command) // the user ends it
 	cmd.Env, cmd.Stdout, cmd.Stderr = p.env, p.tty, os.Stderr
@@ -102,7 +104,7 @@ func (p *Pager) start() error {
 	return err
 }
 
-// Close waits until the user leaves the pager. Until then Ctrl-C is the pager's.
+// Close waits until the user leaves the pager, which handles Ctrl-C until then.
 func (p *Pager) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -116,6 +118,6 @@ func (p *Pager) Close() error {
 	signal.Ignore(os.Interrupt)
 	defer signal.Reset(os.Interrupt)
 	_ = p.pipe.Close()
-	_ = p.cmd.Wait() // how the user leaves it does not matter
+	_ = p.cmd.Wait() // the pager's exit code is irrelevant
 	return nil
 }

@@ -1,7 +1,7 @@
 package answer
 
-// Colours of words of tables, by column. Neither colour nor brightness alone carries a meaning: the
-// words do.
+// Colours of words in tables, by column. Colour and brightness never carry meaning alone: the words
+// do.
 const (
 	red    = "\x1b[31m"
 	green  = "\x1b[32m"

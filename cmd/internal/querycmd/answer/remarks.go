@@ -14,8 +14,7 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// Remarks returns what a reader must know about a report's answer: why it may be empty, and what it
-// lacks.
+// Remarks returns the notes on a report's answer: why it may be empty, and what data it lacks.
 func (c *Command) Remarks(ctx context.Context, w *analytics.Warehouse, f *sqlfiles.File, p question.Params, now time.Time,
 	isEmpty bool) (out []string, err error) {
 	lacking, err := w.NotFetched(f, p)

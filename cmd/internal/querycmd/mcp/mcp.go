@@ -1,7 +1,7 @@
-// Package mcp serves a warehouse to assistants over the Model Context Protocol: the reports, one
-// conversation and untrusted SQL as tools, the dictionary and the definitions as resources. It only
-// reads. Every answer says what it leaves out and marks recorded text as data. Recorded text is
-// copied into answers and decides nothing here.
+// Package mcp serves a warehouse to assistants over the Model Context Protocol. Reports, single
+// conversations and untrusted SQL are tools; the dictionary and the definitions are resources. The
+// server is read-only. Every answer lists its omissions and marks recorded text as data. Recorded
+// text is copied into answers and never influences the server.
 package mcp
 
 import (
@@ -32,19 +32,19 @@ import (
 type Config struct {
 	House    *lend.Houses
 	Settings answer.Command // zone, country and the warehouse's folder
-	// Limits bound each call of a tool. Memory and Temp are those of SQL; Output is the maximum of
-	// the rows of any answer.
+	// Limits bound each tool call. Memory and Temp apply to SQL; Output is the maximum size of the
+	// rows of any answer.
 	safe.Limits
 	Rows int64 // maximum number of rows of an answer
 	// ReportsOnly removes SQL, transcripts and summaries.
 	ReportsOnly bool
-	Audit       func(Entry) // called for each call of a tool; nil: none
+	Audit       func(Entry) // called after each tool call; nil: none
 }
 
-// Usual are the limits for an assistant, which has to read what it asks for.
+// Usual are limits suited to an assistant, which must read every answer.
 var Usual = Config{Rows: 200, Limits: safe.Limits{Memory: 1 << 30, Temp: 1 << 30, Output: 64 << 10, Timeout: time.Minute}}
 
-// Reader is who calls tools.
+// Reader is the user who calls tools.
 type Reader struct {
 	User, From string
 	Rights     rights.Rights
@@ -52,7 +52,7 @@ type Reader struct {
 	Memory     int64         // bytes; 0: the server's
 }
 
-// Entry is a finished call of a tool.
+// Entry is a finished tool call.
 type Entry struct {
 	Reader
 	At   time.Time
@@ -62,15 +62,15 @@ type Entry struct {
 	Err  error // nil: success
 }
 
-// Server answers calls of tools.
+// Server answers tool calls.
 type Server struct {
 	Config
 	tools   []*tool
 	http    http.Handler
-	working chan struct{} // limits the answers made at once
+	working chan struct{} // limits concurrent answers
 
 	mu   sync.Mutex
-	made map[string]*sdk.Server // by the names of their tools
+	made map[string]*sdk.Server // by tool names
 }
 
 // New returns a server.
@@ -78,7 +78,7 @@ func New(c Config) *Server {
 	s := &Server{Config: c, working: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))), made: map[string]*sdk.Server{}}
 	s.http = s.overHTTP()
 	for _, f := range sqlfiles.Reports() {
-		if f.Arguments == "" || !c.ReportsOnly { // search and call take arguments, and show what was said
+		if f.Arguments == "" || !c.ReportsOnly { // search and call take arguments and return transcripts
 			s.tools = append(s.tools, s.reportTool(f))
 		}
 	}
@@ -88,7 +88,7 @@ func New(c Config) *Server {
 	return s
 }
 
-// instructions returns what an assistant reads before anything else.
+// instructions returns the text that an assistant reads first.
 func instructions() string {
 	return `Reports and SQL over the recorded calls of voice agents. Every answer comes from one committed snapshot.
 Prefer a report to SQL: its words are defined (resource callhouse://definitions), its shares have bounds, and it counts what is incomplete.
@@ -100,13 +100,13 @@ Without since a report covers the whole warehouse. by and where take these names
 // limited returns a reader with the rights that this server grants.
 func (s *Server) limited(r Reader) Reader {
 	if s.ReportsOnly {
-		r.Rights.Masked = append(slices.Clone(r.Rights.Masked), "summary") // the only prose in a report without arguments
+		r.Rights.Masked = append(slices.Clone(r.Rights.Masked), "summary") // the only free text in a report without arguments
 	}
 	return r
 }
 
-// server returns the protocol's server with only the tools that may answer a reader. Making one takes
-// milliseconds, so readers with the same tools share it: who calls a tool is in the context.
+// server returns the protocol's server with only the tools that the reader may call. Creating one
+// takes milliseconds, so readers with the same tools share it; the reader is passed in the context.
 func (s *Server) server(r Reader) *sdk.Server {
 	var tools []*tool
 	var names strings.Builder
@@ -159,8 +159,8 @@ func (unclosed) Close() error { return nil }
 // mostRequest is the maximum size of a request in bytes: a statement of 1 MiB, escaped.
 const mostRequest = 4 << 20
 
-// Answer answers a request over HTTP. Requests are independent of each other, so that each has the
-// rights that its reader has now.
+// Answer answers a request over HTTP. Requests are independent of each other, so that each is
+// answered with its reader's current rights.
 func (s *Server) Answer(w http.ResponseWriter, r *http.Request, who Reader) {
 	s.http.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), readerKey{}, s.limited(who))))
 }
@@ -168,7 +168,7 @@ func (s *Server) Answer(w http.ResponseWriter, r *http.Request, who Reader) {
 // readerKey is the context key of the Reader who sent a request.
 type readerKey struct{}
 
-// overHTTP returns the handler of requests whose context has their reader.
+// overHTTP returns the handler for requests with a Reader in their context.
 func (s *Server) overHTTP() http.Handler {
 	answers := sdk.NewStreamableHTTPHandler(func(r *http.Request) *sdk.Server {
 		who, ok := r.Context().Value(readerKey{}).(Reader)
@@ -177,7 +177,7 @@ func (s *Server) overHTTP() http.Handler {
 		}
 		return s.server(who)
 	}, &sdk.StreamableHTTPOptions{Stateless: true, JSONResponse: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: mostRequest,
-		DisableLocalhostProtection: true}) // the page's server checks the host
+		DisableLocalhostProtection: true}) // the page's server already checks the host
 	return http.NewCrossOriginProtection().Handler(answers)
 }
 
@@ -191,7 +191,8 @@ func (s *Server) timeout(r Reader) time.Duration {
 
 // sqlMode returns the limits of a reader's statements.
 func (s *Server) sqlMode(r Reader) *safe.Mode {
-	// The process bounds the rows, and the context of the call the time: these are for a process that fails to.
+	// The process limits the rows and the call's context limits the time; these limits apply if the
+	// process fails to.
 	return safe.Within(safe.Limits{Memory: cmp.Or(r.Memory, s.Memory), Temp: s.Temp, Output: 2*s.Output + 1<<20,
 		Timeout: s.timeout(r) + time.Second})
 }

@@ -12,7 +12,7 @@ import (
 // schema is a JSON Schema.
 type schema = map[string]any
 
-// arguments are those of all tools.
+// arguments are the arguments of all tools.
 type arguments struct {
 	answer.Question
 	Words     []string          `json:"words"`
@@ -48,7 +48,7 @@ func number(about string, least, most int64) schema {
 	return n
 }
 
-// object returns the schema of an object without other members than these.
+// object returns the schema of an object with exactly these members.
 func object(properties schema, required ...string) schema {
 	o := schema{"type": "object", "properties": properties, "additionalProperties": false}
 	if required != nil {
@@ -57,12 +57,12 @@ func object(properties schema, required ...string) schema {
 	return o
 }
 
-// zone is the argument that all tools with rows of calls have.
+// zone is the argument shared by all tools that return rows of calls.
 func (s *Server) zone() schema {
 	return text("time zone of days and times, such as Asia/Seoul; default: " + s.Settings.TZ)
 }
 
-// ofReport returns the arguments of a report: those that the flags of its command have.
+// ofReport returns the arguments of a report, which correspond to the flags of its command.
 func (s *Server) ofReport(f *sqlfiles.File) schema {
 	p, required := schema{"tz": s.zone()}, []string(nil)
 	inTime, ofAgent := question.Chosen(f)
@@ -110,7 +110,7 @@ func names(s schema) []string {
 	return slices.Sorted(maps.Keys(s["properties"].(schema)))
 }
 
-// output is the schema of every answer. It is short, since clients may read it once for each tool.
+// output is the schema of every answer. It is short, because clients may read it once per tool.
 var output = func() schema {
 	list := func(of string) schema { return schema{"type": "array", "items": schema{"type": of}} }
 	table := schema{"columns": list("object"), "rows": list("object")}

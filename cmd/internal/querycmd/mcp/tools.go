@@ -29,15 +29,15 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// tool is a tool with what answers it.
+// tool is a tool and its implementation.
 type tool struct {
 	*sdk.Tool
 	names []string                  // of its arguments
-	may   func(rights.Rights) error // nil: the reader may call it
+	may   func(rights.Rights) error // reports whether a reader may call it; nil: every reader may
 	run   func(context.Context, *call) (*answered, error)
 }
 
-// call is one call of a tool.
+// call is one tool call.
 type call struct {
 	arguments
 	Reader
@@ -50,7 +50,7 @@ type call struct {
 // usualShown is the maximum number of rows unless top asks for another.
 const usualShown = 100
 
-// newTool returns a tool. None changes anything, or reaches beyond the warehouse.
+// newTool returns a tool. All tools are read-only and limited to the warehouse.
 func newTool(name, about string, input schema) *tool {
 	no := false
 	return &tool{Tool: &sdk.Tool{Name: name, Description: about, InputSchema: input, OutputSchema: output,
@@ -58,14 +58,14 @@ func newTool(name, about string, input schema) *tool {
 		names: names(input)}
 }
 
-// handler runs a tool for the reader in the context. Errors are answers, so that the assistant can
-// correct its call.
+// handler runs a tool for the reader in the context. It returns errors as answers, so that the
+// assistant can correct its call.
 func (s *Server) handler(t *tool) sdk.ToolHandler {
 	return func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		began := time.Now()
 		r, ok := ctx.Value(readerKey{}).(Reader)
 		if !ok {
-			return nil, errors.New("nobody is known to have called the tool")
+			return nil, errors.New("the caller of the tool is unknown")
 		}
 		a, err := s.answer(ctx, t, r, req.Params.Arguments)
 		if err != nil && ctx.Err() == nil {
@@ -88,7 +88,7 @@ func (s *Server) handler(t *tool) sdk.ToolHandler {
 // mostError is the maximum size of an error in bytes: DuckDB's may repeat a statement or a value.
 const mostError = 2 << 10
 
-// failed returns an error with its hint as an answer.
+// failed returns an error and its hint as an answer.
 func failed(root string, err error) *sdk.CallToolResult {
 	text := words.Line(layout.Inside(root, err.Error()))
 	if len(text) > mostError {
@@ -103,7 +103,7 @@ func failed(root string, err error) *sdk.CallToolResult {
 
 // answer runs a tool within the limits.
 func (s *Server) answer(ctx context.Context, t *tool, r Reader, raw json.RawMessage) (a *answered, err error) {
-	defer func() { // the protocol runs this in a goroutine of its own, where a panic would end the server
+	defer func() { // the protocol calls this in its own goroutine, where a panic would end the server
 		if why := recover(); why != nil {
 			words.Fprintf(s.Settings.Stderr, "%s failed: %v\n%s\n", t.Name, why, debug.Stack())
 			err = errors.New("internal error: see the server's log")
@@ -156,7 +156,7 @@ func (c *call) parse(t *tool, raw json.RawMessage) error {
 	given := map[string]json.RawMessage{}
 	if len(raw) > 0 {
 		if err := json.Unmarshal(raw, &given); err != nil {
-			return cli.Usage("for example: {\"since\": \"7d\"}", "the arguments are no JSON object")
+			return cli.Usage("for example: {\"since\": \"7d\"}", "the arguments are not a JSON object")
 		}
 	}
 	for name := range given {
@@ -202,7 +202,7 @@ func (s *Server) reportTool(f *sqlfiles.File) *tool {
 func (s *Server) report(ctx context.Context, c *call, f *sqlfiles.File) (*answered, error) {
 	a := &answered{Answers: f.Name + ": " + f.Answers + "; " + f.Grain, Snapshot: snapshotOf(c.house), Notes: paragraphs(f)}
 	pages := slices.Contains(f.Flags, "most")
-	if pages { // to count the others would read every call
+	if pages { // counting the others would read every call
 		c.Most = min(cmp.Or(c.Most, uint32(c.shown)), uint32(s.Rows))
 		c.shown = int64(c.Most)
 	}
@@ -254,7 +254,7 @@ func paragraphs(f *sqlfiles.File) []string {
 	return slices.DeleteFunc(strings.Split(f.Text, "\n\n"), func(p string) bool { return p == "" })
 }
 
-// selection says which calls a report selected, if not all.
+// selection describes the selected calls, unless all are selected.
 func (c *call) selection(f *sqlfiles.File, p question.Params) []string {
 	if !f.Selects() {
 		return nil
@@ -282,7 +282,7 @@ func (c *call) selection(f *sqlfiles.File, p question.Params) []string {
 	return []string{"everything outside the selection: " + strings.Join(parts, ", ")}
 }
 
-// facts returns what is known of a call besides what was said.
+// facts returns the data of a call other than its transcript.
 func (s *Server) facts(ctx context.Context, c *call, id string) (*table, error) {
 	rows, err := c.house.Facts(ctx, id)
 	if err != nil {
@@ -341,12 +341,12 @@ func (c *call) describe(s *Server) (*answered, error) {
 	var err error
 	a.table, err = s.read(context.Background(), format.NewStatic(named, rows), nil, c.zone)
 	for i := range a.Columns {
-		a.Columns[i].Untrusted = false // these texts are ours
+		a.Columns[i].Untrusted = false // these texts come from the program
 	}
 	return a, err
 }
 
-// sqlTool returns the tool that runs a statement of others.
+// sqlTool returns the tool for untrusted SQL.
 func (s *Server) sqlTool() *tool {
 	var tables []string
 	for _, f := range sqlfiles.ViewsByName() {
@@ -381,7 +381,7 @@ func (s *Server) sql(ctx context.Context, c *call) (*answered, error) {
 		a.LeftOut = append(a.LeftOut, fmt.Sprintf("rows after the first %d, which were not counted: aggregate, or use LIMIT and OFFSET",
 			len(a.Rows)))
 	}
-	// Which calls the statement reads is not known, so this is about all of them.
+	// The statement may read any calls, so the coverage is that of all calls.
 	covered, err := c.house.Coverage(ctx, "agents", question.Params{}, c.now)
 	if analytics.Denied(err) {
 		return a, nil

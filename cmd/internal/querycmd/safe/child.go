@@ -29,7 +29,7 @@ import (
 // rows to stdout, and a report to file descriptor 3.
 const Name = "safe-statement"
 
-// ChildCommand makes the hidden command. checks runs the tests of a job.
+// ChildCommand returns the hidden command. checks runs a job's tests.
 func ChildCommand(a *answer.Command, checks Checks) *cobra.Command {
 	return &cobra.Command{
 		Use: Name, Hidden: true, Args: cobra.NoArgs,
@@ -80,8 +80,9 @@ func (j *Job) write(ctx context.Context, out io.Writer, checks Checks) (said *Re
 	if err != nil {
 		return nil, err
 	}
-	// As measured, DuckDB counts half of what it takes; the rest is reserved by allocators or not
-	// counted. With half the limit it spills to disk before the system's limit ends the statement.
+	// In our measurements DuckDB accounts for half of its memory; allocators reserve the rest or it
+	// is not counted. With half the limit, DuckDB spills to disk before the system's limit ends the
+	// statement.
 	w, err := analytics.Open(ctx, j.Warehouse, analytics.Options{Options: opened.Options{
 		Location: loc, Prover: proven.Open(j.Warehouse, time.Now), SkipDamaged: j.Skip, Rights: j.Rights,
 		Safe: &opened.Limits{Memory: j.Memory / 2, Temp: j.Temp}}})

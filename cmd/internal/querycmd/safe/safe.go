@@ -32,7 +32,7 @@ import (
 	"callhouse/internal/scratch"
 )
 
-// Mode is the flags for untrusted statements.
+// Mode holds the flags for untrusted statements.
 type Mode struct {
 	On           bool
 	memory, temp size
@@ -41,13 +41,13 @@ type Mode struct {
 	cmd          *cobra.Command
 }
 
-// Limits are a mode's limits in bytes, and the time.
+// Limits are the limits of a mode: bytes, and the time.
 type Limits struct {
 	Memory, Temp, Output int64
 	Timeout              time.Duration
 }
 
-// Within returns a mode that is on, with limits that no flag has set.
+// Within returns an enabled mode with the given limits instead of flags.
 func Within(l Limits) *Mode {
 	return &Mode{On: true, memory: size(l.Memory), temp: size(l.Temp), output: size(l.Output), timeout: l.Timeout}
 }
@@ -69,7 +69,7 @@ func (s *Mode) Read(vars config.Environment) error {
 	env := vars.Get(config.EnvSafe)
 	if env != "" && !s.cmd.Flags().Changed("safe") {
 		on, err := strconv.ParseBool(env)
-		if err != nil { // not taken for "no": somebody meant to be safe
+		if err != nil { // not treated as "no": whoever set it meant to be safe
 			return cli.Usage("set it to 1 or 0", "CALLHOUSE_SAFE is %q", env)
 		}
 		s.On = on
@@ -123,16 +123,16 @@ type Job struct {
 	Temp      int64
 	Rights    rights.Rights // of the reader
 	Rows      int64         // maximum; 0: all
-	Bytes     int64         // maximum of the rows as JSON; 0: no limit
+	Bytes     int64         // maximum size of the rows as JSON; 0: no limit
 }
 
-// Report is the output of that process besides the rows.
+// Report is the output of that process, apart from the rows.
 type Report struct {
 	Rows    int64
 	Notes   []string
-	Columns []value.Column // if the job limits the rows
+	Columns []value.Column // only if the job limits the rows
 	More    bool           // rows were left out because of the job's Rows or Bytes
-	// Snapshot is the number of the one that was read.
+	// Snapshot is the number of the snapshot that was read.
 	Snapshot int64
 	Failed   []string // tests with findings
 	Skipped  []opened.Skipped
@@ -238,7 +238,7 @@ func StaysInside(words []string) error {
 	return nil
 }
 
-// Refused is the error of something that safe mode refuses.
+// Refused returns the error for an action that safe mode refuses.
 func Refused(what string) error {
 	return cli.Usage("remove it, or remove --safe", "%s is not allowed in safe mode", what)
 }
@@ -288,7 +288,7 @@ func diedOfMemory(trace string) bool {
 }
 
 // exec starts this program as the hidden command and streams its answer to out. It returns the
-// report, if there is one, and what a dying process printed.
+// report, if there is one, and the error output of a crashed process.
 func (s *Mode) exec(ctx context.Context, job Job, out io.Writer) (said *Report, trace string, err error) {
 	told, tell, err := os.Pipe()
 	if err != nil {
@@ -310,19 +310,19 @@ func (s *Mode) exec(ctx context.Context, job Job, out io.Writer) (said *Report, 
 		if json.NewDecoder(io.LimitReader(told, 1<<20)).Decode(r) != nil {
 			r = nil
 		}
-		_, _ = io.Copy(io.Discard, told) // otherwise a process that writes more would block
+		_, _ = io.Copy(io.Discard, told) // otherwise a process that writes more than that would block
 		report <- r
 	}()
 	err = p.Wait()
 	_ = told.SetReadDeadline(time.Now().Add(time.Second))
 	said = <-report
-	if through.err != nil { // the process died of it
+	if through.err != nil { // the failed write ended the process
 		said, err = nil, through.err
 	}
 	return said, p.Trace(), cmp.Or(err, p.Clear())
 }
 
-// onward passes on a process's output up to a limit, and keeps the error.
+// onward forwards a process's output up to a limit, and keeps the error.
 type onward struct {
 	w    io.Writer
 	left int64

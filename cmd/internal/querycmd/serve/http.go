@@ -22,7 +22,7 @@ import (
 const (
 	readyEvery = 15 * time.Second // interval of checks for a new snapshot
 	usersEvery = 5 * time.Second  // interval of checks of the users file
-	ending     = 10 * time.Second // time for in-flight requests at the end
+	ending     = 10 * time.Second // time limit for in-flight requests at shutdown
 )
 
 // openHTTP listens for browsers, if requested.

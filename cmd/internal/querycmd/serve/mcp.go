@@ -20,7 +20,7 @@ import (
 	"callhouse/internal/serve/users"
 )
 
-// assistants is the flags of both doors for assistants.
+// assistants holds the flags of both transports for assistants.
 type assistants struct {
 	on, reportsOnly bool // on: over HTTP
 	rows            int64
@@ -107,7 +107,7 @@ func (c *command) assist(ctx context.Context, user string) (err error) {
 	return nil
 }
 
-// local returns the reader on stdin, who has the limits of a user if one is named.
+// local returns the reader on stdin. If a user is named, the reader has that user's limits.
 func (c *command) local(user string) (mcp.Reader, error) {
 	if (c.users == "") != (user == "") {
 		return mcp.Reader{}, cli.Usage("give both --users and --user", "the limits of a user require the file and the name")
@@ -126,7 +126,7 @@ func (c *command) local(user string) (mcp.Reader, error) {
 	return r, nil
 }
 
-// reader returns a user with the limits that the file has now.
+// reader returns a user with the limits currently in the file.
 func reader(list *users.List, name, from string) (mcp.Reader, error) {
 	all, err := list.All()
 	if err != nil {
@@ -161,23 +161,24 @@ func (c *command) assistant(j job, houses *lend.Houses, log *audit.Log) (*mcp.Se
 	return mcp.New(config), nil
 }
 
-// assistantsOverHTTP returns what answers requests of assistants, whose password was checked.
+// assistantsOverHTTP returns the handler of assistants' requests, whose password was already
+// checked.
 func assistantsOverHTTP(s *mcp.Server, list *users.List) func(http.ResponseWriter, *http.Request, string, rights.Rights) {
 	return func(w http.ResponseWriter, r *http.Request, user string, may rights.Rights) {
 		who := mcp.Reader{From: r.RemoteAddr}
 		if list != nil {
 			var err error
-			if who, err = reader(list, user, r.RemoteAddr); err != nil { // removed a moment ago
+			if who, err = reader(list, user, r.RemoteAddr); err != nil { // the user was just removed
 				http.Error(w, err.Error(), http.StatusForbidden)
 				return
 			}
-			who.Rights = may // those of the password that was checked
+			who.Rights = may // the rights at the time of the password check
 		}
 		s.Answer(w, r, who)
 	}
 }
 
-// stateOf returns the SQLSTATE that the audit log has for an error.
+// stateOf returns the SQLSTATE of an error for the audit log.
 func stateOf(err error) string {
 	switch {
 	case err == nil:
@@ -187,7 +188,7 @@ func stateOf(err error) string {
 	case errors.Is(err, context.Canceled), cli.Is[*mcp.LateError](err):
 		return "57014" // canceled
 	case cli.Code(err) == cli.ExitUsage:
-		return "42000" // wrong call
+		return "42000" // invalid call
 	}
 	return "58000" // failed
 }

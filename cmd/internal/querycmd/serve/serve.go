@@ -28,7 +28,7 @@ import (
 	"callhouse/internal/words"
 )
 
-// command is the flags of one run.
+// command holds the flags of one run.
 type command struct {
 	*answer.Command
 	postgres      string // addresses; empty: not served
@@ -252,7 +252,7 @@ func residentMemory(pids []int) (bytes int) {
 
 func (c *command) note(text string) { words.Fprintf(c.Stderr, "%s\n", text) }
 
-// admitted is who may connect, and how.
+// admitted defines who may connect, and how.
 type admitted struct {
 	list  *users.List // nil: everyone who reaches the address
 	brake *users.Brake
@@ -293,5 +293,5 @@ func isLoopback(address string) bool {
 		return false
 	}
 	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback() // a name may resolve to anything
+	return ip != nil && ip.IsLoopback() // a host name may resolve to any address
 }

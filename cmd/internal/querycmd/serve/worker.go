@@ -40,7 +40,7 @@ import (
 // WorkerName is the hidden command that runs the sessions of a user.
 const WorkerName = "serve-sessions"
 
-// WorkerCommand makes that command.
+// WorkerCommand returns that command.
 func WorkerCommand(a *answer.Command) *cobra.Command {
 	return &cobra.Command{
 		Use: WorkerName, Hidden: true, Args: cobra.NoArgs,
@@ -134,7 +134,7 @@ func (j job) pool(who admitted, log *audit.Log, note func(string)) *worker.Pool 
 					env = append(env, name+"="+v)
 				}
 			}
-			return process.Self(context.Background(), WorkerName, env...) // it ends with its stdin
+			return process.Self(context.Background(), WorkerName, env...) // the process ends when its stdin is closed
 		}}
 	if log != nil {
 		p.Audit = func(e postgres.Entry) {
@@ -145,8 +145,8 @@ func (j job) pool(who admitted, log *audit.Log, note func(string)) *worker.Pool 
 	return p
 }
 
-// headroom and perConnection are the address space of a process besides the memory of two
-// snapshots: Go's heap, and threads with the reserves of their allocators.
+// headroom and perConnection are the address space of a process beyond the memory of two snapshots:
+// Go's heap, and threads with their allocators' reserves.
 const (
 	headroom      = 3 << 30
 	perConnection = 16 << 20
@@ -183,10 +183,10 @@ func (j job) work(t *worker.Teller) (_ postgres.Backend, free func() error, err 
 // ownHeap is the memory that Go may need for copied rows and everything else.
 const ownHeap = 1 << 30
 
-// reserve takes the address space that Go needs before it is limited, since Go ends the process
-// when it gets no more: a heap, which it keeps, and threads.
+// reserve allocates Go's address space before the limit is set, because Go ends the process if it
+// cannot get more: a heap, which it keeps, and threads.
 func reserve(connections int) {
-	runtime.KeepAlive(make([]byte, ownHeap)) // its pages are never touched
+	runtime.KeepAlive(make([]byte, ownHeap)) // the pages are never touched
 	debug.FreeOSMemory()
 	var ready sync.WaitGroup
 	all := make(chan struct{})
@@ -203,8 +203,8 @@ func reserve(connections int) {
 	close(all)
 }
 
-// houses opens the warehouse for statements in each reader's dialect; nil: for reports only. open
-// is called with the open snapshots. free closes it and ends the pin.
+// houses opens the warehouse for statements in each reader's dialect. A nil dialect means reports
+// only. open is called with the open snapshots. free closes the warehouse and removes the pin.
 func (j job) houses(log func(string), open func([]int64), dialect func(rights.Rights) *opened.Dialect) (
 	h *lend.Houses, free func() error, err error) {
 	prover, ids := proven.Open(j.Warehouse, time.Now), new(opened.IDs)
@@ -217,7 +217,8 @@ func (j job) houses(log func(string), open func([]int64), dialect func(rights.Ri
 		}
 		return analytics.Open(ctx, j.Warehouse, o)
 	}
-	// The pin lasts as long as this folder, which the next process removes if this one is killed.
+	// The pin is valid while this folder exists. If this process is killed, the next one removes
+	// the folder.
 	holder, err := scratch.Make(scratch.Serve)
 	if err != nil {
 		return nil, nil, fmt.Errorf("create a folder: %w", err)

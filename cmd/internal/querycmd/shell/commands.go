@@ -21,7 +21,7 @@ type dotCommand struct {
 	others            string // its names in other shells
 	flag              string // a flag of query, whose values complete the argument
 	words             []string
-	outside           bool // it writes files, and is refused in safe mode
+	outside           bool // it writes files, so safe mode refuses it
 	run               func(s *Session, ctx context.Context, word string) error
 }
 
@@ -43,7 +43,8 @@ func dotCommands() []dotCommand {
 	}
 }
 
-// dotCommandOf returns the command of a word with a dot or backslash; nil if there is none.
+// dotCommandOf returns the command for a word that begins with a dot or backslash; nil if there is
+// none.
 func dotCommandOf(word string) *dotCommand {
 	name := strings.ToLower(word)
 	if after, ok := strings.CutPrefix(name, `\`); ok {
@@ -99,7 +100,7 @@ func (s *Session) schema(ctx context.Context, name string) error {
 			words = []string{"describe", name}
 		}
 		err := s.invoke(ctx, a, words...)
-		a.Shell.Wrote = nil // no line with rows and seconds
+		a.Shell.Wrote = nil // omit the line with rows and seconds
 		return err
 	})
 }

@@ -13,7 +13,8 @@ type Candidate struct {
 	Text  string
 	Says  string // a short description; may be empty
 	Group string // tables, columns, functions …
-	// Before is inserted before Text: without a word to complete, the character before the cursor.
+	// Before is inserted before Text. If there is no word to complete, it is the character before
+	// the cursor.
 	Before string
 }
 
@@ -23,7 +24,7 @@ type Table struct {
 	Columns []Candidate
 }
 
-// Vocabulary is what completion knows.
+// Vocabulary is the input of completion.
 type Vocabulary struct {
 	Tables    []Table
 	Functions []string
@@ -62,8 +63,8 @@ func (v *Vocabulary) Complete(text []rune, cursor int) (word string, out []Candi
 	return leading(before, out)
 }
 
-// leading makes candidates without a word: the editor requires a prefix, so it gets the character
-// before the cursor.
+// leading prepares candidates for an empty word: the editor requires a prefix, so it gets the
+// character before the cursor.
 func leading(before string, out []Candidate) (string, []Candidate) {
 	if before == "" || len(out) == 0 {
 		return "", out
@@ -78,8 +79,8 @@ func leading(before string, out []Candidate) (string, []Candidate) {
 	return last, out
 }
 
-// beginning returns those that begin with word, ignoring case. Of several with one name the first
-// is kept.
+// beginning returns the candidates that begin with word, ignoring case. Of duplicates, it keeps the
+// first.
 func beginning(all []Candidate, word string) []Candidate {
 	var out []Candidate
 	seen := map[string]bool{}
@@ -92,7 +93,8 @@ func beginning(all []Candidate, word string) []Candidate {
 	return out
 }
 
-// statement completes SQL. open is the statement so far, after the text behind the cursor.
+// statement completes SQL. open is the text of the statement before the cursor, after the text
+// behind it.
 func (v *Vocabulary) statement(open, after string) (word string, out []Candidate) {
 	if isInside(open) {
 		return "", nil
@@ -127,7 +129,7 @@ func (v *Vocabulary) statement(open, after string) (word string, out []Candidate
 		out = append(out, t.Columns...)
 	}
 	out = append(out, v.tables()...)
-	if word != "" { // there are hundreds
+	if word != "" { // without a word there are hundreds
 		for _, f := range v.Functions {
 			out = append(out, Candidate{Text: f + "(", Group: "functions"})
 		}
@@ -177,7 +179,7 @@ func (v *Vocabulary) members(owner string, named []Table, tokens []lexer.Token) 
 	return nil
 }
 
-// cased writes keywords in the user's case: select for sel, SELECT for SEL.
+// cased returns keywords in the user's case: select for sel, SELECT for SEL.
 func cased(words []string, like, group string) (out []Candidate) {
 	lower := like != "" && like == strings.ToLower(like)
 	for _, w := range words {

@@ -22,7 +22,7 @@ type editor struct {
 // bottom of the screen, and up again.
 const reserve = "\x1bD\x1bM"
 
-// newEditor returns an editor, which draws nothing before read.
+// newEditor returns an editor, which draws nothing before the first read.
 func newEditor(v *Vocabulary, h *History) *editor {
 	e := &editor{readline.NewShell(), os.Getenv("NO_COLOR") == ""}
 	rl := e.rl
@@ -121,7 +121,7 @@ func copyPlain(to io.Writer, from io.Reader) {
 		if at := beginsRE.FindIndex(held); at != nil && err == nil {
 			end = at[0]
 		}
-		_, _ = to.Write(colourRE.ReplaceAll(held[:end], nil)) // the terminal is gone
+		_, _ = to.Write(colourRE.ReplaceAll(held[:end], nil)) // fails only if the terminal is gone
 		held = bytes.Clone(held[end:])
 		if err != nil {
 			return

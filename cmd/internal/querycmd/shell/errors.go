@@ -61,7 +61,7 @@ func (s *Session) showError(err error, in Input) {
 		if len(mark)-strings.LastIndexByte(mark, '\n')+len(hint) < width {
 			mark, hint = mark+hint, ""
 		}
-		_, _ = io.WriteString(s.a.Stderr, strings.TrimRight(mark, " ")+"\n") // made of visible parts
+		_, _ = io.WriteString(s.a.Stderr, strings.TrimRight(mark, " ")+"\n") // mark has only visible characters
 	}
 	s.wrapped("  ", hint, width)
 }
@@ -70,7 +70,7 @@ func (s *Session) showError(err error, in Input) {
 func (s *Session) wrapped(head, text string, width int) {
 	if text != "" {
 		text = answer.Wrap(strings.Fields(words.Line(text)), width-len(head)-1)
-		_, _ = io.WriteString(s.a.Stderr, head+strings.ReplaceAll(text, "\n", "\n  ")+"\n") // made visible here
+		_, _ = io.WriteString(s.a.Stderr, head+strings.ReplaceAll(text, "\n", "\n  ")+"\n") // already made visible by words
 	}
 }
 

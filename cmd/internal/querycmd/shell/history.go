@@ -14,8 +14,8 @@ import (
 	"callhouse/cmd/internal/querycmd/answer"
 )
 
-// historyEntries is the number of entries kept. The file is truncated to it when it has twice as
-// many.
+// historyEntries is the number of entries kept. The file is truncated to it when it reaches twice
+// that number.
 const historyEntries = 2000
 
 // History holds past input, oldest first, and appends it to a file that several shells can share:
@@ -55,7 +55,7 @@ func OpenHistory(file string) (*History, error) {
 	h.file = file
 	for line := range bytes.Lines(raw) {
 		var entry string
-		if json.Unmarshal(line, &entry) == nil && entry != "" { // other lines are not ours
+		if json.Unmarshal(line, &entry) == nil && entry != "" { // skip invalid lines
 			h.entries = append(h.entries, entry)
 		}
 	}
@@ -91,7 +91,7 @@ func (h *History) Add(entry string) error {
 		err = errors.Join(write(f, entry), f.Close())
 	}
 	if err != nil {
-		h.file = "" // once is enough to be told
+		h.file = "" // report the error only once
 		return fmt.Errorf("save the history: %w", err)
 	}
 	return nil
@@ -100,7 +100,7 @@ func (h *History) Add(entry string) error {
 // Entries returns the entries, oldest first.
 func (h *History) Entries() []string { return h.entries }
 
-// entries is the history for the editor. New entries come through Add alone.
+// entries adapts the history to the editor. New entries are added only by Add.
 type entries struct{ *History }
 
 func (l entries) Write(string) (int, error) { return len(l.entries), nil }

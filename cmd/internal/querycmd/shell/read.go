@@ -30,7 +30,8 @@ func (s *Session) reader(ctx context.Context, h *History) (read func() (string, 
 	return newEditor(s.vocabulary(ctx), h).read, stop
 }
 
-// restored calls restore, which resets the terminal, if a signal ends the program. stop ends that.
+// restored calls restore, which resets the terminal, if a signal ends the program. stop cancels
+// this.
 func restored(restore func()) (stop func()) {
 	signals, done := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(signals, cli.Terminating()...)

@@ -54,8 +54,8 @@ func (s *Session) invoke(ctx context.Context, a *answer.Command, words ...string
 	return a.Explain(root.ExecuteContext(ctx))
 }
 
-// answer calls do, which writes an answer to the session's output. It all comes from the snapshot
-// current now.
+// answer calls do, which writes an answer to the session's output. The whole answer comes from the
+// current snapshot.
 func (s *Session) answer(ctx context.Context, do func(a *answer.Command) error) error {
 	w, giveBack, err := s.borrow(ctx)
 	if err != nil {
@@ -107,8 +107,8 @@ func (p *parting) Write(b []byte) (int, error) {
 	return p.w.Write(b)
 }
 
-// outFile is the file of .output. The first answer replaces it, others are appended, each
-// completely or not at all.
+// outFile is the file of .output. The first answer replaces it, later ones are appended; each is
+// written completely or not at all.
 type outFile struct {
 	path, format string
 	begun        bool

@@ -38,7 +38,7 @@ type Session struct {
 
 	houses *lend.Houses
 	news   string // the last announced snapshot
-	parted bool   // an answer precedes, so the next one needs an empty line
+	parted bool   // an answer was printed, so the next one needs an empty line
 
 	interactive bool
 	interrupts  chan os.Signal

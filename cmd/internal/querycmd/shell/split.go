@@ -72,8 +72,8 @@ func skipEmpty(text string, at int) int {
 	}
 }
 
-// isInside reports whether text ends inside a comment, string or quoted name, to which a semicolon
-// would belong.
+// isInside reports whether text ends inside a comment, string or quoted name. A semicolon there
+// does not end the statement.
 func isInside(text string) bool {
 	tokens := slices.Collect(lexer.Tokens(text + ";"))
 	return !isEnd(tokens[len(tokens)-1])

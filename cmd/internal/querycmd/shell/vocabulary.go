@@ -12,7 +12,7 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// vocabulary returns what Tab completes.
+// vocabulary returns the words that Tab completes.
 func (s *Session) vocabulary(ctx context.Context) *Vocabulary {
 	v := &Vocabulary{Keywords: keywords, Starts: reading(), Functions: s.functions(ctx), IsCommand: isCommand, Follow: s.follow}
 	for _, f := range sqlfiles.ViewsByName() {
@@ -114,7 +114,8 @@ func candidates(words []string, group string) (out []Candidate) {
 	return out
 }
 
-// functions returns DuckDB's functions and our macros. Without them completion only offers less.
+// functions returns DuckDB's functions and our macros. On an error, completion only offers fewer
+// words.
 func (s *Session) functions(ctx context.Context) (out []string) {
 	w, giveBack, err := s.borrow(ctx)
 	if err != nil {

@@ -31,12 +31,12 @@ const (
 // answerTo is an answer to be made: its type, file name and writer.
 type answerTo struct {
 	kind  string
-	small bool // made once, for all concurrent readers
+	small bool // made once for all concurrent readers
 	name  string
 	write func(ctx context.Context, w io.Writer) error
 }
 
-// answers sends the answer that find returns for a request. find must be fast.
+// answers returns a handler that sends the answer returned by find. find must be fast.
 func (s *Server) answers(find func(q *request) (*answerTo, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		q, err := s.ask(r)
@@ -81,7 +81,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, q *request, a *ans
 	switch {
 	case m == nil:
 		return s.stream(w, r, number, key, a)
-	case isNew: // it does not end with its first reader, since others may follow it
+	case isNew: // its context does not end with the first reader's, since others may be following it
 		var making conc.WaitGroup
 		defer making.Wait()
 		making.Go(func() {
@@ -105,7 +105,8 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, q *request, a *ans
 	return err
 }
 
-// cut closes the connection within an answer, so that no reader takes a part for the whole.
+// cut closes the connection in the middle of an answer, so that a truncated answer is not taken for
+// a complete one.
 func (s *Server) cut(r *http.Request, err error) {
 	s.Log.Warn("answer aborted", "path", r.URL.Path, "error", err)
 	panic(http.ErrAbortHandler)
@@ -118,7 +119,7 @@ func head(h http.Header, a *answerTo) {
 	}
 }
 
-// turn is the right to work on an answer, held by a limited number at once.
+// turn is the right to work on an answer. The number of concurrent holders is limited.
 type turn struct {
 	ctx     context.Context //nolint:containedctx // the answer's own: it has one turn
 	working chan struct{}
@@ -167,8 +168,8 @@ func (s *Server) work(ctx context.Context, a *answerTo, begin func(*turn) (io.Wr
 	return nil
 }
 
-// paced is a page being made. Its head takes little work and waits for no other answer: the page
-// takes its turn once the head is sent.
+// paced is a page being made. Its head needs little work and does not wait for other answers: the
+// page takes its turn after sending the head.
 type paced struct {
 	*making
 	turn *turn
@@ -177,7 +178,7 @@ type paced struct {
 // Flush implements page.Flusher.
 func (p *paced) Flush() {
 	p.making.Flush()
-	_ = p.turn.take() // fails if the context has ended, which the next query notices
+	_ = p.turn.take() // fails if the context has ended; the next query returns that error
 }
 
 var errTooLong = fmt.Errorf("the answer exceeded the time limit of %s", Longest)
@@ -205,8 +206,8 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, number int64, ke
 	return nil
 }
 
-// tee forwards writes and keeps a copy of a small answer. While a slow reader blocks, another
-// answer has the turn.
+// tee forwards writes and keeps a copy of a small answer. While a slow reader blocks, it passes the
+// turn to another answer.
 type tee struct {
 	w     io.Writer
 	turn  *turn
@@ -217,7 +218,7 @@ type tee struct {
 
 func (t *tee) Write(p []byte) (int, error) {
 	if len(p) == 0 {
-		return 0, nil // it would begin the answer
+		return 0, nil // an empty write would start the answer
 	}
 	if !t.begun {
 		t.begin()
@@ -231,8 +232,8 @@ func (t *tee) Write(p []byte) (int, error) {
 	return n, errors.Join(err, t.turn.take())
 }
 
-// find returns a cached answer, or one in progress. With begin a missing one is begun, and the
-// caller that gets it as new must end it.
+// find returns an answer that is cached or in progress. With begin, it starts a missing one; the
+// caller that receives it as new must end it.
 func (s *Server) find(number int64, key string, begin bool) (m *making, isNew bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -279,7 +280,7 @@ type making struct {
 
 // progress is the state of an answer.
 type progress struct {
-	body []byte        // what may be sent
+	body []byte        // the part that may be sent
 	over bool          // complete, or failed
 	err  error         // why it is incomplete
 	news chan struct{} // closed at the next progress
@@ -307,8 +308,8 @@ func (m *making) progress() progress {
 	return m.at
 }
 
-// follow sends a reader each part as soon as it is available, to the end. begun reports whether
-// anything was sent, and an error why the answer is incomplete.
+// follow sends each part of the answer as soon as it is available, until the end. begun reports
+// whether anything was sent. The error is the reason why the answer is incomplete.
 func (m *making) follow(ctx context.Context, w http.ResponseWriter, head func()) (begun bool, err error) {
 	for sent := 0; ; {
 		at := m.progress()

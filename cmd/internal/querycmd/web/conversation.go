@@ -21,15 +21,15 @@ type uttered struct {
 	At, Who, Text string
 	Role          string
 	Pause         string // silence before it; empty: none worth showing
-	Interrupts    bool   // it begins before the one before has ended
+	Interrupts    bool   // it begins before the previous one has ended
 	Tool, Failed  bool
 	Result        string
 	Turn          string // its number
 	Play          string // link that plays the recording from here; empty: there is none
 }
 
-// Silences from longPause on are shown; a speaker who begins more than overlap before the end of the
-// other interrupts.
+// Silences of at least longPause are shown. A speaker who begins more than overlap before the
+// other's end interrupts.
 const (
 	longPause = 2_000 // ms
 	overlap   = 200
@@ -70,7 +70,7 @@ func (q *request) conversation(ctx context.Context, id string, plays bool) (out 
 		return nil, err
 	}
 	rows, err = q.house.Report(ctx, "call", question.Params{Call: id})
-	var end time.Time // of what was said last
+	var end time.Time // of the previous utterance
 	open := map[string]int{}
 	err = each(ctx, rows, err, func(row []any) {
 		x := value.Of(row[0])
@@ -115,8 +115,7 @@ func (q *request) conversation(ctx context.Context, id string, plays bool) (out 
 	return out, err
 }
 
-// sameCaller returns the calls of the same caller that came before and after a call, at most three
-// of each.
+// sameCaller returns up to three calls of the same caller before a call, and up to three after it.
 func (q *request) sameCaller(ctx context.Context, id string) (out []choice, err error) {
 	rows, err := q.house.SQL(ctx, `WITH this AS (SELECT caller AS number, start_at AS began FROM calls WHERE call_id = ?)
 		SELECT call_id, start_at, start_at > began FROM calls, this WHERE caller = number AND start_at <> began
@@ -140,8 +139,8 @@ type card struct {
 	Frame                 frame
 	Title, Agent, Summary string
 	Recording             template.URL // at the service; empty if it can be played here
-	Audio                 string       // address of the recording, with where to begin
-	Plays                 bool         // at once
+	Audio                 string       // address of the recording, with the start position
+	Plays                 bool         // start playing at once
 	Facts                 [][2]cell    // names and values
 	Turns                 []uttered
 	Others                []choice

@@ -12,11 +12,11 @@ import (
 	"callhouse/internal/analytics/question"
 )
 
-// frame is what every page has: links and selections.
+// frame holds the links and selections common to all pages.
 type frame struct {
 	*texts.Texts
 	Title, Lang, Path            string
-	Page, Calls, Agents, Reports string // links to the others, for the same calls
+	Page, Calls, Agents, Reports string // links to these pages for the same calls
 	Spans                        []choice
 	Months                       []month
 	Weekdays                     []string
@@ -83,7 +83,7 @@ func (s *Server) frame(ctx context.Context, q *request, title string, groups boo
 	return f, nil
 }
 
-// spans are the periods that one click selects.
+// spans adds the periods that can be selected with one click.
 func (f *frame) spans(q *request) {
 	all := q.texts.Say("frame.all")
 	if q.path == "/" {
@@ -116,7 +116,7 @@ type week struct {
 // months is how many months the calendar has.
 const months = 3
 
-// calendar links to the days, weeks and months up to the end of the period.
+// calendar adds links to the days, weeks and months up to the end of the period.
 func (f *frame) calendar(q *request) {
 	end := question.DayOf(q.asOf, q.zone)
 	last := end
@@ -168,7 +168,8 @@ func (q *request) agentNames(ctx context.Context, agent *string) (out []string, 
 	return slices.Compact(out), err
 }
 
-// dateField is the type of a field for a day: a calendar, unless it holds another kind of time.
+// dateField returns the type of a field for a day: a calendar, unless the value is another kind of
+// time.
 func dateField(text string) string {
 	if _, err := time.Parse(time.DateOnly, text); text == "" || err == nil {
 		return "date"

@@ -33,7 +33,7 @@ var files embed.FS
 
 var templates = template.Must(template.ParseFS(files, "web.html"))
 
-// mostRows is how many rows of a report a browser shows; files have all.
+// mostRows is the maximum number of a report's rows in a browser; files contain all rows.
 const mostRows = 1000
 
 // perPage is the number of calls per page.
@@ -113,7 +113,7 @@ func (s *Server) index(q *request) (*answerTo, error) {
 	}}, nil
 }
 
-// report is a page or, with an extension as in funnel.csv, a file.
+// report returns a page or, with an extension as in funnel.csv, a file.
 func (s *Server) report(q *request) (*answerTo, error) {
 	name, kind, asFile := strings.Cut(q.name, ".")
 	f, ok := sqlfiles.Report(name)
@@ -157,7 +157,7 @@ var kinds = map[format.Format]string{
 	format.Arrows: "application/vnd.apache.arrow.stream", format.XLSX: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 }
 
-// file is a report for programs: all its rows, streamed.
+// file returns a report for programs: all its rows, streamed.
 func (s *Server) file(q *request, f *sqlfiles.File, ending string) (*answerTo, error) {
 	as, ok := format.Parse(ending)
 	if kinds[as] == "" || !ok {
@@ -199,7 +199,7 @@ func (s *Server) run(ctx context.Context, q *request, f *sqlfiles.File) (*analyt
 	return rows, p, err
 }
 
-// cell is a value for people, and its link.
+// cell is a displayed value and its link.
 type cell struct {
 	Text, Whole   string // Whole is the full text, if Text is abbreviated
 	Link          string
@@ -225,7 +225,7 @@ func (q *request) cellOf(v any, c value.Column) cell {
 	return out
 }
 
-// wordsOf has the sections of the texts in which values of a column are words.
+// wordsOf maps columns whose values are words to their sections in the translations.
 var wordsOf = map[string]string{"outcome": "outcome", "disconnection_reason": "reason", "ended_for": "reason",
 	"user_sentiment": "sentiment", "sentiment": "sentiment", "call_type": "type", "type": "type"}
 
@@ -233,7 +233,7 @@ var wordsOf = map[string]string{"outcome": "outcome", "disconnection_reason": "r
 var callColumns = []string{"call_id", "start_at", "summary", "agent_id", "outcome", "disconnection_reason", "user_sentiment", "duration_ms",
 	"call_type", "from_number", "to_number"}
 
-// table is a report in the browser.
+// table returns a report for the browser.
 func (s *Server) table(q *request, f *sqlfiles.File) (*answerTo, error) {
 	return &answerTo{kind: htmlType, small: true, write: func(ctx context.Context, w io.Writer) error {
 		title, answers := heading(f.Name), f.Answers
@@ -286,7 +286,8 @@ func (s *Server) table(q *request, f *sqlfiles.File) (*answerTo, error) {
 	}}, nil
 }
 
-// called orders the columns of the page of calls for people: the summary is read before the numbers.
+// called orders the columns of the page of calls for people, who read the summary before the
+// numbers.
 func (q *request) called(columns []value.Column, lines [][]cell) (heads []value.Column, out [][]cell) {
 	out = make([][]cell, len(lines))
 	for _, name := range callColumns {
@@ -313,8 +314,8 @@ func part(w io.Writer, name string, data any) error {
 	return err
 }
 
-// lines reads the rows shown. A call links to its conversation, and the key of a row of counts to
-// the calls counted.
+// lines reads the displayed rows. A call links to its conversation; the key of a row of counts
+// links to the counted calls.
 func (s *Server) lines(ctx context.Context, q *request, rows *analytics.Rows, counts bool) (out [][]cell, more bool, err error) {
 	columns := rows.Columns()
 	dimensions := map[int]string{}
@@ -379,7 +380,7 @@ func (q *request) files(report string) (out []choice) {
 	return out
 }
 
-// calls is a page of calls.
+// calls returns a page of calls.
 func (s *Server) calls(q *request) (*answerTo, error) {
 	if err := q.only("skip", "most"); err != nil {
 		return nil, err
@@ -409,7 +410,7 @@ func (q *request) pager(shown int) (out []choice) {
 	return out
 }
 
-// call is one call with its transcript.
+// call returns the page of one call with its transcript.
 func (s *Server) call(q *request) (*answerTo, error) {
 	if err := q.only("t"); err != nil {
 		return nil, err
@@ -449,14 +450,14 @@ func (s *Server) call(q *request) (*answerTo, error) {
 	}}, nil
 }
 
-// style is the style sheet of all pages.
+// style serves the style sheet of all pages.
 func style(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/css; charset=utf-8")
 	_, _ = io.WriteString(w, page.Style()+sheet())
 }
 
-// sheet is the style of what the morning page does not have.
+// sheet returns the styles that the morning page lacks.
 func sheet() string {
-	own, _ := files.ReadFile("web.css") // embedded
+	own, _ := files.ReadFile("web.css") // an embedded file can always be read
 	return string(own)
 }

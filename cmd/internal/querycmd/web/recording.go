@@ -18,11 +18,11 @@ import (
 	"callhouse/internal/recording/audio"
 )
 
-// longestPlay is how long a reader may take to fetch a recording: players fetch it as they play.
+// longestPlay is the time limit for sending a recording: players fetch it while playing.
 const longestPlay = 2 * time.Hour
 
-// errNoRecording is the answer for a call that has no recording, and for all calls to readers who may
-// not listen.
+// errNoRecording is the answer for calls without a recording. Readers who may not listen get it for
+// every call.
 var errNoRecording = cli.Fail(cli.ExitUsage, errors.Join(errNotThere, errors.New("no recording of this call")), "")
 
 // held is a recording in the archive.
@@ -58,17 +58,17 @@ func (q *request) audio(ctx context.Context, id string, on *card) error {
 
 // playFrom returns the link to a call's page that plays the recording from a turn.
 func (q *request) playFrom(id string, ms float64, turn string) string {
-	u, _ := url.Parse(q.address("call", question.Params{Call: id})) // our own
+	u, _ := url.Parse(q.address("call", question.Params{Call: id})) // our own address always parses
 	v := u.Query()
 	v.Set("t", strconv.FormatFloat(max(0, ms/1000), 'f', -1, 64))
 	u.RawQuery, u.Fragment = v.Encode(), "turn-"+turn
 	return u.String()
 }
 
-// recording sends the audio of a call, or the part that a player asks for. Readers without the right
-// learn no more than that there is none.
+// recording sends the audio of a call, or the part that the player requests. Readers without the
+// right to listen cannot find out whether a recording exists.
 func (s *Server) recording(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Cache-Control", "private, no-store") // no copy outlives the right to listen
+	w.Header().Set("Cache-Control", "private, no-store") // no copy must outlive the right to listen
 	q, err := s.ask(r)
 	var it held
 	if err == nil {
@@ -134,10 +134,10 @@ func (s *Server) play(w http.ResponseWriter, r *http.Request, a *recording.Archi
 		return err
 	}
 	defer f.Close()
-	if _, err := f.Seek(0, io.SeekEnd); err != nil { // an object is looked up now
+	if _, err := f.Seek(0, io.SeekEnd); err != nil { // in an object store, this looks the object up
 		return fmt.Errorf("read %s: %w", it.path, err)
 	}
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(longestPlay)) // where that is supported
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(longestPlay)) // ignored where unsupported
 	w.Header().Set("Content-Type", audio.Format(it.format).MediaType())
 	w.Header().Set("ETag", `"`+it.sha256+`"`)
 	http.ServeContent(w, r, "", time.Time{}, f)

@@ -26,11 +26,11 @@ type request struct {
 	path     string
 	values   url.Values // without empty ones
 	id, name string     // of the path
-	from     string     // where a recording is played from, in seconds
+	from     string     // seconds at which to start playing a recording
 	lang     string
 	texts    *texts.Texts
 	zone     *time.Location
-	rights   rights.Rights // of who asks
+	rights   rights.Rights // of the reader
 	house    *analytics.Warehouse
 	asOf     time.Time // reference time of ages
 }
@@ -59,7 +59,7 @@ func (s *Server) ask(r *http.Request) (q *request, err error) {
 	lists := map[string]*[]string{"by": &q.typed.By, "where": &q.typed.Where, "word": &q.params.Words}
 	numbers := map[string]*uint32{"most": &q.typed.Most, "skip": &q.typed.Skip, "top": &q.typed.Top}
 	for name, all := range values {
-		all = slices.DeleteFunc(all, func(s string) bool { return s == "" }) // empty form fields
+		all = slices.DeleteFunc(all, func(s string) bool { return s == "" }) // drop empty form fields
 		if len(all) == 0 {
 			continue
 		}
@@ -106,7 +106,7 @@ func asOf(house *analytics.Warehouse, now time.Time) time.Time {
 	return at
 }
 
-// settle reads what depends on the snapshot.
+// settle resolves the parameters that depend on the snapshot.
 func (q *request) settle(now time.Time) (err error) {
 	call, found := q.params.Call, q.params.Words
 	q.asOf = asOf(q.house, now)
@@ -150,7 +150,7 @@ func (q *request) address(report string, p question.Params) string {
 	return link("/reports/"+report, v)
 }
 
-// moment formats a bound as short as it can be parsed again.
+// moment formats a bound in the shortest form that parses to the same time.
 func (q *request) moment(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -161,7 +161,7 @@ func (q *request) moment(t time.Time) string {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
-// without returns the address's values except the named ones, from the first page.
+// without returns the address's values except the named ones and the page number.
 func (q *request) without(names ...string) url.Values {
 	v := maps.Clone(q.values)
 	for _, name := range append(names, "skip") {

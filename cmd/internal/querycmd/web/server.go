@@ -35,16 +35,16 @@ type Config struct {
 	House    *lend.Houses
 	Settings answer.Command // default zone, language and currency; the warehouse's folder for messages
 	Title    string         // of the page; empty: its language's word for calls
-	// Login checks a user's password and returns the user's rights, or why no password from an
-	// address is checked now. nil: everyone who reaches the server may read everything, which is
-	// for loopback addresses only.
+	// Login checks a user's password and returns the user's rights. Its error explains why no
+	// password from an address is currently checked. nil: everyone who reaches the server may read
+	// everything, which is only for loopback addresses.
 	Login func(ctx context.Context, user, password, address string) (rights.Rights, bool, error)
 	Now   func() time.Time
 	Log   *slog.Logger
 	// Metrics receives the server's metrics.
 	Metrics *prometheus.Registry
 	Audit   func(Entry) // called for each answered request; nil: none
-	// Assistant answers requests to /mcp, which have the user's name and rights; nil: none.
+	// Assistant answers requests to /mcp and receives the user's name and rights; nil: none.
 	Assistant func(w http.ResponseWriter, r *http.Request, user string, may rights.Rights)
 }
 
@@ -64,7 +64,7 @@ const mostHeader = 16 << 10
 type Server struct {
 	Config
 	http.Handler
-	working chan struct{} // limits the answers made at once
+	working chan struct{} // limits concurrent answers
 
 	mu       sync.Mutex
 	snapshot int64
@@ -99,7 +99,7 @@ func New(c Config) *Server {
 	mux.Handle("GET /metrics", s.unlimited(promhttp.HandlerFor(c.Metrics, promhttp.HandlerOpts{})))
 	mux.Handle("GET /healthz", http.HandlerFunc(s.health))
 	all := http.NewServeMux()
-	all.Handle("GET /calls/{id}/recording", http.HandlerFunc(s.recording)) // parts of a file are not compressed
+	all.Handle("GET /calls/{id}/recording", http.HandlerFunc(s.recording)) // uncompressed: players request it in parts
 	if c.Assistant != nil {
 		all.Handle("/mcp", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			user, _, _ := r.BasicAuth()
@@ -112,7 +112,7 @@ func New(c Config) *Server {
 	return s
 }
 
-// audited reports each request, also refused or cut ones, except probes.
+// audited reports each request except probes, including refused and cut ones.
 func (s *Server) audited(next http.Handler) http.Handler {
 	if s.Audit == nil {
 		return next
@@ -143,7 +143,7 @@ func (s *status) WriteHeader(code int) {
 // Unwrap returns the underlying writer, for http.ResponseController.
 func (s *status) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
-// Ready makes the default page in advance, once per commit, so that nobody waits for it. Call it
+// Ready makes the default page in advance, once per commit, so that no reader waits for it. Call it
 // periodically.
 func (s *Server) Ready(ctx context.Context) {
 	zone, err := s.Settings.Location()
@@ -163,7 +163,7 @@ func (s *Server) Ready(ctx context.Context) {
 	if made {
 		return // not counted as an answer
 	}
-	defer func() { // as net/http does for requests
+	defer func() { // recover as net/http does for requests
 		why := recover()
 		if err, _ := why.(error); why != nil && !errors.Is(err, http.ErrAbortHandler) {
 			s.Log.Error("the page could not be prepared", "error", why, "stack", string(debug.Stack()))
@@ -287,7 +287,7 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request, err error) {
 	s.fail(w, r, status, errors.New(layout.Inside(s.Settings.Warehouse, err.Error())), cli.Hint(err))
 }
 
-// fail writes a short page, or a line for programs. Words of the request appear only as text.
+// fail writes a short page, or a line for programs. Text from the request is always escaped.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, status int, err error, hint string) {
 	h := w.Header()
 	h.Del("ETag")
