@@ -171,8 +171,7 @@ func (a *asked) named(row []any, column int, section string) line {
 	return line{Name: clipName(strings.ToValidUTF8(a.l.Word(section, key), "�"), 40), Title: key, Key: key}
 }
 
-// clipName shortens a name to at most most letters, keeping its end: similar names often differ
-// there.
+// clipName shortens a name to a number of letters, keeping its end: similar names often differ there.
 func clipName(s string, most int) string {
 	if r := []rune(s); len(r) > most {
 		end := most / 3
