@@ -26,8 +26,8 @@ type signing struct {
 // awsRE matches the hosts of AWS's own catalogs.
 var awsRE = regexp.MustCompile(`^(glue|s3tables)(?:-fips)?\.([a-z0-9-]+)\.(?:amazonaws\.com(?:\.cn)?|api\.aws)$`)
 
-// signingOf returns the service and region for which requests to an address are signed; no name:
-// unsigned.
+// signingOf returns the service and region for which requests to an address are signed; an empty
+// name: unsigned.
 func signingOf(uri string, o *Access) (name, region string) {
 	if u, err := url.Parse(uri); err == nil {
 		if m := awsRE.FindStringSubmatch(u.Hostname()); m != nil {
