@@ -58,10 +58,10 @@ func Of(f *sqlfiles.File, p Params) (q Question, err error) {
 // Compare returns p with a period that has an end, and with the previous period: see [Params]. It
 // returns a *GroupError if a report cannot be compared.
 //
-// Whole calendar months are compared with as many months before. Any other period is compared with
-// the same time a number of weeks earlier, its own length rounded up, so both have the same
-// weekdays and times of day. A period without an end ends at listed, when the list of calls was
-// last read.
+// Whole calendar months are compared with the same number of months before. Any other period is
+// compared with the time earlier by its length, rounded up to whole weeks, so that both have the
+// same weekdays and times of day. A period without an end ends at listed, when the list of calls
+// was last read.
 func Compare(f *sqlfiles.File, p Params, listed, now time.Time, loc *time.Location) (Params, error) {
 	q, err := Of(f, p)
 	if err == nil {

@@ -112,7 +112,8 @@ type Beside struct {
 
 // besides are all kinds of events.
 var besides = []Beside{
-	// Objects in the first listing are not new, and a change found only by a closer look is none.
+	// Objects of the first listing are not new, and a record that was only completed has not
+	// changed.
 	{As: "selected_changes", are: "changes seen",
 		Rows: `SELECT *, CASE WHEN resource IN ('agents', 'agent_versions') THEN url_decode(split_part(key, '/', 1)) END AS agent_id
 FROM changes
