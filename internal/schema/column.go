@@ -90,7 +90,7 @@ type Column struct {
 	Later bool
 	// Withheld fields must be removed if a caller opts out of storage.
 	Withheld bool
-	// Mask says which parts of the field may be masked.
+	// Mask determines which parts of the field may be masked.
 	Mask Masking
 	// Phone is a phone number of the call. If it is masked, it is masked wherever it occurs.
 	Phone bool
@@ -141,7 +141,7 @@ func (c *Column) Knows(word []byte) bool {
 // Position stands for a column of the parent in Column.Parent.
 const Position = "#"
 
-// Masking says which parts of a field may be masked.
+// Masking determines which parts of a field may be masked.
 type Masking uint8
 
 const (
