@@ -19,8 +19,8 @@ import (
 //     one if it is null or holds only nulls and empty lists. One with any content
 //     wins as a whole, as above.
 //   - The same holds for a list with a [schema.Column.Count] that is null or empty.
-//   - The flag of [schema.Column.OptOut] removes what is [schema.Column.Withheld] and
-//     unknown fields, including known ones. It remains until false is sent.
+//   - The flag of [schema.Column.OptOut] removes [schema.Column.Withheld] and unknown
+//     fields, also those of old. It remains until false is sent.
 func Merge(old, new *schema.Object) {
 	c := codecOf(new.Of)
 	if c.plainMerge(old, new) {
