@@ -559,7 +559,7 @@ func (f *File) misnamed() string {
 	}
 	if f.Table == schema.Runs.Name {
 		if f.Path != RunsFile || f.Period != "" {
-			return "no such path for the table runs"
+			return "it is not the path of the table runs"
 		}
 		return ""
 	}
@@ -568,9 +568,9 @@ func (f *File) misnamed() string {
 	case !tableRE.MatchString(f.Table):
 		return "there is no table " + strconv.Quote(f.Table)
 	case !ok || f.Path != DataFile(f.Table, period, id):
-		return "that is no path of a data file"
+		return "it is not the path of a data file"
 	case period != f.Period, among(resource.AllTables, f.Table) && among(schema.PeriodTables, f.Table) != (period != ""):
-		return "its period is said to be " + strconv.Quote(f.Period)
+		return "its period is given as " + strconv.Quote(f.Period)
 	}
 	return ""
 }

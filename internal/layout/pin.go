@@ -51,7 +51,7 @@ func ParsePin(raw []byte) (*Pin, error) {
 		return nil, &VersionError{Got: p.FormatVersion}
 	}
 	if p.FormatVersion < 1 {
-		return nil, fmt.Errorf("parse pin: no format version in it")
+		return nil, fmt.Errorf("parse pin: it has no format version")
 	}
 	return p, nil
 }

@@ -55,7 +55,7 @@ func bodyOf(answer []byte, agent string) ([]byte, error) {
 		return nil, fmt.Errorf("it is another agent: %q", is)
 	}
 	if a.Version == nil {
-		return nil, errors.New("it does not say which version it is")
+		return nil, errors.New("it does not name its version")
 	}
 	body := map[string]any{"version": a.Version.Version}
 	for name, value := range map[string]json.RawMessage{"data": a.Data, "flow": a.Flow, "flow_data": a.FlowData} {

@@ -26,7 +26,7 @@ func (w *Warehouse) MaskKey(make bool) ([]byte, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("read the key of the masks: %w", err)
+		return nil, fmt.Errorf("read the mask key: %w", err)
 	}
 	key, err := mask.ParseKey(raw)
 	if err != nil {
@@ -41,7 +41,7 @@ func (w *Warehouse) newMaskKey(path string) ([]byte, error) {
 	_, _ = rand.Read(key) // never fails
 	tmp := filepath.Join(w.opts.Root, layout.TempName(layout.MaskKeyName, disk.NewID()))
 	if err := disk.Replace(w.opts.FS, tmp, path, append(hex.AppendEncode(nil, key), '\n'), true); err != nil {
-		return nil, fmt.Errorf("make the key of the masks: %w", err)
+		return nil, fmt.Errorf("make the mask key: %w", err)
 	}
 	w.madeKey = true
 	return key, nil

@@ -40,8 +40,8 @@ type Catalog interface {
 
 // Errors of a commit.
 var (
-	ErrConflict = errors.New("somebody else changed the table meanwhile")
-	ErrUnsure   = errors.New("whether a commit was done is not known")
+	ErrConflict = errors.New("another program changed the table meanwhile")
+	ErrUnsure   = errors.New("it is unknown whether the commit succeeded")
 )
 
 // Change is the change of a loaded table in a commit.

@@ -83,7 +83,7 @@ func Parse(raw []byte) (*Metadata, error) {
 		return nil, err
 	}
 	if m.FormatVersion != FormatVersion && m.FormatVersion != newestVersion {
-		return nil, fmt.Errorf("the table is of version %d of Iceberg's format, and versions %d and %d are what is written here",
+		return nil, fmt.Errorf("the table has version %d of Iceberg's format; only versions %d and %d are supported",
 			m.FormatVersion, FormatVersion, newestVersion)
 	}
 	if m.FormatVersion == newestVersion && m.NextRow == nil {

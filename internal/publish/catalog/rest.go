@@ -66,7 +66,7 @@ func (e *StatusError) Error() string {
 func (e *StatusError) Hint() string {
 	switch {
 	case e.Status == http.StatusUnauthorized, e.Status == http.StatusForbidden:
-		return "check CALLHOUSE_CATALOG_CREDENTIAL, CALLHOUSE_CATALOG_TOKEN or the credentials of AWS, and what they are allowed to do"
+		return "check CALLHOUSE_CATALOG_CREDENTIAL, CALLHOUSE_CATALOG_TOKEN or the AWS credentials, and their permissions"
 	case e.Status == http.StatusTooManyRequests, e.Status >= http.StatusInternalServerError:
 		return "nothing was lost; publish again once the catalog answers"
 	case e.Status/100 == 2:

@@ -48,7 +48,7 @@ type Covered struct {
 }
 
 // ErrMisread means that peek misread a record: the commit must be repeated with an exact intake.
-var ErrMisread = errors.New("a record is not what it looked like")
+var ErrMisread = errors.New("a record is not what it appeared to be")
 
 // change is the set of new records of one call.
 type change struct {
@@ -138,7 +138,7 @@ func (in *Intake) note(r *schema.Record, run string) (ofNoCall bool, err error) 
 		return false, nil
 	}
 	if err != nil {
-		err = fmt.Errorf("%w: a record that is of no call: %w", journal.ErrUnreadable, err)
+		err = fmt.Errorf("%w: a record that belongs to no call: %w", journal.ErrUnreadable, err)
 	}
 	return true, err
 }

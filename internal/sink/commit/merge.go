@@ -237,7 +237,7 @@ func (r *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 		cur.SuspectRecording()
 	}
 	if start != ch.start {
-		return nil, fmt.Errorf("read the start of call %q anew: %w", ch.id, ErrMisread)
+		return nil, fmt.Errorf("read the start of call %q again: %w", ch.id, ErrMisread)
 	}
 	if cur == nil {
 		return nil, fmt.Errorf("read call %q from the journal: no record describes it", ch.id)
@@ -301,7 +301,7 @@ func (r *merger) read(ch *change, e entry, cur *calls.Call) (call *calls.Call, f
 		if !r.in.exact {
 			err = ErrMisread
 		}
-		return nil, 0, fmt.Errorf("read call %q anew: %w", ch.id, err)
+		return nil, 0, fmt.Errorf("read call %q again: %w", ch.id, err)
 	}
 	call.Fetched(rec.FetchedAt, rec.FetchedAt, []byte(ch.run))
 	if e.kind == schema.KindDetail && (cur == nil || !cur.InBulk()) || e.dumped() { // a transcript of v2 was counted when it arrived

@@ -318,7 +318,7 @@ func (f *folding) take(e entry, run string) error {
 	f.at = resource.Fetched{At: r.FetchedAt, Run: run}
 	if r.Kind == schema.KindBulk && f.now != nil {
 		if r.Body, err = f.of.Overlay(f.now, r.Body); err != nil {
-			return fmt.Errorf("read %q of v2 anew: %w", f.key, err)
+			return fmt.Errorf("read %q of v2 again: %w", f.key, err)
 		}
 	}
 	var came *schema.Object
@@ -378,15 +378,15 @@ func (m *objectMerge) decode(r *schema.Record, key string) (*schema.Object, erro
 	o := new(schema.Object)
 	body, err := m.of.Scrub(slices.Clone(r.Body)) // the journal's memory will be reused
 	if err != nil {
-		return nil, fmt.Errorf("read %q anew: %w", key, err)
+		return nil, fmt.Errorf("read %q again: %w", key, err)
 	}
 	if err := m.dec.Decode(m.of.Resource, body, schema.KindItem, o); err != nil {
-		return nil, fmt.Errorf("read %q anew: %w", key, err)
+		return nil, fmt.Errorf("read %q again: %w", key, err)
 	}
 	m.of.SetParent(o, m.of.ParentOf(key))
 	o.Own()
 	if is := m.of.KeyOf(o.Row); is != key {
-		return nil, fmt.Errorf("read %q anew: it is %q", key, strings.ToValidUTF8(is, "?"))
+		return nil, fmt.Errorf("read %q again: it is %q", key, strings.ToValidUTF8(is, "?"))
 	}
 	return o, nil
 }

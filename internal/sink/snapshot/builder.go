@@ -45,7 +45,7 @@ func NewBuilder(fsys disk.FS, root string, n int64) (*Builder, error) {
 // place returns the path of a new file, and makes its folder.
 func (b *Builder) place(rel string) (string, error) {
 	if !filepath.IsLocal(rel) {
-		return "", fmt.Errorf("make %q: it is no path inside a snapshot", rel)
+		return "", fmt.Errorf("make %q: it is not a path inside a snapshot", rel)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -120,7 +120,7 @@ func (r *Retirer) Retire(fsys disk.FS, root string, current *layout.Snapshot, no
 		return err
 	}
 	if err := Complete(fsys, current); err != nil {
-		return fmt.Errorf("look at the snapshot that was committed: %w", err)
+		return fmt.Errorf("check the committed snapshot: %w", err)
 	}
 	// A snapshot is superseded by the commit of the next readable one. One superseded less than
 	// keepAge ago may still be open.

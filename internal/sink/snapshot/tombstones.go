@@ -27,7 +27,7 @@ func (t Tombstone) String() string { return hex.EncodeToString(t[:]) }
 func ParseTombstone(s string) (t Tombstone, err error) {
 	raw, err := hex.DecodeString(s)
 	if err == nil && len(raw) != len(t) {
-		err = fmt.Errorf("%q is no hash of a call id", s)
+		err = fmt.Errorf("%q is not the hash of a call id", s)
 	}
 	copy(t[:], raw)
 	return t, err

@@ -134,7 +134,7 @@ func (o *Objects) each(of *schema.Object, visit func(list int, row parquet.Row) 
 func (o *Objects) Done() error {
 	for _, l := range o.lists {
 		if l.row != nil {
-			return &disk.DamageError{Path: l.Path, What: "it holds a row whose owner is not where it should be"}
+			return &disk.DamageError{Path: l.Path, What: "it has a row without its object, or out of order"}
 		}
 	}
 	return nil

@@ -208,7 +208,7 @@ func (fs Files) Add(t *schema.Table, row parquet.Row) error {
 			return f.Add(row)
 		}
 	}
-	return fmt.Errorf("write %s: it is no table of this part", t.Name)
+	return fmt.Errorf("write %s: it is not a table of this part", t.Name)
 }
 
 // Write writes an object with all its rows.

@@ -132,7 +132,7 @@ func (v *verifier) manifest(s *layout.Snapshot) {
 			v.report.Notes = append(v.report.Notes, fmt.Sprintf(
 				"%s is a table of a newer version: only the checksum of its file was checked", f.Table))
 		case f.Rows == 0 && f.Table != schema.Runs.Name:
-			v.bad.Add("manifest", at, "%s: it is said to have no rows", f.Path)
+			v.bad.Add("manifest", at, "%s: it has no rows according to the manifest", f.Path)
 		}
 		if periods[f.Table] == nil {
 			periods[f.Table] = map[string]bool{}

@@ -77,9 +77,9 @@ func (v *verifier) objects(s *layout.Snapshot, of *resource.Resource, at string)
 		switch {
 		case first || key > last:
 		case key == last:
-			v.bad.Add("twice", at, "%s stands there twice", key)
+			v.bad.Add("twice", at, "%s is in it twice", key)
 		default:
-			v.bad.Add("order", at, "%s stands behind %s", key, last)
+			v.bad.Add("order", at, "%s comes after %s", key, last)
 		}
 		last, first = key, false
 		_, places := of.Withhold(o)

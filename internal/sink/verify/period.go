@@ -93,7 +93,7 @@ func (v *verifier) columns(s *layout.Snapshot, c *tableCheck) {
 	}
 	for _, name := range c.r.Unknown {
 		if !later[name] {
-			v.bad.Add("columns", c.at, "its column %s is none that the manifest knows", name)
+			v.bad.Add("columns", c.at, "its column %s is not in the manifest", name)
 		}
 	}
 }
@@ -213,9 +213,9 @@ func (p *periodCheck) run(ctx context.Context) error {
 func (p *periodCheck) order(last, call *calls.Call) {
 	switch order := table.CompareKey(last.StartAt(), string(last.ID()), call.StartAt(), string(call.ID())); {
 	case order == 0:
-		p.v.bad.Add("twice", p.calls.at, "call %s stands there twice", call.ID())
+		p.v.bad.Add("twice", p.calls.at, "call %s is in it twice", call.ID())
 	case order > 0:
-		p.v.bad.Add("order", p.calls.at, "call %s stands behind %s", call.ID(), last.ID())
+		p.v.bad.Add("order", p.calls.at, "call %s comes after %s", call.ID(), last.ID())
 	}
 }
 

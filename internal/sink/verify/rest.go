@@ -107,7 +107,7 @@ func (v *verifier) unique(s *layout.Snapshot) error {
 			id := values[0].ByteArray()
 			if again[hashes[row]] {
 				if first, ok := where[string(id)]; ok && first != f.Path {
-					v.bad.Add("twice", v.rel(s.Path(f)), "call %s stands in %s as well", id, first)
+					v.bad.Add("twice", v.rel(s.Path(f)), "call %s is also in %s", id, first)
 				}
 				where[string(id)] = f.Path
 			}
@@ -154,7 +154,7 @@ func (v *verifier) runs(s *layout.Snapshot, f *layout.File) error {
 			v.bad.Add("runs", at, "%q is no run id", r.ID)
 		}
 		if i > 0 && rows[i-1].ID >= r.ID {
-			v.bad.Add("order", at, "run %s stands behind %s", r.ID, rows[i-1].ID)
+			v.bad.Add("order", at, "run %s comes after %s", r.ID, rows[i-1].ID)
 		}
 		if r.EndedAt.OK && r.EndedAt.V < r.StartedAt {
 			v.bad.Add("times", at, "run %s ended before it began", r.ID)
