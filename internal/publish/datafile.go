@@ -83,8 +83,8 @@ func (f *form) describe(in *copied, file *layout.File, uri, organization string)
 }
 
 // bounded reports whether manifests may hold bounds of a column, which are values of it. They must
-// not for texts, for words that may be masked, and for words in a table about people: more people
-// can read manifests than tables, and manifests outlive forgotten rows.
+// not hold bounds of texts, of words that may be masked, or of words in a table about people: more
+// people can read manifests than tables, and manifests outlive forgotten rows.
 func (f *form) bounded(id int) bool {
 	for i := range f.of.Columns {
 		if c := &f.of.Columns[i]; c.ID == id {
