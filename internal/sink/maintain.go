@@ -152,7 +152,8 @@ func (w *Warehouse) intact(ctx context.Context, s *layout.Snapshot) error {
 const migrateBytes = 2 << 30
 
 // outdated returns the periods whose files lack current columns, or were written when national
-// numbers were read in another region, and the number of their calls. Each batch is for one commit.
+// numbers were read in another region, in batches for one commit each, and the number of their
+// calls.
 func outdated(ctx context.Context, in *snapshot.Reader, country string) (batches [][]string, calls int64, err error) {
 	var bytes int64
 	for _, f := range in.Files(schema.Calls.Name) {

@@ -18,7 +18,7 @@ import (
 )
 
 // Tombstone represents a forgotten call: the first half of the HMAC-SHA-256 of its id. Without the
-// key it does not identify the call; with the key, only to someone who has the id.
+// key it does not identify the call; with the key, it does so only for someone who has the id.
 type Tombstone [16]byte
 
 func (t Tombstone) String() string { return hex.EncodeToString(t[:]) }

@@ -219,8 +219,8 @@ func (p *periodCheck) order(last, call *calls.Call) {
 	}
 }
 
-// blankVersion is the lowest format version whose user_turns ignore turns of any white space.
-// Earlier versions recognised only ASCII white space.
+// blankVersion is the lowest format version whose user_turns ignore turns with only white space of
+// any kind. Earlier versions recognised only ASCII white space.
 const blankVersion = 3
 
 // call verifies one call, with its turns and items.
