@@ -14,29 +14,29 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Coverage says how far a report's numbers can be trusted.
+// Coverage describes how complete a report's data is.
 type Coverage struct {
 	Calls    int64 // selected
-	Undated  int64 // calls left out for want of a start, where there are bounds
-	Unlisted []Gap // spans of the selection of which the list was not read completely
+	Undated  int64 // calls left out because they have no start, if there are bounds
+	Unlisted []Gap // spans of the selection that were not listed completely
 	Skipped  []opened.Skipped
 
 	facts  []fact // that the report needs
 	counts []int64
 }
 
-// fact is something that may be missing in calls, and how that is told.
+// fact is data that calls may lack, and the wording for it.
 type fact struct {
-	need    string // of reports that are not complete without it
-	count   string // over tallied: the calls in which it is missing
-	columns string // of tallied that this reads
-	one     string // "of 8 calls, 1" does this
-	many    string // and "2" do this
+	need    string // reports with this need are incomplete without it
+	count   string // over tallied: the calls that lack it
+	columns string // the columns of tallied that count reads
+	one     string // wording after "of 8 calls, 1"
+	many    string // wording after a larger number
 }
 
 const ofConnected = "settlement is_started status disconnection_reason"
 
-// facts is the one place that says what the needs of reports mean.
+// facts is the single definition of the needs of reports.
 var facts = []fact{
 	{"end", "sum_if(calls, NOT is_over)", "settlement", "is not over yet", "are not over yet"},
 	{"words", "sum_if(calls, unknown_word(status, disconnection_reason))", "status disconnection_reason",
@@ -63,8 +63,7 @@ var facts = []fact{
 // Gap is a span of start_at, From inclusive, To exclusive; a zero time is open.
 type Gap struct{ From, To time.Time }
 
-// Coverage returns how complete the calls are, as far as now, that p selects
-// for a report.
+// Coverage returns how complete the calls are, as of now, that p selects for a report.
 func (w *Warehouse) Coverage(ctx context.Context, report string, p question.Params, now time.Time) (*Coverage, error) {
 	f, err := question.Report(report)
 	if err != nil {
@@ -109,8 +108,8 @@ func (w *Warehouse) Coverage(ctx context.Context, report string, p question.Para
 	return c, one(ctx, conn, undated, &c.Undated)
 }
 
-// unlisted returns the parts of the selection's span that are not listed. Where p has no bound,
-// nothing is said of what lies outside, and nothing is said of the future.
+// unlisted returns the parts of the selected span that are not listed. On a side without a bound it
+// reports nothing outside the listed spans, and it never reports the future.
 func unlisted(spans []schema.Span, p question.Params, now time.Time) []Gap {
 	if len(spans) == 0 {
 		return []Gap{{p.Since, p.Until}}
@@ -137,8 +136,7 @@ func unlisted(spans []schema.Span, p question.Params, now time.Time) []Gap {
 	return gaps
 }
 
-// String tells, in one line without an end, what is not complete; "" where
-// nothing is missing.
+// String describes the missing data in one line without a line end; "" if nothing is missing.
 func (c *Coverage) String(loc *time.Location) string {
 	var parts []string
 	for i, f := range c.facts {

@@ -17,8 +17,8 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// namesOf returns the names of the objects of a resource, by id, those that are gone as well; nil
-// where the warehouse holds none.
+// namesOf returns the names of a resource's objects by id, including deleted ones; nil if the
+// warehouse has no objects of the resource.
 func (w *Warehouse) namesOf(ctx context.Context, conn *duck.Conn, of *resource.Resource) (question.Names, error) {
 	if len(w.Snapshot().Manifest.FilesOf(of.Name)) == 0 {
 		return nil, nil
@@ -41,9 +41,8 @@ func (w *Warehouse) namesOf(ctx context.Context, conn *duck.Conn, of *resource.R
 	}
 }
 
-// labelsFor returns the labels of agents where a report's rows are about agents, and of
-// campaigns where they are by campaign; nil where neither is so. The connection must have
-// no answer open.
+// labelsFor returns the labels of agents if a report's rows are about agents, and of campaigns if
+// they are grouped by campaign; nil if neither. The connection must have no open answer.
 func (w *Warehouse) labelsFor(ctx context.Context, conn *duck.Conn, f *sqlfiles.File,
 	keys []question.Dimension) (labels map[string]string, err error) {
 	by := func(name string) bool {
@@ -59,11 +58,11 @@ func (w *Warehouse) labelsFor(ctx context.Context, conn *duck.Conn, f *sqlfiles.
 	if labels = agents.Labels(); labels == nil {
 		return campaigns.Labels(), err
 	}
-	maps.Copy(labels, campaigns.Labels()) // their ids are numbers, and no agent's
+	maps.Copy(labels, campaigns.Labels()) // their ids are numbers, so they differ from those of agents
 	return labels, err
 }
 
-// one reads the numbers of a result's one row.
+// one reads the numbers of a result with a single row.
 func one(ctx context.Context, conn *duck.Conn, text string, into ...*int64) error {
 	rows, err := conn.QuerySmall(ctx, text)
 	if err != nil {
@@ -84,9 +83,9 @@ func one(ctx context.Context, conn *duck.Conn, text string, into ...*int64) erro
 	return nil
 }
 
-// agent returns the id of the agent that a text stands for: its id or name, the beginning of
-// its id, or a part of its name. A text that fits several agents is an *AmbiguousError,
-// unless it is the whole id of one of them. Names are compared without regard to case.
+// agent returns the id of the agent that a text refers to: by its id or name, the beginning of its
+// id, or a part of its name. Case is ignored in names. If several agents match, it returns an
+// *AmbiguousError, unless the text is the whole id of one of them.
 func (w *Warehouse) agent(ctx context.Context, conn *duck.Conn, text string) (string, error) {
 	ids, err := conn.Column(ctx, `SELECT DISTINCT agent_id FROM `+w.planner.Agents()+` WHERE starts_with(agent_id, ?)
 		ORDER BY agent_id <> ?, agent_id`, text, text)
@@ -99,9 +98,8 @@ func (w *Warehouse) agent(ctx context.Context, conn *duck.Conn, text string) (st
 	return w.agentNamed(ctx, conn, text, func(names question.Names) (string, error) { return names.FindLike("agent", text, ids) })
 }
 
-// FindAgent returns the id of the agent with that id, or that whole name: an *AmbiguousError
-// if several have it, and an *UnknownError if none has. Names are compared without regard to
-// case.
+// FindAgent returns the id of the agent with this id or whole name, ignoring case in names. It
+// returns an *AmbiguousError if several agents have the name, and an *UnknownError if none has.
 func (w *Warehouse) FindAgent(ctx context.Context, text string) (string, error) {
 	conn, err := w.Conn(ctx)
 	if err != nil {
@@ -115,7 +113,7 @@ func (w *Warehouse) FindAgent(ctx context.Context, text string) (string, error) 
 	return w.agentNamed(ctx, conn, text, func(names question.Names) (string, error) { return names.Find("agent", text) })
 }
 
-// agentNamed returns the id that find finds among the names of agents, or an *UnknownError.
+// agentNamed returns the id that find returns for the names of the agents, or an *UnknownError.
 func (w *Warehouse) agentNamed(ctx context.Context, conn *duck.Conn, text string,
 	find func(question.Names) (string, error)) (string, error) {
 	names, err := w.namesOf(ctx, conn, resource.Agents)
@@ -137,8 +135,8 @@ func (w *Warehouse) agentNamed(ctx context.Context, conn *duck.Conn, text string
 	return "", question.Unknown("agent", text, known)
 }
 
-// campaign returns the id of the campaign with that id or name, ignoring case; text itself
-// where there is none, since calls may have campaigns that no list has.
+// campaign returns the id of the campaign with this id or name, ignoring case. It returns the text
+// itself if there is none, since calls may have campaigns that are in no list.
 func (w *Warehouse) campaign(ctx context.Context, conn *duck.Conn, text string) (string, error) {
 	names, err := w.namesOf(ctx, conn, resource.Campaigns)
 	if _, known := names[text]; known || err != nil {
@@ -148,7 +146,7 @@ func (w *Warehouse) campaign(ctx context.Context, conn *duck.Conn, text string) 
 	return cmp.Or(id, text), err
 }
 
-// hasField returns an *UnknownError where no call has the field of NAME=VALUE.
+// hasField returns an *UnknownError if no call has the field of NAME=VALUE.
 func hasField(ctx context.Context, conn *duck.Conn, field string) error {
 	name, _, ok := strings.Cut(field, "=")
 	if !ok {
@@ -169,8 +167,8 @@ func hasField(ctx context.Context, conn *duck.Conn, field string) error {
 	return question.Unknown("extracted field", name, known)
 }
 
-// FindCall returns the id of the one call whose id is prefix or begins with it,
-// an *UnknownError, or an *AmbiguousError.
+// FindCall returns the id of the only call whose id is prefix or begins with it. Otherwise it
+// returns an *UnknownError or an *AmbiguousError.
 func (w *Warehouse) FindCall(ctx context.Context, prefix string) (string, error) {
 	if err := w.Rights().May(schema.Calls.Name); err != nil {
 		return "", err
@@ -180,7 +178,7 @@ func (w *Warehouse) FindCall(ctx context.Context, prefix string) (string, error)
 		return "", err
 	}
 	defer conn.Close()
-	// The whole id first: the files can tell where it is without being read.
+	// The whole id first: the files' metadata locates it without reading their rows.
 	for _, text := range []string{
 		"SELECT call_id FROM calls WHERE call_id = ?",
 		"SELECT call_id FROM calls WHERE starts_with(call_id, ?) ORDER BY call_id LIMIT 6",
@@ -196,8 +194,8 @@ func (w *Warehouse) FindCall(ctx context.Context, prefix string) (string, error)
 	return "", &question.UnknownError{What: "call", Name: prefix}
 }
 
-// resolve returns q with ids in the place of names, and about the time of the calls that its
-// report needs.
+// resolve returns q with ids in place of names and, for a report of events, with the period of the
+// surrounding calls.
 func (w *Warehouse) resolve(ctx context.Context, conn *duck.Conn, q question.Question) (question.Question, error) {
 	find := map[string]func(context.Context, *duck.Conn, string) (string, error){"agent": w.agent, "campaign": w.campaign}
 	err := q.Resolve(func(what, text string) (string, error) { return find[what](ctx, conn, text) })

@@ -14,7 +14,8 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// Compare returns p with a period that has an end, and the period before it: see [question.Compare].
+// Compare returns p with a period that has an end, and with the previous period: see
+// [question.Compare].
 func (w *Warehouse) Compare(report string, p question.Params, now time.Time) (question.Params, error) {
 	f, err := question.Report(report)
 	if err != nil {
@@ -23,20 +24,20 @@ func (w *Warehouse) Compare(report string, p question.Params, now time.Time) (qu
 	return question.Compare(f, p, w.Snapshot().Manifest.ListedTo(), now, w.Location())
 }
 
-// Denied reports whether an error means that the reader may not see what was asked for.
+// Denied reports whether an error means that the reader may not see the requested data.
 func Denied(err error) bool {
 	_, denied := errors.AsType[*rights.DeniedError](err)
 	return denied
 }
 
-// May returns an error, which is Denied, if a report or its groups and conditions are made
-// of a table that the reader may not see. Its answer would be empty, which looks like a fact.
+// May returns an error, which is Denied, if a report, its groups or its conditions need a table
+// that the reader may not see. The answer would be empty, which would look like a result.
 func (w *Warehouse) May(f *sqlfiles.File, p question.Params) error {
 	_, err := w.ask(f, p)
 	return err
 }
 
-// ask reads what p asks of a report, if the reader may see it.
+// ask parses the question that p puts to a report, if the reader may see the answer.
 func (w *Warehouse) ask(f *sqlfiles.File, p question.Params) (question.Question, error) {
 	q, err := question.Of(f, p)
 	if w.Rights().None() {
@@ -56,8 +57,8 @@ func (w *Warehouse) ask(f *sqlfiles.File, p question.Params) (question.Question,
 	return q, err
 }
 
-// NotFetched returns the names of the resources that a report or its groups and conditions
-// need, and that no run has fetched yet.
+// NotFetched returns the names of the resources that a report, its groups or its conditions need
+// and that no run has fetched yet.
 func (w *Warehouse) NotFetched(f *sqlfiles.File, p question.Params) ([]string, error) {
 	q, err := question.Of(f, p)
 	return w.planner.NotFetched(q), err
@@ -121,7 +122,7 @@ func (w *Warehouse) run(ctx context.Context, conn *duck.Conn, q question.Questio
 	return r, nil
 }
 
-// passing reads how far the calls of files reach into the time of others, if a report asks for it.
+// passing reads how far the calls of each file reach into the next period, if a report needs that.
 func (w *Warehouse) passing(ctx context.Context, conn *duck.Conn, q question.Question) (out []question.Passing, err error) {
 	text := w.planner.Passing(q)
 	if text == "" {
@@ -144,8 +145,8 @@ func (w *Warehouse) passing(ctx context.Context, conn *duck.Conn, q question.Que
 	}
 }
 
-// goalsOf returns the goals with their agents' ids, if a report asks for them. A reader of some
-// agents' calls does not learn that there are others.
+// goalsOf returns the goals with their agents' ids, if a report needs them. Goals of agents that
+// the reader may not see are left out silently.
 func (w *Warehouse) goalsOf(ctx context.Context, conn *duck.Conn, q question.Question) (out []question.Goal, err error) {
 	if !strings.Contains(q.Report.SQL, "goals_of(") {
 		return nil, nil
@@ -163,7 +164,7 @@ func (w *Warehouse) goalsOf(ctx context.Context, conn *duck.Conn, q question.Que
 	return out, nil
 }
 
-// Table returns a table's rows, of the calls that p selects; of runs those that
+// Table returns the rows of a table that belong to the calls that p selects; for runs, those that
 // started within its bounds.
 func (w *Warehouse) Table(ctx context.Context, name string, p question.Params) (*Rows, error) {
 	f, err := question.Table(name)

@@ -12,16 +12,17 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// Rows is an answer, streamed: at no time is all of it in memory.
+// Rows is a streamed answer: it is never held in memory as a whole.
 type Rows struct {
 	rows    *duck.Rows
 	conn    *duck.Conn
 	columns []value.Column
-	hidden  int  // leading columns that are not shown
-	isPair  bool // the first column is a pair of keys, which are shown as two
+	hidden  int  // number of leading columns that are not shown
+	isPair  bool // the first column is a pair of keys, shown as two columns
 	buf     []value.Value
 
-	// Where agents or campaigns have labels: the columns of their ids, and where the labels go.
+	// If agents or campaigns have labels: the columns of their ids, and whether labels replace
+	// them.
 	labels  map[string]string
 	idsAt   []int
 	inPlace bool
@@ -51,19 +52,19 @@ func (r *Rows) Values(ctx context.Context) ([]value.Value, error) {
 	return r.tell(row[r.hidden:]), nil
 }
 
-// Exact returns the row that was read last, with ids also where that has names.
+// Exact returns the row that was read last, with ids in place of names.
 func (r *Rows) Exact() []any { return value.GoAll(nil, r.exact) }
 
-// Skip drops some rows unread, and returns how many; 0 after the last.
+// Skip drops some rows unread, and returns their number; 0 after the last.
 func (r *Rows) Skip(ctx context.Context) (int, error) { return r.rows.Skip(ctx) }
 
-// Close frees the answer; it may be called before its end.
+// Close frees the answer. It may be called before the last row.
 func (r *Rows) Close() {
 	r.rows.Close()
 	r.conn.Close()
 }
 
-// stream returns the rows that run makes on a connection of their own, which they close.
+// stream calls run with a new connection. Closing the returned rows closes the connection.
 func (w *Warehouse) stream(ctx context.Context, run func(*duck.Conn) (*Rows, error)) (*Rows, error) {
 	conn, err := w.Conn(ctx)
 	if err != nil {
@@ -98,8 +99,8 @@ func (r *Rows) keys(f *sqlfiles.File, keys []question.Dimension) {
 	}
 }
 
-// tellNames has the rows of a report tell the names of agents and campaigns: in the place
-// of their ids for people, and beside them, in the last columns, else.
+// tellNames adds the names of agents and campaigns to the rows of a report: in place of their ids
+// for people, otherwise in additional columns at the end.
 func (r *Rows) tellNames(labels map[string]string, q question.Question) {
 	if labels == nil {
 		return
@@ -116,7 +117,7 @@ func (r *Rows) tellNames(labels map[string]string, q question.Question) {
 		case r.inPlace && what != c.Name:
 			r.columns[i].Label = strings.ReplaceAll(what, "_", " ")
 		case !r.inPlace && slices.ContainsFunc(r.columns, func(c value.Column) bool { return c.Name == named.Name }):
-			continue // the group's is that of its rows
+			continue // the group's own id and name are those of its rows
 		case !r.inPlace:
 			r.columns = append(r.columns, named)
 		}
@@ -152,10 +153,10 @@ func nameCurrency(columns []value.Column, currency string) {
 	}
 }
 
-// prose is the unit, in headers, of texts that tables show whole.
+// prose is the unit, in headers, of texts that tables show in full.
 const prose = "prose"
 
-// describe adds to the columns of a result what the report's header says.
+// describe adds the descriptions in a report's header to the columns of a result.
 func describe(columns []value.Column, f *sqlfiles.File) []value.Column {
 	out := slices.Clone(columns)
 	for i := range out {
@@ -168,7 +169,7 @@ func describe(columns []value.Column, f *sqlfiles.File) []value.Column {
 		}
 		out[i].Label = label(out[i], of)
 		out[i].Null = "(none)"
-		if f.Arguments != "" { // read as a text, where marks of what is not there disturb
+		if f.Arguments != "" { // its answer is read as a text, in which marks for null would disturb
 			out[i].Null = ""
 		} else if out[i].Kind.Numeric() {
 			out[i].Null = "-"
@@ -177,8 +178,8 @@ func describe(columns []value.Column, f *sqlfiles.File) []value.Column {
 	return out
 }
 
-// label is a column's heading: its name without the unit, which the cells show,
-// and what it is a share of.
+// label returns a column's heading: its name without the unit, which the cells show, and the base
+// of a share.
 func label(c value.Column, of string) string {
 	name := c.Name
 	switch c.Unit {

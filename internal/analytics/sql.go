@@ -12,14 +12,12 @@ import (
 	"callhouse/internal/layout"
 )
 
-// SQL runs one statement that reads, over the views. The
-// values of args stand for its parameters.
+// SQL runs one read-only statement over the views. args are the values of its parameters.
 func (w *Warehouse) SQL(ctx context.Context, text string, args ...any) (*Rows, error) {
 	return w.runSQL(ctx, text, func(*duck.Stmt) ([]any, error) { return args, nil })
 }
 
-// ParamError says that a statement's parameters and the values given for them
-// do not match.
+// ParamError means that a statement's parameters and the given values do not match.
 type ParamError struct {
 	Missing []string // parameters without a value
 	Unused  []string // values without a parameter
@@ -32,14 +30,14 @@ func (e *ParamError) Error() string {
 	return "the statement has no parameter $" + e.Unused[0]
 }
 
-// SQLWith is SQL for a statement whose parameters have names, as in $agent. The
-// values are texts, which DuckDB takes for what stands beside them: a number,
-// a date. A *ParamError says that values and parameters do not match.
+// SQLWith is SQL for a statement with named parameters, such as $agent. The values are texts, which
+// DuckDB converts to the type that the context requires, such as a number or a date. It returns a
+// *ParamError if values and parameters do not match.
 func (w *Warehouse) SQLWith(ctx context.Context, text string, values map[string]string) (*Rows, error) {
 	return w.runSQL(ctx, text, func(stmt *duck.Stmt) ([]any, error) { return arguments(stmt, values) })
 }
 
-// arguments puts the values in the order of the statement's parameters.
+// arguments returns the values in the order of the statement's parameters.
 func arguments(stmt *duck.Stmt, values map[string]string) ([]any, error) {
 	var args []any
 	e := new(ParamError)
@@ -62,7 +60,7 @@ func arguments(stmt *duck.Stmt, values map[string]string) ([]any, error) {
 	return args, nil
 }
 
-// runSQL runs one statement that reads, with what arguments returns for it.
+// runSQL runs one read-only statement with the values that arguments returns for it.
 func (w *Warehouse) runSQL(ctx context.Context, text string, arguments func(*duck.Stmt) ([]any, error)) (*Rows, error) {
 	return w.stream(ctx, func(conn *duck.Conn) (*Rows, error) {
 		if err := w.Reads(ctx, conn, text); err != nil {
@@ -93,7 +91,7 @@ func (w *Warehouse) runSQL(ctx context.Context, text string, arguments func(*duc
 }
 
 func query(ctx context.Context, stmt *duck.Stmt, arguments func(*duck.Stmt) ([]any, error)) (*duck.Rows, error) {
-	if stmt.Kind() == duck.Changes { // the tree said otherwise; nothing is run on one opinion
+	if stmt.Kind() == duck.Changes { // the tree disagreed; a statement runs only if both agree
 		return nil, guard.ErrNotReading
 	}
 	args, err := arguments(stmt)
@@ -103,8 +101,8 @@ func query(ctx context.Context, stmt *duck.Stmt, arguments func(*duck.Stmt) ([]a
 	return stmt.Query(ctx, args...)
 }
 
-// Card tells what the call is: names and values, for people. What became of its recording is in it
-// if the reader may listen to it.
+// Card describes a call in names and values, for people. It includes the state of the recording if
+// the reader may listen to it.
 func (w *Warehouse) Card(ctx context.Context, id string) (*Rows, error) {
 	if !w.Rights().Hears() {
 		return w.Facts(ctx, id)

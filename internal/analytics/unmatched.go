@@ -9,10 +9,10 @@ import (
 	"callhouse/internal/words"
 )
 
-// Unmatched is a value of a condition that no call of the warehouse has.
+// Unmatched is a value of a condition that matches no call in the warehouse.
 type Unmatched struct {
 	Dimension, Value string
-	Nearest          string // the value most like it that some call has; may be empty
+	Nearest          string // the most similar value of any call; may be empty
 }
 
 func (u Unmatched) String() string {
@@ -23,12 +23,12 @@ func (u Unmatched) String() string {
 	return text
 }
 
-// mostValues is how many values are looked at for the nearest.
+// mostValues is the maximum number of values compared to find the most similar.
 const mostValues = 10_000
 
-// Unmatched returns the values of p's conditions that no call of the warehouse has, in any
-// period: most likely they are misspelt. Hours, days and the like are left out, and what must
-// be known to be accepted.
+// Unmatched returns the values of p's conditions that match no call in any period: most likely they
+// are misspelt. It skips dimensions with a fixed set of values, such as hours and days, and those
+// whose names are checked elsewhere.
 func (w *Warehouse) Unmatched(ctx context.Context, p question.Params) (out []Unmatched, err error) {
 	filters, err := question.Filters(p.Where)
 	if err != nil || len(filters) == 0 {
@@ -63,11 +63,11 @@ func (w *Warehouse) Unmatched(ctx context.Context, p question.Params) (out []Unm
 	return out, nil
 }
 
-// mostOffered is how many values are offered as completions.
+// mostOffered is the maximum number of completions.
 const mostOffered = 200
 
-// Values returns the values of a dimension that begin with a text, the most frequent first: names
-// of agents and campaigns, and ids of those without a name.
+// Values returns the values of a dimension that begin with a text, most frequent first: names of
+// agents and campaigns, or ids if they have no name.
 func (w *Warehouse) Values(ctx context.Context, dimension, begin string) ([]string, error) {
 	filters, err := question.Filters([]string{dimension + "="})
 	if err != nil {
@@ -87,5 +87,5 @@ func (w *Warehouse) Values(ctx context.Context, dimension, begin string) ([]stri
 		"GROUP BY v ORDER BY count(*) DESC, v LIMIT %d", value, mostOffered), begin)
 }
 
-// named are the dimensions whose values have names.
+// named maps the dimensions whose values have names to their resources.
 var named = map[string]*resource.Resource{"agent": resource.Agents, "campaign": resource.Campaigns}

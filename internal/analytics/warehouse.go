@@ -8,13 +8,14 @@ import (
 	"callhouse/internal/analytics/question"
 )
 
-// Options set how a warehouse is opened, and what its reports assume. The zero value is ready
-// to use.
+// Options configure how a warehouse is opened, and the assumptions of its reports. The zero value
+// is ready to use.
 type Options struct {
 	opened.Options
-	// Currency is that of the costs, for headings; empty: headings name none.
+	// Currency is the currency of the costs, for headings; empty: headings name none.
 	Currency string
-	// Country is the one whose public holidays have fewer calls, as two letters; empty: none.
+	// Country is the country, as two letters, whose public holidays are expected to have fewer
+	// calls; empty: none.
 	Country string
 	// Goals define success for agents whose success is not a completed call.
 	Goals []question.Goal
@@ -29,8 +30,7 @@ type Warehouse struct {
 	goals    []question.Goal
 }
 
-// Open opens the current snapshot of the warehouse at root. Its errors are those of
-// [opened.Open].
+// Open opens the current snapshot of the warehouse at root. It returns the errors of [opened.Open].
 func Open(ctx context.Context, root string, o Options) (*Warehouse, error) {
 	db, err := opened.Open(ctx, root, o.Options)
 	if err != nil {

@@ -12,14 +12,14 @@ type Deletions struct {
 
 // Deletion is the recording of a forgotten call.
 type Deletion struct {
-	// Snapshot is the one without the call: before it is the current one, the call is not forgotten,
+	// Snapshot is the first one without the call. Until it is current, the call is not forgotten,
 	// and nothing is deleted.
 	Snapshot int64  `json:"snapshot"`
 	Archive  string `json:"archive"` // as in the manifest
 	CallID   string `json:"call_id"`
-	// Path is that of the call's row. It is empty if Start is given: then a file can also be where the
-	// archive puts those of calls that began then (ms UTC; 0: without a start), since a run that was
-	// killed may have stored one without a row.
+	// Path is the path in the call's row. It is empty if Start is given: a killed run may have
+	// stored a file without a row, which is then where the archive puts recordings of calls that
+	// started at Start (ms UTC; 0: no start).
 	Path  string `json:"path,omitempty"`
 	Start int64  `json:"start,omitempty"`
 }

@@ -10,14 +10,14 @@ import (
 )
 
 // Dir is a warehouse's folder on the real file system. The folder itself may be a link. Below it, a
-// link that leads out of the folder counts as damage, and only regular files are opened. Names are
-// paths that begin with the folder's own path.
+// link out of the folder counts as damage, and only regular files are opened. Names are paths that
+// begin with the folder's own path.
 type Dir struct {
 	Root *os.Root
 	path string
 }
 
-// IsWarehouse reports whether a folder is laid out as a warehouse. The warehouse may be damaged, or
+// IsWarehouse reports whether a folder is laid out as a warehouse. The warehouse may be damaged or
 // have no commit yet.
 func IsWarehouse(root string) bool {
 	is := func(name string, mode fs.FileMode) bool {
@@ -49,7 +49,7 @@ func (d *Dir) In(name string) string {
 	return rel
 }
 
-// Told returns an error of the Root with the full path in it.
+// Told returns an error of the Root with the full path filled in.
 func (d *Dir) Told(name string, err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -61,7 +61,7 @@ func (d *Dir) Told(name string, err error) error {
 	return err
 }
 
-// Readlink implements Files. A file with a line as LinkLine returns it is a link, too.
+// Readlink implements Files. A file with the content that LinkLine returns counts as a link, too.
 func (d *Dir) Readlink(name string) (string, error) {
 	target, err := d.Root.Readlink(d.In(name))
 	if err == nil {
@@ -76,8 +76,8 @@ func (d *Dir) Readlink(name string) (string, error) {
 	return "", d.Told(name, err)
 }
 
-// LinkLine is the content of the file that stands for a link on Windows, where only administrators
-// and developers may make links.
+// LinkLine returns the content of the file that replaces a link on Windows, where only
+// administrators and developers may create links.
 func LinkLine(target string) []byte { return []byte(target + "\n") }
 
 const maxLinkLine = 256

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// LakesName is the folder at the top of a warehouse that holds one file for each place it was
-// published to.
+// LakesName is the folder at the top of a warehouse with one file for each place to which it was
+// published.
 const LakesName = "lakes"
 
-// Lake describes a place that a warehouse was published to, for the receipts of forget.
+// Lake describes a place to which a warehouse was published, for the receipts of forget.
 type Lake struct {
 	FormatVersion int       `json:"format_version"`
 	To            string    `json:"to"`

@@ -25,12 +25,11 @@ const (
 	AlertsName    = "alerts.json"   // which alerts are running, and what is still to be sent
 	AlertLockName = "alerts.lock"   // held by the process that evaluates the rules of alerts
 	ManifestName  = "manifest.json"
-	PartsName     = "parts"             // recordings that are being downloaded
+	PartsName     = "parts"             // recordings being downloaded
 	RunsFile      = "runs/runs.parquet" // inside a snapshot
 )
 
-// tempPrefix starts the name of every unfinished file or folder. Those left after a crash are
-// removed.
+// tempPrefix starts the name of every unfinished file or folder. Leftovers of a crash are removed.
 const tempPrefix = ".tmp-"
 
 const forgottenDir = "forgotten"
@@ -80,7 +79,7 @@ func ForgottenFile(id string) string { return forgottenDir + "/" + id + ".txt" }
 // IsForgottenFile reports whether ForgottenFile made path.
 func IsForgottenFile(path string) bool { return forgottenRE.MatchString(path) }
 
-// ParseDataFile splits the base name of a data file.
+// ParseDataFile parses the base name of a data file.
 func ParseDataFile(base string) (period, id string, ok bool) {
 	m := dataRE.FindStringSubmatch(base)
 	if m == nil {

@@ -19,7 +19,7 @@ import (
 )
 
 // FormatVersion is the layout version that this program writes. Every manifest has it, and the
-// metadata of every data file under the key FormatKey. Higher versions are refused, lower ones are
+// metadata of every data file under the key FormatKey. Higher versions are rejected, lower ones are
 // read.
 const FormatVersion = 4
 
@@ -27,12 +27,12 @@ const FormatVersion = 4
 // columns and are ignored.
 const TallyVersion = 3
 
-// CountedVersion numbers the set of tallies that are written, and the rules by which callers and attempts are
-// counted in them: if either changes, so must it. Months counted by another one are written again.
+// CountedVersion is the version of the set of tallies, and of the rules for counting callers and
+// attempts in them. Increment it when either changes: months with another version are rewritten.
 const CountedVersion = 2
 
-// DerivedVersion is the lowest format version whose files of calls hold the facts of their
-// transcripts, and come with a file of tool calls.
+// DerivedVersion is the lowest format version with facts derived from transcripts in the files of
+// calls, and with files of tool calls.
 const DerivedVersion = 4
 
 // FormatKey is the key of the format version in a Parquet file's metadata.
@@ -47,13 +47,13 @@ type Manifest struct {
 	Snapshot    int64     `json:"snapshot"`
 	RunID       string    `json:"run_id"`
 	CommittedAt time.Time `json:"committed_at"`
-	// Watermark is the newest start_at in calls, ms UTC; 0 if there is none.
+	// Watermark is the newest start_at in calls, ms UTC; 0: none.
 	Watermark int64 `json:"watermark"`
-	// Coverage holds the spans of start_at that were listed completely, and when: ascending,
+	// Coverage holds the completely listed spans of start_at and when they were listed: ascending,
 	// disjoint. Outside them, calls may be missing.
 	Coverage []schema.Span `json:"coverage"`
-	// Journal names the journal segments that this commit included. They are removed after the
-	// commit; those that a crash leaves are removed unread.
+	// Journal names the journal segments included in this commit. They are removed after the
+	// commit; any that a crash leaves behind are removed unread.
 	Journal []Segment `json:"journal,omitempty"`
 	// Oldest is the lowest allowed snapshot number, 0 for any. Snapshots below it hold forgotten
 	// calls and are removed at the next opportunity.
@@ -62,23 +62,24 @@ type Manifest struct {
 	Forgotten *Forgotten `json:"forgotten,omitempty"`
 	// Mask lists the values masked at this commit; nil if nothing was ever masked.
 	Mask *Mask `json:"mask,omitempty"`
-	// Redaction says what is redacted from this commit on; nil if nothing ever was.
+	// Redaction describes the redaction from this commit on; nil if nothing was ever redacted.
 	Redaction *Redaction `json:"redaction,omitempty"`
 	// Country is the region in which national telephone numbers are read, such as KR; empty if
 	// unset.
 	Country string `json:"country,omitempty"`
 	// Origin identifies the organisation whose calls these are; nil if not yet known.
 	Origin *Origin `json:"origin,omitempty"`
-	// Archive is the address of the archive of recordings that the last run used; empty if none did.
+	// Archive is the address of the archive of recordings that was last used by a run; empty if
+	// none was.
 	Archive string `json:"archive,omitempty"`
 	// Lists holds, by resource name, when each of the organisation's lists was last complete.
 	Lists map[string]List `json:"lists,omitempty"`
-	// Bulk says how far the pages of v2 can be relied on; nil if they were never requested.
+	// Bulk records whether the pages of v2 can be trusted; nil if they were never requested.
 	Bulk *schema.Bulk `json:"bulk,omitempty"`
-	// Resting holds, by name, the operations that runs have given up and do not retry for a time.
+	// Resting holds, by name, the operations that runs gave up and do not retry for now.
 	Resting map[string]schema.Rest `json:"resting,omitempty"`
-	// Columns are the columns known to the writer that are newer than the format version. A program
-	// that does not know one of them must not write: the column would be lost.
+	// Columns are the writer's columns that are newer than the format version. A program that does
+	// not know one of them must not write, because it would lose the column.
 	Columns []Column `json:"columns,omitempty"`
 	Files   []File   `json:"files"`
 }
@@ -86,9 +87,9 @@ type Manifest struct {
 // List is the state of a resource's list.
 type List struct {
 	ListedAt int64 `json:"listed_at"`          // when the last complete listing began, ms UTC
-	EmptyAt  int64 `json:"empty_at,omitempty"` // when it was first seen empty, still to be confirmed, ms UTC
-	// Of holds the list of each parent, by the parent's key, if the resource has parents. ListedAt
-	// is then that of the last of them.
+	EmptyAt  int64 `json:"empty_at,omitempty"` // when it was first found empty, still to be confirmed, ms UTC
+	// Of holds the list of each parent, by the parent's key, if the resource has a parent. ListedAt
+	// is then the latest one.
 	Of map[string]List `json:"of,omitempty"`
 }
 
@@ -149,18 +150,18 @@ type Mask struct {
 	Fields []string `json:"fields"`
 }
 
-// Redaction is the personal data that is redacted in texts.
+// Redaction describes the personal data that is redacted in texts.
 type Redaction struct {
 	Kinds []string `json:"kinds"` // empty: redaction has ended
-	// Tokens: matches become keyed tokens, by the key of Mask.
+	// Tokens means that matches are replaced by tokens made with the key of Mask.
 	Tokens bool `json:"tokens,omitempty"`
 	// Patterns are the custom kinds.
 	Patterns []Pattern `json:"patterns,omitempty"`
 	// By identifies the recognizers and what they look for.
 	By string `json:"by,omitempty"`
-	// Periods are those whose stored calls were all looked through by By, and not written since.
+	// Periods are the periods whose stored calls were all examined by By, and not written since.
 	Periods []string `json:"periods,omitempty"`
-	// Service is what a service looks for in texts; nil if none is asked.
+	// Service lists the data that a service finds in texts; nil: no service is used.
 	Service []string `json:"service,omitempty"`
 	// Countries are the regions in which national telephone numbers are read.
 	Countries []string `json:"countries,omitempty"`
@@ -172,7 +173,7 @@ type Pattern struct {
 	Re   string `json:"re"`
 }
 
-// After returns r with the periods of the entry before, if that is by the same recognizers.
+// After returns r with the periods of the previous entry, if that was made by the same recognizers.
 func (r *Redaction) After(was *Redaction) *Redaction {
 	if r == nil {
 		return nil
@@ -191,10 +192,10 @@ func (r *Redaction) Active() bool { return r != nil && len(r.Kinds)+len(r.Patter
 // organisation without a request.
 type Origin struct {
 	Service string `json:"service"` // its address, without /v3 and what follows
-	Key     string `json:"key"`     // a hash of the API key, which does not reveal it
+	Key     string `json:"key"`     // a hash of the API key, which does not reveal the key
 }
 
-// Forgotten describes the snapshot's file of keyed hashes of the calls that must not come back.
+// Forgotten describes the snapshot's file with keyed hashes of the calls that must not come back.
 type Forgotten struct {
 	Path   string `json:"path"` // inside the snapshot
 	Calls  int64  `json:"calls"`
@@ -222,40 +223,41 @@ type File struct {
 	// both inclusive; null if no row has one.
 	MinStart *int64 `json:"min_start"`
 	MaxStart *int64 `json:"max_start"`
-	// Of the rows of a calls file: those neither settled nor expired, those of them without a
-	// start, and those of them that are over and wait for their transcript.
+	// Unsettled counts the rows of a calls file that are neither settled nor expired, and Unstarted
+	// those of them without a start. Due counts the rows that are over and wait for their
+	// transcript.
 	Unsettled int64 `json:"unsettled,omitempty"`
 	Unstarted int64 `json:"unstarted,omitempty"`
 	// Undated counts the rows of a calls file without a start, settled or not; null in manifests of
 	// versions that did not count them.
 	Undated *int64 `json:"undated,omitempty"`
 	Due     int64  `json:"due,omitempty"`
-	// Skipped counts, by kind, those of them whose record was not requested because no record of a
-	// call of that kind ever had a transcript.
+	// Skipped counts, by kind, the rows of a calls file whose record was not requested because no
+	// record of a call of that kind ever had a transcript.
 	Skipped map[string]int64 `json:"skipped,omitempty"`
-	// Bulk counts those of them whose transcript came on a page of v2 and is still to be compared
-	// with that of v3.
+	// Bulk counts the rows of a calls file whose transcript came on a page of v2 and is still to be
+	// compared with that of v3.
 	Bulk int64 `json:"bulk,omitempty"`
-	// UnheldCosts counts the rows with a cost that total_cost cannot hold. It is not set before
+	// UnheldCosts counts the rows with a cost that does not fit in total_cost. It is not set before
 	// version 3.
 	UnheldCosts int64 `json:"unheld_costs,omitempty"`
 	// Credits counts the rows of a calls file with credits but no cost in the account's currency,
 	// which tallies do not include; null in manifests of versions that did not count them.
 	Credits *int64 `json:"credits,omitempty"`
-	// Unarchived counts the rows of a calls file whose recording is still to be archived, if that is
-	// wanted; null in manifests of builds that did not count them. OldestUnarchived is the earliest
-	// end of such a call, ms UTC.
+	// Unarchived counts the rows of a calls file whose recording is still to be archived, if
+	// recordings are archived; null in manifests of builds that did not count them.
+	// OldestUnarchived is the earliest end of such a call, ms UTC.
 	Unarchived       *int64 `json:"unarchived,omitempty"`
 	OldestUnarchived *int64 `json:"oldest_unarchived,omitempty"`
-	// Recordings counts the rows of a recordings file by state, and AudioBytes is the size of those
-	// stored.
+	// Recordings counts the rows of a recordings file by state, and AudioBytes is the size of the
+	// stored recordings.
 	Recordings map[string]int64 `json:"recordings,omitempty"`
 	AudioBytes int64            `json:"audio_bytes,omitempty"`
 	// Moved counts the rows of a calls file that moved through their agent's graph; null if the file lacks
 	// the column moves.
 	Moved *int64 `json:"moved,omitempty"`
-	// Counted is CountedVersion for a month's file of calls with all tallies that its calls allow; 0 for
-	// those that earlier builds compacted.
+	// Counted is CountedVersion if a month's file of calls has all tallies that its calls allow; 0
+	// if an earlier build compacted the month.
 	Counted int64 `json:"counted,omitempty"`
 	// Country is the region in which the national numbers of a calls file were read when it was
 	// written; empty if none.
@@ -288,7 +290,7 @@ func (m *Manifest) FileOf(table, period string) *File {
 	return nil
 }
 
-// BytesOf returns the size of the files of a period's calls.
+// BytesOf returns the total size of a period's files.
 func (m *Manifest) BytesOf(period string) (n int64) {
 	for _, t := range schema.CallTables {
 		if f := m.FileOf(t.Name, period); f != nil {
@@ -309,7 +311,7 @@ func (m *Manifest) FilesOf(table string) []*File {
 	return out
 }
 
-// Starts returns the first start of a call and the millisecond after the last one.
+// Starts returns the first start of a call, and the last one plus 1 ms.
 func (m *Manifest) Starts() (lo, hi int64) {
 	lo, hi = math.MaxInt64, math.MinInt64
 	for _, f := range m.FilesOf(schema.Calls.Name) {
@@ -348,11 +350,11 @@ func (m *Manifest) Underived() (n int64) {
 	return n
 }
 
-// Derived reports whether the file holds what follows from the transcripts of its calls.
+// Derived reports whether the file holds the data derived from its calls' transcripts.
 func (f *File) Derived() bool { return f.Format >= DerivedVersion }
 
-// Uncounted reports whether a file of calls is that of a month that an earlier build compacted, without all
-// of the tallies.
+// Uncounted reports whether f is a month's file of calls that an earlier build compacted without
+// all tallies.
 func (m *Manifest) Uncounted(f *File) bool {
 	return len(f.Period) == len("2026-10") && f.Counted != CountedVersion
 }
@@ -367,8 +369,8 @@ func (m *Manifest) EarlierTurns() (out []*File) {
 	return out
 }
 
-// Older reports whether the file lacks what the current format has: exact times and costs or, if it
-// holds calls or their turns, what follows from the transcripts.
+// Older reports whether the file lacks data of the current format: exact times and costs or, in
+// files of calls and turns, the data derived from transcripts.
 func (f *File) Older() bool {
 	return f.Format < TallyVersion || !f.Derived() && among(schema.CallTables, f.Table)
 }
@@ -395,7 +397,7 @@ func (m *Manifest) Rows(table string) int64 {
 // Recordings are figures of the archive of recordings.
 type Recordings struct {
 	Due       int64            // still to be archived
-	Uncounted bool             // files of earlier builds may have more that are due
+	Uncounted bool             // files of earlier builds may hold more that are due
 	Oldest    *int64           // the earliest end of a call that is due, ms UTC
 	States    map[string]int64 // rows by state
 	Bytes     int64            // of those stored
@@ -514,7 +516,7 @@ func (m *Manifest) Sealed() bool { return m.Checksum != "" }
 var tableRE = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
 // Contradictions lists where a manifest contradicts itself, the number n of its snapshot's folder,
-// or the rules for names. Without contradictions its paths are safe to open: none leads out of the
+// or the rules for names. Without contradictions its paths are safe to open: none leads outside the
 // snapshot.
 func (m *Manifest) Contradictions(n int64) []string {
 	var out []string
@@ -557,7 +559,7 @@ func (f *File) misnamed() string {
 	}
 	if f.Table == schema.Runs.Name {
 		if f.Path != RunsFile || f.Period != "" {
-			return "no such path for the table runs"
+			return "it is not the path of the table runs"
 		}
 		return ""
 	}
@@ -566,9 +568,9 @@ func (f *File) misnamed() string {
 	case !tableRE.MatchString(f.Table):
 		return "there is no table " + strconv.Quote(f.Table)
 	case !ok || f.Path != DataFile(f.Table, period, id):
-		return "that is no path of a data file"
+		return "it is not the path of a data file"
 	case period != f.Period, among(resource.AllTables, f.Table) && among(schema.PeriodTables, f.Table) != (period != ""):
-		return "its period is said to be " + strconv.Quote(f.Period)
+		return "its period is given as " + strconv.Quote(f.Period)
 	}
 	return ""
 }

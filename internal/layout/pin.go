@@ -13,8 +13,8 @@ import (
 // other programs read its snapshots.
 const PinsName = "pins"
 
-// Pin lists the snapshots that a catalog needs. Superseded snapshots are kept as long as the
-// pinning catalog exists.
+// Pin lists the snapshots that a catalog needs. A pinned snapshot is kept, even when superseded, as
+// long as the catalog exists.
 type Pin struct {
 	FormatVersion int       `json:"format_version"`
 	Host          string    `json:"host"`    // the machine that holds the catalog
@@ -51,7 +51,7 @@ func ParsePin(raw []byte) (*Pin, error) {
 		return nil, &VersionError{Got: p.FormatVersion}
 	}
 	if p.FormatVersion < 1 {
-		return nil, fmt.Errorf("parse pin: no format version in it")
+		return nil, fmt.Errorf("parse pin: it has no format version")
 	}
 	return p, nil
 }

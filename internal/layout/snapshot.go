@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// ErrNoWarehouse is returned for a folder without any snapshot.
+// ErrNoWarehouse is returned for a folder without snapshots.
 var ErrNoWarehouse = errors.New("no warehouse yet")
 
-// DamageError means that a file of the warehouse no longer holds the data that was made durable in
-// it.
+// DamageError means that a file of the warehouse no longer holds the data that was durably written
+// to it.
 type DamageError struct {
 	Path string
 	What string
@@ -27,8 +27,8 @@ func (e *DamageError) Hint() string {
 	return "nothing was changed; extract repair replaces damaged files and fetches their calls again; or restore the file from a backup"
 }
 
-// Inside shortens the paths of a warehouse in a text, such as an error, to begin at its root. Only
-// its operator needs to know where it is.
+// Inside shortens the warehouse's paths in a text, such as an error, so that they begin at its
+// root. Only the operator needs to know its location.
 func Inside(root, text string) string {
 	if root == "" {
 		return text
@@ -46,19 +46,19 @@ func Inside(root, text string) string {
 	return text
 }
 
-// CurrentError means that snapshots exist, but that the link current does not lead to one of them.
+// CurrentError means that snapshots exist, but the link current does not lead to any of them.
 type CurrentError struct {
 	Root string
 	What string // the fault of the link
-	// Newest is the newest complete snapshot: its manifest is intact, and all its files exist in
-	// their sizes. 0 if there is none.
+	// Newest is the newest complete snapshot: its manifest is intact, and all its files exist with
+	// the right size. 0 if there is none.
 	Newest  int64
 	Missing bool // the link does not exist
 	Only    bool // there is no other snapshot
 }
 
-// FirstCommit reports whether a crash in the very first commit explains the error: one complete
-// snapshot that never became the current one.
+// FirstCommit reports whether a crash during the very first commit explains the error: one complete
+// snapshot that never became current.
 func (e *CurrentError) FirstCommit() bool { return e.Missing && e.Only && e.Newest == 1 }
 
 func (e *CurrentError) Error() string {
@@ -79,8 +79,8 @@ func (e *CurrentError) Hint() string {
 
 // Snapshot is one committed state of a warehouse.
 type Snapshot struct {
-	// Dir is the snapshot's own folder; its last element is not a link, so all that is read under
-	// it comes from one commit.
+	// Dir is the snapshot's own folder. Its last element is not a link, so everything read below it
+	// comes from one commit.
 	Dir      string
 	Manifest *Manifest
 }
@@ -141,7 +141,7 @@ func FindCurrent(files Files, root string) (*Snapshot, error) {
 
 const missing = "is missing"
 
-// lost describes the fault of the link current in a warehouse that has snapshots.
+// lost describes the fault of the link current in a warehouse with snapshots.
 func lost(files Files, root, what string) error {
 	numbers, err := SnapshotNumbers(files, root)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -218,8 +218,8 @@ func OpenSnapshot(files Files, root, name string) (*Snapshot, error) {
 	return &Snapshot{Dir: dir, Manifest: m}, nil
 }
 
-// Complete checks that a snapshot's files exist as regular files of their sizes. It does not read
-// them.
+// Complete checks that a snapshot's files exist as regular files of the right size. It does not
+// read them.
 func Complete(files Files, s *Snapshot) error {
 	check := func(path string, size int64) error {
 		full := filepath.Join(s.Dir, filepath.FromSlash(path))

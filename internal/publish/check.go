@@ -20,7 +20,7 @@ import (
 // Problem is a fault at the destination.
 type Problem struct {
 	Table string `json:"table"`
-	URI   string `json:"uri,omitempty"` // of the object, if it is about one
+	URI   string `json:"uri,omitempty"` // of the object, if the problem concerns one
 	What  string `json:"what"`
 	Fix   Fix    `json:"fix"`
 }
@@ -30,10 +30,10 @@ type Fix string
 
 // Fixes.
 const (
-	FixPublish Fix = "publish" // the next publication
-	FixDeep    Fix = "deep"    // a publication that compares content
+	FixPublish Fix = "publish" // publish again
+	FixDeep    Fix = "deep"    // publish with a comparison of content
 	FixRebuild Fix = "rebuild"
-	FixNone    Fix = "" // it is harmless, or not ours to remove
+	FixNone    Fix = "" // harmless, or not ours to remove
 )
 
 // Checked is the result of a check.
@@ -139,10 +139,10 @@ func (c *checking) table(w *work, ctx context.Context) error {
 	return c.copies(ctx, w)
 }
 
-// refs checks the Iceberg snapshots that the table names.
+// refs checks the Iceberg snapshots that the table refers to.
 func (c *checking) refs(ctx context.Context, w *work) error {
 	seen, used := map[int64]bool{}, map[string]bool{}
-	for _, name := range append([]string{catalog.MainBranch}, slices.Sorted(maps.Keys(w.Refs))...) { // readers see the first one
+	for _, name := range append([]string{catalog.MainBranch}, slices.Sorted(maps.Keys(w.Refs))...) { // readers use the first one
 		ref, has := w.Refs[name]
 		if !has {
 			continue
@@ -177,7 +177,7 @@ func (c *checking) refs(ctx context.Context, w *work) error {
 	return nil
 }
 
-// manifest checks the files that a manifest names.
+// manifest checks the files that a manifest lists.
 func (c *checking) manifest(ctx context.Context, w *work, name string, m iceberg.ManifestFile) error {
 	raw, err := w.fetch(ctx, m.FilePath())
 	if catalog.IsBroken(err) {
@@ -215,7 +215,7 @@ func (c *checking) manifest(ctx context.Context, w *work, name string, m iceberg
 var errUnwanted = errors.New("not in the warehouse")
 
 // told reports whether a manifest's entry matches our description of the file. Only a deep check
-// compares.
+// compares them.
 func (c *checking) told(w *work, f iceberg.DataFile) (bool, error) {
 	for _, file := range w.files {
 		if w.object(w.location, file) != f.FilePath() {
@@ -230,7 +230,7 @@ func (c *checking) told(w *work, f iceberg.DataFile) (bool, error) {
 	return false, errUnwanted
 }
 
-// facts returns the content of a file's entry as a text.
+// facts returns the content of a file's entry as text.
 func facts(f iceberg.DataFile) string {
 	return fmt.Sprint(f.Count(), f.FileSizeBytes(), f.SpecID(), f.Partition(), f.LowerBoundValues(), f.UpperBoundValues(),
 		f.ColumnSizes(), f.ValueCounts(), f.NullValueCounts())
@@ -247,7 +247,7 @@ func (c *checking) copies(ctx context.Context, w *work) error {
 			what, err := w.inspect(ctx, copied, c.Deep)
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
-				return nil // the warehouse has just dropped the snapshot
+				return nil // the warehouse has just removed the snapshot
 			case err != nil:
 				return err
 			case what == altered:

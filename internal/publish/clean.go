@@ -12,13 +12,13 @@ import (
 	"callhouse/internal/publish/catalog"
 )
 
-// young is how long a file without a commit stays: another publication may be about to commit it,
+// young is how long a file without a commit is kept: another publication may be about to commit it,
 // or a reader may be using it.
 const young = 24 * time.Hour
 
 // clean removes copies of files that no snapshot of the warehouse has, manifests without a commit,
-// and old metadata. It considers only files that existed before this publication wrote anything.
-// After calls were forgotten, even young files are removed.
+// and old metadata. It considers only files that existed before this publication wrote anything. If
+// calls were forgotten, it removes even young files.
 func (w *work) clean(ctx context.Context) error {
 	doubtful := w.doubtful()
 	if len(doubtful) > 0 {
@@ -40,7 +40,7 @@ func (w *work) clean(ctx context.Context) error {
 	return cmp.Or(w.store.Remove(ctx, doubtful), w.abandoned(ctx))
 }
 
-// doubtful returns the addresses of files that this publication does not need.
+// doubtful returns the addresses of the files that this publication does not need.
 func (w *work) doubtful() (out []string) {
 	keep := map[string]bool{}
 	for _, s := range w.kept {
@@ -59,7 +59,7 @@ func (w *work) doubtful() (out []string) {
 		}
 		switch n := catalog.VersionOf(o.URI); {
 		case n > 0:
-			// A slow publisher of another organisation may still build on a young one.
+			// A slow publisher for another organisation may still build on a young one.
 			if !own || !old || n >= oldest || o.URI != w.location+"/metadata/"+name {
 				continue
 			}
@@ -82,7 +82,7 @@ func (w *work) doubtful() (out []string) {
 }
 
 // foreigners returns the addresses of files below the table's location that other programs wrote:
-// data and metadata, whatever they hold.
+// data and metadata, whatever their content.
 func (w *work) foreigners() (out []string) {
 	data, metadata := w.folder(w.location, "data")+"/", w.folder(w.location, "metadata")+"/"
 	_, own := w.catalog.(*catalog.Files)
@@ -108,7 +108,7 @@ func (w *work) newer(name string) bool {
 }
 
 // used reads the table again and returns the addresses of its current manifests and lists; nil if
-// it was published again since: nothing may then be removed.
+// it was published again since, so that nothing may be removed.
 func (w *work) used(ctx context.Context) (map[string]bool, error) {
 	now, err := w.catalog.Load(ctx, w.of.Name)
 	if err != nil || now.Metadata == nil || now.Properties[w.published()] != w.publishes() {
@@ -139,8 +139,8 @@ func (w *work) used(ctx context.Context) (map[string]bool, error) {
 	return used, nil
 }
 
-// abandoned removes the rest of interrupted uploads. Those of this organisation ended with their
-// leases.
+// abandoned removes the remains of interrupted uploads. Uploads of this organisation ended with
+// their leases.
 func (w *work) abandoned(ctx context.Context) error {
 	now := w.Now().Add(young)
 	if w.shared {

@@ -15,21 +15,22 @@ import (
 	"callhouse/internal/layout"
 )
 
-// copied is a file of the warehouse in its published form: its bytes up to the footer, then a new
-// end.
+// copied is a file of the warehouse in its published form: its bytes up to the footer, followed by
+// a new end.
 type copied struct {
 	*parquet.File
 	local  *os.File
-	length int64 // of the part before the footer
+	length int64 // length of the part before the footer
 	tail   []byte
 }
 
 // trailer is the end of a Parquet file: the footer's length, and four letters.
 const trailer = 8
 
-// copyOf returns the copy of a file. It differs in two points; no page is rewritten. Iceberg has no
-// JSON type: JSON columns of the warehouse's file are text in the copy, as some engines refuse them
-// otherwise. And if several organisations share a table, there is one more column.
+// copyOf returns the copy of a file. It differs in two points, and no page is rewritten. Iceberg
+// has no JSON type, so JSON columns of the warehouse's file are text in the copy; some engines
+// would refuse them otherwise. And if several organisations share a table, there is one more
+// column.
 func copyOf(local *os.File, file *layout.File, organization string) (*copied, error) {
 	in, err := parquet.OpenFile(local, file.Bytes, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
@@ -64,8 +65,8 @@ func copyOf(local *os.File, file *layout.File, organization string) (*copied, er
 
 var textType = format.LogicalType{Value: &format.StringType{}}
 
-// addColumn adds the column organization, with the same value in every row. Engines could take it
-// from the partition, but some read null.
+// addColumn adds the column organization, with the same value in every row. Engines could take the
+// value from the partition, but some read null.
 func (c *copied) addColumn(meta *format.FileMetaData, value []byte) error {
 	meta.Schema[0].NumChildren.V++
 	meta.Schema = append(meta.Schema, format.SchemaElement{Name: organizationName, FieldID: organizationColumn,
@@ -75,7 +76,7 @@ func (c *copied) addColumn(meta *format.FileMetaData, value []byte) error {
 		meta.ColumnOrders = append(slices.Clone(meta.ColumnOrders), meta.ColumnOrders[0])
 	}
 	meta.RowGroups = slices.Clone(meta.RowGroups)
-	var indexes [2][]*indexed // of all columns: readers expect those of a kind to be adjacent
+	var indexes [2][]*indexed // of all columns: readers expect the indexes of one kind to be adjacent
 	for i := range meta.RowGroups {
 		group := &meta.RowGroups[i]
 		group.Columns = slices.Grow(slices.Clone(group.Columns), 1)
@@ -127,7 +128,7 @@ func (c *copied) addColumn(meta *format.FileMetaData, value []byte) error {
 	return nil
 }
 
-// indexed is an index of a column's pages, and the field with its place.
+// indexed is an index of a column's pages, and the field that holds its place.
 type indexed struct {
 	raw    []byte
 	at     *int64

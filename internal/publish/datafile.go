@@ -16,11 +16,11 @@ import (
 	"callhouse/internal/schema/columnar"
 )
 
-// boundBytes is the length of a text's bounds.
+// boundBytes is the maximum length of a text's bounds.
 const boundBytes = 16
 
-// describe returns Iceberg's description of a file at an address: rows, sizes, and the bounds of
-// its columns, all from its footer.
+// describe returns Iceberg's description of a file at an address: rows, sizes, and bounds of its
+// columns, all from its footer.
 func (f *form) describe(in *copied, file *layout.File, uri, organization string) (iceberg.DataFile, error) {
 	columns := map[int]*column{}
 	for i := range f.of.Columns {
@@ -82,9 +82,9 @@ func (f *form) describe(in *copied, file *layout.File, uri, organization string)
 	return b.Build(), nil
 }
 
-// bounded reports whether manifests may hold bounds of a column, which are values of it. They may
-// not for texts, nor for words that may be masked or that are in a table about people. More people
-// read manifests than tables, and manifests outlive forgotten rows.
+// bounded reports whether manifests may hold bounds of a column, which are values of it. They must
+// not hold bounds of texts, of words that may be masked, or of words in a table about people: more
+// people can read manifests than tables, and manifests outlive forgotten rows.
 func (f *form) bounded(id int) bool {
 	for i := range f.of.Columns {
 		if c := &f.of.Columns[i]; c.ID == id {
@@ -107,8 +107,8 @@ func (f *form) leaks(told iceberg.DataFile) bool {
 	return false
 }
 
-// scrubbed returns the description of a file without the bounds that leak; for a removed file,
-// without any.
+// scrubbed returns the description of a file without bounds that leak; for a removed file, without
+// any bounds.
 func (f *form) scrubbed(told iceberg.DataFile, organization, gone bool) (iceberg.DataFile, error) {
 	if !gone && !f.leaks(told) {
 		return told, nil
@@ -133,7 +133,7 @@ func (f *form) scrubbed(told iceberg.DataFile, organization, gone bool) (iceberg
 	return b.Build(), nil
 }
 
-// column is the information about a column in a file's footer.
+// column is a column's information in a file's footer.
 type column struct {
 	of                  *schema.Column
 	size, values, nulls int64
@@ -163,7 +163,8 @@ func (c *column) add(chunk *parquet.FileColumnChunk, size, nulls int64) {
 	}
 }
 
-// month returns the only month of all values, counted from January 1970.
+// month returns the month that all values are in, counted from January 1970; false if there is
+// none.
 func (c *column) month() (int32, bool) {
 	if c.unbounded || c.nulls > 0 || c.min.IsNull() {
 		return 0, false
@@ -185,13 +186,13 @@ func (c *column) bounds() (lower, upper []byte, ok bool) {
 	switch c.of.Type {
 	case schema.Word:
 		return columnar.Cut(c.min.ByteArray(), boundBytes), columnar.Above(c.max.ByteArray(), boundBytes), true
-	case schema.Exact: // add would take negative numbers for large ones, and the footers have no bounds
+	case schema.Exact: // adding would take negative numbers for large ones, and the footers have no bounds
 		return nil, nil, false
 	}
 	return single(c.of.Type, c.min), single(c.of.Type, c.max), true
 }
 
-// single returns a value in Iceberg's encoding of single values.
+// single returns a value in Iceberg's encoding for single values.
 func single(t schema.Type, v parquet.Value) []byte {
 	switch t {
 	case schema.Bool:

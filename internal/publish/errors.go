@@ -1,6 +1,6 @@
 package publish
 
-// conditionError means that two publishers could commit the same version of a table.
+// conditionError means that the store would let two publishers commit the same version of a table.
 type conditionError struct{ to string }
 
 func (e *conditionError) Error() string {

@@ -10,32 +10,32 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Iceberg ids that we choose, and that never change.
+// Iceberg ids that we choose and never change.
 const (
-	organizationColumn = 10_000 // the field id of the column organization, in files too
-	organizationField  = 1_000  // of the partition field for it
+	organizationColumn = 10_000 // field id of the column organization, also in files
+	organizationField  = 1_000  // id of the partition field for it
 	monthField         = 1_001
-	wholeSpec          = 0 // partitions without months
+	wholeSpec          = 0 // partitioning without months
 	monthSpec          = 1
 	sortOrder          = 1
 )
 
-// organizationName is the column with the organisation of a row.
+// organizationName is the name of the column with a row's organisation.
 const organizationName = "organization"
 
 // form is the form of a table in Iceberg.
 type form struct {
 	of     *schema.Table
 	schema *iceberg.Schema
-	// start is the column by whose month files are partitioned; nil if there is none.
+	// start is the column whose month partitions the files; nil if there is none.
 	start *schema.Column
 	order catalog.Order
 	// personal means that the rows are people, or are about calls or people.
 	personal bool
 }
 
-// Tables returns the published tables: all except the tallies. The calls come last, so that all
-// other tables have a commit when they do.
+// Tables returns the published tables: all except the tallies. The calls come last, so that when
+// they have a commit, all other tables have it too.
 func Tables() (out []*schema.Table) {
 	for _, t := range resource.Tables {
 		if t != &schema.Calls {
@@ -45,7 +45,7 @@ func Tables() (out []*schema.Table) {
 	return append(out, &schema.Calls)
 }
 
-// formOf returns the form of a table, with the column organization or without.
+// formOf returns the form of a table, with or without the column organization.
 func formOf(t *schema.Table, organization bool) *form {
 	f := &form{of: t, order: catalog.Order{Fields: []catalog.SortField{}}, personal: t == &resource.Changes ||
 		slices.ContainsFunc(resource.All, func(r *resource.Resource) bool { return r.Name == t.Name && (len(r.Contact) > 0 || r.OfCall != "") })}
@@ -77,8 +77,8 @@ func formOf(t *schema.Table, organization bool) *form {
 	return f
 }
 
-// sorts holds the columns by which the rows of a file are sorted, of the tables with a file for each day
-// or month.
+// sorts holds the columns by which the rows of a file are sorted, for tables with a file per day or
+// month.
 var sorts = map[string][]string{
 	schema.Calls.Name:      {"start_at", "call_id"},
 	schema.Turns.Name:      {"call_start_at", "call_id", "turn"},
@@ -99,7 +99,7 @@ var types = map[schema.Type]iceberg.Type{
 	schema.Percent:   iceberg.DecimalTypeOf(18, 4),
 }
 
-// spec returns the partitioning of files. A table of calls has two: by month, and none for files
+// spec returns the partitioning of files. A table of calls has two: by month, and none, for files
 // with more than one month.
 func (f *form) spec(id int, organization bool) iceberg.PartitionSpec {
 	var fields []iceberg.PartitionField

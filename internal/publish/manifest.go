@@ -32,13 +32,13 @@ func entries(m iceberg.ManifestFile, raw []byte) ([]iceberg.ManifestEntry, error
 	return decoded(m.FilePath(), func() ([]iceberg.ManifestEntry, error) {
 		found, err := iceberg.ReadManifest(m, bytes.NewReader(raw), true)
 		for _, e := range found {
-			_ = facts(e.DataFile()) // decoded now, not on use
+			_ = facts(e.DataFile()) // decodes it now instead of on use
 		}
 		return found, err
 	})
 }
 
-// decoded returns the library's result for a file. The library panics at some damage.
+// decoded returns the library's result for a file. The library panics on some damaged files.
 func decoded[T any](uri string, decode func() (T, error)) (out T, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -51,7 +51,7 @@ func decoded[T any](uri string, decode func() (T, error)) (out T, err error) {
 	return decode()
 }
 
-// fetch reads a file that the table's metadata names.
+// fetch reads a file that the table's metadata refers to.
 func (w *work) fetch(ctx context.Context, uri string) ([]byte, error) {
 	raw, err := w.store.Get(ctx, uri)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -60,7 +60,7 @@ func (w *work) fetch(ctx context.Context, uri string) ([]byte, error) {
 	return raw, err
 }
 
-// mayBeOurs reports whether a manifest may hold files of ours.
+// mayBeOurs reports whether a manifest may list files of ours.
 func (w *work) mayBeOurs(m iceberg.ManifestFile) bool {
 	p := m.Partitions()
 	if w.Organization == "" || len(p) == 0 || p[0].LowerBound == nil || p[0].UpperBound == nil {
@@ -110,7 +110,7 @@ func (w *work) snapshots(ctx context.Context, lacking []*layout.File, gone []ice
 	for _, e := range gone {
 		removed[e.DataFile().FilePath()] = true
 		if e.DataFile().SpecID() > monthSpec {
-			continue // another owner's, with a partitioning that is not ours
+			continue // another owner's file, in a partitioning that is not ours
 		}
 		told, err := w.scrubbed(e.DataFile(), w.Organization != "", true)
 		if err != nil {
@@ -186,7 +186,7 @@ func (w *work) format() int {
 	return catalog.FormatVersion
 }
 
-// existing returns a file's entry marked as added by an earlier commit.
+// existing returns a file's entry, marked as added by an earlier commit.
 func (w *work) existing(e iceberg.ManifestEntry) (iceberg.ManifestEntry, error) {
 	told, err := w.scrubbed(e.DataFile(), w.Organization != "", false)
 	id, seq := e.SnapshotID(), e.SequenceNum()
@@ -239,7 +239,7 @@ func (w *work) put(ctx context.Context, uri string, body []byte) error {
 	return w.store.Put(ctx, uri, bytes.NewReader(body), int64(len(body)))
 }
 
-// summary describes a commit's changes to the table, and the warehouse's commit.
+// summary describes the changes of a commit to the table, and the warehouse's commit.
 func (w *work) summary(entries []iceberg.ManifestEntry) map[string]string {
 	var files, rows, size [3]int64 // by the entries' status
 	for _, e := range entries {

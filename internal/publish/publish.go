@@ -1,10 +1,10 @@
-// Package publish makes and updates Iceberg tables of a warehouse, in a bucket or a folder: for
+// Package publish creates and updates Iceberg tables of a warehouse, in a bucket or a folder: for
 // Spark, Trino, ClickHouse and other engines.
 //
 // It compares the files of the warehouse's current snapshot with those of a table, and replaces the
 // difference in one Iceberg commit. So it works the same whether it was interrupted, has never run,
-// or ran a minute ago. A copy has a different footer, and the same pages. The warehouse is not
-// changed, and at the destination only files with this package's names are removed.
+// or ran a minute ago. A copy has a different footer but the same pages. The package does not
+// change the warehouse, and at the destination it removes only files with its own names.
 package publish
 
 import (
@@ -34,7 +34,7 @@ import (
 const (
 	// abreast is the number of uploads, and of tables, processed concurrently.
 	abreast = 8
-	// tries is the number of attempts of a commit whose answer is lost.
+	// tries is the number of attempts for a commit whose response is lost.
 	tries = 5
 )
 
@@ -47,20 +47,20 @@ type Options struct {
 	// Organization is the value of the column of that name, for tables that several warehouses
 	// share; empty: the tables have no such column.
 	Organization string
-	// Adopt replaces the publication of another warehouse.
+	// Adopt replaces another warehouse's publication.
 	Adopt bool
 	// Deep compares the content of every file at the destination with the warehouse's.
 	Deep bool
-	// Rebuild names tables that are rewritten, whatever their state.
+	// Rebuild names tables to rewrite, whatever their state.
 	Rebuild []string
-	// Tables are those to publish, with the columns that they are to have; nil: Tables().
+	// Tables are the tables to publish, with the columns that they should have; nil: Tables().
 	Tables []*schema.Table
 	Now    func() time.Time
-	// State is a folder of this user on this machine, for locks. Empty: none; the publication then
-	// waits for a lease that a killed program left.
+	// State is a folder of this user on this machine, for locks. Empty: none; a publication then
+	// waits for a lease left by a killed program to expire.
 	State string
 
-	store store.Store // nil: that of To; tests have their own
+	store store.Store // nil: the store of To; tests set their own
 }
 
 // Report is the result of a publication.
@@ -76,14 +76,14 @@ type Report struct {
 	Removed     []string  `json:"removed"`  // addresses of files without a commit
 	Foreign     []string  `json:"foreign"`  // addresses of other programs' files
 	Requests    int64     `json:"requests"`
-	// Forgotten means that calls had been forgotten since the last publication, and that their
-	// files are among those removed.
+	// Forgotten means that calls were forgotten since the last publication, and that their files
+	// are among the removed ones.
 	Forgotten bool `json:"forgotten"`
-	// Unprotected means that the store allows two publications at once.
+	// Unprotected means that the store allows two publications at the same time.
 	Unprotected bool `json:"unprotected"`
 }
 
-// Table is the publication of one table.
+// Table is the result of publishing one table.
 type Table struct {
 	Name    string `json:"table"`
 	Rows    int64  `json:"rows"`
@@ -94,17 +94,17 @@ type Table struct {
 
 var organizationRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 
-// publication is one run.
+// publication is one run of Run.
 type publication struct {
 	Options
 	catalog catalog.Catalog
 	dir     *layout.Dir
 	snap    *layout.Snapshot
-	kept    []*layout.Snapshot // all of the warehouse's, lowest number first
-	shared  bool               // the store allows two publishers to take the same lease
-	cleaned bool               // the last publication removed everything that was forgotten
+	kept    []*layout.Snapshot // all snapshots of the warehouse, lowest number first
+	shared  bool               // the store lets two publishers take the same lease
+	cleaned bool               // the last publication removed all forgotten data
 	report  Report
-	mu      sync.Mutex // of the report
+	mu      sync.Mutex // protects the report
 }
 
 // Run publishes the current snapshot of a warehouse.
@@ -160,7 +160,7 @@ func prepare(ctx context.Context, o Options) (*publication, error) {
 	return p, nil
 }
 
-// leased publishes while it holds the lease.
+// leased publishes while holding the lease.
 func (p *publication) leased(ctx context.Context) error {
 	holder, free, err := lease.Own(p.State, p.To, p.Organization)
 	if err != nil {
@@ -201,7 +201,8 @@ func (p *publication) leased(ctx context.Context) error {
 	return err
 }
 
-// choose reads the warehouse's snapshots, and refuses files that engines would misread.
+// choose reads the warehouse's snapshots, and returns an error for files that engines would
+// misread.
 func (p *publication) choose() (err error) {
 	if p.snap, err = layout.FindCurrent(p.dir, p.Warehouse); err != nil {
 		return err
@@ -242,7 +243,7 @@ func (p *publication) choose() (err error) {
 	return nil
 }
 
-// tag returns the name of a commit of the warehouse in every table.
+// tag returns the name that a commit of the warehouse has in every table.
 func (p *publication) tag(snapshot int64) string {
 	return p.tagPrefix() + layout.SnapshotName(snapshot)
 }
@@ -254,7 +255,7 @@ func (p *publication) tagPrefix() string {
 	return p.Organization + "-"
 }
 
-// folder returns the folder of our objects of a kind in a table.
+// folder returns the folder for one kind of our objects in a table.
 func (p *publication) folder(location, kind string) string {
 	uri := strings.TrimRight(location, "/") + "/" + kind
 	if p.Organization != "" {
@@ -263,7 +264,7 @@ func (p *publication) folder(location, kind string) string {
 	return uri
 }
 
-// object returns the address of a file's copy. Equal names mean equal files.
+// object returns the address of a file's copy. Equal names mean equal content.
 func (p *publication) object(location string, f *layout.File) string {
 	return fmt.Sprintf("%s/%s-%s.parquet", p.folder(location, "data"), strings.TrimSuffix(filepath.Base(f.Path), ".parquet"), f.SHA256[:16])
 }
@@ -301,8 +302,8 @@ func (p *publication) run(ctx context.Context, take func(root string) (context.C
 	return each(ctx, works, (*work).clean)
 }
 
-// commitAll commits the tables: the existing ones in one commit, if the catalog supports that, the
-// others one by one, and the calls last. So when the calls have a commit, all tables have it.
+// commitAll commits the tables: existing ones in one commit if the catalog supports that, others
+// one at a time, and the calls last. So when the calls have a commit, all tables have it.
 func (p *publication) commitAll(ctx context.Context, works []*work) error {
 	one := func(w *work, ctx context.Context) error { return p.commit(ctx, w) }
 	var alone, together []*work
@@ -330,7 +331,7 @@ func (p *publication) commitAll(ctx context.Context, works []*work) error {
 
 // commit commits the snapshot's files to tables, in one commit of the catalog.
 func (p *publication) commit(ctx context.Context, works ...*work) error {
-	first := true // they are as loaded
+	first := true // the tables are as loaded
 	err := again(ctx, func() error {
 		if !first {
 			if err := each(ctx, works, (*work).load); err != nil {
@@ -379,8 +380,8 @@ func each(ctx context.Context, of []*work, do func(*work, context.Context) error
 	return group.Wait()
 }
 
-// elsewhere takes the leases of tables that their catalog stores outside of the publication's
-// address, and loads those tables again.
+// elsewhere takes the leases of tables that their catalog stores outside the publication's address,
+// and loads those tables again.
 func (p *publication) elsewhere(ctx context.Context, works []*work,
 	take func(root string) (context.Context, error)) (context.Context, error) {
 	roots := map[string][]*work{}
@@ -401,7 +402,7 @@ func (p *publication) elsewhere(ctx context.Context, works []*work,
 	return ctx, nil
 }
 
-// again calls do until no other commit comes first.
+// again calls do until it does not conflict with another commit.
 func again(ctx context.Context, do func() error) error {
 	unsure := 0
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {

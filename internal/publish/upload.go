@@ -14,11 +14,11 @@ import (
 
 // wanted is a copy that a table should have.
 type wanted struct {
-	of   *layout.Snapshot // that has the file
+	of   *layout.Snapshot // the snapshot that has the file
 	file *layout.File
 	uri  string
-	// known means that the table has it on record; size is its size there, -1 if only a tag names
-	// it.
+	// known means that the table lists the copy. size is the size listed there; -1 if only a tag
+	// refers to it.
 	known bool
 	size  int64
 }
@@ -52,8 +52,8 @@ func (w *work) wants() (out []*wanted) {
 	return out
 }
 
-// flaw is the fault of a copy; empty if there is none. A copy that is not on record may also be
-// missing at the destination.
+// flaw is the fault of a copy; empty if there is none. A copy that the table does not list may
+// simply be missing at the destination.
 type flaw string
 
 const (
@@ -63,7 +63,7 @@ const (
 	altered   flaw = "its content differs from the warehouse's"
 )
 
-// inspect compares a copy with the listing, and with deep also its content with the warehouse's.
+// inspect compares a copy with the listing; with deep, also its content with the warehouse's file.
 func (w *work) inspect(ctx context.Context, c *wanted, deep bool) (flaw, error) {
 	size := int64(-1)
 	if n, listed := w.sizes[c.uri]; listed {
@@ -75,7 +75,7 @@ func (w *work) inspect(ctx context.Context, c *wanted, deep bool) (flaw, error) 
 	found := intact
 	err := w.opened(c.of, c.file, func(in *copied) (err error) {
 		want := in.size()
-		if size != want && c.known { // the listing may be old
+		if size != want && c.known { // the listing may be outdated
 			if size, err = w.store.Size(ctx, c.uri); err != nil {
 				return err
 			}
@@ -95,7 +95,7 @@ func (w *work) inspect(ctx context.Context, c *wanted, deep bool) (flaw, error) 
 		return nil
 	})
 	if errors.Is(err, fs.ErrNotExist) && c.of != w.snap {
-		return intact, nil // the warehouse has just dropped that snapshot
+		return intact, nil // the warehouse has just removed that snapshot
 	}
 	return found, err
 }
@@ -166,7 +166,7 @@ func (w *work) send(ctx context.Context, c *wanted) error {
 	})
 }
 
-// opened passes a file of a snapshot, in its published form, to do.
+// opened calls do with a file of a snapshot in its published form.
 func (p *publication) opened(of *layout.Snapshot, f *layout.File, do func(*copied) error) error {
 	local, err := p.dir.Open(of.Path(f))
 	if err != nil {

@@ -23,22 +23,22 @@ type work struct {
 	*form
 	catalog.Current
 	location string         // of the table
-	files    []*layout.File // that it should have
-	foreign  bool           // another warehouse published it, and its publication is replaced
+	files    []*layout.File // files that the table should have
+	foreign  bool           // another warehouse published the table, and is being replaced
 
 	have   map[string]iceberg.ManifestEntry // our files in the table, by address
-	other  []iceberg.ManifestFile           // manifests without any
-	mixed  []iceberg.ManifestEntry          // files of others in manifests with some of ours
-	alien  bool                             // the table has contents that are not ours, such as deletions of single rows
+	other  []iceberg.ManifestFile           // manifests without files of ours
+	mixed  []iceberg.ManifestEntry          // files of others in manifests that also list files of ours
+	alien  bool                             // the table has content that is not ours, such as deletions of single rows
 	leaky  bool                             // manifests have bounds of our files that they must not have
-	listed []store.Object                   // objects below the location before anything was written
-	sizes  map[string]int64                 // of those, by address
-	// before are the addresses of the loaded table's list and manifests. Readers that plan a query
-	// use them, so they stay until the next publication.
+	listed []store.Object                   // objects below the location, listed before anything was written
+	sizes  map[string]int64                 // their sizes, by address
+	// before are the addresses of the loaded table's list and manifests. Readers that are planning
+	// a query may still use them, so they stay until the next publication.
 	before map[string]bool
 
 	rebuild   bool                        // the table is rewritten
-	was       catalog.Relic               // the rest of it, if its metadata was lost
+	was       catalog.Relic               // the readable rest of the metadata, if the metadata was lost
 	anew      map[string]bool             // our files in the table that need a new description, by address
 	described map[string]iceberg.DataFile // files that the table lacked, by address
 	written   []string                    // addresses of the commit's manifests and lists
@@ -46,7 +46,7 @@ type work struct {
 	result    Table
 }
 
-// published returns the name of the table's property with our last publication.
+// published returns the name of the table property that records our last publication.
 func (w *work) published() string {
 	if w.Organization == "" {
 		return "callhouse.published"
@@ -100,8 +100,8 @@ func (w *work) load(ctx context.Context) (err error) {
 	return nil
 }
 
-// readAll reads the files of an Iceberg snapshot. For a table that is rebuilt, files of others are
-// kept as far as they can be read.
+// readAll reads the files of an Iceberg snapshot. When a table is rebuilt, the files of others are
+// kept as far as they are readable.
 func (w *work) readAll(ctx context.Context, now *catalog.Snapshot) error {
 	manifests, err := w.manifests(ctx, now)
 	if w.rebuild && catalog.IsBroken(err) {
@@ -141,7 +141,7 @@ func (w *work) look(ctx context.Context) (err error) {
 	return err
 }
 
-// mine refuses a table that another warehouse published.
+// mine returns an error for a table that another warehouse published.
 func (w *work) mine() error {
 	last := w.Properties[w.published()]
 	if last == "" {
@@ -204,7 +204,7 @@ func (w *work) plan(ctx context.Context) (err error) {
 // tell returns the description of a file that the table lacks.
 func (w *work) tell(f *layout.File) (iceberg.DataFile, error) {
 	uri := w.object(w.location, f)
-	if told := w.described[uri]; told != nil { // made by a commit that lost against another
+	if told := w.described[uri]; told != nil { // described by a commit that lost to another one
 		return told, nil
 	}
 	err := w.opened(w.snap, f, func(c *copied) (err error) {
@@ -215,7 +215,7 @@ func (w *work) tell(f *layout.File) (iceberg.DataFile, error) {
 }
 
 // updates returns the changes of the table's metadata; none if it is up to date. It writes the
-// manifests that they name.
+// manifests that they refer to.
 func (w *work) updates(ctx context.Context) ([]catalog.Update, error) {
 	updates := w.shape()
 	var gone []iceberg.ManifestEntry
@@ -270,8 +270,8 @@ func (w *work) updates(ctx context.Context) ([]catalog.Update, error) {
 			delete(refs, name)
 		}
 	}
-	// Snapshots without a tag are removed: the tags are the history. Servers before Iceberg 1.9
-	// accept one snapshot per update.
+	// Snapshots without a tag are removed, because the tags are the history. Servers before Iceberg
+	// 1.9 accept one snapshot per update.
 	if w.Metadata != nil && tags {
 		for _, s := range w.Snapshots {
 			if !slices.Contains(slices.Collect(maps.Values(refs)), s.ID) {
@@ -279,13 +279,13 @@ func (w *work) updates(ctx context.Context) ([]catalog.Update, error) {
 			}
 		}
 	}
-	if properties := w.properties(); len(properties) > 0 { // in one update: some catalogs refuse two
+	if properties := w.properties(); len(properties) > 0 { // in one update, since some catalogs refuse two
 		updates = append(updates, catalog.Update{Action: "set-properties", Properties: properties})
 	}
 	return updates, nil
 }
 
-// shape returns the updates that create the table, or restore our columns.
+// shape returns the updates that create the table or restore our columns.
 func (w *work) shape() []catalog.Update {
 	if w.Metadata != nil {
 		have := w.Metadata.Columns()
@@ -339,15 +339,15 @@ func (w *work) numbered(s *iceberg.Schema) bool {
 	return true
 }
 
-// properties returns the table's properties that must be set.
+// properties returns the table properties that need to be set.
 func (w *work) properties() map[string]string {
 	properties := map[string]string{
-		// Engines that expire snapshots or remove orphans would delete files of ours.
+		// Engines that expire snapshots or remove orphans would delete our files.
 		"gc.enabled": "false",
-		// A catalog removes the metadata that it replaces.
+		// The catalog removes the metadata files that it replaces.
 		"write.metadata.previous-versions-max":       strconv.Itoa(catalog.KeptVersions),
 		"write.metadata.delete-after-commit.enabled": "true",
-		// Spark's vectorized reader of Iceberg 1.10 and earlier refuses texts encoded as
+		// Spark's vectorized reader in Iceberg 1.10 and earlier rejects texts encoded as
 		// DELTA_LENGTH_BYTE_ARRAY.
 		"read.parquet.vectorization.enabled": "false",
 		"comment":                            "published by callhouse, which makes it what its warehouse is: changes by others do not last",
@@ -389,13 +389,13 @@ func (w *work) fields(have *iceberg.Schema) (fields []iceberg.NestedField) {
 	return fields
 }
 
-// stale reports whether a name is a tag of ours whose commit the warehouse no longer has.
+// stale reports whether a name is one of our tags, for a commit that the warehouse no longer has.
 func (w *work) stale(name string) bool {
 	n, ok := w.tagged(name)
 	return ok && (w.foreign || w.rebuild || !slices.ContainsFunc(w.kept, func(s *layout.Snapshot) bool { return s.Manifest.Snapshot == n }))
 }
 
-// tagged returns the commit number in a tag of ours.
+// tagged returns the commit number in one of our tags.
 func (w *work) tagged(name string) (int64, bool) {
 	number, ok := strings.CutPrefix(name, w.tagPrefix())
 	if !ok {

@@ -11,7 +11,7 @@ import (
 
 // AgentVersions are the published versions of agents. The list of an agent's versions has no pages,
 // and is requested when the agent changes. The body, which is the agent in that version, never
-// changes; it is requested at most once.
+// changes and is requested at most once.
 var AgentVersions = Declare(Resource{
 	Name: "agent_versions", Doc: "published versions of agents",
 	Text: "data and flow require the setting agent_bodies. agent_versions_at(TIME) lacks them, because they never change.",
@@ -35,8 +35,8 @@ var AgentVersions = Declare(Resource{
 		Doc: "nodes and edges of a flow agent"},
 )
 
-// bodyOf extracts the agent in a version from the agent's record. The answer must name its version:
-// the current one would be wrong for ever.
+// bodyOf extracts the agent in a version from the agent's record. The response must name its
+// version: storing the current version in place of an older one could never be corrected.
 func bodyOf(answer []byte, agent string) ([]byte, error) {
 	var a struct {
 		ID      string `json:"id"`
@@ -55,7 +55,7 @@ func bodyOf(answer []byte, agent string) ([]byte, error) {
 		return nil, fmt.Errorf("it is another agent: %q", is)
 	}
 	if a.Version == nil {
-		return nil, errors.New("it does not say which version it is")
+		return nil, errors.New("it does not name its version")
 	}
 	body := map[string]any{"version": a.Version.Version}
 	for name, value := range map[string]json.RawMessage{"data": a.Data, "flow": a.Flow, "flow_data": a.FlowData} {

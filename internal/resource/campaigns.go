@@ -55,8 +55,8 @@ var Campaigns = Declare(Resource{
 		Doc: "organisation of the campaign; sent by v2 only"},
 )
 
-// CampaignCalls link calls to the campaigns that placed them, which calls themselves may lack. They
-// are listed when the campaign changed.
+// CampaignCalls link calls to the campaigns that placed them, which the calls themselves may not
+// name. They are listed when the campaign changed.
 var CampaignCalls = Declare(Resource{
 	Name: "campaign_calls", Doc: "calls placed by each campaign",
 	Path: "/v3/calls", Parent: Campaigns, Queries: []url.Values{{"campaign_id": {"{}"}}},

@@ -13,8 +13,8 @@ import (
 	"callhouse/internal/schema/decimal"
 )
 
-// Changes holds one row for each change of an object, in the order of their discovery. Rows are
-// only ever added.
+// Changes holds one row for each change of an object, in the order of discovery. Rows are only ever
+// added.
 var Changes = schema.NewTable("changes",
 	schema.Column{ID: 1, Name: "resource", Type: schema.Word, Required: true,
 		Doc: "table of the object"},
@@ -93,7 +93,7 @@ func (r *Resource) Change(old, now *schema.Object, f Fetched, since int64) schem
 }
 
 // Join merges two changes of one object that one run saw: the first when it listed the object, the
-// second when it fetched the object's own record. It returns nil for any other rows.
+// second when it fetched the object's own record. For any other rows it returns nil.
 func Join(a, b schema.Row) schema.Row {
 	at := Changes.Column
 	same := func(name string) bool { return bytes.Equal(a[at(name)].ByteArray(), b[at(name)].ByteArray()) }
@@ -120,7 +120,7 @@ func Join(a, b schema.Row) schema.Row {
 	return out
 }
 
-// joined merges two objects; members of the second one win.
+// joined merges two objects. Members of the second one win.
 func joined(a, b parquet.Value) parquet.Value {
 	all := map[string]json.RawMessage{}
 	for _, v := range []parquet.Value{a, b} {
@@ -132,7 +132,7 @@ func joined(a, b parquet.Value) parquet.Value {
 	return schema.TextValue(out)
 }
 
-// Edits counts the changes except those found only by a closer look. Nil rows were joined to
+// Edits counts the changes, except those found only by a closer look. Nil rows were joined to
 // others.
 func Edits(rows []schema.Row) (n int64) {
 	kind := Changes.Column("kind")

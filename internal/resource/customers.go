@@ -11,8 +11,8 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Customers are the people and companies whose data the organisation has stored in the service.
-// extract forget finds them by number and by id.
+// Customers are the people and companies whose data the organisation stores in the service. extract
+// forget finds them by number and by id.
 var Customers = Declare(Resource{
 	Name: "customers", Doc: "customers of the organisation",
 	Path: "/v3/customers", Key: []string{"customer_id"}, Contact: []string{"identifiers"},
@@ -41,7 +41,7 @@ var Customers = Declare(Resource{
 var colIdentifiers, colPhones = Customers.Table.Column("identifiers"), Customers.Table.Column("phones")
 
 // SetPhones sets the column derived from a customer's identifiers: the telephone numbers among
-// them, in normal form if they have one. It reports whether the column changed.
+// them, in normal form where possible. It reports whether the column changed.
 func SetPhones(o *schema.Object, normal func(number string) (e164 string, ok bool)) (changed bool) {
 	var identifiers []json.RawMessage
 	_ = json.Unmarshal(schema.TextOf(o.Row[colIdentifiers]), &identifiers) // any other JSON has no numbers

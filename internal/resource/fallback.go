@@ -12,8 +12,8 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Fallback describes v2's source for a resource. It is requested if v3 answers that it has no such
-// list, and has fewer fields: the missing ones stay as v3 sent them.
+// Fallback describes v2's source for a resource. It is requested if v3 reports that it has no such
+// list. It has fewer fields; the missing ones keep the values from v3.
 type Fallback struct {
 	// Path is the path of its list; "{}" is replaced by the key of the parent. With Of there is no
 	// list, but one object for each key, which replaces "{}".
@@ -21,17 +21,17 @@ type Fallback struct {
 	Post    bool   // the list is requested with a body
 	Items   string // name of the list's items
 	Unpaged bool
-	// Of is the resource whose objects name the keys, and Keys returns the keys that one of them
-	// names.
+	// Of is the resource whose objects name the keys, and Keys returns the keys that one of its
+	// objects names.
 	Of   *Resource
 	Keys func(*schema.Object) []string
 	// Names maps members of v2 to places in v3's JSON; those with an empty place belong to another
 	// resource. Members without an entry have the same name in v3.
 	Names map[string]string
-	// Versions is the member with the version of an agent, a number in v2 and a name in v3: 12 is
-	// v12. Empty if there is none.
+	// Versions is the member with the version of an agent, which is a number in v2 and a name in
+	// v3: 12 is v12. Empty if there is none.
 	Versions string
-	// Alone are the columns that v3 does not have: v2's values stay when v3 is back.
+	// Alone are the columns that v3 does not have. v2's values stay when v3 is available again.
 	Alone []string
 }
 
@@ -57,7 +57,7 @@ func (r *Resource) Translate(body []byte) ([]byte, error) {
 		if name == r.Fallback.Versions {
 			n, err := strconv.Atoi(string(value))
 			if string(value) == "null" {
-				continue // it does not change what v3 has sent
+				continue // it must not change the value from v3
 			} else if err == nil {
 				value = strconv.AppendQuote(nil, "v"+strconv.Itoa(n))
 			}
@@ -85,8 +85,8 @@ func (r *Resource) isInstant(place string) bool {
 	})
 }
 
-// milliseconds returns the time of an ISO 8601 text; anything else stays as it is. A time without a
-// zone stays a text, of milliseconds: the decoder reads it as UTC and counts the drift.
+// milliseconds converts a time in ISO 8601 to milliseconds; anything else stays unchanged. A time
+// without a zone becomes a text of milliseconds: the decoder reads it as UTC and counts the drift.
 func milliseconds(value json.RawMessage) json.RawMessage {
 	var text string
 	if json.Unmarshal(value, &text) != nil {
@@ -125,7 +125,7 @@ func (r *Resource) Overlay(o *schema.Object, brief []byte) ([]byte, error) {
 	return json.Marshal(was)
 }
 
-// isMember reports whether a member of an object, or something in it, has columns.
+// isMember reports whether a member of an object, or something inside it, has a column.
 func (r *Resource) isMember(name string) bool {
 	return slices.ContainsFunc(r.Table.Columns, func(c schema.Column) bool {
 		outer, _, _ := strings.Cut(strings.TrimSuffix(c.V3, "?"), ".")
@@ -133,7 +133,7 @@ func (r *Resource) isMember(name string) bool {
 	})
 }
 
-// isNested reports whether something inside a member has columns.
+// isNested reports whether something inside a member has a column.
 func (r *Resource) isNested(name string) bool {
 	return slices.ContainsFunc(r.Table.Columns, func(c schema.Column) bool { return strings.HasPrefix(c.V3, name+".") })
 }
@@ -148,6 +148,6 @@ func (r *Resource) told(o *schema.Object, col int) bool {
 	return col < 0 || col != r.extra && r.nameOf(col) != "source" && !o.Row[col].IsNull()
 }
 
-// Outlives reports whether an object stays although a list does not name it: a list of v2 does not
-// affect what v3 sent.
+// Outlives reports whether an object stays although it is missing from a list: a list of v2 does
+// not affect objects from v3.
 func (r *Resource) Outlives(o *schema.Object, l schema.Listed) bool { return l.Brief && !r.fromV2(o) }

@@ -46,8 +46,8 @@ func knowledgeIDs(agent *schema.Object) (ids []string) {
 	return ids
 }
 
-// Knowledges are knowledge bases. Their items have few fields, and not when a document was added;
-// so the documents are listed again every few days.
+// Knowledges are knowledge bases. Their items have few fields and do not show when a document was
+// added, so the documents are listed again every few days.
 var Knowledges = Declare(Resource{
 	Name: "knowledges", Doc: "knowledge bases",
 	Path: "/v3/knowledges", Key: []string{"knowledge_id"},

@@ -16,7 +16,8 @@ type Fetched struct {
 }
 
 // MergeItem makes item, as decoded from a list, the object's current state. old is the known state,
-// nil for none; it is not changed. It returns false if item has nothing new; old then remains.
+// nil for none, and is not changed. It returns false if item has nothing new; old is then still
+// current.
 func (r *Resource) MergeItem(old, item *schema.Object, f Fetched) (changed bool) {
 	row := item.Row
 	r.touch(row, f)
@@ -38,9 +39,9 @@ func (r *Resource) MergeItem(old, item *schema.Object, f Fetched) (changed bool)
 	return !r.Same(old, item)
 }
 
-// MergeRecord adds the data of an object's own record, or nil if there is none (any more). Fields
-// that only the record has are taken from it. It returns false if nothing changed. Either way the
-// object is complete.
+// MergeRecord adds the data of an object's own record; nil if there is none (any more). Fields that
+// only the record has are taken from it. It returns false if nothing changed. The object is
+// complete in either case.
 func (r *Resource) MergeRecord(o, record *schema.Object, f Fetched) (changed bool) {
 	if record != nil {
 		record.Row[r.ownExtra] = record.Row[r.extra]
@@ -61,7 +62,7 @@ func (r *Resource) MergeRecord(o, record *schema.Object, f Fetched) (changed boo
 func (r *Resource) Reopen(o *schema.Object) { o.Row[r.completedAt] = parquet.Value{} }
 
 // MergeGone records that a complete list no longer has an object. It returns false if that was
-// known.
+// already known.
 func (r *Resource) MergeGone(o *schema.Object, f Fetched) (changed bool) {
 	if !o.Row[r.deleted].IsNull() {
 		return false
@@ -82,12 +83,12 @@ func (r *Resource) Deleted(o *schema.Object) bool { return !o.Row[r.deleted].IsN
 // fetched.
 func (r *Resource) Complete(o *schema.Object) int64 { return schema.MillisOf(o.Row[r.completedAt]).V }
 
-// Bare reports whether only its list's item is known of an object.
+// Bare reports whether only the list item of an object is known.
 func (r *Resource) Bare(o *schema.Object) bool {
 	return !slices.ContainsFunc(r.own, func(col int) bool { return !o.Row[col].IsNull() })
 }
 
-// Parts reports whether objects have more to fetch than their items.
+// Parts reports whether objects have more data to fetch than their list items.
 func (r *Resource) Parts() bool { return r.Record != "" || len(r.Children()) > 0 }
 
 // Same reports whether two states of an object are the same for readers of the warehouse.
@@ -131,7 +132,7 @@ func sameRows(t *schema.Table, a, b *schema.Rows) bool {
 	return true
 }
 
-// SameItem reports whether an object has the content of a list's item.
+// SameItem reports whether an object has the content of a list item.
 func (r *Resource) SameItem(o, item *schema.Object) bool {
 	return r.sameItem(o, item, r.ofItem)
 }
@@ -151,9 +152,9 @@ func (r *Resource) sameItem(o, item *schema.Object, compared func(col int) bool)
 	return true
 }
 
-// GivesBack reports whether an object still reproduces its list's item: again is the decoded
-// [Resource.ItemJSON]. Their extra may differ: the item may have had fields of its own record,
-// whose columns now hold the record's values.
+// GivesBack reports whether an object still reproduces its list item: again is the decoded
+// [Resource.ItemJSON]. extra may differ: the item may have had fields of its own record, whose
+// columns now hold the record's values.
 func (r *Resource) GivesBack(o, again *schema.Object) bool {
 	if !r.sameItem(o, again, func(col int) bool { return col != r.extra && r.ofItem(col) }) {
 		return false
@@ -171,7 +172,7 @@ func (r *Resource) ofItem(col int) bool {
 	return c.Name == "extra" || c.Name == "source" || c.V3 != "" && !slices.Contains(r.own, col)
 }
 
-// ItemJSON returns the JSON of the list's item from which an object was made.
+// ItemJSON returns the JSON of the list item from which an object was made.
 func (r *Resource) ItemJSON(o *schema.Object) []byte {
 	var item schema.Object
 	item.Set(o)

@@ -6,7 +6,7 @@ import (
 	"callhouse/internal/schema"
 )
 
-// catalogue is how long a list of the service's general offers is valid.
+// catalogue is how long a list of the service's general offers stays valid.
 const catalogue = 7 * 24 * time.Hour
 
 // LLMs are the language models that the service offers.
@@ -22,7 +22,7 @@ var LLMs = Declare(Resource{
 		Doc: "ranges of its settings"},
 )
 
-// Voices are the voices that the service offers. Two providers may use one id.
+// Voices are the voices that the service offers. Two providers may use the same id.
 var Voices = Declare(Resource{
 	Name: "voices", Doc: "voices offered by the service",
 	Path: "/v3/models/voices", Every: catalogue, Key: []string{"provider", "voice_id"},

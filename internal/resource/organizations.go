@@ -2,8 +2,8 @@ package resource
 
 import "callhouse/internal/schema"
 
-// Organizations are the organisation itself. No answer of the service has its id; it is a setting.
-// The recipients of invoices and the address of its webhook are withheld.
+// Organizations are the organisation itself. No response of the service includes its id, which is a
+// setting. The recipients of invoices and the address of its webhook are withheld.
 var Organizations = Declare(Resource{
 	Name: "organizations", Doc: "the organisation itself, with the limits of its subscription",
 	Text: "Requires the setting organization_id.",

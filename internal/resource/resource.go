@@ -1,8 +1,8 @@
 // Package resource declares the organisation's data besides its calls: agents, campaigns, tools and
-// so on. One file declares all of one resource: the path of its list, its columns, and when an
-// object's own record is worth a request. The crawler, the sink and the queries loop over [All].
+// so on. One file declares everything about a resource: the path of its list, its columns, and when
+// an object's own record is worth a request. The crawler, the sink and the queries loop over [All].
 //
-// It declares, and does no input or output.
+// The package only declares; it does no input or output.
 package resource
 
 import (
@@ -19,18 +19,18 @@ import (
 // one row for each object that was ever listed, including those that no longer exist.
 type Resource struct {
 	*schema.Resource
-	Name string // of its table
+	Name string // name of its table
 	Doc  string // a short description
 	Text string // further notes for readers; may be empty
 	// Path is the path of the list. With a Parent, each of the parent's objects has a list, and its
 	// key replaces "{}" there or in Queries.
 	Path   string
 	Parent *Resource
-	// Single means that there is no list: Path is that of the one object, and its key, which is a
+	// Single means that there is no list: Path is that of the only object, and its key, which is a
 	// setting, replaces "{}".
 	Single bool
 	// Queries are requested one after the other, and together make up the list; nil: one request
-	// without parameters of its own.
+	// without query parameters of its own.
 	Queries []url.Values
 	// Items is the name of the list's items in the answer; empty: "items".
 	Items string
@@ -38,33 +38,32 @@ type Resource struct {
 	Fallback *Fallback
 	// Unpaged means that the answer is the whole list, whatever its length.
 	Unpaged bool
-	// Every is how long a complete list is valid; 0: it is requested every night. For a resource
-	// with a parent: how long the list of one parent is valid, unless the parent itself changes; 0:
-	// for ever.
+	// Every is how long a complete list stays valid; 0: it is requested every night. For a resource
+	// with a parent, it applies to the list of one parent, unless the parent itself changes; 0: the
+	// list stays valid.
 	Every time.Duration
 	// Record is the path of an object's own record, in which its key replaces "{}", and Own are the
-	// columns that only this record has. It is requested when the object is new or its item
+	// columns that only this record has. The record is requested when the object is new or its item
 	// changes. Empty if the list has everything.
 	Record string
 	Own    []string
-	// By means, with a Parent, that Record is the parent's: it is requested with this parameter,
-	// the last part of the key, and Pick extracts the object's record from the answer.
+	// By is set if Record is that of the Parent: it is requested with this parameter, set to the
+	// last part of the key, and Pick extracts the object's record from the response.
 	By   string
 	Pick func(answer []byte, parent string) ([]byte, error)
-	// Lasting means that records never change. They are requested once, if the configuration asks
-	// for them, after everything else, and are not part of the changes.
+	// Lasting means that records never change. They are requested once, if the configuration
+	// enables that, after everything else, and are not part of the changes.
 	Lasting bool
-	// Key are the columns that identify an object; the parent's comes first. The table is sorted by
-	// them.
+	// Key are the columns that identify an object, the parent's first. The table is sorted by them.
 	Key []string
-	// Slim means that only the columns of an item are stored, and no changes are recorded: the
-	// items only serve as links.
+	// Slim means that only the columns of an item are stored, and no changes are recorded, because
+	// the items only serve as links.
 	Slim bool
-	// OfCall is the column with the call that a row is about: the row is removed when the call is
-	// forgotten. Empty if rows are not about calls.
+	// OfCall is the column with the call that a row belongs to. The row is removed when the call is
+	// forgotten. Empty if rows do not belong to calls.
 	OfCall string
-	// Secrets are names of members, at any depth, whose values are never stored, besides those that
-	// package secret recognises; in lower case.
+	// Secrets are names of members, at any depth and in lower case, whose values are never stored,
+	// in addition to those that package secret recognises.
 	Secrets []string
 	// Moves are columns that may change while updated_at stays the same: they reflect events, not
 	// edits.
@@ -74,10 +73,10 @@ type Resource struct {
 
 	keys, own, alone                                               []int // positions of columns
 	extra, ownExtra, firstSeen, changed, run, deleted, completedAt int
-	created, updated                                               int // -1: the service does not have it
+	created, updated                                               int // -1: not in the service's JSON
 }
 
-// Common are the columns every resource has after its own.
+// Common are the columns that every resource has after its own.
 var Common = []schema.Column{
 	{ID: 101, Name: "source", Type: schema.Word, Required: true,
 		Doc: "v3: the key was sent as id; v2: the key was sent under its longer name, or only v2 lists the object"},
@@ -110,7 +109,7 @@ func Declare(r Resource, fields ...schema.Column) *Resource {
 	for i := range fields {
 		c := &fields[i]
 		if c.V2 == "" {
-			c.V2 = c.V3 // one shape, except for the name of the key
+			c.V2 = c.V3 // one shape, apart from the name of the key
 		}
 		if c.List != nil {
 			lists = append(lists, c.List)
@@ -138,8 +137,8 @@ func Declare(r Resource, fields ...schema.Column) *Resource {
 	return &r
 }
 
-// KeyOf returns the key of an object: the texts of its columns, escaped as in a
-// path and joined by slashes. A key begins with that of the parent.
+// KeyOf returns the key of an object: the texts of its key columns, escaped as in a path and joined
+// by slashes. A key begins with the parent's key.
 func (r *Resource) KeyOf(row schema.Row) string {
 	parts := make([]string, len(r.keys))
 	for i, col := range r.keys {
@@ -148,7 +147,7 @@ func (r *Resource) KeyOf(row schema.Row) string {
 	return strings.Join(parts, "/")
 }
 
-// Part returns the part of a key for a text.
+// Part returns a text as a part of a key.
 func Part(text string) string { return url.PathEscape(text) }
 
 // Plain returns the text of a part of a key.
@@ -157,7 +156,7 @@ func Plain(part string) string {
 	return text
 }
 
-// All are the resources besides calls, in the order of their requests: a parent is before its
+// All are the resources besides calls, in the order of their requests: a parent comes before its
 // children.
 var All = []*Resource{Agents, AgentVersions, Campaigns, CampaignCalls, Knowledges, KnowledgeDocuments, Tools, LLMs, Voices,
 	Schemas, Numbers,
@@ -189,14 +188,14 @@ func (r *Resource) ParentOf(key string) string {
 	return key[:strings.LastIndexByte(key, '/')]
 }
 
-// SetParent sets the column with the parent's key, which the service's JSON may lack.
+// SetParent sets the column with the parent's key, which may be missing from the service's JSON.
 func (r *Resource) SetParent(o *schema.Object, parent string) {
 	if r.Parent != nil {
 		o.Row[r.keys[0]] = schema.TextValue([]byte(Plain(parent)))
 	}
 }
 
-// IsKeyPath reports whether a place in the JSON is a part of the key.
+// IsKeyPath reports whether a place in the JSON is part of the key.
 func (r *Resource) IsKeyPath(path string) bool {
 	return slices.ContainsFunc(r.keys, func(col int) bool {
 		c := &r.Table.Columns[col]
@@ -204,8 +203,8 @@ func (r *Resource) IsKeyPath(path string) bool {
 	})
 }
 
-// Owner returns the resource that a table belongs to, as its own or as one of its lists; nil if
-// there is none.
+// Owner returns the resource to which a table belongs, as its own table or as one of its lists; nil
+// if there is none.
 func Owner(table string) *Resource {
 	for _, r := range All {
 		if slices.ContainsFunc(r.Tables(), func(t *schema.Table) bool { return t.Name == table }) {
@@ -215,7 +214,7 @@ func Owner(table string) *Resource {
 	return nil
 }
 
-// Forgot reports whether an object, or the call that it is about, was forgotten.
+// Forgot reports whether an object, or the call that it belongs to, was forgotten.
 func (r *Resource) Forgot(key string, forgot func(id string) bool) bool {
 	if forgot(key) {
 		return true
@@ -226,7 +225,7 @@ func (r *Resource) Forgot(key string, forgot func(id string) bool) bool {
 	return forgot(Plain(key[strings.LastIndexByte(key, '/')+1:]))
 }
 
-// IsKey reports whether a column is a part of the key.
+// IsKey reports whether a column is part of the key.
 func (r *Resource) IsKey(col int) bool { return slices.Contains(r.keys, col) }
 
 // Tables returns the tables of a resource: its own and those of its lists.

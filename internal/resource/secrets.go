@@ -9,7 +9,7 @@ import (
 	"callhouse/internal/wire/secret"
 )
 
-// Place is the place of a secret in an object, or of its mark.
+// Place is the place of a secret, or of its mark, in an object.
 type Place = secret.Place
 
 // rules returns a resource's additional rules for secrets.
@@ -31,10 +31,10 @@ func (r *Resource) Scrub(body []byte) ([]byte, error) {
 	return clean, nil
 }
 
-// Withhold returns a stored object without its secrets: the object itself, not copied, if it holds
-// none, as is the case unless an older callhouse stored it. It also returns every place where
-// something is or was withheld; the path of each begins with the name of its column. Values that
-// are not JSON stay as they are: they are damaged, which verify reports.
+// Withhold returns a stored object without its secrets. If it holds none, which is normal unless an
+// older callhouse stored it, the result is the object itself, not a copy. Withhold also returns
+// every place where something is or was withheld; its path begins with the name of the column.
+// Values that are not JSON stay as they are: they are damaged, which verify reports.
 func (r *Resource) Withhold(o *schema.Object) (clean *schema.Object, places []Place) {
 	rules := r.rules()
 	clean = o
@@ -90,7 +90,7 @@ func withholdIn(rules secret.Rules, c *schema.Column, value []byte) (clean []byt
 }
 
 // WithholdChange returns a row of [Changes] without the secrets that an older callhouse stored in
-// it: the row itself if there are none.
+// it. If there are none, it returns the row itself.
 func WithholdChange(row schema.Row) (clean schema.Row, places []Place) {
 	var rules secret.Rules
 	if of := ByName(string(schema.TextOf(row[Changes.Column("resource")]))); of != nil {

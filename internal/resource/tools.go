@@ -2,8 +2,8 @@ package resource
 
 import "callhouse/internal/schema"
 
-// Tools are the tools that agents may call. Headers, which may hold keys, are withheld, and so are
-// the queries of addresses.
+// Tools are the tools that agents may call. Headers, which may hold keys, and the queries of
+// addresses are withheld.
 var Tools = Declare(Resource{
 	Name: "tools", Doc: "tools of agents",
 	Path: "/v3/tools", Key: []string{"tool_id"},

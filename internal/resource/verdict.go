@@ -13,12 +13,12 @@ type Verdict uint8
 const (
 	Alike   Verdict = iota
 	Since           // it may have changed since it was listed
-	Edited          // nobody edited it since, but the list differs
+	Edited          // not edited since, but the list differs
 	Another         // the list is equal, but its own record differs: no run would request it
 )
 
-// margin is how long before a list an object may have been created or changed without being on it
-// yet.
+// margin is how long before a list an object may have been created or changed without appearing on
+// it yet.
 const margin = time.Hour
 
 // Judge compares an object's stored state, here, with the service's current one, there. listed is

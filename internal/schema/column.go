@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Type is the logical type of a column. Types are declared here and never inferred from data, so a
+// Type is the logical type of a column. Types are declared and never inferred from data, so a
 // column has the same type in every file.
 type Type uint8
 
@@ -55,7 +55,7 @@ func (t Type) DuckDB() string {
 }
 
 // Column is one declared column of a table, with the place of its value in the service's JSON. A
-// column without a place is ours: a derived value, or a note about a fetch.
+// column without a place is our own: a derived value, or data about a fetch.
 type Column struct {
 	// Name is the field's name in v3 of the API, or our name for a derived value.
 	Name string
@@ -75,28 +75,29 @@ type Column struct {
 
 	// V3 and V2 are the field's places in the JSON of each version: names, joined by a point for a
 	// member of an object. A "?" at the end means that the field is omitted if it is null. A field
-	// with a place in only one version is read from that place in both, but expected only in its
-	// own. If both places were sent, that of the object's version counts, unless it has no value:
-	// then the other counts.
+	// with a place in only one version is read from that place in both, but expected only in that
+	// version. If both places were sent, the place of the object's version wins, unless it has no
+	// value.
 	V3, V2 string
-	// Known are the known words of the field. Others are stored too, and counted.
+	// Known are the known words of the field. Unknown words are stored too, and counted.
 	Known []string
 	// Amount is a number that the service writes as a decimal string.
 	Amount bool
 	// AnyValue is JSON of any type; other JSON columns normally hold an object.
 	AnyValue bool
-	// Later is filled in some time after a call's end; a later null does not clear it.
+	// Later means that the field is filled in some time after a call's end. A later null does not
+	// clear it.
 	Later bool
-	// Withheld must be removed when a caller opts out of storage.
+	// Withheld fields must be removed if a caller opts out of storage.
 	Withheld bool
-	// Mask says which parts of the field may be masked.
+	// Mask determines which parts of the field may be masked.
 	Mask Masking
 	// Phone is a phone number of the call. If it is masked, it is masked wherever it occurs.
 	Phone bool
 	// Link is a signed URL. Its query changes although the call does not.
 	Link bool
-	// Made are the columns of the row from which this one is derived, or those of another table, such
-	// as transcript_turns.content. A user who may not see one of them may not see this one.
+	// Made are the columns from which this one is derived, of the same row or of another table,
+	// such as transcript_turns.content. A user who may not see one of them may not see this one.
 	Made []string
 	// Fetch describes how the row was fetched; it is not part of the row's content.
 	Fetch bool
@@ -109,18 +110,18 @@ type Column struct {
 	List *Table
 	// Count is set on two fields with the same List, which v2 sends twice: once whole, and once
 	// with only the objects whose first field is one of Only. v3 sends the whole list under the
-	// name of the field that has Only. The column Count holds the number of rows; null if nothing
-	// is known of the list.
+	// name of the field that has Only. The column Count holds the number of rows; null if the list
+	// is unknown.
 	Count string
 	Only  []string
 	// With are the values of the object's first field for which the service sends this field even
 	// if it is null. Nil: for any.
 	With []string
-	// Between are two columns with instants. If the field is not sent, its value is the time from
-	// the first to the second.
+	// Between are two columns with instants. If the field is not sent, its value is the time
+	// from the first to the second.
 	Between [2]string
-	// OptOut is the flag with which a caller forbids storing what is Withheld. Anything but a plain
-	// false counts as true: stored data cannot be unstored.
+	// OptOut is the flag with which a caller forbids storing Withheld fields. Anything but a plain
+	// false counts as true, since stored data cannot be unstored.
 	OptOut bool
 }
 
@@ -140,7 +141,7 @@ func (c *Column) Knows(word []byte) bool {
 // Position stands for a column of the parent in Column.Parent.
 const Position = "#"
 
-// Masking says which parts of a field may be masked.
+// Masking determines which parts of a field may be masked.
 type Masking uint8
 
 const (

@@ -1,13 +1,13 @@
 package schema
 
-// Lacking are the columns with a place in the JSON that the current tables have and the files of an
-// object's rows lack, since an older version wrote them. Values sent for these columns are in
-// extra, and nothing shows that they were sent as null.
+// Lacking is the set of current columns with a place in the JSON that are missing from the files of
+// an object's rows, which an older version wrote. Values sent for them are in extra; whether they
+// were sent as null is unknown.
 type Lacking struct {
 	columns map[*Table]uint64 // a bit for each column
 }
 
-// NewLacking returns the columns that a file lacks of a table; nil if none. has reports whether the
+// NewLacking returns the columns of a table that a file lacks; nil if none. has reports whether the
 // file has a column.
 func NewLacking(t *Table, has func(column int) bool) *Lacking {
 	set := uint64(0)
@@ -25,7 +25,7 @@ func NewLacking(t *Table, has func(column int) bool) *Lacking {
 // Has reports whether a column is lacking.
 func (l *Lacking) Has(t *Table, column int) bool { return l.columns[t]>>column&1 != 0 }
 
-// Took records that rows of the object come from a file that lacks columns.
+// Took records that some of the object's rows come from a file that lacks columns.
 func (o *Object) Took(lacks *Lacking) {
 	switch {
 	case lacks == nil || lacks == o.Lacks:

@@ -63,7 +63,7 @@ type Object struct {
 	Of    *Resource
 	Row   Row
 	Lists []Rows // as Of.Lists
-	// Lacks are the columns that were missing in the file that the object was read from.
+	// Lacks are the columns that the object's file lacks.
 	Lacks *Lacking
 }
 
@@ -164,8 +164,8 @@ func (o *Object) HasExtra() bool {
 	return false
 }
 
-// SameObject reports whether two objects are equal in content: columns that describe a fetch and
-// the query of a signed link are ignored.
+// SameObject reports whether two objects have the same content. It ignores columns that describe a
+// fetch, and the query of a signed link.
 func SameObject(a, b *Object) bool {
 	for i := range a.Lists {
 		if a.Lists[i].Len() != b.Lists[i].Len() {

@@ -13,28 +13,27 @@ const (
 	KindItem Kind = iota + 1
 	// KindDetail is a call's own record, transcript included.
 	KindDetail
-	// KindMissing means that the call is listed, but the request for its detail returns 404. No
+	// KindMissing means that the call is listed, but the request for its detail returned 404. No
 	// body.
 	KindMissing
 	// KindCovered means that every call whose start_at is in a span has been listed. The body is a
 	// JSON object of the type [Span].
 	KindCovered
-	// KindListed means that the list of a resource was read to its end, or the list of one parent,
-	// whose key is CallID. The body is a JSON object of the type [Listed].
+	// KindListed means that the list of a resource, or of the parent whose key is CallID, was read
+	// to its end. The body is a JSON object of the type [Listed].
 	KindListed
-	// KindBulk is a call from a page of v2. Only its transcript is used; all else stays as in v3.
-	// For a resource, it is an object from v2 in the shape of v3.
+	// KindBulk is a call from a page of v2. Only its transcript is used; everything else stays as
+	// in v3. For a resource, it is an object from v2 in the shape of v3.
 	KindBulk
-	// KindBulkState is what is known about the pages of v2. The body is a JSON object of the type
-	// [Bulk].
+	// KindBulkState is the state of the pages of v2. The body is a JSON object of the type [Bulk].
 	KindBulkState
 	// KindSkipped means that the call's own record is not requested because no call of its kind
 	// ever had a transcript. No body.
 	KindSkipped
-	// KindRest means that an optional operation was given up, or that it works again. The body is a
-	// JSON object of the type [Rest].
+	// KindRest means that an optional operation was given up, or works again. The body is a JSON
+	// object of the type [Rest].
 	KindRest
-	// KindRecording is what became of a call's recording. The body is a JSON object of the type
+	// KindRecording is the state of a call's recording. The body is a JSON object of the type
 	// [Recording].
 	KindRecording
 )
@@ -50,7 +49,7 @@ func (k Kind) Bodiless() bool { return k == KindMissing || k == KindSkipped }
 
 // Record is one fact fetched from the API on its way to the warehouse.
 type Record struct {
-	// Resource is the name of the record's resource, and CallID then the object's key. It is empty
+	// Resource is the name of the record's resource, whose object has the key CallID. It is empty
 	// for records of calls.
 	Resource  string
 	Kind      Kind
@@ -59,16 +58,16 @@ type Record struct {
 	Body      []byte // the JSON of the call or object
 }
 
-// Listed describes a complete list and when it began, in ms since 1970 UTC. Objects that it did not
-// name no longer exist.
+// Listed describes a complete list, and when it began, in ms since 1970 UTC. Objects missing from
+// it no longer exist.
 type Listed struct {
 	Begun int64 `json:"begun"`
 	Items int64 `json:"items"`
-	Brief bool  `json:"brief,omitempty"` // it was v2's: fields known from v3 still apply
+	Brief bool  `json:"brief,omitempty"` // it is from v2: other fields known from v3 stay
 }
 
-// Bulk is the state of the pages of v2 as a source of transcripts, since when, in ms since 1970
-// UTC, and why. The zero value means that they were never requested.
+// Bulk is the state of the pages of v2 as a source of transcripts, its beginning in ms since 1970
+// UTC, and the reason. The zero value means that they were never requested.
 type Bulk struct {
 	State BulkState `json:"state"`
 	At    int64     `json:"at"`
@@ -85,7 +84,7 @@ func (b *Bulk) Nameless() *Bulk {
 	return &clean
 }
 
-// BulkState says how far the pages of v2 can be relied on.
+// BulkState is whether the pages of v2 can be trusted.
 type BulkState string
 
 const (
@@ -93,23 +92,23 @@ const (
 	BulkTrusted BulkState = "trusted"
 	// BulkAbsent: the service has no such pages, or not in a known form.
 	BulkAbsent BulkState = "absent"
-	// BulkRefuted: a transcript differed from v3's. Those that came from the pages are no longer
+	// BulkRefuted: a transcript differed from v3's. Transcripts from the pages are no longer
 	// trusted.
 	BulkRefuted BulkState = "refuted"
 )
 
-// Rest says until when an operation that was given up is not retried. Instants are in ms since 1970
-// UTC.
+// Rest records how long an operation that was given up is not retried. Instants are in ms since
+// 1970 UTC.
 type Rest struct {
 	Of    string `json:"of"`
 	At    int64  `json:"at"`    // when it was given up
 	Until int64  `json:"until"` // runs that begin earlier skip it
-	Times int    `json:"times"` // consecutive times; 0: it works again
+	Times int    `json:"times"` // how many times in a row it was given up; 0: it works again
 	Why   string `json:"why,omitempty"`
 }
 
-// restDays are the numbers of days for which an operation rests after it was given up once, twice,
-// and so on in a row. The shortest one skips the next night.
+// restDays are the days for which an operation rests after it was given up once, twice and so on in
+// a row. The shortest rest skips the next night.
 var restDays = [...]int{2, 4, 7, 14}
 
 // Again returns the rest of an operation that is given up once more at now. slack is how much

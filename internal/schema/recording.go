@@ -11,22 +11,22 @@ const (
 	RecordingDue      = "due"      // a download failed, and is repeated by a later run
 	RecordingStored   = "stored"   // it is in the archive
 	RecordingGone     = "gone"     // the service no longer has it
-	RecordingRefused  = "refused"  // what its link leads to is not stored
-	RecordingWithheld = "withheld" // the caller opted out, or it is past its retention; with a path until its file is deleted
+	RecordingRefused  = "refused"  // the content of its link is not stored
+	RecordingWithheld = "withheld" // the caller opted out, or its retention has ended; has a path until its file is deleted
 )
 
 // RecordingUndeleted counts withheld recordings that have a path, among the states in a manifest.
 const RecordingUndeleted = "undeleted"
 
-// RecordingSomewhere is the path of a withheld recording of which a file may be there without a row:
-// a run may have been killed after it had stored it.
+// RecordingSomewhere is the path of a withheld recording that may have a file without a row: a run
+// may have been killed after storing it.
 const RecordingSomewhere = "?"
 
 // RecordingStates are all states.
 var RecordingStates = []string{RecordingDue, RecordingStored, RecordingGone, RecordingRefused, RecordingWithheld}
 
-// Recording is what became of the recording of a call: a row of the table recordings, and the body
-// of a record of [KindRecording]. Numbers and texts that are unknown are zero.
+// Recording is the state of a call's recording: a row of the table recordings, and the body of a
+// record of [KindRecording]. Unknown numbers and texts are zero.
 type Recording struct {
 	State      string `json:"state"`
 	Bytes      int64  `json:"bytes,omitempty"`
@@ -42,7 +42,7 @@ type Recording struct {
 	CallStart *int64 `json:"call_start,omitempty"`
 }
 
-// Undeleted reports whether a file of it may be there that must not be.
+// Undeleted reports whether a file that must not exist may still be there.
 func (r *Recording) Undeleted() bool { return r.State == RecordingWithheld && r.Path != "" }
 
 // Final reports whether no further attempt is made.

@@ -7,12 +7,12 @@ type Resource struct {
 	Lists []*Table
 
 	source int // the column for the source version of the API, or -1
-	// repeats holds, for each column of each list, the column of Table that it repeats; OwnPlace
+	// repeats holds, for each column of each list, the column of Table that it repeats, or OwnPlace
 	// for the row's position, or OwnValue.
 	repeats [][]int
 }
 
-// Values of Resource.Repeats for columns that repeat none.
+// Values of Resource.Repeats for columns that do not repeat one of Table.
 const (
 	OwnValue = -1 // it has a value of its own
 	OwnPlace = -2 // it is the row's position

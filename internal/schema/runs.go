@@ -39,17 +39,17 @@ type Run struct {
 	Commits           int64
 	Bulk              BulkCounts
 	CallsSkipped      int64      // not written by earlier versions
-	Verified          int64      // neither were these
+	Verified          int64      // not written by earlier versions either
 	Unverified        Opt[int64] // after the run
 	RecordingsStored  int64
 	RecordingsDue     Opt[int64] // after the run; null without an archive
 	Redacted          []byte     // JSON object or nil
 }
 
-// BulkCounts count what a run did with the pages of v2. Earlier versions wrote none.
+// BulkCounts counts a run's use of the pages of v2. Earlier versions wrote no such counts.
 type BulkCounts struct {
 	Requests    int64
-	Transcripts int64 // taken
+	Transcripts int64 // used
 	Compared    int64 // with those of v3
 	Differing   int64
 	Unlisted    int64 // calls that v3 does not list
@@ -59,7 +59,7 @@ func (b *BulkCounts) all() [5]*int64 {
 	return [...]*int64{&b.Requests, &b.Transcripts, &b.Compared, &b.Differing, &b.Unlisted}
 }
 
-// counts returns pointers to the run's plain counts, in the order of Runs.Columns from the column
+// counts returns pointers to the run's plain counts, in the order of Runs.Columns, from the column
 // requests to the column drift.
 func (r *Run) counts() [18]*int64 {
 	return [...]*int64{

@@ -544,8 +544,8 @@ var (
 
 var dayTallies = slices.Concat(CountTables, []*Table{&MinuteTallies})
 
-// TalliesOf returns the tallies that may exist of a month or a day. Of a day, those of facts would
-// have hardly fewer rows than the facts.
+// TalliesOf returns the tallies that a month or a day may have. A day has none of facts: they would
+// have almost as many rows as the facts.
 func TalliesOf(period string) []*Table {
 	if len(period) == len("2026-10") {
 		return TallyTables

@@ -18,8 +18,8 @@ func Some[T any](v T) Opt[T] { return Opt[T]{V: v, OK: true} }
 // micros are the microseconds of a millisecond.
 const micros = 1000
 
-// Bounds of the columns' values. An instant outside of the years 1 to 9999 would have no day to be
-// stored under, and DuckDB, which counts microseconds, could not read the file at all.
+// Bounds of the columns' values. An instant outside the years 1 to 9999 would have no day under
+// which to store it, and DuckDB, which counts microseconds, could not read the file at all.
 const (
 	MinInstant = -62135596800000 // 0001-01-01T00:00:00.000Z
 	MaxInstant = 253402300799999 // 9999-12-31T23:59:59.999Z

@@ -6,7 +6,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// Words are the words of a column; each stands for its index. They are part of the warehouse's
+// Words are the words of a column. Each stands for its index. They are part of the warehouse's
 // contract.
 type Words []string
 
@@ -28,13 +28,13 @@ func (w Words) Find(text []byte) (n int, ok bool) {
 	return 0, false
 }
 
-// Of returns the index of a value among the words; 0 if it is none of them.
+// Of returns the index of a value among the words; 0 if it is not one of them.
 func (w Words) Of(v parquet.Value) int {
 	n, _ := w.Find(v.ByteArray())
 	return n
 }
 
-// Text returns the word n, or for any other number the number as one of what.
+// Text returns the word n; for an unknown number, what(n).
 func (w Words) Text(n int, what string) string {
 	if n < len(w) {
 		return w[n]

@@ -14,7 +14,7 @@ import (
 
 // Beside is a temporary file or folder next to the one that it will replace by a rename. It is
 // locked while its process lives, and a folder in TMPDIR records its path. So the leftovers of a
-// killed program are removed by the next one that writes into the same folder, or uses the same
+// killed program are removed by the next program that writes into the same folder or uses the same
 // TMPDIR.
 type Beside struct {
 	Path string
@@ -22,14 +22,14 @@ type Beside struct {
 	note *Dir // nil if TMPDIR is full
 }
 
-// noteName is the file of a note's folder that holds the path.
+// noteName is the file in a note's folder that holds the path.
 const noteName = "beside"
 
-// besideRE matches the names that File and Folder give.
+// besideRE matches the names that File and Folder make.
 var besideRE = regexp.MustCompile(`^\..*\.callhouse-[0-9]{1,20}\.tmp$`)
 
-// mostName is the maximum part of the target's name that is repeated, to limit the length of the
-// whole.
+// mostName is the maximum number of bytes of the target's name in the temporary name, to limit its
+// length.
 const mostName = 200
 
 // File makes a temporary file next to target, readable only by this user. The caller closes the
@@ -106,7 +106,7 @@ func (b *Beside) create(create func(path string) error) (held bool, err error) {
 	return true, nil
 }
 
-// Remove removes the file or folder, if it is still under the temporary name, and the note.
+// Remove removes the file or folder, if it still has the temporary name, and the note.
 func (b *Beside) Remove() error {
 	err := os.RemoveAll(b.Path)
 	made.Lock()
@@ -132,9 +132,9 @@ func sweepBeside(dir string) {
 	}
 }
 
-// removeBeside removes the leftover of a killed program at a path if it is this user's. dead means
-// that the program is known to have ended, so that a file system without locks does not matter. It
-// reports whether nothing is left to do.
+// removeBeside removes the leftover of a killed program at a path if it belongs to this user. dead
+// means that the program is known to have ended, which makes locks unnecessary. It reports whether
+// nothing is left to do.
 func removeBeside(path string, dead bool) (done bool) {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) || !besideRE.MatchString(filepath.Base(path)) {
@@ -151,7 +151,7 @@ func removeBeside(path string, dead bool) (done bool) {
 	return errors.Join(os.RemoveAll(path), hold.Unlock()) == nil
 }
 
-// settleNote removes the leftover that the note in an abandoned folder refers to, and reports
+// settleNote removes the leftover that the note in an abandoned folder points to, and reports
 // whether the note is no longer needed.
 func settleNote(dir string) bool {
 	path, err := os.ReadFile(filepath.Join(dir, noteName))

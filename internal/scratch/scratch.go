@@ -1,9 +1,9 @@
-// Package scratch makes temporary files and folders that do not remain for long, however a program
-// ends: the next program removes those of a killed one.
+// Package scratch makes temporary files and folders that do not stay for long, however a program
+// ends: the next program removes the leftovers of a killed one.
 //
 // A folder is accessible only to its user (0700), has an unpredictable name, and is locked while
-// its process lives. One of ours that is not locked is a leftover. On a file system without locks a
-// process removes only its own.
+// its process lives. An unlocked one is a leftover. On a file system without locks, a process
+// removes only its own.
 package scratch
 
 import (
@@ -20,9 +20,9 @@ import (
 // Kind is the purpose of a temporary folder, and the beginning of its name.
 type Kind string
 
-// Kinds of folders. A program that makes one removes the leftovers of all kinds.
+// Kinds of folders. A program that makes a folder removes the leftovers of all kinds.
 const (
-	Query  Kind = "callhouse-query-"  // data that DuckDB does not keep in memory
+	Query  Kind = "callhouse-query-"  // DuckDB's data that does not fit in memory
 	Safe   Kind = "callhouse-safe-"   // the same for a statement in a process of its own
 	Serve  Kind = "callhouse-serve-"  // of a server and its processes
 	Sheet  Kind = "callhouse-xlsx-"   // rows of a sheet
@@ -43,7 +43,7 @@ type Dir struct {
 var made = struct {
 	sync.Mutex
 	paths map[string]bool
-	over  bool // no more are made
+	over  bool // no more may be made
 }{paths: map[string]bool{}}
 
 // errOver is the error of Make after Clear.
@@ -85,8 +85,8 @@ func (d *Dir) Remove() error {
 	return errors.Join(err, d.hold.Unlock())
 }
 
-// Clear removes all files and folders of this process, which is about to end without closing their
-// users. No more can be made after it.
+// Clear removes all files and folders of this process, which is about to end without closing them.
+// None can be made afterwards.
 func Clear() {
 	made.Lock()
 	defer made.Unlock()
@@ -103,12 +103,12 @@ func Clear() {
 
 const clearTries = 10
 
-// lock returns the lock of a folder, not yet acquired. It is on the folder itself, so that it is
+// lock returns the lock of a folder, not yet acquired. The lock is on the folder itself, so it is
 // removed with it.
 func lock(path string) *flock.Flock { return flock.New(path, flock.SetFlag(os.O_RDONLY)) }
 
-// sweep removes this user's folders of kind and of all other kinds, except those that a process
-// holds, and the files that they record. It leaves those that it cannot read or remove.
+// sweep removes this user's folders of kind and of all other kinds, together with the files that
+// they record. It skips folders that a process holds, and those that it cannot read or remove.
 func sweep(kind Kind) {
 	entries, err := os.ReadDir(os.TempDir())
 	if err != nil {
@@ -130,7 +130,7 @@ func sweep(kind Kind) {
 	}
 }
 
-// kindOf returns the kind of folder to which Make gave this name, for this user.
+// kindOf returns the kind of a folder from the name that Make gave it for this user.
 func kindOf(e fs.DirEntry, among []Kind) (Kind, bool) {
 	for _, kind := range among {
 		random, ok := strings.CutPrefix(e.Name(), string(kind))

@@ -2,5 +2,5 @@ package scratch
 
 import "io/fs"
 
-// UserOf knows no owner: Windows does not count users.
+// UserOf reports an unknown owner: Windows users have no numeric ids.
 func UserOf(fs.FileInfo) (id int, known bool) { return 0, false }

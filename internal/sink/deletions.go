@@ -12,8 +12,8 @@ import (
 	"callhouse/internal/sink/snapshot"
 )
 
-// DeleteRecordings deletes the recordings of forgotten calls that are still to be deleted. What
-// cannot be deleted stays on the list; the error is only about the list itself.
+// DeleteRecordings deletes the recordings of forgotten calls that are still to be deleted.
+// Recordings that cannot be deleted stay on the list; the error is only about the list itself.
 func (w *Warehouse) DeleteRecordings(ctx context.Context) (*erase.Recordings, error) {
 	out := new(erase.Recordings)
 	list, err := snapshot.Deletions(w.opts.FS, w.opts.Root)
@@ -31,7 +31,7 @@ func (w *Warehouse) DeleteRecordings(ctx context.Context) (*erase.Recordings, er
 			continue
 		}
 		files, bytes, rest, err := w.opts.Delete(ctx, archive, some)
-		if now := w.Archived(); archive != now && now != "" && errors.Is(err, fs.ErrNotExist) { // it was moved
+		if now := w.Archived(); archive != now && now != "" && errors.Is(err, fs.ErrNotExist) { // the archive was moved
 			files, bytes, rest, err = w.opts.Delete(ctx, now, some)
 		}
 		out.Files, out.Bytes = out.Files+files, out.Bytes+bytes
@@ -48,7 +48,7 @@ func (w *Warehouse) DeleteRecordings(ctx context.Context) (*erase.Recordings, er
 	return out, nil
 }
 
-// dropDeletions removes from the list what a Forget put there that was killed before its commit.
+// dropDeletions removes the entries of a Forget that was killed before its commit.
 func (w *Warehouse) dropDeletions() error {
 	list, err := snapshot.Deletions(w.opts.FS, w.opts.Root)
 	if err != nil || w.current == nil {

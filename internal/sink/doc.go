@@ -1,9 +1,9 @@
-// Package sink stores the warehouse: it writes every byte of it on the disk.
+// Package sink stores the warehouse: it writes all of its bytes on the disk.
 //
 // [Warehouse.Put] returns once its records are durable in the journal. [Warehouse.Commit] folds the
 // journal into the Parquet files that it affects, builds a complete new snapshot beside the others,
-// makes it durable and swaps the link current to it: all tables at once, or not at all.
-// internal/layout defines the layout on disk.
+// makes it durable and swaps the link current to it: all tables at once, or none. internal/layout
+// defines the layout on disk.
 //
 // This package is the warehouse's public interface: open, put, commit, read. Its subpackages depend
 // on each other in one direction: commit, verify and erase use snapshot and journal, snapshot uses

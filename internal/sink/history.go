@@ -14,7 +14,7 @@ import (
 	"callhouse/internal/sink/verify"
 )
 
-// History is the state of a warehouse that can be read without its lock and without reading calls.
+// History is the state of a warehouse that can be read without the lock and without reading calls.
 type History struct {
 	Snapshot *layout.Snapshot // nil if nothing is committed
 	Kept     int              // snapshots on the disk
@@ -26,19 +26,19 @@ type History struct {
 	// Verdict is the result of the last verification; nil if there was none.
 	Verdict *verify.Verdict
 	// Undeleted counts the forgotten calls whose recording is still to be deleted, if this user may
-	// know: the list is private.
+	// read the list, which is private.
 	Undeleted int64
 	lost      []disk.Lost
 }
 
-// IsLost reports whether a run could not write its row: it came after the last commit.
+// IsLost reports whether a run after the last commit could not write its row.
 func (h *History) IsLost(run string) bool {
 	return slices.ContainsFunc(h.lost, func(l disk.Lost) bool { return l.RunID == run })
 }
 
 // ReadHistory reads the history of a warehouse's runs. It changes nothing, and may be called during
-// a run. A warehouse without a commit is not an error; a *DamageError and a *layout.VersionError
-// are.
+// a run. A warehouse without a commit is not an error. Errors are a *DamageError or a
+// *layout.VersionError.
 func ReadHistory(root string) (*History, error) {
 	h := new(History)
 	fsys, err := disk.OpenToRead(root)
@@ -81,7 +81,7 @@ func ReadHistory(root string) (*History, error) {
 	return h, nil
 }
 
-// addLost adds the rows that runs could not write, and completes those of killed runs.
+// addLost adds the rows that runs could not write, and completes the rows of killed runs.
 func (h *History) addLost() {
 	lost := h.Holder.Lost
 	if h.Holder.Records && !h.Holder.Released && !h.Held {

@@ -18,8 +18,8 @@ import (
 	"callhouse/internal/sink/table"
 )
 
-// Limits after which an import commits: lines (for the memory of the intake), and spooled bytes
-// (for the space on the disk).
+// Limits after which an import commits: lines (to bound the memory of the intake), and spooled
+// bytes (to bound the disk space).
 const (
 	importLines = 250_000
 	importParts = 256
@@ -27,21 +27,21 @@ const (
 )
 
 // Import commits the calls of dumps. They bypass the journal: a dump is already on the disk. Each
-// commit is all or nothing, and a second import of the same dump changes no call.
+// commit is atomic, and importing the same dump again changes no call.
 type Import struct {
 	w      *Warehouse
 	row    func(commit.Stats, int64) schema.Run
 	in     *commit.Intake
-	taken  int64 // lines in it
+	taken  int64 // lines in the current part
 	report func(commit.AsideError)
 
 	Lines int64 // read so far, without empty ones
 	Bytes int64 // read so far from plain files
-	aside int64 // lines that were reported
+	aside int64 // lines reported to aside
 }
 
-// SetAside returns the number of lines known not to be calls. Some are found only when they are
-// committed.
+// SetAside returns the number of lines known so far not to be calls. Some are found only at their
+// commit.
 func (i *Import) SetAside() int64 {
 	n := i.aside
 	for _, p := range i.in.Parts {
@@ -56,7 +56,7 @@ func (w *Warehouse) NewImport(row func(total commit.Stats, commits int64) schema
 	return &Import{w: w, row: row, report: aside, in: commit.NewIntake(w.forgotten, false)}
 }
 
-// Add reads a dump, and commits whenever there is enough. tell is called from time to time.
+// Add reads a dump, and commits whenever a limit is reached. tell is called from time to time.
 func (i *Import) Add(ctx context.Context, d *commit.Dump, tell func()) error {
 	if d.File == nil {
 		return i.spool(ctx, d, tell)
@@ -65,12 +65,12 @@ func (i *Import) Add(ctx context.Context, d *commit.Dump, tell func()) error {
 	return err
 }
 
-// Finish commits the rest since the last commit, and the import's last row.
+// Finish commits everything since the last commit, and the import's last row.
 func (i *Import) Finish(ctx context.Context, row func(total commit.Stats, commits int64) schema.Run) error {
 	return errors.Join(i.commit(ctx, row), i.closeParts())
 }
 
-// scan reads a part of a dump; whole reports that it was committed to its end.
+// scan reads a part of a dump. whole reports whether it was committed to its end.
 func (i *Import) scan(ctx context.Context, p *commit.Part, tell func()) (whole bool, err error) {
 	for {
 		next, err := i.take(ctx, p, tell)
@@ -90,7 +90,7 @@ func (i *Import) scan(ctx context.Context, p *commit.Part, tell func()) (whole b
 	}
 }
 
-// take reads a part until it ends or there is enough to commit, and returns the rest.
+// take reads a part until it ends or a limit is reached, and returns the rest.
 func (i *Import) take(ctx context.Context, p *commit.Part, tell func()) (rest *commit.Part, err error) {
 	i.in.Parts = append(i.in.Parts, p)
 	r, err := i.in.Read(ctx, p, i.w.opts.RunID, importLines-i.taken, tell)
@@ -107,7 +107,7 @@ func (i *Import) take(ctx context.Context, p *commit.Part, tell func()) (rest *c
 	return &next, nil
 }
 
-// commit commits what was read.
+// commit commits the lines read so far.
 func (i *Import) commit(ctx context.Context, row func(commit.Stats, int64) schema.Run) error {
 	read := func(exact bool) (*commit.Intake, error) { return i.intake(ctx, exact) }
 	if err := i.w.commitRun(ctx, row, read, func(in *commit.Input) { in.PageSize = table.ImportPageBytes }); err != nil {
@@ -126,7 +126,7 @@ func (i *Import) commit(ctx context.Context, row func(commit.Stats, int64) schem
 	return err
 }
 
-// intake returns what was read; if exact, it reads the parts again and decodes every line.
+// intake returns the lines read so far. If exact, it reads the parts again and decodes every line.
 func (i *Import) intake(ctx context.Context, exact bool) (*commit.Intake, error) {
 	if !exact {
 		return i.in, nil
@@ -152,7 +152,7 @@ func (i *Import) closeParts() error {
 	return errors.Join(errs...)
 }
 
-// spool reads a dump that can be read only once: it writes the storable part to a file without a
+// spool reads a dump that can be read only once. It writes the storable data to a file without a
 // name, which disappears when it is closed.
 func (i *Import) spool(ctx context.Context, d *commit.Dump, tell func()) error {
 	r := commit.NewLineReader(d.Lines)
@@ -169,7 +169,7 @@ func (i *Import) spool(ctx context.Context, d *commit.Dump, tell func()) error {
 		}
 		before := i.Bytes
 		whole, err := i.scan(ctx, p, nil)
-		i.Bytes = before // counts plain files only
+		i.Bytes = before // only plain files count
 		if err != nil {
 			return err
 		}
@@ -182,7 +182,7 @@ func (i *Import) spool(ctx context.Context, d *commit.Dump, tell func()) error {
 	return nil
 }
 
-// nameless makes a file without a name, which no crash leaves behind.
+// nameless makes a file without a name, which a crash cannot leave behind.
 func (i *Import) nameless() (disk.File, error) {
 	path := filepath.Join(i.w.opts.Root, layout.TempName(layout.CurrentName, disk.NewID()))
 	f, err := i.w.opts.FS.Create(path)
@@ -195,8 +195,8 @@ func (i *Import) nameless() (disk.File, error) {
 	return f, nil
 }
 
-// fillSpool writes lines to a part's file until there are enough for a commit. A line that is not a
-// call leaves an empty one, so that the numbers stay right.
+// fillSpool writes lines to a part's file until a limit is reached. It writes an empty line for a
+// line that is not a call, so that line numbers stay right.
 func (i *Import) fillSpool(ctx context.Context, p *commit.Part, file disk.File, r *commit.LineReader, tell func()) (ended bool, err error) {
 	out := bufio.NewWriterSize(file, commit.DumpRoom)
 	lines := importLines - i.taken

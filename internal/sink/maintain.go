@@ -16,7 +16,8 @@ import (
 )
 
 // Compact makes one file per table of each month, each month in its own commit, and returns the
-// compacted months. A month without files of days, or one that must wait, is an error.
+// compacted months. It returns an error for a month without files of days, and for one that must
+// wait.
 func (w *Warehouse) Compact(ctx context.Context, months []string, progress func(snapshot.Progress)) (done []snapshot.Month, err error) {
 	for _, name := range months {
 		all := snapshot.Months(w.Snapshot(), w.opts.Now())
@@ -38,7 +39,7 @@ func (w *Warehouse) Compact(ctx context.Context, months []string, progress func(
 	return done, nil
 }
 
-// Check is [verify.CheckRun] for this run. before is the snapshot at the beginning of the run.
+// Check is [verify.CheckRun] for this run. before is the snapshot at the start of the run.
 func (w *Warehouse) Check(ctx context.Context, before *layout.Snapshot) (*verify.RunReport, error) {
 	s := w.Snapshot()
 	if s == nil {
@@ -107,7 +108,8 @@ func (w *Warehouse) Rollback(ctx context.Context, to int64, row func(target *lay
 }
 
 // rollbackTarget finds the snapshot to go back to, and compares each of its files with its
-// checksum: a damaged one does not become current. With Adopt, no snapshot is the current one.
+// checksum, so that no damaged snapshot becomes current. With Adopt, no snapshot is the current
+// one.
 func (w *Warehouse) rollbackTarget(ctx context.Context, current *layout.Snapshot, to int64) (*layout.Snapshot, error) {
 	all, _, err := snapshot.ListRetained(w.opts.FS, w.opts.Root, current)
 	if err != nil {
@@ -145,12 +147,12 @@ func (w *Warehouse) intact(ctx context.Context, s *layout.Snapshot) error {
 	return nil
 }
 
-// migrateBytes is about how much one commit of Migrate rewrites. It needs that much space on the
-// disk, and that much work is lost if it is interrupted.
+// migrateBytes is about how many bytes one commit of Migrate rewrites. The commit needs that much
+// space on the disk, and an interruption loses that much work.
 const migrateBytes = 2 << 30
 
 // outdated returns the periods whose files lack current columns, or were written when national
-// numbers were read in another region, in batches of one commit each, and the number of their
+// numbers were read in another region, in batches for one commit each, and the number of their
 // calls.
 func outdated(ctx context.Context, in *snapshot.Reader, country string) (batches [][]string, calls int64, err error) {
 	var bytes int64
@@ -194,9 +196,9 @@ func (w *Warehouse) Migrate(ctx context.Context, progress func(snapshot.Progress
 	return periods, calls, nil
 }
 
-// RedactStored redacts the calls that are stored, with the redactor of Redact, and removes all older
-// snapshots. It requests nothing from the service. It leaves out what the same recognizers have looked
-// through before, and counts the others.
+// RedactStored redacts the stored calls with the redactor of Redact, and removes all older
+// snapshots. It requests nothing from the service. It skips periods that the same recognizers have
+// already examined, and returns the number of calls in the others.
 func (w *Warehouse) RedactStored(ctx context.Context, progress func(snapshot.Progress)) (calls int64, err error) {
 	redactor := w.masker.Redactor()
 	var batches [][]string
@@ -231,7 +233,7 @@ func (w *Warehouse) RedactStored(ctx context.Context, progress func(snapshot.Pro
 }
 
 // Withhold removes the secrets that an older callhouse stored in the resources and the changes. It
-// commits nothing if there are none. It returns the number of objects and changes that held some.
+// returns the number of objects and changes that held some. If there are none, it commits nothing.
 // Older snapshots stay unchanged until they are removed.
 func (w *Warehouse) Withhold(ctx context.Context) (rows int64, err error) {
 	for at, err := range w.reader().Secrets(ctx) {

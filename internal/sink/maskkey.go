@@ -26,7 +26,7 @@ func (w *Warehouse) MaskKey(make bool) ([]byte, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("read the key of the masks: %w", err)
+		return nil, fmt.Errorf("read the mask key: %w", err)
 	}
 	key, err := mask.ParseKey(raw)
 	if err != nil {
@@ -35,26 +35,26 @@ func (w *Warehouse) MaskKey(make bool) ([]byte, error) {
 	return key, nil
 }
 
-// newMaskKey makes a key, which is durable before it is used.
+// newMaskKey makes a key, and makes it durable before it is used.
 func (w *Warehouse) newMaskKey(path string) ([]byte, error) {
 	key := make([]byte, mask.KeyBytes)
 	_, _ = rand.Read(key) // never fails
 	tmp := filepath.Join(w.opts.Root, layout.TempName(layout.MaskKeyName, disk.NewID()))
 	if err := disk.Replace(w.opts.FS, tmp, path, append(hex.AppendEncode(nil, key), '\n'), true); err != nil {
-		return nil, fmt.Errorf("make the key of the masks: %w", err)
+		return nil, fmt.Errorf("make the mask key: %w", err)
 	}
 	w.madeKey = true
 	return key, nil
 }
 
-// Mask makes Clean and commits apply m with a key, and record it in the manifest. It is called
+// Mask makes Clean and commits apply m with a key, and record it in the manifest. It must be called
 // before anything is put.
 func (w *Warehouse) Mask(m *mask.Mask, key []byte) {
 	w.masker, w.mask = m, &layout.Mask{Key: mask.KeyHash(key), Fields: m.Paths()}
 }
 
-// Redact makes Clean and commits apply m, which redacts, and record that in the manifest. It is called
-// before anything is put.
+// Redact makes Clean and commits apply m, which redacts, and record that in the manifest. It must
+// be called before anything is put.
 func (w *Warehouse) Redact(m *mask.Mask, entry *layout.Redaction) {
 	w.masker, w.redaction = m, entry
 }
@@ -62,10 +62,10 @@ func (w *Warehouse) Redact(m *mask.Mask, entry *layout.Redaction) {
 // Redacts reports whether personal data is redacted.
 func (w *Warehouse) Redacts() bool { return w.masker != nil && w.masker.Redactor() != nil }
 
-// Asks reports whether a service is asked for personal data.
+// Asks reports whether a service is used to find personal data.
 func (w *Warehouse) Asks() bool { return w.Redacts() && w.masker.Redactor().Asks() }
 
-// TryService reports why the service that is asked for personal data does not answer.
+// TryService returns an error if the service that finds personal data does not respond.
 func (w *Warehouse) TryService() error {
 	if !w.Redacts() {
 		return nil
@@ -73,7 +73,7 @@ func (w *Warehouse) TryService() error {
 	return w.masker.Redactor().Try()
 }
 
-// Redacted returns how many values this run redacted, by kind, as JSON; empty if none.
+// Redacted returns the number of values that this run redacted, by kind, as JSON; empty if none.
 func (w *Warehouse) Redacted() string {
 	if !w.Redacts() {
 		return ""
@@ -86,13 +86,12 @@ func (w *Warehouse) Redacted() string {
 	return string(text)
 }
 
-// Clean returns the part of body, the JSON of a call, that may be stored: the result of
-// [wire.Redact], masked; what it returns may be appended to room. It must be called before Put. changed
-// reports whether Redact removed anything. It fails with a *scan.Error inside, and with a
-// *mask.UncheckedError.
+// Clean returns the storable part of body, the JSON of a call: the result of [wire.Redact], masked.
+// The result may be appended to room. Clean must be called before Put. changed reports whether
+// Redact removed anything. The error wraps a *scan.Error, or is a *mask.UncheckedError.
 func (w *Warehouse) Clean(room *[]byte, body []byte) (clean []byte, changed bool, err error) {
 	if w.Redacts() && !wire.MayForbid(schema.CallResource, body) {
-		clean, _, err = w.masker.Apply(room, body) // which also finds what is no object
+		clean, _, err = w.masker.Apply(room, body) // it also rejects anything but an object
 		return clean, false, err
 	}
 	if clean, changed, err = wire.Redact(schema.CallResource, body); err == nil && w.masker != nil {

@@ -41,9 +41,9 @@ func eachObject(ctx context.Context, r *snapshot.Reader, of *resource.Resource, 
 	})
 }
 
-// Incomplete yields the keys of the last commit's objects whose own record and lists are to be
-// fetched: those that changed since these were fetched, and those for which due returns true for
-// one of their lists. due receives when the list was last complete, in ms since 1970 UTC; 0: never.
+// Incomplete yields the keys of the last commit's objects whose own record and lists must be
+// fetched: those that changed since the last fetch, and those with a list for which due returns
+// true. due receives the time when the list was last complete, in ms since 1970 UTC; 0: never.
 func (w *Warehouse) Incomplete(ctx context.Context, of *resource.Resource,
 	due func(list *resource.Resource, listed int64) bool) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {

@@ -17,14 +17,13 @@ import (
 	"callhouse/internal/sink/snapshot"
 )
 
-// takeTries is the number of attempts of Open if another run removes the empty warehouse at the
-// same time.
+// takeTries is the number of attempts of Open while another run removes the empty warehouse.
 const takeTries = 3
 
 // Open opens the warehouse for writing. It returns a *LockedError if another run holds it, a
 // *layout.VersionError or *layout.ColumnError if a newer callhouse wrote it, and a *DamageError if
-// its content cannot be trusted. It removes the leftovers of a crash; the next Commit commits what
-// the journal still holds.
+// its content cannot be trusted. It removes the leftovers of a crash. The next Commit includes the
+// records that are still in the journal.
 func Open(opts Options) (_ *Warehouse, err error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -40,7 +39,7 @@ func Open(opts Options) (_ *Warehouse, err error) {
 		if err = w.take(opts.FS); err == nil {
 			break
 		}
-		if try == takeTries || !disk.IsGone(err) { // otherwise another run has removed it
+		if try == takeTries || !disk.IsGone(err) { // otherwise another run has just removed it
 			return nil, err
 		}
 	}
@@ -145,8 +144,8 @@ func (w *Warehouse) findCurrent() (*layout.Snapshot, error) {
 	return s, snapshot.MakeCurrent(fsys, root, s)
 }
 
-// take makes the warehouse's folder if it does not exist, and takes its lock. fsys is that of the
-// options.
+// take makes the warehouse's folder if it does not exist, and takes its lock. fsys is the one in
+// the options.
 func (w *Warehouse) take(fsys disk.FS) error {
 	root := w.opts.Root
 	made, err := disk.MakeRoot(root)
@@ -164,14 +163,14 @@ func (w *Warehouse) take(fsys disk.FS) error {
 	host, _ := os.Hostname() // a courtesy to those who find the lock
 	w.lock, w.spent, err = disk.TakeLock(root, disk.Holder{PID: os.Getpid(), Host: host, RunID: w.opts.RunID, Since: w.opts.Now().UTC(),
 		Records: w.opts.Records, Made: made, Follow: w.opts.Follow})
-	if c, ok := fsys.(io.Closer); ok && own { // two runs that wait for each other must not exhaust the process's files
+	if c, ok := fsys.(io.Closer); ok && own { // two runs that wait for each other must not use up the process's files
 		err = errors.Join(err, c.Close())
 	}
 	if err != nil {
 		disk.RemoveRoot(root, made)
 		return err
 	}
-	if own { // until the lock was taken, another run could replace the folder
+	if own { // another run could replace the folder before the lock was taken
 		if fsys, err = disk.Open(root, w.opts.Group); err != nil {
 			return errors.Join(fmt.Errorf("open the warehouse: %w", err), w.lock.Release())
 		}
@@ -191,8 +190,8 @@ func (w *Warehouse) Empty() bool {
 }
 
 // giveBack releases the warehouse. If nothing was ever committed, it removes the warehouse: a run
-// with a wrong address or key, or of a mistyped folder, leaves no trace. A folder that existed
-// before keeps its lock, which remembers the requests.
+// with a wrong address, a wrong key or a mistyped folder leaves no trace. A folder that existed
+// before keeps its lock, which records the requests.
 func (w *Warehouse) giveBack() error {
 	if w.Snapshot() != nil {
 		return w.lock.Release()
@@ -219,7 +218,7 @@ func (w *Warehouse) giveBack() error {
 	if made == 0 || err != nil || len(left) > 1 || len(left) == 1 && left[0].Name() != layout.LockName {
 		return w.lock.Release()
 	}
-	// Processes that wait for the lock notice this, and make the warehouse anew.
+	// Processes that wait for the lock notice the removal, and make the warehouse anew.
 	err = w.lock.Remove(w.opts.Spent)
 	disk.RemoveRoot(root, made)
 	return err

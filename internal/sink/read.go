@@ -20,8 +20,8 @@ import (
 
 // Due yields the calls of the last commit whose detail should be fetched now, newest start first;
 // calls without a start come before the others of their period. Calls skipped because of their kind
-// are included if a record of the kind had a transcript. It holds one period at a time, and reads
-// the snapshot that was current when it began.
+// are included if a record of the kind had a transcript. It holds one period in memory at a time,
+// and reads the snapshot that was current at the beginning.
 func (w *Warehouse) Due(ctx context.Context, scope calls.DueScope) iter.Seq2[calls.Due, error] {
 	return func(yield func(calls.Due, error) bool) {
 		snapshot := w.Snapshot()
@@ -38,7 +38,7 @@ func (w *Warehouse) Due(ctx context.Context, scope calls.DueScope) iter.Seq2[cal
 				return
 			}
 		}
-		var later int64 // calls in the previous periods
+		var later int64 // number of calls in the previous periods
 		for _, f := range files {
 			if looksInto(f, &asks) {
 				due, err := w.dueIn(ctx, snapshot, f, &asks)
@@ -90,11 +90,11 @@ func looksInto(f *layout.File, a *calls.Asking) bool {
 	return false
 }
 
-// kindRows is about how many of the newest calls determine which kinds have transcripts.
+// kindRows is the approximate number of newest calls that determine which kinds have transcripts.
 const kindRows = 50_000
 
-// Kinds counts, for the newest calls of the last commit, which kinds had transcripts in their
-// records and which had none.
+// Kinds counts, among the newest calls of the last commit, those whose records had transcripts and
+// those whose records had none, by kind.
 func (w *Warehouse) Kinds(ctx context.Context) (calls.Kinds, error) {
 	w.mu.Lock()
 	known, of := w.kinds, w.current
@@ -144,9 +144,10 @@ func (w *Warehouse) DueCount(scope calls.DueScope) int64 {
 	return n
 }
 
-// Unverified yields the calls of the last commit whose transcript came from v2 and was not compared
-// with that of v3 yet, with their turns: newest period first, in each by start. Only with all are
-// those included that this run has changed. A call is valid until the next one is requested.
+// Unverified yields the calls of the last commit, with their turns, whose transcript came from v2
+// and was not yet compared with that of v3: newest period first, within a period by start. Calls
+// that this run has changed are included only with all. A call is valid until the next one is
+// requested.
 func (w *Warehouse) Unverified(ctx context.Context, all bool) iter.Seq2[*calls.Call, error] {
 	return func(yield func(*calls.Call, error) bool) {
 		enough := errors.New("enough")
@@ -192,8 +193,8 @@ func (w *Warehouse) Bulk() schema.Bulk {
 	return schema.Bulk{}
 }
 
-// Resting returns until when an operation rests, as of the last commit; the zero value but for its
-// name if it does not.
+// Resting returns how long an operation rests, as of the last commit. If it does not rest, only the
+// name in the result is set.
 func (w *Warehouse) Resting(of string) schema.Rest {
 	if s := w.Snapshot(); s != nil {
 		if r, ok := s.Manifest.Resting[of]; ok {
@@ -203,16 +204,16 @@ func (w *Warehouse) Resting(of string) schema.Rest {
 	return schema.Rest{Of: of}
 }
 
-// Unlisted removes from ids all but those of calls that are neither in the last commit among those
-// that started from from to to, ms UTC, both inclusive, nor forgotten.
+// Unlisted removes from ids forgotten calls, and calls in the last commit that started between from
+// and to (ms UTC, both inclusive).
 func (w *Warehouse) Unlisted(ctx context.Context, from, to int64, ids map[string]bool) error {
 	return w.strike(ctx, from, to, ids, func(t *table.Reader) error {
 		return t.Each([]string{"call_id"}, func(row []parquet.Value) { delete(ids, string(row[0].ByteArray())) })
 	})
 }
 
-// Unasked is [Warehouse.Unlisted], but also leaves the ids of calls that the last commit has and
-// whose record it lacks.
+// Unasked is like [Warehouse.Unlisted], but keeps the ids of calls in the last commit whose own
+// record it lacks.
 func (w *Warehouse) Unasked(ctx context.Context, from, to int64, ids map[string]bool) error {
 	return w.strike(ctx, from, to, ids, func(t *table.Reader) error {
 		t.Pick("call_id", "transcript_state", "turn_count")
@@ -224,7 +225,7 @@ func (w *Warehouse) Unasked(ctx context.Context, from, to int64, ids map[string]
 	})
 }
 
-// strike removes forgotten calls from ids, and calls read with every file that may hold calls of a
+// strike removes forgotten calls from ids, and passes to read every file that may hold calls of a
 // range.
 func (w *Warehouse) strike(ctx context.Context, from, to int64, ids map[string]bool, read func(*table.Reader) error) error {
 	w.mu.Lock()
@@ -243,12 +244,12 @@ func (w *Warehouse) strike(ctx context.Context, from, to int64, ids map[string]b
 	return nil
 }
 
-// Unsettled returns the places of the last commit's calls that are neither settled nor expired by
-// now and started at from or later, but before to: newest first. Calls with fewer than apart others
+// Unsettled returns the places of the last commit's calls that started at from or later, but before
+// to, and are neither settled nor expired by now: newest first. Calls with fewer than apart others
 // between them share a place.
 func (w *Warehouse) Unsettled(ctx context.Context, from, to, apart int64) (places []calls.Place, err error) {
 	r := w.reader()
-	between := apart // calls since the last one that was found
+	between := apart // number of calls since the last one found
 	for _, f := range slices.Backward(r.Files(schema.Calls.Name)) {
 		if f.Unsettled == 0 || f.MinStart == nil || *f.MinStart >= to || *f.MaxStart < from {
 			between += f.Rows
@@ -275,7 +276,7 @@ func (w *Warehouse) Unsettled(ctx context.Context, from, to, apart int64) (place
 	return places, nil
 }
 
-// unsettledRow holds, for a call with a start, whether more data is expected.
+// unsettledRow is a call with a start. unsettled means that more data is expected.
 type unsettledRow struct {
 	start     int64
 	unsettled bool
@@ -302,17 +303,18 @@ func (w *Warehouse) Coverage() []schema.Span {
 	return nil
 }
 
-// Belong sets the owner of the calls for the following commits.
+// Belong sets the origin of the calls for the following commits.
 func (w *Warehouse) Belong(o layout.Origin) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.origin = &o
 }
 
-// Known are the calls and agents in a warehouse.
+// Known holds the calls and agents of a warehouse.
 type Known struct{ Calls, Agents map[string]bool }
 
-// knownRows is about how many of the newest calls identify an organisation by their ids and agents.
+// knownRows is the approximate number of newest calls whose ids and agents identify an
+// organisation.
 const knownRows = 10_000
 
 // Newest returns the ids of the newest calls and of their agents.
@@ -338,7 +340,7 @@ func (w *Warehouse) Newest() (*Known, error) {
 	return k, nil
 }
 
-// Aging returns the number of calls that the next commit would drop, since they started before
+// Aging returns the number of calls that the next commit would drop because they started before
 // Options.KeepFrom, and the number of all calls. A call without a start stays.
 func (w *Warehouse) Aging() (aged, total int64, err error) {
 	s := w.Snapshot()
@@ -373,7 +375,7 @@ func (w *Warehouse) Between(ctx context.Context, from, to int64) (n int64, err e
 		case f.MinStart == nil || *f.MinStart >= to || *f.MaxStart < from:
 			continue
 		case *f.MinStart >= from && *f.MaxStart < to:
-			n += f.Rows // or less, if some have no start
+			n += f.Rows // or fewer, if some have no start
 			continue
 		}
 		in, err := w.started(s, f, from, to)

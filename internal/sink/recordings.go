@@ -15,8 +15,8 @@ import (
 	"callhouse/internal/sink/table"
 )
 
-// Archive records the address of the archive of recordings in the next commits. Then these also
-// store the new link of a call whose recording is due, although nothing else of the call changed.
+// Archive records the address of the archive of recordings in the next commits. They then also
+// store the new link of a call whose recording is due, even if nothing else in the call changed.
 func (w *Warehouse) Archive(address string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -35,13 +35,13 @@ func (w *Warehouse) Archived() string {
 }
 
 // RecordingsDue yields the calls of the last commit whose recording is still to be archived: newest
-// period first, and in each the newest call.
+// period first, and newest call first within a period.
 func (w *Warehouse) RecordingsDue(ctx context.Context) iter.Seq2[calls.Recording, error] {
 	return w.recordings(ctx, func(f *layout.File) bool { return f.Unarchived == nil || *f.Unarchived > 0 }, (*calls.Call).RecordingDue)
 }
 
-// RecordingsToDelete yields the calls of the last commit whose recording is withheld, and of which a
-// file may still be there.
+// RecordingsToDelete yields the calls of the last commit whose recording is withheld but may still
+// have a file.
 func (w *Warehouse) RecordingsToDelete(ctx context.Context) iter.Seq2[calls.Recording, error] {
 	s := w.Snapshot()
 	return w.recordings(ctx, func(f *layout.File) bool {
@@ -53,8 +53,8 @@ func (w *Warehouse) RecordingsToDelete(ctx context.Context) iter.Seq2[calls.Reco
 	})
 }
 
-// RecordingsBefore yields the calls that started before a time, or were first seen before if they
-// have no start, and whose recording is stored, or due and no longer wanted.
+// RecordingsBefore yields the calls that started before a time (or, without a start, were first
+// seen before it) and whose recording is stored, or is due but no longer wanted.
 func (w *Warehouse) RecordingsBefore(ctx context.Context, before time.Time) iter.Seq2[calls.Recording, error] {
 	s := w.Snapshot()
 	return w.recordings(ctx, func(f *layout.File) bool {
@@ -78,7 +78,7 @@ func (w *Warehouse) recordings(ctx context.Context, in func(*layout.File) bool, 
 			if !in(f) {
 				continue
 			}
-			var last *calls.Recording // of those yielded
+			var last *calls.Recording // the last one yielded
 			for more := true; more; {
 				found, err := someRecordings(ctx, r, f.Period, of, last)
 				if err != nil {
@@ -96,11 +96,11 @@ func (w *Warehouse) recordings(ctx context.Context, in func(*layout.File) bool, 
 	}
 }
 
-// someOfPeriod is how many of the calls of a period are in memory at a time.
+// someOfPeriod is the maximum number of a period's calls in memory at a time.
 const someOfPeriod = 4096
 
-// someRecordings returns the last of the chosen calls of a period that come before another, if that
-// is given: the latest first.
+// someRecordings returns the last of the chosen calls of a period, latest first; if before is
+// given, the last ones before it.
 func someRecordings(ctx context.Context, r *snapshot.Reader, period string, of func(*calls.Call) bool, before *calls.Recording) (
 	[]calls.Recording, error) {
 	ring := make([]calls.Recording, 0, 16)

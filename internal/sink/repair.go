@@ -15,9 +15,10 @@ import (
 )
 
 // Repair verifies the current snapshot and, if it is damaged, commits one that holds only what can
-// be proven: see [repair.Plan] for the rest. The next listing covers what was given up. row makes a
-// row of the table runs from the plan. With dry nothing is changed. The warehouse must be opened
-// with Options.Adopt: otherwise a lost link current or a damaged manifest prevents the opening.
+// be proven: see [repair.Plan] for the rest. The next listing fetches the lost data again. row
+// makes a row of the table runs from the plan. With dry it changes nothing. The warehouse must be
+// opened with Options.Adopt: otherwise a lost link current or a damaged manifest prevents the
+// opening.
 //
 // A fault that remains afterwards is a *StillDamagedError.
 func (w *Warehouse) Repair(ctx context.Context, dry bool, row func(*repair.Plan) schema.Run,
@@ -99,7 +100,7 @@ func (w *Warehouse) mend(ctx context.Context, plan *repair.Plan, run schema.Run)
 	} else if n > 0 {
 		w.notice("%d pins were unreadable and removed; query catalog pins a catalog again when it writes it", n)
 	}
-	// A killed run may have listed the data that is now given up, and recorded it as covered.
+	// A killed run may have listed the data that is now lost, and recorded it as covered.
 	for _, run := range w.Leftover() {
 		w.lostRun(run)
 	}
@@ -112,7 +113,7 @@ func (w *Warehouse) mend(ctx context.Context, plan *repair.Plan, run schema.Run)
 	return w.goOn(made.Snapshot, nil)
 }
 
-// clearCurrent moves a folder away that is in the place of the link current, as after a copy that
+// clearCurrent moves aside a folder that is in place of the link current, as after a copy that
 // followed links.
 func (w *Warehouse) clearCurrent() error {
 	path := filepath.Join(w.opts.Root, layout.CurrentName)
@@ -123,7 +124,7 @@ func (w *Warehouse) clearCurrent() error {
 	return errors.Join(err, w.setAside(path))
 }
 
-// setAside moves an object that is not ours out of our place. Nothing in it is lost.
+// setAside moves a foreign object out of the way. Nothing in it is lost.
 func (w *Warehouse) setAside(path string) error {
 	away := filepath.Join(w.opts.Root, "aside-"+disk.NewID())
 	if err := w.opts.FS.Rename(path, away); err != nil {

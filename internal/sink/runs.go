@@ -12,15 +12,16 @@ import (
 	"callhouse/internal/sink/disk"
 )
 
-// Commit commits everything that was put before it. row is called once, with the totals of the run
-// including this commit, and returns the run's row of the table runs. On failure the last snapshot
-// stays current and the journal stays.
+// Commit commits everything put so far. It calls row once, with the totals of the run including
+// this commit, for the run's row of the table runs. On failure the last snapshot and the journal
+// stay.
 func (w *Warehouse) Commit(ctx context.Context, row func(total Stats, commits int64) schema.Run) error {
 	return w.commitRun(ctx, row, nil, func(*commit.Input) {})
 }
 
 // Finish is Commit for the end of an uninterrupted run. It also compacts months that are over and
-// settled, a few per night. If an interrupt or a full disk stops it, it commits without compacting.
+// settled, a few per night. If an interrupt or a full disk prevents that, it commits without
+// compacting.
 func (w *Warehouse) Finish(ctx context.Context, row func(total Stats, commits int64) schema.Run) error {
 	err := w.commitRun(ctx, row, nil, func(in *commit.Input) { in.Compact = commit.Nightly })
 	if err != nil && (ctx.Err() != nil || disk.IsNoSpace(err)) {
@@ -30,7 +31,7 @@ func (w *Warehouse) Finish(ctx context.Context, row func(total Stats, commits in
 }
 
 // commitRun makes a commit of this run. read returns its input; nil reads the journal. It first
-// peeks at each record; if that was wrong, all are decoded.
+// peeks at each record; if a peek was wrong, it decodes all records.
 func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema.Run,
 	read func(exact bool) (*commit.Intake, error), prepare func(*commit.Input)) error {
 	w.committing.Lock()
@@ -48,7 +49,7 @@ func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema
 	if read == nil {
 		read = func(exact bool) (*commit.Intake, error) { return w.readJournal(refs, exact) }
 	} else {
-		refs = nil // the journal waits for its own commit
+		refs = nil // the journal waits for a commit of its own
 	}
 	var made *commit.Result
 	var wrote schema.Run
@@ -88,12 +89,12 @@ func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema
 		w.notice("an older version stored secrets in %d objects and changes of them: they are withheld now; "+
 			"extract secrets lists them, and extract migrate checks the rest", n)
 	}
-	w.proofs.Add(made.Made) // not those that it linked, which are unproven
+	w.proofs.Add(made.Made) // only those it wrote: linked ones are unproven
 	w.noteRecorded(wrote)
 	return w.goOn(made.Snapshot, refs)
 }
 
-// readJournal reads segments, and records which parts cannot be read.
+// readJournal reads segments, and records which parts are unreadable.
 func (w *Warehouse) readJournal(refs []layout.Segment, exact bool) (*commit.Intake, error) {
 	in, err := commit.ReadIntake(w.opts.FS, w.opts.Root, refs, w.forgotten, exact)
 	if err != nil {
@@ -102,15 +103,15 @@ func (w *Warehouse) readJournal(refs []layout.Segment, exact bool) (*commit.Inta
 	for _, l := range in.Broken {
 		w.lostJournal(l)
 	}
-	// The lost part may have been on the pages that these represent.
+	// The lost part may include some of the pages of these spans.
 	in.Covered = slices.DeleteFunc(in.Covered, func(s commit.Covered) bool { return !w.hasAll(s.Run) })
 	return in, nil
 }
 
-// Record commits only the run's row of the table runs: for a run that cannot commit its data, or
-// whose row was wrong. Fetched data stays in the journal. If even the row cannot be written, as on
-// a full disk, the lock file keeps a note of the run, and the next run writes its row, without
-// counts.
+// Record commits only the run's row of the table runs, for a run that cannot commit its data, or
+// whose row was wrong. Fetched data stays in the journal. If even the row cannot be written, for
+// example on a full disk, the lock file keeps a note of the run, and the next run writes the row,
+// without counts.
 func (w *Warehouse) Record(ctx context.Context, run schema.Run) error {
 	made, err := w.maintain(func(b commit.Base) (*commit.Result, error) {
 		return b.Restore(ctx, b.Old, w.stamp(), func(s commit.Stats) schema.Run {
@@ -129,7 +130,7 @@ func (w *Warehouse) Record(ctx context.Context, run schema.Run) error {
 	return err
 }
 
-// Unrecorded means that this run gets no row.
+// Unrecorded marks this run as one without a row.
 func (w *Warehouse) Unrecorded() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -145,11 +146,11 @@ func (w *Warehouse) noteUnrecorded(cause error, problem string) error {
 	if cause != nil {
 		text = cause.Error()
 	}
-	w.recorded = true // as far as possible
+	w.recorded = true // recorded as well as possible
 	return w.lock.SetLost(append(w.lock.Lost(), disk.Lost{RunID: w.opts.RunID, Error: text, Problem: problem}))
 }
 
-// noteRecorded records that a commit wrote a row, and the missing ones with it.
+// noteRecorded records that a commit wrote this run's row, together with the missing rows.
 func (w *Warehouse) noteRecorded(run schema.Run) {
 	w.mu.Lock()
 	w.unrecorded = nil
@@ -167,7 +168,7 @@ func (w *Warehouse) Runs() ([]schema.Run, error) {
 
 // Recover commits the records that killed runs left in the journal, each under its own run's id.
 // The last of those runs gets a row: killed, with counts that may be too low. A run that failed
-// before it could commit keeps its outcome, and gets its counts. None of this counts for the
+// before it could commit keeps its outcome, and gets its counts. None of this counts towards the
 // present run.
 func (w *Warehouse) Recover(ctx context.Context) (commit.Stats, error) {
 	killed := w.Leftover()

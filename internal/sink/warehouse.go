@@ -47,19 +47,19 @@ type Options struct {
 	// Country is the region in which telephone numbers without a country code are read, such as KR;
 	// empty: that of the warehouse's last commit.
 	Country string
-	// Spent is a file outside of the warehouse. It keeps the requests of runs that failed before
-	// there was anything to commit, for the next run's budget. Empty: they are not kept.
+	// Spent is a file outside of the warehouse. It records, for the next run's budget, the requests
+	// of runs that failed before they had anything to commit. Empty: no record.
 	Spent string
-	// Delete deletes recordings from the archive at an address. It returns those of which a file may
-	// be left, and why. nil: none can be deleted.
+	// Delete deletes recordings from the archive at an address. It returns those that may still
+	// have a file, and the reason. nil: none can be deleted.
 	Delete func(ctx context.Context, archive string, list []layout.Deletion) (files, bytes int64, left []layout.Deletion, err error)
 	// Records means that this is a run with a row in the table runs. If it cannot write the row,
 	// the next run does.
 	Records bool
-	// Follow means that this is no run, but follows the service.
+	// Follow is set if this is not a run, but follows the service.
 	Follow *disk.Follow
 	// ProblemOf returns the one word for an error, for the row of a run that could not even open
-	// the warehouse; nil: none is stored.
+	// the warehouse; nil: no word is stored.
 	ProblemOf func(error) string
 }
 
@@ -79,27 +79,27 @@ type Warehouse struct {
 	mu        sync.Mutex
 	current   *layout.Snapshot     // nil: nothing committed yet
 	forgotten *snapshot.Tombstones // of current
-	amnesia   bool                 // they are damaged, and given up
-	sealed    []layout.Segment     // durable, not yet committed
-	leftover  []layout.Segment     // those of sealed that earlier runs left
+	amnesia   bool                 // the tombstones are damaged and given up
+	sealed    []layout.Segment     // durable, but not yet committed
+	leftover  []layout.Segment     // those of sealed that earlier runs left behind
 	total     Stats                // of all commits of this run
 	commits   int64
 	masker    *mask.Mask        // nil: nothing is masked
-	mask      *layout.Mask      // entry of commits about masks; nil: that of the last one
+	mask      *layout.Mask      // entry about masks for commits; nil: that of the last commit
 	redaction *layout.Redaction // the same about redaction
 
-	archive    string         // address of the archive of recordings, for commits; empty: that of the last one
-	origin     *layout.Origin // entry of commits about it; nil: that of the last one
+	archive    string         // address of the archive of recordings, for commits; empty: that of the last commit
+	origin     *layout.Origin // entry about the origin for commits; nil: that of the last commit
 	unrecorded []schema.Run   // rows that earlier runs could not write
 	recorded   bool           // the run's last row is committed
 
-	kinds      snapshotKinds    // of the snapshot for which they were counted
-	proofs     *snapshot.Proofs // the files that were compared with their checksums
+	kinds      snapshotKinds    // counted for this snapshot
+	proofs     *snapshot.Proofs // files already compared with their checksums
 	strange    []string         // paths of foreign objects in the journal
 	notices    []string         // faults found and repaired, for the run's report
 	incomplete map[string]bool  // runs whose journals lost a part, so that their recorded coverage may be wrong
 
-	madeKey bool // the key of the masks was made, but not used yet
+	madeKey bool // the mask key was created, but not used yet
 
 	retirer snapshot.Retirer
 
@@ -116,7 +116,7 @@ func (w *Warehouse) notice(format string, args ...any) {
 	}
 }
 
-// lostJournal records that a part of a run's journal cannot be read.
+// lostJournal records that part of a run's journal is unreadable.
 func (w *Warehouse) lostJournal(l journal.Loss) {
 	w.notice("%s; its calls are listed and fetched again", l.What)
 	w.lostRun(l.Run)
@@ -132,7 +132,7 @@ func (w *Warehouse) lostRun(run string) {
 	w.incomplete[run] = true
 }
 
-// hasAll reports whether all of a run's journal could be read.
+// hasAll reports whether a run's whole journal was readable.
 func (w *Warehouse) hasAll(run string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -140,7 +140,7 @@ func (w *Warehouse) hasAll(run string) bool {
 }
 
 // Notices returns the faults that were found and repaired since the warehouse was opened, as
-// sentences for the run's report and its log.
+// sentences for the run's report and log.
 func (w *Warehouse) Notices() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -158,7 +158,7 @@ func (w *Warehouse) Keep(from time.Time) (was time.Time) {
 // RunID returns the id with which the warehouse was opened.
 func (w *Warehouse) RunID() string { return w.opts.RunID }
 
-// Leftover returns the earlier runs that left uncommitted records: they were killed.
+// Leftover returns the earlier runs with uncommitted records. They were killed.
 func (w *Warehouse) Leftover() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -176,13 +176,14 @@ func (w *Warehouse) Recall() []disk.Spend { return w.spent }
 
 // Note stores a request for later runs, in one slot of a ring.
 func (w *Warehouse) Note(slot int, s disk.Spend) error {
-	// One at a time: each that waits for the disk would hold a thread permanently.
+	// One at a time: every goroutine waiting for the disk would occupy a thread, which is never
+	// freed.
 	w.noting.Lock()
 	defer w.noting.Unlock()
 	return w.lock.Note(slot, s)
 }
 
-// SetFollow tells others how this process follows the service: see [Options].
+// SetFollow publishes how this process follows the service: see [Options].
 func (w *Warehouse) SetFollow(f disk.Follow) error {
 	w.noting.Lock()
 	defer w.noting.Unlock()
@@ -241,8 +242,8 @@ func (w *Warehouse) Totals() (Stats, int64) {
 	return all, w.commits
 }
 
-// goOn continues from a snapshot that was just published, and removes the segments that it holds.
-// The commit is valid: if the removal fails, the next opening repeats it.
+// goOn continues from a snapshot that was just published, and removes the journal segments that it
+// includes. The commit is valid even if the removal fails; the next opening repeats it.
 func (w *Warehouse) goOn(made *layout.Snapshot, refs []layout.Segment) error {
 	w.mu.Lock()
 	w.current = made
@@ -266,8 +267,8 @@ func (w *Warehouse) stamp() commit.Stamp {
 	return commit.Stamp{Mask: w.mask, Redaction: w.redaction, Origin: w.origin, Archive: w.archive}
 }
 
-// maintain commits a change of the files that changes no call. It leaves the journal alone, and
-// adds no row to the table runs.
+// maintain commits a change of files that changes no call. It does not touch the journal, and adds
+// no row to the table runs.
 func (w *Warehouse) maintain(change func(commit.Base) (*commit.Result, error)) (*commit.Result, error) {
 	w.committing.Lock()
 	defer w.committing.Unlock()

@@ -10,9 +10,9 @@ import (
 	"callhouse/internal/wire/scan"
 )
 
-// This file converts single values into columns. Each method takes the value of field f of the
-// object that p patches, sent as v and neither null nor absent. It leaves to p whatever the column
-// cannot reproduce.
+// The methods in this file convert single values into columns. v is the value of field f of the
+// object that p patches; it is neither null nor absent. Anything that the column cannot reproduce
+// goes to p.
 
 // take reports whether v is a value, and records in p any departure from the normal form. shown are
 // the fields that the service sends even when null.
@@ -29,7 +29,8 @@ func take(p *patch, f Field, v *scan.Value, shown fieldSet) bool {
 }
 
 // set puts a value into the cell of its column. The cell is null, and stays null if the value does
-// not fit the column. Cells are set in place: returning them costs a tenth of decoding.
+// not fit the column. Cells are set in place, because returning them would take a tenth of the
+// decoding time.
 func (d *Decoder) set(cell *parquet.Value, p *patch, f Field, v *scan.Value, c *schema.Column) {
 	switch c.Type {
 	case schema.Text, schema.Word:
@@ -99,8 +100,8 @@ func (d *Decoder) json(p *patch, f Field, v *scan.Value) []byte {
 	return d.arena[from:len(d.arena):len(d.arena)]
 }
 
-// instant converts a value for columns of type Timestamp: a number of milliseconds; or a string of
-// the same, or of a date and time as in RFC 3339, with or without a zone.
+// instant converts a value for columns of type Timestamp: a number of milliseconds, a string with
+// such a number, or a string with a date and time as in RFC 3339, with or without a zone.
 func (d *Decoder) instant(p *patch, f Field, v *scan.Value) schema.Opt[int64] {
 	n, kind := int64(0), DriftMisfit
 	switch v.Shape {
@@ -144,7 +145,7 @@ func (d *Decoder) integer(p *patch, f Field, v *scan.Value) schema.Opt[int64] {
 }
 
 // exact converts a value for columns of type Exact. The service sends a number, or a string with an
-// amount; the other of the two is converted.
+// amount; if it sends the other form, that is converted.
 func (d *Decoder) exact(p *patch, f Field, v *scan.Value, amount bool) parquet.Value {
 	b, ok := d.numeral(p, f, v)
 	if !ok {
@@ -182,7 +183,7 @@ func (d *Decoder) boolean(p *patch, f Field, v *scan.Value) schema.Opt[bool] {
 	return schema.Opt[bool]{}
 }
 
-// numeral returns the text of a number, or of a string that is spelled as one. Any other value is a
+// numeral returns the text of a number, or of a string spelled like one. Any other value is a
 // misfit.
 func (d *Decoder) numeral(p *patch, f Field, v *scan.Value) ([]byte, bool) {
 	switch v.Shape {
@@ -197,8 +198,8 @@ func (d *Decoder) numeral(p *patch, f Field, v *scan.Value) ([]byte, bool) {
 	return nil, false
 }
 
-// respell keeps a number in extra if the column would not reproduce it as it was sent: if its shape
-// is not the rule's, or its spelling differs.
+// respell keeps a number in extra if the column would not reproduce it as sent, because its shape
+// is not the rule's or its spelling differs.
 func (d *Decoder) respell(p *patch, f Field, v *scan.Value, rule scan.Shape, spelled, sent []byte) {
 	if v.Shape != rule {
 		d.drift(p.path(f), DriftConverted)
@@ -208,7 +209,7 @@ func (d *Decoder) respell(p *patch, f Field, v *scan.Value, rule scan.Shape, spe
 	}
 }
 
-// misfit keeps a value in extra that the column cannot hold.
+// misfit keeps a value that the column cannot hold in extra.
 func (d *Decoder) misfit(p *patch, f Field, v *scan.Value) {
 	p.keep(f, v)
 	d.drift(p.path(f), DriftMisfit)

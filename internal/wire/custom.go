@@ -7,13 +7,13 @@ import (
 	"callhouse/internal/wire/scan"
 )
 
-// custom decodes and rebuilds a field that is more than a value in a column.
+// custom decodes and rebuilds a field that is more than a plain value in a column.
 type custom interface {
 	decode(d *Decoder, p *part, f Field)
 	rebuild(r *rebuild, f Field)
 }
 
-// customOf returns the custom handling of a field of an object of table t; nil if its type is
+// customOf returns the custom handling of a field of an object in table t; nil if its type is
 // enough.
 func (c *codec) customOf(t *schema.Table, f Field, s *slot) custom {
 	switch col := s.column; {
@@ -37,8 +37,8 @@ func (c *codec) customOf(t *schema.Table, f Field, s *slot) custom {
 	return nil
 }
 
-// duration is a field with [schema.Column.Between]. v3 never sends it and v2 may omit it. It is
-// then the time from the one column to the other.
+// duration is a field with [schema.Column.Between]. v3 never sends it and v2 may omit it; its value
+// is then the time from one column to the other.
 type duration struct{ col, from, to int }
 
 func (c duration) decode(d *Decoder, p *part, f Field) {
@@ -65,7 +65,7 @@ func (c duration) decode(d *Decoder, p *part, f Field) {
 func (c duration) rebuild(r *rebuild, f Field) {
 	v := r.row[c.col]
 	if r.source == schema.V3 && !r.patch.as.has(f) {
-		v = parquet.Value{} // derived
+		v = parquet.Value{} // derived from the columns
 	}
 	r.leaf(f, v)
 }
@@ -87,8 +87,8 @@ func (c optOutFlag) decode(d *Decoder, p *part, f Field) {
 
 func (c optOutFlag) rebuild(r *rebuild, f Field) { r.leaf(f, r.row[c.col]) }
 
-// optedOut reports whether a value of such a flag forbids storage: any value except false, "false"
-// and null, if one was sent.
+// optedOut reports whether a value of such a flag forbids storage: any sent value except false,
+// "false" and null.
 func optedOut(v *scan.Value) bool {
 	switch v.Shape {
 	case scan.IsAbsent, scan.IsNull, scan.IsFalse:

@@ -14,20 +14,20 @@ import (
 )
 
 // Decoder decodes the JSON of objects. Its zero value is ready for use. It is meant to be reused,
-// by one goroutine at a time: in the steady state it allocates nothing.
+// by one goroutine at a time: after warming up, it allocates nothing.
 //
 // # Ownership
 //
 // The texts of a decoded object alias the body if they are verbatim in it, and otherwise the
 // Decoder's own memory (text with escapes removed, extra). So an object is valid until its body is
-// changed or its Decoder is used again; Own makes it permanent. Decode empties the object that it
-// is given and reuses the memory of its rows.
+// changed or its Decoder is used again; Own makes it permanent. Decode empties the given object and
+// reuses the memory of its rows.
 type Decoder struct {
 	// Drift counts the departures from the columns' expectations in the last Decode, for each place
 	// and kind. The next Decode overwrites it, but not its strings.
 	Drift []Drift
-	// MaxParts is the maximum number of list objects and unknown fields together in an object; 0:
-	// any number. Each takes up to a kilobyte of memory while it is converted.
+	// MaxParts is the maximum number of list objects and unknown fields, taken together, in an
+	// object; 0: no limit. Each takes up to a kilobyte of memory during conversion.
 	MaxParts int
 
 	s     scan.Scanner
@@ -36,16 +36,16 @@ type Decoder struct {
 	codec *codec
 	o     *schema.Object // the result
 	parts []part         // by the id of their node
-	spare schema.Rows    // of the list that is kept apart
+	spare schema.Rows    // of the list that is stored separately
 	names map[driftName]string
 
 	count  int  // objects of lists and unknown fields so far
-	forced bool // source was given, not guessed
+	forced bool // source was given, not inferred
 	source schema.Source
 	kind   schema.Kind
 }
 
-// wholeBody is the path in Drift of anything that concerns no single field.
+// wholeBody is the path in Drift for anything that does not concern a single field.
 const wholeBody = "(body)"
 
 // Decode decodes body, the JSON object of one object of a resource, into o. kind is KindItem for an
@@ -54,10 +54,10 @@ const wholeBody = "(body)"
 //
 // It sets every column that comes from the service, and the source. The other columns are null.
 //
-// It fails, with a *scan.Error inside, only if body is not one JSON object of valid syntax (RFC
-// 8259, no deeper than 1,000 levels), has more than MaxParts parts, or has no usable id: a string
-// that is not empty, or a number, which becomes its text. Any other departure is counted in Drift.
-// Of a repeated name the last value counts, as everywhere in encoding/json.
+// It fails, with an error that wraps a *scan.Error, only if body is not one JSON object of valid
+// syntax (RFC 8259, at most 1,000 levels deep), has more than MaxParts parts, or has no usable id:
+// a non-empty string, or a number, which becomes its text. Any other departure is counted in Drift.
+// If a name is repeated, the last value counts, as in encoding/json.
 //
 // If the flag of [schema.Column.OptOut] is anything but false, null or absent, Withheld and unknown
 // fields are dropped.
@@ -76,7 +76,7 @@ func (d *Decoder) Decode(of *schema.Resource, body []byte, kind schema.Kind, o *
 	d.o, d.kind, d.count = o, kind, 0
 	d.Drift = d.Drift[:0]
 	if d.arena = d.arena[:0]; d.arena == nil {
-		d.arena = make([]byte, 0, 1<<12) // so that no slice of it is ever nil
+		d.arena = make([]byte, 0, 1<<12) // so that no slice of it is nil
 	}
 	for i := range d.parts {
 		d.parts[i].patch.reset(d.parts[i].node)
@@ -95,7 +95,7 @@ func (d *Decoder) Decode(of *schema.Resource, body []byte, kind schema.Kind, o *
 	return d.whole(replaced)
 }
 
-// whole makes the row of the object from the values that scan found.
+// whole makes the object's row from the values that scan found.
 func (d *Decoder) whole(replaced bool) error {
 	p := &d.parts[0]
 	if !d.forced {
@@ -133,7 +133,7 @@ func (d *Decoder) fields(p *part, row schema.Row) {
 		f := Field(bits.TrailingZeros64(uint64(todo)))
 		s := &p.slots[f]
 		switch {
-		case p.plain.has(f): // most are, and most of these are simple texts
+		case p.plain.has(f): // most fields are, and most of these are simple texts
 			if v := &p.vals[f]; v.Shape == scan.IsString && v.Marks == 0 && s.simple {
 				row[s.col] = parquet.ByteArrayValue(v.Raw[1 : len(v.Raw)-1])
 			} else {
@@ -167,7 +167,7 @@ func (d *Decoder) field(p *part, f Field, row schema.Row, shown fieldSet) {
 		in := &d.parts[s.inner.id]
 		d.fields(in, row)
 		d.driftUnknown(&in.patch)
-		// Extra has a patch for it if it departs from the rule, or if everything in it is null.
+		// Extra has a patch for it if it departs from the rule, or if all its values are null.
 		if in.empty(d.o, row) || !in.patch.isEmpty() {
 			p.patch.over = append(p.patch.over, override{f: f, sub: &in.patch})
 		}
@@ -176,9 +176,9 @@ func (d *Decoder) field(p *part, f Field, row schema.Row, shown fieldSet) {
 	}
 }
 
-// group converts fields with the same meaning under different names or in different shapes, of
-// which each version of the API has some. Those of the object's own version count. If they have no
-// value, the others count; if they have one, the others are unknown fields.
+// group converts fields that mean the same under different names or in different shapes, of which
+// each version of the API has some. Those of the object's own version count. If they have no value,
+// the others count; if they have one, the others become unknown fields.
 func (d *Decoder) group(p *part, group fieldSet, row schema.Row, shown fieldSet) {
 	own, others, fits := fieldSet(0), fieldSet(0), true
 	for g := group; g != 0; g &= g - 1 {
@@ -214,7 +214,7 @@ func (d *Decoder) group(p *part, group fieldSet, row schema.Row, shown fieldSet)
 	}
 }
 
-// demote makes a known field an unknown one. Like every unknown field, it is lost if the object is
+// demote makes a known field an unknown one. Like any unknown field, it is lost if the object is
 // opted out.
 func (d *Decoder) demote(p *part, f Field) {
 	v, path := &p.vals[f], p.slots[f].path
@@ -228,9 +228,9 @@ func (d *Decoder) demote(p *part, f Field) {
 	d.drift(path, DriftUnknownField)
 }
 
-// guessSource distinguishes v3 from v2 by the name of the key. If that is v2's, or both are there,
-// it counts which version the other names belong to. So a single field under its other name does
-// not change the result.
+// guessSource distinguishes v3 from v2 by the name of the key. If that is v2's, or if both names
+// exist, it counts which version the other names belong to. So a single field under its other name
+// does not change the result.
 func (d *Decoder) guessSource(p *part) schema.Source {
 	sent := p.has | p.nulls
 	key := p.slots[0].group
@@ -241,15 +241,15 @@ func (d *Decoder) guessSource(p *part) schema.Source {
 	return schema.V2
 }
 
-// optedOut reports whether the object may not be stored as a whole.
+// optedOut reports whether the object must not be stored completely.
 func (d *Decoder) optedOut() bool {
 	return d.codec.optOut != unknown && optedOut(&d.parts[0].vals[d.codec.optOut])
 }
 
 // withhold drops the data of an opted-out object that must not be stored, as if the service had
-// sent null, and counts it.
+// sent null, and counts it as drift.
 func (d *Decoder) withhold(replaced bool) {
-	d.Drift = d.Drift[:0] // it names the dropped fields
+	d.Drift = d.Drift[:0] // its entries name the dropped fields
 	if replaced {
 		d.drift(wholeBody, DriftReplaced)
 	}

@@ -2,17 +2,17 @@ package wire
 
 import "callhouse/internal/schema"
 
-// DriftKind is a kind of departure of the service's JSON from the columns' expectations. No
+// DriftKind is a way in which the service's JSON departs from the columns' expectations. No
 // departure is an error, and none loses data, except as described at DriftWithheld and
 // DriftReplaced.
 type DriftKind uint8
 
 const (
 	// DriftConverted is a value of another JSON type that equals a value of the column's type: the
-	// column has that value, extra has the text as sent.
+	// column has that value, and extra the text as sent.
 	DriftConverted DriftKind = iota + 1
-	// DriftMisfit is a value that equals none of the column's type: the column is null, extra has
-	// the text as sent.
+	// DriftMisfit is a value that equals none of the column's type: the column is null, and extra
+	// has the text as sent.
 	DriftMisfit
 	// DriftUnknownField is a field without a column: it is in extra.
 	DriftUnknownField
@@ -52,8 +52,8 @@ type Drift struct {
 	Count int
 }
 
-// Limits on the cost of hostile field names: beyond them an unknown field is counted under the path
-// otherFields of its parent.
+// Limits on the cost of hostile field names. Beyond them, unknown fields are counted under the path
+// otherFields of their parent.
 const (
 	maxDriftName  = 64
 	maxDriftNames = 256
@@ -94,7 +94,7 @@ func (d *Decoder) driftField(prefix string, name []byte, kind DriftKind) {
 	d.drift(path, kind)
 }
 
-// driftName is an unknown field's name as a map key that is looked up without an allocation.
+// driftName is an unknown field's name, used as a map key so that a lookup does not allocate.
 type driftName struct {
 	prefix string
 	len    int

@@ -7,8 +7,8 @@ import (
 	"callhouse/internal/wire/scan"
 )
 
-// The column extra holds what the other columns of its row cannot: together they reproduce the
-// object that the service sent, value for value. It is normally null, which means that there is
+// The column extra holds the data that the other columns of its row cannot: together they reproduce
+// the object that the service sent, value for value. It is normally null, which means that there is
 // nothing to add.
 //
 // It is a JSON object, read as a patch on the object that the columns alone produce (rebuild.go):
@@ -34,8 +34,8 @@ import (
 //   - A name from the service that begins with "$" has one more "$" before it.
 //
 // The order is fixed: "$" with its keys as above, the known fields in the order of their
-// declaration, the others by their names' bytes. So the same values, in whatever order they are
-// sent, result in the same extra. Values are verbatim, including white space and repeated names
+// declaration, the others by their names' bytes. So the same values result in the same extra,
+// whatever order they are sent in. Values are verbatim, including white space and repeated names
 // inside them.
 //
 // "Normally" means: each object declares which fields are sent even when null; an inner object is
@@ -44,7 +44,7 @@ import (
 // transcript_with_tool_calls, and its spoken turns once more as transcript; v3 sends no
 // duration_ms.
 
-// patch is an extra for one object while it is made.
+// patch is the extra of one object while it is made.
 type patch struct {
 	of      *node
 	absent  fieldSet
@@ -56,8 +56,8 @@ type patch struct {
 	unknown []scan.Member
 }
 
-// override is a known field's value that its column cannot reproduce: as sent, or a patch of its
-// own.
+// override is the value of a known field that its column cannot reproduce: as sent, or a patch of
+// its own.
 type override struct {
 	f   Field
 	v   scan.Value
@@ -78,7 +78,7 @@ func (p *patch) isEmpty() bool {
 // path returns the place of a field in the JSON.
 func (p *patch) path(f Field) string { return p.of.slots[f].path }
 
-// keep lets extra hold the value of a known field.
+// keep stores the value of a known field in extra.
 func (p *patch) keep(f Field, v *scan.Value) { p.over = append(p.over, override{f: f, v: *v}) }
 
 // appendPatch appends the text of a patch.
@@ -109,7 +109,7 @@ func appendPatch(dst []byte, p *patch) []byte {
 	return append(dst, '}')
 }
 
-// appendMarks appends the member "$", if there is anything to put into it.
+// appendMarks appends the member "$", unless it would be empty.
 func (p *patch) appendMarks(dst []byte) []byte {
 	whole := len(dst)
 	dst = append(dst, `"$":{`...)
@@ -143,7 +143,7 @@ func (p *patch) appendMarks(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// appendRaw appends the list of members that are no Unicode.
+// appendRaw appends the list of members that are not Unicode.
 func (p *patch) appendRaw(dst []byte, from int) []byte {
 	whole := len(dst)
 	dst = append(scan.Comma(dst, from), `"raw":[`...)
@@ -169,7 +169,7 @@ func (p *patch) appendRaw(dst []byte, from int) []byte {
 	return append(dst, ']')
 }
 
-// sort puts the unknown fields in order and keeps only the last of each name.
+// sort sorts the unknown fields and keeps only the last of each name.
 func (p *patch) sort() {
 	if len(p.unknown) < 2 {
 		return
@@ -186,7 +186,7 @@ func (p *patch) sort() {
 	p.unknown = p.unknown[:n]
 }
 
-// appendName appends a member's name, with the comma and the "$" that it needs.
+// appendName appends a member's name, with a comma and a "$" if needed.
 func appendName(dst []byte, from int, name []byte) []byte {
 	dst = scan.Comma(dst, from)
 	at := len(dst)

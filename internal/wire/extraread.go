@@ -9,7 +9,8 @@ import (
 	"callhouse/internal/wire/scan"
 )
 
-// FieldOf returns the field at a path of a resource's JSON: of the whole, or of an inner object.
+// FieldOf returns the field at a path in a resource's JSON: of the top level, or of an inner
+// object.
 func FieldOf(of *schema.Resource, path string) Field {
 	n := codecOf(of).nodes[0]
 	for {
@@ -34,7 +35,7 @@ func IsEmpty(o *schema.Object, f Field) bool {
 type Extra struct {
 	of                      *node
 	absent, null, empty, as fieldSet
-	is                      []byte     // JSON text, nil if there is none
+	is                      []byte     // JSON text; nil if there is none
 	over                    []override // including the patches of inner objects
 	unknown                 []scan.Member
 }
@@ -67,7 +68,7 @@ func (e Extra) Inside(f Field) Extra {
 	return readPatch(e.at(f).Raw, e.of.slots[f].inner)
 }
 
-// Told reports whether a field with columns was sent as more than null.
+// Told reports whether a field with columns was sent with a value other than null.
 func (e Extra) Told() bool {
 	return slices.ContainsFunc(e.over, func(o override) bool { return o.v.Shape > scan.IsNull })
 }
@@ -84,8 +85,8 @@ func (e *Extra) at(f Field) *scan.Value {
 
 var noVal scan.Value // never written
 
-// readPatch reads an extra, or the part of it that patches an inner object. It is lenient: it skips
-// anything that appendPatch did not write.
+// readPatch reads an extra, or the part of it that patches an inner object. It is lenient, and
+// skips anything that appendPatch did not write.
 func readPatch(text []byte, of *node) Extra {
 	e := Extra{of: of}
 	for m := range scan.Members(text) {
@@ -101,7 +102,7 @@ func readPatch(text []byte, of *node) Extra {
 	return e
 }
 
-// add adds a member: by its field, if the name is known.
+// add adds a member, by its field if the name is known.
 func (e *Extra) add(m scan.Member) {
 	if f := e.of.find(m.Name); f == unknown {
 		e.unknown = append(e.unknown, m)

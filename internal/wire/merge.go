@@ -10,8 +10,8 @@ import (
 )
 
 // Merge folds the known state of an object into a newer response: new becomes the object's current
-// state. old is not changed. Afterwards new aliases memory of its own, or what old and new aliased.
-// Its columns without a place in the JSON must not be relied on.
+// state. old is not changed. Afterwards new aliases memory of its own, or memory that old and new
+// aliased. Its columns without a place in the JSON are undefined.
 //
 //   - A field that new has wins, even if it is null. A field that new does not have
 //     at all keeps its known value, also inside objects, and in extra.
@@ -19,8 +19,8 @@ import (
 //     one if it is null or holds only nulls and empty lists. One with any content
 //     wins as a whole, as above.
 //   - The same holds for a list with a [schema.Column.Count] that is null or empty.
-//   - The flag of [schema.Column.OptOut] removes what is [schema.Column.Withheld] and
-//     unknown fields, including known ones. It remains until false is sent.
+//   - The flag of [schema.Column.OptOut] removes [schema.Column.Withheld] and unknown
+//     fields, also those of old. It remains until false is sent.
 func Merge(old, new *schema.Object) {
 	c := codecOf(new.Of)
 	if c.plainMerge(old, new) {
@@ -30,7 +30,7 @@ func Merge(old, new *schema.Object) {
 	}
 }
 
-// Without returns an object as if some of its fields had not been sent, though they are expected.
+// Without returns an object as if some expected fields had not been sent.
 func Without(o *schema.Object, fields ...string) (out schema.Object) {
 	body := []byte{'{'}
 	for m := range scan.Members(AppendJSON(nil, o)) {
@@ -102,7 +102,7 @@ func (n *node) keep(old, new *schema.Object) {
 	}
 }
 
-// mergeJSON merges the general case as two JSON objects.
+// mergeJSON handles the general case: it merges two JSON objects.
 func (c *codec) mergeJSON(old, new *schema.Object) {
 	m := merger{codec: c, top: c.nodes[0]}
 	kind := schema.KindDetail
@@ -184,8 +184,8 @@ func (m *merger) object(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// both merges the older value of a field into the newer one, if the newer one does not simply
-// replace it.
+// both merges the older value of a field into the newer one, unless the newer one simply replaces
+// it.
 func (m *merger) both(f Field, o *scan.Member, n *scan.Value, withheld bool) {
 	s := &m.top.slots[f]
 	switch {
@@ -197,7 +197,7 @@ func (m *merger) both(f Field, o *scan.Member, n *scan.Value, withheld bool) {
 	case s.inner == nil || s.list >= 0:
 		return
 	case withheld && !s.withheld && s.later:
-		// Values without a column are about to be removed: none of them counts as a cost.
+		// Values without a column are about to be removed, so none of them counts as a cost.
 		o.Value = known(o.Value, s.inner)
 	}
 	if s.later && !onlyNulls(&o.Value) && onlyNulls(n) {

@@ -23,9 +23,9 @@ func (s fieldSet) count() int { return bits.OnesCount64(uint64(s)) }
 // codec reads and writes a resource's JSON according to its columns.
 type codec struct {
 	of     *schema.Resource
-	nodes  []*node // the objects of its JSON; the first one is the whole
-	optOut Field   // the flag that forbids storage, or unknown
-	twice  *twice  // the list that is sent twice, or nil
+	nodes  []*node // the objects of its JSON, beginning with the top level
+	optOut Field   // the flag that forbids storage; unknown if there is none
+	twice  *twice  // the list that is sent twice; nil if there is none
 }
 
 var codecs sync.Map // of *codec, by *Resource
@@ -53,24 +53,24 @@ func codecOf(of *schema.Resource) *codec {
 	return c
 }
 
-// node describes one kind of object in the JSON of a resource: its fields, by all their names, and
-// its place.
+// node describes one kind of object in the JSON of a resource: its fields, under all their names,
+// and its place.
 type node struct {
 	id       int
-	prefix   string // of the paths of its fields
+	prefix   string // prefix of the paths of its fields
 	slots    []slot
 	table    *schema.Table // the table of its columns
 	extra    int           // the column extra
 	lists    fieldSet
 	plain    fieldSet    // columns with one name, converted by their type
-	shown    [2]fieldSet // by source: sent even when null
-	only     [2]fieldSet // by source: missing in the other version
+	shown    [2]fieldSet // by source: fields sent even when null
+	only     [2]fieldSet // by source: fields missing in the other version
 	withheld bool        // must be removed after an opt-out
-	// with replaces shown; it depends on the word in the first field.
+	// with, if set, replaces shown. It depends on the word in the first field.
 	with []withWord
 }
 
-// withWord holds the fields that are sent with a certain word in the first one.
+// withWord holds the fields that are sent if the first one has a certain word.
 type withWord struct {
 	word   string
 	fields fieldSet
@@ -84,12 +84,12 @@ type slot struct {
 	inner  *node          // of an object; of a list, its elements
 	list   int            // in Resource.Lists, or -1
 	spare  bool           // the second list of the same rows, which is stored separately
-	custom custom         // custom handling; nil: by its type
+	custom custom         // custom handling; nil: handled by its type
 	simple bool           // a text column without known words
 	name   []byte
 	path   string
-	in     [2]bool // by source: the field's name in that version
-	// group is this field and those with the same meaning: in the other version of the API, under
+	in     [2]bool // by source: whether the field's name exists in that version
+	// group is this field and those that mean the same in the other version of the API, under
 	// another name or in another shape. Empty if there is only one name.
 	group           fieldSet
 	twins           fieldSet // fields of group that only the other version has
@@ -218,7 +218,7 @@ func (n *node) slot(name string) Field {
 }
 
 // join records that fields have the same meaning. A field with a name in only one version is also
-// accepted under that name in the other.
+// accepted under that name in the other version.
 func (n *node) join(group fieldSet, p place) {
 	if group.count() == 1 {
 		if p.path[schema.V3] == "" || p.path[schema.V2] == "" {
@@ -262,7 +262,7 @@ func (c *codec) element(s *slot) *node {
 	}
 	n := c.node(s.column.List, s.path+"[].", s.column.List.Fields, nil)
 	if n.lists != 0 || n.shown[schema.V3] != n.shown[schema.V2] {
-		// The rows of a list are made before the version is known; and a list inside would be
+		// The rows of a list are made before the version is known, and a list inside would be
 		// emptied at each element.
 		panic("wire: " + s.column.List.Name + " has lists of its own, or fields that differ by version")
 	}
@@ -281,8 +281,8 @@ func (n *node) find(name []byte) Field {
 
 const unknown Field = 255
 
-// shownIn returns the fields that the service sends even when null: by the source of the object, or
-// by other values of its row.
+// shownIn returns the fields that the service sends even when null, which depend on the source of
+// the object or on other values of its row.
 func (n *node) shownIn(source schema.Source, row schema.Row) fieldSet {
 	if n.with != nil {
 		return n.shownWith(row)
@@ -290,7 +290,7 @@ func (n *node) shownIn(source schema.Source, row schema.Row) fieldSet {
 	return n.shown[source]
 }
 
-// shownWith returns these fields by the word in the first field.
+// shownWith returns those fields according to the word in the first field.
 func (n *node) shownWith(row schema.Row) fieldSet {
 	word := row[n.slots[0].col].ByteArray()
 	for i := range n.with {
@@ -301,7 +301,7 @@ func (n *node) shownWith(row schema.Row) fieldSet {
 	return 0
 }
 
-// addWith records that a field is sent with a certain word in the first one.
+// addWith records that a field is sent if the first one has a certain word.
 func (n *node) addWith(word string, f Field) {
 	i := slices.IndexFunc(n.with, func(w withWord) bool { return w.word == word })
 	if i < 0 {
@@ -316,7 +316,7 @@ func (n *node) empty(o *schema.Object, row schema.Row) bool {
 	return n.noneOf(1<<len(n.slots)-1, o, row)
 }
 
-// noneOf reports the same for some fields of the object.
+// noneOf is like empty for some fields of the object.
 func (n *node) noneOf(fields fieldSet, o *schema.Object, row schema.Row) bool {
 	for i := range n.slots {
 		switch s := &n.slots[i]; {

@@ -17,9 +17,9 @@ func integer(text []byte) (int64, bool) {
 	return n, ok && fits
 }
 
-// instant returns the exact time given by text, the content of a string, and the kind of its
-// departure from a count of milliseconds: a count, or a date and time, in UTC if it has no zone.
-// DriftMisfit: it is none of these.
+// instant returns the exact time in text, the content of a string, and how it departs from a count
+// of milliseconds: another count, or a date and time, in UTC if it has no zone. DriftMisfit means
+// that it is none of these.
 func instant(text []byte) (ms int64, kind DriftKind) {
 	if scan.IsJSONNumber(text) {
 		return count(text, DriftConverted)
@@ -38,8 +38,8 @@ func instant(text []byte) (ms int64, kind DriftKind) {
 	return 0, DriftMisfit
 }
 
-// count returns the milliseconds of a JSON number's text. A count that can only be in another unit
-// is converted to milliseconds, rounded down; one in seconds may have decimals. kind is the drift
+// count returns the milliseconds of a JSON number's text. A count that must be in another unit is
+// converted to milliseconds, rounded down; a count of seconds may have decimals. kind is the drift
 // of any other departure.
 func count(text []byte, kind DriftKind) (ms int64, _ DriftKind) {
 	if n, ok := integer(text); ok {

@@ -8,22 +8,22 @@ import (
 	"callhouse/internal/wire/scan"
 )
 
-// This file walks over a body: it records the places of the known fields' values, and makes the
-// rows of lists on the way.
+// The code in this file walks through a body. It records the places of the known fields' values,
+// and makes the rows of lists on the way.
 
 // part is one kind of object in the JSON that is being decoded.
 type part struct {
 	*node
-	vals  []scan.Value // by field, the last one found
+	vals  []scan.Value // by field, the last value found
 	has   fieldSet     // the fields with a value
 	nulls fieldSet
 	patch patch
-	// follows holds, for each field, the field that followed it last time: a guess at the next one
-	// that saves a lookup. Objects of a kind normally have their fields in the same order.
+	// follows holds, for each field, the field that followed it last time, which is tried first and
+	// saves a lookup. Objects of a kind normally have their fields in the same order.
 	follows []Field
 }
 
-// scan walks over the body once.
+// scan walks through the body once.
 func (d *Decoder) scan(body []byte) bool {
 	d.s.Reset(body)
 	d.s.Space()
@@ -50,7 +50,7 @@ func (d *Decoder) name(key scan.Value) []byte {
 	return d.arena[from:]
 }
 
-// another counts a part of the object, and reports whether the object may have that many.
+// another counts a part of the object, and reports whether the object may have that many parts.
 func (d *Decoder) another() bool {
 	d.count++
 	return !d.tooMany() || d.s.Fail(fmt.Sprintf("more than %d turns, items and unknown fields", d.MaxParts))
@@ -61,14 +61,14 @@ func (d *Decoder) tooMany() bool { return d.MaxParts > 0 && d.count > d.MaxParts
 // addUnknown adds a field without a column.
 func (d *Decoder) addUnknown(p *patch, key, v scan.Value) {
 	if !d.another() {
-		return // the object is refused
+		return // the object will be rejected
 	}
 	p.unknown = append(p.unknown, scan.Member{Name: d.name(key), Key: key, Value: v})
 }
 
-// object scans a value that should be an object, and records its fields. For any other value, no
-// fields remain, not even those of an earlier value of the same name. depth is the number of
-// objects and arrays around the value.
+// object scans a value that should be an object, and records its fields. Any other value leaves no
+// fields, not even those of an earlier value of the same name. depth is the number of objects and
+// arrays around the value.
 func (d *Decoder) object(p *part, depth int) (v scan.Value, ok bool) {
 	s := &d.s
 	p.patch.unknown = p.patch.unknown[:0]
@@ -83,7 +83,7 @@ func (d *Decoder) object(p *part, depth int) (v scan.Value, ok bool) {
 	if !ok {
 		return s.Value(depth)
 	}
-	last := 0 // the previous field: 1 plus its number, 0 for none
+	last := 0 // the previous field: its number plus 1; 0 for none
 	for first := true; ; first = false {
 		f := p.follows[last]
 		if !s.Expected(first, p.slots[f].quoted) {

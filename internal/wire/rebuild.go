@@ -11,18 +11,18 @@ import (
 )
 
 // AppendJSON appends the JSON object that the object's rows represent: the one that the service
-// sent, value for value. Members are in a fixed order without white space between them; numbers
-// have their original spelling.
+// sent, value for value. Members are in a fixed order, without white space between them; numbers
+// keep their original spelling.
 //
-// An object merged from several responses results in an object with everything known. Values
-// withheld for an opt-out are null, and its unknown fields are missing.
+// An object merged from several responses yields all its known data. After an opt-out, withheld
+// values are null, and unknown fields are missing.
 func AppendJSON(dst []byte, o *schema.Object) []byte {
 	r := rebuild{o: o, source: o.Source(), dst: dst}
 	n := codecOf(o.Of).nodes[0]
 	return r.object(n, o.Row, schema.TextOf(o.Row[n.extra]))
 }
 
-// rebuild is one object while it is converted back to JSON.
+// rebuild is one object being converted back to JSON.
 type rebuild struct {
 	o      *schema.Object
 	source schema.Source
@@ -30,7 +30,7 @@ type rebuild struct {
 	row    schema.Row
 	patch  Extra
 	shown  fieldSet // fields that are present even when null
-	done   fieldSet // of patch.over
+	done   fieldSet // fields of patch.over already appended
 	dst    []byte
 	from   int // where the members begin in dst
 }
@@ -76,7 +76,7 @@ func (r *rebuild) as(f Field, value []byte) {
 	r.dst = append(r.dst, value...)
 }
 
-// special handles a field that differs from its column, and reports whether it did. null reports
+// special handles a field that differs from its column, and reports whether it did so. null reports
 // whether the column is null.
 func (r *rebuild) special(f Field, null bool) bool {
 	p := &r.patch
@@ -139,8 +139,8 @@ func (r *rebuild) inner(f Field) {
 	}
 }
 
-// valueless appends a field that supplied no value for its column, if it was sent: null, or an
-// object without any used value. rest appends its other values.
+// valueless appends a field that was sent but supplied no value for its column: null, or an object
+// without any used value. rest appends its other values.
 func (r *rebuild) valueless(f Field) {
 	s := &r.node.slots[f]
 	switch v := r.patch.at(f); {

@@ -8,12 +8,12 @@ import (
 )
 
 // Redact returns the part of body, the JSON of an object, that may be stored, before any of it is
-// decoded. It returns body itself, not copied, unless the caller opted out of storage and the
-// service sent data nevertheless. Then it returns a copy in which the Withheld fields (of a call
+// decoded. It returns body itself, not a copy, unless the caller opted out of storage and the
+// service sent data nevertheless. Then it returns a copy in which the Withheld fields (of a call:
 // transcript, transcript_with_tool_calls, recording_url and call_analysis) are null, and unknown
-// fields, also of inner objects, are removed. Decode makes the same rows of either.
+// fields, including those of inner objects, are removed. Decode makes the same rows of either.
 //
-// It fails with a *scan.Error inside if body is not one JSON object.
+// The error wraps a *scan.Error if body is not one JSON object.
 func Redact(of *schema.Resource, body []byte) (clean []byte, changed bool, err error) {
 	c := codecOf(of)
 	top := c.nodes[0]
@@ -48,8 +48,9 @@ func Redact(of *schema.Resource, body []byte) (clean []byte, changed bool, err e
 	return clean, true, nil
 }
 
-// MayForbid reports whether an object may have the flag that forbids storage: its name occurs with
-// anything but false after it, or may be escaped. If not, Redact would return body itself, or fail.
+// MayForbid reports whether an object may have the flag that forbids storage: the flag's name
+// occurs followed by anything but false, or may be escaped. If not, Redact would return body
+// itself, or fail.
 func MayForbid(of *schema.Resource, body []byte) bool {
 	c := codecOf(of)
 	if c.optOut == unknown {
@@ -67,8 +68,8 @@ func MayForbid(of *schema.Resource, body []byte) bool {
 	}
 }
 
-// redactObject appends the storable part of an object that was scanned before: of the whole, or of
-// an inner object.
+// redactObject appends the storable part of an object that was scanned before: the top level, or an
+// inner object.
 func redactObject(dst, text []byte, of *node, whole bool) (out []byte, changed bool) {
 	dst = append(dst, '{')
 	from := len(dst)

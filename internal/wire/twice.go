@@ -13,8 +13,8 @@ import (
 // one name. v2 sends the whole list under another, and some of its objects once more under this
 // one.
 //
-// The count is null if nothing is known of the list: nothing was sent, or a v3 list item has null
-// or [] for it. It is 0 if the list is empty.
+// The count is null if the list is unknown: it was not sent, or a v3 list item has null or [] for
+// it. It is 0 if the list is empty.
 type twice struct {
 	table       *schema.Table
 	list        int // in Resource.Lists
@@ -26,7 +26,7 @@ type twice struct {
 
 func (t *twice) decode(d *Decoder, p *part, f Field) {
 	if f != t.some {
-		return // both come together
+		return // both are decoded together
 	}
 	if d.source == schema.V2 {
 		t.decodeV2(d, p)
@@ -45,7 +45,7 @@ func (t *twice) setCount(o *schema.Object) {
 	o.Row[t.count] = parquet.Int32Value(int32(min(t.rows(o).Len(), math.MaxInt32)))
 }
 
-// swap replaces the object's rows by those of the separately stored list.
+// swap replaces the object's rows with those of the separately stored list.
 func (t *twice) swap(d *Decoder) {
 	rows := t.rows(d.o)
 	*rows, d.spare = d.spare, *rows
@@ -105,8 +105,8 @@ func (t *twice) decodeV2(d *Decoder, p *part) {
 	}
 }
 
-// other records in extra what was sent for the other one of v2's two lists, unless it follows from
-// the rows by the rule. If it is an array, n is its length.
+// other records in extra how v2's other list was sent, unless that follows from the rows by the
+// rule. If it is an array, n is its length.
 func (d *Decoder) other(p *part, f Field, v *scan.Value, ruled bool, n int) {
 	switch {
 	case ruled:
@@ -123,7 +123,7 @@ func (d *Decoder) other(p *part, f Field, v *scan.Value, ruled bool, n int) {
 	}
 }
 
-// copies reports whether some are exactly the rows of all that are sent twice.
+// copies reports whether some are exactly those rows of all that are sent twice.
 func (t *twice) copies(all, some *schema.Rows) bool {
 	n := 0
 	for i := range all.Len() {
@@ -149,7 +149,7 @@ func (t *twice) again(row schema.Row) bool {
 	return false
 }
 
-// rebuild appends the list, and for v2 some of its rows once more.
+// rebuild appends the list, and for v2 some of its rows a second time.
 func (t *twice) rebuild(r *rebuild, f Field) {
 	if f != t.some {
 		return
@@ -165,7 +165,7 @@ func (t *twice) rebuild(r *rebuild, f Field) {
 		t.append(r, f, false)
 		return
 	}
-	// The rows are those of the short list if the whole one has none.
+	// If the whole list has no rows, they come from the short list.
 	alone := (p.absent | p.null | p.empty).has(t.whole) || p.at(t.whole).Shape != scan.IsAbsent
 	t.append(r, t.whole, false)
 	t.append(r, t.some, !alone)

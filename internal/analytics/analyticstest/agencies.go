@@ -8,7 +8,7 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Secret is in every text of [Agencies] that does not belong to the agent "own".
+// Secret occurs in every text of [Agencies] that does not belong to the agent "own".
 const Secret = "SECRET"
 
 // Agencies returns two calls of each of two agents, and one row of every other table.

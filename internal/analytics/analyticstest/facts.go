@@ -14,12 +14,12 @@ import (
 	"callhouse/internal/schema"
 )
 
-// factsFrom is the first column of calls that holds a fact of the transcript.
+// factsFrom is the first column of calls with a fact derived from the transcript.
 const factsFrom = "spoken_turns"
 
-// derive adds what follows from the transcripts of all, some or none of the periods: turn_count,
+// derive adds the data derived from transcripts to all, some or none of the periods: turn_count,
 // the facts in calls, and the tool calls. Files of the other periods have an earlier format, and
-// reports compute what they lack. Values that a row has stay.
+// reports compute the missing data. Existing values of a row are kept.
 func (w *writer) derive(d Data) Data {
 	w.t.Helper()
 	turns := map[any][]Row{}
@@ -78,8 +78,8 @@ func (w *writer) format(period string) int {
 	return layout.FormatVersion
 }
 
-// derived returns what the sink derives from the transcript of a call: its facts in calls, and its
-// tool calls.
+// derived returns the data that the sink derives from a call's transcript: its facts in calls, and
+// its tool calls.
 func derived(t testing.TB, start any, turns []Row) (facts Row, tools []Row) {
 	t.Helper()
 	turns = slices.SortedStableFunc(slices.Values(turns), func(a, b Row) int { return cmp.Compare(number(a), number(b)) })
@@ -101,7 +101,7 @@ func derived(t testing.TB, start any, turns []Row) (facts Row, tools []Row) {
 	}
 	_ = made.Each(c, func(row schema.Row) error {
 		tool := rowOf(&schema.ToolCalls, row)
-		for _, name := range []string{"turn", "result_turn"} { // a test may number its turns with gaps
+		for _, name := range []string{"turn", "result_turn"} { // a test's turns may be numbered with gaps
 			if at, ok := tool[name].(int64); ok {
 				tool[name] = number(turns[at])
 			}

@@ -35,13 +35,14 @@ type Data struct {
 	Archive string
 	// Others are the rows of the resources.
 	Others map[*schema.Table][]Row
-	// Lacking are columns of calls that the files lack, like files of an older version.
+	// Lacking are columns of calls that the files lack, as in an older version.
 	Lacking []string
 	// Compacted reports whether a month, such as "2026-11", is compacted into one file per table
-	// with tallies; nil: none. Where some are, so have days that end in 1, 5 or 9, as if of many calls.
+	// with tallies; nil: none. If any month is, days that end in 1, 5 or 9 have tallies too, as if
+	// they had many calls.
 	Compacted func(month string) bool
-	// Earlier reports whether the files of a period have an earlier format, without what follows from
-	// the transcripts; nil: some do, at random.
+	// Earlier reports whether the files of a period have an earlier format, without facts derived
+	// from transcripts; nil: some do, at random.
 	Earlier func(period string) bool
 	// Coverage is the manifest's coverage; nil: everything is listed.
 	Coverage []schema.Span
@@ -65,8 +66,9 @@ func One() map[*schema.Table][]Row {
 	return out
 }
 
-// database writes the files of all warehouses of a test program: opening one for each took longer
-// than writing most of them. It is never closed, so its unused temporary folder is removed at once.
+// database writes the files of all warehouses of a test program: opening one for each would take
+// longer than writing most of them. It is never closed, so its unused temporary folder is removed
+// at once.
 var database = sync.OnceValues(func() (*duck.DB, error) {
 	db, err := duck.Open(duck.Config{Threads: 1})
 	if err != nil {
@@ -195,7 +197,7 @@ func (w *writer) table(t *schema.Table, rows []Row, lacking []string) []layout.F
 	return files
 }
 
-// tallies writes tallies of a compacted month or of a day, whose calls are in a file.
+// tallies writes the tallies of a compacted month or of a day, from its file of calls.
 func (w *writer) tallies(calls layout.File, all []layout.File) (files []layout.File) {
 	pathOf := func(t *schema.Table) string {
 		for _, f := range all {
@@ -259,12 +261,12 @@ func (w *writer) tallies(calls layout.File, all []layout.File) (files []layout.F
 	return files
 }
 
-// factTallies count the rows of a file.
+// factTallies are SELECTs that tally the rows of a file.
 var factTallies = map[*schema.Table]string{
 	&schema.ToolTallies: `SELECT tool_name, pause_ms, duration_ms, count(*) AS uses, count(*) FILTER (is_first) AS first_uses,
     count(*) FILTER (failed) AS failed_uses, count(failed) AS answered_uses
 FROM 'FILE' GROUP BY tool_name, pause_ms, duration_ms`,
-	// A field with more than three values is given up.
+	// Values of a field are not tallied if it has more than three.
 	&schema.ItemTallies: `WITH v AS (SELECT name, type, value, count(*) AS items FROM 'FILE' GROUP BY name, type, value),
     n AS (SELECT *, count(*) OVER (PARTITION BY name, type) AS many FROM v)
 SELECT name, type, value, items FROM n WHERE many <= 3
@@ -343,12 +345,12 @@ WHERE epoch_ms(week_start_at) >= (SELECT epoch_ms(date_trunc('month', make_times
 GROUP BY ALL`,
 }
 
-// endWords are the words from which follows how a call with a transcript ended.
+// endWords are the columns that determine how a call with a transcript ended.
 const endWords = `status, disconnection_reason, settlement, user_turns > 0 AS caller_spoke,
     CASE WHEN duration_ms < 5000 THEN 0 WHEN duration_ms < 10000 THEN 5000 WHEN duration_ms >= 10000 THEN 10000 END AS short_step`
 
-// minutes counts the simultaneous calls of a file by asking, at each start and in the last
-// millisecond of each call, which calls are going.
+// minutes counts the simultaneous calls of a file: those in progress at each start, and in the last
+// millisecond of each call.
 const minutes = `WITH c AS (
     SELECT epoch_ms(start_at) AS from_ms, duration_ms AS ms FROM 'FILE' WHERE start_at IS NOT NULL AND duration_ms IS NOT NULL
 ), asked AS (

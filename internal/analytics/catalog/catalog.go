@@ -68,7 +68,7 @@ COMMENT ON VIEW snapshot IS 'the commit that all views read, the zone of local d
 // Write creates a closed DuckDB database with the views of a snapshot at path, which must not
 // exist.
 func Write(ctx context.Context, snap *layout.Snapshot, loc *time.Location, path string) error {
-	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) { // DuckDB would go on in a database that is there
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) { // DuckDB would open an existing database and add to it
 		return &os.PathError{Op: "create the catalog", Path: path, Err: fs.ErrExist}
 	}
 	return duck.InMemory(func(conn *duck.Conn) error {

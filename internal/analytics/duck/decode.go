@@ -70,7 +70,7 @@ func (v *vector) whole(n int64, to *value.Value) {
 	}
 }
 
-// readOther decodes the types with a form of their own.
+// readOther decodes the types with a layout of their own.
 func (v *vector) readOther(row int, to *value.Value) {
 	switch v.t.id {
 	case bindings.TypeUHugeInt:
@@ -85,8 +85,8 @@ func (v *vector) readOther(row int, to *value.Value) {
 		h := get[hugeint](v, row)
 		to.High, to.Low = int64(h.upper^1<<63), h.lower
 	case bindings.TypeTimeTZ:
-		// 40 bits of microseconds, then 24 of the offset, subtracted from its maximum so that the
-		// bits sort like the instants.
+		// 40 bits of microseconds, then 24 bits of the maximum minus the offset, so that the bits
+		// sort like the instants.
 		raw := get[uint64](v, row)
 		const highest = 16*3600 - 1
 		to.High, to.Low = highest-int64(raw&0xffffff), raw>>24

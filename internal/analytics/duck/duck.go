@@ -145,12 +145,12 @@ func (c *Conn) Close() {
 	bindings.Disconnect(&c.conn)
 }
 
-// interruptEvery is how often a cancelled statement is interrupted. Once is not enough: DuckDB
-// forgets an interrupt that arrives just before the start.
+// interruptEvery is the interval between interrupts of a cancelled statement. One is not enough:
+// DuckDB drops an interrupt that arrives just before the start.
 const interruptEvery = 5 * time.Millisecond
 
-// watch interrupts the connection once ctx is done. After the returned function has returned, no
-// interrupt comes any more.
+// watch interrupts the connection once ctx is done. No interrupt follows after the returned
+// function has returned.
 func (c *Conn) watch(ctx context.Context) (stop func()) {
 	if ctx.Done() == nil {
 		return func() {}

@@ -17,7 +17,8 @@ type Error struct {
 	Nearest []string
 	// Line and Column are the position in the statement, from 1; 0: unknown.
 	Line, Column int
-	// part is DuckDB's quote of a shortened line, from its beginning, and caret the position in it.
+	// part is the quoted part of a line that DuckDB shortened at its start, and caret the position
+	// in it.
 	part  string
 	caret int
 }
@@ -131,8 +132,7 @@ var (
 	columnRE = regexp.MustCompile(`^(?:Referenced column|(?:Values list|Table) "([^"]*)" does not have a column named) "([^"]*)"(?: not found|$)`)
 )
 
-// MissingColumn returns the name of the unknown column, and of its table if the statement names
-// one.
+// MissingColumn returns the name of an unknown column, and of its table if the statement names one.
 func (e *Error) MissingColumn() (table, column string, ok bool) {
 	m := columnRE.FindStringSubmatch(e.Message)
 	if e.Kind != "Binder" || m == nil {
@@ -141,7 +141,7 @@ func (e *Error) MissingColumn() (table, column string, ok bool) {
 	return m[1], m[2], true
 }
 
-// MissingTable returns the name of the unknown table, if that is the error.
+// MissingTable returns the name of an unknown table; ok is false for any other error.
 func (e *Error) MissingTable() (string, bool) {
 	m := tableRE.FindStringSubmatch(e.Message)
 	if e.Kind != "Catalog" || m == nil {

@@ -14,7 +14,7 @@ import (
 // Rows is a streamed result. It holds at most one chunk (2,048 rows).
 type Rows struct {
 	stmt    *Stmt
-	keeps   bool // the statement outlives the rows
+	keeps   bool // closing the rows does not close the statement
 	res     bindings.Result
 	columns []value.Column
 	types   []*typ
@@ -27,7 +27,7 @@ type Rows struct {
 	done    bool
 }
 
-// describe reads the columns' names and types. If it cannot, it frees the result.
+// describe reads the names and types of the columns. If that fails, it frees the result.
 func (r *Rows) describe() error {
 	n := int(bindings.ColumnCount(&r.res))
 	for i := range n {
@@ -63,7 +63,7 @@ func column(name string, lt bindings.LogicalType) (value.Column, *typ, error) {
 	return c, t, nil
 }
 
-// TooLarge is the kind of the error of a row beyond MostRow.
+// TooLarge is the kind of the error for a row larger than MostRow.
 const TooLarge = "Too Large"
 
 // Columns returns the columns. The caller may change the slice's elements.
@@ -143,7 +143,7 @@ func (r *Rows) fetch(ctx context.Context) error {
 	return nil
 }
 
-// drop frees the chunk, to which no value must point any more.
+// drop frees the chunk. No value may point into it any more.
 func (r *Rows) drop() {
 	clear(r.buf)
 	bindings.DestroyDataChunk(&r.chunk)

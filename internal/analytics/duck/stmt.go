@@ -22,7 +22,7 @@ var (
 type Kind uint8
 
 const (
-	Changes  Kind = iota // or may change something
+	Changes  Kind = iota // anything else, which may change something
 	Reads                // SELECT, FROM, VALUES, WITH, DESCRIBE, SHOW, SUMMARIZE
 	Explains             // EXPLAIN and EXPLAIN ANALYZE, which runs what it explains
 )
@@ -104,7 +104,7 @@ func (s *Stmt) ParamNames() []string {
 	return names
 }
 
-// ParamTypes returns the types that the parameters have from their context; empty where unknown.
+// ParamTypes returns the types of the parameters, inferred from their context; empty if unknown.
 func (s *Stmt) ParamTypes() []string {
 	types := make([]string, s.Params())
 	for i := range types {

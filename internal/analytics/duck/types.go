@@ -9,12 +9,12 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
-// typ is a DuckDB type with what decoding needs.
+// typ is a DuckDB type with the data needed to decode its values.
 type typ struct {
 	id     bindings.Type
 	name   string // as in SQL
 	kind   value.Kind
-	stored bindings.Type // the type with the same form in memory; 0: a form of its own
+	stored bindings.Type // the type with the same layout in memory; 0: a layout of its own
 	scale  uint8         // of its values
 	size   int           // of an ARRAY
 	words  []string      // of an ENUM

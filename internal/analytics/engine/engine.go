@@ -22,7 +22,7 @@ type dialect struct {
 	schema string
 	notes  string
 	begin  string // of the schema
-	table  string // with its name, columns, folder, and byMonth if it has months
+	table  string // with its name, columns, folder, and byMonth if the table has months
 	// byMonth partitions a table by month; fill makes the engine discover the partitions.
 	byMonth, fill string
 	instant       string // a UTC time
@@ -66,14 +66,15 @@ var dialects = map[string]dialect{
 // Names returns the supported engines.
 func Names() []string { return slices.Sorted(maps.Keys(dialects)) }
 
-// Head says, as SQL comments, which snapshot a script is of, and what made it.
+// Head returns SQL comments that identify the snapshot of a script and the command that made it.
 func Head(snap *layout.Snapshot, command string) string {
 	return fmt.Sprintf("-- Snapshot %d of a warehouse of calls, committed %s.\n-- Made by: %s\n",
 		snap.Manifest.Snapshot, snap.Manifest.CommittedAt.UTC().Format(time.RFC3339), command)
 }
 
-// Script returns the statements that make, in an engine other than DuckDB, a table of each folder of a snapshot, with the
-// columns of the files and month. ok is false where there is no such engine.
+// Script returns the statements that create, in an engine other than DuckDB, a table over each
+// folder of a snapshot, with the columns of the files and month. ok is false if the engine is not
+// supported.
 func Script(snap *layout.Snapshot, engine string) (script string, ok bool) {
 	d, ok := dialects[engine]
 	if !ok {

@@ -104,8 +104,8 @@ func schemaOf(cols []typed) *arrow.Schema {
 	return arrow.NewSchema(fields, nil)
 }
 
-// typeOf returns the type that holds every value of a column exactly, or text if there is none or
-// readers rarely support it.
+// typeOf returns the type that holds every value of a column exactly, or text if there is no such
+// type or readers rarely support it.
 func typeOf(c value.Column) arrow.DataType {
 	switch c.Type {
 	case "BOOLEAN":
@@ -139,8 +139,8 @@ func typeOf(c value.Column) arrow.DataType {
 	return arrow.BinaryTypes.String
 }
 
-// convert checks that the column's type holds the value. It appends what is text in that type to
-// c.text, and returns it.
+// convert checks that the column's type can hold the value. If that type is text, it appends the
+// text to c.text and returns it.
 func (c *typed) convert(v *value.Value, loc *time.Location) (text []byte, err error) {
 	from := len(c.text)
 	switch id := c.typ.ID(); {

@@ -15,12 +15,12 @@ import (
 // comparison is a source with the columns of a comparison.
 type comparison struct{ Source }
 
-// Compared returns src so that tables show a line for each figure (before, now, change), since its
-// columns are too wide for any terminal. A figure is a column X with previous_X, and possibly
+// Compared returns src such that tables show one line for each figure (before, now, change), since
+// the columns are too wide for any terminal. A figure is a column X with previous_X, and possibly
 // change_X, change_low_X and change_high_X. Other formats are not affected.
 func Compared(src Source) Source { return comparison{src} }
 
-// lines is a comparison as lines for people.
+// lines turns each row of a comparison into lines for people.
 type lines struct {
 	Source
 	loc     *time.Location
@@ -43,7 +43,7 @@ func (c comparison) lines(loc *time.Location) Source {
 		f := figure{i, find(value.PreviousOf + col.Name), find(value.ChangeOf + col.Name), find(value.ChangeLowOf + col.Name),
 			find(value.ChangeHighOf + col.Name)}
 		switch {
-		case f.previous >= 0 && f.change < 0 && col.Kind.Numeric(): // a bound; the change has its own
+		case f.previous >= 0 && f.change < 0 && col.Kind.Numeric(): // a bound of a figure; the change has its own bounds
 		case f.previous >= 0:
 			l.figures = append(l.figures, f)
 		case !strings.HasPrefix(col.Name, value.PreviousOf) && !strings.HasPrefix(col.Name, value.ChangeOf):

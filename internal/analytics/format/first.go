@@ -10,12 +10,12 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
-// First is the first rows of a source. Neither limit is exceeded.
+// First limits a source to its first rows.
 type First struct {
 	Source
-	Rows  int64 // that are left; math.MaxInt64: all
-	Bytes int64 // that are left, as JSON; 0: no limit
-	// More reports that Bytes ended the rows before their end.
+	Rows  int64 // remaining rows; math.MaxInt64: all
+	Bytes int64 // remaining bytes, as JSON; 0: no limit
+	// More reports that Bytes cut off some rows.
 	More bool
 	json []byte
 }
@@ -55,7 +55,7 @@ func (f *First) Skip(ctx context.Context) (int, error) {
 	return 1, err
 }
 
-// Others counts the rows that follow.
+// Others counts the remaining rows.
 func (f *First) Others(ctx context.Context) (n int64, err error) {
 	if f.More {
 		n = 1 // the row that did not fit

@@ -91,9 +91,9 @@ type Options struct {
 	// Width is the width of the terminal; 0: no terminal, so tables are plain, complete and as wide
 	// as necessary.
 	Width int
-	// Heading is written above formats for people only.
+	// Heading is written above the rows in formats for people.
 	Heading string
-	// Instead names the format with the whole table, in the note about hidden rows or columns;
+	// Instead is the format that notes about hidden rows or columns suggest for the whole table;
 	// empty: "--format csv".
 	Instead string
 	// Paint colours the cells of a table on a terminal, without changing their width; nil: no colours.

@@ -18,9 +18,9 @@ type drawn struct {
 	down, across, number string
 }
 
-// Drawn returns src so that a terminal shows a heat map: the first column down, the second across,
-// and the third, a count, in the cells. Other formats, and sources without three names, are not
-// affected.
+// Drawn returns src such that a terminal shows a heat map: the first column down, the second
+// across, and the third, a count, in the cells. Other formats are not affected, nor are sources
+// unless columns has three names.
 func Drawn(src Source, columns []string) Source {
 	if len(columns) != 3 {
 		return src

@@ -97,7 +97,7 @@ func narrow(t []column, width int) {
 		if widest < 0 {
 			return
 		}
-		// To the next widest at once, or by one between equals.
+		// Down to the width of the next widest at once, or by one among equals.
 		give := max(min(over, t[widest].width-max(next, t[widest].least)), 1)
 		t[widest].width -= give
 	}
@@ -165,7 +165,7 @@ func cut(s string, width, tail int) string {
 	return measure().Truncate(s, width-tail, "…") + measure().TruncateLeft(s, widthOf(s)-tail, "")
 }
 
-// Longer values are prose, whose beginning is kept. The number of names compared is limited.
+// Longer values are prose and keep their beginning. The number of compared names is limited.
 const (
 	widestName = 64
 	mostNames  = 200

@@ -65,7 +65,7 @@ func writeCSV(ctx context.Context, w *bufio.Writer, src Source, o Options, as fl
 // quotes are the characters of a field that must be in quotes.
 var quotes = [256]bool{',': true, '"': true, '\n': true, '\r': true}
 
-// quote quotes the field at the end of a line where it must be.
+// quote quotes the last field of a line if necessary.
 func quote(line []byte, from int) []byte {
 	field := line[from:]
 	n := len(field)

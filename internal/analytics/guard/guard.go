@@ -1,5 +1,5 @@
-// Package guard decides whether a statement only reads and, if it was written by others, whether it
-// reads only the warehouse.
+// Package guard decides whether a statement only reads and, if it is untrusted, whether it reads
+// only the warehouse.
 package guard
 
 import (
@@ -21,22 +21,22 @@ var plainExplainRE = regexp.MustCompile(`(?is)^EXPLAIN\s*(?:\(\s*FORMAT\s+\w+\s*
 // commentRE matches the comments that explainRE allows.
 var commentRE = regexp.MustCompile(`(?s)--[^\n]*\n|/\*.*?\*/`)
 
-// ErrNotReading reports a statement that may change something.
+// ErrNotReading means that a statement may change something.
 var ErrNotReading = errors.New("only read-only statements are allowed: SELECT, FROM, WITH, VALUES, DESCRIBE, SHOW, SUMMARIZE, EXPLAIN")
 
 // The text before an explained statement: spaces, comments, options of EXPLAIN.
 var explainRE = regexp.MustCompile(`(?is)^(?:\s|--[^\n]*\n|/\*.*?\*/)*EXPLAIN\b(?:\s|--[^\n]*\n|/\*.*?\*/)*` +
 	`(?:ANALY[ZS]E\b(?:\s|--[^\n]*\n|/\*.*?\*/)*)?(?:\([^()]*\))?`)
 
-// Also lists what a statement may name beside the warehouse's tables and DuckDB's harmless
-// functions: the program's own relations and functions.
+// Also lists the additional names that a statement may use, besides the warehouse's tables and
+// DuckDB's harmless functions: the program's own relations and functions.
 type Also struct {
 	Schema               string
 	Relations, Functions map[string]bool
 }
 
-// Rewrite changes the tree of a statement before it is checked and reports whether it did. at
-// returns the text of the statement from a location in the tree.
+// Rewrite changes the tree of a statement before it is checked, and reports whether it did. at
+// returns the statement's text from a location in the tree on.
 type Rewrite func(tree map[string]any, at func(location any) string) (changed bool, err error)
 
 // Check configures how a statement is checked.
@@ -44,7 +44,7 @@ type Check struct {
 	Safe    bool // it may read only the warehouse
 	Also    *Also
 	Rewrite Rewrite
-	// May returns why a table of the warehouse may not be read; nil: all may.
+	// May returns the reason why a table of the warehouse may not be read; nil: all may.
 	May func(table string) error
 	// Shared refuses functions that end the process on a deeply nested value, because statements of
 	// several readers share it.
@@ -53,12 +53,12 @@ type Check struct {
 	NoPlans bool
 }
 
-// Text returns the text of one statement that only reads, also under EXPLAIN, as it may have been
-// rewritten: the one to run. It fails for any other (ANALYZE executes the statement and is refused
-// if Safe). It decides from the parse tree alone, before planning: planning EXPORT DATABASE already
-// creates a folder.
+// Text returns the text to run for one read-only statement, possibly under EXPLAIN: the given one,
+// or its rewritten form. Any other statement is an error; if Safe, so is EXPLAIN ANALYZE, which
+// executes the statement. It decides from the parse tree alone, before planning: planning EXPORT
+// DATABASE already creates a folder.
 func (k Check) Text(ctx context.Context, conn *duck.Conn, text string) (string, error) {
-	if strings.IndexByte(text, 0) >= 0 { // where C would take the text to end
+	if strings.IndexByte(text, 0) >= 0 { // C code would end the text there
 		return "", &duck.Error{Kind: "Parser", Message: "the statement contains a zero byte"}
 	}
 	if k.Safe && len(text) > MaxText {
@@ -95,7 +95,7 @@ func (k Check) Text(ctx context.Context, conn *duck.Conn, text string) (string, 
 		if err != nil {
 			return "", err
 		}
-		if changed != "" { // the new text is parsed and checked again, so that what runs is what was checked
+		if changed != "" { // the new text is parsed and checked again: the checked text is the one that runs
 			k.Rewrite = nil
 			return k.Text(ctx, conn, explains+changed)
 		}
@@ -141,8 +141,8 @@ func (k Check) rewritten(ctx context.Context, conn *duck.Conn, text, raw string)
 	return made, nil
 }
 
-// missing returns DuckDB's own error for a missing table, because it has the position. A name that
-// DuckDB resolves to something other than the warehouse's tables is refused.
+// missing returns DuckDB's own error for a missing table, because that has the position. A name
+// that DuckDB resolves to something other than the warehouse's tables is refused.
 func missing(ctx context.Context, conn *duck.Conn, text, name string) error {
 	stmt, err := conn.Prepare(ctx, text)
 	if err == nil {

@@ -12,15 +12,15 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// UnsafeError describes what safe mode refuses in a statement.
+// UnsafeError describes the part of a statement that safe mode refuses.
 type UnsafeError struct{ What string }
 
 func (e *UnsafeError) Error() string { return e.What + " is not allowed in safe mode" }
 
-// MaxText is the maximum size of a statement written by others; readers need not read more.
+// MaxText is the maximum size of an untrusted statement.
 const MaxText = 1 << 20
 
-// ErrTooDeep reports a statement nested too deeply to decode.
+// ErrTooDeep means that a statement is nested too deeply to decode.
 var ErrTooDeep = errors.New("the statement is nested too deeply")
 
 // safeTableFunctions are the functions allowed in FROM: they make rows only from their arguments.
@@ -54,27 +54,28 @@ var plainNameRE = regexp.MustCompile(`^\w+$`)
 // relationName is the name of a relation in a statement, in lower case.
 type relationName struct{ catalog, schema, table string }
 
-// NewestSchema has the views of Newest, which read the newest files first.
+// NewestSchema has the views of Newest, listing the newest files first.
 const NewestSchema = "newest"
 
-// Newest are the views, often sorted by time, that exist twice, and their time columns.
+// Newest maps the views that exist twice, since they are often sorted by time, to their time
+// columns.
 var Newest = map[string]string{
 	"calls": "start_at", "costs": "start_at", "transcript_turns": "call_start_at",
 	"analysis_items": "call_start_at", "tool_calls": "call_start_at", "recordings": "call_start_at",
 }
 
-// FirstSchema and LatestSchema have the same views over copies of a few rows: the first, and the
-// newest with all that have no time.
+// FirstSchema and LatestSchema have the same views over copies of a few rows: the first ones, and
+// the newest ones with all rows without a time.
 const (
 	FirstSchema  = "first_rows"
 	LatestSchema = "newest_rows"
-	TopRows      = 2048 // minimum of each, if the view has them
+	TopRows      = 2048 // minimum rows of each copy, if the view has that many
 )
 
 // Parted are the views that also exist over a piece of a file of calls.
 var Parted = []string{"calls", "costs"}
 
-// PartSchema returns the schema of these views for a piece of a file.
+// PartSchema returns the schema with the views over a piece of a file.
 func PartSchema(file, piece int) string { return fmt.Sprintf("part_%d_%d", file, piece) }
 
 var partRE = regexp.MustCompile(`^part_\d+_\d+$`)
@@ -256,8 +257,8 @@ func noTable(name string) error {
 	return &UnsafeError{"reading " + shown(name) + ", which is not a table of the warehouse,"}
 }
 
-// lower folds the 26 letters that DuckDB folds. Go's own function folds more and would treat two
-// names as one.
+// lower folds the 26 letters that DuckDB folds. Go's own function folds more, so it would treat two
+// distinct names as one.
 func lower(s string) string {
 	b := []byte(s)
 	for i, c := range b {

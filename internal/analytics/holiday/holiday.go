@@ -52,8 +52,8 @@ var countries = map[string][]*cal.Holiday{
 // Countries returns the supported countries by their two letters.
 func Countries() []string { return slices.Sorted(maps.Keys(countries)) }
 
-// In returns the holidays of a country in some years, in order: the days themselves and those on
-// which they are observed; none for an unknown country.
+// In returns the holidays of a country from one year to another, in order: the days themselves and
+// the days on which they are observed; none for an unknown country.
 func In(country string, from, to int) []time.Time {
 	var out []time.Time
 	for year := from; year <= to; year++ {

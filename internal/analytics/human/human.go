@@ -1,5 +1,5 @@
 // Package human writes values of a column for people, on one line: in tables, on pages, in headings
-// of spreadsheets. It writes no output.
+// of spreadsheets. It does no output.
 package human
 
 import (
@@ -52,7 +52,7 @@ func Thousands(s string) string {
 	return sign + s
 }
 
-// money writes a decimal with separators and two decimals; below 10 with all it has.
+// money writes a decimal with separators and two decimals; below 10, with all its decimals.
 func money(s string) string {
 	if r, ok := new(big.Rat).SetString(s); ok && r.Cmp(big.NewRat(10, 1)) >= 0 {
 		s = r.FloatString(2)

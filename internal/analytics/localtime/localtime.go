@@ -1,4 +1,4 @@
-// Package localtime writes the local time of a snapshot's calls in a zone as SQL. It runs nothing.
+// Package localtime writes SQL for the local time of a snapshot's calls in a zone. It runs nothing.
 package localtime
 
 import (
@@ -44,8 +44,8 @@ func Micros(loc *time.Location, m *layout.Manifest) string {
 	return wallMicros("start_at", offsets, func(until int64) string { return "start_at < " + Instant(time.UnixMilli(until)) })
 }
 
-// wallMicros returns SQL for the local time at an instant covered by one of the offsets. before is
-// the condition that the instant is before until.
+// wallMicros returns SQL for the local time at an instant covered by one of the offsets. before
+// returns the condition that the instant is before until.
 func wallMicros(at string, offsets []offset, before func(until int64) string) string {
 	text := "epoch_us(" + at + ") + "
 	last := offsets[len(offsets)-1].seconds * 1_000_000

@@ -15,25 +15,28 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Copies take at most one part in copiesShare of the memory that statements have, and none is made of rows that take
-// one part in fileShare of that in files, where they are about ten times as small.
+// Limits on memory: all copies together take at most 1/copiesShare of the statements' memory. Rows
+// that take more than 1/fileShare of that in their files, where they are about ten times smaller,
+// are never copied.
 const (
 	copiesShare = 8
 	fileShare   = 16
 )
 
-// mostWaiting is how many copies may wait to be made. The next statement asks for one more again.
+// mostWaiting is the maximum number of copies waiting to be made. The next statement requests a
+// copy beyond that again.
 const mostWaiting = 4
 
-// mostLeast bounds how often a part must be asked for before it is copied.
+// mostLeast is the upper limit of copies.least.
 const mostLeast = 1 << 10
 
-// copies are tables of DuckDB's own with rows of views over files. DuckDB plans such a view with all its derived columns,
-// and twice, which takes ten times as long as a few rows of a table. What a statement could have read from a copy is
-// copied in the background, for the statements after it. A copy holds the rows of one snapshot, as its reader sees them.
+// copies are native DuckDB tables with rows of views over files. DuckDB plans such a view twice,
+// with all its derived columns, which takes ten times as long as reading a few rows of a table.
+// Rows that a statement could have read from a copy are copied in the background, for later
+// statements. A copy holds the rows of one snapshot, as its reader sees them.
 type copies struct {
 	db      *DB
-	most    int64 // bytes that they may take; 0: none are made
+	most    int64 // maximum bytes of all copies; 0: none are made
 	ctx     context.Context
 	stop    context.CancelFunc
 	running sync.WaitGroup
@@ -43,9 +46,9 @@ type copies struct {
 	waiting []copyJob
 	busy    bool
 	failed  error
-	least   int                           // how often a part is asked for before it is copied
-	parts   *simplelru.LRU[string, int64] // the sizes of those that may be dropped, the least recently used first
-	bytes   int64                         // of all
+	least   int                           // number of requests for a part before it is copied
+	parts   *simplelru.LRU[string, int64] // sizes of the copies that may be dropped, least recently used first
+	bytes   int64                         // of all copies
 }
 
 // askedFor is a copy that a statement could have read.
@@ -60,7 +63,7 @@ type copyJob struct {
 	make func(context.Context, *duck.Conn) error
 }
 
-// errTooLarge says that a copy would take too much memory.
+// errTooLarge means that a copy would take too much memory.
 var errTooLarge = errors.New("the copy is too large")
 
 func newCopies(db *DB, o Options) *copies {
@@ -74,7 +77,8 @@ func newCopies(db *DB, o Options) *copies {
 	return c
 }
 
-// has says whether a copy is there. If it is not, and was asked for often enough, it is made in the background.
+// has reports whether a copy exists. If it does not, but was requested often enough, it is made in
+// the background.
 func (c *copies) has(name string, isPart bool, make func(context.Context, *duck.Conn) error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,7 +101,7 @@ func (c *copies) has(name string, isPart bool, make func(context.Context, *duck.
 	return false
 }
 
-// work makes copies until none is waited for.
+// work makes copies until none are waiting.
 func (c *copies) work() {
 	conn, failed := c.db.Conn(c.ctx)
 	if failed == nil {
@@ -119,7 +123,7 @@ func (c *copies) work() {
 	}
 }
 
-// next returns a copy that is waited for; nil: there is none, and work ends.
+// next returns the next waiting copy; nil: there is none, and work ends.
 func (c *copies) next() *copyJob {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,7 +136,7 @@ func (c *copies) next() *copyJob {
 	return &job
 }
 
-// close ends the making of copies.
+// close stops making copies.
 func (c *copies) close() {
 	c.mu.Lock()
 	c.stop()
@@ -140,7 +144,7 @@ func (c *copies) close() {
 	c.running.Wait()
 }
 
-// Copied waits until no copy of rows is being made, and returns why some could not be made.
+// Copied waits until no copy is in progress, and returns why some could not be made.
 func (db *DB) Copied() error {
 	db.copies.running.Wait()
 	db.copies.mu.Lock()
@@ -148,10 +152,10 @@ func (db *DB) Copied() error {
 	return db.copies.failed
 }
 
-// copyOf is the name of a copy as SQL has it.
+// copyOf returns the SQL name of a copy.
 func copyOf(name string) string { return "copies." + strings.ReplaceAll(name, ".", "_") }
 
-// table makes a copy of the rows of a SELECT, and returns how many bytes it takes.
+// table copies the rows of a SELECT, and returns the size of the copy in bytes.
 func (c *copies) table(ctx context.Context, conn *duck.Conn, name, text string) (int64, error) {
 	if err := c.db.NameAgents(ctx, conn, text); err != nil {
 		return 0, err
@@ -170,7 +174,7 @@ func (c *copies) table(ctx context.Context, conn *duck.Conn, name, text string) 
 	return 0, errors.Join(err, errTooLarge, c.db.making(ctx, conn, name, "DROP TABLE "+copyOf(name)))
 }
 
-// tableBytes returns how much memory DuckDB's tables take.
+// tableBytes returns the memory that DuckDB's tables take.
 func tableBytes(ctx context.Context, conn *duck.Conn) (int64, error) {
 	all, err := conn.Column(ctx, "SELECT CAST(sum(memory_usage_bytes) AS VARCHAR) FROM duckdb_memory() WHERE tag = 'IN_MEMORY_TABLE'")
 	if err != nil {
@@ -179,7 +183,7 @@ func tableBytes(ctx context.Context, conn *duck.Conn) (int64, error) {
 	return strconv.ParseInt(all[0], 10, 64)
 }
 
-// fits says whether rows of a table may be copied, as far as its files tell.
+// fits reports whether rows of a table may be copied, judging by the size of its files.
 func (c *copies) fits(t *schema.Table, rows int64) bool {
 	for _, f := range c.db.filesOf(t) {
 		if f.Rows > 0 && f.Bytes/f.Rows*min(rows, f.Rows) > c.most/fileShare {
@@ -189,7 +193,7 @@ func (c *copies) fits(t *schema.Table, rows int64) bool {
 	return true
 }
 
-// copyPart has the views over a piece of a file of calls read a copy of it.
+// copyPart copies a piece of a file of calls, and makes the views over that piece read the copy.
 func (db *DB) copyPart(ctx context.Context, conn *duck.Conn, name string, p piece) error {
 	c := db.copies
 	if !c.fits(&schema.Calls, pieceRows) {
@@ -215,11 +219,11 @@ func (db *DB) copyPart(ctx context.Context, conn *duck.Conn, name string, p piec
 		delete(c.asked, old)
 		dropped = append(dropped, old)
 	}
-	if dropped != nil { // more are asked for than fit, and making them again and again costs more than it saves
+	if dropped != nil { // more are requested than fit, and copying them over and over costs more than it saves
 		c.least = min(2*c.least, mostLeast)
 	}
 	c.mu.Unlock()
-	for _, old := range dropped { // what is planned already is planned anew, or reads on
+	for _, old := range dropped { // statements that are already planned are planned again, or finish reading
 		if err := db.defineNow(ctx, conn, old, partView(old, "calls"), "DROP TABLE "+copyOf(old)); err != nil {
 			return err
 		}
@@ -227,7 +231,8 @@ func (db *DB) copyPart(ctx context.Context, conn *duck.Conn, name string, p piec
 	return nil
 }
 
-// Top returns the schema in which a view has a copy of its first rows, or of its newest; empty: there is none yet.
+// Top returns the schema in which a view has a copy of its first or newest rows; empty: there is
+// none yet.
 func (s *Session) Top(view string, isNewest bool) string {
 	name, copying := guard.FirstSchema, s.db.firstRows
 	if isNewest {
@@ -270,8 +275,8 @@ func (db *DB) firstRows(_ context.Context, _ *duck.Conn, view string) (string, e
 	return fmt.Sprintf("FROM %s LIMIT %d", view, guard.TopRows), nil
 }
 
-// newestRows returns a SELECT of the newest rows of a view, with all that are as new as the last of
-// them, and of those whose time is not known.
+// newestRows returns a SELECT of a view's newest rows, all rows as new as the last of them, and the
+// rows without a time.
 func (db *DB) newestRows(ctx context.Context, conn *duck.Conn, view string) (string, error) {
 	at, from := guard.Newest[view], guard.NewestSchema+"."+view
 	last, err := conn.Column(ctx, fmt.Sprintf("SELECT CAST(epoch_us(%s) AS VARCHAR) FROM %s ORDER BY %s DESC NULLS LAST LIMIT 1 OFFSET %d",
@@ -294,10 +299,11 @@ func (db *DB) newestRows(ctx context.Context, conn *duck.Conn, view string) (str
 	return text, nil
 }
 
-// mostNewest is how many rows a copy of the newest may have, where many have one time or none.
+// mostNewest is the maximum number of rows in a copy of the newest rows, if many share a time or
+// have none.
 const mostNewest = 4 * guard.TopRows
 
-// defineNow is making, one definition of a warehouse at a time.
+// defineNow is making, for one definition of the warehouse at a time.
 func (db *DB) defineNow(ctx context.Context, conn *duck.Conn, name string, texts ...string) error {
 	db.defining.Lock()
 	defer db.defining.Unlock()

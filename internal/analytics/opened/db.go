@@ -15,34 +15,32 @@ import (
 	"callhouse/internal/layout"
 )
 
-// Options say how a warehouse is opened. The zero value is ready to use.
+// Options configure how a warehouse is opened. The zero value is ready to use.
 type Options struct {
 	// Location is the zone of local dates and hours, and of the times that SQL
 	// prints; nil is UTC.
 	Location *time.Location
-	// Threads and MemoryLimit bound DuckDB, as in "4GB"; zero: its defaults, but one
-	// thread for a small snapshot.
+	// Threads and MemoryLimit (such as "4GB") limit DuckDB; zero: its defaults, but one thread for
+	// a small snapshot.
 	Threads     int
 	MemoryLimit string
-	// Safe is set for statements that somebody else wrote: they read the
-	// warehouse and nothing else, within these limits. It takes the place of
-	// MemoryLimit. A process that must not die has to run them in another, since
-	// DuckDB does not hold its memory limit everywhere.
+	// Safe restricts untrusted statements: they read only the warehouse, within these limits, which
+	// replace MemoryLimit. A process that must not die has to run them in another process, because
+	// DuckDB does not enforce its memory limit everywhere.
 	Safe *Limits
-	// Rights are what of the warehouse is there.
+	// Rights limit the visible part of the warehouse.
 	Rights rights.Rights
-	// Dialect is what statements may name beside the warehouse's tables, and how they are
-	// written anew; nil: nothing, and not at all.
+	// Dialect is set if statements are not written for DuckDB; nil: they are.
 	Dialect *Dialect
-	// IDs knows in which file a call is, for statements by a call's id; nil: nobody does.
+	// IDs locates a call's file for statements that select a call by its id; nil: no such lookup.
 	IDs *IDs
-	// Copies says that rows that statements ask for again and again are copied to tables of DuckDB's own, within the
-	// memory of Safe; see copies.go.
+	// Copies copies rows that statements read repeatedly to native DuckDB tables, within the memory
+	// of Safe; see copies.go.
 	Copies bool
-	// Prover proves files before they are read; nil: they are read as they are.
+	// Prover proves files before they are read; nil: they are read unproven.
 	Prover Prover
-	// SkipDamaged answers without the periods and resources of which a file is damaged, which
-	// would fail otherwise. It needs a Prover, and every answer says what it leaves out.
+	// SkipDamaged leaves out the periods and resources with a damaged file, which would otherwise
+	// fail. It requires a Prover, and every answer names what it leaves out.
 	SkipDamaged bool
 }
 
@@ -52,22 +50,22 @@ type DB struct {
 	snap   *layout.Snapshot
 	loc    *time.Location
 	engine *duck.DB
-	safe   bool // runs only what guard lets pass
+	safe   bool // runs only statements that pass guard
 	rights rights.Rights
 
 	defining  sync.Mutex
-	undefined []definition // what DuckDB does not know yet, in order; see define.go
+	undefined []definition // not yet defined in DuckDB, in order; see define.go
 	made      texts        // of the views and macros over the snapshot
 
 	ids     *IDs
-	parts   map[string]bool // pieces of files of calls that have views of their own
+	parts   map[string]bool // pieces of files of calls that have their own views
 	copies  *copies
 	prover  Prover
 	skipped []Skipped
 	dialect *Dialect
 }
 
-// ZoneError says that a time zone is not known to DuckDB.
+// ZoneError means that DuckDB does not know a time zone.
 type ZoneError struct {
 	Name string
 	Err  error
@@ -77,9 +75,9 @@ func (e *ZoneError) Error() string { return fmt.Sprintf("unknown time zone %q", 
 
 func (e *ZoneError) Unwrap() error { return e.Err }
 
-// Open opens the current snapshot of the warehouse at root. It returns an
-// error that wraps layout.ErrNoWarehouse where nothing was ever committed, and
-// a *layout.VersionError where a newer program wrote it.
+// Open opens the current snapshot of the warehouse at root. It returns an error that wraps
+// layout.ErrNoWarehouse if nothing was ever committed, and a *layout.VersionError if a newer
+// program wrote the warehouse.
 func Open(ctx context.Context, root string, o Options) (*DB, error) {
 	if o.Safe != nil {
 		var err error
@@ -118,7 +116,8 @@ func Open(ctx context.Context, root string, o Options) (*DB, error) {
 	return db, nil
 }
 
-// isSmall says that to start and wake a second thread for a snapshot costs more than it gains.
+// isSmall reports whether starting and waking a second thread for a snapshot costs more than it
+// saves.
 func isSmall(snap *layout.Snapshot) bool {
 	var bytes int64
 	for i := range snap.Manifest.Files {
@@ -127,7 +126,7 @@ func isSmall(snap *layout.Snapshot) bool {
 	return bytes < 4<<20
 }
 
-// Close frees the database. Rows that came from it must be closed.
+// Close frees the database. Its rows must be closed first.
 func (db *DB) Close() error {
 	db.copies.close()
 	return db.engine.Close()
@@ -139,11 +138,11 @@ func (db *DB) Snapshot() *layout.Snapshot { return db.snap }
 // Location returns the zone of local times.
 func (db *DB) Location() *time.Location { return db.loc }
 
-// Rights returns what of the warehouse is there.
+// Rights returns the limits of the visible part of the warehouse.
 func (db *DB) Rights() rights.Rights { return db.rights }
 
-// prepare makes the database ready for definitions, which come when a statement needs
-// them. One that is safe is shut.
+// prepare makes the database ready for definitions, which are made when a statement needs them. It
+// seals a safe database.
 func (db *DB) prepare(ctx context.Context, limits *Limits) error {
 	conn, err := db.Connect(ctx)
 	if err != nil {
@@ -151,9 +150,9 @@ func (db *DB) prepare(ctx context.Context, limits *Limits) error {
 	}
 	defer conn.Close()
 	for _, text := range []string{
-		// A file never changes under its name, so what is known of it stays true.
+		// A file never changes under its name, so cached metadata stays valid.
 		"SET GLOBAL parquet_metadata_cache = true",
-		// It makes a join of a sum over a whole group, and so of one scan two.
+		// This optimizer turns a sum over a whole group into a join, and so one scan into two.
 		"SET GLOBAL disabled_optimizers = 'window_self_join'",
 		"CREATE SCHEMA stored",
 		"CREATE SCHEMA " + guard.NewestSchema,
@@ -190,8 +189,7 @@ func (db *DB) Connect(ctx context.Context) (*duck.Conn, error) {
 	return conn, nil
 }
 
-// setZone makes a connection live in a zone. It returns a *ZoneError for one that
-// DuckDB does not know.
+// setZone sets the zone of a connection. It returns a *ZoneError if DuckDB does not know the zone.
 func setZone(ctx context.Context, conn *duck.Conn, loc *time.Location) error {
 	zone := stored.Quote(loc.String())
 	if err := conn.Exec(ctx, "SET TimeZone = "+zone); err != nil {
@@ -206,8 +204,8 @@ func setZone(ctx context.Context, conn *duck.Conn, loc *time.Location) error {
 	return nil
 }
 
-// CurrentAbsolute returns the current snapshot of the warehouse at root, its
-// path absolute and without links, so that it means the same to any program.
+// CurrentAbsolute returns the current snapshot of the warehouse at root. Its path is absolute and
+// has no links, so it means the same to any program.
 func CurrentAbsolute(root string) (*layout.Snapshot, error) {
 	root, err := absolute(root)
 	if err != nil {
@@ -216,6 +214,5 @@ func CurrentAbsolute(root string) (*layout.Snapshot, error) {
 	return layout.Current(root)
 }
 
-// EngineVersion returns the version of the DuckDB that is linked in, as in
-// "v1.5.6".
+// EngineVersion returns the version of the linked DuckDB, such as "v1.5.6".
 func EngineVersion() string { return duck.Version() }

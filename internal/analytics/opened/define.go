@@ -18,14 +18,12 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// definition is a type, a macro, a stored table or a view: its name, and the statement
-// that makes it.
+// definition is the name of a type, macro, stored table or view, and the statement that creates it.
 type definition struct{ name, sql string }
 
 var definitionRE = regexp.MustCompile(`(?m)^CREATE (?:MACRO|TYPE) (\w+)`)
 
-// macros are the types and macros, each after those that it is made of; pastMacros are
-// those over the views.
+// macros are the types and macros, in order of dependency; pastMacros are those over the views.
 var (
 	macros     = sync.OnceValue(func() []definition { return split(sqlfiles.Macros()) })
 	pastMacros = sync.OnceValue(func() []definition { return split(sqlfiles.PastMacros()) })
@@ -45,7 +43,7 @@ func split(all string) (out []definition) {
 	return out
 }
 
-// withMacros returns the types and macros, with other definitions of some of them.
+// withMacros returns the types and macros, with some definitions replaced.
 func withMacros(others map[string]string) []definition {
 	out := slices.Clone(macros())
 	for i := range out {
@@ -56,7 +54,7 @@ func withMacros(others map[string]string) []definition {
 	return out
 }
 
-// definitions returns all that statements may name, each after those that it is made of.
+// definitions returns everything that statements may name, in order of dependency.
 func (db *DB) definitions(localTime string) []definition {
 	out := withMacros(map[string]string{"local_time": localTime})
 	for _, t := range resource.Tables {
@@ -77,10 +75,11 @@ func (db *DB) relation(files []*layout.File, t *schema.Table) string {
 	return db.rights.Relation(db.snap, files, t, db.safe)
 }
 
-// texts are the SQL of macros and views by their names.
+// texts is the SQL of macros and views by name.
 type texts map[string]string
 
-// madeOf returns the texts for a snapshot. Only tool_calls differs, over files of earlier formats.
+// madeOf returns the texts for a snapshot. Only tool_calls differs, if there are files of earlier
+// formats.
 func madeOf(snap *layout.Snapshot) texts {
 	earlier := stored.Earlier(snap)
 	if earlier == "" {
@@ -104,8 +103,8 @@ var usual = sync.OnceValue(func() texts {
 
 var nameRE = regexp.MustCompile(`(?i)(\b(?:from|join)[\s(]+)?([a-z_][a-z0-9_.]*)`)
 
-// namesIn returns the names of the definitions that a text of ours names, and of those that
-// these are made of. A view is named where rows come from: calls is a column, too.
+// namesIn returns the names of the definitions that our own texts use, and of their dependencies. A
+// view counts only after FROM or JOIN, since calls is also a column.
 func (made texts) namesIn(texts ...string) map[string]bool {
 	out := map[string]bool{}
 	var add func(text string)
@@ -125,8 +124,7 @@ func (made texts) namesIn(texts ...string) map[string]bool {
 	return out
 }
 
-// define makes those of the definitions known to DuckDB that are wanted, and are not made
-// yet.
+// define creates the wanted definitions in DuckDB that do not exist yet.
 func (db *DB) define(ctx context.Context, conn *duck.Conn, wanted func(name string) bool) error {
 	db.defining.Lock()
 	defer db.defining.Unlock()
@@ -145,8 +143,8 @@ func (db *DB) define(ctx context.Context, conn *duck.Conn, wanted func(name stri
 	return nil
 }
 
-// making runs the statements of a definition, for which nothing has to be defined before. What it has
-// begun it ends, whatever becomes of ctx: it takes milliseconds.
+// making runs the statements of a definition, whose dependencies exist. It finishes even if ctx is
+// cancelled, since it takes only milliseconds.
 func (db *DB) making(ctx context.Context, conn *duck.Conn, name string, texts ...string) error {
 	bare := *conn
 	bare.Before = nil
@@ -165,8 +163,7 @@ func (db *DB) DefineAll(ctx context.Context, conn *duck.Conn) error {
 
 var wordRE = regexp.MustCompile(`[a-z_][a-z0-9_]*`)
 
-// wordsOf returns the words of a statement, wherever they stand in it, and those of the views
-// and macros that they may name.
+// wordsOf returns all words of a statement, and those of the views and macros that they may name.
 func (made texts) wordsOf(text string) map[string]bool {
 	words := map[string]bool{}
 	var add func(text string)
@@ -182,14 +179,13 @@ func (made texts) wordsOf(text string) map[string]bool {
 	return words
 }
 
-// looksAround finds what asks DuckDB which views and macros there are, or has it take a text
-// for SQL.
+// looksAround matches statements that list DuckDB's views and macros, or that run text as SQL.
 var looksAround = regexp.MustCompile(`(?i)\b(describe|information_schema|query|query_table|show|summarize|` +
 	`(duckdb|pg|pragma|sql|sqlite|json_(de)?serialize|json_execute)_\w+)\b`)
 
-// Defined runs what plans a text that somebody else wrote. What its words may name is defined
-// before; if it looks around, or if that is not enough, all is: no answer and no error tells a
-// difference.
+// Defined runs plan, which plans an untrusted text, after defining everything that the text's words
+// may name. If the text lists definitions, or if plan fails, everything is defined first, so that
+// no answer and no error reveals a difference.
 func (db *DB) Defined(ctx context.Context, conn *duck.Conn, text string, plan func() error) error {
 	words := db.made.wordsOf(text)
 	if _, err := db.nameAgents(ctx, conn, text, words); err != nil {
@@ -209,17 +205,17 @@ func (db *DB) Defined(ctx context.Context, conn *duck.Conn, text string, plan fu
 	return plan()
 }
 
-// agentNames is the SELECT of the map of all agents' names.
+// agentNames is the SELECT that makes the map of all agents' names.
 const agentNames = "SELECT map(list(agent_id), list(name)) FROM stored.agents WHERE name IS NOT NULL"
 
-// NameAgents gives a connection the names of agents, as its reader sees them, if a text may read
-// them. Reports do without: what they return are ids, and their names come separately.
+// NameAgents sets the agents' names on a connection, as its reader sees them, if a text may read
+// them. Reports do not need it: they return ids, and their names are added separately.
 func (db *DB) NameAgents(ctx context.Context, conn *duck.Conn, text string) error {
 	_, err := db.nameAgents(ctx, conn, text, usual().wordsOf(text))
 	return err
 }
 
-// nameAgents is NameAgents of a text with these words. It reports whether the connection has the names.
+// nameAgents is NameAgents for a text with these words. It reports whether it set the names.
 func (db *DB) nameAgents(ctx context.Context, conn *duck.Conn, text string, words map[string]bool) (named bool, err error) {
 	if !words["agent_names"] && !looksAround.MatchString(text) {
 		return false, nil
@@ -230,9 +226,10 @@ func (db *DB) nameAgents(ctx context.Context, conn *duck.Conn, text string, word
 	return true, nil
 }
 
-// ViewMacros returns the definitions that the views of a snapshot need, for other programs: with another one of
-// local_time, and names of agents that are read by each statement, because no variable has them.
-// Definitions of the reports stay out: they need variables, and clients from DuckDB 1.1 on.
+// ViewMacros returns the definitions that the views of a snapshot need in other programs.
+// local_time is replaced, and every statement reads the agents' names, because no variable holds
+// them. Definitions of reports are left out: they need variables, and so clients of DuckDB 1.1 or
+// later.
 func ViewMacros(snap *layout.Snapshot, localTime string) string {
 	var views []string
 	for _, v := range sqlfiles.Views() {
@@ -248,8 +245,8 @@ func ViewMacros(snap *layout.Snapshot, localTime string) string {
 	return out
 }
 
-// check returns how statements are checked: those of a reader with rights name only what the reader
-// may see.
+// check returns the rules for checking statements. A reader with rights may name only visible
+// tables.
 func (db *DB) check() guard.Check {
 	check := guard.Check{Safe: db.safe, NoPlans: db.rights.Agents != nil}
 	if !db.rights.None() {
@@ -258,8 +255,8 @@ func (db *DB) check() guard.Check {
 	return check
 }
 
-// Reads returns nil for a statement that may run. Which tables a safe one may name is told
-// where all are defined.
+// Reads returns nil for a statement that may run. The check for safe statements needs all
+// definitions, so they are made if it fails.
 func (db *DB) Reads(ctx context.Context, conn *duck.Conn, text string) error {
 	_, err := db.check().Text(ctx, conn, text)
 	if err == nil || !db.safe {

@@ -16,10 +16,10 @@ var (
 	fromCallsRE  = regexp.MustCompile(`\bFROM calls\b`)
 )
 
-// newest returns the definitions of the views in the schema newest. They have the same rows as
-// the views of the same names, and list the newest files first. DuckDB reads files in the order in
-// which they are listed, and skips those that cannot hold one of the first rows by what it has read
-// so far: so the newest rows are found without reading the others.
+// newest returns the definitions of the views in the schema newest. They have the same rows as the
+// views of the same names, but list the newest files first. DuckDB reads files in the listed order,
+// and skips those that cannot hold one of the first rows, given the rows read so far. So it finds
+// the newest rows without reading the other files.
 func (db *DB) newest() (out []definition) {
 	add := func(name, sql string) {
 		name = guard.NewestSchema + "." + name
@@ -40,7 +40,7 @@ func (db *DB) newest() (out []definition) {
 	return out
 }
 
-// reading returns the text of a view that reads the tables stored_… and the view calls of a schema.
+// reading returns the text of a view that reads the stored_… tables and the view calls of a schema.
 func reading(schema string, v *sqlfiles.File) string {
 	return fromCallsRE.ReplaceAllString(fromStoredRE.ReplaceAllString(v.SQL, "FROM "+schema+".stored_$1"), "FROM "+schema+".calls")
 }

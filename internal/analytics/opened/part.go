@@ -17,17 +17,18 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// IDs knows which pieces of files of calls may hold a call, by four bytes for each. Files never change, and no
-// two have one name, so it serves all snapshots of a warehouse. Its zero value is ready.
+// IDs finds the pieces of files of calls that may hold a call, with four bytes of memory per call.
+// Files never change and no two share a name, so one IDs serves all snapshots of a warehouse. The
+// zero value is ready to use.
 type IDs struct {
 	mu    sync.Mutex
-	files map[string][][]uint32 // hashes of the ids of each piece, sorted, by the files' paths
+	files map[string][][]uint32 // by the files' paths: hashes of the ids of each piece, sorted
 }
 
-// pieceRows is how many rows a piece of a file has.
+// pieceRows is the number of rows in a piece of a file.
 const pieceRows = 8192
 
-// piece is the place of one, in a file at a place.
+// piece identifies a piece by the index of its file and its index in that file.
 type piece struct{ file, at int }
 
 func hashOf(id string) uint32 {
@@ -54,7 +55,7 @@ func (ids *IDs) find(ctx context.Context, conn *duck.Conn, snap *layout.Snapshot
 	return in, nil
 }
 
-// read reads the ids of files that it does not know, and forgets those that are gone.
+// read reads the ids of new files, and drops those of files that are gone.
 func (ids *IDs) read(ctx context.Context, conn *duck.Conn, snap *layout.Snapshot, files []*layout.File) error {
 	known, unknown := map[string][][]uint32{}, map[string]string{}
 	var paths []string
@@ -97,12 +98,12 @@ func (ids *IDs) read(ctx context.Context, conn *duck.Conn, snap *layout.Snapshot
 	return nil
 }
 
-// fewest is how many files a table has where it pays to look for the one with a call.
+// fewest is the minimum number of files for which locating a call's file pays off.
 const fewest = 4
 
-// Part returns the schema in which calls and costs have the rows of the only piece of a file that can hold
-// a call; empty: there is none. A reader of some of the rows may not be told by the time it takes
-// which calls there are, and gets none.
+// Part returns the schema in which calls and costs have only the rows of the one piece of a file
+// that can hold a call; empty: there is none. A reader with limits gets none, because the time
+// taken would reveal which calls exist.
 func (s *Session) Part(ctx context.Context, id string) (string, error) {
 	files := s.db.snap.Manifest.FilesOf(schema.Calls.Name)
 	if s.db.ids == nil || len(files) < fewest || !s.db.rights.None() {
@@ -112,7 +113,7 @@ func (s *Session) Part(ctx context.Context, id string) (string, error) {
 	if err != nil || len(in) > 1 {
 		return "", err
 	}
-	p := append(in, piece{})[0] // where no file has it, any will do
+	p := append(in, piece{})[0] // if no file has the call, any piece will do
 	name := guard.PartSchema(p.file, p.at)
 	if s.db.copies.has(name, true, func(ctx context.Context, conn *duck.Conn) error { return s.db.copyPart(ctx, conn, name, p) }) {
 		return name, nil

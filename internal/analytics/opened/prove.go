@@ -15,8 +15,8 @@ type Prover interface {
 	Prove(ctx context.Context, s *layout.Snapshot, files []*layout.File) error
 }
 
-// Conn returns a connection on which, before a statement runs, the files that it may read
-// are proven, those of each table once, and what it names is defined.
+// Conn returns a connection that proves the files that a statement may read before it runs, once
+// per table, and defines the names that it uses.
 func (db *DB) Conn(ctx context.Context) (*duck.Conn, error) {
 	conn, err := db.Connect(ctx)
 	if err != nil {
@@ -33,14 +33,14 @@ func (db *DB) Conn(ctx context.Context) (*duck.Conn, error) {
 	return conn, nil
 }
 
-// prove proves the files that a statement may read, but those of tables that are proven.
+// prove proves the files that a statement may read, except those of proven tables.
 func (db *DB) prove(ctx context.Context, text string, proven map[*schema.Table]bool) error {
 	if db.prover == nil {
 		return nil
 	}
 	tables := db.made.tablesOf(text)
 	if db.rights.Agents != nil && len(tables) > 0 {
-		tables = append(tables, &schema.Calls) // which say whose the rows are
+		tables = append(tables, &schema.Calls) // which assign the rows to agents
 	}
 	tables = slices.DeleteFunc(tables, func(t *schema.Table) bool { return proven[t] })
 	var files []*layout.File
@@ -59,8 +59,8 @@ func (db *DB) prove(ctx context.Context, text string, proven map[*schema.Table]b
 	return nil
 }
 
-// filesOf returns the files with the rows of a table. Tool calls that were stored before they had a
-// table of their own are in files of turns.
+// filesOf returns the files with the rows of a table. In earlier formats, which have no table of
+// tool calls, those are in the files of turns.
 func (db *DB) filesOf(t *schema.Table) []*layout.File {
 	files := db.snap.Manifest.FilesOf(t.Name)
 	if t == &schema.ToolCalls {
@@ -69,11 +69,11 @@ func (db *DB) filesOf(t *schema.Table) []*layout.File {
 	return files
 }
 
-// dynamic are functions through which a statement may read what it does not name.
+// dynamic are functions through which a statement may read tables that it does not name.
 var dynamic = []string{"query", "query_table"}
 
-// tablesOf returns the stored tables that a statement may read: those whose names
-// are words of it, or of a view or macro that it names. It may name too many.
+// tablesOf returns the stored tables that a statement may read: those whose names are words of the
+// statement, or of a view or macro that it names. It may return too many.
 func (made texts) tablesOf(text string) []*schema.Table {
 	words := made.wordsOf(text)
 	for _, name := range dynamic {

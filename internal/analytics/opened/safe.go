@@ -13,20 +13,20 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Limits bound what statements may take on a warehouse that is opened safe.
+// Limits are the limits of statements on a warehouse opened safely.
 type Limits struct {
-	Memory int64 // bytes that DuckDB may hold
-	Temp   int64 // bytes that it may write to its folder for what does not fit
+	Memory int64 // maximum bytes of DuckDB's memory
+	Temp   int64 // maximum bytes of its temporary folder, for data that does not fit into memory
 }
 
-// seal shuts a warehouse: from here on no file is opened but the snapshot's own, no
-// extension loaded, and no setting changed but the zone, which every connection sets.
-// That the files are named one by one means that a link beside them leads nowhere.
+// seal restricts a database: from now on no file except the snapshot's own is opened, no extension
+// is loaded, and no setting is changed except the zone, which every connection sets. Files are
+// allowed one by one, so a link beside them leads nowhere.
 func (db *DB) seal(ctx context.Context, conn *duck.Conn, l *Limits) error {
 	var files []string
 	for _, t := range resource.AllTables {
-		// Tallies are read by reports, and no statement can name them; those with callers' numbers and calls' ids only
-		// without limits.
+		// Reports read tallies; no statement can name them. Those with callers' numbers or calls'
+		// ids are read only for a reader without limits.
 		isTally := slices.Contains(schema.TallyTables, t) && !slices.Contains(schema.FactTables, t)
 		if !db.rights.None() && !db.rights.Holds(t) && !(db.rights.Agents != nil && t == &schema.Calls) && !(isTally && db.rights.Tallied()) {
 			continue
@@ -50,8 +50,8 @@ func (db *DB) seal(ctx context.Context, conn *duck.Conn, l *Limits) error {
 	return nil
 }
 
-// absolute returns root without links in it, since DuckDB compares the paths
-// that it is allowed by their letters.
+// absolute returns the absolute path of root without links, since DuckDB compares allowed paths as
+// text.
 func absolute(root string) (string, error) {
 	abs, err := filepath.Abs(root)
 	if err != nil {
@@ -60,5 +60,5 @@ func absolute(root string) (string, error) {
 	if real, err := filepath.EvalSymlinks(abs); err == nil {
 		return real, nil
 	}
-	return abs, nil // what is not there is told of by who opens it
+	return abs, nil // opening a missing folder reports it
 }

@@ -9,22 +9,22 @@ import (
 	"callhouse/internal/analytics/stored"
 )
 
-// Dialect lets statements be written otherwise than for DuckDB: what they may name
-// beside the warehouse's tables, and how their trees are changed before they are judged.
+// Dialect supports statements that are not written for DuckDB: Also lists the further names that
+// they may use. See guard.Rewrite for changing their trees.
 type Dialect struct {
-	Definitions string // statements that make what they may name
+	Definitions string // statements that define the names of Also
 	Also        guard.Also
 }
 
-// Session is a connection of a warehouse on which somebody's statements run, one at a time.
+// Session is a connection to a warehouse for untrusted statements, one at a time.
 type Session struct {
 	db    *DB
 	conn  *duck.Conn
 	named bool // the connection has the names of agents
 }
 
-// mostRow is how large a row may be that a session answers with: it is copied a few times on
-// its way, in memory that DuckDB's limit says nothing of.
+// mostRow is the maximum size of a row in a session's answers. A row is copied several times on its
+// way, in memory that DuckDB's limit does not cover.
 const mostRow = 32 << 20
 
 // Session returns a new session.
@@ -41,11 +41,11 @@ func (db *DB) Session(ctx context.Context) (*Session, error) {
 	return &Session{db: db, conn: conn}, nil
 }
 
-// Close ends the session. What it prepared must be closed.
+// Close ends the session. Its prepared statements must be closed first.
 func (s *Session) Close() { s.conn.Close() }
 
-// Zone has the session's statements write and cut times in a zone. Local days stay those
-// of the warehouse's zone.
+// Zone sets the zone in which the session's statements format and truncate times. Local days stay
+// those of the warehouse's zone.
 func (s *Session) Zone(ctx context.Context, loc *time.Location) error {
 	if err := s.conn.Exec(ctx, "SET TimeZone = "+stored.Quote(loc.String())); err != nil {
 		if ctx.Err() != nil {
@@ -56,7 +56,7 @@ func (s *Session) Zone(ctx context.Context, loc *time.Location) error {
 	return nil
 }
 
-// Prepare plans one statement that reads, after rewrite has changed its tree.
+// Prepare plans one read-only statement, after rewrite has changed its tree.
 func (s *Session) Prepare(ctx context.Context, text string, rewrite guard.Rewrite) (*duck.Stmt, error) {
 	check := s.db.check()
 	check.Shared, check.Rewrite = true, rewrite
@@ -76,7 +76,7 @@ func (s *Session) Prepare(ctx context.Context, text string, rewrite guard.Rewrit
 	if err != nil {
 		return nil, err
 	}
-	if stmt.Kind() == duck.Changes || stmt.Kind() == duck.Explains && check.NoPlans { // the tree said otherwise; nothing is run on one opinion
+	if stmt.Kind() == duck.Changes || stmt.Kind() == duck.Explains && check.NoPlans { // the tree disagreed; only agreement counts
 		stmt.Close()
 		return nil, guard.ErrNotReading
 	}

@@ -11,7 +11,7 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Skipped is a part of a snapshot that answers leave out, because a file of it is damaged.
+// Skipped is a part of a snapshot that answers leave out because one of its files is damaged.
 type Skipped struct {
 	Name  string // a day or month, or a table
 	Calls int64  // of the period, as the manifest counts them
@@ -24,11 +24,11 @@ func (s Skipped) String() string {
 	return s.Name + " (" + human.Calls(s.Calls) + ")"
 }
 
-// Skipped returns what every answer of the warehouse leaves out: see Options.SkipDamaged.
+// Skipped returns the parts that every answer leaves out: see Options.SkipDamaged.
 func (db *DB) Skipped() []Skipped { return db.skipped }
 
-// intact returns a snapshot without the periods and resources of which a file is damaged, and
-// which these are. Damaged tallies alone leave nothing out: reports count the calls instead.
+// intact returns a snapshot without the periods and resources that have a damaged file, and lists
+// those. Damaged tallies alone leave out nothing: reports count the calls instead.
 func intact(ctx context.Context, s *layout.Snapshot, p Prover) (*layout.Snapshot, []Skipped, error) {
 	var out []Skipped
 	gone := map[string]bool{} // paths
@@ -62,15 +62,15 @@ func intact(ctx context.Context, s *layout.Snapshot, p Prover) (*layout.Snapshot
 	return &layout.Snapshot{Dir: s.Dir, Manifest: &m}, out, nil
 }
 
-// part are files that are left out together.
+// part is a set of files that are left out together.
 type part struct {
 	Skipped
 	files   []*layout.File
-	calls   string // the period whose calls these are; empty: they hold no calls
+	calls   string // the period of its calls; empty: it holds no calls
 	tallies bool
 }
 
-// partsOf sorts the files of a manifest into parts.
+// partsOf groups the files of a manifest into parts.
 func partsOf(m *layout.Manifest) []*part {
 	var out []*part
 	at := map[string]*part{}
@@ -95,7 +95,7 @@ func partsOf(m *layout.Manifest) []*part {
 	return out
 }
 
-// SkippedText names what is left out.
+// SkippedText lists the skipped parts.
 func SkippedText(skipped []Skipped) string {
 	text := "skipped as damaged: "
 	for i, s := range skipped {

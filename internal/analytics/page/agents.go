@@ -8,8 +8,8 @@ import (
 // namedAgents is the number of agents the board names.
 const namedAgents = 20
 
-// completed is the outcome that counts as an agent's success, unless the setting success says
-// otherwise.
+// completed is the outcome that counts as an agent's success, unless the setting success overrides
+// it.
 const completed = "completed"
 
 // count returns a row's number in a column.
@@ -31,7 +31,7 @@ func (a *asked) most(column string) []int {
 // largest returns the rows with the most calls, in the report's order.
 func (a *asked) largest(n int) []int {
 	order := a.most("calls")
-	if len(order) == n+1 { // a single other one is named as well
+	if len(order) == n+1 { // a single remaining one is named as well
 		n++
 	}
 	chosen := order[:min(n, len(order))]
@@ -39,8 +39,8 @@ func (a *asked) largest(n int) []int {
 	return chosen
 }
 
-// shortNames returns the agents' names for the board: of UUIDs the shortest unique beginning, which
-// --agent accepts. The row's title has the full name.
+// shortNames returns the agents' names for the board. UUIDs are shortened to their shortest unique
+// beginning, which --agent accepts. The row's title has the full name.
 func (a *asked) shortNames() []string {
 	out := make([]string, len(a.rows))
 	alike := map[string]int{}

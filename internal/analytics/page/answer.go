@@ -16,8 +16,8 @@ import (
 	"callhouse/internal/words"
 )
 
-// asked is the result of a report with all its rows. There are few: bins, reasons, agents, never
-// calls.
+// asked is the result of a report with all its rows. These are few: bins, reasons or agents, but
+// never calls.
 type asked struct {
 	Command command
 	report  string
@@ -62,10 +62,10 @@ func (r reader) ask(ctx context.Context, report string, p period, by string) (*a
 	return a, err
 }
 
-// ofDays is the prefix in known of a report by day over all days that the page needs.
+// ofDays is the prefix in known for a report by day over all days that the page needs.
 const ofDays = "days of "
 
-// days runs a report by day, once for all that ask for a part of these days.
+// days runs a report by day, once for all callers that need a part of these days.
 func (r reader) days(ctx context.Context, report string, p period) error {
 	a, err := r.ask(ctx, report, p, "day")
 	if err == nil {
@@ -74,8 +74,8 @@ func (r reader) days(ctx context.Context, report string, p period) error {
 	return err
 }
 
-// part takes the answer about some days, or about one without groups, from that about more days;
-// nil: there is none. A report's rows of a day depend on no other day.
+// part extracts the answer for fewer days, or for one day without groups, from an answer for more
+// days; nil: there is none. In a report by day, the rows of a day do not depend on other days.
 func (r reader) part(report string, p period, params question.Params) *asked {
 	all := r.known[ofDays+report]
 	if all == nil || p.since.Before(all.period.since) || p.until.After(all.period.until) ||
@@ -117,20 +117,20 @@ func (r reader) command(report string, p question.Params, bounds string) (c comm
 	return c
 }
 
-// used are the columns that the page needs of reports with expensive others, beginning with the
-// key: the pauses of tools require sorting all turns.
+// used are the columns that the page needs, beginning with the key, of reports that have others
+// which are expensive: the pauses of tools require sorting all turns.
 var used = map[string][]string{"tools": {"tool_name", "uses", "failed_uses", "failed_percent", "unanswered_uses"},
 	"versions": {"agent_id", "agent_version", "answered_calls", "completed_percent", "verdict"}}
 
 // compared are the columns of comparisons that the page shows, beginning with the key. Other
-// columns are not judged with them.
+// columns are not judged together with them.
 var compared = map[string][]string{"tools": used["tools"], "disconnections": {"disconnection_reason", "calls", "share_percent"},
 	"agents": {"agent_id", "goal", "answered_calls", "goal_percent", "rated_calls", "negative_percent"}}
 
 // compare is the flag of a comparison with the previous period.
 const compare = " --compare previous"
 
-// compare runs a report over a period and the one before.
+// compare runs a report over a period and the previous one.
 func (r reader) compare(ctx context.Context, report string, p period) (*asked, error) {
 	both, err := r.w.Compare(report, r.params(p, ""), time.Time{})
 	if err != nil {
@@ -195,18 +195,18 @@ func (a *asked) index(column string) int {
 // text returns a value's exact text.
 func (a *asked) text(v any) string { return string(value.AppendText(nil, v, a.loc)) }
 
-// field identifies a number of the page: a column of a report, in the row whose columns have these
+// field identifies a number on the page: a column of a report, in the row whose columns have these
 // texts.
 type field struct {
 	column string
 	where  map[string]string
 }
 
-// command is the command that prints a table, and its link on a served page.
+// command is a command that prints a table, and its link on a served page.
 type command struct{ Text, Link string }
 
 // calls returns the link to the calls that a number counts: those in the rows whose columns have
-// these texts, or the report if no condition selects them. Empty on a standalone page.
+// these texts. If no condition selects them, it links to the report. Empty on a standalone page.
 func (a *asked) calls(where map[string]string) string {
 	if a.address == nil {
 		return ""
@@ -256,7 +256,7 @@ func (a *asked) matches(r []any, where map[string]string) bool {
 	return true
 }
 
-// at returns the value of a field; nil without such a row.
+// at returns the value of a field; nil if there is no such row.
 func (a *asked) at(f field) any {
 	if r := a.row(f.where); r != nil {
 		return r[a.index(f.column)]
@@ -284,7 +284,7 @@ type cell struct {
 // noNumber is the cell of a missing number.
 func noNumber() cell { return cell{Text: "–", Null: true, Number: true} }
 
-// float returns a value as a number to draw; NaN if it is none.
+// float returns a value as a number to draw; NaN if it is not a number.
 func float(x any) float64 {
 	if v := value.Of(x); v.Kind.Numeric() {
 		return v.Float()

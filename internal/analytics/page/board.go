@@ -10,8 +10,8 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
-// board declares a table of a report's rows: what it shows, and the ids of its texts. The section's
-// title and lead are ID.title and ID.lead, the heading of a column is ID.TEXT.
+// board declares a table of a report's rows: its columns, and the ids of its texts. The section's
+// title and lead are ID.title and ID.lead, and the heading of a column is ID.TEXT.
 type board struct {
 	id, report string
 	title      string // id of its title; empty: ID.title
@@ -19,8 +19,8 @@ type board struct {
 	by, words  string // heading of the names; section of the catalogue that translates them
 	wide       bool
 	columns    []column
-	named      int                             // rows that are named; the others are summed. 0: all
-	choose     func(a *asked) []int            // rows that are named, in order; nil: the first
+	named      int                             // number of named rows; the others are summed. 0: all
+	choose     func(a *asked) []int            // the named rows, in order; nil: the first
 	omit       func(a *asked, row []any) bool  // rows that are neither named nor summed
 	line       func(a *asked, i int, l *line)  // completes the line of a row
 	lead       func(a *asked, t *table) string // nil: by told and none
@@ -30,11 +30,11 @@ type board struct {
 type column struct {
 	text, name string
 	bar        bool // of a percentage
-	longest    bool // the largest value's bar is full: all are small
+	longest    bool // scaled so that the largest bar is full, as all values are small
 	words      bool // text, no numbers
 	prose      bool // text of several lines
 	wide       bool // hidden on a narrow page
-	sum        bool // is summed for the rows that are not named
+	sum        bool // summed over the rows that are not named
 	write      func(a *asked, row []any, v any) string
 	link       func(a *asked, row int) string // nil: none
 }
@@ -112,7 +112,7 @@ func (b board) table(a *asked) *table {
 	return t
 }
 
-// first returns the rows that are named; a single other row is named as well.
+// first returns the rows to name. A single remaining row is named as well.
 func (b board) first(a *asked) (out []int) {
 	if b.choose != nil {
 		return b.choose(a)
@@ -171,8 +171,7 @@ func (a *asked) named(row []any, column int, section string) line {
 	return line{Name: clipName(strings.ToValidUTF8(a.l.Word(section, key), "�"), 40), Title: key, Key: key}
 }
 
-// clipName shortens a name to a number of letters, keeping its end: similar names often differ
-// there.
+// clipName shortens a name to a number of letters, keeping its end: similar names often differ there.
 func clipName(s string, most int) string {
 	if r := []rune(s); len(r) > most {
 		end := most / 3

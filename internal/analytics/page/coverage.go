@@ -8,8 +8,7 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
-// coverage shows how complete the numbers are: of the last day, the period, and the whole
-// warehouse.
+// coverage shows how complete the numbers of the last day, the period, and the whole warehouse are.
 func coverage(l *lang, last, whole *span, told []string) *section {
 	s := &section{ID: "coverage", Title: l.Say("trust.title"), Wide: true, Open: true,
 		Lead: strings.Join(told, " ") + " " + l.Say("trust.lead")}
@@ -25,7 +24,7 @@ func coverage(l *lang, last, whole *span, told []string) *section {
 	return s
 }
 
-// name returns the span's name in texts: its day, or its number of days.
+// name returns the name of the span in texts: its day, or its number of days.
 func (s *span) name(l *lang) string {
 	if s.period.days() == 1 {
 		return l.period(s.period)
@@ -60,7 +59,7 @@ func (s *span) facts(scope, name string) *table {
 	return t
 }
 
-// trust summarises which data of a span's calls is pending and which is lost.
+// trust lists the data of a span's calls that is still pending, and the data that is lost.
 func (s *span) trust() string {
 	a := s.reports["coverage"]
 	missing := map[string][]string{}
@@ -91,7 +90,7 @@ func (s *span) trust() string {
 // recent is the number of days whose anomalies the page lists.
 const recent = 7
 
-// unusual has the measures of recent days that differ from their past.
+// unusual has the measures of recent days that differ from the past.
 var unusual = board{id: "off", report: "anomalies", by: "off.day", columns: []column{
 	{text: "measure", name: "measure", words: true, write: func(a *asked, _ []any, v any) string { return a.l.Say("off." + a.text(v)) }},
 	{text: "value", name: "value", write: measured}, {text: "usual", name: "usual", write: measured}, {text: "score", name: "score"}},

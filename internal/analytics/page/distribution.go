@@ -13,10 +13,10 @@ const reportStep = 5000
 // widths are the possible steps of the chart, in ms: multiples of the report's.
 var widths = []int64{5e3, 10e3, 15e3, 30e3, 60e3, 120e3, 300e3, 600e3, 1800e3, 3600e3}
 
-// mostSteps is the maximum number of steps of the chart besides the last.
+// mostSteps is the maximum number of steps of the chart, not counting the last.
 const mostSteps = 36
 
-// distribution shows how long calls last: calls by steps of duration, and percentiles.
+// distribution shows the durations of calls: calls by steps of duration, and percentiles.
 func distribution(ctx context.Context, r reader, p period, whole *span) (*section, error) {
 	a, err := r.ask(ctx, "distribution", p, "")
 	if err != nil {
@@ -59,7 +59,7 @@ func distribution(ctx context.Context, r reader, p period, whole *span) (*sectio
 	return s, nil
 }
 
-// step counts the calls that last at least from and less than to ms; to 0: no upper end.
+// step counts the calls that last from ms or longer, but less than to ms; to 0: no upper end.
 type step struct{ from, to, calls, connected int64 }
 
 // steps merges the report's steps for the chart: up to the duration of 98 % of the calls, and one

@@ -11,7 +11,7 @@ import (
 	"callhouse/internal/analytics/question"
 )
 
-// ends shows how attempts became completed calls, and where the others ended.
+// ends shows how many attempts became completed calls, and where the others ended.
 func (r reader) ends(ctx context.Context, p period) (*section, error) {
 	a, err := r.ask(ctx, ended.report, p, "")
 	if err != nil {
@@ -48,7 +48,7 @@ func (r reader) ends(ctx context.Context, p period) (*section, error) {
 	return s, nil
 }
 
-// changed is the board of agents: those that changed by more than chance first.
+// changed is the board of agents. Those that changed by more than chance come first.
 func (r reader) changed(ctx context.Context, p period) (*section, error) {
 	b := agents
 	a, err := r.compare(ctx, "agents", p)
@@ -85,7 +85,8 @@ func (r reader) changed(ctx context.Context, p period) (*section, error) {
 	return r.board(ctx, b, p)
 }
 
-// place orders changes: losses, the largest first, then gains, then none.
+// place returns the rank of a change: losses first, the largest leading, then gains, then no
+// change.
 func place(by float64) float64 {
 	switch {
 	case by < 0:
@@ -112,7 +113,7 @@ func (r reader) listen(ctx context.Context, p period) (*section, error) {
 	return s, nil
 }
 
-// told returns the summary of a call, and what was said last.
+// told returns the summary of a call and the last words in it.
 func (r reader) told(ctx context.Context, call string) (summary string, last []said, err error) {
 	card, err := r.w.Card(ctx, call)
 	if err != nil {

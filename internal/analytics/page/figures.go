@@ -30,12 +30,12 @@ type figure struct {
 	field      field
 	of         field // of a share: its denominator; empty: no share
 	sense      sense
-	more, less string // words for a change that is neither better nor worse
+	more, less string // wording for a change that is neither better nor worse
 	unit       chart.Scale
 	measure    string // of the report anomalies; empty: none
 }
 
-// figures returns the key figures, as their reports define them.
+// figures returns the key figures as defined by their reports.
 func (l *lang) figures() []figure {
 	stage := func(s string) map[string]string { return map[string]string{"stage": s} }
 	return []figure{
@@ -91,8 +91,8 @@ func (s *span) rated() (n int64) {
 	return n
 }
 
-// value returns a figure's value in the span. Reports have no row for zero: no calls are 0 calls,
-// and no negative call among rated ones is 0 %.
+// value returns a figure's value in the span. A missing row in a report means zero: no row of calls
+// means 0 calls, and no row of negative calls among rated ones means 0 %.
 func (s *span) value(f figure) any {
 	v := s.reports[f.report].at(f.field)
 	switch {
@@ -105,7 +105,7 @@ func (s *span) value(f figure) any {
 	return v
 }
 
-// whole returns the denominator of a share; 0 if the figure is no share.
+// whole returns the denominator of a share; 0 if the figure is not a share.
 func (s *span) whole(f figure) int64 {
 	switch {
 	case f.report == "sentiment":
@@ -136,7 +136,7 @@ func (s *span) shown(f figure) shown {
 // change describes the difference of a figure between two spans.
 type change struct {
 	Arrow, By, Word string
-	Class           string // good, bad or same: never the only sign of it
+	Class           string // good, bad or same; always shown by other signs as well
 }
 
 // beside compares a span with an earlier one.
@@ -147,12 +147,12 @@ type beside struct {
 	restless    float64           // variance of daily calls relative to chance; 0: unknown
 }
 
-// ofDay has the figures of the last day judged together, so that at most five of a hundred pages
-// without any real change show one.
+// ofDay judges the figures of the last day together, so that at most five in a hundred pages show a
+// change when nothing really changed.
 func ofDay(figures []figure) question.Strict { return question.Strict{Changes: len(figures)} }
 
-// answersOfPeriod is how many answers about the period are judged together, for the same reason: its
-// figures, agents, reasons and tools.
+// answersOfPeriod is the number of answers about the period that are judged together, for the same
+// reason: its figures, agents, reasons and tools.
 const answersOfPeriod = 4
 
 // beside compares the figures of two spans.
@@ -207,13 +207,13 @@ func (a *asked) clear(row []any, column string) bool {
 	return float(row[a.index(value.ChangeLowOf+column)]) > 0 || float(row[a.index(value.ChangeHighOf+column)]) < 0
 }
 
-// quantile is the macro chance_z.
+// quantile computes the same as the macro chance_z.
 func quantile(s question.Strict) float64 {
 	return math.Sqrt2 * math.Erfinv(1-.05/float64(max(s.Answers, 1)*max(s.Changes, 1)))
 }
 
-// restless returns how much more than chance the calls of a day differ from the same weekday a week
-// before, over the eight weeks up to a period's end; 0: unknown. By chance two days of about n
+// restless returns how much the calls of a day differ from the same weekday a week before, relative
+// to chance, over the eight weeks up to a period's end; 0: unknown. By chance, two days of about n
 // calls differ by √(2n).
 func (r reader) restless(ctx context.Context, p period) (float64, error) {
 	p.since = p.until.AddDate(0, 0, -8*7)
@@ -248,13 +248,13 @@ func (b *beside) against(f figure) *change {
 		return a.l.change(is, was, f, a.l.points(is-was), b.clear(f))
 	}
 	by := sign(is-was) + a.l.magnitude(math.Abs(is-was), v, a.columns[a.index(f.field.column)])
-	if was != 0 && math.Abs(is-was) < 10*math.Abs(was) { // beyond, percentages are meaningless
+	if was != 0 && math.Abs(is-was) < 10*math.Abs(was) { // beyond that, percentages are meaningless
 		by += fmt.Sprintf(" (%s%%)", signed(100*(is-was)/was))
 	}
 	return a.l.change(is, was, f, by, b.clear(f))
 }
 
-// change describes how a figure differs from its earlier value, and whether clearly.
+// change describes how a figure differs from its earlier value. clear means by more than chance.
 func (l *lang) change(is, was float64, f figure, by string, clear bool) *change {
 	c := &change{Arrow: "▲", Class: "same", By: by}
 	if is < was {

@@ -19,8 +19,8 @@ type finding struct {
 	Now, Was   shown
 	Change     *change
 	Command    command // prints the figure
-	Link       string  // to the page of the agent
-	strength   float64 // the change relative to chance
+	Link       string  // to the agent's page
+	strength   float64 // size of the change relative to chance
 }
 
 // namedFindings is the number of changes of agents, reasons and tools shown.
@@ -31,11 +31,11 @@ const namedFindings = 6
 type findings struct {
 	Lead, Left string
 	Rows       []finding
-	Commands   []command // print these changes
+	Commands   []command // commands that print these changes
 }
 
-// family is a share in the rows of a report, compared with the previous period: of the row's calls
-// in one column without those in another, or of all rows' calls.
+// family is a share in the rows of a report that is compared with the previous period: of the row's
+// calls, counted in one column but not in another, or of the calls of all rows.
 type family struct {
 	report, key, share string
 	of, less           string
@@ -55,7 +55,7 @@ func (l *lang) families() []family {
 	}
 }
 
-// was is the prefix of a comparison's columns of the previous period.
+// was is the prefix of the previous period's columns in a comparison.
 const was = value.PreviousOf
 
 // whole returns the denominator of a row's share; prefix selects the period.
@@ -73,7 +73,7 @@ func (f family) whole(a *asked, row []any, prefix string) (n int64) {
 	return n
 }
 
-// changes returns the rows of a family that differ by more than chance.
+// changes returns the rows of a family that changed by more than chance.
 func (r reader) changes(f family, a *asked) (out []finding) {
 	names := a.shortNames()
 	for i, row := range a.rows {
@@ -105,8 +105,8 @@ func (r reader) changes(f family, a *asked) (out []finding) {
 	return out
 }
 
-// findings compares a period with the one before, unless a condition excludes all calls of one of
-// them.
+// findings compares a period with the previous one, unless a condition excludes all calls of
+// either.
 func (r reader) findings(ctx context.Context, p period, figures []figure, b *beside) (*findings, error) {
 	out := &findings{Lead: r.l.Say("findings.lead", r.l.period(p), r.l.period(b.before.period))}
 	for _, f := range figures {

@@ -19,7 +19,7 @@ func newLang(name, money string) (*lang, error) {
 // length writes the number of days of a period.
 func (l *lang) length(p period) string { return l.Say("count.days", p.days()) }
 
-// period names the days of a period, the last one included.
+// period writes the days of a period, including the last one.
 func (l *lang) period(p period) string {
 	if p.days() == 1 {
 		return l.Day(p.since)
@@ -27,7 +27,7 @@ func (l *lang) period(p period) string {
 	return l.Say("period.span", l.Time("date", p.since), l.Time("date", p.until.AddDate(0, 0, -1)))
 }
 
-// before names the period before another.
+// before writes the period before another.
 func (l *lang) before(p period) string {
 	if p.days() == 1 {
 		return l.Say("period.day_before")
@@ -35,7 +35,7 @@ func (l *lang) before(p period) string {
 	return l.Say("period.before", l.length(p))
 }
 
-// why writes the marks of a call in the report worst.
+// why translates the marks of a call in the report worst.
 func (l *lang) why(marks string) string {
 	words := strings.Split(marks, ", ")
 	for i := range words {

@@ -27,19 +27,19 @@ type Options struct {
 	Currency     string   // of costs, by ISO 4217; empty: unknown
 	Now          time.Time
 	Version      string // of the program, for the footer; may be empty
-	// Address returns where a server has the answers that the page names, and Above is the server's
-	// header. nil: the page stands alone.
+	// Address returns the addresses at which a server has the answers shown on the page, and Above
+	// is the server's header. nil: the page is standalone.
 	Address Address
 	Above   template.HTML
 }
 
-// Address returns the address of the rows of a report; of call, of one call.
+// Address returns the address of the rows of a report; for the report call, those of one call.
 type Address func(report string, p question.Params) string
 
 // Summary summarises a page.
 type Summary struct {
 	Calls     int64 // in the period
-	*document       // what it says, for a text beside it
+	*document       // the content, for a text that accompanies the page
 }
 
 //go:embed page.html style.css
@@ -55,7 +55,7 @@ func Style() string {
 type document struct {
 	Lang                       string
 	Above                      template.HTML
-	Live                       bool // it is served, with links
+	Live                       bool // served, so it has links
 	Title, Period, Zone, Agent string
 	Where                      []string
 	Style                      template.CSS
@@ -84,7 +84,7 @@ type tile struct {
 }
 
 // Write writes the page of an open warehouse. It returns a *PeriodError if there is no day between
-// the bounds, and the errors of [analytics.Warehouse.Report].
+// the bounds, or an error of [analytics.Warehouse.Report].
 func Write(ctx context.Context, out io.Writer, w *analytics.Warehouse, o Options) (Summary, error) {
 	l, err := newLang(o.Lang, o.Currency)
 	if err != nil {
@@ -136,7 +136,7 @@ func compose(ctx context.Context, w *analytics.Warehouse, l *lang, o Options, sh
 	return s, show(c.d, "foot")
 }
 
-// composer is a page being made.
+// composer composes one page.
 type composer struct {
 	reader
 	w      *analytics.Warehouse
@@ -144,10 +144,10 @@ type composer struct {
 	listed time.Time // end of the list of calls
 	show   func(data any, parts ...string) error
 
-	p, before period // the period, and the one compared
+	p, before period // the period, and the one that it is compared with
 	last      period // the last day of the period
-	name      string // of the agent, if the page is of one
-	course    period // the days that figures and charts by day are about
+	name      string // of the agent, if the page is about one
+	course    period // the days that the figures and charts by day cover
 	over      bool   // last is over
 	d         *document
 	spans     [4]*span // the last day, the same weekday before, the period, the one before
@@ -186,8 +186,8 @@ func (c *composer) question(ctx context.Context) (err error) {
 	return err
 }
 
-// agentName returns the name of the one agent that the page is of; empty: of several, or without
-// calls.
+// agentName returns the name of the only agent that the page is about; empty: there are several
+// agents, or no calls.
 func (c *composer) agentName(ctx context.Context, p period) (string, error) {
 	if c.o.Agent == "" {
 		return "", nil
@@ -232,7 +232,7 @@ func (c *composer) warn(id string, args ...any) {
 	c.d.Warnings = append(c.d.Warnings, c.l.Say(id, args...))
 }
 
-// numbers reads the key figures of the last day, of the period, and of what they are compared with.
+// numbers reads the key figures of the last day, the period, and those that they are compared with.
 func (c *composer) numbers(ctx context.Context) (err error) {
 	for _, report := range daily[1:] {
 		if err := c.days(ctx, report, c.course); err != nil {
@@ -292,7 +292,7 @@ func (c *composer) empty() error {
 	return c.show(c.d, "known", "figures", "foot")
 }
 
-// trust shows what the numbers leave out.
+// trust shows how complete the numbers are.
 func (c *composer) trust(ctx context.Context) error {
 	gaps, err := c.w.Coverage(ctx, "coverage", c.params(c.p, ""), c.o.Now)
 	if err != nil {
@@ -307,7 +307,7 @@ func (c *composer) trust(ctx context.Context) error {
 	return c.show(c.d, "known")
 }
 
-// findings shows what changed and what needs attention.
+// findings shows the changes, and what needs attention.
 func (c *composer) findings(ctx context.Context) (err error) {
 	if c.d.Findings, err = c.reader.findings(ctx, c.p, c.figures, c.whole); err != nil {
 		return err
@@ -367,8 +367,8 @@ func (c *composer) sections(ctx context.Context) error {
 // groups are the ids of the questions, in order.
 var groups = []string{"listen", "where", "why", "course", "trust"}
 
-// group is a question that several sections answer. More are reports that answer it in greater
-// detail, on a served page.
+// group is a question that several sections answer. More are reports with a more detailed answer,
+// on a served page.
 type group struct {
 	ID, Title string
 	More      []command
@@ -390,7 +390,7 @@ func (c *composer) group(id string) group {
 	return g
 }
 
-// sentence says how the last day was: what needs attention, or that nothing does.
+// sentence summarises the last day: what needs attention, or that nothing does.
 func (c *composer) sentence() string {
 	var found []string
 	for _, f := range c.d.Findings.Rows {
@@ -409,7 +409,7 @@ func (c *composer) sentence() string {
 	}
 }
 
-// unusualOn describes what differs from the past on a day.
+// unusualOn describes how a day differs from the past.
 func (c *composer) unusualOn(p period) (out []string) {
 	for _, row := range c.d.Off.Rows {
 		if row.Key == p.since.Format(time.DateOnly) {
@@ -437,7 +437,7 @@ func each(parts []func() (*section, error), to func(*section) error) error {
 	return nil
 }
 
-// gaps describes which calls of the period are not listed or are left out.
+// gaps describes the calls of the period that are not listed or are left out.
 func (l *lang) gaps(c *analytics.Coverage, loc *time.Location) (out []string) {
 	if c.Undated > 0 {
 		out = append(out, l.Say("warning.undated", c.Undated))
@@ -453,14 +453,14 @@ func (l *lang) gaps(c *analytics.Coverage, loc *time.Location) (out []string) {
 	return out
 }
 
-// begun cuts off the days before the first call unless they were requested, so a young warehouse
+// begun cuts off the days before the first call unless they were requested, so that a new warehouse
 // has no empty weeks.
 func (r reader) begun(ctx context.Context, p period) (period, error) {
 	a, err := r.ask(ctx, "funnel", p, "day")
 	if err != nil {
 		return p, err
 	}
-	for _, row := range a.rows { // in order of days
+	for _, row := range a.rows { // rows are in order of days
 		if day, err := time.Parse(time.DateOnly, a.text(row[0])); err == nil {
 			p.since = day
 			break
@@ -469,7 +469,7 @@ func (r reader) begun(ctx context.Context, p period) (period, error) {
 	return p, nil
 }
 
-// head describes the content and time of the page.
+// head sets the description of the content and time of the page.
 func (d *document) head(w *analytics.Warehouse, l *lang, listed time.Time, o Options) {
 	loc := w.Location()
 	m := w.Snapshot().Manifest
@@ -496,7 +496,7 @@ func (d *document) head(w *analytics.Warehouse, l *lang, listed time.Time, o Opt
 	}
 }
 
-// days names the day and the period of the key figures, and what they are compared with.
+// days describes the day and the period of the key figures, and what they are compared with.
 func (d *document) days(l *lang, p, before, last period, over bool, today time.Time) {
 	d.Day, d.DayBefore = l.period(last), l.period(last.back(recent))
 	d.Whole, d.WholeBefore = l.length(p), l.before(before)
@@ -508,7 +508,7 @@ func (d *document) days(l *lang, p, before, last period, over bool, today time.T
 	}
 }
 
-// figures makes the tiles of the last day and the period.
+// figures adds the tiles of the last day and the period.
 func (d *document) figures(all []figure, day, whole *beside, trends []trend) {
 	for i, f := range all {
 		d.Figures = append(d.Figures, tile{Name: f.name, What: f.what, Trend: trends[i],

@@ -12,7 +12,7 @@ import (
 	"callhouse/internal/words"
 )
 
-// reasons shows why calls ended, most frequent first.
+// reasons shows why calls ended, the most frequent reasons first.
 var reasons = board{id: "reasons", report: "disconnections", by: "by.reason", words: "reason", named: 12, columns: []column{
 	{text: "share", name: "share_percent", bar: true, longest: true}, {text: "calls", name: "calls", sum: true},
 	{text: "connected", name: "connected_percent"}},
@@ -52,7 +52,7 @@ func agentCalls(a *asked, row int) string {
 	return a.calls(map[string]string{"agent_id": a.id(row, "agent_id")})
 }
 
-// tools has the tools with failures, most failures first.
+// tools has the tools with failures, those with most failures first.
 var tools = board{id: "tools", report: "tools", by: "tools.tool", columns: []column{
 	{text: "share", name: "failed_percent", bar: true, longest: true},
 	{text: "failed", name: "failed_uses", sum: true}, {text: "uses", name: "uses", sum: true}},
@@ -71,7 +71,7 @@ var tools = board{id: "tools", report: "tools", by: "tools.tool", columns: []col
 var agentTools = board{id: "tools", report: "tools", title: "tools.of_agent", by: "tools.tool", told: "tools.lead_of_agent",
 	none: "tools.unused", columns: tools.columns, choose: failing(12, true)}
 
-// failing chooses tools, most failures first; all: also those without failures.
+// failing chooses the tools with the most failures; all also includes tools without failures.
 func failing(named int, all bool) func(a *asked) []int {
 	return func(a *asked) []int {
 		out := a.most("failed_uses")
@@ -104,7 +104,7 @@ var worst = board{id: "worst", report: "worst", by: "worst.call", columns: []col
 		return a.l.Say("worst.lead", a.l.period(a.period))
 	}}
 
-// Picks of the funnel: a number of a stage.
+// stage returns a pick of the funnel: a number of one stage.
 func stage(text, column, stage string) pick { return pick{text, column, "stage", stage} }
 
 var (
@@ -115,7 +115,7 @@ var (
 	negativeRate  = pick{"negative", "rated_percent", "user_sentiment", "negative"}
 )
 
-// as is a trace of a pick with another name and a colour.
+// as returns a trace of a pick with another name and a colour.
 func (k pick) as(text string, color int) trace { k.text = text; return trace{pick: k, color: color} }
 
 var volume = timeline{id: "volume", report: "funnel", wide: true, measures: []string{"calls", "connected_percent", "completed_percent"},
@@ -195,7 +195,7 @@ func agentName(a *asked, _ []any, v any) string {
 	return shortName(a.text(v))
 }
 
-// campaigns has those with attempts in the period, most first.
+// campaigns has the campaigns with attempts in the period, those with most attempts first.
 var campaigns = board{id: "campaigns", report: "campaigns", by: "campaigns.name", none: "-", columns: []column{
 	{text: "attempts", name: "attempts", sum: true,
 		link: func(a *asked, i int) string {
@@ -208,7 +208,8 @@ var campaigns = board{id: "campaigns", report: "campaigns", by: "campaigns.name"
 	},
 	omit: func(a *asked, row []any) bool { n, _ := row[a.index("attempts")].(int64); return n == 0 }}
 
-// versions has those that differ from their baseline by more than chance, the worse ones first.
+// versions has the versions that differ from their baseline by more than chance, the worse ones
+// first.
 var versions = board{id: "versions", report: "versions", by: "by.agent", none: "versions.none", columns: []column{
 	{text: "version", name: "agent_version", words: true}, {text: "answered", name: "answered_calls", sum: true, link: versionCalls},
 	{text: "completed", name: "completed_percent", bar: true},
@@ -249,7 +250,7 @@ func versionCalls(a *asked, row int) string {
 	return a.calls(where)
 }
 
-// edits has the changes of one agent, the latest first, and what became of its calls.
+// edits has the changes of one agent, the latest first, and the outcomes of its calls.
 var edits = board{id: "edits", report: "changes", by: "edits.time", none: "edits.none", wide: true, columns: []column{
 	{text: "kind", name: "kind", words: true, write: func(a *asked, _ []any, v any) string { return a.l.Word("edit", a.text(v)) }},
 	{text: "what", name: "what", prose: true}, {text: "fields", name: "fields", prose: true, wide: true},
@@ -265,7 +266,7 @@ var edits = board{id: "edits", report: "changes", by: "edits.time", none: "edits
 	omit: func(*asked, []any) bool { return true },
 	line: func(a *asked, i int, l *line) { l.Name, l.Title, l.Null = a.l.instant(a.rows[i][0], a.loc), "", true }}
 
-// kindOf names a kind of outcome; unknown reasons and statuses have a prefix.
+// kindOf names the kind of an outcome. Unknown reasons and statuses have a prefix.
 func kindOf(a *asked, _ []any, v any) string {
 	kind := a.text(v)
 	for _, of := range []string{"reason", "status"} {

@@ -10,23 +10,23 @@ import (
 // usualDays is the default length of a period.
 const usualDays = 28
 
-// A period consists of whole days, so that the same dates give the same calls in any report. Days
-// are held as midnight UTC, whatever the zone.
+// A period consists of whole days, so that the same dates mean the same calls in any report. Days
+// are stored as midnight UTC, whatever the zone.
 type period struct {
 	since, until time.Time // until is exclusive
 	loc          *time.Location
 }
 
-// PeriodError reports a period without a day.
+// PeriodError means that a period has no day.
 type PeriodError struct{ Since, Until string }
 
 func (e *PeriodError) Error() string {
 	return fmt.Sprintf("no complete day between %s and %s", e.Since, e.Until)
 }
 
-// newPeriod returns the days from since, before until, both rounded down to their day. By default
-// it ends with the last day that is over and completely listed, and has 28 days, so it has as many
-// weekends as the 28 days before.
+// newPeriod returns the days from since to before until, both rounded down to their day. By default
+// the period ends with the last day that is over and completely listed, and has 28 days, so it has
+// as many weekends as the 28 days before.
 func newPeriod(since, until, listed, now time.Time, loc *time.Location) (period, error) {
 	p := period{loc: loc}
 	p.until = question.DayOf(known(listed, now), loc)
@@ -46,8 +46,8 @@ func newPeriod(since, until, listed, now time.Time, loc *time.Location) (period,
 // days returns the number of days.
 func (p period) days() int { return int(p.until.Sub(p.since).Hours() / 24) }
 
-// last returns the last day that is over and listed at an instant or, if there is none, the last
-// day; whole reports which.
+// last returns the last day that was over and listed at an instant or, if there is none, the last
+// day; whole reports whether it was over.
 func (p period) last(at time.Time) (day period, whole bool) {
 	until := p.until
 	if d := question.DayOf(at, p.loc); d.Before(until) && d.After(p.since) {
@@ -132,7 +132,7 @@ func (p period) bins(listed time.Time, l *lang) []bin {
 		case "week":
 			next = at.AddDate(0, 0, 7)
 			b.name = l.Say("period.week", l.Time("date", at))
-			if p.days() > 7*26 { // months are enough
+			if p.days() > 7*26 { // labels of months are enough
 				b.label, b.group, b.tick = at.Format("01"), l.Time("year", at), at.Day() <= 7
 			}
 		case "month":

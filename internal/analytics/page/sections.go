@@ -17,7 +17,7 @@ import (
 type section struct {
 	ID, Title, Lead string
 	Wide            bool
-	Open            bool // the lead opens what is below it
+	Open            bool // the lead expands the content below it
 	Charts          []template.HTML
 	Boards          []*table // always visible
 	Details         []*table // collapsed
@@ -64,7 +64,7 @@ func (s *section) place(c *chart.Chart) {
 }
 
 func (s *section) add(svg string) {
-	if len(s.Charts) > 0 { // only the style sheet, which chooses one by the width, shows more than the first
+	if len(s.Charts) > 0 { // the style sheet selects one by width; without it, only the first is shown
 		svg = strings.Replace(svg, "<svg ", `<svg display="none" `, 1)
 	}
 	s.Charts = append(s.Charts, template.HTML(svg)) //nolint:gosec // package chart escapes what it is given
@@ -113,15 +113,15 @@ func (d drawer) chart(s *section, panels ...chart.Panel) *chart.Chart {
 // desc describes a chart for screen readers.
 func (s *section) desc(l *lang) string { return s.Lead + " " + l.Say("page.table_follows") }
 
-// timeline declares a section over time: the columns of its table, and panels of some of them. Its
-// texts are ID.title_UNIT and ID.PANEL.
+// timeline declares a section over time: the columns of its table, and the panels that plot some of
+// them. Its texts are ID.title_UNIT and ID.PANEL.
 type timeline struct {
 	id, report string
 	wide       bool
 	measures   []string // of the report anomalies, marked on the chart
 	columns    []pick   // their texts are ID.TEXT
 	split      func(whole *asked) []pick
-	before     []pick // also of the period before
+	before     []pick // also shown for the previous period
 	panels     []panel
 	lead       func(d drawer, a *asked, whole *span) string
 }
@@ -136,7 +136,7 @@ type panel struct {
 	zoom    bool
 	measure string // of the report anomalies
 	lines   []trace
-	before  bool // the first line's value in the period before is drawn behind
+	before  bool // the first line's value in the previous period is drawn behind
 	split   bool // its series are those of split
 }
 
@@ -188,7 +188,7 @@ func (d drawer) over(ctx context.Context, r reader, t timeline, p period, whole 
 		}
 		if x.before {
 			past := before.series(d.past, x.lines[0].pick)
-			for len(past) < len(d.bins) { // months and weeks may be cut
+			for len(past) < len(d.bins) { // it may have fewer bins, since periods cut months and weeks
 				past = append(past, math.NaN())
 			}
 			plot.Series = append(plot.Series, chart.Series{Name: d.l.Say("chart.behind_label"), Values: past[:len(d.bins)]})
@@ -258,7 +258,7 @@ func sentimentColor(name string, others int) int {
 	return 5 + others%2
 }
 
-// stacked returns the series of sentiments; the rarest are one.
+// stacked returns the series of sentiments; the rarest are combined into one.
 func (d drawer) stacked(a *asked, picks []pick) (out []chart.Series) {
 	others := chart.Series{Name: d.l.Say("chart.others"), Color: 3}
 	unknown := 0
@@ -280,7 +280,7 @@ func (d drawer) stacked(a *asked, picks []pick) (out []chart.Series) {
 	return out
 }
 
-// plus adds two series; NaN counts as 0 beside a number.
+// plus adds two series. NaN counts as 0 if the other number exists.
 func plus(a, b []float64) []float64 {
 	if a == nil {
 		return b
@@ -299,7 +299,7 @@ func plus(a, b []float64) []float64 {
 	return out
 }
 
-// heat shows when calls come.
+// heat shows the times at which calls start.
 func heat(ctx context.Context, r reader, p period) (*section, error) {
 	a, err := r.ask(ctx, "volume", p, "")
 	if err != nil {

@@ -2,7 +2,7 @@ package page
 
 import "math"
 
-// table has the numbers behind or beside a chart.
+// table has the numbers that a chart shows.
 type table struct {
 	Command command
 	By      string // heading of the row names
@@ -10,8 +10,8 @@ type table struct {
 	Rows    []line
 }
 
-// head is a column: its heading and its source, a column of the report in the rows selected by
-// Where.
+// head is a column: its heading and its source, a column of the report, in the rows that Where
+// selects.
 type head struct {
 	Text          string
 	Column, Where string
@@ -26,19 +26,19 @@ type line struct {
 	Name, Title, Key string
 	Null, Sum        bool
 	Part             bool
-	Note             string // after the name
+	Note             string // shown after the name
 	Show             string // the command that shows the row's subject
 	Link             string // its link on a served page
 	Summary          string // of a call
-	Said             []said // what was said last
+	Said             []said // the last words
 	Cells            []cell
 }
 
-// said is something said in a call.
+// said is a turn of a call.
 type said struct{ Who, What string }
 
-// pick is a column of a table over bins: a report's column, in the rows in which another column has
-// a given text.
+// pick is a column of a table over bins: a report's column, in the rows whose column split has a
+// given text.
 type pick struct {
 	text   string
 	column string
@@ -55,7 +55,7 @@ func (k pick) at(key string, a *asked) field {
 	return field{k.column, where}
 }
 
-// series returns a pick's numbers by bin; NaN without a row.
+// series returns a pick's numbers by bin; NaN for a bin without a row.
 func (a *asked) series(bins []bin, k pick) []float64 {
 	out := make([]float64, len(bins))
 	for i, b := range bins {
@@ -84,7 +84,7 @@ func (a *asked) overBins(by string, bins []bin, picks []pick) *table {
 	return t
 }
 
-// withBar adds a bar of a percentage to a cell.
+// withBar adds a bar for a percentage to a cell.
 func (c cell) withBar(percent float64) cell {
 	if !math.IsNaN(percent) {
 		c.HasBar, c.Bar = true, min(max(percent, 0), 100)
@@ -92,7 +92,7 @@ func (c cell) withBar(percent float64) cell {
 	return c
 }
 
-// stretch makes the longest bar of a column a full one.
+// stretch scales the bars of a column so that the longest one is full.
 func (t *table) stretch(column int) {
 	var longest float64
 	for _, l := range t.Rows {

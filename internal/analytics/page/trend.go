@@ -9,7 +9,7 @@ import (
 	"callhouse/internal/analytics/page/chart"
 )
 
-// The days of a trend line, and the number of earlier same weekdays that make its band.
+// The number of days of a trend line, and of earlier same weekdays that make up its band.
 const (
 	trendDays = 28
 	bandWeeks = 8
@@ -23,7 +23,7 @@ type trend struct {
 	Outside   bool  // the last day is outside the band
 }
 
-// trends returns the courses of the figures. The reports of days begin early enough for the band of
+// trends returns the courses of the figures. The reports by day begin early enough for the band of
 // the first day.
 func (c *composer) trends(ctx context.Context, day *beside) ([]trend, error) {
 	all := c.last

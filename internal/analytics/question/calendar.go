@@ -2,7 +2,7 @@ package question
 
 import "time"
 
-// before returns the period before one, by its zone's calendar.
+// before returns the previous period, by the calendar of the period's zone.
 func before(since, until time.Time) (time.Time, time.Time) {
 	months := (until.Year()-since.Year())*12 + int(until.Month()-since.Month())
 	if months > 0 && isDayBegin(since) && since.Day() == 1 && isDayBegin(until) && until.Day() == 1 {
@@ -24,7 +24,7 @@ func weekendDays(since, until time.Time, loc *time.Location) (n int) {
 	return n
 }
 
-// DaysBack returns the same time of day a number of days earlier.
+// DaysBack returns the same time of day, a number of days earlier.
 func DaysBack(t time.Time, days int) time.Time {
 	if back := t.AddDate(0, 0, -days); !isDayBegin(t) {
 		return back
@@ -35,8 +35,8 @@ func DaysBack(t time.Time, days int) time.Time {
 
 func isDayBegin(t time.Time) bool { return t.Equal(DayBegin(t, t.Location())) }
 
-// DayBegin returns the first instant in a zone of the date of day. Where clocks skip
-// midnight, that is when they go on; where they repeat it, the first.
+// DayBegin returns the first instant of the date of day in a zone: if clocks skip midnight, the
+// instant after the gap; if they repeat it, the first midnight.
 func DayBegin(day time.Time, loc *time.Location) time.Time {
 	y, m, d := day.Date()
 	t := time.Date(y, m, d, 0, 0, 0, 0, loc)

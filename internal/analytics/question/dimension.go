@@ -16,20 +16,20 @@ import (
 
 // Dimension is an attribute by which a report can be grouped and narrowed.
 type Dimension struct {
-	Name string // as it was typed
-	Expr string // over the view calls, and over the relation tallied
-	// Columns are those of tallied that Expr needs. Where Made is not empty, Expr is the
-	// one column, and Made is how it is made of the stored columns of calls.
+	Name string // as typed
+	Expr string // SQL over the view calls, and over the relation tallied
+	// Columns are the columns of tallied that Expr needs. If Made is set, Expr is the only one, and
+	// Made computes it from the stored columns of calls.
 	Columns []string
 	Made    string
-	// Resource has the key; nil: calls have it themselves.
+	// Resource holds the key; nil: calls hold it.
 	Resource *resource.Resource
-	// Natural: the keys have an order of their own; otherwise the largest
-	// group comes first.
+	// Natural means that the keys have an order of their own; otherwise the largest group comes
+	// first.
 	Natural bool
-	// OnDay is the value that all calls of a day have, over day; empty: they may have any.
+	// OnDay computes from day the value that all calls of a day share; empty: they may differ.
 	OnDay string
-	known []string               // all possible values; nil: others may turn up
+	known []string               // all possible values; nil: not known in advance
 	valid func(text string) bool // whether a text can be a value; nil: every text can
 	like  string                 // an example of a value, for the hint
 	once  bool                   // a value belongs to a single period
@@ -41,42 +41,42 @@ const (
 	LocalHour = "local_hour"
 )
 
-// Columns of tallied of which an outcome is made.
+// The columns of tallied from which outcomes are computed.
 const (
 	OfSpeech  = "transcript_state caller_spoke"
 	OfOutcome = "settlement is_started status disconnection_reason short_step " + OfSpeech
 )
 
-// agentType is the type of a call's agent. What a name means inside, where agents have an
-// agent_id as well, must not depend on it.
+// agentType is the type of a call's agent. The inner query renames its columns, because agents also
+// have an agent_id.
 const agentType = "(SELECT any_value(kinds.kind) FROM (SELECT agent_id AS of_agent, type AS kind FROM stored.agents) " +
 	"kinds WHERE kinds.of_agent = agent_id)"
 
-// Number is the organisation's own number in a call: the called number of an inbound call, else
-// the one that was shown, or that it was placed from. Files of earlier versions lack it: there,
-// equal texts are one number.
+// Number is the organisation's own number in a call: the called number of an inbound call,
+// otherwise the presented number, or the one the call was placed from. Files of earlier versions
+// lack it; for these, equal texts are one number.
 var Number = madeOf("own_number", resource.Numbers, fmt.Sprintf(
 	"coalesce(own_number, CASE WHEN direction_of(direction, call_type) = 'inbound' THEN %s ELSE coalesce(%s, %s) END)",
 	ifOwn("to_number"), ifOwn("presentation_number"), ifOwn("from_number")))
 
-// ifOwn returns a number where it is one of the organisation's, and null else.
+// ifOwn returns SQL for a number if it is one of the organisation's, and null otherwise.
 func ifOwn(number string) string {
 	return fmt.Sprintf("CASE WHEN %s IN (SELECT number FROM stored.telephone_numbers) THEN %s END", number, number)
 }
 
-// Campaign is the campaign that placed a call, according to the call itself or else to the
-// lists of campaigns' calls.
+// Campaign is the campaign that placed a call, according to the call itself or, failing that, to
+// the lists of campaigns' calls.
 var Campaign = madeOf("of_campaign", resource.CampaignCalls,
 	"coalesce(extra ->> '$.campaign_id', (SELECT any_value(placed.campaign) FROM "+
 		"(SELECT call_id AS of_call, campaign_id AS campaign FROM stored.campaign_calls) placed WHERE placed.of_call = call_id))")
 
-// madeOf is a dimension by one column that is made of stored ones.
+// madeOf returns a dimension over one column that is computed from stored columns.
 func madeOf(column string, of *resource.Resource, made string) Dimension {
 	return Dimension{Expr: column, Columns: []string{column}, Resource: of, Made: made}
 }
 
-// dimensions returns everything that --by and --where accept. Whatever a user types becomes SQL
-// only through it.
+// dimensions returns everything that --by and --where accept. User input becomes SQL only through
+// it.
 func dimensions() map[string]Dimension {
 	word := func(column string) Dimension { return Dimension{Expr: column, Columns: []string{column}} }
 	date := func(text string) bool { _, err := time.Parse(time.DateOnly, text); return err == nil }
@@ -111,17 +111,16 @@ func dimensions() map[string]Dimension {
 	}
 }
 
-// outcomes are those of calls, as macros.sql defines them.
+// outcomes are the outcomes of calls, as macros.sql defines them.
 var outcomes = []string{"not_connected", "voicemail", "failed", "abandoned", "transferred", "completed", "unknown"}
 
-// shortNames are other spellings that are understood.
+// shortNames are accepted abbreviations.
 var shortNames = map[string]string{"version": "agent_version", "variant": "variant_label"}
 
-// documents are the JSON columns that --by reaches into, as in metadata.campaign.
+// documents are the JSON columns whose keys --by accepts, as in metadata.campaign.
 var documents = []string{"metadata", "dynamic_variables"}
 
-// Dimensions returns the names that Params.By knows, sorted, those with a free
-// key last.
+// Dimensions returns the names that Params.By accepts, sorted, those with a free key last.
 func Dimensions() []string {
 	out := slices.Sorted(maps.Keys(dimensions()))
 	for _, d := range documents {
@@ -130,8 +129,8 @@ func Dimensions() []string {
 	return out
 }
 
-// dimensionOf returns the dimension called name. n numbers the dimensions of a
-// question, so that two of documents have two columns.
+// dimensionOf returns the dimension called name. n numbers the dimensions of a question, so that
+// two keys of documents get different columns.
 func dimensionOf(name string, n int) (Dimension, error) {
 	long := name
 	if other, ok := shortNames[name]; ok {
@@ -151,8 +150,8 @@ func dimensionOf(name string, n int) (Dimension, error) {
 // InCalls returns the dimension as SQL over the view calls.
 func (d Dimension) InCalls() string { return cmp.Or(d.Made, d.Expr) }
 
-// ByNames returns the one or two dimensions of Params.By. A comma inside the key
-// of a document belongs to it, unless a dimension's name follows.
+// ByNames returns the one or two dimensions of Params.By. A comma after the key of a document is
+// part of the key, unless a dimension's name follows.
 func ByNames(by string) []string {
 	if by == "" {
 		return nil
@@ -169,7 +168,7 @@ func ByNames(by string) []string {
 	return out
 }
 
-// keysOf returns the dimensions that by names: none for one group of all.
+// keysOf returns the dimensions that by names; none: all calls are one group.
 func keysOf(by string) (keys []Dimension, err error) {
 	names := ByNames(by)
 	if len(names) > 2 {
@@ -189,13 +188,13 @@ func keysOf(by string) (keys []Dimension, err error) {
 	return keys, nil
 }
 
-// pointer returns the JSON pointer (RFC 6901) to a key of an object; unlike a
-// path it can spell every key.
+// pointer returns the JSON pointer (RFC 6901) to a key of an object. Unlike a path, it can express
+// any key.
 func pointer(key string) string {
 	return "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 }
 
-// Filter narrows the calls to those that have one of the values.
+// Filter selects the calls that have one of the values.
 type Filter struct {
 	Dimension
 	Values []string
@@ -207,8 +206,8 @@ func (f Filter) Named() bool { return f.Name == "agent" || f.Name == "campaign" 
 // Open reports whether the values may be any text.
 func (f Filter) Open() bool { return !f.Natural && f.known == nil && !f.Named() }
 
-// Filters reads conditions, as in call_type=outbound. Several of one dimension
-// are alternatives.
+// Filters parses conditions, such as call_type=outbound. Conditions on the same dimension are
+// alternatives.
 func Filters(where []string) (out []Filter, err error) {
 	for _, text := range where {
 		name, v, ok := strings.Cut(text, "=")
@@ -235,8 +234,7 @@ func Filters(where []string) (out []Filter, err error) {
 	return out, nil
 }
 
-// Where returns the condition, with the dimension as expr. An empty value
-// stands for none.
+// Where returns the condition as SQL, with the dimension as expr. An empty value matches null.
 func (f Filter) Where(expr string) string {
 	text := expr
 	if f.Natural {

@@ -10,7 +10,7 @@ import (
 type UnknownError struct {
 	What    string // report, table, dimension, agent, extracted field
 	Name    string
-	Nearest string // the known name most like it; may be empty
+	Nearest string // the most similar known name; may be empty
 	Known   []string
 }
 
@@ -21,17 +21,17 @@ func Unknown(what, name string, known []string) error {
 	return &UnknownError{What: what, Name: name, Nearest: words.Nearest(name, known), Known: known}
 }
 
-// GroupError is the error for groups, conditions or periods that a report cannot have.
+// GroupError is the error for groups, conditions or periods that a report does not support.
 type GroupError struct{ What, Hint string }
 
 func (e *GroupError) Error() string { return e.What }
 
-// AmbiguousError is the error for a text that fits several objects.
+// AmbiguousError is the error for a text that matches several objects.
 type AmbiguousError struct {
 	What string // agent, call, campaign
 	Text string
 	Fits Fit
-	IDs  []string // of those that it fits, with their names where these are known
+	IDs  []string // of the matching objects, with their names where known
 }
 
 // Fit is the part of an object that a text matches.

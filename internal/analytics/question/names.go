@@ -8,20 +8,20 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Names are the names of objects by their ids. Several objects may have the same name.
+// Names maps ids of objects to names. Several objects may share a name.
 type Names map[string]string
 
-// fold returns what names are compared by: people do not tell apart names that differ in
-// case, in white space or in how a letter is composed.
+// fold returns the form in which names are compared: people do not distinguish names that differ
+// only in case, in white space or in how a letter is composed.
 func fold(name string) string {
 	return strings.ToLower(norm.NFC.String(strings.Join(strings.Fields(name), " ")))
 }
 
-// shortID is how many letters of an id a label has at least.
+// shortID is the minimum number of an id's letters in a label.
 const shortID = 8
 
-// Labels returns what to call the objects, by id: their names, and of several with one name each
-// with the beginning of its id, as long as it takes for all labels to differ.
+// Labels returns a distinct label for each object, by id: its name or, if several share the name,
+// the name with the beginning of the id, as long as necessary.
 func (names Names) Labels() map[string]string {
 	if names == nil {
 		return nil
@@ -60,8 +60,8 @@ func (names Names) Labels() map[string]string {
 	return out
 }
 
-// like returns the ids of the objects whose name or label is text; and of those that have
-// text in their label.
+// like returns the ids of the objects whose name or label is text, and of those whose label
+// contains it.
 func (names Names) like(text string) (exactly, partly []string) {
 	text = fold(text)
 	for id, label := range names.Labels() {
@@ -77,15 +77,15 @@ func (names Names) like(text string) (exactly, partly []string) {
 	return exactly, partly
 }
 
-// Find returns the id of the object whose whole name is text, without regard to case; empty: there
-// is none. Several are an *AmbiguousError.
+// Find returns the id of the object whose whole name is text, ignoring case; empty: there is none.
+// If several match, it returns an *AmbiguousError.
 func (names Names) Find(what, text string) (string, error) {
 	exactly, _ := names.like(text)
 	return names.Only(what, text, FitsName, exactly)
 }
 
-// FindLike is Find for a text that may also be a part of the name. ids are those of the objects
-// whose id begins with it.
+// FindLike is Find for a text that may also be a part of the name. ids are the objects whose id
+// begins with it.
 func (names Names) FindLike(what, text string, ids []string) (string, error) {
 	found, partly := names.like(text)
 	fits := FitsName
@@ -101,7 +101,8 @@ func (names Names) FindLike(what, text string, ids []string) (string, error) {
 	return names.Only(what, text, fits, slices.Compact(slices.Sorted(slices.Values(append(found, ids...)))))
 }
 
-// Only returns the only one of some ids; empty: there is none. Several are an *AmbiguousError.
+// Only returns the only id in ids; empty: there is none. If there are several, it returns an
+// *AmbiguousError.
 func (names Names) Only(what, text string, fits Fit, ids []string) (string, error) {
 	switch len(ids) {
 	case 0:

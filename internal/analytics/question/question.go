@@ -1,6 +1,6 @@
-// Package question is what a user asks of a report: a period, groups, conditions and names, read
-// and checked as far as that takes no warehouse. It opens nothing and runs nothing; package plan
-// turns a question into SQL.
+// Package question models a user's question to a report: a period, groups, conditions and names,
+// read and checked as far as possible without a warehouse. It opens nothing and runs nothing;
+// package plan turns a question into SQL.
 package question
 
 import (
@@ -12,25 +12,25 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// Question is what is asked of a report or table. The zero value is about all calls.
+// Question is a question to a report or table. The zero value is about all calls.
 type Question struct {
 	Params
 	Report  *sqlfiles.File // or the view
 	Keys    []Dimension    // of By
 	Filters []Filter       // of Where
-	Goals   []Goal         // by the agents' ids, for a report that reads them
-	Spreads bool           // bounds for the changes of means are asked for
+	Goals   []Goal         // with the agents' ids, for a report that reads goals
+	Spreads bool           // bounds for the changes of means are requested
 	Passing []Passing      // of the files of calls, for a report of simultaneous calls
-	Seen    Params         // after Around: what the user asked, where the period is that of the calls beside it
+	Seen    Params         // after Around: the user's parameters, while the period is that of the surrounding calls
 }
 
-// Passing says how far the calls of a file reach beyond it, in ms.
+// Passing describes how far the calls of a file reach beyond its period, in ms.
 type Passing struct {
 	Last int64 // the minute in which the last call ends
-	From int64 // the first start from which calls may go on when those of the next file start
+	From int64 // the first start of a call that may still be in progress when those of the next file start
 }
 
-// Of reads what p asks of a report or view.
+// Of parses the parameters of a question to a report or view.
 func Of(f *sqlfiles.File, p Params) (q Question, err error) {
 	q = Question{Params: p, Report: f}
 	if p.By != "" && !f.Grouped() {
@@ -55,13 +55,13 @@ func Of(f *sqlfiles.File, p Params) (q Question, err error) {
 	return q, nil
 }
 
-// Compare returns p with a period that has an end, and the period before it, as
-// [Params] has them. It returns a *GroupError where a report cannot be compared.
+// Compare returns p with a period that has an end, and with the previous period: see [Params]. It
+// returns a *GroupError if a report cannot be compared.
 //
-// The one before a period of whole calendar months is of as many months. Before
-// any other it is the same time as many weeks earlier as the period lasts, rounded
-// up: so it has as many hours of the same times of day and days of the week. Without
-// an end it ends where the list of calls was last read, which is listed.
+// Whole calendar months are compared with the same number of months before. Any other period is
+// compared with the time earlier by its length, rounded up to whole weeks, so that both have the
+// same weekdays and times of day. A period without an end ends at listed, when the list of calls
+// was last read.
 func Compare(f *sqlfiles.File, p Params, listed, now time.Time, loc *time.Location) (Params, error) {
 	q, err := Of(f, p)
 	if err == nil {
@@ -86,8 +86,7 @@ func Compare(f *sqlfiles.File, p Params, listed, now time.Time, loc *time.Locati
 	return p, nil
 }
 
-// mayCompare returns a *GroupError where the answers of two periods have no rows
-// in common.
+// mayCompare returns a *GroupError if the answers of two periods have no rows in common.
 func (q Question) mayCompare() error {
 	f := q.Report
 	if !f.Selects() || !f.Grouped() {
@@ -112,8 +111,8 @@ func (q Question) Asked() []Dimension {
 	return out
 }
 
-// Resolve replaces the names of agents and campaigns by their ids. find returns the id that a
-// text stands for, of an agent or a campaign.
+// Resolve replaces the names of agents and campaigns by their ids. find returns the id of the agent
+// or campaign that a text refers to.
 func (q *Question) Resolve(find func(what, text string) (id string, err error)) (err error) {
 	if q.Agent != "" {
 		if q.Agent, err = find("agent", q.Agent); err != nil {
@@ -132,14 +131,14 @@ func (q *Question) Resolve(find func(what, text string) (id string, err error)) 
 	return nil
 }
 
-// OfCalls reports whether q chooses among the rows of a table by their calls.
+// OfCalls reports whether q selects the rows of a table by their calls.
 func (q Question) OfCalls() bool {
 	_, ok := q.Report.Column("call_id")
 	return ok && (q.Agent != "" || len(q.Where) > 0)
 }
 
-// Around returns q about the calls beside what was seen from the first to the last instant, in
-// ms; 0: nothing was seen, which has no calls beside it.
+// Around returns q for the calls around events between the first and the last instant, in ms; 0:
+// there was no event, so there are no such calls.
 func (q Question) Around(first, last int64) Question {
 	q.Seen = q.Params
 	q.Since, q.Until = time.UnixMilli(first), time.UnixMilli(last)
@@ -149,13 +148,13 @@ func (q Question) Around(first, last int64) Question {
 	return q
 }
 
-// Goal is an outcome that is a success of an agent.
-type Goal struct{ Agent, Outcome string } // by its id or name, as with --agent
+// Goal is an outcome that counts as success for an agent.
+type Goal struct{ Agent, Outcome string } // the agent's id or name, as with --agent
 
 // goals are the outcomes that an answered call may have.
 var goals = []string{"completed", "transferred", "abandoned", "failed"}
 
-// ParseGoal reads AGENT=OUTCOME. It returns an *UnknownError for any outcome that an answered call
+// ParseGoal parses AGENT=OUTCOME. It returns an *UnknownError for an outcome that an answered call
 // cannot have.
 func ParseGoal(text string) (Goal, error) {
 	at := strings.LastIndexByte(text, '=')

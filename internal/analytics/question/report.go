@@ -19,8 +19,8 @@ func Table(name string) (*sqlfiles.File, error) {
 	return first(lookUp("table", name, sqlfiles.ViewsByName()))
 }
 
-// Describe returns the report or table called name, or both, the report first;
-// or an *UnknownError.
+// Describe returns the report or table called name; if both exist, both, the report first; if
+// neither, an *UnknownError.
 func Describe(name string) ([]*sqlfiles.File, error) {
 	return lookUp("report or table", name, slices.Concat(sqlfiles.Reports(), sqlfiles.ViewsByName()))
 }
@@ -45,16 +45,16 @@ func lookUp(what, name string, in []*sqlfiles.File) (found []*sqlfiles.File, err
 	return found, err
 }
 
-// Related are the relations of what belongs to the selected calls, and the
-// views that they are parts of.
+// Related maps the relations with rows of the selected calls to the views that these rows come
+// from.
 var Related = map[string]string{
 	"selected_turns":      "transcript_turns",
 	"selected_tool_calls": "tool_calls",
 	"selected_items":      "analysis_items",
 }
 
-// Views returns the views that a report reads, except runs: what reports show of these is
-// beside their answer, and left out where they are closed.
+// Views returns the views that a report reads, except runs. Data from runs only accompanies an
+// answer, and is left out if the reader may not see it.
 func Views(f *sqlfiles.File) (out []string) {
 	beside, _ := BesideOf(f)
 	for _, name := range f.Reads {
@@ -75,24 +75,24 @@ func Views(f *sqlfiles.File) (out []string) {
 			out = append(out, schema.Calls.Name, schema.ToolCalls.Name)
 		case name == "tallied_items":
 			out = append(out, schema.Calls.Name, schema.Items.Name)
-		case name == "selected_speech", name == "counted_speech": // which reads the turns where their facts are not stored
+		case name == "selected_speech", name == "counted_speech": // reads the turns if their facts are not stored
 			out = append(out, schema.Calls.Name, schema.Turns.Name)
-		case name == "selected_moves": // which reads the tool calls where files lack them
+		case name == "selected_moves": // reads the tool calls if files lack the moves
 			out = append(out, schema.Calls.Name, schema.ToolCalls.Name)
 		case isSelected, name == "selected", name == "surrounding", strings.HasPrefix(name, "tallied"), name == "lasting":
 			out = append(out, schema.Calls.Name)
 		default:
-			panic("the tables behind " + name + " are not declared") // a test asks for every report
+			panic("the tables behind " + name + " are not declared") // a test runs every report
 		}
 	}
 	return out
 }
 
-// IsAgent reports whether a column of a report is an agent, as agent_id or inbound_agent_id.
+// IsAgent reports whether a column of a report holds agents, such as agent_id or inbound_agent_id.
 func IsAgent(column string) bool { return strings.HasSuffix(column, "agent_id") }
 
-// KeyName is the name of a group's column: that of its dimension, unless the
-// report has a column of that name.
+// KeyName returns the name of a group's column: that of its dimension, unless the report already
+// has a column of that name.
 func KeyName(by string, f *sqlfiles.File) string {
 	if _, taken := f.Column(by); taken {
 		return "by_" + by
@@ -100,19 +100,20 @@ func KeyName(by string, f *sqlfiles.File) string {
 	return by
 }
 
-// Beside is what was seen of the organisation in the time that is asked for. A report of
-// it has calls beside it: those of that time, and of some weeks before and days after.
+// Beside is a kind of event in the organisation. A report of such events shows the calls around
+// them: those of the requested time, and of some weeks before and days after.
 type Beside struct {
 	As        string // the name of the relation
 	Rows      string // its SELECT
-	Since, At string // between these two it came to be
-	OfAgents  bool   // the column agent_id is whose it is
-	are       string // what --since and --until choose, in words
+	Since, At string // the event happened between these two
+	OfAgents  bool   // the column agent_id is the event's agent
+	are       string // the events that --since and --until select, in words
 }
 
-// besides are all of these.
+// besides are all kinds of events.
 var besides = []Beside{
-	// What was there when its list was first read is not new, nor is what was only looked at more closely.
+	// Objects of the first listing are not new, and a record that was only completed has not
+	// changed.
 	{As: "selected_changes", are: "changes seen",
 		Rows: `SELECT *, CASE WHEN resource IN ('agents', 'agent_versions') THEN url_decode(split_part(key, '/', 1)) END AS agent_id
 FROM changes
@@ -121,7 +122,7 @@ WHERE since_at IS NOT NULL AND kind <> 'completed' AND resource NOT IN ('custome
 	{As: "selected_incidents", are: "incidents raised", Rows: "SELECT * FROM incidents", Since: "created_at", At: "created_at"},
 }
 
-// BesideOf returns what a report reads of that kind.
+// BesideOf returns the events that a report reads; false if it reads none.
 func BesideOf(f *sqlfiles.File) (Beside, bool) {
 	for _, b := range besides {
 		if slices.Contains(f.Reads, b.As) {
@@ -131,7 +132,8 @@ func BesideOf(f *sqlfiles.File) (Beside, bool) {
 	return Beside{}, false
 }
 
-// Chosen describes what the bounds of a report's time choose, and whose agent it asks for.
+// Chosen describes the rows that a report's time bounds select, and the rows that its agent
+// selects.
 func Chosen(f *sqlfiles.File) (inTime, ofAgent string) {
 	b, ok := BesideOf(f)
 	switch {

@@ -1,6 +1,6 @@
-// Package rights limits what a reader may see of a warehouse: some tables, the calls of some
-// agents, columns without their values. It writes the SQL of the filtered and masked stored tables
-// under every view, and runs none.
+// Package rights limits what a reader may see of a warehouse: only some tables, only the calls of
+// some agents, some columns without values. It writes the SQL of the filtered and masked stored
+// tables under every view, and runs none.
 package rights
 
 import (
@@ -21,7 +21,7 @@ type Rights struct {
 	// Tables are the readable views; nil: all.
 	Tables []string `json:",omitempty"`
 	// Agents are the ids of the agents whose calls, and rows that belong to them, are visible; nil:
-	// all. Otherwise tables without a link to an agent are closed.
+	// all. If set, tables without a link to an agent are hidden.
 	Agents []string `json:",omitempty"`
 	// Masked are columns that are null, such as from_number in every table, or
 	// transcript_turns.content in one.
@@ -48,8 +48,7 @@ type DeniedError struct{ Table string }
 
 func (e *DeniedError) Error() string { return "permission denied for table " + e.Table }
 
-// Check validates the names. A limit with an unknown name is refused, since nobody can have meant
-// it.
+// Check validates the names. An unknown name is an error, since it can only be a mistake.
 func (r Rights) Check() error {
 	for what, list := range map[string][]string{"tables": r.Tables, "agents": r.Agents, "masked columns": r.Masked} {
 		if list != nil && len(list) == 0 || slices.Contains(list, "") {
@@ -87,15 +86,14 @@ func (r Rights) May(view string) error {
 	return nil
 }
 
-// Holds reports whether rows of a stored table are visible: a view that the reader may see reads
-// it.
+// Holds reports whether rows of a stored table are visible through a view that the reader may see.
 func (r Rights) Holds(t *schema.Table) bool {
 	return r.None() || slices.ContainsFunc(sqlfiles.Views(),
 		func(v *sqlfiles.File) bool { return slices.Contains(under(v.Name), t) && r.May(v.Name) == nil })
 }
 
-// Hears reports whether the reader may listen to recordings. Who hears a call knows what was said in
-// it, so the transcripts must be visible too, and not masked.
+// Hears reports whether the reader may listen to recordings. A recording reveals what was said, so
+// the transcripts must be visible as well, and not masked.
 func (r Rights) Hears() bool {
 	for _, t := range []*schema.Table{&schema.Calls, &schema.Turns, &schema.Recordings} {
 		if r.May(t.Name) != nil {
@@ -118,8 +116,8 @@ func (r Rights) Tallied() bool {
 	})
 }
 
-// is reports whether the name of a masked column means this column of a table, or one derived from
-// it.
+// is reports whether the name of a masked column refers to this column of a table, or to one from
+// which it is derived.
 func is(name string, t *schema.Table, c schema.Column) bool {
 	return slices.ContainsFunc(append(slices.Clone(c.Made), c.Name), func(column string) bool {
 		_, inOther, ofOther := strings.Cut(column, ".")
@@ -142,8 +140,8 @@ func under(view string) (out []*schema.Table) {
 	return out
 }
 
-// link returns the column that assigns rows of a table to an agent: the agent's id, or the call's.
-// Without one the owner is unknown.
+// link returns the column that assigns rows of a table to an agent: the agent's id, or the call's;
+// empty if there is none.
 func link(t *schema.Table) string {
 	for _, name := range []string{"agent_id", "call_id"} {
 		if t.Column(name) >= 0 {
@@ -156,7 +154,7 @@ func link(t *schema.Table) string {
 // Relation returns a SELECT of the rows of some of a table's files with the reader's limits
 // applied.
 //
-// With isForeign the statements over it are written by others. DuckDB may evaluate their conditions
+// isForeign means that others write the statements over it. DuckDB may evaluate their conditions
 // before the filter, and an error or the time taken could reveal a value of a hidden row. So every
 // value of hidden rows is null as well.
 func (r Rights) Relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table, isForeign bool) string {
@@ -202,7 +200,7 @@ func (r Rights) masks(t *schema.Table, c schema.Column) bool {
 	})
 }
 
-// theirs returns the condition that a row belongs to one of the agents; empty: no condition.
+// theirs returns the condition that selects the rows of the agents; empty: no condition.
 func (r Rights) theirs(snap *layout.Snapshot, t *schema.Table) string {
 	if r.Agents == nil {
 		return ""

@@ -1,4 +1,4 @@
-// Package stored writes the tables of a snapshot as SQL, for this program's DuckDB and any other.
+// Package stored writes SQL for the tables of a snapshot, for this program's DuckDB and any other.
 // It runs none.
 package stored
 
@@ -25,7 +25,7 @@ func Relations(snap *layout.Snapshot, tables ...*schema.Table) string {
 // pattern, so that it reads exactly one commit. DuckDB before 1.5 has no JSON in a schema: portable
 // reads text and casts it.
 //
-// The tool calls of files of earlier formats are made of their turns, with macros that must be
+// In files of earlier formats, tool calls are derived from the turns, with macros that must be
 // defined: see Earlier.
 func Relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table, portable bool) string {
 	rows, earlier := relation(snap, files, t, portable, "", ""), Earlier(snap)
@@ -36,8 +36,8 @@ func Relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table, port
 	return fmt.Sprintf("%s UNION ALL (WITH earlier_turns AS NOT MATERIALIZED (%s) SELECT * FROM (%s))", rows, turns, earlier)
 }
 
-// Earlier returns the SELECT that makes tool calls of the turns in files of earlier formats; empty
-// if the snapshot has none of these.
+// Earlier returns the SELECT that derives tool calls from the turns in files of earlier formats;
+// empty if the snapshot has no such files.
 func Earlier(snap *layout.Snapshot) string {
 	if len(snap.Manifest.EarlierTurns()) == 0 {
 		return ""
@@ -45,8 +45,8 @@ func Earlier(snap *layout.Snapshot) string {
 	return sqlfiles.EarlierToolCalls()
 }
 
-// Rows returns a SELECT of n rows from a given row of a file, of a table by month. DuckDB skips
-// other row groups.
+// Rows returns a SELECT of n rows from row from of a file, for a table with months. DuckDB skips
+// the other row groups.
 func Rows(snap *layout.Snapshot, file *layout.File, t *schema.Table, from, n int) string {
 	return relation(snap, []*layout.File{file}, t, false, "file_row_number",
 		fmt.Sprintf(" WHERE file_row_number >= %d AND file_row_number < %d", from, from+n))

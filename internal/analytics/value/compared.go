@@ -8,7 +8,7 @@ const (
 	ChangeLowOf  = "change_low_"
 	ChangeHighOf = "change_high_"
 
-	// The bounds of a figure itself, and the number that it is a share or mean of.
+	// The bounds of a figure itself, and the number of calls (or other things) in its denominator.
 	LowOf   = "low_"
 	HighOf  = "high_"
 	WholeOf = "whole_"

@@ -90,8 +90,8 @@ func (v *Value) appendLocal(dst []byte, separator byte, loc *time.Location) []by
 // era marks days before 1 AD.
 const era = " (BC)"
 
-// AppendNumber appends an Integer or Exact with at least a number of its decimals, and more only if
-// they are not 0.
+// AppendNumber appends an Integer or Exact with at least the given number of decimals, and more
+// only if they are not 0.
 func (v *Value) AppendNumber(dst []byte, least int) []byte {
 	if v.High == int64(v.Low)>>63 && v.Kind == Integer && v.Text == "" {
 		return strconv.AppendInt(dst, v.Int(), 10)
@@ -115,8 +115,8 @@ func (v *Value) AppendNumber(dst []byte, least int) []byte {
 	return append(append(dst, '.'), digits[point:]...)
 }
 
-// AppendFloat appends the shortest text that parses to the same number. From low to below high it
-// has no exponent.
+// AppendFloat appends the shortest text that parses to the same number, without an exponent from
+// low up to, but excluding, high.
 func (v *Value) AppendFloat(dst []byte, low, high float64) []byte {
 	f := v.Float()
 	switch a := math.Abs(f); {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Wall returns the day, counted from 1970, and the nanoseconds of that day, that clocks in loc show
-// at a Day, a Local, an Instant, a Clock or a Zoned, and their offset from UTC in seconds.
+// Wall returns the local day (counted from 1970) and the nanoseconds of that day for a Day, a
+// Local, an Instant, a Clock or a Zoned in loc, and the offset from UTC in seconds.
 func (v *Value) Wall(loc *time.Location) (day, nanos int64, offset int) {
 	if v.Kind == Day {
 		return v.Int(), 0, 0
@@ -90,8 +90,8 @@ func AppendClock(dst []byte, s int64) []byte {
 	return two(dst, int(s%60))
 }
 
-// AppendFraction appends a fraction of a second in as few digits as possible, a multiple of step;
-// with step 1 up to microseconds, as Postgres does.
+// AppendFraction appends a fraction of a second in as few digits as possible, whose number is a
+// multiple of step; with step 1, at most microseconds, as Postgres does.
 func AppendFraction(dst []byte, nanos int64, step int) []byte {
 	if step == 1 {
 		nanos -= nanos % 1000
@@ -111,7 +111,7 @@ func AppendFraction(dst []byte, nanos int64, step int) []byte {
 }
 
 // AppendOffset appends an offset from UTC: the hours, and minutes and seconds if they are not 0 or
-// there must be so many parts.
+// parts requires them.
 func AppendOffset(dst []byte, offset, parts int) []byte {
 	sign := byte('+')
 	if offset < 0 {

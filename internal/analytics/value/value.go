@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// Value is one value of a result. Text may lie in memory that the next row reuses; [Value.Keep] and
+// Value is one value of a result. Text may alias memory that the next row reuses; [Value.Keep] and
 // [Value.Go] copy it.
 type Value struct {
 	Kind Kind
-	// Scale is the decimals of an Exact, the bits of a Float, the type of an Integer, and the
-	// decimals of the unit of a Local, an Instant or a Clock.
+	// Scale is the number of decimals of an Exact, of bits of a Float, or of decimals of the unit
+	// of a Local, an Instant or a Clock. For an Integer it is the Go type.
 	Scale uint8
 	// High and Low are the bits of a number or time; High extends the sign of a shorter one.
 	High int64
@@ -111,7 +111,7 @@ func Int(k Kind, n int64) Value {
 	return v
 }
 
-// ofBig converts a number; one beyond 128 bits is held as its digits.
+// ofBig converts a number. A number beyond 128 bits is held as its digits.
 func ofBig(k Kind, scale uint8, n *big.Int) Value {
 	if n.BitLen() > 127 {
 		return Value{Kind: k, Scale: scale, Text: n.String()}
@@ -136,7 +136,7 @@ func ofTime(k Kind, t time.Time) Value {
 	return v
 }
 
-// Int returns the number of a value that an int64 holds.
+// Int returns a number that fits in an int64.
 func (v *Value) Int() int64 { return int64(v.Low) }
 
 // Float returns a number as the nearest float64, and 0 for other values.
@@ -218,7 +218,7 @@ func (v *Value) Go() any {
 	return v.Keep()
 }
 
-// Keep returns a copy that is valid for ever.
+// Keep returns a copy that stays valid.
 func (v *Value) Keep() Value {
 	out := *v
 	out.Text = strings.Clone(v.Text)
@@ -255,8 +255,9 @@ func (v *Value) Big() *big.Int {
 	return n.Add(n.Lsh(n, 64), new(big.Int).SetUint64(v.Low))
 }
 
-// Digits appends the digits of an Integer or Exact, at least one before its decimal point, and
-// returns how many come after it. dst must be empty; with 48 bytes it is not reallocated.
+// Digits appends the digits of an Integer or Exact, with at least one before the decimal point, and
+// returns the number of digits after it. dst must be empty; with a capacity of 48 bytes it is not
+// reallocated.
 func (v *Value) Digits(dst []byte) (digits []byte, decimals int, negative bool) {
 	const tenTo19 = 10_000_000_000_000_000_000
 	high, low := v.High, v.Low

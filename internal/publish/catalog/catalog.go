@@ -1,5 +1,5 @@
 // Package catalog reads and changes the metadata of Iceberg tables: through a server with Iceberg's
-// REST protocol, or in files beside the data. It knows tables by their metadata alone: it reads no
+// REST protocol, or in files beside the data. It handles only the metadata of tables: it reads no
 // warehouse, and writes neither data nor manifests.
 package catalog
 
@@ -21,27 +21,27 @@ import (
 	"callhouse/internal/publish/store"
 )
 
-// Catalog stores where the metadata of a table is, and changes it.
+// Catalog stores the location of each table's metadata, and changes it.
 type Catalog interface {
 	// Load returns the current state of a table, without metadata if it does not exist.
 	Load(ctx context.Context, name string) (Current, error)
-	// Commit changes tables that are unchanged since they were loaded: all of them, or none. If one
-	// changed, the error is ErrConflict. If the outcome is unknown, it is ErrUnsure. Only an atomic
-	// catalog accepts more than one table.
+	// Commit changes tables that are unchanged since they were loaded: all of them, or none. It
+	// returns ErrConflict if one of them changed, and ErrUnsure if the outcome is unknown. Only an
+	// atomic catalog accepts more than one table.
 	Commit(ctx context.Context, changes ...Change) error
-	// Stage announces a new table. It returns the address, the UUID and the schema that the catalog
-	// assigns; none if the choice is ours.
+	// Stage announces a new table. It returns the address, UUID and schema that the catalog
+	// assigns; empty if the choice is ours.
 	Stage(ctx context.Context, t *New) (Relic, error)
 	Abilities() Abilities
-	// Restart resets a table whose metadata cannot be read, with its old address and, if possible,
-	// its old UUID.
+	// Restart resets a table whose metadata is unreadable, keeping its old address and, if
+	// possible, its old UUID.
 	Restart(ctx context.Context, name string) (Current, Relic, error)
 }
 
 // Errors of a commit.
 var (
-	ErrConflict = errors.New("somebody else changed the table meanwhile")
-	ErrUnsure   = errors.New("whether a commit was done is not known")
+	ErrConflict = errors.New("another program changed the table meanwhile")
+	ErrUnsure   = errors.New("it is unknown whether the commit succeeded")
 )
 
 // Change is the change of a loaded table in a commit.
@@ -58,13 +58,13 @@ type New struct {
 	Schema   *iceberg.Schema        `json:"schema"`
 	Spec     *iceberg.PartitionSpec `json:"partition-spec"`
 	Order    *Order                 `json:"write-order"`
-	Staged   bool                   `json:"stage-create"` // no table yet: the first commit makes it
+	Staged   bool                   `json:"stage-create"` // no table yet: the first commit creates it
 }
 
-// Abilities are the differences between catalogs.
+// Abilities are the capabilities in which catalogs differ.
 type Abilities struct {
-	Tags   bool // a table may have older snapshots, and names for them
-	Atomic bool // several tables change in one commit
+	Tags   bool // tables may keep older snapshots, and names for them
+	Atomic bool // one commit can change several tables
 }
 
 // Current is the loaded state of a table.
@@ -82,17 +82,17 @@ type Relic struct {
 }
 
 // Files is a catalog without a server: beside the data are v1.metadata.json, v2.metadata.json and
-// so on, each created only if it does not exist, and version-hint.text, which tells readers where
-// to start looking for the last one.
+// so on, each created only if it does not exist, and version-hint.text, from which readers start to
+// look for the last one.
 type Files struct {
 	store store.Store
 	root  string
 }
 
 const (
-	// HintName is the file with a version that was once the last one.
+	// HintName is the file with the number of a version that was once the last one.
 	HintName     = "version-hint.text"
-	KeptVersions = 20 // of the metadata, besides the last one
+	KeptVersions = 20 // versions of the metadata, not counting the last one
 )
 
 var versionRE = regexp.MustCompile(`^v([0-9]+)\.metadata\.json$`)
@@ -178,12 +178,12 @@ func (c *Files) Restart(ctx context.Context, name string) (now Current, was Reli
 			was = Relic{}
 		}
 	}
-	was = Relic{UUID: was.UUID, Location: c.root + "/" + name} // readers find it there, whatever the metadata contained
+	was = Relic{UUID: was.UUID, Location: c.root + "/" + name} // readers find it there, whatever the metadata said
 	return now, was, nil
 }
 
-// hint returns a version that once existed, and that others may have followed; 0 if there never was
-// one.
+// hint returns the number of a version that once existed, and that others may have followed; 0 if
+// there never was one.
 func (c *Files) hint(ctx context.Context, name string) (int, error) {
 	raw, err := c.store.Get(ctx, c.dir(name)+"/"+HintName)
 	if err == nil {
@@ -224,7 +224,7 @@ func (c *Files) Commit(ctx context.Context, changes ...Change) error {
 		return err
 	}
 	// A publisher that is many versions ahead may already have removed the version after the base.
-	// It could then be created once more, and would never be read.
+	// That version could then be created again, and would never be read.
 	switch known, err := c.hint(ctx, name); {
 	case err != nil:
 		return err
@@ -233,7 +233,7 @@ func (c *Files) Commit(ctx context.Context, changes ...Change) error {
 	}
 	at := c.File(name, base.Version+1)
 	if err := c.store.Create(ctx, at, raw); err != nil {
-		// Our own first attempt may have succeeded although its answer was lost.
+		// Our own first attempt may have succeeded even if its response was lost.
 		there, e := c.store.Get(ctx, at)
 		switch {
 		case e == nil && !bytes.Equal(there, raw):

@@ -13,7 +13,7 @@ import (
 
 // Metadata is the metadata of a table in Iceberg's format, versions 2 and 3. Unknown members, such
 // as statistics that engines add, are kept unchanged. (The library's own package for it includes an
-// engine for expressions, which took a tenth of a second at each start of the program, and 35 MB.)
+// expression engine, which takes a tenth of a second at each start of the program, and 35 MB.)
 type Metadata struct {
 	FormatVersion      int               `json:"format-version"`
 	UUID               string            `json:"table-uuid"`
@@ -23,7 +23,7 @@ type Metadata struct {
 	LastColumn         int               `json:"last-column-id"`
 	Schemas            []*iceberg.Schema `json:"schemas"`
 	CurrentSchema      int               `json:"current-schema-id"`
-	Specs              []json.RawMessage `json:"partition-specs"` // written once
+	Specs              []json.RawMessage `json:"partition-specs"` // written only once
 	DefaultSpec        int               `json:"default-spec-id"`
 	LastPartition      int               `json:"last-partition-id"`
 	SortOrders         []json.RawMessage `json:"sort-orders"`
@@ -34,7 +34,7 @@ type Metadata struct {
 	SnapshotLog        []logged          `json:"snapshot-log"`
 	MetadataLog        []logged          `json:"metadata-log"`
 	Refs               map[string]Ref    `json:"refs"`
-	NextRow            *int64            `json:"next-row-id,omitempty"` // of version 3, in which rows have numbers
+	NextRow            *int64            `json:"next-row-id,omitempty"` // only in version 3, in which rows are numbered
 
 	Rest map[string]json.RawMessage `json:"-"`
 }
@@ -48,11 +48,11 @@ type Snapshot struct {
 	ManifestList   string            `json:"manifest-list"`
 	Summary        map[string]string `json:"summary,omitempty"`
 	Schema         *int              `json:"schema-id,omitempty"`
-	FirstRow       *int64            `json:"first-row-id,omitempty"` // of version 3, as:
-	AddedRows      *int64            `json:"added-rows,omitempty"`   // rows numbered from there on
+	FirstRow       *int64            `json:"first-row-id,omitempty"` // only in version 3, like the next:
+	AddedRows      *int64            `json:"added-rows,omitempty"`   // number of rows numbered from there on
 }
 
-// logged is an entry of the log of current snapshots, or of metadata files.
+// logged is an entry in the log of current snapshots or of metadata files.
 type logged struct {
 	File      string `json:"metadata-file,omitempty"`
 	Snapshot  int64  `json:"snapshot-id,omitempty"`
@@ -70,26 +70,26 @@ type Ref struct {
 
 const (
 	FormatVersion = 2 // of the tables that we create
-	newestVersion = 3 // to which others may have upgraded them
+	newestVersion = 3 // to which others may have upgraded our tables
 
 	MainBranch = "main"
 	lowestID   = 999 // of a partition's field, less one
 )
 
-// Parse parses metadata. It refuses other versions of the format.
+// Parse parses metadata. It returns an error for other versions of the format.
 func Parse(raw []byte) (*Metadata, error) {
 	m := new(Metadata)
 	if err := json.Unmarshal(raw, m); err != nil {
 		return nil, err
 	}
 	if m.FormatVersion != FormatVersion && m.FormatVersion != newestVersion {
-		return nil, fmt.Errorf("the table is of version %d of Iceberg's format, and versions %d and %d are what is written here",
+		return nil, fmt.Errorf("the table has version %d of Iceberg's format; only versions %d and %d are supported",
 			m.FormatVersion, FormatVersion, newestVersion)
 	}
 	if m.FormatVersion == newestVersion && m.NextRow == nil {
 		return nil, errors.New("it lacks next-row-id")
 	}
-	if m.CurrentSnapshot != nil && *m.CurrentSnapshot == -1 { // Java's spelling of none
+	if m.CurrentSnapshot != nil && *m.CurrentSnapshot == -1 { // how Java spells none
 		m.CurrentSnapshot = nil
 	}
 	if m.Columns() == nil {
@@ -107,7 +107,8 @@ func Parse(raw []byte) (*Metadata, error) {
 	return m, err
 }
 
-// own gives the metadata its own lists and maps. Empty ones are then written as empty, not as null.
+// own gives the metadata lists and maps of its own, so that empty ones are written as empty, not as
+// null.
 func (m *Metadata) own() {
 	m.Schemas, m.Specs, m.SortOrders = append([]*iceberg.Schema{}, m.Schemas...), append([]json.RawMessage{}, m.Specs...),
 		append([]json.RawMessage{}, m.SortOrders...)
@@ -158,7 +159,7 @@ func (m *Metadata) SnapshotOf(id int64) *Snapshot {
 	return nil
 }
 
-// Update is a change of a table's metadata, as sent to catalogs.
+// Update is a change of a table's metadata, as sent to a catalog.
 type Update struct {
 	Action        string                 `json:"action"`
 	UUID          string                 `json:"uuid,omitempty"`
@@ -196,8 +197,8 @@ type SortField struct {
 // LastAdded is the id that refers to the object added by the previous update.
 var LastAdded = -1
 
-// Apply returns the metadata after updates at a time, as a catalog would make it. m is not changed;
-// from is its location. A table may have been changed by a clock that is ahead of this one.
+// Apply returns the metadata after updates at a time, as a catalog would make it. It does not
+// change m, whose location is from. The clock that last changed the table may be ahead of this one.
 func (m *Metadata) Apply(updates []Update, from string, at time.Time) (*Metadata, error) {
 	out := &Metadata{}
 	if m != nil {
@@ -217,7 +218,7 @@ func (m *Metadata) Apply(updates []Update, from string, at time.Time) (*Metadata
 	return out, nil
 }
 
-// change makes one update.
+// change applies one update.
 func (m *Metadata) change(u Update) error {
 	switch u.Action {
 	case "assign-uuid":
@@ -236,7 +237,7 @@ func (m *Metadata) change(u Update) error {
 			return err
 		}
 		m.Specs, m.DefaultSpec, m.LastPartition = append(m.Specs, raw), u.Spec.ID(), max(m.LastPartition, lowestID, u.Spec.LastAssignedFieldID())
-	case "set-default-spec": // the one that was added
+	case "set-default-spec": // the one just added
 	case "add-sort-order":
 		raw, err := json.Marshal(u.SortOrder)
 		if err != nil {

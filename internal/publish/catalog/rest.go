@@ -22,32 +22,33 @@ import (
 	"golang.org/x/oauth2/clientcredentials"
 )
 
-// server is a catalog with Iceberg's REST protocol: https://iceberg.apache.org/rest-catalog-spec
+// server is a catalog that speaks Iceberg's REST protocol:
+// https://iceberg.apache.org/rest-catalog-spec
 type server struct {
 	client    *http.Client
 	base      string // of all addresses below
-	prefix    string // the server's prefix of namespaces
+	prefix    string // the server's prefix for namespaces
 	namespace []string
-	separator string // of a namespace's parts, in addresses
+	separator string // between a namespace's parts, in addresses
 	can       Abilities
 }
 
-// Transactions is the endpoint for commits of several tables, as a catalog lists it.
+// Transactions is the endpoint that commits several tables, as a catalog lists it.
 const Transactions = "POST /v1/{prefix}/transactions/commit"
 
-// answerTime is the maximum time for a catalog's answer.
+// answerTime is the timeout for a catalog's response.
 const answerTime = time.Minute
 
 const (
-	// Attempts is the number of attempts of a request while the catalog is busy.
+	// Attempts is the number of attempts for a request while the catalog is busy.
 	Attempts = 8
-	// Patience is how long commits are retried that lose against others.
+	// Patience is how long commits are retried that conflict with others.
 	Patience = 10 * time.Minute
-	// longest is the maximum wait before a retry that a catalog may ask for.
+	// longest is the maximum wait before a retry that a catalog may request.
 	longest = 5 * time.Minute
 )
 
-// StatusError is an unsuccessful answer, or one that is not from a catalog.
+// StatusError is an unsuccessful response, or one that does not come from a catalog.
 type StatusError struct {
 	Status  int
 	message string
@@ -65,7 +66,7 @@ func (e *StatusError) Error() string {
 func (e *StatusError) Hint() string {
 	switch {
 	case e.Status == http.StatusUnauthorized, e.Status == http.StatusForbidden:
-		return "check CALLHOUSE_CATALOG_CREDENTIAL, CALLHOUSE_CATALOG_TOKEN or the credentials of AWS, and what they are allowed to do"
+		return "check CALLHOUSE_CATALOG_CREDENTIAL, CALLHOUSE_CATALOG_TOKEN or the AWS credentials, and their permissions"
 	case e.Status == http.StatusTooManyRequests, e.Status >= http.StatusInternalServerError:
 		return "nothing was lost; publish again once the catalog answers"
 	case e.Status/100 == 2:
@@ -90,9 +91,9 @@ type Access struct {
 	Namespace string // of the tables
 	// CatalogWarehouse, Token and Credential are parameters that a catalog may require.
 	CatalogWarehouse, Token, Credential string
-	// SigningName is the AWS service for which its requests are signed, such as glue; empty: chosen
+	// SigningName is the AWS service for which requests are signed, such as glue; empty: determined
 	// by the catalog's address, or none. SigningRegion is the service's region; empty: the default
-	// one.
+	// region.
 	SigningName, SigningRegion string
 }
 
@@ -131,7 +132,7 @@ func Open(ctx context.Context, o *Access) (Catalog, error) {
 		}
 	}
 	s.can.Atomic = slices.Contains(config.Endpoints, Transactions)
-	if settings["nessie.is-nessie-catalog"] == "true" { // it refuses to remove snapshots, and forgets all but the newest
+	if settings["nessie.is-nessie-catalog"] == "true" { // it refuses to remove snapshots, and drops all but the newest
 		s.can.Tags = false
 	}
 	if prefix := settings["prefix"]; prefix != "" {
@@ -143,7 +144,7 @@ func Open(ctx context.Context, o *Access) (Catalog, error) {
 	err := s.do(ctx, http.MethodGet, s.path(), nil, nil)
 	if isStatus(err, http.StatusNotFound) {
 		err = s.do(ctx, http.MethodPost, s.prefix+"/namespaces", map[string]any{"namespace": s.namespace, "properties": map[string]string{}}, nil)
-		if isStatus(err, http.StatusConflict) { // another client created it first
+		if isStatus(err, http.StatusConflict) { // another client has created it
 			err = nil
 		}
 	}
@@ -153,8 +154,8 @@ func Open(ctx context.Context, o *Access) (Catalog, error) {
 	return s, nil
 }
 
-// authorize authenticates requests: by a signature for an AWS service, if it has a name, by a
-// token, or by one obtained with a credential (id:secret) from the address at.
+// authorize sets up the authentication of requests: a signature if an AWS service is named, a
+// token, or a token obtained with a credential (id:secret) from the address at.
 func (s *server) authorize(o *Access, at, service, region string) (err error) {
 	transport := http.DefaultTransport
 	switch {
@@ -187,13 +188,13 @@ func (s *server) path(below ...string) string {
 	return p
 }
 
-// do sends a request, and retries it if the catalog is busy or unreachable. The error of an
-// unsuccessful answer is a *statusError.
+// do sends a request, and retries it if the catalog is busy or unreachable. An unsuccessful
+// response is a *StatusError.
 func (s *server) do(ctx context.Context, method, path string, body, into any) error {
 	return s.retry(ctx, func() error { return s.once(ctx, method, path, body, into) })
 }
 
-// retry repeats a request until the catalog answers.
+// retry repeats a request until the catalog responds.
 func (s *server) retry(ctx context.Context, ask func() error) error {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := ask()
@@ -246,7 +247,7 @@ func (s *server) once(ctx context.Context, method, path string, body, into any) 
 	return nil
 }
 
-// later adds the wait that the catalog asks for to an error.
+// later adds to an error the wait that the catalog requests.
 func later(err *StatusError, answer *http.Response) error {
 	text := strings.TrimSpace(answer.Header.Get("Retry-After"))
 	if text == "" || !err.busy() {
@@ -264,18 +265,18 @@ func later(err *StatusError, answer *http.Response) error {
 	return &laterError{err, wait}
 }
 
-// laterError is an answer with the time after which to retry.
+// laterError is a response that states when to retry.
 type laterError struct {
 	*StatusError
 	wait time.Duration
 }
 
-// Unwrap returns the answer, and the error that controls the retries.
+// Unwrap returns the response's error, and the error that controls the retries.
 func (e *laterError) Unwrap() []error {
 	return []error{e.StatusError, &backoff.RetryAfterError{Duration: e.wait}}
 }
 
-// said returns the message of an answer on one line: that of an error of the protocol, or the
+// said returns the message of a response on one line: that of an error of the protocol, or the
 // beginning of a text.
 func said(raw []byte) string {
 	var answer struct{ Error struct{ Message string } }
@@ -299,7 +300,7 @@ func said(raw []byte) string {
 
 var titleRE = regexp.MustCompile(`(?i)<title[^>]*>([^<]*)</title>`)
 
-// table is a catalog's answer about a table.
+// table is a catalog's response about a table.
 type table struct {
 	Location string          `json:"metadata-location"`
 	Metadata json.RawMessage `json:"metadata"`
@@ -331,7 +332,7 @@ func (s *server) Restart(ctx context.Context, name string) (now Current, was Rel
 	if err := json.Unmarshal(found.Metadata, &was); err != nil {
 		return now, was, err
 	}
-	// The catalog may refuse a UUID that it has dropped.
+	// The catalog may refuse a UUID of a table that it has dropped.
 	return now, Relic{Location: was.Location}, s.do(ctx, http.MethodDelete, s.path("tables", name)+"?purgeRequested=false", nil, nil)
 }
 
@@ -367,7 +368,8 @@ func (s *server) Commit(ctx context.Context, changes ...Change) error {
 	if len(all) > 1 {
 		path, body = s.prefix+"/transactions/commit", map[string]any{"table-changes": all}
 	}
-	// After any other failure the tables are loaded again first: the commit may have succeeded.
+	// After any other failure the tables are loaded again first, because the commit may have
+	// succeeded.
 	err := s.retry(ctx, func() error {
 		err := s.once(ctx, http.MethodPost, path, body, nil)
 		if err != nil && !isStatus(err, http.StatusTooManyRequests) {

@@ -26,8 +26,8 @@ type signing struct {
 // awsRE matches the hosts of AWS's own catalogs.
 var awsRE = regexp.MustCompile(`^(glue|s3tables)(?:-fips)?\.([a-z0-9-]+)\.(?:amazonaws\.com(?:\.cn)?|api\.aws)$`)
 
-// signingOf returns the service and region for which requests to an address are signed; no name:
-// unsigned.
+// signingOf returns the service and region for which requests to an address are signed; an empty
+// name: unsigned.
 func signingOf(uri string, o *Access) (name, region string) {
 	if u, err := url.Parse(uri); err == nil {
 		if m := awsRE.FindStringSubmatch(u.Hostname()); m != nil {
@@ -44,7 +44,7 @@ func signingOf(uri string, o *Access) (name, region string) {
 func newSigning(name, region string) (*signing, error) {
 	s := &signing{name, region, store.Credentials()}
 	if v, err := s.who.GetWithContext(nil); err != nil || v.AccessKeyID == "" || v.SecretAccessKey == "" {
-		return nil, &UseError{What: "the catalog wants signed requests, and there are no credentials of AWS: set AWS_ACCESS_KEY_ID " +
+		return nil, &UseError{What: "the catalog requires signed requests, but there are no AWS credentials: set AWS_ACCESS_KEY_ID " +
 			"and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"}
 	}
 	return s, nil

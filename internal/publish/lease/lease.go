@@ -1,5 +1,5 @@
-// Package lease decides who may publish to an address: one program at a time for each organisation,
-// also among machines whose only connection is the store. It knows nothing of tables.
+// Package lease decides who may publish to an address: one program at a time per organisation, even
+// among machines connected only by the store. It knows nothing about tables.
 package lease
 
 import (
@@ -24,31 +24,32 @@ import (
 )
 
 const (
-	// Folder, of all leases, is beside the tables. Engines ignore names that begin with a point.
+	// Folder is the folder of all leases, beside the tables. Engines ignore names that begin with a
+	// point.
 	Folder = ".callhouse"
 	// validity is how long a lease is valid without renewal.
 	validity  = time.Minute
 	renewTime = validity / 3
 	watchTime = 5 * time.Second
-	// skew is the maximum difference between the clocks of machines. A lease that expired
-	// earlier than that, according to its own content, is taken at once; one that expired recently
-	// is watched.
+	// skew is the maximum difference between the machines' clocks. A lease that expired longer ago,
+	// according to its own content, is taken over at once; a lease that expired more recently is
+	// watched first.
 	skew = 10 * time.Minute
-	// Kept is how many superseded leases are kept, so that a publisher that slept cannot
-	// create one with an old number.
+	// Kept is the number of superseded leases that are kept, so that a publisher that was suspended
+	// cannot create one with an old number.
 	Kept = 20
 )
 
 // Lease is the right to change one organisation's part of the tables below an address. It is an
 // object with a number, which only one publisher can create (If-None-Match). Its holder renews it;
-// if it is no longer renewed, another publisher creates the next one. The number is the fencing
-// token: a holder that finds a higher one has lost the lease.
+// if the holder stops, another publisher creates the next one. The number is the fencing token: a
+// holder that finds a higher one has lost the lease.
 type Lease struct {
 	store  store.Store
 	folder string // of all leases
-	name   string // prefix of the names of these leases
+	name   string // prefix of the names of this organisation's leases
 	number int
-	// Shared means that the store allows two publishers to take the same lease.
+	// Shared means that the store lets two publishers take the same lease.
 	Shared bool
 	note   content
 	stop   func()
@@ -57,16 +58,17 @@ type Lease struct {
 
 // content is the content of a lease's object.
 type content struct {
-	Holder   string    `json:"holder"` // the user's and machine's; hosts are for people to read
+	Holder   string    `json:"holder"` // identifies user and machine; the host is only for people to read
 	Host     string    `json:"host"`
-	Attempt  string    `json:"attempt"` // distinguishes two of the same holder
+	Attempt  string    `json:"attempt"` // distinguishes two attempts of the same holder
 	Snapshot int64     `json:"snapshot"`
 	Taken    time.Time `json:"taken"`
 	Renewed  int       `json:"renewed"`
 	Expires  time.Time `json:"expires"`
 	Released bool      `json:"released"`
 	// Cleaned is the value of Oldest in the warehouse's manifest when the last publication
-	// finished. If it differs, calls were forgotten since, and copies of them may be here.
+	// finished. If the current value differs, calls were forgotten since, and there may be copies
+	// of them here.
 	Cleaned int64 `json:"cleaned"`
 }
 
@@ -78,9 +80,9 @@ func (e *LockedError) Error() string { return fmt.Sprintf("%s is locked: %s", e.
 // Hint returns advice for the operator.
 func (e *LockedError) Hint() string { return "nothing was lost; publish again when it is done" }
 
-// Own excludes other publications of this user to the same place, and returns the holder name of
-// this user's leases. It allows taking over at once the lease of a killed holder. state is a folder
-// of this user on this machine; empty: none.
+// Own excludes other publications by this user to the same place, and returns the holder name for
+// this user's leases. With it, the lease of a killed holder can be taken over at once. state is a
+// folder of this user on this machine; empty: none.
 func Own(state, to, organization string) (holder string, free func(), err error) {
 	if state == "" {
 		return random(), func() {}, nil
@@ -111,15 +113,15 @@ func Own(state, to, organization string) (holder string, free func(), err error)
 
 func random() string {
 	var b [16]byte
-	_, _ = rand.Read(b[:]) // which never fails
+	_, _ = rand.Read(b[:]) // it never fails
 	return hex.EncodeToString(b[:])
 }
 
 // Publisher is the program that takes leases.
 type Publisher struct {
 	Holder       string // from Own
-	Organization string // whose part of the tables is published; empty: all of them
-	Snapshot     int64  // of the warehouse, for others to read
+	Organization string // organisation whose part of the tables is published; empty: all of them
+	Snapshot     int64  // of the warehouse, only for people to read
 	Now          func() time.Time
 }
 
@@ -173,7 +175,7 @@ func (l *Lease) uri(number int) string {
 	return fmt.Sprintf("%s/%s%06d.json", l.folder, l.name, number)
 }
 
-// newest finds the lease with the highest number, and those that may be removed.
+// newest finds the lease with the highest number, and the leases that may be removed.
 func (l *Lease) newest(ctx context.Context, note *content) (old []string, err error) {
 	objects, err := l.store.List(ctx, l.folder)
 	if err != nil {
@@ -187,7 +189,7 @@ func (l *Lease) newest(ctx context.Context, note *content) (old []string, err er
 			old = append(old, o.URI)
 		}
 	}
-	for n := max(l.number, 1); ; n++ { // the listing may be old
+	for n := max(l.number, 1); ; n++ { // the listing may be outdated
 		next, err := l.read(ctx, n)
 		if next == nil || err != nil {
 			return old, err
@@ -196,14 +198,14 @@ func (l *Lease) newest(ctx context.Context, note *content) (old []string, err er
 	}
 }
 
-// read returns the content of the lease with a number; nil: none.
+// read returns the content of the lease with a number; nil: there is none.
 func (l *Lease) read(ctx context.Context, number int) (*content, error) {
 	raw, err := l.store.Get(ctx, l.uri(number))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	c := new(content)
-	_ = json.Unmarshal(raw, c) // an unreadable one has expired
+	_ = json.Unmarshal(raw, c) // an unreadable one counts as expired
 	return c, err
 }
 
@@ -216,7 +218,8 @@ func (l *Lease) numberOf(uri string) int {
 	return 0
 }
 
-// watch waits until a lease has not been renewed for its whole validity, by this machine's clock.
+// watch waits until a lease has not been renewed for its whole validity, according to this
+// machine's clock.
 func (l *Lease) watch(ctx context.Context, to string, seen content) error {
 	for range int(validity/watchTime) + 1 {
 		select {
@@ -242,11 +245,11 @@ type taking int
 
 const (
 	not         taking = iota // another publisher was first
-	exclusively               // and the store refuses a second one
-	perhaps                   // the store's behaviour is unknown
+	exclusively               // and the store refuses a second creation
+	perhaps                   // it is unknown whether the store refuses a second creation
 )
 
-// create creates the lease, and tests whether the store refuses a second one.
+// create creates the lease, and tests whether the store refuses to create it again.
 func (l *Lease) create(ctx context.Context) (taking, error) {
 	raw, err := json.Marshal(l.note)
 	if err != nil {
@@ -256,7 +259,7 @@ func (l *Lease) create(ctx context.Context) (taking, error) {
 	case errors.Is(err, errors.ErrUnsupported):
 		return perhaps, l.put(ctx)
 	case err != nil:
-		// Our own first attempt may have succeeded although its answer was lost.
+		// Our own first attempt may have succeeded even if its response was lost.
 		there, e := l.store.Get(ctx, l.uri(l.number))
 		if e != nil {
 			return not, fmt.Errorf("%w; and then: %w", err, e)
@@ -283,9 +286,8 @@ func (l *Lease) put(ctx context.Context) error {
 	return l.store.Put(ctx, l.uri(l.number), bytes.NewReader(raw), int64(len(raw)))
 }
 
-// renew renews the lease until the context ends, and calls lost when the lease is lost: when
-// another holder took it over, or when two renewals failed, which is before anyone may take it
-// over.
+// renew renews the lease until the context ends. It calls lost when the lease is lost: when another
+// holder took it over, or when two renewals have failed, which is before anyone may take it over.
 func (l *Lease) renew(ctx context.Context, now func() time.Time, lost func()) {
 	last, tick := time.Now(), time.NewTicker(renewTime)
 	defer tick.Stop()
@@ -306,7 +308,7 @@ func (l *Lease) renew(ctx context.Context, now func() time.Time, lost func()) {
 	}
 }
 
-// again renews the lease once, unless there is one with a higher number.
+// again renews the lease once, unless there is a lease with a higher number.
 func (l *Lease) again(ctx context.Context, expires time.Time) (gone bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, renewTime)
 	defer cancel()
@@ -321,7 +323,7 @@ func (l *Lease) again(ctx context.Context, expires time.Time) (gone bool, err er
 // Cleaned returns the value that the last holder passed to Release; 0 if there was none.
 func (l *Lease) Cleaned() int64 { return l.note.Cleaned }
 
-// Release releases the lease, and passes cleaned to the next holder. If it fails, the next one
+// Release releases the lease, and passes cleaned to the next holder. If it fails, the next holder
 // waits until the lease has expired.
 func (l *Lease) Release(ctx context.Context, cleaned int64) {
 	l.stop()

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Start starts program, which is versitygw, on the loopback, with an empty bucket. It sets the
-// environment variables of S3 clients. The server ends with the test.
+// Start starts program, which must be versitygw, on the loopback interface, with an empty bucket.
+// It sets the environment variables of S3 clients. The server ends with the test.
 func Start(t *testing.T, program, bucket string) {
 	t.Helper()
 	free, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -49,10 +49,10 @@ func (f folder) Adopt(_ context.Context, uri string, file *os.File, size int64) 
 	if errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return f.write(uri, file, size, link) // another file system
+	return f.write(uri, file, size, link) // on another file system
 }
 
-// write writes a file beside its final place, and then publishes it there.
+// write writes a file next to its final place, and then publishes it there.
 func (folder) write(uri string, body io.ReaderAt, size int64, publish func(temp, to string) error) (err error) {
 	to := local(uri)
 	dir := filepath.Dir(to)

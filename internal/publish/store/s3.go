@@ -21,12 +21,12 @@ import (
 )
 
 const (
-	// partSize is the size of the parts in which larger objects are sent.
+	// partSize is the size of the parts in which larger objects are uploaded.
 	partSize = 32 << 20
-	// sending is the number of concurrent uploads, each of an object or of a part.
+	// sending is the number of concurrent uploads, each of an object or a part.
 	sending = 8
-	// partsAbreast is how many of them are parts of the same object. So at most two large objects
-	// are incomplete when a program is killed: only these are sent again.
+	// partsAbreast is the maximum number of those that are parts of the same object. So at most two
+	// large objects are incomplete when a program is killed, and only these are sent again.
 	partsAbreast = 4
 )
 
@@ -73,7 +73,7 @@ func Credentials() *credentials.Credentials {
 	})
 }
 
-// counted counts requests.
+// counted counts the requests.
 type counted struct {
 	http.RoundTripper
 	n *atomic.Int64
@@ -92,7 +92,7 @@ func parts(uri string) (bucket, key string) {
 	return bucket, key
 }
 
-// told adds the object to an error of S3, and converts it to one of fs if possible.
+// told adds the object's address to an error of S3, and converts it to an error of fs if possible.
 func told(uri string, err error) error {
 	if err == nil {
 		return nil
@@ -228,7 +228,7 @@ func (s *s3) Abandoned(ctx context.Context, uri string, before time.Time) (err e
 	bucket, prefix := parts(uri)
 	for u := range s.client.ListIncompleteUploads(ctx, bucket, prefix+"/", true) {
 		if e := told(uri, u.Err); errors.Is(e, fs.ErrNotExist) {
-			break // some stores mean that there are none
+			break // which is how some stores report that there are none
 		} else if e != nil {
 			return e
 		}

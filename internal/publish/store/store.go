@@ -24,36 +24,36 @@ type Object struct {
 // Store stores objects by address, such as s3://bucket/a/b or file:///a/b. It is safe for
 // concurrent use.
 type Store interface {
-	// Get returns an object; an error that wraps fs.ErrNotExist if there is none.
+	// Get returns an object. If there is none, the error wraps fs.ErrNotExist.
 	Get(ctx context.Context, uri string) ([]byte, error)
-	// Open returns the content of an object; the caller closes it. The error may come with the
-	// first read. After a seek only what is read from there on is fetched.
+	// Open returns the content of an object, which the caller must close. An error may come only
+	// with the first read. After a seek, only the data read from there on is fetched.
 	Open(ctx context.Context, uri string) (io.ReadSeekCloser, error)
-	// Put stores an object, and replaces an existing one.
+	// Put stores an object, replacing an existing one.
 	Put(ctx context.Context, uri string, body io.ReaderAt, size int64) error
-	// Create stores a new object. It returns an error that wraps fs.ErrExist if there is one. Of
-	// two concurrent creations, one succeeds. If an answer is lost, the retry may find the object
-	// of the first attempt. The error wraps errors.ErrUnsupported if the store refuses such a
-	// request.
+	// Create stores a new object. If it exists, the error wraps fs.ErrExist. Of two concurrent
+	// creations, one succeeds. If a response is lost, the retry may find the object of the first
+	// attempt. The error wraps errors.ErrUnsupported if the store refuses such a request.
 	Create(ctx context.Context, uri string, body []byte) error
-	// Adopt stores a synced file as a new object, as Create does. A folder on the same file system
+	// Adopt stores a synced file as a new object, like Create. A folder on the same file system
 	// shares the file's content, which must not change any more.
 	Adopt(ctx context.Context, uri string, f *os.File, size int64) error
 	// Size returns the size of an object; -1 if there is none.
 	Size(ctx context.Context, uri string) (int64, error)
 	// List returns the objects below a folder's address, in the order of the addresses.
 	List(ctx context.Context, uri string) ([]Object, error)
-	// Remove removes objects. A missing one is not an error. Of several errors it returns one.
+	// Remove removes objects. A missing object is not an error. If there are several errors, it
+	// returns one of them.
 	Remove(ctx context.Context, uris []string) error
-	// Abandoned removes the rest of interrupted uploads below an address that were last written
+	// Abandoned removes the remains of interrupted uploads below an address that were last written
 	// before a time.
 	Abandoned(ctx context.Context, uri string, before time.Time) error
 	// Requests returns the number of requests so far.
 	Requests() int64
 }
 
-// Open returns the store of an address, and the address itself, normalised: scheme and bucket in
-// lower case, without "." and repeated or trailing slashes. A folder may be given as a plain path.
+// Open returns the store for an address, and the normalised address: scheme and bucket in lower
+// case, without "." and repeated or trailing slashes. A folder may be given as a plain path.
 func Open(to string) (s Store, uri string, err error) {
 	u, err := url.Parse(to)
 	switch {
@@ -70,5 +70,5 @@ func Open(to string) (s Store, uri string, err error) {
 	return folder{}, "file://" + path, err
 }
 
-// Folder returns the path of a folder's address; false if it is one of S3.
+// Folder returns the path of a folder's address; false for an address in S3.
 func Folder(uri string) (path string, ok bool) { return local(uri), strings.HasPrefix(uri, "file://") }

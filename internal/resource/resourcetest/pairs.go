@@ -10,13 +10,13 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Pair is a column that the service sends under two names.
+// Pair is a column with two names in the service's JSON.
 type Pair struct {
 	Column *schema.Column
-	V3, V2 string // the places
+	V3, V2 string // the two places
 }
 
-// Pairs returns those of a table.
+// Pairs returns the pairs of a table.
 func Pairs(t *schema.Table) (out []Pair) {
 	for i := range t.Fields {
 		c := &t.Fields[i]
@@ -28,8 +28,8 @@ func Pairs(t *schema.Table) (out []Pair) {
 	return out
 }
 
-// Members are the ways in which one name of a column may be sent for the n-th object: JSON members,
-// without the braces. The empty one omits the name.
+// Members returns the ways in which one name of a column may be sent for the n-th object, as JSON
+// members without braces. The empty one omits the name.
 func (p Pair) Members(place string, n int) []string {
 	a, b, wrong := fmt.Sprintf(`"%s a%d"`, p.Column.Name, n), fmt.Sprintf(`"%s b%d"`, p.Column.Name, n), `{"no":"text"}`
 	switch p.Column.Type {
@@ -71,8 +71,8 @@ func (p Pair) Bodies(t *schema.Table, base []byte, from int, key func(n int) str
 	return out
 }
 
-// without returns the members of an object except those of a pair, and of others in the same
-// object: an object and its replacement fields are sent together.
+// without returns the members of an object except those of a pair, and except other pairs in the
+// same object: an object and its replacement fields are sent together.
 func without(base []byte, t *schema.Table, p Pair) map[string]json.RawMessage {
 	out := Object(base)
 	outer, _, _ := strings.Cut(p.V3, ".")
@@ -85,7 +85,7 @@ func without(base []byte, t *schema.Table, p Pair) map[string]json.RawMessage {
 	return out
 }
 
-// Renamed returns an object with the names of v2.
+// Renamed returns an object with v2's names.
 func Renamed(t *schema.Table, body []byte) []byte {
 	in := Object(body)
 	out := maps.Clone(in)
@@ -107,7 +107,7 @@ func Renamed(t *schema.Table, body []byte) []byte {
 	return raw
 }
 
-// Object parses a JSON object; no text is an empty one.
+// Object parses a JSON object. An empty text is an empty object.
 func Object(body []byte) map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
 	if len(body) == 0 {

@@ -12,7 +12,7 @@ import (
 	"callhouse/internal/schema"
 )
 
-// ParentNumber is the number of the parent in items that have it.
+// ParentNumber is the number of the parent in items that have a parent.
 const ParentNumber = 7
 
 // Item returns an item of a resource's list: its n-th object in its v-th version. All its fields
@@ -132,9 +132,9 @@ func value(c *schema.Column, key bool, n, v int) any {
 	return fmt.Sprintf("%s %d.%d", c.Name, n, v)
 }
 
-// MadeUp are two invented resources: one with a record of its own and an inner list of objects, and
-// one of which each object of the first has a list. They prove that a declaration is all that a
-// resource needs.
+// MadeUp are two invented resources: one with its own record and an inner list of objects, and one
+// with a list for each object of the first. They prove that a declaration is all that a resource
+// needs.
 var MadeUp = func() []*resource.Resource {
 	parts := schema.NewTable("gadget_parts",
 		schema.Column{ID: 1, Name: "gadget_id", Type: schema.Text, Required: true, Parent: "gadget_id", Doc: "the gadget"},

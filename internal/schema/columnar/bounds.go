@@ -10,8 +10,8 @@ import (
 	"callhouse/internal/schema/decimal"
 )
 
-// A Parquet file holds bounds of the values of each page of a column, and of each row group. Readers
-// skip what excludes the value they look for, so wrong bounds lose rows.
+// A Parquet file holds bounds of a column's values for each page and each row group. Readers skip
+// those that exclude a value, so wrong bounds lose rows.
 
 // boundBytes is the maximum length of a text's bound, if the library does not cut it shorter.
 const boundBytes = 12
@@ -49,7 +49,7 @@ func (v *vector) bound(nulls int64) {
 	v.chunk.index.IndexPage(int64(v.rows), nulls, low, high)
 }
 
-// bounds returns the smallest and the largest value of the page, which has one.
+// bounds returns the smallest and the largest value of the page, which must have a value.
 func (v *vector) bounds() (low, high parquet.Value) {
 	switch v.shape {
 	case shapeLong:
@@ -79,7 +79,8 @@ func (v *vector) bounds() (low, high parquet.Value) {
 	return parquet.ByteArrayValue(first), parquet.ByteArrayValue(last)
 }
 
-// compare compares two values of the column. The library takes negative decimals for large ones.
+// compare compares two values of the column. The library would take negative decimals for large
+// ones.
 func (v *vector) compare(a, b parquet.Value) int {
 	if v.shape == shapeExact {
 		return v.compareBytes(a.ByteArray(), b.ByteArray())

@@ -18,8 +18,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// chunk is what the open row group has of a column: its pages, encoded and compressed, and what the
-// file says about them.
+// chunk is a column's part of the open row group: its pages, encoded and compressed, and their
+// metadata.
 type chunk struct {
 	pages  []byte
 	hashes []uint64 // of the values, for the filter
@@ -30,7 +30,7 @@ type chunk struct {
 	rows   int64
 }
 
-// encoder has the memory in which a page is encoded. All writers share the encoders.
+// encoder has the memory for encoding a page. All writers share the encoders.
 type encoder struct {
 	levels         []byte // encoded
 	values, packed []byte
@@ -202,7 +202,7 @@ func (c *chunk) begin(columnType parquet.Type, name string, required bool, encod
 	c.index.Reset()
 }
 
-// close completes what the file says about the chunk, which begins at offset.
+// close completes the metadata of the chunk, which begins at offset.
 func (c *chunk) close(required bool, offset int64) (column format.ColumnChunk, index format.ColumnIndex, places format.OffsetIndex) {
 	for i := range c.places {
 		c.places[i].Offset += offset
@@ -233,7 +233,7 @@ func (c *chunk) filter(e *encoder, bitsPerValue uint) ([]byte, error) {
 	return append(e.header.Bytes(), f.Bytes()...), nil
 }
 
-// dictionary has the words of a column in a row group.
+// dictionary holds the words of a column in a row group.
 type dictionary struct {
 	index map[string]int32
 	plain []byte // the words, each after its length

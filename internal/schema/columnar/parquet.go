@@ -26,8 +26,8 @@ import (
 //	Exact      FIXED(16)   DECIMAL(38,18)              PLAIN
 //	Percent    INT64       DECIMAL(18,4)               DELTA_BINARY_PACKED
 //
-// call_id repeats over a call's turns and items: there it goes through the
-// dictionary, and in calls, where it is unique, it does not.
+// call_id repeats over a call's turns and items, so it uses a dictionary there. In calls, where it
+// is unique, it does not.
 func ParquetSchema(t *schema.Table) *parquet.Schema {
 	fields := make([]parquet.Field, len(t.Columns))
 	for i := range t.Columns {
@@ -66,7 +66,7 @@ func leafOf(c *schema.Column) parquet.Node {
 	return parquet.Encoded(parquet.String(), &parquet.DeltaLengthByteArray)
 }
 
-// Ordered returns a group that keeps the order of its fields; parquet.Group is a map and sorts them
+// Ordered returns a group that keeps the order of its fields. parquet.Group is a map and sorts them
 // by name.
 func Ordered(fields []parquet.Field) parquet.Node { return orderedGroup(fields) }
 
@@ -102,7 +102,7 @@ type field struct {
 
 func (f *field) Name() string { return f.name }
 
-// Value serves the library's reflection over Go structs and maps, which is not used here.
+// Value serves the library's reflection over Go structs and maps, which is not used.
 func (f *field) Value(base reflect.Value) reflect.Value {
 	if base.Kind() == reflect.Map {
 		return base.MapIndex(reflect.ValueOf(f.name))

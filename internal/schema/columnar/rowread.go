@@ -12,10 +12,10 @@ import (
 )
 
 // RowReader converts the rows of one file back into calls, turns, items and runs. It matches the
-// file's columns with the table's by field id, or by name if the file has no field ids. So it reads
-// files with fewer columns (the missing ones are null or zero), in another order, with more columns
-// (which it skips), or of an older version, with instants in milliseconds and decimals of fewer
-// places.
+// file's columns with the table's by field id, or by name if the file has no field ids. So it can
+// read files with fewer columns (the missing ones are null or zero), in another order, with more
+// columns (which it skips), or of an older version, with instants in milliseconds and decimals with
+// fewer places.
 type RowReader struct {
 	table  *schema.Table
 	leaves []leaf
@@ -28,7 +28,7 @@ type leaf struct {
 	to     int  // its position in table.Columns, or -1
 	millis bool // an instant in milliseconds
 	places int  // decimal places
-	known  bool // the table has it, or had it in an older version
+	known  bool // the table has the column, or had it in an older version
 }
 
 // NewRowReader returns a reader for files of the given schema. It fails if a column cannot be read
@@ -115,7 +115,7 @@ func (r *RowReader) Millis(leaf int, v parquet.Value) int64 {
 	return schema.MillisOf(v).V
 }
 
-// today converts a value of the file to its form in files of the current version.
+// today converts a value of the file to the form of the current version.
 func (r *RowReader) today(v parquet.Value, col int) parquet.Value {
 	switch l := &r.leaves[v.Column()]; {
 	case v.IsNull():
@@ -127,7 +127,7 @@ func (r *RowReader) today(v parquet.Value, col int) parquet.Value {
 	return v
 }
 
-// Same reports whether a row of the file equals a row in its current form, in all columns that the
+// Same reports whether a row of the file equals a row in the current form, in all columns that the
 // file has.
 func (r *RowReader) Same(row, today parquet.Row) bool {
 	for _, v := range row {

@@ -15,15 +15,15 @@ import (
 // vector is one column of a file while it is written: the values of the current page, in the form
 // that encoders take, and the encoded pages of the row group.
 //
-// Nine tenths of a warehouse's values are of turns, where most are null or repeat the previous row.
-// So a value costs an append, and rows are counted in runs of nulls and of values.
+// Nine tenths of a warehouse's values belong to turns, where most values are null or repeat the
+// previous row. So a value costs one append, and rows are counted in runs of nulls or values.
 type vector struct {
 	name     string
 	leaf     parquet.Type
 	kind     parquet.Kind
 	required bool
 	bounded  bool // the row group's bounds are recorded
-	filtered bool // there is a filter of its values
+	filtered bool // there is a filter for its values
 	shape    vectorShape
 	file     *Writer
 
@@ -44,7 +44,7 @@ type vector struct {
 
 	run   int // rows not yet in levels and rows
 	nulls bool
-	err   error // the first one
+	err   error // the first error
 
 	chunk chunk
 }
@@ -78,8 +78,8 @@ func shapeOf(leaf parquet.Node) vectorShape {
 	return shapeText
 }
 
-// mostRun is the number of rows, and mostText the number of bytes of text plus one more text, after
-// which the page may end.
+// Limits after which the page may end: mostRun is the number of rows in a run, and mostText the
+// number of bytes of text, which one more text may exceed.
 const (
 	mostRun  = 256
 	mostText = 1 << 20
@@ -119,7 +119,7 @@ func (v *vector) null() {
 	v.run++
 }
 
-// full makes room for the value that is appended next. It runs first, since it may end the page.
+// full makes room for the value to be appended. It must be called first, since it may end the page.
 func (v *vector) full() {
 	if v.nulls || v.run == mostRun || len(v.text) >= mostText {
 		v.settle()
@@ -131,7 +131,7 @@ func (v *vector) full() {
 
 func (v *vector) putText(b []byte) {
 	v.full()
-	if cap(v.text)-len(v.text) < len(b) { // append would take smaller steps, and copy the page in each
+	if cap(v.text)-len(v.text) < len(b) { // append would grow in smaller steps, and copy the page each time
 		v.text = slices.Grow(v.text, max(len(b), min(cap(v.text), v.file.pageSize)))
 	}
 	v.text = append(v.text, b...)
@@ -150,7 +150,7 @@ func (v *vector) putWord(index int32) {
 }
 
 // longWord is the length from which a word counts towards the memory of a row group. Shorter words
-// are few, or the dictionary would not be used.
+// are few, or else the dictionary is not used.
 const longWord = 1 << 10
 
 // recentWords is a power of two.
@@ -234,8 +234,8 @@ func (v *vector) reset() {
 	v.offsets = append(v.offsets[:0], 0)
 }
 
-// rowBytes is what a row of a nullable column adds to the size of its page: nulls must not gather
-// without end.
+// rowBytes is the size that a row adds to a page of a nullable column, so that a page of nulls does
+// not grow without limit.
 const rowBytes = 5
 
 // size returns the size of the page before it is encoded.

@@ -13,25 +13,24 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Form is the form of the files of a table, besides its columns.
+// Form describes the files of a table, apart from its columns.
 type Form struct {
 	CreatedBy string
 	Metadata  []format.KeyValue
 	// Compress compresses a page with zstd, into dst if that is large enough.
 	Compress func(dst, src []byte) ([]byte, error)
-	// Unbounded are the columns without minimum and maximum of their row groups.
+	// Unbounded are the columns whose row groups have no minimum and maximum.
 	Unbounded []string
-	// Filter is the text column with a filter of its values, of so many bits for each; none if
-	// empty.
+	// Filter is the text column with a filter of FilterBits bits per value; empty: none.
 	Filter     string
 	FilterBits uint
 }
 
 // Writer writes Parquet files of a table, one after the other with the same memory. A column's
-// values become pages as they come, and the pages of a row group are written together.
+// values become pages as they arrive, and the pages of a row group are written together.
 //
-// The library's own writer takes a value of 24 bytes for each, keeps it in two buffers of the column,
-// copies every page once more, and reads pages back to fill the filter.
+// The library's own writer takes 24 bytes per value, buffers each value twice, copies every page
+// once more, and reads pages back to fill the filter.
 type Writer struct {
 	form     Form
 	cols     []vector
@@ -43,7 +42,7 @@ type Writer struct {
 	groups []format.RowGroup
 	bounds [][]format.ColumnIndex
 	places [][]format.OffsetIndex
-	bytes  int // size of the values since the row group began
+	bytes  int // size of the values in the current row group
 }
 
 // magic begins and ends a Parquet file.
@@ -66,7 +65,7 @@ func NewWriter(t *schema.Table, form Form) *Writer {
 	return w
 }
 
-// describe returns what the library writes about a schema in a file without rows.
+// describe returns the metadata that the library writes for a schema, from a file without rows.
 func describe(s *parquet.Schema) format.FileMetaData {
 	w := parquet.NewGenericWriter[any](io.Discard, s)
 	if err := w.Close(); err != nil {
@@ -75,7 +74,7 @@ func describe(s *parquet.Schema) format.FileMetaData {
 	return *w.File().Metadata()
 }
 
-// Begin begins a file. A page ends when it has about so many bytes before it is encoded.
+// Begin begins a file. A page ends when it has about pageBytes bytes before encoding.
 func (w *Writer) Begin(to io.Writer, pageBytes int) {
 	w.to.Reset(to)
 	w.offset, w.groups, w.bounds, w.places = 0, nil, nil, nil // those of a file that failed
@@ -92,7 +91,7 @@ func (w *Writer) begin() {
 	}
 }
 
-// write writes a part of the file. The next flush returns its error.
+// write writes a part of the file. The next flush returns any error.
 func (w *Writer) write(b []byte) {
 	n, _ := w.to.Write(b)
 	w.offset += int64(n)
@@ -118,8 +117,8 @@ func (w *Writer) AddRow(row parquet.Row) {
 	}
 }
 
-// AddList adds the rows of one of an object's lists, a column at a time. Columns that repeat the
-// object's own take their values from it.
+// AddList adds the rows of one of an object's lists, a column at a time. Columns that repeat one of
+// the object's take their values from there.
 func (w *Writer) AddList(o *schema.Object, list int) {
 	rows := &o.Lists[list]
 	cells := rows.Cells()

@@ -1,5 +1,5 @@
-// Package decimal has exact decimal numbers, the values of columns of type Exact: exactly the
-// digits that were sent.
+// Package decimal implements exact decimal numbers, the values of columns of type Exact. They keep
+// exactly the digits that were sent.
 package decimal
 
 import (
@@ -18,7 +18,7 @@ type Number struct {
 	lo uint64
 }
 
-// Equal says whether two numbers are the same.
+// Equal reports whether two numbers are equal.
 func (d Number) Equal(e Number) bool { return d == e }
 
 // String returns the number in its shortest form.
@@ -44,7 +44,7 @@ func unitsOf(n int64, zeros int) Number {
 	return m.signed(n < 0)
 }
 
-// FromUnits returns the number of units of 10^-places, which are at most 18.
+// FromUnits returns a number given as a count of 10^-places; places is at most 18.
 func FromUnits(units int64, places int) Number { return unitsOf(units, Places-places) }
 
 // Plus returns the sum. It wraps around beyond 2^127.
@@ -60,7 +60,7 @@ func (d Number) minus() Number {
 }
 
 // Int64 returns the number of units. ok is false if it does not fit in an int64, or is the lowest
-// one.
+// int64.
 func (d Number) Int64() (n int64, ok bool) {
 	n = int64(d.lo)
 	return n, d.hi == n>>63 && n != math.MinInt64
@@ -102,7 +102,7 @@ func FromBytes(b []byte) Number {
 // magnitude is a number without a sign, below 2^127.
 type magnitude struct{ hi, lo uint64 }
 
-// digit appends a decimal digit if there is room.
+// digit appends a decimal digit if it fits.
 func (m magnitude) digit(c byte) (magnitude, bool) {
 	over, hi := bits.Mul64(m.hi, 10)
 	carried, lo := bits.Mul64(m.lo, 10)
@@ -130,7 +130,7 @@ func (m magnitude) signed(negative bool) Number {
 }
 
 // Parse returns the value of a JSON number's text in units of 10^-places. It fails if that is not
-// an integer, or is 2^127 or more.
+// an integer, or if it is 2^127 or more.
 func Parse(text []byte, places int) (n Number, ok bool) {
 	p, negative := 0, false
 	if text[0] == '-' {
@@ -188,8 +188,8 @@ func Parse(text []byte, places int) (n Number, ok bool) {
 	return mantissa.signed(negative), true
 }
 
-// AppendAmount appends an amount as the service spells it: with at least two decimals, such as
-// 200.00 and 150.1234.
+// AppendAmount appends an amount as the service spells it, with at least two decimals: 200.00,
+// 150.1234.
 func AppendAmount(dst []byte, n Number) []byte { return AppendPlaces(dst, n, 2) }
 
 // Append appends a JSON number in its shortest form without an exponent.
@@ -197,8 +197,8 @@ func Append(dst []byte, n Number) []byte {
 	return bytes.TrimSuffix(AppendPlaces(dst, n, 0), []byte("."))
 }
 
-// AppendPlaces appends a number within Max with its decimals, and at least the given number of
-// them.
+// AppendPlaces appends a number within Max with its decimals, but at least the given number of
+// decimals.
 func AppendPlaces(dst []byte, n Number, least int) []byte {
 	if n.hi < 0 {
 		dst = append(dst, '-')

@@ -1,6 +1,7 @@
-// Package commit makes the next snapshot of the previous one: it merges new records, from the journal
-// or from dumps, and compacts, migrates, restores, mends or erases parts. Each operation is a method
-// of [Base]. It never changes a file of an existing snapshot, and fetches nothing.
+// Package commit makes the next snapshot of the previous one: it merges new records, from the
+// journal or from dumps, and compacts, migrates, restores, mends or erases parts. Each operation is
+// a method of [Base]. The package never changes a file of an existing snapshot, and fetches
+// nothing.
 package commit
 
 import (
@@ -23,7 +24,7 @@ import (
 	"callhouse/internal/wire/mask"
 )
 
-// Base is the warehouse that a commit changes, and the run that does.
+// Base is the warehouse that a commit changes, and the run that commits.
 type Base struct {
 	FS      disk.FS
 	Root    string
@@ -31,7 +32,7 @@ type Base struct {
 	Old     *snapshot.Reader // nil: the first commit
 	Now     time.Time
 	Workers int          // number of periods written concurrently; 0 is 1
-	Country string       // region of national telephone numbers; empty: as before
+	Country string       // region of national telephone numbers; empty: unchanged
 	Lost    []schema.Run // rows of runs that could not be written; the next row is written with them
 }
 
@@ -39,7 +40,7 @@ type Base struct {
 type Result struct {
 	*layout.Snapshot
 	Stats
-	Made    []layout.File // files that were written; the others are linked
+	Made    []layout.File // written files; the others are linked
 	Doubted []string      // resources with a suspicious empty list
 }
 
@@ -59,12 +60,12 @@ type maker struct {
 	made  Result
 }
 
-// rules are the changes of calls.
+// rules determine how calls change.
 type rules struct {
 	in       *Intake        // new records
-	masker   *mask.Mask     // for data that did not pass through Clean
-	settles  bool           // calls that waited for too long expire
-	redactor *mask.Redactor // for stored calls; nil: they stay
+	masker   *mask.Mask     // for data that was not passed through Clean
+	settles  bool           // calls that have waited too long expire
+	redactor *mask.Redactor // for stored calls; nil: they stay unchanged
 	alone    bool           // no older snapshot may stay
 	links    bool           // a new link to a recording that is due is a change of its call
 	keepFrom int64          // drop calls that started earlier, ms UTC; 0: none
@@ -113,7 +114,7 @@ func (m *maker) publish(build func() (*layout.Manifest, error)) (*Result, error)
 }
 
 // fill writes the units, links the parts of the old snapshot that are not replaced, and returns the
-// manifest. runs returns the new rows of the table runs; nil: it stays.
+// manifest. runs returns the new rows of the table runs; nil: the table stays unchanged.
 func (m *maker) fill(ctx context.Context, units []*unit, runs func() ([]schema.Run, error)) (*layout.Manifest, error) {
 	if err := m.rewriteAll(ctx, units); err != nil {
 		return nil, err
@@ -174,14 +175,14 @@ func (m *maker) linkRest() error {
 	return nil
 }
 
-// fileset are the data files of one part of a snapshot, in the making.
+// fileset is the set of data files of one part of a snapshot, while they are written.
 type fileset interface {
 	Close() ([]layout.File, error)
 	Discard() error
 }
 
 // write fills files that replace parts of the old snapshot. If that fails, or if fill reports that
-// nothing changed, no file stays.
+// nothing changed, it leaves no file.
 func (m *maker) write(w fileset, replaces []string, fill func() (changed bool, err error)) error {
 	changed, err := fill()
 	if err != nil || !changed {
@@ -228,7 +229,7 @@ func (m *maker) manifest() *layout.Manifest {
 // bulk returns the state of the pages of v2.
 func (m *maker) bulk() *schema.Bulk { return cmp.Or(m.in.bulk, m.was.Bulk).Nameless() }
 
-// resting returns the operations that are not retried for a time.
+// resting returns the operations that are not retried for now.
 func (m *maker) resting() map[string]schema.Rest {
 	out := map[string]schema.Rest{}
 	maps.Copy(out, m.was.Resting)
@@ -242,7 +243,7 @@ func (m *maker) resting() map[string]schema.Rest {
 	return out
 }
 
-// refused reports whether nothing is taken from pages of v2.
+// refused reports whether the pages of v2 are refuted, so that nothing is taken from them.
 func (m *maker) refused() bool {
 	b := m.bulk()
 	return b != nil && b.State == schema.BulkRefuted
@@ -274,7 +275,7 @@ func (m *maker) wants() int64 {
 }
 
 // withRow returns the rows of the table runs with the committing run's row. restored are rows that
-// were lost.
+// had been lost.
 func (m *maker) withRow(row func(Stats) schema.Run, restored ...schema.Run) func() ([]schema.Run, error) {
 	return func() ([]schema.Run, error) {
 		runs, err := m.keeper.Runs()
@@ -303,7 +304,7 @@ func (m *maker) writeRuns(runs []schema.Run) error {
 	})
 }
 
-// LostRuns makes the rows of runs that could not write them.
+// LostRuns makes the rows of the runs that could not write them.
 func LostRuns(lost []disk.Lost) (out []schema.Run) {
 	for _, l := range lost {
 		started, ok := layout.ParseRunID(l.RunID)
@@ -325,8 +326,8 @@ func LostRuns(lost []disk.Lost) (out []schema.Run) {
 // killedLater is the error of a run that was killed after a commit.
 const killedLater = "killed; its commits are kept"
 
-// CloseRuns adds the rows of the lost runs. Unfinished runs were killed, except running, which is
-// still in progress ("": none is).
+// CloseRuns adds the rows of the lost runs. Unfinished runs count as killed, except running, which
+// is still in progress ("": none).
 func CloseRuns(runs, lost []schema.Run, running string) []schema.Run {
 	for _, l := range lost {
 		i := slices.IndexFunc(runs, func(r schema.Run) bool { return r.ID == l.ID })

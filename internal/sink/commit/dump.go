@@ -13,13 +13,13 @@ import (
 	"callhouse/internal/sink/snapshot"
 )
 
-// maxLine is the maximum length of a line of a dump, like that of the service's answers.
+// maxLine is the maximum length of a line of a dump, the same as for the service's answers.
 const maxLine = 64 << 20
 
 // DumpRoom is how much of a dump is read at a time.
 const DumpRoom = 1 << 20
 
-// byteOrderMark begins some files that Windows programs write.
+// byteOrderMark starts some files that Windows programs write.
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // ErrLongLine means that a line was skipped because it is too long.
@@ -29,8 +29,8 @@ var ErrLongLine = errors.New("a line of more than 64 MiB")
 type LineReader struct {
 	in     *bufio.Reader
 	long   []byte // a line longer than the buffer
-	offset int64  // of the next line in what is read
-	Number int64  // of the line last returned, from 1
+	offset int64  // offset of the next line in the bytes read
+	Number int64  // number of the last returned line, from 1
 }
 
 // NewLineReader returns a reader of lines.
@@ -39,7 +39,8 @@ func NewLineReader(in io.Reader) *LineReader {
 }
 
 // Next returns the next line, without its end, and its offset; io.EOF at the end. The line is valid
-// until Next is called again. ErrLongLine stands for one line; the next call continues after it.
+// until Next is called again. ErrLongLine stands for one line, and the next call continues after
+// it.
 func (r *LineReader) Next() (line []byte, at int64, err error) {
 	at = r.offset
 	line, err = r.in.ReadSlice('\n')
@@ -69,8 +70,8 @@ func (r *LineReader) Next() (line []byte, at int64, err error) {
 	return line, at, nil
 }
 
-// Each visits the lines until visit returns false, and reports whether it was the
-// end. A line that is too long comes as an ErrLongLine. name is for messages; tell, if given, is
+// Each visits the lines until visit returns false, and reports whether it reached the end. It
+// passes a line that is too long as an ErrLongLine. name is used in messages; tell, if given, is
 // called from time to time.
 func (r *LineReader) Each(ctx context.Context, name string, tell func(),
 	visit func(line []byte, at int64, err error) (more bool, _ error)) (ended bool, err error) {
@@ -97,7 +98,7 @@ func (r *LineReader) Each(ctx context.Context, name string, tell func(),
 	return false, nil
 }
 
-// blank reports whether there is nothing in a line.
+// blank reports whether a line has nothing but white space.
 func blank(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 }
 
 // AsideError is a line of a dump that is not a call.
@@ -137,8 +138,8 @@ type Dump struct {
 	Size int64
 	// Lines is a stream that can be read only once; it is used if File is nil, and spooled.
 	Lines io.Reader
-	// AsOf is the latest time, ms UTC, at which the calls were as the dump shows them. The dump
-	// does not overwrite what the warehouse fetched later, but only adds to it.
+	// AsOf is the latest time, ms UTC, at which the calls were as in the dump. The dump only adds
+	// to data that the warehouse fetched later, and does not overwrite it.
 	AsOf int64
 	// Kind is KindDetail if the objects are calls' own records, so that an empty transcript means
 	// that there is none; otherwise it is KindItem.
@@ -153,19 +154,19 @@ type Part struct {
 	Line     int64 // number of the line before
 	AsOf     int64
 	Kind     schema.Kind
-	Close    func() error // nil: the file is the caller's
-	// Lines that are not calls; refused ones were not even spooled.
+	Close    func() error // nil: the file belongs to the caller
+	// Lines that are not calls; refused lines were not even spooled.
 	Aside, Refused []AsideError
 }
 
-// reading is the progress in a part.
+// reading is the progress in reading a part.
 type reading struct {
 	Lines  int64 // without empty lines
 	Number int64 // of the last line
 	At     int64 // offset after it
 }
 
-// Read reads at most so many lines of the last part of the intake.
+// Read reads up to the given number of lines of the intake's last part.
 func (in *Intake) Read(ctx context.Context, p *Part, run string, lines int64, tell func()) (done reading, err error) {
 	p.Aside = nil
 	index := ^int32(len(in.Parts) - 1)
@@ -195,8 +196,8 @@ func (in *Intake) Read(ctx context.Context, p *Part, run string, lines int64, te
 	return done, err
 }
 
-// peekLine is peek for an unchecked line. Most damaged lines are cut off, so a line that does not
-// end as an object is decoded at once.
+// peekLine is peek for an unchecked line. Most damaged lines are truncated, so a line that does not
+// end like an object is decoded at once.
 func (in *Intake) peekLine(line []byte, kind schema.Kind) (id []byte, start sentStart, err error) {
 	if !bytes.HasSuffix(bytes.TrimRight(line, " \t\r"), []byte("}")) {
 		if err := in.dec.Decode(line, kind, &in.call); err != nil {

@@ -17,8 +17,8 @@ import (
 // cachedLines limits the decoded journal frames that a commit keeps in memory.
 const cachedLines = 4 << 20
 
-// Intake is the input of one commit, grouped by call. It holds places, not bodies, so its size
-// depends on the number of records.
+// Intake is the input of one commit, grouped by call. It holds places instead of bodies, so its
+// size depends only on the number of records.
 type Intake struct {
 	frames  journal.Frames // of the journal
 	Parts   []*Part        // of dumps
@@ -48,7 +48,7 @@ type Covered struct {
 }
 
 // ErrMisread means that peek misread a record: the commit must be repeated with an exact intake.
-var ErrMisread = errors.New("a record is not what it looked like")
+var ErrMisread = errors.New("a record is not what it appeared to be")
 
 // change is the set of new records of one call.
 type change struct {
@@ -59,10 +59,10 @@ type change struct {
 	startSent bool              // whether any record has a start_at, null or not
 	described bool              // whether any record is an item or a detail
 	near      schema.Opt[int64] // where the row probably is, if start was not sent
-	asOf      int64             // for dumps: latest time at which start was valid; 0: it is from a run
+	asOf      int64             // for dumps: latest time at which start was valid; 0: from a run
 	entries   []entry           // in the order in which they came
 	room      [1]entry          // memory for a single entry
-	old       *calls.Call       // the row that it replaces, if that is in another file
+	old       *calls.Call       // the row to be replaced, if it is in another file
 }
 
 // entry is the place of a record: in the journal, or in a dump.
@@ -138,7 +138,7 @@ func (in *Intake) note(r *schema.Record, run string) (ofNoCall bool, err error) 
 		return false, nil
 	}
 	if err != nil {
-		err = fmt.Errorf("%w: a record that is of no call: %w", journal.ErrUnreadable, err)
+		err = fmt.Errorf("%w: a record that belongs to no call: %w", journal.ErrUnreadable, err)
 	}
 	return true, err
 }
@@ -146,7 +146,7 @@ func (in *Intake) note(r *schema.Record, run string) (ofNoCall bool, err error) 
 // sentStart is the start of a call in one record.
 type sentStart struct {
 	at   schema.Opt[int64]
-	sent bool // false: the record has none, not even null
+	sent bool // false: the record has no start, not even null
 }
 
 // peek returns the id and the start of a call from its JSON.
@@ -198,7 +198,7 @@ func (in *Intake) add(e entry, id []byte, start sentStart, fetched int64, run st
 	c.entries = append(c.entries, e)
 }
 
-// locate notes where the row of a recording's call probably is, which may be years back.
+// locate records where the row of a recording's call probably is, possibly years back.
 func (in *Intake) locate(r *schema.Record) {
 	var rec schema.Recording
 	c := in.changes[r.CallID]
@@ -208,8 +208,8 @@ func (in *Intake) locate(r *schema.Record) {
 	c.near = schema.Some(*rec.CallStart)
 }
 
-// record returns the record at a place. Its body is in room if it is from a dump, otherwise in the
-// frames' memory, which does not change.
+// record returns the record at a place. The body of a record from a dump is in room, any other in
+// the frames' memory, which does not change.
 func (in *Intake) record(e entry, id string, room *[]byte) (schema.Record, error) {
 	if e.in >= 0 {
 		return in.frames.Record(journal.Place{Segment: e.in, Offset: e.at}, e.line)
@@ -228,5 +228,5 @@ func (in *Intake) record(e entry, id string, room *[]byte) (schema.Record, error
 // dumped reports whether a record is from a dump, rather than a run's journal.
 func (e entry) dumped() bool { return e.in < 0 }
 
-// Close closes the journal's segments; the dumps belong to the caller.
+// Close closes the segments of the journal. The dumps belong to the caller.
 func (in *Intake) Close() error { return in.frames.Close() }

@@ -18,8 +18,8 @@ type lines struct {
 	own     map[string][]tenure // by the normal form of a number, or its text if it has none
 }
 
-// tenure is a period, both ends inclusive, in which a number was the organisation's. Days count as
-// a whole: the list does not have the exact time of a change.
+// tenure is a period, both ends inclusive, in which a number belonged to the organisation. Days
+// count as a whole, since the list does not have the exact time of a change.
 type tenure struct {
 	number   []byte // as spelled in the list of numbers
 	from, to string // days; an unknown end is first or last
@@ -70,8 +70,8 @@ func (l *lines) key(number []byte) (key string, e164 []byte) {
 	return string(number), nil
 }
 
-// on returns a number in the spelling of the organisation's list if it was the organisation's own
-// on a day.
+// on returns a number, as spelled in the organisation's list, if it belonged to the organisation on
+// a day.
 func (l *lines) on(key, day string) []byte {
 	for _, t := range l.own[key] {
 		if t.from <= day && day <= t.to {

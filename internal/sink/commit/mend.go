@@ -11,7 +11,7 @@ import (
 	"callhouse/internal/sink/snapshot"
 )
 
-// Loan are files of an older snapshot that replace damaged ones.
+// Loan holds files of an older snapshot that replace damaged ones.
 type Loan struct {
 	From  *layout.Snapshot
 	Files []layout.File
@@ -23,8 +23,8 @@ type Mending struct {
 	// content.
 	Sound *layout.Snapshot
 	Loans []Loan
-	// Rewrites are the periods to rewrite, with the lost tables of each. A call that had rows in
-	// one of them waits for its own record again. Tallies are recounted.
+	// Rewrites are the periods to rewrite, with the lost tables of each. A call that had rows in a
+	// lost table waits for its own record again. Tallies are recounted.
 	Rewrites map[string][]*schema.Table
 	Runs     []schema.Run // rows of the table runs that replace lost ones
 }

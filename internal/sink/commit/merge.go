@@ -12,8 +12,8 @@ import (
 	"callhouse/internal/wire/mask"
 )
 
-// weave visits old rows and new records in their common order: each row with its record, if it has
-// one, and the other records without a row.
+// weave visits old rows and new records in their common order: each row, with its record if it has
+// one, and each record without a row.
 func weave[O, N any](each func(visit func(*O) error) error, news []*N, compare func(*N, *O) int, visit func(*O, *N) error) error {
 	err := each(func(old *O) error {
 		for len(news) > 0 {
@@ -40,7 +40,7 @@ func weave[O, N any](each func(visit func(*O) error) error, news []*N, compare f
 	return err
 }
 
-// atMost returns how many calls a unit may have.
+// atMost returns an upper bound of the number of a unit's calls.
 func (m *maker) atMost(u *unit) int64 {
 	n := int64(len(u.changes))
 	for _, period := range u.from {
@@ -51,8 +51,8 @@ func (m *maker) atMost(u *unit) int64 {
 	return n
 }
 
-// merger rewrites a unit. Whatever the size of a period, it holds one call at a time, and the
-// Parquet writers' open row groups.
+// merger rewrites a unit. Whatever the size of the period, it holds only one call at a time, and
+// the Parquet writers' open row groups.
 type merger struct {
 	*maker
 	u       *unit
@@ -122,7 +122,7 @@ func (r *merger) visit(was *calls.Call, ch *change) (err error) {
 	return err
 }
 
-// keep writes a call without new records: without the data that it loses, or unchanged.
+// keep writes a call without new records, either unchanged or without the data that it loses.
 func (r *merger) keep(was *calls.Call) error {
 	switch {
 	case r.u.leaving[string(was.ID())], r.aged(was):
@@ -163,7 +163,7 @@ func (r *merger) change(was *calls.Call, ch *change) error {
 	return r.feed.Write(after)
 }
 
-// touch writes a call without new records that may nevertheless have to change.
+// touch writes a call without new records that may have to change nevertheless.
 func (r *merger) touch(was *calls.Call) error {
 	call, err := r.take(r.old.Current, was)
 	if err != nil {
@@ -192,8 +192,8 @@ func (r *merger) tell(call *calls.Call) {
 	}
 }
 
-// take reads a whole call from its source. Values without a column in an older file move from extra
-// into their current column.
+// take reads a whole call from its source. In a call from an older file, values in extra that have a
+// column by now move there.
 func (r *merger) take(from *snapshot.Source, call *calls.Call) (*calls.Call, error) {
 	if err := from.Take(call); err != nil || from.Current {
 		return call, err
@@ -237,7 +237,7 @@ func (r *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 		cur.SuspectRecording()
 	}
 	if start != ch.start {
-		return nil, fmt.Errorf("read the start of call %q anew: %w", ch.id, ErrMisread)
+		return nil, fmt.Errorf("read the start of call %q again: %w", ch.id, ErrMisread)
 	}
 	if cur == nil {
 		return nil, fmt.Errorf("read call %q from the journal: no record describes it", ch.id)
@@ -248,7 +248,8 @@ func (r *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 	return cur, nil
 }
 
-// clean masks a body. Of a call whose texts were not checked it returns the rest, or nil.
+// clean masks a body. If the texts of its call were not checked, it returns the rest of the body,
+// or nil.
 func (r *merger) clean(e entry, body []byte) ([]byte, error) {
 	body, _, err := r.masker.Apply(new([]byte), body)
 	if unchecked := (*mask.UncheckedError)(nil); errors.As(err, &unchecked) {
@@ -263,21 +264,21 @@ func (r *merger) clean(e entry, body []byte) ([]byte, error) {
 	return body, err
 }
 
-// read decodes one of a call's records. It returns nil for a record that adds nothing: of a call
-// that no list named, or of a page of v2 that is not trusted.
+// read decodes one of a call's records. It returns nil for a record that adds nothing: its call is
+// in no list, or it comes from an untrusted page of v2.
 func (r *merger) read(ch *change, e entry, cur *calls.Call) (call *calls.Call, fetchedAt int64, err error) {
 	slot := r.feed.Slot()
 	rec, err := r.in.record(e, ch.id, &slot.Body)
 	r.feed.Grow(len(rec.Body))
 	if err == nil && r.masker != nil && e.kind.OfCall() && (e.dumped() || ch.run != r.RunID) {
-		// Dumps are read in place; and the journal of an earlier run may be older than the mask.
+		// Dumps are read in place, and the journal of an earlier run may be older than the mask.
 		rec.Body, err = r.clean(e, rec.Body)
 	}
 	if err != nil {
 		return nil, 0, err
 	}
 	if rec.Body == nil && !e.kind.Bodiless() {
-		return nil, 0, nil // not checked: the call remains due
+		return nil, 0, nil // not checked: the call stays due
 	}
 	if cur == nil && !e.kind.Describes() || e.kind == schema.KindBulk && r.refused() {
 		return nil, 0, nil
@@ -292,7 +293,7 @@ func (r *merger) read(ch *change, e entry, cur *calls.Call) (call *calls.Call, f
 	}
 	call = &slot.Call
 	if e.kind.Bodiless() {
-		call = calls.NewCall(ch.id) // not the slot's: once merged, it shares slices with the known state
+		call = calls.NewCall(ch.id) // not in the slot: once merged, it shares slices with the known state
 		if e.kind == schema.KindMissing {
 			r.stats.Missing++
 		}
@@ -300,10 +301,10 @@ func (r *merger) read(ch *change, e entry, cur *calls.Call) (call *calls.Call, f
 		if !r.in.exact {
 			err = ErrMisread
 		}
-		return nil, 0, fmt.Errorf("read call %q anew: %w", ch.id, err)
+		return nil, 0, fmt.Errorf("read call %q again: %w", ch.id, err)
 	}
 	call.Fetched(rec.FetchedAt, rec.FetchedAt, []byte(ch.run))
-	if e.kind == schema.KindDetail && (cur == nil || !cur.InBulk()) || e.dumped() { // a transcript of v2 was counted when it came
+	if e.kind == schema.KindDetail && (cur == nil || !cur.InBulk()) || e.dumped() { // a transcript of v2 was counted when it arrived
 		r.stats.took(call)
 	}
 	return call, rec.FetchedAt, nil
@@ -316,8 +317,8 @@ func (ch *change) lacksTranscript(call *calls.Call) bool {
 		slices.ContainsFunc(ch.entries, func(e entry) bool { return e.kind == schema.KindDetail || e.kind == schema.KindBulk })
 }
 
-// addOlder returns a known call with the values that an older state adds: nothing known is
-// overwritten.
+// addOlder returns a known call with the values that an older state adds. It overwrites no known
+// value.
 func addOlder(known, older *calls.Call) *calls.Call {
 	call := known.Copy() // not known's own memory
 	calls.Merge(older, call, schema.KindItem)
@@ -340,8 +341,8 @@ func (m *maker) respells(u *unit) bool {
 	})
 }
 
-// copies reports whether a unit only joins several files into one: no call changes, and all rows
-// may be copied unchanged.
+// copies reports whether a unit only joins several files into one. Then no call changes, and all
+// rows may be copied unchanged.
 func (m *maker) copies(u *unit) (bool, error) {
 	if !u.always || len(u.from) < 2 || len(u.changes) > 0 || len(u.leaving) > 0 || u.moved {
 		return false, nil
@@ -354,10 +355,10 @@ func (m *maker) copies(u *unit) (bool, error) {
 	return true, nil
 }
 
-// join writes such a unit one table after the other: all tables of a month at once would take more
-// memory than anything else in a run.
+// join writes such a unit one table at a time: all tables of a month at once would take more memory
+// than anything else in a run.
 func (m *maker) join(u *unit) error {
-	for _, of := range []*schema.Table{&schema.Calls, &schema.Turns, &schema.Items} { // with the calls, recordings
+	for _, of := range []*schema.Table{&schema.Calls, &schema.Turns, &schema.Items} { // recordings are written with the calls
 		w := table.NewPeriodWriter(m.b, u.period, m.Country, m.atMost(u))
 		r := &merger{maker: m, u: u}
 		err := m.write(w, u.from, func() (bool, error) {

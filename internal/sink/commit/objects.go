@@ -21,7 +21,7 @@ import (
 type arrivals struct {
 	objects map[string]*arrival
 	listed  map[string]listed // complete lists, by the key of the parent
-	kept    map[string]listed // those of them that are empty and not yet confirmed
+	kept    map[string]listed // those that are empty and not yet confirmed
 }
 
 // arrival is the set of new records of one object.
@@ -29,7 +29,7 @@ type arrival struct {
 	key     string
 	run     string
 	entries []entry // in the order in which they came
-	seen    int64   // when a list last named it, ms UTC
+	seen    int64   // when a list last contained it, ms UTC
 }
 
 // listed is a complete list.
@@ -72,9 +72,9 @@ func (in *Intake) addObject(at entry, r *schema.Record, run string) error {
 	return nil
 }
 
-// objects merges the new records of the resources, and rewrites also those of others. With clean it
-// also rewrites the table of changes. It returns the days on which the organisation's numbers
-// change.
+// objects merges the new records of the resources, and also rewrites others. With clean it rewrites
+// the table of changes as well. It returns the days on which the set of the organisation's numbers
+// changes.
 func (m *maker) objects(others []*resource.Resource, clean bool) (moved []tenure, err error) {
 	var changes, numbers []schema.Row
 	for _, of := range resource.All {
@@ -113,7 +113,7 @@ func (m *maker) objects(others []*resource.Resource, clean bool) (moved []tenure
 	return moved, err
 }
 
-// lists returns the new snapshot's states of the lists.
+// lists returns the states of the lists for the new snapshot.
 func (m *maker) lists() map[string]layout.List {
 	out := map[string]layout.List{}
 	maps.Copy(out, m.was.Lists)
@@ -151,7 +151,7 @@ func (m *maker) lists() map[string]layout.List {
 	return out
 }
 
-// changeID identifies the changes of one object that one run saw.
+// changeID identifies the changes of one object seen by one run.
 type changeID struct{ resource, key, run string }
 
 func changeOf(row schema.Row) changeID {
@@ -159,9 +159,9 @@ func changeOf(row schema.Row) changeID {
 	return changeID{text("resource"), text("key"), text("run_id")}
 }
 
-// rewriteChanges rewrites the table of changes without some of its rows, and with others added: as
-// rows of their own, or joined to earlier changes of the same object in this run. Secrets that an
-// older callhouse stored are withheld.
+// rewriteChanges rewrites the table of changes: it drops the rows that are gone, and adds others,
+// either as separate rows or joined to earlier changes of the same object in this run. It withholds
+// secrets that an older callhouse stored.
 func (m *maker) rewriteChanges(rows []schema.Row, gone func(schema.Row) bool) error {
 	later := map[changeID]int{} // index of the row of a change, from 1
 	for i, row := range rows {
@@ -198,7 +198,7 @@ type objectMerge struct {
 	*maker
 	of      *resource.Resource
 	a       *arrivals
-	left    map[string]listed // objects that are now deleted, by the list that no longer has them
+	left    map[string]listed // objects that are now deleted, with the list that no longer has them
 	w       table.Files
 	dec     wire.Decoder
 	changes []schema.Row
@@ -206,8 +206,8 @@ type objectMerge struct {
 	edited  int          // objects whose row changed
 }
 
-// doubtEmpty removes lists that are empty although objects were known: the service may be wrong. An
-// empty list is accepted when it is empty again in another run.
+// doubtEmpty ignores lists that are empty although objects were known: the service may be wrong. An
+// empty list is accepted if another run finds it empty again.
 func (m *objectMerge) doubtEmpty() error {
 	empty := map[string]listed{}
 	for parent, l := range m.a.listed {
@@ -235,7 +235,7 @@ func (m *objectMerge) doubtEmpty() error {
 	})
 }
 
-// doubted reports whether one of an object's lists is empty and not yet confirmed: the next run
+// doubted reports whether one of an object's lists is empty and not yet confirmed. The next run
 // requests it again.
 func (m *objectMerge) doubted(key string) bool {
 	return slices.ContainsFunc(m.of.Children(), func(child *resource.Resource) bool {
@@ -262,10 +262,10 @@ func (m *objectMerge) merge() error {
 // fold writes the current state of an object, which has an old row, new records, or both.
 func (m *objectMerge) fold(old *schema.Object, a *arrival) error {
 	f := folding{objectMerge: m}
-	cleaned := false // it held secrets that an older callhouse stored
+	cleaned := false // an older callhouse stored secrets in it
 	if old != nil {
 		var places []resource.Place
-		old, places = m.of.Withhold(old) // before the comparison: the secret is not a change
+		old, places = m.of.Withhold(old) // before the comparison, since removing a secret is not a change
 		if cleaned = resource.AnyClear(places); cleaned {
 			m.made.Withheld++
 		}
@@ -318,7 +318,7 @@ func (f *folding) take(e entry, run string) error {
 	f.at = resource.Fetched{At: r.FetchedAt, Run: run}
 	if r.Kind == schema.KindBulk && f.now != nil {
 		if r.Body, err = f.of.Overlay(f.now, r.Body); err != nil {
-			return fmt.Errorf("read %q of v2 anew: %w", f.key, err)
+			return fmt.Errorf("read %q of v2 again: %w", f.key, err)
 		}
 	}
 	var came *schema.Object
@@ -334,7 +334,7 @@ func (f *folding) take(e entry, run string) error {
 		return nil
 	}
 	if f.now == nil {
-		return nil // no list named it
+		return nil // no list contained it
 	}
 	f.now = copied(f.now, f.old)
 	f.changed = f.of.MergeRecord(f.now, came, f.at) || f.changed
@@ -362,7 +362,7 @@ func (f *folding) leave(a *arrival) {
 	}
 }
 
-// copied returns an object that may be changed: a copy if o is the one that must stay unchanged.
+// copied returns an object that may be changed: a copy if o is stays, which must stay unchanged.
 func copied(o, stays *schema.Object) *schema.Object {
 	if o != stays {
 		return o
@@ -372,21 +372,21 @@ func copied(o, stays *schema.Object) *schema.Object {
 	return out
 }
 
-// decode decodes a record, whose key it must have. Its secrets are withheld once more: an older
-// callhouse may have put it into the journal.
+// decode decodes a record, which must have the given key. It withholds secrets again, since an
+// older callhouse may have put the record into the journal.
 func (m *objectMerge) decode(r *schema.Record, key string) (*schema.Object, error) {
 	o := new(schema.Object)
-	body, err := m.of.Scrub(slices.Clone(r.Body)) // the journal's memory is reused
+	body, err := m.of.Scrub(slices.Clone(r.Body)) // the journal's memory will be reused
 	if err != nil {
-		return nil, fmt.Errorf("read %q anew: %w", key, err)
+		return nil, fmt.Errorf("read %q again: %w", key, err)
 	}
 	if err := m.dec.Decode(m.of.Resource, body, schema.KindItem, o); err != nil {
-		return nil, fmt.Errorf("read %q anew: %w", key, err)
+		return nil, fmt.Errorf("read %q again: %w", key, err)
 	}
 	m.of.SetParent(o, m.of.ParentOf(key))
 	o.Own()
 	if is := m.of.KeyOf(o.Row); is != key {
-		return nil, fmt.Errorf("read %q anew: it is %q", key, strings.ToValidUTF8(is, "?"))
+		return nil, fmt.Errorf("read %q again: it is %q", key, strings.ToValidUTF8(is, "?"))
 	}
 	return o, nil
 }

@@ -11,12 +11,12 @@ import (
 	"callhouse/internal/wire/mask"
 )
 
-// Stamp are entries of the manifest from now on; nil: as before.
+// Stamp holds new entries of the manifest; nil keeps the previous entry.
 type Stamp struct {
 	Mask      *layout.Mask      // masked values
 	Redaction *layout.Redaction // redacted personal data
 	Origin    *layout.Origin    // owner of the calls
-	// Archive is the address of the archive of recordings; empty: as before.
+	// Archive is the address of the archive of recordings; empty keeps the previous one.
 	Archive string
 }
 
@@ -34,17 +34,17 @@ func (s *Stamp) put(m *layout.Manifest) {
 	m.Archive = cmp.Or(s.Archive, m.Archive)
 }
 
-// Input is what a run commits.
+// Input is the data that a run commits.
 type Input struct {
 	*Intake
 	Segments []layout.Segment       // the segments of the journal that the intake was read from
 	Row      func(Stats) schema.Run // the run's row of the table runs
 	Stamp
-	Masker   *mask.Mask // for data that did not pass through Clean
+	Masker   *mask.Mask // for data that was not passed through Clean
 	KeepFrom int64      // drop calls that started earlier, ms UTC; 0: none
 	PageSize int        // see snapshot.Builder
-	// Compact returns the months to compact; busy ones have new records. nil: none, and files of
-	// older builds are not renewed either.
+	// Compact returns the months to compact; busy months have new records. nil: no month is
+	// compacted, and files of older builds are not renewed either.
 	Compact func(old *snapshot.Reader, now time.Time, busy map[string]bool) []string
 }
 

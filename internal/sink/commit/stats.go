@@ -16,7 +16,7 @@ type Stats struct {
 	Turns       int64 // their turns
 	Details     int64 // details merged
 	Due         int64 // ended calls that wait for their detail, in the whole warehouse
-	Unverified  int64 // transcripts of v2 that were not compared with v3 yet, in the whole warehouse
+	Unverified  int64 // transcripts of v2 that were not yet compared with v3, in the whole warehouse
 	Unsettled   int64 // calls neither settled nor expired, in the whole warehouse
 	Written     int   // data files written
 	Linked      int   // data files linked from the previous snapshot
@@ -32,7 +32,7 @@ type Stats struct {
 
 	ObjectsChanged int64 // objects of other resources that are new, changed, deleted or restored
 
-	Redacted string // JSON of how many values were redacted so far, by kind; empty: none
+	Redacted string // JSON with the number of values redacted so far, by kind; empty: none
 }
 
 // took counts the transcript of a call, if it has one.
@@ -51,7 +51,7 @@ func (s *Stats) archived(call *calls.Call) {
 	}
 }
 
-// folded counts the change of a call, which may be new, in a run.
+// folded counts the change that a run makes to a call, which may be new.
 func (s *Stats) folded(old, now *calls.Call, run string) {
 	switch {
 	case old == nil:

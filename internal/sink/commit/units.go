@@ -16,7 +16,7 @@ import (
 	"callhouse/internal/sink/table"
 )
 
-// unit is the part of a commit that writes one period: a day, or a compacted month. Its files of
+// unit is the part of a commit that writes one period: a day, or a compacted month. The files of
 // all tables are written together.
 type unit struct {
 	period  string
@@ -24,9 +24,9 @@ type unit struct {
 	changes []*change       // sorted like the table calls
 	leaving map[string]bool // rows that move to another period, or are removed
 	blanks  map[string]bool // calls whose texts are blanked
-	moved   bool            // derive the columns of its calls' numbers again
+	moved   bool            // derive the columns of the calls' numbers again
 	always  bool            // write it even if no row changes
-	lost    []*schema.Table // tables whose rows of this period are lost
+	lost    []*schema.Table // tables whose rows of this period were lost
 }
 
 // periodOf returns the period whose file holds the calls of a UTC day: the month if it was
@@ -42,7 +42,7 @@ func periodOf(periods map[string]bool, day string) string {
 type planner struct {
 	*maker
 	periods map[string]bool // of the old snapshot
-	after   map[string]bool // the same after the commit, as far as months are concerned
+	after   map[string]bool // the same, with the months that the commit compacts
 	units   map[string]*unit
 }
 
@@ -82,7 +82,7 @@ func (p *planner) compact(month string) {
 }
 
 // planUnits returns the periods that a run's commit writes, with their changes. moved are the days
-// on which the organisation's numbers change.
+// on which the set of the organisation's numbers changes.
 func (m *maker) planUnits(in *Input, moved []tenure) ([]*unit, error) {
 	p := m.planner()
 	found, err := p.locate()
@@ -120,8 +120,8 @@ func (p *planner) sorted() []*unit {
 	return out
 }
 
-// place puts every change into the unit of its period. If its row was elsewhere, it removes the row
-// there.
+// place puts every change into the unit of its period. If the call's row was elsewhere, it removes
+// the row there.
 func (p *planner) place(found map[string]located) error {
 	if err := p.placeDumped(found); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (p *planner) place(found map[string]located) error {
 		case known:
 			ch.start = was.start
 		case !ch.described:
-			continue // a call that returns 404 and that no list named: nothing to store
+			continue // a call that returns 404 and is in no list: nothing to store
 		}
 		if p.keepFrom > 0 && ch.start.OK && ch.start.V < p.keepFrom {
 			if known {
@@ -160,7 +160,7 @@ func (p *planner) place(found map[string]located) error {
 	return p.loadAll(leaving)
 }
 
-// loadAll reads the rows of the calls that leave their periods.
+// loadAll reads the rows of the calls that leave their period.
 func (p *planner) loadAll(leaving map[string][]*change) error {
 	for period, changes := range leaving {
 		if err := p.loadMoved(period, changes); err != nil {
@@ -171,7 +171,7 @@ func (p *planner) loadAll(leaving map[string][]*change) error {
 }
 
 // placeDumped corrects the start of calls from dumps: if the snapshot has a newer state of a call,
-// its start counts.
+// that state's start counts.
 func (p *planner) placeDumped(found map[string]located) error {
 	doubtful := map[string][]*change{}
 	for id, was := range found {
@@ -228,16 +228,16 @@ func (p *planner) busy(found map[string]located) map[string]bool {
 	return busy
 }
 
-// Limits on the months and bytes that a night compacts, and on the bytes of older builds that it
-// rewrites; one month is always allowed.
+// Limits per night: the number of months to compact, their bytes, and the bytes of older builds'
+// files to rewrite. One month is always allowed.
 const (
 	nightMonths = 3
 	nightBytes  = 1 << 30
 	renewBytes  = 256 << 20
 )
 
-// renew rewrites files of older formats, which lack facts of the transcripts, the newest first, which
-// are asked for most.
+// renew rewrites files of older formats, which lack facts derived from transcripts: newest first,
+// since those are queried most.
 func (p *planner) renew() {
 	var bytes int64
 	files := p.Old.Files(schema.Calls.Name)
@@ -273,8 +273,8 @@ func Nightly(old *snapshot.Reader, now time.Time, busy map[string]bool) (out []s
 	return out
 }
 
-// ageOut drops calls past their retention. Files of whole days and months are not linked; a partly
-// retained month is rewritten.
+// ageOut drops calls past their retention. Files of whole days and months are no longer linked; a
+// partly retained month is rewritten.
 func (p *planner) ageOut() {
 	if p.keepFrom == 0 {
 		return
@@ -310,7 +310,7 @@ type located struct {
 
 // locate finds the changed calls in the old snapshot. It reads the ids in the files where their
 // start belongs, then in files with calls whose start may still change. The remaining calls are
-// new, or their start changed nevertheless: the filters of the other files show which of them to
+// new, or their start changed unexpectedly: the filters of the other files show which of these to
 // read.
 func (p *planner) locate() (map[string]located, error) {
 	found := map[string]located{}
@@ -367,8 +367,8 @@ func (p *planner) missing(found map[string]located) *table.IDs {
 	return out
 }
 
-// search looks for changed calls in a file. If missing is given, it reads only the row groups whose
-// filter may contain one of these calls.
+// search looks for changed calls in a file. With missing, it reads only the row groups whose filter
+// may contain one of those calls.
 func (p *planner) search(f *layout.File, missing *table.IDs, found map[string]located) (err error) {
 	open := p.Old.Open
 	if missing != nil {

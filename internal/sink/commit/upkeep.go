@@ -44,8 +44,8 @@ func (b Base) Migrate(ctx context.Context, periods []string, progress func(rows 
 	})
 }
 
-// Redact redacts the calls of periods. After the last ones, no older snapshot may stay: they hold what is
-// redacted.
+// Redact redacts the calls of periods. After the last of them no older snapshot may stay, since
+// those hold the data that was redacted.
 func (b Base) Redact(ctx context.Context, periods []string, redactor *mask.Redactor, stamp Stamp, last bool,
 	progress func(rows int64)) (*Result, error) {
 	m := b.begin(rules{redactor: redactor, alone: last, progress: progress})
@@ -81,8 +81,8 @@ func (b Base) Withhold(ctx context.Context) (*Result, error) {
 	})
 }
 
-// Restore publishes a snapshot with the content of another one, which may be the old one itself.
-// But the table runs keeps its rows and gains one, and forgotten calls stay forgotten.
+// Restore publishes a snapshot with the content of another one, which may be the current one. The
+// table runs keeps its rows and gains one, and forgotten calls stay forgotten.
 func (b Base) Restore(ctx context.Context, content *snapshot.Reader, stamp Stamp, row func(Stats) schema.Run) (*Result, error) {
 	keeper := b.Old
 	b.Old = content
@@ -97,11 +97,11 @@ func (b Base) Restore(ctx context.Context, content *snapshot.Reader, stamp Stamp
 	})
 }
 
-// Erasure is what a snapshot loses.
+// Erasure lists the data that a snapshot loses.
 type Erasure struct {
 	Calls, Blanks map[string]map[string]bool // by period: the calls to remove, and those to blank
-	// Resources are rewritten, and the table of changes with them: without the objects of Personal
-	// with one of the keys.
+	// Resources are rewritten, together with the table of changes. Objects of Personal are removed
+	// if they have one of the keys.
 	Resources, Personal []*resource.Resource
 	Keys                map[string]bool
 	Changes, Runs       bool                                // whether these tables are rewritten

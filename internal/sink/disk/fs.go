@@ -17,7 +17,7 @@ import (
 )
 
 // FS is the file layer of a warehouse: the part of a POSIX file system that the sink uses. Tests
-// replace it by one that fails or stops at the n-th operation, or that loses what was not synced.
+// replace it with one that fails or stops at the n-th operation, or that loses unsynced data.
 type FS interface {
 	// Create makes a new file for writing; it fails if the name exists.
 	Create(name string) (File, error)
@@ -68,7 +68,7 @@ func open(root string, group bool) (*disk, error) {
 // Close closes the warehouse's folder.
 func (d *disk) Close() error { return d.dir.Close() }
 
-// Windows has no modes, so that new files have the rights of their folder; links need a privilege
+// Windows has no modes, so new files get the rights of their folder; links require a privilege
 // there, and a folder cannot be made durable apart from its files.
 const (
 	modes   = runtime.GOOS != "windows"
@@ -76,8 +76,8 @@ const (
 	folders = modes
 )
 
-// syncFolder makes the names in an open folder durable, and closes it. On macOS, Sync also empties
-// the cache of the disk.
+// syncFolder makes the names in an open folder durable, and closes it. On macOS, Sync also flushes
+// the disk's own cache.
 func syncFolder(f *os.File) error {
 	if !folders {
 		return f.Close()
@@ -110,7 +110,7 @@ func (d *disk) Create(name string) (File, error) {
 func (d *disk) Open(name string) (File, error) {
 	f, err := d.dir.Open(name)
 	if err != nil {
-		return nil, err // not an *os.File that is nil
+		return nil, err // not a nil *os.File
 	}
 	return f, nil
 }
@@ -273,8 +273,8 @@ func NewID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// Replace replaces a small file, whole and durable, or not at all. The new one is made under the
-// name tmp in the same folder; private hides it from the group.
+// Replace replaces a small file, durably and as a whole or not at all. It makes the new file under
+// the name tmp in the same folder; private hides it from the group.
 func Replace(fsys FS, tmp, name string, content []byte, private bool) error {
 	if err := fsys.Remove(tmp); err != nil && !IsGone(err) { // left by a killed run
 		return err
@@ -341,7 +341,7 @@ func RemoveRoot(root string, made int) {
 }
 
 // SettleModes gives the files of earlier runs the modes of this one. The group can never read the
-// journal, the lock and the key of the masks.
+// journal, the lock or the mask key.
 func SettleModes(fsys FS, root string) error {
 	d, ok := fsys.(*disk)
 	if !ok || !modes {
@@ -363,7 +363,7 @@ func SettleModes(fsys FS, root string) error {
 	if err := d.chmodDir(root, folder); err != nil {
 		return fmt.Errorf("set the warehouse's modes: %w", err)
 	}
-	// The folder that is checked above comes last: an interrupted walk starts again.
+	// The folder checked above comes last, so an interrupted walk starts again.
 	err = fs.WalkDir(d.dir.Root.FS(), layout.SnapshotsName, func(name string, e fs.DirEntry, err error) error {
 		path := filepath.Join(root, name)
 		switch {

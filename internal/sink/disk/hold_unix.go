@@ -14,5 +14,5 @@ type Hold = flock.Flock
 // NewHold returns a lock on the file at path, not yet taken. Taking it makes the file.
 func NewHold(path string) *Hold { return flock.New(path, flock.SetPermissions(0o600)) }
 
-// ProbeHold is NewHold for a file that is not made, and is only read.
+// ProbeHold is like NewHold, but does not create the file, and only reads it.
 func ProbeHold(path string) *Hold { return flock.New(path, flock.SetFlag(os.O_RDONLY)) }

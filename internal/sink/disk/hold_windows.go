@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Hold is a lock on a file. Windows refuses access to locked bytes even to their holder, through
-// another handle, so the lock is on a byte far behind the end of the file; and it removes only open
-// files whose handles all allow that.
+// Hold is a lock on a file. Windows denies access to locked bytes even to their holder through
+// another handle, so the lock is on a byte far beyond the end of the file. An open file can be
+// removed only if all its handles allow that.
 type Hold struct {
 	path string
 	made uint32 // how the file is opened
@@ -20,13 +20,13 @@ type Hold struct {
 // NewHold returns a lock on the file at path, not yet taken. Taking it makes the file.
 func NewHold(path string) *Hold { return &Hold{path: path, made: windows.OPEN_ALWAYS} }
 
-// ProbeHold is NewHold for a file that is not made, and is only read.
+// ProbeHold is like NewHold, but does not create the file, and only reads it.
 func ProbeHold(path string) *Hold { return &Hold{path: path, made: windows.OPEN_EXISTING} }
 
 // TryLock takes the lock if nobody has it.
 func (h *Hold) TryLock() (bool, error) { return h.try(windows.LOCKFILE_EXCLUSIVE_LOCK) }
 
-// TryRLock takes the lock beside others that do the same.
+// TryRLock takes the lock alongside others that do the same.
 func (h *Hold) TryRLock() (bool, error) { return h.try(0) }
 
 // lockedByte is the upper half of the offset of the locked byte.

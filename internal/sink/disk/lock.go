@@ -26,7 +26,7 @@ type Holder struct {
 	Records bool `json:"records,omitempty"`
 	// Follow means that it follows the service; nil: it does not.
 	Follow *Follow `json:"follow,omitempty"`
-	// Released means that the holder released the warehouse; one that did not was killed.
+	// Released means that the holder released the warehouse. A holder that did not was killed.
 	Released bool `json:"released,omitempty"`
 	// Made is the number of folders made for a new warehouse: its own and its parents. If nothing
 	// is ever committed, they are removed again.
@@ -35,7 +35,7 @@ type Holder struct {
 	Lost []Lost `json:"lost,omitempty"`
 }
 
-// Lost is a run without a row in the table runs, since it could not write one.
+// Lost is a run that could not write its row of the table runs.
 type Lost struct {
 	RunID   string `json:"run_id"`
 	Error   string `json:"error,omitempty"` // empty if it was killed
@@ -45,14 +45,15 @@ type Lost struct {
 
 // Follow is how a process follows the service. Times are ms since 1970 UTC, ages are ms.
 type Follow struct {
-	Polled int64 `json:"polled,omitempty"` // the last good poll
-	// CallLag and TranscriptLag are how long after their calls' end calls and transcripts were
-	// committed: of the last hundred, all but the slowest five.
+	Polled int64 `json:"polled,omitempty"` // the last successful poll
+	// CallLag and TranscriptLag are how long after the end of a call it and its transcript were
+	// committed: the maximum over the last hundred calls, without the five slowest.
 	CallLag       int64 `json:"call_lag,omitempty"`
 	TranscriptLag int64 `json:"transcript_lag,omitempty"`
 	Requests      int64 `json:"requests,omitempty"` // since it took the lock
-	Sweep         int64 `json:"sweep,omitempty"`    // the next one
-	// Failing is since when the service fails, and Error the last failure; 0: it does not.
+	Sweep         int64 `json:"sweep,omitempty"`    // time of the next sweep
+	// Failing is the time since which the service has been failing, and Error the last failure; 0:
+	// it is not.
 	Failing int64  `json:"failing,omitempty"`
 	Error   string `json:"error,omitempty"`
 }
@@ -75,22 +76,22 @@ func (e *LockedError) Error() string {
 		e.Holder.Since.Format(time.RFC3339))
 }
 
-// Spend is one request, as the budget remembers it across runs: when it was sent, and when the
-// first byte of its answer came (zero: not yet).
+// Spend is one request in the budget across runs: when it was sent, and when the first byte of its
+// answer arrived (zero: not yet).
 type Spend struct{ Sent, Answered time.Time }
 
 // The lock file is text: one line of JSON about the holder, padded to holderBytes (so that it can
 // be written even if the disk is full), then a ring of lines of spendBytes, one per request: sent
 // and answered, in ns since 1970, 20 digits each. It is advisory and never synced: after a power
-// cut every minute of the budget is over.
+// cut, all minutes of the budget have passed.
 const (
 	holderBytes = 512
 	spendBytes  = 42
 	lostError   = 120 // bytes of an error that fit into the line
 )
 
-// Other programs take the lock for a moment, and a new holder takes a moment to write its details:
-// for that long TakeLock tries again.
+// TakeLock retries for this long: other programs take the lock briefly, and a new holder takes a
+// moment to write its details.
 const (
 	lockTries = 50
 	lockPause = 2 * time.Millisecond
@@ -105,7 +106,7 @@ type Lock struct {
 
 // TakeLock takes the warehouse's lock, or returns a *LockedError at once. It also returns the
 // recent requests of earlier runs. A run that ended without a row in the table runs is added to the
-// new holder's Lost. IsGone is true for the error if the warehouse is removed meanwhile.
+// new holder's Lost. If the warehouse is removed meanwhile, IsGone is true for the error.
 func TakeLock(root string, h Holder) (_ *Lock, _ []Spend, err error) {
 	path := filepath.Join(root, layout.LockName)
 	fsys, err := openPlain(root, path)
@@ -184,7 +185,8 @@ func openPlain(root, path string) (*disk, error) {
 	return d, err
 }
 
-// CheckPlain checks that a name is unused, or a regular file: nothing is written through a link.
+// CheckPlain checks that a name is unused or a regular file, because nothing is written through a
+// link.
 func CheckPlain(fsys FS, path string) error {
 	info, err := fsys.Lstat(path)
 	if IsGone(err) {
@@ -207,8 +209,8 @@ func readHolder(path string) (h Holder) {
 	return h
 }
 
-// Who returns the current or last holder of the warehouse at root, and whether it still holds it.
-// It changes nothing.
+// Who returns the current or last holder of the warehouse at root, and whether it still holds the
+// warehouse. It changes nothing.
 func Who(root string) (h Holder, held bool, err error) {
 	path := filepath.Join(root, layout.LockName)
 	fsys, err := openPlain(root, path)
@@ -233,8 +235,8 @@ func Who(root string) (h Holder, held bool, err error) {
 	return readHolder(path), !free, nil
 }
 
-// stale reports whether the holder's process has ended, as far as this machine can tell: the lock
-// file does not yet name the new holder.
+// stale reports whether the holder's process has ended, as far as this machine can tell. If so, the
+// lock file does not yet name the new holder.
 func (h *Holder) stale() bool {
 	if host, _ := os.Hostname(); h.PID == 0 || h.Released || host != h.Host {
 		return h.PID == 0 || h.Released
@@ -275,8 +277,8 @@ func (l *Lock) recall() ([]Spend, error) {
 	return out, nil
 }
 
-// write writes the current holder. The ring stays, so that a kill loses nothing before the new
-// holder has written the requests that still count.
+// write writes the current holder. The ring stays, so that a kill loses no requests before the new
+// holder has written those that still count.
 func (l *Lock) write() error { return l.writeHolder(l.holder) }
 
 func (l *Lock) writeHolder(h Holder) error {
@@ -332,7 +334,7 @@ func (l *Lock) Note(slot int, s Spend) error {
 	return err
 }
 
-// Release releases the warehouse. The file stays: its ring outlives the run.
+// Release releases the warehouse. The file stays, since its ring outlives the run.
 func (l *Lock) Release() error {
 	l.holder.Released = true
 	return errors.Join(l.write(), l.Drop())
@@ -342,7 +344,7 @@ func (l *Lock) Release() error {
 func (l *Lock) Made() int { return l.holder.Made }
 
 // Remove releases the warehouse and removes the lock. Its requests are kept in the file spent for
-// the next lock in its place, unless the name is empty.
+// the next lock in the same place, unless spent is empty.
 func (l *Lock) Remove(spent string) error {
 	path := l.fl.Path()
 	raw, err := os.ReadFile(path)
@@ -368,7 +370,7 @@ func Restore(root, spent string) {
 	_ = f.Close()
 }
 
-// Drop releases the warehouse without recording that, as the end of a process does.
+// Drop releases the warehouse without recording that, like the end of a process.
 func (l *Lock) Drop() error {
 	var err error
 	if l.file != nil {

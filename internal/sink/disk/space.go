@@ -63,14 +63,14 @@ func (e *NoSpaceError) Hint() string {
 	return "free some space and run again: no fetched data is lost"
 }
 
-// room is the free space of a file system.
+// room is the free space on a file system.
 type room struct {
-	known, hasInodes bool // some file systems make inodes on demand
+	known, hasInodes bool // some file systems create inodes on demand
 	bytes, inodes    int64
 }
 
 // fewInodes is the number of free inodes below which they count as exhausted if there is enough
-// space: the failed operation may have freed some.
+// space. The failed operation may have freed some.
 const fewInodes = 256
 
 // shortageOf returns the cause of an error of [IsNoSpace].

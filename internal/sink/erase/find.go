@@ -14,8 +14,8 @@ import (
 	"callhouse/internal/sink/table"
 )
 
-// find looks up the selected calls in all snapshots; a file that they share is read once. A call
-// that is selected in one of them is forgotten in all.
+// find looks up the selected calls in all snapshots. A shared file is read once. A call selected in
+// one snapshot is forgotten in all.
 func (f *erasure) find(ctx context.Context, sel Selection) error {
 	for _, id := range sel.CallIDs {
 		f.ids[id] = true
@@ -91,16 +91,16 @@ type number struct {
 	*phone.Number
 	masked           []string // the masked forms of its spellings
 	calls, customers map[string]bool
-	known            map[string]bool // texts that were compared: snapshots repeat them
+	known            map[string]bool // texts already compared: snapshots repeat them
 }
 
-// mostKnown bounds the memory for texts.
+// mostKnown limits the number of texts in memory.
 const mostKnown = 1 << 16
 
 // spelled reports whether a text is the number, or a masked form of it.
 func (n *number) spelled(text string) bool { return n.Is(text) || slices.Contains(n.masked, text) }
 
-// is is spelled, for texts that come again and again.
+// is is spelled with a cache for repeated texts.
 func (n *number) is(text string) bool {
 	is, known := n.known[text]
 	if !known {
@@ -136,7 +136,7 @@ func (f *erasure) selected(ctx context.Context, t *table.Reader, sel Selection) 
 	})
 }
 
-// tally counts the losses of every snapshot that stays.
+// tally counts the losses of every remaining snapshot.
 func (f *erasure) tally(ctx context.Context) error {
 	counted := map[string]Erased{}
 	for _, s := range f.kept {

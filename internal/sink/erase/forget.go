@@ -1,4 +1,4 @@
-// Package erase removes calls from every snapshot for good, and proves it.
+// Package erase removes calls permanently from every snapshot, and proves it.
 package erase
 
 import (
@@ -14,23 +14,23 @@ import (
 	"callhouse/internal/sink/snapshot"
 )
 
-// Selection selects the calls and customers to forget: those that match any of its fields.
+// Selection selects the calls and customers to forget: those that match any of the fields.
 type Selection struct {
 	CallIDs   []string
 	Customers []string // by their keys
-	// Numbers are numbers in any spelling: it selects calls from or to one of them, and customers
-	// who have one. Country is the region in which national spellings are read; empty: see
-	// [phone.Parse]. Masked are, for each number, the masked forms of its spellings.
+	// Numbers are telephone numbers in any spelling: they select the calls from or to one of them,
+	// and the customers who have one. Country is the region in which national spellings are read;
+	// empty: see [phone.Parse]. Masked are, for each number, the masked forms of its spellings.
 	Numbers []string
 	Country string
 	Masked  [][]string
-	Before  time.Time // calls that started earlier; if without a start, first seen earlier
+	Before  time.Time // calls that started earlier or, if they have no start, were first seen earlier
 	// Everywhere also blanks the ids and numbers in other rows.
 	Everywhere bool
 }
 
-// Receipt describes what was forgotten. It names no call, customer or number: the hashes are made
-// with a key that stays in the warehouse.
+// Receipt describes what was forgotten. It names no call, customer or number: the key of the hashes
+// stays in the warehouse.
 type Receipt struct {
 	FormatVersion int               `json:"format_version"`
 	ForgottenAt   time.Time         `json:"forgotten_at"`
@@ -44,7 +44,7 @@ type Receipt struct {
 	Recordings    *Recordings       `json:"recordings"` // nil: nothing was changed
 	Scan          *Scan             `json:"scan"`       // remaining traces; nil: nothing was changed
 	Tombstones    *layout.Forgotten `json:"tombstones"` // nil if nothing was ever forgotten
-	Lakes         []Lake            `json:"lakes"`      // places that the warehouse was published to
+	Lakes         []Lake            `json:"lakes"`      // places to which the warehouse was published
 }
 
 // Found is the number of calls and customers with a number.
@@ -53,7 +53,7 @@ type Found struct {
 	Customers int64 `json:"customers"`
 }
 
-// Erased is what one snapshot lost, and its replacement.
+// Erased describes the losses of one snapshot, and its replacement.
 type Erased struct {
 	Was   int64 `json:"was"` // its old number
 	Now   int64 `json:"now"` // its new number
@@ -72,9 +72,10 @@ type Erased struct {
 type Recordings struct {
 	Files int64 `json:"deleted"`
 	Bytes int64 `json:"bytes"`
-	// Left counts those that could not be deleted, also of earlier commands. The next run tries again.
+	// Left counts those that could not be deleted, including those of earlier commands. The next
+	// run tries again.
 	Left int64 `json:"left"`
-	// Why is not in the receipt, because it may name calls.
+	// Why is the reason. It is not in the receipt, because it may name calls.
 	Why error `json:"-"`
 }
 
@@ -95,13 +96,13 @@ type Held struct {
 	Delete func(context.Context) (*Recordings, error)
 }
 
-// Forget erases calls from every snapshot and leaves tombstones. With dry nothing is changed, and
+// Forget erases calls from every snapshot and leaves tombstones. With dry it changes nothing, and
 // the receipt describes what would be erased.
 //
-// The milestones among the snapshots are rewritten under new numbers, in their order; one rename of
-// current commits them together with the tombstones. All old ones are removed at once: a reader in
-// the middle of one of them may fail, and finds the new one when it tries again. If the removal is
-// interrupted, the next opening of the warehouse completes it.
+// The milestones among the snapshots are rewritten under new numbers, in the same order. One rename
+// of current commits them together with the tombstones. All old ones are removed at once: a reader
+// that is using one may fail, and finds the new one when it retries. If the removal is interrupted,
+// the next opening of the warehouse completes it.
 func (w *Held) Forget(ctx context.Context, sel Selection, dry bool, progress func(snapshot.Progress)) (*Receipt, error) {
 	all, damage, err := snapshot.ListRetained(w.FS, w.Root, w.Current)
 	if err = cmp.Or(err, damage); err != nil { // the content of a damaged one is unknown
@@ -153,8 +154,8 @@ func (w *Held) Forget(ctx context.Context, sel Selection, dry bool, progress fun
 // erasure is one Forget.
 type erasure struct {
 	w          *Held
-	all        []*layout.Snapshot // what any of them has of the selection is forgotten
-	kept       []*layout.Snapshot // those that are rewritten
+	all        []*layout.Snapshot // calls selected in any of them are forgotten
+	kept       []*layout.Snapshot // the rewritten ones
 	everywhere bool
 	numbers    []number
 	traces     *traces
@@ -187,7 +188,7 @@ func (f *erasure) addTombstones() {
 	f.tombstones = was.With(f.added)
 }
 
-// nothingToDo reports whether there is no call to erase, no text to blank, and no id to remember.
+// nothingToDo reports whether there is no call to erase, no text to blank and no id to record.
 func (f *erasure) nothingToDo() bool {
 	for i, e := range f.erased {
 		if e.Calls > 0 || e.Customers > 0 || e.Rows > 0 || f.manifestOf(i).Bulk != f.kept[i].Manifest.Bulk {
@@ -200,8 +201,8 @@ func (f *erasure) nothingToDo() bool {
 	return f.news == 0
 }
 
-// blanks reports whether a table's texts are blanked. Those of the table runs always are: they are
-// ours, and must not hold ids.
+// blanks reports whether a table's texts are blanked. The texts of the table runs always are: this
+// program wrote them, and they must not hold ids.
 func (f *erasure) blanks(table string) bool { return f.everywhere || table == schema.Runs.Name }
 
 // manifestOf returns the manifest of the i-th snapshot without the ids that earlier versions put
@@ -246,8 +247,8 @@ func (f *erasure) run(ctx context.Context, progress func(snapshot.Progress)) err
 		f.discard()
 		return err
 	}
-	// If this fails, it is unknown which snapshot is the current one, so all stay: opening the
-	// warehouse reads current, and removes the others.
+	// If this fails, it is unknown which snapshot is the current one, so all stay. Opening the
+	// warehouse reads current and removes the others.
 	if err := snapshot.MakeCurrent(w.FS, w.Root, last); err != nil {
 		return err
 	}

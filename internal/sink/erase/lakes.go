@@ -9,7 +9,8 @@ import (
 	"callhouse/internal/sink/snapshot"
 )
 
-// Lake reports whether the forgotten data is gone from a place that the warehouse was published to.
+// Lake reports whether the forgotten data is gone from a place to which the warehouse was
+// published.
 type Lake struct {
 	To           string `json:"to"`
 	Organization string `json:"organization,omitempty"`
@@ -20,7 +21,7 @@ type Lake struct {
 	What      string     `json:"what"`    // the same, in words
 }
 
-// LakesSince returns the state of all places that a warehouse was published to, for calls that are
+// LakesSince returns the state of all places to which a warehouse was published, for calls
 // forgotten since a snapshot.
 func LakesSince(root string, number int64) ([]Lake, error) {
 	fsys, err := disk.OpenToRead(root)
@@ -52,7 +53,7 @@ func lakeSince(l *layout.Lake, number int64) Lake {
 	return out
 }
 
-// lakes checks the places that the warehouse was published to.
+// lakes checks the places to which the warehouse was published.
 func (c *receiptCheck) lakes(r *Receipt) error {
 	lakes, err := LakesSince(c.root, r.Snapshot)
 	for _, l := range lakes {

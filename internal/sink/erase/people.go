@@ -15,7 +15,7 @@ import (
 var personal = slices.DeleteFunc(slices.Clone(resource.All),
 	func(r *resource.Resource) bool { return len(r.Contact) == 0 && r.OfCall == "" })
 
-// findPeople adds the selected customers of all snapshots. A file that they share is read once.
+// findPeople adds the selected customers of all snapshots. A shared file is read once.
 func (f *erasure) findPeople(ctx context.Context, sel Selection) error {
 	for _, key := range sel.Customers {
 		f.ids[key] = true

@@ -17,11 +17,11 @@ import (
 	"callhouse/internal/sink/table"
 )
 
-// Place is a column with forgotten ids or numbers in other rows.
+// Place is a column that holds forgotten ids or numbers in other rows.
 type Place struct {
 	Table  string `json:"table,omitempty"`
 	Column string `json:"column,omitempty"`
-	Path   string `json:"path,omitempty"` // instead, a file without rows
+	Path   string `json:"path,omitempty"` // instead of a table: a file without rows
 	Rows   int64  `json:"rows,omitempty"`
 	Calls  int64  `json:"calls,omitempty"` // number of calls of these rows
 	// Key means that the column identifies rows, and is never blanked.
@@ -51,8 +51,8 @@ func add(sum, more []Place) []Place {
 	return sum
 }
 
-// findPlaces searches all texts of the snapshots that stay for ids and numbers, except the rows that are
-// erased. A file that snapshots share is read once.
+// findPlaces searches all texts of the remaining snapshots for ids and numbers, except rows that
+// are erased. A shared file is read once.
 func (f *erasure) findPlaces(ctx context.Context) error {
 	work := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError().WithMaxGoroutines(runtime.GOMAXPROCS(0))
 	var mu sync.Mutex
@@ -81,8 +81,8 @@ func (f *erasure) findPlaces(ctx context.Context) error {
 // placeKey identifies a file: the file of runs has the same path in every snapshot.
 func placeKey(f *layout.File) string { return f.Path + " " + f.SHA256 }
 
-// erases returns the owner that decides, by the values of some columns, whether a row is erased;
-// nil if none is.
+// erases returns the owner that decides, from the values of some columns, whether a row is erased;
+// nil if no row is.
 func (f *erasure) erases(r *table.Reader, name string) *owner {
 	column := idColumn(name)
 	if name == schema.CallerTallies.Name { // counted again without the calls of the number

@@ -26,7 +26,7 @@ import (
 // journal; that no manifest, error of a run or note in the lock file names one; that their
 // tombstones exist; that the snapshots which held them are gone; and that the files made in their
 // place are unchanged, as far as they are retained. A recording that is still to be deleted is a
-// problem, too.
+// problem as well.
 func CheckReceipt(ctx context.Context, root string, r *Receipt) ([]verify.Problem, error) {
 	if r.FormatVersion > layout.FormatVersion {
 		return nil, &layout.VersionError{Got: r.FormatVersion}
@@ -157,7 +157,7 @@ func (c *receiptCheck) texts(s *layout.Snapshot, at string) error {
 	return err
 }
 
-// text searches the words of a text for forgotten ids, however they are enclosed.
+// text searches the words of a text for forgotten ids, whatever punctuation surrounds them.
 func (c *receiptCheck) text(at, what, text string) {
 	for _, enclosing := range []string{" \t\n", " \t\n\"':,.;()[]{}", " \t\n\"':,.;()[]{}/\\=?&<>@#"} {
 		for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(enclosing, r) }) {
@@ -170,7 +170,8 @@ func (c *receiptCheck) text(at, what, text string) {
 	}
 }
 
-// idColumn returns the column of a table with the owner of its rows; empty if there is none.
+// idColumn returns the column of a table that identifies the owner of a row; empty if there is
+// none.
 func idColumn(name string) string {
 	if t := table.ByName(name); t != nil && t.Column("call_id") >= 0 {
 		return "call_id"

@@ -13,8 +13,8 @@ import (
 	"callhouse/internal/sink/table"
 )
 
-// findRecordings looks up where the recordings of the calls are: in the rows of all snapshots, and
-// where a run that was killed may have stored one without a row.
+// findRecordings collects the places of the calls' recordings: those in the rows of all snapshots,
+// and those where a killed run may have stored one without a row.
 func (f *erasure) findRecordings(ctx context.Context) error {
 	read := map[string]bool{}
 	seen := map[layout.Deletion]bool{}
@@ -45,7 +45,8 @@ func (f *erasure) findRecordings(ctx context.Context) error {
 	return nil
 }
 
-// recordingsIn visits the places that a file of calls or recordings has of some calls.
+// recordingsIn visits the places of some calls' recordings according to a file of calls or
+// recordings.
 func (f *erasure) recordingsIn(s *layout.Snapshot, file *layout.File, t *schema.Table, held map[string]bool,
 	visit func(layout.Deletion)) error {
 	column := "start_at"
@@ -67,9 +68,9 @@ func (f *erasure) recordingsIn(s *layout.Snapshot, file *layout.File, t *schema.
 	})
 }
 
-// doom lists the recordings as to be deleted as soon as the snapshot without their calls is the
-// current one. So a crash in between neither deletes a recording of a call that is still there, nor
-// loses where one is.
+// doom lists the recordings for deletion as soon as the snapshot without their calls is current. So
+// a crash in between neither deletes a recording of a call that still exists, nor loses track of
+// one.
 func (f *erasure) doom(number int64) error {
 	if len(f.recordings) == 0 {
 		return nil

@@ -61,8 +61,8 @@ func (f *erasure) remake(ctx context.Context, i int, first int64, content []byte
 	return nil
 }
 
-// planPeriods adds the periods of the i-th snapshot that hold calls to erase or texts to blank. It
-// returns the files of those that were made for an earlier snapshot.
+// planPeriods adds the periods of the i-th snapshot that have calls to erase or texts to blank. It
+// returns the files that were already made for an earlier snapshot.
 func (f *erasure) planPeriods(b *snapshot.Builder, i int, e *commit.Erasure, gone map[string]bool) (files []layout.File, err error) {
 	m := f.kept[i].Manifest
 	for _, file := range m.FilesOf(schema.Calls.Name) {
@@ -95,8 +95,8 @@ func (f *erasure) stained(m *layout.Manifest, period string) map[string]bool {
 	return out
 }
 
-// losses returns what the i-th snapshot loses in the tables that are not about calls alone, and
-// these tables.
+// losses returns the losses of the i-th snapshot in tables that are not only about calls, and those
+// tables.
 func (f *erasure) losses(i int) (e *commit.Erasure, gone map[string]bool) {
 	n := &f.erased[i]
 	gone = map[string]bool{}

@@ -23,7 +23,7 @@ import (
 )
 
 // Scan is the result of searching every byte of a warehouse: the texts of all rows, the records of
-// the journal, and all files as they are.
+// the journal, and the raw bytes of all files.
 type Scan struct {
 	Files int64   `json:"files"`
 	Bytes int64   `json:"bytes"` // of the files
@@ -146,7 +146,7 @@ func (s *scanner) file(ctx context.Context, name string) error {
 	return nil
 }
 
-// tableOf returns the table of a file of a snapshot, if this program knows it.
+// tableOf returns the table of a snapshot's file; nil if this program does not know it.
 func tableOf(name string) string {
 	parts := strings.Split(name, "/")
 	if len(parts) < 4 || parts[0] != layout.SnapshotsName || path.Ext(name) != ".parquet" || table.ByName(parts[2]) == nil {

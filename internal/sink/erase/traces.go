@@ -23,8 +23,8 @@ type traces struct {
 	sizes  []int         // lengths of the ids that are long enough
 	first  [1 << 16]bool // the first two bytes of these ids
 	finder *phone.Finder
-	// were are calls and customers forgotten before, whose ids are no longer known. They are found
-	// if they are whole words; nil: they are not searched for.
+	// were is the set of calls and customers that were forgotten before, whose ids are no longer
+	// known. Their ids are found only as whole words. nil: they are not searched for.
 	were *snapshot.Tombstones
 }
 
@@ -102,7 +102,7 @@ func (t *traces) findText(text []byte, at int, out []trace) []trace {
 	t.eachForgotten(text, func(from, to int) { out = append(out, trace{Span: phone.Span{From: at + from, To: at + to}}) })
 	slices.SortFunc(out[from:], func(a, b trace) int { return cmp.Or(a.From-b.From, b.To-a.To) })
 	kept := out[:from]
-	for _, s := range out[from:] { // an id may hold a number
+	for _, s := range out[from:] { // an id may contain a number
 		if n := len(kept); n == from || s.From >= kept[n-1].To {
 			kept = append(kept, s)
 		}
@@ -110,7 +110,7 @@ func (t *traces) findText(text []byte, at int, out []trace) []trace {
 	return kept
 }
 
-// eachID visits the ids in a text. whole means that they must not be a part of a longer word.
+// eachID visits the ids in a text. With whole, they must not be a part of a longer word.
 func (t *traces) eachID(text []byte, whole bool, visit func(from, to int)) {
 	if len(t.sizes) == 0 {
 		return

@@ -1,5 +1,5 @@
-// Package everybyte reads all bytes that a warehouse has on the disk, for tests that look for what must
-// not be there.
+// Package everybyte reads all bytes of a warehouse on the disk, for tests that check that certain
+// data is absent.
 package everybyte
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// Under calls see with all bytes of all files under a folder: raw and decompressed.
+// Under calls see with all bytes of every file under a folder, both raw and decompressed.
 func Under(t testing.TB, root string, see func(where string, raw []byte)) {
 	t.Helper()
 	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
@@ -53,7 +53,7 @@ func Under(t testing.TB, root string, see func(where string, raw []byte)) {
 	}
 }
 
-// everyPage is Under of a Parquet file: all values, dictionaries and the metadata.
+// everyPage is Under for a Parquet file: all values, dictionaries and the metadata.
 func everyPage(t testing.TB, at string, raw []byte, see func(where string, raw []byte)) {
 	t.Helper()
 	f, err := parquet.OpenFile(bytes.NewReader(raw), int64(len(raw)))

@@ -29,9 +29,9 @@ const (
 	frameMagic  = 0x184D2A5C
 	frameHeader = 24
 	// maxFrame is the maximum length that a header may give: a batch holds at least one record, and
-	// a record's body may have 64 MiB.
+	// a record's body may be 64 MiB long.
 	maxFrame = 256 << 20
-	// journalLevel trades size for speed: the journal lives for minutes.
+	// journalLevel trades size for speed: the journal lives only for minutes.
 	journalLevel = 1
 )
 
@@ -61,7 +61,7 @@ func makeFrame(room, lines []byte) ([]byte, error) {
 	return room[:frameHeader+len(body)], nil
 }
 
-// frameAt is the description of a frame in its header.
+// frameAt is a frame's description in its header.
 type frameAt struct{ raw, packed int }
 
 func parseHeader(h []byte) (frameAt, error) {
@@ -77,7 +77,7 @@ func parseHeader(h []byte) (frameAt, error) {
 	return f, nil
 }
 
-// packedRoom is memory for compressed frames while they are unpacked.
+// packedRoom is memory for compressed frames while they are decompressed.
 var packedRoom = sync.Pool{New: func() any { return new([]byte) }}
 
 // readFrame reads the frame at offset of a segment of the given size, and returns its lines and the
@@ -143,7 +143,7 @@ func laterFrame(f disk.File, offset, size int64) (int64, error) {
 	}
 }
 
-// wholeFrame reports whether a frame was completely written at offset: a fault in it is then
+// wholeFrame reports whether a frame was completely written at offset. If so, a fault in it is
 // damage.
 func wholeFrame(f disk.File, offset, size int64) bool {
 	var h [frameHeader]byte

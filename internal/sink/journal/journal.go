@@ -1,4 +1,4 @@
-// Package journal stores the data that a run has fetched and not committed yet: frames of records
+// Package journal stores the data that a run has fetched but not yet committed: frames of records
 // in numbered segments, durable before Put returns.
 package journal
 
@@ -14,8 +14,8 @@ import (
 	"callhouse/internal/sink/disk"
 )
 
-// maxBatch is how many bytes of records may wait for the disk: a Put that would exceed it waits. A
-// single larger record is still accepted.
+// maxBatch is the maximum number of bytes of records waiting for the disk. A Put that would exceed
+// it waits, but a single larger record is accepted.
 const maxBatch = 512 << 10
 
 // Path returns the path of a segment of the journal.
@@ -53,7 +53,7 @@ type batch struct {
 	err     error
 }
 
-// New returns the journal of a run. Its folder is made with its first record.
+// New returns the journal of a run. The first record creates its folder.
 func New(fsys disk.FS, root, run string) *Journal {
 	j := &Journal{fsys: fsys, root: root, run: run, next: 1}
 	j.room = sync.NewCond(&j.mu)

@@ -39,7 +39,7 @@ func OpenSegment(fsys disk.FS, root string, ref layout.Segment) (*Segment, error
 // Scan calls visit for every record of the segment, in the order in which they were put, with the
 // offset of its frame in the file, the offset of its line in the frame, and the record, which is
 // valid during the call. It skips unreadable parts, and records for which visit returns
-// ErrUnreadable; broken describes them. A torn end of a run's last segment is not damage: its
+// ErrUnreadable; broken describes them. A torn end of a run's last segment is not damage, since its
 // records were never reported as durable.
 func (s *Segment) Scan(last bool, visit func(frame int64, line int, r *schema.Record) error) (broken []string, err error) {
 	var buf []byte
@@ -182,8 +182,8 @@ type Loss struct {
 	Path      string // path of the object in place of a segment or a run's folder; empty if there is none
 }
 
-// List returns the segments on disk, oldest run first, and objects that have the name of a run's
-// folder or a segment but are none. It ignores other names.
+// List returns the segments on disk, oldest run first, and objects that are named like a run's
+// folder or a segment but are neither. It ignores other names.
 func List(fsys disk.FS, root string) (refs []layout.Segment, odd []Loss, err error) {
 	dir := filepath.Join(root, layout.JournalName)
 	runs, err := fsys.ReadDir(dir)
@@ -222,8 +222,9 @@ func List(fsys disk.FS, root string) (refs []layout.Segment, odd []Loss, err err
 	return refs, odd, nil
 }
 
-// Missing returns the missing segments of runs that have others: they are numbered from 1 on
-// without a gap, and a commit includes all that exist. current is the last committed snapshot.
+// Missing returns the segments missing from runs that have others. A run's segments are numbered
+// from 1 without gaps, and a commit includes all that exist. current is the last committed
+// snapshot.
 func Missing(refs []layout.Segment, current *layout.Snapshot) (out []Loss) {
 	next := map[string]int64{}
 	if current != nil {
@@ -254,8 +255,8 @@ func compareSegments(a, b layout.Segment) int {
 	return cmp.Or(cmp.Compare(a.Run, b.Run), cmp.Compare(a.Number, b.Number))
 }
 
-// Remove removes segments that a snapshot holds, and the folders of runs that are then empty,
-// except the run keep.
+// Remove removes segments that a snapshot includes, and the folders of runs that become empty,
+// except that of the run keep.
 func Remove(fsys disk.FS, root string, refs []layout.Segment, keep string) error {
 	runs := map[string]bool{}
 	for _, ref := range refs {
@@ -305,7 +306,7 @@ func Size(fsys disk.FS, root string) (bytes int64, err error) {
 	if err != nil && !disk.IsGone(err) {
 		return 0, err
 	}
-	for _, ref := range refs { // a missing one was committed just now
+	for _, ref := range refs { // a missing one was committed a moment ago
 		if st, err := fsys.Lstat(Path(root, ref)); err == nil {
 			bytes += st.Size()
 		}

@@ -1,6 +1,6 @@
 // Package repair makes a sound snapshot of a damaged one: it keeps every file that can be proven,
-// replaces others by older copies from retained snapshots, and gives up the rest, which the next
-// run fetches again.
+// replaces others with older copies from retained snapshots, and drops the rest, which the next run
+// fetches again.
 //
 // It never trusts a file that contradicts its checksum, and requests nothing from the service.
 package repair
@@ -57,7 +57,7 @@ type Part struct {
 type Plan struct {
 	Snapshot int64            `json:"snapshot"` // the number of the damaged one
 	Parts    []*Part          `json:"parts"`
-	Rest     []verify.Problem `json:"rest"` // problems that a new snapshot does not have
+	Rest     []verify.Problem `json:"rest"` // problems that the new snapshot does not have
 
 	commit.Mending `json:"-"`
 }
@@ -101,7 +101,7 @@ func Examine(ctx context.Context, fsys disk.FS, s *layout.Snapshot, older []*lay
 	return p.plan, nil
 }
 
-// rest returns the problems outside of the manifest's files.
+// rest returns the problems outside the manifest's files.
 func (p *planner) rest() (out []verify.Problem) {
 	named := map[string]bool{}
 	for i := range p.s.Manifest.Files {
@@ -192,7 +192,7 @@ func (p *planner) treat(ctx context.Context, part *Part) error {
 	return err
 }
 
-// countable reports whether all faults of a period can be corrected by reading its calls again.
+// countable reports whether reading a period's calls again can correct all its faults.
 func (part *Part) countable() bool {
 	for _, problem := range part.Problems {
 		if !slices.Contains(schema.Derived, part.tableOf(problem)) && problem.Kind != "figures" && problem.Kind != "version" {
@@ -222,7 +222,7 @@ func (part *Part) file(table string) *layout.File {
 	return nil
 }
 
-// tableOf returns the table that a problem is about.
+// tableOf returns the table that has a problem.
 func (part *Part) tableOf(problem verify.Problem) *schema.Table {
 	for _, f := range part.files {
 		if strings.HasSuffix(problem.Path, "/"+f.Path) {
@@ -263,8 +263,8 @@ func (p *planner) sound() *layout.Snapshot {
 }
 
 // started returns the range of starts of a period's calls, for listing them again. A call without a
-// start is stored by its first sight, and may be much older: if there are such calls, or if they
-// were not counted, everything earlier is listed again.
+// start is stored under the time it was first seen, and may be much older. If there are such calls,
+// or if they were not counted, everything earlier is listed again.
 func (part *Part) started() (from, to int64) {
 	from, to = snapshot.BoundsOf(part.Name)
 	if f := part.file(schema.Calls.Name); f != nil && f.Undated != nil && *f.Undated == 0 {
@@ -303,7 +303,7 @@ func (p *planner) borrow(ctx context.Context, part *Part) (*commit.Loan, error) 
 	return nil, nil
 }
 
-// holds reports whether a file of an older snapshot belongs to this part: the days of a month do.
+// holds reports whether a file of an older snapshot belongs to this part. The days of a month do.
 func (part *Part) holds(f *layout.File) bool {
 	return f.Part() == part.Name || part.period && strings.HasPrefix(f.Part(), part.Name+"-")
 }
@@ -327,8 +327,8 @@ func (p *planner) proven(s *layout.Snapshot, files []layout.File) bool {
 	return true
 }
 
-// elsewhere reports whether a call of borrowed files is now in another period: its start changed
-// since.
+// elsewhere reports whether a call of borrowed files is in another period now, because its start
+// has changed.
 func (p *planner) elsewhere(part *Part, l *commit.Loan) (bool, error) {
 	if !part.period {
 		return false, nil

@@ -1,6 +1,5 @@
 // Package snapshot makes, retains and reads snapshots: it builds one beside the others and makes it
-// the current one, retains and pins older ones, and reads the tables of any, after it has proven
-// them.
+// current, retains and pins older ones, and reads the tables of any, proving files first.
 package snapshot
 
 import (
@@ -25,7 +24,7 @@ import (
 type Builder struct {
 	fsys     disk.FS
 	root     string
-	dir      string // where it is made; empty once current may point at it
+	dir      string // folder in which it is made; empty once current may point at it
 	PageSize int    // size of the pages of its data files; 0: table.PageBytes
 
 	memory table.Memory
@@ -46,7 +45,7 @@ func NewBuilder(fsys disk.FS, root string, n int64) (*Builder, error) {
 // place returns the path of a new file, and makes its folder.
 func (b *Builder) place(rel string) (string, error) {
 	if !filepath.IsLocal(rel) {
-		return "", fmt.Errorf("make %q: it is no path inside a snapshot", rel)
+		return "", fmt.Errorf("make %q: it is not a path inside a snapshot", rel)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -159,8 +158,8 @@ func (b *Builder) LinkAll(from *layout.Snapshot, replaced func(*layout.File) boo
 
 // Publish makes the snapshot durable and swaps current to it. Until the last rename the old
 // snapshot is current; after it the new one is. If an operation between the two renames fails, it
-// is unknown which of them is current, so both stay: opening the warehouse reads current, and
-// removes what is newer.
+// is unknown which of them is current, so both stay. Opening the warehouse reads current and
+// removes anything newer.
 func (b *Builder) Publish(m *layout.Manifest) (*layout.Snapshot, error) {
 	s, err := b.Seal(m)
 	if err != nil {
@@ -214,8 +213,8 @@ func MakeCurrent(fsys disk.FS, root string, s *layout.Snapshot) error {
 	return nil
 }
 
-// Discard removes what was made, unless Publish gave it its name. The next run removes what it
-// cannot.
+// Discard removes the unfinished snapshot, unless Publish has given it its name. The next run
+// removes anything that is left.
 func (b *Builder) Discard() {
 	if b != nil && b.dir != "" {
 		_ = disk.RemoveTree(b.fsys, b.dir)

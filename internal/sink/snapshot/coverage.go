@@ -8,8 +8,8 @@ import (
 	"callhouse/internal/schema"
 )
 
-// listedTogether is how far apart two adjacent spans may have been listed and still be joined: the
-// ledger stays short, and keeps the older time.
+// listedTogether is the maximum time between the listings of two adjacent spans that are joined.
+// Joining keeps the ledger short, and keeps the older time.
 const listedTogether = 12 * time.Hour
 
 // Cover adds a span, listed after all that the ledger holds, to a coverage
@@ -58,7 +58,7 @@ func Since(ledger []schema.Span, from int64) []schema.Span {
 	return out
 }
 
-// Uncover returns a coverage ledger without the time from an instant up to another.
+// Uncover returns a coverage ledger without the range [from, to).
 func Uncover(ledger []schema.Span, from, to int64) []schema.Span {
 	out := []schema.Span{}
 	for _, s := range ledger {

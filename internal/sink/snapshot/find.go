@@ -16,7 +16,7 @@ import (
 )
 
 // Find reads one call of a snapshot with all its turns and items; nil if the snapshot has no such
-// call. The filters of the files show which of them to read.
+// call. The files' filters show which files to read.
 func Find(ctx context.Context, s *layout.Snapshot, id string) (*calls.Call, error) {
 	r, err := readOf(s)
 	if err != nil {
@@ -25,7 +25,7 @@ func Find(ctx context.Context, s *layout.Snapshot, id string) (*calls.Call, erro
 	return r.Find(ctx, id)
 }
 
-// Find is the function Find on a reader.
+// Find is the function Find for a reader.
 func (r *Reader) Find(ctx context.Context, id string) (*calls.Call, error) {
 	for _, f := range r.Files(schema.Calls.Name) {
 		if err := ctx.Err(); err != nil {
@@ -40,7 +40,7 @@ func (r *Reader) Find(ctx context.Context, id string) (*calls.Call, error) {
 			return call, r.fill(f.Period, call)
 		}
 	}
-	// A damaged filter may have hidden it.
+	// A damaged filter may have hidden the call.
 	for _, f := range r.Files(schema.Calls.Name) {
 		if err := r.Prove(f); err != nil {
 			return nil, err

@@ -11,8 +11,8 @@ import (
 	"callhouse/internal/schema"
 )
 
-// compactAfter is how long after its end a month usually still gets calls: late ones, and details
-// that are retried.
+// compactAfter is how long after its end a month usually still receives calls: late ones, and
+// retried details.
 const compactAfter = 5 * 24 * time.Hour
 
 // Month is a month of a snapshot whose calls are still in files of days.
@@ -21,7 +21,7 @@ type Month struct {
 	Days  int    // number of days with files
 	Calls int64
 	Bytes int64 // of the files of all tables
-	// Waits is why the month is not compacted yet; empty if it may be.
+	// Waits is the reason why the month is not compacted yet; empty if it may be.
 	Waits string
 }
 

@@ -20,8 +20,8 @@ import (
 // cannot see whether the catalog still exists.
 const farPinAge = 30 * 24 * time.Hour
 
-// Pinning is a catalog's pin while it is made. It holds a lock, so that catalogs are made one after
-// the other.
+// Pinning is a catalog's pin while it is being made. It holds a lock, so that catalogs are made one
+// at a time.
 type Pinning struct {
 	root string
 	disk disk.FS
@@ -31,8 +31,7 @@ type Pinning struct {
 }
 
 // Pin keeps a snapshot of the warehouse at root for the catalog at an absolute path, before the
-// catalog points at it. The catalog's previous snapshot is kept as well. Settle or Close must
-// follow.
+// catalog points at it. It also keeps the catalog's previous snapshot. Settle or Close must follow.
 func Pin(root, catalog string, snapshot int64, now time.Time) (*Pinning, error) {
 	p, err := openPin(root, catalog)
 	if err != nil {
@@ -52,8 +51,8 @@ func Pin(root, catalog string, snapshot int64, now time.Time) (*Pinning, error) 
 	return p, nil
 }
 
-// Hold keeps the snapshots that a server reads, these and no others, as long as the holder's
-// absolute path exists. Without snapshots it removes the pin.
+// Hold keeps exactly the given snapshots, which a server reads, as long as the holder's absolute
+// path exists. Without snapshots it removes the pin.
 func Hold(root, holder string, snapshots []int64, now time.Time) (err error) {
 	p, err := openPin(root, holder)
 	if err != nil {
@@ -140,7 +139,7 @@ func (p *Pinning) write(now time.Time) error {
 	return p.disk.SyncDir(p.root)
 }
 
-// Pinned reports whether this host has a pin for the catalog at an absolute path: whether the file
+// Pinned reports whether this host has a pin for the catalog at an absolute path, so that the file
 // there is a catalog of this warehouse.
 func Pinned(root, catalog string) bool {
 	host, err := os.Hostname()
@@ -151,8 +150,8 @@ func Pinned(root, catalog string) bool {
 	return err == nil
 }
 
-// DropUnreadablePins removes the pins that cannot be read, and returns their number. As long as one
-// exists, no snapshot is ever removed. Its catalog is pinned again when it is next written.
+// DropUnreadablePins removes unreadable pins, and returns their number. As long as one exists, no
+// snapshot is ever removed. Its catalog is pinned again when it is next written.
 func DropUnreadablePins(fsys disk.FS, root string) (n int, err error) {
 	dir := filepath.Join(root, layout.PinsName)
 	entries, err := fsys.ReadDir(dir)
@@ -181,16 +180,16 @@ func DropUnreadablePins(fsys disk.FS, root string) (n int, err error) {
 	return n, nil
 }
 
-// readable reports whether a pin is valid, even if it is of a newer callhouse.
+// readable reports whether a pin is valid, possibly of a newer callhouse.
 func readable(raw []byte) bool {
 	_, err := layout.ParsePin(raw)
 	var newer *layout.VersionError
 	return err == nil || errors.As(err, &newer)
 }
 
-// pinned returns the snapshots that catalogs need, and removes expired pins: their catalog is gone
-// or, on another host, was not renewed for long. all reports that a pin cannot be read: any
-// snapshot may then be pinned.
+// pinned returns the snapshots that catalogs need, and removes expired pins: those whose catalog is
+// gone or, on another host, was not renewed for long. all means that a pin is unreadable, so any
+// snapshot may be pinned.
 func pinned(fsys disk.FS, root string, now time.Time) (snapshots map[int64]bool, all bool, err error) {
 	dir := filepath.Join(root, layout.PinsName)
 	entries, err := fsys.ReadDir(dir)
@@ -236,7 +235,7 @@ func pinned(fsys disk.FS, root string, now time.Time) (snapshots map[int64]bool,
 
 func lapsed(pin *layout.Pin, host string, now time.Time) bool {
 	age := now.Sub(pin.RenewedAt)
-	if age < keepAge { // its catalog may be in progress
+	if age < keepAge { // its catalog may still be in the making
 		return false
 	}
 	if !strings.EqualFold(pin.Host, host) {

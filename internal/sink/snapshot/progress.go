@@ -8,11 +8,11 @@ type Progress struct {
 	Done, Total int64  // calls
 }
 
-// ProgressEvery is how many calls pass between two reports of progress.
+// ProgressEvery is the number of calls between two reports of progress.
 const ProgressEvery = 4096
 
-// Counter returns a function that counts calls, from any goroutine, and reports to
-// progress now and then; nil if progress is nil.
+// Counter returns a function that counts calls, from any goroutine, and regularly reports to
+// progress; nil if progress is nil.
 func Counter(progress func(Progress), what string, total int64) func(rows int64) {
 	if progress == nil {
 		return nil

@@ -17,8 +17,8 @@ import (
 	"callhouse/internal/sink/table"
 )
 
-// Reader reads the tables of a snapshot. A nil one stands for a warehouse without a commit, and has
-// no files.
+// Reader reads the tables of a snapshot. A nil Reader stands for a warehouse without a commit, and
+// has no files.
 type Reader struct {
 	*layout.Snapshot
 	fsys   disk.FS
@@ -73,7 +73,7 @@ func (r *Reader) Read(f *layout.File, read func(*table.Reader) error) error {
 	return errors.Join(read(t), t.Close())
 }
 
-// OpenAsIs opens an unproven file, for its columns and its filters.
+// OpenAsIs opens an unproven file, for its columns and filters.
 func (r *Reader) OpenAsIs(f *layout.File) (*table.Reader, error) {
 	return table.Open(r.fsys, r.Path(f), table.ByName(f.Table))
 }
@@ -164,11 +164,11 @@ func (r *Reader) Runs() (out []schema.Run, err error) {
 	return out, nil
 }
 
-// Proofs remembers which data files were compared with the checksums in the manifest before their
-// content is used: files never change under their names.
+// Proofs remembers the data files that were compared with their checksums in the manifest. Each is
+// compared once, before its content is used: a file never changes under its name.
 type Proofs struct{ done sync.Map }
 
-// proof identifies a compared file. The one of the runs has the same path in every snapshot.
+// proof identifies a compared file. The file of runs has the same path in every snapshot.
 type proof struct{ path, sum string }
 
 // Add adds files that this process has just written.
@@ -202,8 +202,8 @@ func (r *Reader) Prove(f *layout.File) error {
 }
 
 // Calls yields the calls of a snapshot with their turns and items, in the order of the files: by
-// period, in each by start, those without one last. A call is valid until the next one is
-// requested.
+// period, within a period by start, those without a start last. A call is valid until the next one
+// is requested.
 func Calls(ctx context.Context, s *layout.Snapshot) iter.Seq2[*calls.Call, error] {
 	return callsOf(ctx, s, nil)
 }

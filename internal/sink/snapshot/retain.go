@@ -13,8 +13,8 @@ import (
 	"callhouse/internal/sink/disk"
 )
 
-// Old snapshots are retained for keepAge, and the last keepSnapshots in any case, so that no reader
-// loses files that it has resolved.
+// Old snapshots are retained for keepAge, and the last keepSnapshots in any case, so that readers
+// do not lose files that they have resolved.
 const (
 	keepAge       = 24 * time.Hour
 	keepSnapshots = 3
@@ -47,8 +47,8 @@ func Numbers(fsys disk.FS, root string) ([]int64, error) {
 	return layout.SnapshotNumbers(files{fsys}, root)
 }
 
-// NextNumber returns the number of the next snapshot: above all existing ones, including those that
-// a crash kept from becoming current.
+// NextNumber returns the number of the next snapshot. It exceeds all existing ones, including those
+// that never became current because of a crash.
 func NextNumber(fsys disk.FS, root string) (int64, error) {
 	numbers, err := Numbers(fsys, root)
 	if err != nil || len(numbers) == 0 {
@@ -57,8 +57,8 @@ func NextNumber(fsys disk.FS, root string) (int64, error) {
 	return numbers[len(numbers)-1] + 1, nil
 }
 
-// Sweep removes what is certainly useless: names that only an unfinished commit has, and the
-// snapshots that held forgotten calls, if the checksum of the manifest that lists them is right. It
+// Sweep removes files that are certainly useless: names that only an unfinished commit has, and
+// snapshots with forgotten calls, if the manifest that lists them has the right checksum. It
 // follows no link.
 func Sweep(fsys disk.FS, root string, current *layout.Snapshot) error {
 	for _, dir := range []string{root, filepath.Join(root, layout.SnapshotsName)} {
@@ -86,8 +86,8 @@ func Sweep(fsys disk.FS, root string, current *layout.Snapshot) error {
 	return nil
 }
 
-// Retirer removes superseded snapshots. It remembers when those that it has read were committed: a
-// warehouse that is followed has hundreds.
+// Retirer removes superseded snapshots. It caches when they were committed, since a warehouse that
+// is followed has hundreds.
 type Retirer struct {
 	committed map[int64]time.Time // by number; zero: unreadable
 }
@@ -107,9 +107,9 @@ func (r *Retirer) of(fsys disk.FS, root string, n int64) (time.Time, bool) {
 	return at, !at.IsZero()
 }
 
-// Retire removes the snapshots that no reader can still be using and that no catalog points at.
-// current has just been committed. The last readable ones stay, and all of them stay while the
-// current one is incomplete.
+// Retire removes the snapshots that no reader can still be using and that no catalog needs. current
+// has just been committed. The last readable ones stay, and all of them stay while the current one
+// is incomplete.
 func (r *Retirer) Retire(fsys disk.FS, root string, current *layout.Snapshot, now time.Time) error {
 	numbers, err := Numbers(fsys, root)
 	if err != nil || len(numbers) <= keepSnapshots {
@@ -120,11 +120,11 @@ func (r *Retirer) Retire(fsys disk.FS, root string, current *layout.Snapshot, no
 		return err
 	}
 	if err := Complete(fsys, current); err != nil {
-		return fmt.Errorf("look at the snapshot that was committed: %w", err)
+		return fmt.Errorf("check the committed snapshot: %w", err)
 	}
 	// A snapshot is superseded by the commit of the next readable one. One superseded less than
 	// keepAge ago may still be open.
-	var next time.Time // of the commit that superseded it; zero: none did
+	var next time.Time // of the commit that superseded it; zero: none has
 	readable := 0
 	var gone []string
 	for _, n := range slices.Backward(numbers) {
@@ -149,8 +149,8 @@ func (r *Retirer) Retire(fsys disk.FS, root string, current *layout.Snapshot, no
 	return nil
 }
 
-// Remove removes a snapshot. It first removes its name: the remains after a crash must not look
-// like a damaged snapshot.
+// Remove removes a snapshot. It removes the name first, so that the remains after a crash do not
+// look like a damaged snapshot.
 func Remove(fsys disk.FS, dir string) error {
 	away := filepath.Join(filepath.Dir(dir), layout.TempName(filepath.Base(dir), disk.NewID()))
 	if err := fsys.Rename(dir, away); err != nil {
@@ -184,8 +184,8 @@ func NewestComplete(fsys disk.FS, root string) (*layout.Snapshot, error) {
 }
 
 // Retained returns the snapshots of the warehouse at root up to the current one, oldest first; all
-// of them if none is current. Those that disappear meanwhile, or whose manifest is damaged, are
-// left out.
+// of them if none is current. It leaves out snapshots that disappear meanwhile or have a damaged
+// manifest.
 func Retained(root string) ([]*layout.Snapshot, error) {
 	fsys, err := disk.OpenToRead(root)
 	if err != nil {
@@ -202,7 +202,7 @@ func Retained(root string) ([]*layout.Snapshot, error) {
 }
 
 // ListRetained is Retained on a file system. It skips damaged snapshots, and returns the damage of
-// the first one.
+// the first.
 func ListRetained(fsys disk.FS, root string, current *layout.Snapshot) (out []*layout.Snapshot, damage, err error) {
 	numbers, err := Numbers(fsys, root)
 	if err != nil {
@@ -231,12 +231,12 @@ func ListRetained(fsys disk.FS, root string, current *layout.Snapshot) (out []*l
 	return out, damage, nil
 }
 
-// Milestones returns those of all retained snapshots, oldest first, that forget rewrites: a process
-// that follows the service leaves more than a thousand a day, each with a version of the day's calls.
-// It returns the last one of each hour, the last keepSnapshots, and the one that a rollback returns
-// to.
+// Milestones returns the retained snapshots that forget rewrites, oldest first: the last one of
+// each hour, the last keepSnapshots, and the target of a rollback. A process that follows the
+// service leaves more than a thousand snapshots a day, each with its own version of the day's
+// calls.
 func Milestones(all []*layout.Snapshot) (out []*layout.Snapshot) {
-	back, _ := Before(all) // without one there is nothing to keep for it
+	back, _ := Before(all) // without a target, none is kept for it
 	hour := func(s *layout.Snapshot) time.Time { return s.Manifest.CommittedAt.Truncate(time.Hour) }
 	for i, s := range all {
 		if i+keepSnapshots >= len(all) || s == back || !hour(s).Equal(hour(all[i+1])) {
@@ -259,7 +259,7 @@ func (e *NotRetainedError) Error() string {
 	return fmt.Sprintf("snapshot %d does not exist", e.Snapshot)
 }
 
-// DamagedTargetError means that it is impossible to go back to a damaged snapshot.
+// DamagedTargetError means that the target of a rollback is damaged.
 type DamagedTargetError struct {
 	Snapshot int64
 	Intact   []int64 // intact ones, oldest first
@@ -288,7 +288,7 @@ func NumbersOf(snapshots []*layout.Snapshot) (out []int64) {
 	return out
 }
 
-// Before returns the last snapshot that another run than the current one's committed: the default
+// Before returns the last snapshot committed by a different run than the current one: the default
 // target of a rollback.
 func Before(snapshots []*layout.Snapshot) (*layout.Snapshot, error) {
 	current := snapshots[len(snapshots)-1]

@@ -13,8 +13,8 @@ import (
 	"callhouse/internal/sink/table"
 )
 
-// Withheld is a place in a stored object, or in a change of one, where something was withheld. It
-// holds no secret.
+// Withheld is a place, in a stored object or in a change of one, whose value was withheld. It holds
+// no secret.
 type Withheld struct {
 	Resource string // the table of the object
 	Key      string // the object
@@ -24,8 +24,8 @@ type Withheld struct {
 	resource.Place
 }
 
-// Secrets yields every place in the resources and the changes of a snapshot where something was
-// withheld, or where an older callhouse stored a secret.
+// Secrets yields every place in the resources and changes of a snapshot whose value was withheld,
+// or where an older callhouse stored a secret.
 func (r *Reader) Secrets(ctx context.Context) iter.Seq2[Withheld, error] {
 	return func(yield func(Withheld, error) bool) {
 		enough := errors.New("enough")

@@ -10,10 +10,10 @@ import (
 	"callhouse/internal/sink/table"
 )
 
-// Sources reads several periods of a snapshot as if they were one: the days that become a month. A
-// period is opened when its first call may be the next, and closed after its last. Days do not
-// overlap, so only one is open at a time, except those that still have calls without a start, which
-// come last.
+// Sources reads several periods of a snapshot as if they were one, such as the days that become a
+// month. A period is opened when its first call may be next, and closed after its last. Days do not
+// overlap, so only one is open at a time, except for days that still have calls without a start,
+// which come last.
 type Sources struct {
 	r       *Reader
 	Only    *schema.Table  // table whose rows are read; nil: all tables
@@ -76,7 +76,7 @@ func (s *Sources) Next() (*calls.Call, error) {
 	}
 }
 
-// Each visits the calls.
+// Each visits all calls.
 func (s *Sources) Each(visit func(*calls.Call) error) error {
 	for {
 		call, err := s.Next()

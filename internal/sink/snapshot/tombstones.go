@@ -18,7 +18,7 @@ import (
 )
 
 // Tombstone represents a forgotten call: the first half of the HMAC-SHA-256 of its id. Without the
-// key it does not identify the call, and with it only to someone who has the id.
+// key it does not identify the call; with the key, it does so only for someone who has the id.
 type Tombstone [16]byte
 
 func (t Tombstone) String() string { return hex.EncodeToString(t[:]) }
@@ -27,13 +27,13 @@ func (t Tombstone) String() string { return hex.EncodeToString(t[:]) }
 func ParseTombstone(s string) (t Tombstone, err error) {
 	raw, err := hex.DecodeString(s)
 	if err == nil && len(raw) != len(t) {
-		err = fmt.Errorf("%q is no hash of a call id", s)
+		err = fmt.Errorf("%q is not the hash of a call id", s)
 	}
 	copy(t[:], raw)
 	return t, err
 }
 
-// Tombstones are the calls that must not come back. A nil one is empty.
+// Tombstones is the set of calls that must not come back. A nil set is empty.
 type Tombstones struct {
 	key  []byte
 	list []Tombstone // ascending
@@ -53,7 +53,7 @@ func NewTombstones() *Tombstones {
 	return t
 }
 
-// Of returns the tombstone that a call has, or would have.
+// Of returns the tombstone of a call, whether it is in the set or not.
 func (t *Tombstones) Of(id []byte) (out Tombstone) {
 	h, ok := t.macs.Get().(hash.Hash)
 	if !ok {
@@ -67,7 +67,7 @@ func (t *Tombstones) Of(id []byte) (out Tombstone) {
 	return out
 }
 
-// Has reports whether a tombstone is among them.
+// Has reports whether the set contains a tombstone.
 func (t *Tombstones) Has(s Tombstone) bool {
 	_, ok := slices.BinarySearchFunc(t.list, s, func(a, b Tombstone) int { return bytes.Compare(a[:], b[:]) })
 	return ok
@@ -78,7 +78,7 @@ func (t *Tombstones) Forgot(id string) bool {
 	return t != nil && len(t.list) > 0 && t.Has(t.Of([]byte(id)))
 }
 
-// With returns the tombstones with others added.
+// With returns the set with more tombstones added.
 func (t *Tombstones) With(more []Tombstone) *Tombstones {
 	list := append(slices.Clone(t.list), more...)
 	slices.SortFunc(list, func(a, b Tombstone) int { return bytes.Compare(a[:], b[:]) })

@@ -9,14 +9,14 @@ import (
 )
 
 // Limits of a batch, in calls and in bytes: small enough that the rows of all batches are still in
-// a processor's cache when they are written.
+// the processor's cache when they are written.
 const (
 	batchCalls = 12
 	batchBytes = 1 << 20
 	batches    = 3
-	// Larger memory of a slot is not kept.
+	// A slot's memory beyond this size is not kept.
 	slotBytes = 1 << 20
-	rowBytes  = 768 // of a row of a list, estimated
+	rowBytes  = 768 // estimated size of a row of a list
 )
 
 // Feed divides the work on a period between two goroutines: one reads and merges its calls, and
@@ -27,18 +27,18 @@ type Feed struct {
 	free    chan *batch
 	full    chan *batch
 	done    chan struct{}
-	err     error // of the writing side; set when failed is set or done is closed
+	err     error // the writing side's error; set when failed is set or done is closed
 	failed  atomic.Bool
 }
 
-// Slot is memory to decode a record into.
+// Slot is memory into which a record is decoded.
 type Slot struct {
 	Call calls.Call
 	Dec  calls.Decoder
 	Body []byte // of a dump's record
 }
 
-// errWriter means that the writing side failed; its own error has the reason.
+// errWriter means that the writing side failed. Its own error has the reason.
 var errWriter = errors.New("the calls could not be written")
 
 // batch is a sequence of calls, and their memory.
@@ -49,7 +49,7 @@ type batch struct {
 	bytes int
 }
 
-// batchPool has batches for the next period.
+// batchPool holds batches for the next period.
 var batchPool = sync.Pool{New: func() any { return new(batch) }}
 
 func takeBatch() *batch {
@@ -57,13 +57,13 @@ func takeBatch() *batch {
 	return b
 }
 
-// queued is a call to be written.
+// queued is a call waiting to be written.
 type queued struct {
 	call *calls.Call
 	copy bool // its rows are unchanged
 }
 
-// NewFeed returns a feed into w.
+// NewFeed returns a feed that writes to w.
 func NewFeed(w *PeriodWriter) *Feed {
 	f := &Feed{w: w, free: make(chan *batch, batches), full: make(chan *batch, batches), done: make(chan struct{})}
 	for range batches - 1 {
@@ -74,7 +74,7 @@ func NewFeed(w *PeriodWriter) *Feed {
 	return f
 }
 
-// drain writes the batches; after a failure it only discards them.
+// drain writes the batches. After a failure it only discards them.
 func (f *Feed) drain() {
 	defer close(f.done)
 	for b := range f.full {
@@ -158,7 +158,8 @@ func (f *Feed) Close() error {
 	return f.err
 }
 
-// reset empties a batch. Its references would keep journal frames and pages of files in memory.
+// reset empties a batch, because its references would keep journal frames and pages of files in
+// memory.
 func (b *batch) reset() {
 	for i, s := range b.slots[:b.used] {
 		s.Call.Release()

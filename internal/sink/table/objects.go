@@ -18,22 +18,22 @@ type Objects struct {
 	rows    *Reader
 	lists   []list // as of.Lists
 	Current bool   // the rows may be copied unchanged
-	// Stray reports whether a row that does not belong to an object, or to none if that is nil, is
-	// skipped. Otherwise, and with a nil Stray, it waits for the next object.
+	// Stray reports whether to skip a row that does not belong to the object of (nil: to any
+	// object). If it returns false or is nil, the row waits for the next object.
 	Stray func(list int, row parquet.Row, of *schema.Object) bool
 }
 
 // list reads the rows of one list, object by object.
 type list struct {
 	*Reader             // nil: there is no such file
-	row     parquet.Row // read, not yet taken
+	row     parquet.Row // read, but not yet taken
 	keys    [][2]int    // its columns that repeat the object's key, and the corresponding columns of the object
 }
 
 // OpenObjects opens the files of a resource; nil if there are none. isKey reports whether a column
 // identifies an object. open opens the file of a table, or returns nil. only is the one table whose
-// rows are read, with only the columns of the objects that it repeats; nil: all tables. Recordings
-// are read with calls, too: which of them are due follows from both.
+// rows are read; of the objects, only the columns that it repeats are read. nil: all tables.
+// Recordings are read together with calls, since both determine which are due.
 func OpenObjects(of *schema.Resource, isKey func(column int) bool, only *schema.Table,
 	open func(*schema.Table) (*Reader, error)) (_ *Objects, err error) {
 	o := &Objects{of: of, lists: make([]list, len(of.Lists))}
@@ -65,7 +65,7 @@ func OpenObjects(of *schema.Resource, isKey func(column int) bool, only *schema.
 	return o, nil
 }
 
-// parentsOf returns the columns that the rows of a list repeat; the first one is the id.
+// parentsOf returns the columns that the rows of a list repeat, beginning with the id.
 func parentsOf(list *schema.Table) []string {
 	var names []string
 	for _, c := range list.Columns {
@@ -129,12 +129,12 @@ func (o *Objects) each(of *schema.Object, visit func(list int, row parquet.Row) 
 	return nil
 }
 
-// Done returns an error if rows belong to no object: the files are then in a wrong order, and
-// rewriting them would lose rows.
+// Done returns an error if some rows belong to no object: the files are then in the wrong order,
+// and rewriting them would lose rows.
 func (o *Objects) Done() error {
 	for _, l := range o.lists {
 		if l.row != nil {
-			return &disk.DamageError{Path: l.Path, What: "it holds a row whose owner is not where it should be"}
+			return &disk.DamageError{Path: l.Path, What: "it has a row without its object, or out of order"}
 		}
 	}
 	return nil

@@ -13,11 +13,12 @@ import (
 // Period reads the calls of one period with their turns and items.
 type Period struct {
 	*Objects
-	last *calls.Call // the one whose lists were not taken yet
+	last *calls.Call // the call whose lists were not taken yet
 }
 
-// OpenPeriod opens the files of a period; nil if there are none. See OpenObjects for the rest. With
-// only recordings, calls have also the columns that show whether one is due.
+// OpenPeriod opens the files of a period; nil if there are none. See OpenObjects for the
+// parameters. If only is Recordings, calls also have the columns that show whether a recording is
+// due.
 func OpenPeriod(only *schema.Table, open func(*schema.Table) (*Reader, error)) (*Period, error) {
 	o, err := OpenObjects(schema.CallResource, func(column int) bool { return column == 0 }, only, open)
 	if o == nil {
@@ -29,11 +30,10 @@ func OpenPeriod(only *schema.Table, open func(*schema.Table) (*Reader, error)) (
 	return &Period{Objects: o}, err
 }
 
-// callPool has calls whose memory is reused.
+// callPool holds calls whose memory is reused.
 var callPool = sync.Pool{New: func() any { return new(calls.Call) }}
 
-// Next returns the next call, without its lists, or nil at the end. Lists that were not taken are
-// skipped.
+// Next returns the next call, without its lists, or nil at the end. Lists not taken are skipped.
 func (p *Period) Next() (*calls.Call, error) {
 	if p.last != nil {
 		if err := p.each(&p.last.Object, skip); err != nil {
@@ -51,7 +51,7 @@ func (p *Period) Next() (*calls.Call, error) {
 
 func skip(int, parquet.Row) error { return nil }
 
-// Read reads the next call with its lists into memory that is reused, and returns false if there is
+// Read reads the next call with its lists, reusing the memory of to, and returns false if there is
 // none.
 func (p *Period) Read(to *calls.Call) (bool, error) {
 	row, err := p.rows.Next()
@@ -80,17 +80,16 @@ func (p *Period) Each(visit func(*calls.Call) error) error {
 	}
 }
 
-// Take reads the turns and items of the call that Next returned last into it.
+// Take reads the turns and items of the call last returned by Next.
 func (p *Period) Take(call *calls.Call) error {
 	p.last = nil
 	return p.Objects.Take(&call.Object)
 }
 
-// Upgrade converts a call from an older file to the current tables: values that are in extra, since
-// there was no column for them, move into their column. It needs no request: extra holds the values
-// as they were sent, so the call's JSON is rebuilt and decoded again. If the result does not
-// reproduce exactly the same JSON, the call stays unchanged: nothing is lost, the values only stay
-// in extra.
+// Upgrade converts a call from an older file to the current tables: values in extra move to their
+// columns, if these exist by now. It needs no request, since extra holds the values as sent: the
+// call's JSON is rebuilt and decoded again. If the result does not reproduce exactly the same JSON,
+// the call stays unchanged; nothing is lost, the values just stay in extra.
 func Upgrade(dec *calls.Decoder, call *calls.Call) *calls.Call {
 	if !call.HasExtra() && call.Lacks == nil {
 		return call

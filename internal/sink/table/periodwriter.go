@@ -13,20 +13,20 @@ import (
 // PeriodWriter writes the files of one period.
 type PeriodWriter struct {
 	Files                 // of schema.CallTables, and of tallies
-	tools  calls.ToolRows // of the call that is written
+	tools  calls.ToolRows // of the call being written
 	counts *calls.Tallies // nil: the period has too few calls
-	Only   *schema.Table  // the table whose rows write writes, with what follows from them; nil: all tables
+	Only   *schema.Table  // the only table, with those derived from it, whose rows write writes; nil: all tables
 	// Tell sets the columns derived from the numbers of a call whose rows are not copied; nil:
 	// none.
 	Tell func(*calls.Call)
 }
 
-// fewCalls is how many calls a day may have without tallies: to read those takes as long as the calls
-// themselves.
+// fewCalls is the maximum number of calls of a day without tallies: with so few calls, reading
+// tallies takes as long as reading the calls.
 const fewCalls = 8192
 
-// NewPeriodWriter returns the writer of a period into a folder. country is the region of its calls'
-// national telephone numbers, and atMost how many calls there may be.
+// NewPeriodWriter returns the writer of a period in a folder. country is the region of its calls'
+// national telephone numbers, and atMost an upper bound of the number of its calls.
 func NewPeriodWriter(in Folder, period, country string, atMost int64) *PeriodWriter {
 	w := &PeriodWriter{Files: NewFiles(in, period, schema.CallTables...)}
 	w.Files[0].info.Country = country
@@ -42,7 +42,7 @@ func NewPeriodWriter(in Folder, period, country string, atMost int64) *PeriodWri
 	return w
 }
 
-// CountCall counts a call in the manifest's figures of a file of calls.
+// CountCall adds a call to the manifest's figures for a file of calls.
 func CountCall(info *layout.File, call *calls.Call) {
 	Span(info, call.StartAt())
 	if info.Undated == nil {
@@ -109,7 +109,7 @@ func countUnarchived(info *layout.File, call *calls.Call) {
 	}
 }
 
-// CountRecording counts the recording of a call in the manifest's figures of a file of recordings.
+// CountRecording adds a call's recording to the manifest's figures for a file of recordings.
 func CountRecording(info *layout.File, call *calls.Call) {
 	r, ok := call.Recording()
 	if !ok {
@@ -197,7 +197,7 @@ func (w *PeriodWriter) failed() error {
 	return nil
 }
 
-// Close makes the files durable and returns their entries of the manifest.
+// Close makes the files durable and returns their manifest entries.
 func (w *PeriodWriter) Close() ([]layout.File, error) {
 	if w.counts == nil {
 		return w.Files.Close()

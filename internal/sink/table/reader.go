@@ -1,4 +1,4 @@
-// Package table reads and writes the Parquet files of a snapshot: one file, or the files of a
+// Package table reads and writes the Parquet files of a snapshot: single files, or the files of a
 // period together. It does not depend on snapshots.
 package table
 
@@ -23,7 +23,7 @@ import (
 	"callhouse/internal/sink/disk"
 )
 
-// ReadAhead is how many rows a Reader decodes at a time.
+// ReadAhead is the number of rows that a Reader decodes at a time.
 const ReadAhead = 64
 
 // Reader streams the rows of one data file in their order.
@@ -32,14 +32,14 @@ type Reader struct {
 	table  *schema.Table
 	Groups []parquet.RowGroup
 	rows   parquet.RowReadSeekCloser
-	left   int64 // rows of the group that rows has not returned yet
+	left   int64 // rows of the row group that rows has not returned yet
 	Row    *columnar.RowReader
-	picked []int // the columns that are read; nil: all
+	picked []int // the columns to read; nil: all
 	// Current means that the file has exactly the current columns, so that its rows may be copied
 	// unchanged.
 	Current bool
 	// Unfetched means that rows of turns or items have 1970 as their fetch time: compaction by an
-	// earlier version wrote that instead of their call's.
+	// earlier version wrote that instead of the call's fetch time.
 	Unfetched bool
 	Unknown   []string // columns that this program does not know
 	Version   int      // the file's format version; 0: none
@@ -49,7 +49,7 @@ type Reader struct {
 	Path      string
 }
 
-// Open opens a data file. It refuses a file of a later format.
+// Open opens a data file. It returns an error for a file of a later format.
 func Open(fsys disk.FS, path string, table *schema.Table) (*Reader, error) {
 	f, err := fsys.Open(path)
 	if err != nil {
@@ -125,8 +125,8 @@ func typeName(t parquet.Type) string {
 	}
 }
 
-// Pick limits the result of Next to these columns of the file, in this order, call_id first. No
-// page of the other columns is read or kept in memory.
+// Pick limits the result of Next to these columns of the file, in this order, call_id first. Pages
+// of the other columns are neither read nor kept in memory.
 func (t *Reader) Pick(names ...string) {
 	t.picked = make([]int, 0, len(names))
 	for _, name := range names {
@@ -160,7 +160,7 @@ func (t *Reader) Next() (parquet.Row, error) {
 			}
 			t.rows, t.left, t.Groups = t.open(t.Groups[0]), t.Groups[0].NumRows(), t.Groups[1:]
 		}
-		// For each row beyond the last one, ReadRows would look for another page of every column.
+		// For every row beyond the last one, ReadRows would look for another page in every column.
 		n, err := t.rows.ReadRows(t.buf[:min(t.left, ReadAhead)])
 		t.at, t.n, t.left = 0, n, t.left-int64(n)
 		if err != nil && !errors.Is(err, io.EOF) {
@@ -334,17 +334,17 @@ func ByName(name string) *schema.Table {
 	return nil
 }
 
-// IDs are calls to look for in the filters of many row groups.
+// IDs is a set of calls to look for in the filters of many row groups.
 type IDs struct {
 	hashes []uint64
-	room   []byte // for a filter
+	room   []byte // memory for a filter
 }
 
 // Add adds a call.
 func (s *IDs) Add(id string) { s.hashes = append(s.hashes, bloom.XXH64{}.Sum64([]byte(id))) }
 
 // Each visits columns of a file, row by row, in the row groups that may hold one of the calls; nil
-// IDs: in all of them. prove is called before rows are read.
+// IDs: in all row groups. prove is called before rows are read.
 func (s *IDs) Each(t *Reader, columns []string, prove func() error, visit func(row []parquet.Value)) error {
 	for _, g := range t.Groups {
 		if s != nil {
@@ -365,8 +365,8 @@ func (s *IDs) Each(t *Reader, columns []string, prove func() error, visit func(r
 	return nil
 }
 
-// MayBeIn checks the filter of a row group, read at once, for any of the calls. It returns true if
-// there is no filter.
+// MayBeIn checks the filter of a row group, which it reads at once, for any of the calls. It
+// returns true if there is no filter.
 func (s *IDs) MayBeIn(t *Reader, g parquet.RowGroup) (bool, error) {
 	filter := g.ColumnChunks()[t.Column("call_id")].BloomFilter()
 	if filter == nil {

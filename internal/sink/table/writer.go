@@ -24,28 +24,30 @@ import (
 const (
 	RowGroupRows  = 122_880
 	rowGroupBytes = 32 << 20
-	// PageBytes is the size of an encoded page of a column; a writer holds one for each column. An
-	// import, which may use more memory, has larger pages, which takes 8 % less on the disk.
+	// PageBytes is the size at which a column's page is encoded. A writer holds one page per
+	// column. An import may use more memory and has larger pages, which take 8 % less space on the
+	// disk.
 	PageBytes       = 512 << 10
 	ImportPageBytes = 2 << 20
-	// filterBits is the size of a call's entry in the filter of call_id. One id in some hundred
-	// thousand is a false positive, so a commit reads hardly any files that do not hold a night's
-	// new calls; look-ups gain as well.
+	// filterBits is the number of bits per call in the filter of call_id. One id in some hundred
+	// thousand is a false positive, so a commit reads hardly any files without the night's new
+	// calls. Look-ups benefit as well.
 	filterBits = 40
 )
 
-// Folder is the place where the data files of a snapshot are made, by their paths inside it.
+// Folder is where the data files of a snapshot are made, by their paths inside it.
 type Folder interface {
 	Create(path string) (disk.File, error)
 	Remove(path string) error
-	// PageBytes returns the page size of their columns.
+	// PageBytes returns the page size of the files' columns.
 	PageBytes() int
-	// Memory returns the memory for rows that its writers share.
+	// Memory returns the memory for rows, which the writers share.
 	Memory() *Memory
 }
 
-// Memory has writers of rows for the next files of their tables. It belongs to one snapshot: a sync.Pool
-// would lose them to garbage collection, and their pages would grow anew.
+// Memory keeps row writers for reuse by the next files of their tables. It belongs to one snapshot:
+// a sync.Pool would lose the writers to garbage collection, and their pages would have to grow
+// again.
 type Memory struct {
 	mu    sync.Mutex
 	spare map[*schema.Table][]*columnar.Writer
@@ -75,7 +77,7 @@ func (m *Memory) give(t *schema.Table, w *columnar.Writer) {
 type Writer struct {
 	in    Folder
 	table *schema.Table
-	info  layout.File // Table, Period and Path are set; the rest follows from the rows
+	info  layout.File // Table, Period and Path are set; the rest is derived from the rows
 
 	file disk.File
 	hash hash.Hash
@@ -83,7 +85,7 @@ type Writer struct {
 	held int64 // rows in the open row group
 }
 
-// NewWriter returns the writer of a table of a period into a folder.
+// NewWriter returns a writer, in a folder, of a table's file for a period.
 func NewWriter(in Folder, table *schema.Table, period string) *Writer {
 	path := layout.RunsFile
 	if table != &schema.Runs {
@@ -92,8 +94,8 @@ func NewWriter(in Folder, table *schema.Table, period string) *Writer {
 	return &Writer{in: in, table: table, info: layout.File{Table: table.Name, Format: layout.FormatVersion, Period: period, Path: path}}
 }
 
-// Write implements io.Writer for the Parquet writer: to the file, the checksum
-// and the count.
+// Write implements io.Writer for the Parquet writer: it writes to the file, the checksum and the
+// count.
 func (t *Writer) Write(p []byte) (int, error) {
 	n, err := t.file.Write(p)
 	t.hash.Write(p[:n])
@@ -124,8 +126,8 @@ func newRows(t *schema.Table) *columnar.Writer {
 	return columnar.NewWriter(t, form)
 }
 
-// unbounded are the columns without minimum and maximum of their row groups, only of their pages:
-// long texts, and decimals of calls, which readers compare as if none were negative.
+// unbounded are the columns whose row groups have no minimum and maximum, only their pages: long
+// texts, and decimals of calls, which readers compare as if none were negative.
 var unbounded = []string{"total_cost", "credits_used", "billed_seconds", "timed_cost", "summary", "evaluation", "metadata",
 	"dynamic_variables", "recording_url", "extra", "content", "tool_call_id", "arguments", "result", "value"}
 
@@ -163,7 +165,7 @@ func (t *Writer) closeGroup() error {
 	return nil
 }
 
-// Close makes the file durable and returns its entry of the manifest, or nil if it has no rows.
+// Close makes the file durable and returns its manifest entry, or nil if it has no rows.
 func (t *Writer) Close() (*layout.File, error) {
 	if t.rows == nil {
 		return nil, nil
@@ -180,7 +182,7 @@ func (t *Writer) Close() (*layout.File, error) {
 	return &t.info, nil
 }
 
-// Discard removes the file, which has nothing new.
+// Discard removes the file, which has no new data.
 func (t *Writer) Discard() error {
 	if t.rows == nil {
 		return nil
@@ -191,7 +193,7 @@ func (t *Writer) Discard() error {
 // Files writes the data files of one part of a snapshot.
 type Files []*Writer
 
-// NewFiles returns the writers of tables of a period, or without one, into a folder.
+// NewFiles returns writers, in a folder, of tables' files for a period; an empty period means none.
 func NewFiles(in Folder, period string, tables ...*schema.Table) (fs Files) {
 	for _, t := range tables {
 		fs = append(fs, NewWriter(in, t, period))
@@ -206,7 +208,7 @@ func (fs Files) Add(t *schema.Table, row parquet.Row) error {
 			return f.Add(row)
 		}
 	}
-	return fmt.Errorf("write %s: it is no table of this part", t.Name)
+	return fmt.Errorf("write %s: it is not a table of this part", t.Name)
 }
 
 // Write writes an object with all its rows.
@@ -219,7 +221,7 @@ func (fs Files) Write(o *schema.Object) error {
 	return nil
 }
 
-// Close makes the files durable and returns their entries of the manifest.
+// Close makes the files durable and returns their manifest entries.
 func (fs Files) Close() (out []layout.File, err error) {
 	for _, f := range fs {
 		info, ferr := f.Close()

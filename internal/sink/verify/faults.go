@@ -11,19 +11,19 @@ import (
 	"callhouse/internal/sink/snapshot"
 )
 
-// lost are the kinds of problems of a file that does not hold the data written to it.
+// lost are the kinds of problems that mean that a file does not hold the data written to it.
 var lost = map[string]bool{"missing": true, "size": true, "checksum": true, "unreadable": true}
 
-// Lost reports whether the problem's file does not hold the data written to it, so that nothing in
-// it can be trusted.
+// Lost reports whether the problem means that its file does not hold the data written to it, so
+// that nothing in it can be trusted.
 func (p Problem) Lost() bool { return lost[p.Kind] }
 
-// damage reports whether the problem is a fault of a snapshot's files, and not of their correct
-// content, or of the key beside them.
+// damage reports whether the problem is a fault of a snapshot's files, rather than a secret in
+// intact files or a fault of the mask key.
 func (p Problem) damage() bool { return p.Kind != Secret && p.Kind != MaskKeyProblem }
 
-// inside splits the path of a problem into the folder of a snapshot, and the file in it; "" is the
-// manifest, or the snapshot as a whole. A path outside of snapshots has no folder.
+// inside splits the path of a problem into the folder of a snapshot and the file in it; "" means
+// the manifest, or the snapshot as a whole. A path outside the snapshots has no folder.
 func inside(path string) (folder, file string) {
 	rest, ok := strings.CutPrefix(path, layout.SnapshotsName+"/")
 	if !ok {
@@ -35,9 +35,9 @@ func inside(path string) (folder, file string) {
 	return folder, file
 }
 
-// Faults verifies one snapshot, and returns the problems by the paths of its files inside the
-// snapshot; those of the manifest and of the snapshot as a whole under "". Of many problems of a
-// kind in one file, only some are named.
+// Faults verifies one snapshot, and returns the problems by path inside the snapshot. Problems of
+// the manifest and of the snapshot as a whole are under "". If a file has many problems of a kind,
+// only some are listed.
 func Faults(ctx context.Context, fsys disk.FS, s *layout.Snapshot, forgotten *snapshot.Tombstones,
 	progress func(int64)) (map[string][]Problem, error) {
 	v := &verifier{opts: Options{Root: s.Root(), FS: fsys}, seen: newSeenFiles(), tombstones: forgotten, progress: progress}
@@ -55,8 +55,8 @@ func Faults(ctx context.Context, fsys disk.FS, s *layout.Snapshot, forgotten *sn
 	return out, nil
 }
 
-// damaged returns the numbers of the snapshots that have a problem. A file that several share is
-// read once, in the first of them, and is damaged in all.
+// damaged returns the numbers of the snapshots that have a problem. A shared file is read once, in
+// the first of its snapshots, and is damaged in all.
 func (v *verifier) damaged(snapshots []*layout.Snapshot) (out []int64) {
 	folders, files := map[string]bool{}, map[string]bool{}
 	for key := range v.bad.alike {
@@ -65,7 +65,7 @@ func (v *verifier) damaged(snapshots []*layout.Snapshot) (out []int64) {
 		}
 		if folder, file := inside(key[1]); folder != "" {
 			folders[folder] = true
-			files[file] = file != "" && file != layout.RunsFile // each snapshot has its own
+			files[file] = file != "" && file != layout.RunsFile // each snapshot has its own manifest and runs
 		}
 	}
 	for _, s := range snapshots {

@@ -21,10 +21,10 @@ import (
 	"callhouse/internal/sink/table"
 )
 
-// seenFiles remembers the files that were read, so that shared ones are read once.
+// seenFiles remembers the files already read, so that shared files are read once.
 type seenFiles struct {
 	mu    sync.Mutex
-	info  map[string]fs.FileInfo  // by path inside of a snapshot
+	info  map[string]fs.FileInfo  // by path inside a snapshot
 	said  map[string]*layout.File // its entry in a manifest
 	ids   map[string][]uint64     // hashes of the call ids, by path of a file of calls
 	files int
@@ -58,8 +58,8 @@ func (s *seenFiles) keepIDs(path string, ids []uint64) {
 	s.ids[path] = ids
 }
 
-// file verifies one file as a whole: that it exists, its size, its checksum. fresh reports that it
-// was not read before, sound that its rows can be read.
+// file verifies one file as a whole: its existence, its size, its checksum. fresh reports whether
+// it was not read before, sound whether its rows can be read.
 func (v *verifier) file(ctx context.Context, s *layout.Snapshot, f *layout.File) (fresh, sound bool, err error) {
 	at := v.rel(s.Path(f))
 	file, err := v.opts.FS.Open(s.Path(f))
@@ -116,8 +116,8 @@ func (r *untilDone) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// manifest verifies a manifest by itself. Its reader has already checked that it does not
-// contradict itself ([layout.Manifest.Contradictions]).
+// manifest verifies a manifest by itself. Reading it already checked that it does not contradict
+// itself ([layout.Manifest.Contradictions]).
 func (v *verifier) manifest(s *layout.Snapshot) {
 	m := s.Manifest
 	at := v.rel(filepath.Join(s.Dir, layout.ManifestName))
@@ -132,7 +132,7 @@ func (v *verifier) manifest(s *layout.Snapshot) {
 			v.report.Notes = append(v.report.Notes, fmt.Sprintf(
 				"%s is a table of a newer version: only the checksum of its file was checked", f.Table))
 		case f.Rows == 0 && f.Table != schema.Runs.Name:
-			v.bad.Add("manifest", at, "%s: it is said to have no rows", f.Path)
+			v.bad.Add("manifest", at, "%s: it has no rows according to the manifest", f.Path)
 		}
 		if periods[f.Table] == nil {
 			periods[f.Table] = map[string]bool{}
@@ -156,7 +156,7 @@ func (v *verifier) manifest(s *layout.Snapshot) {
 	}
 }
 
-// periodsFit verifies that no call can be in two files, and none in a place that is never searched
+// periodsFit verifies that no call can be in two files, and none in a file that is never searched
 // for it.
 func (v *verifier) periodsFit(at string, periods map[string]map[string]bool) {
 	calls := periods[schema.Calls.Name]
@@ -191,7 +191,7 @@ func (v *verifier) unreferenced(s *layout.Snapshot) {
 	walk = func(rel string) {
 		entries, err := v.opts.FS.ReadDir(filepath.Join(s.Dir, filepath.FromSlash(rel)))
 		if err != nil {
-			return // a missing file is found elsewhere
+			return // another check reports missing files
 		}
 		for _, e := range entries {
 			name := path.Join(rel, e.Name())

@@ -11,11 +11,11 @@ import (
 	"callhouse/internal/wire/mask"
 )
 
-// withoutKey is the consequence of a missing key: no new value can be masked as before.
+// withoutKey describes the consequence of a missing key: new values cannot be masked as before.
 const withoutKey = "without it the next run fails, since equal values would get different hashes"
 
-// maskKey verifies that the key of the masks exists. was is its entry in the manifest; nil: nothing
-// was ever masked.
+// maskKey verifies that the mask key exists. was is its entry in the manifest; nil: nothing was
+// ever masked.
 func (v *verifier) maskKey(was *layout.Mask) {
 	if was == nil {
 		return

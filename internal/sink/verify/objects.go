@@ -66,8 +66,8 @@ func (v *verifier) cells(c *tableCheck) error {
 	})
 }
 
-// objects verifies the objects of a resource: their order, and that they reproduce the JSON that
-// was sent.
+// objects verifies the objects of a resource: their order, and that they reproduce the original
+// JSON.
 func (v *verifier) objects(s *layout.Snapshot, of *resource.Resource, at string) error {
 	var dec wire.Decoder
 	var found secrets
@@ -77,9 +77,9 @@ func (v *verifier) objects(s *layout.Snapshot, of *resource.Resource, at string)
 		switch {
 		case first || key > last:
 		case key == last:
-			v.bad.Add("twice", at, "%s stands there twice", key)
+			v.bad.Add("twice", at, "%s is in it twice", key)
 		default:
-			v.bad.Add("order", at, "%s stands behind %s", key, last)
+			v.bad.Add("order", at, "%s comes after %s", key, last)
 		}
 		last, first = key, false
 		_, places := of.Withhold(o)
@@ -141,7 +141,7 @@ func (s *secrets) look(key string, places []resource.Place) {
 	}
 }
 
-// report makes one problem of all of them. It does not repeat the secrets.
+// report makes one problem of all secrets, without repeating them.
 func (s *secrets) report(bad *Problems, at string) {
 	if s.count > 0 {
 		bad.Add(Secret, at, "%d secrets in %d rows are stored in clear, the first in %s", s.count, s.rows, s.first)

@@ -62,7 +62,7 @@ func (v *verifier) openCheck(s *layout.Snapshot, f *layout.File) (*tableCheck, e
 	}
 	c := &tableCheck{r: r, listed: f, at: v.rel(s.Path(f)), key: r.Column("start_at")}
 	if of != &schema.Calls {
-		c.key = r.Column("call_start_at") // tallies have none
+		c.key = r.Column("call_start_at") // tallies have no such column
 	}
 	if f.Format > 0 && f.Format != r.Version {
 		v.bad.Add("version", c.at, "it has format version %d, the manifest says %d", r.Version, f.Format)
@@ -93,7 +93,7 @@ func (v *verifier) columns(s *layout.Snapshot, c *tableCheck) {
 	}
 	for _, name := range c.r.Unknown {
 		if !later[name] {
-			v.bad.Add("columns", c.at, "its column %s is none that the manifest knows", name)
+			v.bad.Add("columns", c.at, "its column %s is not in the manifest", name)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func (c *tableCheck) start(row parquet.Row) schema.Opt[int64] {
 	return c.r.Instant(c.key, row[c.key])
 }
 
-// rows verifies the rows of a period or of a resource, all tables together.
+// rows verifies the rows of a period or a resource, all its tables together.
 func (v *verifier) rows(ctx context.Context, s *layout.Snapshot, files []*layout.File) (err error) {
 	checks := map[string]*tableCheck{}
 	defer func() {
@@ -133,7 +133,7 @@ func (v *verifier) rows(ctx context.Context, s *layout.Snapshot, files []*layout
 	}
 	if files[0].Period == "" {
 		err = v.whole(s, checks[files[0].Table], checks)
-	} else if checks[schema.Calls.Name] != nil { // otherwise the manifest's check reported it
+	} else if checks[schema.Calls.Name] != nil { // otherwise the check of the manifest reported it
 		err = newPeriodCheck(v, checks).run(ctx)
 	} else {
 		return nil
@@ -169,7 +169,7 @@ func (p *periodCheck) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	call, last := new(calls.Call), new(calls.Call) // last has no row before the first one
+	call, last := new(calls.Call), new(calls.Call) // last is empty before the first row
 	in.Stray = func(list int, row parquet.Row, of *schema.Object) bool {
 		c := p.files[schema.CallResource.Lists[list].Name]
 		id := string(row[c.r.Column("call_id")].ByteArray())
@@ -213,14 +213,14 @@ func (p *periodCheck) run(ctx context.Context) error {
 func (p *periodCheck) order(last, call *calls.Call) {
 	switch order := table.CompareKey(last.StartAt(), string(last.ID()), call.StartAt(), string(call.ID())); {
 	case order == 0:
-		p.v.bad.Add("twice", p.calls.at, "call %s stands there twice", call.ID())
+		p.v.bad.Add("twice", p.calls.at, "call %s is in it twice", call.ID())
 	case order > 0:
-		p.v.bad.Add("order", p.calls.at, "call %s stands behind %s", call.ID(), last.ID())
+		p.v.bad.Add("order", p.calls.at, "call %s comes after %s", call.ID(), last.ID())
 	}
 }
 
-// blankVersion is the lowest format version whose user_turns ignore turns of any white space:
-// earlier ones only recognised ASCII white space.
+// blankVersion is the lowest format version whose user_turns ignore turns with only white space of
+// any kind. Earlier versions recognised only ASCII white space.
 const blankVersion = 3
 
 // call verifies one call, with its turns and items.
@@ -271,7 +271,7 @@ var kinds = []string{"turn", "item", "recording"}
 func (p *periodCheck) list(i int, call *calls.Call) {
 	of := schema.CallResource.Lists[i]
 	started, fetched := of.Column("call_start_at"), of.Column("fetched_at")
-	c := p.files[of.Name] // nil: there is no such file, and no row
+	c := p.files[of.Name] // nil: there is no such file, and no rows
 	bad := func(kind, format string, args ...any) { p.v.bad.Add(kind, c.at, format, args...) }
 	for n := range call.Lists[i].Len() {
 		row := call.Lists[i].At(n)
@@ -285,7 +285,7 @@ func (p *periodCheck) list(i int, call *calls.Call) {
 			p.recording(c, call, n)
 			continue
 		}
-		// A null was written by an earlier version.
+		// An earlier version wrote a null.
 		if at := schema.MillisOf(row[fetched]); at.OK && at.V != call.FetchedAt() && (at.V != 0 || !c.r.Unfetched) {
 			bad("reference", "a %s of call %s says that it was fetched at %d, not %d", kinds[i], call.ID(), at.V, call.FetchedAt())
 		}

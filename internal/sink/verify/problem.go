@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// MaskKeyProblem is the kind of a problem with the key of the masks. It damages no snapshot, and no
+// MaskKeyProblem is the kind of a problem with the mask key. It damages no snapshot, and no
 // snapshot can replace the key.
 const MaskKeyProblem = "mask_key"
 
@@ -20,12 +20,12 @@ type Problem struct {
 
 func (p Problem) String() string { return fmt.Sprintf("%s: %s", p.Path, p.What) }
 
-// Secret is the kind of a problem that is not damage: secrets that an older callhouse stored in
+// Secret is the kind of a problem that is not damage: secrets that an older callhouse stored in the
 // clear.
 const Secret = "secret"
 
-// Limits on the problems that a report names: in all, and of one kind in one file. The others are
-// counted.
+// Limits on the problems listed in a report: in total, and of one kind in one file. The rest are
+// only counted.
 const (
 	namedProblems = 100
 	namedAlike    = 3
@@ -53,7 +53,7 @@ func (p *Problems) Add(kind, path, format string, args ...any) {
 	}
 }
 
-// List returns the problems to name, in the order of their places.
+// List returns the problems to list, in the order of their places.
 func (p *Problems) List() []Problem {
 	slices.SortStableFunc(p.named, func(a, b Problem) int { return cmp.Compare(a.Path, b.Path) })
 	return p.named[:min(len(p.named), namedProblems)]

@@ -21,11 +21,11 @@ import (
 	"callhouse/internal/sink/table"
 )
 
-// identity are the fields of a [layout.File] that identify the file. All others are figures,
-// counted from its rows.
+// identity are the fields of a [layout.File] that identify the file. All others are figures counted
+// from its rows.
 var identity = []string{"Table", "Format", "Path", "Period", "Rows", "Bytes", "SHA256", "Country", "Counted"}
 
-// differ describes the figures that differ from those counted from the rows; empty if they agree.
+// differ describes the figures that differ from those counted from the rows; empty if they match.
 func differ(listed, counted *layout.File) string {
 	said, is := reflect.ValueOf(tolerated(*listed, counted)), reflect.ValueOf(*counted)
 	var out []string
@@ -40,9 +40,9 @@ func differ(listed, counted *layout.File) string {
 	return strings.Join(out, ", ")
 }
 
-// tolerated replaces the figures that earlier versions counted by other rules, if that is harmless.
+// tolerated replaces harmless differences in figures that earlier versions counted by other rules.
 func tolerated(listed layout.File, counted *layout.File) layout.File {
-	// A file whose next expiry is too early is only read again too early.
+	// If a file's next expiry is too early, the file is only read again too early.
 	if a, b := listed.NextExpiry, counted.NextExpiry; a != nil && b != nil && *a < *b {
 		listed.NextExpiry = b
 	}
@@ -74,8 +74,8 @@ func figure(v reflect.Value) string {
 	return fmt.Sprint(v.Elem().Interface())
 }
 
-// unique verifies that no call is in two places of a snapshot. Files are compared by hashes of 8
-// bytes per call; if two hashes are equal, the ids themselves are read.
+// unique verifies that no call is in two places of a snapshot. It compares files by 8-byte hashes
+// of their calls, and reads the ids themselves only if two hashes are equal.
 func (v *verifier) unique(s *layout.Snapshot) error {
 	var all []uint64
 	files := s.Manifest.FilesOf(schema.Calls.Name)
@@ -107,7 +107,7 @@ func (v *verifier) unique(s *layout.Snapshot) error {
 			id := values[0].ByteArray()
 			if again[hashes[row]] {
 				if first, ok := where[string(id)]; ok && first != f.Path {
-					v.bad.Add("twice", v.rel(s.Path(f)), "call %s stands in %s as well", id, first)
+					v.bad.Add("twice", v.rel(s.Path(f)), "call %s is also in %s", id, first)
 				}
 				where[string(id)] = f.Path
 			}
@@ -154,7 +154,7 @@ func (v *verifier) runs(s *layout.Snapshot, f *layout.File) error {
 			v.bad.Add("runs", at, "%q is no run id", r.ID)
 		}
 		if i > 0 && rows[i-1].ID >= r.ID {
-			v.bad.Add("order", at, "run %s stands behind %s", r.ID, rows[i-1].ID)
+			v.bad.Add("order", at, "run %s comes after %s", r.ID, rows[i-1].ID)
 		}
 		if r.EndedAt.OK && r.EndedAt.V < r.StartedAt {
 			v.bad.Add("times", at, "run %s ended before it began", r.ID)
@@ -163,8 +163,8 @@ func (v *verifier) runs(s *layout.Snapshot, f *layout.File) error {
 	return nil
 }
 
-// outside verifies what is outside of the snapshots: the journal, and the leftovers of a crash.
-// While a run writes, it skips both.
+// outside verifies everything outside the snapshots: the journal, and the leftovers of a crash.
+// While a run is writing, it skips both.
 func (v *verifier) outside(current *layout.Snapshot) error {
 	path := filepath.Join(v.opts.Root, layout.LockName)
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
@@ -222,7 +222,7 @@ func (v *verifier) outside(current *layout.Snapshot) error {
 	return nil
 }
 
-// segment reads a segment of the journal, and decodes every record.
+// segment reads a journal segment, and decodes every record.
 func (v *verifier) segment(ref layout.Segment, last bool) error {
 	var dec calls.Decoder
 	var call calls.Call

@@ -11,13 +11,13 @@ import (
 	"callhouse/internal/sink/table"
 )
 
-// tallyCheck makes the rows of a period that follow from its calls again, to compare them with
-// those in its files: tool calls, and tallies.
+// tallyCheck derives rows from a period's calls again, and compares them with the rows in its
+// files: tool calls, and tallies.
 type tallyCheck struct {
 	v        *verifier
 	files    map[*schema.Table]*tableCheck
 	calls    *tableCheck
-	tools    calls.ToolRows         // of the call that is added
+	tools    calls.ToolRows         // of the call being added
 	counts   *calls.Tallies         // nil: there are none
 	reported map[*schema.Table]bool // already reported
 }
@@ -35,7 +35,7 @@ func newTallyCheck(v *verifier, files map[string]*tableCheck) *tallyCheck {
 	return t
 }
 
-// row compares a row with the one in the file.
+// row compares a row with the next one in the file.
 func (t *tallyCheck) row(of *schema.Table, want parquet.Row) error {
 	c := t.files[of]
 	if c == nil && of == &schema.ToolCalls && !t.reported[of] {
@@ -55,12 +55,12 @@ func (t *tallyCheck) row(of *schema.Table, want parquet.Row) error {
 	return err
 }
 
-// differs reports that the last row read is not the one that follows from the calls.
+// differs reports that the last row read is not the one derived from the calls.
 func (t *tallyCheck) differs(of *schema.Table) {
 	t.bad(of, "its row %d differs from what its calls give", t.files[of].counted.Rows)
 }
 
-// bad reports a file once: one more call shifts all rows.
+// bad reports a file only once, since one additional call shifts all rows.
 func (t *tallyCheck) bad(table *schema.Table, format string, args ...any) {
 	if !t.reported[table] {
 		t.reported[table] = true
@@ -68,7 +68,7 @@ func (t *tallyCheck) bad(table *schema.Table, format string, args ...any) {
 	}
 }
 
-// add adds a call, whose tool calls tools has read.
+// add adds a call whose tool calls are in tools.
 func (t *tallyCheck) add(call *calls.Call) error {
 	if t.calls.r.Version >= layout.DerivedVersion {
 		err := t.tools.Each(call, func(row schema.Row) error {
@@ -98,7 +98,7 @@ func (t *tallyCheck) end() error {
 		}
 	}
 	for of, c := range t.files {
-		if !c.r.Current { // counted by other columns: nothing reads it
+		if !c.r.Current { // counted by other columns, so nothing reads it
 			c.counted.Rows = c.listed.Rows
 			continue
 		}

@@ -12,18 +12,18 @@ import (
 	"callhouse/internal/sink/disk"
 )
 
-// Verdict is the result of the last verification of a warehouse, stored for status. It is beside
+// Verdict is the result of the last verification of a warehouse, stored for status. It is outside
 // the snapshots, and nothing depends on it.
 type Verdict struct {
 	FormatVersion int       `json:"format_version"`
 	At            time.Time `json:"at"`
-	Snapshot      int64     `json:"snapshot"`        // the newest one that was verified
-	Problems      int64     `json:"problems"`        // those that a report names and that are damage
-	First         string    `json:"first,omitempty"` // file and kind of the first one
-	// Files are the files with a problem, by their paths inside a snapshot; "" is a problem of the
+	Snapshot      int64     `json:"snapshot"`        // the newest verified one
+	Problems      int64     `json:"problems"`        // damage only
+	First         string    `json:"first,omitempty"` // path and kind of the first one
+	// Files are the paths, inside a snapshot, of the files with a problem; "" stands for the
 	// snapshot itself.
 	Files []string `json:"files,omitempty"`
-	// Recordings is what was found in the archive of recordings; nil: it was not looked at, or was
+	// Recordings is the result for the archive of recordings; nil: it was not checked, or was
 	// repaired since.
 	Recordings *Recordings `json:"recordings,omitempty"`
 }
@@ -32,11 +32,11 @@ type Verdict struct {
 type Recordings struct {
 	Files    int64 `json:"recordings"`
 	Problems int64 `json:"problems"` // missing or changed
-	Hashed   bool  `json:"hashed"`   // their content was compared, too
+	Hashed   bool  `json:"hashed"`   // their content was compared as well
 }
 
-// Save stores the result of a report, and what was found about recordings. With group, the
-// warehouse's group may read it.
+// Save stores the result of a report, and the result for recordings. With group, the warehouse's
+// group may read it.
 func Save(root string, group bool, r *Report, recordings *Recordings, now time.Time) error {
 	v := &Verdict{FormatVersion: layout.FormatVersion, At: now.UTC(), Recordings: recordings}
 	if len(r.Snapshots) > 0 {
@@ -48,7 +48,7 @@ func Save(root string, group bool, r *Report, recordings *Recordings, now time.T
 		}
 		folder, file := inside(p.Path)
 		if folder == "" && strings.Contains(p.Path, "/") {
-			file = p.Path // beside the snapshots: not a problem of theirs
+			file = p.Path // outside the snapshots: not a problem of theirs
 		}
 		if v.Files = append(v.Files, file); v.First == "" {
 			v.First = p.Path + " (" + p.Kind + ")" // without the description, which may name a call
@@ -60,7 +60,7 @@ func Save(root string, group bool, r *Report, recordings *Recordings, now time.T
 	return v.save(root, group)
 }
 
-// Mended forgets what the last verification found about recordings: they were repaired.
+// Mended drops the last verification's result for recordings, after their repair.
 func Mended(root string, group bool) error {
 	fsys, err := disk.OpenToRead(root)
 	if err != nil {
@@ -90,8 +90,8 @@ func (v *Verdict) save(root string, group bool) error {
 	return nil
 }
 
-// Last returns the verdict of the last verification; nil if there is none that this user and this
-// version can read.
+// Last returns the verdict of the last verification; nil if there is none, or none that this user
+// and this version can read.
 func Last(fsys disk.FS, root string) *Verdict {
 	raw, err := disk.ReadFile(fsys, filepath.Join(root, layout.VerdictName))
 	v := new(Verdict)
@@ -101,8 +101,8 @@ func Last(fsys disk.FS, root string) *Verdict {
 	return v
 }
 
-// Concerns reports whether a problem of the verdict still applies to a snapshot: its files never
-// change under their names.
+// Concerns reports whether a problem of the verdict still applies to a snapshot. That can be told
+// from the paths, since files never change under their names.
 func (v *Verdict) Concerns(s *layout.Snapshot) bool {
 	if v == nil || s == nil || v.Problems == 0 {
 		return false

@@ -1,4 +1,4 @@
-// Package verify proves the consistency of a warehouse, of all of it or of what one run wrote.
+// Package verify proves the consistency of a whole warehouse, or of the part that one run wrote.
 package verify
 
 import (
@@ -25,10 +25,10 @@ import (
 // Options selects what to verify.
 type Options struct {
 	Root     string
-	All      bool // also the older snapshots
+	All      bool // the older snapshots as well
 	Progress func(snapshot.Progress)
 	FS       disk.FS // nil: Disk
-	// MaskKey is the key of the masks, if it is not the one in the warehouse.
+	// MaskKey is the mask key, if it is not the one in the warehouse.
 	MaskKey []byte
 	// Redactor, if set, looks for personal data that is not redacted.
 	Redactor *mask.Redactor
@@ -38,32 +38,32 @@ type Options struct {
 // snapshot.
 type Report struct {
 	Snapshots []int64   `json:"snapshots"`
-	Broken    []int64   `json:"damaged_snapshots"` // damaged ones of these, and those whose manifest cannot be read
+	Broken    []int64   `json:"damaged_snapshots"` // the damaged ones, and those whose manifest cannot be read
 	Files     int       `json:"files"`
 	Bytes     int64     `json:"bytes"`
 	Calls     int64     `json:"calls"`
 	Turns     int64     `json:"transcript_turns"`
 	Items     int64     `json:"analysis_items"`
 	Runs      int64     `json:"runs"`
-	Journal   int64     `json:"journal_records"` // fetched, not yet committed
+	Journal   int64     `json:"journal_records"` // fetched, but not yet committed
 	Leftovers []string  `json:"leftovers"`       // of a crash; the next run removes them
 	Notes     []string  `json:"notes"`           // skipped checks and their reasons; oddities that are not damage
 	Count     int64     `json:"problems"`
 	Problems  []Problem `json:"problem_list"`
-	// Clear is the personal data that is stored in clear, by kind, if it was looked for.
+	// Clear is the personal data stored in the clear, by kind; nil: not checked.
 	Clear *Clear `json:"redacted,omitempty"`
 }
 
-// Clear is personal data that is stored in clear.
+// Clear is personal data stored in the clear.
 type Clear struct {
-	Calls int64            `json:"calls"` // that hold some
+	Calls int64            `json:"calls"` // with any such data
 	Kinds map[string]int64 `json:"kinds"`
 }
 
 // Whole reports whether there is no problem.
 func (r *Report) Whole() bool { return r.Count == 0 }
 
-// Damaged reports whether there is a problem besides secrets stored in clear.
+// Damaged reports whether there is a problem other than secrets stored in the clear.
 func (r *Report) Damaged() bool {
 	return r.Count > int64(len(r.Problems)) || slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Kind != Secret })
 }
@@ -80,10 +80,10 @@ type verifier struct {
 }
 
 // Warehouse reads a whole warehouse and checks it against its own records: names, checksums,
-// columns, every row. It takes no lock and changes nothing, so it may be called during a run. Its
-// memory depends on the size of a row group, plus 8 bytes per call. It returns an error only if it
-// could not finish; faults are in the report. It cannot judge what a newer callhouse wrote: that is
-// a *layout.VersionError.
+// columns, every row. It takes no lock and changes nothing, so it may be called during a run. It
+// needs memory for a row group, plus 8 bytes per call. It returns an error only if it could not
+// finish; faults are in the report. It cannot judge data of a newer callhouse, and returns a
+// *layout.VersionError for it.
 func Warehouse(ctx context.Context, opts Options) (*Report, error) {
 	if opts.FS == nil {
 		fsys, err := disk.OpenToRead(opts.Root)
@@ -150,7 +150,7 @@ func Warehouse(ctx context.Context, opts Options) (*Report, error) {
 	return &v.report, nil
 }
 
-// rescanner looks for personal data in clear besides.
+// rescanner also looks for personal data stored in the clear.
 type rescanner struct {
 	*mask.Redactor
 	odd   *oddities
@@ -164,7 +164,7 @@ func (r *rescanner) look(at string, c *calls.Call) {
 	}
 }
 
-// found returns what was found; nil if it was not looked for.
+// found returns the result; nil if no redactor was given.
 func (r *rescanner) found() *Clear {
 	if r.Redactor == nil {
 		return nil
@@ -172,7 +172,8 @@ func (r *rescanner) found() *Clear {
 	return &Clear{Calls: r.calls.Load(), Kinds: r.Counts()}
 }
 
-// oddities counts implausible data from the service. It is stored as it came, and is not damage.
+// oddities counts implausible data from the service. Such data is stored unchanged, and is not
+// damage.
 type oddities struct {
 	mu       sync.Mutex
 	reversed int64            // calls that end before they start
@@ -212,7 +213,7 @@ func endsBeforeStart(c *calls.Call) bool {
 	return c.StartAt().OK && c.EndAt().OK && c.EndAt().V < c.StartAt().V
 }
 
-// current reads the current snapshot's manifest; nil if that is broken.
+// current reads the current snapshot's manifest; nil if it is broken.
 func (v *verifier) current() (*layout.Snapshot, error) {
 	s, err := snapshot.Current(v.opts.FS, v.opts.Root)
 	var damage *disk.DamageError
@@ -270,7 +271,8 @@ func (v *verifier) snapshots(current *layout.Snapshot) (out []*layout.Snapshot, 
 	return out, nil
 }
 
-// isNewer reports whether the data in question is of a newer callhouse, which is not damage.
+// isNewer reports whether an error means that a newer callhouse wrote the data, which is not
+// damage.
 func isNewer(err error) bool {
 	var version *layout.VersionError
 	return errors.As(err, &version)
@@ -320,7 +322,7 @@ func byPeriod(m *layout.Manifest) [][]*layout.File {
 	return out
 }
 
-// rel returns the path of a file inside the warehouse.
+// rel returns the path of a file relative to the warehouse.
 func (v *verifier) rel(path string) string {
 	if rel, err := filepath.Rel(v.opts.Root, path); err == nil {
 		path = rel
@@ -334,13 +336,13 @@ type RunReport struct {
 	Calls    int64 // rows that the run wrote
 	Count    int64 // of problems
 	Problems []Problem
-	// Unknown counts unknown words by column, in the rows that the run wrote.
+	// Unknown counts the unknown words by column, in the rows that the run wrote.
 	Unknown map[string]int64
 }
 
-// CheckRun verifies what one run wrote: the manifest of its snapshot, and every file of the periods
-// that it changed. In the rows of calls that it wrote, it also checks times and words. before is
-// the snapshot at the beginning of the run; nil: none.
+// CheckRun verifies the data that one run wrote: the manifest of its snapshot, and every file of
+// the periods that it changed. In the rows of calls that it wrote, it also checks times and words.
+// before is the snapshot at the start of the run; nil: none.
 func CheckRun(ctx context.Context, fsys disk.FS, s, before *layout.Snapshot, run string,
 	forgotten *snapshot.Tombstones) (*RunReport, error) {
 	r := new(RunReport)

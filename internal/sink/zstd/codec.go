@@ -1,6 +1,6 @@
 // Package zstd compresses with the C library, which takes less processor time than the Go one at
-// the same size. A build without cgo, such as that for Windows, has only the Go one. What one
-// compresses the other decompresses.
+// the same size. A build without cgo, such as the one for Windows, has only the Go library. Each
+// reads the other's output.
 package zstd
 
 // codec is a zstd library. Its methods may be used concurrently.

@@ -11,13 +11,14 @@ import (
 var library codec = &native{}
 
 // native is the C library. Its contexts are reused: they hold megabytes of C memory. A sync.Pool
-// would free them at every collection, and libc keeps freed memory for the thread that freed it.
+// would free them at every garbage collection, and libc keeps freed memory for the thread that
+// freed it.
 type native struct {
 	mu       sync.Mutex
 	contexts []zstd.Ctx
 }
 
-// take returns a context that nothing else uses until it is put back.
+// take returns a context for exclusive use until it is put back.
 func (n *native) take() zstd.Ctx {
 	n.mu.Lock()
 	defer n.mu.Unlock()

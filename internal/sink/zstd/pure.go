@@ -6,8 +6,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// pure is the Go library. Unlike the C library it has four levels, and adds a checksum unless told
-// otherwise; the journal and Parquet files have their own.
+// pure is the Go library. It has only four levels, unlike the C library, and adds a checksum unless
+// configured otherwise; the journal and Parquet files have their own.
 type pure struct {
 	mu       sync.Mutex
 	encoders map[zstd.EncoderLevel]*zstd.Encoder

@@ -1,4 +1,4 @@
-// Package mask replaces values of a call's JSON by keyed hashes, before any of it is written.
+// Package mask replaces values in a call's JSON with keyed hashes, before any of it is written.
 package mask
 
 import (
@@ -17,7 +17,7 @@ import (
 	"callhouse/internal/wire/scan"
 )
 
-// Prefix begins every masked value; 32 hex digits follow.
+// Prefix starts every masked value; 32 hex digits follow.
 const Prefix = "masked:"
 
 // KeyBytes is the length of a key for masks.
@@ -41,9 +41,10 @@ func KeyHash(key []byte) string {
 
 const digits = 32
 
-// Mask replaces values of a call's JSON by keyed hashes: the first half of the HMAC-SHA-256 of a
+// Mask replaces values in a call's JSON with keyed hashes: the first half of the HMAC-SHA-256 of a
 // string's text, or of the spelling of a number or boolean. Equal values stay equal, wherever they
-// are. With the key, one can check whether a value is a given one. Null and the empty string stay.
+// occur. With the key, a hash can be compared with a given value. Null and the empty string stay
+// unchanged.
 //
 // A masked number of the call (from_number, to_number and presentation_number) is masked everywhere
 // else in the call as well: as a value, or inside a text.
@@ -58,13 +59,13 @@ type Mask struct {
 	redactor *Redactor // nil: personal data in texts stays
 }
 
-// leastSpread is the minimum length of a number that is searched for elsewhere: shorter ones occur
-// in other data.
+// leastSpread is the minimum length of a number that is searched for elsewhere: shorter ones also
+// occur in unrelated data.
 const leastSpread = 7
 
 // node is a place in a call's JSON. Nodes form a tree, like paths.
 type node struct {
-	all     bool // everything in it is masked
+	all     bool // all its content is masked
 	members map[string]*node
 	any     *node // every member
 	each    *node // every element
@@ -72,11 +73,11 @@ type node struct {
 
 // New returns the mask of the values at paths, with a key of KeyBytes. It fails with a *PathError.
 //
-// A path is a field of a call by its name in v3, and applies to v2 as well: from_number. For
-// metadata, dynamic_variables, evaluation and other objects it may continue:
-// metadata.customer_name, metadata."a.b", metadata.* for every member, items[] for every element of
-// an array. A path that ends at an object or array means every value in it. If the JSON does not
-// have the structure of the path (a string instead of an object), the whole value there is masked.
+// A path is the name of a call's field in v3, and applies to v2 as well: from_number. For metadata,
+// dynamic_variables, evaluation and other objects it may continue: metadata.customer_name,
+// metadata."a.b", metadata.* for every member, items[] for every element of an array. A path that
+// ends at an object or array covers every value in it. If the JSON does not have the structure of
+// the path (a string instead of an object), the whole value there is masked.
 func New(paths []string, key []byte) (*Mask, error) {
 	m := &Mask{root: &node{}, spread: map[string]bool{}, paths: slices.Sorted(slices.Values(paths))}
 	m.sums.New = func() any { return hmac.New(sha256.New, key) }
@@ -131,7 +132,7 @@ func (n *node) add(parts []string) {
 	n.all = true
 }
 
-// Value returns the replacement of a text: Prefix and 32 hex digits.
+// Value returns the replacement for a text: Prefix and 32 hex digits.
 func (m *Mask) Value(text string) string { return string(m.appendValue(nil, []byte(text))) }
 
 func (m *Mask) appendValue(dst, text []byte) []byte {
@@ -159,10 +160,10 @@ func masked(text []byte) bool {
 	return true
 }
 
-// Apply returns body, the JSON of a call, with the values masked; body itself, not copied, if there
-// are none. What it returns may be appended to room. It is applied after [wire.Redact]. It fails with a
-// *scan.Error inside if body is not one JSON object, and with an *UncheckedError if a service did not
-// check it.
+// Apply returns body, the JSON of a call, with the values masked; body itself, not a copy, if there
+// are none. The result may be appended to room. Apply follows [wire.Redact]. The error wraps a
+// *scan.Error if body is not one JSON object, and is an *UncheckedError if a service did not check
+// body.
 func (m *Mask) Apply(room *[]byte, body []byte) (clean []byte, changed bool, err error) {
 	redacted := false
 	if m.redactor != nil {
@@ -203,8 +204,8 @@ type masking struct {
 	numbers [][]byte // to be masked everywhere
 }
 
-// withheld are words in place of a number that the caller hides. They identify nobody, and stay:
-// masked, all these callers would look like one.
+// withheld are words that replace a number that the caller hides. They identify nobody, so they
+// stay: masked, all these callers would look like one.
 var withheld = []string{"anonymous", "blocked", "private", "restricted", "unavailable", "unknown", "withheld"}
 
 func isWithheld(v scan.Value) bool {
@@ -212,7 +213,7 @@ func isWithheld(v scan.Value) bool {
 		func(w string) bool { return strings.EqualFold(w, string(scan.KeyText(v))) })
 }
 
-// collect collects the numbers of a call that are to be masked everywhere.
+// collect collects the numbers of a call that must be masked everywhere.
 func (m *masking) collect(text []byte) {
 	if len(m.spread) == 0 {
 		return
@@ -233,7 +234,7 @@ func (m *masking) collect(text []byte) {
 	}
 }
 
-// appendRest appends a value outside of all paths, without the call's numbers.
+// appendRest appends a value outside all paths, with the call's numbers masked.
 func (m *masking) appendRest(dst []byte, v scan.Value) (out []byte, changed bool) {
 	switch {
 	case len(m.numbers) == 0:
@@ -255,7 +256,7 @@ func (m *masking) appendRest(dst []byte, v scan.Value) (out []byte, changed bool
 			}
 		}
 		if changed {
-			quoted, _ := json.Marshal(string(text)) // a string cannot fail
+			quoted, _ := json.Marshal(string(text)) // strings always encode
 			return append(dst, quoted...), true
 		}
 	}
@@ -290,7 +291,7 @@ func (m *masking) appendObject(dst, text []byte, at []*node) (out []byte, change
 		v := member.Value
 		var inner []*node
 		for _, n := range at {
-			if n.each != nil && !n.all { // an object where the path has an array
+			if n.each != nil && !n.all { // an object in place of the path's array
 				n = n.each
 			}
 			inner = n.member(inner, member.Name)
@@ -336,7 +337,7 @@ func (m *masking) appendArray(dst, text []byte, at []*node) (out []byte, changed
 			inner = append(inner, n.each)
 		}
 		if n.all || n.members != nil || n.any != nil {
-			inner = append(inner, n) // several where the path has one
+			inner = append(inner, n) // several if the path has an array
 		}
 	}
 	dst = append(dst, '[')

@@ -10,14 +10,14 @@ import (
 
 // field is a field of a call.
 type field struct {
-	names    []string // its own, and those of fields with the same meaning
+	names    []string // its own names, and those of fields with the same meaning
 	phone    bool
 	link     bool
 	turns    bool // it is a transcript
-	maskable bool // some of it may be masked
+	maskable bool // at least a part of it may be masked
 }
 
-// callFields are the fields of a call, by all their names.
+// callFields are the fields of a call, under all their names.
 var callFields = func() map[string]*field {
 	fields := map[string]*field{}
 	lists := map[*schema.Table]*field{}
@@ -61,7 +61,7 @@ func spellings(parts []string) (out [][]string) {
 	return out
 }
 
-// parsePath splits a path and checks it.
+// parsePath splits and checks a path.
 func parsePath(path string) ([]string, error) {
 	parts, ok := splitPath(path)
 	if !ok {
@@ -69,7 +69,7 @@ func parsePath(path string) ([]string, error) {
 	}
 	known := placesIn(schema.Calls.Fields, nil)
 	for _, place := range known {
-		// A nested column, or a name of v2.
+		// A nested column, or a name in v2.
 		if !slices.Contains(place.parts, "[]") && (parts[0] == place.column.Name || parts[0] == place.column.V2) {
 			parts = append(slices.Clone(place.parts), parts[1:]...)
 			break
@@ -93,8 +93,8 @@ func parsePath(path string) ([]string, error) {
 	return nil, &PathError{Path: path, Why: "there is no such field, or it cannot be masked", Known: Names()}
 }
 
-// place is a place that may be masked: one that may identify a person, and that the call's life
-// cycle does not depend on.
+// place is a place that may be masked: it may identify a person, and the call's life cycle does not
+// depend on it.
 type place struct {
 	column *schema.Column
 	parts  []string
@@ -131,7 +131,7 @@ func Names() []string {
 	return append(out, short...)
 }
 
-// splitPath splits at points outside quotes; [] behind a name is a part of its own.
+// splitPath splits at points outside quotes. [] after a name is a part of its own.
 func splitPath(path string) (parts []string, ok bool) {
 	for rest := path; ; {
 		var name string
@@ -169,7 +169,7 @@ func splitPath(path string) (parts []string, ok bool) {
 type PathError struct {
 	Path  string
 	Why   string
-	Known []string // maskable paths; nil if these do not help
+	Known []string // maskable paths; nil if they would not help
 }
 
 func (e *PathError) Error() string { return "mask " + e.Path + ": " + e.Why }

@@ -1,3 +1,3 @@
-// Package scan walks over JSON text, strictly and without copying it, and writes JSON text. It
-// handles text only, not its meaning.
+// Package scan walks through JSON text, strictly and without copying it, and writes JSON text. It
+// handles only text, not its meaning.
 package scan

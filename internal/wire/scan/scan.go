@@ -14,7 +14,8 @@ const maxDepth = 1000
 // Error describes why a text is not JSON, or not what the caller expects.
 type Error struct {
 	Reason string
-	// Offset is the place in the text, in bytes. Each byte that is not valid UTF-8 counts as three.
+	// Offset is the position in the text, in bytes. Each byte that is not valid UTF-8 counts as
+	// three.
 	Offset int
 }
 
@@ -35,7 +36,7 @@ const (
 	IsArray
 )
 
-// Marks are special contents of a value.
+// Marks are special properties of a value's content.
 type Marks uint8
 
 // Special contents.
@@ -58,12 +59,12 @@ type Member struct {
 	Value Value
 }
 
-// Scanner walks over JSON text, once and strictly: anything that RFC 8259 does not allow stops it.
-// It assumes valid UTF-8. It keeps the first error and never recurses deeper than maxDepth.
+// Scanner walks through JSON text, once and strictly: anything that RFC 8259 does not allow stops
+// it. It assumes valid UTF-8. It keeps the first error, and never recurses deeper than maxDepth.
 type Scanner struct {
 	b     []byte
 	p     int
-	marks Marks // of everything since they were cleared
+	marks Marks // of everything since they were last cleared
 	why   string
 	at    int
 }
@@ -85,7 +86,7 @@ func (s *Scanner) Object(b []byte) bool {
 // Rest returns the text that is not scanned yet.
 func (s *Scanner) Rest() []byte { return s.b[s.p:] }
 
-// Skip moves on by n bytes, which must be whole values.
+// Skip skips n bytes, which must be whole values.
 func (s *Scanner) Skip(n int) { s.p += n }
 
 // Before reports whether b is the next byte.
@@ -204,8 +205,8 @@ func (s *Scanner) Key(first bool) (name Value, st Step) {
 	return name, StepNext
 }
 
-// Expected moves like Key if the next member has exactly the given name, with its quotes and colon,
-// no space around it, and its value after it; otherwise it does not move.
+// Expected moves like Key if the next member has exactly the given name, with quotes and colon but
+// no space around, and a value after it; otherwise it does not move.
 func (s *Scanner) Expected(first bool, quoted []byte) bool {
 	p := s.p
 	if !first {
@@ -476,7 +477,8 @@ func (s *Scanner) str() bool {
 	}
 }
 
-// unescaped returns the end of the string that begins at b[p], or 0 if it is not a simple one.
+// unescaped returns the end of the string that begins at b[p], or 0 if it has escapes or invalid
+// characters.
 func unescaped(b []byte, p int) int {
 	if p = plain(b, p+1); p < len(b) && b[p] == '"' {
 		return p + 1
@@ -485,9 +487,8 @@ func unescaped(b []byte, p int) int {
 }
 
 // plain returns the first place from p on with a quote, a backslash or a control character. It
-// checks eight bytes at a time: in each lane the top bit of m is set if the byte is one of these. A
-// borrow can set the bit of a lane above such a byte, never of one below, so the lowest one is
-// right.
+// checks eight bytes at a time: in each lane, the top bit of m is set if the byte is one of these.
+// A borrow can set the bit of a lane above such a byte but never below, so the lowest bit is right.
 func plain(b []byte, p int) int {
 	const (
 		low  = 0x0101010101010101

@@ -57,7 +57,8 @@ func hex4(b []byte) (r rune, ok bool) {
 func AppendUnescaped(dst, b []byte) []byte { return unescapeWith(dst, b, utf8.AppendRune) }
 
 // AppendApart is AppendUnescaped, except that it gives each half of a surrogate pair the three
-// bytes that it would have as a character: this is not UTF-8, but distinct names stay distinct.
+// bytes that it would have as a character. The result is not UTF-8, but distinct names stay
+// distinct.
 func AppendApart(dst, b []byte) []byte {
 	return unescapeWith(dst, b, func(dst []byte, r rune) []byte {
 		if utf16.IsSurrogate(r) {

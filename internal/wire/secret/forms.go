@@ -8,17 +8,17 @@ import (
 	"sync"
 )
 
-// form describes the keys of a service: their prefix and their minimum length. The rest is letters,
-// digits, hyphens and underscores, and dots if it has any.
+// form describes the keys of a service by prefix and minimum length. The rest is letters, digits,
+// hyphens and underscores, and dots if it must have any.
 type form struct {
 	prefix string
-	least  int  // in all
-	dots   int  // at least
+	least  int  // minimum length in all
+	dots   int  // minimum number of dots
 	hex    bool // only hexadecimal digits after the prefix
 }
 
-// known are the keys of well-known services, as their documentation describes them: prefix, minimum
-// length, and dots or hexadecimal digits.
+// known are the forms of keys of well-known services, as their documentation describes them:
+// prefix, minimum length, and dots or hexadecimal digits.
 const known = `
 	sk-:20 sk_live_:18 sk_test_:18 rk_live_:18 rk_test_:18 sk_:35 whsec_:20 pk_live_:18 AKIA:20 ASIA:20 ABIA:20 ACCA:20 ghp_:36
 	gho_:36 ghu_:36 ghs_:36 ghr_:36 github_pat_:30 glpat-:20 gldt-:20 glrt-:20 glptt-:30 xoxb-:20 xoxp-:20 xoxa-:20 xoxe-:20 xoxr-:20
@@ -36,10 +36,10 @@ func forms() (out []form) {
 	for _, text := range strings.Fields(known) {
 		parts := strings.Split(text, ":")
 		f := form{prefix: parts[0]}
-		f.least, _ = strconv.Atoi(parts[1]) // a test reads the table
+		f.least, _ = strconv.Atoi(parts[1]) // a test checks the table
 		for _, more := range parts[2:] {
 			f.hex = f.hex || more == "hex"
-			f.dots, _ = strconv.Atoi(strings.TrimPrefix(more, "dots")) // of hex it is 0
+			f.dots, _ = strconv.Atoi(strings.TrimPrefix(more, "dots")) // 0 for hex
 		}
 		out = append(out, f)
 	}
@@ -74,7 +74,7 @@ func (r *reader) formats() {
 	}
 }
 
-// run checks one run: a key may begin after punctuation in it.
+// run checks one run. A key may begin after punctuation inside it.
 func (r *reader) run(from, to int) {
 	for at := from; to-at >= shortestForm; at++ {
 		if at > from && isWordByte(r.text[at-1]) {
@@ -137,7 +137,7 @@ func classes(text []byte) int {
 }
 
 var (
-	// referenceRE are texts that refer to a secret: {{token}}, ${TOKEN}, <token>.
+	// referenceRE matches texts that refer to a secret: {{token}}, ${TOKEN}, <token>.
 	referenceRE = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^(?i:(?:Bearer|Basic|Token|ApiKey)\s+)?(?:\{\{\{?[\s\pL\pN_.|-]{1,80}\}?\}\}|\$\{[\pL\pN_.:-]{1,80}\}|` +
 			`<[\pL\pN_ -]{1,60}>|\$[A-Z][A-Z0-9_]{2,60}|%[A-Z][A-Z0-9_]{2,60}%|\[?(?i:your)[_ -][A-Za-z_ -]{2,60}\]?|\*{3,}|[xX]{4,}|\.{3,}|…)$`)
@@ -157,7 +157,7 @@ func isReference(text []byte) bool {
 	return false
 }
 
-// allReferences reports whether a user and a password are both references.
+// allReferences reports whether both a user and a password are references.
 func allReferences(user []byte) bool {
 	a, b, ok := bytes.Cut(user, []byte(":"))
 	return ok && isReference(a) && isReference(b)

@@ -12,21 +12,21 @@ type level uint8
 
 const (
 	harmless level = iota
-	suspect        // a text that looks random is a secret
-	certain        // every text is
+	suspect        // a value that looks random is a secret
+	certain        // every value is a secret
 )
 
 // sense is what a name reveals about its value.
 type sense struct {
 	level   level
 	why     string
-	numbers bool // a number is a secret as well
-	kinds   bool // the text may name a kind of authentication
-	address bool // it is an address: its query is withheld
-	headers bool // it holds headers, by name
+	numbers bool // a number may be a secret as well
+	kinds   bool // the value may name a kind of authentication
+	address bool // an address whose query is withheld
+	headers bool // an object of headers, by name
 }
 
-// longestName is the maximum length of a name that is checked, in bytes and in words.
+// Maximum size of a name that is checked, in bytes and in words.
 const (
 	longestName = 100
 	mostWords   = 8
@@ -94,7 +94,7 @@ func senseOf(name string) (s sense) {
 	return s
 }
 
-// foreignIn returns the word of another script in a name.
+// foreignIn returns a word of another script in a name.
 func foreignIn(name string) string {
 	if strings.IndexFunc(name, func(r rune) bool { return r > unicode.MaxLatin1 }) >= 0 {
 		for _, word := range foreign {
@@ -145,7 +145,7 @@ func at(words []string, i int) sense {
 	return s
 }
 
-// noun returns the level of a word with the word before it; of is the number of words in the name.
+// noun returns the level of a word, given the word before it and the number of words in the name.
 func noun(word, before string, of int) level {
 	switch word {
 	case "key", "keys":

@@ -3,12 +3,12 @@
 // rules depend on the form of names and values, not on the resource. Everything else keeps its
 // exact spelling, and prompts and other long texts lose only the secret part.
 //
-// If a name leaves no doubt (password), the rules prefer to withhold. If it does (key), they prefer
-// to keep: only a text that looks random is withheld. The corpus in testdata counts misses and
-// false alarms.
+// If a name is unambiguous (password), the rules prefer to withhold. If it is ambiguous (key), they
+// prefer to keep: only a text that looks random is withheld. The corpus in testdata counts misses
+// and false alarms.
 //
-// Withholding is idempotent: withheld values stay unchanged. The sink relies on this to find stored
-// objects that still hold a secret.
+// Withholding is idempotent: it leaves withheld values unchanged. The sink relies on this to find
+// stored objects that still hold a secret.
 package secret
 
 import (
@@ -23,11 +23,11 @@ import (
 // Mark replaces a secret.
 const Mark = "[withheld]"
 
-// Place is the place of a secret, or of a mark. It does not hold the secret.
+// Place is the place of a secret, or of a mark. It does not contain the secret.
 type Place struct {
-	Path  string // such as data.tools[0].url; JSON inside a text has a path of its own: body/token
+	Path  string // such as data.tools[0].url; JSON inside a text adds a path of its own: body/token
 	Why   string // the rule
-	Clear bool   // the secret is still there
+	Clear bool   // the secret is still in place
 }
 
 // Rules are the additional rules of a kind of object.
@@ -36,9 +36,9 @@ type Rules struct {
 	Keep []string // members of the object itself that are never changed: its key
 }
 
-// Withhold returns the JSON of an object without its secrets: body itself, not copied, if it
-// holds none. It also returns every place where something is or was withheld. It fails with a
-// *scan.Error inside if body is not one JSON object.
+// Withhold returns the JSON of an object without its secrets: body itself, not a copy, if it holds
+// none. It also returns every place where something is or was withheld. The error wraps a
+// *scan.Error if body is not one JSON object.
 func (r Rules) Withhold(body []byte) (clean []byte, places []Place, err error) {
 	v, err := scan.Whole(body)
 	if err != nil {
@@ -57,7 +57,7 @@ func AnyClear(places []Place) bool {
 // mostNested is the maximum nesting of JSON inside texts.
 const mostNested = 8
 
-// walker walks over one text of JSON.
+// walker walks through one JSON text.
 type walker struct {
 	Rules
 	text   []byte
@@ -73,12 +73,12 @@ type edit struct {
 	with     []byte
 }
 
-// view is how a value is checked, which depends on the names above it.
+// view determines how a value is checked, which depends on the names above it.
 type view struct {
 	sense
-	all   bool // every text is withheld, without exception
+	all   bool // withhold every text, without exception
 	query bool // members are the parameters of a query
-	props bool // members define properties and do not set them
+	props bool // members define properties instead of setting them
 }
 
 // edited returns the text with all edits applied.
@@ -126,8 +126,8 @@ func (w *walker) visit(v scan.Value, as view) {
 	}
 }
 
-// object checks each member by its name. An object that has a name in one member and its value in
-// another is checked as if the value had that name.
+// object checks each member by its name. If an object has a name in one member and its value in
+// another, the value is checked under that name.
 func (w *walker) object(v scan.Value, as view) {
 	var pair sense
 	paired := false
@@ -205,13 +205,13 @@ func (w *walker) str(v scan.Value, as view) {
 	}
 }
 
-// told reports whether a text under a certain name describes the secret, or where it comes from,
-// without being it.
+// told reports whether a text under a certain name describes the secret or its source, instead of
+// being the secret.
 func (w *walker) told(text []byte, as sense) bool {
 	return isReference(text) || as.kinds && kindsOfAuth[plainName(string(text))]
 }
 
-// address removes the query of an address, which often is a signature or a key.
+// address removes the query of an address, which is often a signature or a key.
 func (w *walker) address(text []byte) []byte {
 	query := bytes.IndexAny(text, "?#")
 	if query < 0 {
@@ -238,7 +238,7 @@ func (w *walker) inside(v scan.Value, text []byte, query bool) {
 	w.part(v, w.masked(text, query, body))
 }
 
-// json withholds the secrets in a text of JSON; it returns false if the text is not JSON.
+// json withholds the secrets in a JSON text. It returns false if the text is not JSON.
 func (w *walker) json(text []byte) (clean []byte, ok bool) {
 	var s scan.Scanner
 	s.Reset(text)
@@ -259,11 +259,11 @@ func (w *walker) json(text []byte) (clean []byte, ok bool) {
 	return in.edited(), true
 }
 
-// mostRounds limits how often a text is searched.
+// mostRounds is the maximum number of searches of one text.
 const mostRounds = 8
 
-// masked replaces the secrets in a text by the mark. Without them, the text next to one may look
-// like another secret, so the search is repeated until nothing is found.
+// masked replaces the secrets in a text with the mark. Afterwards, the text next to one may look
+// like another secret, so the search is repeated until it finds nothing.
 func (w *walker) masked(text []byte, query, body bool) []byte {
 	for round := range mostRounds {
 		var out []byte
@@ -286,7 +286,7 @@ func (w *walker) masked(text []byte, query, body bool) []byte {
 	return []byte(Mark)
 }
 
-// part replaces a text by its clean form if that differs.
+// part replaces a text with its clean form if that differs.
 func (w *walker) part(v scan.Value, clean []byte) {
 	if v.Marks&scan.Escaped == 0 && bytes.Equal(clean, v.Raw[1:len(v.Raw)-1]) {
 		return

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// span is a part of a text that is a secret, and the rule that found it.
+// span is a part of a text that is a secret, with the rule that found it.
 type span struct {
 	from, to int
 	why      string
@@ -19,7 +19,7 @@ type span struct {
 type reader struct {
 	text  []byte
 	query bool // it is the query of an address
-	body  bool // it looks like JSON with holes: quoted values are values
+	body  bool // JSON with placeholders: quoted values are values
 	found []span
 }
 
@@ -94,7 +94,7 @@ func (r *reader) address(at int) {
 	}
 	user := bytes.LastIndexByte(r.text[at:end], '@')
 	if colon := bytes.IndexByte(r.text[at:end], ':'); user < 0 && colon >= 0 && !startsPort(r.text[at+colon+1:end]) {
-		all := end // a password with a slash in it
+		all := end // a password that contains a slash
 		for all < len(r.text) && !endsAddress(r.text[all]) {
 			all++
 		}
@@ -128,7 +128,7 @@ func (r *reader) address(at int) {
 
 const userInfo = "user or password in an address"
 
-// secretPaths are addresses whose path is the secret.
+// secretPaths are addresses whose path is a secret.
 var secretPaths = []string{"hooks.slack.com/services/", "hooks.slack.com/workflows/", "hooks.slack.com/triggers/",
 	"discord.com/api/webhooks/",
 	"discordapp.com/api/webhooks/", "api.telegram.org/bot", "hooks.zapier.com/hooks/catch/", ".webhook.office.com/webhookb2/",
@@ -166,7 +166,7 @@ func (r *reader) sip(colon int) bool {
 }
 
 // setting checks a name and its value: token=x, X-Api-Key: x, "password": "x". The sign between
-// them is at p, and n bytes long.
+// them is at p and n bytes long.
 func (r *reader) setting(p, n int) {
 	c, at := r.text[p], p+n
 	comparison := c == '=' && p > 0 && bytes.IndexByte([]byte("=!<>:"), r.text[p-1]) >= 0
@@ -201,8 +201,8 @@ func (r *reader) setting(p, n int) {
 	}
 }
 
-// isSet reports whether a name in a text is given a secret. sure means that only a value can
-// follow; elsewhere it may be a word of a sentence.
+// isSet reports whether a name in a text is followed by a secret. sure means that only a value can
+// follow; otherwise the text may be a word in a sentence.
 func isSet(s sense, value []byte, query, sure bool) bool {
 	switch {
 	case s.level == suspect:
@@ -222,7 +222,7 @@ func (r *reader) inQuery(at int) bool {
 	return before == '?' || before == '&' || before == ';' && r.query
 }
 
-// valueAt returns where the value after a sign begins, and its quote; 0: none.
+// valueAt returns the beginning of the value after a sign, and its quote; 0: none.
 func (r *reader) valueAt(at int) (begin int, quoted byte) {
 	for at < len(r.text) && (r.text[at] == ' ' || r.text[at] == '\t') {
 		at++
@@ -236,7 +236,7 @@ func (r *reader) valueAt(at int) (begin int, quoted byte) {
 	return at, 0
 }
 
-// nameBefore returns where the name before a sign begins and ends.
+// nameBefore returns the beginning and end of the name before a sign.
 func (r *reader) nameBefore(p int) (from, to int) {
 	to = p
 	for to > 0 && r.text[to-1] == ' ' && p-to < 2 {
@@ -261,7 +261,7 @@ func inName(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.' || c >= utf8.RuneSelf
 }
 
-// valueEnd returns where a value ends.
+// valueEnd returns the end of a value.
 func (r *reader) valueEnd(at int, quoted byte, query bool) int {
 	ends := " \t\r\n&,;\"'<>()[]{}|`\\"
 	switch {
@@ -325,7 +325,7 @@ func (r *reader) schemes() {
 	}
 }
 
-// scheme checks the text after one of them.
+// scheme checks the text after one of these words.
 func (r *reader) scheme(start, at int) {
 	why := string(r.text[start:at-1]) + " in a text"
 	if r.marked(at, why) {
@@ -349,7 +349,7 @@ func (r *reader) scheme(start, at int) {
 	}
 }
 
-// elements looks for elements of XML with a secret name.
+// elements looks for XML elements with a secret name.
 func (r *reader) elements() {
 	for at := range r.each("</") {
 		end := at + 2
@@ -372,7 +372,7 @@ func (r *reader) elements() {
 	}
 }
 
-// privateKeys looks for private keys in the form of OpenSSL and others.
+// privateKeys looks for private keys in the formats of OpenSSL and others.
 func (r *reader) privateKeys() {
 	for p := 0; ; {
 		i := bytes.Index(r.text[p:], []byte("-----BEGIN "))

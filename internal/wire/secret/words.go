@@ -15,14 +15,14 @@ func set(lists ...string) map[string]bool {
 
 // Nouns that indicate a secret.
 var (
-	// sure leave no doubt, whatever follows, unless it describes the secret.
+	// sure are certain secrets, whatever follows, unless that describes the secret.
 	sure = set(`secret secrets password passwords passwd pwd pw passphrase passphrases passcode passcodes credential credentials cred
 		creds privkey passwort kennwort contrasena contraseña senha mdp sessid jsessionid phpsessid htpasswd pgpass mnemonic
 		psk`)
-	// nouns name a secret by themselves, and with a following word that only carries it.
+	// nouns name a secret by themselves, or with a following word that only carries it.
 	nouns = set(`token tokens jwt jwts bearer cookie cookies auth authentication authorization authorisation oauth pin otp totp cvv cvc
 		kubeconfig`)
-	// hints name one only if the text looks random.
+	// hints name a secret only if the text looks random.
 	hints = set(`signature sig hmac salt sas dsn ciphertext encrypted license licence session sid csrf xsrf nonce key keys pins
 		certificate cert keystore`)
 	// digits name secrets that may be numbers.
@@ -47,25 +47,25 @@ var (
 		surrogate candidate cluster clustering distribution s dtmf keypad answer label event order`)
 	// coded make a code a secret.
 	coded = set(`pin otp totp auth authorization verification security access mfa fa recovery backup activation unlock pass`)
-	// passing make pass a password.
+	// passing make the word pass a password.
 	passing = set(`db database user smtp ftp sftp admin root mysql pg postgres login http proxy sip imap redis mongo mongodb rabbitmq my`)
-	// counted make tokens those of a language model, or of a style.
+	// counted make tokens those of a language model or of a style.
 	counted = set(`max min stop special total prompt completion output input reasoning thinking cached cache eos bos pad unk mask sep cls
 		start end num n limit design used remaining image audio text context per budget allowed first last`)
 	// wired make a pin part of a circuit or a map.
 	wired = set(`gpio led map drop location digital analog input output clock data chip push bowling connector pull`)
-	// asking make a name a question, whose answer is no secret.
+	// asking make a name a question, whose answer is not a secret.
 	asking = set(`is has have needs need requires require required use uses using with without no enable enabled disable disabled allow
 		allows supports show hide ask asks should can must forgot skip`)
 )
 
 // Words after a noun.
 var (
-	// carrying leave the secret in the value: token_value, password_hash.
+	// carrying mean that the value is the secret: token_value, password_hash.
 	carrying = set(`value values val vals raw plain plaintext clear cleartext text string str data current new old next previous prev
 		primary secondary default prod production dev development test testing live sandbox staging env hash hashed digest
 		salt encrypted enc encoded base b64 base64 hex pem json body content blob material override main backup`)
-	// describing make the value something about the secret.
+	// describing mean that the value only describes the secret.
 	describing = set(`count counts counter limit limits usage used budget budgets total totals length len size sizes min max minimum maximum
 		threshold rate price prices cost costs type types kind kinds mode modes method methods scheme schemes style strategy
 		policy policies name names label labels title description desc help hint hints note notes url urls uri uris endpoint
@@ -80,13 +80,13 @@ var (
 		source ref reference arn level levels language window less free based protected points per remaining consumed second
 		seconds minute minutes ms number_of error errors failure failed success result results response request requests
 		samesite secure httponly handler`)
-	// numbering carry a pin: pin_number.
+	// numbering make the value a pin: pin_number.
 	numbering = set(`number num no code codes`)
-	// heading carries an authorization: auth_header.
+	// heading make the value an authorization: auth_header.
 	heading = set(`header headers`)
 )
 
-// Members of JSON Schema and of similar definitions, in plain spelling.
+// Members of JSON Schema and similar definitions, in plain spelling.
 var (
 	// propertiesOf hold definitions by the names of the properties.
 	propertiesOf = set(`properties patternproperties definitions $defs defs dependentschemas schemas`)
@@ -95,7 +95,7 @@ var (
 		isnullable deprecated readonly writeonly inputtype widget multiline validation validators errormessage contenttype
 		contentencoding contentmediatype discriminator tooltip help info displayname order group category visible hidden
 		sensitive advanced dependson icon`)
-	// structural members accompany a secret and are none: {"auth": {"type": "bearer", …}}.
+	// structural members accompany a secret without being one: {"auth": {"type": "bearer", …}}.
 	structural = set(`type types kind scheme mode method in location placement format alg algorithm encoding realm style title description
 		help hint required optional enabled expiresat expiresin expiry createdat updatedat scope scopes granttype region`)
 	// combines hold further definitions of the same property.
@@ -109,9 +109,9 @@ var (
 	// queries hold the parameters of a query.
 	queries = set(`query queryparams queryparameters queryparam queryparameter querystring qs urlparams urlparameters searchparams
 		querystringparameters`)
-	// queried are names of parameters that hold a secret in a query, and may not elsewhere.
+	// queried are names of parameters that hold a secret in a query, but not necessarily elsewhere.
 	queried = set(`key sig signature hmac sid session sessionid`)
-	// queriedRandom are names of parameters that hold one if their value looks random.
+	// queriedRandom are names of parameters that hold a secret if their value looks random.
 	queriedRandom = set(`code appid k`)
 )
 
@@ -126,6 +126,6 @@ var trivial = set(`true false null nil none undefined string str text number int
 		value any yes no on off token tokens password passwords secret secrets key keys bearer basic auth authentication
 		authorization xxx xxxx`)
 
-// foreign are words of other scripts. They are found anywhere in a name.
+// foreign are words in other scripts. They are found anywhere in a name.
 var foreign = []string{"비밀번호", "패스워드", "암호", "토큰", "인증키", "비밀키", "시크릿",
 	"パスワード", "密码", "口令", "пароль"}

@@ -63,7 +63,7 @@ func Payloads(t testing.TB) map[string]schema.Kind {
 	return kinds
 }
 
-// Payload returns one of them.
+// Payload returns one payload.
 func Payload(t testing.TB, name string) []byte {
 	t.Helper()
 	body, err := os.ReadFile(filepath.Join(folder(t), "payloads", name+".json"))
@@ -94,7 +94,7 @@ func ObservedDetail(t testing.TB) []byte {
 	return append(body, "]}"...)
 }
 
-// Observed is a call for encoding/json, to compare with.
+// Observed is a call for encoding/json, for comparison.
 type Observed struct {
 	ID    string `json:"id"`
 	Agent *struct {
@@ -137,9 +137,9 @@ type Observed struct {
 	} `json:"transcript"`
 }
 
-// Value parses JSON with encoding/json: numbers in their spelling, of a repeated name the last
-// value. Escaped halves of surrogate pairs, which encoding/json makes all the same, are made
-// distinct first.
+// Value parses JSON with encoding/json. Numbers keep their spelling, and of a repeated name the
+// last value counts. Escaped halves of surrogate pairs, which encoding/json would make all the
+// same, are made distinct first.
 func Value(t rapid.TB, text []byte) any {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader(SpellHalves(text)))

@@ -1,3 +1,3 @@
-// Package wiretest has JSON for tests: the payloads in testdata, hostile bodies and random calls.
-// Only tests use it.
+// Package wiretest provides JSON for tests: the payloads in testdata, hostile bodies and random
+// calls. Only tests use it.
 package wiretest

@@ -9,8 +9,8 @@ import (
 	"callhouse/internal/schema"
 )
 
-// gen makes random call JSON. Its methods append text, so that spelling, white
-// space, order and repeated names are under test as well as values.
+// gen makes random call JSON. Its methods append text, so that spelling, white space, order and
+// repeated names are tested as well as values.
 type gen struct {
 	t *rapid.T
 	b []byte
@@ -94,7 +94,7 @@ func (g *gen) comma(i int) {
 	g.space()
 }
 
-// name appends one of the names, or another one if wild.
+// name appends one of the names, or a different one if wild.
 func (g *gen) name(names ...string) {
 	if g.chance(g.wild / 4) {
 		g.add(g.one(`"$"`, `"$$"`, `"$x"`, `""`, `"new_field"`, `"\ud800"`, `"\uD800"`, `"st\u0061tus"`,
@@ -292,7 +292,7 @@ func (g *gen) v2(schema.Kind) {
 	)
 }
 
-// DrawCall returns a random call's JSON: as observed (wild 0) or stranger.
+// DrawCall returns a random call's JSON: as observed (wild 0), or stranger.
 func DrawCall(t *rapid.T, kind schema.Kind, wild int) []byte {
 	g := &gen{t: t, wild: wild}
 	if rapid.IntRange(0, 2).Draw(t, "version") > 0 {

@@ -2,7 +2,7 @@ package chart
 
 import "math"
 
-// axis writes as many labels of bins as fit, and their groups.
+// axis writes as many labels of bins as fit, and the groups of bins.
 func (f *frame) axis(bottom float64) {
 	y := bottom + gap + lineRoom - 3
 	at := func(i int) float64 {
@@ -47,7 +47,8 @@ func (c *Chart) candidates() []int {
 	return all
 }
 
-// labelled returns the bins with labels: every candidate, or every second, and so on, as they fit.
+// labelled returns the bins with labels: every candidate, every second one, and so on, until they
+// fit.
 func (f *frame) labelled() []int {
 	from := f.candidates()
 	for every := 1; every <= len(from); every++ {

@@ -15,7 +15,7 @@ const (
 	Lines             // with gaps where there is no number
 )
 
-// Series has one number per bin. NaN is not drawn.
+// Series has one number per bin. NaN is left out.
 type Series struct {
 	Name   string
 	Color  int // 1 to 6: the class c1 to c6; 0: the baseline
@@ -28,9 +28,9 @@ type Panel struct {
 	Kind   Kind
 	Scale  Scale
 	Top    float64 // minimum upper end of the axis; 0: that of the data
-	Zoom   bool    // for shares as lines: the axis fits their changes and need not begin at 0
+	Zoom   bool    // for shares as lines: the axis covers only their range and need not begin at 0
 	Height float64 // of the plot alone
-	// Label writes the values of the axis; nil: by its scale.
+	// Label formats the values of the axis; nil: by its scale.
 	Label  func(v, step float64) string
 	Series []Series
 	Marks  []int // bins marked above the plot
@@ -52,7 +52,7 @@ type Chart struct {
 	Title, Desc string
 	Bins        []Bin
 	Panels      []Panel
-	NoData      string // text of a plot without numbers
+	NoData      string // text of a plot that has no numbers
 	Edges       bool   // labels are at the beginning of their bins, not below the middle
 }
 
@@ -250,7 +250,7 @@ func (f *frame) panel(p *Panel, y float64) {
 
 func (f *frame) bars(p *Panel, at func(float64) float64) {
 	w := min(max(f.step-2, f.step*.8), 40)
-	if f.Edges { // steps of a distribution touch
+	if f.Edges { // the steps of a distribution touch each other
 		w = max(f.step-1, f.step*.8)
 	}
 	for i := range p.bins() {
@@ -271,7 +271,7 @@ func (f *frame) bars(p *Panel, at func(float64) float64) {
 	}
 }
 
-// class returns the class of the n-th series' line: the first with a colour is not dashed.
+// class returns the class of the n-th series' line: dashed if an earlier series has a colour.
 func (p *Panel) class(n int) string {
 	class := fmt.Sprintf("s%d", p.Series[n].Color)
 	if slices.ContainsFunc(p.Series[:n], func(s Series) bool { return s.Color > 0 }) {

@@ -13,7 +13,7 @@ type Heat struct {
 	Across      []string
 	Values      [][]float64 // by row; NaN is not drawn
 	Links       [][]string  // by row: links of cells; empty: none
-	Every       int         // one label for so many columns
+	Every       int         // columns per label
 }
 
 // steps is the number of strengths besides zero.
@@ -52,7 +52,7 @@ func strength(v float64, bounds []float64) int {
 	return steps
 }
 
-// class spreads fewer steps over all strengths; the last is the strongest.
+// class spreads the available steps over all strengths; the last step is always the strongest.
 func class(i, of int) int { return steps - (of-1-i)*steps/of }
 
 // SVG draws the map at a width in pixels. Cells show their numbers if all fit.

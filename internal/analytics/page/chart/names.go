@@ -9,8 +9,8 @@ import (
 // narrowest is the width below which nothing fits beside a plot.
 const narrowest = 400.0
 
-// above returns the room above a panel's plot: for its title and, in a narrow drawing, the names of
-// its series.
+// above returns the space above a panel's plot: for its title and, in a narrow drawing, the names
+// of its series.
 func (f *frame) above(p *Panel) float64 {
 	if !f.narrow || len(p.Series) < 2 {
 		return titleRoom
@@ -39,8 +39,8 @@ func (f *frame) rows(p *Panel) (at []struct{ x, row float64 }, rows int) {
 
 const swatch = 10.0
 
-// names writes the names of several series at the right, each as close to its last number as the
-// others allow.
+// names writes the names of several series on the right, each as close as possible to its last
+// number.
 func (f *frame) names(p *Panel, y float64, at func(float64) float64) {
 	if len(p.Series) < 2 {
 		return
@@ -84,14 +84,14 @@ func (f *frame) names(p *Panel, y float64, at func(float64) float64) {
 		}
 		return labels[i].series > labels[j].series
 	})
-	for i := range labels { // down, so that none covers the one above
+	for i := range labels { // downwards, so that no name covers the one above it
 		low := y + lineRoom/2
 		if i > 0 {
 			low = labels[i-1].y + lineRoom
 		}
 		labels[i].y = max(labels[i].y, low)
 	}
-	for i := len(labels) - 1; i >= 0; i-- { // and up again from the end of the plot
+	for i := len(labels) - 1; i >= 0; i-- { // then upwards from the end of the plot
 		high := y + p.Height
 		if i < len(labels)-1 {
 			high = labels[i+1].y - lineRoom

@@ -14,7 +14,7 @@ type Sankey struct {
 	Title, Desc string
 	Nodes       []string // the first is the start
 	Moves       []Move
-	Others      func(nodes int) string // name of the nodes that do not fit
+	Others      func(nodes int) string // name of the node that stands for the nodes that do not fit
 	Hover       func(m Move, from, to string) string
 	Link        func(node string) string // nil: none
 }
@@ -47,7 +47,7 @@ type piece struct {
 	y1, y2   float64
 }
 
-// folded returns the nodes that fit and the moves between them; the others become one node.
+// folded returns the nodes that fit, and the moves between them. The other nodes become one.
 func (s *Sankey) folded(room int) (names []string, moves []Move) {
 	into := make([]float64, len(s.Nodes))
 	for _, m := range s.Moves {
@@ -61,7 +61,7 @@ func (s *Sankey) folded(room int) (names []string, moves []Move) {
 	}
 	slices.SortStableFunc(order[1:], func(a, b int) int { return cmp.Compare(into[b], into[a]) })
 	kept := min(len(order), 1+max(room, 2))
-	if len(order) == kept+1 { // a single other node keeps its name
+	if len(order) == kept+1 { // a single remaining node keeps its name
 		kept++
 	}
 	at := make([]int, len(order))
@@ -162,7 +162,7 @@ func (s *Sankey) SVG(name string, width float64, hover bool) string {
 			bands = append(bands, &piece{Move: m, from: paths[i][n], to: to})
 		}
 	}
-	used := map[*place]float64{} // height used by bands so far; sorted, they do not cross at the node
+	used := map[*place]float64{} // height used by bands so far; sorting keeps bands from crossing at the node
 	slices.SortStableFunc(bands, func(a, b *piece) int { return cmp.Compare(a.to.y, b.to.y) })
 	for _, b := range bands {
 		b.y1 = b.from.y + used[b.from]
@@ -193,8 +193,8 @@ func (s *Sankey) SVG(name string, width float64, hover bool) string {
 	return d.end()
 }
 
-// arrange stacks the places of each column close to their sources, and returns the height of one
-// move and of the drawing.
+// arrange stacks the places of each column close to their sources, and returns the scale (height of
+// one move) and the height of the drawing.
 func arrange(columns, paths [][]*place, moves []Move) (scale, height float64) {
 	most := 0.0
 	for _, c := range columns {

@@ -17,7 +17,7 @@ const (
 	Money                // 0.25, 1,500
 )
 
-// times are the distances between ticks of durations, in ms; then hours.
+// times are the possible distances between ticks of durations, in ms; whole hours follow.
 var times = []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 10e3, 15e3, 30e3, 60e3, 120e3, 300e3, 600e3, 900e3, 1800e3, 3600e3}
 
 // Ticks returns about n values from 0 at round distances; the last is not below top. A top that is
@@ -97,7 +97,7 @@ func decimalStep(rough float64) float64 {
 	return 10 * power
 }
 
-// Label writes the value of a tick, given the distance between ticks.
+// Label formats the value of a tick, given the distance between ticks.
 func (s Scale) Label(v, step float64) string {
 	switch s {
 	case Percent:
@@ -144,7 +144,7 @@ func span(ms, step float64) string {
 	return number(ms/3600e3, step/3600e3) + "h"
 }
 
-// number writes v with the decimals of the distance between ticks.
+// number formats v with the decimals of the distance between ticks.
 func number(v, step float64) string {
 	decimals := 0
 	for x := step; decimals < 6 && math.Abs(x-math.Round(x)) > 1e-6*x; x *= 10 {

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Spark is a line without axes, over a band of what is usual. Its last point stands out.
+// Spark is a line without axes, drawn over a band of usual values. Its last point stands out.
 type Spark struct {
 	ID, Title, Desc   string
 	Values, Low, High []float64 // NaN is not drawn
-	Worse             bool      // the last point has the colour of what is worse
+	Worse             bool      // the last point has the colour for a change to the worse
 }
 
-// SVG draws the line at a size in pixels; empty: without a number.
+// SVG draws the line at a size in pixels; empty if there is no number.
 func (s *Spark) SVG(width, height float64) string {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, all := range [][]float64{s.Values, s.Low, s.High} {

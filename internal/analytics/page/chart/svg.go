@@ -19,9 +19,9 @@ type drawing struct{ strings.Builder }
 
 func px(v float64) string { return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64) }
 
-// begin opens the drawing. Title and description replace it for screen readers.
+// begin opens the drawing. Screen readers read the title and description instead of the drawing.
 func (d *drawing) begin(id, class, title, desc string, width, height float64) {
-	// Presentation attributes have effect where a style sheet was removed, as mail programs do.
+	// Presentation attributes take effect if the style sheet is removed, as mail programs do.
 	fmt.Fprintf(d, `<svg class="%s" fill="#456" role="img" aria-labelledby="%s-t %s-d" `+
 		`viewBox="0 0 %s %s" width="%s" height="%s" xmlns="http://www.w3.org/2000/svg">`+"\n",
 		class, id, id, px(width), px(height), px(width), px(height))
@@ -30,7 +30,7 @@ func (d *drawing) begin(id, class, title, desc string, width, height float64) {
 
 func (d *drawing) end() string {
 	d.WriteString("</svg>")
-	if s := d.String(); strings.Contains(s, "<a href") { // an image may have no links in it
+	if s := d.String(); strings.Contains(s, "<a href") { // an image must not contain links
 		return strings.Replace(s, `role="img"`, `role="group"`, 1)
 	}
 	return d.String()
@@ -83,7 +83,7 @@ func textWidth(s string) float64 {
 	w := 0.0
 	for _, r := range s {
 		switch {
-		case r > 0x2e80 || r >= 0x20a0 && r <= 0x20cf: // CJK is as wide as high, currency signs nearly
+		case r > 0x2e80 || r >= 0x20a0 && r <= 0x20cf: // CJK characters are as wide as they are high, currency signs nearly so
 			w += fontSize
 		case strings.ContainsRune("iljtfr.,:;|!' ()-", r):
 			w += fontSize * .4

@@ -1,5 +1,5 @@
 // Package texts has the words of the morning page and of the pages around it in each language, and
-// writes numbers, times and money as the language does.
+// formats numbers, times and money for the language.
 package texts
 
 import (
@@ -151,12 +151,12 @@ func (l *Texts) Calls(n int64) string { return l.Say("count.calls", n) }
 
 var unitRE = regexp.MustCompile(`(\d)(ms|h|m|s|k|M)\b`)
 
-// Units replaces English units in a text with the language's.
+// Units replaces the English units in a text by those of the language.
 func (l *Texts) Units(s string) string {
 	return unitRE.ReplaceAllStringFunc(s, func(m string) string { return m[:1] + l.Say("unit."+m[1:]) })
 }
 
-// Duration writes a duration like tables do.
+// Duration writes a duration as tables do.
 func (l *Texts) Duration(ms float64) string {
 	return l.Units(human.Cell(value.Of(int64(math.Round(ms))), value.Column{Unit: value.Millis, Kind: value.Integer}, nil))
 }
@@ -178,8 +178,8 @@ func (l *Texts) Cell(v any, c value.Column, loc *time.Location) string {
 // HasCurrency reports whether the currency is known.
 func (l *Texts) HasCurrency() bool { return l.money != nil }
 
-// Amount writes money with the currency's decimals; below one unit with two significant digits,
-// since a minute may cost less.
+// Amount writes money with the currency's decimals. Below one unit it has two significant digits,
+// since a minute may cost less than the smallest coin.
 func (l *Texts) Amount(d value.Decimal) string {
 	r := new(big.Rat).SetFrac(d.Units, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(d.Scale)), nil))
 	places, _ := currency.Standard.Rounding(*l.money)
