@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sourcegraph/conc/stream"
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/sandbox/render"
@@ -82,45 +82,34 @@ func generate(ctx context.Context, w *world.World, n int64, now time.Time,
 ) error {
 	const block = 512
 	spare := sync.Pool{New: func() any { return new([]byte) }}
-	blocks := make(chan chan *[]byte, runtime.GOMAXPROCS(0))
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error {
-		defer close(blocks)
-		for from := int64(0); from < n; from += block {
-			done := make(chan *[]byte, 1)
-			select {
-			case blocks <- done:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-			g.Go(func() error {
-				var r render.Renderer
-				b := spare.Get().(*[]byte)
-				for i := from; i < min(from+block, n); i++ {
-					if v, ok := w.View(i, now); ok {
-						*b = append(write(&r, *b, v), '\n')
-					}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	buffered := bufio.NewWriterSize(out, 1<<20)
+	blocks := stream.New().WithMaxGoroutines(runtime.GOMAXPROCS(0))
+	for from := int64(0); from < n && ctx.Err() == nil; from += block {
+		blocks.Go(func() stream.Callback {
+			var r render.Renderer
+			b := spare.Get().(*[]byte)
+			for i := from; i < min(from+block, n); i++ {
+				if v, ok := w.View(i, now); ok {
+					*b = append(write(&r, *b, v), '\n')
 				}
-				done <- b
-				return nil
-			})
-		}
-		return nil
-	})
-	g.Go(func() error {
-		buffered := bufio.NewWriterSize(out, 1<<20)
-		for done := range blocks {
-			b := <-done
-			if _, err := buffered.Write(*b); err != nil {
-				return fmt.Errorf("write calls: %w", err)
 			}
-			*b = (*b)[:0]
-			spare.Put(b)
-		}
-		if err := buffered.Flush(); err != nil {
-			return fmt.Errorf("write calls: %w", err)
-		}
-		return nil
-	})
-	return g.Wait()
+			return func() {
+				if _, err := buffered.Write(*b); err != nil {
+					stop(fmt.Errorf("write calls: %w", err))
+				}
+				*b = (*b)[:0]
+				spare.Put(b)
+			}
+		})
+	}
+	blocks.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	if err := buffered.Flush(); err != nil {
+		return fmt.Errorf("write calls: %w", err)
+	}
+	return nil
 }

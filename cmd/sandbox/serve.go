@@ -160,15 +160,11 @@ func (f *serveFlags) prepare(now time.Time) (sandbox.Options, error) {
 	if o.V2, err = sandbox.ParseV2(f.v2); err != nil {
 		return o, err
 	}
-	switch f.size {
-	case "small":
-	case "large":
-		o.Organisation.Sizes = organisation.Large
-	case "none":
-		o.Organisation.Sizes = organisation.None
-	default:
+	sizes, ok := map[string]organisation.Sizes{"small": organisation.Small, "large": organisation.Large, "none": organisation.None}[f.size]
+	if !ok {
 		return o, fmt.Errorf("--organisation must be small, large or none, not %q", f.size)
 	}
+	o.Organisation.Sizes = sizes
 	if o.Organisation.Pace == 0 {
 		o.Organisation.Pace = -1
 	} else if o.Organisation.Pace < 0 {

@@ -32,7 +32,7 @@ func TestSandbox(t *testing.T) {
 		// MP3 does not say where it ends: only the call tells that half of it is missing.
 		recordings.Truncated: -1,
 	} {
-		h.Faults = recordings.Faults{fault: 1}
+		h.Faults = recordings.Faults{{Kind: fault, Rate: 1}}
 		a, _ := archive(t, func(c *recording.Config) {
 			c.Stall, c.Attempts = 10*time.Second, 3
 			if fault == recordings.Slow {

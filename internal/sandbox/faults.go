@@ -2,14 +2,15 @@ package sandbox
 
 import (
 	"fmt"
-	"iter"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
+	"callhouse/internal/sandbox/dice"
 	"callhouse/internal/sandbox/operation"
 )
 
@@ -62,40 +63,34 @@ const (
 	ResourceThin    ResourceFault = "thin"        // list items hold only ids and times
 )
 
-// V2 says how the calls of v2 are served. The zero value serves them well.
+// V2 says how the calls of v2 are served. The zero value serves them well. The tags are the names of
+// the modes and the values that they have without one; a number without usual needs a value.
 type V2 struct {
-	// Off is the status that every request for them is answered with; 0: they are served.
-	Off int
-	// RemovedAfter is how many lists are answered before Off begins, which is 404 then
-	// unless it is set; 0: they are not removed.
-	RemovedAfter int
-	OtherShape   bool // answers are JSON, with 200, but neither a list of calls nor a call
-	Refused      bool // every list is refused with 422 and detail
+	// Off is the status of every answer; 0: they are served. RemovedAfter is how many lists are answered
+	// before Off begins, by default with 404; 0: they are not removed.
+	Off          int  `mode:"off" usual:"404"`
+	RemovedAfter int  `mode:"removed-after"`
+	OtherShape   bool `mode:"other-shape" usual:"true"` // answers are JSON, with 200, but neither a list of calls nor a call
+	Refused      bool `mode:"422" usual:"true"`         // every list is refused with 422 and detail
 
-	// WrongTurns is the share of calls in whose transcripts a turn is missing, or a
-	// character of a turn or of a tool's answer is another one. [Server.V2Wrong] tells them.
-	WrongTurns float64
-	// Truncated is the share of calls whose transcripts lack their second half. V2Wrong tells
-	// them as well.
-	Truncated  float64
-	SpokenOnly bool // transcript_with_tool_calls is null
-	// DuplicateKeys gives every call of a list the member status twice; the first is right.
-	DuplicateKeys bool
+	// WrongTurns is the share of calls in whose transcripts a turn is missing, or a character of a turn or
+	// of a tool's answer is another one; Truncated of those whose second half is missing.
+	WrongTurns    float64 `mode:"wrong-turns"`
+	Truncated     float64 `mode:"truncate"`
+	SpokenOnly    bool    `mode:"spoken-only" usual:"true"`    // transcript_with_tool_calls is null
+	DuplicateKeys bool    `mode:"duplicate-keys" usual:"true"` // list items have status twice; the first is right
 
 	// Shift makes a pagination_key stand for how many calls came before, so that calls
 	// which arrive or vanish between two pages shift all later ones.
-	Shift bool
-	// IgnoreStart makes lists ignore start_timestamp.
-	IgnoreStart bool
-	// PageMost is how many calls a page has at most; 0: as many as requested.
-	PageMost int
-	// ExtraCalls is how many calls v2 has that v3 does not know.
-	ExtraCalls int
+	Shift       bool `mode:"shift" usual:"true"`
+	IgnoreStart bool `mode:"ignore-filter" usual:"true"` // lists ignore start_timestamp
+	PageMost    int  `mode:"page-most"`                  // maximum of calls on a page; 0: as many as requested
+	ExtraCalls  int  `mode:"extra-calls"`                // number of calls that v3 does not have
 
 	// SlowAbove is how many calls a page may have before Slow happens to it: "stall" (no
 	// answer until the client gives up; the default), "500", "504", or "cut" (the
 	// connection ends in the middle of the body); 0: any number.
-	SlowAbove int
+	SlowAbove int `mode:"slow-above"`
 	Slow      string
 }
 
@@ -105,90 +100,17 @@ var (
 	requestFaults = []FaultKind{"400", "401", "403", "404", "409", "429", "500", "503", Fault429Bare, Fault429Date, Fault429Malformed,
 		Fault503HTML, FaultReset, FaultCut, FaultTruncated, FaultNonJSON, FaultHuge, FaultSlow, FaultHang}
 	pageFaults     = []FaultKind{FaultDuplicate, FaultShort, FaultEmpty, FaultLoop, FaultExpired, FaultTotal, FaultDisorder}
+	anyFault       = slices.Concat(requestFaults, pageFaults)
 	resourceFaults = []ResourceFault{"403", "404", "500", ResourceNoList, ResourceEmpty, ResourceCut, ResourceLoop, ResourceRenamed,
 		ResourceField, ResourceDrift, ResourceThin}
 )
 
-// known refuses a name that is none of those known.
-func known[N ~string](what string, name N, all []N) error {
-	if slices.Contains(all, name) {
-		return nil
-	}
-	var names []string
-	for _, n := range all {
-		names = append(names, string(n))
-	}
-	return fmt.Errorf("unknown %s %q; available: %s", what, name, strings.Join(names, ", "))
-}
-
-// entries yields the entries of "NAME=VALUE,…"; given is false where there is no value.
-func entries(text string) iter.Seq2[[2]string, bool] {
-	return func(yield func([2]string, bool) bool) {
-		for part := range strings.SplitSeq(text, ",") {
-			if part = strings.TrimSpace(part); part == "" {
-				continue
-			}
-			if name, value, given := strings.Cut(part, "="); !yield([2]string{name, value}, given) {
-				return
-			}
-		}
-	}
-}
-
-// FaultRate is the share of requests that go wrong in one way.
-type FaultRate struct {
-	Kind FaultKind
-	Rate float64
-}
-
-// Faults are shares that add up to no more than 1. The share of a page fault is
-// of all requests, so that of details nothing happens.
-type Faults []FaultRate
+// Faults are the shares of requests that go wrong. The share of a page fault is of all requests, so
+// that of details nothing happens.
+type Faults = dice.Shares[FaultKind]
 
 // ParseFaults reads "500=0.05,429=0.01,reset=0.01".
-func ParseFaults(text string) (Faults, error) {
-	var fs Faults
-	for e, given := range entries(text) {
-		rate, err := strconv.ParseFloat(e[1], 64)
-		if !given {
-			return nil, fmt.Errorf("parse fault %q: want KIND=RATE", e[0])
-		} else if err != nil {
-			return nil, fmt.Errorf("parse fault %q: %q is not a rate", e[0]+"="+e[1], e[1])
-		}
-		fs = append(fs, FaultRate{FaultKind(e[0]), rate})
-	}
-	return fs, fs.check()
-}
-
-func (fs Faults) check() error {
-	var sum float64
-	for _, f := range fs {
-		if err := known("fault", f.Kind, slices.Concat(requestFaults, pageFaults)); err != nil {
-			return err
-		}
-		if !(f.Rate >= 0 && f.Rate <= 1) {
-			return fmt.Errorf("rate of fault %s must be 0 to 1, not %v", f.Kind, f.Rate)
-		}
-		sum += f.Rate
-	}
-	if sum > 1 {
-		return fmt.Errorf("the sum of the fault rates is %v, but must not exceed 1", sum)
-	}
-	return nil
-}
-
-// draw returns the fault that u falls on; empty for none.
-func (fs Faults) draw(u float64, ofPage bool) FaultKind {
-	for _, f := range fs {
-		if u -= f.Rate; u < 0 {
-			if !ofPage && slices.Contains(pageFaults, f.Kind) {
-				return ""
-			}
-			return f.Kind
-		}
-	}
-	return ""
-}
+func ParseFaults(text string) (Faults, error) { return dice.ParseShares(text, "fault", anyFault) }
 
 // What v2 has of an organisation: other names, times as ISO 8601, a body instead of
 // query parameters. These are their names in Request.Resource and ResourceFaults.
@@ -206,7 +128,7 @@ type ResourceFaults map[string][]ResourceFault
 // stands for the faults that leave only what the contract has.
 func ParseResourceFaults(text string) (ResourceFaults, error) {
 	all := ResourceFaults{}
-	for e, given := range entries(text) {
+	for e, given := range dice.Entries(text) {
 		if e[0] == "contract" && !given {
 			for _, r := range operation.Resources {
 				if len(r.Contract) == 0 {
@@ -236,7 +158,7 @@ func (fs ResourceFaults) check() error {
 			return fmt.Errorf("unknown resource %q; available: %s", name, strings.Join(names, ", "))
 		}
 		for _, kind := range fs[name] {
-			if err := known("resource fault", kind, resourceFaults); err != nil {
+			if err := dice.Known("resource fault", kind, resourceFaults); err != nil {
 				return err
 			}
 		}
@@ -244,49 +166,30 @@ func (fs ResourceFaults) check() error {
 	return nil
 }
 
-// modes are the ways in which the calls of v2 are served: where each value goes, and the one where
-// none is given; that of a number without one has to be given.
-var modes = []struct {
-	name, usual string
-	of          func(v *V2) any
-}{
-	{"off", "404", func(v *V2) any { return &v.Off }},
-	{"removed-after", "", func(v *V2) any { return &v.RemovedAfter }},
-	{"other-shape", "true", func(v *V2) any { return &v.OtherShape }},
-	{"422", "true", func(v *V2) any { return &v.Refused }},
-	{"wrong-turns", "", func(v *V2) any { return &v.WrongTurns }},
-	{"truncate", "", func(v *V2) any { return &v.Truncated }},
-	{"spoken-only", "true", func(v *V2) any { return &v.SpokenOnly }},
-	{"duplicate-keys", "true", func(v *V2) any { return &v.DuplicateKeys }},
-	{"shift", "true", func(v *V2) any { return &v.Shift }},
-	{"ignore-filter", "true", func(v *V2) any { return &v.IgnoreStart }},
-	{"page-most", "", func(v *V2) any { return &v.PageMost }},
-	{"extra-calls", "", func(v *V2) any { return &v.ExtraCalls }},
-	{"slow-above", "", func(v *V2) any { return &v.SlowAbove }},
-}
-
 // ParseV2 reads "off=410,removed-after=3" or "wrong-turns=0.01,slow-above=200:cut".
-func ParseV2(text string) (V2, error) {
-	var v V2
+func ParseV2(text string) (v V2, _ error) {
 	var names []string
-	for _, m := range modes {
-		names = append(names, m.name)
+	modes := map[string]reflect.StructField{}
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(v)) {
+		if name := f.Tag.Get("mode"); name != "" {
+			names, modes[name] = append(names, name), f
+		}
 	}
-	for e, given := range entries(text) {
+	for e, given := range dice.Entries(text) {
 		name, value := e[0], e[1]
-		if err := known("v2 mode", name, names); err != nil {
+		if err := dice.Known("v2 mode", name, names); err != nil {
 			return v, err
 		}
-		mode := modes[slices.Index(names, name)]
+		mode := modes[name]
 		if !given {
-			value = mode.usual
+			value = mode.Tag.Get("usual")
 		}
 		text := value
 		if name == "slow-above" {
 			text, v.Slow, _ = strings.Cut(value, ":")
 		}
 		var err error
-		switch into := mode.of(&v).(type) {
+		switch into := reflect.ValueOf(&v).Elem().FieldByIndex(mode.Index).Addr().Interface().(type) {
 		case *bool:
 			*into, err = strconv.ParseBool(text)
 		case *int:

@@ -96,7 +96,7 @@ func TestFaultsOverTCP(t *testing.T) {
 
 func TestHangEndsWithTheClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t, Options{World: Config{Calls: 10}, Faults: Faults{{FaultHang, 1}}})
+		s := newServer(t, Options{World: Config{Calls: 10}, Faults: Faults{{Kind: FaultHang, Rate: 1}}})
 		l := newPipes()
 		running := Serve(t.Context(), l, s)
 		client := &http.Client{Transport: &http.Transport{DialContext: l.dial}, Timeout: time.Hour}
@@ -162,7 +162,7 @@ func TestPageFaultsLoseNothing(t *testing.T) {
 
 func TestFaultsAreDeterministic(t *testing.T) {
 	run := func(seed uint64) (statuses []int) {
-		s := newServer(t, Options{World: Config{Calls: 50, Seed: seed}, Faults: Faults{{"500", .2}, {"409", .2}}})
+		s := newServer(t, Options{World: Config{Calls: 50, Seed: seed}, Faults: Faults{{Kind: "500", Rate: .2}, {Kind: "409", Rate: .2}}})
 		for range 100 {
 			statuses = append(statuses, do(s, "GET", "/v3/calls?limit=1").Code)
 		}
@@ -178,7 +178,7 @@ func TestFaultsAreDeterministic(t *testing.T) {
 
 func TestParseFaults(t *testing.T) {
 	got, err := ParseFaults(" 500=0.05, 429-date=.1,reset=0 ,")
-	if diff := cmp.Diff(Faults{{"500", .05}, {Fault429Date, .1}, {FaultReset, 0}}, got); err != nil || diff != "" {
+	if diff := cmp.Diff(Faults{{Kind: "500", Rate: .05}, {Kind: Fault429Date, Rate: .1}, {Kind: FaultReset, Rate: 0}}, got); err != nil || diff != "" {
 		t.Error(err, diff)
 	}
 	for _, bad := range []string{"500", "500=x", "500=-1", "500=2", "boom=0.1", "500=.6,503=.6", "500=NaN"} {
@@ -193,7 +193,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		"key":     {Keys: []string{""}},
 		"limiter": {Limiter: "none"},
 		"latency": {Latency: -1},
-		"faults":  {Faults: Faults{{"999", .1}}},
+		"faults":  {Faults: Faults{{Kind: "999", Rate: .1}}},
 		"world":   {World: Config{Calls: -1}},
 	} {
 		if _, err := New(o); err == nil {

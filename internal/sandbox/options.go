@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"callhouse/internal/sandbox/dice"
 	"callhouse/internal/sandbox/limit"
 	"callhouse/internal/sandbox/organisation"
 	"callhouse/internal/sandbox/statefile"
@@ -135,7 +136,7 @@ func (o *Options) setDefaults() error {
 		o.World.Origin = o.Now()
 	}
 	o.Counted = cmp.Or(o.Counted, AtRandom)
-	if err := known("moment of counting", o.Counted, []Moment{AtRandom, AtArrival, AtAnswer}); err != nil {
+	if err := dice.Known("moment of counting", o.Counted, []Moment{AtRandom, AtArrival, AtAnswer}); err != nil {
 		return err
 	}
 	if o.Latency < 0 || o.Jitter < 0 {
@@ -150,5 +151,5 @@ func (o *Options) setDefaults() error {
 	if err := o.V2.check(); err != nil {
 		return err
 	}
-	return o.Faults.check()
+	return o.Faults.Check("fault", anyFault)
 }

@@ -100,7 +100,7 @@ func (s *Server) disturbed(e *exchange) answer {
 // fault decides whether and how a request goes wrong. The client may ask for it.
 func (s *Server) fault(number int64, e *exchange) FaultKind {
 	req := e.req
-	if k := FaultKind(e.r.Header.Get(faultHeader)); slices.Contains(requestFaults, k) || slices.Contains(pageFaults, k) {
+	if k := FaultKind(e.r.Header.Get(faultHeader)); slices.Contains(anyFault, k) {
 		return k
 	}
 	if s.opts.Inject != nil {
@@ -108,8 +108,11 @@ func (s *Server) fault(number int64, e *exchange) FaultKind {
 			return k
 		}
 	}
-	page := req.Kind == "page" || req.Kind == "list" || req.Kind == "bulk" && req.ID == ""
-	return s.opts.Faults.draw(dice.Unit(dice.Hash(s.api.world.Key+4, uint64(number))), page)
+	k := s.opts.Faults.Draw(dice.Unit(dice.Hash(s.api.world.Key+4, uint64(number))))
+	if page := req.Kind == "page" || req.Kind == "list" || req.Kind == "bulk" && req.ID == ""; !page && slices.Contains(pageFaults, k) {
+		return ""
+	}
+	return k
 }
 
 // faultHeader is the header of a request that asks for a fault of its answer, and of an

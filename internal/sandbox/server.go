@@ -150,9 +150,6 @@ func (s *Server) Do(method, path, body string) (status int, answer []byte) {
 	return a.status, bytes.Clone(a.body)
 }
 
-// WorldV2 returns the data that v2 shows: that of World, and the extra calls.
-func (s *Server) WorldV2() *world.World { return s.api.list2.world }
-
 // hideExtra makes a configuration hide n calls for ever, all over the first ones.
 func hideExtra(c *Config, n int64) error {
 	if n > c.Calls {

@@ -238,7 +238,7 @@ func TestV2ExtraCalls(t *testing.T) {
 				t.Errorf("%s is known to v3, or is not to v2", id)
 			}
 		}
-		if extra != 6 || len(all) != len(known)+6 || int64(len(known)) != s.Truth().Calls || int64(len(all)) != s.WorldV2().Count(s.Now()) {
+		if extra != 6 || len(all) != len(known)+6 || int64(len(known)) != s.Truth().Calls || int64(len(all)) != s.api.list2.world.Count(s.Now()) {
 			t.Errorf("%d calls, %d of them extra, %d in v3", len(all), extra, len(known))
 		}
 		s.opts.Clock.Advance(100 * time.Hour)

@@ -151,20 +151,14 @@ func (w *Warehouse) intact(ctx context.Context, s *layout.Snapshot) error {
 // space on the disk, and an interruption loses that much work.
 const migrateBytes = 2 << 30
 
-// outdated returns the periods whose files lack current columns, or were written when national
-// numbers were read in another region, in batches for one commit each, and the number of their
-// calls.
-func outdated(ctx context.Context, in *snapshot.Reader, country string) (batches [][]string, calls int64, err error) {
+// batched returns the periods whose files of calls are due, in batches of one commit each, and the
+// number of their calls.
+func batched(in *snapshot.Reader, due func(*layout.File) (bool, error)) (batches [][]string, calls int64, err error) {
 	var bytes int64
 	for _, f := range in.Files(schema.Calls.Name) {
-		if err := ctx.Err(); err != nil {
+		if is, err := due(f); err != nil {
 			return nil, 0, err
-		}
-		current, err := in.UpToDate(f.Period, cmp.Or(country, in.Manifest.Country))
-		if err != nil {
-			return nil, 0, err
-		}
-		if current && !in.Manifest.Uncounted(f) {
+		} else if !is {
 			continue
 		}
 		size := in.Manifest.BytesOf(f.Period)
@@ -176,6 +170,18 @@ func outdated(ctx context.Context, in *snapshot.Reader, country string) (batches
 		batches[len(batches)-1] = append(batches[len(batches)-1], f.Period)
 	}
 	return batches, calls, nil
+}
+
+// outdated returns the periods whose files lack current columns, or were written when national
+// numbers were read in another region.
+func outdated(ctx context.Context, in *snapshot.Reader, country string) (batches [][]string, calls int64, err error) {
+	return batched(in, func(f *layout.File) (bool, error) {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		current, err := in.UpToDate(f.Period, cmp.Or(country, in.Manifest.Country))
+		return !current || in.Manifest.Uncounted(f), err
+	})
 }
 
 // Migrate rewrites the files of older formats with the current columns, and moves values from extra
@@ -201,21 +207,11 @@ func (w *Warehouse) Migrate(ctx context.Context, progress func(snapshot.Progress
 // already examined, and returns the number of calls in the others.
 func (w *Warehouse) RedactStored(ctx context.Context, progress func(snapshot.Progress)) (calls int64, err error) {
 	redactor := w.masker.Redactor()
-	var batches [][]string
-	var bytes int64
 	in := w.reader()
 	done := w.redaction.After(in.Manifest.Redaction).Periods
-	for _, f := range in.Files(schema.Calls.Name) {
-		if slices.Contains(done, f.Period) {
-			continue
-		}
-		size := in.Manifest.BytesOf(f.Period)
-		if len(batches) == 0 || bytes+size > migrateBytes {
-			batches, bytes = append(batches, nil), 0
-		}
-		bytes += size
-		calls += f.Rows
-		batches[len(batches)-1] = append(batches[len(batches)-1], f.Period)
+	batches, calls, err := batched(in, func(f *layout.File) (bool, error) { return !slices.Contains(done, f.Period), nil })
+	if err != nil {
+		return 0, fmt.Errorf("redact: %w", err)
 	}
 	tell := snapshot.Counter(progress, "redacted", calls)
 	for i, batch := range batches {

@@ -30,6 +30,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/sandbox/dice"
 	"callhouse/internal/sandbox/recordings"
 	"callhouse/internal/sandbox/world"
 )
@@ -320,9 +321,12 @@ func TestRecordingsCommand(t *testing.T) {
 // well, with all calls and transcripts. Later nights try again, and give up in the end.
 func TestRecordingFaults(t *testing.T) {
 	t.Parallel()
-	const share = 0.1
-	faults := recordings.Faults{recordings.Cut: share, recordings.Once: share, recordings.Truncated: share, recordings.Length: share,
-		recordings.Forbidden: share, recordings.Missing: share, recordings.Page: share, recordings.Redirect: share, recordings.Busy: share}
+	var faults recordings.Faults
+	for _, kind := range recordings.All {
+		if kind != recordings.Slow {
+			faults = append(faults, dice.Share[recordings.Fault]{Kind: kind, Rate: .1})
+		}
+	}
 	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 24, Calls: 60 * int64(min(2, *worlds)), Days: 2}}, faults, found)
 	type ending struct{ first, last, reason string }
 	want := map[recordings.Fault]ending{
@@ -390,7 +394,7 @@ func TestRecordingFaults(t *testing.T) {
 func TestSlowRecordings(t *testing.T) {
 	longtest.Only(t)
 	t.Parallel()
-	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 25, Calls: 12, Days: 1}}, recordings.Faults{recordings.Slow: 1}, found)
+	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 25, Calls: 12, Days: 1}}, recordings.Faults{{Kind: recordings.Slow, Rate: 1}}, found)
 	s.mustNight()
 	sameAsTruth(t, s.company)
 	long := 0
@@ -413,7 +417,7 @@ func TestSlowRecordings(t *testing.T) {
 // A host that is down is given up after some failures, and the next night gets everything.
 func TestRecordingHostDown(t *testing.T) {
 	t.Parallel()
-	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 25, Calls: 60, Days: 2}}, recordings.Faults{recordings.Busy: 1}, found)
+	s := record(t, sandbox.Options{World: sandbox.Config{Seed: 25, Calls: 60, Days: 2}}, recordings.Faults{{Kind: recordings.Busy, Rate: 1}}, found)
 	r := s.mustNight()
 	if n := s.asked(); n > 20 || !strings.Contains(r.stderr, "given up after 12 failures in a row: 127.0.0.1 answered HTTP 503") {
 		t.Errorf("%d requests\n%s", n, r.stderr)

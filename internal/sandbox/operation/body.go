@@ -52,8 +52,10 @@ func (o *Operation) ReadBody(text []byte) (any, *Flaw) {
 	if err := s.Validate(value); !errors.As(err, &wrong) {
 		return Whole(value), nil
 	}
-	for len(wrong.Causes) > 0 {
-		wrong = wrong.Causes[0]
+	for len(wrong.Causes) > 0 { // the first place in the alphabet, as the validator ranges over maps
+		wrong = slices.MinFunc(wrong.Causes, func(a, b *jsonschema.ValidationError) int {
+			return slices.Compare(a.InstanceLocation, b.InstanceLocation)
+		})
 	}
 	place := wrong.InstanceLocation
 	switch k := wrong.ErrorKind.(type) { // the error is about a member

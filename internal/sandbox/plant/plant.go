@@ -77,14 +77,8 @@ func Draw(seed uint64, korean bool) Exchange {
 // value adds lines with a value of a kind.
 func (d *drawer) value(kind string, spoken bool) {
 	v := d.drawn(kind)
-	spelled := v.written
-	if spoken {
-		spelled = v.said
-		if spelled == nil {
-			spoken, spelled = false, v.written
-		}
-	}
-	parts := spelled()
+	spoken = spoken && v.said != nil
+	parts := v.parts(spoken)
 	if d.Chance(.6) {
 		d.line(true, d.ask(kind), "", "", false)
 	}
@@ -157,10 +151,7 @@ func (d *drawer) near() {
 		if !spoken {
 			return s
 		}
-		if d.korean {
-			return d.koDigits(s)
-		}
-		return d.enDigits(s)
+		return d.aloud(s)
 	}
 	var text string
 	switch n := d.digits(3); d.Below(12) {
@@ -234,5 +225,5 @@ func Profile(seed uint64, korean bool) (name, value string) {
 	d := &drawer{Dice: dice.New(dice.Hash(seed, 72)), korean: korean}
 	kind := Kinds[d.Below(len(Kinds))]
 	v := d.drawn(kind)
-	return keys[kind], v.join(v.written(), false)
+	return keys[kind], v.join(v.parts(false), false)
 }

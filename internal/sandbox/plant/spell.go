@@ -2,16 +2,36 @@ package plant
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/dustin/go-humanize"
 )
 
 // drawn is a value, and its spellings in parts.
 type drawn struct {
-	value   string
-	written func() []string
-	said    func() []string // nil: it is not read aloud
-	join    func(parts []string, spoken bool) string
+	value          string
+	written        func() []string // nil: as it is
+	said           func() []string // nil: it is not read aloud
+	sep, spokenSep string          // between the parts
+}
+
+func (v *drawn) parts(spoken bool) []string {
+	switch {
+	case spoken:
+		return v.said()
+	case v.written != nil:
+		return v.written()
+	}
+	return []string{v.value}
+}
+
+func (v *drawn) join(parts []string, spoken bool) string {
+	if spoken {
+		return strings.Join(parts, v.spokenSep)
+	}
+	return strings.Join(parts, v.sep)
 }
 
 func luhnDigit(d string) byte {
@@ -139,53 +159,46 @@ func (d *drawer) drawn(kind string) drawn {
 		return d.email()
 	case "ip":
 		v.value = fmt.Sprintf("%d.%d.%d.%d", d.Between(1, 223), d.Below(256), d.Below(256), d.Between(1, 254))
-		v.written = func() []string { return []string{v.value} }
-		v.join = func(parts []string, _ bool) string { return parts[0] }
 		return v
 	case "iban":
-		v.value = d.iban()
-		v.written = func() []string {
-			var out []string
-			for s := v.value; s != ""; s = s[min(4, len(s)):] {
-				out = append(out, s[:min(4, len(s))])
+		value := d.iban()
+		v.value, v.sep = value, d.of("", " ")
+		v.written = func() (out []string) {
+			for group := range slices.Chunk([]byte(value), 4) {
+				out = append(out, string(group))
 			}
 			return out
 		}
-		sep := d.of("", " ")
-		v.join = func(parts []string, _ bool) string { return strings.Join(parts, sep) }
 		return v
 	case "passport":
 		v.value = d.of("M", "S", "R") + d.digits(8)
 		if d.Chance(.5) {
 			v.value = "M" + d.digits(3) + d.of("A", "B", "C", "K") + d.digits(4)
 		}
-		v.written = func() []string { return []string{v.value} }
-		v.join = func(parts []string, _ bool) string { return parts[0] }
 		return v
 	}
-	sep := d.of(seps...)
-	v.written = func() []string { return split(v.value, lengths...) }
+	v.sep = d.of(seps...)
+	groups := split(v.value, lengths...)
+	v.written = func() []string { return groups }
 	v.said = func() (out []string) {
-		for _, g := range split(v.value, lengths...) {
-			if d.korean {
-				out = append(out, d.koDigits(g))
-			} else {
-				out = append(out, d.enDigits(g))
-			}
+		for _, g := range groups {
+			out = append(out, d.aloud(g))
 		}
 		return out
 	}
-	spokenSep := d.pick([]string{" ", ", ", "에 ", " 어 ", ", 음, "}, []string{" ", ", ", " uh ", ", um, ", "... "})
+	v.spokenSep = d.pick([]string{" ", ", ", "에 ", " 어 ", ", 음, "}, []string{" ", ", ", " uh ", ", um, ", "... "})
 	if hyphen && d.Chance(.7) || kind == "licence" || kind == "ssn" {
-		spokenSep = d.pick([]string{" 다시 ", " 대시 "}, []string{" dash ", " hyphen "})
-	}
-	v.join = func(parts []string, spoken bool) string {
-		if spoken {
-			return strings.Join(parts, spokenSep)
-		}
-		return strings.Join(parts, sep)
+		v.spokenSep = d.pick([]string{" 다시 ", " 대시 "}, []string{" dash ", " hyphen "})
 	}
 	return v
+}
+
+// aloud reads digits in the conversation's language.
+func (d *drawer) aloud(digits string) string {
+	if d.korean {
+		return d.koDigits(digits)
+	}
+	return d.enDigits(digits)
 }
 
 var (
@@ -278,13 +291,7 @@ func (d *drawer) koMoney(n int) string {
 	return koNumber(n/10000) + "만" + koNumber(n%10000)
 }
 
-func thousands(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
+func thousands(n int) string { return humanize.Comma(int64(n)) }
 
 var months = strings.Fields("January February March April May June July August September October November December")
 var days = strings.Fields("first second third fourth fifth sixth " +
@@ -295,7 +302,7 @@ var days = strings.Fields("first second third fourth fifth sixth " +
 
 func (d *drawer) dob() drawn {
 	y, m, day := d.birthday()
-	v := drawn{value: fmt.Sprintf("%04d-%02d-%02d", y, m, day), join: func(parts []string, _ bool) string { return parts[0] }}
+	v := drawn{value: fmt.Sprintf("%04d-%02d-%02d", y, m, day)}
 	v.written = func() []string {
 		return []string{d.pick([]string{v.value, fmt.Sprintf("%d년 %d월 %d일", y, m, day), fmt.Sprintf("%02d%02d%02d", y%100, m,
 			day), fmt.Sprintf("%d.%d.%d", y, m, day)},
@@ -335,8 +342,7 @@ func (d *drawer) email() drawn {
 	if d.Chance(.4) {
 		n = d.digits(2)
 	}
-	v := drawn{value: local + n + "@" + host, join: func(parts []string, _ bool) string { return parts[0] }}
-	v.written = func() []string { return []string{v.value} }
+	v := drawn{value: local + n + "@" + host}
 	v.said = func() []string {
 		said := strings.NewReplacer(".", " dot ", "_", " underscore ").Replace(local)
 		if n != "" {

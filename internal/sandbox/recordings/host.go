@@ -2,7 +2,6 @@ package recordings
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -62,31 +61,14 @@ const (
 // All are all faults.
 var All = []Fault{Cut, Once, Slow, Truncated, Length, Forbidden, Missing, Page, Redirect, Busy}
 
-// Faults are the shares of calls that have faults; they add up to no more than 1.
-type Faults map[Fault]float64
+// Faults are the shares of calls that have faults.
+type Faults = dice.Shares[Fault]
 
-// ParseFaults reads "cut=0.05,404=0.01".
+// ParseFaults reads "cut=0.05,404=0.01". Their order does not matter.
 func ParseFaults(text string) (Faults, error) {
-	fs, sum := Faults{}, 0.0
-	for part := range strings.SplitSeq(text, ",") {
-		if text == "" {
-			break
-		}
-		name, share, _ := strings.Cut(part, "=")
-		n, err := strconv.ParseFloat(share, 64)
-		if !slices.Contains(All, Fault(name)) {
-			return nil, fmt.Errorf("unknown fault of recordings %q; use one of %v", name, All)
-		}
-		if err != nil || n < 0 || n > 1 {
-			return nil, fmt.Errorf("fault of recordings %q: the share must be from 0 to 1", part)
-		}
-		fs[Fault(name)] += n
-		sum += n
-	}
-	if sum > 1 {
-		return nil, errors.New("the shares of the faults of recordings add up to more than 1")
-	}
-	return fs, nil
+	fs, err := dice.ParseShares(text, "fault of recordings", All)
+	slices.SortStableFunc(fs, func(a, b dice.Share[Fault]) int { return slices.Index(All, a.Kind) - slices.Index(All, b.Kind) })
+	return fs, err
 }
 
 // Host serves recordings over HTTP. It keeps nothing but which calls were asked for.
@@ -108,16 +90,7 @@ func Serve(ctx context.Context, l net.Listener, h *Host) {
 }
 
 // Fault returns what is wrong with a call's recording; empty: nothing.
-func (h *Host) Fault(v *world.View) Fault {
-	u := dice.Unit(dice.Hash(v.Key, 21))
-	for _, f := range All {
-		if u < h.Faults[f] {
-			return f
-		}
-		u -= h.Faults[f]
-	}
-	return ""
-}
+func (h *Host) Fault(v *world.View) Fault { return h.Faults.Draw(dice.Unit(dice.Hash(v.Key, 21))) }
 
 // ServeHTTP implements http.Handler. What is wrong with a link is answered as XML, as hosts of
 // objects do.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -132,7 +133,7 @@ func TestFaults(t *testing.T) {
 	defer third.Close()
 	h.Third = third.URL
 	for _, f := range All {
-		h.Faults = Faults{f: 1}
+		h.Faults = Faults{{Kind: f, Rate: 1}}
 		h.asked.Clear()
 		s := httptest.NewServer(h)
 		client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -175,7 +176,7 @@ func TestFaults(t *testing.T) {
 		}
 		s.Close()
 	}
-	h.Faults = Faults{Missing: .3, Page: .3}
+	h.Faults = Faults{{Kind: Missing, Rate: .3}, {Kind: Page, Rate: .3}}
 	n := map[Fault]int{}
 	for _, v := range all {
 		n[h.Fault(v)]++
@@ -186,7 +187,7 @@ func TestFaults(t *testing.T) {
 }
 
 func TestParseFaults(t *testing.T) {
-	if fs, err := ParseFaults("cut=0.05,404=0.01"); err != nil || fs[Cut] != .05 || fs[Missing] != .01 {
+	if fs, err := ParseFaults("404=0.01,cut=0.05"); err != nil || !slices.Equal(fs, Faults{{Kind: Cut, Rate: .05}, {Kind: Missing, Rate: .01}}) {
 		t.Errorf("%v %v", fs, err)
 	}
 	for _, bad := range []string{"x=1", "cut", "cut=2", "cut=-1", "cut=0.6,404=0.6"} {

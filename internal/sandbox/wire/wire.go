@@ -1,7 +1,11 @@
 // Package wire appends strings and numbers in the service's JSON.
 package wire
 
-import "strconv"
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"strconv"
+)
 
 // AppendEscaped writes s as the inside of a JSON string.
 func AppendEscaped(dst []byte, s string) []byte {
@@ -52,17 +56,9 @@ func AppendDecimal(dst []byte, hundredths int64) []byte {
 	return append(dst, '.', byte('0'+hundredths/10%10), byte('0'+hundredths%10))
 }
 
-// AppendPadded writes n with leading zeros.
-func AppendPadded(dst []byte, n, width int) []byte {
-	digits := strconv.Itoa(n)
-	return append(append(dst, "0000000000"[:width-len(digits)]...), digits...)
-}
-
 // AppendHex writes n as 16 hexadecimal digits.
 func AppendHex(dst []byte, n uint64) []byte {
-	const digits = "0123456789abcdef"
-	for shift := 60; shift >= 0; shift -= 4 {
-		dst = append(dst, digits[n>>shift&15])
-	}
-	return dst
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], n)
+	return hex.AppendEncode(dst, b[:])
 }

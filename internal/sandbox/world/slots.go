@@ -18,10 +18,10 @@ func (c *Call) AppendSlot(dst []byte, s script.Slot) []byte {
 	korean := c.Agent.Language == "ko"
 	switch name := s.String(); name {
 	case "name":
-		return appendName(dst, c.Agent.Language, c.customer)
+		return append(dst, CustomerName(c.Agent.Language, c.customer)...)
 	case "first":
 		if korean {
-			return appendName(dst, "ko", c.customer)
+			return append(dst, CustomerName("ko", c.customer)...)
 		}
 		all := people["en"].First
 		return append(dst, all[c.customer%len(all)]...)
@@ -34,15 +34,15 @@ func (c *Call) AppendSlot(dst []byte, s script.Slot) []byte {
 	case "product":
 		return c.scenario.Products.Of(h).Append(dst, c, false)
 	case "phone":
-		return appendPhone(dst, c.Agent.Language, c.customer)
+		return append(dst, CustomerPhone(c.Agent.Language, c.customer)...)
 	case "customer":
-		return appendNumber(dst, c.customer)
+		return append(dst, CustomerNumber(c.customer)...)
 	case "order":
-		return wire.AppendPadded(dst, 40000000+dice.Pick(h, 59999999), 8)
+		return strconv.AppendInt(dst, int64(40000000+dice.Pick(h, 59999999)), 10)
 	case "ticket":
-		return wire.AppendPadded(append(dst, "T-"...), dice.Pick(h, 1000000), 6)
+		return fmt.Appendf(dst, "T-%06d", dice.Pick(h, 1000000))
 	case "last4":
-		return wire.AppendPadded(dst, dice.Pick(dice.Mix(uint64(c.customer)), 10000), 4)
+		return fmt.Appendf(dst, "%04d", dice.Pick(dice.Mix(uint64(c.customer)), 10000))
 	case "amount", "balance":
 		return appendAmount(dst, korean, c.amount(name))
 	case "amount_number":
@@ -92,9 +92,7 @@ func appendAmount(dst []byte, korean bool, n int64) []byte {
 	if !korean {
 		return wire.AppendDecimal(append(dst, '$'), n)
 	}
-	dst = strconv.AppendInt(dst, n/1000, 10)
-	dst = wire.AppendPadded(append(dst, ','), int(n%1000), 3)
-	return append(dst, "원"...)
+	return fmt.Appendf(dst, "%d,%03d원", n/1000, n%1000)
 }
 
 func appendDate(dst []byte, c *Call, slot string, korean bool) []byte {
@@ -113,9 +111,7 @@ func appendDate(dst []byte, c *Call, slot string, korean bool) []byte {
 	if !korean {
 		return t.AppendFormat(dst, "Monday, January 2")
 	}
-	dst = strconv.AppendInt(dst, int64(t.Month()), 10)
-	dst = strconv.AppendInt(append(dst, "월 "...), int64(t.Day()), 10)
-	return append(append(dst, "일 "...), people["ko"].Weekdays[t.Weekday()]...)
+	return fmt.Appendf(dst, "%d월 %d일 %s", t.Month(), t.Day(), people["ko"].Weekdays[t.Weekday()])
 }
 
 func appendClock(dst []byte, c *Call, slot string, korean bool) []byte {
@@ -123,25 +119,15 @@ func appendClock(dst []byte, c *Call, slot string, korean bool) []byte {
 	h := c.draw(plain)
 	hour, minute := 9+dice.Pick(h, 10), 15*dice.Pick(dice.Mix(h), 4)
 	if iso {
-		return wire.AppendPadded(append(wire.AppendPadded(dst, hour, 2), ':'), minute, 2)
+		return fmt.Appendf(dst, "%02d:%02d", hour, minute)
 	}
-	shown := (hour+11)%12 + 1
+	shown, half := (hour+11)%12+1, hour/12
 	if !korean {
-		dst = strconv.AppendInt(dst, int64(shown), 10)
-		dst = wire.AppendPadded(append(dst, ':'), minute, 2)
-		if hour < 12 {
-			return append(dst, " AM"...)
-		}
-		return append(dst, " PM"...)
+		return fmt.Appendf(dst, "%d:%02d %s", shown, minute, [2]string{"AM", "PM"}[half])
 	}
-	if hour < 12 {
-		dst = append(dst, "오전 "...)
-	} else {
-		dst = append(dst, "오후 "...)
-	}
-	dst = append(strconv.AppendInt(dst, int64(shown), 10), "시"...)
+	dst = fmt.Appendf(dst, "%s %d시", [2]string{"오전", "오후"}[half], shown)
 	if minute > 0 {
-		dst = append(strconv.AppendInt(append(dst, ' '), int64(minute), 10), "분"...)
+		dst = fmt.Appendf(dst, " %d분", minute)
 	}
 	return dst
 }

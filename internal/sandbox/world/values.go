@@ -19,7 +19,7 @@ func (c *Call) From() string {
 	case dice.Unit(dice.Hash(c.Key, 11)) < .03: // the caller withholds it
 		return ""
 	}
-	return string(appendPhone(nil, c.Agent.Language, c.customer))
+	return CustomerPhone(c.Agent.Language, c.customer)
 }
 
 // To returns to_number; empty for null.
@@ -32,7 +32,7 @@ func (c *Call) To() string {
 	case c.Agent.Direction == "inbound":
 		return c.Agent.Line
 	}
-	return string(appendPhone(nil, c.Agent.Language, c.customer))
+	return CustomerPhone(c.Agent.Language, c.customer)
 }
 
 // Presentation returns presentation_number; empty for null.
