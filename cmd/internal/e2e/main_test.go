@@ -3,7 +3,6 @@ package e2e
 import (
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"testing"
 
 	"callhouse/cmd/internal/cli"
@@ -44,7 +43,6 @@ func testAll(m *testing.M) int {
 			panic(err)
 		}
 	}
-	debug.SetGCPercent(400) // the tests use little memory; collecting even less costs more in fresh memory
 	code := m.Run()
 	tellJudged()
 	return code

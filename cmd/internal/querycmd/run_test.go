@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
@@ -42,7 +41,6 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	houseDir = filepath.Join(dir, "house")
-	debug.SetGCPercent(400) // the tests use little memory
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		_ = os.RemoveAll(dir)
 		clear()

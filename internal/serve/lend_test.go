@@ -1,4 +1,4 @@
-package lend_test
+package serve_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package shell_test
+package querycmd_test
 
 import (
 	"fmt"
