@@ -26,7 +26,7 @@ type contact struct {
 // Facts of a contact, as the view calls has them.
 const (
 	undirected = 1 << iota
-	answered
+	wasAnswered
 	completed
 )
 
@@ -58,12 +58,11 @@ func (t *Tallies) addContact(c *Call) {
 	if direction != "inbound" && (!connected || voicemail) {
 		return
 	}
-	userTurns, state := c.UserTurns(), c.TranscriptState()
-	if c.Settlement() != Open && connected && !voicemail && (userTurns.V > 0 || state == Empty || state == Present && userTurns.OK) {
-		facts |= answered
+	if c.answered() {
+		facts |= wasAnswered
 		short := c.DurationMS().OK && c.DurationMS().V < schema.LastShortStep
 		hangup := reason == "user_hangup" || reason == "agent_hangup"
-		if (c.Status() == nil || string(c.Status()) == "ended") && hangup && userTurns.V > 0 && !short {
+		if (c.Status() == nil || string(c.Status()) == "ended") && hangup && c.UserTurns().V > 0 && !short {
 			facts |= completed
 		}
 	}
@@ -174,7 +173,7 @@ func (f *facts) appendCaller(row parquet.Row, all []contact) parquet.Row {
 	inDay, inWeek := false, false
 	for i, c := range all {
 		undirectedCalls += c.is(undirected)
-		answeredCalls += c.is(answered)
+		answeredCalls += c.is(wasAnswered)
 		completedCalls += c.is(completed)
 		isFirst = c.is(completed)
 		if i > 0 {

@@ -18,6 +18,7 @@ const (
 	mostToolTallies   = 1 << 18
 	mostItemTallies   = 1 << 16
 	mostSpeechTallies = 1 << 16
+	mostAnswerTallies = 1 << 17
 	mostFieldValues   = 1 << 12
 	mostLongestKinds  = 1 << 12
 	mostContacts      = 1 << 21
@@ -29,13 +30,14 @@ var colItemName, colItemType, colItemValue = schema.Items.Column("name"), schema
 
 // facts count what belongs to calls, into the rows of FactTables.
 type facts struct {
-	words   words // of tools and fields, and their values
-	byTool  map[toolKey]toolUses
-	byField map[fieldKey]map[uint32]int64 // by value; nil: the field is given up
-	values  int                           // of all fields, also those given up
-	bySpeed map[int64]int64               // responses by their latency
-	byPause map[schema.Opt[int64]]*talks  // calls by their longest silence
-	byKind  map[longKey]*longest
+	words    words // of tools and fields, and their values
+	byTool   map[toolKey]toolUses
+	byField  map[fieldKey]map[uint32]int64 // by value; nil: the field is given up
+	values   int                           // of all fields, also those given up
+	bySpeed  map[int64]int64               // responses by their latency
+	byPause  map[schema.Opt[int64]]*talks  // calls by their longest silence
+	byKind   map[longKey]*longest
+	byAnswer map[answerKey]int64
 
 	contacts []contact
 	attempts []contact // outbound calls; their facts are of reached
@@ -70,7 +72,7 @@ type talks struct {
 
 func newFacts() facts {
 	return facts{words: newWords(), byTool: map[toolKey]toolUses{}, byField: map[fieldKey]map[uint32]int64{}, bySpeed: map[int64]int64{},
-		byPause: map[schema.Opt[int64]]*talks{}, byKind: map[longKey]*longest{}, numbers: newWords()}
+		byPause: map[schema.Opt[int64]]*talks{}, byKind: map[longKey]*longest{}, byAnswer: map[answerKey]int64{}, numbers: newWords()}
 }
 
 // AddTool counts a row of tool_calls.
@@ -228,7 +230,10 @@ func (t *Tallies) closeFacts() error {
 	if err := t.closeContacts(); err != nil {
 		return err
 	}
-	return t.closeAttempts()
+	if err := t.closeAttempts(); err != nil {
+		return err
+	}
+	return t.closeAnswers()
 }
 
 // compareOpt orders numbers, null first.

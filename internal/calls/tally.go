@@ -112,6 +112,7 @@ func (t *Tallies) GivenUp(table *schema.Table) bool { return t.givenUp[table] }
 func (t *Tallies) Add(c *Call) error {
 	t.addSpeech(c)
 	t.addContact(c)
+	t.addAnswer(c)
 	if c.TranscriptState() == Present {
 		t.addLongest(c)
 	}

@@ -27,9 +27,9 @@ const FormatVersion = 4
 // columns and are ignored.
 const TallyVersion = 3
 
-// CountedVersion numbers the set of tallies that are written, and the rules by which callers and attempts are
-// counted in them: if either changes, so must it. Months counted by another one are written again.
-const CountedVersion = 2
+// CountedVersion numbers the set of tallies that are written, and the rules by which callers, attempts and
+// answered calls are counted in them: if either changes, so must it. Months counted by another one are written again.
+const CountedVersion = 3
 
 // DerivedVersion is the lowest format version whose files of calls hold the facts of their
 // transcripts, and come with a file of tool calls.

@@ -75,7 +75,8 @@ func Views(f *sqlfiles.File) (out []string) {
 			out = append(out, schema.Calls.Name, schema.ToolCalls.Name)
 		case name == "tallied_items":
 			out = append(out, schema.Calls.Name, schema.Items.Name)
-		case name == "selected_speech", name == "counted_speech": // which reads the turns where their facts are not stored
+		case name == "selected_speech", name == "counted_speech", // which read the turns where their facts are not stored
+			name == "tallied_first_words", name == "tallied_transfers":
 			out = append(out, schema.Calls.Name, schema.Turns.Name)
 		case name == "selected_moves": // which reads the tool calls where files lack them
 			out = append(out, schema.Calls.Name, schema.ToolCalls.Name)
