@@ -355,7 +355,8 @@ GROUP BY ALL`,
 SELECT agent_first_word_ms AS first_word_ms, CAST(NULL AS VARCHAR) AS last_tool, CAST(NULL AS BIGINT) AS duration_ms, count(*) AS calls
 FROM a WHERE agent_first_word_ms IS NOT NULL GROUP BY ALL
 UNION ALL SELECT NULL, last_tool, duration_ms, count(*) FROM a
-WHERE disconnection_reason IN ('call_transfer', 'operator_hangup') AND coalesce(status, 'ended') IN ('ongoing', 'ended', 'error') GROUP BY ALL`,
+WHERE disconnection_reason IN ('call_transfer', 'operator_hangup') AND coalesce(status, 'ended') IN ('ongoing', 'ended', 'error')
+GROUP BY ALL`,
 }
 
 // endWords are the words from which follows how a call with a transcript ended.
