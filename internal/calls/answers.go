@@ -10,9 +10,8 @@ import (
 
 // answerKey is a row of AnswerTallies.
 type answerKey struct {
-	isTransfer bool
-	tool       uint32
-	ms         schema.Opt[int64] // until the first word, or the duration
+	first, lasted schema.Opt[int64]
+	tool          uint32
 }
 
 // answered reports whether a call is answered, as the view calls has it.
@@ -22,15 +21,6 @@ func (c *Call) answered() bool {
 		c.mayHaveConnected() && string(c.text(colReason)) != "voicemail_reached"
 }
 
-// transferred reports whether the outcome of an answered call is transferred.
-func (c *Call) transferred() bool {
-	switch string(c.text(colReason)) {
-	case "call_transfer", "operator_hangup":
-		return c.Status() == nil || schema.Calls.Columns[colStatus].Knows(c.Status())
-	}
-	return false
-}
-
 // addAnswer counts a call that was answered.
 func (t *Tallies) addAnswer(c *Call) {
 	if t.givenUp[&schema.AnswerTallies] || !c.answered() {
@@ -38,10 +28,11 @@ func (t *Tallies) addAnswer(c *Call) {
 	}
 	f := &t.facts
 	if first := schema.LongOf(c.Row[colFirstWord[agent]]); first.OK {
-		f.byAnswer[answerKey{ms: first}]++
+		f.byAnswer[answerKey{first: first}]++
 	}
-	if c.transferred() {
-		f.byAnswer[answerKey{true, f.words.id(c.text(colLastTool)), c.DurationMS()}]++
+	reason, ended := string(c.text(colReason)), c.Status() == nil || schema.Calls.Columns[colStatus].Knows(c.Status())
+	if ended && (reason == "call_transfer" || reason == "operator_hangup") {
+		f.byAnswer[answerKey{tool: f.words.id(c.text(colLastTool)), lasted: c.DurationMS()}]++
 	}
 	if len(f.byAnswer) > mostAnswerTallies {
 		t.givenUp[&schema.AnswerTallies] = true
@@ -51,14 +42,9 @@ func (t *Tallies) addAnswer(c *Call) {
 
 // closeAnswers emits the rows of AnswerTallies.
 func (t *Tallies) closeAnswers() error {
-	f := &t.facts
-	return handOn(t, &schema.AnswerTallies, f.byAnswer, func(a, b answerKey) int {
-		return cmp.Or(compareBool(a.isTransfer, b.isTransfer), f.words.compare(a.tool, b.tool), compareOpt(a.ms, b.ms))
+	return handOn(t, &schema.AnswerTallies, t.facts.byAnswer, func(a, b answerKey) int {
+		return cmp.Or(compareOpt(a.first, b.first), t.facts.words.compare(a.tool, b.tool), compareOpt(a.lasted, b.lasted))
 	}, func(row parquet.Row, k answerKey, n int64) parquet.Row {
-		first, lasted := k.ms, schema.Opt[int64]{}
-		if k.isTransfer {
-			first, lasted = lasted, first
-		}
-		return append(row, schema.LongValue(first), f.words.value(k.tool), schema.LongValue(lasted), parquet.Int64Value(n))
+		return append(row, schema.LongValue(k.first), t.facts.words.value(k.tool), schema.LongValue(k.lasted), parquet.Int64Value(n))
 	})
 }

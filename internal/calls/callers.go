@@ -41,8 +41,7 @@ func (t *Tallies) addContact(c *Call) {
 	defer t.boundContacts()
 	direction := cmp.Or(string(c.text(colDirection)), string(c.text(colCallType)))
 	var caller []byte
-	facts := int64(0)
-	reason := string(c.text(colReason))
+	facts, reason := int64(0), string(c.text(colReason))
 	connected, voicemail := c.mayHaveConnected(), reason == "voicemail_reached"
 	f := &t.facts
 	switch direction {
@@ -60,8 +59,7 @@ func (t *Tallies) addContact(c *Call) {
 	}
 	if c.answered() {
 		facts |= wasAnswered
-		short := c.DurationMS().OK && c.DurationMS().V < schema.LastShortStep
-		hangup := reason == "user_hangup" || reason == "agent_hangup"
+		hangup, short := reason == "user_hangup" || reason == "agent_hangup", c.DurationMS().OK && c.DurationMS().V < schema.LastShortStep
 		if (c.Status() == nil || string(c.Status()) == "ended") && hangup && c.UserTurns().V > 0 && !short {
 			facts |= completed
 		}

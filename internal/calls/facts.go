@@ -179,10 +179,8 @@ func (t *Tallies) closeFacts() error {
 		for _, ms := range []int64{k.pause, k.duration} {
 			row = append(row, schema.LongValue(schema.Opt[int64]{V: ms, OK: ms != unknown}))
 		}
-		for _, n := range []uint32{n.uses, n.first, n.failed, n.answered} {
-			row = append(row, parquet.Int64Value(int64(n)))
-		}
-		return row
+		return append(row, parquet.Int64Value(int64(n.uses)), parquet.Int64Value(int64(n.first)), parquet.Int64Value(int64(n.failed)),
+			parquet.Int64Value(int64(n.answered)))
 	})
 	if err != nil {
 		return err
@@ -224,16 +222,12 @@ func (t *Tallies) closeFacts() error {
 	if err != nil {
 		return err
 	}
-	if err := t.closeLongest(); err != nil {
-		return err
+	for _, end := range []func() error{t.closeLongest, t.closeContacts, t.closeAttempts, t.closeAnswers} {
+		if err := end(); err != nil {
+			return err
+		}
 	}
-	if err := t.closeContacts(); err != nil {
-		return err
-	}
-	if err := t.closeAttempts(); err != nil {
-		return err
-	}
-	return t.closeAnswers()
+	return nil
 }
 
 // compareOpt orders numbers, null first.
