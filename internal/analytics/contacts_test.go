@@ -78,8 +78,9 @@ FROM calls WHERE is_contact(start_at, direction, is_connected, is_voicemail)`)
 	if len(contacts) != len(counted) || len(contacts) < 300 {
 		t.Errorf("%d contacts are counted, want %d", len(counted), len(contacts))
 	}
-	rows, err = w.SQL(t.Context(), `SELECT call_id, coalesce(agent_first_word_ms || ' <null> <null>;', '')
-    || CASE WHEN outcome = 'transferred' THEN format('<null> {} {};', coalesce(last_tool, '<null>'), coalesce(CAST(duration_ms AS VARCHAR), '<null>')) ELSE '' END
+	rows, err = w.SQL(t.Context(), `SELECT call_id, CASE WHEN outcome = 'transferred'
+        THEN format('<null> {} {};', coalesce(last_tool, '<null>'), coalesce(CAST(duration_ms AS VARCHAR), '<null>')) ELSE '' END
+    || coalesce(agent_first_word_ms || ' <null> <null>;', '')
 FROM calls WHERE is_answered`)
 	for _, line := range all(t, rows, err) {
 		if got := answered[line[0].(string)]; got != line[1] {
