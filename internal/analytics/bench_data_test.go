@@ -34,6 +34,7 @@ const (
 	benchGroupWeight = 32 << 20
 	benchPageBytes   = 512 << 10
 	benchZstdLevel   = 2
+	benchFewCalls    = 8192 // of a day without tallies
 )
 
 var benchOrigin = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
@@ -64,7 +65,7 @@ func benchWarehouse(b testing.TB) string {
 	g.SetLimit(2)
 	for i, p := range periods {
 		g.Go(func() (err error) {
-			files[i], err = newBenchWriter(dir, i, p.name).write(company, p)
+			files[i], err = newBenchWriter(dir, i, p).write(company, p)
 			return err
 		})
 	}
@@ -118,7 +119,7 @@ const benchHeld = 64
 // benchWriter writes the files of a period.
 type benchWriter struct {
 	tables  []*benchTable
-	tallies *calls.Tallies // of a month; nil for a day
+	tallies *calls.Tallies // nil: the period has too few calls
 	byTally map[*schema.Table]*benchTable
 	render  render.Renderer
 	held    [benchHeld]struct {
@@ -130,8 +131,9 @@ type benchWriter struct {
 	row   parquet.Row
 }
 
-func newBenchWriter(dir string, n int, period string) *benchWriter {
+func newBenchWriter(dir string, n int, p benchPeriod) *benchWriter {
 	w := &benchWriter{byTally: map[*schema.Table]*benchTable{}}
+	period := p.name
 	table := func(t *schema.Table) *benchTable {
 		f := layout.File{Table: t.Name, Format: layout.FormatVersion, Period: period, Path: layout.DataFile(t.Name, period, fmt.Sprintf("%016x", n))}
 		return &benchTable{table: t, info: f, path: filepath.Join(dir, filepath.FromSlash(f.Path))}
@@ -140,15 +142,18 @@ func newBenchWriter(dir string, n int, period string) *benchWriter {
 		w.tables = append(w.tables, table(t))
 	}
 	w.tables[0].info.Credits, w.tables[0].info.Undated, w.tables[0].info.Moved = new(int64), new(int64), new(int64)
-	if len(period) > len("2026-10") {
+	switch {
+	case len(period) == len("2026-10"):
+		w.tables[0].info.Counted = layout.CountedVersion
+	case p.to-p.from <= benchFewCalls:
 		return w
 	}
-	w.tables[0].info.Counted = layout.CountedVersion
-	for _, t := range schema.TallyTables {
+	tallies := schema.TalliesOf(period)
+	for _, t := range tallies {
 		w.byTally[t] = table(t)
 		w.tables = append(w.tables, w.byTally[t])
 	}
-	w.tallies = calls.NewTallies(schema.TallyTables, func(t *schema.Table, row parquet.Row) error {
+	w.tallies = calls.NewTallies(tallies, func(t *schema.Table, row parquet.Row) error {
 		w.byTally[t].add(t.AppendRow(nil, row), schema.Opt[int64]{})
 		return nil
 	})

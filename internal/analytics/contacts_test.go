@@ -19,8 +19,8 @@ import (
 )
 
 // Tallies count a caller's contacts by the rules of the views: which calls are contacts, answered and
-// completed, and who the caller is. If this fails because a rule has changed, change internal/calls/callers.go
-// as well, and layout.CountedVersion.
+// completed, who the caller is, and which answered calls were transferred. If this fails because a rule has changed, change internal/calls/callers.go
+// or answers.go as well, and layout.CountedVersion.
 func TestContactsAreCountedByTheRulesOfViews(t *testing.T) {
 	r := rand.New(rand.NewPCG(rand.Uint64(), 1))
 	column := func(name string) schema.Column { return schema.Calls.Columns[schema.Calls.Column(name)] }
@@ -33,7 +33,8 @@ func TestContactsAreCountedByTheRulesOfViews(t *testing.T) {
 					"transcript_state": pick(r, []any{"present", "present", "empty", "pending", "withheld", "missing", "skipped"}),
 					"call_type":        maybe(r, .1, "inbound", "outbound", "phone", "web"), "direction": maybe(r, .7, "inbound", "outbound", "unknown"),
 					"from_number": maybe(r, .1, "+12125550123", "2125550123", "anonymous1", "restricted", "0"), "to_number": maybe(r, .1, "1", "ANONYMOUS 1", "sip:7@x"),
-					"from_e164": maybe(r, .7, "+821012345678"), "to_e164": maybe(r, .7, "+821012345679")}
+					"from_e164": maybe(r, .7, "+821012345678"), "to_e164": maybe(r, .7, "+821012345679"),
+					"agent_first_word_ms": pick(r, []any{int64(0), int64(400), nil}), "last_tool": maybe(r, .3, "look_up")}
 				for name, word := range map[string]string{"status": status, "disconnection_reason": reason} {
 					if word != "" {
 						c[name] = word
@@ -43,7 +44,7 @@ func TestContactsAreCountedByTheRulesOfViews(t *testing.T) {
 			}
 		}
 	}
-	counted := map[string]string{}
+	counted, answered := map[string]string{}, map[string]string{}
 	for _, c := range d.Calls {
 		call := callOf(c)
 		tallies := calls.NewTallies(schema.TallyTables, func(table *schema.Table, row parquet.Row) error {
@@ -51,6 +52,9 @@ func TestContactsAreCountedByTheRulesOfViews(t *testing.T) {
 				col := func(name string) parquet.Value { return row[table.Column(name)] }
 				counted[c["call_id"].(string)] = fmt.Sprintf("%s %d %d %d", schema.TextOf(col("caller")), col("undirected_calls").Int64(),
 					col("answered_calls").Int64(), col("completed_calls").Int64())
+			}
+			if table == &schema.AnswerTallies {
+				answered[c["call_id"].(string)] += fmt.Sprintf("%v %v %v;", row[0], row[1], row[2])
 			}
 			return nil
 		})
@@ -61,7 +65,8 @@ func TestContactsAreCountedByTheRulesOfViews(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	rows, err := warehouse(t, d, nil).SQL(t.Context(), `SELECT call_id, coalesce(caller, '') || ' ' || CAST(direction IS NOT DISTINCT FROM 'unknown' AS INTEGER)
+	w := warehouse(t, d, nil)
+	rows, err := w.SQL(t.Context(), `SELECT call_id, coalesce(caller, '') || ' ' || CAST(direction IS NOT DISTINCT FROM 'unknown' AS INTEGER)
     || ' ' || CAST(is_answered AS INTEGER) || ' ' || CAST(is_completed AS INTEGER)
 FROM calls WHERE is_contact(start_at, direction, is_connected, is_voicemail)`)
 	contacts := all(t, rows, err)
@@ -72,6 +77,19 @@ FROM calls WHERE is_contact(start_at, direction, is_connected, is_voicemail)`)
 	}
 	if len(contacts) != len(counted) || len(contacts) < 300 {
 		t.Errorf("%d contacts are counted, want %d", len(counted), len(contacts))
+	}
+	rows, err = w.SQL(t.Context(), `SELECT call_id, CASE WHEN outcome = 'transferred'
+        THEN format('<null> {} {};', coalesce(last_tool, '<null>'), coalesce(CAST(duration_ms AS VARCHAR), '<null>')) ELSE '' END
+    || coalesce(agent_first_word_ms || ' <null> <null>;', '')
+FROM calls WHERE is_answered`)
+	for _, line := range all(t, rows, err) {
+		if got := answered[line[0].(string)]; got != line[1] {
+			t.Fatalf("the answered call %s is counted as %q, want %q", line[0], got, line[1])
+		}
+		delete(answered, line[0].(string))
+	}
+	if len(answered) > 0 {
+		t.Errorf("calls are counted that are not answered: %v", answered)
 	}
 }
 

@@ -26,7 +26,7 @@ type contact struct {
 // Facts of a contact, as the view calls has them.
 const (
 	undirected = 1 << iota
-	answered
+	wasAnswered
 	completed
 )
 
@@ -41,8 +41,7 @@ func (t *Tallies) addContact(c *Call) {
 	defer t.boundContacts()
 	direction := cmp.Or(string(c.text(colDirection)), string(c.text(colCallType)))
 	var caller []byte
-	facts := int64(0)
-	reason := string(c.text(colReason))
+	facts, reason := int64(0), string(c.text(colReason))
 	connected, voicemail := c.mayHaveConnected(), reason == "voicemail_reached"
 	f := &t.facts
 	switch direction {
@@ -58,12 +57,10 @@ func (t *Tallies) addContact(c *Call) {
 	if direction != "inbound" && (!connected || voicemail) {
 		return
 	}
-	userTurns, state := c.UserTurns(), c.TranscriptState()
-	if c.Settlement() != Open && connected && !voicemail && (userTurns.V > 0 || state == Empty || state == Present && userTurns.OK) {
-		facts |= answered
-		short := c.DurationMS().OK && c.DurationMS().V < schema.LastShortStep
-		hangup := reason == "user_hangup" || reason == "agent_hangup"
-		if (c.Status() == nil || string(c.Status()) == "ended") && hangup && userTurns.V > 0 && !short {
+	if c.answered() {
+		facts |= wasAnswered
+		hangup, short := reason == "user_hangup" || reason == "agent_hangup", c.DurationMS().OK && c.DurationMS().V < schema.LastShortStep
+		if (c.Status() == nil || string(c.Status()) == "ended") && hangup && c.UserTurns().V > 0 && !short {
 			facts |= completed
 		}
 	}
@@ -174,7 +171,7 @@ func (f *facts) appendCaller(row parquet.Row, all []contact) parquet.Row {
 	inDay, inWeek := false, false
 	for i, c := range all {
 		undirectedCalls += c.is(undirected)
-		answeredCalls += c.is(answered)
+		answeredCalls += c.is(wasAnswered)
 		completedCalls += c.is(completed)
 		isFirst = c.is(completed)
 		if i > 0 {

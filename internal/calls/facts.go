@@ -18,6 +18,7 @@ const (
 	mostToolTallies   = 1 << 18
 	mostItemTallies   = 1 << 16
 	mostSpeechTallies = 1 << 16
+	mostAnswerTallies = 1 << 17
 	mostFieldValues   = 1 << 12
 	mostLongestKinds  = 1 << 12
 	mostContacts      = 1 << 21
@@ -29,13 +30,14 @@ var colItemName, colItemType, colItemValue = schema.Items.Column("name"), schema
 
 // facts count what belongs to calls, into the rows of FactTables.
 type facts struct {
-	words   words // of tools and fields, and their values
-	byTool  map[toolKey]toolUses
-	byField map[fieldKey]map[uint32]int64 // by value; nil: the field is given up
-	values  int                           // of all fields, also those given up
-	bySpeed map[int64]int64               // responses by their latency
-	byPause map[schema.Opt[int64]]*talks  // calls by their longest silence
-	byKind  map[longKey]*longest
+	words    words // of tools and fields, and their values
+	byTool   map[toolKey]toolUses
+	byField  map[fieldKey]map[uint32]int64 // by value; nil: the field is given up
+	values   int                           // of all fields, also those given up
+	bySpeed  map[int64]int64               // responses by their latency
+	byPause  map[schema.Opt[int64]]*talks  // calls by their longest silence
+	byKind   map[longKey]*longest
+	byAnswer map[answerKey]int64
 
 	contacts []contact
 	attempts []contact // outbound calls; their facts are of reached
@@ -70,7 +72,7 @@ type talks struct {
 
 func newFacts() facts {
 	return facts{words: newWords(), byTool: map[toolKey]toolUses{}, byField: map[fieldKey]map[uint32]int64{}, bySpeed: map[int64]int64{},
-		byPause: map[schema.Opt[int64]]*talks{}, byKind: map[longKey]*longest{}, numbers: newWords()}
+		byPause: map[schema.Opt[int64]]*talks{}, byKind: map[longKey]*longest{}, byAnswer: map[answerKey]int64{}, numbers: newWords()}
 }
 
 // AddTool counts a row of tool_calls.
@@ -177,10 +179,8 @@ func (t *Tallies) closeFacts() error {
 		for _, ms := range []int64{k.pause, k.duration} {
 			row = append(row, schema.LongValue(schema.Opt[int64]{V: ms, OK: ms != unknown}))
 		}
-		for _, n := range []uint32{n.uses, n.first, n.failed, n.answered} {
-			row = append(row, parquet.Int64Value(int64(n)))
-		}
-		return row
+		return append(row, parquet.Int64Value(int64(n.uses)), parquet.Int64Value(int64(n.first)), parquet.Int64Value(int64(n.failed)),
+			parquet.Int64Value(int64(n.answered)))
 	})
 	if err != nil {
 		return err
@@ -222,13 +222,12 @@ func (t *Tallies) closeFacts() error {
 	if err != nil {
 		return err
 	}
-	if err := t.closeLongest(); err != nil {
-		return err
+	for _, end := range []func() error{t.closeLongest, t.closeContacts, t.closeAttempts, t.closeAnswers} {
+		if err := end(); err != nil {
+			return err
+		}
 	}
-	if err := t.closeContacts(); err != nil {
-		return err
-	}
-	return t.closeAttempts()
+	return nil
 }
 
 // compareOpt orders numbers, null first.

@@ -112,6 +112,7 @@ func (t *Tallies) GivenUp(table *schema.Table) bool { return t.givenUp[table] }
 func (t *Tallies) Add(c *Call) error {
 	t.addSpeech(c)
 	t.addContact(c)
+	t.addAnswer(c)
 	if c.TranscriptState() == Present {
 		t.addLongest(c)
 	}
@@ -131,17 +132,13 @@ func (t *Tallies) Add(c *Call) error {
 			speech: speech,
 		})
 	}
-	if !t.givenUp[&schema.LengthTallies] {
-		k := lengthKey{words: [...]uint32{status, reason}, started: c.StartAt().OK}
-		if c.DurationMS().OK {
-			k.step = schema.Some(c.DurationMS().V / schema.DurationStep * schema.DurationStep)
-		}
-		count(t, &schema.LengthTallies, t.byStep, mostLengthTallies, c, k)
+	k := lengthKey{words: [...]uint32{status, reason}, started: c.StartAt().OK}
+	if c.DurationMS().OK {
+		k.step = schema.Some(c.DurationMS().V / schema.DurationStep * schema.DurationStep)
 	}
-	if !t.givenUp[&schema.QuarterTallies] {
-		count(t, &schema.QuarterTallies, t.byTime, mostQuarterTallies, c,
-			quarterKey{words: [...]uint32{status, reason, sentiment}, settlement: c.Settlement(), state: c.TranscriptState(), speech: speech})
-	}
+	count(t, &schema.LengthTallies, t.byStep, mostLengthTallies, c, k)
+	count(t, &schema.QuarterTallies, t.byTime, mostQuarterTallies, c,
+		quarterKey{words: [...]uint32{status, reason, sentiment}, settlement: c.Settlement(), state: c.TranscriptState(), speech: speech})
 	if t.givenUp[&schema.MinuteTallies] {
 		return nil
 	}
@@ -152,6 +149,9 @@ func (t *Tallies) Add(c *Call) error {
 
 // count counts a call in the group of its key, or gives the table up.
 func count[K comparable](t *Tallies, table *schema.Table, groups map[K]*sums, most int, c *Call, key K) {
+	if t.givenUp[table] {
+		return
+	}
 	s := groups[key]
 	if s == nil {
 		s = new(sums)
@@ -201,10 +201,7 @@ func (t *Tallies) Close() error {
 			compareBool(a.optedOut, b.optedOut), compareBool(a.started, b.started), a.speech.compare(b.speech))
 	}, func(row parquet.Row, k wordKey, n *sums) parquet.Row {
 		return n.append(k.speech.append(append(t.texts(row, k.words[:]),
-			transcriptValues[k.state],
-			settlementValues[k.settlement],
-			parquet.BooleanValue(k.optedOut),
-			parquet.BooleanValue(k.started))))
+			transcriptValues[k.state], settlementValues[k.settlement], parquet.BooleanValue(k.optedOut), parquet.BooleanValue(k.started))))
 	})
 	if err != nil {
 		return err
@@ -227,8 +224,7 @@ func (t *Tallies) endQuarter() error {
 			a.speech.compare(b.speech))
 	}, func(row parquet.Row, k quarterKey, n *sums) parquet.Row {
 		return n.append(k.speech.append(append(t.texts(append(row, schema.MillisValue(t.quarter)), k.words[:]),
-			settlementValues[k.settlement],
-			transcriptValues[k.state])))
+			settlementValues[k.settlement], transcriptValues[k.state])))
 	})
 	if err != nil {
 		return err

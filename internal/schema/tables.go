@@ -507,6 +507,16 @@ var AttemptTallies = NewTable("attempt_tallies",
 	Column{ID: 7, Name: "voicemail_calls", Type: Int64, Since: "1.0.0"},
 )
 
+// AnswerTallies counts the answered calls of one file, as the view calls defines them, in two ways: by
+// the time to the agent's first word (rows with first_word_ms), and, if they were transferred, by last
+// tool and duration (rows without).
+var AnswerTallies = NewTable("answer_tallies",
+	Column{ID: 1, Name: "first_word_ms", Type: Int64, Since: "1.0.0"},
+	Column{ID: 2, Name: "last_tool", Type: Word, Since: "1.0.0"},
+	Column{ID: 3, Name: "duration_ms", Type: Int64, Since: "1.0.0"},
+	Column{ID: 4, Name: "calls", Type: Int64, Since: "1.0.0"},
+)
+
 // AttemptOffsets are the offsets from UTC, in minutes, that zones have: every hour, and others.
 var AttemptOffsets = func() (out []int) {
 	for hour := -12; hour <= 14; hour++ {
@@ -538,7 +548,7 @@ var CallTables = []*Table{&Calls, &Turns, &Items, &Recordings, &ToolCalls}
 // hold calls and callers.
 var (
 	CountTables = []*Table{&WordTallies, &LengthTallies, &QuarterTallies}
-	FactTables  = []*Table{&ToolTallies, &ItemTallies, &SpeechTallies, &LongestTallies, &CallerTallies, &AttemptTallies}
+	FactTables  = []*Table{&ToolTallies, &ItemTallies, &SpeechTallies, &LongestTallies, &CallerTallies, &AttemptTallies, &AnswerTallies}
 	TallyTables = slices.Concat(dayTallies, FactTables)
 )
 

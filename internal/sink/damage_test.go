@@ -301,6 +301,12 @@ var damages = map[string]struct {
 			return r
 		})
 	}},
+	"tally-of-answers-wrong": {"tally", func(d *damage) {
+		d.rows(d.file("answer_tallies", "2026-10"), &schema.AnswerTallies, func(r []parquet.Row) []parquet.Row {
+			setValue(r[0], &schema.AnswerTallies, "calls", parquet.Int64Value(99))
+			return r
+		})
+	}},
 	"tool-call-wrong": {"tally", func(d *damage) {
 		d.rows(d.file("tool_calls", "2026-10"), &schema.ToolCalls, func(r []parquet.Row) []parquet.Row {
 			setValue(r[0], &schema.ToolCalls, "failed", parquet.BooleanValue(true))

@@ -33,6 +33,7 @@ func sound(t *testing.T) (root string) {
 	}
 	attempt := storyRecord("z", 2)
 	attempt.Body = bytes.Replace(attempt.Body, []byte(`"call_type":"phone"`), []byte(`"call_type":"outbound"`), 1)
+	attempt.Body = bytes.Replace(attempt.Body, []byte(`user_hangup`), []byte(`call_transfer`), 1)
 	put(storyRecord("a", 2), storyRecord("b", 3), storyRecord("y", 1), attempt)
 	start := testDay.UnixMilli()
 	for _, id := range []string{"a0", "a1", "a2"} {

@@ -11,7 +11,7 @@
 -- in the answered calls that have one. pNN is as in durations: that of a real call.
 --
 -- Grain: one row per group
--- Reads: tallied, selected, selected_speech
+-- Reads: tallied, tallied_first_words
 -- Tallies: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
 -- Needs: end, words, transcripts
 -- Shares: hung_up_5s_percent of answered_calls, hung_up_10s_percent of answered_calls, silent_percent of answered_calls
@@ -39,9 +39,18 @@ WITH counted AS (
     FROM tallied
     GROUP BY key
 ), waited AS (
-    SELECT key, count(*) AS first_word_calls, quantile_disc(agent_first_word_ms, [0.50, 0.90, 0.95]) AS p
-    FROM selected_speech
-    WHERE is_answered AND agent_first_word_ms IS NOT NULL
+    SELECT key, sum(calls) AS first_word_calls,
+        min(ms) FILTER (has_rank(50, upto, whole)) AS p50,
+        min(ms) FILTER (has_rank(90, upto, whole)) AS p90,
+        min(ms) FILTER (has_rank(95, upto, whole)) AS p95
+    FROM (
+        SELECT key, first_word_ms AS ms, total_of(calls) AS calls,
+            sum(sum(calls)) OVER (PARTITION BY key ORDER BY first_word_ms) AS upto,
+            sum(sum(calls)) OVER (PARTITION BY key) AS whole
+        FROM tallied_first_words
+        WHERE first_word_ms IS NOT NULL
+        GROUP BY key, first_word_ms
+    )
     GROUP BY key
 )
 SELECT counted.key AS key, answered_calls, hung_up_5s_calls,
@@ -50,7 +59,7 @@ SELECT counted.key AS key, answered_calls, hung_up_5s_calls,
     percent_of(hung_up_10s_calls, answered_calls) AS hung_up_10s_percent,
     silent_calls,
     percent_of(silent_calls, answered_calls) AS silent_percent,
-    p[1] AS first_word_p50_ms, p[2] AS first_word_p90_ms, p[3] AS first_word_p95_ms,
-    coalesce(first_word_calls, 0) AS first_word_calls
+    p50 AS first_word_p50_ms, p90 AS first_word_p90_ms, p95 AS first_word_p95_ms,
+    CAST(coalesce(first_word_calls, 0) AS BIGINT) AS first_word_calls
 FROM counted LEFT JOIN waited ON counted.key IS NOT DISTINCT FROM waited.key
 ORDER BY group_rank(answered_calls), counted.key NULLS LAST

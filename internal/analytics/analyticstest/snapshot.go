@@ -343,6 +343,19 @@ SELECT week_start_at, span, attempt, count(*) AS calls, count(met) AS known_call
 FROM n
 WHERE epoch_ms(week_start_at) >= (SELECT epoch_ms(date_trunc('month', make_timestamp(1000 * min(ms)))) FROM c)
 GROUP BY ALL`,
+	&schema.AnswerTallies: `WITH a AS (
+    SELECT * FROM 'FILE' WHERE start_at IS NOT NULL AND settlement <> 'open'
+        AND (user_turns > 0 OR transcript_state = 'empty' OR transcript_state = 'present' AND user_turns IS NOT NULL)
+        AND (status IN ('queued', 'registered', 'initiated', 'ringing', 'not_connected', 'canceled')
+            OR disconnection_reason IN ('dial_no_answer', 'dial_busy', 'dial_declined', 'dial_failed',
+            'blocked_number', 'concurrency_limit_reached', 'hourly_call_limit_reached', 'daily_call_limit_reached', 'voicemail_reached')
+            OR disconnection_reason = 'insufficient_balance' AND status IS DISTINCT FROM 'ended') IS NOT TRUE
+)
+SELECT agent_first_word_ms AS first_word_ms, CAST(NULL AS VARCHAR) AS last_tool, CAST(NULL AS BIGINT) AS duration_ms, count(*) AS calls
+FROM a WHERE agent_first_word_ms IS NOT NULL GROUP BY ALL
+UNION ALL SELECT NULL, last_tool, duration_ms, count(*) FROM a
+WHERE disconnection_reason IN ('call_transfer', 'operator_hangup') AND coalesce(status, 'ended') IN ('ongoing', 'ended', 'error')
+GROUP BY ALL`,
 }
 
 // endWords are the columns that determine how a call with a transcript ended.

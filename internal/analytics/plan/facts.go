@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"callhouse/internal/analytics/question"
@@ -19,9 +20,11 @@ type fact struct {
 }
 
 var facts = map[string]fact{
-	"counted_tools":  {"selected_tool_calls", &schema.ToolTallies, "tallied_tools"},
-	"counted_speech": {"selected_speech", &schema.SpeechTallies, "tallied_speech"},
-	"tallied_items":  {"selected_items", &schema.ItemTallies, ""},
+	"counted_tools":       {"selected_tool_calls", &schema.ToolTallies, "tallied_tools"},
+	"counted_speech":      {"selected_speech", &schema.SpeechTallies, "tallied_speech"},
+	"tallied_items":       {"selected_items", &schema.ItemTallies, ""},
+	"tallied_first_words": {"selected_speech", &schema.AnswerTallies, ""},
+	"tallied_transfers":   {"selected_speech", &schema.AnswerTallies, ""},
 }
 
 // fact returns a relation of facts, as of a WITH list, after those that it is made of. The rows of
@@ -70,7 +73,7 @@ func (p *Planner) tallyFiles(t *schema.Table, q question.Question) (tallies []*l
 	}
 	for _, f := range p.snap.Manifest.FilesOf(schema.Calls.Name) {
 		tally := byPeriod[f.Period]
-		if (t == &schema.CallerTallies || t == &schema.AttemptTallies) && f.Counted != layout.CountedVersion {
+		if slices.Contains(ruled, t) && f.Counted != layout.CountedVersion {
 			tally = nil // counted by other rules
 		}
 		if t == &schema.CallerTallies && (f.MaxStart == nil || *f.MaxStart+contactMS >= p.listedUntil()) {
@@ -87,6 +90,9 @@ func (p *Planner) tallyFiles(t *schema.Table, q question.Question) (tallies []*l
 	}
 	return tallies, months, rest
 }
+
+// ruled are the tables of tallies that depend on the rules of the views.
+var ruled = []*schema.Table{&schema.CallerTallies, &schema.AttemptTallies, &schema.AnswerTallies}
 
 // contactMS is the time within which the report callers looks for the next contact, in ms.
 const contactMS = 24 * 60 * 60 * 1000

@@ -75,7 +75,8 @@ func Views(f *sqlfiles.File) (out []string) {
 			out = append(out, schema.Calls.Name, schema.ToolCalls.Name)
 		case name == "tallied_items":
 			out = append(out, schema.Calls.Name, schema.Items.Name)
-		case name == "selected_speech", name == "counted_speech": // reads the turns if their facts are not stored
+		case name == "selected_speech", name == "counted_speech", // reads the turns if their facts are not stored
+			name == "tallied_first_words", name == "tallied_transfers":
 			out = append(out, schema.Calls.Name, schema.Turns.Name)
 		case name == "selected_moves": // reads the tool calls if files lack the moves
 			out = append(out, schema.Calls.Name, schema.ToolCalls.Name)
