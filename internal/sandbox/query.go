@@ -14,27 +14,26 @@ import (
 	"callhouse/internal/sandbox/world"
 )
 
-// newerParameters are those that the list of calls did not take at first.
+// newerParameters are parameters that the list of calls gained later.
 var newerParameters = []string{"campaign_id", "customer_id"}
 
-// defaultLimit is how many items a page has that asked for no number. The
-// contract does not say.
+// defaultLimit is the page size if none is requested. The contract does not specify one.
 const defaultLimit = 50
 
-// paging is what one request for a page of any list asks for.
+// paging holds the paging parameters of any list.
 type paging struct {
 	cursor    string
 	limit     int
 	ascending bool
 }
 
-// set takes a parameter that was checked; known is false if it is none of paging.
+// set sets a validated parameter; known is false if it is not a paging parameter.
 func (p *paging) set(name, value string) (known bool) {
 	switch name {
 	case "cursor":
 		p.cursor = value
 	case "limit":
-		p.limit, _ = strconv.Atoi(value) // it was checked
+		p.limit, _ = strconv.Atoi(value) // validated
 	case "sort_order":
 		p.ascending = value == "asc"
 	default:
@@ -43,32 +42,32 @@ func (p *paging) set(name, value string) (known bool) {
 	return true
 }
 
-// query is what one request for a page of calls asks for.
+// query is a request for a page of calls.
 type query struct {
 	paging
-	after      int64               // start_at_after: calls that start later than this
-	before     int64               // start_at_before: calls that start earlier than this
-	inclusive  bool                // or at the same time
-	offset     bool                // cursors count items from the top
-	timed      bool                // one of the two is given: calls without a start are left out
-	attributes map[string][]string // the other parameters, by name: what may be there
+	after      int64               // start_at_after: only calls that start later
+	before     int64               // start_at_before: only calls that start earlier
+	inclusive  bool                // the bounds are inclusive
+	offset     bool                // cursors are offsets from the top
+	timed      bool                // a bound is given: calls without a start are excluded
+	attributes map[string][]string // the other parameters: allowed values by name
 	duration   *span               // in ms; only v2 has it
 
-	behind   *int64          // the call that the page before ended with
-	campaign *world.Campaign // that campaign_id names
-	phones   []string        // of whom customer_id names
+	behind   *int64          // the last call of the page before
+	campaign *world.Campaign // named by campaign_id
+	phones   []string        // of the customer named by customer_id
 }
 
-// span is a range of numbers, both ends included.
+// span is an inclusive range of numbers.
 type span struct{ least, most int64 }
 
-// newQuery asks for every call.
+// newQuery returns a query for all calls.
 func newQuery(limit int) *query {
 	return &query{paging: paging{limit: limit}, after: -1 << 62, before: 1 << 62, attributes: map[string][]string{}}
 }
 
-// parse reads the parameters of a list, as strict as the service: each at most once, none
-// unknown, none empty.
+// parse parses the parameters of a list as strictly as the service: duplicate, unknown and empty
+// ones are refused.
 func parse(op *operation.Operation, raw string, allowed []string) (url.Values, *refusal) {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
@@ -77,7 +76,7 @@ func parse(op *operation.Operation, raw string, allowed []string) (url.Values, *
 	return values, checkQuery(op, values, allowed)
 }
 
-// parseQuery reads the parameters of a page of calls.
+// parseQuery parses the parameters of a page of calls.
 func parseQuery(op *operation.Operation, raw string, opts *Options) (*query, *refusal) {
 	allowed := op.Parameters(opts.ContractOnly)
 	if opts.OldFilters {
@@ -95,8 +94,7 @@ func parseQuery(op *operation.Operation, raw string, opts *Options) (*query, *re
 	return q, nil
 }
 
-// checkQuery refuses parameters that are not allowed, and values that an operation does
-// not take.
+// checkQuery refuses parameters that are not allowed, and invalid values.
 func checkQuery(op *operation.Operation, values url.Values, allowed []string) *refusal {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !slices.Contains(allowed, name) {
@@ -121,7 +119,7 @@ func (q *query) set(name, value string) {
 	case q.paging.set(name, value):
 	case name == "start_at_after":
 		q.timed = true
-		q.after, _ = strconv.ParseInt(value, 10, 64) // it was checked, as the next one
+		q.after, _ = strconv.ParseInt(value, 10, 64) // validated, as is the next one
 	case name == "start_at_before":
 		q.timed = true
 		q.before, _ = strconv.ParseInt(value, 10, 64)
@@ -130,7 +128,7 @@ func (q *query) set(name, value string) {
 	}
 }
 
-// holds reports whether an ordered call is in the span of time and behind the cursor.
+// holds reports whether an ordered call is within the bounds and after the cursor.
 func (q *query) holds(w *world.World, v *world.View) bool {
 	least, most := q.after+1, q.before-1
 	if q.inclusive {
@@ -142,8 +140,7 @@ func (q *query) holds(w *world.World, v *world.View) bool {
 	return q.behind == nil || w.Compare(v.Index, *q.behind) < 0 != q.ascending && v.Index != *q.behind
 }
 
-// matches reports whether v has the attributes asked for. Its start is not
-// looked at.
+// matches reports whether v has the requested attributes. It does not check the start.
 func (q *query) matches(w *world.World, v *world.View) bool {
 	if d := q.duration; d != nil && (!v.Over || v.EndAt-v.StartAt < d.least || v.EndAt-v.StartAt > d.most) {
 		return false
@@ -183,8 +180,8 @@ func (q *query) matches(w *world.World, v *world.View) bool {
 	return true
 }
 
-// fingerprint is a number that differs between queries whose lists differ, the
-// position and size of the page apart.
+// fingerprint returns a hash of everything that determines a query's list, except the position and
+// page size.
 func (q *query) fingerprint(key uint64) uint64 {
 	h := dice.Hash(key, uint64(q.after))
 	h = dice.Hash(h, uint64(q.before))
@@ -202,15 +199,14 @@ func (q *query) fingerprint(key uint64) uint64 {
 	return h
 }
 
-// cursor is a position in a list. To clients it is opaque: 43 characters that
-// say nothing and cannot be made up.
+// cursor is a position in a list. Clients see 43 opaque characters that cannot be forged.
 type cursor struct {
-	position int64 // the index of the last item, or with offset paging how many came before
+	position int64 // the index of the last item; with offset paging, the number of items before
 	issued   int64 // unix ms by the data's clock
 }
 
-// seal writes a cursor for a list. A cursor is good for the list that it comes
-// from alone, so the list's fingerprint is part of its signature.
+// seal encodes a cursor for a list. It is valid only for that list, whose fingerprint is part of
+// its signature.
 func (c cursor) seal(key, list uint64) string {
 	var b [32]byte
 	sign := dice.Hash(dice.Hash(dice.Hash(key, uint64(c.position)), uint64(c.issued)), list)
@@ -223,7 +219,7 @@ func (c cursor) seal(key, list uint64) string {
 
 var notOfThisList = refuse("cursor is not valid for this list")
 
-// openCursor reads what seal wrote, if it is still good at t.
+// openCursor decodes a cursor written by seal if it is still valid at t.
 func (o *Options) openCursor(text string, key, list uint64, t int64) (c cursor, _ *refusal) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(b) != 32 {

@@ -15,25 +15,25 @@ import (
 	"callhouse/internal/sandbox/organisation"
 )
 
-// beginning is the position of a cursor that leads to the first page.
+// beginning is the position of a cursor for the first page.
 const beginning = math.MinInt64
 
-// entry is an object of a list.
+// entry is an object in a list.
 type entry = organisation.Entry
 
-// objectQuery is what one request for a list of objects asks for.
+// objectQuery is a request for a page of objects.
 type objectQuery struct {
 	paging
 	resource *organisation.Resource
 	parent   string
 	sortBy   string
-	inside   bool   // fields that lists leave out are asked for
-	filters  string // what keeps asks for, as a text
+	inside   bool   // include the fields that lists omit
+	filters  string // the filters of keeps, for the fingerprint
 	keeps    func(entry) bool
 	keyed    bool // a cursor is the id of the object before the page, as in v2
 }
 
-// parseObjects reads the parameters of a list, as strict as those of calls.
+// parseObjects parses the parameters of a list, as strictly as those of calls.
 func parseObjects(op *operation.Operation, r *organisation.Resource, parent, raw string, contractOnly bool) (*objectQuery, *refusal) {
 	values, refusal := parse(op, raw, op.Parameters(contractOnly))
 	if refusal != nil {
@@ -56,7 +56,7 @@ func parseObjects(op *operation.Operation, r *organisation.Resource, parent, raw
 		}
 		q.filters += "&" + f.Name + "=" + strings.Join(values[f.Name], ",")
 	}
-	q.keeps = func(e entry) bool { // what has one of the values of each filter
+	q.keeps = func(e entry) bool { // objects with one of the values of each filter
 		return !slices.ContainsFunc(r.Filters, func(f operation.Filter) bool {
 			all := values[f.Name]
 			return len(all) > 0 && !slices.ContainsFunc(all, func(v string) bool { return f.Match(e.Object, v) })
@@ -83,7 +83,7 @@ func (q *objectQuery) compare(a, b entry) int {
 	return -c
 }
 
-// fingerprint is a number that differs between queries whose lists differ.
+// fingerprint returns a hash of everything that determines a query's list.
 func (q *objectQuery) fingerprint(key uint64) uint64 {
 	h := dice.Text(key, q.resource.Name+"/"+q.parent+"?"+q.sortBy+q.filters)
 	if q.ascending {
@@ -92,8 +92,8 @@ func (q *objectQuery) fingerprint(key uint64) uint64 {
 	return h
 }
 
-// objects returns one page of a list. What the page before ended with is
-// known as it was then, so that the list goes on behind it even if it is gone.
+// objects returns one page of a list. It uses the last object of the page before in its state at
+// that time, so the list continues after it even if it has vanished.
 func (s *api) objects(q *objectQuery) (*page[entry], *refusal) {
 	now := s.opts.Now()
 	list := q.fingerprint(s.list.key)
@@ -111,7 +111,7 @@ func (s *api) objects(q *objectQuery) (*page[entry], *refusal) {
 		if i < 0 {
 			return nil, refuse("pagination_key is not the id of one of the %s", q.resource.Name)
 		}
-		last = all[i] // it need not match the filter any more
+		last = all[i] // it may no longer match the filter
 	default:
 		c, refusal := s.opts.openCursor(q.cursor, s.list.key, list, now.UnixMilli())
 		if refusal != nil {
@@ -149,7 +149,7 @@ func (s *api) objects(q *objectQuery) (*page[entry], *refusal) {
 	return p, nil
 }
 
-// answerList answers with a page of everything but calls.
+// answerList answers a list of anything but calls.
 func (s *api) answerList(e *exchange) answer {
 	req, resource := e.req, organisation.Named(e.req.Resource)
 	if resource.Parent != "" && s.organisation.Find(organisation.Named(resource.Parent), "", req.ID, s.opts.Now()) == nil {
@@ -169,7 +169,7 @@ func (s *api) answerList(e *exchange) answer {
 	if slices.Contains(e.wrong, ResourceCut) && q.cursor != "" {
 		return e.fail(http.StatusInternalServerError, "injected fault")
 	}
-	if !resource.Unpaged || e.fault != FaultShort && e.fault != FaultEmpty { // no next page could bring the rest
+	if !resource.Unpaged || e.fault != FaultShort && e.fault != FaultEmpty { // otherwise no later page could return the rest
 		p.distort(e.fault, dice.Hash(s.world.Key+6, uint64(e.number)), q.cursor, s.opts.OffsetPaging,
 			func() (e entry, ok bool) { return e, false })
 	}
@@ -193,7 +193,7 @@ func (s *api) answerList(e *exchange) answer {
 	return objectAnswer(body)
 }
 
-// thin leaves only what names an object and its times.
+// thin keeps only an object's ids and times.
 func thin(o organisation.Object) organisation.Object {
 	t := organisation.Object{}
 	for name, value := range o {
@@ -204,7 +204,7 @@ func thin(o organisation.Object) organisation.Object {
 	return t
 }
 
-// answerObject answers with one of them.
+// answerObject answers a request for one object.
 func (s *api) answerObject(e *exchange) answer {
 	r, req, resource := e.r, e.req, organisation.Named(e.req.Resource)
 	values := r.URL.Query()
@@ -225,7 +225,8 @@ func (s *api) answerObject(e *exchange) answer {
 	return a
 }
 
-// statusOf is what every request of a kind is answered with, by a resource's faults; 0: it is served.
+// statusOf returns the failure status that a resource's faults set for requests of a kind; 0 for
+// none.
 func statusOf(faults []ResourceFault, kind string) int {
 	if kind == "list" && slices.Contains(faults, ResourceNoList) {
 		return http.StatusNotFound
@@ -238,7 +239,7 @@ func statusOf(faults []ResourceFault, kind string) int {
 	return 0
 }
 
-// distortList makes a resource's list wrong, by the first of its faults that are of lists.
+// distortList applies the first list fault of a resource to a page.
 func distortList(p *page[entry], faults []ResourceFault) {
 	for _, f := range faults {
 		switch f {
@@ -255,7 +256,7 @@ func distortList(p *page[entry], faults []ResourceFault) {
 	}
 }
 
-// distorted returns an object as the faults of its resource show it; the one given is not changed.
+// distorted returns a copy of an object with the faults of its resource applied.
 func distorted(r *operation.Resource, o organisation.Object, faults []ResourceFault) organisation.Object {
 	o = maps.Clone(o)
 	for _, f := range faults {
@@ -272,7 +273,7 @@ func distorted(r *operation.Resource, o organisation.Object, faults []ResourceFa
 	return o
 }
 
-// drift turns times into texts of digits, and the name into an object.
+// drift turns times into strings of digits, and the name into an object.
 func drift(o organisation.Object) {
 	for name, value := range o {
 		if ms, ok := value.(int64); ok && strings.HasSuffix(name, "_at") {

@@ -9,16 +9,16 @@ import (
 	"strconv"
 )
 
-// send writes an answer and counts it.
+// send sends an answer and records it in the statistics.
 func (s *Server) send(w http.ResponseWriter, r *http.Request, a answer, fault FaultKind) {
 	h := w.Header()
 	whole := a.body
-	// Counted before it is sent: whoever has the answer finds it in the stats.
+	// Counted before it is sent, so that a client with the answer finds it in the stats.
 	switch a.end {
 	case FaultHang, FaultReset, FaultSlow:
 		s.ledger.answered(0, 0, a.end)
 		if a.end == FaultHang {
-			<-r.Context().Done() // the client gives up
+			<-r.Context().Done() // until the client gives up
 		} else if a.end == FaultReset {
 			reset(w)
 		}
@@ -43,27 +43,27 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, a answer, fault Fa
 	w.WriteHeader(a.status)
 	_, err := w.Write(a.body)
 	if a.end != FaultCut {
-		return // the client may be gone; nobody is left to tell
+		return // an error cannot be reported: the client may have disconnected
 	}
 	if err == nil {
-		_ = http.NewResponseController(w).Flush() // what matters is that it ends
+		_ = http.NewResponseController(w).Flush() // only ending the connection matters
 	}
 	panic(http.ErrAbortHandler)
 }
 
-// reset ends the connection without a word, with a TCP reset where there is TCP.
+// reset closes the connection without an answer: with a TCP reset if it is a TCP connection.
 func reset(w http.ResponseWriter) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // without it the end is merely an orderly one
+		_ = tcp.SetLinger(0) // otherwise Close ends it normally
 	}
 	_ = conn.Close()
 }
 
-// A huge answer is a JSON document that is longer than any real one.
+// A huge answer is a JSON document larger than any real one.
 const hugeBlock, hugeBlocks = 1 << 20, 65
 
 func huge(w http.ResponseWriter) {

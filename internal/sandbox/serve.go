@@ -11,7 +11,7 @@ import (
 	"callhouse/internal/sandbox/dice"
 )
 
-// ServeHTTP answers /v3 and /v2 as the service does, and /sandbox.
+// ServeHTTP answers /v3 and /v2 like the service, and /sandbox.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.URL.Path, "/sandbox/") || isDocument(r.URL.Path) {
 		s.serveControl(w, r)
@@ -59,7 +59,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, x *scratch) {
 	s.send(w, r, a, e.fault)
 }
 
-// disturbed is what a request gets that goes wrong.
+// disturbed returns the answer to a request with a fault.
 func (s *Server) disturbed(e *exchange) answer {
 	switch e.fault {
 	case Fault503HTML:
@@ -97,7 +97,7 @@ func (s *Server) disturbed(e *exchange) answer {
 	return a
 }
 
-// fault decides whether and how a request goes wrong. The client may ask for it.
+// fault returns the fault of a request, if any. A client may request one.
 func (s *Server) fault(number int64, e *exchange) FaultKind {
 	req := e.req
 	if k := FaultKind(e.r.Header.Get(faultHeader)); slices.Contains(anyFault, k) {
@@ -115,11 +115,11 @@ func (s *Server) fault(number int64, e *exchange) FaultKind {
 	return k
 }
 
-// faultHeader is the header of a request that asks for a fault of its answer, and of an
-// answer that is perhaps wrong because somebody asked for it. It says what was asked for.
+// faultHeader is the request header that asks for a fault, and the answer header that names the
+// faults requested by a client or an option.
 const faultHeader = "Sandbox-Fault"
 
-// asked names all that was asked to be wrong with the answer to a request.
+// asked returns all faults requested for an answer.
 func (s *Server) asked(req Request, fault FaultKind) string {
 	var all []string
 	if fault != "" {
@@ -147,7 +147,7 @@ func bearer(r *http.Request) string {
 	return strings.TrimSpace(key)
 }
 
-// latency returns how long the n-th request takes to arrive and to be answered.
+// latency returns the delays of the n-th request before and after it is counted.
 func (s *Server) latency(n int64) (before, after time.Duration) {
 	total := s.opts.Latency
 	h := dice.Hash(s.api.world.Key+5, uint64(n))
@@ -164,7 +164,7 @@ func (s *Server) latency(n int64) (before, after time.Duration) {
 	return before, total - before
 }
 
-// sleep waits, and returns false if the client gave up first.
+// sleep waits, and returns false if the client gave up earlier.
 func sleep(r *http.Request, d time.Duration) bool {
 	if d <= 0 {
 		return true

@@ -20,13 +20,13 @@ import (
 	"callhouse/internal/sandbox/world"
 )
 
-// Server is the call API over a [World], as an http.Handler: it lets requests in, lets them
-// go wrong, sends what the api answers and counts.
+// Server is the call API over a [World], as an http.Handler: it admits requests, injects faults,
+// sends the answers of api, and keeps statistics.
 type Server struct {
 	opts    Options
 	api     *api
 	ledger  *ledger
-	begun   atomic.Int64 // requests, in the order of their coming
+	begun   atomic.Int64 // number of requests so far
 	scratch sync.Pool    // of *scratch
 }
 
@@ -44,7 +44,7 @@ func New(opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown2 := shown // by v2
+	shown2 := shown // the world of v2
 	if n := opts.V2.ExtraCalls; n > 0 {
 		if err := hideExtra(&opts.World, int64(n)); err != nil {
 			return nil, fmt.Errorf("check sandbox: %w", err)
@@ -75,23 +75,22 @@ func New(opts Options) (*Server, error) {
 // World returns the data that the server shows.
 func (s *Server) World() *world.World { return s.api.world }
 
-// Organisation returns what the server shows besides calls.
+// Organisation returns the server's data except calls.
 func (s *Server) Organisation() *organisation.Organisation { return s.api.organisation }
 
-// Now returns what the data's clock shows.
+// Now returns the time of the data's clock.
 func (s *Server) Now() time.Time { return s.opts.Now() }
 
-// Clock returns the data's clock where it can be moved; nil where it runs by itself.
+// Clock returns the data's clock; nil if it cannot be moved.
 func (s *Server) Clock() *ManualClock { return s.opts.Clock }
 
-// Truth counts what the server shows now.
+// Truth returns the truth about the current data.
 func (s *Server) Truth() *world.Truth { return s.api.world.Truth(s.Now()) }
 
-// Stats returns what the server has been asked so far.
+// Stats returns the request statistics so far.
 func (s *Server) Stats() *Stats { return s.ledger.snapshot() }
 
-// Revoke makes a key unknown; Restore makes it known again. Keys that were never
-// known stay so.
+// Revoke revokes a key until Restore. Unknown keys stay unknown.
 func (s *Server) Revoke(key string) { s.setRevoked(key, true) }
 
 // Restore undoes Revoke.
@@ -105,8 +104,8 @@ func (s *Server) setRevoked(key string, revoked bool) {
 	}
 }
 
-// SetResourceFaults replaces the faults of a resource (or of "all") from now on;
-// none makes it whole again.
+// SetResourceFaults replaces the faults of a resource (or of "all") from now on; no kinds means no
+// faults.
 func (s *Server) SetResourceFaults(resource string, kinds ...ResourceFault) error {
 	if err := (ResourceFaults{resource: kinds}).check(); err != nil {
 		return fmt.Errorf("set resource faults: %w", err)
@@ -121,8 +120,7 @@ func (s *Server) SetResourceFaults(resource string, kinds ...ResourceFault) erro
 	return nil
 }
 
-// SetV2 changes how the calls of v2 are served from now on. Its ExtraCalls have to be
-// what they were at the start.
+// SetV2 replaces the modes of v2's calls from now on. ExtraCalls must keep its initial value.
 func (s *Server) SetV2(v V2) error {
 	if err := v.check(); err != nil {
 		return fmt.Errorf("set v2: %w", err)
@@ -137,8 +135,7 @@ func (s *Server) SetV2(v V2) error {
 	return nil
 }
 
-// Do asks for an operation from inside: without key, limits, faults of requests, and
-// statistics.
+// Do performs an operation directly: without key, limits, request faults or statistics.
 func (s *Server) Do(method, path, body string) (status int, answer []byte) {
 	x := s.scratch.Get().(*scratch)
 	defer s.scratch.Put(x)
@@ -150,7 +147,7 @@ func (s *Server) Do(method, path, body string) (status int, answer []byte) {
 	return a.status, bytes.Clone(a.body)
 }
 
-// hideExtra makes a configuration hide n calls for ever, all over the first ones.
+// hideExtra permanently hides n calls, spread over the first c.Calls.
 func hideExtra(c *Config, n int64) error {
 	if n > c.Calls {
 		return fmt.Errorf("extra calls must not exceed the number of calls, %d, but are %d", c.Calls, n)
@@ -168,17 +165,17 @@ func hideExtra(c *Config, n int64) error {
 	return nil
 }
 
-// V2Wrong reports whether v2 shows another transcript of a call than v3, by WrongTurns
-// and Truncated as they are now.
+// V2Wrong reports whether v2 shows a different transcript of a call than v3, by the current
+// WrongTurns and Truncated.
 func (s *Server) V2Wrong(c *world.Call) bool {
 	v := s.api.trouble.modes(false)
 	return v.wrong(c) != 0 || v.truncates(c)
 }
 
-// moved is a move of the clock, as the state keeps it.
+// moved is a clock move in the state.
 const moved organisation.Deed = "moved"
 
-// keep keeps a line in the state, if there is one.
+// keep appends a line to the state, if there is one.
 func (s *Server) keep(line []byte) error {
 	if s.opts.State == nil {
 		return nil
@@ -186,7 +183,7 @@ func (s *Server) keep(line []byte) error {
 	return s.opts.State.Append(line)
 }
 
-// keepClock keeps what the clock shows.
+// keepClock stores the clock's time in the state.
 func (s *Server) keepClock() error {
 	line, err := json.Marshal(organisation.Write{At: s.Now().UnixMilli(), Do: moved, Resource: "clock"})
 	if err != nil {
@@ -195,10 +192,10 @@ func (s *Server) keepClock() error {
 	return s.keep(line)
 }
 
-// ErrState says that what a state kept could not be done again.
+// ErrState means that a stored change could not be replayed.
 var ErrState = errors.New("state")
 
-// replay does what the state kept.
+// replay applies the stored changes.
 func (s *Server) replay() error {
 	if s.opts.State == nil {
 		return nil

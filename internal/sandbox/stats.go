@@ -11,38 +11,37 @@ import (
 	"callhouse/internal/sandbox/world"
 )
 
-// Stats is what a server has been asked so far. Requests under /sandbox are not
-// counted.
+// Stats are a server's request statistics. Requests under /sandbox are not counted.
 type Stats struct {
 	Requests int64            `json:"requests"`
 	ByKind   map[string]int64 `json:"by_kind"`   // page, detail, bulk, list, object, write, other
-	ByStatus map[string]int64 `json:"by_status"` // "aborted": a connection that ended without a whole answer
+	ByStatus map[string]int64 `json:"by_status"` // "aborted": the connection ended before the answer was complete
 	Bytes    int64            `json:"bytes"`     // of bodies
-	// ByResource are the requests for everything but calls of v3.
+	// ByResource counts all requests except those for v3's calls.
 	ByResource map[string]int64 `json:"by_resource,omitempty"`
 
-	// The most requests of all keys in any rolling window, whatever the limiter
-	// made of them, and how many found their window full already.
+	// MaxPerSecond and MaxPerMinute are the maximum numbers of requests of all keys in any rolling
+	// window, admitted or not; AboveLimit counts the requests that exceeded a limit.
 	MaxPerSecond int   `json:"max_per_second"`
 	MaxPerMinute int   `json:"max_per_minute"`
 	AboveLimit   int64 `json:"above_limit"`
-	// RateLimited is how many the limiter refused.
+	// RateLimited counts the requests refused by the limiter.
 	RateLimited int64 `json:"rate_limited"`
 
 	Faults map[FaultKind]int64 `json:"faults"`
 
-	// Details that were answered whole: how many calls, how many answers beyond
-	// the first of a call, and how many of these told nothing new.
+	// Complete answers with a call's detail: the number of calls, of answers after a call's first,
+	// and of those without any change.
 	DetailsDistinct  int64 `json:"details_distinct"`
 	DetailsAgain     int64 `json:"details_again"`
 	DetailsUnchanged int64 `json:"details_unchanged"`
-	// The same of the objects of other resources.
+	// The same for the objects of other resources.
 	ObjectsDistinct  int64 `json:"objects_distinct"`
 	ObjectsAgain     int64 `json:"objects_again"`
 	ObjectsUnchanged int64 `json:"objects_unchanged"`
 }
 
-// ledger keeps a server's Stats and the organisation's limiter, which all keys share.
+// ledger holds a server's Stats, and the limiter shared by all keys.
 type ledger struct {
 	mu      sync.Mutex
 	opts    *Options
@@ -50,21 +49,21 @@ type ledger struct {
 	limiter *limit.Limiter
 	second  limit.Rolling
 	minute  limit.Rolling
-	revoked map[string]bool // by key; those that are not in it are unknown
+	revoked map[string]bool // by key; missing keys are unknown
 	details map[int64]told  // by the call's index
 	objects map[string]told // by path and query
 }
 
-// told is what is known of the whole answers about one object.
+// told records the complete answers about one object.
 type told struct {
 	times uint32
-	state uint32 // a number that changes with the answer
+	state uint32 // a hash of the last answer
 }
 
 func newLedger(o *Options) *ledger {
 	limiter, err := limit.New(o.Limiter, o.PerSecond, o.PerMinute)
 	if err != nil {
-		panic("sandbox: " + err.Error()) // the options were checked
+		panic("sandbox: " + err.Error()) // the options were validated
 	}
 	l := &ledger{
 		opts: o, limiter: limiter, second: limit.Rolling{Span: time.Second}, minute: limit.Rolling{Span: time.Minute},
@@ -79,7 +78,7 @@ func newLedger(o *Options) *ledger {
 	return l
 }
 
-// arrive counts a request and asks the limiter.
+// arrive counts a request and applies the limiter.
 func (l *ledger) arrive(req Request, key string) (number int64, v verdict) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,14 +108,14 @@ func (l *ledger) arrive(req Request, key string) (number int64, v verdict) {
 	return number, verdict{refused: !ok, wait: wait}
 }
 
-// verdict is what becomes of a request at the door.
+// verdict is the result of checking a request's key and the limits.
 type verdict struct {
 	unknown bool // no such key
 	refused bool // over the limit
 	wait    time.Duration
 }
 
-// answered counts an answer. A status of 0 is none.
+// answered counts an answer. Status 0 means none was sent.
 func (l *ledger) answered(status int, bytes int64, fault FaultKind) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -131,8 +130,7 @@ func (l *ledger) answered(status int, bytes int64, fault FaultKind) {
 	}
 }
 
-// stateOf changes exactly when the JSON of a call does, the ageing of the
-// recording's link apart.
+// stateOf changes exactly when a call's JSON does, apart from the recording's link.
 func stateOf(v *world.View) uint32 {
 	var s uint32
 	for i, b := range []bool{v.Started, v.Over, v.Analysis, v.CostKnown} {
@@ -143,7 +141,7 @@ func stateOf(v *world.View) uint32 {
 	return s
 }
 
-// sent notes that a call's detail, or an object of another resource, was answered whole.
+// sent counts a complete answer with a call's detail or an object of another resource.
 func (l *ledger) sent(a *answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

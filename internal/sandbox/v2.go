@@ -11,16 +11,16 @@ import (
 	"callhouse/internal/sandbox/organisation"
 )
 
-// listing is what the body of a list of v2 asks for.
+// listing is the body of a request for a list of v2.
 type listing struct {
 	paging
-	texts map[string][]string // the values that a field may have, by its name; not empty
-	start *span               // in ms; nil: any, as the next one
-	lasts *span               // in ms: the contract names no unit of the duration
-	first bool                // it is the first page
+	texts map[string][]string // allowed values by field; not empty
+	start *span               // in ms; nil: any
+	lasts *span               // nil: any; in ms, as the contract specifies no unit
+	first bool                // it requests the first page
 }
 
-// readListing reads the body of a request; if ok is false, the answer says why not.
+// readListing reads a request's body; if ok is false, a is the error answer.
 func readListing(e *exchange) (l listing, a answer, ok bool) {
 	body, a, ok := e.decode()
 	if !ok {
@@ -43,7 +43,7 @@ func readListing(e *exchange) (l listing, a answer, ok bool) {
 	return l, answer{}, true
 }
 
-// readSpan reads a range, both ends included; nil for none.
+// readSpan reads an inclusive range; nil for none.
 func readSpan(value any, of func(int64) int64) *span {
 	thresholds, _ := value.(organisation.Object)
 	s, given := &span{-1 << 62, 1 << 62}, false
@@ -58,7 +58,7 @@ func readSpan(value any, of func(int64) int64) *span {
 	return s
 }
 
-// milliseconds takes an instant of up to ten digits for seconds.
+// milliseconds converts an instant to ms: up to ten digits are seconds.
 func milliseconds(instant int64) int64 {
 	if instant > -1e10 && instant < 1e10 {
 		return instant * 1000
@@ -66,7 +66,7 @@ func milliseconds(instant int64) int64 {
 	return instant
 }
 
-// getV2 answers with an object of a resource as v2 shows it.
+// getV2 returns a handler for an object of a resource in v2's form.
 func getV2(name string, show func(*api, organisation.Object) map[string]any) handler {
 	return func(s *api, e *exchange) answer {
 		o := s.organisation.Find(organisation.Named(name), "", e.req.ID, s.opts.Now())
@@ -77,8 +77,7 @@ func getV2(name string, show func(*api, organisation.Object) map[string]any) han
 	}
 }
 
-// listV2 answers the lists of campaigns and of agents. That of agents has the form of the
-// others, but takes fewer filters.
+// listV2 returns a handler for the list of campaigns or agents. Agents support fewer filters.
 func listV2(name string, agentOf func(organisation.Object) string, show func(*api, organisation.Object) map[string]any) handler {
 	return func(s *api, e *exchange) answer {
 		l, refused, ok := readListing(e)
@@ -86,7 +85,7 @@ func listV2(name string, agentOf func(organisation.Object) string, show func(*ap
 			return refused
 		}
 		if l.cursor == "" && !l.first {
-			l.cursor = " " // the id of none, too
+			l.cursor = " " // an empty key is given, which names no object
 		}
 		has := func(field, value string) bool {
 			return l.texts[field] == nil || slices.Contains(l.texts[field], value)
@@ -117,12 +116,12 @@ func campaignAgent(o organisation.Object) string {
 	return fmt.Sprint(o["agent"].(organisation.Object)["agent_id"])
 }
 
-// agentV2 is an agent as v2 shows it.
+// agentV2 returns an agent in v2's form.
 func agentV2(_ *api, a organisation.Object) map[string]any {
 	return map[string]any{"agent_id": a["id"], "agent_name": a["name"]}
 }
 
-// campaignV2 is a campaign as v2 shows it.
+// campaignV2 returns a campaign in v2's form.
 func (s *api) campaignV2(c organisation.Object) map[string]any {
 	o := map[string]any{"organization_id": s.organisation.ID(), "agent_version": nil}
 	for name, value := range c {
@@ -142,7 +141,7 @@ func (s *api) campaignV2(c organisation.Object) map[string]any {
 	return o
 }
 
-// knowledgeV2 is a knowledge base with its documents, as v2 shows it.
+// knowledgeV2 returns a knowledge base with its documents, in v2's form.
 func (s *api) knowledgeV2(k organisation.Object) map[string]any {
 	id := fmt.Sprint(k["id"])
 	documents := []any{}

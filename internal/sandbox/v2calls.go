@@ -8,15 +8,15 @@ import (
 	"callhouse/internal/sandbox/world"
 )
 
-// The calls of v2: a list of whole calls, the list at its older path, and one call.
-// These are their names in Request.Resource.
+// The operations on v2's calls: the list of complete calls, the same at its older path, and one
+// call. These are their names in Request.Resource.
 const (
 	v2Calls  = "v2_calls"
 	v2Legacy = "v2_calls_legacy"
 	v2Call   = "v2_call"
 )
 
-// answerBulk answers a request for calls of v2.
+// answerBulk answers a request for v2's calls.
 func (s *api) answerBulk(e *exchange) answer {
 	req, x := e.req, e.x
 	modes := s.trouble.modes(req.Resource != v2Call)
@@ -57,7 +57,7 @@ func (s *api) answerBulk(e *exchange) answer {
 	if refusal != nil {
 		return e.refuse("pagination_key", refusal.message)
 	}
-	if e.fault != FaultEmpty { // the next key is the id of a call on the page, so there has to be one
+	if e.fault != FaultEmpty { // the next key is the id of a call on the page, so the page must not be empty
 		p.distort(e.fault, dice.Hash(s.world.Key+6, uint64(e.number)), q.cursor, q.offset, func() (v world.View, ok bool) { return v, false })
 	}
 	next := "next_cursor"
@@ -70,7 +70,7 @@ func (s *api) answerBulk(e *exchange) answer {
 	return modes.slow(answer{status: http.StatusOK, body: x.body}, len(p.items), e)
 }
 
-// wrong returns the draw for what is wrong with a call's transcript; 0: nothing is.
+// wrong returns the draw for the error in a call's transcript; 0 for none.
 func (v *V2) wrong(c *world.Call) uint64 {
 	agent, user, _, _ := c.Items()
 	if h := dice.Hash(c.Key, 31); agent+user > 0 && !c.OptedOut && dice.Unit(h) < v.WrongTurns {
@@ -85,12 +85,12 @@ func (v *V2) truncates(c *world.Call) bool {
 	return agent+user > 0 && !c.OptedOut && dice.Unit(dice.Hash(c.Key, 32)) < v.Truncated
 }
 
-// form is how a call is written.
+// form returns the form in which a call is rendered.
 func (v *V2) form(c *world.Call, single bool) render.V2Form {
 	return render.V2Form{Single: single, Wrong: v.wrong(c), Truncated: v.truncates(c), SpokenOnly: v.SpokenOnly, Twice: v.DuplicateKeys}
 }
 
-// slow returns a page's answer, or what becomes of it if it has too many calls.
+// slow returns a page, or its failure if the page has too many calls.
 func (v *V2) slow(page answer, calls int, e *exchange) answer {
 	if v.SlowAbove == 0 || calls <= v.SlowAbove {
 		return page

@@ -1,6 +1,6 @@
-// Package operation declares the operations under /v3 and /v2: resources has a file for each kind of
-// object, with its paths, parameters, sizes and fields; operations.yaml has the other operations,
-// and schemas the fields of calls and what several files share.
+// Package operation declares the operations under /v3 and /v2: resources has a file for each kind
+// of object, with its paths, parameters, sizes and fields; operations.yaml has the other
+// operations, and schemas the fields of calls and the shared schemas.
 //
 // The router, the OpenAPI documents, the validation of parameters and bodies, new objects and the
 // tables of docs/reference/sandbox.md are all derived from it, so they cannot contradict each
@@ -29,7 +29,7 @@ type Operation struct {
 	Summary      string
 
 	From   string // its source: the contract, other documentation, an observation, or nothing
-	Beware string // what clients must not rely on, besides what is not in the contract
+	Beware string // properties that clients must not rely on, besides those outside the contract
 
 	Kind     string // page, detail, bulk, list, object or write, in statistics and faults
 	Resource string // in statistics and faults; empty for the calls of v3
@@ -155,8 +155,8 @@ var All = func() []Operation {
 	return all
 }()
 
-// hidden are helpers of the service that are not part of its public contract and must
-// not be exposed, where the path would be one of an object otherwise.
+// hidden are internal helpers of the service that must not be exposed, although their paths look
+// like those of an object.
 var hidden = []string{"/v3/agents/autofix-flow-data", "/v3/agents/validate-flow-data"}
 
 // Match finds the operation of a request, and the ids in its path, joined by slashes. If only the

@@ -40,12 +40,12 @@ type Resource struct {
 	Schemas Object          // of the object, and of other bodies and answers about it
 }
 
-// Size is a number of objects in a small and in a large organisation, and in one that has only what
-// the service gives to everyone.
+// Size is a number of objects in a small and a large organisation, and in one with only the
+// service's defaults.
 type Size struct{ Small, Large, None int }
 
-// Filter is a query parameter that selects objects, by default those whose field of the same name
-// has the value.
+// Filter is a query parameter that selects objects: by default those with the value in the field of
+// the same name.
 type Filter struct {
 	Parameter   `yaml:",inline"`
 	Within      string   // the object with the field

@@ -17,7 +17,7 @@ const prefix = "#/components/schemas/"
 func Ref(name string) Object { return Object{"$ref": prefix + name} }
 
 // Schemas are the schemas of bodies and answers by name, as in an OpenAPI document: those of the
-// files, and those of v3's lists. What the files declare of new objects is only for New.
+// files, and those of v3's lists. Declarations of new objects' values are only for New.
 var Schemas = sync.OnceValue(func() Object {
 	all := Object{}
 	read("schemas/*.yaml", func(string) any { return &all })

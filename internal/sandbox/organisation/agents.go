@@ -29,7 +29,7 @@ func (o *Organisation) publications(a *profile, until int64) []publication {
 
 func (o *Organisation) publicationsLocked(a *profile, until int64) []publication {
 	var all []publication
-	old := min(max(o.size("old_versions"), 8), a.newest) // older versions are not kept
+	old := min(max(o.size("old_versions"), 8), a.newest) // older ones are not kept
 	gap := (world.Epoch - msDay - a.born) / int64(max(a.newest, 1))
 	for n := a.newest - old; n < a.newest; n++ {
 		all = append(all, publication{at: a.born + int64(n+1)*gap})

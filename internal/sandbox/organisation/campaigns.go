@@ -71,7 +71,7 @@ func (o *Organisation) campaign(c *world.Campaign) *life {
 	if c.Scheduled {
 		l.first["scheduled_at"] = c.Begin
 	}
-	if p.Total == 0 { // nobody was on its list
+	if p.Total == 0 { // its list was empty
 		l.first["status"], l.first["scheduled_at"] = "draft", nil
 	}
 	for _, phase := range p.Phases {

@@ -34,8 +34,8 @@ type Config struct {
 // the resources declare the names; one that is missing here has the number of Small.
 type Sizes map[string]int
 
-// Small is an organisation whose lists mostly fit on a page; Large has the observed sizes of a real
-// one; None has only what the service gives to everyone.
+// Small is an organisation whose lists mostly fit on one page; Large has the observed sizes of a
+// real one; None has only the service's defaults.
 var (
 	Small = sizes(func(s operation.Size) int { return s.Small })
 	Large = sizes(func(s operation.Size) int { return s.Large })

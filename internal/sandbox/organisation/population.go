@@ -40,8 +40,8 @@ type population struct {
 	grow     func(d *draw, l *life)           // its other changes
 }
 
-// populate returns everyone present until some time. The first of each place came before
-// world.Epoch. A prefix of the result does not depend on until.
+// populate returns the objects of all places that existed until some time. The first of each place
+// was created before world.Epoch. A prefix of the result does not depend on until.
 func (o *Organisation) populate(p population, places int, until int64) []*life {
 	var all []*life
 	key, schema := o.key(p.name), Named(p.resource).Object
@@ -102,15 +102,15 @@ func span(h uint64, days float64) int64 {
 	return int64((.25 + 1.5*dice.Unit(h)) * days * float64(msDay))
 }
 
-// stream is an endless sequence of objects: n by the organisation's origin, and then one every so
-// often.
+// stream is an endless sequence of objects: n by the organisation's origin, and one per interval of
+// every ms after it.
 type stream struct {
 	n     int
 	every int64
 	born  func(d *draw) *life // nil: none
 }
 
-// arrive returns those of a stream that came until some time.
+// arrive returns the objects of a stream created until some time.
 func (o *Organisation) arrive(name string, s stream, until int64) []*life {
 	key := o.key(name)
 	begin := func(i int64) int64 {

@@ -25,7 +25,7 @@ type Write struct {
 // Deed is the kind of a write.
 type Deed string
 
-// A version of an agent comes only from Published.
+// Only Published creates versions of an agent.
 const (
 	Created   Deed = "created"
 	Edited    Deed = "edited"
@@ -49,7 +49,7 @@ func ReadWrite(line []byte) (Write, error) {
 	return w, nil
 }
 
-// Apply applies a write. What it changes must exist, and what it makes must not.
+// Apply applies a write. An object that it changes must exist; one that it creates must not.
 func (o *Organisation) Apply(w Write) error {
 	r, now := Named(w.Resource), time.UnixMilli(w.At)
 	there := o.Find(r, w.Parent, w.ID, now) != nil

@@ -1,6 +1,6 @@
-// Package plant writes personal data into conversations, with labels, in Korean and English, written
-// and as read aloud; and near misses, which look like it. All of it is drawn from a seed, and valid
-// as far as a checksum goes, but nobody's.
+// Package plant writes labelled personal data into conversations, in Korean and English, both as
+// written and as read aloud, and near misses, which only resemble it. Everything is drawn from a
+// seed and has valid checksums, but belongs to nobody.
 package plant
 
 import (
@@ -9,14 +9,14 @@ import (
 	"callhouse/internal/sandbox/dice"
 )
 
-// Line is what one side says.
+// Line is one utterance.
 type Line struct {
 	Agent bool
 	Text  string
 }
 
-// Label is where a value is. A value that is spread over several lines has several labels, all but
-// the first with More.
+// Label is the place of a value. A value spread over several lines has several labels, all but the
+// first with More.
 type Label struct {
 	Line, From, To int
 	Kind           string
@@ -24,13 +24,13 @@ type Label struct {
 	Spoken, More   bool
 }
 
-// Exchange is a few lines with one value, or none that is personal.
+// Exchange is a few lines with one personal value, or none.
 type Exchange struct {
 	Lines  []Line
 	Labels []Label
 }
 
-// Kinds are the kinds that are planted.
+// Kinds are the planted kinds of personal data.
 var Kinds = []string{"card", "rrn", "passport", "licence", "business", "ssn", "iban", "phone", "email", "ip", "dob", "account"}
 
 // drawer draws one exchange.
@@ -50,7 +50,7 @@ func (d *drawer) digits(n int) string {
 	return string(b)
 }
 
-// line adds a line; «» are around a value in it.
+// line adds a line; «» mark a value in it.
 func (d *drawer) line(agent bool, text, kind, value string, spoken bool) {
 	before, rest, ok := strings.Cut(text, "«")
 	if ok {
@@ -63,7 +63,7 @@ func (d *drawer) line(agent bool, text, kind, value string, spoken bool) {
 	d.x.Lines = append(d.x.Lines, Line{agent, text})
 }
 
-// Draw returns the exchange of a seed: half of them have a value.
+// Draw returns the exchange of a seed. Half of all exchanges have a value.
 func Draw(seed uint64, korean bool) Exchange {
 	d := &drawer{Dice: dice.New(dice.Hash(seed, 71)), korean: korean}
 	if d.Chance(.5) {
@@ -82,7 +82,7 @@ func (d *drawer) value(kind string, spoken bool) {
 	if d.Chance(.6) {
 		d.line(true, d.ask(kind), "", "", false)
 	}
-	// The context that some kinds need is in the question or in the answer.
+	// The question or the answer has the context that some kinds need.
 	answer := d.answer(kind, len(d.x.Lines) > 0)
 	if spoken && len(parts) > 1 && d.Chance(.25) { // spread over turns
 		for i, p := range parts {
@@ -109,7 +109,7 @@ func (d *drawer) pick(ko, en []string) string {
 	return d.of(en...)
 }
 
-// names of kinds, Korean and English.
+// names are the names of kinds, in Korean and English.
 var names = map[string][2]string{
 	"card": {"카드번호", "card number"}, "rrn": {"주민등록번호", "resident registration number"}, "passport": {"여권번호", "passport number"},
 	"licence": {"운전면허 번호", "driver's license number"}, "business": {"사업자 등록번호", "business registration number"},
@@ -132,7 +132,7 @@ func (d *drawer) ask(kind string) string {
 			"And the " + n + "?"})
 }
 
-// answer is what a customer says, with % for the value.
+// answer returns a customer's sentence, with % for the value.
 func (d *drawer) answer(kind string, asked bool) string {
 	n := d.name(kind)
 	if asked && d.Chance(.5) {
@@ -144,7 +144,7 @@ func (d *drawer) answer(kind string, asked bool) string {
 			"So my " + n + " that's %."})
 }
 
-// near adds lines that look like personal data, and are none.
+// near adds lines that resemble personal data but contain none.
 func (d *drawer) near() {
 	spoken := d.Chance(.5)
 	say := func(s string) string {
@@ -184,12 +184,12 @@ func (d *drawer) near() {
 		v := d.of("2.14.3", "10.0.19045.2", "1.22.0", "3.11")
 		text = d.pick([]string{"앱 버전 " + v + " 쓰고 있어요.", "펌웨어는 버전 4.2.1.7입니다"}, []string{"I'm on version " + v + " of the app.",
 			"firmware version 4.2.1.7 crashes"})
-	case 7: // like a card, with a wrong checksum
+	case 7: // resembles a card, but has a wrong checksum
 		c := []byte(d.card())
 		c[15] = '0' + (c[15]-'0'+1+byte(d.Below(8)))%10
 		text = d.pick([]string{"예약번호 " + grouped(string(c), "-", 4, 4, 4, 4) + "입니다.", "바코드는 " + say(string(c)) + "이에요"},
 			[]string{"The reservation is " + grouped(string(c), " ", 4, 4, 4, 4) + ".", "barcode " + say(string(c))})
-	case 8: // like a registration number, with a month that does not exist or a wrong checksum
+	case 8: // resembles a registration number, but has an invalid month or checksum
 		r := d.digits(2) + d.of("13", "45", "99") + d.digits(2) + "-1" + d.digits(6)
 		text = d.pick([]string{"제품 코드 " + r + "입니다.", "관리번호 " + r}, []string{"The product code is " + r + ".", "part " + r + ", please"})
 	case 9:
@@ -212,7 +212,7 @@ func (d *drawer) near() {
 	d.line(d.Chance(.2), text, "", "", false)
 }
 
-// keys are the names that values of kinds have in other systems.
+// keys are the names of kinds in other systems.
 var keys = map[string]string{
 	"card": "card_number", "rrn": "resident_number", "passport": "passport_number", "licence": "driver_license",
 	"business": "business_number",
@@ -220,7 +220,7 @@ var keys = map[string]string{
 	"account": "bank_account",
 }
 
-// Profile returns the name and the written value of something that a system knows of a customer.
+// Profile returns the name and the written value of a customer's attribute in another system.
 func Profile(seed uint64, korean bool) (name, value string) {
 	d := &drawer{Dice: dice.New(dice.Hash(seed, 72)), korean: korean}
 	kind := Kinds[d.Below(len(Kinds))]

@@ -12,8 +12,8 @@ import (
 // drawn is a value, and its spellings in parts.
 type drawn struct {
 	value          string
-	written        func() []string // nil: as it is
-	said           func() []string // nil: it is not read aloud
+	written        func() []string // nil: the value itself
+	said           func() []string // nil: never read aloud
 	sep, spokenSep string          // between the parts
 }
 
@@ -109,7 +109,7 @@ var mailboxes = strings.Fields("minji jisoo haneul daniel sophia mark olivia tae
 var families = strings.Fields("kim park lee smith jones choi brown")
 var hosts = strings.Fields("example.com naver.com gmail.com example.org hanmail.net example.co.kr")
 
-// split cuts digits into groups.
+// split splits digits into groups.
 func split(s string, lengths ...int) (out []string) {
 	for _, n := range lengths {
 		out = append(out, s[:n])
@@ -124,7 +124,7 @@ func (d *drawer) drawn(kind string) drawn {
 	v := drawn{}
 	seps := []string{"-", " ", ""}
 	var lengths []int
-	hyphen := false // said between the groups
+	hyphen := false // the separator is spoken
 	switch kind {
 	case "card":
 		v.value, lengths = d.card(), []int{4, 4, 4, 4}
@@ -209,11 +209,11 @@ var (
 	tens    = strings.Split("- - twenty thirty forty fifty sixty seventy eighty ninety", " ")
 )
 
-// koDigits reads digits aloud in Korean: together, apart, or with native numbers.
+// koDigits reads digits aloud in Korean: together, separately, or as native numbers.
 func (d *drawer) koDigits(s string) string {
 	var out []string
 	style := d.Below(5)
-	if style == 4 && len(s) <= 4 { // some write them down as numerals
+	if style == 4 && len(s) <= 4 { // some speech is transcribed as numerals
 		return s
 	}
 	for i := range len(s) {
@@ -250,7 +250,7 @@ func (d *drawer) enDigits(s string) string {
 	return strings.Join(out, " ")
 }
 
-// enNumber is a number below 100 in English.
+// enNumber spells a number below 100 in English.
 func (d *drawer) enNumber(n int) string {
 	switch {
 	case n < 10:
@@ -263,7 +263,7 @@ func (d *drawer) enNumber(n int) string {
 	return tens[n/10] + d.of("-", " ") + enNames[n%10]
 }
 
-// koNumber is a number below 10,000 in Korean.
+// koNumber spells a number below 10,000 in Korean.
 func koNumber(n int) string {
 	var b strings.Builder
 	for _, u := range []struct {

@@ -18,13 +18,13 @@ import (
 	"callhouse/internal/sandbox/world"
 )
 
-// Elsewhere is the address of links if the company has no host of recordings.
+// Elsewhere is the base address of links if the company has no recordings host.
 const Elsewhere = "https://recordings.voice.example"
 
 const objects = "/v1/objects/calls/"
 
-// AppendLink appends a call's signed link at an address. As at the service, signature and expiry
-// change every hour, so two answers with one call differ. A link works for one to two hours.
+// AppendLink appends a signed link to a call's recording. As at the service, signature and expiry
+// change every hour, so two answers with the same call differ. A link works for one to two hours.
 func AppendLink(dst []byte, address string, v *world.View) []byte {
 	hour := v.At / time.Hour.Milliseconds()
 	dst = v.ID.Append(append(append(dst, address...), objects...))
@@ -41,27 +41,27 @@ func signature(v *world.View, hour int64) []byte {
 	return out
 }
 
-// Fault is a way in which the host fails for a call, for as long as it has it.
+// Fault is a permanent fault of a call's recording.
 type Fault string
 
-// Faults. With the first two, a client that goes on where an answer ended gets everything.
+// Faults. With the first two, a client that resumes an interrupted download gets everything.
 const (
-	Cut       Fault = "cut"       // the connection ends in the middle of an answer for the whole
-	Once      Fault = "503"       // the first request of a recording is answered with 503
-	Slow      Fault = "slow"      // a frame every tenth of a second
-	Truncated Fault = "truncated" // the second half is missing, and nothing says so
-	Length    Fault = "length"    // the length is that of twice as much
-	Forbidden Fault = "403"       // no link is accepted
-	Missing   Fault = "404"       // it was deleted
+	Cut       Fault = "cut"       // an answer without Range is cut in the middle
+	Once      Fault = "503"       // the first request for a recording is answered with 503
+	Slow      Fault = "slow"      // one frame every tenth of a second
+	Truncated Fault = "truncated" // the second half is missing without any sign of it
+	Length    Fault = "length"    // the announced length is twice the real one
+	Forbidden Fault = "403"       // every link is refused
+	Missing   Fault = "404"       // the recording was deleted
 	Page      Fault = "html"      // 200 with a web page
-	Redirect  Fault = "redirect"  // to the address Host.Third
+	Redirect  Fault = "redirect"  // to the address in Host.Third
 	Busy      Fault = "busy"      // 503 with Retry-After: 3500
 )
 
-// All are all faults.
+// All lists all faults.
 var All = []Fault{Cut, Once, Slow, Truncated, Length, Forbidden, Missing, Page, Redirect, Busy}
 
-// Faults are the shares of calls that have faults.
+// Faults are the shares of calls with each fault.
 type Faults = dice.Shares[Fault]
 
 // ParseFaults reads "cut=0.05,404=0.01". Their order does not matter.
@@ -71,29 +71,28 @@ func ParseFaults(text string) (Faults, error) {
 	return fs, err
 }
 
-// Host serves recordings over HTTP. It keeps nothing but which calls were asked for.
+// Host serves recordings over HTTP. Its only state is the set of requested calls.
 type Host struct {
 	World  *world.World
 	Now    func() time.Time // the data's clock
 	Faults Faults
-	Third  string // where Redirect leads
+	Third  string // the target of Redirect
 
 	asked sync.Map // ids
 }
 
-// Serve lets a host answer on l until ctx is done. It takes l over.
+// Serve serves a host on l, which it takes over, until ctx is done.
 func Serve(ctx context.Context, l net.Listener, h *Host) {
 	s := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute,
-		ErrorLog: log.New(io.Discard, "", 0)} // faults on demand are no errors of ours
+		ErrorLog: log.New(io.Discard, "", 0)} // requested faults are no errors
 	context.AfterFunc(ctx, func() { _ = s.Close() })
 	go func() { _ = s.Serve(l) }() // http.ErrServerClosed
 }
 
-// Fault returns what is wrong with a call's recording; empty: nothing.
+// Fault returns the fault of a call's recording; empty for none.
 func (h *Host) Fault(v *world.View) Fault { return h.Faults.Draw(dice.Unit(dice.Hash(v.Key, 21))) }
 
-// ServeHTTP implements http.Handler. What is wrong with a link is answered as XML, as hosts of
-// objects do.
+// ServeHTTP implements http.Handler. Errors about a link are XML, as from object stores.
 func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id, ok := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, objects), "/mixed.mp3")
 	v, found := h.World.Find(id, h.Now())
@@ -115,7 +114,7 @@ func refuse(w http.ResponseWriter, status int, code string) {
 	fmt.Fprintf(w, `<?xml version="1.0" encoding="UTF-8"?><Error><Code>%s</Code></Error>`, code)
 }
 
-// signed reports whether a link was made for a call and has not expired.
+// signed reports whether a link is valid for a call and has not expired.
 func (h *Host) signed(r *http.Request, v *world.View) bool {
 	q := r.URL.Query()
 	expires, err := strconv.ParseInt(q.Get("expires"), 10, 64)
@@ -173,7 +172,7 @@ func (h *Host) send(w http.ResponseWriter, r *http.Request, v *world.View) {
 	http.ServeContent(w, r, "", time.Time{}, s)
 }
 
-// write writes a sound frame by frame, until the client has gone.
+// write writes a sound frame by frame, until the client disconnects.
 func write(w http.ResponseWriter, s *sound, pause time.Duration) {
 	buf := make([]byte, frameBytes)
 	for {

@@ -1,6 +1,6 @@
-// Package recordings is the host of the calls' recordings, which is another one than the service:
-// signed links that expire, and audio that is computed from the call. It can be slow, cut answers,
-// refuse and lie on demand.
+// Package recordings is the host of the calls' recordings, separate from the service: signed links
+// that expire, and audio computed from the call. On demand it is slow, cuts or refuses answers, or
+// serves wrong ones.
 package recordings
 
 import (
@@ -11,12 +11,12 @@ import (
 	"callhouse/internal/sandbox/world"
 )
 
-// frames are three frames of MP3: silence, the agent's voice and the caller's, which are tones.
+// frames are three MP3 frames: silence, and a tone each for the agent's and the caller's voice.
 //
 //go:embed frames.mp3
 var frames []byte
 
-// A frame of MP3 at 24 kbit/s and 16 kHz.
+// An MP3 frame at 24 kbit/s and 16 kHz.
 const (
 	frameBytes  = 108
 	frameMillis = 36
@@ -29,14 +29,14 @@ const (
 	caller
 )
 
-// sound is a call's recording: one frame after the other, with the voice of whoever speaks first in
-// it. It implements io.ReadSeeker, and computes what is read.
+// sound is a call's recording: a sequence of frames, each with the voice of its first speaker. It
+// implements io.ReadSeeker, and computes its content when read.
 type sound struct {
 	voices []byte // of each frame
 	at     int64
 }
 
-// newSound returns the recording of a call that has one.
+// newSound returns the recording of a call, which must have one.
 func newSound(v *world.View) *sound {
 	s := &sound{voices: make([]byte, (v.EndAt-v.StartAt+frameMillis-1)/frameMillis)}
 	for _, t := range v.Turns() {

@@ -57,8 +57,8 @@ type pair struct {
 	Value Choices
 }
 
-// Scenario is the content of one kind of call in one language. Beats are numbered in one list, so
-// that a call's course takes a few bytes.
+// Scenario is the content of one kind of call in one language. Beats are numbered in a single list,
+// so that a call's course takes only a few bytes.
 type Scenario struct {
 	Name, language, Direction string
 	Companies, Campaigns      []string

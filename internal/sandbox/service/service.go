@@ -33,7 +33,7 @@ func New(company *organisation.Organisation, w *world.World, keep func(line []by
 	return &Service{company: company, world: w, keep: keep, campaigns: map[string]*campaign{}}
 }
 
-// Problem is why a write was refused.
+// Problem is the reason why a write was refused.
 type Problem struct {
 	Kind   Kind
 	Field  string // the invalid one, such as data.builtInTools
@@ -43,8 +43,8 @@ type Problem struct {
 // Kind classifies problems.
 type Kind int
 
-// A missing object, an invalid body, a state that does not allow the write, a write that could not
-// be stored.
+// Kinds: the object is missing, the body is invalid, the object's state does not allow the write,
+// or the write could not be stored.
 const (
 	Missing Kind = iota
 	Invalid
@@ -84,7 +84,7 @@ type writing struct {
 	body Object
 }
 
-// find returns an object of a resource; nil if missing.
+// find returns an object of a resource; nil if there is none.
 func (s *writing) find(resource, id string) Object {
 	return s.company.Find(organisation.Named(resource), "", id, s.now)
 }

@@ -153,7 +153,7 @@ func (f *File) Append(line []byte) error {
 	return f.failed
 }
 
-// Close lets go of the file.
+// Close closes the file and releases its lock.
 func (f *File) Close() error {
 	err := f.lock.Unlock()
 	if f.file != nil {

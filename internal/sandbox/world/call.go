@@ -46,7 +46,7 @@ type Call struct {
 	counts   [script.Roles]int
 	times    int     // see Config.Wordiness
 	personal bool    // see Config.Personal
-	lift     float64 // how much better its agent's version is than usual
+	lift     float64 // how much better than usual its agent's version performs
 	lost     bool    // its carrier has an incident
 	fails    string  // the tool that fails; empty: none, or only once (retry)
 	failed   int     // how often it does
@@ -87,7 +87,7 @@ func (w *World) call(c *Call, k int64) {
 	}
 }
 
-// draw computes call k, except whom a campaign calls.
+// draw computes call k, but not the callee of a campaign's call.
 func (w *World) draw(c *Call, k int64) {
 	*c = Call{Index: k - w.base, ID: w.id(k), Key: dice.Hash(w.Key, uint64(k)), StartAt: w.arrivals.start(k), times: w.cfg.Wordiness}
 	d := dice.New(c.Key)

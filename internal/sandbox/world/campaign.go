@@ -206,8 +206,8 @@ func (p *Plan) dial(index int64) *Dial {
 	return &p.Dials[i]
 }
 
-// redialAfter is the delay before a campaign calls someone again, and attempts the maximum number
-// of calls.
+// redialAfter is the delay before a campaign calls a person again, and attempts the maximum number
+// of calls per person.
 const (
 	redialAfter = 2 * msHour
 	attempts    = 3
@@ -227,7 +227,7 @@ func (p *planner) active(start int64) int {
 	return len(p.running)
 }
 
-// add adds a call to the campaign.
+// add assigns a call to the campaign.
 func (p *planner) add(call *Call) {
 	d := Dial{Index: call.Index, Start: call.StartAt, End: call.EndAt, Talked: call.Status == "ended", Attempt: 1, customer: call.customer}
 	due := slices.IndexFunc(p.again, func(a Dial) bool { return a.End+redialAfter <= d.Start })

@@ -11,10 +11,10 @@ import (
 type Config struct {
 	// Seed selects the world. Worlds that differ in Seed, Calls, Days or Agents share no call.
 	Seed uint64
-	// Calls is how many calls have started by Origin, not counting those hidden by a rate below. A
-	// company without calls gets its first ones after Origin.
+	// Calls is the number of calls that have started by Origin, except those hidden by a rate
+	// below. A company without calls gets its first ones after Origin.
 	Calls int64
-	// Days is about how long these calls took to arrive: after Origin the world continues at
+	// Days is the approximate time these calls took to arrive: after Origin the world continues at
 	// Calls/Days a day. Default 30.
 	Days int
 	// Agents is the number of voice agents, up to 200. Default 30; negative: none, and only ordered
@@ -25,8 +25,8 @@ type Config struct {
 	// one.
 	Origin time.Time
 
-	// Campaigns is about the number of campaigns by Origin; another one comes every five days.
-	// Default 3, negative: none. They change no call.
+	// Campaigns is the approximate number of campaigns by Origin; another one comes every five
+	// days. Default 3, negative: none. They change no call.
 	Campaigns int
 	// Redial makes campaigns call people who did not answer again, up to three times in all. Other
 	// calls and all outcomes are unchanged.
@@ -34,11 +34,11 @@ type Config struct {
 	// NewReasons gives some calls disconnection reasons beyond the contract's twelve. Nothing else
 	// of a call changes.
 	NewReasons bool
-	// Personal plants personal data, and what looks like it, into conversations, tool calls, metadata
-	// and summaries. Nothing else of a call changes.
+	// Personal plants personal data and near misses into conversations, tool calls, metadata and
+	// summaries. Nothing else of a call changes.
 	Personal bool
-	// Wordiness is how often all speech is repeated, for longer transcripts. Default 1. Times and
-	// everything else are unchanged.
+	// Wordiness is the number of times each speech is repeated, for longer transcripts. Default 1.
+	// Times and everything else are unchanged.
 	Wordiness int
 	// Lines is the number of telephone numbers that agents share; 0: one each.
 	Lines int
@@ -57,7 +57,7 @@ type Config struct {
 	// DeletedAt, if set, returns which further calls vanish, and when. It must be a pure function.
 	DeletedAt func(index int64) (at time.Time, deleted bool)
 	// LateFillRate is the share of connected calls whose analysis and cost arrive only 12 to 60
-	// hours after their end; StuckRate of those that never get them.
+	// hours after their end; StuckRate is the share whose analysis and cost never arrive.
 	LateFillRate float64
 	StuckRate    float64
 	// VersionOf, if set, returns an agent's production version at the start of a call, and how much

@@ -9,7 +9,7 @@ import (
 	"callhouse/internal/sandbox/script"
 )
 
-// Incident is a thing that goes wrong for some days. Calls of other days do not change.
+// Incident is a problem that lasts some days. Calls of other days do not change.
 type Incident struct {
 	Kind string // one of incidentKinds
 	Of   string // the name of a tool, or the number of an agent
@@ -20,17 +20,17 @@ type Incident struct {
 // Kinds of incidents.
 const (
 	carrierIncident = "carrier" // every second dialled call fails at once
-	toolIncident    = "tool"    // a tool fails wherever the steps of a script need it: the calls take longer and do not succeed
-	releaseIncident = "release" // an agent publishes a version that is slower and succeeds less, and later one that is not
+	toolIncident    = "tool"    // a tool fails wherever the script's steps need it: the calls take longer and do not succeed
+	releaseIncident = "release" // an agent publishes a version that is slower and succeeds less often, and later a normal one
 )
 
-// releaseLift is how much better the version of a releaseIncident is.
+// releaseLift is the lift of the bad version of a releaseIncident.
 const releaseLift = -.4
 
-// Incidents are given as text: KIND=FROM..TO or KIND:OF=FROM..TO, separated by commas.
+// Incidents are written as KIND=FROM..TO or KIND:OF=FROM..TO, separated by commas.
 type Incidents []Incident
 
-// Set reads incidents. With String and Type it makes them a flag's value.
+// Set parses incidents. With String and Type it implements pflag.Value.
 func (all *Incidents) Set(text string) error {
 	*all = nil
 	for _, s := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' }) {
@@ -48,7 +48,7 @@ func (all *Incidents) Set(text string) error {
 	return nil
 }
 
-// String returns the incidents as Set takes them.
+// String returns the incidents in the form that Set parses.
 func (all *Incidents) String() string {
 	var out []string
 	for _, i := range *all {
@@ -61,10 +61,10 @@ func (all *Incidents) String() string {
 	return strings.Join(out, ",")
 }
 
-// Type names the value in a flag's help.
+// Type names the value in the flag's help.
 func (*Incidents) Type() string { return "incidents" }
 
-// checkIncidents reports an incident that can change no call.
+// checkIncidents rejects incidents that cannot affect any call.
 func (w *World) checkIncidents() error {
 	for _, i := range w.cfg.Incidents {
 		var met bool
@@ -85,7 +85,7 @@ func (w *World) checkIncidents() error {
 	return nil
 }
 
-// Releases returns when an agent publishes versions because of incidents.
+// Releases returns the times at which incidents make an agent publish versions.
 func (w *World) Releases(a *Agent) (at []int64) {
 	for _, i := range w.cfg.Incidents {
 		if i.Kind == releaseIncident && i.Of == strconv.Itoa(a.Number) {
@@ -95,7 +95,7 @@ func (w *World) Releases(a *Agent) (at []int64) {
 	return at
 }
 
-// strike applies the incidents of its day to a call before its course is drawn.
+// strike applies the incidents of a call's day, before the call's course is drawn.
 func (w *World) strike(c *Call, production bool) {
 	for _, i := range w.cfg.Incidents {
 		if day := int(floorDiv(c.StartAt-w.midnight, msDay)); day < i.From || day >= i.To {
@@ -112,7 +112,7 @@ func (w *World) strike(c *Call, production bool) {
 	}
 }
 
-// failing returns how many lines of a beat call the tool that fails.
+// failing returns the number of lines of a beat that call the failing tool.
 func (c *Call) failing(beat int) (n int) {
 	if c.fails == "" {
 		return 0

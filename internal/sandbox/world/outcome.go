@@ -20,7 +20,7 @@ func (w *World) outcome(c *Call, d *dice.Dice) {
 		undialled = .5
 	}
 	if hour := (c.StartAt + zoneOffset) % msDay / msHour; hour == 10 {
-		busy = .03 // everybody dials at ten
+		busy = .03 // the lines are busiest at ten
 	}
 	switch u := d.Unit(); {
 	case u < .008:

@@ -8,10 +8,10 @@ import (
 	"callhouse/internal/sandbox/script"
 )
 
-// exchanges is how many exchanges with personal data or near misses a conversation gets.
+// exchanges is the number of exchanges with personal data or near misses per conversation.
 const exchanges = 2
 
-// Exchanges returns what is planted into the conversation.
+// Exchanges returns the exchanges planted into the conversation.
 func (c *Call) Exchanges() (out []plant.Exchange) {
 	if c.personal {
 		for i := range exchanges {
@@ -21,8 +21,8 @@ func (c *Call) Exchanges() (out []plant.Exchange) {
 	return out
 }
 
-// Profile returns a value of the caller that other systems know: in tools, the metadata and the
-// summary. Its name is empty if the call has none.
+// Profile returns an attribute of the caller from other systems, as in tools, the metadata and the
+// summary. Its name is empty if there is none.
 func (c *Call) Profile() (name, value string) {
 	if !c.personal {
 		return "", ""
@@ -30,8 +30,8 @@ func (c *Call) Profile() (name, value string) {
 	return plant.Profile(dice.Hash(c.Key, 310), c.Agent.Language == "ko")
 }
 
-// Revealed returns the personal data in the call as it is spelled, in parts of at least some bytes:
-// shorter ones, parts of numbers that are spread over turns, may be in other texts as well.
+// Revealed returns the personal data in the call as spelled, in parts of at least that many bytes:
+// shorter parts, of numbers spread over turns, may occur in other texts as well.
 func (c *Call) Revealed(least int) (out []string) {
 	for _, e := range c.Exchanges() {
 		for _, l := range e.Labels {
@@ -77,7 +77,7 @@ func (c *Call) planted() (items []Item) {
 	add(script.RoleInvocation, `{"`+name+`":"`+value+`"}`, "update_profile")
 	shown := `"` + value + `"`
 	if strings.Trim(value, "0123456789") == "" && value[0] != '0' {
-		shown = value // a number of JSON
+		shown = value // a JSON number
 	}
 	add(script.RoleResult, `{"status":"ok","profile":{"`+name+`":`+shown+`}}`, "")
 	return items

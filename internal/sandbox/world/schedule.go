@@ -100,9 +100,9 @@ func (c *course) next(t int64) (next, asked int64) {
 	return asked, asked
 }
 
-// Run follows a campaign to its end. Where it may call, dial makes the calls of a span, and returns
-// whether anyone is left to call and when the last call ends. With nobody left its hours do not
-// matter, and it is over when that call ends: over returns the final state.
+// Run follows a campaign to its end. When it may call, dial makes the calls of a span, and returns
+// whether anyone is left to call and when the last call ends. Once nobody is left, its hours no
+// longer matter: the campaign ends with that call, and over returns the final state.
 func (s *Schedule) Run(dial func(from, until int64) (left bool, last int64), over func() string) (phases []Phase) {
 	c, is, last := course{Schedule: s, coming: s.Changes, left: true}, Phase{Status: "pending"}, int64(0)
 	t := s.Begin
