@@ -93,7 +93,7 @@ func demo(ctx context.Context, o *options, stdin io.Reader, stdout, stderr io.Wr
 	say("   Its limits are raised %d-fold for this demo: %d requests per second, %d per minute.", faster, perSecond*faster, perMinute*faster)
 	say("")
 	say("2. extract copies the calls into %s", o.warehouse)
-	// The demo reads no configuration of the machine.
+	// The demo ignores the machine's configuration.
 	code := extractcmd.Run(ctx, config.Environment{}, []string{
 		"run", "--warehouse", o.warehouse, "--base-url", service.URL, "--api-key-file", keyFile,
 		"--organization-id", server.Organisation().ID(),

@@ -79,7 +79,7 @@ func (s *api) answerDetail(e *exchange) answer {
 	return answer{status: http.StatusOK, body: x.body, view: v}
 }
 
-// withCampaign appends campaign_id to a call's JSON if the option is set.
+// withCampaign adds campaign_id to a call's JSON where the service has it there.
 func (s *api) withCampaign(b []byte, v *world.View) []byte {
 	if !s.opts.CampaignInCalls {
 		return b

@@ -125,7 +125,7 @@ const (
 type ResourceFaults map[string][]ResourceFault
 
 // ParseResourceFaults reads "agents=403,tools=drift,tools=loop,all=renamed-key". The word contract
-// stands for the faults that hide resources and lists outside the contract.
+// stands for the faults that leave only what the contract has.
 func ParseResourceFaults(text string) (ResourceFaults, error) {
 	all := ResourceFaults{}
 	for e, given := range dice.Entries(text) {
