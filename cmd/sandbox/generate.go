@@ -75,8 +75,8 @@ func writeTo(name string, stdout io.Writer, write func(io.Writer) error) error {
 	return err
 }
 
-// generate writes the first n calls as they show at now. Blocks of calls are rendered on all
-// processors and written in order; no more than a few blocks are in memory.
+// generate writes the first n calls in their state at now. It renders blocks of calls on all
+// processors and writes them in order, with only a few blocks in memory.
 func generate(ctx context.Context, w *world.World, n int64, now time.Time,
 	write func(*render.Renderer, []byte, *world.View) []byte, out io.Writer,
 ) error {

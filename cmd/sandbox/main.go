@@ -1,5 +1,5 @@
-// Command sandbox serves the call API's stand-in: a company's calls, computed
-// from a seed, behind the service's own interface, limits and faults.
+// Command sandbox serves a stand-in for the call API: a company's calls, computed from a seed, with
+// the service's interface, limits and faults.
 package main
 
 import (

@@ -30,7 +30,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return cli.Report(stderr, "sandbox", root.ExecuteContext(ctx))
 }
 
-// noArguments refuses positional arguments as wrong use.
+// noArguments rejects positional arguments as a usage error.
 func noArguments(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return cli.Usage("see "+c.CommandPath()+" --help", "unknown command %q of %s", args[0], c.CommandPath())
@@ -69,7 +69,7 @@ func (w *worldFlags) add(c *cobra.Command) {
 	f.Var(&w.driftFrom, "drift-from", "start of these changes (RFC 3339; default: the first call)")
 }
 
-// world returns the configuration for calls that have started by an instant.
+// world returns the configuration of a world whose calls have started by origin.
 func (w *worldFlags) world(origin time.Time) sandbox.Config {
 	cfg := w.config
 	cfg.Origin, cfg.DriftFrom = origin, w.driftFrom.Time
@@ -106,6 +106,6 @@ func (i *instant) Set(s string) error {
 	return nil
 }
 
-// defaultNow is the default of a frozen clock: a Thursday evening in the company's zone, when
-// much is going on.
+// defaultNow is the default of a frozen clock: a Thursday evening in the company's zone, a busy
+// time.
 var defaultNow = time.Date(2026, 11, 19, 9, 30, 0, 0, time.UTC)

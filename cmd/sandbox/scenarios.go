@@ -42,7 +42,8 @@ func scenarios() []scenario {
 	return all
 }
 
-// chooseScenario finds the scenario of --scenario and sets its flags, unless given.
+// chooseScenario finds the scenario of --scenario and sets its flags, except those given
+// explicitly.
 func (f *serveFlags) chooseScenario(flags *pflag.FlagSet) (*scenario, error) {
 	if f.scenario == "" {
 		return &scenario{}, nil

@@ -71,7 +71,7 @@ Control endpoints, without key or limits:
 	f.world.add(c)
 	fs, o := c.Flags(), &f.options
 	f.shaping = []string{"organisation", "pace", "named-versions", "clock", "now", "origin"}
-	fs.VisitAll(func(flag *pflag.Flag) { f.shaping = append(f.shaping, flag.Name) }) // so far they are the world's
+	fs.VisitAll(func(flag *pflag.Flag) { f.shaping = append(f.shaping, flag.Name) }) // so far only the world's flags are defined
 	fs.StringVar(&f.addr, "addr", "127.0.0.1:8080", "address to listen on; port 0 picks a free port")
 	fs.StringArrayVar(&o.Keys, "key", []string{"sandbox-key"}, "accepted API key; each key has its own limits (repeatable)")
 	fs.IntVar(&o.PerSecond, "requests-per-second", 5, "limit for all keys together; 0 for no limit")
@@ -130,7 +130,7 @@ func resourceList() string {
 func (f *serveFlags) prepare(now time.Time) (sandbox.Options, error) {
 	o := f.options
 	o.Limiter = limit.Algorithm(f.limiter)
-	// The data's clock may be frozen far from now, which extract would take for a wrong clock.
+	// The data's clock may be frozen far from now, and extract would then report a wrong clock.
 	o.DateNow = time.Now
 	origin := now.UTC().Truncate(24 * time.Hour)
 	if !f.now.IsZero() {
@@ -214,7 +214,7 @@ func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, stderr io.
 			return err
 		}
 	}
-	if file == nil || len(file.Lines) == 0 { // otherwise done before
+	if file == nil || len(file.Lines) == 0 { // otherwise replayed from the state
 		if err := scenario.play(s); err != nil {
 			return cli.Fail(cli.ExitFailed, err, "remove --scenario, or flags that conflict with it")
 		}
@@ -233,8 +233,8 @@ func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, stderr io.
 	return nil
 }
 
-// listenForRecordings opens the addresses of the host of recordings and of the one that it redirects
-// to, and sets that in links. The result serves the recordings of a server.
+// listenForRecordings opens the addresses of the recordings host and of its redirect target, and
+// sets the host's address in links. The result serves the recordings of a server.
 func (f *serveFlags) listenForRecordings(ctx context.Context, o *sandbox.Options) (serve func(*sandbox.Server), err error) {
 	if f.recordings == "" {
 		return func(*sandbox.Server) {}, nil
@@ -259,7 +259,7 @@ func (f *serveFlags) listenForRecordings(ctx context.Context, o *sandbox.Options
 	}, nil
 }
 
-// greet prints what is served and how to reach it.
+// greet prints the addresses and data being served.
 func (f *serveFlags) greet(w io.Writer, r *sandbox.Running, o sandbox.Options) {
 	s := r.Server
 	now := s.Now()
@@ -292,7 +292,7 @@ func (f *serveFlags) greet(w io.Writer, r *sandbox.Running, o sandbox.Options) {
 		fmt.Fprintf(t, "recordings\t%s\n", o.Recordings)
 	}
 	fmt.Fprintf(t, "truth\t%s/sandbox/truth; requests received: %s/sandbox/stats\n", r.URL, r.URL)
-	_ = t.Flush() // stderr: nobody to tell
+	_ = t.Flush() // stderr: an error cannot be reported
 	fmt.Fprintf(w, "\nTo run extract, in another terminal:\n\n"+
 		"  export CALLHOUSE_BASE_URL=%s\n  export CALLHOUSE_API_KEY=%s\n\nPress Ctrl-C to stop.\n", r.URL, o.Keys[0])
 }
@@ -325,5 +325,5 @@ func summarise(w io.Writer, s *sandbox.Stats) {
 	if faults > 0 {
 		fmt.Fprintf(t, "faults\t%d\tinjected\n", faults)
 	}
-	_ = t.Flush() // stderr: nobody to tell
+	_ = t.Flush() // stderr: an error cannot be reported
 }

@@ -13,8 +13,8 @@ import (
 	"callhouse/internal/sandbox/statefile"
 )
 
-// openState opens the file of --state; nil for none. The flags that determine the world come from
-// its head; a given one must be the same.
+// openState opens the file of --state; nil if not set. The flags that determine the world come from
+// its head; those given explicitly must match it.
 func (f *serveFlags) openState(flags *pflag.FlagSet) (*statefile.File, error) {
 	if f.state == "" {
 		return nil, nil
@@ -58,7 +58,7 @@ func (f *serveFlags) beginState(flags *pflag.FlagSet, o sandbox.Options) error {
 	return nil
 }
 
-// keeps describes the content of a state.
+// keeps describes the content of a state file.
 func (f *serveFlags) keeps(file *statefile.File) string {
 	text := f.state
 	if file.Settings == nil {
