@@ -14,20 +14,20 @@ import (
 	"callhouse/internal/sandbox/world"
 )
 
-// exchange is a request on its way to its answer.
+// exchange is a request being answered.
 type exchange struct {
 	r       *http.Request
 	x       *scratch
-	v2      bool // failures are told as in v2
+	v2      bool // failures have the form of v2
 	req     Request
-	op      *operation.Operation // nil where the path is of none
-	allowed []string             // where the method is not one of the path's
+	op      *operation.Operation // nil for an unknown path
+	allowed []string             // allowed methods, if the path does not have this one
 	number  int64
 	fault   FaultKind       // of the request; empty for none
-	wrong   []ResourceFault // of its resource
+	wrong   []ResourceFault // the faults of its resource
 }
 
-// find finds what a request asks for.
+// find finds the operation of a request.
 func find(r *http.Request, x *scratch) *exchange {
 	e := &exchange{r: r, x: x, v2: operation.IsV2(r.URL.Path), req: Request{Kind: "other"}}
 	var id string
@@ -40,7 +40,7 @@ func find(r *http.Request, x *scratch) *exchange {
 	return e
 }
 
-// scratch is what one answer is written with.
+// scratch holds the buffers for writing one answer.
 type scratch struct {
 	renderer render.Renderer
 	body     []byte
@@ -49,12 +49,12 @@ type scratch struct {
 // answer is a response before it is sent.
 type answer struct {
 	status int
-	header [2]string // one more header; empty for none
+	header [2]string // an additional header; empty for none
 	kind   string    // content type; empty for JSON
 	body   []byte
 	view   *world.View // the call, of a detail
 	object string      // path and query of an object of another resource
-	end    FaultKind   // how it ends: cut, hang, huge, reset, or slow for a client that gave up; empty: well
+	end    FaultKind   // how it ends: cut, hang, huge, reset, or slow if the client gave up; empty: normally
 }
 
 // codes are the values of error.code, by status. The contract names only
@@ -65,14 +65,13 @@ var codes = map[int]string{
 	500: "INTERNAL_ERROR", 503: "SERVICE_UNAVAILABLE",
 }
 
-// fail is an answer in the error envelope, or in v2 as detail.
+// fail returns an error answer: the error envelope, or v2's detail.
 func (e *exchange) fail(status int, message string) answer {
 	return e.told(status, message, map[string]any{}, message)
 }
 
-// refuse is an answer to a body that is not valid: v3 names the field in the details of the
-// envelope, v2 in detail. The field may be one of an object, as in "filter_criteria.duration", or
-// empty.
+// refuse returns the answer to an invalid body: v3 names the field in the details of the envelope,
+// v2 in detail. The field may be nested, as in "filter_criteria.duration", or empty.
 func (e *exchange) refuse(field, reason string) answer {
 	if e.v2 {
 		place := []string{"body"}
@@ -87,7 +86,7 @@ func (e *exchange) refuse(field, reason string) answer {
 	return e.told(http.StatusBadRequest, field+": "+reason, map[string]any{"field": field, "reason": reason}, nil)
 }
 
-// told is a failure in the form of the request's version.
+// told returns a failure in the form of the request's version.
 func (e *exchange) told(status int, message string, details map[string]any, v2 any) answer {
 	if e.v2 {
 		a := objectAnswer(map[string]any{"detail": v2})
@@ -105,12 +104,12 @@ func (e *exchange) told(status int, message string, details map[string]any, v2 a
 		Details map[string]any `json:"details"`
 	}{codes[status], message, details}})
 	if err != nil {
-		panic(fmt.Sprintf("sandbox: %v", err)) // every value is ours
+		panic(fmt.Sprintf("sandbox: %v", err)) // all values are built in
 	}
 	return answer{status: status, body: bytes.TrimSuffix(b.Bytes(), []byte("\n"))}
 }
 
-// detail is v2's detail about one place in a request.
+// detail is v2's detail for one place in a request.
 func detail(place []string, message, kind string) []any {
 	return []any{map[string]any{"loc": place, "msg": message, "type": kind}}
 }
@@ -119,12 +118,12 @@ func detail(place []string, message, kind string) []any {
 func objectAnswer(o any) answer {
 	body, err := json.Marshal(o)
 	if err != nil {
-		panic(fmt.Sprintf("sandbox: %v", err)) // every value is ours
+		panic(fmt.Sprintf("sandbox: %v", err)) // all values are built in
 	}
 	return answer{status: http.StatusOK, body: body}
 }
 
-// orNull is a text, or null where it is empty.
+// orNull returns a text, or null if it is empty.
 func orNull(text string) any {
 	if text == "" {
 		return nil
@@ -150,16 +149,16 @@ func refuse(format string, args ...any) *refusal {
 	return &refusal{fmt.Sprintf(format, args...), map[string]any{}}
 }
 
-// no is the answer to a request that is refused.
+// no returns the answer to a refused request.
 func (e *exchange) no(r *refusal) answer {
 	return e.told(http.StatusBadRequest, r.message, r.details, r.message)
 }
 
-// maxBody is how long a body may be. The contract does not say.
+// maxBody is the maximum size of a request body. The contract does not specify one.
 const maxBody = 4 << 20
 
-// decode reads the body of a request and holds it to its schema; if ok is false, the answer
-// says why not.
+// decode reads a request's body and validates it against its schema; if ok is false, a is the error
+// answer.
 func (e *exchange) decode() (body organisation.Object, a answer, ok bool) {
 	text, err := io.ReadAll(http.MaxBytesReader(nil, e.r.Body, maxBody))
 	if err != nil {
@@ -169,5 +168,5 @@ func (e *exchange) decode() (body organisation.Object, a answer, ok bool) {
 	if flaw != nil {
 		return nil, e.refuse(strings.Join(flaw.Place, "."), flaw.Reason), false
 	}
-	return value.(organisation.Object), answer{}, true // no schema takes anything else
+	return value.(organisation.Object), answer{}, true // every schema is of an object
 }

@@ -15,14 +15,14 @@ type api struct {
 	organisation *organisation.Organisation
 	service      *service.Service
 	list         *callList
-	list2        *callList // of v2
+	list2        *callList // for v2
 	trouble      trouble
 }
 
 // handler answers an operation.
 type handler func(*api, *exchange) answer
 
-// decodeWrite is decode for an operation that may have no body, and has no parameters.
+// decodeWrite is decode for an operation without query parameters, whose body may be absent.
 func (e *exchange) decodeWrite() (body organisation.Object, a answer, ok bool) {
 	if values := e.r.URL.Query(); len(values) > 0 {
 		return nil, e.no(checkQuery(e.op, values, nil)), false
@@ -33,7 +33,7 @@ func (e *exchange) decodeWrite() (body organisation.Object, a answer, ok bool) {
 	return e.decode()
 }
 
-// problem is the answer to what was not done.
+// problem returns the answer to a failed write.
 func (e *exchange) problem(p *service.Problem) answer {
 	switch p.Kind {
 	case service.Invalid:

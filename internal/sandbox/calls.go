@@ -41,7 +41,7 @@ func (s *api) answerPage(e *exchange) answer {
 	return answer{status: http.StatusOK, body: x.body}
 }
 
-// answerCreateCall makes a call, in v3 and in v2.
+// answerCreateCall creates a call, in v3 and in v2.
 func (s *api) answerCreateCall(e *exchange) answer {
 	modes := s.trouble.modes(false)
 	if e.v2 && modes.Off != 0 {
@@ -79,7 +79,7 @@ func (s *api) answerDetail(e *exchange) answer {
 	return answer{status: http.StatusOK, body: x.body, view: v}
 }
 
-// withCampaign adds campaign_id to a call's JSON where the service has it there.
+// withCampaign appends campaign_id to a call's JSON if the option is set.
 func (s *api) withCampaign(b []byte, v *world.View) []byte {
 	if !s.opts.CampaignInCalls {
 		return b

@@ -5,30 +5,30 @@ import (
 	"time"
 )
 
-// ManualClock is a clock that stands still until it is told to move.
+// ManualClock is a clock that moves only when set.
 type ManualClock struct {
 	mu  sync.Mutex
 	now time.Time
 }
 
-// NewManualClock returns a clock that shows t.
+// NewManualClock returns a clock set to t.
 func NewManualClock(t time.Time) *ManualClock { return &ManualClock{now: t} }
 
-// Now returns what the clock shows.
+// Now returns the clock's time.
 func (c *ManualClock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
 }
 
-// Set makes the clock show t; it may go back.
+// Set sets the clock to t, which may be earlier than now.
 func (c *ManualClock) Set(t time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = t
 }
 
-// Advance moves the clock by d and returns what it then shows.
+// Advance moves the clock by d and returns its new time.
 func (c *ManualClock) Advance(d time.Duration) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()

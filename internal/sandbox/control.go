@@ -12,7 +12,7 @@ import (
 	"callhouse/internal/sandbox/operation"
 )
 
-// serveControl answers what is apart from the API: no key, no limit, no fault.
+// serveControl answers requests outside the API: without keys, limits or faults.
 func (s *Server) serveControl(w http.ResponseWriter, r *http.Request) {
 	var body []byte
 	if isDocument(r.URL.Path) && r.Method == http.MethodGet {
@@ -30,10 +30,10 @@ func (s *Server) serveControl(w http.ResponseWriter, r *http.Request) {
 		body = append(body, '\n')
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(body) // the client is gone; nobody is left to tell
+	_, _ = w.Write(body) // an error cannot be reported: the client has disconnected
 }
 
-// control works out an answer, or why there is none, with a status.
+// control returns the answer to a request, or an error with its status.
 func (s *Server) control(r *http.Request) (value any, status int, err error) {
 	asked, resource := r.Method+" "+r.URL.Path, ""
 	for _, list := range []string{"GET /sandbox/truth/", "GET /sandbox/edits/"} {
@@ -57,7 +57,7 @@ func (s *Server) control(r *http.Request) (value any, status int, err error) {
 	switch asked {
 	case "GET /sandbox/truth":
 		return s.api.world.Truth(at), http.StatusBadRequest, err
-	case "GET /sandbox/truth/", "GET /sandbox/edits/": // all edits until now, unless told otherwise
+	case "GET /sandbox/truth/", "GET /sandbox/edits/": // by default all edits until now
 		after, until := instant("after", time.Unix(0, 0)), instant("until", s.Now())
 		if err != nil {
 			return nil, http.StatusBadRequest, err
@@ -86,8 +86,8 @@ func (s *Server) control(r *http.Request) (value any, status int, err error) {
 		"and /sandbox/stats, GET and POST /sandbox/clock, GET /v3/openapi.json and /v2/openapi.json")
 }
 
-// isDocument reports whether a path is of an OpenAPI document. They are no part of the
-// service's contract, and open to anybody.
+// isDocument reports whether a path is that of an OpenAPI document. The documents are not part of
+// the service's contract, and need no key.
 func isDocument(path string) bool { return path == "/v3/openapi.json" || path == "/v2/openapi.json" }
 
 // moveClock reads {"advance":"24h"} or {"set":"2026-11-19T12:00:00Z"}.

@@ -14,88 +14,85 @@ import (
 	"callhouse/internal/sandbox/operation"
 )
 
-// FaultKind names one way for a request to go wrong. Every documented status (400, 401, 403,
-// 404, 409, 429, 500, 503) is a kind that answers with the error envelope; 429 carries
-// Retry-After in seconds.
+// FaultKind is a way for a request to fail. Every documented status (400, 401, 403, 404, 409, 429,
+// 500, 503) is a kind that returns the error envelope; 429 carries Retry-After in seconds.
 type FaultKind string
 
-// Faults of any request.
+// Faults of all requests.
 const (
 	Fault429Bare      FaultKind = "429-bare"      // 429 without Retry-After
 	Fault429Date      FaultKind = "429-date"      // 429 with Retry-After as an HTTP date
-	Fault429Malformed FaultKind = "429-malformed" // 429 with a Retry-After that is neither
-	Fault503HTML      FaultKind = "503-html"      // 503 with a web page for a body, as proxies send
+	Fault429Malformed FaultKind = "429-malformed" // 429 with an invalid Retry-After
+	Fault503HTML      FaultKind = "503-html"      // 503 with a web page as its body, as proxies send
 	FaultReset        FaultKind = "reset"         // the connection is reset before an answer
 	FaultCut          FaultKind = "cut"           // the connection ends in the middle of the body
-	FaultTruncated    FaultKind = "truncated"     // a whole answer with 200, and half of the JSON
+	FaultTruncated    FaultKind = "truncated"     // a complete answer with 200, but only half of the JSON
 	FaultNonJSON      FaultKind = "nonjson"       // 200 with a web page
 	FaultHuge         FaultKind = "huge"          // 200 with more than 64 MiB
-	FaultSlow         FaultKind = "slow"          // the right answer, late
+	FaultSlow         FaultKind = "slow"          // the right answer, delayed
 	FaultHang         FaultKind = "hang"          // no answer until the client gives up
 )
 
-// Faults of pages alone. None of them loses a call to a client that follows
-// next_cursor with care.
+// Faults of pages only. A client that follows next_cursor carefully still gets every call.
 const (
-	FaultDuplicate FaultKind = "duplicate"   // the page repeats one of its items, or the one before it
+	FaultDuplicate FaultKind = "duplicate"   // the page repeats one of its items, or the last one of the page before
 	FaultShort     FaultKind = "short"       // fewer items than asked for, and a next cursor
-	FaultEmpty     FaultKind = "empty"       // no item, and a next cursor
-	FaultLoop      FaultKind = "loop"        // next_cursor is the cursor of this page again
+	FaultEmpty     FaultKind = "empty"       // no items, and a next cursor
+	FaultLoop      FaultKind = "loop"        // next_cursor is this page's own cursor
 	FaultExpired   FaultKind = "expired"     // 400: the cursor is no longer valid
 	FaultTotal     FaultKind = "lying-total" // total_count is wrong
-	FaultDisorder  FaultKind = "disorder"    // the items come in another order
+	FaultDisorder  FaultKind = "disorder"    // the items are out of order
 )
 
-// ResourceFault names one way in which a resource is not as it should be, for as
-// long as it is set. Besides them, 403, 404 and 500 are faults with which every
-// request for the resource is answered.
+// ResourceFault is a way for a resource to be wrong, for as long as it is set. 403, 404 and 500 are
+// faults as well: every request for the resource then gets that status.
 type ResourceFault string
 
 // Faults of resources.
 const (
 	ResourceNoList  ResourceFault = "no-list"     // the list answers 404; its objects are served
-	ResourceEmpty   ResourceFault = "empty"       // 200, and no item
-	ResourceCut     ResourceFault = "cut-list"    // the first page has half of the items, and every other answers 500
-	ResourceLoop    ResourceFault = "loop"        // next_cursor leads to the page that it stands on
-	ResourceRenamed ResourceFault = "renamed-key" // an object's id is called agent_id, tool_id, …
-	ResourceField   ResourceFault = "new-field"   // objects have a field that nobody knows
-	ResourceDrift   ResourceFault = "drift"       // times are texts of digits, and name is an object
+	ResourceEmpty   ResourceFault = "empty"       // 200 without items
+	ResourceCut     ResourceFault = "cut-list"    // the first page has half of the items, and all later ones answer 500
+	ResourceLoop    ResourceFault = "loop"        // next_cursor leads back to the same page
+	ResourceRenamed ResourceFault = "renamed-key" // an object's id is named agent_id, tool_id, …
+	ResourceField   ResourceFault = "new-field"   // objects have an unknown field
+	ResourceDrift   ResourceFault = "drift"       // times are strings of digits, and name is an object
 	ResourceThin    ResourceFault = "thin"        // list items hold only ids and times
 )
 
-// V2 says how the calls of v2 are served. The zero value serves them well. The tags are the names of
-// the modes and the values that they have without one; a number without usual needs a value.
+// V2 selects faults of v2's calls. The zero value has none. The tags are the names of the modes and
+// their default values; a number without a default requires a value.
 type V2 struct {
-	// Off is the status of every answer; 0: they are served. RemovedAfter is how many lists are answered
-	// before Off begins, by default with 404; 0: they are not removed.
+	// Off is the status of every answer; 0: normal answers. RemovedAfter is the number of lists
+	// answered before Off (default 404) takes effect; 0: never.
 	Off          int  `mode:"off" usual:"404"`
 	RemovedAfter int  `mode:"removed-after"`
-	OtherShape   bool `mode:"other-shape" usual:"true"` // answers are JSON, with 200, but neither a list of calls nor a call
+	OtherShape   bool `mode:"other-shape" usual:"true"` // answers are JSON with 200, but neither a list of calls nor a call
 	Refused      bool `mode:"422" usual:"true"`         // every list is refused with 422 and detail
 
-	// WrongTurns is the share of calls in whose transcripts a turn is missing, or a character of a turn or
-	// of a tool's answer is another one; Truncated of those whose second half is missing.
+	// WrongTurns is the share of calls whose transcripts lack a turn or have a wrong character in a
+	// turn or tool result; Truncated is the share whose transcripts lack the second half.
 	WrongTurns    float64 `mode:"wrong-turns"`
 	Truncated     float64 `mode:"truncate"`
 	SpokenOnly    bool    `mode:"spoken-only" usual:"true"`    // transcript_with_tool_calls is null
-	DuplicateKeys bool    `mode:"duplicate-keys" usual:"true"` // list items have status twice; the first is right
+	DuplicateKeys bool    `mode:"duplicate-keys" usual:"true"` // list items contain status twice; the first is right
 
-	// Shift makes a pagination_key stand for how many calls came before, so that calls
-	// which arrive or vanish between two pages shift all later ones.
+	// Shift makes pagination_key an offset, so that calls which appear or vanish between two pages
+	// shift all later ones.
 	Shift       bool `mode:"shift" usual:"true"`
 	IgnoreStart bool `mode:"ignore-filter" usual:"true"` // lists ignore start_timestamp
-	PageMost    int  `mode:"page-most"`                  // maximum of calls on a page; 0: as many as requested
-	ExtraCalls  int  `mode:"extra-calls"`                // number of calls that v3 does not have
+	PageMost    int  `mode:"page-most"`                  // maximum page size; 0: as requested
+	ExtraCalls  int  `mode:"extra-calls"`                // number of calls missing from v3
 
-	// SlowAbove is how many calls a page may have before Slow happens to it: "stall" (no
-	// answer until the client gives up; the default), "500", "504", or "cut" (the
-	// connection ends in the middle of the body); 0: any number.
+	// SlowAbove is the largest page size before Slow takes effect: "stall" (no answer until the
+	// client gives up; the default), "500", "504", or "cut" (the connection ends in the middle of
+	// the body); 0: no limit.
 	SlowAbove int `mode:"slow-above"`
 	Slow      string
 }
 
-// requestFaults, pageFaults and resourceFaults are all that there are, in the order in which messages
-// list them, and those of resources take effect.
+// requestFaults, pageFaults and resourceFaults list all faults, in the order of messages; those of
+// resources also take effect in it.
 var (
 	requestFaults = []FaultKind{"400", "401", "403", "404", "409", "429", "500", "503", Fault429Bare, Fault429Date, Fault429Malformed,
 		Fault503HTML, FaultReset, FaultCut, FaultTruncated, FaultNonJSON, FaultHuge, FaultSlow, FaultHang}
@@ -105,27 +102,26 @@ var (
 		ResourceField, ResourceDrift, ResourceThin}
 )
 
-// Faults are the shares of requests that go wrong. The share of a page fault is of all requests, so
-// that of details nothing happens.
+// Faults are the shares of failing requests. The share of a page fault is of all requests: it has
+// no effect if drawn for a detail.
 type Faults = dice.Shares[FaultKind]
 
 // ParseFaults reads "500=0.05,429=0.01,reset=0.01".
 func ParseFaults(text string) (Faults, error) { return dice.ParseShares(text, "fault", anyFault) }
 
-// What v2 has of an organisation: other names, times as ISO 8601, a body instead of
-// query parameters. These are their names in Request.Resource and ResourceFaults.
+// Resources that v2 shows differently: other names, times in ISO 8601, a body instead of query
+// parameters. These are their names in Request.Resource and ResourceFaults.
 const (
 	v2Agents     = "v2_agents"
 	v2Campaigns  = "v2_campaigns"
 	v2Knowledges = "v2_knowledges"
 )
 
-// ResourceFaults are the faults of each resource, by its name, or of all of them
-// under "all".
+// ResourceFaults are the faults by resource name; "all" stands for every resource.
 type ResourceFaults map[string][]ResourceFault
 
 // ParseResourceFaults reads "agents=403,tools=drift,tools=loop,all=renamed-key". The word contract
-// stands for the faults that leave only what the contract has.
+// stands for the faults that hide resources and lists outside the contract.
 func ParseResourceFaults(text string) (ResourceFaults, error) {
 	all := ResourceFaults{}
 	for e, given := range dice.Entries(text) {
@@ -152,7 +148,7 @@ func (fs ResourceFaults) check() error {
 	for _, r := range operation.Resources {
 		names = append(names, r.Name)
 	}
-	names = append(names, v2Agents, v2Campaigns, v2Knowledges) // with 403, 404, 500 and empty
+	names = append(names, v2Agents, v2Campaigns, v2Knowledges) // which support 403, 404, 500 and empty
 	for _, name := range slices.Sorted(maps.Keys(fs)) {
 		if !slices.Contains(names, name) {
 			return fmt.Errorf("unknown resource %q; available: %s", name, strings.Join(names, ", "))
@@ -220,12 +216,12 @@ func (v *V2) check() error {
 	return nil
 }
 
-// trouble is what is wrong now with resources and with the calls of v2.
+// trouble holds the current faults of resources and of v2's calls.
 type trouble struct {
 	mu        sync.Mutex
 	resources ResourceFaults
 	v2        V2
-	lists     int // lists of v2 since it was set
+	lists     int // lists of v2 answered since v2 was set
 }
 
 // of returns the faults of a resource.
@@ -243,7 +239,7 @@ func (t *trouble) of(resource string) (set []ResourceFault) {
 	return set
 }
 
-// modes returns how a request for calls of v2 is served now.
+// modes returns the current modes for a request for v2's calls.
 func (t *trouble) modes(ofList bool) V2 {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"callhouse/internal/sandbox/operation"
 )
 
-// handlers are by the operation's name, or by its kind for all operations that are alike.
+// handlers are by the name of the operation, or by kind for operations with a common handler.
 var handlers = map[string]handler{
 	"listCalls":       (*api).answerPage,
 	"getCall":         (*api).answerDetail,
@@ -26,7 +26,7 @@ var handlers = map[string]handler{
 	"write":  faulty((*api).answerWrite),
 }
 
-// handlerOf returns what answers an operation; nil for none.
+// handlerOf returns the handler of an operation; nil for none.
 func handlerOf(o *operation.Operation) handler {
 	if h := handlers[o.ID]; h != nil {
 		return h
@@ -34,7 +34,7 @@ func handlerOf(o *operation.Operation) handler {
 	return handlers[o.Kind]
 }
 
-// faulty lets a handler answer for a resource unless its faults do.
+// faulty applies the faults of the resource before h.
 func faulty(h handler) handler {
 	return func(s *api, e *exchange) answer {
 		e.wrong = s.trouble.of(e.req.Resource)
@@ -45,7 +45,7 @@ func faulty(h handler) handler {
 	}
 }
 
-// answer works out what a request that is let in gets.
+// answer returns the answer to an admitted request.
 func (s *api) answer(e *exchange) answer {
 	if e.op == nil {
 		return e.fail(http.StatusNotFound, "no such resource")
@@ -58,7 +58,7 @@ func (s *api) answer(e *exchange) answer {
 	return handlerOf(e.op)(s, e)
 }
 
-// answerWrite answers by letting the service do it.
+// answerWrite passes a write to the service.
 func (s *api) answerWrite(e *exchange) answer {
 	body, a, ok := e.decodeWrite()
 	if !ok {

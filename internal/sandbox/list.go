@@ -13,7 +13,7 @@ import (
 	"callhouse/internal/sandbox/world"
 )
 
-// page is one answer of a list before it is written.
+// page is a page of a list before it is rendered.
 type page[T any] struct {
 	items []T
 	next  string // empty: the last page
@@ -24,10 +24,9 @@ type page[T any] struct {
 	seal  func(int64) string // the cursor of a position
 }
 
-// distort makes a right page go wrong. Following its next_cursor with care still
-// leads to every item. cursor is the one that the page was asked for with, offset
-// whether cursors count items; before returns the item before the first one,
-// where it can be repeated.
+// distort applies a fault to a page. A client that follows next_cursor carefully still gets every
+// item. cursor is the request's, offset whether cursors are offsets; before returns the item before
+// the first one, if it can be repeated.
 func (p *page[T]) distort(fault FaultKind, h uint64, cursor string, offset bool, before func() (T, bool)) {
 	n := len(p.items)
 	switch fault {
@@ -62,8 +61,7 @@ func (p *page[T]) distort(fault FaultKind, h uint64, cursor string, offset bool,
 	}
 }
 
-// shorten leaves the first keep items of a page; the rest come with the next
-// cursor.
+// shorten keeps only the first items of a page; the next cursor leads to the rest.
 func (p *page[T]) shorten(keep int) {
 	if len(p.items) == 0 || keep >= len(p.items) {
 		return
@@ -76,8 +74,8 @@ func (p *page[T]) shorten(keep int) {
 	p.next = p.seal(position)
 }
 
-// write appends the page as JSON, under the names that the list has for its items and the next cursor.
-// The older list of v2, which has keys, tells no total.
+// write appends the page as JSON, with the list's names for its items and the next cursor. The
+// older list of v2, which has keys, has no total.
 func (p *page[T]) write(b []byte, items, next string, item func(b []byte, it *T) []byte) []byte {
 	b = append(append(append(b, `{"`...), items...), `":[`...)
 	for i := range p.items {
@@ -93,16 +91,16 @@ func (p *page[T]) write(b []byte, items, next string, item func(b []byte, it *T)
 	return append(b, '}')
 }
 
-// callList answers a query at an instant. Newest start first means by falling index:
-// a call that is still queued starts after all that have started, so it comes
-// first. Equal starts are ordered by index, so the order is total.
+// callList answers queries for calls. Newest first means by falling index: a queued call starts
+// after all started ones, so it comes first. Calls of equal start are ordered by index, so the
+// order is total.
 type callList struct {
 	world        *world.World
 	organisation *organisation.Organisation
 	opts         *Options
 	key          uint64
 	keyed        bool     // a cursor is the id of the call before the page, as in v2
-	offsets      sync.Map // of the items before a cursor that is an id, by listed
+	offsets      sync.Map // number of items before a cursor that is an id, by listed
 	counted      struct { // the last total
 		sync.Mutex
 		list     uint64
@@ -111,7 +109,7 @@ type callList struct {
 	}
 }
 
-// span returns the indexes lo <= i < hi that a query can concern at t.
+// span returns the range lo <= i < hi of indexes that can match a query at t.
 func (l *callList) span(q *query, t int64) (lo, hi int64) {
 	w := l.world
 	hi = w.Top(t)
@@ -121,8 +119,8 @@ func (l *callList) span(q *query, t int64) (lo, hi int64) {
 	if !q.timed {
 		return lo, hi
 	}
-	// A start_at that does not show yet is in no span of time, and none is older
-	// than the first call's.
+	// No span contains a start_at that does not show yet, and none is earlier than the first
+	// call's.
 	least, most := min(w.Start(0), t)-1, t+1
 	after := min(max(q.after, least), most)
 	before := min(max(q.before, least), most)
@@ -203,7 +201,7 @@ func (l *callList) seal(position int64, list uint64, t int64) string {
 	return cursor{position: position, issued: t}.seal(l.key, list)
 }
 
-// open reads what seal wrote.
+// open reads a cursor written by seal.
 func (l *callList) open(text string, list uint64, t int64) (position int64, _ *refusal) {
 	if l.keyed {
 		if id, ok := world.ParseUUID(text); ok {
@@ -217,9 +215,9 @@ func (l *callList) open(text string, list uint64, t int64) (position int64, _ *r
 	return c.position, refusal
 }
 
-// before is a position in front of a call, computed or ordered.
+// before returns the position just before a call, computed or ordered.
 func (l *callList) before(index int64, ascending bool) int64 {
-	if index < 0 { // in front of the computed one that is next to it
+	if index < 0 { // before the adjacent computed call
 		index = l.world.Started(time.UnixMilli(l.world.Start(index)))
 		if !ascending {
 			return index
@@ -230,8 +228,8 @@ func (l *callList) before(index int64, ascending bool) int64 {
 	return index - 1
 }
 
-// walk yields the calls that q asks for, in its order: computed ones of lo <= index < hi,
-// and those that were ordered. The view is overwritten by the next one.
+// walk yields the calls that match q, in its order: computed ones of lo <= index < hi, and ordered
+// ones. Each view overwrites the last.
 func (l *callList) walk(q *query, t, lo, hi int64) iter.Seq[*world.View] {
 	if q.behind != nil && q.ascending {
 		lo = max(lo, l.world.Behind(*q.behind))
@@ -254,8 +252,8 @@ func (l *callList) walk(q *query, t, lo, hi int64) iter.Seq[*world.View] {
 	}
 }
 
-// total counts the calls that match. It may have to look at each of them, so the
-// answer is kept for the next page of the same list at the same instant.
+// total counts the matching calls. It may have to examine all of them, so the count is cached for
+// the next page of the same list at the same instant.
 func (l *callList) total(q *query, list uint64, t, lo, hi int64) int64 {
 	l.counted.Lock()
 	defer l.counted.Unlock()
@@ -263,7 +261,7 @@ func (l *callList) total(q *query, list uint64, t, lo, hi int64) int64 {
 		c.list, c.at, c.ordering, c.n = list, t, ordering, 0
 		if len(q.attributes) == 0 && q.duration == nil {
 			c.n = l.world.CountIn(t, lo, hi)
-			hi = lo // the ordered ones are left
+			hi = lo // only ordered calls remain to be counted
 		}
 		for range l.walk(q, t, lo, hi) {
 			c.n++

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// Running is a server that answers on a listener.
+// Running is a server on a listener.
 type Running struct {
-	// URL is where it answers, without a slash at the end: the base address.
+	// URL is the base address, without a trailing slash.
 	URL    string
 	Server *Server
 
@@ -23,8 +23,8 @@ type Running struct {
 	stop func() bool
 }
 
-// Listen lets s answer on a TCP address; port 0 chooses a free one. It stops
-// when ctx is done or Close is called. What is around it sees every request first.
+// Listen serves s on a TCP address; port 0 chooses a free one. It stops when ctx is done or Close
+// is called. The handlers of around wrap every request.
 func Listen(ctx context.Context, addr string, s *Server, around ...func(http.Handler) http.Handler) (*Running, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", addr)
@@ -34,7 +34,7 @@ func Listen(ctx context.Context, addr string, s *Server, around ...func(http.Han
 	return Serve(ctx, l, s, around...), nil
 }
 
-// Serve lets s answer on l until ctx is done or Close is called. It takes l over.
+// Serve serves s on l, which it takes over, until ctx is done or Close is called.
 func Serve(ctx context.Context, l net.Listener, s *Server, around ...func(http.Handler) http.Handler) *Running {
 	var h http.Handler = s
 	for _, a := range around {
@@ -43,7 +43,7 @@ func Serve(ctx context.Context, l net.Listener, s *Server, around ...func(http.H
 	r := &Running{URL: "http://" + l.Addr().String(), Server: s, done: make(chan struct{})}
 	r.http = &http.Server{
 		Handler: h, ReadHeaderTimeout: time.Minute,
-		ErrorLog: log.New(io.Discard, "", 0), // faults on demand are no errors of ours
+		ErrorLog: log.New(io.Discard, "", 0), // requested faults are no errors
 	}
 	go func() {
 		defer close(r.done)
@@ -55,10 +55,10 @@ func Serve(ctx context.Context, l net.Listener, s *Server, around ...func(http.H
 	return r
 }
 
-// Done is closed when the server no longer answers.
+// Done is closed once the server has stopped.
 func (r *Running) Done() <-chan struct{} { return r.done }
 
-// Close ends every connection at once and waits until the server has stopped.
+// Close closes every connection immediately and waits until the server has stopped.
 func (r *Running) Close() error {
 	r.stop()
 	err := r.http.Close()

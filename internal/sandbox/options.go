@@ -12,25 +12,25 @@ import (
 	"callhouse/internal/sandbox/world"
 )
 
-// Config says which world a server shows.
+// Config selects a server's world.
 type Config = world.Config
 
-// Options says how a [Server] behaves. The zero value but for World.Origin is
-// the service as it is seen live, at its documented limits.
+// Options configure a [Server]. The zero value, apart from World.Origin, behaves like the live
+// service, with its documented limits.
 type Options struct {
 	World Config
-	// Organisation is what there is besides calls.
+	// Organisation configures everything except calls.
 	Organisation organisation.Config
 
 	// Keys are the organisation's API keys, which share its limits. Default "sandbox-key".
 	Keys []string
 
-	// State, where set, keeps what is done: writes, and moves of Clock by /sandbox/clock.
-	// What it kept before is done again first.
+	// State, if set, stores changes: writes, and moves of Clock by /sandbox/clock. Stored changes
+	// are replayed first.
 	State *statefile.File
 
-	// Clock, where set, is the data's clock, and /sandbox/clock can move it.
-	// Otherwise the data's clock is Now, default time.Now.
+	// Clock, if set, is the data's clock, and /sandbox/clock can move it. Otherwise the data's
+	// clock is Now, default time.Now.
 	Clock *ManualClock
 	Now   func() time.Time
 	// LimitNow is the rate limiter's clock. Default time.Now.
@@ -38,54 +38,52 @@ type Options struct {
 	// DateNow is the clock of the header Date. Default Now.
 	DateNow func() time.Time
 
-	// PerSecond and PerMinute are the limits of the organisation; 0 is the documented
-	// one (5 and 120), negative is none. Limiter is how they are counted.
+	// PerSecond and PerMinute are the limits of the organisation; 0 is the documented one (5 and
+	// 120), negative is none. Limiter is their algorithm.
 	PerSecond, PerMinute int
 	Limiter              limit.Algorithm
 
-	// ContractOnly refuses every query parameter but cursor and limit, as a
-	// service that keeps to its contract and no more may do.
+	// ContractOnly refuses every query parameter except cursor and limit, as a service limited to
+	// its contract may do.
 	ContractOnly bool
-	// OldFilters refuses the filters campaign_id and customer_id of calls, as the
-	// service did before it had them.
+	// OldFilters refuses the filters campaign_id and customer_id of calls, like the service before
+	// it supported them.
 	OldFilters bool
-	// CampaignInCalls gives calls the field campaign_id. The service is not known to
-	// have it.
+	// CampaignInCalls adds the field campaign_id to calls. The service is not known to have it.
 	CampaignInCalls bool
-	// NamedVersions makes calls name the version in production by its number, and
-	// some versions better than others.
+	// NamedVersions makes calls name the production version by number, and some versions perform
+	// better than others.
 	NamedVersions bool
 	// ThinList leaves only id, status and start_at in list items.
 	ThinList bool
-	// OffsetPaging makes cursors count items from the top, so that calls that
-	// arrive or vanish between two pages shift all later ones. Otherwise a
-	// cursor names the last item of its page.
+	// OffsetPaging makes cursors offsets from the top, so that calls which appear or vanish between
+	// two pages shift all later ones. Otherwise a cursor names the last item of its page.
 	OffsetPaging bool
-	// InclusiveBounds makes start_at_after and start_at_before include the
-	// instant that they name. Otherwise both leave it out.
+	// InclusiveBounds makes start_at_after and start_at_before inclusive. Otherwise both are
+	// exclusive.
 	InclusiveBounds bool
-	// CursorTTL is how long a cursor stays good by the data's clock; 0: for ever.
+	// CursorTTL is the lifetime of a cursor by the data's clock; 0: unlimited.
 	CursorTTL time.Duration
 
-	// Faults are drawn for every request that has a known key and is within the
-	// limits, from Seed and the number of the request.
+	// Faults are drawn, from Seed and the request's number, for every request with a known key and
+	// within the limits.
 	Faults Faults
-	// ResourceFaults are what is wrong with resources other than calls, for ever.
+	// ResourceFaults are the permanent faults of resources other than calls.
 	ResourceFaults ResourceFaults
-	// V2 says how the calls of v2 are served.
+	// V2 selects faults of v2's calls.
 	V2 V2
-	// Inject, where set, is asked before Faults are drawn, with the number of the
-	// request (from 1); an empty answer leaves it to Faults. It may move Clock,
-	// so that calls arrive and vanish between any two requests.
+	// Inject, if set, is called with the number of the request (from 1) before Faults are drawn; if
+	// it returns "", Faults apply. It may move Clock, so that calls appear and vanish between any
+	// two requests.
 	Inject func(number int64, request Request) FaultKind
-	// SlowFor is how long the fault "slow" waits. Default 5 s.
+	// SlowFor is the delay of the fault "slow". Default 5 s.
 	SlowFor time.Duration
-	// Latency is added to every answer under /v3, and a draw from 0 to Jitter.
+	// Latency, plus a random time up to Jitter, is added to every answer under /v3.
 	Latency, Jitter time.Duration
-	// Recordings is the address in links to recordings (of a recordings.Host), without a slash at
-	// the end. Default: a host that does not exist.
+	// Recordings is the base address of links to recordings (a recordings.Host), without a trailing
+	// slash. Default: a host that does not exist.
 	Recordings string
-	// Counted is when during the latency a request is counted. Default: at random.
+	// Counted is the moment within the latency at which a request is counted. Default: random.
 	Counted Moment
 }
 
@@ -99,11 +97,11 @@ const (
 	AtAnswer  Moment = "answer"
 )
 
-// Request is what an injected fault may depend on.
+// Request is the information available to Inject.
 type Request struct {
 	Kind     string // page or detail of calls, bulk for calls of v2, list or object of another resource, write, other
-	Resource string // of a list or an object; of a bulk request v2_calls, v2_call or v2_calls_legacy
-	ID       string // of a detail, an object or a v2_call; of the agent or the knowledge base that a list belongs to
+	Resource string // of a list or an object; v2_calls, v2_call or v2_calls_legacy of a bulk request
+	ID       string // of a detail, an object or a v2_call; the parent of a list: an agent or knowledge base
 	Query    string // of a page or a list, as sent
 }
 

@@ -8,16 +8,17 @@ import (
 	"strings"
 )
 
-// Shares are the shares of cases that go one way each, at most 1 in all. The other cases go well.
+// Shares are the probabilities of different outcomes, at most 1 in total. The remaining cases are
+// normal.
 type Shares[K ~string] []Share[K]
 
-// Share is the share of one kind.
+// Share is the probability of one kind.
 type Share[K ~string] struct {
 	Kind K
 	Rate float64
 }
 
-// ParseShares reads "500=0.05,429=0.01". The kinds are those of what is shared, such as "fault".
+// ParseShares reads "500=0.05,429=0.01". what names the kinds in errors, such as "fault".
 func ParseShares[K ~string](text, what string, kinds []K) (all Shares[K], _ error) {
 	for e, given := range Entries(text) {
 		rate, err := strconv.ParseFloat(e[1], 64)
@@ -31,7 +32,7 @@ func ParseShares[K ~string](text, what string, kinds []K) (all Shares[K], _ erro
 	return all, all.Check(what, kinds)
 }
 
-// Check returns what is wrong with shares.
+// Check reports invalid shares.
 func (all Shares[K]) Check(what string, kinds []K) error {
 	var sum float64
 	for _, s := range all {
@@ -49,7 +50,7 @@ func (all Shares[K]) Check(what string, kinds []K) error {
 	return nil
 }
 
-// Draw returns the kind that u falls on; empty for none.
+// Draw returns the kind drawn by u; empty for none.
 func (all Shares[K]) Draw(u float64) K {
 	for _, s := range all {
 		if u -= s.Rate; u < 0 {
@@ -59,7 +60,7 @@ func (all Shares[K]) Draw(u float64) K {
 	return ""
 }
 
-// Known refuses a name that is none of those known.
+// Known rejects an unknown name.
 func Known[N ~string](what string, name N, all []N) error {
 	if slices.Contains(all, name) {
 		return nil
@@ -71,7 +72,7 @@ func Known[N ~string](what string, name N, all []N) error {
 	return fmt.Errorf("unknown %s %q; available: %s", what, name, strings.Join(names, ", "))
 }
 
-// Entries yields the entries of "NAME=VALUE,…"; given is false where there is no value.
+// Entries yields the entries of "NAME=VALUE,…"; given is false for an entry without a value.
 func Entries(text string) iter.Seq2[[2]string, bool] {
 	return func(yield func([2]string, bool) bool) {
 		for part := range strings.SplitSeq(text, ",") {

@@ -24,7 +24,7 @@ const spoiled = "Sandbox-Fault"
 // Tally counts the answers of a test program.
 type Tally struct {
 	Judged  int64 // validated
-	Spoiled int64 // faulty on purpose
+	Spoiled int64 // with a requested fault
 	Unknown int64 // without a document: an unknown path or method
 }
 
@@ -45,7 +45,7 @@ func Count() Tally {
 	return counted.Tally
 }
 
-// judged reports whether an answer is to be validated, and counts it.
+// judged reports whether an answer is to be validated, and updates the tally.
 func judged(r *http.Request, header http.Header) bool {
 	counted.Lock()
 	defer counted.Unlock()
@@ -67,7 +67,7 @@ func Around(t testing.TB, h http.Handler) http.Handler {
 	t.Helper()
 	var mu sync.Mutex
 	var flaws []string
-	t.Cleanup(func() { // answers may come after the test
+	t.Cleanup(func() { // answers may arrive after the test
 		mu.Lock()
 		defer mu.Unlock()
 		for _, flaw := range flaws {
@@ -88,7 +88,7 @@ func Around(t testing.TB, h http.Handler) http.Handler {
 	})
 }
 
-// recorder keeps an answer to validate.
+// recorder keeps an answer for validation.
 type recorder struct {
 	http.ResponseWriter
 	of     *http.Request
@@ -116,7 +116,7 @@ func (r *recorder) Write(b []byte) (int, error) {
 	return r.ResponseWriter.Write(b)
 }
 
-// described is an OpenAPI document whose schemas allow no fields but those that they describe.
+// described is an OpenAPI document whose schemas allow no undeclared fields.
 type described struct {
 	document map[string]any
 	compiler *jsonschema.Compiler
@@ -139,7 +139,8 @@ func read(v2 bool) described {
 	return d
 }
 
-// closed copies schemas so that their objects have no further fields, unless they say so.
+// closed copies schemas so that their objects allow no undeclared fields, unless they say
+// otherwise.
 func closed(value any, schemas map[string]any) any {
 	switch v := value.(type) {
 	case []any:
@@ -149,7 +150,7 @@ func closed(value any, schemas map[string]any) any {
 		}
 		return all
 	case map[string]any:
-		if parts, ok := v["allOf"].([]any); ok { // one object of all parts
+		if parts, ok := v["allOf"].([]any); ok { // the parts form one object
 			properties, required := map[string]any{}, []any{}
 			for _, part := range parts {
 				of := part.(map[string]any)
@@ -174,7 +175,7 @@ func closed(value any, schemas map[string]any) any {
 	return value
 }
 
-// one makes the compiler do one answer at a time.
+// one serialises the use of the compiler.
 var one sync.Mutex
 
 // Answer fails the test if a sampled answer does not match its document.

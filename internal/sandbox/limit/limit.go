@@ -1,5 +1,4 @@
-// Package limit counts requests against the service's two rate limits, with one of three
-// algorithms.
+// Package limit enforces the service's two rate limits, with one of three algorithms.
 package limit
 
 import (
@@ -7,16 +6,16 @@ import (
 	"time"
 )
 
-// Algorithm is how a rate limit is counted.
+// Algorithm is a rate-limiting algorithm.
 type Algorithm string
 
 const (
-	// SlidingLog admits a request if fewer than the limit were admitted within the window before
-	// it. Refused requests do not count.
+	// SlidingLog admits a request if fewer than the limit were admitted in the preceding window.
+	// Refused requests do not count.
 	SlidingLog Algorithm = "sliding-log"
-	// FixedWindow restarts at every full second and minute of the clock.
+	// FixedWindow restarts at every full second or minute of the clock.
 	FixedWindow Algorithm = "fixed-window"
-	// TokenBucket fills at the limit's rate up to the limit, and begins full.
+	// TokenBucket refills at the limit's rate up to the limit, and starts full.
 	TokenBucket Algorithm = "token-bucket"
 )
 
@@ -73,7 +72,7 @@ func (l *Limiter) Allow(now time.Time) (ok bool, wait time.Duration) {
 	return true, 0
 }
 
-// wait updates w to now and returns how long until it has room; 0: now.
+// wait updates w to now and returns the time until it has room; 0 if it has room now.
 func (w *window) wait(a Algorithm, now time.Time) time.Duration {
 	switch a {
 	case FixedWindow:
@@ -116,8 +115,7 @@ func (w *window) take(a Algorithm, now time.Time) {
 	}
 }
 
-// Rolling keeps the instants of the span up to the last one counted: from now-span, exclusive, to
-// now.
+// Rolling keeps the times counted within the last span: after now-span, up to now.
 type Rolling struct {
 	Span  time.Duration
 	times []time.Time
