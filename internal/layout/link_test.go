@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestLinkLine reads the file that is the link current on Windows, and takes no other for one.
+// TestLinkLine parses the file used as the link current on Windows, and rejects all others.
 func TestLinkLine(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
