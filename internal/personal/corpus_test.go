@@ -20,13 +20,13 @@ type label struct {
 	spoken         bool
 }
 
-// score counts what was planted and found, of a kind.
+// score counts the planted and found values of a kind.
 type score struct{ planted, hit, found, right int }
 
 func (s *score) recall() float64    { return float64(s.hit) / float64(max(s.planted, 1)) }
 func (s *score) precision() float64 { return float64(s.right) / float64(max(s.found, 1)) }
 
-// scores are those of kinds, written and spoken.
+// scores are by kind, for written and spoken values.
 type scores map[string]*score
 
 func (s scores) of(kind string, spoken bool) *score {
@@ -37,7 +37,8 @@ func (s scores) of(kind string, spoken bool) *score {
 	return s[name]
 }
 
-// judge compares what is found in a conversation with what was planted, and passes differences on.
+// judge compares the values found in a conversation with those planted, and calls note for
+// differences.
 func (s scores) judge(turns []personal.Turn, labels []label, spans []personal.Span, note func(kind, what, text string)) {
 	for _, l := range labels {
 		c := s.of(l.kind, l.spoken)
@@ -65,10 +66,10 @@ func (s scores) judge(turns []personal.Turn, labels []label, spans []personal.Sp
 	}
 }
 
-// foundBy1 is a hash of what the recognizers of version 1 find in both corpora.
+// foundBy1 is a hash of the values that version 1 of the recognizers finds in both corpora.
 const foundBy1 = "2416df126fc7fedc"
 
-// Recognizers that find something else have another version: stored texts are then read again.
+// Recognizers with different results need a new version, so that stored texts are read again.
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	f, err := personal.New(personal.Options{Kinds: kinds.All, Countries: []string{"KR", "US"}})
@@ -92,8 +93,8 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// The recognizers find what the sandbox plants, and no more: 10,000 lines, half of the exchanges
-// near misses.
+// The recognizers find the values planted by the sandbox, and no others: 10,000 lines, with near
+// misses in half of the exchanges.
 func TestCorpus(t *testing.T) {
 	t.Parallel()
 	f, err := personal.New(personal.Options{Kinds: kinds.All, Countries: []string{"KR", "US"}})

@@ -20,7 +20,7 @@ func all(t testing.TB) *Finder {
 	return f
 }
 
-// Texts with {kind normal|spelling} where something must be found.
+// found are texts with the expected matches as {kind normal|spelling}.
 var found = []string{
 	"카드 번호는 {card 4111111111111111|4111-1111-1111-1111}입니다.",
 	"my card is {card 4111111111111111|4111 1111 1111 1111}, expiry 12/27",
@@ -138,7 +138,8 @@ func rewrite(text string, spans []Span, by func(Span) string) string {
 	return text
 }
 
-// A number may be spread over turns, with the other side's yes or a repetition between them.
+// A number may be spread over turns, with an acknowledgement or a repetition by the other side
+// between them.
 func TestConversation(t *testing.T) {
 	t.Parallel()
 	f := all(t)
@@ -171,7 +172,7 @@ func TestConversation(t *testing.T) {
 	}
 }
 
-// A word that belongs to the next digits, at the end of a turn, has no meaning for the next turn.
+// A word that modifies the digits after it, such as double, has no effect across turns.
 func TestWordsBeforeTurns(t *testing.T) {
 	t.Parallel()
 	f := all(t)
@@ -182,7 +183,7 @@ func TestWordsBeforeTurns(t *testing.T) {
 	}
 }
 
-// Dates are tried only where one may begin: at every word that begins one.
+// Every word that can begin a date is recognized as one, since dates are only tried there.
 func TestDates(t *testing.T) {
 	t.Parallel()
 	f := all(t)

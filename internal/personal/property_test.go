@@ -11,7 +11,7 @@ import (
 	"callhouse/internal/sandbox/plant"
 )
 
-// words are what random texts are made of.
+// words are the parts of random texts.
 var words = strings.Split("공일공|일이삼사|오육칠팔이요|구이공삼일오|다시|4111|1111|-|,| |. |네|어|카드번호|생년월일|여권|계좌|골뱅이|네이버|닷컴|at|dot|com|minji|@|example.com|"+
 	"four|double|five|twenty|one|oh|uh|born|March|15|1992|년|월|일|M12345678|DE89370400440532013000|10.0.0.1|::1|[card]|[|]|(02)|+82|10|천이백|만원|서울|"+
 	"\u200b|é|\xff|０１０|–|\n|iban|d e|account|이|번호로|구년|유월|시월|일일|hundred|triple|십|may|점|앳|1:2:3:4:5:6:7:8|M one two three A four five six seven", "|")
@@ -47,8 +47,8 @@ func check(t interface{ Fatalf(string, ...any) }, f *Finder, turns []Turn) {
 	}
 }
 
-// Whatever the text, spans are ordered, do not overlap and cut no character, and the rest of the
-// text stays.
+// For any text, spans are in order, do not overlap, split no character, and leave the rest of the
+// text unchanged.
 func TestProperties(t *testing.T) {
 	t.Parallel()
 	f := all(t)
@@ -62,7 +62,7 @@ func TestProperties(t *testing.T) {
 	})
 }
 
-// Texts that are not read, because they may hold nothing or were empty before, hold nothing.
+// Skipping texts that cannot match, or had no match before, changes no result.
 func TestUnread(t *testing.T) {
 	t.Parallel()
 	f := all(t)
@@ -97,7 +97,7 @@ func FuzzFind(f *testing.F) {
 	})
 }
 
-// A reader looks at no more than a fixed number of groups, words and characters for each character.
+// A reader examines a bounded number of groups, words and characters per character.
 func TestLinear(t *testing.T) {
 	t.Parallel()
 	f := all(t)

@@ -48,7 +48,7 @@ func readCorpus(t *testing.T, name string) (conversations [][]personal.Turn, lab
 	return conversations, labels
 }
 
-// The recognizers hold on a corpus on which they were not tuned.
+// The recognizers also work on a corpus that they were not tuned on.
 func TestSecondCorpus(t *testing.T) {
 	t.Parallel()
 	f, err := personal.New(personal.Options{Kinds: kinds.All, Countries: []string{"KR", "US"}})

@@ -18,12 +18,12 @@ import (
 	"callhouse/internal/personal"
 )
 
-// recorder is a service that finds the word Minji wherever it is, counted in characters.
+// recorder is a service that finds every occurrence of the word Minji, with offsets in characters.
 type recorder struct {
 	mu       sync.Mutex
 	requests []string // texts
 	headers  []http.Header
-	answer   func(w http.ResponseWriter) bool // another answer, if it returns true
+	answer   func(w http.ResponseWriter) bool // overrides the answer if it returns true
 }
 
 func (s *recorder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -69,7 +69,7 @@ func start(t *testing.T) (*recorder, *Client) {
 	return s, c
 }
 
-// Places in characters become bytes of their texts, without what is replaced already.
+// Offsets in characters become offsets in bytes, and replaced text is excluded.
 func TestFind(t *testing.T) {
 	t.Parallel()
 	s, c := start(t)
@@ -89,7 +89,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// What a service says of places that cross texts, or are replaced, is cut.
+// Spans that cross texts or replacements are trimmed.
 func TestSpansIn(t *testing.T) {
 	t.Parallel()
 	got := spansIn("[email:abcdefghijklmnop] Kim ", 10, []place{{0, 100, "person"}})
@@ -98,7 +98,8 @@ func TestSpansIn(t *testing.T) {
 	}
 }
 
-// A service that fails, or answers something else, checks nothing; after some failures it is left alone.
+// An error or a malformed answer counts as unchecked; after several failures no more requests are
+// sent.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]func(http.ResponseWriter) bool{
@@ -133,7 +134,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// A text longer than a request is sent alone, others together.
+// A text longer than a request is sent alone; others are combined.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	s, c := start(t)
@@ -158,7 +159,7 @@ func TestAddress(t *testing.T) {
 
 var presidio = flag.String("presidio", "", "Python with presidio-analyzer and flask, for TestPresidio")
 
-// Presidio itself finds names: `make presidio`.
+// A real Presidio finds names: `make presidio`.
 func TestPresidio(t *testing.T) {
 	if *presidio == "" {
 		t.Skip("needs -presidio")
@@ -174,7 +175,7 @@ func TestPresidio(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	line := make([]byte, 200)
-	n, err := out.Read(line) // its address, once it listens
+	n, err := out.Read(line) // it prints its address once it listens
 	if err != nil {
 		t.Fatal(err)
 	}
