@@ -84,7 +84,7 @@ func TestIs(t *testing.T) {
 func TestFind(t *testing.T) {
 	american, korean, national := phone.Parse("+1 (201) 555-0100", ""), phone.Parse("+82 10 1234 5678", ""), phone.Parse("010-8765-4321", "")
 	f := phone.NewFinder([]*phone.Number{american, korean, national, phone.Parse("12", "")})
-	// What stands in brackets is found.
+	// Text in angle brackets is the expected match.
 	for _, text := range []string{
 		"call <+1 (201) 555-0100> now", "<2015550100>", "<201.555.0100>.", "(<201) 555 0100>", "<1-201-555-0100>", "<0012015550100>", "<+12015550100>,<2015550100>",
 		`{"n":"<+1201\u2010555\u20100100>"}`, `<\uff12\uff10\uff11\uff15\uff15\uff15\uff10\uff11\uff10\uff10>`, "<２０１５５５０１００>", "%2B<12015550100>",
@@ -93,7 +93,7 @@ func TestFind(t *testing.T) {
 	} {
 		plain := strings.NewReplacer("<", "", ">", "").Replace(text)
 		if strings.Contains(text, "<8765") {
-			text = plain // without its area code it is no number
+			text = plain // not a number without its area code
 		}
 		var got strings.Builder
 		last := 0
