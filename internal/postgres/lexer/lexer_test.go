@@ -8,7 +8,7 @@ import (
 	"callhouse/internal/postgres/lexer"
 )
 
-// A semicolon separates statements except within a text, a name or a comment.
+// A semicolon separates statements unless it is in a text, a name or a comment.
 func TestSplit(t *testing.T) {
 	for text, want := range map[string][]string{
 		"":                                    nil,
@@ -53,7 +53,7 @@ func TestValue(t *testing.T) {
 	}
 }
 
-// For any input, the tokens are of the text, and the lexer ends.
+// For any input, the tokens are parts of the text, and the lexer terminates.
 func FuzzSplit(f *testing.F) {
 	for _, text := range []string{"SELECT 'a' $$ /* \" E'\\", "'", `"`, "E'", "$a$"} {
 		f.Add(text)
