@@ -27,8 +27,9 @@ func (l *lake) alter(name string, change func(m *catalog.Metadata)) {
 	l.house.must(l.store.Create(context.Background(), l.catalog.(*catalog.Files).File(name, now.Version+1), raw))
 }
 
-// TestAltered publishes to tables whose columns others have changed: they are ours again, with the same
-// ids. What cannot be undone is refused, with the way out, which is tried.
+// TestAltered publishes to tables whose columns other programs have changed: publishing restores
+// them, with the same ids. A change that cannot be undone is refused with a remedy, which the test
+// tries.
 func TestAltered(t *testing.T) {
 	columns := func(change func([]iceberg.NestedField) []iceberg.NestedField) func(*catalog.Metadata) {
 		return func(m *catalog.Metadata) {
@@ -44,7 +45,7 @@ func TestAltered(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*catalog.Metadata)
 		broken string
-		kept   string // a column that stays
+		kept   string // a column that must stay
 	}{
 		"a dropped column": {change: columns(func(f []iceberg.NestedField) []iceberg.NestedField {
 			return slices.Delete(f, at(f, "summary"), at(f, "summary")+1)
@@ -135,15 +136,15 @@ func TestAltered(t *testing.T) {
 	}
 }
 
-// numbered looks at the numbers of rows in a table of version 3: no two files have the same ones, and
-// those of a file stay the same, in every tag.
+// numbered checks the row numbers of a table of version 3: no two files share any, and those of a
+// file are the same in every tag.
 func (h *house) numbered(l *lake, now catalog.Current) {
 	h.t.Helper()
 	first := map[string]int64{}
 	w := &work{publication: &publication{Options: Options{store: l.store}}}
 	for _, s := range now.Snapshots {
 		if s.FirstRow == nil {
-			continue // older than the upgrade
+			continue // from before the upgrade
 		}
 		manifests, err := w.manifests(context.Background(), s)
 		h.must(err)

@@ -21,7 +21,7 @@ import (
 	"callhouse/internal/schema"
 )
 
-// problems checks what is published, and returns a line for each problem.
+// problems checks a published lake, and returns a line for each problem.
 func (h *house) problems(to string, change ...func(*Options)) (out []string) {
 	h.t.Helper()
 	o := h.options(to)
@@ -38,9 +38,10 @@ func (h *house) problems(to string, change ...func(*Options)) (out []string) {
 
 func deep(o *Options) { o.Deep = true }
 
-// TestDamagedLake damages each kind of object of a published table in each way. A check finds it, or
-// it does no harm. A publication heals it, or says that the table has to be rebuilt; and a rebuilt
-// table is whole, at its address, with its UUID where that could still be read.
+// TestDamagedLake damages each kind of object of a published table in each way. The check reports
+// it, unless it is harmless. The next publication repairs it, or reports that the table must be
+// rebuilt; a rebuilt table is complete, at the same address, with the same UUID if that was still
+// readable.
 func TestDamagedLake(t *testing.T) {
 	ways := map[string]func(path string) error{
 		"removed": os.Remove,
@@ -105,7 +106,7 @@ func TestDamagedLake(t *testing.T) {
 					}
 					if bad := h.problems(to, deep, organization(whose)); bad != nil && (way != "flipped" || isData) {
 						t.Errorf("after the repair: %v", bad)
-					} else if bad != nil { // a manifest or metadata that can still be read
+					} else if bad != nil { // a manifest or metadata that is still readable
 						_, err := h.publish(to, organization(whose), func(o *Options) { o.Rebuild = []string{"calls"} })
 						h.must(err)
 						if bad := h.problems(to, deep, organization(whose)); bad != nil {
@@ -122,7 +123,7 @@ func TestDamagedLake(t *testing.T) {
 	}
 }
 
-// only returns the one file that a pattern matches.
+// only returns the single file that matches a pattern.
 func only(t *testing.T, pattern string) string {
 	t.Helper()
 	found, err := filepath.Glob(pattern)
@@ -132,7 +133,7 @@ func only(t *testing.T, pattern string) string {
 	return found[0]
 }
 
-// TestOlderTags repairs files that only the tag of an older snapshot has.
+// TestOlderTags repairs files used only by the tag of an older snapshot.
 func TestOlderTags(t *testing.T) {
 	h, to := newHouse(t), t.TempDir()
 	for n := range 2 {
@@ -160,7 +161,8 @@ func TestOlderTags(t *testing.T) {
 	newLake(h, to).check("")
 }
 
-// TestRebuildOfMany rebuilds one organisation's part of tables that others publish to: the others keep theirs.
+// TestRebuildOfMany rebuilds one organisation's part of shared tables: the other organisations keep
+// theirs.
 func TestRebuildOfMany(t *testing.T) {
 	one, other, to := newHouse(t), newHouse(t), t.TempDir()
 	for whose, h := range map[string]*house{"one": one, "other": other} {
@@ -186,7 +188,8 @@ func TestRebuildOfMany(t *testing.T) {
 	newLake(other, to).check("other")
 }
 
-// TestDamagedManifests flips bits of manifests and lists. What is left of them is read, or refused.
+// TestDamagedManifests flips bits of manifests and lists. The result is read or refused, but never
+// crashes.
 func TestDamagedManifests(t *testing.T) {
 	h, to := newHouse(t), t.TempDir()
 	h.night(call{"a", "x", 1, 1, 1})

@@ -60,7 +60,7 @@ func avroOf(raw []byte) ([]byte, error) {
 	return out, nil
 }
 
-// valuesOf returns the content of a Parquet file, with all its values decoded.
+// valuesOf returns the content of a Parquet file with all values decoded.
 func valuesOf(raw []byte) ([]byte, error) {
 	in, err := parquet.OpenFile(bytes.NewReader(raw), int64(len(raw)))
 	if err != nil {
@@ -83,7 +83,7 @@ func valuesOf(raw []byte) ([]byte, error) {
 	}
 }
 
-// hits returns in which files below a folder any of some texts stand, decoded.
+// hits returns the files below a folder that contain any of some texts, decoded.
 func hits(t *testing.T, dir string, texts ...string) (out []string) {
 	t.Helper()
 	files := 0
@@ -112,9 +112,9 @@ func hits(t *testing.T, dir string, texts ...string) (out []string) {
 	return out
 }
 
-// TestForgottenInTheLake looks at every byte of a lake for a call that was forgotten: its number, in five
-// spellings, and its id, also where the publication after it was killed before it cleaned up. The
-// clock is the real one, so that everything there is young.
+// TestForgottenInTheLake searches every byte of a lake for the id of a forgotten call and five
+// spellings of its number, also if the publication after it was killed before its cleanup. It uses
+// the real clock, so everything in the lake is recent.
 func TestForgottenInTheLake(t *testing.T) {
 	number, id := "+15550001111", "0f9d1c52-77aa-4c7a-9c4a-5dd0f1e2ab31"
 	texts := []string{number, "15550001111"[1:], "555-000-1111", "(555) 000-1111", "0015550001111", id}
@@ -162,13 +162,13 @@ func TestForgottenInTheLake(t *testing.T) {
 	}
 }
 
-// unable is a store in which nothing can be removed.
+// unable is a store that cannot remove anything.
 type unable struct{ *mortal }
 
 func (unable) Remove(context.Context, []string) error { return errKilled }
 
-// TestOlderManifests publishes to a table whose manifests have bounds of numbers, as earlier versions
-// wrote them: they are written anew, without.
+// TestOlderManifests publishes to a table whose manifests, like those of earlier versions, have
+// bounds of numbers: they are rewritten without bounds.
 func TestOlderManifests(t *testing.T) {
 	h, to := newHouse(t), t.TempDir()
 	number := "+15559998888"
@@ -195,7 +195,7 @@ func TestOlderManifests(t *testing.T) {
 	if !inManifest() {
 		t.Fatal("the older manifest has no bounds of numbers")
 	}
-	for range 2 { // the second one removes what the first one replaced
+	for range 2 { // the second publication removes the manifests replaced by the first
 		if found := h.problems(to); len(found) == 0 {
 			t.Error("the check finds nothing")
 		}
@@ -217,7 +217,7 @@ func TestOlderManifests(t *testing.T) {
 	}
 }
 
-// TestForeignFiles reports what other programs wrote.
+// TestForeignFiles reports files written by other programs.
 func TestForeignFiles(t *testing.T) {
 	h, to := newHouse(t), t.TempDir()
 	h.night(call{"a", "y", 1, 1, 0})

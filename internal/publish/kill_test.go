@@ -28,10 +28,10 @@ var (
 	gateway = flag.String("versitygw", "", "kill them at the S3 server that this `PROGRAM` is")
 )
 
-// envChild tells this binary to publish, and nothing else.
+// envChild makes this binary a publisher.
 const envChild = "CALLHOUSE_TEST_PUBLISH"
 
-// lockedOut is how it ends if another one publishes.
+// lockedOut is the exit code if another publisher holds the lease.
 const lockedOut = 4
 
 func TestMain(m *testing.M) {
@@ -46,13 +46,13 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	debug.SetGCPercent(400) // the tests hold little
+	debug.SetGCPercent(400) // the tests use little memory
 	os.Exit(m.Run())
 }
 
-// TestKilledForReal kills processes that publish to S3, by SIGKILL at any time, while requests
-// fail. A table always has the files of one commit; when a publication is let through, all have
-// those of the last one, nothing is left over, and no file was copied twice that was there.
+// TestKilledForReal kills processes that publish to S3 with SIGKILL at random times, while requests
+// fail. A table always has the files of a single commit; once a publication completes, all tables
+// have those of the last commit, nothing is left over, and no complete file was uploaded again.
 func TestKilledForReal(t *testing.T) {
 	b := newGateway(t)
 	h := newHouse(t)
@@ -106,7 +106,7 @@ func TestKilledForReal(t *testing.T) {
 	}
 }
 
-// newGateway starts a bucket that fails now and then, in front of a real server of S3 if there is one.
+// newGateway starts a bucket that sometimes fails, in front of a real S3 server if there is one.
 func newGateway(t *testing.T) *bucket {
 	b := newBucket(t)
 	if *gateway != "" {
@@ -116,13 +116,13 @@ func newGateway(t *testing.T) *bucket {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.Handler = httputil.NewSingleHostReverseProxy(to) // the host stays as it was signed
+		b.Handler = httputil.NewSingleHostReverseProxy(to) // the host must stay as signed
 		t.Setenv("AWS_ENDPOINT_URL", proxy)
 	}
 	return b
 }
 
-// committed are the files of each table, as each commit has them.
+// committed is the set of file lists of each table, one per commit.
 type committed map[string]bool
 
 func (c committed) add(h *house) {
@@ -132,7 +132,7 @@ func (c committed) add(h *house) {
 	}
 }
 
-// check fails if a table cannot be read, or has the files of no commit.
+// check fails if a table is unreadable, or its files match no commit.
 func (c committed) check(l *lake) {
 	l.house.t.Helper()
 	for _, table := range Tables() {
@@ -150,7 +150,7 @@ func (c committed) check(l *lake) {
 	}
 }
 
-// names are the names of files as they are published, in one text.
+// names returns the names of files as published, in one text.
 func names(files []*layout.File) string {
 	seen := map[string]bool{}
 	for _, f := range files {
@@ -160,5 +160,5 @@ func names(files []*layout.File) string {
 		}
 		seen[name] = true
 	}
-	return fmt.Sprint(seen) // which sorts
+	return fmt.Sprint(seen) // Sprint sorts the keys
 }

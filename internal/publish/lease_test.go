@@ -16,7 +16,7 @@ import (
 	"callhouse/internal/publish/store"
 )
 
-// hooked is a store that does something before it creates or puts an object.
+// hooked is a store that calls a function before it creates or puts an object.
 type hooked struct {
 	store.Store
 	before func(uri string) error
@@ -36,7 +36,7 @@ func (s hooked) Create(ctx context.Context, uri string, body []byte) error {
 	return s.Store.Create(ctx, uri, body)
 }
 
-// elsewhere returns a copy of a warehouse as another machine has it.
+// elsewhere returns a copy of a warehouse, as if on another machine.
 func (h *house) elsewhere(t *testing.T) *house {
 	c := *h
 	c.root = filepath.Join(t.TempDir(), "copy")
@@ -46,9 +46,9 @@ func (h *house) elsewhere(t *testing.T) *house {
 
 func now(o *Options) { o.Now = time.Now }
 
-// TestOlderPublicationBetween runs a publication of an older snapshot while one of a newer snapshot
-// has uploaded its files and manifests, and is about to commit them. The lease is gone, as if the
-// newer publisher had slept for too long. None of its files may be removed.
+// TestOlderPublicationBetween publishes an older snapshot while the publication of a newer one has
+// uploaded its files and manifests and is about to commit them. The lease is gone, as if the newer
+// publisher had slept too long. None of its files may be removed.
 func TestOlderPublicationBetween(t *testing.T) {
 	newBucket(t)
 	h := newHouse(t)
@@ -80,8 +80,8 @@ func TestOlderPublicationBetween(t *testing.T) {
 	l.check("")
 }
 
-// TestLease has two machines publish to the same folder. The second one is locked out for as long as the
-// first one renews its lease, takes over when it does not, and the first one notices.
+// TestLease publishes from two machines to the same folder. The second one is locked out while the
+// first one renews its lease, and takes over when it stops; the first one notices.
 func TestLease(t *testing.T) {
 	h := newHouse(t)
 	h.night(call{"a", "x", 1, 1, 1})
@@ -132,7 +132,7 @@ func TestLease(t *testing.T) {
 	}
 }
 
-// TestManyLeases keeps a few old leases, and counts on.
+// TestManyLeases keeps only a few old leases, and continues their numbers.
 func TestManyLeases(t *testing.T) {
 	h, to := newHouse(t), t.TempDir()
 	h.night(call{"a", "x", 1, 1, 0})

@@ -9,8 +9,8 @@ import (
 	"callhouse/internal/publish/store"
 )
 
-// A publisher that others have overtaken by so many versions that the one after its base was
-// removed again does not create that version once more: nobody would ever read it.
+// A publisher does not recreate the version after its base if others have published so many since
+// that this version was removed again: nobody would ever read it.
 func TestOvertakenByFar(t *testing.T) {
 	h, to := newHouse(t), t.TempDir()
 	h.night(call{"a", "x", 1, 1, 1})

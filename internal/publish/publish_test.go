@@ -36,13 +36,13 @@ import (
 	"callhouse/internal/sink/erase"
 )
 
-// house is a warehouse with a clock of its own.
+// house is a warehouse with its own clock.
 type house struct {
 	t    fatal
 	root string
 	now  time.Time
 	runs uint32
-	// fields are more fields of calls, by their ids, as JSON with a comma behind.
+	// fields are additional fields of calls by id, as JSON with a trailing comma.
 	fields map[string]string
 }
 
@@ -62,7 +62,7 @@ func (h *house) must(err error) {
 	}
 }
 
-// open opens the warehouse for its next run, some hours after the last one.
+// open opens the warehouse for the next run, some hours after the last one.
 func (h *house) open(hours int) *sink.Warehouse {
 	h.runs++
 	h.now = h.now.Add(time.Duration(hours) * time.Hour)
@@ -71,7 +71,7 @@ func (h *house) open(hours int) *sink.Warehouse {
 	return w
 }
 
-// night commits calls. One with a negative day has no start.
+// night commits calls. A call with a negative day has no start.
 func (h *house) night(calls ...call) {
 	w := h.open(8)
 	for _, c := range calls {
@@ -97,7 +97,7 @@ func (h *house) rollback() {
 	h.must(errors.Join(err, w.Close()))
 }
 
-// call is a call of a test.
+// call is a test's call.
 type call struct {
 	id, word  string
 	day, cost int
@@ -119,7 +119,7 @@ func (c call) record(now time.Time, fields string) schema.Record {
 	return schema.Record{Kind: schema.KindDetail, FetchedAt: now.UnixMilli(), CallID: c.id, Body: []byte(body)}
 }
 
-// options publish the warehouse some days from now: nothing at the destination is young then.
+// options returns options to publish some days from now, when nothing at the destination is young.
 func (h *house) options(to string) Options {
 	return Options{Warehouse: h.root, To: to, Access: catalog.Access{Catalog: *catalogURL, Namespace: namespaceOf(to)}, State: h.root + ".state",
 		Now: func() time.Time { return time.Now().Add(3 * young) }}
@@ -134,16 +134,16 @@ func (h *house) publish(to string, change ...func(*Options)) (*Report, error) {
 	return Run(context.Background(), o)
 }
 
-// catalogURL is the address of a REST catalog that the tests use.
+// catalogURL is the address of a REST catalog for the tests.
 var catalogURL = flag.String("catalog", "", "let the tests publish through the REST catalog at `URL`")
 
-// namespaceOf is where the tables of a place are in the catalog: each has its own.
+// namespaceOf returns the catalog namespace for a destination; each has its own.
 func namespaceOf(to string) string {
 	sum := sha256.Sum256([]byte(to))
 	return "t" + hex.EncodeToString(sum[:8])
 }
 
-// newLake reads what is published to a place.
+// newLake opens a published lake.
 func newLake(h *house, to string) *lake {
 	h.t.Helper()
 	s, root, err := store.Open(to)
@@ -158,7 +158,7 @@ func newLake(h *house, to string) *lake {
 
 func organization(name string) func(*Options) { return func(o *Options) { o.Organization = name } }
 
-// snapshots are those of the warehouse, by number.
+// snapshots returns the snapshots of the warehouse by number.
 func (h *house) snapshots() (current *layout.Snapshot, kept map[int64]*layout.Snapshot) {
 	current, err := layout.Current(h.root)
 	h.must(err)
@@ -176,7 +176,7 @@ func (h *house) snapshots() (current *layout.Snapshot, kept map[int64]*layout.Sn
 	return current, kept
 }
 
-// lake reads what was published, as an engine does.
+// lake is a published lake, read like an engine does.
 type lake struct {
 	house   *house
 	store   store.Store
@@ -190,7 +190,7 @@ func (l *lake) load(name string) catalog.Current {
 	return now
 }
 
-// data returns the files of a snapshot of Iceberg's, by their addresses.
+// data returns the files of an Iceberg snapshot, by their addresses.
 func (l *lake) data(s *catalog.Snapshot) map[string]iceberg.DataFile {
 	l.house.t.Helper()
 	out := map[string]iceberg.DataFile{}
@@ -213,9 +213,9 @@ func (l *lake) data(s *catalog.Snapshot) map[string]iceberg.DataFile {
 	return out
 }
 
-// check compares the tables with the warehouse: main and the last tag with its current
-// snapshot, each other tag with the one that it names. It opens every file, and fails on
-// objects that no snapshot needs.
+// check compares the tables with the warehouse: main and the last tag with its current snapshot,
+// each other tag with its own snapshot. It opens every file, and fails on objects that no snapshot
+// needs.
 func (l *lake) check(organization string) {
 	l.house.t.Helper()
 	now, kept := l.house.snapshots()
@@ -266,7 +266,7 @@ func (l *lake) check(organization string) {
 				l.house.t.Fatalf("%s of %s (-warehouse +table):\n%s", name, t.Name, diff)
 			}
 		}
-		for _, s := range kept { // a rollback may need them, though no tag does
+		for _, s := range kept { // a rollback may need them, although they have no tag
 			for _, f := range s.Manifest.FilesOf(t.Name) {
 				used[p.object(cur.Location, f)] = true
 			}
@@ -281,7 +281,7 @@ func (l *lake) check(organization string) {
 	}
 }
 
-// file compares a copy with the file of the warehouse, and with what Iceberg is told of it.
+// file compares a copy with the warehouse's file and with its description in Iceberg.
 func (l *lake) file(t *schema.Table, of *layout.Snapshot, f *layout.File, told iceberg.DataFile, organization string) {
 	l.house.t.Helper()
 	raw, err := l.store.Get(context.Background(), told.FilePath())
@@ -291,7 +291,7 @@ func (l *lake) file(t *schema.Table, of *layout.Snapshot, f *layout.File, told i
 	}
 	in, err := parquet.OpenFile(bytes.NewReader(raw), int64(len(raw)))
 	l.house.must(err)
-	if m := in.Metadata(); len(m.ColumnOrders) != len(in.Root().Columns()) { // which pyarrow refuses
+	if m := in.Metadata(); len(m.ColumnOrders) != len(in.Root().Columns()) { // pyarrow refuses such files
 		l.house.t.Fatalf("%s: %d columns, and the orders of %d", told.FilePath(), len(in.Root().Columns()), len(m.ColumnOrders))
 	}
 	for _, e := range in.Metadata().Schema {
@@ -347,7 +347,7 @@ func (l *lake) file(t *schema.Table, of *layout.Snapshot, f *layout.File, told i
 	}
 }
 
-// sameFooter checks that reading and writing a footer loses nothing.
+// sameFooter checks that a footer survives reading and writing.
 func (l *lake) sameFooter(path string) {
 	l.house.t.Helper()
 	raw, err := os.ReadFile(path)
@@ -361,7 +361,7 @@ func (l *lake) sameFooter(path string) {
 	}
 }
 
-// within says whether a value lies between the bounds that Iceberg was told.
+// within reports whether a value is within the bounds stored in Iceberg.
 func within(t schema.Type, v parquet.Value, lower, upper []byte) bool {
 	switch t {
 	case schema.Text, schema.Word, schema.JSON:
@@ -381,7 +381,7 @@ func within(t schema.Type, v parquet.Value, lower, upper []byte) bool {
 	return int64(binary.LittleEndian.Uint64(lower)) <= v.Int64() && v.Int64() <= int64(binary.LittleEndian.Uint64(upper))
 }
 
-// signed returns a number in two's complement as a text that sorts as it does.
+// signed converts a two's complement number to a text with the same order.
 func signed(b []byte) string {
 	fill := byte(0)
 	if b[0] >= 0x80 {
@@ -394,7 +394,7 @@ func signed(b []byte) string {
 
 func init() { longtest.Checks(3, 30) }
 
-// TestTablesFollow publishes a warehouse to which things happen at random.
+// TestTablesFollow publishes a warehouse after random changes.
 func TestTablesFollow(t *testing.T) {
 	dir := t.TempDir()
 	n := 0
@@ -444,8 +444,8 @@ func TestTablesFollow(t *testing.T) {
 
 var errKilled = errors.New("killed")
 
-// mortal is a store of a program that is killed after so many operations, once before the
-// last of them is done, and once after it.
+// mortal is the store of a program killed at the left-th operation: before it, or, with after, when
+// it is done.
 type mortal struct {
 	store.Store
 	mu      sync.Mutex
@@ -455,7 +455,7 @@ type mortal struct {
 	touched bool // it was killed
 }
 
-// do does an operation unless the program is dead.
+// do performs an operation unless the program is dead.
 func (m *mortal) do(op func() error) error {
 	m.mu.Lock()
 	m.left--
@@ -477,7 +477,7 @@ func (m *mortal) Get(ctx context.Context, uri string) (raw []byte, err error) {
 }
 
 func (m *mortal) Put(ctx context.Context, uri string, body io.ReaderAt, size int64) error {
-	if strings.Contains(uri, lease.Folder) { // to release the lease, which does not fail the publication
+	if strings.Contains(uri, lease.Folder) { // releasing the lease may fail without failing the publication
 		return m.Store.Put(ctx, uri, body, size)
 	}
 	return m.do(func() error { m.mu.Lock(); m.puts[uri]++; m.mu.Unlock(); return m.Store.Put(ctx, uri, body, size) })
@@ -501,9 +501,9 @@ func (m *mortal) Remove(ctx context.Context, uris []string) error {
 	return m.do(func() error { return m.Store.Remove(ctx, uris) })
 }
 
-// TestKilledAnywhere kills publications at each operation on the destination. Each table is at
-// one commit then, the old one or the new one; the next publication finishes, leaves nothing
-// over, and copies no file that was copied.
+// TestKilledAnywhere kills publications at each operation on the destination. Each table is then at
+// a single commit, old or new; the next publication completes, leaves nothing over, and uploads no
+// complete file again.
 func TestKilledAnywhere(t *testing.T) {
 	tried, kinds, n := longtest.Each(150), longtest.Each(2), 0
 	for _, whose := range []string{"", "acme"} {
@@ -554,7 +554,7 @@ func TestKilledAnywhere(t *testing.T) {
 	}
 }
 
-// states returns which snapshot each table has.
+// states returns the current snapshot of each table.
 func (l *lake) states() map[string]int64 {
 	out := map[string]int64{}
 	for _, t := range Tables() {

@@ -25,8 +25,8 @@ import (
 	"callhouse/internal/publish/store"
 )
 
-// catalogServer is a catalog that speaks REST and keeps its tables in files. It wants a
-// token, a prefix and another separator of namespaces, loses answers and has rivals.
+// catalogServer is a REST catalog that keeps its tables in files. It requires a token, a prefix and
+// a different namespace separator, loses answers and has rivals.
 type catalogServer struct {
 	*catalog.Files
 	t         *testing.T
@@ -34,13 +34,13 @@ type catalogServer struct {
 	namespace bool
 	commits   int
 	seen      map[string]int
-	// elsewhere is where it wants tables to lie; empty: where it is told.
+	// elsewhere is the server's own location for tables; empty: the requested one.
 	elsewhere string
 	staged    map[string]catalog.Relic
-	atomic    bool              // it commits several tables at once
-	nessie    bool              // it refuses tags, and to remove snapshots
-	separator string            // of namespaces; empty: a dot, as it says
-	settings  map[string]string // that it gives
+	atomic    bool              // it can commit several tables at once
+	nessie    bool              // it refuses tags and the removal of snapshots
+	separator string            // of namespaces; empty: a dot, as configured
+	settings  map[string]string // settings in its answers
 }
 
 // ServeHTTP implements http.Handler.
@@ -159,7 +159,7 @@ func (c *catalogServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// commitAsked is what a request wants to do to a table.
+// commitAsked is a request to change a table.
 type commitAsked struct {
 	Requirements []struct {
 		Type, UUID string
@@ -168,7 +168,7 @@ type commitAsked struct {
 	Updates []catalog.Update
 }
 
-// change commits what a request says, or says what is wrong.
+// change commits a request, or returns an error status and message.
 func (c *catalogServer) change(r *http.Request, name string, now catalog.Current) (status int, what string) {
 	var asked commitAsked
 	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil || len(asked.Requirements) == 0 {
@@ -180,7 +180,7 @@ func (c *catalogServer) change(r *http.Request, name string, now catalog.Current
 	if now.Metadata == nil && (asked.Updates[0].UUID != c.staged[name].UUID || asked.Updates[2].Location+"/" != c.staged[name].Location) {
 		c.t.Errorf("%s is created as %v, and was staged as %v", name, asked.Updates[:3], c.staged[name])
 	}
-	for i, u := range asked.Updates { // a table's first schema is numbered anew
+	for i, u := range asked.Updates { // the server renumbers a table's first schema
 		if c.nessie && now.Metadata == nil && u.Action == "add-schema" {
 			asked.Updates[i].Schema = renumbered(u.Schema)
 			break
@@ -199,7 +199,7 @@ func (c *catalogServer) change(r *http.Request, name string, now catalog.Current
 	return 0, ""
 }
 
-// renumbered returns a schema as catalogs take the first one of a table.
+// renumbered returns a schema with new field ids, as catalogs assign them to a table's first one.
 func renumbered(s *iceberg.Schema) *iceberg.Schema {
 	fields := s.Fields()
 	for i := range fields {
@@ -208,7 +208,7 @@ func renumbered(s *iceberg.Schema) *iceberg.Schema {
 	return iceberg.NewSchema(0, fields...)
 }
 
-// refuses says what is wrong with a request.
+// refuses returns an error status and message for an invalid request.
 func (c *catalogServer) refuses(asked *commitAsked, now catalog.Current) (status int, what string) {
 	for _, q := range asked.Requirements {
 		switch {
@@ -219,7 +219,7 @@ func (c *catalogServer) refuses(asked *commitAsked, now catalog.Current) (status
 		}
 	}
 	set := 0
-	for _, u := range asked.Updates { // as servers that follow the specification to the letter want it
+	for _, u := range asked.Updates { // as strict servers require it
 		if u.Action == "add-schema" && (u.LastColumn < u.Schema.HighestFieldID() || now.Metadata != nil && u.LastColumn < now.LastColumn) {
 			return http.StatusBadRequest, "last-column-id"
 		}
@@ -239,8 +239,8 @@ func (c *catalogServer) refuses(asked *commitAsked, now catalog.Current) (status
 	return 0, ""
 }
 
-// Publications go through a catalog's server, whatever it asks for, where it has tables lie, and whatever
-// becomes of its answers. If it can, all tables change at once.
+// Publishing works through a catalog server whatever credentials it requires, wherever it locates
+// tables, and even if its answers are lost. If the server can, it changes all tables at once.
 func TestCatalogServer(t *testing.T) {
 	tried := longtest.Each(3)
 	for n, name := range []string{"plain", "atomic elsewhere", "nessie elsewhere"} {
@@ -302,7 +302,7 @@ func TestCatalogServer(t *testing.T) {
 	}
 }
 
-// What others write into metadata stays, and what tells of snapshots goes with them.
+// Unknown metadata of other programs is kept, and statistics are removed with their snapshots.
 func TestMetadataOfOthers(t *testing.T) {
 	h, dir := newHouse(t), t.TempDir()
 	for night := range 2 {
@@ -332,7 +332,7 @@ func TestMetadataOfOthers(t *testing.T) {
 	h.must(err)
 	raw, err = json.Marshal(after)
 	h.must(err)
-	if text := string(raw); !strings.Contains(text, `"encryption-keys":[]`) || !strings.Contains(text, `"statistics-path":"p"`) || strings.Count(text, fmt.Sprint(first)) != 1 || // as the parent of the second
+	if text := string(raw); !strings.Contains(text, `"encryption-keys":[]`) || !strings.Contains(text, `"statistics-path":"p"`) || strings.Count(text, fmt.Sprint(first)) != 1 || // as the second one's parent
 		len(after.Snapshots) != 1 || len(after.SnapshotLog) != 1 || len(after.Refs) != 2 || len(m.Snapshots) != 2 || len(m.MetadataLog) != 1 {
 		t.Errorf("after the first snapshot is removed: %s", text)
 	}
@@ -344,7 +344,7 @@ func TestMetadataOfOthers(t *testing.T) {
 	}
 }
 
-// A failure of the catalog without a body has no empty reason behind a colon.
+// A catalog's failure without a body is reported without an empty reason after a colon.
 func TestCatalogFailsWithoutAWord(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
@@ -364,8 +364,8 @@ func TestCatalogFailsWithoutAWord(t *testing.T) {
 	}
 }
 
-// TestBusyCatalog publishes through a catalog that answers one of five requests with 429, 500, 502, 503 or 504,
-// or not at all, before or after it has done what was asked.
+// TestBusyCatalog publishes through a catalog that fails one of five requests with 429, 500, 502,
+// 503, 504, or no answer, before or after performing it.
 func TestBusyCatalog(t *testing.T) {
 	h, dir := newHouse(t), t.TempDir()
 	s, root, err := store.Open(filepath.Join(dir, "catalog"))
@@ -415,8 +415,8 @@ func TestBusyCatalog(t *testing.T) {
 	}
 }
 
-// TestNoCatalog asks addresses at which there is no catalog, or not now: the message is one line that
-// a person understands.
+// TestNoCatalog connects to addresses without a working catalog: the message is one comprehensible
+// line.
 func TestNoCatalog(t *testing.T) {
 	for name, c := range map[string]struct {
 		status     int

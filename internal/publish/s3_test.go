@@ -22,11 +22,11 @@ import (
 	"callhouse/internal/publish/catalog"
 )
 
-// bucket is S3 on the loopback, with faults.
+// bucket is an S3 server on the loopback, with faults.
 type bucket struct {
 	http.Handler
 	mu     sync.Mutex
-	faults float64 // how many requests of one have a fault
+	faults float64 // share of failing requests
 	seen   map[string]int
 	wrote  map[string]int    // complete uploads, by address
 	lists  map[string][]byte // the first listing of each folder
@@ -46,14 +46,14 @@ func newBucket(t *testing.T) *bucket {
 	return b
 }
 
-// fail has so many requests of one fail.
+// fail sets the share of failing requests.
 func (b *bucket) fail(share float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.faults = share
 }
 
-// ServeHTTP answers a request, unless a fault comes upon it.
+// ServeHTTP answers a request, or injects a fault.
 func (b *bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.mu.Lock()
 	fault := ""
@@ -76,12 +76,12 @@ func (b *bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "503":
 		w.WriteHeader(http.StatusServiceUnavailable)
 		fmt.Fprint(w, `<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>`)
-	case "cut": // before it was read
+	case "cut": // before it is processed
 		panic(http.ErrAbortHandler)
-	case "lost": // after it was done
+	case "lost": // after it is processed
 		b.Handler.ServeHTTP(httptest.NewRecorder(), r)
 		panic(http.ErrAbortHandler)
-	case "stale": // what lies there is told as it was long ago
+	case "stale": // an outdated listing
 		if old != nil {
 			_, _ = w.Write(old)
 			return
@@ -103,8 +103,8 @@ func (b *bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestS3 publishes to a bucket, in which one of twenty requests fails: it is told to slow down,
-// is cut, or is done and the answer lost; and in which half of the listings are old.
+// TestS3 publishes to a bucket in which one of twenty requests fails (slow down, cut off, or an
+// answer lost after the operation), and half of the listings are outdated.
 func TestS3(t *testing.T) {
 	b := newBucket(t)
 	h := newHouse(t)
@@ -119,7 +119,7 @@ func TestS3(t *testing.T) {
 		made, err := h.publish("s3://lake/calls")
 		h.must(err)
 		b.fail(0)
-		again, err := h.publish("s3://lake/calls") // which removes what a stale listing hid
+		again, err := h.publish("s3://lake/calls") // which removes files hidden by an outdated listing
 		h.must(err)
 		l.check("")
 		if again.Uploaded != 0 || again.Requests > made.Requests {
@@ -134,7 +134,7 @@ func TestS3(t *testing.T) {
 	}
 }
 
-// TestNothingIsCopiedTwice publishes without faults, and counts.
+// TestNothingIsCopiedTwice publishes without faults, and counts uploads and requests.
 func TestNothingIsCopiedTwice(t *testing.T) {
 	b := newBucket(t)
 	h := newHouse(t)
@@ -152,14 +152,14 @@ func TestNothingIsCopiedTwice(t *testing.T) {
 			t.Errorf("%s was copied %d times", path, n)
 		}
 	}
-	// There are more tags every night, until the warehouse has as many snapshots as it keeps.
+	// The number of tags grows every night, up to the number of snapshots that the warehouse keeps.
 	if last := requests[len(requests)-4:]; slices.Max(last) > slices.Min(last)+2 {
 		t.Errorf("nights took %v requests: they should not grow", requests)
 	}
 }
 
 // TestStoreWithoutConditions refuses a store in which two programs could commit the same version,
-// however often it was published to.
+// even after publishing to it many times.
 func TestStoreWithoutConditions(t *testing.T) {
 	b := newBucket(t)
 	h := newHouse(t)
@@ -191,8 +191,8 @@ func TestStoreWithoutConditions(t *testing.T) {
 	}
 }
 
-// TestManyOrganizations publishes several warehouses to the same tables at the same time: no
-// commit is lost, and what one forgets is in nobody's history.
+// TestManyOrganizations publishes several warehouses to the same tables concurrently: no commit is
+// lost, and a forgotten call is in no organisation's history.
 func TestManyOrganizations(t *testing.T) {
 	longtest.Only(t)
 	newBucket(t)
@@ -243,7 +243,8 @@ func TestManyOrganizations(t *testing.T) {
 	}
 }
 
-// TestClockAhead publishes after somebody whose clock was ahead: of some tables only the tags change.
+// TestClockAhead publishes after a publisher whose clock was ahead: in some tables only the tags
+// change.
 func TestClockAhead(t *testing.T) {
 	h := newHouse(t)
 	to := t.TempDir()
@@ -258,7 +259,7 @@ func TestClockAhead(t *testing.T) {
 	}
 }
 
-// TestRefusals are warehouses that are not published.
+// TestRefusals tries to publish unsuitable warehouses.
 func TestRefusals(t *testing.T) {
 	one, other := newHouse(t), newHouse(t)
 	to := t.TempDir()

@@ -20,8 +20,8 @@ import (
 	"callhouse/internal/publish/store"
 )
 
-// verified says whether a request has the signature that AWS's documentation asks for. make lake-catalogs
-// has AWS's own library for Python say it as well.
+// verified reports whether a request has the signature specified in AWS's documentation. make
+// lake-catalogs also verifies it with AWS's own Python library.
 func verified(r *http.Request, secret, service, region string) error {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -67,8 +67,8 @@ func verified(r *http.Request, secret, service, region string) error {
 	return nil
 }
 
-// TestSignedCatalog publishes through a catalog that wants each request signed: as it is told, and as the
-// catalog's own settings say.
+// TestSignedCatalog publishes through a catalog that requires signed requests: configured
+// explicitly, and by the catalog's own settings.
 func TestSignedCatalog(t *testing.T) {
 	for _, told := range []bool{true, false} {
 		t.Run(fmt.Sprint(told), func(t *testing.T) {

@@ -16,12 +16,13 @@ import (
 
 var pairs = flag.Int("pairs", 0, "so many times, have two users publish at once, and kill one of them or both")
 
-// nobody is the user that publishes beside root.
+// nobody is the user id of the other publisher.
 const nobody = 65534
 
-// TestTwoUsers has root and another user publish the same warehouse to the same place at once, as programs of their own, and kills
-// one of them or both at any time, while requests fail. A table always has the files of one commit. Whoever publishes next gets
-// through, at the latest when the lease of the killed one has expired.
+// TestTwoUsers publishes the same warehouse to the same place concurrently, in separate processes
+// of root and another user, and kills one or both at random times, while requests fail. A table
+// always has the files of a single commit. The next publication succeeds, at the latest when the
+// lease of a killed one has expired.
 func TestTwoUsers(t *testing.T) {
 	switch {
 	case *pairs == 0:
@@ -87,7 +88,7 @@ func TestTwoUsers(t *testing.T) {
 		count(users[1], <-secondEnd)
 		commits.check(l)
 		b.fail(0)
-		for _, user := range []uint32{users[1], users[0]} { // both get through, one after the other
+		for _, user := range []uint32{users[1], users[0]} { // both succeed, one after the other
 			begun := time.Now()
 			_, end := start(user)
 			if err := <-end; err != nil {
@@ -96,7 +97,7 @@ func TestTwoUsers(t *testing.T) {
 			took = min(took, time.Since(begun))
 			commits.check(l)
 		}
-		_, err := h.publish("s3://lake/killed") // days later, when nothing that was left over is young
+		_, err := h.publish("s3://lake/killed") // days later, when no leftover is young
 		h.must(err)
 		l.check("")
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// AWS's own catalogs are known by their addresses.
+// AWS's own catalogs are recognized by their addresses.
 func TestSigningOf(t *testing.T) {
 	t.Setenv("AWS_REGION", "eu-north-1")
 	for uri, want := range map[string]string{

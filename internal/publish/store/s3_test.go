@@ -11,8 +11,8 @@ import (
 	"github.com/sourcegraph/conc/pool"
 )
 
-// TestFewUnfinished stores large objects at once: no more than two may be unfinished, since a
-// program that is killed has to send these anew.
+// TestFewUnfinished stores several large objects: at most two may be unfinished at once, since a
+// killed program must upload these again.
 func TestFewUnfinished(t *testing.T) {
 	var mu sync.Mutex
 	unfinished, most := 0, 0
@@ -52,7 +52,7 @@ func TestFewUnfinished(t *testing.T) {
 	}
 }
 
-// zeros has nothing but these.
+// zeros reads as zeros only.
 type zeros struct{}
 
 func (zeros) ReadAt(p []byte, _ int64) (int, error) {
