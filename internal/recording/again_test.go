@@ -15,8 +15,8 @@ import (
 	"callhouse/internal/recording"
 )
 
-// What the archive has of a recording is not downloaded again, if it is whole and has the announced
-// length. Whatever else lies there is neither taken nor replaced.
+// An archived recording is not downloaded again if it is complete and has the announced length. Any
+// other file in its place is neither used nor replaced.
 func TestFetchAgain(t *testing.T) {
 	hash := sha256.Sum256(sound)
 	sum := hex.EncodeToString(hash[:])
@@ -33,7 +33,7 @@ func TestFetchAgain(t *testing.T) {
 	} {
 		link, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "audio/mpeg")
-			if !c.sent { // whoever needs the body fails
+			if !c.sent { // a client that needs the body fails
 				w.Header().Set("Content-Length", strconv.Itoa(len(sound)))
 				_ = http.NewResponseController(w).Flush()
 				panic(http.ErrAbortHandler)
@@ -65,7 +65,7 @@ func TestFetchAgain(t *testing.T) {
 	}
 }
 
-// Stored files have the mode that is asked for, and the folder of downloads is made and removed.
+// Stored files have the configured mode, and the download folder is created and removed.
 func TestModes(t *testing.T) {
 	link, _ := serve(t, whole)
 	scratch := filepath.Join(t.TempDir(), "w", "parts")
@@ -82,7 +82,8 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// A host that sends a few bytes now and then is given up at once, but not one that only begins late.
+// A host that sends only a few bytes at a time is abandoned without a retry, but one that starts
+// late is not.
 func TestSlowHost(t *testing.T) {
 	link, requests := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		for i := 0; ; i++ {
@@ -100,7 +101,7 @@ func TestSlowHost(t *testing.T) {
 	}
 }
 
-// A recording that is much shorter than its call is stored only if that is allowed.
+// A recording much shorter than its call is stored only if allowed.
 func TestShortRecording(t *testing.T) {
 	link, _ := serve(t, whole)
 	a, dir := archive(t, nil)

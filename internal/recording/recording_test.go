@@ -21,7 +21,7 @@ import (
 	"callhouse/internal/recording/audio"
 )
 
-// sound and newer are recordings.
+// sound and newer are two recordings.
 var sound, newer = read("vbr_stereo.mp3"), read("cbr.mp3")
 
 func read(name string) []byte {
@@ -53,7 +53,7 @@ func archive(t *testing.T, change func(*recording.Config)) (*recording.Archive, 
 	return a, cfg.To
 }
 
-// serve serves a recording, each request by the next handler, and the last one for the rest.
+// serve serves a recording: each request with the next handler, the remaining ones with the last.
 func serve(t *testing.T, handlers ...http.HandlerFunc) (link string, requests *atomic.Int64) {
 	t.Helper()
 	requests = new(atomic.Int64)
@@ -70,7 +70,7 @@ func whole(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "a.mp3", time.Time{}, bytes.NewReader(sound))
 }
 
-// cut announces everything and sends a part.
+// cut announces the whole length and sends only a part.
 func cut(n int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("ETag", `"1"`)
@@ -153,7 +153,7 @@ func TestFaults(t *testing.T) {
 		w.Header().Set("Retry-After", "3500")
 		w.WriteHeader(503)
 	}
-	other := func(w http.ResponseWriter, r *http.Request) { // it changed between two requests
+	other := func(w http.ResponseWriter, r *http.Request) { // the recording changed between two requests
 		w.Header().Set("ETag", `"2"`)
 		http.ServeContent(w, r, "a.mp3", time.Time{}, bytes.NewReader(newer))
 	}
@@ -166,7 +166,7 @@ func TestFaults(t *testing.T) {
 		w.WriteHeader(206)
 		_, _ = w.Write(sound[5:])
 	}
-	short := func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(sound[:2000]) } // its length is that of the part
+	short := func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(sound[:2000]) } // its length is only that of the part
 	for name, c := range map[string]struct {
 		handlers []http.HandlerFunc
 		problem  recording.Problem // -1: stored
@@ -217,7 +217,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestHostLearnsNothing looks at all that a hostile host and the host it redirects to receive.
+// TestHostLearnsNothing checks everything that a hostile host and its redirect target receive.
 func TestHostLearnsNothing(t *testing.T) {
 	t.Setenv("CALLHOUSE_API_KEY", "the-key")
 	var seen []http.Header
@@ -249,8 +249,8 @@ func TestHostLearnsNothing(t *testing.T) {
 	}
 }
 
-// TestPrivateAddresses tries links that lead into the network of this machine: each is refused
-// before a byte is sent.
+// TestPrivateAddresses tries links into this machine's network: each is refused before a byte is
+// sent.
 func TestPrivateAddresses(t *testing.T) {
 	var asked atomic.Int64
 	inner := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -280,13 +280,13 @@ func TestPrivateAddresses(t *testing.T) {
 	}
 }
 
-// TestRedirectRules follows redirects to what is no address of a recording.
+// TestRedirectRules follows redirects to invalid addresses.
 func TestRedirectRules(t *testing.T) {
 	for to, want := range map[string]string{
 		"file:///etc/passwd":           "not a web address",
 		"ftp://127.0.0.1/a":            "not a web address",
 		"http://user:pass@127.0.0.1:1": "user name",
-		"":                             "", // no Location at all
+		"":                             "", // without a Location header
 	} {
 		link, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 			if to != "" {
@@ -314,7 +314,7 @@ func TestLimits(t *testing.T) {
 	if _, err := a.Fetch(t.Context(), recording.Call{ID: "c1", Link: link}); problem(err) != recording.Refused {
 		t.Error(err)
 	}
-	endless, _ := serve(t, func(w http.ResponseWriter, r *http.Request) { // without a length
+	endless, _ := serve(t, func(w http.ResponseWriter, r *http.Request) { // without Content-Length
 		for r.Context().Err() == nil {
 			if _, err := w.Write(sound); err != nil {
 				return

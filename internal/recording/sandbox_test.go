@@ -11,7 +11,7 @@ import (
 	"callhouse/internal/sandbox/world"
 )
 
-// TestSandbox archives the recordings of a company, without and with each fault, and compares their
+// TestSandbox archives a company's recordings with and without each fault, and compares their
 // lengths with the calls.
 func TestSandbox(t *testing.T) {
 	now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
@@ -24,12 +24,12 @@ func TestSandbox(t *testing.T) {
 	t.Cleanup(s.Close)
 	t.Cleanup(third.Close)
 	h.Third = third.URL
-	// stored: -1.
+	// -1: stored
 	for fault, want := range map[recordings.Fault]recording.Problem{
 		"": -1, recordings.Cut: -1, recordings.Once: -1, recordings.Redirect: -1, recordings.Slow: recording.Failed,
 		recordings.Length: recording.Failed, recordings.Busy: recording.Failed, recordings.Forbidden: recording.Expired,
 		recordings.Missing: recording.Gone, recordings.Page: recording.Refused,
-		// MP3 does not say where it ends: only the call tells that half of it is missing.
+		// MP3 has no end marker: only the call reveals that half of it is missing.
 		recordings.Truncated: -1,
 	} {
 		h.Faults = recordings.Faults{{Kind: fault, Rate: 1}}

@@ -11,7 +11,8 @@ import (
 	"callhouse/internal/recording/audio"
 )
 
-// made has what ffprobe says of the files of testdata, which ffmpeg made (testdata/make).
+// made has ffprobe's results for the files in testdata, which were made with ffmpeg
+// (testdata/make).
 var made = map[string]audio.Info{
 	"pcm_mono.wav":     {Format: audio.WAV, Duration: 1000 * time.Millisecond, Channels: 1},
 	"pcm_stereo.wav":   {Format: audio.WAV, Duration: 1000 * time.Millisecond, Channels: 2},
@@ -44,18 +45,18 @@ func TestRead(t *testing.T) {
 		b := read(t, name)
 		got, err := audio.Read(bytes.NewReader(b), int64(len(b)))
 		if off := got.Duration - want.Duration; err != nil || got.Format != want.Format || got.Channels != want.Channels ||
-			off.Abs() > 80*time.Millisecond { // a frame or two, which players count or not
+			off.Abs() > 80*time.Millisecond { // players differ by a frame or two
 			t.Errorf("%s: %v %v, want %v", name, got, err, want)
 		}
 	}
 }
 
-// TestTruncated cuts files at every byte. What is left of a file is never taken for a whole one
-// whose length it has, unless its format does not say where a file ends.
+// TestTruncated cuts files at every byte. A cut file is never accepted as a complete one of its
+// length, unless its format has no end marker.
 func TestTruncated(t *testing.T) {
 	open := map[string]bool{"piped.wav": true, "flac.flac": true, "web.webm": true,
-		"mpeg25.mp3": true, "opus.ogg": true, "vorbis.ogg": true, "fragmented.m4a": true, // at the end of a frame, page or box
-		"tagged_twice.mp3": true} // in the tag after the sound
+		"mpeg25.mp3": true, "opus.ogg": true, "vorbis.ogg": true, "fragmented.m4a": true, // if cut at the end of a frame, page or box
+		"tagged_twice.mp3": true} // if cut in the tag after the sound
 	for name := range made {
 		b := read(t, name)
 		whole, _ := audio.Read(bytes.NewReader(b), int64(len(b)))
