@@ -9,8 +9,8 @@ import (
 	"callhouse/internal/wire"
 )
 
-// A campaign as v2 shows it reaches its columns: the version of its agent by the name that v3 and
-// calls have for it, its organisation, and times without a zone, which are told as drift.
+// A campaign in v2's form fills its columns: its agent's version by the name used in v3 and in
+// calls, its organisation, and times without a zone, which are reported as drift.
 func TestCampaignOfV2(t *testing.T) {
 	for _, c := range []struct{ version, want string }{{"12", "v12"}, {"null", ""}, {`"production"`, "production"}} {
 		body, err := Campaigns.Translate([]byte(`{"id":"7","name":"spring","agent_id":"a","agent_version":` + c.version +

@@ -13,13 +13,13 @@ import (
 	"callhouse/internal/wire"
 )
 
-// oneCall is a call as v3 sends it.
+// oneCall is a call in v3's form.
 const oneCall = `{"id":"x","agent":{"agent_id":"g","agent_version":"v1"},"call_type":"phone","status":"ended","from_number":"1","to_number":"2",
 "start_at":1790000000000,"end_at":1790000001000,"call_cost":{"total_cost":"1.0000"},"metadata":{}}`
 
-// A column that the service sends under two names has the value of the name that its version
-// uses, or else that of the other, in every combination of both. What was sent is given back,
-// value for value, by the object, and by the object decoded from that.
+// A column with two names has the value under the name of its API version, or else that under the
+// other name, for every combination of both. The object as sent is rebuilt value for value, both
+// from the object and from a decoding of the rebuilt JSON.
 func TestEveryPairOfNames(t *testing.T) {
 	t.Parallel()
 	bases := map[*schema.Resource][]byte{schema.CallResource: []byte(oneCall)}
@@ -79,7 +79,7 @@ func tryPair(t *testing.T, of *schema.Resource, p resourcetest.Pair, body string
 	}
 }
 
-// only returns the column of an object without one of its names; empty: it is null.
+// only returns the column of an object without one of its names; empty if it is null.
 func only(t *testing.T, of *schema.Resource, at int, body, without string) string {
 	t.Helper()
 	members := resourcetest.Object([]byte(body))

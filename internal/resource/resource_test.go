@@ -17,7 +17,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	resourcetest.Register() // once, before tests read the list side by side
+	resourcetest.Register() // once, before parallel tests read the list
 	os.Exit(m.Run())
 }
 
@@ -52,8 +52,8 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// No column of a resource is forgotten: a change of it alone is seen by what compares two
-// states of an object, is the one field of its row of changes, and stays merged.
+// No column of a resource is forgotten: if only it changes, the comparison of two states detects
+// the change, the row of changes names only that field, and the merge keeps the value.
 func TestEveryColumn(t *testing.T) {
 	t.Parallel()
 	tried := 0
@@ -84,7 +84,7 @@ func TestEveryColumn(t *testing.T) {
 			} else {
 				changed = of.MergeItem(old, now, f)
 			}
-			if own && of.Lasting { // it is kept, and is no change
+			if own && of.Lasting { // it is kept without a change
 				if !changed || of.Change(old, now, f, 1_000) != nil || !schema.SameValue(c.Type, now.Row[i], b.Row[i]) {
 					t.Errorf("%s.%s: it is not kept, or a change is told", of.Name, c.Name)
 				}
@@ -119,7 +119,7 @@ func TestEveryColumn(t *testing.T) {
 	}
 }
 
-// The flow of an agent is known under either of the names that were seen.
+// An agent's flow is recognized under both observed names.
 func TestFlowUnderEitherName(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{`{"id":"a","name":"n","type":"flow","created_at":1,"updated_at":2,"production_version":null,"flow_data":{"nodes":[1.50]}}`,
@@ -135,8 +135,8 @@ func TestFlowUnderEitherName(t *testing.T) {
 	}
 }
 
-// What an agent was in a version is believed only of an answer that says which agent and
-// version it is: it is kept for good.
+// An agent's content in a version is accepted only from an answer that names the agent and the
+// version, since it is kept forever.
 func TestBodyOfAVersion(t *testing.T) {
 	t.Parallel()
 	for answer, want := range map[string]string{

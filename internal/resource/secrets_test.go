@@ -14,9 +14,9 @@ import (
 	"callhouse/internal/wire/secret"
 )
 
-// What was withheld from an object as the service sent it is withheld from its columns and from its change, too:
-// verify finds no secret in what this version stores. The shapes are put into every resource, as unknown members of
-// the object and into each column of JSON.
+// A secret withheld from an object as sent is also withheld from its columns and its change: verify
+// finds no secret stored by this version. The shapes are put into every resource, both as unknown
+// members and into each JSON column.
 func TestScrubbedIsWithheld(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("..", "wire", "secret", "testdata", "shapes.txt"))
@@ -64,7 +64,7 @@ func TestScrubbedIsWithheld(t *testing.T) {
 	}
 }
 
-// Keys are never withheld, or objects would become one.
+// Keys are never withheld, as distinct objects would become one.
 func TestKeysAreNotWithheld(t *testing.T) {
 	t.Parallel()
 	const key = "sk-aB3dE5fG7hI9jK1lM3nO5aB3dE5fG7hI9"
