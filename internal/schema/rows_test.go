@@ -6,7 +6,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// A row that is added is null, whatever stood in its room before.
+// An added row is null, even in reused memory.
 func TestAddedRowsAreNull(t *testing.T) {
 	var few, rows Rows
 	few.Empty(&Turns)

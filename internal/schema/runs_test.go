@@ -2,7 +2,7 @@ package schema
 
 import "testing"
 
-// The plain counts of a run stand where they are said to.
+// The plain counts of a run are at the declared positions.
 func TestCountsOfRuns(t *testing.T) {
 	t.Parallel()
 	if Runs.Columns[firstCount].Name != "requests" || Runs.Columns[lastCount].Name != "drift" || lastCount-firstCount+1 != len(new(Run).counts()) ||

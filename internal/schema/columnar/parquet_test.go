@@ -13,8 +13,8 @@ import (
 	"callhouse/internal/wire/wiretest"
 )
 
-// Every table's file has the declared columns, in declared order, with their
-// field ids; and no id or name is given twice.
+// Every table's file has the declared columns in declared order, with their field ids; no id or
+// name occurs twice.
 func TestParquetSchema(t *testing.T) {
 	t.Parallel()
 	for _, table := range schema.Tables {
@@ -33,7 +33,7 @@ func TestParquetSchema(t *testing.T) {
 	}
 }
 
-// The file's schema says what the declared one does, ids included.
+// The file's schema matches the declared one, ids included.
 func TestParquetSchemaInFile(t *testing.T) {
 	t.Parallel()
 	for _, table := range schema.Tables {
@@ -47,8 +47,7 @@ func TestParquetSchemaInFile(t *testing.T) {
 	}
 }
 
-// decodeWhole returns the object that the JSON of a call becomes, with something in each
-// column that is never null.
+// decodeWhole returns the object decoded from a call's JSON, with a value in each required column.
 func decodeWhole(t testing.TB, d *wire.Decoder, body []byte, kind schema.Kind, n int) (*schema.Object, error) {
 	t.Helper()
 	o := new(schema.Object)
@@ -67,8 +66,8 @@ func decodeWhole(t testing.TB, d *wire.Decoder, body []byte, kind schema.Kind, n
 	return o, nil
 }
 
-// subset returns the schema of a file with some of a table's columns, in
-// another order, under other names if renamed, with ids or without.
+// subset returns the schema of a file with some of a table's columns: reordered, with prefixed
+// names, and with or without ids.
 func subset(t *schema.Table, ids bool, prefix string, columns ...int) (*parquet.Schema, []int) {
 	g := orderedGroup{}
 	for _, i := range columns {
@@ -85,8 +84,8 @@ func subset(t *schema.Table, ids bool, prefix string, columns ...int) (*parquet.
 	return parquet.NewSchema(t.Name, g), columns
 }
 
-// Files of an older version, with fewer columns, and of a newer one, with more,
-// are read by field id, or by name where there are no ids.
+// Files of an older version, with fewer columns, and of a newer one, with more, are read by field
+// id, or by name if they have no ids.
 func TestRowReaderOtherFiles(t *testing.T) {
 	t.Parallel()
 	c, err := decodeWhole(t, new(wire.Decoder), wiretest.Payload(t, "v3_detail"), schema.KindDetail, 7)

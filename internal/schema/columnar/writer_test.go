@@ -20,8 +20,8 @@ import (
 	"callhouse/internal/wire/wiretest"
 )
 
-// TestWriter writes calls in small pages and row groups, one file after the other with the same
-// writer, and reads the same rows.
+// TestWriter writes calls in small pages and row groups, several files with the same writer, and
+// reads the same rows.
 func TestWriter(t *testing.T) {
 	t.Parallel()
 	used := map[*schema.Table]*Writer{}
@@ -48,7 +48,7 @@ func TestWriter(t *testing.T) {
 	})
 }
 
-// formOf returns the form of a table's files as the sink has it.
+// formOf returns the form of a table's files, as used by the sink.
 func formOf(table *schema.Table) Form {
 	f := Form{CreatedBy: "a test", Compress: parquet.Zstd.Encode, FilterBits: 10}
 	for _, c := range table.Columns {
@@ -140,7 +140,7 @@ func byLibrary(t *rapid.T, table *schema.Table, rows []parquet.Row, page, group 
 	return file.Bytes()
 }
 
-// compareFiles compares what two files say about their row groups, and the bytes of their pages and
+// compareFiles compares the metadata of two files' row groups, and the bytes of their pages and
 // filters.
 func compareFiles(t *rapid.T, table *schema.Table, f *parquet.File, file, other []byte) {
 	t.Helper()
@@ -177,8 +177,7 @@ func compareFiles(t *rapid.T, table *schema.Table, f *parquet.File, file, other 
 	}
 }
 
-// checkBounds reads every page of a file, and whether its values lie within the
-// bounds that the file tells of it.
+// checkBounds reads every page of a file and checks that its values are within the file's bounds.
 func checkBounds(t *rapid.T, table *schema.Table, f *parquet.File) {
 	t.Helper()
 	for n, index := range f.ColumnIndexes() {
@@ -234,7 +233,7 @@ func checkBounds(t *rapid.T, table *schema.Table, f *parquet.File) {
 	}
 }
 
-// A short bound of a text is not below it.
+// A shortened upper bound of a text is not below it.
 func TestBoundsOfTexts(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

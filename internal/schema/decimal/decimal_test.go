@@ -14,7 +14,7 @@ func (d Number) units() *big.Int {
 	return n.Add(n, new(big.Int).SetUint64(d.lo))
 }
 
-// A number is read exactly or not at all, and written as it is.
+// A number is read exactly or not at all, and written unchanged.
 func TestDecimal(t *testing.T) {
 	t.Parallel()
 	unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(Places), nil)
