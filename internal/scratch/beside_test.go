@@ -11,8 +11,8 @@ import (
 	"callhouse/internal/scratch"
 )
 
-// TestLeave is no test: it is a program that leaves a file and a folder beside the targets
-// that CALLHOUSE_TEST_LEAVE names.
+// TestLeave is not a test: it is a program that leaves a file and a folder beside each target in
+// CALLHOUSE_TEST_LEAVE.
 func TestLeave(t *testing.T) {
 	targets := os.Getenv("CALLHOUSE_TEST_LEAVE")
 	if targets == "" {
@@ -38,7 +38,7 @@ func TestLeave(t *testing.T) {
 	_ = p.Kill()
 }
 
-// leave has a killed program leave a file and a folder beside each of the targets.
+// leave runs a program that is killed and leaves a file and a folder beside each target.
 func leave(t *testing.T, targets ...string) {
 	t.Helper()
 	before := 0
@@ -67,8 +67,8 @@ func besides(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// What a killed program left beside its targets goes when the next one makes any
-// temporary folder, wherever it was.
+// Files left by a killed program beside its targets are removed when another program makes any
+// temporary folder, wherever they are.
 func TestNotesLeadToFiles(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	one, two := t.TempDir(), t.TempDir()
@@ -88,8 +88,8 @@ func TestNotesLeadToFiles(t *testing.T) {
 	}
 }
 
-// With another TMPDIR it goes when the next one writes into the same folder. Nothing else
-// there is touched.
+// With another TMPDIR they are removed when another program writes into the same folder. Nothing
+// else in it is touched.
 func TestBesideSweeps(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	dir := t.TempDir()
@@ -100,7 +100,7 @@ func TestBesideSweeps(t *testing.T) {
 	defer f.Close()
 	t.Setenv("TMPDIR", t.TempDir())
 	leave(t, filepath.Join(dir, "answer.csv"))
-	t.Setenv("TMPDIR", filepath.Join(dir, "nowhere")) // and without room for notes
+	t.Setenv("TMPDIR", filepath.Join(dir, "nowhere")) // notes cannot be written
 	foreign := []string{".answer.csv.123.tmp", ".answer.csv.callhouse-12x.tmp", ".answer.csv.callhouse-.tmp", "answer.csv.callhouse-123.tmp", ".answer.csv.callhouse-123.tmp.old", "answer.csv"}
 	for _, name := range foreign {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
@@ -137,7 +137,7 @@ func TestBesideSweeps(t *testing.T) {
 	}
 }
 
-// A note of a file that is none of ours, or that is in use, removes nothing.
+// A note about a file that is not ours, or is in use, removes nothing.
 func TestNotesOfOthers(t *testing.T) {
 	tmp, dir := t.TempDir(), t.TempDir()
 	t.Setenv("TMPDIR", tmp)
@@ -168,7 +168,7 @@ func TestNotesOfOthers(t *testing.T) {
 	if err := d.Remove(); err != nil {
 		t.Error(err)
 	}
-	if names := list(t); len(names) != 2 { // that of the file which is held, and the one that was planted for it
+	if names := list(t); len(names) != 2 { // the held file's own note, and the one planted for it
 		t.Errorf("left are %v", names)
 	}
 	if err := held.Remove(); err != nil {
@@ -176,7 +176,7 @@ func TestNotesOfOthers(t *testing.T) {
 	}
 }
 
-// Clear removes files and folders beside their targets too, but not what was renamed.
+// Clear also removes files and folders beside their targets, except renamed ones.
 func TestClearBeside(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	dir := t.TempDir()

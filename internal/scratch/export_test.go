@@ -1,6 +1,6 @@
 package scratch
 
-// Resume undoes that Clear ends the making of folders.
+// Resume lets folders be made again after Clear.
 func Resume() {
 	made.Lock()
 	defer made.Unlock()

@@ -35,8 +35,8 @@ func make1(t *testing.T, prefix scratch.Kind) *scratch.Dir {
 	return d
 }
 
-// What nobody holds goes when the next folder is made; what somebody holds, or
-// what is none of ours, stays.
+// Making a folder removes our own folders that nobody holds; held ones, and those of other
+// programs, stay.
 func TestMakeSweeps(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
@@ -45,7 +45,7 @@ func TestMakeSweeps(t *testing.T) {
 		t.Errorf("%v, %v", info, err)
 	}
 	elsewhere := t.TempDir()
-	for _, dir := range []string{"ours-123", "ours-12x", "ours-", "ours-123.d", "theirs-123"} { // the first is what a killed program leaves
+	for _, dir := range []string{"ours-123", "ours-12x", "ours-", "ours-123.d", "theirs-123"} { // only the first could be left by a killed program
 		if err := os.MkdirAll(filepath.Join(tmp, dir, "deeper"), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +75,7 @@ func TestMakeSweeps(t *testing.T) {
 	}
 }
 
-// Clear leaves nothing of this process; to remove what is gone is no error.
+// Clear removes everything of this process; removing it again is not an error.
 func TestClear(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	a, b := make1(t, "a-"), make1(t, "b-")
@@ -94,7 +94,7 @@ func TestClear(t *testing.T) {
 	}
 }
 
-// Of many at once, each of which sweeps, none takes another's.
+// Concurrent processes, each of which sweeps, do not remove each other's folders.
 func TestMakeTogether(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	var wg sync.WaitGroup
