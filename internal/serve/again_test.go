@@ -51,7 +51,7 @@ func TestAskedAgain(t *testing.T) {
 	for _, q := range []string{"SELECT count(*) FROM calls WHERE duration_ms IS NULL", "SELECT call_id FROM calls ORDER BY start_at DESC LIMIT 1"} {
 		ask(q)
 	}
-	// A name with our schema is known only where the statement was translated to it.
+	// A name qualified with our schema is only recognized if the statement was translated to it.
 	for sql, want := range map[string]string{
 		"SELECT EXISTS (SELECT 1 FROM calls AS d WHERE c.call_id = 'c3' AND d.call_id <> 'c3') FROM calls AS c WHERE c.call_id = 'c3'": "[true]",
 		"SELECT newest.calls.call_id FROM calls ORDER BY start_at DESC LIMIT 1":                                                        "[c7]",
@@ -65,7 +65,7 @@ func TestAskedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, q := range []string{by + "'c2'", by + "'c2' ", "SELECT * FROM calls LIMIT 1", "SELECT * FROM calls ORDER BY start_at DESC LIMIT 1"} {
-		ask(q) // what is repeated is copied meanwhile
+		ask(q) // repeated statements trigger the copy
 	}
 	w, giveBack, err := h.houses.Borrow(t.Context(), time.UTC, rights.Rights{})
 	if err != nil {

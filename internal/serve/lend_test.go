@@ -33,8 +33,8 @@ func countCalls(ctx context.Context, w *analytics.Warehouse) (int64, error) {
 	return row[0].(int64), nil
 }
 
-// Who borrows after a commit has the new snapshot; what was lent before stays whole until it
-// is given back, and no longer.
+// A borrower after a commit gets the new snapshot; one borrowed earlier stays complete until it is
+// returned, and no longer.
 func TestBorrow(t *testing.T) {
 	root := t.TempDir()
 	some := func(n int) (d analyticstest.Data) {
@@ -44,7 +44,7 @@ func TestBorrow(t *testing.T) {
 		return d
 	}
 	analyticstest.Write(t, root, 1, some(2))
-	// DuckDB has a folder for each that is open.
+	// DuckDB has a folder for each open one
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	areOpen := func(want int) {
@@ -92,7 +92,7 @@ func TestBorrow(t *testing.T) {
 	giveBackToo()
 	areOpen(1)
 	giveBackNew()
-	for hours := range lend.MostViews + 2 { // those that were not asked for the longest are closed
+	for hours := range lend.MostViews + 2 { // the least recently used ones are closed
 		_, giveBack := borrow(time.FixedZone("Etc/GMT-"+strconv.Itoa(hours+1), (hours+1)*3600), 5)
 		giveBack()
 		w, giveBack := borrow(time.UTC, 5)

@@ -155,7 +155,7 @@ func TestOthersRows(t *testing.T) {
 			}
 		}
 	}
-	// Refused for everyone: what files reveal of all their rows, and our own columns.
+	// Refused for everyone: functions that read statistics of whole files, and internal columns.
 	for _, sql := range []string{"SELECT stats(summary) FROM calls", "SELECT main.stats(content) FROM transcript_turns", "SELECT is_theirs FROM calls", "FROM query('FROM calls')", "SELECT * FROM summary((FROM stored.calls)) WHERE is_theirs"} {
 		for _, c := range []*pgx.Conn{all, agency} {
 			if got := told(t, c, sql); !strings.HasPrefix(got, "ERROR") || strings.Contains(got, analyticstest.Secret) {

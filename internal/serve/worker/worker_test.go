@@ -28,7 +28,7 @@ const envWorker = "CALLHOUSE_TEST_WORKER"
 
 var (
 	tell  *worker.Teller
-	hears chan struct{} // closed when the deaf statement is to end
+	hears chan struct{} // closed to end the deaf statement
 )
 
 // TestMain makes this binary the program of the statement processes.
@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// backend has its own statements: "pid", "hang", "deaf", "die", and "rows", which are large.
+// backend has its own statements: "pid", "hang", "deaf", "die", and "rows", whose rows are large.
 type backend struct{}
 
 func (backend) Open(context.Context, string, postgres.Settings) (postgres.Session, error) {
@@ -91,7 +91,7 @@ func (s *statement) Values(ctx context.Context) ([]value.Value, error) {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {}
 	case s.text == "rows" && s.at < 100:
-		return []value.Value{value.Of(strings.Repeat("x", 16<<20))}, nil // more than the buffers between hold
+		return []value.Value{value.Of(strings.Repeat("x", 16<<20))}, nil // more than the buffers in between hold
 	}
 	return nil, io.EOF
 }
@@ -264,8 +264,8 @@ func TestAStatementEndsItsProcess(t *testing.T) {
 	}
 }
 
-// A process that ends within a row leaves the row cut, and nothing is sent that could be taken for
-// its rest.
+// If a process ends within a row, the row stays cut off, and nothing is sent that could be taken
+// for the rest of it.
 func TestNothingIsSaidWithinAMessage(t *testing.T) {
 	s := serve(t, false)
 	c := s.connect("ana")
