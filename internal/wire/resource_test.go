@@ -42,7 +42,7 @@ func TestAColumnMore(t *testing.T) {
 		t.Errorf("without it: %s", AppendJSON(nil, none))
 	}
 
-	// A program that does not know the column keeps it in extra, and its file lacks it.
+	// A program that does not know the column keeps it in extra, and its files lack it.
 	var known schema.Object
 	if err := d.Decode(schema.CallResource, []byte(body), schema.KindItem, &known); err != nil {
 		t.Fatal(err)

@@ -28,8 +28,8 @@ func maskOf(t testing.TB, paths ...string) *Mask {
 	return m
 }
 
-// The values of a path are masked, in either spelling of the API, and everything at a place where
-// the path does not fit; the rest stays the same, byte by byte.
+// The values of a path are masked, in either spelling of the API, as is everything at a place where
+// the path does not fit; the rest is unchanged byte for byte.
 func TestMask(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, paths, body, want string }{
@@ -89,7 +89,7 @@ func TestMask(t *testing.T) {
 	}
 }
 
-// The hash is the documented one: equal values stay equal, another key gives others.
+// The hash is as documented: equal values stay equal, and another key gives another hash.
 func TestMaskValue(t *testing.T) {
 	t.Parallel()
 	m := maskOf(t)
@@ -123,8 +123,8 @@ func TestMaskPaths(t *testing.T) {
 	}
 }
 
-// For any call, its JSON and rows contain nothing that is masked, the rest is unchanged, and the
-// rows rebuild the masked JSON.
+// For any call, its JSON and rows contain no masked value, the rest is unchanged, and the rows
+// rebuild the masked JSON.
 func TestMaskedCalls(t *testing.T) {
 	t.Parallel()
 	m := maskOf(t, "from_number", "to_number", "metadata.*", "transcript[].content")
@@ -183,7 +183,7 @@ func TestMaskedCalls(t *testing.T) {
 		if err := d2.Decode(c.AppendJSON(nil), kind, &again); err != nil {
 			t.Fatal(err)
 		}
-		again.Rows() // fills what repeats
+		again.Rows() // fills in the repeated columns
 		if diff := cmp.Diff(c, again, wiretest.SameRows); diff != "" {
 			t.Fatalf("rebuilt (-was +is):\n%s", diff)
 		}

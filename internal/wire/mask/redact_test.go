@@ -80,7 +80,7 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-// The same number is the same token, however it is spelled; another key makes another one.
+// The same number has the same token in every spelling, and another token with another key.
 func TestRedactTokens(t *testing.T) {
 	t.Parallel()
 	r := redactorOf(t, maskTestKey)
@@ -92,7 +92,8 @@ func TestRedactTokens(t *testing.T) {
 		}
 		return strings.TrimSuffix(strings.TrimPrefix(string(got), `{"metadata":{"x":"`), `"}}`)
 	}
-	// printf card:4111111111111111 | openssl dgst -sha256 -mac HMAC -macopt hexkey:0707…, its first 16 digits as letters
+	// printf card:4111111111111111 | openssl dgst -sha256 -mac HMAC -macopt hexkey:0707…, with its
+	// first 16 digits as letters
 	one := token(r, card)
 	if !regexp.MustCompile(`^\[card:[a-p]{16}\]$`).MatchString(one) {
 		t.Fatal(one)
@@ -108,7 +109,7 @@ func TestRedactTokens(t *testing.T) {
 	if other := redactorOf(t, bytes.Repeat([]byte{8}, KeyBytes)); token(other, card) == one || token(r, "5555555555554444") == one {
 		t.Error("different keys or values make the same token")
 	}
-	// A conversation that v2 sends twice counts once.
+	// A conversation that v2 sends twice is counted once.
 	turn := `{"role":"user","content":"it is a@b.com"}`
 	if _, changed, err := r.Apply(new([]byte), []byte(`{"call_id":"a","transcript":[`+turn+`],"transcript_with_tool_calls":[`+turn+`]}`)); !changed || err != nil {
 		t.Error(err)
@@ -121,7 +122,7 @@ func TestRedactTokens(t *testing.T) {
 	}
 }
 
-// Variables that were in a call before, elsewhere in it, are redacted and counted as if they were new.
+// Variables that occurred before, in another place or call, are redacted and counted like new ones.
 func TestRedactAgain(t *testing.T) {
 	t.Parallel()
 	vars := `{"a":"` + strings.Repeat("word ", 60) + card + `","list":[{"mail":"a@b.com"},4111111111111111],"birth_date":"920315"}`
@@ -145,8 +146,8 @@ func TestRedactAgain(t *testing.T) {
 	}
 }
 
-// For any call, the redacted JSON is JSON that decodes like the plain one, nothing planted is in it,
-// what has nothing to redact is unchanged, and the rows redact to the same.
+// For any call, the redacted JSON is valid and decodes like the original, contains nothing planted,
+// is unchanged if there is nothing to redact, and its rows are redacted alike.
 func TestRedactedCalls(t *testing.T) {
 	t.Parallel()
 	r := redactorOf(t, maskTestKey)

@@ -10,7 +10,7 @@ import (
 	"callhouse/internal/sandbox/world"
 )
 
-// BenchmarkRedact redacts calls as the sandbox sends them, with personal data in them and without.
+// BenchmarkRedact redacts the sandbox's calls, with and without personal data.
 func BenchmarkRedact(b *testing.B) {
 	now := time.Date(2026, 11, 19, 9, 30, 0, 0, time.UTC)
 	for name, planted := range map[string]bool{"personal": true, "plain": false} {

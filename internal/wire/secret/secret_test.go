@@ -180,7 +180,7 @@ func TestWithheldOnce(t *testing.T) {
 	}
 }
 
-// A body keeps its spelling except for the secret, and is not copied if it has none.
+// A body is unchanged except for the secret, and is not copied if it has none.
 func TestSpelling(t *testing.T) {
 	t.Parallel()
 	text := "{ \"a\" : [ 1.50 , -0E+2, \"\\u00e9\\/\" ],\n \"token\":\t\"x\\u0041\" , \"b\":{} , \"a\":null}"
@@ -200,8 +200,8 @@ func TestSpelling(t *testing.T) {
 	}
 }
 
-// A place names where a secret is and why it is one, also after it was withheld, and never contains
-// the secret.
+// A place names the location of a secret and why it is one, even after it was withheld, and never
+// contains the secret.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	text := `{"data":{"tools":[{"url":"https://u:swordfish@x.example/a?t=swordfish","headers":{"X-A":"swordfish"}}],` +
