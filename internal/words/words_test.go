@@ -32,7 +32,7 @@ func TestLine(t *testing.T) {
 		"👩\u200d👩\u200d👧 \u06cc\u200c\u0627": "👩\u200d👩\u200d👧 \u06cc\u200c\u0627",
 		"\u200dx 한\u200d":                    `\u200dx 한\u200d`,
 		"\U000e0041":                         `\U000e0041`,
-		"\ufffd":                             "\ufffd", // it was sent so
+		"\ufffd":                             "\ufffd", // it was in the input
 	} {
 		if got := words.Line(in); got != want {
 			t.Errorf("Line(%+q) = %q, want %q", in, got, want)
@@ -43,7 +43,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// An argument can neither begin a line nor a column, however it is printed.
+// An argument cannot begin a line or a column, whatever the verb.
 func TestFprintf(t *testing.T) {
 	const foul = "a\n\tb\x1b"
 	var out bytes.Buffer
@@ -57,7 +57,7 @@ func TestFprintf(t *testing.T) {
 	}
 }
 
-// forms are ways in which a service may repeat a key.
+// forms returns a key in the encodings in which a service may repeat it.
 func forms(key string) map[string]string {
 	percent, again := "", ""
 	for _, c := range []byte(key) {
@@ -115,7 +115,7 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-// A log of JSON stays JSON, and its texts are visible once they are taken apart.
+// A JSON log remains JSON, and its decoded texts are visible.
 func TestAttr(t *testing.T) {
 	var out bytes.Buffer
 	w := words.NewWriter(&out, words.NewSecrets(`the"secret`))
@@ -132,8 +132,8 @@ func TestAttr(t *testing.T) {
 	}
 }
 
-// Whatever a text holds, what is made of it steers nothing, keeps no key, loses no
-// visible character and is made once.
+// For any text, the result contains no control characters and no key, keeps every visible
+// character, and does not change when converted again.
 func FuzzWords(f *testing.F) {
 	for _, s := range []string{"", "a\n\x1b[2J\x9b\u009b\u202e\u2028\u200d한\u200d국", "the-key-0123", "%74%68%65-key-0123", "http://u:p@h", "\xf0\x9f\x98", "\u061c\u3164\U000e0001"} {
 		f.Add(s)
