@@ -11,7 +11,7 @@ import (
 	"callhouse/internal/sandbox/organisation"
 )
 
-// same fails unless the JSON of two values is the same.
+// same fails unless two values have the same JSON.
 func same(t testing.TB, what string, got any, want string) {
 	t.Helper()
 	var w any
@@ -29,7 +29,7 @@ func member(o any, names ...string) any {
 	return o
 }
 
-// the tools of the contract, with all the settings that have to be carried.
+// everyTool lists the tools of the contract with all their settings.
 const everyTool = `[
 	{"toolType":"transfer_call","name":"hand_over","speakDuringExecution":{"enabled":true,"messages":["One moment."]},"allowInterruptionDuringExecution":false,"responseMode":"wait",
 	 "transferConfigurations":[{"number":"0212345678","condition":"asks for a person"}],"transferType":"warm","displayedCallerId":"agent","transferMessageType":"prompt",
@@ -198,8 +198,8 @@ func TestValidateFlow(t *testing.T) {
 	}
 }
 
-// TestWritesMeetLimitsAndFaults lets nothing happen without a key, above a limit, or
-// where a fault says no.
+// TestWritesMeetLimitsAndFaults checks that nothing is written without a key, above a limit, or
+// with a fault.
 func TestWritesMeetLimitsAndFaults(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 20}, PerSecond: 2, PerMinute: -1, LimitNow: func() time.Time { return busy }})
 	s.Revoke("sandbox-key")

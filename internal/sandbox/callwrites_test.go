@@ -35,7 +35,7 @@ func TestCreateCallReturns201AndTheCallGoesItsWay(t *testing.T) {
 			now.ByAgent[id] != before.ByAgent[id]+1 {
 			t.Errorf("the truth counts %d calls after %d", now.Calls, before.Calls)
 		}
-		// Nothing goes back: queued, ongoing, over, and then analysis and cost.
+		// The state only advances: queued, ongoing, over, and then analysis and cost.
 		last, stages := -1, 0
 		for i := range 302 {
 			_, o := send(t, s, "GET", path, "")
@@ -103,8 +103,8 @@ func TestCreateCallV2(t *testing.T) {
 	}
 }
 
-// TestPagesHoldOrderedCalls orders calls at random moments, with few computed calls
-// between, and reads all lists: whole, in the order of their start, each call once.
+// TestPagesHoldOrderedCalls orders calls at random moments, with few computed calls between, and
+// reads all lists: each is complete, sorted by start, and has each call once.
 func TestPagesHoldOrderedCalls(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		clock := NewManualClock(busy)
@@ -228,7 +228,7 @@ func TestDeleteKnowledgeDocuments(t *testing.T) {
 	}
 }
 
-// TestTwoFlawsAreRefusedForTheSameOne repeats a body whose fields are both wrong.
+// TestTwoFlawsAreRefusedForTheSameOne sends a body with two invalid fields repeatedly.
 func TestTwoFlawsAreRefusedForTheSameOne(t *testing.T) {
 	o, _, _ := operation.Match("POST", "/v2/calls")
 	for range 50 {

@@ -15,7 +15,7 @@ import (
 	"callhouse/internal/sandbox/organisation"
 )
 
-// tasksOf is that many tasks as JSON.
+// tasksOf returns n tasks as JSON.
 func tasksOf(n int) string {
 	all := make([]string, n)
 	for i := range all {
@@ -24,7 +24,7 @@ func tasksOf(n int) string {
 	return "[" + strings.Join(all, ",") + "]"
 }
 
-// newCampaign makes a campaign; more are further members of the body.
+// newCampaign creates a campaign; more holds further members of the body.
 func newCampaign(t testing.TB, s *Server, tasks int, more string) map[string]any {
 	t.Helper()
 	status, c := send(t, s, "POST", "/v2/campaigns", fmt.Sprintf(`{"name":"Spring","call_from":"0212345678","agent_id":%q,"tasks":%s%s}`,
@@ -35,7 +35,7 @@ func newCampaign(t testing.TB, s *Server, tasks int, more string) map[string]any
 	return c
 }
 
-// made are the times at which a campaign's calls were asked for, oldest first.
+// made returns the times at which a campaign's calls were ordered, oldest first.
 func made(s *Server, campaign string) []time.Time {
 	var all []time.Time
 	for v := range s.World().Ordered(s.Now().UnixMilli(), true) {
@@ -155,13 +155,13 @@ func TestPausedByUser(t *testing.T) {
 	}
 }
 
-// TestCallTimeWindows looks at which spans of UTC campaigns call in, over the nights in
-// which Berlin's clocks change, and in Kolkata, half an hour off.
+// TestCallTimeWindows checks the UTC spans in which campaigns call, when Berlin's clocks change,
+// and in Kolkata with its half-hour offset.
 func TestCallTimeWindows(t *testing.T) {
 	type span struct{ from, to string }
 	for name, c := range map[string]struct {
 		created, window string
-		spans           []span // in which calls are made, each of them in full use
+		spans           []span // the spans with calls, each fully used
 	}{
 		"the hour that comes twice": {
 			"2026-10-24T20:00:00Z", `{"timezone":"Europe/Berlin","windows":[{"days":["Sunday"],"start_min":120,"end_min":180}]}`,
@@ -219,7 +219,7 @@ func TestCallTimeWindows(t *testing.T) {
 					t.Errorf("at %s: %s", w.to, is)
 				}
 			}
-			// Calls follow each other within seven minutes and a half.
+			// Calls follow each other within seven and a half minutes.
 			for _, when := range made(s, id) {
 				got = append(got, when.UTC().Format(time.RFC3339))
 			}
@@ -250,7 +250,8 @@ func TestCallTimeWindows(t *testing.T) {
 	}
 }
 
-// TestCampaignPausedAsItOpens pauses a campaign in the millisecond of its first calls, which go on.
+// TestCampaignPausedAsItOpens pauses a campaign in the millisecond of its first calls, which
+// continue.
 func TestCampaignPausedAsItOpens(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 20}})
 	id := newCampaign(t, s, 9, `,"concurrency":2,"call_time_window":{"timezone":"UTC",
@@ -268,8 +269,8 @@ func TestCampaignPausedAsItOpens(t *testing.T) {
 	}
 }
 
-// TestCampaignsAddUp does things to campaigns in any order and lets time go by. Counts
-// add up with the calls that there are, states follow the table, concurrency holds.
+// TestCampaignsAddUp performs random actions on campaigns over time. The counts match the calls,
+// the states follow the table, and the concurrency limit holds.
 func TestCampaignsAddUp(t *testing.T) {
 	checks(t, 10)
 	final := map[string]bool{"success": true, "fail": true, "canceled": true}
@@ -363,7 +364,7 @@ func TestCampaignsAddUp(t *testing.T) {
 	})
 }
 
-// running is a campaign of the seed that is in a state at an instant.
+// running returns a computed campaign that has a status at an instant.
 func running(t *testing.T, status string, at time.Time) (*Server, organisation.Record) {
 	t.Helper()
 	for seed := range uint64(20) {
@@ -410,7 +411,7 @@ func TestComputedCampaignIsPausedAndResumed(t *testing.T) {
 	if now := s.World().Truth(time.UnixMilli(world.At)); !cmp.Equal(world, now) {
 		t.Error("the company's calls are others than before")
 	}
-	// A campaign calls nobody after it was cancelled, and cannot be changed then.
+	// A cancelled campaign makes no more calls and cannot be changed.
 	s, c = running(t, "ongoing", busy.Add(-6*time.Hour))
 	path = "/v3/campaigns/" + c.ID
 	if status, o := send(t, s, "POST", path+"/cancel", ""); status != 200 || o["status"] != "canceled" ||
@@ -461,8 +462,8 @@ func TestComputedCampaignTakesHours(t *testing.T) {
 	}
 }
 
-// TestResumedByUser lets a campaign of a client wait in the middle of its calls, and after
-// the last one was begun.
+// TestResumedByUser pauses and resumes a client's campaign in the middle of its calls, and after
+// the last one has begun.
 func TestResumedByUser(t *testing.T) {
 	for tasks, want := range map[int]string{40: "ongoing <nil>", 2: "ongoing <nil>"} {
 		s := newServer(t, Options{World: Config{Calls: 60}})
@@ -497,10 +498,9 @@ func TestResumedByUser(t *testing.T) {
 	}
 }
 
-// TestComputedCampaignsAddUp does things to the campaigns of the seed in any order and
-// lets time go by. What was stays as it was; counts add up with the calls that there are;
-// nobody is called while a user holds a campaign, or outside its hours; and one that is
-// not cancelled calls as many people as it was to call when it was created.
+// TestComputedCampaignsAddUp performs random actions on computed campaigns over time. The past does
+// not change; the counts match the calls; a campaign makes no calls while a user holds it or
+// outside its hours; and unless cancelled it calls as many people as planned at creation.
 func TestComputedCampaignsAddUp(t *testing.T) {
 	checks(t, 4)
 	type look struct {
@@ -510,7 +510,7 @@ func TestComputedCampaignsAddUp(t *testing.T) {
 	}
 	done := map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {
-		monday := time.Date(2026, 11, 16, 1, 0, 0, 0, time.UTC) // some campaigns are made today
+		monday := time.Date(2026, 11, 16, 1, 0, 0, 0, time.UTC) // some campaigns are created today
 		clock := NewManualClock(monday)
 		s := newServer(t, Options{
 			World: Config{Seed: rapid.Uint64Range(0, 40).Draw(rt, "seed"), Calls: 300, Days: 15, Agents: 4, Campaigns: 2, Redial: true,
@@ -526,7 +526,7 @@ func TestComputedCampaignsAddUp(t *testing.T) {
 		}
 		see := func() {
 			campaignsAndCalls(t, s, map[string]bool{})
-			before := s.Now().Add(-time.Millisecond) // in this one something may be done yet
+			before := s.Now().Add(-time.Millisecond) // the current millisecond may still change
 			now := look{before, s.Organisation().Truth("campaigns", before), map[string][]string{}}
 			for _, c := range now.truth {
 				now.calls[c.ID] = calls(c.ID)
@@ -574,7 +574,7 @@ func TestComputedCampaignsAddUp(t *testing.T) {
 			clock.Advance(time.Duration(rapid.SampledFrom([]int{0, 7, 600, 3600, 14000, 90000, 300000}).Draw(rt, "seconds")) * time.Second)
 		}
 		see()
-		// Whoever still holds one lets it go.
+		// Resume the campaigns that a user still holds.
 		there := s.Organisation().Truth("campaigns", s.Now())
 		for _, c := range there {
 			send(t, s, "POST", "/v3/campaigns/"+c.ID+"/resume", "")

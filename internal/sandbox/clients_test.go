@@ -13,9 +13,9 @@ import (
 
 var clientsDir = flag.String("clients", "", "a folder with the programs oapi-codegen and bin/openapi-python-client: generate clients there and use them (make clients)")
 
-// TestGeneratedClients lets stock generators make clients of the OpenAPI documents, and
-// two programs use these: to make an agent and a campaign, to wait for its calls, and to
-// read them. Both say the same.
+// TestGeneratedClients generates clients from the OpenAPI documents with stock generators. Two
+// programs use them to create an agent and a campaign, wait for its calls, and read them. Both
+// print the same.
 func TestGeneratedClients(t *testing.T) {
 	if *clientsDir == "" {
 		t.Skip("needs -clients")

@@ -10,9 +10,9 @@ import (
 	"callhouse/internal/sandbox/organisation"
 )
 
-// TestTheCompanyIsConsistent follows every call of a company to the agent version that took it, by
-// what the API answers: a flow agent walks the edges of its graph, an agent with a single prompt walks
-// none, and both call nothing but tools that they carry.
+// TestTheCompanyIsConsistent looks up the agent version of every call through the API: a flow agent
+// follows the edges of its graph, a single-prompt agent makes no moves, and both call only their
+// own tools.
 func TestTheCompanyIsConsistent(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 600, Agents: 8}, Organisation: organisation.Config{Pace: 5}})
 	get := func(target string) map[string]any {
@@ -24,11 +24,11 @@ func TestTheCompanyIsConsistent(t *testing.T) {
 		decode(t, w.Body.Bytes(), &body)
 		return body
 	}
-	names := map[any]any{} // of the organisation's tools
+	names := map[any]any{} // of the organisation's tools, by id
 	for _, tool := range crawl(t, s, organisation.Named("tools"), "/v3/tools", "") {
 		names[tool["id"]] = tool["name"]
 	}
-	agents := map[string]map[string]any{} // by the query that asks for their version
+	agents := map[string]map[string]any{} // by the path and query of their version
 	seen := map[string]int{}
 	for _, c := range getAll(t, s, "limit=100") {
 		seen["type "+c["call_type"].(string)]++
@@ -41,7 +41,7 @@ func TestTheCompanyIsConsistent(t *testing.T) {
 			carried = append(carried, member(tool.(map[string]any), "name"))
 		}
 		for _, id := range member(agent, "data", "toolIds").([]any) {
-			carried = append(carried, names[id]) // one that is gone has none
+			carried = append(carried, names[id]) // nil for a deleted tool
 		}
 		if agent["type"] == "flow" {
 			for _, e := range member(agent, "flow", "edges").([]any) {
@@ -96,8 +96,8 @@ func TestTheCompanyIsConsistent(t *testing.T) {
 	}
 }
 
-// TestAnIncidentPublishesAVersion: the versions of an agent tell when the bad one came and went, and
-// calls name it.
+// TestAnIncidentPublishesAVersion checks that an agent's versions show when the bad one came and
+// went, and that calls name it.
 func TestAnIncidentPublishesAVersion(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 600, Agents: 6, Incidents: incidents(t, "release:2=-9..-4")}, NamedVersions: true,
 		Organisation: organisation.Config{Pace: -1}})
@@ -129,7 +129,7 @@ func TestAnIncidentPublishesAVersion(t *testing.T) {
 	}
 }
 
-// TestKeysShareTheLimits: the contract limits the organisation, whichever of its keys asks.
+// TestKeysShareTheLimits checks that the limits apply to the organisation, not to each of its keys.
 func TestKeysShareTheLimits(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 1}, Keys: []string{"night", "day"}, PerSecond: 2, PerMinute: -1,
 		LimitNow: newServer(t, Options{}).Now})

@@ -13,8 +13,8 @@ import (
 	"callhouse/internal/sandbox/organisation"
 )
 
-// send sends a request with a body, or without one if it is empty, holds the answer to
-// its document, and returns it.
+// send sends a request with a body (none if empty), validates the answer against its document, and
+// returns it.
 func send(t testing.TB, s http.Handler, method, target, body string) (status int, answer map[string]any) {
 	t.Helper()
 	r := httptest.NewRequest(method, "http://sandbox"+target, strings.NewReader(body))
@@ -29,8 +29,8 @@ func send(t testing.TB, s http.Handler, method, target, body string) (status int
 	return w.Code, answer
 }
 
-// TestEveryRouteIsDescribed holds the handlers, the table of operations and the OpenAPI
-// documents to each other.
+// TestEveryRouteIsDescribed compares the handlers, the table of operations and the OpenAPI
+// documents with each other.
 func TestEveryRouteIsDescribed(t *testing.T) {
 	for id := range handlers {
 		isOne := slices.ContainsFunc(operation.All, func(o operation.Operation) bool { return o.ID == id })
@@ -46,7 +46,7 @@ func TestEveryRouteIsDescribed(t *testing.T) {
 		}
 		path := map[bool]string{false: "/v3/openapi.json", true: "/v2/openapi.json"}[v2]
 		w := httptest.NewRecorder()
-		s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil)) // no key: they are open
+		s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil)) // they need no key
 		decode(t, w.Body.Bytes(), &document)
 		for path, methods := range document.Paths {
 			for method, o := range methods {
@@ -65,7 +65,7 @@ func TestEveryRouteIsDescribed(t *testing.T) {
 		} else {
 			delete(described, key)
 		}
-		// Nothing answers alike to a path without a route.
+		// Only a path without a route gets these answers.
 		w := do(s, o.Method, regexp.MustCompile(`\{\w+\}`).ReplaceAllString(o.Path, "1"))
 		if strings.Contains(w.Body.String(), "no such resource") || w.Code == http.StatusMethodNotAllowed {
 			t.Errorf("%s %s has no handler: %d %s", o.Method, o.Path, w.Code, w.Body)
@@ -79,7 +79,8 @@ func TestEveryRouteIsDescribed(t *testing.T) {
 	}
 }
 
-// TestEveryOperationOfTheContract holds the table to the 15 of v3 and the 13 of v2.
+// TestEveryOperationOfTheContract checks that the table has the contract's 15 operations of v3 and
+// 13 of v2.
 func TestEveryOperationOfTheContract(t *testing.T) {
 	for _, name := range strings.Split(`GET /v3/agents
 POST /v3/agents
@@ -118,7 +119,7 @@ DELETE /v2/knowledge/{knowledge_base_id}/documents/batch`, "\n") {
 	}
 }
 
-// TestHelpersAreNotExposed tries the four that are not part of the contract.
+// TestHelpersAreNotExposed tries the four helpers outside the contract.
 func TestHelpersAreNotExposed(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 5}})
 	agent := s.World().Agents()[0].ID.String()
@@ -132,8 +133,7 @@ func TestHelpersAreNotExposed(t *testing.T) {
 	}
 }
 
-// TestAnswersAreAsDescribed asks for every list and every object that it leads to, and
-// for what is refused.
+// TestAnswersAreAsDescribed requests every list, every object in them, and invalid queries.
 func TestAnswersAreAsDescribed(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 400, Campaigns: 6}})
 	asked := map[string]bool{}

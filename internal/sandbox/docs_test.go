@@ -9,7 +9,7 @@ import (
 	"callhouse/internal/sandbox/operation"
 )
 
-// TestDocs holds the table of operations in docs/reference/sandbox.md to their declarations.
+// TestDocs compares the table of operations in docs/reference/sandbox.md with their declarations.
 func TestDocs(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("| resource | operation | parameters besides `cursor`, `limit` | taken from | do not rely on |\n| --- | --- | --- | --- | --- |\n")
@@ -19,7 +19,7 @@ func TestDocs(t *testing.T) {
 	golden.Part(t, "../../docs/reference/sandbox.md", "internal/sandbox -run TestDocs -update -->\n", "<!-- end -->", b.String())
 }
 
-// documented lists what may be asked of an operation.
+// documented lists an operation's parameters.
 func documented(o *operation.Operation) string {
 	var all []string
 	for _, p := range o.Query {

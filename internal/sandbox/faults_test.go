@@ -17,9 +17,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestFaultsOverTCP asks for each fault over a real connection.
+// TestFaultsOverTCP requests each fault over a real connection.
 func TestFaultsOverTCP(t *testing.T) {
-	var kind atomic.Value // of FaultKind: what the next request meets
+	var kind atomic.Value // the FaultKind of the next request
 	kind.Store(FaultKind(""))
 	s := newServer(t, Options{
 		World: Config{Calls: 300}, SlowFor: time.Millisecond,
@@ -74,7 +74,7 @@ func TestFaultsOverTCP(t *testing.T) {
 		{FaultTruncated, func(g got) bool { return g.err == nil && g.status == 200 && g.body == right.body[:len(right.body)/2] }},
 		{FaultHuge, func(g got) bool { return g.status == 200 && len(g.body) > 64<<20 }},
 		{FaultSlow, func(g got) bool { return g == right }},
-		{FaultLoop, func(g got) bool { return g == right }}, // there is nothing to repeat on a first page
+		{FaultLoop, func(g got) bool { return g == right }}, // a first page has no cursor to repeat
 	} {
 		if kind.Store(c.kind); !slices.Contains(requestFaults, c.kind) && !slices.Contains(pageFaults, c.kind) {
 			t.Errorf("%s is not in the list", c.kind)
@@ -112,8 +112,8 @@ func TestHangEndsWithTheClient(t *testing.T) {
 	})
 }
 
-// TestPageFaultsLoseNothing follows next_cursor through every page fault at
-// once, asking again where a cursor comes back.
+// TestPageFaultsLoseNothing follows next_cursor with all page faults enabled, and repeats the
+// request if a cursor comes back.
 func TestPageFaultsLoseNothing(t *testing.T) {
 	faults, err := ParseFaults("duplicate=.1,short=.15,empty=.1,loop=.1,expired=.1,lying-total=.1,disorder=.1")
 	if err != nil {
@@ -202,7 +202,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	}
 }
 
-// TestAClientAsksForAFault names faults in a header of single requests.
+// TestAClientAsksForAFault requests faults with a header.
 func TestAClientAsksForAFault(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 20}})
 	for _, c := range []struct {

@@ -19,15 +19,15 @@ import (
 
 func TestMain(m *testing.M) {
 	longtest.Checks(4, 100)
-	debug.SetGCPercent(400) // the tests hold little
+	debug.SetGCPercent(400) // the tests use little memory
 	loopback.Only()
 	goleak.VerifyTestMain(m)
 }
 
-// busy is a Thursday, 18:30 in the company's zone: things are going on.
+// busy is a Thursday, 18:30 in the company's zone: a busy time.
 var busy = time.Date(2026, 11, 19, 9, 30, 0, 0, time.UTC)
 
-// checks lets rapid try n cases in this test, unless -rapid.checks says how many.
+// checks makes rapid try n cases in this test, unless -rapid.checks is set.
 func checks(t testing.TB, n int) {
 	const name = "rapid.checks"
 	asked := longtest.On()
@@ -36,11 +36,11 @@ func checks(t testing.TB, n int) {
 		return
 	}
 	was := flag.Lookup(name).Value.String()
-	_ = flag.Set(name, strconv.Itoa(n)) // it is one of rapid's
+	_ = flag.Set(name, strconv.Itoa(n)) // rapid defines the flag
 	t.Cleanup(func() { _ = flag.Lookup(name).Value.Set(was) })
 }
 
-// newServer serves without limits unless told otherwise, on a frozen clock.
+// newServer returns a server on a frozen clock, without limits by default.
 func newServer(t testing.TB, o Options) *Server {
 	t.Helper()
 	if o.Clock == nil {
@@ -56,7 +56,7 @@ func newServer(t testing.TB, o Options) *Server {
 	return s
 }
 
-// do sends one request straight to the handler, with the right key.
+// do passes one request with a valid key directly to the handler.
 func do(s http.Handler, method, target string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, target, nil)
 	r.Header.Set("Authorization", "Bearer sandbox-key")
@@ -72,7 +72,7 @@ type envelope struct {
 	TotalCount int64            `json:"total_count"`
 }
 
-// getPage fetches one page; query is without cursor.
+// getPage fetches one page; query does not include the cursor.
 func getPage(t testing.TB, s http.Handler, query, cursor string) envelope {
 	t.Helper()
 	target := "/v3/calls?" + query
@@ -118,7 +118,7 @@ func ids(items []map[string]any) []string {
 	return all
 }
 
-// incidents reads incidents.
+// incidents parses incidents.
 func incidents(t *testing.T, text string) (all world.Incidents) {
 	t.Helper()
 	if err := all.Set(text); err != nil {

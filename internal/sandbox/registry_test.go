@@ -12,7 +12,7 @@ import (
 	"callhouse/internal/sandbox/organisation"
 )
 
-// registered asks the registry for a schema, and makes it ready to check with.
+// registered fetches a schema from the registry and compiles it.
 func registered(t testing.TB, s http.Handler, path string) *jsonschema.Schema {
 	t.Helper()
 	status, answer := send(t, s, "GET", "/v3/schemas/"+path, "")
@@ -23,14 +23,14 @@ func registered(t testing.TB, s http.Handler, path string) *jsonschema.Schema {
 	if err := c.AddResource(path, answer["schema"]); err != nil {
 		t.Fatal(err)
 	}
-	compiled, err := c.Compile(path) // it is checked against its draft's own schema, too
+	compiled, err := c.Compile(path) // this also validates it against its draft's own schema
 	if err != nil {
 		t.Fatal(err)
 	}
 	return compiled
 }
 
-// fits holds a value to a schema, as a client would that has it as JSON.
+// fits validates a value's JSON against a schema, as a client would.
 func fits(t testing.TB, schema *jsonschema.Schema, value any) error {
 	t.Helper()
 	text, err := json.Marshal(value)
@@ -43,8 +43,8 @@ func fits(t testing.TB, schema *jsonschema.Schema, value any) error {
 	return schema.Validate(value)
 }
 
-// TestRegistryHasTheSchemasOfAgents validates the settings, the tools and the flows of all
-// agents, at several times, with the schemas that the registry hands out.
+// TestRegistryHasTheSchemasOfAgents validates the settings, tools and flows of all agents at
+// several times against the registry's schemas.
 func TestRegistryHasTheSchemasOfAgents(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 50}})
 	data, flow := registered(t, s, "agent-schema/data"), registered(t, s, "flow-schema/flow")
@@ -81,9 +81,9 @@ func TestRegistryHasTheSchemasOfAgents(t *testing.T) {
 	}
 }
 
-// TestRegistryRefusesWhatTheServiceRefuses sends flows and settings to the service, and
-// asks the registry's schemas about them. What a graph is in want of besides its shape,
-// no schema can tell: validate-flow says it in its answer.
+// TestRegistryRefusesWhatTheServiceRefuses validates flows and settings with the service and with
+// the registry's schemas. A schema cannot detect flaws of a graph beyond its shape: the answer of
+// validate-flow lists them.
 func TestRegistryRefusesWhatTheServiceRefuses(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 5}})
 	flow, data := registered(t, s, "flow-schema/flow"), registered(t, s, "agent-schema/data")
@@ -122,8 +122,8 @@ func TestRegistryRefusesWhatTheServiceRefuses(t *testing.T) {
 	}
 }
 
-// TestEverySchemaIsOne compiles all that a large organisation's registry has, now and
-// after edits.
+// TestEverySchemaIsOne compiles all schemas of a large organisation's registry, now and after
+// edits.
 func TestEverySchemaIsOne(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 5}, Organisation: organisation.Config{Sizes: organisation.Large, Pace: 20}})
 	seen, versions := map[string]bool{}, map[any]bool{}

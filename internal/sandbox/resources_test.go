@@ -32,7 +32,7 @@ func lists(s *Server, r *organisation.Resource) map[string]string {
 	return all
 }
 
-// crawl follows next_cursor through a list.
+// crawl follows next_cursor to the end of a list.
 func crawl(t *testing.T, s *Server, r *organisation.Resource, path, query string) []map[string]any {
 	t.Helper()
 	var all []map[string]any
@@ -64,7 +64,7 @@ func crawl(t *testing.T, s *Server, r *organisation.Resource, path, query string
 	}
 }
 
-// plain is an object as its JSON has it.
+// plain returns an object as decoded from its JSON.
 func plain(t *testing.T, o any) map[string]any {
 	t.Helper()
 	body, err := json.Marshal(o)
@@ -76,13 +76,13 @@ func plain(t *testing.T, o any) map[string]any {
 	return m
 }
 
-// lively is an organisation in which much happens.
+// lively returns an organisation with many changes.
 func lively() Options {
 	return Options{World: Config{Calls: 400, Agents: 6}, Organisation: organisation.Config{Pace: 5}}
 }
 
-// TestResourcesAddUpToTheirTruth crawls every list and every object of every
-// resource, and compares them with what the Go API says is there.
+// TestResourcesAddUpToTheirTruth crawls every list and every object of every resource, and compares
+// them with the Go API.
 func TestResourcesAddUpToTheirTruth(t *testing.T) {
 	for _, wait := range []time.Duration{0, 9 * day} {
 		s := newServer(t, lively())
@@ -113,7 +113,7 @@ func TestResourcesAddUpToTheirTruth(t *testing.T) {
 			}
 			queries := []string{""}
 			for _, f := range r.Filters {
-				if f.Default != "" { // ask for each value
+				if f.Default != "" { // request each value
 					queries = nil
 					for _, v := range f.Values {
 						queries = append(queries, f.Name+"="+v)
@@ -146,7 +146,7 @@ func TestResourcesAddUpToTheirTruth(t *testing.T) {
 	}
 }
 
-// pathOf is a resource's path with an id in the place of its names.
+// pathOf returns a resource's path with an id in place of its placeholders.
 func pathOf(pattern, id string) string {
 	parts, ids := strings.Split(pattern, "/"), strings.Split(id, "/")
 	for i := range parts {
@@ -157,7 +157,7 @@ func pathOf(pattern, id string) string {
 	return strings.Join(parts, "/")
 }
 
-// state is a resource's truth by parent and id.
+// state returns a resource's truth by parent and id.
 func state(s *Server, resource string, at time.Time) map[string]organisation.Object {
 	all := map[string]organisation.Object{}
 	for _, rec := range s.Organisation().Truth(resource, at) {
@@ -166,8 +166,8 @@ func state(s *Server, resource string, at time.Time) map[string]organisation.Obj
 	return all
 }
 
-// TestEditsExplainEveryDifference applies the log of edits to the truth of one
-// instant and compares with the truth of another.
+// TestEditsExplainEveryDifference applies the log of edits to the truth at one instant and compares
+// the result with the truth at another.
 func TestEditsExplainEveryDifference(t *testing.T) {
 	s := newServer(t, lively())
 	happened := map[string]int{}
@@ -220,7 +220,7 @@ func TestEditsExplainEveryDifference(t *testing.T) {
 	}
 }
 
-// seenAsTold compares what Seen tells with the truth at both instants.
+// seenAsTold compares the result of Seen with the truth at both instants.
 func seenAsTold(t *testing.T, s *Server, resource string, from, to time.Time) {
 	was, is := state(s, resource, from), state(s, resource, to)
 	want := map[string]organisation.Edit{}
@@ -253,8 +253,8 @@ func seenAsTold(t *testing.T, s *Server, resource string, from, to time.Time) {
 	}
 }
 
-// TestOrganisationIsAFunctionOfSeedAndTime asks two servers of one seed in
-// different orders.
+// TestOrganisationIsAFunctionOfSeedAndTime queries two servers of the same seed in different
+// orders.
 func TestOrganisationIsAFunctionOfSeedAndTime(t *testing.T) {
 	a, b := newServer(t, lively()), newServer(t, lively())
 	b.Organisation().Truth("agents", busy.Add(400*day))
@@ -265,8 +265,8 @@ func TestOrganisationIsAFunctionOfSeedAndTime(t *testing.T) {
 			}
 		}
 	}
-	// A company that is served anew a week later is the same one; of campaigns and
-	// incidents it may lack the oldest.
+	// A server started a week later shows the same company, except perhaps for the oldest campaigns
+	// and incidents.
 	o := lively()
 	o.World.Origin = busy.Add(7 * day)
 	later := newServer(t, o)
@@ -286,7 +286,7 @@ func TestOrganisationIsAFunctionOfSeedAndTime(t *testing.T) {
 	}
 }
 
-// TestTestsEdit edits, publishes and deletes at once.
+// TestTestsEdit edits, publishes and deletes as tests do.
 func TestTestsEdit(t *testing.T) {
 	o := lively()
 	o.Organisation.Pace = -1
@@ -346,8 +346,8 @@ func TestTestsEdit(t *testing.T) {
 	}
 }
 
-// TestListsOfResources are asked in every order, with every filter, and across
-// changes between two pages.
+// TestListsOfResources requests lists in every order, with every filter, and across changes between
+// two pages.
 func TestListsOfResources(t *testing.T) {
 	o := lively()
 	s := newServer(t, o)
@@ -417,8 +417,8 @@ func TestListsOfResources(t *testing.T) {
 	}
 }
 
-// TestPagesOfResourcesGoOn follows a list while its objects come and vanish: what
-// was there all the time is seen once.
+// TestPagesOfResourcesGoOn follows a list while objects appear and vanish: every object present
+// throughout is seen once.
 func TestPagesOfResourcesGoOn(t *testing.T) {
 	s := newServer(t, lively())
 	org := s.Organisation()
@@ -431,7 +431,7 @@ func TestPagesOfResourcesGoOn(t *testing.T) {
 		for _, id := range ids(e.Items) {
 			seen[id]++
 		}
-		if n == 0 { // the last of this page vanishes: the next one goes on behind it
+		if n == 0 { // the last object of this page vanishes: the next page continues after it
 			if err := org.Delete(s.Now(), "agents", "", ids(e.Items)[1]); err != nil {
 				t.Fatal(err)
 			}
@@ -521,8 +521,8 @@ func TestResourceFaults(t *testing.T) {
 	}
 }
 
-// TestResourcesShareTheDoor asks for resources without a key, above the limit and
-// with a fault drawn for every request.
+// TestResourcesShareTheDoor requests resources without a key, above the limit, and with a fault
+// drawn for every request.
 func TestResourcesShareTheDoor(t *testing.T) {
 	o := lively()
 	o.PerSecond, o.PerMinute = 2, 100
@@ -539,7 +539,7 @@ func TestResourcesShareTheDoor(t *testing.T) {
 	}
 }
 
-// TestStatsOfObjects asks for an agent before and after an edit.
+// TestStatsOfObjects requests an agent before and after an edit.
 func TestStatsOfObjects(t *testing.T) {
 	o := lively()
 	o.Organisation.Pace = -1
@@ -558,8 +558,7 @@ func TestStatsOfObjects(t *testing.T) {
 	}
 }
 
-// TestPageFaultsOfResourcesLoseNothing lets every other page of a list go wrong,
-// and follows it with care.
+// TestPageFaultsOfResourcesLoseNothing follows a list in which every other page has a fault.
 func TestPageFaultsOfResourcesLoseNothing(t *testing.T) {
 	for _, kind := range pageFaults {
 		o := lively()
@@ -595,8 +594,8 @@ func TestPageFaultsOfResourcesLoseNothing(t *testing.T) {
 	}
 }
 
-// TestCampaignsMakeCalls compares what campaigns count with the calls that are
-// listed for them, and these with their windows.
+// TestCampaignsMakeCalls compares the counts of campaigns with their listed calls, and the calls
+// with the campaigns' windows.
 func TestCampaignsMakeCalls(t *testing.T) {
 	o := Options{World: Config{Calls: 4000, Campaigns: 5, Redial: true}, CampaignInCalls: true}
 	s := newServer(t, o)
@@ -608,7 +607,7 @@ func TestCampaignsMakeCalls(t *testing.T) {
 	if !seen["again"] || !seen["calls"] {
 		t.Error("nobody was called, or nobody again")
 	}
-	// Over five months every state is passed through.
+	// Every state occurs within five months.
 	for _, e := range s.Organisation().Edits("campaigns", busy.Add(-30*day), busy.Add(120*day)) {
 		if e.Before == nil || slices.Contains(e.Fields, "status") {
 			seen[e.After["status"].(string)] = true
@@ -686,8 +685,7 @@ func campaignsAndCalls(t *testing.T, s *Server, seen map[string]bool) {
 	}
 }
 
-// TestCallsNameWhatIsThere looks up the agents, versions, numbers and customers of
-// calls.
+// TestCallsNameWhatIsThere looks up the agents, versions, numbers and customers of calls.
 func TestCallsNameWhatIsThere(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 300}})
 	at := s.Now()
@@ -736,7 +734,7 @@ func TestCallsNameWhatIsThere(t *testing.T) {
 	}
 }
 
-// TestV2 reads campaigns and knowledge bases by the deprecated operations.
+// TestV2 reads campaigns and knowledge bases through the deprecated operations.
 func TestV2(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 500, Campaigns: 7}})
 	list := func(body string) (int, map[string]any) {
@@ -824,7 +822,7 @@ func TestCallsNameTheVersionInProduction(t *testing.T) {
 	}
 	s.opts.Clock.Advance(5 * day)
 	versions := s.Organisation().Truth("agent_versions", s.Now())
-	newest := func(start int64) string { // in production then, by its own list
+	newest := func(start int64) string { // the production version at that time, by the agent's list of versions
 		name := ""
 		for _, v := range versions {
 			if v.Parent == id && v.Object["created_at"].(int64) <= start {
@@ -857,7 +855,7 @@ func TestCallsNameTheVersionInProduction(t *testing.T) {
 	}
 }
 
-// TestControlTellsTruthAndEdits reads them over HTTP.
+// TestControlTellsTruthAndEdits reads truth and edits over HTTP.
 func TestControlTellsTruthAndEdits(t *testing.T) {
 	s := newServer(t, lively())
 	get := func(path string, into any) int {
@@ -884,7 +882,7 @@ func TestControlTellsTruthAndEdits(t *testing.T) {
 	}
 }
 
-// TestLargeOrganisation has the sizes that it says.
+// TestLargeOrganisation checks the sizes of a large organisation.
 func TestLargeOrganisation(t *testing.T) {
 	o := Options{World: Config{Calls: 300, Campaigns: 6, Lines: 3}, Organisation: organisation.Config{Sizes: organisation.Large}}
 	s := newServer(t, o)
@@ -927,8 +925,8 @@ func TestLargeOrganisation(t *testing.T) {
 	}
 }
 
-// What vanishes with what it belongs to was there no longer than it was, and what had
-// vanished before does not come back.
+// Deleting a parent deletes its children, but does not change their past or bring back those that
+// had vanished before.
 func TestWhatVanishedStaysSo(t *testing.T) {
 	s := newServer(t, lively())
 	org, then := s.Organisation(), s.Now()

@@ -17,8 +17,8 @@ import (
 	"callhouse/internal/sandbox/statefile"
 )
 
-// everything is what can be asked for without changing anything: each list and each
-// object of it, in v3 and v2, the truth and the log of edits.
+// everything returns all read-only answers: each list and its objects, in v3 and v2, the truth and
+// the log of edits.
 func everything(s *Server) map[string]string {
 	all := map[string]string{}
 	ask := func(method, target, body string) {
@@ -66,15 +66,15 @@ func everything(s *Server) map[string]string {
 	return all
 }
 
-// fill puts an id into a path.
+// fill inserts an id into a path.
 func fill(path, id string) string {
 	before, after, _ := strings.Cut(path, "{")
 	_, after, _ = strings.Cut(after, "}")
 	return before + id + after
 }
 
-// TestRestart does whatever can be done, in any order, and starts anew from what was
-// kept. Every answer is the same, now and later.
+// TestRestart performs random writes and restarts from the state. Every answer is the same, now and
+// later.
 func TestRestart(t *testing.T) {
 	checks(t, 2)
 	n := 0
@@ -122,7 +122,7 @@ func TestRestart(t *testing.T) {
 	})
 }
 
-// write does one thing that a client can do, or lets time go by.
+// write performs one random action of a client, or advances the clock.
 func write(rt *rapid.T, t testing.TB, s *Server) {
 	one := func(resource string) organisation.Record {
 		all := s.Organisation().Truth(resource, s.Now())
@@ -158,7 +158,7 @@ func write(rt *rapid.T, t testing.TB, s *Server) {
 	}
 }
 
-// TestWhatCannotBeKeptIsNotDone lets the state's file fail.
+// TestWhatCannotBeKeptIsNotDone makes writes to the state file fail.
 func TestWhatCannotBeKeptIsNotDone(t *testing.T) {
 	file, err := statefile.Open(filepath.Join(t.TempDir(), "state"))
 	if err != nil {

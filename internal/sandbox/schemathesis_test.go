@@ -14,8 +14,8 @@ var (
 	examples     = flag.Int("examples", 30, "how many requests it makes of each kind")
 )
 
-// TestSchemathesis lets a stranger's tool read the OpenAPI documents and ask for
-// everything that they tell of, well and badly.
+// TestSchemathesis tests every operation of the OpenAPI documents with valid and invalid requests
+// of an independent tool.
 func TestSchemathesis(t *testing.T) {
 	if *schemathesis == "" {
 		t.Skip("needs -schemathesis")
@@ -34,7 +34,7 @@ func TestSchemathesis(t *testing.T) {
 		c := exec.CommandContext(t.Context(), *schemathesis, "--config-file", config, "run", r.URL+document,
 			"--header", "Authorization: Bearer sandbox-key", "--max-examples", strconv.Itoa(*examples), "--seed", "1", "--phases",
 			"examples,coverage,fuzzing,stateful", "--checks", "all", "--no-color")
-		c.Dir = t.TempDir() // it leaves a cache
+		c.Dir = t.TempDir() // it writes a cache
 		var said bytes.Buffer
 		c.Stdout, c.Stderr = &said, &said
 		err := c.Run()

@@ -29,7 +29,7 @@ func TestContract(t *testing.T) {
 		strict                    bool
 		status                    int
 		code                      string
-		holds                     string // part of the body
+		holds                     string // substring of the body
 	}{
 		{name: "page", target: "/v3/calls", status: 200, holds: `"total_count":5`},
 		{name: "page of 1", target: "/v3/calls?limit=1", status: 200},
@@ -95,7 +95,7 @@ func TestContract(t *testing.T) {
 			if c.status == 200 {
 				return
 			}
-			if strings.HasPrefix(c.target, "/v2") { // says it as detail
+			if strings.HasPrefix(c.target, "/v2") { // its envelope is detail
 				if e.Detail == "" || e.Error != nil {
 					t.Fatalf("no detail: %s", w.Body)
 				}
@@ -152,7 +152,7 @@ func TestPagesAreCompleteAndDisjoint(t *testing.T) {
 
 func itoa(n int64) string { b, _ := json.Marshal(n); return string(b) }
 
-// brute picks and orders the calls of a query the slow way.
+// brute selects and sorts the calls of a query by brute force.
 func brute(all []world.View, query string, inclusive bool) []string {
 	values, _ := url.ParseQuery(query)
 	number := func(name string) (n int64) {

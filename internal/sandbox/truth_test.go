@@ -23,7 +23,7 @@ func TestTruthIsWhatTheAPIServes(t *testing.T) {
 	}{
 		{Config{Seed: 1, Calls: 500}, 0},
 		{Config{Seed: 2, Calls: 400}, 30 * time.Hour},
-		{Config{Seed: 3, Calls: 20_000, Days: 300}, -292 * 24 * time.Hour}, // when a larger company was small
+		{Config{Seed: 3, Calls: 20_000, Days: 300}, -292 * 24 * time.Hour}, // when a larger company was still small
 		{Config{Seed: 4, Calls: 400, LateVisibleRate: .1, DeleteRate: .2, LateFillRate: .3, StuckRate: .1, TieRate: .4}, 5 * time.Hour},
 		{Config{Seed: 5, Calls: 400, DriftRate: .3}, time.Minute},
 		{Config{Seed: 6, Calls: 1}, -400 * 24 * time.Hour},
@@ -47,7 +47,7 @@ func TestTruthIsWhatTheAPIServes(t *testing.T) {
 	}
 }
 
-// count makes a Truth from JSON.
+// count computes a Truth from JSON.
 func count(t *testing.T, s *Server, at time.Time) *world.Truth {
 	truth := &world.Truth{
 		At:       at.UnixMilli(),
@@ -201,7 +201,7 @@ func TestStatsOfDetails(t *testing.T) {
 	}
 	get(young)
 	s.opts.Clock.Advance(24 * time.Hour)
-	get(young) // now there is more to it
+	get(young) // the answer has changed meanwhile
 	do(s, "GET", "/v3/calls/none")
 	do(s, "GET", "/v3/calls")
 	got := s.Stats()

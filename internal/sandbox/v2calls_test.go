@@ -18,7 +18,7 @@ import (
 
 const bulkPath = "/v2/calls/list"
 
-// bulkPage is a page of calls of v2 as a client sees it.
+// bulkPage is a page of v2's calls as a client sees it.
 type bulkPage struct {
 	Calls  []map[string]any `json:"calls"`
 	Next   *string          `json:"next_cursor"`
@@ -35,7 +35,7 @@ func post(s http.Handler, target, body string) *httptest.ResponseRecorder {
 	return w
 }
 
-// getBulk asks for one page; body is without pagination_key.
+// getBulk requests one page; body does not include pagination_key.
 func getBulk(t testing.TB, s http.Handler, target, body, key string) bulkPage {
 	t.Helper()
 	if key != "" {
@@ -50,7 +50,7 @@ func getBulk(t testing.TB, s http.Handler, target, body, key string) bulkPage {
 	return p
 }
 
-// getAllBulk follows the keys to the end; each is the id of the last call of its page.
+// getAllBulk follows the keys to the end. Each key is the id of the last call of its page.
 func getAllBulk(t testing.TB, s http.Handler, target, body string) []map[string]any {
 	t.Helper()
 	var all []map[string]any
@@ -79,8 +79,8 @@ func bulkIDs(calls []map[string]any) []string {
 	return all
 }
 
-// TestBulkListsTheCallsOfV3 pages through both lists, asks both for single calls, and
-// holds each call of v2 to what v3 tells of it.
+// TestBulkListsTheCallsOfV3 pages through both lists, requests single calls from both, and compares
+// each call of v2 with v3.
 func TestBulkListsTheCallsOfV3(t *testing.T) {
 	s := newServer(t, Options{World: Config{
 		Seed: 2, Calls: 120, Days: 2, LateVisibleRate: .1, DeleteRate: .3, TieRate: .5, LateFillRate: .2, NewReasons: true,
@@ -139,7 +139,7 @@ func withoutTranscript(t *testing.T, c map[string]any) {
 	}
 }
 
-// alike writes a call of v2 in v3's words; what v3 does not tell is left out.
+// alike converts a call of v2 to v3's form, without fields that v3 lacks.
 func alike(c map[string]any) map[string]any {
 	o := map[string]any{}
 	for to, from := range map[string]string{
@@ -162,7 +162,7 @@ func alike(c map[string]any) map[string]any {
 	return o
 }
 
-// TestBulkFilters holds every filter to a slow search.
+// TestBulkFilters compares every filter with a brute-force search.
 func TestBulkFilters(t *testing.T) {
 	s := newServer(t, Options{World: Config{Seed: 2, Calls: 300, TieRate: .5}})
 	var all []*world.View
@@ -261,8 +261,8 @@ func TestBulkRefusals(t *testing.T) {
 	}
 }
 
-// TestBulkIsLimitedAndCounted shares the budget with v3, draws the same faults, and
-// has its own place in the stats.
+// TestBulkIsLimitedAndCounted checks that v2 shares the limits and faults of v3, and has its own
+// entries in the stats.
 func TestBulkIsLimitedAndCounted(t *testing.T) {
 	var asked []Request
 	s := newServer(t, Options{
@@ -300,8 +300,8 @@ func TestBulkIsLimitedAndCounted(t *testing.T) {
 	}
 }
 
-// TestBulkOfALargeCompany lists a window of a million calls from its middle, and the
-// newest calls, of which many are not over.
+// TestBulkOfALargeCompany lists a window in the middle of a million calls, and the newest calls,
+// many of which are not over.
 func TestBulkOfALargeCompany(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 1_000_000}})
 	body := fmt.Sprintf(`{"limit":500,"filter_criteria":{"start_timestamp":{"lower_threshold":%d,"upper_threshold":%d}}}`,
@@ -327,7 +327,7 @@ func TestBulkOfALargeCompany(t *testing.T) {
 	}
 }
 
-// TestBulkOfWordyCalls reads a page of 20 MB, which says what v3 says.
+// TestBulkOfWordyCalls reads a page of 20 MB with the same content as v3.
 func TestBulkOfWordyCalls(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 600, Wordiness: 30}})
 	w := post(s, bulkPath, `{"limit":500}`)
@@ -366,7 +366,7 @@ func TestBulkOfWordyCalls(t *testing.T) {
 	}
 }
 
-// TestBulkUnderFaults leads to every call all the same.
+// TestBulkUnderFaults finds every call despite faults.
 func TestBulkUnderFaults(t *testing.T) {
 	faults := pageFaults
 	s := newServer(t, Options{World: Config{Calls: 300},

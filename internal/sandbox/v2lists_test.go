@@ -31,8 +31,8 @@ func listedV2(t *testing.T, s *Server, path, name, id, body string) (all []strin
 	}
 }
 
-// TestListsOfV2 asks for campaigns and agents with filters, thresholds, in both orders,
-// and page by page.
+// TestListsOfV2 requests campaigns and agents with filters and thresholds, in both orders, page by
+// page.
 func TestListsOfV2(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 600, Agents: 12, Campaigns: 6}})
 	for _, name := range []string{"agents", "campaigns"} {
@@ -91,7 +91,8 @@ func TestListsOfV2(t *testing.T) {
 	}
 }
 
-// TestPageGoesOnBehindWhatNoLongerMatches changes the campaign that a page ended with.
+// TestPageGoesOnBehindWhatNoLongerMatches changes the last campaign of a page before the next one
+// is requested.
 func TestPageGoesOnBehindWhatNoLongerMatches(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 60, Campaigns: -1}})
 	var ids []string
@@ -124,8 +125,8 @@ func TestFailureOfADeletionIsAList(t *testing.T) {
 	}
 }
 
-// TestTrafficSplit calls from a number whose calls are split among variants, and from one
-// whose calls are not.
+// TestTrafficSplit makes calls from a number whose traffic is split among variants, and from one
+// whose traffic is not.
 func TestTrafficSplit(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 60}})
 	labels, plain := map[any]int{}, ""
@@ -157,7 +158,7 @@ func TestTrafficSplit(t *testing.T) {
 	}
 }
 
-// TestTotalsKnowCallsOfTheSameMillisecond asks for the same list before and after a call.
+// TestTotalsKnowCallsOfTheSameMillisecond requests the same list before and after ordering a call.
 func TestTotalsKnowCallsOfTheSameMillisecond(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 20}})
 	before := getPage(t, s, "limit=1", "").TotalCount

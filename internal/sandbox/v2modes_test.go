@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// v2Statuses asks for a list at both paths and for one call.
+// v2Statuses requests a list at both paths, and one call.
 func v2Statuses(s *Server, id string) []int {
 	return []int{
 		post(s, bulkPath, `{"limit":3}`).Code, post(s, "/functions/v1/v1/list-calls", `{"limit":3}`).Code,
@@ -80,7 +80,7 @@ func TestV2OfAnotherShape(t *testing.T) {
 	}
 }
 
-// Truncated transcripts are the first half of those of v3, and V2Wrong tells them.
+// Truncated transcripts are the first half of v3's, and V2Wrong reports them.
 func TestV2Truncated(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 300}, V2: mode(t, "truncate=.3")})
 	cut := 0
@@ -103,7 +103,7 @@ func TestV2Truncated(t *testing.T) {
 	}
 }
 
-// TestV2WrongTurns finds every wrong transcript by comparing with v3, and no other.
+// TestV2WrongTurns finds every wrong transcript by comparison with v3, and no other.
 func TestV2WrongTurns(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 300}, V2: mode(t, "wrong-turns=.3")})
 	missing, changed := 0, 0
@@ -177,7 +177,7 @@ func TestV2SpokenOnly(t *testing.T) {
 	}
 }
 
-// TestV2Shifts reads two pages and lets calls come between them.
+// TestV2Shifts reads two pages, between which calls appear.
 func TestV2Shifts(t *testing.T) {
 	for _, text := range []string{"", "shift"} {
 		clock := NewManualClock(busy)
@@ -219,7 +219,8 @@ func TestV2IgnoresTheStart(t *testing.T) {
 	}
 }
 
-// TestV2ExtraCalls holds v2 to the calls of v3 and so many more, at any later time too.
+// TestV2ExtraCalls checks that v2 has the calls of v3 and the given number of others, now and
+// later.
 func TestV2ExtraCalls(t *testing.T) {
 	deleted := func(index int64) (time.Time, bool) { return busy, index == 7 }
 	s := newServer(t, Options{World: Config{Calls: 200, DeletedAt: deleted}, V2: mode(t, "extra-calls=6")})
@@ -251,7 +252,7 @@ func TestV2ExtraCalls(t *testing.T) {
 	}
 }
 
-// TestV2SlowPages asks for a page that is small enough and for one that is not.
+// TestV2SlowPages requests a small page and one that is too large.
 func TestV2SlowPages(t *testing.T) {
 	for value, want := range map[string]string{"20": "timeout", "20:stall": "timeout", "20:cut": "cut", "20:500": "500", "20:504": "504"} {
 		synctest.Test(t, func(t *testing.T) {

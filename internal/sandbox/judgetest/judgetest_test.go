@@ -13,7 +13,7 @@ import (
 	"callhouse/internal/sandbox/operation"
 )
 
-// witness is a test that only notes how it fails.
+// witness is a test that only records its failure.
 type witness struct {
 	testing.TB
 	failures []string
@@ -24,7 +24,7 @@ func (w *witness) Helper()           {}
 func (w *witness) Cleanup(f func())  { w.atEnd = append(w.atEnd, f) }
 func (w *witness) Error(args ...any) { w.failures = append(w.failures, fmt.Sprint(args...)) }
 
-// TestWhatIsNotDescribedIsNoticed breaks an answer in one way after the other.
+// TestWhatIsNotDescribedIsNoticed breaks answers in different ways.
 func TestWhatIsNotDescribedIsNoticed(t *testing.T) {
 	const good = `{"items":[{"id":"a","status":"ended","metadata":{"x":1}}],"next_cursor":null,"total_count":1}`
 	for _, c := range []struct {
@@ -89,7 +89,7 @@ func TestWhatIsNotDescribedIsNoticed(t *testing.T) {
 	}
 }
 
-// TestDocumentsAreOpenAPI holds the documents themselves to the specification.
+// TestDocumentsAreOpenAPI validates the documents themselves against the specification.
 func TestDocumentsAreOpenAPI(t *testing.T) {
 	for _, v2 := range []bool{false, true} {
 		d, err := libopenapi.NewDocument(operation.Document(v2))

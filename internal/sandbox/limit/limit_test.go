@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestLimitersKeepTheirLimits drives each algorithm with random arrivals and
-// counts what it lets in by hand.
+// TestLimitersKeepTheirLimits drives each algorithm with random arrivals and counts the admitted
+// requests independently.
 func TestLimitersKeepTheirLimits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		algorithm := rapid.SampledFrom([]Algorithm{SlidingLog, FixedWindow, TokenBucket}).Draw(t, "algorithm")
@@ -42,7 +42,7 @@ func TestLimitersKeepTheirLimits(t *testing.T) {
 		if algorithm != TokenBucket {
 			return
 		}
-		for i := range in { // no span of any length lets in more than the bucket and what flows into it
+		for i := range in { // no span admits more than a full bucket and its refill
 			for j := i; j < len(in); j++ {
 				span := in[j].Sub(in[i])
 				if n := j - i + 1; float64(n) > float64(perSecond)*(1+span.Seconds())+1e-6 ||
@@ -54,7 +54,7 @@ func TestLimitersKeepTheirLimits(t *testing.T) {
 	})
 }
 
-// allowSoon asks again at now, and while the other window still refuses, later.
+// allowSoon asks at now, and later while the other window still refuses.
 func allowSoon(l *Limiter, now *time.Time) bool {
 	for range 3 {
 		ok, wait := l.Allow(*now)
@@ -66,7 +66,7 @@ func allowSoon(l *Limiter, now *time.Time) bool {
 	return false
 }
 
-// room counts by hand whether a window has room for one more.
+// room reports whether a window has room for another request, by counting.
 func room(a Algorithm, in []time.Time, now time.Time, limit int, span time.Duration) bool {
 	n := 0
 	for _, at := range in {

@@ -14,8 +14,8 @@ import (
 	"callhouse/internal/sandbox/world"
 )
 
-// TestWritesAreTakenInOneByOne writes to objects in any order. What a list is then, and
-// what is foreseen in it, is what it is when it is worked out anew.
+// TestWritesAreTakenInOneByOne writes to objects in random order. The resulting lists and their
+// foreseen changes are the same as when recomputed.
 func TestWritesAreTakenInOneByOne(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		now := time.UnixMilli(world.Epoch).Add(90 * 24 * time.Hour)
@@ -70,7 +70,7 @@ func TestWritesAreTakenInOneByOne(t *testing.T) {
 }
 
 // TestEveryResourceIsComplete compares the files that declare resources with the functions that
-// compute them. An organisation without anything has only what the service gives to everyone.
+// compute them. An empty organisation has only the service's defaults.
 func TestEveryResourceIsComplete(t *testing.T) {
 	now := time.UnixMilli(world.Epoch).Add(90 * 24 * time.Hour)
 	for _, agents := range []int{-1, 3} {
@@ -110,7 +110,7 @@ func TestEveryResourceIsComplete(t *testing.T) {
 	}
 }
 
-// TestContract compares which paths are in the contract with what a resource says of its source.
+// TestContract compares a resource's declared source with its paths in the contract.
 func TestContract(t *testing.T) {
 	for _, r := range All {
 		if of := strings.HasPrefix(r.From, "contract"); of != (len(r.Contract) > 0) {

@@ -75,7 +75,7 @@ func TestSound(t *testing.T) {
 	}
 }
 
-// TestDecodes lets ffmpeg decode a recording, if it is installed.
+// TestDecodes decodes a recording with ffmpeg, if it is installed.
 func TestDecodes(t *testing.T) {
 	if _, err := exec.LookPath("ffprobe"); err != nil {
 		t.Skip("needs ffprobe")
@@ -143,7 +143,7 @@ func TestFaults(t *testing.T) {
 			t.Fatal(f, err)
 		}
 		body := io.Reader(r.Body)
-		if f == Slow { // not to the end
+		if f == Slow { // only the beginning
 			body = io.LimitReader(body, 3*frameBytes)
 		}
 		b, err := io.ReadAll(body)

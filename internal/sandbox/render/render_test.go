@@ -12,7 +12,7 @@ import (
 	"callhouse/internal/sandbox/world"
 )
 
-// busy is a Thursday, 18:30 in the company's zone: things are going on.
+// busy is a Thursday, 18:30 in the company's zone: a busy time.
 var busy = time.Date(2026, 11, 19, 9, 30, 0, 0, time.UTC)
 
 func newWorld(t testing.TB, cfg world.Config) *world.World {
@@ -32,8 +32,7 @@ func decode(t testing.TB, body []byte, into any) {
 	}
 }
 
-// TestJSONSaysTheSame compares what is rendered, by hand and by appending, with
-// what the Go API says.
+// TestJSONSaysTheSame compares the rendered JSON with the Go API.
 func TestJSONSaysTheSame(t *testing.T) {
 	type item struct {
 		Role       string          `json:"role"`
@@ -139,7 +138,8 @@ func TestSameSeedSameBytes(t *testing.T) {
 	}
 }
 
-// TestBodiesAreAsLargeAsTheServices keeps details as large as those seen live.
+// TestBodiesAreAsLargeAsTheServices checks that details have the sizes observed at the live
+// service.
 func TestBodiesAreAsLargeAsTheServices(t *testing.T) {
 	w := newWorld(t, world.Config{Seed: 1, Calls: 5_000})
 	var r Renderer

@@ -21,8 +21,8 @@ func open(t *testing.T, name string) *File {
 	return f
 }
 
-// TestCutAnywhere cuts a file behind every byte. What is left are the lines before, and
-// the next one is added behind them.
+// TestCutAnywhere cuts a file after every byte. The complete lines remain, and the next line
+// follows them.
 func TestCutAnywhere(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "state")
 	f := open(t, name)
@@ -47,7 +47,7 @@ func TestCutAnywhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := open(t, cutName)
-		lines := strings.Count(string(whole[:n]), "\n") - 1 // without the head
+		lines := strings.Count(string(whole[:n]), "\n") - 1 // not counting the head
 		if lines < 0 {
 			if f.Settings != nil || f.Cut {
 				t.Fatalf("cut at %d: %v", n, f)

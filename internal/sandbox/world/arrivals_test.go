@@ -48,7 +48,7 @@ func TestArrivalsKeepThePaceAndTheHours(t *testing.T) {
 }
 
 func TestWorldOutlivesItsOrigin(t *testing.T) {
-	// A sandbox that is started again a day later shows the same calls.
+	// A sandbox restarted a day later shows the same calls.
 	early := newWorld(t, Config{Seed: 1, Calls: 5000, Origin: busy})
 	late := newWorld(t, Config{Seed: 1, Calls: 5000, Origin: busy.Add(24 * time.Hour)})
 	shift, ok := late.IndexOf(early.ID(1000))

@@ -2,7 +2,7 @@ package world
 
 import "testing"
 
-// BenchmarkCall measures the attributes of a call alone.
+// BenchmarkCall measures computing a call's attributes, without its words.
 func BenchmarkCall(b *testing.B) {
 	w := newWorld(b, Config{Seed: 1, Calls: 1_000_000})
 	var c Call

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// busy is a Thursday, 18:30 in the company's zone: things are going on.
+// busy is a Thursday, 18:30 in the company's zone: a busy time.
 var busy = time.Date(2026, 11, 19, 9, 30, 0, 0, time.UTC)
 
 func newWorld(t testing.TB, cfg Config) *World {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// incidents reads incidents.
+// incidents parses incidents.
 func incidents(t *testing.T, text string) (all Incidents) {
 	t.Helper()
 	if err := all.Set(text); err != nil {
@@ -18,7 +18,7 @@ func incidents(t *testing.T, text string) (all Incidents) {
 	return all
 }
 
-// Incidents change the calls of their days, in all that follows from them, and no other call.
+// Incidents change the calls of their days, with all consequences, and no other call.
 func TestIncidents(t *testing.T) {
 	share := func(w *World, of func(v *View) (is, counts bool)) float64 {
 		var n, all float64

@@ -44,7 +44,7 @@ func TestLifeGoesForward(t *testing.T) {
 	})
 }
 
-// instants are the moments around which something happens to c, in order.
+// instants returns the moments around changes of c, in order.
 func instants(t *rapid.T, c *Call) []int64 {
 	var all []int64
 	at := c.QueuedAt - 10

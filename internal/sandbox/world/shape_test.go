@@ -9,7 +9,7 @@ import (
 	"callhouse/internal/sandbox/script"
 )
 
-// TestTheCompanyLooksLikeOne keeps the world's shares where a company's are.
+// TestTheCompanyLooksLikeOne checks that the world's shares are those of a real company.
 func TestTheCompanyLooksLikeOne(t *testing.T) {
 	w := newWorld(t, Config{Seed: 1, Calls: 20_000})
 	at := busy.Add(24 * time.Hour)
@@ -63,8 +63,8 @@ func TestTheCompanyLooksLikeOne(t *testing.T) {
 	}
 }
 
-// TestFillingIn: soon after busy hours some calls still wait for their analysis
-// and more for their cost, as seen live (25 and 19 of the newest 28).
+// TestFillingIn checks that soon after busy hours some calls still wait for their analysis, and
+// more for their cost, as observed live (25 and 19 of the newest 28).
 func TestFillingIn(t *testing.T) {
 	w := newWorld(t, Config{Seed: 1, Calls: 100_000})
 	ended, analysed, charged := 0, 0, 0
@@ -87,7 +87,7 @@ func TestFillingIn(t *testing.T) {
 	}
 }
 
-// With Personal, transcripts hold the planted exchanges, and their items are counted.
+// With Personal, transcripts contain the planted exchanges, and their items are counted.
 func TestPersonal(t *testing.T) {
 	w := newWorld(t, Config{Seed: 4, Calls: 300, Personal: true})
 	planted := 0

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// startSandbox starts the program that SANDBOX names, until the test ends, and returns
-// its address.
+// startSandbox starts the program named by SANDBOX for the duration of the test, and returns its
+// address.
 func startSandbox(t *testing.T, flags ...string) string {
 	t.Helper()
 	cmd := exec.Command(os.Getenv("SANDBOX"), append(flags, "--addr", "127.0.0.1:0", "--clock", "frozen")...)
