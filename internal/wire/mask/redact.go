@@ -20,13 +20,13 @@ import (
 	"callhouse/internal/wire/scan"
 )
 
-// Redactor replaces personal data in the texts of a call: of its transcript, tools, metadata,
-// variables, analysis and unknown fields, wherever they are. Names of members stay, and so do the
-// fields that decide the call's life cycle, its numbers and links.
+// Redactor replaces personal data in a call's texts: in its transcript, tools, metadata, variables,
+// analysis and unknown fields, at any depth. Member names, the fields of the life cycle, telephone
+// numbers and links are unchanged.
 //
-// A match becomes its kind, [card], or with a key a token of its normal form, [card:…]: the first 8
-// bytes of the HMAC-SHA-256 of the kind, a colon and the normal form, as the letters a to p for the
-// hex digits. Letters, so that no token contains digits in which something could be found.
+// A match is replaced by its kind, [card], or with a key by a token of its normal form, [card:…]:
+// the first 8 bytes of the HMAC-SHA-256 of the kind, a colon and the normal form, with the letters
+// a to p for hex digits, so that no token contains digits that could match.
 //
 // It is safe for concurrent use.
 type Redactor struct {
@@ -34,54 +34,56 @@ type Redactor struct {
 	key    []byte
 	sums   sync.Pool // of hash.Hash
 	calls  sync.Pool // of *redacting
-	ask    Service   // nil: only what has a structure is found
+	ask    Service   // nil: only structured data is found
 
-	kinds []kinds.Kind // by their places in edits
+	kinds []kinds.Kind // indexed by edit.kind
 
 	seed    maphash.Seed
 	knowing sync.Mutex
-	known   []known // by a part of the hash; made for the first one
+	known   []known // indexed by part of the hash; allocated on first use
 
 	mu     sync.Mutex
 	counts map[string]int64
 }
 
-// known is what to replace in an object of a call. A call comes as an item of a list and as a record,
-// with the same variables. A newer object takes the place of an older one. It has no pointers: the
-// garbage collector does not read it.
+// known caches the edits of an object within a call: a call arrives both as a list item and as a
+// record, with the same variables. A newer object replaces an older one in its place. It has no
+// pointers, so the garbage collector need not scan it.
 type known struct {
 	hash  uint64
 	n     int
 	edits [mostEdits]edit
 }
 
-// Limits of the objects that are remembered: how many, their bytes, and the edits in each.
+// Limits of the cache: the number of objects, the least size of an object in bytes, and the edits
+// in each.
 const (
 	mostKnown  = 1 << 14
 	leastBytes = 128
 	mostEdits  = 6
 )
 
-// Service finds what has no structure, such as names, in texts: the spans of each one. It fails if it
-// did not check all of them.
+// Service finds unstructured personal data, such as names: it returns the spans in each text. It
+// fails unless it checked all of them.
 type Service func(texts []string) ([][]personal.Span, error)
 
-// Ask makes the redactor ask a service as well, with texts in which what it finds itself is replaced.
+// Ask makes the redactor also ask a service. The service gets texts in which its own matches are
+// already replaced.
 func (r *Redactor) Ask(s Service) { r.ask = s }
 
-// Asks reports whether a service is asked.
+// Asks reports whether a service is used.
 func (r *Redactor) Asks() bool { return r.ask != nil }
 
-// Try reports why the service does not answer; nil if it does, or if none is asked.
+// Try returns the service's error; nil if it answers, or none is used.
 func (r *Redactor) Try() error {
 	if r.ask == nil {
 		return nil
 	}
-	_, err := r.ask([]string{"Is anybody there at " + time.Now().String()}) // no answer to it is remembered
+	_, err := r.ask([]string{"Is anybody there at " + time.Now().String()}) // unique, so that no answer is cached
 	return err
 }
 
-// Unchecked counts the calls that the service did not check, beside the kinds in Counts.
+// Unchecked is the key in Counts for calls that the service did not check.
 const Unchecked = "unchecked"
 
 // UncheckedError is returned for a call whose texts the service did not check.
@@ -95,7 +97,7 @@ func (e *UncheckedError) Error() string {
 }
 func (e *UncheckedError) Unwrap() error { return e.Err }
 
-// NewRedactor returns a redactor. Without a key, replacements are only kinds.
+// NewRedactor returns a redactor. Without a key, replacements contain only the kind.
 func NewRedactor(o personal.Options, key []byte) (*Redactor, error) {
 	finder, err := personal.New(o)
 	if err != nil {
@@ -111,7 +113,7 @@ func NewRedactor(o personal.Options, key []byte) (*Redactor, error) {
 	return r, nil
 }
 
-// Counts returns how many values were replaced so far, by kind.
+// Counts returns the number of values replaced so far, by kind.
 func (r *Redactor) Counts() map[string]int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -134,7 +136,7 @@ func (r *redacting) token(s personal.Span) (token [tokenBytes]byte) {
 	return token
 }
 
-// appendReplacement appends what is stored instead of a match.
+// appendReplacement appends the replacement of a match.
 func (r *redacting) appendReplacement(dst []byte, e *edit) []byte {
 	dst = appendQuote(dst, int(e.quotes))
 	dst = append(append(dst, '['), r.kinds[e.kind]...)
@@ -147,7 +149,7 @@ func (r *redacting) appendReplacement(dst []byte, e *edit) []byte {
 	return appendQuote(append(dst, ']'), int(e.quotes))
 }
 
-// appendQuote appends a quote that is in strings of JSON: each of them is a text in the next one.
+// appendQuote appends a quote nested in JSON strings, depth-1 levels deep.
 func appendQuote(dst []byte, depth int) []byte {
 	switch depth {
 	case 0:
@@ -158,7 +160,7 @@ func appendQuote(dst []byte, depth int) []byte {
 		return append(dst, `\"`...)
 	}
 	dst = append(dst, '\\')
-	for range depth - 2 { // backslashes would double each time
+	for range depth - 2 { // escaped backslashes would double at each level
 		dst = append(dst, "u005c"...)
 	}
 	return append(dst, "u0022"...)
@@ -167,13 +169,13 @@ func appendQuote(dst []byte, depth int) []byte {
 // redacting redacts one call.
 type redacting struct {
 	*Redactor
-	kinds   []kinds.Kind // also those of the service
+	kinds   []kinds.Kind // including the service's
 	found   map[string]int64
-	turns   []personal.Turn // of the last transcript, and what is in them
+	turns   []personal.Turn // of the last transcript, with the spans found in them
 	in      []personal.Span
-	arena   []byte // unescaped texts; they are valid until the call is done
+	arena   []byte // unescaped texts, valid until the call is done
 	members []scan.Member
-	edits   []edit // of the call, and of the text in it that is looked at
+	edits   []edit // of the call, and of the current text in it
 	look    look
 	said    []said // the items of the turns
 
@@ -181,28 +183,29 @@ type redacting struct {
 	nextSaid  []said
 }
 
-// look notes what to replace in a text; nil is the finder.
+// look records the edits of a text; nil: the finder does.
 type look func(text []byte)
 
-// edit is a replacement in a text: by its kind, and by a token if there is a key.
+// edit replaces a span of a text with its kind, and a token if there is a key.
 type edit struct {
 	from, to int32
 	token    [tokenBytes]byte
-	kind     uint16 // its place in the kinds
-	quotes   uint16 // it takes quotes, and is in so many strings of JSON, less one
-	again    bool   // the value was counted before
+	kind     uint16 // index in kinds
+	quotes   uint16 // the replacement needs quotes, nested in one less JSON strings; 0: none
+	again    bool   // the value was already counted
 }
 
-// said is an item of a transcript that is speech.
+// said is a spoken item of a transcript.
 type said struct {
-	item    []byte // nil if there is something to replace beside its content
+	item    []byte // nil if it has edits outside its content
 	content scan.Value
 }
 
-// Room is how much longer than itself a redacted text is expected to be at the most, in bytes.
+// Room is the expected maximum growth of a redacted text, in bytes.
 const Room = 64
 
-// edited returns a text with the edits, which it counts, in room; the text itself if there are none.
+// edited applies the edits to a text, appending the result to room, and counts them. Without edits
+// it returns the text itself.
 func (r *redacting) edited(room *[]byte, text []byte) (clean []byte, changed bool) {
 	if len(r.edits) == 0 {
 		return text, false
@@ -245,7 +248,7 @@ func (r *redacting) done() {
 	}
 }
 
-// begin returns what redacts a call, and end gives it back.
+// begin returns a redacting for one call; end releases it.
 func (r *Redactor) begin() *redacting {
 	one, _ := r.calls.Get().(*redacting)
 	*one = redacting{Redactor: r, kinds: r.kinds, arena: one.arena[:0], members: one.members[:0],
@@ -259,14 +262,14 @@ func (r *redacting) end() {
 	}
 }
 
-// The largest buffers that are kept for the next call, in bytes and turns.
+// Limits of the buffers kept for the next call, in bytes and in turns.
 const (
 	mostKept  = 256 << 10
 	mostTurns = 4096
 )
 
-// Apply returns body, the JSON of a call, redacted; body itself, not copied, if nothing was found. What
-// it returns may be appended to room. It fails with a *scan.Error inside if body is not one JSON object.
+// Apply redacts body, the JSON of a call. It may append the result to room; if nothing was found,
+// it returns body itself. If body is not a single JSON object, the error wraps a *scan.Error.
 func (r *Redactor) Apply(room *[]byte, body []byte) (clean []byte, changed bool, err error) {
 	one := r.begin()
 	defer one.end()
@@ -280,7 +283,7 @@ func (r *Redactor) Apply(room *[]byte, body []byte) (clean []byte, changed bool,
 	}
 	err = one.asked(func() {
 		d := doc{redacting: one, text: clean}
-		_ = d.Scanner.Object(clean) && d.call() // as before
+		_ = d.Scanner.Object(clean) && d.call() // cannot fail: it did not before
 		var more bool
 		clean, more = one.edited(room, clean)
 		changed = changed || more
@@ -292,7 +295,8 @@ func (r *Redactor) Apply(room *[]byte, body []byte) (clean []byte, changed bool,
 	return clean, changed, nil
 }
 
-// asked asks the service for the texts in what walk walks over, and lets walk replace what it found.
+// asked sends the texts visited by walk to the service, and calls walk again to replace the
+// matches.
 func (r *redacting) asked(walk func()) error {
 	var texts []string
 	places := map[string]int{}
@@ -319,7 +323,7 @@ func (r *redacting) asked(walk func()) error {
 	return nil
 }
 
-// hasWord reports whether a text has two letters in a row, or any of another script.
+// hasWord reports whether a text contains two consecutive letters, or any non-ASCII character.
 func hasWord(text []byte) bool {
 	for i, c := range text {
 		if c >= 0x80 || i > 0 && isLetter(c) && isLetter(text[i-1]) {
@@ -331,7 +335,7 @@ func hasWord(text []byte) bool {
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// withoutTexts returns a call without what may hold texts. What is known of these stays.
+// withoutTexts returns a call with only the fields that cannot contain texts.
 func withoutTexts(body []byte) []byte {
 	out := []byte{'{'}
 	for m := range scan.Members(bytes.TrimLeft(body, " \t\r\n")) {
@@ -342,7 +346,7 @@ func withoutTexts(body []byte) []byte {
 	return append(out, '}')
 }
 
-// recall adds the edits of an object, and reports whether it is known.
+// recall adds the cached edits of an object, and reports whether it was cached.
 func (r *redacting) recall(hash uint64) bool {
 	r.knowing.Lock()
 	defer r.knowing.Unlock()
@@ -357,7 +361,7 @@ func (r *redacting) recall(hash uint64) bool {
 	return true
 }
 
-// remember remembers the edits of an object that begins at from.
+// remember caches the edits of an object that begins at from.
 func (r *redacting) remember(hash uint64, edits []edit, from int32) {
 	r.knowing.Lock()
 	defer r.knowing.Unlock()
@@ -366,7 +370,7 @@ func (r *redacting) remember(hash uint64, edits []edit, from int32) {
 	moved(k.edits[:k.n], -from)
 }
 
-// moved moves edits in a text.
+// moved shifts edits.
 func moved(edits []edit, by int32) {
 	for i := range edits {
 		edits[i].from += by
@@ -374,10 +378,10 @@ func moved(edits []edit, by int32) {
 	}
 }
 
-// stringOf returns bytes, which nothing changes, as a string.
+// stringOf returns bytes as a string without copying; they must not change.
 func stringOf(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// textOf returns the text of a string.
+// textOf returns the unescaped text of a JSON string.
 func (r *redacting) textOf(v scan.Value) []byte {
 	raw := v.Raw[1 : len(v.Raw)-1]
 	if v.Marks&scan.Escaped == 0 {
@@ -392,7 +396,7 @@ func (r *redacting) textOf(v scan.Value) []byte {
 	return r.arena[from:len(r.arena):len(r.arena)]
 }
 
-// find notes the edits of a text, which may be JSON itself.
+// find records the edits of a text, which may itself be JSON.
 func (r *redacting) find(text []byte, called []byte) {
 	switch {
 	case mayBeComposite(text) && r.document(text, called):
@@ -403,7 +407,7 @@ func (r *redacting) find(text []byte, called []byte) {
 	}
 }
 
-// note notes the edits that replace spans of a text.
+// note records edits for the spans of a text.
 func (r *redacting) note(spans []personal.Span, again bool) {
 	for i := range spans {
 		s := &spans[i]
@@ -419,8 +423,8 @@ func (r *redacting) note(spans []personal.Span, again bool) {
 	}
 }
 
-// Object redacts the stored rows of a call, and reports whether anything was found. What a service
-// did not check stays, and is counted.
+// Object redacts the stored rows of a call, and reports whether anything was found. A call that the
+// service did not check is kept, and counted as unchecked.
 func (r *Redactor) Object(o *schema.Object) (changed bool) {
 	one := r.begin()
 	defer one.end()
