@@ -4,12 +4,12 @@ import "slices"
 
 // Month is the column that readers derive from the folder name of a file of [CallTables], such as
 // month=2026-11: the UTC month of start_at, or of first_seen_at for a call without a start. Only
-// files up to version 2 have it themselves (field ids 32, 12 and 8), since many readers refuse a
-// column that is in both.
+// files up to version 2 contain the column (field ids 32, 12 and 8): many readers refuse a column
+// that is both in the file and in the folder name.
 const Month = "month"
 
-// Calls holds one row per call. Sorted by start_at (nulls last), then call_id. user_turns counts
-// the turns in which the caller speaks: see calls.Call.Complete.
+// Calls holds one row per call. Sorted by start_at (nulls last), then call_id. user_turns is the
+// number of turns in which the caller speaks: see calls.Call.Complete.
 var Calls = NewTable("calls",
 	Column{ID: 1, Name: "call_id", Type: Text, Required: true, V3: "id", V2: "call_id",
 		Doc: "id of the call"},
@@ -141,7 +141,7 @@ var Calls = NewTable("calls",
 )
 
 // Turns holds one row per transcript item, in the order of its call's time line. Sorted as Calls,
-// then by turn. A tool result's content is stored as the service sent it, a string.
+// then by turn. A tool result's content is the string that the service sent.
 var Turns = NewTable("transcript_turns",
 	Column{ID: 1, Name: "call_id", Type: Text, Required: true, Parent: "call_id",
 		Doc: "id of the call"},
@@ -173,8 +173,8 @@ var Turns = NewTable("transcript_turns",
 		Doc: "time the call was fetched, for incremental models; null: written by an earlier version (extract migrate)"},
 )
 
-// ToolCalls holds one row per tool call of a transcript: see calls.ToolCall. Its rows follow from
-// those of Turns and are made anew whenever these are written. Sorted as Calls, then by turn.
+// ToolCalls holds one row per tool call of a transcript: see calls.ToolCall. Its rows are derived
+// from those of Turns, and rewritten with them. Sorted as Calls, then by turn.
 var ToolCalls = NewTable("tool_calls",
 	Column{ID: 1, Name: "call_id", Type: Text, Required: true,
 		Doc: "id of the call"},
@@ -208,8 +208,8 @@ var ToolCalls = NewTable("tool_calls",
 		Doc: "time the call was fetched, for incremental models; null: made from turns written by an earlier version (extract migrate)"},
 )
 
-// Recordings holds one row per call whose audio was archived, or for which that was tried. Its rows
-// are no part of the call's JSON: see [Recording]. Sorted as Calls.
+// Recordings holds one row per call whose audio was archived, or failed to be. Its rows are not
+// part of the call's JSON: see [Recording]. Sorted as Calls.
 var Recordings = NewTable("recordings",
 	Column{ID: 1, Name: "call_id", Type: Text, Required: true, Since: "1.0.0", Parent: "call_id",
 		Doc: "id of the call"},
@@ -358,11 +358,11 @@ const (
 )
 
 // WordTallies holds, for one file of calls, the number of calls for each combination of these
-// words, and sums over them. caller_spoke is whether user_turns is above 0, null if user_turns is.
-// short_step is the call's duration in steps of 5 seconds, from 0 to 10 seconds; the last one
-// includes all longer calls; null if the duration is unknown. Sums are null if nothing was summed.
+// words, and sums over them. caller_spoke is whether user_turns is above 0; null if user_turns is
+// null. short_step is the call's duration in steps of 5 seconds, from 0 to 10 seconds; the last
+// step includes all longer calls; null if the duration is unknown. A sum over no values is null.
 // timed_cost is the cost of calls with a known duration, costed_ms the duration of calls with a
-// known cost. unheld_costs is calls.Call.CostUnheld; files before version 3 lack it.
+// known cost. unheld_costs counts calls with calls.Call.CostUnheld; files before version 3 lack it.
 var WordTallies = NewTable("word_tallies", append([]Column{
 	{ID: 1, Name: "agent_id", Type: Word},
 	{ID: 2, Name: "agent_version", Type: Word},
@@ -379,9 +379,9 @@ var WordTallies = NewTable("word_tallies", append([]Column{
 	{ID: 13, Name: "short_step", Type: Int64},
 }, tallied...)...)
 
-// QuarterTallies holds the same numbers for each quarter of an hour in which calls started, and few
-// words. start_at is the quarter's beginning; null for calls without a start. Sorted by it, nulls
-// last.
+// QuarterTallies holds the same numbers for each quarter of an hour in which calls started, and
+// fewer words. start_at is the beginning of the quarter; null for calls without a start. Sorted by
+// start_at, nulls last.
 var QuarterTallies = NewTable("quarter_tallies", append([]Column{
 	{ID: 1, Name: "start_at", Type: Timestamp},
 	{ID: 2, Name: "status", Type: Word},
@@ -402,12 +402,13 @@ var LengthTallies = NewTable("length_tallies", append([]Column{
 	{ID: 4, Name: "is_started", Type: Bool, Required: true},
 }, tallied...)...)
 
-// MinuteTallies holds, for one file of calls, the simultaneous calls in each minute in which one
-// starts or is in its last millisecond. Only calls of a known start and duration count, and only
-// those of the file: where calls of others are going as well, both must be counted again. calls
-// start in the minute, and the longest of them lasts longest_ms. peak_calls is the maximum of
-// simultaneous calls, and peak_at the start that first reached it; null if it was there before, or
-// is 0. Sorted by start_at, the minute's beginning.
+// MinuteTallies holds, for one file of calls, the number of simultaneous calls in each minute that
+// contains the start or the last millisecond of a call. Only the file's own calls with a known
+// start and duration count: if calls of another file overlap, both files must be counted again.
+// calls is the number of calls that start in the minute, longest_ms the duration of the longest of
+// them. peak_calls is the maximum of simultaneous calls, and peak_at the first start that reached
+// it; null if it is 0 or was reached before the minute. Sorted by start_at, the beginning of the
+// minute.
 var MinuteTallies = NewTable("minute_tallies",
 	Column{ID: 1, Name: "start_at", Type: Timestamp, Required: true},
 	Column{ID: 2, Name: "calls", Type: Int64, Required: true},
@@ -417,8 +418,8 @@ var MinuteTallies = NewTable("minute_tallies",
 )
 
 // ToolTallies holds, for one file of tool calls, the uses of each tool with the same pause and
-// duration: all of them, those that are a call's first use of the tool, those that failed, and those
-// with a result.
+// duration: all uses, those that are the call's first use of the tool, failed ones, and those with
+// a result.
 var ToolTallies = NewTable("tool_tallies",
 	Column{ID: 1, Name: "tool_name", Type: Word, Since: "1.0.0"},
 	Column{ID: 2, Name: "pause_ms", Type: Int64, Since: "1.0.0"},
@@ -438,9 +439,9 @@ var ItemTallies = NewTable("item_tallies",
 	Column{ID: 4, Name: "items", Type: Int64, Since: "1.0.0"},
 )
 
-// SpeechTallies holds, for one file of calls, the calls with spoken turns for each longest silence,
-// with sums of their facts, and the response latencies for each response_ms. A row is of one of the
-// two, and the numbers of the other are null.
+// SpeechTallies holds, for one file of calls, two kinds of rows: the calls with spoken turns for
+// each longest silence, with sums of their facts, and the response latencies for each response_ms.
+// Columns of the other kind are null.
 var SpeechTallies = NewTable("speech_tallies",
 	Column{ID: 1, Name: "response_ms", Type: Int64, Since: "1.0.0"},
 	Column{ID: 2, Name: "responses", Type: Int64, Since: "1.0.0"},
@@ -454,9 +455,9 @@ var SpeechTallies = NewTable("speech_tallies",
 	Column{ID: 10, Name: "user_interruptions", Type: Int64, Since: "1.0.0"},
 )
 
-// LongestTallies holds, for one file of calls, those with a transcript that are the LongestCalls
-// longest of the same end, sentiment and number of failed tool calls: of equally long ones the last
-// to start, of these the first by their ids.
+// LongestTallies holds, for one file of calls, the LongestCalls longest calls with a transcript for
+// each combination of end, sentiment and number of failed tool calls. Ties are broken by the latest
+// start, then by the lowest id.
 var LongestTallies = NewTable("longest_tallies",
 	Column{ID: 1, Name: "status", Type: Word, Since: "1.0.0"},
 	Column{ID: 2, Name: "disconnection_reason", Type: Word, Since: "1.0.0"},
@@ -471,14 +472,14 @@ var LongestTallies = NewTable("longest_tallies",
 	Column{ID: 16, Name: "agent_id", Type: Word, Since: "1.0.0"},
 )
 
-// LongestCalls is how many calls of each kind LongestTallies holds at the most.
+// LongestCalls is the maximum number of calls that LongestTallies holds for each combination.
 const LongestCalls = 20
 
 // CallerTallies holds, for one file of calls, the contacts with each caller, as the report callers
-// defines both; caller is null for contacts without one. repeats_24h and repeats_7d are whether one
-// of them starts within that time after another, or at the same moment. first_contact_calls are
-// completed without another contact within 24 hours after them; leaves_first_contact is whether the
-// last contact is one of these.
+// defines both; caller is null for contacts without one. repeats_24h and repeats_7d are whether a
+// contact starts within that time after another, or at the same moment. first_contact_calls counts
+// completed contacts without another one in the 24 hours after them; leaves_first_contact is
+// whether the last contact is one of these.
 var CallerTallies = NewTable("caller_tallies",
 	Column{ID: 1, Name: "caller", Type: Text, Since: "1.0.0"},
 	Column{ID: 2, Name: "first_start_at", Type: Timestamp, Since: "1.0.0"},
@@ -493,10 +494,10 @@ var CallerTallies = NewTable("caller_tallies",
 	Column{ID: 11, Name: "leaves_first_contact", Type: Bool, Since: "1.0.0"},
 )
 
-// AttemptTallies holds, for one file of calls, the outbound calls of each local week, as the report
-// attempts numbers them within their local day and within the week: as if no call of another file
-// were of the week. A week is told by its beginning, Monday at midnight, which differs for each of
-// AttemptOffsets. attempt is 6 for all later ones, and null for calls without a number.
+// AttemptTallies holds, for one file of calls, the outbound calls of each local week. Like the
+// report attempts, it numbers them within their local day and within the week, ignoring calls of
+// other files. A week is identified by its beginning, Monday at midnight, which differs for each of
+// AttemptOffsets. attempt is 6 for all later attempts, and null for calls without a number.
 var AttemptTallies = NewTable("attempt_tallies",
 	Column{ID: 1, Name: "week_start_at", Type: Timestamp, Since: "1.0.0"},
 	Column{ID: 2, Name: "span", Type: Word, Since: "1.0.0"},
@@ -507,9 +508,9 @@ var AttemptTallies = NewTable("attempt_tallies",
 	Column{ID: 7, Name: "voicemail_calls", Type: Int64, Since: "1.0.0"},
 )
 
-// AnswerTallies counts the answered calls of one file, as the view calls defines them, in two ways: by
-// the time to the agent's first word (rows with first_word_ms), and, if they were transferred, by last
-// tool and duration (rows without).
+// AnswerTallies counts the answered calls of one file, as the view calls defines them, in two ways:
+// all calls by the time to the agent's first word (rows with first_word_ms), and transferred calls
+// by last tool and duration (rows without).
 var AnswerTallies = NewTable("answer_tallies",
 	Column{ID: 1, Name: "first_word_ms", Type: Int64, Since: "1.0.0"},
 	Column{ID: 2, Name: "last_tool", Type: Word, Since: "1.0.0"},
@@ -517,7 +518,7 @@ var AnswerTallies = NewTable("answer_tallies",
 	Column{ID: 4, Name: "calls", Type: Int64, Since: "1.0.0"},
 )
 
-// AttemptOffsets are the offsets from UTC, in minutes, that zones have: every hour, and others.
+// AttemptOffsets are the UTC offsets used by time zones, in minutes: every full hour, and others.
 var AttemptOffsets = func() (out []int) {
 	for hour := -12; hour <= 14; hour++ {
 		out = append(out, 60*hour)
@@ -525,7 +526,7 @@ var AttemptOffsets = func() (out []int) {
 	return append(out, -570, -210, -150, 210, 270, 330, 345, 390, 525, 570, 630, 765, 825)
 }()
 
-// tallied are the numbers of a row of tallies.
+// tallied are the numeric columns of the tallies.
 var tallied = []Column{
 	{ID: 101, Name: "calls", Type: Int64, Required: true},
 	{ID: 102, Name: "timed_calls", Type: Int64, Required: true},
@@ -538,14 +539,12 @@ var tallied = []Column{
 	{ID: 109, Name: "unheld_costs", Type: Int64},
 }
 
-// CallTables are the tables whose files are partitioned by month and day, in the order in which
-// they are written.
+// CallTables are the tables whose files are partitioned by month and day, in the order of writing.
 var CallTables = []*Table{&Calls, &Turns, &Items, &Recordings, &ToolCalls}
 
-// TallyTables are counted from the calls of a month when it is compacted, and of a day with many calls
-// whenever it is written, so that reports need not read the calls: see calls.Tallies. CountTables are
-// those of them whose rows are sums over calls, FactTables those that count what belongs to calls, or
-// hold calls and callers.
+// TallyTables are computed from a month's calls at compaction, and from the calls of a large day at
+// every write, so that reports need not read the calls: see calls.Tallies. The rows of CountTables
+// are sums over calls; FactTables count parts of calls, or hold calls and callers.
 var (
 	CountTables = []*Table{&WordTallies, &LengthTallies, &QuarterTallies}
 	FactTables  = []*Table{&ToolTallies, &ItemTallies, &SpeechTallies, &LongestTallies, &CallerTallies, &AttemptTallies, &AnswerTallies}
@@ -554,7 +553,7 @@ var (
 
 var dayTallies = slices.Concat(CountTables, []*Table{&MinuteTallies})
 
-// TalliesOf returns the tallies that a month or a day may have. A day has none of facts: they would
+// TalliesOf returns the tallies that a month or a day may have. A day has no FactTables: they would
 // have almost as many rows as the facts.
 func TalliesOf(period string) []*Table {
 	if len(period) == len("2026-10") {
@@ -563,14 +562,14 @@ func TalliesOf(period string) []*Table {
 	return dayTallies
 }
 
-// Derived are the tables whose rows follow from those of others.
+// Derived are the tables whose rows are derived from those of others.
 var Derived = append([]*Table{&ToolCalls}, TallyTables...)
 
 // Tables are all tables of a warehouse except the tallies.
 var Tables = append(slices.Clone(CallTables), &Runs)
 
-// PeriodTables are the tables with a file for each period, calls first; AllTables
-// are all that have files.
+// PeriodTables are the tables with a file for each period, calls first; AllTables are all tables
+// with files.
 var (
 	PeriodTables = slices.Concat(CallTables, TallyTables)
 	AllTables    = slices.Concat(Tables, TallyTables)
