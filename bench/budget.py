@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""extract run against the sandbox in real time at the true limits, for four minutes each: latencies,
-ways of counting, faults, other clients, and a plain script as baseline. Prints how many of the 480
-requests were admitted, and how many were refused because of the run itself."""
+"""Measures extract run against the sandbox in real time at the service's limits, four minutes each: with
+latencies, rate limiters, faults, other clients, and a simple script as baseline. Prints the number of
+admitted requests out of 480, and of requests refused because of the run itself."""
 import argparse, collections, concurrent.futures, json, os, re, shutil, subprocess, tempfile, threading, time, urllib.error, urllib.request
 
 args = argparse.ArgumentParser()
@@ -35,8 +35,8 @@ def status(port, path):
 
 
 class Script:
-    """What one writes in an afternoon: a few threads, at most 5 requests a second and 120 a minute by
-    the time of sending, and a pause as long as a 429 says."""
+    """A client written in an afternoon: a few threads that send at most 5 requests a second and 120 a
+    minute, and wait as long as Retry-After of a 429."""
 
     def __init__(self, port, until):
         self.port, self.until, self.lock, self.sent, self.hold = port, until, threading.Lock(), collections.deque(), 0
@@ -97,7 +97,7 @@ def measure(at, cell):
         while time.time() < until:
             threading.Thread(target=one).start()
             time.sleep(cell.every)
-    if cell.every:  # it is there before the run begins
+    if cell.every:  # active before the run starts
         until += 60
         threading.Thread(target=neighbour).start()
         time.sleep(60)

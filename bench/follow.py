@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""extract follow against the sandbox, in real time at the true limits: a call every 20 seconds on
-average, with and without hints at once, each killed at random. Prints the lag behind the end of
-calls, the requests, commits and files, and what was lost or fetched twice."""
+"""Measures extract follow against the sandbox in real time at the service's limits: a call every 20 seconds
+on average, with and without hints in parallel, each killed at random times. Prints the lag behind the
+end of calls, the requests, commits and files, and the calls lost or fetched twice."""
 import argparse, json, os, random, signal, statistics, subprocess, sys, threading, time, urllib.request
 
 args = argparse.ArgumentParser()
@@ -63,7 +63,7 @@ class Follower:
         return int(os.path.basename(os.readlink(self.house + "/current")))
 
     def look(self):
-        """Reads what the newest commit has, if there is a new one."""
+        """Reads the calls of the newest commit, if there is a new one."""
         try:
             number = self.current()
         except OSError:
@@ -111,7 +111,7 @@ while time.time() < until:
                             urllib.request.urlopen(urllib.request.Request(
                                 f"http://127.0.0.1:{f.port + 1}/hints", body, {"X-Callhouse-Secret": SECRET}), timeout=2)
                         except OSError:
-                            pass  # it was killed: the hint is lost
+                            pass  # the hint is lost: the process was killed
     for f in followers:
         f.look()
         if kills[f] and time.time() >= kills[f][0]:

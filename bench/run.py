@@ -42,13 +42,13 @@ def measure(argv, cwd):
 
 
 def in_turn(rounds, sides):
-    """Measures sides, which are functions, in turn. The first round, which warms caches, does not count."""
+    """Measures functions alternately. The first round only warms caches and does not count."""
     results = [[side() for side in sides.values()] for _ in range(rounds + 1)][1:]
     return {name: [r[i] for r in results] for i, name in enumerate(sides)}
 
 
 def show(title, results, of=None):
-    """Prints medians, and the ratios of the other sides to the last one, or to the side named."""
+    """Prints medians, and the ratios to the last side or the named one."""
     names = list(results)
     keys = list(results[names[0]][0])
     print(f"\n{title}\n\n| | {' | '.join(keys)} |\n|{' --- |' * (len(keys) + 1)}")
@@ -76,11 +76,11 @@ class Bench:
         self.now = datetime.now(timezone.utc).replace(minute=0, second=0, microsecond=0)
 
     def company(self, calls):
-        """Flags of the sandbox for a company with so many calls until now."""
+        """Returns the sandbox flags for a company with the given number of calls until now."""
         return ["--calls", calls, "--days", max(1, calls // CALLS_A_DAY), "--now", self.now.isoformat().replace("+00:00", "Z")]
 
     def warehouse(self, calls):
-        """A warehouse of so many calls, compacted as after years of nights, made once a run of this script."""
+        """Returns a warehouse of that many calls, compacted like after years of nights; made once per run of this script."""
         root = self.dir / f"warehouse-{calls}"
         if not root.exists():
             print(f"making {root}", file=sys.stderr)
@@ -93,7 +93,7 @@ class Bench:
         return root
 
     def build(self):
-        """NDJSON into a committed warehouse, beside DuckDB's own reader and writer (duckdb.sql)."""
+        """Imports NDJSON into a committed warehouse; compares DuckDB's own reader and writer (duckdb.sql)."""
         work = self.dir / f"import-{self.o.calls}"
         dump = work / "calls.ndjson"
         if not dump.exists():
@@ -113,7 +113,7 @@ class Bench:
         show(f"extract import, {self.o.calls} calls, {dump.stat().st_size / 1e6:.0f} MB of NDJSON", in_turn(self.o.rounds, sides))
 
     def night(self):
-        """A night's run against the sandbox without limits, over warehouses of different sizes."""
+        """Runs a night against the sandbox without rate limits, on warehouses of different sizes."""
         servers, sides = [], {}
         for n, calls in enumerate(self.o.nights):
             root = self.dir / f"night-{calls}"
@@ -148,7 +148,7 @@ class Bench:
         return once
 
     def redact(self):
-        """A first run and an import, with and without redaction, of conversations with personal data and without."""
+        """Runs a first night and an import, with and without redaction, of conversations with and without personal data."""
         key = self.dir / "key"
         key.write_text("sandbox-key\n")
         key.chmod(0o600)
@@ -178,7 +178,7 @@ class Bench:
                 server.wait()
 
     def reports(self):
-        """Every report of query over a year's calls, and the page."""
+        """Runs every report over a year of calls, and the page."""
         root = self.warehouse(self.o.nights[-1])
         for name in [*self.o.reports, "report"]:
             flags = ["--output", self.dir / "page.html"] if name == "report" else ["--format", "csv"]
@@ -187,7 +187,7 @@ class Bench:
             show(f"query {name}, {root.name}", in_turn(self.o.rounds, sides))
 
     def start(self):
-        """Programs that do nothing."""
+        """Starts programs that do nothing."""
         for argv in ["query --help", "query --version", "extract --help", "extract --version"]:
             program, flag = argv.split()
             show(argv, in_turn(5 * self.o.rounds, {name: (lambda b=bins: measure([b / program, flag], self.dir)) for name, bins in self.builds.items()}))
