@@ -151,8 +151,8 @@ func settle(t *testing.T, line string) []byte {
 	return body
 }
 
-// Months that a build of this format compacted without the tallies of what belongs to their calls get
-// them once: from a night, or from migrate.
+// Months compacted by an earlier build of this format, without FactTables, get them once: from a
+// night's run or from migrate.
 func TestMonthsAreCountedOnce(t *testing.T) {
 	files := func(s *layout.Snapshot) (calls string, tallies int) {
 		for _, table := range schema.FactTables {

@@ -116,7 +116,7 @@ func TestColumnOfANewerProgram(t *testing.T) {
 		t.Error(err)
 	}
 
-	// Without a record in the manifest nothing is lost either.
+	// Without an entry in the manifest nothing is lost either.
 	root = sound(t)
 	write(root, false)
 	if r, err := verify.Warehouse(context.Background(), verify.Options{Root: root}); err != nil || r.Whole() {

@@ -270,7 +270,7 @@ func TestCompactTellsWhyNot(t *testing.T) {
 	}
 }
 
-// Each table is read beside only the keys of the calls, and a row without a call is still found.
+// Each table is joined only with the keys of the calls, and a row without a call is still found.
 func TestCompactionLosesNoRow(t *testing.T) {
 	for table, columns := range map[string]*schema.Table{"transcript_turns": &schema.Turns, "analysis_items": &schema.Items} {
 		t.Run(table, func(t *testing.T) {

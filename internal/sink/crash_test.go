@@ -214,8 +214,8 @@ func storyRoot(t *testing.T) (*memFS, string) {
 	return m, root
 }
 
-// Every operation on the disk (with -every, one of so many) fails once, and at every one the
-// process dies once, keeping what it wrote or only what it synced: the warehouse always opens, and
+// Every operation on the disk (with -every, only every n-th) fails once, and the process dies once
+// at each, keeping either everything written or only synced data: the warehouse always opens, and
 // holds everything acknowledged.
 func TestEveryOperationFailsOnce(t *testing.T) {
 	for _, c := range []struct {

@@ -86,8 +86,8 @@ func filesIn(t *testing.T, dir string) string {
 	return strings.Join(out, " ")
 }
 
-// forget deletes the recordings. Where the archive is not there, they stay on a list, which the
-// receipt counts and its check reports, until a later command deletes them.
+// forget deletes the recordings. If the archive is unavailable, they are put on a list until a
+// later command deletes them; the receipt counts them, and its check reports them.
 func TestForgetRecordings(t *testing.T) {
 	t.Parallel()
 	dir, root := filepath.Join(t.TempDir(), "audio"), filepath.Join(t.TempDir(), "w")

@@ -191,8 +191,8 @@ func TestForgetByNumberAndTime(t *testing.T) {
 	}
 }
 
-// The tallies of callers are counted again without the calls of a number. It stays in none of them,
-// and the receipt does not say so.
+// The tallies of callers are recounted without a forgotten number. None of them contains it, and
+// the receipt lists no remaining place.
 func TestForgottenCallerInTallies(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
 	w := night(t, nil, root, 0)
@@ -274,8 +274,9 @@ func TestCheckReceipt(t *testing.T) {
 	}
 }
 
-// A process that follows the service leaves many snapshots. Of those of an hour forget rewrites the
-// last one, and that to which a rollback returns; what only another one has is forgotten, too.
+// A process that follows the service leaves many snapshots. Of those of an hour, forget rewrites
+// only the last one and the one to which a rollback returns; calls that only other snapshots have
+// are forgotten, too.
 func TestForgetOfManySnapshots(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "w")

@@ -13,7 +13,7 @@ import (
 	"callhouse/internal/sink/erase"
 )
 
-// dumpOf makes a dump of lines, as of so many hours after the tests' first run: read in place, or
+// dumpOf makes a dump of lines, dated hour hours after the tests' first run, either seekable or
 // streamed.
 func dumpOf(name string, hour int, kind schema.Kind, streamed bool, lines ...string) *commit.Dump {
 	text := strings.Join(lines, "\n")
@@ -109,7 +109,7 @@ func TestImportMergesByAge(t *testing.T) {
 	}
 }
 
-// TestImportSetsAside imports lines that are no calls, or are malformed, among valid ones.
+// TestImportSetsAside imports lines that are not calls, or are malformed, among valid ones.
 func TestImportSetsAside(t *testing.T) {
 	day := testDay.UnixMilli()
 	for _, streamed := range []bool{false, true} {

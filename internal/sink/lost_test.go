@@ -17,7 +17,7 @@ import (
 	"callhouse/internal/sink/disk"
 )
 
-// aRun opens a warehouse as the n-th run, which is to have a row.
+// aRun opens a warehouse as the n-th run, which gets a row.
 func aRun(t *testing.T, fsys disk.FS, root string, n int) *Warehouse {
 	t.Helper()
 	w, err := openRun(fsys, root, n)
@@ -177,7 +177,7 @@ func TestManyLostRuns(t *testing.T) {
 	mustClose(t, w)
 }
 
-// A run killed before its first put is recorded; a command that is no run is not.
+// A run killed before its first put is recorded; a command that is not a run is not.
 func TestKilledBeforeItPutAnything(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
 	w := aRun(t, nil, root, 0)

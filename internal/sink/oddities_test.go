@@ -11,7 +11,7 @@ import (
 	"callhouse/internal/sink/verify"
 )
 
-// Implausible data of the service is stored and reported; it is no damage.
+// Implausible data from the service is stored and reported, but is not damage.
 func TestVerifyTellsWhatIsOdd(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
 	w := night(t, nil, root, 0)

@@ -126,7 +126,7 @@ func TestRepairMendsEveryDamage(t *testing.T) {
 	for name, c := range damages {
 		for _, alone := range []bool{false, true} {
 			if i++; !tried(i) || c.kind == "journal" || alone && name == "snapshot-gone" {
-				continue // the next commit repairs the one, nothing the other
+				continue // a commit repairs the journal; a lost only snapshot is beyond repair
 			}
 			t.Run(name+map[bool]string{true: ", no older snapshot"}[alone], func(t *testing.T) {
 				root := filepath.Join(t.TempDir(), "w")

@@ -70,7 +70,7 @@ func (x *things) record(kind schema.Kind, n int, body []byte) {
 	}
 }
 
-// listed marks the list as complete, with so many items.
+// listed marks the list as complete, with the given number of items.
 func (x *things) listed(items int) {
 	x.Helper()
 	now := x.w.opts.Now().UnixMilli()
@@ -142,7 +142,7 @@ func (x *things) is(n, v int, deleted bool) {
 
 func (x *things) same(want, got []byte) {
 	x.Helper()
-	if x.of != nil { // in calls nothing is withheld by its form
+	if x.of != nil { // calls are not scrubbed
 		var err error
 		if want, err = x.of.Scrub(want); err != nil {
 			x.Fatal(err)
@@ -290,7 +290,7 @@ func TestEveryResource(t *testing.T) {
 					x.same(resourcetest.Record(of, n, 0), of.RecordJSON(x.state()[resourcetest.Key(of, x.parent, n)]))
 				}
 				if of.Lasting {
-					x.wantChanges() // what never changes makes no change
+					x.wantChanges() // objects that never change have no rows of changes
 				} else {
 					x.wantChanges("completed 0", "completed 1", "completed 2", "completed 3")
 				}

@@ -219,7 +219,7 @@ func TestDirection(t *testing.T) {
 		}
 	}
 
-	// Nothing changes without a reason, also when days become months.
+	// Nothing else changes, even when days are compacted to months.
 	x.open()
 	if err := compact(x.w, "2026-11"); err != nil {
 		t.Fatal(err)

@@ -136,7 +136,7 @@ func TestVerifyOlderSnapshots(t *testing.T) {
 	}
 }
 
-// Leftovers of a crash are no damage.
+// Leftovers of a crash are not damage.
 func TestVerifyTellsLeftoversFromDamage(t *testing.T) {
 	root := sound(t)
 	for _, dir := range []string{
@@ -186,7 +186,7 @@ func listing(t *testing.T, root string) (out []string) {
 	return out
 }
 
-// A newer callhouse's warehouse is not damaged: verify reports the version and judges nothing.
+// A newer callhouse's warehouse is not damaged: verify reports the version and checks nothing.
 func TestVerifyOfANewerFormat(t *testing.T) {
 	for name, c := range map[string]struct {
 		snapshot string

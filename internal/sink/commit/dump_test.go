@@ -30,7 +30,7 @@ func TestLineReader(t *testing.T) {
 	}
 }
 
-// pieces is a reader that gives a few bytes at a time.
+// pieces is a reader that returns a few bytes at a time.
 type pieces struct {
 	rest string
 	size int
@@ -45,8 +45,7 @@ func (p *pieces) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// TestLineReaderPassesOverGiants gives one error for a line that is too long, and
-// goes on behind it.
+// TestLineReaderPassesOverGiants gets one error for an overlong line, and continues after it.
 func TestLineReaderPassesOverGiants(t *testing.T) {
 	r := NewLineReader(io.MultiReader(strings.NewReader("a\n"), io.LimitReader(endless{}, maxLine+3*DumpRoom), strings.NewReader("\nb\n")))
 	var got []string

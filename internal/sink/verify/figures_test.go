@@ -9,8 +9,8 @@ import (
 	"callhouse/internal/layout"
 )
 
-// Whatever figure of a file differs, the reason names it; nothing else is a difference. The
-// figures are those of the struct, so that a new one cannot be left out of either.
+// If any figure of a file differs, the reason names it; equal figures make no difference. The test
+// takes the figures from the struct, so that it covers new ones as well.
 func TestEveryFigureIsNamed(t *testing.T) {
 	t.Parallel()
 	at := int64(1_795_000_000_000)
@@ -64,7 +64,7 @@ func change(v reflect.Value) {
 	}
 }
 
-// What earlier versions counted by other rules is no damage where it does no harm.
+// Figures that earlier versions counted by other rules are not damage, unless they do harm.
 func TestFiguresOfEarlierVersions(t *testing.T) {
 	t.Parallel()
 	early, late := int64(1), int64(2)

@@ -41,7 +41,7 @@ func TestBothLibraries(t *testing.T) {
 						t.Errorf("%s at level %d by %s: %s decompresses %d bytes of %d: %v", what, level, by, with, n, len(src), err)
 					}
 					if len(src) == 1 {
-						continue // the C library wants some room
+						continue // the C library needs some extra space
 					}
 					if _, err := d.decompressInto(make([]byte, len(src)-1, 2*len(src)), packed); err == nil {
 						t.Errorf("%s: %s decompresses more than there is room for", what, with)
