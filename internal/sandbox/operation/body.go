@@ -52,15 +52,15 @@ func (o *Operation) ReadBody(text []byte) (any, *Flaw) {
 	if err := s.Validate(value); !errors.As(err, &wrong) {
 		return Whole(value), nil
 	}
-	for len(wrong.Causes) > 0 { // the first place in the alphabet, as the validator ranges over maps
+	for len(wrong.Causes) > 0 { // the first place in alphabetical order, as the validator's order is random
 		wrong = slices.MinFunc(wrong.Causes, func(a, b *jsonschema.ValidationError) int {
 			return slices.Compare(a.InstanceLocation, b.InstanceLocation)
 		})
 	}
 	place := wrong.InstanceLocation
-	switch k := wrong.ErrorKind.(type) { // the error is about a member
+	switch k := wrong.ErrorKind.(type) { // the error is at a member
 	case *kind.AdditionalProperties:
-		slices.Sort(k.Properties) // the validator ranges over a map
+		slices.Sort(k.Properties) // the validator's order is random
 		place = append(place, k.Properties[0])
 	case *kind.Required:
 		place = append(place, k.Missing[0])

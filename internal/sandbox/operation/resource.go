@@ -27,7 +27,7 @@ type Resource struct {
 	Object     string   // schema of an object; empty: the singular of Name
 	Listed     string   // schema of a list item; empty: Object
 
-	// Inside are fields that only the item has, and lists where Include is true.
+	// Inside are fields that lists omit unless the parameter Include is true.
 	Inside  []string
 	Include string
 
@@ -36,7 +36,7 @@ type Resource struct {
 	Sorts     []string // sortable fields, the first is the default. nil: created_at, without sort_by
 	Versioned bool     // Item has the parameter version
 
-	Sizes   map[string]Size // how many there are: one with the resource's name, or others
+	Sizes   map[string]Size // numbers of objects, by the resource's name or others
 	Schemas Object          // of the object, and of other bodies and answers about it
 }
 

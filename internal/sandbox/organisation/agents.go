@@ -82,8 +82,8 @@ func (o *Organisation) VersionOf(agent int, t int64) (number int, lift float64) 
 	return number, (dice.Unit(dice.Hash(r.key, uint64(number)+50)) - .5) / 8
 }
 
-// agents returns the agents of the calls, who never vanish by themselves, in order of their
-// numbers, and drafts, which make no calls, come and go.
+// agents are the agents that make calls, in order of their numbers, which never vanish by
+// themselves, and drafts, which make no calls and come and go.
 func init() { lives["agents"], lives["agent_versions"] = agents, agentVersions }
 
 func agents(o *Organisation, _ string, until int64) []*life {
@@ -102,7 +102,7 @@ func agents(o *Organisation, _ string, until int64) []*life {
 	}
 	places := o.size("drafts")
 	if len(o.world.Agents()) == 0 {
-		places = 0 // they are drafts of its agents
+		places = 0 // drafts are based on these agents
 	}
 	drafts := o.populate(population{
 		resource: "agents", name: "drafts", behind: true, lifetime: 20, every: 3,

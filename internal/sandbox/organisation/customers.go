@@ -7,7 +7,8 @@ import (
 	"callhouse/internal/sandbox/world"
 )
 
-// customers are the first participants of calls, with their numbers in calls of both languages.
+// customers are the first of the world's customers, each with the telephone numbers used in calls
+// of both languages.
 func init() {
 	populated("customers", population{
 		every: 60, lifetime: 800,

@@ -24,7 +24,7 @@ func init() { lives["knowledge_documents"] = knowledgeDocuments }
 
 func knowledgeDocuments(o *Organisation, parent string, until int64) []*life {
 	var knowledge int64
-	_, _ = fmt.Sscan(parent, &knowledge) // one of ours
+	_, _ = fmt.Sscan(parent, &knowledge) // an existing id
 	return o.populate(population{
 		resource: "knowledge_documents", name: "documents" + parent, lifetime: 150,
 		born: func(d *draw) Object {

@@ -27,8 +27,8 @@ func (d *draw) object(schema string, drawn Object) Object {
 	return operation.New(schema, drawn, Object{"id": d.id, "created_at": d.at, "updated_at": d.at})
 }
 
-// population is a number of places, each with one object at a time: some time after one vanishes,
-// another comes.
+// population is a number of places, each with one object at a time: some time after an object
+// vanishes, another takes its place.
 type population struct {
 	resource string
 	name     string                           // seeds its draws
@@ -82,7 +82,7 @@ func (o *Organisation) firstID(name string, place int) string {
 	return world.NewUUID(dice.Hash(dice.Hash(o.key(name), uint64(place)), 0)).String()
 }
 
-// edits calls do for each time of a change, every so many days on average.
+// edits calls do for each change of an object; every is the mean number of days between changes.
 func (o *Organisation) edits(l *life, key uint64, every float64, until int64, do func(h uint64, at int64)) {
 	if every <= 0 || o.cfg.Pace <= 0 {
 		return

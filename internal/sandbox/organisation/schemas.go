@@ -22,7 +22,7 @@ func init() {
 		},
 		edit: func(d *draw, was Object) Object {
 			var n int
-			_, _ = fmt.Sscanf(fmt.Sprint(was["version"]), "v%d", &n) // one of ours
+			_, _ = fmt.Sscanf(fmt.Sprint(was["version"]), "v%d", &n) // v and a number
 			return Object{"version": fmt.Sprintf("v%d", n+1), "schema": body(operation.Registry[d.n].Schema, n+1)}
 		},
 	})

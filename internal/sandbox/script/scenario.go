@@ -126,7 +126,7 @@ func (sc *Scenario) add(b beat) {
 	}
 }
 
-// Node returns the node in which a step or an aside is said.
+// Node returns the node of a step or an aside.
 func (sc *Scenario) Node(beat int) string {
 	_, node, _ := strings.Cut(sc.Beats[beat].name, " ")
 	return node
@@ -166,8 +166,8 @@ func (sc *Scenario) Edges() iter.Seq2[string, string] {
 	}
 }
 
-// usualTime is the usual duration of an item with so many characters, including the pause before
-// it: English runs at about 15 characters a second, Korean at 7.
+// usualTime returns the usual duration of an item of that length, including the pause before it:
+// English runs at about 15 characters a second, Korean at 7.
 func (sc *Scenario) usualTime(r Role, runes float64) float64 {
 	perRune := 66.0
 	if sc.language == "ko" {
