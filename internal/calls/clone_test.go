@@ -34,7 +34,7 @@ func TestNoAllocations(t *testing.T) { // not parallel: it counts allocations
 			t.Fatal("the item has another cost")
 		}
 	})
-	if n > 3 { // those of response_ms and of the ids of its tool calls
+	if n > 3 { // the columns response_ms and the ids of tool calls
 		t.Errorf("%v allocations", n)
 	}
 	if c.Extra() != nil || len(d.Drift) != 0 {

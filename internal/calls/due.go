@@ -16,10 +16,10 @@ const (
 	// [Call.DetailDue].
 	DueTranscripts DueScope = iota
 	// DueUnsettled are these, and all calls that are neither settled nor expired: for a service
-	// whose list lacks the fields that are filled in later.
+	// whose list lacks the fields filled in later.
 	DueUnsettled
-	// DueNulls are the calls of some days ago whose record had no transcript: all of those of which
-	// [DueTranscripts] takes a sample. See [Call.Probed].
+	// DueNulls are all calls of some days ago whose record had no transcript. [DueTranscripts] has
+	// only a sample of them: see [Call.Probed].
 	DueNulls
 	// DueWaiting are those of [DueTranscripts] that wait for a transcript, without probes, for a
 	// process that follows the service: it requests their records again sooner.

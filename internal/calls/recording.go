@@ -9,7 +9,7 @@ import (
 	"callhouse/internal/schema"
 )
 
-// RecordingColumns are the columns of calls from which [Call.RecordingDue] and [RecordingOf] follow.
+// RecordingColumns are the columns of calls that [Call.RecordingDue] and [RecordingOf] read.
 var RecordingColumns = []string{"call_id", "status", "start_at", "end_at", "duration_ms", "recording_url",
 	"opt_out_sensitive_data_storage", "turn_count", "transcript_state", "first_seen_at", "fetched_at"}
 
@@ -79,8 +79,8 @@ func (c *Call) SuspectRecording() {
 	}
 }
 
-// SinceRecording returns since when a call's recording is due, in ms since 1970 UTC: its end, as far
-// as is known.
+// SinceRecording returns when a call's recording became due, in ms since 1970 UTC: at the call's
+// end, as far as known.
 func (c *Call) SinceRecording() int64 {
 	if end := c.endKnown(); end.OK {
 		return end.V
