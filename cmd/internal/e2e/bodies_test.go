@@ -87,7 +87,7 @@ func TestAgentBodies(t *testing.T) {
 	if _, err := world.Publish(c.clock.Now(), agent, "in rhymes"); err != nil {
 		t.Fatal(err)
 	}
-	asked, _ = night("--agent-bodies") // a list and a record, as without, and a body
+	asked, _ = night("--agent-bodies") // a list and a record, as without the flag, and a body
 	if bodies() != versions+1 || asked["agents"] != 1+1+1 || asked["agent_versions"] != 1 {
 		t.Errorf("%d bodies; asked for %v", bodies(), asked)
 	}

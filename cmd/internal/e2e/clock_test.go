@@ -16,7 +16,7 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// A run whose clock contradicts the service's changes nothing, whatever the retention; with --yes
+// A run whose clock contradicts the service's changes nothing, whatever the retention. With --yes
 // it continues.
 func TestClockThatTheServiceContradicts(t *testing.T) {
 	t.Parallel()

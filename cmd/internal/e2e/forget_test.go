@@ -40,7 +40,7 @@ func TestForgetCallerEverywhere(t *testing.T) {
 	for _, row := range c.sql("SELECT call_id AS id FROM calls WHERE from_number = '" + number + "' OR to_number = '" + number + "'") {
 		ids = append(ids, fmt.Sprint(row["id"]))
 	}
-	// What is only in her calls.
+	// Texts that occur only in her calls.
 	const everything = "(SELECT call_id, content AS said FROM transcript_turns UNION ALL SELECT call_id, arguments::VARCHAR FROM transcript_turns UNION ALL " +
 		"SELECT call_id, dynamic_variables::VARCHAR FROM calls UNION ALL SELECT call_id, metadata::VARCHAR FROM calls)"
 	for _, row := range c.sql("SELECT said FROM " + everything + " GROUP BY 1 HAVING length(said) > 20 AND bool_and(list_contains(['" + strings.Join(ids, "','") + "'], call_id)) LIMIT 20") {

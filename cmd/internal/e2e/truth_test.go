@@ -87,7 +87,7 @@ func TestWarehouseEqualsTheSandbox(t *testing.T) {
 			}
 			c := found(t, w.opts)
 			c.mustExtract()
-			// A thin list shows nothing of an ongoing call, whose record is fetched when it is
+			// A thin list shows no changes of an ongoing call, whose record is fetched when it is
 			// over.
 			over := func() {
 				for range 30 {
@@ -129,8 +129,8 @@ func TestWarehouseEqualsTheSandbox(t *testing.T) {
 	}
 }
 
-// A run interrupted anywhere commits what it has, and the next ones continue: in the end everything
-// is there, and no detail was requested twice.
+// A run interrupted anywhere commits its progress, and the next ones continue: in the end
+// everything is there, and no detail was requested twice.
 func TestInterruptedRunsGoOn(t *testing.T) {
 	longtest.Only(t)
 	var stop context.CancelFunc
