@@ -37,7 +37,7 @@ func compared(f *sqlfiles.File, now, previous string, p question.Params) *sqlfil
 		if len(p.Columns) > 0 && !slices.ContainsFunc(p.Columns, func(name string) bool {
 			return name == c.Name || strings.HasSuffix(name, "_"+c.Name)
 		}) {
-			continue // DuckDB drops unused columns too slowly
+			continue // dropping it later would take longer than computing the rest
 		}
 		was, of, wasOf := stored.Ident(value.PreviousOf+c.Name), stored.Ident("whole_"+c.Name), stored.Ident("previous_whole_"+c.Name)
 		n, before := wholeOf(f, c, "n"), wholeOf(f, c, "p")
