@@ -17,7 +17,7 @@ import (
 
 const day = 24 * 60 * 60 * 1000
 
-// contact is a contact with a caller. A month has as many as calls, so it is small.
+// contact is a contact with a caller. It is small because a month has as many contacts as calls.
 type contact struct {
 	caller uint64 // 0: none
 	start  int64  // ms, times 8, and its facts
