@@ -38,7 +38,7 @@ var misbehaviours = map[string]func(w http.ResponseWriter, r *http.Request){
 	},
 }
 
-// However an optional operation fails, its stream ends after few requests, and other requests, also
+// However an optional operation fails, its stream ends after few requests, and other requests, even
 // concurrent ones, are as fast as without it.
 func TestStreamAffectsNoOthers(t *testing.T) {
 	for name, answer := range misbehaviours {

@@ -125,7 +125,7 @@ func lines(r *Report) (out []string) {
 		out = append(out, "v2: "+r.BulkOff)
 	}
 	for _, of := range r.Resources {
-		if of.Problem != "" && !strings.Contains(of.Problem, "no such object") { // it is gone, and the store of the test knows no end
+		if of.Problem != "" && !strings.Contains(of.Problem, "no such object") { // it was deleted, which the test's store does not track
 			out = append(out, of.Name+": "+of.Problem)
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"callhouse/internal/schema"
 )
 
-// With --agent-bodies a run fetches the body of each agent version once: as counted by plan, equal
-// to the service's, without secrets, and never again.
+// With --agent-bodies a run fetches the body of each agent version exactly once, as plan predicts.
+// The stored body equals the service's, without secrets.
 func TestAgentBodies(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)

@@ -149,7 +149,7 @@ func (c *company) mode(v2 string) {
 }
 
 // If v2 pages turn out to be wrong on a later night, all their earlier transcripts are distrusted.
-// They are used again only on request, and then must prove themselves again.
+// v2 is used again only on request, and is then verified from the start.
 func TestBulkPagesThatBecomeWrong(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)
@@ -216,7 +216,7 @@ func killable(t *testing.T, world sandbox.Config, kind string) (c *company, run 
 // bulkKills is the number of runs that TestKilledAmongBulkPages kills; make crash uses 50.
 var bulkKills = longtest.Int("bulk-kills", 1, 3, "how many runs TestKilledAmongBulkPages kills")
 
-// A run killed among v2 pages loses nothing, and durable data is not requested again.
+// A run killed while fetching v2 pages loses nothing, and durable data is not requested again.
 func TestKilledAmongBulkPages(t *testing.T) {
 	longtest.Only(t)
 	t.Parallel()

@@ -227,7 +227,7 @@ type saw struct {
 	totals
 }
 
-// check compares what was read with the snapshots.
+// check compares the readers' results with the snapshots.
 func (b *busy) check(seen []saw) {
 	b.t.Helper()
 	different := map[int64]bool{}
@@ -248,8 +248,8 @@ func (b *busy) check(seen []saw) {
 }
 
 // During commits, compaction and retention, DuckDB reads resolved snapshots (two readers in the
-// quick tests, else four), and SQL and a report are run: no error, and what is read always equals
-// one commit.
+// quick tests, else four), and SQL and a report run: there is no error, and each result equals one
+// commit.
 func TestReadersOfABusyWarehouse(t *testing.T) {
 	longtest.Only(t)
 	b := newBusy(t)

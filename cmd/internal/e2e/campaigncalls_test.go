@@ -17,7 +17,8 @@ import (
 )
 
 // A call's campaign comes from the list of the campaign's calls, or from the call itself, and
-// equals the sandbox's. If the service refuses, the report says so, and calls have no campaign.
+// equals the sandbox's. If the service refuses the list, the report says so, and calls have no
+// campaign.
 func TestCallsOfCampaigns(t *testing.T) {
 	t.Parallel()
 	tried, i := longtest.Each(3), 0

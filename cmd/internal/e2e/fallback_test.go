@@ -148,7 +148,7 @@ func TestV2WhereV3HasNoList(t *testing.T) {
 		t.Errorf("nothing was completed: %v", got)
 	}
 
-	// It disappears again: everything stays as v3 sent it.
+	// They disappear again: everything stays as v3 sent it.
 	names := func() map[string]map[string]string {
 		rows := rowsByKey(c, resource.Knowledges)
 		for _, row := range rows {
@@ -171,7 +171,7 @@ func TestV2WhereV3HasNoList(t *testing.T) {
 		t.Errorf("verify --deep: exit code %d\n%s%s", deep.code, deep.stdout, deep.stderr)
 	}
 
-	// Edits meanwhile are seen once.
+	// Edits made meanwhile are seen once.
 	bases := slices.Sorted(maps.Keys(before))
 	if err := world.Edit(c.clock.Now(), "knowledges", "", bases[0], organisation.Object{"name": "Renamed"}); err != nil {
 		t.Fatal(err)

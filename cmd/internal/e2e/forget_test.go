@@ -17,7 +17,7 @@ import (
 	"callhouse/internal/sink/snapshot"
 )
 
-// A caller is forgotten by a number in another spelling than the service's: no table of any
+// A caller is forgotten by a number spelled differently from the service's: no table of any
 // snapshot, no temporary file and no catalog has the number, the ids of the calls or their words.
 func TestForgetCallerEverywhere(t *testing.T) {
 	longtest.Only(t)

@@ -62,7 +62,7 @@ func (u *newUser) command(program string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// file returns the text of a file below the home folder, and its mode; empty if there is none.
+// file returns the text and mode of a file in the home folder; empty if it does not exist.
 func (u *newUser) file(name string) (string, fs.FileMode) {
 	path := filepath.Join(u.home, name)
 	st, err := os.Stat(path)
@@ -367,7 +367,7 @@ func TestInitYes(t *testing.T) {
 	refuse(cli.ExitFailed, "the request limits are used up", testKey, nil, append(address, "--api-key-stdin")...)
 	limited = false
 
-	// With a key in the environment, which the nightly run does not have, and the user's systemd.
+	// With a key in the environment, which the nightly run would not see, and the user's systemd.
 	u.fake("systemctl", `echo "$@" >> `+u.clock+`/systemctl; exit ${FAIL:-0}`)
 	runtime := filepath.Join(u.root, "runtime")
 	if err := os.MkdirAll(filepath.Join(runtime, "systemd"), 0o755); err != nil {

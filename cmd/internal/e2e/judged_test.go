@@ -30,7 +30,7 @@ func TestEveryAnswerIsJudged(t *testing.T) {
 	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 30, Days: 3}, ResourceFaults: sandbox.ResourceFaults{"alert_rules": {"403"}}})
 	c.extract(t.Context(), "--resources", "all", "--transcripts", "auto")
 	asked := c.service.Server.Stats()
-	if err := c.service.Close(); err != nil { // then no answer is in flight
+	if err := c.service.Close(); err != nil { // afterwards no answer is in flight
 		t.Error(err)
 	}
 	n := judgetest.Count()

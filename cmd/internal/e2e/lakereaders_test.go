@@ -145,7 +145,7 @@ func (c *company) lakeTruth(questions map[string]string) lakeAnswers {
 	return out
 }
 
-// lakePlace is a place and the questions asked there.
+// lakePlace is a place and the questions put to it.
 type lakePlace struct {
 	Root      string            `json:"root"`
 	Tags      []string          `json:"tags"`

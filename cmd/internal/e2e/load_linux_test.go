@@ -551,7 +551,7 @@ func (s *served) ask(c *pgconn.HijackedConn, sql string) {
 	time.Sleep(10 * time.Millisecond) // it may or may not have started
 }
 
-// asked are statements that clients abandon.
+// asked are the statements that clients abandon.
 var asked = []string{"SELECT 1", endless, manyRows}
 
 // giant sends messages of a gigabyte, which the server refuses because of their length.

@@ -83,9 +83,9 @@ func fixture(name string) string {
 	return filepath.Join("..", "..", "..", "internal", "sink", "testdata", name, "warehouse")
 }
 
-// A warehouse of format version 2 is queried unchanged, beside current files, and after migrate:
-// costs that its columns could not hold are first counted, also in months with tallies, and then
-// summed.
+// A warehouse of format version 2 is queried unchanged, together with current files, and after
+// migrate. Costs that its columns could not hold are first counted, including in months with
+// tallies, and then summed.
 func TestCostsOfAnOlderWarehouse(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "w")

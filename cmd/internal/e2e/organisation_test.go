@@ -185,7 +185,7 @@ func (c *company) sameObjects(of *resource.Resource, at time.Time) {
 	}
 }
 
-// asked returns the number of requests for each resource since earlier statistics.
+// asked returns the number of requests for each resource since the given statistics.
 func (c *company) asked(before *sandbox.Stats) map[string]int64 {
 	out := map[string]int64{}
 	for name, n := range c.service.Server.Stats().ByResource {

@@ -521,7 +521,7 @@ var recordingKills = longtest.Int("recording-kills", 2, 3, "how many runs TestKi
 
 // The real program is killed with SIGKILL while it archives. After each kill no file of the archive
 // is incomplete, whether or not the table knows it. In the end all are stored, and only downloads
-// in flight at a kill happened twice.
+// in flight at a kill are repeated.
 func TestKilledRecordings(t *testing.T) {
 	t.Parallel()
 	bin := linkProgram(t, t.TempDir(), "extract")

@@ -80,8 +80,8 @@ func TestWarehouseEqualsTheSandbox(t *testing.T) {
 	} {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
-			// Tested elsewhere: a thin list in TestNoRecordIsPassedOverOfABriefList, the contract's parameters in the crawler, and what
-			// is observed in many tests.
+			// Tested elsewhere: a thin list in TestNoRecordIsPassedOverOfABriefList, the contract's
+			// parameters in the crawler, and the observed ones in many tests.
 			if w.opts.World.DriftRate == 0 && w.opts.World.Calls > 0 {
 				longtest.Only(t)
 			}

@@ -407,7 +407,7 @@ func TestVerifyDeepKeepsToTheBudget(t *testing.T) {
 	if s := rep.Service; r.code != cli.ExitOK || s.Requests != pages+details || s.Pages != pages || s.Details != 7 || details != 7 || pages > 4 {
 		t.Errorf("exit code %d, %d pages and %d details were asked for: %+v", r.code, pages, details, s)
 	}
-	// The minute's requests are spent, also for the next command.
+	// The minute's requests are spent for the next command as well.
 	s, err := layout.Current(c.warehouse)
 	if err != nil {
 		t.Fatal(err)

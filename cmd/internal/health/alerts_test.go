@@ -96,7 +96,7 @@ func (m *month) scrape(until time.Duration) {
 	}
 }
 
-// write replaces the file by the current metrics.
+// write replaces the file with the current metrics.
 func (m *month) write(s *Metrics) {
 	m.t.Helper()
 	s.Profile = m.profile

@@ -177,7 +177,7 @@ func TestCatalogSparesOthers(t *testing.T) {
 	}
 }
 
-// A warehouse of another user is readable: then nothing is pinned, and a note says so.
+// Another user's warehouse is readable: nothing is pinned, and a note says so.
 func TestCatalogOfAReadOnlyWarehouse(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root may write everywhere")

@@ -19,8 +19,8 @@ type Plan struct {
 	Variables string
 	SQL       string
 	Report    *sqlfiles.File // with the columns of the answer
-	// Small is set if the answer fits in memory: it is grouped, by something of which the
-	// organisation has few. A document's field may differ in every call, and a month has 43,000
+	// Small is set if the answer fits in memory: it is grouped, and the organisation has few of the
+	// things it is grouped by. A document's field may differ in every call, and a month has 43,000
 	// minutes.
 	Small bool
 }
