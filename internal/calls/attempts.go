@@ -95,8 +95,7 @@ func (t *Tallies) closeAttempts() error {
 	})
 }
 
-// number numbers the attempts to reach one phone number, in order of start, within the days and
-// weeks of an offset.
+// number numbers the attempts to reach one number, sorted by start, by local day and week.
 func number(all []contact, offset int64, byWeek map[int64]*weekly) {
 	const week, monday = 7 * day, 4 * day // 1970 began on a Thursday
 	var counts *weekly

@@ -76,8 +76,7 @@ func (t *Tallies) boundContacts() {
 	}
 }
 
-// mayHaveConnected reports whether is_connected in the view calls is true or null for a started
-// call.
+// mayHaveConnected reports whether is_connected in the view calls is not false for a started call.
 func (c *Call) mayHaveConnected() bool {
 	status, reason := string(c.Status()), string(c.text(colReason))
 	switch status {

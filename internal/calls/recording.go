@@ -52,8 +52,7 @@ func (c *Call) SetRecording(r *schema.Recording) {
 }
 
 // RecordingDue reports whether the call's recording must still be archived: the call is over and
-// connected, it has a link, its caller did not opt out, and no outcome is final. It needs no turns
-// and items.
+// connected, it has a link and no opt-out, and no outcome is final. It needs no turns and items.
 func (c *Call) RecordingDue() bool {
 	never := string(c.Status()) == "not_connected" || c.TranscriptState() == Empty && !c.TurnCount().OK
 	if never || !c.Over() || c.OptedOut() || len(c.text(colRecordingURL)) == 0 {

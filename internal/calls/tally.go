@@ -13,9 +13,8 @@ import (
 )
 
 const (
-	// A table with more rows is given up: for words or lengths the limit applies to the file, for
-	// quarters to each of them. Tallies of calls that differ so much gain nothing, and the limits
-	// bound the memory.
+	// A table with more rows is given up: per file for words and lengths, and per quarter for
+	// quarters. Its calls differ too much for a gain, and the limits bound the memory.
 	mostWordTallies    = 1 << 16
 	mostLengthTallies  = 1 << 14
 	mostQuarterTallies = 1 << 12
@@ -105,8 +104,7 @@ func NewTallies(tables []*schema.Table, emit func(t *schema.Table, row parquet.R
 	return t
 }
 
-// GivenUp reports whether a table was given up, or not requested. Rows already emitted for it must
-// then be discarded.
+// GivenUp reports whether a table was given up, or not requested: its rows must be discarded.
 func (t *Tallies) GivenUp(table *schema.Table) bool { return t.givenUp[table] }
 
 // Add counts a call, without its items and tool calls. Calls must be sorted by start, those without
